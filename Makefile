@@ -14,7 +14,7 @@ PLAIN   := . ./api/... ./build/... ./cmd/... ./test/... ./tools/... ./internal/e
 GOTEST  := $(GO) test -vet=off -timeout 30m
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo programs test race check generate bench chaos clean
+.PHONY: help build run demo programs test race check generate swagger bench chaos clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,16 +39,21 @@ test: ## all tests, on SQLite and on PostgreSQL
 race: ## all tests with the race detector, those of pixels, sound and models too
 	$(GO) run ./test/report $(GOTEST) -timeout 90m $(RACE) ./test/... ./...
 
-check: ## format, vet, staticcheck, lint, and whether generated files are fresh
+check: ## format, vet, staticcheck, lint, known vulnerabilities, and whether generated and fetched files are fresh
 	@test -z "$$(gofmt -l api build client cmd internal test tools)" || { echo "not formatted:"; gofmt -l api build client cmd internal test tools; exit 1; }
 	$(GO) vet ./...
 	$(GO) vet -tags failpoint ./internal/base/failpoint
 	$(TOOL) staticcheck ./...
 	$(GO) tool -modfile=build/lint/go.mod golangci-lint run ./...
+	@GO="$(GO)" build/vulnerabilities
 	@build/fresh
+	@build/swagger --check
 
 generate: ## write generated files anew
 	$(GO) generate ./...
+
+swagger: ## fetch the Swagger UI that internal/web/reference/swagger-ui/VERSION names
+	@build/swagger
 
 bench: ## measure against a bare handler, the bare SQL and the processor's peak, in one run
 	$(GO) run ./test/bench

@@ -57,7 +57,7 @@ func run(prompts, folder, out string) error {
 			return write(filepath.Join(folder, fmt.Sprintf("%03d.png", i)), p)
 		})
 	}
-	rows, step := (len(lines)+columns-1)/columns, m.Side()+gap
+	rows, step := (len(lines)+columns-1)/columns, m.PictureSide()+gap
 	sheet := image.NewNRGBA(image.Rect(0, 0, columns*step+gap, rows*step+gap))
 	draw.Draw(sheet, sheet.Rect, image.NewUniform(color.Gray{Y: 220}), image.Point{}, draw.Src)
 	err = each(m, lines, func(i int, p *image.NRGBA) error {
@@ -74,8 +74,8 @@ func run(prompts, folder, out string) error {
 // each draws every prompt.
 func each(m *neural.Model, prompts []string, take func(i int, p *image.NRGBA) error) error {
 	for i, prompt := range prompts {
-		o := neural.Order{Prompt: prompt, Seed: uint64(i), Steps: m.Steps(), Guidance: 1}
-		p, err := m.Draw(context.Background(), o, nil)
+		o := neural.Order{Prompt: prompt, Seed: uint64(i), Steps: m.DefaultSteps(), Guidance: 1}
+		p, err := m.DrawPicture(context.Background(), o, nil)
 		if err != nil {
 			return err
 		}

@@ -5,24 +5,24 @@ import (
 	"errors"
 	"fmt"
 
-	"atelier/internal/account/directory"
+	"atelier/internal/account/companyadmin"
 	"atelier/internal/base/fault"
 	"atelier/internal/people/company"
 	"atelier/internal/people/person"
 	"atelier/internal/people/principal"
 )
 
-// adminCmd is what the operator does by hand. It works beside a running server.
+// adminCmd holds the operator's commands. They work beside a running server.
 type adminCmd struct {
 	Person struct {
-		List    personListCmd    `cmd:"" settings:"tokens.monthly-allowance" help:"List people by address, with their balances."`
+		List    personListCmd    `cmd:"" settings:"tokens.monthly-allowance" help:"List people by e-mail address, with their balances."`
 		Show    personShowCmd    `cmd:"" settings:"tokens.monthly-allowance" help:"Show a person, with balances, companies, teams and roles."`
 		Create  personCreateCmd  `cmd:"" settings:"tokens.signup-grant" help:"Add a person."`
-		Link    personLinkCmd    `cmd:"" settings:"listen,base-url,app-url" help:"Make a link to verify an address or to choose a new password, and print it."`
-		Suspend personSuspendCmd `cmd:"" help:"Shut a person out of everything."`
-		Restore personRestoreCmd `cmd:"" help:"Let a suspended person in again."`
-		Export  personExportCmd  `cmd:"" settings:"blobs,s3." help:"Write all that is kept about a person into a ZIP archive."`
-		Delete  personDeleteCmd  `cmd:"" help:"End a person's account for good and erase what it holds."`
+		Link    personLinkCmd    `cmd:"" settings:"listen,base-url,app-url" help:"Print a link that verifies an e-mail address or resets a password."`
+		Suspend personSuspendCmd `cmd:"" help:"Suspend a person: nothing they hold works any more."`
+		Restore personRestoreCmd `cmd:"" help:"Lift a suspension."`
+		Export  personExportCmd  `cmd:"" settings:"blobs,s3." help:"Export all data of a person into a ZIP archive."`
+		Delete  personDeleteCmd  `cmd:"" help:"Delete a person's account for good and erase its data."`
 	} `cmd:"" help:"Manage people."`
 	Company struct {
 		List   companyListCmd   `cmd:"" help:"List companies."`
@@ -30,59 +30,59 @@ type adminCmd struct {
 		Create companyCreateCmd `cmd:"" help:"Add a company."`
 		Set    companySetCmd    `cmd:"" help:"Change a company's name, time zone or plan."`
 		Add    companyAddCmd    `cmd:"" help:"Make a person a member of a company, with a role or with permissions."`
-		Remove companyRemoveCmd `cmd:"" help:"Take a person out of a company and its teams."`
-		Domain companyDomainCmd `cmd:"" help:"Let people with a mail domain join a company by themselves."`
+		Remove companyRemoveCmd `cmd:"" help:"Remove a person from a company and its teams."`
+		Domain companyDomainCmd `cmd:"" help:"Let people with an e-mail domain join a company by themselves."`
 	} `cmd:"" help:"Manage companies."`
 	Team struct {
 		List   teamListCmd   `cmd:"" settings:"tokens.monthly-allowance" help:"List teams, with their balances."`
 		Show   teamShowCmd   `cmd:"" settings:"tokens.monthly-allowance" help:"Show a team, its balance and its roles."`
 		Create teamCreateCmd `cmd:"" help:"Add a team to a company."`
 		Add    teamAddCmd    `cmd:"" help:"Make a person a member of a team."`
-		Remove teamRemoveCmd `cmd:"" help:"Take a person out of a team."`
+		Remove teamRemoveCmd `cmd:"" help:"Remove a person from a team."`
 	} `cmd:"" help:"Manage teams."`
 	Budget struct {
-		Set    budgetSetCmd    `cmd:"" settings:"listen,base-url,app-url" help:"Say what a team plans to spend in a month, and how it hears of that."`
-		Show   budgetShowCmd   `cmd:"" help:"Show a team's budget, and what is spent of it."`
-		Remove budgetRemoveCmd `cmd:"" help:"Take a team's budget away."`
+		Set    budgetSetCmd    `cmd:"" settings:"listen,base-url,app-url" help:"Set a team's monthly budget and its alerts."`
+		Show   budgetShowCmd   `cmd:"" help:"Show a team's budget and how much of it is spent."`
+		Remove budgetRemoveCmd `cmd:"" help:"Remove a team's budget."`
 	} `cmd:"" help:"Manage the budgets of teams."`
 	Storage struct {
-		Set  storageSetCmd  `cmd:"" settings:"storage." help:"Give an account a limit of its own on what it stores."`
-		Show storageShowCmd `cmd:"" settings:"storage.,blobs" help:"Show what an account or the installation stores."`
-	} `cmd:"" help:"Manage what accounts store."`
+		Set  storageSetCmd  `cmd:"" settings:"storage." help:"Set an account's own storage limit."`
+		Show storageShowCmd `cmd:"" settings:"storage.,blobs" help:"Show the storage used by an account or by the installation."`
+	} `cmd:"" help:"Manage the storage of accounts."`
 	Role struct {
 		List roleListCmd `cmd:"" help:"List the roles of a company or a team."`
-		Show roleShowCmd `cmd:"" help:"Show what a role allows."`
-		Set  roleSetCmd  `cmd:"" help:"Change what a role of a team allows; makes the role where it is new."`
+		Show roleShowCmd `cmd:"" help:"Show a role's permissions."`
+		Set  roleSetCmd  `cmd:"" help:"Set the permissions of a team role; creates the role if it does not exist."`
 	} `cmd:"" help:"Manage the roles of companies and teams."`
 	Token struct {
-		Create tokenCreateCmd `cmd:"" settings:"listen,base-url,app-url" help:"Make an access token for a person and print it, once."`
-		Revoke tokenRevokeCmd `cmd:"" help:"End the access token with this value, wherever it was found."`
+		Create tokenCreateCmd `cmd:"" settings:"listen,base-url,app-url" help:"Create an access token for a person and print it once."`
+		Revoke tokenRevokeCmd `cmd:"" help:"Revoke an access token by its value, for example one that leaked."`
 	} `cmd:"" help:"Manage access tokens."`
 	ScimToken struct {
-		Create scimTokenCreateCmd `cmd:"" settings:"listen,base-url" help:"Connect a company's own directory and print its token, once; the one before is dead."`
-		Delete scimTokenDeleteCmd `cmd:"" help:"End the token of a company's directory; people and teams stay."`
-	} `cmd:"" help:"Manage the tokens of companies' directories (SCIM)."`
+		Create scimTokenCreateCmd `cmd:"" settings:"listen,base-url" help:"Create the token for a company's SCIM provisioning and print it once; the old token stops working."`
+		Delete scimTokenDeleteCmd `cmd:"" help:"Delete a company's SCIM token; people and teams stay."`
+	} `cmd:"" help:"Manage the SCIM tokens of companies."`
 	Grant  grantCmd `cmd:"" help:"Give tokens to a person or a team."`
 	Device struct {
 		List   deviceListCmd   `cmd:"" help:"List devices that are signed in."`
-		Show   deviceShowCmd   `cmd:"" help:"Show a device, and whose it is."`
+		Show   deviceShowCmd   `cmd:"" help:"Show a device and its person."`
 		Revoke deviceRevokeCmd `cmd:"" help:"Sign a person out on one device, or everywhere."`
 	} `cmd:"" help:"Manage devices."`
 	Audit struct {
-		List   auditListCmd   `cmd:"" help:"List what was done, newest first."`
-		Verify auditVerifyCmd `cmd:"" help:"Prove that nothing in the audit log was changed."`
+		List   auditListCmd   `cmd:"" help:"List audit entries, newest first."`
+		Verify auditVerifyCmd `cmd:"" help:"Verify that the audit log was not changed."`
 	} `cmd:"" help:"Read the audit log."`
 }
 
 type personCreateCmd struct {
 	jsonFlag
-	Email    string  `required:"" help:"Mail address." placeholder:"ADDRESS"`
-	Password *string `help:"Password; - reads it from standard input, without the flag it is asked for." placeholder:"PASSWORD"`
-	Verified bool    `help:"The address is known to be theirs."`
+	Email    string  `required:"" help:"E-mail address." placeholder:"ADDRESS"`
+	Password *string `help:"Password; - reads it from standard input. Without the flag it is prompted for." placeholder:"PASSWORD"`
+	Verified bool    `help:"Mark the e-mail address as verified."`
 }
 
 func (c personCreateCmd) Run(p *program) error {
-	if err := p.findDatabase(); err != nil { // before anybody types
+	if err := p.findDatabase(); err != nil { // before the password prompt
 		return err
 	}
 	password, err := p.readPassword(c.Password)
@@ -103,8 +103,8 @@ func (c personCreateCmd) Run(p *program) error {
 
 type personLinkCmd struct {
 	jsonFlag
-	Email string `required:"" help:"Whose link it is." placeholder:"ADDRESS"`
-	Kind  string `help:"What it is for: verify or reset." enum:"verify,reset" default:"reset"`
+	Email string `required:"" help:"The person's e-mail address." placeholder:"ADDRESS"`
+	Kind  string `help:"Purpose of the link: verify or reset." enum:"verify,reset" default:"reset"`
 }
 
 func (c personLinkCmd) Run(p *program) error {
@@ -123,14 +123,14 @@ func (c personLinkCmd) Run(p *program) error {
 
 type personSuspendCmd struct {
 	jsonFlag
-	Email string `required:"" help:"Whom." placeholder:"ADDRESS"`
+	Email string `required:"" help:"The person's e-mail address." placeholder:"ADDRESS"`
 }
 
 func (c personSuspendCmd) Run(p *program) error { return p.suspend(c.JSON, c.Email, true) }
 
 type personRestoreCmd struct {
 	jsonFlag
-	Email string `required:"" help:"Whom." placeholder:"ADDRESS"`
+	Email string `required:"" help:"The person's e-mail address." placeholder:"ADDRESS"`
 }
 
 func (c personRestoreCmd) Run(p *program) error { return p.suspend(c.JSON, c.Email, false) }
@@ -152,7 +152,7 @@ type companyCreateCmd struct {
 
 func (c companyCreateCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		made, err := pp.directory.CreateCompany(ctx, principal.Operator(), c.Name, company.Plan(c.Plan))
+		made, err := pp.companies.CreateCompany(ctx, principal.Operator(), c.Name, company.Plan(c.Plan))
 		if err != nil {
 			return err
 		}
@@ -164,13 +164,13 @@ type companySetCmd struct {
 	jsonFlag
 	Company  string        `required:"" help:"The company's id." placeholder:"ID"`
 	Name     *string       `help:"Its name." placeholder:"NAME"`
-	TimeZone *string       `help:"By which clock it counts its days, such as Europe/Paris." placeholder:"ZONE"`
-	Plan     *company.Plan `help:"TEAM or ENTERPRISE. What only the old plan allowed ends at once." placeholder:"PLAN"`
+	TimeZone *string       `help:"Time zone of its days and months, such as Europe/Paris." placeholder:"ZONE"`
+	Plan     *company.Plan `help:"TEAM or ENTERPRISE. Features of the old plan only end at once." placeholder:"PLAN"`
 }
 
 func (c companySetCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		m, err := pp.directory.ChangeCompany(ctx, principal.Operator(), c.Company, directory.CompanyChange{Name: c.Name, Zone: c.TimeZone, Plan: c.Plan})
+		m, err := pp.companies.ChangeCompany(ctx, principal.Operator(), c.Company, companyadmin.CompanyChange{Name: c.Name, Zone: c.TimeZone, Plan: c.Plan})
 		if err != nil {
 			return err
 		}
@@ -183,9 +183,9 @@ func (c companySetCmd) Run(p *program) error {
 type companyAddCmd struct {
 	jsonFlag
 	Company    string               `required:"" help:"The company's id." placeholder:"ID"`
-	Email      string               `required:"" help:"Whom." placeholder:"ADDRESS"`
-	Permission []company.Permission `help:"What they may do; replaces what they could before: ${companyPermissions}." placeholder:"P" xor:"what"`
-	Role       string               `help:"A role of the company instead: admin may do everything, member nothing special." placeholder:"NAME" xor:"what"`
+	Email      string               `required:"" help:"The person's e-mail address." placeholder:"ADDRESS"`
+	Permission []company.Permission `help:"Permissions, replacing the present ones: ${companyPermissions}." placeholder:"P" xor:"what"`
+	Role       string               `help:"A role of the company instead: admin has all permissions, member none." placeholder:"NAME" xor:"what"`
 }
 
 func (c companyAddCmd) Run(p *program) error {
@@ -195,12 +195,12 @@ func (c companyAddCmd) Run(p *program) error {
 			if err != nil {
 				return err
 			}
-			if _, err := pp.directory.SetMember(ctx, principal.Operator(), c.Company, who.ID, c.Role); err != nil {
+			if _, err := pp.companies.Members.SetMember(ctx, principal.Operator(), c.Company, who.ID, c.Role); err != nil {
 				return err
 			}
 			return p.print(c.JSON, map[string]string{"uid": who.ID}, "uid "+who.ID)
 		}
-		uid, err := pp.directory.SetMemberPermissions(ctx, principal.Operator(), c.Company, c.Email, c.Permission)
+		uid, err := pp.companies.Members.SetMemberPermissions(ctx, principal.Operator(), c.Company, c.Email, c.Permission)
 		if err != nil {
 			return err
 		}
@@ -211,12 +211,12 @@ func (c companyAddCmd) Run(p *program) error {
 type companyRemoveCmd struct {
 	jsonFlag
 	Company string `required:"" help:"The company's id." placeholder:"ID"`
-	Email   string `required:"" help:"Whom." placeholder:"ADDRESS"`
+	Email   string `required:"" help:"The person's e-mail address." placeholder:"ADDRESS"`
 }
 
 func (c companyRemoveCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		if err := pp.directory.RemoveMemberByEmail(ctx, principal.Operator(), c.Company, c.Email); err != nil {
+		if err := pp.companies.Members.RemoveMemberByEmail(ctx, principal.Operator(), c.Company, c.Email); err != nil {
 			return err
 		}
 		return p.print(c.JSON, struct{}{}, "done")
@@ -226,8 +226,8 @@ func (c companyRemoveCmd) Run(p *program) error {
 type companyDomainCmd struct {
 	jsonFlag
 	Company string `required:"" help:"The company's id." placeholder:"ID"`
-	Domain  string `required:"" help:"The mail domain, which the operator vouches for." placeholder:"DOMAIN"`
-	Team    string `help:"The team that people join; none for the company alone." placeholder:"ID"`
+	Domain  string `required:"" help:"The e-mail domain. It counts as verified." placeholder:"DOMAIN"`
+	Team    string `help:"The team that people join (default: the company only)." placeholder:"ID"`
 	Role    string `help:"Their role in the team." default:"member" placeholder:"NAME"`
 }
 
@@ -237,10 +237,10 @@ func (c companyDomainCmd) Run(p *program) error {
 		if c.Team == "" {
 			role = ""
 		}
-		if _, err := pp.directory.AddDomain(ctx, principal.Operator(), c.Company, c.Domain, c.Team, role); err != nil {
+		if _, err := pp.companies.Domains.AddDomain(ctx, principal.Operator(), c.Company, c.Domain, c.Team, role); err != nil {
 			return err
 		}
-		if _, err := pp.directory.VerifyDomain(ctx, principal.Operator(), c.Company, c.Domain, true); err != nil {
+		if _, err := pp.companies.Domains.VerifyDomain(ctx, principal.Operator(), c.Company, c.Domain, true); err != nil {
 			return err
 		}
 		return p.print(c.JSON, map[string]string{"domain": c.Domain}, "people with addresses in "+c.Domain+" join by themselves")
@@ -255,7 +255,7 @@ type teamCreateCmd struct {
 
 func (c teamCreateCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		made, err := pp.directory.CreateTeam(ctx, principal.Operator(), c.Company, c.Name)
+		made, err := pp.companies.Teams.CreateTeam(ctx, principal.Operator(), c.Company, c.Name)
 		if err != nil {
 			return err
 		}
@@ -266,13 +266,13 @@ func (c teamCreateCmd) Run(p *program) error {
 type teamAddCmd struct {
 	jsonFlag
 	Team  string `required:"" help:"The team's id." placeholder:"ID"`
-	Email string `required:"" help:"Whom." placeholder:"ADDRESS"`
+	Email string `required:"" help:"The person's e-mail address." placeholder:"ADDRESS"`
 	Role  string `help:"Their role." default:"member" placeholder:"NAME"`
 }
 
 func (c teamAddCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		uid, err := pp.directory.AddTeamMember(ctx, principal.Operator(), c.Team, c.Email, c.Role)
+		uid, err := pp.companies.TeamMembers.AddTeamMember(ctx, principal.Operator(), c.Team, c.Email, c.Role)
 		if err != nil {
 			return err
 		}
@@ -283,12 +283,12 @@ func (c teamAddCmd) Run(p *program) error {
 type teamRemoveCmd struct {
 	jsonFlag
 	Team  string `required:"" help:"The team's id." placeholder:"ID"`
-	Email string `required:"" help:"Whom." placeholder:"ADDRESS"`
+	Email string `required:"" help:"The person's e-mail address." placeholder:"ADDRESS"`
 }
 
 func (c teamRemoveCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		if err := pp.directory.RemoveTeamMemberByEmail(ctx, principal.Operator(), c.Team, c.Email); err != nil {
+		if err := pp.companies.TeamMembers.RemoveTeamMemberByEmail(ctx, principal.Operator(), c.Team, c.Email); err != nil {
 			return err
 		}
 		return p.print(c.JSON, struct{}{}, "done")
@@ -299,12 +299,12 @@ type roleSetCmd struct {
 	jsonFlag
 	Team       string                      `required:"" help:"The team's id." placeholder:"ID"`
 	Name       string                      `required:"" help:"The role's name." placeholder:"NAME"`
-	Permission map[company.Permission]bool `help:"What it allows: ${teamPermissions}." placeholder:"KEY=true|false"`
+	Permission map[company.Permission]bool `help:"Permissions to grant or withdraw: ${teamPermissions}." placeholder:"KEY=true|false"`
 }
 
 func (c roleSetCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		role, err := pp.directory.SetTeamRolePermissions(ctx, principal.Operator(), c.Team, c.Name, c.Permission)
+		role, err := pp.companies.TeamRoles.SetTeamRolePermissions(ctx, principal.Operator(), c.Team, c.Name, c.Permission)
 		if err != nil {
 			return err
 		}

@@ -11,14 +11,14 @@ import (
 type budgetSetCmd struct {
 	jsonFlag
 	Team       string `required:"" help:"The team's id." placeholder:"ID"`
-	Tokens     int64  `required:"" help:"How many in a calendar month." placeholder:"N"`
-	Hard       bool   `help:"Refuse runs that would go beyond it."`
-	WebhookURL string `help:"What hears of alerts." placeholder:"URL"`
+	Tokens     int64  `required:"" help:"Tokens per calendar month." placeholder:"N"`
+	Hard       bool   `help:"Refuse runs that would exceed the budget."`
+	WebhookURL string `help:"Address that receives alerts." placeholder:"URL"`
 }
 
 func (c budgetSetCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		b, err := pp.directory.SetBudget(ctx, principal.Operator(), c.Team, budget.Draft{Tokens: c.Tokens, Hard: c.Hard, WebhookURL: c.WebhookURL})
+		b, err := pp.companies.Budgets.SetBudget(ctx, principal.Operator(), c.Team, budget.Draft{Tokens: c.Tokens, Hard: c.Hard, WebhookURL: c.WebhookURL})
 		if err != nil {
 			return err
 		}
@@ -33,7 +33,7 @@ type budgetShowCmd struct {
 
 func (c budgetShowCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		b, err := pp.directory.Budget(ctx, principal.Operator(), c.Team)
+		b, err := pp.companies.Budgets.GetBudget(ctx, principal.Operator(), c.Team)
 		if err != nil {
 			return err
 		}
@@ -48,14 +48,14 @@ type budgetRemoveCmd struct {
 
 func (c budgetRemoveCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		if err := pp.directory.RemoveBudget(ctx, principal.Operator(), c.Team); err != nil {
+		if err := pp.companies.Budgets.RemoveBudget(ctx, principal.Operator(), c.Team); err != nil {
 			return err
 		}
 		return p.print(c.JSON, struct{}{}, "done")
 	})
 }
 
-// printBudget shows a budget with the names that the interface has.
+// printBudget prints a budget with the field names of the API.
 func (p *program) printBudget(asJSON bool, b budget.Budget) error {
 	type shown struct {
 		TeamID     string  `json:"team_id"`

@@ -199,20 +199,20 @@ func (c teamShowCmd) Run(p *program) error {
 type roleRow struct {
 	Name         string               `json:"name" placeholder:"NAME"`
 	Permissions  []company.Permission `json:"permissions"`
-	PluginKinds  []string             `json:"plugin_kinds,omitempty"` // this and the rest: of teams
+	PluginKinds  []string             `json:"plugin_kinds,omitempty"` // this and the following fields: team roles only
 	ToolsAllowed []string             `json:"tools_allowed,omitempty"`
 	ToolsBlocked []string             `json:"tools_blocked,omitempty"`
 	Spend        *spendRow            `json:"spend,omitempty"`
 }
 
-// spendRow is how much people with a role may spend in a window of time.
+// spendRow is a role's spending limit per person and time window.
 type spendRow struct {
 	Tokens  int64 `json:"tokens"`
 	Seconds int64 `json:"seconds"`
 }
 
-// readRoles gives the roles of a company or of a team, which there are no more
-// than a hundred of.
+// readRoles returns the roles of a company or team, of which there are at most a
+// hundred.
 func readRoles(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) ([]roleRow, error) {
 	rows := []roleRow{}
 	if companyID != "" {
@@ -245,7 +245,7 @@ func readRoles(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) ([]r
 	return rows, err
 }
 
-// orNone has no permissions written as an empty list.
+// orNone returns an empty list instead of nil, so that JSON shows [].
 func orNone(all []company.Permission) []company.Permission {
 	if all == nil {
 		return []company.Permission{}
@@ -264,7 +264,7 @@ func (r roleRow) describe() string {
 	return strings.Join(words, " ")
 }
 
-// describeRoles gives a line for each role.
+// describeRoles returns a table row for each role.
 func describeRoles(all []roleRow) (rows [][]string) {
 	for _, r := range all {
 		rows = append(rows, []string{"role " + r.Name, r.describe()})

@@ -18,9 +18,9 @@ import (
 
 type tokenCreateCmd struct {
 	jsonFlag
-	Email   string `required:"" help:"Whose token it is." placeholder:"ADDRESS"`
-	Name    string `required:"" help:"What it is for." placeholder:"NAME"`
-	Company string `help:"Makes a company token for its teams." placeholder:"ID"`
+	Email   string `required:"" help:"The person's e-mail address." placeholder:"ADDRESS"`
+	Name    string `required:"" help:"A name that says its purpose." placeholder:"NAME"`
+	Company string `help:"Create a company token for the teams of this company." placeholder:"ID"`
 }
 
 func (c tokenCreateCmd) Run(p *program) error {
@@ -62,7 +62,7 @@ type scimTokenCreateCmd struct {
 
 func (c scimTokenCreateCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		_, secret, err := pp.directory.Connect(ctx, principal.Operator(), c.Company)
+		_, secret, err := pp.companies.SCIMConnections.ConnectProvider(ctx, principal.Operator(), c.Company)
 		if err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ type scimTokenDeleteCmd struct {
 
 func (c scimTokenDeleteCmd) Run(p *program) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
-		if err := pp.directory.Disconnect(ctx, principal.Operator(), c.Company); err != nil {
+		if err := pp.companies.SCIMConnections.DisconnectProvider(ctx, principal.Operator(), c.Company); err != nil {
 			return err
 		}
 		return p.print(c.JSON, struct{}{}, "done")
@@ -86,10 +86,10 @@ func (c scimTokenDeleteCmd) Run(p *program) error {
 
 type grantCmd struct {
 	jsonFlag
-	Email  string `help:"Whose personal account." xor:"account" required:"" placeholder:"ADDRESS"`
-	Team   string `help:"Which team." xor:"account" required:"" placeholder:"ID"`
-	Tokens int64  `required:"" help:"How many; below zero takes them back." placeholder:"N"`
-	Note   string `help:"Why." placeholder:"TEXT"`
+	Email  string `help:"The personal account of this person." xor:"account" required:"" placeholder:"ADDRESS"`
+	Team   string `help:"The account of this team." xor:"account" required:"" placeholder:"ID"`
+	Tokens int64  `required:"" help:"Number of tokens; a negative number takes tokens back." placeholder:"N"`
+	Note   string `help:"Reason, kept with the grant." placeholder:"TEXT"`
 }
 
 func (c grantCmd) Run(p *program) error {
@@ -104,9 +104,9 @@ func (c grantCmd) Run(p *program) error {
 
 type deviceRevokeCmd struct {
 	jsonFlag
-	Email  string `required:"" help:"Whose device." placeholder:"ADDRESS"`
+	Email  string `required:"" help:"The person's e-mail address." placeholder:"ADDRESS"`
 	Device string `help:"The device's id." placeholder:"ID" xor:"which" required:""`
-	All    bool   `help:"Every device and browser." xor:"which" required:""`
+	All    bool   `help:"All devices and browsers." xor:"which" required:""`
 }
 
 func (c deviceRevokeCmd) Run(p *program) error {
@@ -120,13 +120,13 @@ func (c deviceRevokeCmd) Run(p *program) error {
 
 type auditListCmd struct {
 	jsonFlag
-	Company string    `help:"Only what concerns a company." placeholder:"ID"`
-	Person  string    `help:"Only what a person did or what concerns them." placeholder:"UID"`
-	Act     string    `help:"Only an act, such as token.created, or all of a kind, such as token." placeholder:"ACT"`
-	Start   time.Time `help:"Only what was done then or later." placeholder:"TIME"`
-	End     time.Time `help:"Only what was done before." placeholder:"TIME"`
-	Before  int64     `help:"Only what came before this number." placeholder:"SEQ"`
-	Limit   int       `help:"How many." default:"100" placeholder:"N"`
+	Company string    `help:"Only entries about this company." placeholder:"ID"`
+	Person  string    `help:"Only entries by or about this person." placeholder:"UID"`
+	Act     string    `help:"Only this act, such as token.created, or all acts with a prefix, such as token." placeholder:"ACT"`
+	Start   time.Time `help:"Only entries at or after this time." placeholder:"TIME"`
+	End     time.Time `help:"Only entries before this time." placeholder:"TIME"`
+	Before  int64     `help:"Only entries before this sequence number." placeholder:"SEQ"`
+	Limit   int       `help:"Maximum number of entries." default:"100" placeholder:"N"`
 }
 
 func (c auditListCmd) Run(p *program) error {
@@ -140,7 +140,7 @@ func (c auditListCmd) Run(p *program) error {
 		Limit:     c.Limit,
 	}
 	if c.Act != "" && len(f.Acts) == 0 {
-		return usageError{fmt.Errorf("--act: %q is no act, nor a kind of them", c.Act)}
+		return usageError{fmt.Errorf("--act: %q is not an audit act or a prefix of one", c.Act)}
 	}
 	return p.withReading(func(ctx context.Context, db *sqldb.DB) error {
 		var all []audit.Record
@@ -175,7 +175,7 @@ func (c auditListCmd) Run(p *program) error {
 	})
 }
 
-// details writes what belongs to an entry on one line.
+// details returns the details of an audit entry on one line.
 func details(m map[string]string) string {
 	var all []string
 	for _, k := range slices.Sorted(maps.Keys(m)) {
@@ -186,7 +186,7 @@ func details(m map[string]string) string {
 
 type auditVerifyCmd struct {
 	jsonFlag
-	Head string `help:"A head that was kept elsewhere: nothing up to it may be missing." placeholder:"SEQ:HASH"`
+	Head string `help:"A head printed earlier and kept elsewhere; no entry up to it may be missing." placeholder:"SEQ:HASH"`
 }
 
 var errTampered = errors.New("the audit log was tampered with")
@@ -197,7 +197,7 @@ func (c auditVerifyCmd) Run(p *program) error {
 		seq, hash, _ := strings.Cut(c.Head, ":")
 		n, err := strconv.ParseInt(seq, 10, 64)
 		if err != nil || hash == "" {
-			return usageError{errors.New("--head: want SEQ:HASH, as this command prints it")}
+			return usageError{errors.New("--head: the format is SEQ:HASH, as this command prints it")}
 		}
 		kept = &audit.Head{Seq: n, Hash: hash}
 	}
@@ -225,7 +225,7 @@ func (c auditVerifyCmd) Run(p *program) error {
 }
 
 type keysCmd struct {
-	Rotate keysRotateCmd `cmd:"" help:"Sign ID tokens with a new key from now on; old ones stay valid until they expire."`
+	Rotate keysRotateCmd `cmd:"" help:"Sign new ID tokens with a new key; existing ones stay valid until they expire."`
 }
 
 type keysRotateCmd struct{ jsonFlag }

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"os"
 
-	"atelier/internal/account/dossier"
+	"atelier/internal/account/personaldata"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/person"
 	"atelier/internal/people/principal"
@@ -15,8 +15,8 @@ import (
 
 type personExportCmd struct {
 	jsonFlag
-	Email string `required:"" help:"Whom." placeholder:"ADDRESS"`
-	Out   string `required:"" help:"The file to write. It must not be there." placeholder:"FILE"`
+	Email string `required:"" help:"The person's e-mail address." placeholder:"ADDRESS"`
+	Out   string `required:"" help:"File to write; must not exist." placeholder:"FILE"`
 }
 
 func (c personExportCmd) Run(p *program) error {
@@ -30,7 +30,7 @@ func (c personExportCmd) Run(p *program) error {
 			return err
 		}
 		defer blobs.Close()
-		archive, err := pp.dossier(blobs).Export(ctx, principal.Operator(), who.ID)
+		archive, err := pp.personalData(blobs).ExportPerson(ctx, principal.Operator(), who.ID)
 		if err != nil {
 			return err
 		}
@@ -41,9 +41,9 @@ func (c personExportCmd) Run(p *program) error {
 	})
 }
 
-// saveArchive writes an archive into a new file that only its owner reads. One that
-// could not be finished is removed.
-func saveArchive(ctx context.Context, archive *dossier.Archive, name string) error {
+// saveArchive writes an archive into a new file that only its owner can read. It
+// removes an incomplete file.
+func saveArchive(ctx context.Context, archive *personaldata.Archive, name string) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -60,8 +60,8 @@ func saveArchive(ctx context.Context, archive *dossier.Archive, name string) err
 
 type personDeleteCmd struct {
 	jsonFlag
-	Email string `required:"" help:"Whom." placeholder:"ADDRESS"`
-	Yes   bool   `help:"Do it. Without it nothing is changed."`
+	Email string `required:"" help:"The person's e-mail address." placeholder:"ADDRESS"`
+	Yes   bool   `help:"Confirm the deletion; without it nothing is changed."`
 }
 
 func (c personDeleteCmd) Run(p *program) error {
@@ -71,14 +71,14 @@ func (c personDeleteCmd) Run(p *program) error {
 			return err
 		}
 		if !c.Yes {
-			return usageError{fmt.Errorf("this ends the account of %s for good and erases its uploads, results, boards and prompts; say --yes to do it", who.Email)}
+			return usageError{fmt.Errorf("this deletes the account of %s for good and erases its uploads, results, boards and prompts; confirm with --yes", who.Email)}
 		}
-		d := pp.dossier(nil)
-		if err := d.Delete(ctx, principal.Operator(), who.ID, who.Email); err != nil {
+		d := pp.personalData(nil)
+		if err := d.DeletePerson(ctx, principal.Operator(), who.ID, who.Email); err != nil {
 			return err
 		}
-		// Where nobody works on the queue now, this is done all the same.
-		if err := d.Erase(ctx, who.ID); err != nil {
+		// Erase now: a worker may not be running.
+		if err := d.ErasePerson(ctx, who.ID); err != nil {
 			return err
 		}
 		return p.print(c.JSON, map[string]string{"uid": who.ID}, "deleted "+who.ID)

@@ -13,7 +13,7 @@ import (
 	"atelier/internal/people/person"
 )
 
-// balanceRow is what an account has, with the names that the interface uses.
+// balanceRow is an account's balance with the field names of the API.
 type balanceRow struct {
 	Tokens            int64 `json:"tokens"`
 	Held              int64 `json:"held"`
@@ -35,7 +35,7 @@ type personRow struct {
 	Email         string     `json:"email" placeholder:"ADDRESS"`
 	EmailVerified bool       `json:"email_verified"`
 	Suspended     bool       `json:"suspended"`
-	Role          string     `json:"role,omitempty"` // in the company or team that was asked for
+	Role          string     `json:"role,omitempty"` // in the company or team of --company or --team
 	Balance       balanceRow `json:"balance"`
 	Created       string     `json:"created"`
 
@@ -53,7 +53,7 @@ func newPersonRow(who person.Person) personRow {
 	}
 }
 
-// state is what a person may do, in a word.
+// state returns active, unverified or suspended.
 func (r personRow) state() string {
 	switch {
 	case r.Suspended:
@@ -109,7 +109,7 @@ func (c personListCmd) Run(p *program) error {
 	})
 }
 
-// read gives people of the whole installation, or of a group.
+// read returns the people of the installation, a company or a team.
 func (c personListCmd) read(ctx context.Context, tx *sqldb.Tx, cursor string, limit int) (rows []personRow, err error) {
 	var members []company.Member
 	switch {
@@ -150,15 +150,15 @@ func (c personListCmd) read(ctx context.Context, tx *sqldb.Tx, cursor string, li
 	return rows, nil
 }
 
-// writePlace and readPlace turn where a member stands into a cursor and back.
+// writePlace and readPlace convert the sort key of a member to a cursor and back.
 func writePlace(k company.Key) string { return k.Text + " " + k.ID }
 
 func readPlace(cursor string) company.Key {
-	text, id, _ := strings.Cut(cursor, " ") // no address has a space
+	text, id, _ := strings.Cut(cursor, " ") // e-mail addresses contain no space
 	return company.Key{Text: text, ID: id}
 }
 
-// day is the date of a time as stamp writes it.
+// day returns the date part of a time that stamp formatted.
 func day(stamp string) string {
 	date, _, _ := strings.Cut(stamp, "T")
 	return date
@@ -166,17 +166,17 @@ func day(stamp string) string {
 
 type personShowCmd struct {
 	jsonFlag
-	Email string `help:"Whose mail address it is." xor:"who" required:"" placeholder:"ADDRESS"`
-	UID   string `name:"uid" help:"Whose uid it is." xor:"who" required:"" placeholder:"UID"`
+	Email string `help:"The person's e-mail address." xor:"who" required:"" placeholder:"ADDRESS"`
+	UID   string `name:"uid" help:"The person's uid." xor:"who" required:"" placeholder:"UID"`
 }
 
-// groupRow is a company or a team that somebody is in.
+// groupRow is a company or team that a person belongs to.
 type groupRow struct {
 	ID        string      `json:"id"`
 	Name      string      `json:"name" placeholder:"NAME"`
-	CompanyID string      `json:"company_id,omitempty"` // of a team
+	CompanyID string      `json:"company_id,omitempty"` // teams only
 	Role      string      `json:"role"`
-	Balance   *balanceRow `json:"balance,omitempty"` // of a team
+	Balance   *balanceRow `json:"balance,omitempty"` // teams only
 }
 
 func (c personShowCmd) Run(p *program) error {
@@ -264,7 +264,7 @@ func orPrint(p *program, err error, v any) error {
 	return p.print(true, v, "")
 }
 
-// describeBalance tells what an account has on one line.
+// describeBalance returns a balance on one line.
 func describeBalance(b balanceRow) string {
 	text := strconv.FormatInt(b.Tokens, 10)
 	if b.Held > 0 {
@@ -276,7 +276,7 @@ func describeBalance(b balanceRow) string {
 	return text
 }
 
-// deviceRow is a device on which somebody is signed in.
+// deviceRow is a signed-in device.
 type deviceRow struct {
 	ID         string  `json:"id"`
 	UID        string  `json:"uid" placeholder:"UID"`
@@ -384,5 +384,5 @@ func (c deviceShowCmd) Run(p *program) error {
 	})
 }
 
-// stamp writes a time as the API does.
+// stamp formats a time as the API does.
 func stamp(t time.Time) string { return t.UTC().Truncate(time.Second).Format(time.RFC3339) }

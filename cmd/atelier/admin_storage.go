@@ -13,10 +13,10 @@ import (
 
 type storageSetCmd struct {
 	jsonFlag
-	Email   string       `help:"Whose personal account." xor:"account" required:"" placeholder:"ADDRESS"`
-	Team    string       `help:"Which team." xor:"account" required:"" placeholder:"ID"`
-	Bytes   *config.Size `help:"Limit of its own, such as 100GB; 0 for none." xor:"limit" required:"" placeholder:"N"`
-	Default bool         `help:"Go by storage.account_bytes again." xor:"limit" required:""`
+	Email   string       `help:"The personal account of this person." xor:"account" required:"" placeholder:"ADDRESS"`
+	Team    string       `help:"The account of this team." xor:"account" required:"" placeholder:"ID"`
+	Bytes   *config.Size `help:"The account's own limit, such as 100GB; 0 means no limit." xor:"limit" required:"" placeholder:"N"`
+	Default bool         `help:"Use storage.account_bytes again." xor:"limit" required:""`
 }
 
 func (c storageSetCmd) Run(p *program) error {
@@ -36,8 +36,8 @@ func (c storageSetCmd) Run(p *program) error {
 
 type storageShowCmd struct {
 	jsonFlag
-	Email string `help:"Whose personal account; without it and --team, the installation." xor:"account" placeholder:"ADDRESS"`
-	Team  string `help:"Which team." xor:"account" placeholder:"ID"`
+	Email string `help:"The personal account of this person (default: the whole installation)." xor:"account" placeholder:"ADDRESS"`
+	Team  string `help:"The account of this team." xor:"account" placeholder:"ID"`
 }
 
 func (c storageShowCmd) Run(p *program) error {
@@ -63,7 +63,7 @@ func (p *program) printUsage(asJSON bool, u quota.Usage) error {
 	return p.print(asJSON, out, fmt.Sprintf("%d bytes are stored, and %d of deleted files; %s", u.Used, u.Leaving, limit))
 }
 
-// printTotal tells what the installation stores, and what its disks have left.
+// printTotal prints the storage of the installation and the free disk space.
 func (p *program) printTotal(ctx context.Context, asJSON bool, db *sqldb.DB) error {
 	var total int64
 	err := db.Read(ctx, func(tx *sqldb.Tx) (err error) {

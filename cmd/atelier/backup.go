@@ -15,12 +15,12 @@ import (
 
 type backupCmd struct {
 	jsonFlag
-	File string `arg:"" help:"Where to write the archive, which must not exist; - for standard output."`
+	File string `arg:"" help:"File to write; must not exist. - writes to standard output."`
 }
 
-var errProblemsSaved = errors.New("the backup is written, but what it is of has problems")
+var errProblemsSaved = errors.New("the backup was written, but the installation has problems")
 
-// What to do instead where the parts of an installation lie elsewhere.
+// Advice for installations that this command cannot back up.
 const (
 	adviceBoth = `this installation keeps its %s, which has its own way of being copied. In this order:
   1. pg_dump --format=custom --file=atelier.dump DATABASE   (one consistent moment, while the service runs)
@@ -62,7 +62,7 @@ func (c backupCmd) Run(p *program) error {
 	var made backup.Report
 	began := time.Now()
 	if c.File == "-" && terminal(p.stdout) {
-		return usageError{errors.New("an archive is nothing to read: send standard output to a file or a program")}
+		return usageError{errors.New("standard output is a terminal: redirect the archive to a file or a program")}
 	}
 	if c.File == "-" {
 		made, err = backup.Stream(p.ctx, source, p.stdout, os.TempDir())
@@ -75,14 +75,14 @@ func (c backupCmd) Run(p *program) error {
 	return c.report(p, made, time.Since(began))
 }
 
-// report says what was written. Standard output may be the archive.
+// report prints a summary, to standard error when standard output is the archive.
 func (c backupCmd) report(p *program, made backup.Report, took time.Duration) error {
 	for _, problem := range made.Problems {
 		fmt.Fprintln(p.stderr, problem)
 	}
 	text := fmt.Sprintf("%s: %d files, %d bytes, as of %s, in %s; verified", c.File, made.Files, made.Bytes, stamp(made.Made), took.Round(time.Millisecond))
 	if !made.HasSecret {
-		text += "\nthe secret is not in it: keep ATELIER_SECRET, without it the backup is of no use"
+		text += "\nthe secret is not in the backup: keep ATELIER_SECRET, which is needed to restore it"
 	}
 	switch {
 	case c.File == "-":
@@ -102,8 +102,8 @@ func (c backupCmd) report(p *program, made backup.Report, took time.Duration) er
 	return nil
 }
 
-// requireEmbedded says what to do instead where the installation has another
-// database than the embedded one, or files elsewhere.
+// requireEmbedded returns an error with advice unless the installation uses the
+// embedded database and local files.
 func (p *program) requireEmbedded() error {
 	inFile := strings.HasPrefix(p.cfg.DatabaseURL(), "sqlite://")
 	inFolder := strings.HasPrefix(p.cfg.BlobsURL(), "file://")
@@ -122,7 +122,7 @@ func (p *program) requireEmbedded() error {
 	return errors.New(advice)
 }
 
-// backupSource is this installation, to be copied.
+// backupSource returns the parts of this installation that a backup contains.
 func (p *program) backupSource(ctx context.Context, db *sqldb.DB) (s backup.Source, err error) {
 	found, err := p.openSealKey(ctx, db)
 	if err == nil && !found {
@@ -143,8 +143,8 @@ func (p *program) backupSource(ctx context.Context, db *sqldb.DB) (s backup.Sour
 	s.Version = version()
 	s.Now = time.Now
 	s.Check = func(ctx context.Context, copied *sqldb.DB) (problems []string, err error) {
-		// Not those that look at the clock and at limits: the service may stand
-		// still, and this command may have other settings than it.
+		// Checks of deadlines and limits are left out: the service may be stopped,
+		// and this command may have other settings.
 		found, _, err := p.verifyDatabase(ctx, copied, nil)
 		for _, v := range found {
 			problems = append(problems, v.Row+": "+v.Check)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"atelier/internal/account/dossier"
+	"atelier/internal/account/personaldata"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/queue"
 	"atelier/internal/base/ratelimit"
@@ -79,16 +79,16 @@ func (c checkCmd) Run(p *program) error {
 	return err
 }
 
-// violation is a row that breaks a rule.
+// violation is a row that violates an invariant.
 type violation struct {
 	Check string `json:"check"`
 	Row   string `json:"row"`
 }
 
-// verifyDatabase holds the rows of a database to every check, and to their seals
-// where there are some; more are checks that not every database has to pass. held says what was found to hold where nothing is wrong.
+// verifyDatabase runs every check and verifies the row seals. more are additional
+// checks that only some databases must pass. held describes the checks for people.
 func (p *program) verifyDatabase(ctx context.Context, db *sqldb.DB, more []sqldb.Check) (list []violation, held string, err error) {
-	checks := slices.Concat(person.Checks, dossier.Checks, session.Checks, company.Checks, credential.Checks, device.Checks, idtoken.Checks, audit.Checks, ledger.Checks, ratelimit.Checks,
+	checks := slices.Concat(person.Checks, personaldata.Checks, session.Checks, company.Checks, credential.Checks, device.Checks, idtoken.Checks, audit.Checks, ledger.Checks, ratelimit.Checks,
 		catalog.Checks, queue.Checks(db.Dialect), asset.Checks, library.Checks, quota.Checks, board.Checks, webhook.Checks, run.Checks, report.Checks, budget.Checks, more)
 	found, err := db.Verify(ctx, checks)
 	if err != nil {

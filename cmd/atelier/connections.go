@@ -9,20 +9,21 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-// How many open files are kept free for everything but clients' connections.
+// Numbers of open files that are reserved for purposes other than client connections.
 const (
 	ownFiles        = 64 // logs, listeners, model servers, webhooks, mail, refused connections
-	filesOfDatabase = 4  // of each connection: SQLite has the file, its log and its index
-	filesOfRun      = 16 // of each run at once: pipes, folders, inputs and results
+	filesOfDatabase = 4  // per connection: SQLite opens the file, its log and its index
+	filesOfRun      = 16 // per concurrent run: pipes, folders, inputs and results
 
-	maxConnections = 10_000 // by default: each takes memory as well
+	maxConnections = 10_000 // default limit, as each connection takes memory
 	lowFiles       = 256
 )
 
-// metricsConnections bound those of the metrics listener. They are in ownFiles.
+// metricsConnections limits the connections of the metrics listener, which are
+// part of ownFiles.
 var metricsConnections = httpd.ConnectionLimits{Total: 16, PerAddress: 8}
 
-// redirectConnections bound those of the redirect to HTTPS, which are short.
+// redirectConnections limits the connections of the redirect to HTTPS.
 var redirectConnections = httpd.ConnectionLimits{Total: 128, PerAddress: 16}
 
 // connectionLimits derives the limits on clients' connections from the settings
@@ -43,15 +44,15 @@ func (p *program) connectionLimits(log *slog.Logger) httpd.ConnectionLimits {
 	reserve := own + filesOfDatabase*p.cfg.Connections + filesOfRun*runs
 	limits, fits := limitConnections(files, reserve, p.cfg.HTTP.Connections, p.cfg.HTTP.ConnectionsPerAddress)
 	if !fits {
-		log.Warn("http.connections is more than the limit on open files allows", "wanted", p.cfg.HTTP.Connections, "connections", limits.Total, "open_files", files)
+		log.Warn("http.connections exceeds the limit on open files", "wanted", p.cfg.HTTP.Connections, "connections", limits.Total, "open_files", files)
 	}
-	log.Info("connections are limited", "connections", limits.Total, "per_address", limits.PerAddress, "open_files", files)
+	log.Info("connection limits", "connections", limits.Total, "per_address", limits.PerAddress, "open_files", files)
 	return limits
 }
 
-// limitConnections divides the open files: up to half are the reserve, and of
-// the rest every connection may have one and its request another. It tells
-// whether the wanted number fits; 0 wants the default.
+// limitConnections divides the open files: at most half are reserved, and each
+// connection may use two of the rest (its socket and one file of its request). It
+// reports whether the wanted number fits; 0 selects the default.
 func limitConnections(files, reserve, wanted, perAddress int) (limits httpd.ConnectionLimits, fits bool) {
 	reserve = min(reserve, files/2)
 	most := max((files-reserve)/2, 1)
@@ -67,8 +68,8 @@ func limitConnections(files, reserve, wanted, perAddress int) (limits httpd.Conn
 	return limits, wanted <= most
 }
 
-// fileLimit is how many files this process may have open. Package os has raised
-// the soft limit to the hard one when the program started.
+// fileLimit returns the number of files that this process may open. Package os
+// raises the soft limit to the hard limit at the start.
 func fileLimit() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {

@@ -16,21 +16,20 @@ import (
 	"atelier/internal/engine/builtin/tiny/neural"
 )
 
-// probeTime is how long a server may take to say that it is there.
+// probeTime limits how long a health check of a model server may take.
 const probeTime = 10 * time.Second
 
-var errIll = errors.New("not everything is fit to run")
+var errIll = errors.New("some engines or tools cannot run")
 
 type doctorCmd struct{ jsonFlag }
 
-// finding is what the doctor says about an engine, or about a tool that has
-// none.
+// finding is the result of checking an engine, or a tool whose engine is missing.
 type finding struct {
 	Name    string `json:"name"`
 	Kind    string `json:"kind"`
 	State   string `json:"state"` // ok, missing or away
 	Detail  string `json:"detail"`
-	Install string `json:"install,omitempty"` // the package that brings what is missing
+	Install string `json:"install,omitempty"` // packages that provide the missing programs
 }
 
 func (c doctorCmd) Run(p *program) error {
@@ -54,8 +53,8 @@ func (c doctorCmd) Run(p *program) error {
 	return err
 }
 
-// examine looks at every engine that ships, at every server of the settings,
-// and at the tools whether each has an engine.
+// examine checks every built-in engine, every configured model server, and that
+// every tool has an engine.
 func (p *program) examine(ctx context.Context) ([]finding, error) {
 	engines, err := p.openEngines(slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -84,7 +83,7 @@ func (p *program) examine(ctx context.Context) ([]finding, error) {
 			f.State = "missing"
 			f.Detail = ""
 			for _, n := range lacks {
-				f.Detail += n.Name + " is not here; "
+				f.Detail += n.Name + " is not installed; "
 				packages = append(packages, n.Package)
 			}
 			f.Install = strings.Join(slices.Compact(slices.Sorted(slices.Values(packages))), " ")
@@ -107,8 +106,8 @@ func (p *program) examine(ctx context.Context) ([]finding, error) {
 	return append(all, homeless...), err
 }
 
-// examineModel opens the picture model of our own, which holds its weights
-// against their checksums.
+// examineModel opens the built-in picture model, which verifies the checksums of
+// its weights.
 func examineModel(k kernel.Kernel, open func() (*neural.Model, error)) finding {
 	f := finding{Name: "tiny", Kind: "shipped", State: "ok", Detail: "in the program, computes with " + k.String()}
 	m, err := open()
@@ -131,7 +130,7 @@ func probe(ctx context.Context, e engine.Engine) error {
 	return server.Probe(ctx)
 }
 
-// homeless are tools that name an engine which is not here.
+// homeless returns the tools whose engine is not configured.
 func (p *program) homeless(have *engines) ([]finding, error) {
 	from, err := manifests(p.cfg, "")
 	if err != nil {
@@ -146,7 +145,7 @@ func (p *program) homeless(have *engines) ([]finding, error) {
 		if _, ok := have.pools[t.Engine.Name]; !ok {
 			all = append(all, finding{
 				Name: slug, Kind: "tool", State: "missing",
-				Detail: fmt.Sprintf("runs on %s, which is no engine here; name it in the file of --backends", t.Engine.Name),
+				Detail: fmt.Sprintf("needs the engine %s, which is not configured; add it to the --backends file", t.Engine.Name),
 			})
 		}
 	}

@@ -33,7 +33,7 @@ import (
 	"atelier/internal/engine/subprocess"
 )
 
-// Engines that ship with the program; the last three need other programs.
+// Names of the built-in engines. The last three need programs of the system.
 const (
 	imageEngine  = "image"
 	tinyEngine   = "tiny"
@@ -42,7 +42,8 @@ const (
 	videoEngine  = "video"
 )
 
-// needs are what those engines need, found or not.
+// needs returns the programs and files that the built-in engines need, with the
+// paths of those that were found.
 func needs(c *config.Config) map[string][]subprocess.Need {
 	sound := music.Needs()
 	if file := c.Engines.Soundfont; file != "" {
@@ -54,14 +55,14 @@ func needs(c *config.Config) map[string][]subprocess.Need {
 	return map[string][]subprocess.Need{speechEngine: speech.Needs(), musicEngine: sound, videoEngine: video.Needs()}
 }
 
-// missing gives those of the needs that are not there.
+// missing returns the needs that were not found.
 func missing(all []subprocess.Need) []subprocess.Need {
 	return slices.DeleteFunc(slices.Clone(all), func(n subprocess.Need) bool { return n.Path != "" })
 }
 
-// offer says what becomes of the shipped tools that need an engine: without its
-// program, a node that works leaves them out, and one that does not leaves that
-// to those that do.
+// offer decides whether built-in tools of an engine are offered. A worker without
+// the engine's programs leaves them out; a node that is no worker keeps the
+// workers' decision.
 func offer(c *config.Config) func(engine string) catalog.Offer {
 	all := needs(c)
 	return func(engine string) catalog.Offer {
@@ -77,14 +78,14 @@ func offer(c *config.Config) func(engine string) catalog.Offer {
 	}
 }
 
-// engines are what can run tools, by the name that manifests have.
+// engines are the engines of this node by the name that manifests use.
 type engines struct {
 	pools map[string]engine.Pool
-	video *video.Engine // nil where it has no program
+	video *video.Engine // nil: ffmpeg is not installed
 	close []func()
 }
 
-// Close lets go of connections.
+// Close closes the connections to model servers.
 func (e *engines) Close() { closeEach(e.close) }
 
 func closeEach(all []func()) {
@@ -93,8 +94,8 @@ func closeEach(all []func()) {
 	}
 }
 
-// openEngines builds the engines of this node: those that ship, and those of
-// the operator's servers.
+// openEngines builds the engines of this node: the built-in ones and those of the
+// configured model servers.
 func (p *program) openEngines(log *slog.Logger) (*engines, error) {
 	c := p.cfg
 	if err := p.setSandbox(); err != nil {
@@ -151,9 +152,8 @@ func (p *program) openEngines(log *slog.Logger) (*engines, error) {
 	return all, nil
 }
 
-// threads is how many the picture model of our own computes with: one for each
-// core, or fewer where the operator wants that. More would only wait for each
-// other.
+// threads returns the number of threads of the built-in picture model: one per
+// core, or fewer if the operator wants that. More would only wait for each other.
 func threads(cores, wanted int) int {
 	if wanted == 0 {
 		return cores
@@ -161,7 +161,7 @@ func threads(cores, wanted int) int {
 	return min(wanted, cores)
 }
 
-// backends reads the file of model servers, where one is named.
+// backends reads the --backends file, if one is set.
 func (p *program) backends() (map[string]config.Backend, error) {
 	if p.cfg.Backends == "" {
 		return nil, nil
@@ -169,7 +169,7 @@ func (p *program) backends() (map[string]config.Backend, error) {
 	return config.ReadBackends(p.cfg.Backends, p.getenv)
 }
 
-// openBackend builds the engine for a server, without talking to it.
+// openBackend builds the engine of a model server without connecting to it.
 func (p *program) openBackend(b config.Backend) (engine.Prober, func(), error) {
 	nothing := func() {}
 	if b.Engine == config.Exec {
@@ -219,7 +219,7 @@ func (p *program) openBackend(b config.Backend) (engine.Prober, func(), error) {
 	return nil, nothing, fmt.Errorf("there is no engine %s", b.Engine)
 }
 
-// client is how a server is reached and how it knows us.
+// client makes the HTTP client of a model server, with its credentials.
 func (p *program) client(b config.Backend, at string) (*backend.Client, error) {
 	header := http.Header{"User-Agent": {"Atelier/" + version()}}
 	switch {

@@ -28,20 +28,20 @@ import (
 type generateCmd struct {
 	jsonFlag
 	Tool    string   `arg:"" help:"The tool's name, as in atelier tools list, or its id."`
-	Inputs  []string `arg:"" optional:"" help:"key=value; key=@FILE sends a file, key=result:ID one made before. Lists are separated by commas, a size is 1280x720."`
+	Inputs  []string `arg:"" optional:"" help:"key=value; key=@FILE sends a file, key=result:ID uses an earlier result. Lists are separated by commas; a size is written 1280x720."`
 	Service string   `help:"Address of the service." default:"http://localhost:8080" env:"ATELIER_SERVICE" placeholder:"URL"`
 	Token   string   `help:"Access token (default: ATELIER_TOKEN)." placeholder:"TOKEN"`
-	Team    string   `help:"Team that pays." placeholder:"ID"`
-	Results int      `help:"How many results."`
+	Team    string   `help:"Id of the team that pays (default: your personal account)." placeholder:"ID"`
+	Results int      `help:"Number of results."`
 	Out     string   `help:"Folder for the results." default:"." placeholder:"DIR"`
-	As      string   `help:"Name of the results' files, without their ending (default: the tool's name)." placeholder:"NAME"`
+	As      string   `help:"Name of the result files without extension (default: the tool's name)." placeholder:"NAME"`
 }
 
-// Run makes results like any client of the interface would.
+// Run uses the public interface like any other client.
 func (c generateCmd) Run(p *program) error {
 	token := cmp.Or(c.Token, p.getenv("ATELIER_TOKEN"))
 	if token == "" {
-		return usageError{errors.New("name an access token with --token or ATELIER_TOKEN")}
+		return usageError{errors.New("an access token is required: set --token or ATELIER_TOKEN")}
 	}
 	service := &client.Client{URL: c.Service, Token: token, TeamID: c.Team}
 	tool, err := c.find(p.ctx, service)
@@ -55,11 +55,11 @@ func (c generateCmd) Run(p *program) error {
 	id := run.ID
 	run, err = service.Follow(p.ctx, id, c.bar(p, nameOf(tool)))
 	if err != nil {
-		return fmt.Errorf("run %s, which goes on: %w", id, err)
+		return fmt.Errorf("run %s is still running: %w", id, err)
 	}
 	if !c.JSON {
 		line := nameOf(tool) + ": " + run.Status
-		if terminal(p.stderr) { // over the bar
+		if terminal(p.stderr) { // overwrites the progress bar
 			line = fmt.Sprintf("\r%s%40s", line, "")
 		}
 		fmt.Fprintln(p.stderr, line)
@@ -73,11 +73,11 @@ func (c generateCmd) Run(p *program) error {
 	return c.keep(p, service, tool, run)
 }
 
-// patience is how long a service may ask to wait before it takes a run.
+// patience is the longest Retry-After that the command waits for.
 const patience = 2 * time.Minute
 
-// begin starts the run. Where the service asks to wait, it does, and tries
-// again: the key makes that safe.
+// begin starts the run. It waits and tries again when the service says
+// Retry-After; the idempotency key makes that safe.
 func (c generateCmd) begin(p *program, service *client.Client, tool *client.Tool) (*client.Run, error) {
 	key := uuid.NewString()
 	for {
@@ -95,7 +95,7 @@ func (c generateCmd) begin(p *program, service *client.Client, tool *client.Tool
 	}
 }
 
-// start sends the request, with the files that the command line names.
+// start sends the request with the files named on the command line.
 func (c generateCmd) start(ctx context.Context, service *client.Client, req *client.Request) (*client.Run, error) {
 	files, err := c.fill(req)
 	defer closeAll(files)
@@ -105,8 +105,8 @@ func (c generateCmd) start(ctx context.Context, service *client.Client, req *cli
 	return service.Start(ctx, req)
 }
 
-// find gives the tool with this slug or id. A display name is no name: several
-// tools can have the same, and the next edit can change it.
+// find returns the tool with this slug or id. Display names are not accepted:
+// several tools can have the same one, and it can change.
 func (c generateCmd) find(ctx context.Context, service *client.Client) (*client.Tool, error) {
 	all, err := service.Tools(ctx)
 	if err != nil {
@@ -134,8 +134,8 @@ func (c generateCmd) find(ctx context.Context, service *client.Client) (*client.
 	return nil, usageError{fmt.Errorf("there is no tool %q; there are:\n  %s", c.Tool, wrap(commas(slugs), "  ", helpColumns-2))}
 }
 
-// nameOf is what a tool is called here. It becomes the name of files, so it is
-// made sure that it is a slug: nobody here knows the service.
+// nameOf returns the tool's slug. The result becomes a file name and the service
+// is not trusted, so anything else is turned into a slug.
 func nameOf(t *client.Tool) string {
 	isSlug := t.Slug != "" && strings.Trim(t.Slug, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 	if isSlug {
@@ -144,8 +144,8 @@ func nameOf(t *client.Tool) string {
 	return manifestdraft.Slug(t.Slug)
 }
 
-// fill reads the inputs from the command line. It gives the files that it
-// opened.
+// fill reads the inputs from the command line. It returns the files that it
+// opened, also after an error.
 func (c generateCmd) fill(req *client.Request) (files []io.Closer, err error) {
 	fields := req.Tool.Leaves()
 	req.Inputs = map[string]any{}
@@ -180,8 +180,8 @@ func (c generateCmd) fill(req *client.Request) (files []io.Closer, err error) {
 	return files, nil
 }
 
-// value reads what a field of a type takes. What it does not understand it
-// sends as text: the service knows better, and says what is wrong.
+// value parses the input of a field of the given type. Values that it cannot
+// parse are sent as text: the service validates them and explains the problem.
 func value(kind, text string, media func(string) (any, error)) (any, error) {
 	switch kind {
 	case "IMG", "VIDEO", "AUDIO", "ASSET_3D":
@@ -215,8 +215,8 @@ func value(kind, text string, media func(string) (any, error)) (any, error) {
 	return text, nil
 }
 
-// bar shows how far a run is: to whoever watches on one line that moves, to a
-// file in a few lines.
+// bar returns a function that prints progress: as one moving line on a terminal,
+// as a few lines in a file.
 func (c generateCmd) bar(p *program, name string) func(float64) {
 	if c.JSON {
 		return nil
@@ -234,7 +234,7 @@ func (c generateCmd) bar(p *program, name string) func(float64) {
 	}
 }
 
-// gauge draws a part of 1.
+// gauge draws a progress bar for a fraction between 0 and 1.
 func gauge(fraction float64) string {
 	const width = 30
 	fraction = min(max(fraction, 0), 1)
@@ -242,7 +242,7 @@ func gauge(fraction float64) string {
 	return fmt.Sprintf("[%s%s] %3.0f%%", strings.Repeat("=", done), strings.Repeat(" ", width-done), fraction*100)
 }
 
-// terminal tells whether a person reads along, rather than a file.
+// terminal reports whether w is a terminal.
 func terminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -252,7 +252,7 @@ func terminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// keep stores the results and says where.
+// keep downloads the results and prints their paths.
 func (c generateCmd) keep(p *program, service *client.Client, tool *client.Tool, run *client.Run) error {
 	if err := os.MkdirAll(c.Out, 0o755); err != nil { //nolint:gosec // for its person to share
 		return err
@@ -273,7 +273,7 @@ func (c generateCmd) keep(p *program, service *client.Client, tool *client.Tool,
 		notes = append(notes, o.Note)
 		if o.Note != "" {
 			said = true
-			fmt.Fprintf(p.stderr, "%s: %s\n", path, sanitize.Line(o.Note, engine.MaxRemark)) // of a service that nobody here knows
+			fmt.Fprintf(p.stderr, "%s: %s\n", path, sanitize.Line(o.Note, engine.MaxRemark)) // the service is not trusted
 		}
 	}
 	answer := map[string]any{
@@ -285,8 +285,8 @@ func (c generateCmd) keep(p *program, service *client.Client, tool *client.Tool,
 	return p.print(c.JSON, answer, strings.Join(paths, "\n"))
 }
 
-// save puts an output into a file. It is there as a whole and as it was made, or
-// not at all.
+// save downloads an output into a file. The file appears only when it is complete
+// and its hash is right.
 func save(ctx context.Context, service *client.Client, o client.Output, path string) (err error) {
 	from, err := service.Download(ctx, o)
 	if err != nil {
@@ -308,12 +308,12 @@ func save(ctx context.Context, service *client.Client, o client.Output, path str
 		return err
 	}
 	if o.SHA256 != "" && hex.EncodeToString(digest.Sum(nil)) != o.SHA256 {
-		return errors.New("what was downloaded is not what the run made")
+		return errors.New("the downloaded file does not match the result's SHA-256")
 	}
 	return os.Rename(to.Name(), path)
 }
 
-// ending is what files of a type are called.
+// ending returns the file name extension for a MIME type.
 func ending(mimeType string) string {
 	usual := map[string]string{
 		"image/jpeg": ".jpg", "image/png": ".png", "image/gif": ".gif", "image/webp": ".webp", "video/mp4": ".mp4", "video/webm": ".webm",

@@ -11,13 +11,13 @@ import (
 	"atelier/internal/people/company"
 )
 
-// helpWidth is where lines of help end at the latest, on wide terminals too.
+// helpWidth is the maximum line length of help texts, also on wider terminals.
 const helpWidth = 100
 
-// helpColumns is where lines end that are not wrapped to the terminal's width.
+// helpColumns is the line length of texts that do not follow the terminal's width.
 const helpColumns = 80
 
-// helpWords stand for themselves in the help of flags.
+// helpWords are the variables that help texts of flags may contain.
 var helpWords = kong.Vars{
 	"companyPermissions": joinPermissions(company.CompanyPermissions),
 	"teamPermissions":    joinPermissions(company.TeamPermissions),
@@ -39,8 +39,8 @@ func (c helpCmd) Run(p *program) error {
 	return launch(p.ctx, append(c.Command, "--help"), p.streams)
 }
 
-// printHelp shows the settings once, in the help of the program. Help of a
-// command has its own flags and the names of the settings it takes.
+// printHelp prints the help of the program, which lists every setting, or the
+// help of one command with its own flags and the names of its settings.
 func printHelp(o kong.HelpOptions, k *kong.Context) error {
 	node := k.Selected()
 	if node == nil {
@@ -61,8 +61,8 @@ func printHelp(o kong.HelpOptions, k *kong.Context) error {
 	return err
 }
 
-// usage gives the words of a command line. Of flags that exclude each other, one
-// is needed.
+// usage returns the words of a command's usage line. Required flags that exclude
+// each other are written as alternatives.
 func usage(node *kong.Node) []string {
 	words := []string{"atelier " + node.Path()}
 	if !node.Leaf() {
@@ -94,19 +94,19 @@ func usage(node *kong.Node) []string {
 
 const helpFlag = "help"
 
-// The values of the tag "settings" that are no list.
+// The two special values of the struct tag "settings".
 const (
 	allSettings = "all"
 	noSettings  = "none"
 )
 
-// commonSettings say which installation is meant. All commands take them that
-// do not say settings:"none", so that scripts need not know which one uses them.
+// commonSettings select the installation. Every command without settings:"none"
+// accepts them, so that scripts can pass them to any command.
 var commonSettings = []string{"config", "data", "database"}
 
-// usedSettings names the settings that a command takes as flags: the common ones
-// and those in the tag "settings" of the command and its parents, separated by
-// commas. A name that ends with a dot stands for all that begin with it.
+// usedSettings returns the settings that a command accepts as flags: the common
+// ones and the comma-separated names in the struct tag "settings" of the command
+// and its parents. A name that ends with a dot means all settings with that prefix.
 func usedSettings(node *kong.Node) (names []string, all bool) {
 	names = slices.Clone(commonSettings)
 	for n := node; n != nil && n.Tag != nil; n = n.Parent {
@@ -123,8 +123,9 @@ func usedSettings(node *kong.Node) (names []string, all bool) {
 	return names, false
 }
 
-// refuseUnused reports a setting that was given as a flag to a command that does
-// not use it. Settings of the environment and the file are for all commands.
+// refuseUnused returns an error for a setting that was given as a flag to a
+// command that does not use it. Settings from the environment and the settings
+// file are shared by all commands and never refused.
 func refuseUnused(k *kong.Context) error {
 	node := k.Selected()
 	names, all := usedSettings(node)
@@ -143,13 +144,13 @@ func refuseUnused(k *kong.Context) error {
 			return p.Flag.Name == name || strings.HasSuffix(name, ".") && strings.HasPrefix(p.Flag.Name, name)
 		})
 		if !used {
-			return fmt.Errorf("--%s: atelier %s has no use for this setting; atelier help %[2]s lists what it takes", p.Flag.Name, node.Path())
+			return fmt.Errorf("--%s: atelier %s does not use this setting; atelier help %[2]s lists the settings it accepts", p.Flag.Name, node.Path())
 		}
 	}
 	return nil
 }
 
-// describeSettings is the line below a command's help.
+// describeSettings returns the last line of a command's help.
 func describeSettings(node *kong.Node) string {
 	if !node.Leaf() {
 		return fmt.Sprintf("Run \"atelier help %s <command>\" for more information on a command.", node.Path())
@@ -157,9 +158,9 @@ func describeSettings(node *kong.Node) string {
 	names, all := usedSettings(node)
 	switch {
 	case all:
-		return "It takes every setting as a flag: \"atelier help\" and \"atelier config\" list them."
+		return "Every setting can be given as a flag: \"atelier help\" and \"atelier config\" list them."
 	case len(names) == 0:
-		return "It takes no settings."
+		return "This command has no settings."
 	}
 	var flags []string
 	for _, name := range names {
@@ -168,10 +169,10 @@ func describeSettings(node *kong.Node) string {
 		}
 		flags = append(flags, "--"+name)
 	}
-	return "Settings it takes as flags (\"atelier help\" and \"atelier config\" explain them):\n  " + wrap(commas(flags), "  ", helpColumns-2)
+	return "Settings accepted as flags (\"atelier help\" and \"atelier config\" explain them):\n  " + wrap(commas(flags), "  ", helpColumns-2)
 }
 
-// commas gives words as they stand in a list.
+// commas appends a comma to every word but the last.
 func commas(words []string) []string {
 	list := slices.Clone(words)
 	for i := range len(list) - 1 {
@@ -180,8 +181,8 @@ func commas(words []string) []string {
 	return list
 }
 
-// wrap writes words in lines of at most width characters; all but the first
-// begin with indent, which does not count.
+// wrap joins words into lines of at most width characters. Every line but the
+// first begins with indent, which is not counted.
 func wrap(words []string, indent string, width int) string {
 	var b strings.Builder
 	column := 0

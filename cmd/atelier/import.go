@@ -22,7 +22,7 @@ import (
 	"atelier/internal/engine/replicate"
 )
 
-// importTime is how long a server may take to describe itself.
+// importTime limits how long a server may take to describe its models.
 const importTime = 2 * time.Minute
 
 type importCmd struct {
@@ -33,7 +33,7 @@ type importCmd struct {
 	Call     string `help:"OpenAI: images, edits, speech or videos (default: guessed from the model's name)." placeholder:"CALL"`
 	As       string `help:"Name of the manifest (default: from the model's name)." placeholder:"SLUG"`
 	Into     string `help:"Folder for the manifest (default: --tools)." placeholder:"DIR"`
-	Force    bool   `help:"Replace what is there."`
+	Force    bool   `help:"Replace existing files."`
 }
 
 func (c importCmd) Run(p *program) error {
@@ -58,7 +58,7 @@ func (c importCmd) Run(p *program) error {
 	}
 	into := cmp.Or(c.Into, p.cfg.Tools)
 	if into == "" {
-		return usageError{errors.New("name the folder for the manifest with --into or --tools")}
+		return usageError{errors.New("the manifest's folder is required: set --into or --tools")}
 	}
 	slug := c.As
 	switch {
@@ -68,8 +68,8 @@ func (c importCmd) Run(p *program) error {
 	default:
 		slug = manifestdraft.Slug(cmp.Or(c.Model, c.Backend))
 	}
-	if slug != manifestdraft.Slug(slug) { // it becomes the name of files
-		return usageError{errors.New("--as: a name has small letters, digits and dashes")}
+	if slug != manifestdraft.Slug(slug) { // the slug becomes a file name
+		return usageError{errors.New("--as: a name consists of lower-case letters, digits and dashes")}
 	}
 	tool, err := c.describe(ctx, e, slug)
 	if err != nil {
@@ -83,7 +83,7 @@ func (c importCmd) Run(p *program) error {
 		fmt.Sprintf("%s: %d fields; wrote %s\nLook at its name, price and limits, then: atelier tools lint %s", slug, len(tool.Fields), strings.Join(written, ", "), into))
 }
 
-// models lists what a server has, to choose from.
+// models prints the models that a server offers.
 func (c importCmd) models(ctx context.Context, p *program, server *openai.Engine) error {
 	all, err := server.Models(ctx)
 	if err != nil {
@@ -92,7 +92,7 @@ func (c importCmd) models(ctx context.Context, p *program, server *openai.Engine
 	return p.print(c.JSON, map[string]any{"models": all}, "Choose one with --model:\n"+strings.Join(all, "\n"))
 }
 
-// describe asks the server.
+// describe asks the server about the model and drafts a manifest.
 func (c importCmd) describe(ctx context.Context, e engine.Engine, slug string) (manifestdraft.Tool, error) {
 	need := func(flag, value string) error {
 		if value == "" {
@@ -128,8 +128,7 @@ func (c importCmd) describe(ctx context.Context, e engine.Engine, slug string) (
 	return manifestdraft.Tool{}, usageError{errors.New("this kind of server does not describe itself; write the manifest by hand, docs/backends.md shows how")}
 }
 
-// write puts the manifest and its files into the folder, once it is known that
-// they are good.
+// write validates the manifest, then writes it and its files into the folder.
 func (c importCmd) write(tool manifestdraft.Tool, slug, into string) ([]string, error) {
 	text, err := tool.YAML("Made by atelier tools import. Yours to edit: importing again replaces it only with --force.")
 	if err != nil {
@@ -149,7 +148,7 @@ func (c importCmd) write(tool manifestdraft.Tool, slug, into string) ([]string, 
 	names := slices.Sorted(maps.Keys(files))
 	for _, name := range names {
 		if _, err := os.Lstat(filepath.Join(into, name)); err == nil && !c.Force {
-			return nil, fmt.Errorf("%s is there already; --force replaces it, --as gives another name", filepath.Join(into, name))
+			return nil, fmt.Errorf("%s already exists; use --force to replace it or --as to choose another name", filepath.Join(into, name))
 		}
 	}
 	var written []string
@@ -163,7 +162,7 @@ func (c importCmd) write(tool manifestdraft.Tool, slug, into string) ([]string, 
 	return written, nil
 }
 
-// lintFiles holds a manifest against the rules before anybody sees it.
+// lintFiles validates a manifest and its files before they are written.
 func lintFiles(files map[string][]byte) error {
 	dir, err := os.MkdirTemp("", "atelier-import-")
 	if err != nil {
@@ -184,7 +183,7 @@ func lintFiles(files map[string][]byte) error {
 		problems = append(problems, errors.New(one.String()))
 	}
 	if len(problems) > 0 {
-		return fmt.Errorf("the server describes what no manifest can say:\n%w", errors.Join(problems...))
+		return fmt.Errorf("the server's description cannot be expressed as a manifest:\n%w", errors.Join(problems...))
 	}
 	return nil
 }

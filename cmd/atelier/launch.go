@@ -13,7 +13,7 @@ import (
 	"atelier/internal/base/config"
 )
 
-// streams are how a run of the program meets the outside.
+// streams are the environment, input and outputs of the program.
 type streams struct {
 	getenv         func(string) string
 	environ        []string
@@ -21,30 +21,30 @@ type streams struct {
 	stdout, stderr io.Writer
 }
 
-// cli is the whole command line. Settings are flags of the commands that use
-// them: see usedSettings for the tag "settings".
+// cli defines the command line. The struct tag "settings" lists the settings that
+// a command accepts as flags (see usedSettings).
 type cli struct {
 	config.Config `embed:""`
 
 	Serve    serveCmd    `cmd:"" settings:"all" help:"Run the service."`
-	Migrate  migrateCmd  `cmd:"" settings:"connections" help:"Bring the database to this version's schema; makes it where there is none."`
-	Check    checkCmd    `cmd:"" settings:"connections,secret,blobs,s3.,limits." help:"Look for broken invariants in the database; writes nothing."`
-	Backup   backupCmd   `cmd:"" settings:"connections,secret,blobs,s3." help:"Copy an installation into one file while it runs."`
-	Restore  restoreCmd  `cmd:"" settings:"connections,secret,blobs,runs." help:"Make a new data folder of a backup."`
+	Migrate  migrateCmd  `cmd:"" settings:"connections" help:"Migrate the database to this version's schema; creates it if it does not exist."`
+	Check    checkCmd    `cmd:"" settings:"connections,secret,blobs,s3.,limits." help:"Check the invariants of the database; writes nothing."`
+	Backup   backupCmd   `cmd:"" settings:"connections,secret,blobs,s3." help:"Back up an installation into one file while it runs."`
+	Restore  restoreCmd  `cmd:"" settings:"connections,secret,blobs,runs." help:"Restore a backup into a new data folder."`
 	Admin    adminCmd    `cmd:"" settings:"connections,secret" help:"Manage people, companies and credentials."`
 	Tools    toolsCmd    `cmd:"" help:"Check, apply, list and import the tools of the catalog."`
-	Generate generateCmd `cmd:"" settings:"none" help:"Run a tool of a service and keep the results."`
+	Generate generateCmd `cmd:"" settings:"none" help:"Run a tool on a service and save the results."`
 	Keys     keysCmd     `cmd:"" settings:"connections,secret" help:"Manage the keys that sign ID tokens."`
-	Settings settingsCmd `cmd:"" name:"config" settings:"all" help:"Print the settings in force and where each comes from."`
-	Version  versionCmd  `cmd:"" help:"Print the version, its commit and date; so does --version."`
-	Notice   noticeCmd   `cmd:"" help:"Print whose work the picture model learned from."`
+	Settings settingsCmd `cmd:"" name:"config" settings:"all" help:"Print the current settings and the source of each."`
+	Version  versionCmd  `cmd:"" help:"Print the version, its commit and date (same as --version)."`
+	Notice   noticeCmd   `cmd:"" help:"Print the licences of the works that the picture model was trained on."`
 	Help     helpCmd     `cmd:"" settings:"none" help:"Show all commands and settings, or how to use one command."`
 }
 
-// usageError is a command line that makes no sense; it exits with 2.
+// usageError is an invalid command line. The program exits with status 2.
 type usageError struct{ error }
 
-// program is what commands work with.
+// program is handed to every command: settings, streams and context.
 type program struct {
 	streams
 	ctx     context.Context
@@ -53,7 +53,7 @@ type program struct {
 	kong    *kong.Context
 }
 
-// launch does what the arguments say.
+// launch parses the arguments and runs the command.
 func launch(ctx context.Context, args []string, s streams) error {
 	switch {
 	case len(args) == 0:
@@ -102,7 +102,7 @@ func launch(ctx context.Context, args []string, s streams) error {
 		sources: sources,
 		kong:    k,
 	}
-	if k.Command() != "serve" { // which logs them
+	if k.Command() != "serve" { // serve logs these warnings itself
 		for _, warning := range p.unknownVariables() {
 			fmt.Fprintln(s.stderr, "atelier: warning:", warning)
 		}
@@ -110,7 +110,7 @@ func launch(ctx context.Context, args []string, s streams) error {
 	return k.Run(p)
 }
 
-// print writes v as JSON, or the same for a person.
+// print writes v as JSON, or text for people.
 func (p *program) print(asJSON bool, v any, text string) error {
 	if !asJSON {
 		_, err := fmt.Fprintln(p.stdout, text)
@@ -121,7 +121,7 @@ func (p *program) print(asJSON bool, v any, text string) error {
 	return e.Encode(v)
 }
 
-// table writes rows in columns.
+// table prints rows in aligned columns.
 func (p *program) table(rows [][]string) error {
 	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
@@ -188,9 +188,9 @@ func (c migrateCmd) Run(p *program) error {
 	return p.print(c.JSON, map[string]int{"steps": steps}, fmt.Sprintf("the database is up to date (%d steps taken)", steps))
 }
 
-var errViolations = errors.New("the database breaks its invariants")
+var errViolations = errors.New("the database violates its invariants")
 
-// count writes a number with its noun.
+// count returns a number with its noun in the singular or plural.
 func count(n int, one, more string) string {
 	if n == 1 {
 		return "1 " + one

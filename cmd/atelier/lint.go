@@ -26,8 +26,8 @@ import (
 	"atelier/internal/file/media"
 )
 
-// shippedManuals are of the engines that ship, by the names that manifests have,
-// whether their programs are here or not.
+// shippedManuals returns the manuals of the built-in engines by engine name,
+// including engines whose programs are not installed.
 func shippedManuals() map[string]engine.Manual {
 	all := map[string]engine.Manual{
 		imageEngine:  imageengine.Manual(),
@@ -40,7 +40,7 @@ func shippedManuals() map[string]engine.Manual {
 	return all
 }
 
-// backendManuals are of the kinds of servers that settings can name.
+// backendManuals holds the manuals of the kinds of model servers.
 var backendManuals = map[string]func() engine.Manual{
 	config.Cog:       cog.Manual,
 	config.ComfyUI:   comfyui.Manual,
@@ -51,15 +51,15 @@ var backendManuals = map[string]func() engine.Manual{
 	config.Exec:      execengine.Manual,
 }
 
-// inspector finds what tools could not run with on the engines that there are.
+// inspector finds the tools that the configured engines cannot run.
 type inspector struct {
-	manuals  map[string]engine.Manual // by the name that manifests have
+	manuals  map[string]engine.Manual // by engine name
 	shipped  []string
 	backends []string
-	noFile   bool // no file of backends is named
+	noFile   bool // --backends is not set
 }
 
-// newInspector knows the engines that ship and the operator's servers.
+// newInspector makes an inspector of the built-in engines and the model servers.
 func (p *program) newInspector() (*inspector, error) {
 	backends, err := p.backends()
 	if err != nil {
@@ -80,12 +80,12 @@ func (p *program) newInspector() (*inspector, error) {
 	return in, nil
 }
 
-// inspect remarks on a tool's engine, on what the tool asks of it, and on media
-// types that there are not.
+// inspect returns remarks about a tool's engine, its use of the engine, and
+// unknown media types.
 func (in *inspector) inspect(t *catalog.Tool) (all []catalog.Remark) {
 	manual, known := in.manuals[t.Engine.Name]
 	switch {
-	case t.Engine.Name == "": // which is reported
+	case t.Engine.Name == "": // reported by the catalog
 	case !known:
 		all = append(all, catalog.Remark{Path: []string{"engine", "name"}, Message: in.unknownEngine(t.Engine.Name)})
 	default:
@@ -103,23 +103,23 @@ func (in *inspector) inspect(t *catalog.Tool) (all []catalog.Remark) {
 	return append(all, inspectFields([]string{"fields"}, t.Fields)...)
 }
 
-// unknownEngine says that nothing has the name, and which names there are.
+// unknownEngine returns a message with the engine names that exist.
 func (in *inspector) unknownEngine(name string) string {
 	text := "there is no engine " + name
 	if near := sanitize.Nearest(name, slices.Concat(in.shipped, in.backends)); near != "" {
 		text += " (did you mean " + near + "?)"
 	}
-	text += "; shipped are " + strings.Join(in.shipped, ", ")
+	text += "; built in are " + strings.Join(in.shipped, ", ")
 	switch {
 	case in.noFile:
-		return text + "; no servers are named, as --backends is not given"
+		return text + "; there are no model servers, as --backends is not set"
 	case len(in.backends) == 0:
-		return text + "; the file of --backends names no servers"
+		return text + "; the --backends file lists no model servers"
 	}
-	return text + "; the file of --backends has " + strings.Join(in.backends, ", ")
+	return text + "; the --backends file lists " + strings.Join(in.backends, ", ")
 }
 
-// inspectFields looks at the media types that the fields of a form take.
+// inspectFields checks the media types that the fields of a form accept.
 func inspectFields(path []string, fields []catalog.Field) (all []catalog.Remark) {
 	for i, f := range fields {
 		at := append(slices.Clone(path), strconv.Itoa(i))
@@ -139,9 +139,9 @@ func inspectMime(path []string, name string) []catalog.Remark {
 	if slices.Contains(known, name) {
 		return nil
 	}
-	text := fmt.Sprintf("no files of type %s are taken or made here", name)
+	text := fmt.Sprintf("the media type %s is not supported", name)
 	if near := sanitize.Nearest(name, known); near != "" {
 		text += " (did you mean " + near + "?)"
 	}
-	return []catalog.Remark{{Path: path, Message: text + "; there are " + strings.Join(known, ", ")}}
+	return []catalog.Remark{{Path: path, Message: text + "; supported are " + strings.Join(known, ", ")}}
 }

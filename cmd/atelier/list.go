@@ -10,31 +10,31 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// pageFlags choose a part of a list. An installation may have a million people.
+// pageFlags select a page of a list: an installation may have a million people.
 type pageFlags struct {
-	Limit  *int   `help:"How many at most (default: 100)." placeholder:"N" xor:"part"`
-	Cursor string `help:"Go on after this place, which the page before named." placeholder:"PLACE"`
-	All    bool   `help:"All of them, however many." xor:"part"`
+	Limit  *int   `help:"Maximum number of rows (default: 100)." placeholder:"N" xor:"part"`
+	Cursor string `help:"Continue after this cursor, printed with the previous page." placeholder:"CURSOR"`
+	All    bool   `help:"Print all rows." xor:"part"`
 }
 
 const (
 	rowsUnlessAsked = 100
-	rowsAtOnce      = 500 // that --all reads in one transaction
+	rowsAtOnce      = 500 // read by --all in one transaction
 )
 
-// listing is a list that is printed page by page, as it is read.
+// listing is a list that is read and printed page by page.
 type listing[T any] struct {
 	name    string   // in the JSON object
 	columns []string // for a person
-	// read gives at most limit rows after a place.
+	// read returns at most limit rows after a cursor.
 	read func(ctx context.Context, tx *sqldb.Tx, cursor string, limit int) ([]T, error)
-	// place is where a row stands; reading goes on after it.
+	// place returns the cursor of a row; the next page begins after it.
 	place func(T) string
 	// cells are a row's columns.
 	cells func(T) []string
 }
 
-// print reads the pages that the flags ask for and prints each.
+// print reads and prints the pages that the flags select.
 func (l listing[T]) print(ctx context.Context, p *program, db *sqldb.DB, asJSON bool, f pageFlags) error {
 	limit := rowsUnlessAsked
 	switch {
@@ -50,7 +50,7 @@ func (l listing[T]) print(ctx context.Context, p *program, db *sqldb.DB, asJSON 
 	for {
 		var rows []T
 		err := db.Read(ctx, func(tx *sqldb.Tx) (err error) {
-			rows, err = l.read(ctx, tx, cursor, limit+1) // one more tells whether there is more
+			rows, err = l.read(ctx, tx, cursor, limit+1) // the extra row shows whether another page follows
 			return err
 		})
 		if err != nil {
@@ -116,7 +116,7 @@ func (w *listWriter) flush() error {
 	return w.p.table(cells)
 }
 
-// end closes the list and tells where it goes on.
+// end closes the list and prints the cursor of the next page.
 func (w *listWriter) end(more bool, cursor string) error {
 	if !w.asJSON {
 		if err := w.flush(); err != nil || !more {
@@ -141,7 +141,7 @@ func (w *listWriter) end(more bool, cursor string) error {
 	return err
 }
 
-// marshal is json.Marshal with characters as they are.
+// marshal is json.Marshal without HTML escaping.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -25,8 +25,8 @@ type listeners struct {
 	log *slog.Logger
 
 	main     net.Listener
-	redirect net.Listener // of plain HTTP to HTTPS; nil for none
-	tls      *tls.Config  // of main; nil for plain HTTP
+	redirect net.Listener // redirects HTTP to HTTPS; nil: no redirect
+	tls      *tls.Config  // for main; nil: plain HTTP
 	files    *certificate.Files
 	acme     *certificate.ACME
 }
@@ -58,7 +58,7 @@ func (p *program) openListeners(log *slog.Logger) (*listeners, error) {
 	return l, nil
 }
 
-// Close closes the listeners, for the ways out before servers have them.
+// Close closes the listeners of a service that does not start.
 func (l *listeners) Close() {
 	_ = l.main.Close()
 	if l.redirect != nil {
@@ -90,7 +90,7 @@ func (l *listeners) useACME(db *sqldb.DB, keys keyring.Ring) error {
 	return nil
 }
 
-// certificateState is a word about the certificates for /readyz.
+// certificateState returns the state of the certificates for /readyz.
 func (l *listeners) certificateState() string {
 	if len(l.acme.Missing()) > 0 {
 		return "missing"
@@ -98,7 +98,7 @@ func (l *listeners) certificateState() string {
 	return "ok"
 }
 
-// start runs what belongs to the listeners beside the service itself.
+// start runs certificate renewal and the redirect to HTTPS.
 func (l *listeners) start(ctx context.Context, group *errgroup.Group) {
 	if l.files != nil {
 		group.Go(func() error { l.files.Run(ctx); return nil })
@@ -109,13 +109,13 @@ func (l *listeners) start(ctx context.Context, group *errgroup.Group) {
 			return httpd.ServeRedirect(ctx, l.redirect, handler, redirectConnections, l.log, time.Now)
 		})
 	}
-	if l.acme != nil { // after its challenges are answered
+	if l.acme != nil { // last, as the redirect listener answers its challenges
 		group.Go(func() error { l.acme.Run(ctx); return nil })
 	}
 }
 
-// redirectHandler sends plain HTTP to the address of the same host, among those
-// that the service has.
+// redirectHandler redirects plain HTTP to the HTTPS address of the same host, if
+// that is one of the service's addresses.
 func (l *listeners) redirectHandler() http.Handler {
 	base, err := url.Parse(l.cfg.BaseURL)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"atelier/tools"
 )
 
-// openDatabase opens the database as it is. The folder of the embedded one is
-// made if it is missing.
+// openDatabase opens the database without migrating it. It creates the folder of
+// an embedded database.
 func (p *program) openDatabase(ctx context.Context) (*sqldb.DB, error) {
 	makePrivate()
 	address := p.cfg.DatabaseURL()
@@ -32,8 +32,8 @@ func (p *program) openDatabase(ctx context.Context) (*sqldb.DB, error) {
 	return sqldb.Open(ctx, address, sqldb.Options{MaxConns: p.cfg.Connections, Now: time.Now, Follow: true})
 }
 
-// openMigrated opens the database at this version's schema, and makes it where
-// there is none.
+// openMigrated opens the database and migrates it to this version's schema. It
+// creates a database that does not exist.
 func (p *program) openMigrated(ctx context.Context) (*sqldb.DB, error) {
 	db, err := p.openDatabase(ctx)
 	if err != nil {
@@ -46,8 +46,8 @@ func (p *program) openMigrated(ctx context.Context) (*sqldb.DB, error) {
 	return db, nil
 }
 
-// openExisting is openMigrated for commands that change an installation: where
-// there is none, it makes none.
+// openExisting is openMigrated for commands that change an installation: it never
+// creates one.
 func (p *program) openExisting(ctx context.Context) (*sqldb.DB, error) {
 	if err := p.findDatabase(); err != nil {
 		return nil, err
@@ -67,8 +67,8 @@ func (p *program) openExisting(ctx context.Context) (*sqldb.DB, error) {
 	return db, nil
 }
 
-// openForReading opens the database of an installation for commands that only
-// look. It writes nothing, not even a file beside the database.
+// openForReading opens the database for commands that only read. It writes
+// nothing, not even a file beside the database.
 func (p *program) openForReading(ctx context.Context) (*sqldb.DB, error) {
 	if err := p.findDatabase(); err != nil {
 		return nil, err
@@ -84,8 +84,8 @@ func (p *program) openForReading(ctx context.Context) (*sqldb.DB, error) {
 	return db, nil
 }
 
-// findDatabase fails where the file of the embedded database is missing or was
-// never written to.
+// findDatabase returns an error if the file of the embedded database is missing or
+// empty.
 func (p *program) findDatabase() error {
 	path, embedded, err := p.databaseFile()
 	if err != nil || !embedded {
@@ -94,26 +94,26 @@ func (p *program) findDatabase() error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("there is no installation of atelier here: %s is missing\n%s", path, howToGetOne)
+		return fmt.Errorf("there is no Atelier installation here: %s does not exist\n%s", path, howToGetOne)
 	case err != nil:
 		return err
 	case info.Size() == 0:
-		return fmt.Errorf("there is no installation of atelier here: %s is empty\n%s", path, howToGetOne)
+		return fmt.Errorf("there is no Atelier installation here: %s is empty\n%s", path, howToGetOne)
 	}
 	return nil
 }
 
-const howToGetOne = "Name the folder of one with --data, or make one with atelier serve or atelier migrate"
+const howToGetOne = "Set --data to the folder of an installation, or create one with atelier serve or atelier migrate"
 
-// explainNone adds to sqldb.ErrNone what to do.
+// explainNone adds advice to sqldb.ErrNone.
 func explainNone(err error) error {
 	if errors.Is(err, sqldb.ErrNone) {
-		return fmt.Errorf("%w\nName its address with --database, or make one with atelier serve or atelier migrate", err)
+		return fmt.Errorf("%w\nSet --database to the address of an installation, or create one with atelier serve or atelier migrate", err)
 	}
 	return err
 }
 
-// databaseFile is where the embedded database is.
+// databaseFile returns the path of the embedded database.
 func (p *program) databaseFile() (path string, embedded bool, err error) {
 	address, embedded := strings.CutPrefix(p.cfg.DatabaseURL(), "sqlite://")
 	if !embedded {
@@ -126,8 +126,8 @@ func (p *program) databaseFile() (path string, embedded bool, err error) {
 	return path, true, nil
 }
 
-// openKeys gives the keys of this installation and makes sure they are the
-// ones that the database knows.
+// openKeys returns the keys of this installation. It fails if the database was
+// made with another secret.
 func (p *program) openKeys(ctx context.Context, db *sqldb.DB) (ring keyring.Ring, err error) {
 	if p.cfg.Secret != "" {
 		ring, err = keyring.New(p.cfg.Secret)
@@ -144,8 +144,8 @@ func (p *program) openKeys(ctx context.Context, db *sqldb.DB) (ring keyring.Ring
 	return ring, inspect.BeginSeals(ctx, db)
 }
 
-// findSecret fails where the secret of an installation is missing: a new one
-// would fit nothing that is in the database.
+// findSecret returns an error if the secret of an existing installation is
+// missing: a new secret could decrypt nothing in the database.
 func (p *program) findSecret(ctx context.Context, db *sqldb.DB) error {
 	_, err := os.Stat(p.cfg.SecretFile())
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -157,16 +157,16 @@ func (p *program) findSecret(ctx context.Context, db *sqldb.DB) error {
 		return err
 	})
 	if err == nil && settled {
-		err = fmt.Errorf("the secret of this installation is missing: %s is not there; name the folder of the installation with --data, or set ATELIER_SECRET", p.cfg.SecretFile())
+		err = fmt.Errorf("the secret of this installation is missing: %s does not exist; set --data to the folder of the installation, or set ATELIER_SECRET", p.cfg.SecretFile())
 	}
 	return err
 }
 
-// sealPurpose is what the key of seals is derived for.
+// sealPurpose is the purpose from which the key of row seals is derived.
 const sealPurpose = "row seals"
 
-// openSealKey gives the database the key of its seals as it is, and says whether
-// there is one: it makes no secret and changes nothing.
+// openSealKey hands the database the key of its row seals and reports whether
+// there is one. It creates no secret and changes nothing.
 func (p *program) openSealKey(ctx context.Context, db *sqldb.DB) (found bool, err error) {
 	var ring keyring.Ring
 	switch {
@@ -177,7 +177,7 @@ func (p *program) openSealKey(ctx context.Context, db *sqldb.DB) (found bool, er
 			return false, err
 		}
 		if _, err := os.Stat(p.cfg.SecretFile()); errors.Is(err, fs.ErrNotExist) {
-			return false, nil // nobody has used the installation yet
+			return false, nil // the installation has never been started
 		}
 		ring, err = keyring.Load(p.cfg.SecretFile())
 	}
@@ -191,8 +191,8 @@ func (p *program) openSealKey(ctx context.Context, db *sqldb.DB) (found bool, er
 	return true, nil
 }
 
-// openBlobs opens the store of files and sweeps unfinished ones of
-// retention.orphans and older.
+// openBlobs opens the blob store, which removes unfinished files older than
+// retention.orphans.
 func (p *program) openBlobs(ctx context.Context) (blob.Store, error) {
 	return blob.Open(ctx, p.cfg.BlobsURL(), blob.Options{
 		AccessKey: p.cfg.S3.AccessKey,
@@ -202,12 +202,12 @@ func (p *program) openBlobs(ctx context.Context) (blob.Store, error) {
 	})
 }
 
-// openBlobsForReading opens the store of files as it is.
+// openBlobsForReading opens the blob store read-only.
 func (p *program) openBlobsForReading(ctx context.Context) (blob.Store, error) {
 	return blob.Open(ctx, p.cfg.BlobsURL(), blob.Options{AccessKey: p.cfg.S3.AccessKey, SecretKey: p.cfg.S3.SecretKey, ReadOnly: true, Now: time.Now})
 }
 
-// manifests are where tools are read from, the directory's after our own.
+// manifests returns the sources of manifests: the built-in ones, then the folder.
 func manifests(c *config.Config, dir string) ([]catalog.From, error) {
 	var from []catalog.From
 	if c.Catalog.Builtin {
@@ -225,8 +225,8 @@ func manifests(c *config.Config, dir string) ([]catalog.From, error) {
 	return append(from, catalog.From{Source: catalog.Directory, Files: os.DirFS(dir), Name: dir}), nil
 }
 
-// inspectedManifests are manifests of which each tool is held against the engines
-// that there are. A node that does not work leaves that to those that do.
+// inspectedManifests returns the sources of manifests with an inspection of each
+// tool against the configured engines. Only workers inspect.
 func (p *program) inspectedManifests(dir string) ([]catalog.From, error) {
 	from, err := manifests(p.cfg, dir)
 	if err != nil || !p.cfg.Has("worker") {

@@ -6,9 +6,10 @@ import (
 	"time"
 
 	"atelier/internal/account"
+	"atelier/internal/account/companyadmin"
 	"atelier/internal/account/devicelogin"
-	"atelier/internal/account/directory"
-	"atelier/internal/account/dossier"
+	"atelier/internal/account/personaldata"
+	"atelier/internal/account/provisioning"
 	"atelier/internal/account/signup"
 	"atelier/internal/base/keyring"
 	"atelier/internal/base/queue"
@@ -33,10 +34,11 @@ type people struct {
 	budgets *budget.Keeper // can write mail once employ was called
 
 	// Filled in by employ, since the queue's own work needs the ones above.
-	provider  *oidc.Provider
-	accounts  *account.Services
-	directory *directory.Directory
-	jobs      queue.Queue
+	provider     *oidc.Provider
+	accounts     *account.Services
+	companies    *companyadmin.Services
+	provisioning *provisioning.Service
+	jobs         queue.Queue
 }
 
 // openPeople builds what stands for itself.
@@ -46,19 +48,20 @@ func (p *program) openPeople(db *sqldb.DB, keys keyring.Ring) *people {
 		db:   db,
 		keys: keys,
 		devices: device.New(device.Options{
-			Key:           keys.Key("device"),
-			Now:           db.Now,
-			MaxGrants:     c.Device.Grants,
-			MaxPerNetwork: c.Device.GrantsPerNetwork,
-			Replayed:      devicelogin.RecordReplay,
-			ExpiresIn:     time.Duration(c.Device.ExpiresIn),
-			Interval:      time.Duration(c.Device.Interval),
-			MaxInterval:   time.Duration(c.Device.MaxInterval),
-			RotateAfter:   time.Duration(c.Tokens.RefreshRotateAfter),
-			Grace:         time.Duration(c.Tokens.RefreshGrace),
+			Key:              keys.Key("device"),
+			Now:              db.Now,
+			MaxGrants:        c.Device.Grants,
+			MaxPerNetwork:    c.Device.GrantsPerNetwork,
+			PluginKindLength: c.Limits.PluginKindLength,
+			Replayed:         devicelogin.RecordReplay,
+			ExpiresIn:        time.Duration(c.Device.ExpiresIn),
+			Interval:         time.Duration(c.Device.Interval),
+			MaxInterval:      time.Duration(c.Device.MaxInterval),
+			RotateAfter:      time.Duration(c.Credentials.RefreshRotateAfter),
+			Grace:            time.Duration(c.Credentials.RefreshGrace),
 		}),
 		// All nodes have one name as the issuer, whatever addresses they have.
-		tokens:  idtoken.New(db, idtoken.Options{Box: keys.Box("signing_key"), Issuer: "atelier", Lifetime: time.Duration(c.Tokens.IDLifetime), Now: db.Now}),
+		tokens:  idtoken.New(db, idtoken.Options{Box: keys.Box("signing_key"), Issuer: "atelier", Lifetime: time.Duration(c.Credentials.IDLifetime), Now: db.Now}),
 		budgets: &budget.Keeper{Guard: webhook.NewGuard(c.Webhook.AllowNetworks), Wake: func() {}},
 	}
 }
@@ -102,21 +105,21 @@ func (pp *people) employ(p *program, jobs queue.Queue) {
 			Storage:          storageLimits(c),
 		},
 	})
-	pp.directory = &directory.Directory{
+	pp.companies = companyadmin.New(companyadmin.Parts{
 		DB:       pp.db,
-		Post:     office,
+		Mail:     office,
 		Resolver: net.DefaultResolver,
 		AppURL:   c.AppURL,
 		Budgets:  pp.budgets,
-		Vouch:    pp.accounts.SignUp.VouchForPerson,
-	}
+	})
+	pp.provisioning = &provisioning.Service{DB: pp.db, Mail: office, AppURL: c.AppURL, EnsureAccount: pp.accounts.SignUp.VouchForPerson}
 	pp.budgets.Post = office
 	pp.budgets.AppURL = c.AppURL
 }
 
-// dossier is what hands over and ends what is kept about people.
-func (pp *people) dossier(blobs blob.Store) *dossier.Dossier {
-	return &dossier.Dossier{DB: pp.db, Blobs: blobs, Queue: pp.jobs}
+// personalData exports and deletes the data of people.
+func (pp *people) personalData(blobs blob.Store) *personaldata.Service {
+	return &personaldata.Service{DB: pp.db, Blobs: blobs, Queue: pp.jobs}
 }
 
 // providerTimeout bounds how long an identity provider is waited for.

@@ -18,12 +18,12 @@ import (
 	"atelier/internal/web/certificate"
 )
 
-// unknownVariables warns of ATELIER_… variables that nothing reads. Backends may
-// have their keys in such variables.
+// unknownVariables returns a warning for each ATELIER_… variable that is neither
+// a setting nor the key of a backend.
 func (p *program) unknownVariables() []string {
 	var others []string
 	if p.cfg.Backends != "" {
-		backends, _ := config.ReadBackends(p.cfg.Backends, p.getenv) // whoever needs them reports what is wrong
+		backends, _ := config.ReadBackends(p.cfg.Backends, p.getenv) // an error is reported where backends are used
 		for _, b := range backends {
 			others = append(others, b.KeyEnv)
 		}
@@ -31,8 +31,8 @@ func (p *program) unknownVariables() []string {
 	return config.UnknownVariables(p.environ, p.kong.Model, others)
 }
 
-// checkInstallation finds what would keep the service from starting, before
-// anything is written.
+// checkInstallation returns the first problem that would keep the service from
+// starting, before anything is written.
 func (p *program) checkInstallation() error {
 	if p.cfg.Secret != "" {
 		if _, err := keyring.New(p.cfg.Secret); err != nil {
@@ -53,14 +53,13 @@ func (p *program) checkInstallation() error {
 	return p.checkFolders()
 }
 
-// place is a file or folder that has to be writable, and the setting that names
-// it.
+// place is a file or folder that must be writable, with the setting that names it.
 type place struct {
 	setting, path string
 	isFolder      bool
 }
 
-// checkFolders finds files and folders that cannot be written.
+// checkFolders returns an error for the first file or folder that is not writable.
 func (p *program) checkFolders() error {
 	var places []place
 	if p.cfg.Secret == "" {
@@ -97,8 +96,8 @@ func (p *program) checkFolders() error {
 	return nil
 }
 
-// check finds out whether a place can be written, or made, and says what to do
-// where it cannot.
+// check reports whether the path is writable or can be created. The error says
+// how to fix it.
 func (p place) check() error {
 	path := p.path
 	for {
@@ -109,7 +108,7 @@ func (p place) check() error {
 			continue
 		}
 		if errors.Is(err, syscall.ENOTDIR) || err == nil && !info.IsDir() && (path != p.path || p.isFolder) {
-			return fmt.Errorf("%s: %s cannot be made: there is a file in the way; name another folder with %s", p.setting, p.path, p.setting)
+			return fmt.Errorf("%s: %s cannot be created: a file is in the way; choose another folder with %s", p.setting, p.path, p.setting)
 		}
 		if err == nil {
 			mode := uint32(unix.W_OK)
@@ -122,17 +121,16 @@ func (p place) check() error {
 		case err == nil:
 			return nil
 		case errors.Is(err, syscall.EROFS):
-			return fmt.Errorf("%s: %s cannot be written: the file system is read-only; name a place elsewhere with %s", p.setting, path, p.setting)
+			return fmt.Errorf("%s: %s cannot be written: the file system is read-only; choose another path with %s", p.setting, path, p.setting)
 		case errors.Is(err, fs.ErrPermission):
-			return fmt.Errorf("%s: %s cannot be written by user %d: give it to that user (chown -R %d %s), or name another place with %s",
+			return fmt.Errorf("%s: %s cannot be written by user %d: give it to that user (chown -R %d %s), or choose another path with %s",
 				p.setting, path, os.Geteuid(), os.Geteuid(), path, p.setting)
 		}
 		return fmt.Errorf("%s: %s cannot be written: %w", p.setting, path, err)
 	}
 }
 
-// listen opens an address that a setting names, or says what to do where it
-// cannot be had.
+// listen opens the address of a setting. The error says how to fix it.
 func listen(setting, address string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	switch {
@@ -141,7 +139,7 @@ func listen(setting, address string) (net.Listener, error) {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, fmt.Errorf("%s: %s is in use, perhaps by an Atelier that is running already; stop that program or choose another address with %s", setting, address, setting)
 	case errors.Is(err, fs.ErrPermission):
-		return nil, fmt.Errorf("%s: %s needs rights that this user does not have; choose a port above 1023, or give the program CAP_NET_BIND_SERVICE", setting, address)
+		return nil, fmt.Errorf("%s: %s needs privileges that this user does not have; choose a port above 1023, or give the program CAP_NET_BIND_SERVICE", setting, address)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return nil, fmt.Errorf("%s: %s is not an address of this machine; 0.0.0.0 stands for all of its addresses", setting, address)
 	}

@@ -10,21 +10,20 @@ import (
 	"syscall"
 )
 
-// makePrivate has new files readable and writable for the user of the service
-// only, whatever the umask was.
+// makePrivate sets the umask so that only the service's user can read and write
+// new files.
 func makePrivate() { syscall.Umask(0o077) }
 
-// tightenFiles takes the rights of others from what an installation has on
-// disk. It touches what is ours and nothing beside it: the data folder may be
-// one that holds other things. What belongs to another user cannot be changed,
-// and is named on standard error.
+// tightenFiles removes other users' permissions from the files of an
+// installation. It changes only files of Atelier, as the data folder may hold
+// others. Files of another user cannot be changed; they are listed on standard error.
 func (p *program) tightenFiles() error {
 	var refused string
 	folders := []string{filepath.Dir(p.cfg.SecretFile())}
 	if blobs, ok := strings.CutPrefix(p.cfg.BlobsURL(), "file://"); ok {
 		folders = append(folders, filepath.Join(blobs, "data"), filepath.Join(blobs, "tmp"))
 		if p.cfg.Blobs == "" {
-			folders = append(folders, blobs) // after those in it
+			folders = append(folders, blobs) // after the folders inside it
 		}
 	}
 	for _, folder := range folders {
@@ -52,10 +51,10 @@ func (p *program) tightenFiles() error {
 	return nil
 }
 
-// tighten takes the rights of others from a folder and all in it. Files are
-// only looked at in folders that are open to others: a service with a million
-// files starts as quickly as one with few. A folder is tightened after its
-// files, so that a start that was interrupted is made up for by the next.
+// tighten removes other users' permissions from a folder and everything in it.
+// Files are examined only in folders that are open to others, so that a service
+// with a million files starts quickly. A folder is restricted after its files, so
+// that the next start repeats an interrupted one.
 func tighten(folder string, refused *string) error {
 	info, err := os.Stat(folder)
 	if err != nil {
@@ -81,7 +80,7 @@ func tighten(folder string, refused *string) error {
 	return restrict(folder, 0o700, refused)
 }
 
-// restrict sets the mode of a file or folder that others have rights to.
+// restrict sets the mode of a file or folder that is open to other users.
 func restrict(path string, mode fs.FileMode, refused *string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -100,7 +99,7 @@ func restrict(path string, mode fs.FileMode, refused *string) error {
 	return ignoreMissing(err)
 }
 
-// ignoreMissing is for files that go while they are looked at.
+// ignoreMissing drops the error of a file that was removed meanwhile.
 func ignoreMissing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -26,15 +26,15 @@ import (
 
 type restoreCmd struct {
 	jsonFlag
-	File            string `arg:"" help:"The archive; - for standard input."`
+	File            string `arg:"" help:"Archive to restore; - reads standard input."`
 	SignOutEveryone bool   `help:"End every browser, device, access token and directory's token: those that were ended after the backup would work again."`
 }
 
-// Run puts an archive into the data folder, which must be new. All is done in a
-// folder beside it, which takes its place at the end.
+// Run restores an archive into the data folder, which must not exist. It works in
+// a folder beside it and renames that at the end.
 func (c restoreCmd) Run(p *program) (err error) {
 	if p.cfg.Database != "" || p.cfg.Blobs != "" {
-		return usageError{errors.New("a backup becomes a data folder: leave --database and --blobs away")}
+		return usageError{errors.New("a backup is restored into a data folder: omit --database and --blobs")}
 	}
 	archive, err := c.open()
 	if err != nil {
@@ -96,21 +96,21 @@ func (p *program) extract(ctx context.Context, archive io.Reader) (backup.Header
 	return backup.Extract(ctx, archive, layout, func(h backup.Header) error {
 		switch {
 		case h.HasSecret && p.cfg.Secret != "":
-			return errors.New("the backup holds the secret of its installation: leave ATELIER_SECRET away")
+			return errors.New("the backup contains the installation's secret: unset ATELIER_SECRET")
 		case !h.HasSecret && p.cfg.Secret == "":
-			return errors.New("the installation had its secret in its settings: give the same ATELIER_SECRET")
+			return errors.New("the backup does not contain the installation's secret: set ATELIER_SECRET to the same value")
 		}
 		return nil
 	})
 }
 
-// settlement is what became of the work that was going on.
+// settlement counts the unfinished runs and sessions that a restore dealt with.
 type settlement struct {
 	requeued, ended, signedOut int
 }
 
-// settle makes the copy of an installation one that stands still: nobody works on
-// anything. The workers that did are those of the original.
+// settle releases or ends the runs that were running when the backup was made:
+// their workers belong to the original installation.
 func (p *program) settle(ctx context.Context, h backup.Header, signOut bool) (s settlement, err error) {
 	db, err := p.openMigrated(ctx)
 	if err != nil {
@@ -146,30 +146,30 @@ func (p *program) settle(ctx context.Context, h backup.Header, signOut bool) (s 
 		return s, err
 	}
 	if err := s.settleRuns(ctx, db, work.service, time.Duration(p.cfg.Runs.MaxWait)); err != nil {
-		return s, fmt.Errorf("hand runs back: %w", err)
+		return s, fmt.Errorf("requeue runs: %w", err)
 	}
 	if !signOut {
 		return s, nil
 	}
-	if err := who.directory.DisconnectAll(ctx, principal.Operator()); err != nil {
+	if err := who.companies.SCIMConnections.DisconnectAllProviders(ctx, principal.Operator()); err != nil {
 		return s, err
 	}
 	s.signedOut, err = who.accounts.SignIn.SignOutEveryone(ctx)
 	return s, err
 }
 
-// settlePage is how many runs are looked at in one go.
+// settlePage is the number of runs read at once.
 const settlePage = 100
 
-// settleRuns lets the runs that were going on begin again, and ends those that
-// were cancelled or have waited for too long by now.
+// settleRuns requeues the runs that were running, and ends those that were
+// cancelled or have waited longer than maxWait.
 func (s *settlement) settleRuns(ctx context.Context, db *sqldb.DB, runs *generation.Service, maxWait time.Duration) error {
 	oldest := db.Now().Add(-maxWait)
 	end := func(one run.Run) error {
 		e := generation.Ending{
 			State:     run.Failed,
 			ErrorCode: string(engine.Unavailable),
-			ErrorText: "The service was restored from a backup, and this had waited for too long by then.",
+			ErrorText: "The run waited too long: the service was restored from a backup.",
 		}
 		if one.Cancel {
 			e = generation.Ending{State: run.Cancelled}

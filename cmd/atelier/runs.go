@@ -33,7 +33,6 @@ import (
 	"atelier/internal/notify/webhook"
 	"atelier/internal/run/generation"
 	"atelier/internal/run/policy"
-	"atelier/internal/run/run"
 	"atelier/internal/run/runner"
 )
 
@@ -194,27 +193,6 @@ func (p *program) openMemory(log *slog.Logger) *memory.Budget {
 	limit := memory.SetRuntimeLimit(bytes)
 	log.Info("memory", "budget_mb", bytes>>20, "gomemlimit_mb", limit>>20)
 	return memory.NewBudget(bytes)
-}
-
-// handlers are the background jobs that runs need.
-func (rs *runs) handlers(c *config.Config, db *sqldb.DB) []queue.Handler {
-	return []queue.Handler{
-		rs.runner.Tickets(),
-		{
-			Kind: "library-sweep", Every: time.Duration(c.Retention.Every), Timeout: 10 * time.Minute,
-			Do: func(ctx context.Context, _ queue.Work) error { return rs.library.Sweep(ctx) },
-		},
-		{
-			Kind: "board-sweep", Every: time.Duration(c.Retention.Every), Timeout: 10 * time.Minute,
-			Do: func(ctx context.Context, _ queue.Work) error { return rs.boards.Sweep(ctx) },
-		},
-		{
-			Kind: "key-sweep", Every: 10 * time.Minute, Timeout: 5 * time.Minute,
-			Do: func(ctx context.Context, _ queue.Work) error {
-				return run.Forget(ctx, db, time.Duration(c.Limits.IdempotencyLifetime))
-			},
-		},
-	}
 }
 
 // employ connects the runs to the queue.

@@ -9,12 +9,12 @@ import (
 	"atelier/internal/engine/subprocess"
 )
 
-// setSandbox keeps the programs of engines from our files.
+// setSandbox denies the programs of engines access to the service's own files.
 func (p *program) setSandbox() error {
 	c := p.cfg
 	mode := subprocess.SandboxMode(c.Engines.Sandbox)
 	if mode == subprocess.SandboxRequire && subprocess.SandboxName() == "" {
-		return errors.New("engines.sandbox: is required, and this system has none (Landlock, Linux 5.13)")
+		return errors.New("engines.sandbox: a sandbox is required, but this system has no Landlock (Linux 5.13 or later)")
 	}
 	hidden := []string{c.Data, c.Config, c.Backends, c.SecretFile()}
 	for _, address := range []string{c.DatabaseURL(), c.BlobsURL()} {
@@ -46,18 +46,17 @@ func (p *program) setSandbox() error {
 	return nil
 }
 
-// logSandbox says at the start what keeps programs of engines from files that are
-// not theirs: its name, or at length why there is nothing.
+// logSandbox logs the sandbox that programs of engines run in, or why there is none.
 func (p *program) logSandbox(log *slog.Logger) {
 	name := subprocess.SandboxName()
 	if name == "" || p.cfg.Engines.Sandbox == string(subprocess.SandboxOff) {
-		log.Info("programs of engines", "sandbox", p.describeSandbox().Detail)
+		log.Info("engine sandbox", "sandbox", p.describeSandbox().Detail)
 		return
 	}
-	log.Info("programs of engines", "sandbox", name)
+	log.Info("engine sandbox", "sandbox", name)
 }
 
-// describeSandbox says what keeps programs from files that are not theirs.
+// describeSandbox returns the state of the sandbox for programs of engines.
 func (p *program) describeSandbox() finding {
 	f := finding{Name: "sandbox", Kind: "system", State: "ok"}
 	switch name := subprocess.SandboxName(); {

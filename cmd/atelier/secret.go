@@ -11,16 +11,15 @@ import (
 	"golang.org/x/term"
 )
 
-// fromInput is the value of a flag that has its secret read from standard input:
-// command lines are kept in histories and seen by others on the machine.
+// fromInput is the flag value that reads a secret from standard input: command
+// lines end up in shell histories and process lists.
 const fromInput = "-"
 
-// maxSecret bounds what is read as a secret.
+// maxSecret limits the bytes read as a secret.
 const maxSecret = 4096
 
-// readPassword gives the password of a flag. For "-" it is the first line of
-// standard input; where the flag is missing, it is asked for twice at a
-// terminal.
+// readPassword returns the password of a flag. The value "-" reads the first line
+// of standard input; without the flag the password is prompted for twice.
 func (p *program) readPassword(given *string) (string, error) {
 	if given != nil && *given != fromInput {
 		return *given, nil
@@ -34,7 +33,7 @@ func (p *program) readPassword(given *string) (string, error) {
 	return p.readLine()
 }
 
-// readLine gives the first line of standard input.
+// readLine returns the first line of standard input.
 func (p *program) readLine() (string, error) {
 	line, err := bufio.NewReader(io.LimitReader(p.stdin, maxSecret)).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -42,12 +41,12 @@ func (p *program) readLine() (string, error) {
 	}
 	line = strings.TrimRight(line, "\r\n")
 	if line == "" {
-		return "", usageError{errors.New("standard input has no line to read")}
+		return "", usageError{errors.New("standard input is empty")}
 	}
 	return line, nil
 }
 
-// askPassword asks at a terminal, without showing what is typed.
+// askPassword prompts for a password without echo.
 func (p *program) askPassword(terminal *os.File) (string, error) {
 	ask := func(prompt string) (string, error) {
 		fmt.Fprint(p.stderr, prompt)
@@ -64,7 +63,7 @@ func (p *program) askPassword(terminal *os.File) (string, error) {
 		return "", err
 	}
 	if again != password {
-		return "", errors.New("the two passwords are not the same")
+		return "", errors.New("the two passwords differ")
 	}
 	return password, nil
 }

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -16,9 +15,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 
-	openapi "atelier/api"
 	"atelier/internal/base/config"
 	"atelier/internal/base/cursor"
+	"atelier/internal/base/memory"
 	"atelier/internal/base/queue"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/telemetry"
@@ -29,9 +28,9 @@ import (
 	"atelier/internal/people/person"
 	"atelier/internal/web/access"
 	"atelier/internal/web/api"
-	"atelier/internal/web/docs"
 	"atelier/internal/web/httpd"
 	"atelier/internal/web/pages"
+	"atelier/internal/web/reference"
 	"atelier/internal/web/scim"
 )
 
@@ -46,13 +45,7 @@ func (serveCmd) Run(p *program) error {
 		return err
 	}
 
-	// The heap is a few megabytes, and collecting it after every few more that
-	// requests leave behind would cost a tenth of the machine. This part of the
-	// address space is never touched, so it takes no memory, but counts: a
-	// collection then comes after 64 MB, and after as much as is in use once
-	// that is more.
-	ballast := make([]byte, 64<<20)
-	defer runtime.KeepAlive(ballast)
+	memory.SetCollectorPercent()
 
 	// What can be known to be wrong, before anything is written.
 	for _, warning := range p.unknownVariables() {
@@ -141,18 +134,21 @@ func (serveCmd) Run(p *program) error {
 			return err
 		}
 		handlers = backgroundjobs.Handlers(backgroundjobs.Parts{
-			DB:         db,
-			Blobs:      blobs,
-			Devices:    who.devices,
-			Tokens:     who.tokens,
-			Mail:       sender,
-			MailBox:    who.mailBox(),
-			Log:        log,
-			Now:        time.Now,
-			Leftovers:  time.Duration(cfg.Retention.Orphans),
-			SweepEvery: time.Duration(cfg.Retention.Every),
+			DB:          db,
+			Blobs:       blobs,
+			Library:     work.library,
+			Boards:      work.boards,
+			Runner:      work.runner,
+			Devices:     who.devices,
+			Tokens:      who.tokens,
+			Mail:        sender,
+			MailBox:     who.mailBox(),
+			Log:         log,
+			Now:         time.Now,
+			Leftovers:   time.Duration(cfg.Retention.Orphans),
+			SweepEvery:  time.Duration(cfg.Retention.Every),
+			KeyLifetime: time.Duration(cfg.Limits.IdempotencyLifetime),
 		})
-		handlers = append(handlers, work.handlers(cfg, db)...)
 	}
 	jobs, err := queue.Open(db, handlers, queue.Options{Log: log, Now: time.Now, Drain: drainTime(cfg)})
 	if err != nil {
@@ -173,24 +169,24 @@ func (serveCmd) Run(p *program) error {
 				RequireVerified:    cfg.RequireVerifiedEmail,
 				RefuseOAuthReports: cfg.Reporting.OAuth == "refuse",
 			},
-			Accounts:  who.accounts,
-			Directory: who.directory,
-			Dossier:   who.dossier(blobs),
-			Runs:      work.service,
-			Hub:       work.hub,
-			Intake:    work.intake,
-			Library:   work.library,
-			Boards:    work.boards,
-			Links:     work.links,
-			Secrets:   work.secrets,
-			DB:        db,
-			Blobs:     blobs,
-			Catalog:   tools,
-			Cursors:   cursor.New(keys.Key("cursor")),
-			BaseURL:   cfg.BaseURL,
-			Now:       time.Now,
-			Space:     work.space.Check,
-			Origins:   cfg.HTTP.CORSOrigins,
+			Accounts:     who.accounts,
+			Companies:    who.companies,
+			PersonalData: who.personalData(blobs),
+			Runs:         work.service,
+			Hub:          work.hub,
+			Intake:       work.intake,
+			Library:      work.library,
+			Boards:       work.boards,
+			Links:        work.links,
+			Secrets:      work.secrets,
+			DB:           db,
+			Blobs:        blobs,
+			Catalog:      tools,
+			Cursors:      cursor.New(keys.Key("cursor")),
+			BaseURL:      cfg.BaseURL,
+			Now:          time.Now,
+			Space:        work.space.Check,
+			Origins:      cfg.HTTP.CORSOrigins,
 			Limits: api.Limits{
 				JSONBytes:         int64(cfg.Limits.JSONBytes),
 				JSONDepth:         cfg.Limits.JSONDepth,
@@ -207,26 +203,26 @@ func (serveCmd) Run(p *program) error {
 		if err != nil {
 			return err
 		}
-		reference, err := docs.New(openapi.Document)
+		apiReference, err := reference.New()
 		if err != nil {
 			return err
 		}
 		pages, err := pages.New(pages.Parts{
-			Accounts: who.accounts,
-			Dossier:  who.dossier(blobs),
-			Provider: who.provider,
-			Box:      keys.Box("oidc pending"),
-			Key:      keys.Key("form"),
-			AppURL:   cfg.AppURL,
-			BaseURL:  cfg.BaseURL,
-			Now:      db.Now,
-			Wall:     time.Now,
+			Accounts:     who.accounts,
+			PersonalData: who.personalData(blobs),
+			Provider:     who.provider,
+			Box:          keys.Box("oidc pending"),
+			Key:          keys.Key("form"),
+			AppURL:       cfg.AppURL,
+			BaseURL:      cfg.BaseURL,
+			Now:          db.Now,
+			Wall:         time.Now,
 		})
 		if err != nil {
 			return err
 		}
-		people := scim.New(scim.Parts{Directory: who.directory, BaseURL: cfg.BaseURL, RequestsPerMinute: cfg.Limits.RequestsPerMinute, Now: time.Now})
-		root = edges(calls, reference, pages, people)
+		people := scim.New(scim.Parts{Provisioning: who.provisioning, BaseURL: cfg.BaseURL, RequestsPerMinute: cfg.Limits.RequestsPerMinute, Now: time.Now})
+		root = edges(calls, apiReference, pages, people)
 	}
 	var tracer trace.Tracer
 	if cfg.Trace.Endpoint != "" {
@@ -340,7 +336,7 @@ func (p *program) metricsListener(log *slog.Logger) net.Listener {
 	}
 	l, err := net.Listen("tcp", p.cfg.Metrics.Listen)
 	if err != nil {
-		log.Warn("metrics are not served: their address cannot be had", "address", p.cfg.Metrics.Listen, "error", err)
+		log.Warn("metrics listener could not be opened; metrics are not served", "address", p.cfg.Metrics.Listen, "error", err)
 		return nil
 	}
 	return l
@@ -369,7 +365,7 @@ func (p *program) announce(ctx context.Context, log *slog.Logger, db *sqldb.DB, 
 	var token string
 	err := db.Write(ctx, func(tx *sqldb.Tx) (err error) { token, err = person.OfferSetup(ctx, tx); return err })
 	if err != nil {
-		log.Warn("no set-up link can be offered", "error", err)
+		log.Warn("set-up link could not be created", "error", err)
 		return
 	}
 	if token != "" {

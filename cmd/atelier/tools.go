@@ -15,14 +15,14 @@ import (
 
 type toolsCmd struct {
 	Lint   lintCmd   `cmd:"" settings:"tools,backends,catalog.,engines." help:"Report every problem in a folder of manifests."`
-	Apply  applyCmd  `cmd:"" settings:"tools,backends,catalog.,engines.,roles,connections,blobs,s3.,retention." help:"Make the catalog say what the manifests say."`
+	Apply  applyCmd  `cmd:"" settings:"tools,backends,catalog.,engines.,roles,connections,blobs,s3.,retention." help:"Update the catalog from the manifests."`
 	List   listCmd   `cmd:"" settings:"connections" help:"List the tools of the catalog."`
-	Show   showCmd   `cmd:"" settings:"connections" help:"Show what a tool takes, makes and costs."`
-	Doctor doctorCmd `cmd:"" settings:"tools,backends,catalog.,engines.,roles,runs." help:"Say which engines can work on this machine, and what is missing."`
-	Import importCmd `cmd:"" settings:"tools,backends,engines." help:"Write a manifest for a model or workflow of a server."`
+	Show   showCmd   `cmd:"" settings:"connections" help:"Show the inputs, outputs and price of a tool."`
+	Doctor doctorCmd `cmd:"" settings:"tools,backends,catalog.,engines.,roles,runs." help:"Check which engines can run on this machine, and what is missing."`
+	Import importCmd `cmd:"" settings:"tools,backends,engines." help:"Write a manifest for a model or workflow of a model server."`
 }
 
-var errProblems = errors.New("there are problems in the manifests")
+var errProblems = errors.New("the manifests have problems")
 
 type lintCmd struct {
 	jsonFlag
@@ -30,12 +30,12 @@ type lintCmd struct {
 }
 
 func (c lintCmd) Run(p *program) error {
-	p.cfg.Roles = []string{"worker"} // whatever this machine does
+	p.cfg.Roles = []string{"worker"} // lint as a worker would, whatever the role of this node
 	from, err := p.inspectedManifests(c.Dir)
 	if err != nil {
 		return err
 	}
-	for i := range from { // also those that nothing here can run
+	for i := range from { // include tools whose engine is missing here
 		from[i].Offer = nil
 	}
 	set, err := catalog.Read(from...)
@@ -54,7 +54,7 @@ func (c lintCmd) Run(p *program) error {
 	return problemsAsError(err, problems)
 }
 
-// countTools says how many tools there are and whose.
+// countTools returns the number of tools per source as text.
 func countTools(own, shipped int, hasFolder bool) string {
 	if !hasFolder && own == 0 {
 		return fmt.Sprintf("%d shipped tools", shipped)
@@ -105,7 +105,7 @@ func (c applyCmd) Run(p *program) error {
 	return problemsAsError(err, res.Problems)
 }
 
-// printProblems writes the problems to stderr, or that there are none.
+// printProblems prints the problems to stderr, or that there are none.
 func (p *program) printProblems(all []catalog.Problem, fine string) error {
 	for _, one := range all {
 		fmt.Fprintln(p.stderr, one)
@@ -160,7 +160,7 @@ func (c listCmd) Run(p *program) error {
 	})
 }
 
-// readTools gives the tools of the catalog in its order.
+// readTools returns the tools of the catalog in catalog order.
 func (p *program) readTools(ctx context.Context, db *sqldb.DB) ([]*catalog.Tool, error) {
 	cat := catalog.New(db, slog.New(slog.NewTextHandler(p.stderr, nil)))
 	if _, err := cat.Refresh(ctx); err != nil {

@@ -35,7 +35,8 @@ func (c showCmd) Run(p *program) error {
 	})
 }
 
-// noSuchTool names the tools there are, or the one with this display name.
+// noSuchTool returns an error that lists the existing tools, or names the tool
+// with this display name.
 func noSuchTool(name string, all []*catalog.Tool) error {
 	var slugs []string
 	for _, t := range all {
@@ -150,7 +151,7 @@ func newToolRow(t *catalog.Tool) toolRow {
 	return row
 }
 
-// leaves gives the fields that take a value, groups opened.
+// leaves returns the fields that take a value, including those inside groups.
 func leaves(fields []catalog.Field) (all []catalog.Field) {
 	for _, f := range fields {
 		if f.Key == "" {
@@ -164,7 +165,7 @@ func leaves(fields []catalog.Field) (all []catalog.Field) {
 	return all
 }
 
-// describeTool tells a person what the tool takes, makes and costs.
+// describeTool prints the inputs, outputs and price of a tool.
 func describeTool(t *catalog.Tool) string {
 	var b strings.Builder
 	write := func(name, text string) {
@@ -206,7 +207,7 @@ func describeTool(t *catalog.Tool) string {
 	return b.String()
 }
 
-// describeField tells what values a field takes.
+// describeField returns the values that a field accepts.
 func describeField(f catalog.Field) string {
 	d := f.Display
 	var text string
@@ -314,7 +315,7 @@ func describeDefault(v any) string {
 	return fmt.Sprint(v)
 }
 
-// exampleOf is a value that the field takes, or what stands for one.
+// exampleOf returns a valid value for the field, or a placeholder.
 func exampleOf(f catalog.Field) string {
 	d := f.Display
 	switch {

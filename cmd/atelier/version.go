@@ -12,16 +12,16 @@ import (
 // release is set by the linker for releases.
 var release string
 
-// build is what this program was built from.
+// build describes the source that this program was built from.
 type build struct {
 	Version  string `json:"version"`
-	Commit   string `json:"commit"`   // "" where it was built without one
+	Commit   string `json:"commit"`   // empty: built outside of a checkout
 	Date     string `json:"date"`     // of the commit
-	Modified bool   `json:"modified"` // there were changes on top of the commit
+	Modified bool   `json:"modified"` // built with uncommitted changes
 	Go       string `json:"go"`
 }
 
-// readBuild reads what the Go tool noted when it built the program.
+// readBuild reads the version-control information that the Go tool embeds.
 func readBuild() build {
 	b := build{Go: runtime.Version()}
 	info, ok := debug.ReadBuildInfo()
@@ -46,7 +46,7 @@ func readBuild() build {
 	return b
 }
 
-// version names this build: the release, or the commit it was built from.
+// version returns the release, or the commit that the program was built from.
 func version() string { return readBuild().Version }
 
 type versionCmd struct{ jsonFlag }
@@ -56,7 +56,7 @@ func (c versionCmd) Run(p *program) error {
 	return p.print(c.JSON, b, "atelier "+b.Version+"\n"+b.describe())
 }
 
-// describe tells a person what the build was made from.
+// describe returns the build information as text for people.
 func (b build) describe() string {
 	commit := cmp.Or(b.Commit, "unknown")
 	if b.Modified {

@@ -1,11 +1,10 @@
-// Package engine is what runs a tool: a model server somewhere else, or code
-// of our own.
+// Package engine defines the interface of engines, which run tools: adapters of model servers, and
+// code in this program.
 //
-// An engine gets a Job and a Sink. It tells how far it is, shows previews,
-// hands over each result as soon as it has it, and returns when it is done.
-// Whoever called it stores what it hands over, decides about retries and ends
-// its context when the run is cancelled, takes too long, or is somebody
-// else's by now. An engine keeps nothing between jobs that it could not lose.
+// An engine gets a Job and a Sink. It reports progress, sends previews, passes each result to the
+// sink as soon as it is complete, and returns when it is done. The caller stores the results,
+// decides about retries, and ends the context when the run is cancelled, takes too long, or is
+// claimed by another worker. An engine has no state between jobs that it could not lose.
 package engine
 
 import (
@@ -16,73 +15,69 @@ import (
 
 // Engine runs jobs. It is safe for concurrent use.
 type Engine interface {
-	// Run does the job and hands every result to the sink, in order. It
-	// returns nil when all were taken. Where it ends otherwise, the error says
-	// why: an *Error for what the engine knows, anything else counts as Failed.
-	// It returns soon after ctx has ended, whatever it waits for, and leaves
-	// nothing running.
+	// Run does the job and passes every result to the sink, in order. It returns nil when the sink has
+	// taken all of them. Otherwise the error gives the reason: an *Error for a failure that the engine
+	// knows; any other error counts as Failed. Run returns soon after ctx has ended, whatever it waits
+	// for, and leaves nothing running.
 	Run(ctx context.Context, j Job, out Sink) error
 }
 
-// Prober is an engine that works with a server, which may be away.
+// Prober is an engine that depends on a server, which may be unavailable.
 type Prober interface {
 	Engine
-	// Probe asks whether the server would take work now, and answers soon: nil,
-	// or why not.
+	// Probe checks whether the server would accept work now. It returns soon: nil, or the reason why
+	// not.
 	Probe(ctx context.Context) error
 }
 
-// Abandoner is an engine that leaves notes of work which goes on elsewhere.
+// Abandoner is an engine that saves checkpoints of work that continues on a server.
 type Abandoner interface {
 	Engine
-	// Abandon ends what a note names, as far as it can be: the run is over, and
-	// nobody will ask for the results. What is over or unknown is no error.
+	// Abandon ends the work that a checkpoint names, as far as possible: the run is over and its
+	// results are not needed. Work that has ended or is unknown is no error.
 	Abandon(ctx context.Context, note string) error
 }
 
-// Pool is an engine and how many jobs this process gives it at once.
+// Pool is an engine and the number of jobs that this process gives it at the same time.
 type Pool struct {
 	Engine   Engine
 	Parallel int
-	Trained  bool // its results come from models that learned from examples
+	Trained  bool // its results come from machine learning models
 }
 
-// Job is what an engine is asked for.
+// Job is the work that an engine is to do.
 type Job struct {
-	// RunID names the run, Attempt the worker's turn at it and Try which of its
-	// tries this is: together they are different for every call of Run, for
-	// engines that need a name to find their work by.
+	// RunID, Attempt (the worker's claim of the run) and Try (the retry within the claim) together are
+	// unique for every call of Run. Engines can use them as a name for their work.
 	RunID   string
 	Attempt int64
 	Try     int
 	// With is the engine's part of the tool's manifest, as canonical JSON.
 	With string
-	// Values are the inputs by field key, checked and with defaults filled in:
-	// string, bool, int64, float64, []any or map[string]any. Fields that were
-	// left out are absent; media are in Files.
+	// Values are the inputs by field key, validated and with defaults filled in: string, bool, int64,
+	// float64, []any or map[string]any. Omitted fields are absent. Media are in Files.
 	Values map[string]any
 	// Files are the media inputs by field key, in the caller's order.
 	Files map[string][]File
-	// Seed is what everything random in the job follows from. Equal jobs with
-	// equal seeds give equal results where the engine can promise that.
+	// Seed determines everything random in the job. Equal jobs with equal seeds have equal results
+	// where the engine can promise that.
 	Seed uint32
-	// NumResults is how many results are wanted, at least 1.
+	// NumResults is the number of requested results, at least 1.
 	NumResults int
-	// OutputType and MimeTypes are what the tool's manifest says it makes.
+	// OutputType and MimeTypes are the output types in the tool's manifest.
 	OutputType string
 	MimeTypes  []string
-	// Memory waits until the job may take so many bytes of memory, and gives what
-	// gives them back; nil: nobody counts. Engines use Reserve.
+	// Memory waits until the job may use so many bytes of memory and returns a function that releases
+	// them. nil: memory is not limited. Engines call Reserve.
 	Memory func(ctx context.Context, bytes int64) (release func(), err error)
-	// Left is the last note that an earlier try of this run left with
-	// Sink.Leave, "" for none.
+	// Left is the last checkpoint that an earlier try of this run saved with Sink.Leave. "": none.
 	Left string
 }
 
-// Reserve waits until the job may take so many bytes of memory. It is asked for
-// before anything is allocated, and once at a time: who asks for more while they
-// hold some may wait for ever. The caller releases it. Where there is never as
-// much, the error is a failure that the person can be told.
+// Reserve waits until the job may use so many bytes of memory. Call it before any
+// allocation, and never while the job holds another reservation, because that may wait for ever.
+// The caller calls release. If the machine never has as much memory, the error is a failure with a
+// message for the person.
 func (j Job) Reserve(ctx context.Context, bytes int64) (release func(), err error) {
 	if j.Memory == nil {
 		return func() {}, nil
@@ -94,95 +89,97 @@ func (j Job) Reserve(ctx context.Context, bytes int64) (release func(), err erro
 type File struct {
 	MimeType      string
 	Size          int64
-	Width, Height int // 0 where it has none
-	// Address makes a URL that answers with the file for a while, for servers
-	// that can reach us; nil where there is none.
+	Width, Height int // 0: no dimensions
+	// Address returns a URL that serves the file for a while, for servers that can reach this service.
+	// nil: there is none.
 	Address func() string
-	// Open reads the file from its start. The reader has to be closed.
+	// Open returns a reader of the whole file. The caller closes it.
 	Open func(ctx context.Context) (io.ReadCloser, error)
 }
 
-// ErrElsewhere is the cause of a context's end where another worker goes on with
-// the run: this one has to stop, or has lost it. What an engine left a note of
-// may go on then. In all other cases it has to end.
-var ErrElsewhere = errors.New("another worker goes on with the run")
+// ErrElsewhere is the cause of a context's end when another worker continues the run: this worker
+// is shutting down or has lost its lease. Work that a checkpoint names may continue then. In all
+// other cases the engine must end it.
+var ErrElsewhere = errors.New("another worker continues the run")
 
-// Elsewhere tells whether a context ended because another worker goes on.
-func Elsewhere(ctx context.Context) bool { return errors.Is(context.Cause(ctx), ErrElsewhere) }
+// IsHandedOver reports whether a context ended because another worker continues the run.
+func IsHandedOver(ctx context.Context) bool { return errors.Is(context.Cause(ctx), ErrElsewhere) }
 
-// Sink takes what an engine makes. Its methods may be called from several
+// IsFinal reports whether the run ends with an error: neither the next try nor another worker
+// continues its work.
+func IsFinal(ctx context.Context, err error) bool {
+	return !IsHandedOver(ctx) && (ctx.Err() != nil || !As(err).Transient)
+}
+
+// Sink receives the results and progress of an engine. Its methods may be called from several
 // goroutines.
 type Sink interface {
-	// Progress tells how much is done, from 0 to 1.
+	// Progress reports the completed share of the job, from 0 to 1.
 	Progress(fraction float64)
-	// Preview shows what the result may become: a small JPEG or PNG. It may be
-	// dropped.
+	// Preview shows an intermediate result as a small JPEG or PNG. It may be dropped.
 	Preview(picture []byte)
-	// Output stores one result. The type is what the bytes are, whatever the
-	// engine thinks. An error means that the result was not taken, and is to be
-	// returned from Run: it is the sink's reason, not the engine's.
+	// Output stores one result. The sink detects the type from the bytes. If Output returns an error,
+	// the result was not stored, and Run must return the same error.
 	Output(ctx context.Context, r Result) error
-	// Leave notes what another worker has to know if this one dies now, such as
-	// the name of work that goes on elsewhere. It is stored when Leave returns,
-	// and replaces the note before; "" is none. At most MaxNote bytes.
+	// Leave saves a checkpoint that another worker needs if this one dies, such as the id of work on a
+	// server. It is stored when Leave returns and replaces the checkpoint before; "" removes it. At
+	// most MaxNote bytes.
 	Leave(ctx context.Context, note string) error
 }
 
-// MaxNote bounds what an engine can leave.
+// MaxNote is the largest size of a checkpoint.
 const MaxNote = 4 << 10
 
-// Result is something that an engine made.
+// Result is one output of an engine.
 type Result struct {
 	Data io.Reader
-	// Note is for the people who see the result, such as which part of the prompt
-	// it does not show; "" for none. One line of plain text: the sink makes it
-	// one, and cuts it after MaxRemark bytes. It may repeat what was asked for,
-	// so it is kept and forgotten with the result and never logged.
+	// Note is a remark for the people who see the result, for example the part of the prompt that it
+	// does not show. "": none. The sink makes it one line of plain text and cuts it at MaxRemark
+	// bytes. It may repeat the prompt, so it is stored and erased with the result and never logged.
 	Note string
 }
 
-// MaxRemark bounds a result's note.
+// MaxRemark is the largest size of a result's note.
 const MaxRemark = 500
 
-// Code says what kind of failure ended a job. Codes are public API.
+// Code is the kind of failure that ended a job. Codes are public API.
 type Code string
 
 // The failures of engines.
 const (
-	Failed      Code = "ENGINE_FAILED"      // it tried and could not
-	Unavailable Code = "ENGINE_UNAVAILABLE" // it could not be reached, or is busy or ill
+	Failed      Code = "ENGINE_FAILED"      // the engine tried and could not do the job
+	Unavailable Code = "ENGINE_UNAVAILABLE" // the engine is unreachable, busy or broken
 	Refused     Code = "CONTENT_POLICY_VIOLATION"
-	Invalid     Code = "OUTPUT_INVALID" // what it made is no result
+	Invalid     Code = "OUTPUT_INVALID" // the engine's output is not a valid result
 )
 
 // Error is a failure that the engine knows about.
 type Error struct {
 	Code Code
-	// Message is for the person who started the run. It names no server, path
-	// or secret.
+	// Message is for the person who started the run. It contains no server name, path or secret.
 	Message string
-	// Transient failures are worth another try with the same job.
+	// Transient failures may succeed when the same job is tried again.
 	Transient bool
 
 	cause error
 }
 
-// Fail makes a failure that another try will not mend.
+// Fail returns a permanent failure.
 func Fail(code Code, message string) *Error { return &Error{Code: code, Message: message} }
 
-// Again makes a failure that may be over at the next try.
+// Again returns a transient failure: another try may succeed.
 func Again(code Code, message string) *Error {
 	return &Error{Code: code, Message: message, Transient: true}
 }
 
-// Because keeps the cause for the log.
+// Because returns a copy with a cause, which appears only in logs.
 func (e *Error) Because(err error) *Error {
 	c := *e
 	c.cause = err
 	return &c
 }
 
-// Error is the text for logs.
+// Error returns the text for logs.
 func (e *Error) Error() string {
 	s := string(e.Code) + ": " + e.Message
 	if e.cause != nil {
@@ -191,11 +188,10 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.cause }
 
-// As gives the failure that an engine's error is, a general one where the
-// engine did not say more.
+// As returns the *Error in an engine's error, or a general one if there is none.
 func As(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e

@@ -30,7 +30,7 @@ func TestNumber(t *testing.T) {
 	t.Parallel()
 	j := engine.Job{Values: map[string]any{"whole": int64(3), "float": 4.5, "large": 1e9, "none": math.NaN(), "text": "5"}}
 	for key, want := range map[string]float64{"whole": 3, "float": 4.5, "large": 10, "none": 7, "text": 7, "absent": 7} {
-		if got := j.Number(key, 7, 0, 10); got != want {
+		if got := j.NumberInput(key, 7, 0, 10); got != want {
 			t.Errorf("number %s = %v, want %v", key, got, want)
 		}
 	}
@@ -39,31 +39,31 @@ func TestNumber(t *testing.T) {
 func TestSpan(t *testing.T) {
 	t.Parallel()
 	var r enginetest.Recorder
-	whole := engine.Whole(&r)
-	whole.At(0)
-	first, second := whole.Of(0, 2), whole.Of(1, 2)
-	first.At(0.5)
-	first.At(0.505) // not worth telling
-	first.At(0.2)   // models with several bars start again
-	second.Part(0.5, 1).At(0)
-	first.At(math.NaN())
-	second.At(3)
-	second.At(1)
+	whole := engine.NewSpan(&r)
+	whole.ReportProgress(0)
+	first, second := whole.NthOf(0, 2), whole.NthOf(1, 2)
+	first.ReportProgress(0.5)
+	first.ReportProgress(0.505) // not worth telling
+	first.ReportProgress(0.2)   // models with several bars start again
+	second.SubSpan(0.5, 1).ReportProgress(0)
+	first.ReportProgress(math.NaN())
+	second.ReportProgress(3)
+	second.ReportProgress(1)
 	if got, want := r.Fractions(), []float64{0, 0.25, 0.75, 1}; !slices.Equal(got, want) {
 		t.Errorf("progress = %v, want %v", got, want)
 	}
-	engine.Span{}.At(0.5) // nobody hears it
+	engine.Span{}.ReportProgress(0.5) // nobody hears it
 }
 
 func TestSpansOfSeveralTogether(t *testing.T) {
 	t.Parallel()
 	var r enginetest.Recorder
-	whole := engine.Whole(&r)
+	whole := engine.NewSpan(&r)
 	var all sync.WaitGroup
 	for i := range 4 {
 		all.Go(func() {
 			for k := range 100 {
-				whole.Of(i, 4).At(float64(k) / 100)
+				whole.NthOf(i, 4).ReportProgress(float64(k) / 100)
 			}
 		})
 	}
@@ -79,14 +79,14 @@ func TestSetting(t *testing.T) {
 		Model string         `json:"model"`
 		Input map[string]any `json:"input"`
 	}
-	if err := engine.Setting(`{"model":"x","input":{"a":1.50}}`, &with); err != nil || with.Model != "x" {
+	if err := engine.DecodeSetting(`{"model":"x","input":{"a":1.50}}`, &with); err != nil || with.Model != "x" {
 		t.Errorf("setting = %+v, %v", with, err)
 	}
 	if n, ok := with.Input["a"].(interface{ String() string }); !ok || n.String() != "1.50" {
 		t.Errorf("number = %v, want it as it is written", with.Input["a"])
 	}
 	for _, text := range []string{``, `[]`, `{"mode":"x"}`, `{"model":1}`} {
-		if e, ok := errors.AsType[*engine.Error](engine.Setting(text, &with)); !ok || e.Transient || e.Message != engine.ErrSetup.Message {
+		if e, ok := errors.AsType[*engine.Error](engine.DecodeSetting(text, &with)); !ok || e.Transient || e.Message != engine.ErrMisconfigured.Message {
 			t.Errorf("%s: %v, want what the operator has to mend", text, e)
 		}
 	}

@@ -12,82 +12,80 @@ import (
 	"atelier/internal/base/sanitize"
 )
 
-// Manual says what an engine takes as its part of a manifest, so that one that
-// cannot run is found before anybody runs it.
+// Manual describes an engine's part of a manifest, so that a manifest that cannot run is refused
+// before anyone runs it.
 type Manual struct {
-	// Setting makes what Run decodes that part into with the function Setting: a
-	// pointer to a struct. nil means that the engine takes anything, as one does
-	// that hands it on.
+	// Setting returns a pointer to the struct that Run decodes that part into with DecodeSetting. nil:
+	// the engine accepts anything because it passes the settings on.
 	Setting func() any
-	// Choices are the values that keys must have one of.
+	// Choices are the allowed values of keys that have a fixed list.
 	Choices map[string][]string
-	// Check finds what else the engine would refuse, nil for nothing.
+	// Check finds other problems. nil: there are none.
 	Check func(with string) error
 }
 
-// Misuse is something in a manifest that an engine does not take.
-type Misuse struct {
-	Key     string // of the engine's part, "" for the whole
+// ManifestProblem is a part of a manifest that an engine does not accept.
+type ManifestProblem struct {
+	Key     string // in the engine's part; "": the whole part
 	Message string
 }
 
-// Inspect gives everything in an engine's part of a manifest that the engine does
-// not take.
-func (m Manual) Inspect(with string) (all []Misuse) {
+// Inspect returns all problems in an engine's part of a manifest.
+func (m Manual) Inspect(with string) (all []ManifestProblem) {
 	if m.Setting == nil {
 		return nil
 	}
 	var given map[string]any
 	if err := json.Unmarshal([]byte(with), &given); err != nil {
-		return []Misuse{{"", "is not a mapping"}}
+		return []ManifestProblem{{"", "is not a mapping"}}
 	}
-	keys := Keys(m.Setting())
+	keys := JSONKeys(m.Setting())
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		if !slices.ContainsFunc(keys, func(known string) bool { return strings.EqualFold(known, key) }) {
-			all = append(all, Misuse{key, unknown("setting", key, keys)})
+			all = append(all, ManifestProblem{key, unknownWord("setting", key, keys)})
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(m.Choices)) {
 		choices := m.Choices[key]
 		switch value, there := given[key].(string); {
 		case !there && given[key] == nil:
-			all = append(all, Misuse{"", key + " is required: one of " + strings.Join(choices, ", ")})
+			all = append(all, ManifestProblem{"", key + " is required: one of " + strings.Join(choices, ", ")})
 		case !slices.Contains(choices, value):
-			all = append(all, Misuse{key, unknown(key, fmt.Sprint(given[key]), choices)})
+			all = append(all, ManifestProblem{key, unknownWord(key, fmt.Sprint(given[key]), choices)})
 		}
 	}
 	if len(all) > 0 {
 		return all
 	}
-	err := Setting(with, m.Setting())
+	err := DecodeSetting(with, m.Setting())
 	if err == nil && m.Check != nil {
 		err = m.Check(with)
 	}
 	if err != nil {
-		all = append(all, misuseOf(err, keys))
+		all = append(all, problemOf(err, keys))
 	}
 	return all
 }
 
-// misuseOf says what an engine's refusal of a manifest is about.
-func misuseOf(err error, keys []string) Misuse {
+// problemOf translates an engine's refusal of a manifest into a problem.
+func problemOf(err error, keys []string) ManifestProblem {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		key := ""
-		for part := range strings.SplitSeq(wrong.Field, ".") { // embedded structs come first
+		for part := range strings.SplitSeq(wrong.Field, ".") { // the path begins with embedded structs
 			if key == "" && slices.Contains(keys, part) {
 				key = part
 			}
 		}
-		return Misuse{key, "must not be a " + wrong.Value}
+		return ManifestProblem{key, "must not be a " + wrong.Value}
 	}
 	if cause := errors.Unwrap(err); cause != nil {
-		return Misuse{"", cause.Error()}
+		return ManifestProblem{"", cause.Error()}
 	}
-	return Misuse{"", err.Error()}
+	return ManifestProblem{"", err.Error()}
 }
 
-// unknown says that there is no such word, and which there are.
-func unknown(what, word string, known []string) string {
+// unknownWord returns a message that a word is unknown, with the known ones.
+func unknownWord(what, word string, known []string) string {
 	text := fmt.Sprintf("there is no %s %s", what, word)
 	if near := sanitize.Nearest(word, known); near != "" {
 		text += " (did you mean " + near + "?)"
@@ -98,8 +96,8 @@ func unknown(what, word string, known []string) string {
 	return text + "; there are " + strings.Join(known, ", ")
 }
 
-// Keys gives the names that a struct has in JSON, in order.
-func Keys(setting any) []string {
+// JSONKeys returns the JSON names of a struct's fields, in order.
+func JSONKeys(setting any) []string {
 	t := reflect.TypeOf(setting)
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -110,7 +108,7 @@ func Keys(setting any) []string {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
-			all = append(all, Keys(reflect.Zero(f.Type).Interface())...)
+			all = append(all, JSONKeys(reflect.Zero(f.Type).Interface())...)
 		case f.IsExported() && name != "-" && name != "":
 			all = append(all, name)
 		}

@@ -29,7 +29,7 @@ func TestManual(t *testing.T) {
 		Choices: map[string][]string{"operation": {"crop", "resize"}},
 		Check: func(with string) error {
 			if strings.Contains(with, "-1") {
-				return engine.ErrSetup.Because(errors.New("batch: must be above zero"))
+				return engine.ErrMisconfigured.Because(errors.New("batch: must be above zero"))
 			}
 			return nil
 		},

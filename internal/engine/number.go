@@ -2,11 +2,11 @@ package engine
 
 import "math"
 
-// Number gives a numeric input within the limits of what the engine can do. The
-// catalog has checked it against the manifest, but a manifest may leave fields
-// out, write integers as either type or allow more.
-func (j Job) Number(key string, otherwise, low, high float64) float64 {
-	n := otherwise
+// NumberInput returns a numeric input clamped to the engine's limits. The catalog has validated it
+// against the manifest, but a manifest may omit fields, write integers as either type or allow
+// more.
+func (j Job) NumberInput(key string, fallback, low, high float64) float64 {
+	n := fallback
 	switch v := j.Values[key].(type) {
 	case int64:
 		n = float64(v)
@@ -14,7 +14,7 @@ func (j Job) Number(key string, otherwise, low, high float64) float64 {
 		n = v
 	}
 	if math.IsNaN(n) {
-		n = otherwise
+		n = fallback
 	}
 	return min(max(n, low), high)
 }

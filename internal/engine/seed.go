@@ -1,9 +1,9 @@
 package engine
 
-// SeedOf gives the seed of the ith result of a job, for engines that make one
-// at a time. The first has the job's own, so it is what a job for one result
-// gives. The others are spread out: were they counted on, the second result of
-// seed 7 would be the first of seed 8.
+// SeedOf returns the seed of the ith result of a job, for engines that make one result at a time.
+// The first result has the job's own seed, so that it equals the result of a job for one. The
+// others are scattered: with consecutive seeds, the second result of seed 7 would be the first of
+// seed 8.
 func (j Job) SeedOf(i int) uint32 {
 	if i == 0 {
 		return j.Seed

@@ -2,36 +2,36 @@ package engine
 
 import "sync"
 
-// Span is a stretch of a job's progress that belongs to one piece of its work.
-// What it tells only grows, in steps worth telling, whoever tells it and in
-// whatever order. The zero Span tells nobody.
+// Span is a part of a job's progress that belongs to one piece of its work. The reported progress
+// never decreases, whatever the order of reports, and small steps are skipped. The zero Span
+// reports nothing.
 type Span struct {
-	bar      *bar
+	bar      *progressBar
 	from, to float64
 }
 
-// bar is the whole progress of a job.
-type bar struct {
+// progressBar is the progress of a whole job.
+type progressBar struct {
 	out Sink
 
 	mu   sync.Mutex
 	last float64
 }
 
-// Whole is the span of a whole job.
-func Whole(out Sink) Span { return Span{bar: &bar{out: out, last: -1}, to: 1} }
+// NewSpan returns the span of a whole job.
+func NewSpan(out Sink) Span { return Span{bar: &progressBar{out: out, last: -1}, to: 1} }
 
-// Part gives a part of the span.
-func (s Span) Part(from, to float64) Span {
+// SubSpan returns a part of the span.
+func (s Span) SubSpan(from, to float64) Span {
 	width := s.to - s.from
 	return Span{s.bar, s.from + from*width, s.from + to*width}
 }
 
-// Of gives the ith of n equal parts.
-func (s Span) Of(i, n int) Span { return s.Part(float64(i)/float64(n), float64(i+1)/float64(n)) }
+// NthOf returns the ith of n equal parts.
+func (s Span) NthOf(i, n int) Span { return s.SubSpan(float64(i)/float64(n), float64(i+1)/float64(n)) }
 
-// At tells how much of the span is done, from 0 to 1.
-func (s Span) At(fraction float64) {
+// ReportProgress reports the completed share of the span, from 0 to 1.
+func (s Span) ReportProgress(fraction float64) {
 	if s.bar == nil {
 		return
 	}

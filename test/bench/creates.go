@@ -66,7 +66,7 @@ func (b *bench) creates(ctx context.Context) error {
 	if err := b.createsOn(ctx, "SQLite with synchronous=FULL", ""); err != nil {
 		return err
 	}
-	pg, err := b.startPostgres(ctx)
+	pg, err := b.startPostgres()
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (b *bench) creates(ctx context.Context) error {
 		fmt.Print("PostgreSQL is not installed: nothing is measured on it\n\n")
 		return nil
 	}
-	address, err := pg.database(ctx)
+	address, err := pg.createDatabase(ctx)
 	if err != nil {
 		return err
 	}

@@ -23,11 +23,11 @@ func (b *bench) history(ctx context.Context) error {
 	if err := b.historyOn(ctx, "SQLite", func() (string, error) { return "", nil }); err != nil || !b.oldPG {
 		return err
 	}
-	pg, err := b.startPostgres(ctx)
+	pg, err := b.startPostgres()
 	if err != nil || pg == nil {
 		return err
 	}
-	return b.historyOn(ctx, "PostgreSQL with fsync", func() (string, error) { return pg.database(ctx) })
+	return b.historyOn(ctx, "PostgreSQL with fsync", func() (string, error) { return pg.createDatabase(ctx) })
 }
 
 func (b *bench) historyOn(ctx context.Context, where string, database func() (string, error)) error {

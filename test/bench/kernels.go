@@ -49,12 +49,12 @@ func (b *bench) products(k kernel.Kernel) {
 	for _, s := range [][3]int{{280, 384, 1152}, {280, 384, 2048}, {280, 1024, 384}, {512, 512, 512}} {
 		m, depth, n := s[0], s[1], s[2]
 		w := weights(rng, depth, n)
-		a, c, from, room := numbers(rng, m*depth), make([]float32, m*n), make([]float32, n), make([]float32, k.Room())
+		a, c, from, room := numbers(rng, m*depth), make([]float32, m*n), make([]float32, n), make([]float32, k.ScratchSize())
 		var speed, peak float64
 		for began := time.Now(); time.Since(began) < time.Second; {
 			speed = max(speed, perSecond(func() int {
-				for p := range k.Panels(w) {
-					k.Panel(w, p, m, a, depth, c[p*k.Cols():], n, from[p*k.Cols():], 0, room)
+				for p := range k.PanelCount(w) {
+					k.MultiplyPanel(w, p, m, a, depth, c[p*k.TileCols():], n, from[p*k.TileCols():], 0, room)
 				}
 				return 2 * m * depth * n
 			}))
@@ -110,13 +110,13 @@ func (b *bench) pictures(ctx context.Context, k kernel.Kernel, workers int, most
 	}
 	for i := range rounds {
 		spent, began := processor(), time.Now()
-		o := neural.Order{Prompt: "penguin in the snow", Seed: uint64(i), Steps: m.Steps(), Guidance: 1}
-		p, err := m.Draw(ctx, o, func(int, int, *image.NRGBA) error { return nil })
+		o := neural.Order{Prompt: "penguin in the snow", Seed: uint64(i), Steps: m.DefaultSteps(), Guidance: 1}
+		p, err := m.DrawPicture(ctx, o, func(int, int, *image.NRGBA) error { return nil })
 		if err != nil {
 			return err
 		}
 		drew := time.Since(began).Seconds()
-		if _, err := m.Enlarge(ctx, p, func(float64) {}); err != nil {
+		if _, err := m.EnlargePicture(ctx, p, func(float64) {}); err != nil {
 			return err
 		}
 		all := time.Since(began).Seconds()
@@ -130,7 +130,7 @@ func (b *bench) pictures(ctx context.Context, k kernel.Kernel, workers int, most
 	fmt.Printf("%9v %d thread(s): %.3f s drawn and %.3f s enlarged, %.3f s for a picture of 512 pixels (median of %d), %.3f s of CPU%s\n",
 		k, workers, median(drawn), median(enlarged), median(whole), rounds, median(cpu), bound)
 	if workers == 2 {
-		fmt.Printf("%9.1f MiB of memory besides the weights, which are part of the program\n\n", float64(m.Memory())/(1<<20))
+		fmt.Printf("%9.1f MiB of memory besides the weights, which are part of the program\n\n", float64(m.MemoryBytes())/(1<<20))
 	}
 	return nil
 }

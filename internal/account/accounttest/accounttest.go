@@ -13,8 +13,9 @@ import (
 	"time"
 
 	"atelier/internal/account"
+	"atelier/internal/account/companyadmin"
 	"atelier/internal/account/devicelogin"
-	"atelier/internal/account/directory"
+	"atelier/internal/account/provisioning"
 	"atelier/internal/account/signin"
 	"atelier/internal/account/signup"
 	"atelier/internal/base/fault"
@@ -45,16 +46,17 @@ type Options struct {
 
 // Site is an installation on a test's database.
 type Site struct {
-	t         testing.TB
-	DB        *sqldb.DB
-	Keys      keyring.Ring
-	Queue     queue.Queue
-	Devices   *device.Devices
-	Tokens    *idtoken.Issuer
-	Accounts  *account.Services
-	Directory *directory.Directory
-	Budgets   *budget.Keeper
-	Gate      *access.Gate
+	t            testing.TB
+	DB           *sqldb.DB
+	Keys         keyring.Ring
+	Queue        queue.Queue
+	Devices      *device.Devices
+	Tokens       *idtoken.Issuer
+	Accounts     *account.Services
+	Companies    *companyadmin.Services
+	Provisioning *provisioning.Service
+	Budgets      *budget.Keeper
+	Gate         *access.Gate
 
 	visitors atomic.Int64
 }
@@ -99,14 +101,14 @@ func New(t testing.TB, db *sqldb.DB, o Options) *Site {
 		Wake:   func() {},
 		AppURL: AppURL,
 	}
-	s.Directory = &directory.Directory{
+	s.Companies = companyadmin.New(companyadmin.Parts{
 		DB:       db,
-		Post:     office,
+		Mail:     office,
 		Resolver: net.DefaultResolver,
 		AppURL:   AppURL,
 		Budgets:  s.Budgets,
-		Vouch:    s.Accounts.SignUp.VouchForPerson,
-	}
+	})
+	s.Provisioning = &provisioning.Service{DB: db, Mail: office, AppURL: AppURL, EnsureAccount: s.Accounts.SignUp.VouchForPerson}
 	s.Gate = &access.Gate{
 		DB:              db,
 		Devices:         s.Devices,
@@ -148,14 +150,14 @@ func fill(o *Options) {
 	set(&c.TopUpWindow, 24*time.Hour)
 }
 
-// Client gives a browser or device with an address of its own, since limits
+// Client returns a browser or device with an address of its own, since limits
 // count by address.
 func (s *Site) Client() session.Client {
 	n := s.visitors.Add(1)
 	return session.Client{UserAgent: "a test", Address: fmt.Sprintf("10.%d.%d.%d", n>>16&255, n>>8&255, n&255)}
 }
 
-// Person makes somebody with a verified address and gives their id.
+// Person makes somebody with a verified address and returns their id.
 func (s *Site) Person(email string) string {
 	s.t.Helper()
 	p, err := s.Accounts.SignUp.CreatePerson(s.t.Context(), email, Password, true)
@@ -236,7 +238,7 @@ func (s *Site) Token(email, companyID string) (id, secret string) {
 // Company makes a company.
 func (s *Site) Company(name string, plan company.Plan) string {
 	s.t.Helper()
-	c, err := s.Directory.CreateCompany(s.t.Context(), principal.Operator(), name, plan)
+	c, err := s.Companies.CreateCompany(s.t.Context(), principal.Operator(), name, plan)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -246,7 +248,7 @@ func (s *Site) Company(name string, plan company.Plan) string {
 // Admit makes somebody a member of a company.
 func (s *Site) Admit(companyID, email string, perms ...company.Permission) {
 	s.t.Helper()
-	if _, err := s.Directory.SetMemberPermissions(s.t.Context(), principal.Operator(), companyID, email, perms); err != nil {
+	if _, err := s.Companies.Members.SetMemberPermissions(s.t.Context(), principal.Operator(), companyID, email, perms); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -254,7 +256,7 @@ func (s *Site) Admit(companyID, email string, perms ...company.Permission) {
 // Team makes a team with members of one role.
 func (s *Site) Team(companyID, name, role string, emails ...string) string {
 	s.t.Helper()
-	t, err := s.Directory.CreateTeam(s.t.Context(), principal.Operator(), companyID, name)
+	t, err := s.Companies.Teams.CreateTeam(s.t.Context(), principal.Operator(), companyID, name)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -268,10 +270,10 @@ func (s *Site) Team(companyID, name, role string, emails ...string) string {
 // new.
 func (s *Site) Join(teamID, email, role string) {
 	s.t.Helper()
-	if _, err := s.Directory.SetTeamRolePermissions(s.t.Context(), principal.Operator(), teamID, role, nil); err != nil && !fault.Is(err, fault.Invalid) {
+	if _, err := s.Companies.TeamRoles.SetTeamRolePermissions(s.t.Context(), principal.Operator(), teamID, role, nil); err != nil && !fault.Is(err, fault.Invalid) {
 		s.t.Fatal(err)
 	}
-	if _, err := s.Directory.AddTeamMember(s.t.Context(), principal.Operator(), teamID, email, role); err != nil {
+	if _, err := s.Companies.TeamMembers.AddTeamMember(s.t.Context(), principal.Operator(), teamID, email, role); err != nil {
 		s.t.Fatal(err)
 	}
 }

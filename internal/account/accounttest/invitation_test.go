@@ -56,7 +56,7 @@ func TestAcceptInvitationFromTheList(t *testing.T) {
 		c := w.Company("Studio", company.TeamPlan)
 		anna, bert := w.somebody("anna@example.com", false), w.somebody("bert@example.com", true)
 		offer := func(email string) string {
-			inv, _, err := w.Directory.Invite(w.Context(), principal.Operator(), company.Draft{CompanyID: c, Email: email})
+			inv, _, err := w.Companies.Invitations.CreateInvitation(w.Context(), principal.Operator(), company.Draft{CompanyID: c, Email: email})
 			w.ok(err)
 			return inv.ID
 		}

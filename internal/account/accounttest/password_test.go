@@ -189,9 +189,9 @@ func TestResetOfAVerifiedAccount(t *testing.T) {
 func TestResetOfASquattedAccount(t *testing.T) {
 	each(t, accounttest.Options{}, func(w *world) {
 		c := w.Company("Studio", company.TeamPlan)
-		_, err := w.Directory.AddDomain(w.Context(), principal.Operator(), c, "studio.example", "", "")
+		_, err := w.Companies.Domains.AddDomain(w.Context(), principal.Operator(), c, "studio.example", "", "")
 		w.ok(err)
-		_, err = w.Directory.VerifyDomain(w.Context(), principal.Operator(), c, "studio.example", true)
+		_, err = w.Companies.Domains.VerifyDomain(w.Context(), principal.Operator(), c, "studio.example", true)
 		w.ok(err)
 		in, err := w.signUp(signup.Application{Email: "anna@studio.example"})
 		w.ok(err)

@@ -33,9 +33,9 @@ func ids(teams []company.Team) []string {
 // own makes a domain a company's.
 func (w *world) own(companyID, domain, teamID string) {
 	w.Helper()
-	_, err := w.Directory.AddDomain(w.Context(), principal.Operator(), companyID, domain, teamID, "")
+	_, err := w.Companies.Domains.AddDomain(w.Context(), principal.Operator(), companyID, domain, teamID, "")
 	w.ok(err)
-	_, err = w.Directory.VerifyDomain(w.Context(), principal.Operator(), companyID, domain, true)
+	_, err = w.Companies.Domains.VerifyDomain(w.Context(), principal.Operator(), companyID, domain, true)
 	w.ok(err)
 }
 
@@ -89,7 +89,7 @@ func TestRecord(t *testing.T) {
 		w.ok(err)
 		check("with a provider", got)
 
-		w.ok(w.Directory.RemoveMember(w.Context(), principal.Operator(), studio, anna.ID))
+		w.ok(w.Companies.Members.RemoveMember(w.Context(), principal.Operator(), studio, anna.ID))
 		got, err = w.Accounts.Profiles.GetProfile(w.Context(), inBrowser(anna.ID, ""))
 		if err != nil || len(got.Accounts) != 2 || got.Accounts[1].ID != light || len(got.Permissions) != 1 {
 			w.Errorf("the record of somebody who left = %+v, %v", got, err)
@@ -113,7 +113,7 @@ func TestRecordsOfCredentials(t *testing.T) {
 		for _, secret := range []string{w.invite("", studio, film), w.invite("", north, light)} {
 			w.ok(w.Accounts.SignUp.AcceptInvitation(w.Context(), principal.Principal{PersonID: anna.ID}, secret))
 		}
-		_, err := w.Directory.SetTeamRole(w.Context(), principal.Operator(), light, company.TeamRole{
+		_, err := w.Companies.TeamRoles.SetTeamRole(w.Context(), principal.Operator(), light, company.TeamRole{
 			Name: "member", Permissions: []company.Permission{company.Generate, company.UsePlugins}, PluginKinds: []string{"blender"},
 		})
 		w.ok(err)

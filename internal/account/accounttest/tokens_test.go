@@ -197,9 +197,9 @@ func TestReachOfACompanyToken(t *testing.T) {
 		w.because("no team at all", reach("00000000000000000000"), "not_a_member")
 
 		mark := w.mark()
-		w.ok(w.Directory.RemoveTeamMember(w.Context(), principal.Operator(), team, anna.ID))
+		w.ok(w.Companies.TeamMembers.RemoveTeamMember(w.Context(), principal.Operator(), team, anna.ID))
 		w.because("a team she left", reach(team), "not_a_member")
-		w.ok(w.Directory.RemoveMember(w.Context(), principal.Operator(), c, anna.ID))
+		w.ok(w.Companies.Members.RemoveMember(w.Context(), principal.Operator(), c, anna.ID))
 		w.refused("a company she left", reach(team), fault.Unauthenticated)
 		w.recorded("left", mark, audit.TeamMemberRemoved, audit.TokenDeleted, audit.CompanyMemberRemoved)
 	})

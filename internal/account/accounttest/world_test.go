@@ -215,7 +215,7 @@ func (w *world) signUp(a signup.Application) (signin.NewSession, error) {
 // team, and gives the secret.
 func (w *world) invite(email, companyID, teamID string) (secret string) {
 	w.Helper()
-	_, link, err := w.Directory.Invite(w.Context(), principal.Operator(), company.Draft{CompanyID: companyID, TeamID: teamID, Email: email})
+	_, link, err := w.Companies.Invitations.CreateInvitation(w.Context(), principal.Operator(), company.Draft{CompanyID: companyID, TeamID: teamID, Email: email})
 	w.ok(err)
 	if email != "" {
 		return w.secret(email, "You are invited")

@@ -326,7 +326,7 @@ func (s *Service) CheckEndLink(ctx context.Context, secret string) error {
 func (s *Service) tryCode(ctx context.Context, p principal.Principal) (attempt flow.Attempt, err error) {
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		attempt = flow.Attempt{}
-		full, err := attempt.TakeWindow(ctx, tx, "code/person/"+p.PersonID, codesOfPerson...)
+		full, err := attempt.TakeWindow(ctx, tx, flow.PersonKey("code", p.PersonID), codesOfPerson...)
 		if err != nil {
 			return err
 		}
@@ -334,11 +334,11 @@ func (s *Service) tryCode(ctx context.Context, p principal.Principal) (attempt f
 			return err
 		}
 
-		full, err = attempt.TakeWindow(ctx, tx, "code/address/"+session.NetworkOf(p.Address), codesOfNetwork)
+		full, err = attempt.TakeWindow(ctx, tx, flow.NetworkKey("code", session.NetworkOf(p.Address)), codesOfNetwork)
 		if err != nil || full.Wait == 0 {
 			return err
 		}
-		extra, err := attempt.TakeWindow(ctx, tx, ratelimit.Daily+"code/person/"+p.PersonID, extraCodesOfPerson)
+		extra, err := attempt.TakeWindow(ctx, tx, flow.PersonKey(ratelimit.Daily+"code", p.PersonID), extraCodesOfPerson)
 		if err != nil || extra.Wait == 0 {
 			return err
 		}

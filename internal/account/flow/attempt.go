@@ -2,6 +2,7 @@ package flow
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"atelier/internal/base/ratelimit"
@@ -21,14 +22,14 @@ const WaitMessage = "Too many tries. Wait a little."
 type Attempt struct{ units []string }
 
 // TakeWindow takes a unit of windows.
-func (a *Attempt) TakeWindow(ctx context.Context, tx *sqldb.Tx, key string, windows ...ratelimit.Window) (ratelimit.Refusal, error) {
+func (a *Attempt) TakeWindow(ctx context.Context, tx *sqldb.Tx, key ratelimit.Key, windows ...ratelimit.Window) (ratelimit.Refusal, error) {
 	unit, full, err := ratelimit.Take(ctx, tx, key, windows...)
 	a.addUnit(unit)
 	return full, err
 }
 
 // TakeBackoff takes a unit of a limit whose waits grow.
-func (a *Attempt) TakeBackoff(ctx context.Context, tx *sqldb.Tx, key string, b ratelimit.Backoff) (ratelimit.Refusal, error) {
+func (a *Attempt) TakeBackoff(ctx context.Context, tx *sqldb.Tx, key ratelimit.Key, b ratelimit.Backoff) (ratelimit.Refusal, error) {
 	unit, full, err := ratelimit.Pace(ctx, tx, key, b)
 	a.addUnit(unit)
 	return full, err
@@ -60,7 +61,7 @@ func RefuseFull(full ratelimit.Refusal, message string) error {
 }
 
 // StartAttempt takes a unit of windows, in a transaction of its own.
-func StartAttempt(ctx context.Context, db *sqldb.DB, key string, windows ...ratelimit.Window) (a Attempt, err error) {
+func StartAttempt(ctx context.Context, db *sqldb.DB, key ratelimit.Key, windows ...ratelimit.Window) (a Attempt, err error) {
 	err = db.Write(ctx, func(tx *sqldb.Tx) error {
 		a = Attempt{}
 		full, err := a.TakeWindow(ctx, tx, key, windows...)
@@ -72,13 +73,30 @@ func StartAttempt(ctx context.Context, db *sqldb.DB, key string, windows ...rate
 	return a, err
 }
 
+// PersonKey returns the rate-limit key of a person. Deleting the account erases it.
+func PersonKey(purpose, personID string) ratelimit.Key {
+	return ratelimit.Key{Name: purpose + "/person/" + personID, Subject: personID}
+}
+
+// EmailKey returns the rate-limit key of a mail address. Deleting the account
+// erases it.
+func EmailKey(purpose, email string) ratelimit.Key {
+	email = strings.ToLower(email)
+	return ratelimit.Key{Name: purpose + "/person/" + email, Subject: email}
+}
+
+// NetworkKey returns the rate-limit key of a network.
+func NetworkKey(purpose, network string) ratelimit.Key {
+	return ratelimit.Key{Name: purpose + "/address/" + network}
+}
+
 // perMinute bounds acts of a network without a person.
 var perMinute = ratelimit.Window{Most: 20, Span: time.Minute}
 
 // LimitNetwork counts an act of a network without a person: at most perMinute,
 // and fewer the longer it goes on.
 func LimitNetwork(ctx context.Context, tx *sqldb.Tx, act, network string, b ratelimit.Backoff) error {
-	_, full, err := ratelimit.Pace(ctx, tx, act+"/address/"+network, b, perMinute)
+	_, full, err := ratelimit.Pace(ctx, tx, NetworkKey(act, network), b, perMinute)
 	if err != nil {
 		return err
 	}

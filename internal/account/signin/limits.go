@@ -31,12 +31,12 @@ var (
 	mailsOfNetwork = ratelimit.Backoff{Free: 30, Span: time.Hour, First: 2 * time.Second, Most: time.Minute}
 )
 
-// Keys with a mail address in them are deleted together with the account.
-func pairKey(email string, c session.Client) string {
-	return ratelimit.Daily + "password/pair/" + strings.ToLower(email) + "/" + c.Network()
+func pairKey(email string, c session.Client) ratelimit.Key {
+	email = strings.ToLower(email)
+	return ratelimit.Key{Name: ratelimit.Daily + "password/pair/" + email + "/" + c.Network(), Subject: email}
 }
 
-func resetKey(email string) string { return ratelimit.Daily + "reset/person/" + strings.ToLower(email) }
+func resetKey(email string) ratelimit.Key { return flow.EmailKey(ratelimit.Daily+"reset", email) }
 
 const tooManyPasswords = "Too many wrong passwords from here. Wait a little, or use a browser that you have signed in with before."
 
@@ -65,13 +65,13 @@ func (s *Service) tryPassword(ctx context.Context, email string, c session.Clien
 			return err
 		}
 		if id != "" {
-			full, err := attempt.TakeBackoff(ctx, tx, ratelimit.Daily+"password/browser/"+id, passwordsOfPair)
+			full, err := attempt.TakeBackoff(ctx, tx, ratelimit.Key{Name: ratelimit.Daily + "password/browser/" + id}, passwordsOfPair)
 			if err != nil || full.Wait == 0 {
 				return err
 			}
 		}
 
-		attack, err := attempt.TakeWindow(ctx, tx, "password/person/"+strings.ToLower(email), passwordsOfPerson)
+		attack, err := attempt.TakeWindow(ctx, tx, flow.EmailKey("password", email), passwordsOfPerson)
 		if err != nil {
 			return err
 		}
@@ -87,7 +87,7 @@ func (s *Service) tryPassword(ctx context.Context, email string, c session.Clien
 			return err
 		}
 
-		full, err = attempt.TakeBackoff(ctx, tx, "password/address/"+c.Network(), passwordsOfNetwork)
+		full, err = attempt.TakeBackoff(ctx, tx, flow.NetworkKey("password", c.Network()), passwordsOfNetwork)
 		if err != nil {
 			return err
 		}
@@ -109,7 +109,7 @@ func (s *Service) tryReset(ctx context.Context, email string, c session.Client) 
 			return err
 		}
 		if id != "" {
-			full, err := attempt.TakeBackoff(ctx, tx, ratelimit.Daily+"reset/browser/"+id, flow.MailsToPerson)
+			full, err := attempt.TakeBackoff(ctx, tx, ratelimit.Key{Name: ratelimit.Daily + "reset/browser/" + id}, flow.MailsToPerson)
 			if err != nil {
 				return err
 			}
@@ -124,7 +124,7 @@ func (s *Service) tryReset(ctx context.Context, email string, c session.Client) 
 			return err
 		}
 		send = full.Wait == 0
-		full, err = attempt.TakeBackoff(ctx, tx, "reset/address/"+c.Network(), mailsOfNetwork)
+		full, err = attempt.TakeBackoff(ctx, tx, flow.NetworkKey("reset", c.Network()), mailsOfNetwork)
 		if err != nil {
 			return err
 		}

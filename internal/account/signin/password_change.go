@@ -6,6 +6,7 @@ import (
 	"atelier/internal/account/flow"
 	"atelier/internal/base/audit"
 	"atelier/internal/base/fault"
+	"atelier/internal/base/ratelimit"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/credential"
 	"atelier/internal/people/person"
@@ -36,7 +37,7 @@ func setPassword(ctx context.Context, tx *sqldb.Tx, personID, hash string) error
 // ChangePassword returns; every other session and device ends.
 func (s *Service) ChangePassword(ctx context.Context, in Session, old, password string, c session.Client) (NewSession, error) {
 	if in.Person.Provider == person.Password {
-		attempt, err := flow.StartAttempt(ctx, s.DB, "password/session/"+in.ID, passwordsOfSession...)
+		attempt, err := flow.StartAttempt(ctx, s.DB, ratelimit.Key{Name: "password/session/" + in.ID}, passwordsOfSession...)
 		if err != nil {
 			return NewSession{}, err
 		}

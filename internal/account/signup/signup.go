@@ -154,7 +154,7 @@ func (s *Service) remindOwner(ctx context.Context, tx *sqldb.Tx, email string) e
 	if err != nil {
 		return err
 	}
-	if id, _, err := ratelimit.Pace(ctx, tx, ratelimit.Daily+"remind/person/"+p.ID, flow.MailsToPerson); err != nil || id == "" {
+	if id, _, err := ratelimit.Pace(ctx, tx, flow.PersonKey(ratelimit.Daily+"remind", p.ID), flow.MailsToPerson); err != nil || id == "" {
 		return err
 	}
 	return s.Mail.Queue.Send(ctx, tx, mail.Message{

@@ -47,7 +47,7 @@ func (s *Service) SendLink(ctx context.Context, tx *sqldb.Tx, p person.Person) e
 
 // ResendLink sends the link again.
 func (s *Service) ResendLink(ctx context.Context, p principal.Principal) error {
-	if _, err := flow.StartAttempt(ctx, s.DB, "mail/person/"+p.PersonID, mailsOfPerson...); err != nil {
+	if _, err := flow.StartAttempt(ctx, s.DB, flow.PersonKey("mail", p.PersonID), mailsOfPerson...); err != nil {
 		return err
 	}
 	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {

@@ -2,27 +2,27 @@ package audit
 
 import "strings"
 
-// Act names what was done. Names are stored for good: add, never rename.
+// Act names an action. Names are stored forever: add, never rename.
 type Act string
 
-// The acts, by what they concern.
+// The acts by subject.
 const (
-	PersonCreated         Act = "person.created"          // somebody signed up or was made
+	PersonCreated         Act = "person.created"          // a person signed up or was created by an operator
 	PersonVerified        Act = "person.verified"         // their address is theirs
 	PersonSuspended       Act = "person.suspended"        // they are shut out
 	PersonRestored        Act = "person.restored"         // and in again
 	PersonPasswordChanged Act = "person.password_changed" // by themselves, or with a reset link
-	PersonResetRequested  Act = "person.reset_requested"  // somebody asked for a reset link
+	PersonResetRequested  Act = "person.reset_requested"  // a reset link was requested
 	PersonEmailChanged    Act = "person.email_changed"    // they have another address
-	PersonExported        Act = "person.exported"         // what is kept about them was handed over
+	PersonExported        Act = "person.exported"         // the archive of their personal data was downloaded
 	PersonDeleted         Act = "person.deleted"          // they are no more
 
 	SessionSignedIn            Act = "session.signed_in"             // a browser is signed in
-	SessionSignInFailed        Act = "session.sign_in_failed"        // a wrong password, or a person who may not
+	SessionSignInFailed        Act = "session.sign_in_failed"        // a wrong password, or a suspended person
 	SessionSignedOut           Act = "session.signed_out"            // one browser
 	SessionSignedOutEverywhere Act = "session.signed_out_everywhere" // every browser and device
 
-	DeviceApproved       Act = "device.approved"          // a person let a device in
+	DeviceApproved       Act = "device.approved"          // a person approved a device
 	DeviceRefused        Act = "device.refused"           // a person turned it away
 	DeviceSignedIn       Act = "device.signed_in"         // it fetched its tokens
 	DeviceRevoked        Act = "device.revoked"           // it is signed out for good
@@ -38,21 +38,21 @@ const (
 
 	CompanyCreated       Act = "company.created"
 	CompanyChanged       Act = "company.changed"        // its name, time zone or plan
-	CompanyMemberSet     Act = "company.member_set"     // somebody joined or has another role
-	CompanyMemberRemoved Act = "company.member_removed" // somebody left or was put out
+	CompanyMemberSet     Act = "company.member_set"     // a member joined or has another role
+	CompanyMemberRemoved Act = "company.member_removed" // a member left or was removed
 	CompanyRoleSet       Act = "company.role_set"       // a role was made or changed
 	CompanyRoleDeleted   Act = "company.role_deleted"
 
 	TeamCreated       Act = "team.created"
 	TeamChanged       Act = "team.changed" // its name
 	TeamRemoved       Act = "team.removed"
-	TeamMemberSet     Act = "team.member_set"     // somebody joined or has another role
-	TeamMemberRemoved Act = "team.member_removed" // somebody left or was put out
+	TeamMemberSet     Act = "team.member_set"     // a member joined or has another role
+	TeamMemberRemoved Act = "team.member_removed" // a member left or was removed
 	TeamRoleSet       Act = "team.role_set"       // a role was made or changed
 	TeamRoleDeleted   Act = "team.role_deleted"
 
 	InvitationCreated  Act = "invitation.created"  // a link was made
-	InvitationAccepted Act = "invitation.accepted" // somebody joined with it
+	InvitationAccepted Act = "invitation.accepted" // a person joined with it
 	InvitationRevoked  Act = "invitation.revoked"  // it works no more
 
 	DomainAdded    Act = "domain.added"    // a company claims a mail domain
@@ -61,8 +61,8 @@ const (
 
 	ScimConnected    Act = "scim_token.made"    // a company's directory is connected; a token from before is dead
 	ScimDisconnected Act = "scim_token.deleted" // and cut off
-	ScimUserMade     Act = "scim_user.made"     // the directory knows somebody from now on
-	ScimUserChanged  Act = "scim_user.changed"  // what it says about somebody
+	ScimUserMade     Act = "scim_user.made"     // SCIM provisioned a user
+	ScimUserChanged  Act = "scim_user.changed"  // SCIM changed a user's attributes
 	ScimUserDeleted  Act = "scim_user.deleted"  // it no longer knows them
 
 	TokensGranted  Act = "tokens.granted"   // by the operator, or taken back
@@ -71,19 +71,19 @@ const (
 	WebhookSecretMade    Act = "webhook_secret.made"    // events of an account are signed from now on
 	WebhookSecretRotated Act = "webhook_secret.rotated" // with another secret
 
-	BudgetSet     Act = "budget.set"     // what a team plans to spend
+	BudgetSet     Act = "budget.set"     // the budget of a team was set
 	BudgetRemoved Act = "budget.removed" // it plans nothing any more
 
 	StorageLimitSet Act = "storage.limit_set" // how much an account may store, by the operator
 
 	KeysRotated Act = "keys.rotated" // another key signs
-	SealsBegun  Act = "seals.begun"  // what was stored before there were seals was sealed as it was
+	SealsBegun  Act = "seals.begun"  // rows from before seals were introduced were sealed
 
-	BackupMade     Act = "backup.made"     // somebody has a copy of everything
+	BackupMade     Act = "backup.made"     // a copy of the whole installation was made
 	BackupRestored Act = "backup.restored" // from here on it goes on from a copy
 
 	IdentityLinked Act = "identity.linked" // a person is known at a provider
-	IdentityLost   Act = "identity.lost"   // the provider no longer stands by them
+	IdentityLost   Act = "identity.lost"   // the provider no longer confirms the identity
 )
 
 // Acts lists every act; Add refuses any other.
@@ -107,8 +107,8 @@ var Acts = []Act{
 	IdentityLinked, IdentityLost,
 }
 
-// Changes are the acts that give something another value: a role or limit,
-// somebody's role, a budget, a balance, a setting. Their entries have the details
+// Changes are the acts that change a value: a role or limit, a member's role, a
+// budget, a balance, a setting. Their entries have the details
 // from and to, made by Entry.Changing; Add refuses one without.
 var Changes = []Act{
 	PersonEmailChanged, PersonSuspended, PersonRestored,
@@ -120,7 +120,7 @@ var Changes = []Act{
 	BudgetSet, BudgetRemoved,
 }
 
-// Named gives the acts that a text names: one by its name, or all of a kind by
+// Named returns the acts that a text names: one by its name, or all of a kind by
 // what comes before the dot. There are none where nothing is called so.
 func Named(text string) (acts []Act) {
 	for _, a := range Acts {

@@ -1,4 +1,4 @@
-// Package audit keeps what was done that matters for security.
+// Package audit is the append-only log of security-relevant actions.
 //
 //	hash 16 ◀── 17 {at, act, who, whom, …} ◀── 18 {…} ◀── head {18, hash 18}
 //
@@ -29,11 +29,11 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Entry is something that was done.
+// Entry is one action.
 type Entry struct {
 	Act       Act
 	ActorID   string            // who did it; empty for the operator and for strangers
-	PersonID  string            // whom it concerns; empty for nobody
+	PersonID  string            // the person concerned; may be empty
 	CompanyID string            // whose admins may read it; empty for the operator only
 	Address   string            // where the request came from
 	Details   map[string]string // never a secret
@@ -67,13 +67,13 @@ func Add(ctx context.Context, tx *sqldb.Tx, e Entry) error {
 		return fmt.Errorf("audit: %w", err)
 	}
 	begins := head.Seq == 0 && seal == ""
-	intact := begins || hmac.Equal([]byte(seal), []byte(head.keyed(tx)))
-	return add(ctx, tx, e, head, intact)
+	intact := begins || hmac.Equal([]byte(seal), []byte(head.keyedSeal(tx)))
+	return addEntry(ctx, tx, e, head, intact)
 }
 
-// add adds an entry after the head, and seals the new one unless the old one was
+// addEntry adds an entry after the head, and seals the new one unless the old one was
 // not intact.
-func add(ctx context.Context, tx *sqldb.Tx, e Entry, head Head, intact bool) error {
+func addEntry(ctx context.Context, tx *sqldb.Tx, e Entry, head Head, intact bool) error {
 	if !slices.Contains(Acts, e.Act) {
 		return fmt.Errorf("audit: unknown act %q", e.Act)
 	}
@@ -88,10 +88,10 @@ func add(ctx context.Context, tx *sqldb.Tx, e Entry, head Head, intact bool) err
 		personID:  sanitize.Line(e.PersonID, maxText),
 		companyID: sanitize.Line(e.CompanyID, maxText),
 		address:   sanitize.Line(e.Address, maxText),
-		details:   encode(e.Details),
+		details:   encodeDetails(e.Details),
 	}
-	r.hash = r.seal(head.Hash)
-	err := insert(ctx, tx, r)
+	r.hash = r.chainHash(head.Hash)
+	err := insertRow(ctx, tx, r)
 	if err == nil && intact {
 		err = putHead(ctx, tx, Head{r.seq, r.hash})
 	} else if err == nil {
@@ -129,18 +129,18 @@ type Filter struct {
 	Acts        []Act     // any of these
 	From, Until time.Time // done from, and before
 	Before      int64     // older than this one; 0: from the newest
-	Limit       int       // at most so many; 0 gives nothing
+	Limit       int       // the largest number of records; 0 returns none
 }
 
-// List gives records, newest first.
+// List returns records, newest first.
 func List(ctx context.Context, tx *sqldb.Tx, f Filter) ([]Record, error) {
-	rows, err := list(ctx, tx, f)
+	rows, err := listRows(ctx, tx, f)
 	if err != nil {
 		return nil, err
 	}
 	records := make([]Record, len(rows))
 	for i, r := range rows {
-		if records[i], err = r.record(); err != nil {
+		if records[i], err = r.toRecord(); err != nil {
 			return nil, err
 		}
 	}
@@ -158,19 +158,19 @@ type row struct {
 	keyedHash                             string // empty: from before there were seals
 }
 
-// keyed gives the seal of the row. Its hash covers every row before it, and so
+// keyedSeal returns the seal of the row. Its hash covers every row before it, and so
 // does the seal, which nobody can make without the installation's secret.
-func (r row) keyed(tx *sqldb.Tx) string { return tx.Seal("audit", r.hash) }
+func (r row) keyedSeal(tx *sqldb.Tx) string { return tx.Seal("audit", r.hash) }
 
-// keyed gives the seal of the head: not one that a row has, so that nobody can
+// keyedSeal returns the seal of the head: not one that a row has, so that nobody can
 // make an older row the head.
-func (h Head) keyed(tx *sqldb.Tx) string {
+func (h Head) keyedSeal(tx *sqldb.Tx) string {
 	return tx.Seal("audit_head", strconv.FormatInt(h.Seq, 10), h.Hash)
 }
 
-// seal gives the hash of the row that follows the one with the hash before.
+// chainHash returns the hash of the row that follows the one with the hash before.
 // Each text comes after its length: nothing can move from one to the next.
-func (r row) seal(before string) string {
+func (r row) chainHash(before string) string {
 	var b []byte
 	for _, text := range []string{
 		before, strconv.FormatInt(r.seq, 10), strconv.FormatInt(r.at, 10), r.act,
@@ -182,7 +182,7 @@ func (r row) seal(before string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func (r row) record() (Record, error) {
+func (r row) toRecord() (Record, error) {
 	rec := Record{Seq: r.seq, At: time.UnixMicro(r.at).UTC(), Hash: r.hash, Entry: Entry{
 		Act:       Act(r.act),
 		ActorID:   r.actorID,
@@ -196,8 +196,8 @@ func (r row) record() (Record, error) {
 	return rec, nil
 }
 
-// encode writes details as a JSON object with sorted keys.
-func encode(details map[string]string) string {
+// encodeDetails writes details as a JSON object with sorted keys.
+func encodeDetails(details map[string]string) string {
 	tidy := map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(details)) { // in order: of keys that clean makes equal, the same one stays
 		tidy[sanitize.Line(key, maxText)] = sanitize.Line(details[key], maxText)

@@ -75,7 +75,7 @@ func TestHashIsUnambiguous(t *testing.T) {
 	seen := map[string]string{}
 	for name, r := range rows {
 		for _, before := range []string{"", "1"} {
-			h := r.seal(before)
+			h := r.chainHash(before)
 			if other, twice := seen[h]; twice {
 				t.Errorf("%q and %q have one hash", name, other)
 			}
@@ -84,7 +84,7 @@ func TestHashIsUnambiguous(t *testing.T) {
 	}
 	// The form of the hash is stored data: a log must verify with every later version.
 	const want = "3495cd68de38a3552407dbc74fbde437d41f33c69c82af31e8e8a56fa75048da"
-	if got := rows["plain"].seal(""); got != want {
+	if got := rows["plain"].chainHash(""); got != want {
 		t.Errorf("hash = %s, want %s", got, want)
 	}
 }

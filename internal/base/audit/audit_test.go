@@ -22,7 +22,7 @@ func write(t *testing.T, db *sqldb.DB, fn func(ctx context.Context, tx *sqldb.Tx
 	}
 }
 
-func list(t *testing.T, db *sqldb.DB, f audit.Filter) (all []audit.Record) {
+func listRows(t *testing.T, db *sqldb.DB, f audit.Filter) (all []audit.Record) {
 	t.Helper()
 	err := db.Read(t.Context(), func(tx *sqldb.Tx) (err error) { all, err = audit.List(t.Context(), tx, f); return err })
 	if err != nil {
@@ -82,7 +82,7 @@ func TestAddAndList(t *testing.T) {
 			}
 			head := intact(t, db, 4)
 
-			all := list(t, db, audit.Filter{Limit: 10})
+			all := listRows(t, db, audit.Filter{Limit: 10})
 			for i, r := range all {
 				want := entries[len(entries)-1-i]
 				if r.Seq != int64(4-i) || !r.At.Equal(at(3-i)) || r.At.Location() != time.UTC || !reflect.DeepEqual(r.Entry, want) {
@@ -119,7 +119,7 @@ func TestAddAndList(t *testing.T) {
 				{"nor a broken one", audit.Filter{Limit: -1}, nil},
 			} {
 				var got []int64
-				for _, r := range list(t, db, c.filter) {
+				for _, r := range listRows(t, db, c.filter) {
 					got = append(got, r.Seq)
 				}
 				if !slices.Equal(got, c.want) {
@@ -181,7 +181,7 @@ func TestOddTexts(t *testing.T) {
 			})
 		}
 		intact(t, db, int64(len(odd)))
-		for _, r := range list(t, db, audit.Filter{Limit: len(odd)}) {
+		for _, r := range listRows(t, db, audit.Filter{Limit: len(odd)}) {
 			texts := []string{r.ActorID, r.PersonID, r.CompanyID, r.Address}
 			for k, v := range r.Details {
 				texts = append(texts, k, v)
@@ -389,7 +389,7 @@ func TestManyAtOnce(t *testing.T) {
 		verifying.Wait()
 		intact(t, db, goroutines*each)
 		for g := range goroutines {
-			if n := len(list(t, db, audit.Filter{PersonID: fmt.Sprint(g), Limit: 10})); n != each {
+			if n := len(listRows(t, db, audit.Filter{PersonID: fmt.Sprint(g), Limit: 10})); n != each {
 				t.Errorf("person %d has %d records, want %d", g, n, each)
 			}
 		}

@@ -7,9 +7,9 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Sealed tells whether seals are kept: the head has one, or a row does.
+// Sealed reports whether seals are kept: the head has one, or a row does.
 func Sealed(ctx context.Context, tx *sqldb.Tx) (bool, error) {
-	_, seal, _, err := ends(ctx, tx)
+	_, seal, _, err := readEnds(ctx, tx)
 	if err != nil || seal != "" {
 		return seal != "", err
 	}
@@ -36,5 +36,5 @@ func BeginSeals(ctx context.Context, tx *sqldb.Tx, old func() (map[string]string
 	if head.Seq == 0 && len(details) == 0 {
 		return putHead(ctx, tx, head)
 	}
-	return add(ctx, tx, Entry{Act: SealsBegun, Details: details}, head, true)
+	return addEntry(ctx, tx, Entry{Act: SealsBegun, Details: details}, head, true)
 }

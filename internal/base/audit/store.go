@@ -10,15 +10,15 @@ import (
 
 const headQuery = `SELECT seq, hash, seal FROM audit_head WHERE id = 1`
 
-// lockHead lets one transaction at a time add to the log.
+// lockHead locks the head: one transaction at a time adds to the log.
 func lockHead(ctx context.Context, tx *sqldb.Tx) (h Head, seal string, err error) {
 	err = tx.QueryRow(ctx, headQuery+tx.Dialect.ForUpdate).Scan(&h.Seq, &h.Hash, &seal)
 	return h, seal, err
 }
 
-// ends gives the head and its seal, the zero one where it is gone, and the
+// readEnds returns the head and its seal, the zero one where it is gone, and the
 // number of the newest row.
-func ends(ctx context.Context, tx *sqldb.Tx) (h Head, seal string, newest int64, err error) {
+func readEnds(ctx context.Context, tx *sqldb.Tx) (h Head, seal string, newest int64, err error) {
 	err = tx.QueryRow(ctx, headQuery).Scan(&h.Seq, &h.Hash, &seal)
 	if err != nil && !errors.Is(err, sqldb.ErrNoRows) {
 		return h, "", 0, err
@@ -32,18 +32,18 @@ func hasSeals(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 	return sqldb.Exists(ctx, tx, `SELECT 1 FROM audit WHERE seal <> ''`)
 }
 
-// insert adds the row. The head is moved onto it next.
-func insert(ctx context.Context, tx *sqldb.Tx, r row) error {
+// insertRow adds the row. The head is moved onto it next.
+func insertRow(ctx context.Context, tx *sqldb.Tx, r row) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO audit (seq, at, act, actor_id, person_id, company_id, address, details, hash, seal)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-		r.seq, r.at, r.act, r.actorID, r.personID, r.companyID, r.address, r.details, r.hash, r.keyed(tx))
+		r.seq, r.at, r.act, r.actorID, r.personID, r.companyID, r.address, r.details, r.hash, r.keyedSeal(tx))
 	return err
 }
 
 // putHead moves the head and seals it.
 func putHead(ctx context.Context, tx *sqldb.Tx, h Head) error {
-	_, err := tx.Exec(ctx, `UPDATE audit_head SET seq = $1, hash = $2, seal = $3 WHERE id = 1`, h.Seq, h.Hash, h.keyed(tx))
+	_, err := tx.Exec(ctx, `UPDATE audit_head SET seq = $1, hash = $2, seal = $3 WHERE id = 1`, h.Seq, h.Hash, h.keyedSeal(tx))
 	return err
 }
 
@@ -55,13 +55,13 @@ func moveHead(ctx context.Context, tx *sqldb.Tx, h Head) error {
 
 const columns = `seq, at, act, actor_id, person_id, company_id, address, details, hash, seal`
 
-func scan(s sqldb.Scanner) (r row, err error) {
+func scanRow(s sqldb.Scanner) (r row, err error) {
 	err = s.Scan(&r.seq, &r.at, &r.act, &r.actorID, &r.personID, &r.companyID, &r.address, &r.details, &r.hash, &r.keyedHash)
 	return r, err
 }
 
-// list names only the columns that are asked for, so that their indexes serve.
-func list(ctx context.Context, tx *sqldb.Tx, f Filter) ([]row, error) {
+// listRows has conditions only for the filters in use, so that indexes apply.
+func listRows(ctx context.Context, tx *sqldb.Tx, f Filter) ([]row, error) {
 	before := f.Before
 	if before == 0 {
 		before = math.MaxInt64
@@ -86,13 +86,13 @@ func list(ctx context.Context, tx *sqldb.Tx, f Filter) ([]row, error) {
 		query += ` AND at < ` + args.Add(sqldb.At(f.Until))
 	}
 	query += ` ORDER BY seq DESC LIMIT ` + args.Add(int64(max(f.Limit, 0)))
-	return sqldb.All(ctx, tx, query, args, scan)
+	return sqldb.All(ctx, tx, query, args, scanRow)
 }
 
-// page gives the rows after one up to another, in order.
-func page(ctx context.Context, tx *sqldb.Tx, after, upTo int64, limit int) ([]row, error) {
+// pageOfRows returns the rows after one up to another, in order.
+func pageOfRows(ctx context.Context, tx *sqldb.Tx, after, upTo int64, limit int) ([]row, error) {
 	return sqldb.All(ctx, tx, `SELECT `+columns+` FROM audit WHERE seq > $1 AND seq <= $2 ORDER BY seq LIMIT $3`,
-		[]any{after, upTo, int64(limit)}, scan)
+		[]any{after, upTo, int64(limit)}, scanRow)
 }
 
 // Checks are the invariants of this package that SQL can see. The chain needs

@@ -27,16 +27,16 @@ const (
 // cannot be proven.
 func Verify(ctx context.Context, db *sqldb.DB, exported *Head) (Head, []string, error) {
 	read := func(fn func(*sqldb.Tx) error) error { return db.Read(ctx, fn) }
-	return verify(ctx, read, exported)
+	return verifyChain(ctx, read, exported)
 }
 
 // VerifyIn is Verify on the view of one transaction.
 func VerifyIn(ctx context.Context, tx *sqldb.Tx, exported *Head) (Head, []string, error) {
 	read := func(fn func(*sqldb.Tx) error) error { return fn(tx) }
-	return verify(ctx, read, exported)
+	return verifyChain(ctx, read, exported)
 }
 
-func verify(ctx context.Context, read func(func(*sqldb.Tx) error) error, exported *Head) (Head, []string, error) {
+func verifyChain(ctx context.Context, read func(func(*sqldb.Tx) error) error, exported *Head) (Head, []string, error) {
 	var head Head
 	var headSeal string
 	var newest int64
@@ -45,7 +45,7 @@ func verify(ctx context.Context, read func(func(*sqldb.Tx) error) error, exporte
 		if tx.CanSeal() {
 			w.sealer = tx
 		}
-		head, headSeal, newest, err = ends(ctx, tx)
+		head, headSeal, newest, err = readEnds(ctx, tx)
 		return err
 	})
 	if err != nil {
@@ -53,20 +53,20 @@ func verify(ctx context.Context, read func(func(*sqldb.Tx) error) error, exporte
 	}
 	for after := int64(math.MinInt64); len(w.problems) < maxProblems; {
 		var rows []row
-		err := read(func(tx *sqldb.Tx) (err error) { rows, err = page(ctx, tx, after, newest, pageRows); return err })
+		err := read(func(tx *sqldb.Tx) (err error) { rows, err = pageOfRows(ctx, tx, after, newest, pageRows); return err })
 		if err != nil {
 			return Head{}, nil, fmt.Errorf("verify the audit log: %w", err)
 		}
 		for _, r := range rows {
-			w.step(r)
+			w.checkRow(r)
 		}
 		if len(rows) < pageRows {
-			w.end(head, headSeal)
+			w.checkHead(head, headSeal)
 			return head, w.problems, nil
 		}
 		after = rows[len(rows)-1].seq
 	}
-	w.problem("there may be more problems: the search ended at audit %d", w.last.Seq)
+	w.addProblem("there may be more problems: the search ended at audit %d", w.last.Seq)
 	return head, w.problems, nil
 }
 
@@ -81,31 +81,31 @@ type walk struct {
 	sealed bool      // a row with a seal was seen: all that follow have one
 }
 
-func (w *walk) problem(format string, args ...any) {
+func (w *walk) addProblem(format string, args ...any) {
 	w.problems = append(w.problems, fmt.Sprintf(format, args...))
 }
 
-// step takes the next row.
-func (w *walk) step(r row) {
+// checkRow takes the next row.
+func (w *walk) checkRow(r row) {
 	switch gap := r.seq - w.last.Seq - 1; {
 	case r.seq < 1:
-		w.problem("audit %d: was put in", r.seq)
+		w.addProblem("audit %d: was put in", r.seq)
 		return
 	case gap == 1:
-		w.problem("audit %d is missing", r.seq-1)
+		w.addProblem("audit %d is missing", r.seq-1)
 	case gap > 1:
-		w.problem("audit %d to %d are missing", w.last.Seq+1, r.seq-1)
-	case r.seal(w.last.Hash) != r.hash && w.last.Seq == 0:
-		w.problem("audit %d: was changed", r.seq)
-	case r.seal(w.last.Hash) != r.hash:
-		w.problem("audit %d: was changed, or audit %d and its hash were", r.seq, w.last.Seq)
+		w.addProblem("audit %d to %d are missing", w.last.Seq+1, r.seq-1)
+	case r.chainHash(w.last.Hash) != r.hash && w.last.Seq == 0:
+		w.addProblem("audit %d: was changed", r.seq)
+	case r.chainHash(w.last.Hash) != r.hash:
+		w.addProblem("audit %d: was changed, or audit %d and its hash were", r.seq, w.last.Seq)
 	}
 	switch {
 	case w.sealer == nil:
 	case r.keyedHash == "" && w.sealed:
-		w.problem("audit %d: has no seal", r.seq)
-	case r.keyedHash != "" && !hmac.Equal([]byte(r.keyedHash), []byte(r.keyed(w.sealer))):
-		w.problem("audit %d: its seal is not ours", r.seq)
+		w.addProblem("audit %d: has no seal", r.seq)
+	case r.keyedHash != "" && !hmac.Equal([]byte(r.keyedHash), []byte(r.keyedSeal(w.sealer))):
+		w.addProblem("audit %d: its seal is not ours", r.seq)
 	}
 	w.sealed = w.sealed || r.keyedHash != ""
 	w.last = Head{r.seq, r.hash}
@@ -114,20 +114,20 @@ func (w *walk) step(r row) {
 	}
 }
 
-// end compares where the rows end with where they should.
-func (w *walk) end(head Head, seal string) {
-	if w.sealer != nil && (w.sealed || seal != "") && !hmac.Equal([]byte(seal), []byte(head.keyed(w.sealer))) {
-		w.problem("the head, audit %d, has no seal of ours: it was changed, or the newest rows were cut off", head.Seq)
+// checkHead compares where the rows end with where they should.
+func (w *walk) checkHead(head Head, seal string) {
+	if w.sealer != nil && (w.sealed || seal != "") && !hmac.Equal([]byte(seal), []byte(head.keyedSeal(w.sealer))) {
+		w.addProblem("the head, audit %d, has no seal of ours: it was changed, or the newest rows were cut off", head.Seq)
 	}
 	switch {
 	case w.last.Seq < head.Seq:
-		w.problem("the newest rows are missing: the log ends at audit %d, its head is at %d", w.last.Seq, head.Seq)
+		w.addProblem("the newest rows are missing: the log ends at audit %d, its head is at %d", w.last.Seq, head.Seq)
 	case w.last.Seq > head.Seq:
-		w.problem("audit %d is beyond the head, which is at %d", w.last.Seq, head.Seq)
+		w.addProblem("audit %d is beyond the head, which is at %d", w.last.Seq, head.Seq)
 	case w.last.Hash != head.Hash:
-		w.problem("audit %d: was changed, or the head was: their hashes differ", w.last.Seq)
+		w.addProblem("audit %d: was changed, or the head was: their hashes differ", w.last.Seq)
 	}
 	if !w.found {
-		w.problem("the exported head, audit %d with the hash %s, is not in the log", w.exported.Seq, w.exported.Hash)
+		w.addProblem("the exported head, audit %d with the hash %s, is not in the log", w.exported.Seq, w.exported.Hash)
 	}
 }

@@ -86,7 +86,7 @@ func ReadBackends(file string, getenv func(string) string) (map[string]Backend, 
 		bad := func(err error) {
 			problems = append(problems, fmt.Errorf("backends: %s:%d: %s: %w", file, lines[name], name, err))
 		}
-		if err := b.fill(filepath.Dir(file), getenv); err != nil {
+		if err := b.fillDefaults(filepath.Dir(file), getenv); err != nil {
 			bad(err)
 		}
 		if !backendName.MatchString(name) || len(name) > 64 {
@@ -100,7 +100,7 @@ func ReadBackends(file string, getenv func(string) string) (map[string]Backend, 
 	return all, errors.Join(problems...)
 }
 
-// keyLines gives the lines of the names in a mapping.
+// keyLines returns the lines of the names in a mapping.
 func keyLines(text []byte) map[string]int {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil || len(doc.Content) == 0 {
@@ -114,8 +114,8 @@ func keyLines(text []byte) map[string]int {
 	return lines
 }
 
-// fill reads the key, and refuses what cannot be.
-func (b *Backend) fill(dir string, getenv func(string) string) error {
+// fillDefaults reads the key, and refuses what cannot be.
+func (b *Backend) fillDefaults(dir string, getenv func(string) string) error {
 	var problems []error
 	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	given := 0

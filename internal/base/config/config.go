@@ -43,28 +43,29 @@ type Config struct {
 
 	RequireVerifiedEmail bool `hidden:"" help:"Let people whose mail address is not verified read only." default:"false" negatable:""`
 
-	Log       Log       `embed:"" prefix:"log."`
-	Metrics   Metrics   `embed:"" prefix:"metrics."`
-	Trace     Trace     `embed:"" prefix:"trace."`
-	HTTP      HTTP      `embed:"" prefix:"http."`
-	Shutdown  Shutdown  `embed:"" prefix:"shutdown."`
-	S3        S3        `embed:"" prefix:"s3."`
-	Catalog   Catalog   `embed:"" prefix:"catalog."`
-	Limits    Limits    `embed:"" prefix:"limits."`
-	Sessions  Sessions  `embed:"" prefix:"sessions."`
-	SMTP      SMTP      `embed:"" prefix:"smtp."`
-	OIDC      OIDC      `embed:"" prefix:"oidc."`
-	Device    Device    `embed:"" prefix:"device."`
-	Tokens    Tokens    `embed:"" prefix:"tokens."`
-	Runs      Runs      `embed:"" prefix:"runs."`
-	Engines   Engines   `embed:"" prefix:"engines."`
-	Webhook   Webhook   `embed:"" prefix:"webhook."`
-	Media     Media     `embed:"" prefix:"media."`
-	Memory    Memory    `embed:"" prefix:"memory."`
-	Policy    Policy    `embed:"" prefix:"policy."`
-	Retention Retention `embed:"" prefix:"retention."`
-	Storage   Storage   `embed:"" prefix:"storage."`
-	Reporting Reporting `embed:"" prefix:"reporting."`
+	Log         Log         `embed:"" prefix:"log."`
+	Metrics     Metrics     `embed:"" prefix:"metrics."`
+	Trace       Trace       `embed:"" prefix:"trace."`
+	HTTP        HTTP        `embed:"" prefix:"http."`
+	Shutdown    Shutdown    `embed:"" prefix:"shutdown."`
+	S3          S3          `embed:"" prefix:"s3."`
+	Catalog     Catalog     `embed:"" prefix:"catalog."`
+	Limits      Limits      `embed:"" prefix:"limits."`
+	Sessions    Sessions    `embed:"" prefix:"sessions."`
+	SMTP        SMTP        `embed:"" prefix:"smtp."`
+	OIDC        OIDC        `embed:"" prefix:"oidc."`
+	Device      Device      `embed:"" prefix:"device."`
+	Credentials Credentials `embed:"" prefix:"tokens."` // the settings of both are named tokens.…
+	Tokens      Tokens      `embed:"" prefix:"tokens."`
+	Runs        Runs        `embed:"" prefix:"runs."`
+	Engines     Engines     `embed:"" prefix:"engines."`
+	Webhook     Webhook     `embed:"" prefix:"webhook."`
+	Media       Media       `embed:"" prefix:"media."`
+	Memory      Memory      `embed:"" prefix:"memory."`
+	Policy      Policy      `embed:"" prefix:"policy."`
+	Retention   Retention   `embed:"" prefix:"retention."`
+	Storage     Storage     `embed:"" prefix:"storage."`
+	Reporting   Reporting   `embed:"" prefix:"reporting."`
 }
 
 // Log is how the program tells what it does.
@@ -145,7 +146,7 @@ type Limits struct {
 	IdempotencyLifetime  Span `hidden:"" help:"How long an Idempotency-Key is kept." default:"24h" least:"1"`
 	IdempotencyWait      Span `hidden:"" help:"How long a second request waits for the first with its key." default:"10s" least:"0"`
 	PluginLength         int  `hidden:"" help:"Longest plugin name of a run." default:"64" least:"1"`
-	PluginKindLength     int  `hidden:"" help:"Longest plugin kind of a device." default:"32" least:"1"`
+	PluginKindLength     int  `hidden:"" help:"Longest plugin kind of a device, at most 32." default:"32" least:"1"`
 }
 
 // Sessions are browsers that are signed in.
@@ -181,16 +182,20 @@ type Device struct {
 	GrantsPerNetwork int `hidden:"" help:"Sign-ins of one network that may wait at once; beyond it its oldest ends." default:"200" least:"1"`
 }
 
-// Tokens are the credentials that expire, and the tokens people pay with.
+// Credentials are the lifetimes of ID tokens and refresh tokens.
+type Credentials struct {
+	IDLifetime         Span `name:"id-lifetime" hidden:"" help:"How long an ID token works." default:"3600s" least:"1"`
+	RefreshRotateAfter Span `hidden:"" help:"Age at which a refresh token is replaced." default:"24h" least:"0"`
+	RefreshGrace       Span `hidden:"" help:"How long a replaced refresh token still works." default:"60s" least:"0"`
+}
+
+// Tokens are the amounts of tokens that accounts pay with.
 type Tokens struct {
-	IDLifetime         Span  `name:"id-lifetime" hidden:"" help:"How long an ID token works." default:"3600s" least:"1"`
-	RefreshRotateAfter Span  `hidden:"" help:"Age at which a refresh token is replaced." default:"24h" least:"0"`
-	RefreshGrace       Span  `hidden:"" help:"How long a replaced refresh token still works." default:"60s" least:"0"`
-	SignupGrant        int64 `hidden:"" help:"Tokens a new person gets." default:"0" least:"0"`
-	SetupGrant         int64 `hidden:"" help:"Tokens the first person gets who sets the service up with its link, besides." default:"1000" least:"0"`
-	MonthlyAllowance   int64 `hidden:"" help:"Free tokens per account and month." default:"0" least:"0"`
-	TopUp              int64 `hidden:"" help:"Tokens of a free top-up; 0 turns it off." default:"0" least:"0"`
-	TopUpWindow        Span  `hidden:"" help:"How often a top-up can be claimed." default:"24h" least:"1"`
+	SignupGrant      int64 `hidden:"" help:"Tokens a new person gets." default:"0" least:"0"`
+	SetupGrant       int64 `hidden:"" help:"Tokens the first person gets who sets the service up with its link, besides." default:"1000" least:"0"`
+	MonthlyAllowance int64 `hidden:"" help:"Free tokens per account and month." default:"0" least:"0"`
+	TopUp            int64 `hidden:"" help:"Tokens of a free top-up; 0 turns it off." default:"0" least:"0"`
+	TopUpWindow      Span  `hidden:"" help:"How often a top-up can be claimed." default:"24h" least:"1"`
 }
 
 // Runs are how results are made and waited for.
@@ -272,7 +277,7 @@ type Reporting struct {
 	OAuth string `name:"oauth" hidden:"" help:"Reports for ID tokens: allow or refuse." default:"allow" enum:"allow,refuse"`
 }
 
-// Has tells whether this process has a role.
+// Has reports whether this process has a role.
 func (c *Config) Has(role string) bool { return slices.Contains(c.Roles, role) }
 
 // DatabaseURL is where the database is, given or inside the data folder.
@@ -302,10 +307,10 @@ func (c *Config) inData(name ...string) string {
 	return path
 }
 
-// HasTLS tells whether the program itself serves HTTPS.
+// HasTLS reports whether the program itself serves HTTPS.
 func (c *Config) HasTLS() bool { return c.HTTP.TLSCert != "" || len(c.HTTP.ACMEDomains) > 0 }
 
-// NamesLocalhost tells whether addresses in answers and mail will name localhost
+// NamesLocalhost reports whether addresses in answers and mail will name localhost
 // although the program listens for other machines too.
 func (c *Config) NamesLocalhost() bool {
 	host, _, err := net.SplitHostPort(c.Listen)
@@ -403,7 +408,7 @@ func (c *Config) Check() error {
 	if c.Trace.Sample < 0 || c.Trace.Sample > 1 {
 		bad("trace.sample", "must be between 0 and 1")
 	}
-	c.each(func(name string, n int64, least string) {
+	c.eachNumber(func(name string, n int64, least string) {
 		if least == "1" && n <= 0 {
 			bad(name, "must be above 0")
 		}
@@ -424,9 +429,9 @@ func (c *Config) Check() error {
 	return problems.asError()
 }
 
-// each calls fn with every number among the settings: its name, its value (the
+// eachNumber calls fn with every number among the settings: its name, its value (the
 // smallest of a list) and what the tag "least" says of it.
-func (c *Config) each(fn func(name string, n int64, least string)) {
+func (c *Config) eachNumber(fn func(name string, n int64, least string)) {
 	var walk func(prefix string, v reflect.Value)
 	walk = func(prefix string, v reflect.Value) {
 		for i := range v.NumField() {

@@ -7,7 +7,7 @@ import "testing"
 func TestEveryNumberHasABound(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
-	new(Config).each(func(name string, _ int64, least string) {
+	new(Config).eachNumber(func(name string, _ int64, least string) {
 		seen[name] = true
 		if least != "0" && least != "1" {
 			t.Errorf("%s has no tag least", name)

@@ -57,11 +57,11 @@ func NewSources(args []string, getenv func(string) string) (*Sources, error) {
 	if len(doc.Content) == 0 {
 		return s, nil
 	}
-	return s, s.flatten("", doc.Content[0])
+	return s, s.flattenNode("", doc.Content[0])
 }
 
-// flatten notes every value under its dotted name.
-func (s *Sources) flatten(name string, n *yaml.Node) error {
+// flattenNode notes every value under its dotted name.
+func (s *Sources) flattenNode(name string, n *yaml.Node) error {
 	wrong := func(what string) error {
 		return fmt.Errorf("settings file %s:%d: %s %s", s.path, n.Line, name, what)
 	}
@@ -72,7 +72,7 @@ func (s *Sources) flatten(name string, n *yaml.Node) error {
 			if name != "" {
 				sub = name + "." + sub
 			}
-			if err := s.flatten(sub, n.Content[i+1]); err != nil {
+			if err := s.flattenNode(sub, n.Content[i+1]); err != nil {
 				return err
 			}
 		}
@@ -155,7 +155,7 @@ func (s *Sources) Validate(app *kong.Application) error {
 	return problems.asError()
 }
 
-// Resolve gives a setting's value from the environment or the file. Only
+// Resolve returns a setting's value from the environment or the file. Only
 // settings have one: a command's own flags are given by hand. A value that
 // cannot be read is left to Validate, which has all of them.
 func (s *Sources) Resolve(_ *kong.Context, parent *kong.Path, flag *kong.Flag) (any, error) {
@@ -174,18 +174,18 @@ func (s *Sources) Resolve(_ *kong.Context, parent *kong.Path, flag *kong.Flag) (
 		source = "file"
 	}
 	s.found[flag.Name] = source
-	if err := readable(flag, value); err != nil {
+	if err := checkReadable(flag, value); err != nil {
 		problem := Problem{Name: name, Text: err.Error()}
-		problem.From, problem.Line = s.origin(flag.Name)
+		problem.From, problem.Line = s.originOf(flag.Name)
 		s.problems = append(s.problems, problem)
 		return nil, nil
 	}
 	return value, nil
 }
 
-// origin says where a value that was found stands: the variable, or the file and
+// originOf says where a value that was found stands: the variable, or the file and
 // the line.
-func (s *Sources) origin(flag string) (from string, line int) {
+func (s *Sources) originOf(flag string) (from string, line int) {
 	switch s.found[flag] {
 	case "environment":
 		return Variable(flag), 0
@@ -195,8 +195,8 @@ func (s *Sources) origin(flag string) (from string, line int) {
 	return "", 0
 }
 
-// readable tries a value without setting it.
-func readable(flag *kong.Flag, value string) error {
+// checkReadable tries a value without setting it.
+func checkReadable(flag *kong.Flag, value string) error {
 	target := reflect.New(flag.Target.Type()).Elem()
 	scan := kong.Scan().PushTyped(value, kong.FlagValueToken)
 	if err := flag.Mapper.Decode(&kong.DecodeContext{Value: flag.Value, Scan: scan}, target); err != nil {
@@ -231,7 +231,7 @@ func (s *Sources) Locate(ctx *kong.Context, err error) error {
 			if Name(f.Name) != p.Name {
 				continue
 			}
-			located[i].From, located[i].Line = s.origin(f.Name)
+			located[i].From, located[i].Line = s.originOf(f.Name)
 			if given[f.Name] {
 				located[i].From = "--" + f.Name
 			}
@@ -265,7 +265,7 @@ func (s *Sources) Settings(ctx *kong.Context, c *Config) []Setting {
 		if f.Name == "help" {
 			continue
 		}
-		one := Setting{Name: Name(f.Name), Value: text(f), Source: "default", Help: f.Help}
+		one := Setting{Name: Name(f.Name), Value: settingText(f), Source: "default", Help: f.Help}
 		if v, ok := derived[f.Name]; ok {
 			one.Value = v
 		}
@@ -275,14 +275,14 @@ func (s *Sources) Settings(ctx *kong.Context, c *Config) []Setting {
 		if given[f.Name] {
 			one.Source = "flag"
 		}
-		one.Value = mask(f.Tag.Get("secret"), one.Value)
+		one.Value = maskSecret(f.Tag.Get("secret"), one.Value)
 		all = append(all, one)
 	}
 	return all
 }
 
-// text writes a setting as it could be given.
-func text(f *kong.Flag) string {
+// settingText writes a setting as it could be given.
+func settingText(f *kong.Flag) string {
 	if !f.IsSlice() {
 		return fmt.Sprint(f.Target.Interface())
 	}
@@ -293,8 +293,8 @@ func text(f *kong.Flag) string {
 	return strings.Join(items, ",")
 }
 
-// mask hides what must not be shown: all of it, or the password in an address.
-func mask(secret, value string) string {
+// maskSecret hides what must not be shown: all of it, or the password in an address.
+func maskSecret(secret, value string) string {
 	const stars = "********"
 	switch {
 	case secret == "" || value == "":

@@ -1,8 +1,8 @@
-// Package cursor seals the place where a page ended, so that a caller can
-// bring it back but neither make one up nor use it elsewhere.
+// Package cursor signs the positions of pages in lists, so that a caller can send
+// a cursor back but neither forge one nor use it with another list.
 //
-// A cursor holds the sort key of the last item. Its seal covers a scope: the
-// list, who asked, and the filters. A cursor of another scope does not open.
+// A cursor has the sort key of the last item and a keyed hash over it and its
+// scope: the list, the caller and the filters. It is invalid in any other scope.
 package cursor
 
 import (
@@ -15,30 +15,30 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// maxLength bounds what a caller can make us decode.
+// maxLength is the longest cursor that Open decodes.
 const maxLength = 2048
 
 const sealLength = 16
 
-// Sealer makes and opens cursors.
+// Sealer signs and opens cursors.
 type Sealer struct{ key []byte }
 
-// New makes a sealer with a key of its own.
+// New returns a sealer with a key of its own.
 func New(key []byte) Sealer { return Sealer{key} }
 
-// Scope joins what a cursor is bound to. No part can be mistaken for another.
-func Scope(parts ...string) string { return string(pack(nil, parts)) }
+// Scope joins the parts of a scope unambiguously.
+func Scope(parts ...string) string { return string(packTexts(nil, parts)) }
 
-// Seal makes the cursor of a sort key.
+// Seal returns the cursor of a sort key.
 func (s Sealer) Seal(scope string, key ...string) string {
-	sealed := pack(make([]byte, sealLength, 128), key)
-	copy(sealed, s.seal(scope, sealed[sealLength:]))
+	sealed := packTexts(make([]byte, sealLength, 128), key)
+	copy(sealed, s.sealFor(scope, sealed[sealLength:]))
 	return base64.RawURLEncoding.EncodeToString(sealed)
 }
 
-// Open gives the sort key of a cursor that Seal made for the same scope.
+// Open returns the sort key of a cursor that Seal returned for the same scope.
 func (s Sealer) Open(scope, cursor string, parts int) ([]string, error) {
-	refused := fault.New(fault.Invalid, "This cursor is not one this list gave you.").On("cursor")
+	refused := fault.New(fault.Invalid, "This cursor does not belong to this list. Start again without a cursor.").On("cursor")
 	if len(cursor) > maxLength || strings.ContainsAny(cursor, "\r\n") {
 		return nil, refused
 	}
@@ -47,26 +47,26 @@ func (s Sealer) Open(scope, cursor string, parts int) ([]string, error) {
 		return nil, refused
 	}
 	payload := raw[sealLength:]
-	if !hmac.Equal(raw[:sealLength], s.seal(scope, payload)) {
+	if !hmac.Equal(raw[:sealLength], s.sealFor(scope, payload)) {
 		return nil, refused
 	}
-	key, ok := unpack(payload)
+	key, ok := unpackTexts(payload)
 	if !ok || len(key) != parts {
 		return nil, refused
 	}
 	return key, nil
 }
 
-// pack appends texts, each after its length.
-func pack(b []byte, parts []string) []byte {
+// packTexts appends texts, each after its length.
+func packTexts(b []byte, parts []string) []byte {
 	for _, p := range parts {
 		b = append(binary.AppendUvarint(b, uint64(len(p))), p...)
 	}
 	return b
 }
 
-// unpack takes apart what pack made.
-func unpack(b []byte) (parts []string, ok bool) {
+// unpackTexts reverses packTexts.
+func unpackTexts(b []byte) (parts []string, ok bool) {
 	for len(b) > 0 {
 		n, size := binary.Uvarint(b)
 		if size <= 0 || n > uint64(len(b)-size) {
@@ -79,9 +79,9 @@ func unpack(b []byte) (parts []string, ok bool) {
 	return parts, true
 }
 
-func (s Sealer) seal(scope string, payload []byte) []byte {
+func (s Sealer) sealFor(scope string, payload []byte) []byte {
 	m := hmac.New(sha256.New, s.key)
-	m.Write(pack(nil, []string{scope}))
+	m.Write(packTexts(nil, []string{scope}))
 	m.Write(payload)
 	return m.Sum(nil)[:sealLength]
 }

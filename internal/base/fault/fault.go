@@ -1,8 +1,8 @@
-// Package fault holds the failures a caller may act on.
+// Package fault has the errors that callers can act on.
 //
-// A *Error carries a public code, a message written for a person, and details
-// for a program. Its cause stays inside the service: edges show the first
-// three and log the last. Any error that is no *Error is an accident.
+// An *Error has a public code, a message for people, and details for programs.
+// Responses contain these three; the cause is only logged. An error of any other
+// type is an internal error.
 package fault
 
 import (
@@ -15,8 +15,7 @@ import (
 // Code names a failure on the wire. Codes are public API: add, never rename.
 type Code string
 
-// The codes of the interface. Which HTTP status each one has is the edge's
-// business.
+// The codes of the API. The HTTP status of each is in package web/api.
 const (
 	Unauthenticated         Code = "UNAUTHENTICATED"
 	TokenInvalid            Code = "TOKEN_INVALID"
@@ -48,7 +47,7 @@ const (
 	Internal                Code = "INTERNAL"
 )
 
-// Codes lists every code, so that tests can prove a table complete.
+// Codes lists every code, for tests that check tables for completeness.
 var Codes = []Code{
 	Unauthenticated, TokenInvalid, AuthorizationPending, SlowDown, DeviceCodeExpired,
 	Unavailable, RateLimited, ActiveRunCap, PluginNotAllowed, Forbidden, EmailNotVerified,
@@ -64,8 +63,8 @@ type Field struct {
 	Message string
 }
 
-// Error is a failure the caller may act on. Values are built once and not
-// changed after they were returned; the With methods give copies.
+// Error is an error that the caller can act on. Values do not change: the methods
+// return changed copies.
 type Error struct {
 	Code    Code
 	Message string
@@ -73,18 +72,18 @@ type Error struct {
 	Details map[string]any
 	// Fields are the problems of an Invalid request, all of them at once.
 	Fields []Field
-	// RetryAfter says when another try makes sense; zero says nothing.
+	// RetryAfter is the time after which a retry makes sense; zero for unknown.
 	RetryAfter time.Duration
 
 	cause error
 }
 
-// New makes an error with a message that is safe to show.
+// New returns an error with a message that is safe to show.
 func New(code Code, message string) *Error {
 	return &Error{Code: code, Message: message}
 }
 
-// TooMany makes the RateLimited error of a limit in any interval as long as
+// TooMany returns the RateLimited error of a limit in any interval as long as
 // window, 0 for a limit at any one time, that makes the caller wait.
 func TooMany(message string, limit int, window, wait time.Duration) *Error {
 	return New(RateLimited, message).After(wait).
@@ -93,23 +92,23 @@ func TooMany(message string, limit int, window, wait time.Duration) *Error {
 		With("retry_after_seconds", WholeSeconds(wait))
 }
 
-// WholeSeconds gives a time to wait as callers are told it: rounded up, so that
-// nobody comes too early.
+// WholeSeconds rounds a wait up to whole seconds, so that callers do not retry too
+// early.
 func WholeSeconds(d time.Duration) int64 {
 	return int64((d + time.Second - 1) / time.Second)
 }
 
-// On adds the message as a problem of the field at path.
+// On returns a copy with the message as a problem of the field at path.
 func (e *Error) On(path string) *Error { return e.Field(path, e.Message) }
 
-// Field adds a problem of the field at path.
+// Field returns a copy with a problem of the field at path.
 func (e *Error) Field(path, message string) *Error {
 	c := *e
 	c.Fields = append(slices.Clip(c.Fields), Field{path, message})
 	return &c
 }
 
-// With adds a detail for the caller's program.
+// With returns a copy with a detail for programs.
 func (e *Error) With(key string, value any) *Error {
 	c := *e
 	c.Details = maps.Clone(c.Details)
@@ -120,14 +119,14 @@ func (e *Error) With(key string, value any) *Error {
 	return &c
 }
 
-// After says when the caller may try again.
+// After returns a copy with the time after which a retry makes sense.
 func (e *Error) After(d time.Duration) *Error {
 	c := *e
 	c.RetryAfter = d
 	return &c
 }
 
-// Because keeps the cause for the log. The caller never sees it.
+// Because returns a copy with a cause, which is logged and never sent to callers.
 func (e *Error) Because(err error) *Error {
 	c := *e
 	c.cause = err
@@ -143,10 +142,10 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Is tells whether an error is one with this code.
+// Is reports whether an error is an *Error with this code.
 func Is(err error, code Code) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Code == code

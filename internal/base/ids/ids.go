@@ -13,10 +13,10 @@ const Length = 20
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// New gives a random id of Length letters and digits, about 119 bits.
+// New returns a random id of Length letters and digits, about 119 bits.
 func New() string { return Text(Length) }
 
-// Text gives n random letters and digits.
+// Text returns n random letters and digits.
 func Text(n int) string {
 	out := make([]byte, 0, n)
 	var buf [64]byte
@@ -34,13 +34,13 @@ func Text(n int) string {
 	}
 }
 
-// Valid tells whether s has the shape of an id. It says nothing about whether
+// Valid reports whether s has the shape of an id. It says nothing about whether
 // anything has that id.
 func Valid(s string) bool {
 	return len(s) == Length && Alphanumeric(s)
 }
 
-// Alphanumeric tells whether s holds letters and digits only.
+// Alphanumeric reports whether s holds letters and digits only.
 func Alphanumeric(s string) bool {
 	for i := range len(s) {
 		c := s[i]

@@ -7,11 +7,11 @@ import (
 	"errors"
 )
 
-// Box seals what must be kept and read again, so that a copy of the database
-// alone does not give it away.
+// Box encrypts values that are stored in the database, so that a copy of the
+// database alone does not reveal them.
 type Box struct{ aead cipher.AEAD }
 
-// Box makes the box for a purpose.
+// Box returns the box for a purpose.
 func (r Ring) Box(purpose string) Box {
 	block, err := aes.NewCipher(r.Key(purpose))
 	if err != nil {
@@ -24,15 +24,15 @@ func (r Ring) Box(purpose string) Box {
 	return Box{aead}
 }
 
-// Seal hides plain. about names what it belongs to, a row for instance: a
-// sealed text opens for the same about only, so that it cannot be moved.
+// Seal encrypts plain. about names its owner, such as a row: Open needs the same
+// about, so a sealed text cannot be moved to another row.
 func (b Box) Seal(plain []byte, about string) string {
 	return base64.RawStdEncoding.EncodeToString(b.aead.Seal(nil, nil, plain, []byte(about)))
 }
 
-var errSealed = errors.New("open sealed text: it is not ours or was changed")
+var errSealed = errors.New("open sealed text: wrong key or changed text")
 
-// Open gives what Seal hid.
+// Open decrypts the result of Seal.
 func (b Box) Open(sealed, about string) ([]byte, error) {
 	raw, err := base64.RawStdEncoding.DecodeString(sealed)
 	if err != nil {

@@ -1,11 +1,10 @@
 // Package keyring holds the one secret of an installation and derives every
 // other key from it.
 //
-// The secret comes from the settings or, in the embedded default, from a file
-// that the first start makes. All nodes on one database need the same one:
-// Confirm compares a fingerprint kept in the database and refuses a stranger,
-// because a node with another secret would void the cursors and links that the
-// rest hand out.
+// The secret comes from the settings or, by default, from a file that the first
+// start creates. All nodes on one database need the same secret: Confirm compares
+// its fingerprint with the one in the database and fails if they differ, because
+// cursors and links of one node would be invalid on the other.
 package keyring
 
 import (
@@ -28,10 +27,10 @@ import (
 
 const secretLength = 32
 
-// Ring gives keys for named purposes.
+// Ring returns keys for named purposes.
 type Ring struct{ secret []byte }
 
-// New makes a ring of a secret in base64, 32 bytes or more.
+// New returns the ring of a secret in base64 with at least 32 bytes.
 func New(secret string) (Ring, error) {
 	b, err := base64.StdEncoding.DecodeString(strings.TrimSpace(secret))
 	if err != nil || len(b) < secretLength {
@@ -40,12 +39,13 @@ func New(secret string) (Ring, error) {
 	return Ring{b}, nil
 }
 
-// Load reads the secret in the file at path and makes it where there is none.
+// Load reads the secret from the file at path, and creates the file if it is
+// missing.
 func Load(path string) (Ring, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := create(path); err != nil {
-			return Ring{}, fmt.Errorf("make secret: %w", err)
+		if err := createSecret(path); err != nil {
+			return Ring{}, fmt.Errorf("create secret: %w", err)
 		}
 		text, err = os.ReadFile(path)
 	}
@@ -59,9 +59,9 @@ func Load(path string) (Ring, error) {
 	return ring, nil
 }
 
-// create writes a new secret to path unless another process was quicker. The
-// file appears whole or not at all.
-func create(path string) error {
+// createSecret writes a new secret to path, atomically. If another process has
+// created the file first, its secret stays.
+func createSecret(path string) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -83,8 +83,7 @@ func create(path string) error {
 	return nil
 }
 
-// Key derives the key for a purpose. Keys of different purposes tell nothing
-// about each other.
+// Key derives the key for a purpose. Keys of different purposes are independent.
 func (r Ring) Key(purpose string) []byte {
 	key, err := hkdf.Key(sha256.New, r.secret, nil, "atelier "+purpose, 32)
 	if err != nil {
@@ -93,19 +92,18 @@ func (r Ring) Key(purpose string) []byte {
 	return key
 }
 
-// Confirm fails when the database belongs to an installation with another
-// secret. The first ring that is confirmed settles which one it is.
+// Confirm fails if the database belongs to an installation with another secret.
+// The first call stores the fingerprint of its secret.
 func (r Ring) Confirm(ctx context.Context, tx *sqldb.Tx) error {
 	mine := hex.EncodeToString(r.Key("fingerprint"))
-	theirs, err := fingerprint(ctx, tx, mine)
+	theirs, err := settleFingerprint(ctx, tx, mine)
 	if err != nil {
 		return fmt.Errorf("confirm secret: %w", err)
 	}
-	return compare(mine, theirs)
+	return compareFingerprints(mine, theirs)
 }
 
-// Settled tells whether a ring was confirmed with the database: another one would
-// be refused.
+// Settled reports whether the database has the fingerprint of a secret.
 func Settled(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 	_, err := readFingerprint(ctx, tx)
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -114,8 +112,8 @@ func Settled(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 	return err == nil, err
 }
 
-// Recognize is Confirm for those who change nothing: a database that nobody has
-// confirmed a ring with yet suits any.
+// Recognize is Confirm for read-only callers: it stores nothing and accepts any
+// secret where the database has no fingerprint yet.
 func (r Ring) Recognize(ctx context.Context, tx *sqldb.Tx) error {
 	theirs, err := readFingerprint(ctx, tx)
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -124,10 +122,10 @@ func (r Ring) Recognize(ctx context.Context, tx *sqldb.Tx) error {
 	if err != nil {
 		return fmt.Errorf("recognize secret: %w", err)
 	}
-	return compare(hex.EncodeToString(r.Key("fingerprint")), theirs)
+	return compareFingerprints(hex.EncodeToString(r.Key("fingerprint")), theirs)
 }
 
-func compare(mine, theirs string) error {
+func compareFingerprints(mine, theirs string) error {
 	if subtle.ConstantTimeCompare([]byte(mine), []byte(theirs)) != 1 {
 		return errors.New("this node's secret is not the one the database was set up with: give every node the same ATELIER_SECRET")
 	}

@@ -6,8 +6,9 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// fingerprint keeps mine if there is none yet and gives the one that is kept.
-func fingerprint(ctx context.Context, tx *sqldb.Tx, mine string) (string, error) {
+// settleFingerprint stores a fingerprint if there is none, and returns the stored
+// one.
+func settleFingerprint(ctx context.Context, tx *sqldb.Tx, mine string) (string, error) {
 	_, err := tx.Exec(ctx, `INSERT INTO deployment (name, value) VALUES ('secret_fingerprint', $1) ON CONFLICT (name) DO NOTHING`, mine)
 	if err != nil {
 		return "", err

@@ -1,9 +1,8 @@
-// Package lowpriority runs work that comes after everything else.
+// Package lowpriority runs long computations on threads of low priority.
 //
-// A thread that computes for long asks the system to come after others, so that
-// requests are answered meanwhile. Go's scheduler knows nothing of that and would
-// let goroutines wait for a turn behind it; so it gets one more turn to give for
-// each such thread.
+// The operating system schedules such threads after others, so requests are still
+// answered quickly. Go's scheduler does not know of priorities and would make
+// goroutines wait for these threads; so GOMAXPROCS is raised by one for each.
 package lowpriority
 
 import (
@@ -11,15 +10,15 @@ import (
 	"sync"
 )
 
-// Lower makes the calling goroutine come after others. That cannot be undone: the
+// Lower returns the calling goroutine come after others. That cannot be undone: the
 // thread is the goroutine's own and ends with it.
 func Lower() {
 	runtime.LockOSThread()
 	yieldToOthers()
 }
 
-// Do does work on a thread of its own that comes after others, and waits for its
-// end. It panics as the work does.
+// Do runs work on a thread of low priority and waits for it. A panic of work is
+// repeated in the caller.
 func Do(work func()) {
 	AddTurns(1)
 	defer AddTurns(-1)
@@ -39,30 +38,29 @@ var (
 	lent    loan
 )
 
-// AddTurns lets n goroutines more run at the same time, or -n fewer.
+// AddTurns raises GOMAXPROCS by n, or lowers it by -n.
 func AddTurns(n int) {
 	turning.Lock()
 	defer turning.Unlock()
-	runtime.GOMAXPROCS(lent.change(runtime.GOMAXPROCS(0), n))
+	runtime.GOMAXPROCS(lent.changeTurns(runtime.GOMAXPROCS(0), n))
 }
 
-// Cores is how many goroutines run at the same time that are not in the
-// background.
+// Cores returns GOMAXPROCS without the share of low-priority threads.
 func Cores() int {
 	turning.Lock()
 	defer turning.Unlock()
-	return max(1, lent.own(runtime.GOMAXPROCS(0)))
+	return max(1, lent.ownTurns(runtime.GOMAXPROCS(0)))
 }
 
-// A loan is turns that work in the background has added to a number which is not theirs alone.
+// loan is the share of GOMAXPROCS that AddTurns has added.
 type loan struct {
 	added int
-	left  int // what the number was after the last change
+	left  int // GOMAXPROCS after the last change
 }
 
-// change adds n turns, or gives -n back, and tells the new number. Somebody
-// who has set it since meant it: then nothing is left of what was added before.
-func (l *loan) change(now, n int) int {
+// changeTurns adds n and returns the new GOMAXPROCS. If other code has changed
+// GOMAXPROCS since, that value counts and nothing of the loan is left.
+func (l *loan) changeTurns(now, n int) int {
 	if now != l.left {
 		l.added = 0
 	}
@@ -72,8 +70,8 @@ func (l *loan) change(now, n int) int {
 	return l.left
 }
 
-// own is the number without what was added.
-func (l *loan) own(now int) int {
+// ownTurns returns GOMAXPROCS without the loan.
+func (l *loan) ownTurns(now int) int {
 	if now != l.left {
 		return now
 	}

@@ -31,7 +31,7 @@ func TestTurnsAreGivenBack(t *testing.T) {
 			if n > set {
 				now = n - set
 			} else {
-				now = l.change(now, n)
+				now = l.changeTurns(now, n)
 			}
 			got = append(got, now)
 		}

@@ -3,7 +3,7 @@
 //
 //	Acquire(owner, bytes, lane) ─▶ queue of that owner ─▶ place in the lane and bytes of the budget ─▶ Hold
 //
-// A request says how many bytes it needs before it allocates any. Each lane
+// A request returns how many bytes it needs before it allocates any. Each lane
 // has places of its own and a share of the budget, so that small pictures never
 // wait for large ones, and no picture on its way in waits for a tool. Within a
 // lane owners are served in turn, whoever has more requests waiting.
@@ -18,16 +18,16 @@ import (
 	"atelier/internal/base/lowpriority"
 )
 
-// Lane is a kind of work that has places of its own.
+// Lane is a kind of work with slots of its own.
 type Lane int
 
-// The lanes. Shares follow from their order: each may use less of the budget
-// than the ones before, so that something is always left for those.
+// The lanes. Each may use less of the budget than the ones before, so that some
+// memory is always left for those.
 const (
 	Quick     Lane = iota // reading a picture of usual size
-	Tool                  // a tool at work
+	Tool                  // running a tool
 	Large                 // reading a large picture
-	LargeTool             // a tool at work on large pictures
+	LargeTool             // running a tool on large pictures
 	lanes
 )
 
@@ -35,17 +35,17 @@ const (
 // 20 megapixels can be read with less.
 const LargeBytes = 64 << 20
 
-// maxWaiting bounds the queue of one owner in a lane for files on their way in.
+// maxWaiting is the longest queue of one owner in a lane for ingested files.
 const maxWaiting = 32
 
 // Failures of Acquire. It also fails with the error of its context.
 var (
-	ErrNeverFits = errors.New("more memory than the lane can ever give")
+	ErrNeverFits = errors.New("more memory than the lane ever has")
 	ErrCrowded   = errors.New("too many requests of this owner wait for memory")
 )
 
-// Budget is bytes of memory and places to use them. It may be used by many at
-// once.
+// Budget is a number of bytes and the slots to use them. It is safe for concurrent
+// use.
 type Budget struct {
 	total int64
 
@@ -54,63 +54,63 @@ type Budget struct {
 	lanes [lanes]lane
 }
 
-// lane is the places of one kind of work and the queues for them.
+// lane has the slots of one kind of work and the queues for them.
 type lane struct {
-	places   int   // 0: any number
-	perOwner int   // of the places, 0: any number
+	slots    int   // 0: any number
+	perOwner int   // of the slots, 0: any number
 	waiting  int   // requests of one owner that may wait, 0: any number
-	share    int64 // work begins while all lanes together use no more than this
+	share    int64 // all lanes together use no more than this after a request was admitted
 
-	busy   int
-	held   map[string]int       // places by owner
-	queues map[string][]*waiter // by owner, none is empty
-	order  []string             // owners with a queue, the next one first
+	busy        int
+	busyByOwner map[string]int       // slots by owner
+	queues      map[string][]*waiter // by owner, none is empty
+	order       []string             // owners with a queue, the next one first
 }
 
 type waiter struct {
 	bytes int64
-	ready chan struct{} // closed once it has its memory
+	ready chan struct{} // closed when the memory is reserved
 }
 
-// NewBudget makes a budget of so many bytes.
+// NewBudget returns a budget of so many bytes.
 func NewBudget(bytes int64) *Budget { return newBudget(bytes, lowpriority.Cores()) }
 
 func newBudget(bytes int64, cores int) *Budget {
 	b := &Budget{total: max(bytes, 1)}
 	b.lanes = [lanes]lane{
-		// One owner leaves a place to others, and still uses all cores.
-		Quick: {places: cores + 1, perOwner: cores, waiting: maxWaiting, share: b.total},
-		// The pools of engines bound how many tools work, or wait.
+		// One owner leaves a slot to others, and still uses all cores.
+		Quick: {slots: cores + 1, perOwner: cores, waiting: maxWaiting, share: b.total},
+		// The pools of engines limit the number of tools that run or wait.
 		Tool:      {share: b.total - b.total/16},
-		Large:     {places: max(1, cores/2), waiting: maxWaiting, share: b.total - b.total/8},
-		LargeTool: {places: max(1, cores/2), share: b.total - b.total*3/8},
+		Large:     {slots: max(1, cores/2), waiting: maxWaiting, share: b.total - b.total/8},
+		LargeTool: {slots: max(1, cores/2), share: b.total - b.total*3/8},
 	}
 	for i := range b.lanes {
-		b.lanes[i].held = map[string]int{}
+		b.lanes[i].busyByOwner = map[string]int{}
 		b.lanes[i].queues = map[string][]*waiter{}
 	}
 	return b
 }
 
-// Most is the most that one request of a lane can get.
+// Most returns the largest number of bytes that a request of a lane can reserve.
 func (b *Budget) Most(l Lane) int64 { return b.lanes[l].share }
 
-// Request asks for memory.
+// Request is a request for memory.
 type Request struct {
-	Owner string // person, or address where nobody is known
+	Owner string // the person, or the address of an anonymous caller
 	Bytes int64
 	Lane  Lane
 }
 
-// Hold is memory that somebody has.
+// Hold is reserved memory.
 type Hold struct {
 	budget  *Budget
 	request Request
 	once    sync.Once
 }
 
-// Acquire waits for memory until ctx ends. The caller releases the hold. It must
-// not hold memory already, or two such callers may wait for each other.
+// Acquire waits for memory until ctx ends. The caller must release the
+// reservation, and must not have another one: two such callers would deadlock.
 func (b *Budget) Acquire(ctx context.Context, r Request) (*Hold, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func (b *Budget) Acquire(ctx context.Context, r Request) (*Hold, error) {
 		l.order = append(l.order, r.Owner)
 	}
 	l.queues[r.Owner] = append(l.queues[r.Owner], w)
-	b.admit()
+	b.admitWaiting()
 	b.mu.Unlock()
 
 	select {
@@ -144,40 +144,39 @@ func (b *Budget) Acquire(ctx context.Context, r Request) (*Hold, error) {
 	defer b.mu.Unlock()
 	select {
 	case <-w.ready: // both happened
-		b.giveBack(r)
+		b.returnMemory(r)
 	default:
-		l.remove(r.Owner, slices.Index(l.queues[r.Owner], w))
-		b.admit() // it may have been in the way of others
+		l.removeWaiter(r.Owner, slices.Index(l.queues[r.Owner], w))
+		b.admitWaiting() // the request may have blocked others
 	}
 	return nil, ctx.Err()
 }
 
-// Release gives the memory back. Only the first call counts.
+// Release frees the memory. Only the first call counts.
 func (h *Hold) Release() {
 	h.once.Do(func() {
 		h.budget.mu.Lock()
 		defer h.budget.mu.Unlock()
-		h.budget.giveBack(h.request)
+		h.budget.returnMemory(h.request)
 	})
 }
 
-func (b *Budget) giveBack(r Request) {
+func (b *Budget) returnMemory(r Request) {
 	l := &b.lanes[r.Lane]
 	b.used -= r.Bytes
 	l.busy--
-	if l.held[r.Owner]--; l.held[r.Owner] == 0 {
-		delete(l.held, r.Owner)
+	if l.busyByOwner[r.Owner]--; l.busyByOwner[r.Owner] == 0 {
+		delete(l.busyByOwner, r.Owner)
 	}
-	b.admit()
+	b.admitWaiting()
 }
 
-// admit lets in whoever's turn it is in each lane, as far as there is room. It
-// does not pass over a request that needs more than is free, or that one would
-// wait for ever.
-func (b *Budget) admit() {
+// admitWaiting admits the next requests of each lane while there is room. It does
+// not skip a request that needs more than is free: that one would wait forever.
+func (b *Budget) admitWaiting() {
 	for i := range b.lanes {
 		for l := &b.lanes[i]; ; {
-			at := l.next()
+			at := l.nextOwner()
 			if at < 0 {
 				break
 			}
@@ -188,25 +187,25 @@ func (b *Budget) admit() {
 			}
 			b.used += w.bytes
 			l.busy++
-			l.held[owner]++
+			l.busyByOwner[owner]++
 			l.order = append(slices.Delete(l.order, at, at+1), owner)
-			l.remove(owner, 0)
+			l.removeWaiter(owner, 0)
 			close(w.ready)
 		}
 	}
 }
 
-// next is where in the order the next owner stands who may have a place, -1 for
-// nobody.
-func (l *lane) next() int {
-	if l.places > 0 && l.busy >= l.places {
+// nextOwner returns the position in the order of the next owner with a free slot,
+// -1 for none.
+func (l *lane) nextOwner() int {
+	if l.slots > 0 && l.busy >= l.slots {
 		return -1
 	}
-	return slices.IndexFunc(l.order, func(owner string) bool { return l.perOwner == 0 || l.held[owner] < l.perOwner })
+	return slices.IndexFunc(l.order, func(owner string) bool { return l.perOwner == 0 || l.busyByOwner[owner] < l.perOwner })
 }
 
-// remove takes a waiter out of an owner's queue.
-func (l *lane) remove(owner string, i int) {
+// removeWaiter removes a waiter from an owner's queue.
+func (l *lane) removeWaiter(owner string, i int) {
 	l.queues[owner] = slices.Delete(l.queues[owner], i, i+1)
 	if len(l.queues[owner]) == 0 {
 		delete(l.queues, owner)
@@ -217,28 +216,28 @@ func (l *lane) remove(owner string, i int) {
 
 type holdKey struct{}
 
-// WithHold lets what is done with the context use memory that the caller holds
-// and no longer needs itself.
+// WithHold passes a reservation on: calls with the context may use the memory
+// instead of a reservation of their own.
 func WithHold(ctx context.Context, h *Hold) context.Context {
 	return context.WithValue(ctx, holdKey{}, h)
 }
 
-// Covers reports whether the context brings as much memory along.
+// Covers reports whether the context has a reservation of at least bytes.
 func Covers(ctx context.Context, bytes int64) bool {
 	h, ok := ctx.Value(holdKey{}).(*Hold)
 	return ok && h != nil && bytes <= h.request.Bytes
 }
 
-// laneNames are the names of the lanes for people.
+// laneNames are the names of the lanes in metrics.
 var laneNames = [lanes]string{Quick: "quick", Tool: "tool", Large: "large", LargeTool: "large_tool"}
 
-// Stats are how a budget stands.
+// Stats are the figures of a budget.
 type Stats struct {
 	Total, Used int64          // bytes
 	Waiting     map[string]int // requests, by the name of their lane
 }
 
-// Stats gives the figures of the budget.
+// Stats returns the figures of the budget.
 func (b *Budget) Stats() Stats {
 	b.mu.Lock()
 	defer b.mu.Unlock()

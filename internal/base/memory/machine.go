@@ -11,10 +11,9 @@ import (
 )
 
 const (
-	// unknown is the budget where the system does not say how much memory it has.
+	// unknown is the budget where the memory of the machine is unknown.
 	unknown = 512 << 20
-	// least is the smallest budget that follows from the machine: a photograph of
-	// a phone can be read with it.
+	// least is the smallest default budget: enough to decode a phone's photograph.
 	least = 128 << 20
 )
 
@@ -30,9 +29,23 @@ func defaultBytes(root fs.FS) int64 {
 	return max(whole/2, least)
 }
 
-// SetRuntimeLimit tells the garbage collector to work harder above the budget
-// and half as much again. It leaves alone what the operator said with
-// GOMEMLIMIT, and returns the limit that holds.
+// collectPercent lets the heap grow to five times the live data between garbage
+// collections. The live heap is a few megabytes, and collecting it after each
+// doubling would take a tenth of the processor under load. SetRuntimeLimit
+// bounds the growth of a large heap.
+const collectPercent = 400
+
+// SetCollectorPercent makes garbage collections rarer than the runtime's default.
+// The environment variable GOGC overrides it.
+func SetCollectorPercent() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(collectPercent)
+	}
+}
+
+// SetRuntimeLimit sets the runtime's soft memory limit to one and a half times the
+// budget. The environment variable GOMEMLIMIT overrides it. It returns the limit
+// in force.
 func SetRuntimeLimit(budget int64) int64 {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(runtimeLimit(budget))
@@ -42,28 +55,28 @@ func SetRuntimeLimit(budget int64) int64 {
 
 func runtimeLimit(budget int64) int64 { return budget + max(budget/2, 256<<20) }
 
-// machineBytes is the memory of the machine, or less where a control group
-// allows less.
+// machineBytes returns the memory of the machine, or the limit of the control
+// group where that is lower.
 func machineBytes(root fs.FS) (int64, bool) {
 	whole := int64(math.MaxInt64)
-	for line := range strings.Lines(read(root, "proc/meminfo")) {
+	for line := range strings.Lines(readText(root, "proc/meminfo")) {
 		if text, ok := strings.CutPrefix(line, "MemTotal:"); ok {
 			if kb, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(text), " kB"), 10, 64); err == nil {
 				whole = kb << 10
 			}
 		}
 	}
-	for _, file := range limitFiles(read(root, "proc/self/cgroup")) {
-		// "max", or a number near 2^63, stands for no limit.
-		if n, err := strconv.ParseInt(strings.TrimSpace(read(root, file)), 10, 64); err == nil && n > 0 {
+	for _, file := range limitFiles(readText(root, "proc/self/cgroup")) {
+		// "max", or a number near 2^63, means no limit.
+		if n, err := strconv.ParseInt(strings.TrimSpace(readText(root, file)), 10, 64); err == nil && n > 0 {
 			whole = min(whole, n)
 		}
 	}
 	return whole, whole < math.MaxInt64
 }
 
-// limitFiles are the files with limits of the process's control group and of
-// those that it lies in, for both versions of control groups (cgroups(7)).
+// limitFiles returns the files with limits of the process's control group and its
+// parents, for both versions of control groups (cgroups(7)).
 // Inside of a container the group is often mounted as the root.
 func limitFiles(groups string) []string {
 	var files []string
@@ -94,8 +107,8 @@ func limitFiles(groups string) []string {
 	return files
 }
 
-// read gives a file's text, "" where there is none.
-func read(root fs.FS, name string) string {
+// readText returns the text of a file, "" where it cannot be read.
+func readText(root fs.FS, name string) string {
 	b, err := fs.ReadFile(root, name)
 	if err != nil {
 		return ""

@@ -65,7 +65,7 @@ func TestOwnersAreServedInTurn(t *testing.T) {
 		if want := []string{"anna", "bea", "carl", "anna", "bea", "anna", "anna"}; !slices.Equal(served, want) {
 			t.Errorf("served %v, want %v", served, want)
 		}
-		if b.used != 0 || b.lanes[Large].busy != 0 || len(b.lanes[Large].queues) != 0 || len(b.lanes[Large].order) != 0 || len(b.lanes[Large].held) != 0 {
+		if b.used != 0 || b.lanes[Large].busy != 0 || len(b.lanes[Large].queues) != 0 || len(b.lanes[Large].order) != 0 || len(b.lanes[Large].busyByOwner) != 0 {
 			t.Errorf("left behind: %+v", b)
 		}
 	})

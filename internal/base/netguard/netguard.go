@@ -19,13 +19,13 @@ import (
 // ErrBlocked marks a connection that was refused here.
 var ErrBlocked = errors.New("the address is not one to connect to")
 
-// Border lets addresses pass or not.
+// Border decides which addresses may be connected to.
 type Border struct {
 	allow   []netip.Prefix
 	special *ssrf.Guardian // refuses what IANA lists as special
 }
 
-// New makes a border that lets the public internet pass, and the networks that
+// New returns a border that lets the public internet pass, and the networks that
 // the operator allows.
 func New(allow []netip.Prefix) *Border {
 	b := &Border{special: ssrf.New(ssrf.WithAnyPort())}
@@ -38,7 +38,8 @@ func New(allow []netip.Prefix) *Border {
 	return b
 }
 
-// Check refuses an address that nobody outside may have us connect to.
+// Check returns ErrBlocked for an address that requests from outside must not
+// reach.
 func (b *Border) Check(ip netip.Addr) error {
 	if !ip.IsValid() || ip.Zone() != "" {
 		return ErrBlocked
@@ -55,8 +56,8 @@ func (b *Border) Check(ip netip.Addr) error {
 	return nil
 }
 
-// Dialer gives a dialer that connects to what may pass, whatever it is asked
-// for.
+// Dialer returns a dialer that connects to allowed addresses only, also after name
+// resolution.
 func (b *Border) Dialer(timeout time.Duration) *net.Dialer {
 	return &net.Dialer{Timeout: timeout, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)

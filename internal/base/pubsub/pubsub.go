@@ -1,44 +1,44 @@
-// Package pubsub tells those in this process who follow something that it has
-// moved. It is a short cut: whoever follows looks now and then anyway, since
-// other nodes move things too.
+// Package pubsub is in-process publish and subscribe. Follow returns a channel that
+// Tell signals. It is best effort: followers also poll, since other nodes change
+// things too.
 package pubsub
 
 import "sync"
 
-// Hub is for things with ids. It is safe for concurrent use.
+// Hub has the followers of things with ids. It is safe for concurrent use.
 type Hub struct {
-	mu    sync.Mutex
-	heard map[string]map[chan struct{}]bool // by id
+	mu        sync.Mutex
+	followers map[string]map[chan struct{}]bool // by id
 }
 
-// New makes a hub that nobody listens to.
-func New() *Hub { return &Hub{heard: map[string]map[chan struct{}]bool{}} }
+// New returns a hub without followers.
+func New() *Hub { return &Hub{followers: map[string]map[chan struct{}]bool{}} }
 
-// Follow gives a channel that hears of one thing until stop is called. News that
-// come while nobody listens count as one.
-func (h *Hub) Follow(id string) (news <-chan struct{}, stop func()) {
+// Follow returns a channel that receives a signal when the thing changes, until
+// stop is called. Signals that were not received yet count as one.
+func (h *Hub) Follow(id string) (changed <-chan struct{}, stop func()) {
 	ch := make(chan struct{}, 1)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.heard[id] == nil {
-		h.heard[id] = map[chan struct{}]bool{}
+	if h.followers[id] == nil {
+		h.followers[id] = map[chan struct{}]bool{}
 	}
-	h.heard[id][ch] = true
+	h.followers[id][ch] = true
 	return ch, func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		delete(h.heard[id], ch)
-		if len(h.heard[id]) == 0 {
-			delete(h.heard, id)
+		delete(h.followers[id], ch)
+		if len(h.followers[id]) == 0 {
+			delete(h.followers, id)
 		}
 	}
 }
 
-// Tell lets all who follow it look.
+// Tell signals all followers of a thing.
 func (h *Hub) Tell(id string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for ch := range h.heard[id] {
+	for ch := range h.followers[id] {
 		select {
 		case ch <- struct{}{}:
 		default:

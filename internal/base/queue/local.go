@@ -7,25 +7,25 @@ import (
 	"sync/atomic"
 	"time"
 
+	"atelier/internal/base/dispatch"
 	"atelier/internal/base/sqldb"
 )
 
-// local is the queue in the embedded database.
+// local is the queue in a SQLite database.
 type local struct {
 	db       *sqldb.DB
 	handlers []*Handler
 	o        Options
-	wake     chan struct{} // holds one token: there may be something to do
-	active   atomic.Bool   // Run is going on
+	loop     *dispatch.Loop
+	active   atomic.Bool // Run is going on
 
-	// mu is held from before jobs are taken in the table until they are in
-	// attempts, so that a Cancel that found a job running finds it here too.
+	// mu guards attempts.
 	mu       sync.Mutex
 	attempts map[*attempt]struct{}
 	working  sync.WaitGroup
 }
 
-// attempt is a job that this process is doing.
+// attempt is a job that runs in this process.
 type attempt struct {
 	Work
 	handler *Handler
@@ -39,39 +39,24 @@ func newLocal(db *sqldb.DB, handlers []*Handler, o Options) *local {
 		db:       db,
 		handlers: handlers,
 		o:        o,
-		wake:     make(chan struct{}, 1),
+		loop:     dispatch.NewLoop(),
 		attempts: map[*attempt]struct{}{},
 	}
 }
 
 func (l *local) Add(ctx context.Context, tx *sqldb.Tx, j Job) (string, error) {
-	if err := j.check(); err != nil {
+	if err := j.validate(); err != nil {
 		return "", err
 	}
-	id, err := insert(ctx, tx, j)
+	id, err := insertJob(ctx, tx, j)
 	if err != nil {
 		return "", fmt.Errorf("add %s job: %w", j.Kind, err)
 	}
-	tx.AfterCommit(l.signal)
+	tx.AfterCommit(l.loop.Wake)
 	return id, nil
 }
 
-func (l *local) Cancel(ctx context.Context, id string) error {
-	err := l.db.Write(ctx, func(tx *sqldb.Tx) error { return revoke(ctx, tx, id) })
-	if err != nil {
-		return fmt.Errorf("cancel job: %w", err)
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for a := range l.attempts {
-		if a.ID == id {
-			a.cancel(errCancelled)
-		}
-	}
-	return nil
-}
-
-func (l *local) Ping(ctx context.Context) error { return ping(ctx, l.db) }
+func (l *local) Ping(ctx context.Context) error { return readTable(ctx, l.db) }
 
 func (l *local) Run(ctx context.Context) error {
 	if len(l.handlers) == 0 {
@@ -82,67 +67,55 @@ func (l *local) Run(ctx context.Context) error {
 	}
 	defer l.active.Store(false)
 
-	// Jobs and their leases outlive ctx, and no transaction of ours is broken
-	// off: what was taken in the table must be started here.
+	// Jobs and their leases outlive ctx, and transactions are not cancelled: a
+	// job that was claimed in the table must be started here.
 	lasting := context.WithoutCancel(ctx)
 	drained := make(chan struct{})
 	var loops sync.WaitGroup
-	loops.Go(func() { l.renew(lasting, drained) })
-	loops.Go(func() { l.prune(lasting, ctx.Done()) })
+	loops.Go(func() { l.renewLeases(lasting, drained) })
+	loops.Go(func() { l.deleteOld(lasting, ctx.Done()) })
 	l.dispatch(lasting, ctx.Done())
-	l.drain()
+	l.drainJobs()
 	close(drained)
 	loops.Wait()
 	return nil
-}
-
-// signal wakes the dispatcher.
-func (l *local) signal() {
-	select {
-	case l.wake <- struct{}{}:
-	default: // it is awake
-	}
 }
 
 // dispatch starts jobs until stop is closed.
 func (l *local) dispatch(ctx context.Context, stop <-chan struct{}) {
 	poll := time.NewTicker(l.o.Poll)
 	defer poll.Stop()
-	l.tend(ctx)
-	for {
-		wait, err := l.take(ctx)
+
+	l.maintainJobs(ctx)
+	l.loop.Run(stop, func() time.Duration {
+		select {
+		case <-poll.C:
+			l.maintainJobs(ctx)
+		default:
+		}
+
+		wait, err := l.startDue(ctx)
 		if err != nil {
 			l.o.Log.WarnContext(ctx, "cannot take jobs", "error", err)
 		}
-		select {
-		case <-stop:
-			return
-		default: // the others may be ready as well
-		}
-		select {
-		case <-stop:
-			return
-		case <-l.wake:
-		case <-time.After(wait):
-		case <-poll.C:
-			l.tend(ctx)
-		}
-	}
+		return wait
+	})
 }
 
-// tend does what nobody wakes the dispatcher for.
-func (l *local) tend(ctx context.Context) {
+// maintainJobs takes jobs over from lost workers and adds periodic jobs: no
+// event wakes the dispatcher for these.
+func (l *local) maintainJobs(ctx context.Context) {
 	var taken int64
 	err := l.db.Write(ctx, func(tx *sqldb.Tx) error {
 		taken = 0
 		for _, h := range l.handlers {
-			n, err := reclaim(ctx, tx, h.Kind, len(h.Retry)+1)
+			n, err := reclaimJobs(ctx, tx, h.Kind, len(h.Retry)+1)
 			if err != nil {
 				return err
 			}
 			taken += n
 			if h.Every > 0 {
-				if err := repeat(ctx, tx, h.Kind, h.Every); err != nil {
+				if err := addPeriodic(ctx, tx, h.Kind, h.Every); err != nil {
 					return err
 				}
 			}
@@ -151,15 +124,15 @@ func (l *local) tend(ctx context.Context) {
 	})
 	switch {
 	case err != nil:
-		l.o.Log.WarnContext(ctx, "cannot look after jobs", "error", err)
+		l.o.Log.WarnContext(ctx, "cannot maintain jobs", "error", err)
 	case taken > 0:
 		l.o.Log.WarnContext(ctx, "jobs of a lost worker taken over", "jobs", taken)
 	}
 }
 
-// take starts as many due jobs as there are free places, and says how long it
-// is until more may be due.
-func (l *local) take(ctx context.Context) (wait time.Duration, err error) {
+// startDue starts as many due jobs as there are free slots, and returns the time
+// until more may be due.
+func (l *local) startDue(ctx context.Context) (wait time.Duration, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	busy := map[*Handler]int{}
@@ -173,10 +146,10 @@ func (l *local) take(ctx context.Context) (wait time.Duration, err error) {
 		for _, h := range l.handlers {
 			free := h.Parallel - busy[h]
 			if free <= 0 {
-				continue // the end of a job wakes us
+				continue // the end of a job wakes the loop
 			}
 			var err error
-			if taken[h], err = take(ctx, tx, h.Kind, free, tx.Now.Add(l.o.Lease)); err != nil {
+			if taken[h], err = claimJobs(ctx, tx, h.Kind, free, tx.Now.Add(l.o.Lease)); err != nil {
 				return err
 			}
 			if len(taken[h]) == free {
@@ -197,14 +170,14 @@ func (l *local) take(ctx context.Context) (wait time.Duration, err error) {
 	}
 	for h, works := range taken {
 		for _, w := range works {
-			l.start(ctx, h, w)
+			l.startAttempt(ctx, h, w)
 		}
 	}
 	return wait, nil
 }
 
-// start begins an attempt. The caller has mu.
-func (l *local) start(ctx context.Context, h *Handler, w Work) {
+// startAttempt begins an attempt. The caller holds mu.
+func (l *local) startAttempt(ctx context.Context, h *Handler, w Work) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	ctx, stop := context.WithTimeout(ctx, h.Timeout)
 	a := &attempt{Work: w, handler: h, cancel: cancel, ended: ctx.Done()}
@@ -212,51 +185,51 @@ func (l *local) start(ctx context.Context, h *Handler, w Work) {
 	l.attempts[a] = struct{}{}
 	l.working.Go(func() {
 		defer stop()
-		defer l.leave(a)
-		l.work(ctx, a)
+		defer l.endAttempt(a)
+		l.runAttempt(ctx, a)
 	})
 }
 
-// leave frees the place of an attempt.
-func (l *local) leave(a *attempt) {
+// endAttempt frees the slot of an attempt.
+func (l *local) endAttempt(a *attempt) {
 	a.lease.Stop()
 	a.cancel(nil)
 	l.mu.Lock()
 	delete(l.attempts, a)
 	l.mu.Unlock()
-	l.signal()
+	l.loop.Wake()
 }
 
-// work makes an attempt and writes down what came of it.
-func (l *local) work(ctx context.Context, a *attempt) {
-	err := a.handler.do(ctx, a.Work)
-	o := a.handler.judge(a.Attempt, err, context.Cause(ctx))
-	report(ctx, l.o.Log, a.Work, o)
+// runAttempt calls the handler and records the outcome.
+func (l *local) runAttempt(ctx context.Context, a *attempt) {
+	err := a.handler.callOnce(ctx, a.Work)
+	o := a.handler.decideOutcome(a.Attempt, err, context.Cause(ctx))
+	logOutcome(ctx, l.o.Log, a.Work, o)
 	if o.state != running {
-		l.settle(context.WithoutCancel(ctx), a.Work, o)
+		l.recordOutcome(context.WithoutCancel(ctx), a.Work, o)
 	}
 }
 
-// settle writes an outcome. While the database is away it tries again for as
-// long as a lease; after that the job is run once more.
-func (l *local) settle(ctx context.Context, w Work, o outcome) {
-	enough := time.After(l.o.Lease)
+// recordOutcome stores an outcome. While the database is unavailable it retries
+// for as long as a lease; after that the job runs once more.
+func (l *local) recordOutcome(ctx context.Context, w Work, o outcome) {
+	timeout := time.After(l.o.Lease)
 	for {
-		err := l.db.Write(ctx, func(tx *sqldb.Tx) error { return settle(ctx, tx, w, o) })
+		err := l.db.Write(ctx, func(tx *sqldb.Tx) error { return settleJob(ctx, tx, w, o) })
 		if err == nil {
 			return
 		}
 		select {
-		case <-enough:
-			l.o.Log.ErrorContext(ctx, "cannot write the outcome of a job", "kind", w.Kind, "job", w.ID, "error", err)
+		case <-timeout:
+			l.o.Log.ErrorContext(ctx, "cannot store the outcome of a job", "kind", w.Kind, "job", w.ID, "error", err)
 			return
 		case <-time.After(l.o.Lease / 10):
 		}
 	}
 }
 
-// renew keeps the leases of the running jobs until stop is closed.
-func (l *local) renew(ctx context.Context, stop <-chan struct{}) {
+// renewLeases renews the leases of the running jobs until stop is closed.
+func (l *local) renewLeases(ctx context.Context, stop <-chan struct{}) {
 	beat := time.NewTicker(max(l.o.Lease/3, time.Millisecond))
 	defer beat.Stop()
 	for {
@@ -288,18 +261,16 @@ func (l *local) renewAll(ctx context.Context) error {
 	if len(live) == 0 {
 		return nil
 	}
-	why := map[*attempt]error{}
+	lost := map[*attempt]bool{}
 	err := l.db.Write(ctx, func(tx *sqldb.Tx) error {
-		clear(why)
+		clear(lost)
 		for _, a := range live {
-			held, cancel, err := renew(ctx, tx, a.Work, tx.Now.Add(l.o.Lease))
-			switch {
-			case err != nil:
+			held, err := renewLease(ctx, tx, a.Work, tx.Now.Add(l.o.Lease))
+			if err != nil {
 				return err
-			case !held:
-				why[a] = errLost
-			case cancel:
-				why[a] = errCancelled
+			}
+			if !held {
+				lost[a] = true
 			}
 		}
 		return nil
@@ -308,8 +279,8 @@ func (l *local) renewAll(ctx context.Context) error {
 		return err
 	}
 	for _, a := range live {
-		if why[a] != nil {
-			a.cancel(why[a])
+		if lost[a] {
+			a.cancel(errLost)
 		} else {
 			a.lease.Reset(l.o.Lease)
 		}
@@ -317,12 +288,12 @@ func (l *local) renewAll(ctx context.Context) error {
 	return nil
 }
 
-// prune deletes old jobs until stop is closed.
-func (l *local) prune(ctx context.Context, stop <-chan struct{}) {
+// deleteOld deletes finished jobs until stop is closed.
+func (l *local) deleteOld(ctx context.Context, stop <-chan struct{}) {
 	tick := time.NewTicker(min(l.o.Keep, time.Minute))
 	defer tick.Stop()
 	for {
-		if err := l.pruneAll(ctx); err != nil {
+		if err := l.deleteAllOld(ctx); err != nil {
 			l.o.Log.WarnContext(ctx, "cannot delete old jobs", "error", err)
 		}
 		select {
@@ -333,11 +304,11 @@ func (l *local) prune(ctx context.Context, stop <-chan struct{}) {
 	}
 }
 
-func (l *local) pruneAll(ctx context.Context) error {
+func (l *local) deleteAllOld(ctx context.Context) error {
 	const batch = 1000 // keeps the transactions short
 	for n := int64(batch); n == batch; {
 		err := l.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
-			n, err = prune(ctx, tx, tx.Now.Add(-l.o.Keep), batch)
+			n, err = deleteFinished(ctx, tx, tx.Now.Add(-l.o.Keep), batch)
 			return err
 		})
 		if err != nil {
@@ -347,8 +318,8 @@ func (l *local) pruneAll(ctx context.Context) error {
 	return nil
 }
 
-// drain waits for the running jobs, and ends them when they take too long.
-func (l *local) drain() {
+// drainJobs waits for the running jobs, and cancels them after Options.Drain.
+func (l *local) drainJobs() {
 	ended := make(chan struct{})
 	go func() {
 		l.working.Wait()

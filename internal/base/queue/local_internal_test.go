@@ -67,7 +67,7 @@ func TestLocalDeletesOldJobs(t *testing.T) {
 	})
 	var kept string
 	write(t, db, func(tx *sqldb.Tx) (err error) {
-		kept, err = q.Add(t.Context(), tx, Job{Kind: "note", RunAt: tx.Now.Add(time.Hour)})
+		kept, err = q.Add(t.Context(), tx, Job{Kind: "memo"})
 		return err
 	})
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {

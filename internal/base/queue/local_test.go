@@ -105,7 +105,7 @@ func TestLocalLeaseRenewed(t *testing.T) {
 	if err := queuetest.Receive(t, ended, "end of the job"); err != nil {
 		t.Errorf("a job longer than the lease ended: %v", err)
 	}
-	n.Finished(t, "note", "k", id)
+	n.Finished(t, id)
 }
 
 func TestLocalLeaseNotRenewed(t *testing.T) {
@@ -136,5 +136,5 @@ func TestLocalLeaseNotRenewed(t *testing.T) {
 	}
 	// A lost lease is no failure with Retry's wait: the job is taken over.
 	queuetest.Receive(t, began, "second attempt")
-	n.Finished(t, "note", "k", id)
+	n.Finished(t, id)
 }

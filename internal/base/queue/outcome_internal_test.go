@@ -22,22 +22,18 @@ func TestJudge(t *testing.T) {
 		want    outcome
 	}{
 		{"done", 1, nil, nil, outcome{state: done}},
-		{"done is done, whatever was asked", 1, nil, errCancelled, outcome{state: done}},
+		{"done is done, whatever the cause", 1, nil, errStopping, outcome{state: done}},
 		{"done without a lease", 1, nil, errLost, outcome{state: done}},
 		{"first failure", 1, bad, nil, outcome{state: waiting, wait: time.Second}},
 		{"second failure", 2, bad, nil, outcome{state: waiting, wait: time.Minute}},
 		{"last failure", 3, bad, nil, outcome{state: failed}},
 		{"timeout", 1, context.DeadlineExceeded, context.DeadlineExceeded, outcome{state: waiting, wait: time.Second}},
-		{"snooze", 3, fmt.Errorf("later: %w", Snooze(time.Hour)), nil, outcome{state: waiting, wait: time.Hour, free: true}},
-		{"snooze into the past", 1, Snooze(-time.Hour), nil, outcome{state: waiting, free: true}},
 		{"give up", 1, fmt.Errorf("never: %w", GiveUp(bad)), nil, outcome{state: failed}},
-		{"cancelled", 3, bad, errCancelled, outcome{state: cancelled}},
-		{"cancelled before a snooze", 1, Snooze(time.Hour), errCancelled, outcome{state: cancelled}},
 		{"stopping on the last attempt", 3, bad, errStopping, outcome{state: waiting, free: true}},
 		{"stopping, given up", 1, GiveUp(bad), errStopping, outcome{state: failed}},
 		{"lost", 3, bad, errLost, outcome{state: running}},
 	} {
-		got := h.judge(c.attempt, c.err, c.cause)
+		got := h.decideOutcome(c.attempt, c.err, c.cause)
 		got.err = nil
 		if got != c.want {
 			t.Errorf("%s: outcome = %+v, want %+v", c.name, got, c.want)
@@ -58,11 +54,11 @@ func TestHandlersAreChecked(t *testing.T) {
 		"negative wait":    {{Kind: "note", Do: do, Timeout: time.Second, Retry: []time.Duration{1, -1}}},
 		"two of a kind":    {good, good},
 	} {
-		if _, err := prepare(hs); err == nil {
+		if _, err := prepareHandlers(hs); err == nil {
 			t.Errorf("%s was taken", name)
 		}
 	}
-	hs, err := prepare([]Handler{good, {Kind: "memo-2_x", Do: do, Timeout: time.Second, Parallel: 3}})
+	hs, err := prepareHandlers([]Handler{good, {Kind: "memo-2_x", Do: do, Timeout: time.Second, Parallel: 3}})
 	if err != nil || hs[0].Parallel != 1 || hs[1].Parallel != 3 {
 		t.Errorf("prepare = %+v, %v", hs, err)
 	}
@@ -71,7 +67,7 @@ func TestHandlersAreChecked(t *testing.T) {
 func TestErrorText(t *testing.T) {
 	t.Parallel()
 	o := outcome{err: errors.New("a\x00b\xff" + strings.Repeat("é", maxErrorText))}
-	got := o.text()
+	got := o.errorText()
 	if !strings.HasPrefix(got, "abé") || len(got) > maxErrorText || strings.ToValidUTF8(got, "?") != got {
 		t.Errorf("text = %.20q… of %d bytes", got, len(got))
 	}

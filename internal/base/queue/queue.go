@@ -16,26 +16,19 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Job asks for work.
+// Job is work to do later.
 type Job struct {
 	Kind string
 	// Args is JSON or empty. The handler gets the same bytes.
 	Args []byte
 	// Unique is a key among the jobs of this kind. While a job with the key
 	// waits or runs, adding another changes nothing. That includes a job about
-	// to finish: whoever adds work to a list that a job goes through must not
-	// count on the one that runs already having seen it.
+	// to finish: a running job that goes through a list may miss an item that
+	// was added to the list together with the second job.
 	Unique string
-	// RunAt is the earliest time to run. Zero is at once. River looks for jobs
-	// whose time has come every five seconds.
-	RunAt time.Time
 }
 
-// ReturnAll gives back the jobs that workers have, in a copy of the embedded
-// database: the workers are those of the original.
-func ReturnAll(ctx context.Context, tx *sqldb.Tx) error { return returnAll(ctx, tx) }
-
-// Work is a job in a handler's hands.
+// Work is one attempt of a job.
 type Work struct {
 	ID   string
 	Kind string
@@ -49,42 +42,36 @@ type Handler struct {
 	// Kind is two to 64 lower-case letters, digits, and single _ or - between
 	// them.
 	Kind string
-	// Do does the work. It returns nil when the job is done, Snooze or GiveUp
-	// for what they say, and any other error to be called again after the wait
-	// that Retry has for it.
+	// Do does the work. It returns nil when the job is done, GiveUp when another
+	// attempt would be useless, and any other error to be called again after the
+	// wait in Retry.
 	Do func(ctx context.Context, w Work) error
-	// Retry is how long to wait after the first failure, the second and so on.
-	// A job has len(Retry)+1 attempts. The schedule of the process that works
-	// counts, not that of the one that added the job.
+	// Retry has the waits after the first failure, the second and so on. A job
+	// has len(Retry)+1 attempts. The schedule of the process that runs the job
+	// counts, not that of the process that added it.
 	Retry []time.Duration
 	// Timeout bounds one attempt and is required.
 	Timeout time.Duration
-	// Every, when set, has the queue add a job of this kind by itself about
-	// this often, the first soon after Run. All processes together add one; it
-	// is left out while the one before still waits or runs.
+	// Every, when set, has the queue add a job of this kind about this often,
+	// the first soon after Run. All processes together add one; none is added
+	// while the one before still waits or runs.
 	Every time.Duration
-	// Parallel is how many jobs of this kind this process does at once;
-	// 1 unless set.
+	// Parallel is the number of jobs of this kind that this process runs at
+	// once; 1 unless set.
 	Parallel int
 }
 
-// Queue holds jobs and does them. It is safe for concurrent use.
+// Queue stores jobs and runs them. It is safe for concurrent use.
 type Queue interface {
 	// Add puts a job into the queue when tx commits, and wakes a worker then.
-	// It works without Run, and for kinds that have no handler here. When
-	// Unique keeps the job out, the id is that of the job there is.
+	// It works without Run, and for kinds without a handler here. When Unique
+	// prevents the job, the id is that of the existing job.
 	Add(ctx context.Context, tx *sqldb.Tx, j Job) (id string, err error)
 
-	// Cancel keeps a waiting job from ever running, and ends the context of a
-	// running one, which is then not tried again. A handler that returns nil
-	// all the same has done the job. A job that is finished or unknown is no
-	// error.
-	Cancel(ctx context.Context, id string) error
-
-	// Run does jobs until ctx ends. Then it takes no more, gives the running
-	// ones Options.Drain to finish, ends the context of the rest and hands
-	// them back, to be run again at once by whoever runs next. It returns
-	// when all it started has ended. Run can be called again after that.
+	// Run runs jobs until ctx ends. Then it starts no more, gives the running
+	// ones Options.Drain to finish, cancels the context of the rest and returns
+	// them to the queue, where the next worker starts them at once. It returns
+	// when all attempts have ended. Run can be called again after that.
 	Run(ctx context.Context) error
 
 	// Ping proves that the queue's table can be read.
@@ -97,38 +84,38 @@ type Options struct {
 	Log *slog.Logger
 	// Now is the clock from which River's retries are counted; required.
 	Now func() time.Time
-	// Drain is how long running jobs may go on when Run has to end: 20 s.
+	// Drain is the time that running jobs have to finish when Run ends: 20 s.
 	Drain time.Duration
-	// Poll is how often to look for jobs that nobody woke us for: 1 s.
+	// Poll is the interval between looks for jobs without a wake-up: 1 s.
 	Poll time.Duration
-	// Keep is how long finished jobs stay in the table: 24 h.
+	// Keep is the time that finished jobs stay in the table: 24 h.
 	Keep time.Duration
-	// Lease is how long a job on SQLite is left to a worker that gives no sign
-	// of life: 30 s. The worker renews it three times as often.
+	// Lease is the time after which a job on SQLite is taken from a worker that
+	// no longer renews it: 30 s. Workers renew it three times as often.
 	Lease time.Duration
 }
 
-// everyKey is the unique key of the jobs the queue adds by itself.
+// everyKey is the unique key of periodic jobs.
 const everyKey = "every"
 
-// kindName is what River takes both as a kind and as the name of a queue.
+// kindName matches names that River accepts both as a kind and as a queue.
 var kindName = regexp.MustCompile(`^[a-z0-9]+([_-][a-z0-9]+)*$`)
 
 var (
-	errRunning    = errors.New("run queue: it runs already")
-	errNoHandlers = errors.New("run queue: it has no handlers")
+	errRunning    = errors.New("run queue: already running")
+	errNoHandlers = errors.New("run queue: no handlers")
 )
 
-// Open makes the queue that belongs to db: River on PostgreSQL, the dispatcher
+// Open returns the queue that belongs to db: River on PostgreSQL, the dispatcher
 // of this package on SQLite. A process that only adds jobs needs no handlers
 // and does not call Run.
 func Open(db *sqldb.DB, handlers []Handler, o Options) (Queue, error) {
-	hs, err := prepare(handlers)
+	hs, err := prepareHandlers(handlers)
 	if err != nil {
 		return nil, fmt.Errorf("open queue: %w", err)
 	}
 	if o.Now == nil {
-		return nil, errors.New("open queue: it needs a clock")
+		return nil, errors.New("open queue: a clock is required")
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -150,17 +137,17 @@ func Open(db *sqldb.DB, handlers []Handler, o Options) (Queue, error) {
 	return q, nil
 }
 
-// prepare checks the handlers and fills in what was left out.
-func prepare(handlers []Handler) ([]*Handler, error) {
+// prepareHandlers validates the handlers and fills in defaults.
+func prepareHandlers(handlers []Handler) ([]*Handler, error) {
 	var hs []*Handler
 	for _, h := range handlers {
 		switch {
 		case !kindName.MatchString(h.Kind) || len(h.Kind) < 2 || len(h.Kind) > 64:
-			return nil, fmt.Errorf("%q cannot be a kind of job", h.Kind)
+			return nil, fmt.Errorf("%q is not a valid kind of job", h.Kind)
 		case slices.ContainsFunc(hs, func(other *Handler) bool { return other.Kind == h.Kind }):
 			return nil, fmt.Errorf("two handlers for %q", h.Kind)
 		case h.Do == nil:
-			return nil, fmt.Errorf("the handler for %q does nothing", h.Kind)
+			return nil, fmt.Errorf("the handler for %q has no function", h.Kind)
 		case h.Timeout <= 0:
 			return nil, fmt.Errorf("the handler for %q has no timeout", h.Kind)
 		case h.Every < 0 || h.Parallel < 0 || len(h.Retry) > 0 && slices.Min(h.Retry) < 0:
@@ -172,11 +159,11 @@ func prepare(handlers []Handler) ([]*Handler, error) {
 	return hs, nil
 }
 
-// check refuses jobs that one of the two queues could not hold.
-func (j Job) check() error {
+// validate rejects jobs that one of the two queues could not store.
+func (j Job) validate() error {
 	switch {
 	case !kindName.MatchString(j.Kind) || len(j.Kind) < 2 || len(j.Kind) > 64:
-		return fmt.Errorf("add job: %q cannot be a kind", j.Kind)
+		return fmt.Errorf("add job: %q is not a valid kind", j.Kind)
 	case len(j.Args) > 0 && (!json.Valid(j.Args) || !utf8.Valid(j.Args)):
 		return fmt.Errorf("add %s job: the arguments are not JSON", j.Kind)
 	case strings.ContainsRune(j.Unique, 0) || !utf8.ValidString(j.Unique):

@@ -18,9 +18,8 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// spread is the queue that River keeps in PostgreSQL, for any number of
-// processes. Each kind has a River queue of its own name, which is what makes
-// Parallel hold.
+// spread is the queue that River stores in PostgreSQL, for any number of
+// processes. Each kind has a River queue of its own, which limits Parallel.
 type spread struct {
 	db     *sqldb.DB
 	client *river.Client[pgx.Tx]
@@ -28,12 +27,12 @@ type spread struct {
 	active atomic.Bool    // Run is going on
 }
 
-// rescueGrace is what a handler has for coming home after its Timeout, before
-// River takes it for dead.
+// rescueGrace is the time that a handler has to return after its Timeout before
+// River rescues the job.
 const rescueGrace = 10 * time.Second
 
-// liveStates are those in which a job keeps its unique key. River insists on
-// all but the retryable one.
+// liveStates are the states in which a job keeps its unique key. River requires
+// all of them but retryable.
 var liveStates = []rivertype.JobState{
 	rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable,
 	rivertype.JobStateRunning, rivertype.JobStateScheduled,
@@ -64,7 +63,7 @@ func newSpread(db *sqldb.DB, handlers []*Handler, o Options) (*spread, error) {
 			job := Job{Kind: h.Kind, Unique: everyKey}
 			conf.PeriodicJobs = append(conf.PeriodicJobs, river.NewPeriodicJob(
 				river.PeriodicInterval(h.Every),
-				func() (river.JobArgs, *river.InsertOpts) { return s.args(job) },
+				func() (river.JobArgs, *river.InsertOpts) { return s.riverArgs(job) },
 				&river.PeriodicJobOpts{RunOnStart: true}))
 		}
 	}
@@ -77,8 +76,7 @@ func newSpread(db *sqldb.DB, handlers []*Handler, o Options) (*spread, error) {
 }
 
 // payload is a job as River stores it. Args is a string and not a part of the
-// object, because jsonb gives back other bytes than it was given and refuses
-// some JSON.
+// object, because jsonb changes the bytes and rejects some JSON.
 type payload struct {
 	kind string
 	Key  string `json:"key,omitempty" river:"unique"`
@@ -87,11 +85,11 @@ type payload struct {
 
 func (p payload) Kind() string { return p.kind }
 
-// args makes a job River's.
-func (s *spread) args(j Job) (river.JobArgs, *river.InsertOpts) {
-	opts := &river.InsertOpts{Queue: j.Kind, MaxAttempts: s.tries[j.Kind], ScheduledAt: j.RunAt}
+// riverArgs converts a job.
+func (s *spread) riverArgs(j Job) (river.JobArgs, *river.InsertOpts) {
+	opts := &river.InsertOpts{Queue: j.Kind, MaxAttempts: s.tries[j.Kind]}
 	if opts.MaxAttempts == 0 {
-		opts.MaxAttempts = math.MaxInt16 // no handler here: the worker's counts
+		opts.MaxAttempts = math.MaxInt16 // no handler here: the worker counts attempts itself
 	}
 	if j.Unique != "" {
 		opts.UniqueOpts = river.UniqueOpts{ByArgs: true, ByState: liveStates}
@@ -100,13 +98,10 @@ func (s *spread) args(j Job) (river.JobArgs, *river.InsertOpts) {
 }
 
 func (s *spread) Add(ctx context.Context, tx *sqldb.Tx, j Job) (string, error) {
-	if err := j.check(); err != nil {
+	if err := j.validate(); err != nil {
 		return "", err
 	}
-	if !j.RunAt.After(tx.Now) {
-		j.RunAt = time.Time{} // River would let it wait for the scheduler's next round
-	}
-	args, opts := s.args(j)
+	args, opts := s.riverArgs(j)
 	res, err := s.client.InsertTx(ctx, tx.PGX(), args, opts)
 	if err != nil {
 		return "", fmt.Errorf("add %s job: %w", j.Kind, err)
@@ -114,18 +109,7 @@ func (s *spread) Add(ctx context.Context, tx *sqldb.Tx, j Job) (string, error) {
 	return strconv.FormatInt(res.Job.ID, 10), nil
 }
 
-func (s *spread) Cancel(ctx context.Context, id string) error {
-	n, bad := strconv.ParseInt(id, 10, 64)
-	if bad != nil {
-		return nil // no job of ours
-	}
-	if _, err := s.client.JobCancel(ctx, n); err != nil && !errors.Is(err, rivertype.ErrNotFound) {
-		return fmt.Errorf("cancel job: %w", err)
-	}
-	return nil
-}
-
-func (s *spread) Ping(ctx context.Context) error { return ping(ctx, s.db) }
+func (s *spread) Ping(ctx context.Context) error { return readTable(ctx, s.db) }
 
 func (s *spread) Run(ctx context.Context) error {
 	if len(s.tries) == 0 {
@@ -167,37 +151,35 @@ func (r *worker) Work(ctx context.Context, job *river.Job[payload]) error {
 	if job.Attempt > len(r.handler.Retry)+1 {
 		err = GiveUp(errLost) // rescued after its last attempt
 	} else {
-		err = r.handler.do(ctx, w)
+		err = r.handler.callOnce(ctx, w)
 	}
-	o := r.handler.judge(w.Attempt, err, cause(ctx))
-	report(ctx, r.log, w, o)
+	o := r.handler.decideOutcome(w.Attempt, err, causeOfEnd(ctx))
+	logOutcome(ctx, r.log, w, o)
 	switch {
 	case o.state == done:
 		return nil
 	case o.free:
 		return river.JobSnooze(o.wait)
 	case o.state == failed && job.Attempt < job.MaxAttempts:
-		return river.JobCancel(errors.New(o.text())) // River would go on
+		return river.JobCancel(errors.New(o.errorText())) // River would go on
 	default:
-		return errors.New(o.text())
+		return errors.New(o.errorText())
 	}
 }
 
-// cause is why River ended the context of an attempt, in our terms.
-func cause(ctx context.Context) error {
-	switch {
-	case errors.Is(context.Cause(ctx), river.ErrJobCancelledRemotely):
-		return errCancelled
-	case errors.Is(ctx.Err(), context.Canceled):
+// causeOfEnd translates the reason for which River ended the context of an
+// attempt.
+func causeOfEnd(ctx context.Context) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
 		return errStopping
 	}
 	return nil
 }
 
-// quiet makes River's news about its own parts debug messages.
+// quiet logs River's messages below warnings at debug level.
 type quiet struct{ slog.Handler }
 
-func quieter(l slog.Level) slog.Level {
+func lowerLevel(l slog.Level) slog.Level {
 	if l < slog.LevelWarn {
 		return min(l, slog.LevelDebug)
 	}
@@ -205,11 +187,11 @@ func quieter(l slog.Level) slog.Level {
 }
 
 func (q quiet) Enabled(ctx context.Context, l slog.Level) bool {
-	return q.Handler.Enabled(ctx, quieter(l))
+	return q.Handler.Enabled(ctx, lowerLevel(l))
 }
 
 func (q quiet) Handle(ctx context.Context, r slog.Record) error {
-	r.Level = quieter(r.Level)
+	r.Level = lowerLevel(r.Level)
 	return q.Handler.Handle(ctx, r)
 }
 

@@ -9,18 +9,14 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// insert adds a job, or gives the id of the one that has its unique key.
-func insert(ctx context.Context, tx *sqldb.Tx, j Job) (id string, err error) {
+// insertJob adds a job, or returns the id of the live job with its unique key.
+func insertJob(ctx context.Context, tx *sqldb.Tx, j Job) (id string, err error) {
 	id = rand.Text()
-	at := j.RunAt
-	if at.IsZero() {
-		at = tx.Now
-	}
 	added, err := sqldb.Changed(ctx, tx, `
 		INSERT INTO job (id, kind, args, unique_key, state, attempt, run_at, cancel, error, created)
-		VALUES ($1, $2, $3, nullif($4, ''), 'waiting', 0, $5, FALSE, '', $6)
+		VALUES ($1, $2, $3, nullif($4, ''), 'waiting', 0, $5, FALSE, '', $5)
 		ON CONFLICT (kind, unique_key) WHERE state IN ('waiting', 'running') DO NOTHING`,
-		id, j.Kind, string(j.Args), j.Unique, sqldb.At(at), sqldb.At(tx.Now))
+		id, j.Kind, string(j.Args), j.Unique, sqldb.At(tx.Now))
 	if err != nil || added {
 		return id, err
 	}
@@ -28,9 +24,8 @@ func insert(ctx context.Context, tx *sqldb.Tx, j Job) (id string, err error) {
 		SELECT id FROM job WHERE kind = $1 AND unique_key = $2 AND state IN ('waiting', 'running')`, j.Kind, j.Unique)
 }
 
-// take gives up to n waiting jobs, longest due first, to a worker whose lease
-// ends at until.
-func take(ctx context.Context, tx *sqldb.Tx, kind string, n int, until time.Time) ([]Work, error) {
+// claimJobs leases up to n waiting jobs until a time, longest due first.
+func claimJobs(ctx context.Context, tx *sqldb.Tx, kind string, n int, until time.Time) ([]Work, error) {
 	return sqldb.All(ctx, tx, `
 		UPDATE job SET state = 'running', attempt = attempt + 1, lease_until = $1
 		WHERE id IN (
@@ -47,89 +42,72 @@ func take(ctx context.Context, tx *sqldb.Tx, kind string, n int, until time.Time
 		})
 }
 
-// nextRun is when the first waiting job of a kind is due, zero when none waits.
+// nextRun returns the time at which the first waiting job of a kind is due, zero
+// where none waits.
 func nextRun(ctx context.Context, tx *sqldb.Tx, kind string) (time.Time, error) {
 	at, err := sqldb.One[sqldb.Time](ctx, tx, `SELECT min(run_at) FROM job WHERE kind = $1 AND state = 'waiting'`, kind)
 	return at.Time, err
 }
 
-// renew moves the end of a lease. held is false when the attempt is over or
-// another worker has the job.
-func renew(ctx context.Context, tx *sqldb.Tx, w Work, until time.Time) (held, cancel bool, err error) {
-	cancel, held, err = sqldb.Find[bool](ctx, tx, `
-		UPDATE job SET lease_until = $1 WHERE id = $2 AND attempt = $3 AND state = 'running'
-		RETURNING cancel`, sqldb.At(until), w.ID, w.Attempt)
-	return held, cancel, err
+// renewLease extends a lease. held is false when the attempt is over or another
+// worker has the job.
+func renewLease(ctx context.Context, tx *sqldb.Tx, w Work, until time.Time) (held bool, err error) {
+	return sqldb.Changed(ctx, tx, `UPDATE job SET lease_until = $1 WHERE id = $2 AND attempt = $3 AND state = 'running'`,
+		sqldb.At(until), w.ID, w.Attempt)
 }
 
-// settle writes the outcome of an attempt, unless another worker has the job.
+// settleJob stores the outcome of an attempt, unless another worker has the job.
 //
 // A free attempt is subtracted again and the fence still holds: a worker that
 // lost the job with attempt n left n in the row, so every later one has at
 // least n+1 while it runs.
-func settle(ctx context.Context, tx *sqldb.Tx, w Work, o outcome) error {
+func settleJob(ctx context.Context, tx *sqldb.Tx, w Work, o outcome) error {
 	if o.state != waiting {
 		_, err := tx.Exec(ctx, `
 			UPDATE job SET state = $1, error = $2, finished = $3, lease_until = NULL
 			WHERE id = $4 AND attempt = $5 AND state = 'running'`,
-			o.state, o.text(), sqldb.At(tx.Now), w.ID, w.Attempt)
+			o.state, o.errorText(), sqldb.At(tx.Now), w.ID, w.Attempt)
 		return err
 	}
+
 	back := 0
 	if o.free {
 		back = 1
 	}
-	// The flag decides here too: a Cancel from another process may not have
-	// reached the worker.
 	_, err := tx.Exec(ctx, `
-		UPDATE job SET state = CASE WHEN cancel THEN 'cancelled' ELSE 'waiting' END,
-			finished = CASE WHEN cancel THEN $1 END,
-			run_at = $2, attempt = attempt - $3, error = $4, lease_until = NULL
-		WHERE id = $5 AND attempt = $6 AND state = 'running'`,
-		sqldb.At(tx.Now), sqldb.At(tx.Now.Add(o.wait)), back, o.text(), w.ID, w.Attempt)
+		UPDATE job SET state = 'waiting', run_at = $1, attempt = attempt - $2, error = $3, lease_until = NULL
+		WHERE id = $4 AND attempt = $5 AND state = 'running'`,
+		sqldb.At(tx.Now.Add(o.wait)), back, o.errorText(), w.ID, w.Attempt)
 	return err
 }
 
-// reclaim takes the jobs of a kind from workers whose lease has ended.
-func reclaim(ctx context.Context, tx *sqldb.Tx, kind string, attempts int) (int64, error) {
+// reclaimJobs takes the jobs of a kind from workers whose lease has ended.
+func reclaimJobs(ctx context.Context, tx *sqldb.Tx, kind string, attempts int) (int64, error) {
 	return tx.Exec(ctx, `
 		UPDATE job SET
-			state = CASE WHEN cancel THEN 'cancelled' WHEN attempt >= $1 THEN 'failed' ELSE 'waiting' END,
-			finished = CASE WHEN cancel OR attempt >= $1 THEN $2 END,
+			state = CASE WHEN attempt >= $1 THEN 'failed' ELSE 'waiting' END,
+			finished = CASE WHEN attempt >= $1 THEN $2 END,
 			error = 'the worker was lost', lease_until = NULL
 		WHERE kind = $3 AND state = 'running' AND lease_until < $2`,
 		attempts, sqldb.At(tx.Now), kind)
 }
 
-// returnAll gives the jobs of all workers back, as if none had begun them.
-func returnAll(ctx context.Context, tx *sqldb.Tx) error {
-	_, err := tx.Exec(ctx, `
-		UPDATE job SET
-			state = CASE WHEN cancel THEN 'cancelled' ELSE 'waiting' END,
-			finished = CASE WHEN cancel THEN $1 END,
-			attempt = attempt - 1, lease_until = NULL
-		WHERE state = 'running'`, sqldb.At(tx.Now))
+// ReturnAll makes running jobs wait again, as if their attempts had not begun.
+// It is for a copy of an embedded database, whose workers belong to the
+// original.
+func ReturnAll(ctx context.Context, tx *sqldb.Tx) error {
+	_, err := tx.Exec(ctx, `UPDATE job SET state = 'waiting', attempt = attempt - 1, lease_until = NULL WHERE state = 'running'`)
 	return err
 }
 
-// revoke cancels a waiting job and marks a running one.
-func revoke(ctx context.Context, tx *sqldb.Tx, id string) error {
-	_, err := tx.Exec(ctx, `
-		UPDATE job SET cancel = TRUE,
-			state = CASE state WHEN 'waiting' THEN 'cancelled' ELSE state END,
-			finished = CASE state WHEN 'waiting' THEN $1 END
-		WHERE id = $2 AND state IN ('waiting', 'running')`, sqldb.At(tx.Now), id)
-	return err
-}
-
-// repeat adds the job that a kind's Every asks for when it is due. The row of
-// job_every makes one process of many do it, and keeps the time over restarts.
-func repeat(ctx context.Context, tx *sqldb.Tx, kind string, every time.Duration) error {
+// addPeriodic adds the job of a kind with Every when it is due. The row of
+// job_every makes one of many processes add it, and keeps the time over restarts.
+func addPeriodic(ctx context.Context, tx *sqldb.Tx, kind string, every time.Duration) error {
 	now := sqldb.At(tx.Now)
 	next := sqldb.At(tx.Now.Add(every))
 	// The first job is due at once. A time much too far away is from a longer
-	// Every or a wrong clock; one slightly too far only tells that this
-	// transaction waited for its turn.
+	// Every or a wrong clock; one slightly too far means that this transaction
+	// waited for the writer.
 	if _, err := tx.Exec(ctx, `
 		INSERT INTO job_every (kind, next) VALUES ($1, $2)
 		ON CONFLICT (kind) DO UPDATE SET next = $3 WHERE job_every.next > $4`,
@@ -140,18 +118,18 @@ func repeat(ctx context.Context, tx *sqldb.Tx, kind string, every time.Duration)
 	if err != nil || !due {
 		return err
 	}
-	_, err = insert(ctx, tx, Job{Kind: kind, Unique: everyKey})
+	_, err = insertJob(ctx, tx, Job{Kind: kind, Unique: everyKey})
 	return err
 }
 
-// prune deletes up to limit jobs that finished before a time.
-func prune(ctx context.Context, tx *sqldb.Tx, before time.Time, limit int) (int64, error) {
+// deleteFinished deletes up to limit jobs that finished before a time.
+func deleteFinished(ctx context.Context, tx *sqldb.Tx, before time.Time, limit int) (int64, error) {
 	return tx.Exec(ctx, `
 		DELETE FROM job WHERE id IN (SELECT id FROM job WHERE finished < $1 LIMIT $2)`, sqldb.At(before), limit)
 }
 
-// ping reads the table the jobs are in.
-func ping(ctx context.Context, db *sqldb.DB) error {
+// readTable proves that the table of jobs can be read.
+func readTable(ctx context.Context, db *sqldb.DB) error {
 	query := `SELECT count(*) FROM (SELECT id FROM job LIMIT 1) AS one`
 	if db.Pool() != nil {
 		query = `SELECT count(*) FROM (SELECT id FROM river_job LIMIT 1) AS one`
@@ -162,12 +140,13 @@ func ping(ctx context.Context, db *sqldb.DB) error {
 	return nil
 }
 
-// countedJobs bounds what CountWaiting looks at.
+// countedJobs is the largest number that CountWaiting returns.
 const countedJobs = 20_000
 
 // CountWaiting counts the jobs of a kind that wait for their first or their next
 // attempt, on all nodes together, up to countedJobs. The indexes of both tables
-// begin with what it asks for: River's queue of a kind has the kind's name.
+// begin with the columns of its condition: River's queue of a kind has the
+// kind's name.
 func CountWaiting(ctx context.Context, tx *sqldb.Tx, kind string) (n int64, err error) {
 	query := `SELECT count(*) FROM (SELECT 1 AS one FROM job WHERE kind = $1 AND state = 'waiting' LIMIT $2) AS counted`
 	if tx.Dialect.Name == "postgres" {
@@ -186,7 +165,7 @@ func CountWaiting(ctx context.Context, tx *sqldb.Tx, kind string) (n int64, err 
 func Checks(d sqldb.Dialect) []sqldb.Check {
 	if d.Name != "sqlite" {
 		return []sqldb.Check{{
-			Name: "no job runs for more than an hour", // none of ours has such a timeout
+			Name: "no job runs for more than an hour", // no handler has such a timeout
 			Query: `SELECT 'job ' || id || ' ' || kind FROM river_job
 				WHERE state = 'running' AND attempted_at < now() - interval '1 hour'`,
 		}}

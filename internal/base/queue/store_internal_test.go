@@ -12,17 +12,14 @@ import (
 // moves lists where each step of the store takes a job from each state. What
 // is not listed leaves the job as it was.
 var moves = map[string]map[string]string{
-	"take":           {waiting: running},
-	"renew":          {},
-	"succeed":        {running: done},
-	"fail":           {running: failed},
-	"retry":          {running: waiting},
-	"snooze":         {running: waiting},
-	"revoke":         {waiting: cancelled}, // and marks a running one
-	"reclaim":        {running: waiting},
-	"reclaim last":   {running: failed},
-	"revoke, retry":  {waiting: cancelled, running: cancelled},
-	"revoke, expire": {waiting: cancelled, running: cancelled},
+	"take":         {waiting: running},
+	"renew":        {},
+	"succeed":      {running: done},
+	"fail":         {running: failed},
+	"retry":        {running: waiting},
+	"hand back":    {running: waiting},
+	"reclaim":      {running: waiting},
+	"reclaim last": {running: failed},
 }
 
 func TestStoreMoves(t *testing.T) {
@@ -31,53 +28,49 @@ func TestStoreMoves(t *testing.T) {
 	now := time.Now()
 	db := dbtest.OpenAt(t, dbtest.URL(t, "sqlite"), func() time.Time { return now })
 	after := func(w Work, o outcome) func(*sqldb.Tx) error {
-		return func(tx *sqldb.Tx) error { return settle(ctx, tx, w, o) }
+		return func(tx *sqldb.Tx) error { return settleJob(ctx, tx, w, o) }
 	}
 	expire := func(attempts int) func(*sqldb.Tx) error {
 		return func(tx *sqldb.Tx) error {
 			tx.Now = tx.Now.Add(time.Hour)
-			_, err := reclaim(ctx, tx, "note", attempts)
+			_, err := reclaimJobs(ctx, tx, "note", attempts)
 			return err
 		}
 	}
-	for _, from := range []string{waiting, running, done, failed, cancelled} {
+	for _, from := range []string{waiting, running, done, failed} {
 		for step, to := range moves {
 			t.Run(step+" "+from, func(t *testing.T) {
 				var w Work
 				write(t, db, func(tx *sqldb.Tx) (err error) {
-					w.ID, err = insert(ctx, tx, Job{Kind: "note"})
+					w.ID, err = insertJob(ctx, tx, Job{Kind: "note"})
 					return err
 				})
 				w.Attempt = 1
 				if from != waiting {
 					write(t, db, func(tx *sqldb.Tx) error {
-						_, err := take(ctx, tx, "note", 1, now.Add(time.Minute))
+						_, err := claimJobs(ctx, tx, "note", 1, now.Add(time.Minute))
 						return err
 					})
 				}
 				if from != waiting && from != running {
 					write(t, db, after(w, outcome{state: from}))
 				}
-				revoked := func(tx *sqldb.Tx) error { return revoke(ctx, tx, w.ID) }
 				retry := after(w, outcome{state: waiting, err: errors.New("again")})
 				for _, fn := range map[string][]func(*sqldb.Tx) error{
 					"take": {func(tx *sqldb.Tx) error {
-						_, err := take(ctx, tx, "note", 10, now.Add(time.Minute))
+						_, err := claimJobs(ctx, tx, "note", 10, now.Add(time.Minute))
 						return err
 					}},
 					"renew": {func(tx *sqldb.Tx) error {
-						_, _, err := renew(ctx, tx, w, now.Add(time.Hour))
+						_, err := renewLease(ctx, tx, w, now.Add(time.Hour))
 						return err
 					}},
-					"succeed":        {after(w, outcome{state: done})},
-					"fail":           {after(w, outcome{state: failed, err: errors.New("no")})},
-					"retry":          {retry},
-					"snooze":         {after(w, outcome{state: waiting, free: true})},
-					"revoke":         {revoked},
-					"reclaim":        {expire(2)},
-					"reclaim last":   {expire(1)},
-					"revoke, retry":  {revoked, retry},
-					"revoke, expire": {revoked, expire(2)},
+					"succeed":      {after(w, outcome{state: done})},
+					"fail":         {after(w, outcome{state: failed, err: errors.New("no")})},
+					"retry":        {retry},
+					"hand back":    {after(w, outcome{state: waiting, free: true})},
+					"reclaim":      {expire(2)},
+					"reclaim last": {expire(1)},
 				}[step] {
 					write(t, db, fn)
 				}
@@ -166,18 +159,18 @@ func TestRepeat(t *testing.T) {
 	} {
 		now = now.Add(step.pass)
 		write(t, db, func(tx *sqldb.Tx) error {
-			if err := repeat(ctx, tx, "sweep", step.every); err != nil {
+			if err := addPeriodic(ctx, tx, "sweep", step.every); err != nil {
 				return err
 			}
-			if err := repeat(ctx, tx, "sweep", step.every); err != nil { // another process
+			if err := addPeriodic(ctx, tx, "sweep", step.every); err != nil { // another process
 				return err
 			}
-			works, err := take(ctx, tx, "sweep", 10, now)
+			works, err := claimJobs(ctx, tx, "sweep", 10, now)
 			if len(works) != step.want {
 				t.Errorf("%s: %d jobs, want %d", step.name, len(works), step.want)
 			}
 			for _, w := range works {
-				if err := settle(ctx, tx, w, outcome{state: done}); err != nil {
+				if err := settleJob(ctx, tx, w, outcome{state: done}); err != nil {
 					return err
 				}
 			}

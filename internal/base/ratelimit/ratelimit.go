@@ -1,21 +1,19 @@
 // Package ratelimit limits how often something happens, exactly and on all nodes
 // together.
 //
-// Everything that was admitted under a key is a row with its time. A window of
-// m in a span s admits the next one when fewer than m rows are younger than s,
-// so that no interval of that length ever holds more than m: neither across the
-// minute, nor with many callers at once, who wait for each other at the key's
-// row, nor when a clock steps back, since rows of the future count as well.
+// Every admitted event is a row with its key and time: a sliding window log. A
+// window of m events in a span s admits the next one when fewer than m rows are
+// younger than s, so no interval of that length ever holds more than m events:
+// not across a minute boundary, not with concurrent callers, who wait for each
+// other at the key's row, and not when a clock steps back, since rows in the
+// future count as well.
 //
-// Keys are texts of the caller, which begin with their purpose so that no two
-// purposes share one: "password/person/ID", "device/address/203.0.113.7". A
-// transaction that takes several keys takes those of one purpose before those
-// of the next, in the same order everywhere, or two of them wait for each other.
+// Transactions that take several keys must take those of one purpose before
+// those of the next, in the same order everywhere; otherwise they deadlock.
 package ratelimit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -26,59 +24,69 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Window lets at most Most happen in any interval as long as Span. What is
-// exactly Span old is outside.
+// Key names a counter.
+type Key struct {
+	// Name begins with the purpose, so that no two purposes share a counter:
+	// "password/person/ID", "device/address/203.0.113.7".
+	Name string
+	// Subject is the person's ID or the mail address in lower case that the
+	// counter is about, empty for neither. ForgetSubject removes all counters of
+	// a subject.
+	Subject string
+}
+
+// Window admits at most Most events in any interval as long as Span. An event
+// that is exactly Span old is outside.
 type Window struct {
 	Most int
 	Span time.Duration
 }
 
-// Refusal is a limit that is reached. The zero value is none.
+// Refusal is a limit that has been reached. The zero value means that none has.
 type Refusal struct {
 	Window
-	// Wait is how long until the next one would be admitted.
+	// Wait is the time until the next event would be admitted.
 	Wait time.Duration
 }
 
-// Fault is what the caller is told.
+// Fault returns the error for the caller, with the limit and the wait.
 func (r Refusal) Fault(message string) *fault.Error {
 	return fault.TooMany(message, r.Most, r.Span, r.Wait)
 }
 
-// Take admits one more under the key if every window has room for it, and
-// gives the id to Return it with. Where one is full the id is "", nothing is
-// recorded, and full is the window that stays full for longest.
+// Take records an event under the key if every window admits it, and returns
+// the event's id for Return. If a window is full, the id is empty, nothing is
+// recorded, and full is the refusal that lasts longest.
 //
 // The key stays locked until the transaction ends.
-func Take(ctx context.Context, tx *sqldb.Tx, key string, windows ...Window) (id string, full Refusal, err error) {
-	if err := valid(key, windows); err != nil {
+func Take(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) (id string, full Refusal, err error) {
+	if err := validateWindows(key, windows); err != nil {
 		return "", Refusal{}, err
 	}
-	if err := lock(ctx, tx, key); err != nil {
-		return "", Refusal{}, fmt.Errorf("rate of %s: %w", key, err)
+	if err := lockKey(ctx, tx, key); err != nil {
+		return "", Refusal{}, fmt.Errorf("rate limit %s: %w", key.Name, err)
 	}
 	if full, err = Full(ctx, tx, key, windows...); err != nil || full.Wait > 0 {
 		return "", full, err
 	}
 	id = ids.New()
-	if err := insert(ctx, tx, id, key); err != nil {
-		return "", Refusal{}, fmt.Errorf("rate of %s: %w", key, err)
+	if err := insertEvent(ctx, tx, id, key.Name); err != nil {
+		return "", Refusal{}, fmt.Errorf("rate limit %s: %w", key.Name, err)
 	}
 	return id, Refusal{}, nil
 }
 
-// Backoff lets Free happen in any interval as long as Span, and then one more at
-// a time, each after a longer wait since the last: First, twice that, and so on
-// up to Most. It slows somebody down where a Window would shut them out.
+// Backoff admits Free events in any interval as long as Span without a wait.
+// Each further event has to wait since the one before: First, then twice that,
+// and so on up to Most. It slows a caller down where a Window would refuse.
 type Backoff struct {
 	Free        int
 	Span        time.Duration
 	First, Most time.Duration
 }
 
-// delay is how long after the last of n entries, Free of them or more, the next
-// may come.
-func (b Backoff) delay(n int) time.Duration {
+// waitAfter returns the wait after the last of n events, where n is at least Free.
+func (b Backoff) waitAfter(n int) time.Duration {
 	wait := b.First
 	for i := b.Free; i < n && wait < b.Most; i++ {
 		wait *= 2
@@ -86,27 +94,27 @@ func (b Backoff) delay(n int) time.Duration {
 	return min(wait, b.Most)
 }
 
-// valid refuses what would silently limit nothing.
-func (b Backoff) valid() bool {
+// isValid reports whether the backoff limits anything at all.
+func (b Backoff) isValid() bool {
 	return b.Free >= 1 && b.Span >= time.Microsecond && b.First >= time.Microsecond && b.Most >= b.First && b.Most <= b.Span
 }
 
-// Pace is Take with waits that grow; windows hold besides. It locks the key as
-// Take does.
-func Pace(ctx context.Context, tx *sqldb.Tx, key string, b Backoff, windows ...Window) (id string, full Refusal, err error) {
-	if err := validKey(key); err != nil {
+// Pace is Take with a backoff. The windows must admit the event as well. It
+// locks the key as Take does.
+func Pace(ctx context.Context, tx *sqldb.Tx, key Key, b Backoff, windows ...Window) (id string, full Refusal, err error) {
+	if err := key.validateKey(); err != nil {
 		return "", Refusal{}, err
 	}
-	if !b.valid() {
-		return "", Refusal{}, fmt.Errorf("rate of %s: a backoff of %+v", key, b)
+	if !b.isValid() {
+		return "", Refusal{}, fmt.Errorf("rate limit %s: invalid backoff %+v", key.Name, b)
 	}
 
-	if err := lock(ctx, tx, key); err != nil {
-		return "", Refusal{}, fmt.Errorf("rate of %s: %w", key, err)
+	if err := lockKey(ctx, tx, key); err != nil {
+		return "", Refusal{}, fmt.Errorf("rate limit %s: %w", key.Name, err)
 	}
-	n, last, err := latest(ctx, tx, key, b.Span)
+	n, last, err := countSince(ctx, tx, key.Name, b.Span)
 	if err != nil {
-		return "", Refusal{}, fmt.Errorf("rate of %s: %w", key, err)
+		return "", Refusal{}, fmt.Errorf("rate limit %s: %w", key.Name, err)
 	}
 	if len(windows) > 0 {
 		if full, err = Full(ctx, tx, key, windows...); err != nil {
@@ -114,9 +122,9 @@ func Pace(ctx context.Context, tx *sqldb.Tx, key string, b Backoff, windows ...W
 		}
 	}
 	if n >= b.Free {
-		full = longer(full, Refusal{
+		full = longerRefusal(full, Refusal{
 			Window: Window{Most: b.Free, Span: b.Span},
-			Wait:   last.Add(b.delay(n)).Sub(tx.Now),
+			Wait:   last.Add(b.waitAfter(n)).Sub(tx.Now),
 		})
 	}
 	if full.Wait > 0 {
@@ -124,69 +132,70 @@ func Pace(ctx context.Context, tx *sqldb.Tx, key string, b Backoff, windows ...W
 	}
 
 	id = ids.New()
-	if err := insert(ctx, tx, id, key); err != nil {
-		return "", Refusal{}, fmt.Errorf("rate of %s: %w", key, err)
+	if err := insertEvent(ctx, tx, id, key.Name); err != nil {
+		return "", Refusal{}, fmt.Errorf("rate limit %s: %w", key.Name, err)
 	}
 	return id, Refusal{}, nil
 }
 
-// longer gives the refusal that lasts longer. One that lasts no time is none.
-func longer(a, b Refusal) Refusal {
+// longerRefusal returns the refusal with the longer wait.
+func longerRefusal(a, b Refusal) Refusal {
 	if b.Wait > a.Wait {
 		return b
 	}
 	return a
 }
 
-// Full tells what Take would refuse, the zero value where it would admit the
-// caller. It takes and locks nothing: another may be quicker.
-func Full(ctx context.Context, tx *sqldb.Tx, key string, windows ...Window) (full Refusal, err error) {
-	if err := valid(key, windows); err != nil {
+// Full returns the refusal that Take would return now, zero where Take would
+// record the event. It records and locks nothing, so a concurrent Take may come
+// first.
+func Full(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) (full Refusal, err error) {
+	if err := validateWindows(key, windows); err != nil {
 		return Refusal{}, err
 	}
 	for _, w := range windows {
-		at, isFull, err := newest(ctx, tx, key, w)
+		at, isFull, err := oldestOfFull(ctx, tx, key.Name, w)
 		if err != nil {
-			return Refusal{}, fmt.Errorf("rate of %s: %w", key, err)
+			return Refusal{}, fmt.Errorf("rate limit %s: %w", key.Name, err)
 		}
 		if isFull {
-			full = longer(full, Refusal{Window: w, Wait: at.Add(w.Span).Sub(tx.Now)})
+			full = longerRefusal(full, Refusal{Window: w, Wait: at.Add(w.Span).Sub(tx.Now)})
 		}
 	}
 	return full, nil
 }
 
-// Left tells how many more Take would admit now, or, where that is none, what it
-// would refuse. It takes and locks nothing.
-func Left(ctx context.Context, tx *sqldb.Tx, key string, windows ...Window) (left int, full Refusal, err error) {
+// Left returns how many events Take would admit now or, where that is none, the
+// refusal. It records and locks nothing.
+func Left(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) (left int, full Refusal, err error) {
 	if full, err = Full(ctx, tx, key, windows...); err != nil || full.Wait > 0 {
 		return 0, full, err
 	}
 	left = math.MaxInt
 	for _, w := range windows {
-		n, _, err := count(ctx, tx, key, w)
+		n, _, err := countWindow(ctx, tx, key.Name, w)
 		if err != nil {
-			return 0, Refusal{}, fmt.Errorf("rate of %s: %w", key, err)
+			return 0, Refusal{}, fmt.Errorf("rate limit %s: %w", key.Name, err)
 		}
 		left = min(left, w.Most-n)
 	}
 	return left, Refusal{}, nil
 }
 
-// Room is what a window has left.
+// Room is the rest of a window.
 type Room struct {
 	Left int
-	// Reset is when the oldest entry leaves the window.
+	// Reset is the time until the oldest event leaves the window.
 	Reset time.Duration
 }
 
-// Admit is Take for callers who are told what each window has left.
-func Admit(ctx context.Context, tx *sqldb.Tx, key string, windows ...Window) (rooms []Room, full Refusal, err error) {
-	if err := valid(key, windows); err != nil {
+// Admit is Take for callers that report the rest of each window.
+func Admit(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) (rooms []Room, full Refusal, err error) {
+	if err := validateWindows(key, windows); err != nil {
 		return nil, Refusal{}, err
 	}
-	if err := lock(ctx, tx, key); err != nil {
-		return nil, Refusal{}, fmt.Errorf("rate of %s: %w", key, err)
+	if err := lockKey(ctx, tx, key); err != nil {
+		return nil, Refusal{}, fmt.Errorf("rate limit %s: %w", key.Name, err)
 	}
 	rooms, err = Rooms(ctx, tx, key, windows...)
 	if err != nil {
@@ -199,22 +208,22 @@ func Admit(ctx context.Context, tx *sqldb.Tx, key string, windows ...Window) (ro
 		}
 		rooms[i].Left--
 	}
-	if err := insert(ctx, tx, ids.New(), key); err != nil {
-		return nil, Refusal{}, fmt.Errorf("rate of %s: %w", key, err)
+	if err := insertEvent(ctx, tx, ids.New(), key.Name); err != nil {
+		return nil, Refusal{}, fmt.Errorf("rate limit %s: %w", key.Name, err)
 	}
 	return rooms, Refusal{}, nil
 }
 
-// Rooms tells what each window has left. It takes and locks nothing.
-func Rooms(ctx context.Context, tx *sqldb.Tx, key string, windows ...Window) ([]Room, error) {
-	if err := valid(key, windows); err != nil {
+// Rooms returns the rest of each window. It records and locks nothing.
+func Rooms(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) ([]Room, error) {
+	if err := validateWindows(key, windows); err != nil {
 		return nil, err
 	}
 	rooms := make([]Room, len(windows))
 	for i, w := range windows {
-		n, first, err := count(ctx, tx, key, w)
+		n, first, err := countWindow(ctx, tx, key.Name, w)
 		if err != nil {
-			return nil, fmt.Errorf("rate of %s: %w", key, err)
+			return nil, fmt.Errorf("rate limit %s: %w", key.Name, err)
 		}
 		rooms[i] = Room{Left: max(w.Most-n, 0), Reset: w.Span}
 		if n > 0 && first.Before(tx.Now) {
@@ -224,54 +233,34 @@ func Rooms(ctx context.Context, tx *sqldb.Tx, key string, windows ...Window) ([]
 	return rooms, nil
 }
 
-// Return gives back what Take admitted, as if it had not happened. What was
-// swept or returned before is no error.
-func Return(ctx context.Context, tx *sqldb.Tx, id string) error { return remove(ctx, tx, id) }
-
-// Daily is what keys begin with whose windows reach back a day.
+// Daily is the prefix of keys whose windows reach back a day. Sweep keeps their
+// events for a day longer.
 const Daily = "day/"
 
-// Drop forgets what happened under keys.
-func Drop(ctx context.Context, tx *sqldb.Tx, keys ...string) error { return drop(ctx, tx, keys) }
+// maxKeyBytes is the longest name or subject: index entries have a size limit.
+const maxKeyBytes = 500
 
-// DropUnder forgets what happened under all keys that begin with a text. It
-// looks at every key: it is for what happens seldom.
-func DropUnder(ctx context.Context, tx *sqldb.Tx, prefix string) error {
-	keys, err := keysUnder(ctx, tx, prefix)
-	if err != nil {
-		return err
+func (k Key) validateKey() error {
+	if k.Name == "" || len(k.Name) > maxKeyBytes || !utf8.ValidString(k.Name) {
+		return fmt.Errorf("rate limit: invalid key %.40q", k.Name)
 	}
-	return drop(ctx, tx, keys)
-}
-
-// Sweep removes what happened before a time, which must lie further back than
-// any window reaches, and under Daily keys a day before it: at most limit rows
-// and as many keys. It says how many it removed; below limit nothing is left.
-func Sweep(ctx context.Context, tx *sqldb.Tx, before time.Time, limit int) (removed int64, err error) {
-	return sweep(ctx, tx, before, limit)
-}
-
-// maxKey is the longest key in bytes: indexes have their limits.
-const maxKey = 500
-
-func validKey(key string) error {
-	if key == "" || len(key) > maxKey || !utf8.ValidString(key) {
-		return fmt.Errorf("rate: %.40q is no key", key)
+	if len(k.Subject) > maxKeyBytes || !utf8.ValidString(k.Subject) {
+		return fmt.Errorf("rate limit %s: invalid subject %.40q", k.Name, k.Subject)
 	}
 	return nil
 }
 
-// valid refuses what would silently limit nothing.
-func valid(key string, windows []Window) error {
-	if err := validKey(key); err != nil {
+// validateWindows rejects windows that would limit nothing.
+func validateWindows(key Key, windows []Window) error {
+	if err := key.validateKey(); err != nil {
 		return err
 	}
 	if len(windows) == 0 {
-		return errors.New("rate of " + key + ": no window")
+		return fmt.Errorf("rate limit %s: no window", key.Name)
 	}
 	for _, w := range windows {
 		if w.Most < 1 || w.Span < time.Microsecond {
-			return fmt.Errorf("rate of %s: a window of %d in %v", key, w.Most, w.Span)
+			return fmt.Errorf("rate limit %s: invalid window of %d in %v", key.Name, w.Most, w.Span)
 		}
 	}
 	return nil

@@ -46,7 +46,7 @@ func each(t *testing.T, fn func(t *testing.T, db *sqldb.DB, c *clock)) {
 func take(t *testing.T, db *sqldb.DB, key string, windows ...ratelimit.Window) (id string, wait time.Duration) {
 	t.Helper()
 	err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
-		got, full, err := ratelimit.Take(t.Context(), tx, key, windows...)
+		got, full, err := ratelimit.Take(t.Context(), tx, ratelimit.Key{Name: key}, windows...)
 		id, wait = got, full.Wait
 		return err
 	})
@@ -62,7 +62,7 @@ func take(t *testing.T, db *sqldb.DB, key string, windows ...ratelimit.Window) (
 func full(t *testing.T, db *sqldb.DB, key string, windows ...ratelimit.Window) (wait time.Duration) {
 	t.Helper()
 	err := db.Read(t.Context(), func(tx *sqldb.Tx) error {
-		full, err := ratelimit.Full(t.Context(), tx, key, windows...)
+		full, err := ratelimit.Full(t.Context(), tx, ratelimit.Key{Name: key}, windows...)
 		wait = full.Wait
 		return err
 	})
@@ -83,7 +83,7 @@ func count(t *testing.T, db *sqldb.DB, table string) (n int64) {
 func admit(t *testing.T, db *sqldb.DB, key string, windows ...ratelimit.Window) (rooms []ratelimit.Room, wait time.Duration) {
 	t.Helper()
 	err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
-		got, full, err := ratelimit.Admit(t.Context(), tx, key, windows...)
+		got, full, err := ratelimit.Admit(t.Context(), tx, ratelimit.Key{Name: key}, windows...)
 		rooms, wait = got, full.Wait
 		return err
 	})
@@ -174,11 +174,11 @@ func TestRefusalNamesTheLimit(t *testing.T) {
 			}
 		}
 		takeOne := func(tx *sqldb.Tx) (ratelimit.Refusal, error) {
-			_, full, err := ratelimit.Take(t.Context(), tx, "a", minute, hour)
+			_, full, err := ratelimit.Take(t.Context(), tx, ratelimit.Key{Name: "a"}, minute, hour)
 			return full, err
 		}
 		paceOne := func(tx *sqldb.Tx) (ratelimit.Refusal, error) {
-			_, full, err := ratelimit.Pace(t.Context(), tx, "b", backoff, minute)
+			_, full, err := ratelimit.Pace(t.Context(), tx, ratelimit.Key{Name: "b"}, backoff, minute)
 			return full, err
 		}
 		none := ratelimit.Refusal{}
@@ -233,7 +233,7 @@ func TestWhatWasRolledBackDidNotHappen(t *testing.T) {
 		once := ratelimit.Window{Most: 1, Span: time.Minute}
 		no := errors.New("refused for another reason")
 		err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
-			id, _, err := ratelimit.Take(t.Context(), tx, "a", once)
+			id, _, err := ratelimit.Take(t.Context(), tx, ratelimit.Key{Name: "a"}, once)
 			if err != nil || id == "" {
 				t.Errorf("take = %q, %v", id, err)
 			}
@@ -265,14 +265,14 @@ func TestNonsenseIsRefused(t *testing.T) {
 			{"a broken key", "a\xff", []ratelimit.Window{minute}},
 		} {
 			err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
-				_, _, err := ratelimit.Take(t.Context(), tx, c.key, c.windows...)
+				_, _, err := ratelimit.Take(t.Context(), tx, ratelimit.Key{Name: c.key}, c.windows...)
 				return err
 			})
 			if err == nil {
 				t.Errorf("%s: taken", c.name)
 			}
 			err = db.Read(t.Context(), func(tx *sqldb.Tx) error {
-				_, err := ratelimit.Full(t.Context(), tx, c.key, c.windows...)
+				_, err := ratelimit.Full(t.Context(), tx, ratelimit.Key{Name: c.key}, c.windows...)
 				return err
 			})
 			if err == nil {
@@ -295,7 +295,7 @@ func TestManyAtOnce(t *testing.T) {
 					c.step(time.Millisecond)
 					var id string
 					err := db.Write(ctx, func(tx *sqldb.Tx) (err error) {
-						id, _, err = ratelimit.Take(ctx, tx, key, windows...)
+						id, _, err = ratelimit.Take(ctx, tx, ratelimit.Key{Name: key}, windows...)
 						return err
 					})
 					if err != nil {
@@ -452,7 +452,7 @@ func TestRandomSchedules(t *testing.T) {
 func pace(t *testing.T, db *sqldb.DB, key string, b ratelimit.Backoff, windows ...ratelimit.Window) (id string, wait time.Duration) {
 	t.Helper()
 	err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
-		got, full, err := ratelimit.Pace(t.Context(), tx, key, b, windows...)
+		got, full, err := ratelimit.Pace(t.Context(), tx, ratelimit.Key{Name: key}, b, windows...)
 		id, wait = got, full.Wait
 		return err
 	})
@@ -552,7 +552,7 @@ func TestBadBackoffs(t *testing.T) {
 			b := good
 			change(&b)
 			err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
-				_, _, err := ratelimit.Pace(t.Context(), tx, "a", b)
+				_, _, err := ratelimit.Pace(t.Context(), tx, ratelimit.Key{Name: "a"}, b)
 				return err
 			})
 			if err == nil {
@@ -562,20 +562,41 @@ func TestBadBackoffs(t *testing.T) {
 	})
 }
 
-func TestDropUnder(t *testing.T) {
+func TestForgetSubject(t *testing.T) {
 	t.Parallel()
 	w := ratelimit.Window{Most: 1, Span: time.Hour}
 	each(t, func(t *testing.T, db *sqldb.DB, _ *clock) {
-		for _, key := range []string{"a_/1", "a_/2", "ab/1", "A_/1"} {
-			take(t, db, key, w)
+		ctx := t.Context()
+		keys := []ratelimit.Key{
+			{Name: "code/person/p1", Subject: "p1"}, {Name: "mail/person/p1", Subject: "p1"},
+			{Name: "code/person/p11", Subject: "p11"}, {Name: "code/person/P1", Subject: "P1"}, {Name: "p1"},
 		}
-		if err := db.Write(t.Context(), func(tx *sqldb.Tx) error { return ratelimit.DropUnder(t.Context(), tx, "a_/") }); err != nil {
+		err := db.Write(ctx, func(tx *sqldb.Tx) error {
+			for _, key := range keys {
+				if _, _, err := ratelimit.Take(ctx, tx, key, w); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
 			t.Fatal(err)
 		}
-		for key, kept := range map[string]bool{"a_/1": false, "a_/2": false, "ab/1": true, "A_/1": true} {
-			if got := full(t, db, key, w) > 0; got != kept {
-				t.Errorf("%s is kept: %v, want %v", key, got, kept)
+
+		if err := db.Write(ctx, func(tx *sqldb.Tx) error { return ratelimit.ForgetSubject(ctx, tx, "p1") }); err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range keys {
+			kept := key.Subject != "p1"
+			if got := full(t, db, key.Name, w) > 0; got != kept {
+				t.Errorf("%s is kept: %v, want %v", key.Name, got, kept)
 			}
+		}
+		if err := db.Write(ctx, func(tx *sqldb.Tx) error { return ratelimit.ForgetSubject(ctx, tx, "") }); err == nil {
+			t.Error("an empty subject was forgotten")
+		}
+		if n := count(t, db, "rate_key"); n != 3 {
+			t.Errorf("%d keys are left, want 3", n)
 		}
 	})
 }

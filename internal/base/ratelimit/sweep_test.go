@@ -70,7 +70,7 @@ func TestSweepLeavesAKeyInUse(t *testing.T) {
 		before := c.now().Add(-2 * time.Minute)
 		var sweeping sync.WaitGroup
 		err := db.Write(ctx, func(tx *sqldb.Tx) error {
-			if _, _, err := ratelimit.Take(ctx, tx, "a", once); err != nil {
+			if _, _, err := ratelimit.Take(ctx, tx, ratelimit.Key{Name: "a"}, once); err != nil {
 				return err
 			}
 			sweeping.Go(func() {
@@ -119,7 +119,7 @@ func TestSweepAmongMany(t *testing.T) {
 						_, err = ratelimit.Sweep(ctx, tx, before, 2)
 						return err
 					}
-					id, _, err = ratelimit.Take(ctx, tx, "a", window)
+					id, _, err = ratelimit.Take(ctx, tx, ratelimit.Key{Name: "a"}, window)
 					return err
 				})
 				if err != nil {

@@ -2,7 +2,7 @@ package sanitize
 
 import "strings"
 
-// Nearest gives the word that another was probably meant to be, "" where none is
+// Nearest returns the word that another was probably meant to be, "" where none is
 // near: at most a third of its characters, and one in short words, are other
 // ones.
 func Nearest(word string, among []string) string {

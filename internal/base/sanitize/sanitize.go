@@ -13,16 +13,16 @@ import (
 // that turn the direction of what follows. It never refuses: what is only
 // written down must not fail.
 func Line(s string, most int) string {
-	return cut(strings.Map(func(r rune) rune {
+	return cutText(strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) || r == '\u200c' || r == '\u200d' { // the joiners, without which some scripts and emoji fall apart
 			return r
 		}
 		return utf8.RuneError
-	}, cut(s, most)), most)
+	}, cutText(s, most)), most)
 }
 
-// cut shortens to most bytes between two characters.
-func cut(s string, most int) string {
+// cutText shortens to most bytes between two characters.
+func cutText(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}

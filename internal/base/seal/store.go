@@ -1,11 +1,10 @@
-// Package seal keeps keyed hashes of rows that somebody with access to the
-// database, but without the installation's secret, could gain by changing.
+// Package seal stores keyed hashes (seals) of rows, so that changes by an attacker
+// with access to the database, but without the installation's secret, are found.
 //
-// A table that is sealed has a column seal. Its package says in a Table which
-// columns the seal covers, and renews it whenever it writes them: in the same
-// statement with Of, where runs pass by, and else with Renew or Change. Verify names the
-// rows whose seal does not fit. A row that is deleted takes its seal along: of
-// those that must stay, other checks tell.
+// A sealed table has a column seal. Its package declares a Table with the columns
+// that the seal covers, and renews the seal whenever it writes them: in the same
+// statement with Of where speed matters, otherwise with Renew or Change. Verify
+// reports the rows with a wrong seal. It cannot find deleted rows; other checks do.
 package seal
 
 import (
@@ -21,17 +20,17 @@ import (
 // Table is a table whose rows are sealed.
 type Table struct {
 	Name string
-	// Key are the columns that name a row, all of them texts.
+	// Key are the columns of the primary key, all of type TEXT.
 	Key []string
-	// Columns are what the seal covers besides.
+	// Columns are the other columns that the seal covers.
 	Columns []string
 }
 
-// Of gives the seal of a row whose key and columns have these values, in the
-// order of the table: whole numbers in decimal, nothing as "".
+// Of returns the seal of a row with these values of Key and Columns, in that
+// order: integers in decimal, NULL as "".
 func (t Table) Of(tx *sqldb.Tx, values ...string) string {
 	if len(values) != len(t.Key)+len(t.Columns) {
-		panic("seal: " + t.Name + " has other columns")
+		panic("seal: " + t.Name + ": wrong number of values")
 	}
 	return tx.Seal(append([]string{t.Name}, values...)...)
 }
@@ -42,8 +41,8 @@ type row struct {
 	seal   string
 }
 
-// rows reads those where a condition holds.
-func (t Table) rows(ctx context.Context, tx *sqldb.Tx, where string, args []any, found func(row) error) error {
+// eachRow calls found with the rows that match a condition.
+func (t Table) eachRow(ctx context.Context, tx *sqldb.Tx, where string, args []any, found func(row) error) error {
 	names := append(append([]string{}, t.Key...), t.Columns...)
 	texts := make([]string, len(names))
 	for i, name := range names {
@@ -52,33 +51,32 @@ func (t Table) rows(ctx context.Context, tx *sqldb.Tx, where string, args []any,
 	query := `SELECT ` + strings.Join(texts, `, `) + `, seal FROM ` + t.Name + ` WHERE ` + where
 	return tx.Each(ctx, query, args, func(s sqldb.Scanner) error {
 		r := row{values: make([]string, len(names))}
-		places := make([]any, 0, len(names)+1)
+		columns := make([]any, 0, len(names)+1)
 		for i := range r.values {
-			places = append(places, &r.values[i])
+			columns = append(columns, &r.values[i])
 		}
-		if err := s.Scan(append(places, &r.seal)...); err != nil {
+		if err := s.Scan(append(columns, &r.seal)...); err != nil {
 			return err
 		}
 		return found(r)
 	})
 }
 
-// Renew seals the rows where a condition holds as they are now. Callers have
-// just written all that the seal covers: where a part of it stays as it was, they
-// use Change.
+// Renew seals the rows that match a condition. The caller must have written all
+// sealed columns; a caller that wrote only some of them uses Change.
 func (t Table) Renew(ctx context.Context, tx *sqldb.Tx, where string, args ...any) error {
-	_, err := t.renew(ctx, tx, nil, where, args)
+	_, err := t.renewSeals(ctx, tx, nil, where, args)
 	return err
 }
 
-// beginRows is how many rows Begin holds in memory at once.
+// beginRows is the number of rows that Begin holds in memory at once.
 const beginRows = 20_000
 
-// Begin seals the rows that have no seal, and says how many they were. It is for
-// what was stored before there were seals.
+// Begin seals the rows without a seal and returns their number. It is for rows
+// that were stored before seals were introduced.
 func (t Table) Begin(ctx context.Context, tx *sqldb.Tx) (n int, err error) {
 	for {
-		sealed, err := t.renew(ctx, tx, nil, `seal = '' LIMIT `+strconv.Itoa(beginRows), nil)
+		sealed, err := t.renewSeals(ctx, tx, nil, `seal = '' LIMIT `+strconv.Itoa(beginRows), nil)
 		n += sealed
 		if err != nil || sealed < beginRows {
 			return n, err
@@ -86,14 +84,14 @@ func (t Table) Begin(ctx context.Context, tx *sqldb.Tx) (n int, err error) {
 	}
 }
 
-// Change has write change the rows where a condition holds, before and after,
-// and seals them anew. A row whose seal did not fit before keeps it: what
-// somebody put there is not sealed with what we change.
+// Change calls write, which changes the rows that match a condition, and renews
+// their seals. The condition must match before and after. A row with a wrong seal
+// keeps it, so that a forged row is not sealed together with the change.
 func (t Table) Change(ctx context.Context, tx *sqldb.Tx, where string, args []any, write func() error) error {
 	broken := map[string]bool{}
-	err := t.rows(ctx, tx, where, args, func(r row) error {
-		if !t.fits(tx, r) {
-			broken[t.name(r)] = true
+	err := t.eachRow(ctx, tx, where, args, func(r row) error {
+		if !t.sealFits(tx, r) {
+			broken[t.rowName(r)] = true
 		}
 		return nil
 	})
@@ -103,22 +101,22 @@ func (t Table) Change(ctx context.Context, tx *sqldb.Tx, where string, args []an
 	if err := write(); err != nil {
 		return err
 	}
-	_, err = t.renew(ctx, tx, broken, where, args)
+	_, err = t.renewSeals(ctx, tx, broken, where, args)
 	return err
 }
 
-func (t Table) fits(tx *sqldb.Tx, r row) bool {
+func (t Table) sealFits(tx *sqldb.Tx, r row) bool {
 	return hmac.Equal([]byte(r.seal), []byte(t.Of(tx, r.values...)))
 }
 
-func (t Table) name(r row) string { return t.Name + " " + strings.Join(r.values[:len(t.Key)], " ") }
+func (t Table) rowName(r row) string { return t.Name + " " + strings.Join(r.values[:len(t.Key)], " ") }
 
-// renew seals the rows where a condition holds, except those that are broken, and
-// says how many.
-func (t Table) renew(ctx context.Context, tx *sqldb.Tx, broken map[string]bool, where string, args []any) (int, error) {
+// renewSeals seals the rows where a condition holds, except those that are broken, and
+// returns how many.
+func (t Table) renewSeals(ctx context.Context, tx *sqldb.Tx, broken map[string]bool, where string, args []any) (int, error) {
 	var all []row
-	err := t.rows(ctx, tx, where, args, func(r row) error {
-		if !broken[t.name(r)] {
+	err := t.eachRow(ctx, tx, where, args, func(r row) error {
+		if !broken[t.rowName(r)] {
 			all = append(all, r)
 		}
 		return nil
@@ -139,14 +137,14 @@ func (t Table) renew(ctx context.Context, tx *sqldb.Tx, broken map[string]bool, 
 	return len(all), nil
 }
 
-// Verify tells of every row that has no seal, or one that does not fit.
-func (t Table) Verify(ctx context.Context, tx *sqldb.Tx, tell func(problem string)) error {
-	err := t.rows(ctx, tx, `TRUE`, nil, func(r row) error {
+// Verify reports every row without a seal or with a wrong one.
+func (t Table) Verify(ctx context.Context, tx *sqldb.Tx, report func(problem string)) error {
+	err := t.eachRow(ctx, tx, `TRUE`, nil, func(r row) error {
 		switch {
 		case r.seal == "":
-			tell(t.name(r) + " has no seal")
-		case !t.fits(tx, r):
-			tell(t.name(r) + " is not as it was sealed")
+			report(t.rowName(r) + " has no seal")
+		case !t.sealFits(tx, r):
+			report(t.rowName(r) + " does not match its seal")
 		}
 		return nil
 	})

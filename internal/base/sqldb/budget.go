@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// RequestBudget is how long the operations of a request may take together. With
-// what else there is to do, a request is answered within ten seconds.
+// RequestBudget is the longest time of all database operations of a request
+// together. It leaves room for the other work of a request within ten seconds.
 const RequestBudget = 7500 * time.Millisecond
 
-// Budget is the time that the operations of one request have left. Each has a
-// limit of its own, but several one after the other, some of which waited for a
-// connection, would add up to more than whoever asks can wait.
+// Budget is the rest of the time for the operations of one request. Each
+// operation has a limit of its own, but several in a row could take longer than
+// the caller waits.
 type Budget struct {
 	left atomic.Int64 // nanoseconds
 }
@@ -21,17 +21,17 @@ type Budget struct {
 type budgetKey struct{}
 
 // WithBudget returns a context whose operations take at most total together.
-// Those of WithLimit are not counted.
+// Operations with WithLimit are not counted.
 func WithBudget(ctx context.Context, total time.Duration) (context.Context, *Budget) {
 	b := &Budget{}
 	b.left.Store(int64(total))
 	return context.WithValue(ctx, budgetKey{}, b), b
 }
 
-// Lift ends the bound, for answers that have begun and may last.
+// Lift removes the limit, for responses that are being streamed.
 func (b *Budget) Lift() { b.left.Store(math.MaxInt64) }
 
-// leftOf gives how long operations with the context may still take.
+// leftOf returns the rest of the context's budget.
 func leftOf(ctx context.Context) time.Duration {
 	if b, ok := ctx.Value(budgetKey{}).(*Budget); ok {
 		return time.Duration(b.left.Load())
@@ -39,8 +39,9 @@ func leftOf(ctx context.Context) time.Duration {
 	return math.MaxInt64
 }
 
-// spend takes the time since an operation began off the context's budget.
-func (db *DB) spend(ctx context.Context, began time.Time) {
+// spendBudget subtracts the time since an operation began from the context's
+// budget.
+func (db *DB) spendBudget(ctx context.Context, began time.Time) {
 	b, ok := ctx.Value(budgetKey{}).(*Budget)
 	if !ok {
 		return

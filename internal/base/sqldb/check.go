@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Check is an invariant that SQL can see. Query gives one text column: a line
+// Check is an invariant that SQL can see. Query returns one text column: a line
 // naming each row that breaks the rule, and nothing when all is well.
 type Check struct {
 	Name  string

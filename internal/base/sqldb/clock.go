@@ -20,23 +20,23 @@ type clock struct {
 // apart by a few milliseconds in that time, at the worst.
 const lookAgain = time.Minute
 
-// stale tells whether it is time to look again.
-func (c *clock) stale(now time.Time) bool {
+// isStale reports whether it is time to look again.
+func (c *clock) isStale(now time.Time) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.ours.IsZero() || now.Sub(c.ours) >= lookAgain
 }
 
-// set records what the other clock said at a moment of ours.
-func (c *clock) set(ours, theirs time.Time) {
+// setServerTime records the server's time at a time of the local clock.
+func (c *clock) setServerTime(ours, theirs time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ours = ours
 	c.theirs = theirs
 }
 
-// at is the other clock's time at a moment of ours.
-func (c *clock) at(now time.Time) time.Time {
+// serverTime returns the server's time at a time of the local clock.
+func (c *clock) serverTime(now time.Time) time.Time {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.theirs.Add(now.Sub(c.ours))
@@ -47,15 +47,15 @@ func (c *clock) at(now time.Time) time.Time {
 func (db *DB) Now() time.Time {
 	now := db.now()
 	if db.clock != nil {
-		now = db.clock.at(now)
+		now = db.clock.serverTime(now)
 	}
 	return now.UTC().Truncate(time.Microsecond)
 }
 
-// follow looks at the server's clock, when it is time to, with a query of
-// whoever is asking the database something anyway.
-func (db *DB) follow(ctx context.Context, query func(context.Context, string, ...any) Row) error {
-	if db.clock == nil || !db.clock.stale(db.now()) {
+// followClock reads the server's clock if the last reading is stale. It uses the
+// connection of the caller, which runs a query anyway.
+func (db *DB) followClock(ctx context.Context, query func(context.Context, string, ...any) Row) error {
+	if db.clock == nil || !db.clock.isStale(db.now()) {
 		return nil
 	}
 	before := db.now()
@@ -64,6 +64,6 @@ func (db *DB) follow(ctx context.Context, query func(context.Context, string, ..
 		return fmt.Errorf("read the database's clock: %w", err)
 	}
 	took := db.now().Sub(before)
-	db.clock.set(before.Add(took/2), time.UnixMicro(micros)) // it was read somewhere on the way
+	db.clock.setServerTime(before.Add(took/2), time.UnixMicro(micros)) // it was read somewhere on the way
 	return nil
 }

@@ -91,7 +91,7 @@ func copyAll(ctx context.Context, driver any, path string) error {
 const integrityLimit = 6 * time.Hour
 
 // CheckIntegrity has SQLite look through the whole file of the embedded
-// database, and gives what it finds wrong with it.
+// database, and returns what it finds wrong with it.
 func (db *DB) CheckIntegrity(ctx context.Context) (problems []string, err error) {
 	if db.lite == nil {
 		return nil, errNotEmbedded
@@ -112,7 +112,7 @@ func (db *DB) CheckIntegrity(ctx context.Context) (problems []string, err error)
 
 // Version is the version of the database's schema.
 func (db *DB) Version(ctx context.Context) (int64, error) {
-	p, conn, err := db.migrations(db.pool)
+	p, conn, err := db.migrationProvider(db.pool)
 	if err != nil {
 		return 0, fmt.Errorf("read migrations: %w", err)
 	}

@@ -15,15 +15,15 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// conflict tells whether a transaction lost against another and may run again.
-func conflict(err error) bool {
+// isConflict reports whether a transaction lost against another and may run again.
+func isConflict(err error) bool {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return pg.Code == "40001" || pg.Code == "40P01" // serialization failure, deadlock
 	}
 	return false
 }
 
-// Duplicate tells whether a statement was refused by a unique index.
+// Duplicate reports whether a statement was refused by a unique index.
 func Duplicate(err error) bool {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return pg.Code == "23505"
@@ -34,33 +34,33 @@ func Duplicate(err error) bool {
 	return false
 }
 
-// lockNotAvailable is the code of a wait for a lock that took too long.
+// lockNotAvailable is PostgreSQL's code for a lock timeout.
 const lockNotAvailable = "55P03"
 
-// LockTimedOut tells whether another transaction held a row for too long: the
-// database answers, and may be asked again.
+// LockTimedOut reports whether another transaction held a row for too long. The
+// database itself is available, and the statement may be retried.
 func LockTimedOut(err error) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && pg.Code == lockNotAvailable
 }
 
-// classify marks the errors that mean the database could not be asked at all.
-func classify(err error) error {
-	if err == nil || !unreachable(err) {
+// classifyError turns errors of an unreachable database into fault.Unavailable.
+func classifyError(err error) error {
+	if err == nil || !isUnreachable(err) {
 		return err
 	}
 	return fault.New(fault.Unavailable, "The service can't reach its database. Try again shortly.").Because(err)
 }
 
-func unreachable(err error) bool {
+func isUnreachable(err error) bool {
 	if errors.Is(err, context.Canceled) {
-		return false // the caller left; nothing is wrong with the database
+		return false // the caller is gone; the database is fine
 	}
 	if _, ok := errors.AsType[*fault.Error](err); ok {
 		return false // decided already
 	}
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
-		return true // whatever the server's reason is
+		return true // for any reason of the server
 	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch pg.Code {

@@ -5,24 +5,24 @@ import (
 	"strings"
 )
 
-// Guard decides at the beginning of a transaction whether the work may still be
-// done. What it returns ends the transaction before anything was changed.
+// Guard decides at the beginning of a transaction whether its work is still
+// allowed. Its error ends the transaction before anything was changed.
 //
-// Rows that the decision depends on are read with Locking, so that nobody can
-// change them between the decision and the commit.
+// Rows that the decision depends on are read with Locking, so that they cannot
+// change between the decision and the commit.
 type Guard func(ctx context.Context, tx *Tx) error
 
 type guardKey struct{}
 
 // WithGuard returns a context in which every transaction of Read and Write
-// begins with the guard. It is how a request that was authorized once is
-// authorized again by whatever it changes, without any handler's help.
+// begins with the guard. With it, a request is authorized again by each of its
+// transactions, and no handler can forget to.
 func WithGuard(ctx context.Context, g Guard) context.Context {
 	return context.WithValue(ctx, guardKey{}, g)
 }
 
-// guarded puts the guard of ctx, if there is one, before fn.
-func guarded(ctx context.Context, fn func(*Tx) error) func(*Tx) error {
+// withGuardOf puts the guard of ctx, if there is one, before fn.
+func withGuardOf(ctx context.Context, fn func(*Tx) error) func(*Tx) error {
 	guard, ok := ctx.Value(guardKey{}).(Guard)
 	if !ok {
 		return fn
@@ -35,12 +35,12 @@ func guarded(ctx context.Context, fn func(*Tx) error) func(*Tx) error {
 	}
 }
 
-// Querier reads single rows: *DB as they are now, *Tx so that they stay as they
-// are until the commit where the query asks for it with Locking.
+// Querier reads single rows. A *Tx locks them until the commit where the query
+// has Locking clauses; a *DB locks nothing.
 type Querier interface {
 	QueryRow(ctx context.Context, query string, args ...any) Row
-	// Locking returns the clauses that lock what a SELECT reads, such as
-	// "UPDATE OF p" or "SHARE OF d", in the order in which the rows are locked.
+	// Locking returns the clauses that lock the rows of a SELECT, such as
+	// "UPDATE OF p" or "SHARE OF d", in the order in which rows are locked.
 	Locking(clauses ...string) string
 }
 

@@ -57,8 +57,8 @@ func WithLimit(ctx context.Context, limit time.Duration) context.Context {
 	return context.WithValue(ctx, limitKey{}, limit)
 }
 
-// limit is how long an operation with the context may take.
-func (db *DB) limit(ctx context.Context) time.Duration {
+// limitOf is how long an operation with the context may take.
+func (db *DB) limitOf(ctx context.Context) time.Duration {
 	limit := db.operation
 	if db.stalled.Load() {
 		limit = min(limit, stalledLimit)
@@ -66,25 +66,25 @@ func (db *DB) limit(ctx context.Context) time.Duration {
 	return min(limit, leftOf(ctx))
 }
 
-// bound gives the context of an operation on PostgreSQL, which ends with its time.
+// boundContext returns the context of an operation on PostgreSQL, which ends with its time.
 // SQLite needs none: its limits are where it waits.
-func (db *DB) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+func (db *DB) boundContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	if db.lite != nil {
 		return ctx, func() {}
 	}
-	return context.WithTimeout(ctx, db.limit(ctx))
+	return context.WithTimeout(ctx, db.limitOf(ctx))
 }
 
-// mayWaitAgain tells whether a transaction that waited too long for a row may try
+// mayWaitAgain reports whether a transaction that waited too long for a row may try
 // once more, within the time of its operation.
 func mayWaitAgain(limited context.Context, err error) bool {
 	deadline, ok := limited.Deadline()
 	return ok && LockTimedOut(err) && time.Until(deadline) > lockLimit
 }
 
-// notice learns from the outcome of an operation whether the server answers. One
+// noticeOutcome learns from the outcome of an operation whether the server answers. One
 // that had less time than a server needs which is well says nothing about it.
-func (db *DB) notice(ctx context.Context, limit time.Duration, err error) {
+func (db *DB) noticeOutcome(ctx context.Context, limit time.Duration, err error) {
 	enough := limit >= min(stalledLimit, db.operation)
 	timedOut := enough && ctx.Err() == nil && (errors.Is(err, context.DeadlineExceeded) || pgconn.Timeout(err))
 	if timedOut != db.stalled.Load() && (timedOut || err == nil || errors.Is(err, pgx.ErrNoRows)) {
@@ -92,13 +92,13 @@ func (db *DB) notice(ctx context.Context, limit time.Duration, err error) {
 	}
 }
 
-// transact runs fn in a transaction on PostgreSQL, within the limits. At the end
+// runTransaction runs fn in a transaction on PostgreSQL, within the limits. At the end
 // of its time the connection stops working under whatever statement it is at:
 // the contexts that fn uses are its own.
-func (db *DB) transact(ctx, limited context.Context, o pgx.TxOptions, fn func(pgx.Tx) error) (err error) {
+func (db *DB) runTransaction(ctx, limited context.Context, o pgx.TxOptions, fn func(pgx.Tx) error) (err error) {
 	deadline, _ := limited.Deadline() // as bound made it
 	limit := time.Until(deadline)
-	defer func() { db.notice(ctx, limit, err) }()
+	defer func() { db.noticeOutcome(ctx, limit, err) }()
 	if own, ok := ctx.Deadline(); ok && !own.After(deadline) {
 		// The caller's time ends first: its context ends the statement then, and
 		// says why. We come after it, lest the statement fail before that is known.
@@ -136,16 +136,16 @@ func (db *DB) transact(ctx, limited context.Context, o pgx.TxOptions, fn func(pg
 // queryRow runs one query on PostgreSQL, within the limits.
 func (db *DB) queryRow(ctx context.Context, query string, args []any) Row {
 	began := db.now()
-	limit := db.limit(ctx)
+	limit := db.limitOf(ctx)
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	return Row{from: db.pool.QueryRow(bounded, query, args...), ended: func(err error) {
 		cancel()
-		db.spend(ctx, began)
-		db.notice(ctx, limit, err)
+		db.spendBudget(ctx, began)
+		db.noticeOutcome(ctx, limit, err)
 	}}
 }
 
-// limitPool gives every connection of a pool the limits. Those that the database
+// limitPool returns every connection of a pool the limits. Those that the database
 // address has itself stay as they are there.
 func limitPool(conf *pgxpool.Config) {
 	limitConnect(conf)
@@ -181,14 +181,14 @@ func limitsAtServer(conn *pgx.Conn, chosen map[string]string) string {
 		name  string
 		value string
 	}{
-		{"statement_timeout", milliseconds(statementLimit)},
-		{"lock_timeout", milliseconds(lockLimit)},
-		{"idle_in_transaction_session_timeout", milliseconds(idleLimit)},
-		{"tcp_keepalives_idle", seconds(silenceLimit / 2)},
-		{"tcp_keepalives_interval", seconds(silenceLimit / 4)},
+		{"statement_timeout", inMilliseconds(statementLimit)},
+		{"lock_timeout", inMilliseconds(lockLimit)},
+		{"idle_in_transaction_session_timeout", inMilliseconds(idleLimit)},
+		{"tcp_keepalives_idle", inSeconds(silenceLimit / 2)},
+		{"tcp_keepalives_interval", inSeconds(silenceLimit / 4)},
 		{"tcp_keepalives_count", "2"},
-		{"tcp_user_timeout", milliseconds(silenceLimit)},
-		{"transaction_timeout", milliseconds(transactionLimit)},
+		{"tcp_user_timeout", inMilliseconds(silenceLimit)},
+		{"transaction_timeout", inMilliseconds(transactionLimit)},
 	}
 	var b strings.Builder
 	for _, l := range limits {
@@ -202,20 +202,20 @@ func limitsAtServer(conn *pgx.Conn, chosen map[string]string) string {
 
 // longerAtServer is the statement that lets a transaction take as long as limit.
 func longerAtServer(conn *pgx.Conn, limit time.Duration) string {
-	longer := "SET LOCAL statement_timeout = " + milliseconds(limit) + ";"
+	longer := "SET LOCAL statement_timeout = " + inMilliseconds(limit) + ";"
 	if hasTransactionTimeout(conn) {
-		longer += "SET LOCAL transaction_timeout = " + milliseconds(limit) + ";"
+		longer += "SET LOCAL transaction_timeout = " + inMilliseconds(limit) + ";"
 	}
 	return longer
 }
 
-// hasTransactionTimeout tells whether the server is PostgreSQL 17 or newer.
+// hasTransactionTimeout reports whether the server is PostgreSQL 17 or newer.
 func hasTransactionTimeout(conn *pgx.Conn) bool {
 	major, _, _ := strings.Cut(conn.PgConn().ParameterStatus("server_version"), ".")
 	n, err := strconv.Atoi(major)
 	return err == nil && n >= 17
 }
 
-func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+func inMilliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
-func seconds(d time.Duration) string { return strconv.FormatInt(int64(d/time.Second), 10) }
+func inSeconds(d time.Duration) string { return strconv.FormatInt(int64(d/time.Second), 10) }

@@ -30,7 +30,7 @@ const migrationLock = 0x41_54_45_4c // "ATEL"
 // ErrNewer says that a newer release has changed the database already.
 var ErrNewer = errors.New("the database was made by a newer version of atelier")
 
-// Migrate brings the schema to this release's version and says how many steps
+// Migrate brings the schema to this release's version and returns how many steps
 // it took. Any number of processes may call it at once: one works, the others
 // wait. Each step is one transaction, so a crash leaves whole steps only and
 // the next call goes on from there.
@@ -51,7 +51,7 @@ func (db *DB) Migrate(ctx context.Context) (steps int, err error) {
 	}
 	defer unlock()
 
-	p, conn, err := db.migrations(pool)
+	p, conn, err := db.migrationProvider(pool)
 	if err != nil {
 		return 0, fmt.Errorf("read migrations: %w", err)
 	}
@@ -126,7 +126,7 @@ func (db *DB) Exists(ctx context.Context) error {
 	return err
 }
 
-// stepsTaken gives the numbers of the steps that the database has taken. It does
+// stepsTaken returns the numbers of the steps that the database has taken. It does
 // not ask goose, which would make its table.
 func (db *DB) stepsTaken(ctx context.Context) (numbers []int64, err error) {
 	hasTable := `SELECT to_regclass('` + goose.DefaultTablename + `') IS NOT NULL`
@@ -147,7 +147,7 @@ func (db *DB) stepsTaken(ctx context.Context) (numbers []int64, err error) {
 	return numbers, err
 }
 
-// stepNumbers gives the numbers of this release's steps.
+// stepNumbers returns the numbers of this release's steps.
 func stepNumbers(d Dialect) (numbers []int64, err error) {
 	files, err := fs.ReadDir(stepsFor(d), ".")
 	if err != nil {
@@ -175,7 +175,7 @@ func checkVersion(ctx context.Context, p *goose.Provider) error {
 	return nil
 }
 
-// unlimitedPool gives connections without time limits, nil on SQLite: changing
+// unlimitedPool returns connections without time limits, nil on SQLite: changing
 // the tables of a large installation takes a while, and so does waiting for
 // another node that does.
 func (db *DB) unlimitedPool(ctx context.Context) (*pgxpool.Pool, error) {
@@ -187,9 +187,9 @@ func (db *DB) unlimitedPool(ctx context.Context) (*pgxpool.Pool, error) {
 	return pgxpool.NewWithConfig(ctx, conf)
 }
 
-// migrations gives the steps for this database, on connections of pool or, on
+// migrationProvider returns the steps for this database, on connections of pool or, on
 // SQLite, on one of their own.
-func (db *DB) migrations(pool *pgxpool.Pool) (*goose.Provider, *sql.DB, error) {
+func (db *DB) migrationProvider(pool *pgxpool.Pool) (*goose.Provider, *sql.DB, error) {
 	var conn *sql.DB
 	dialect := goose.DialectPostgres
 	if pool != nil {
@@ -222,7 +222,7 @@ func (db *DB) lockMigrations(ctx context.Context, pool *pgxpool.Pool) (unlock fu
 			return nil, err
 		}
 		return func() {
-			c.Exec(context.WithoutCancel(ctx), `SELECT pg_advisory_unlock($1)`, int64(migrationLock))
+			_, _ = c.Exec(context.WithoutCancel(ctx), `SELECT pg_advisory_unlock($1)`, int64(migrationLock))
 			c.Release()
 		}, nil
 	}

@@ -12,12 +12,12 @@ import (
 	lite "modernc.org/sqlite"
 )
 
-// readers answer queries for one row on SQLite, which every request asks at
-// least one of. They talk to the driver directly: database/sql's bookkeeping
-// costs as much as such a query itself.
+// readers run queries for one row on SQLite; every request runs at least one.
+// They use the driver directly: the bookkeeping of database/sql takes as long as
+// such a query.
 type readers struct {
 	free chan *rowReader
-	done chan struct{} // closed when there are no more
+	done chan struct{} // closed by closeAll
 }
 
 // rowReader is one connection with the statements it has prepared.
@@ -26,7 +26,7 @@ type rowReader struct {
 	stmts map[string]statement
 }
 
-// statement is what the driver prepares.
+// statement is a prepared statement of the driver.
 type statement interface {
 	driver.Stmt
 	driver.StmtQueryContext
@@ -37,7 +37,7 @@ func openReaders(dsn string, n int) (*readers, error) {
 	for range n {
 		c, err := new(lite.Driver).Open(dsn)
 		if err != nil {
-			r.close()
+			r.closeAll()
 			return nil, err
 		}
 		r.free <- &rowReader{c, map[string]statement{}}
@@ -45,8 +45,8 @@ func openReaders(dsn string, n int) (*readers, error) {
 	return r, nil
 }
 
-// close ends the readers. Nobody may be using them.
-func (r *readers) close() {
+// closeAll closes the readers. They must no longer be in use.
+func (r *readers) closeAll() {
 	close(r.done)
 	for range len(r.free) {
 		one := <-r.free
@@ -57,22 +57,22 @@ func (r *readers) close() {
 	}
 }
 
-// row reads the first row of a query. It waits for a reader for at most limit.
-func (r *readers) row(ctx context.Context, query string, args []any, limit time.Duration) Row {
-	one, err := r.take(ctx, limit)
+// readRow reads the first row of a query. It waits for a reader for at most limit.
+func (r *readers) readRow(ctx context.Context, query string, args []any, limit time.Duration) Row {
+	one, err := r.takeReader(ctx, limit)
 	if err != nil {
-		return Row{err: classify(err)}
+		return Row{err: classifyError(err)}
 	}
 	defer func() { r.free <- one }()
-	values, err := one.query(query, args)
+	values, err := one.readValues(query, args)
 	if err != nil {
-		return Row{err: classify(err)}
+		return Row{err: classifyError(err)}
 	}
 	return Row{from: values}
 }
 
-// take waits for a free reader.
-func (r *readers) take(ctx context.Context, limit time.Duration) (*rowReader, error) {
+// takeReader waits for a free reader.
+func (r *readers) takeReader(ctx context.Context, limit time.Duration) (*rowReader, error) {
 	select {
 	case one := <-r.free:
 		return one, nil
@@ -90,7 +90,7 @@ func (r *readers) take(ctx context.Context, limit time.Duration) (*rowReader, er
 	}
 }
 
-func (r *rowReader) query(query string, args []any) (values, error) {
+func (r *rowReader) readValues(query string, args []any) (values, error) {
 	stmt, ok := r.stmts[query]
 	if !ok {
 		s, err := r.conn.Prepare(query)
@@ -108,8 +108,8 @@ func (r *rowReader) query(query string, args []any) (values, error) {
 		}
 		named[i] = driver.NamedValue{Ordinal: i + 1, Value: v}
 	}
-	// One row is read before anybody could call it off, and with a context that
-	// cannot end the driver starts no goroutine to watch it.
+	// Reading one row takes no longer than a cancellation would, and with a
+	// context that cannot end the driver starts no goroutine to watch it.
 	rows, err := stmt.QueryContext(context.Background(), named)
 	if err != nil {
 		return nil, err
@@ -125,20 +125,20 @@ func (r *rowReader) query(query string, args []any) (values, error) {
 // values are the columns of a row.
 type values []driver.Value
 
-// Scan stores the columns in the kinds of variable that our queries use.
+// Scan stores the columns in variables of the types that queries use.
 func (v values) Scan(dest ...any) error {
 	if len(dest) != len(v) {
 		return fmt.Errorf("scan: %d columns into %d variables", len(v), len(dest))
 	}
 	for i, d := range dest {
-		if err := assign(d, v[i]); err != nil {
+		if err := assignValue(d, v[i]); err != nil {
 			return fmt.Errorf("scan column %d: %w", i+1, err)
 		}
 	}
 	return nil
 }
 
-func assign(dest any, src driver.Value) error {
+func assignValue(dest any, src driver.Value) error {
 	switch d := dest.(type) {
 	case *string:
 		if s, ok := src.(string); ok {
@@ -174,21 +174,21 @@ func assign(dest any, src driver.Value) error {
 			return nil
 		}
 	case **string:
-		return orNil(d, src)
+		return assignNullable(d, src)
 	case **int64:
-		return orNil(d, src)
+		return assignNullable(d, src)
 	case sql.Scanner:
 		return d.Scan(src)
 	}
 	return fmt.Errorf("%T into %T", src, dest)
 }
 
-// orNil stores a column that can be NULL.
-func orNil[T any](dest **T, src driver.Value) error {
+// assignNullable stores a column that can be NULL.
+func assignNullable[T any](dest **T, src driver.Value) error {
 	if src == nil {
 		*dest = nil
 		return nil
 	}
 	*dest = new(T)
-	return assign(*dest, src)
+	return assignValue(*dest, src)
 }

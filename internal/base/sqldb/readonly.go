@@ -69,14 +69,14 @@ func openSQLiteReadOnly(path string, conns int) (*sqlite, error) {
 }
 
 func readOnlyDSN(path, mode string) string {
-	dsn := fileDSN(path, "busy_timeout("+milliseconds(busyLimit)+")", "query_only(1)") + "&mode=ro"
+	dsn := fileDSN(path, "busy_timeout("+inMilliseconds(busyLimit)+")", "query_only(1)") + "&mode=ro"
 	if mode != "" {
 		dsn += "&" + mode
 	}
 	return dsn
 }
 
-// inUse tells whether a process uses an index.
+// inUse reports whether a process uses an index.
 func inUse(index string) (bool, error) {
 	f, err := os.Open(index)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -120,8 +120,8 @@ func readStill(path string) (s stillFiles, err error) {
 	return s, nil
 }
 
-// changed tells whether somebody has opened the database since.
-func (s stillFiles) changed() bool {
+// haveChanged reports whether somebody has opened the database since.
+func (s stillFiles) haveChanged() bool {
 	now, err := readStill(s.path)
 	return err != nil || now.logBytes != s.logBytes || now.hasIndex != s.hasIndex ||
 		now.database.Size() != s.database.Size() || !now.database.ModTime().Equal(s.database.ModTime())

@@ -7,14 +7,14 @@ import (
 	"encoding/hex"
 )
 
-// SetSealKey gives the key that rows are sealed with. Without one Seal gives "".
+// SetSealKey sets the key that rows are sealed with. Without a key Seal returns "".
 // Call it before the database is used by more than one goroutine.
 func (db *DB) SetSealKey(key []byte) { db.sealKey = key }
 
 // CanSeal reports whether there is a key to seal with.
 func (tx *Tx) CanSeal() bool { return len(tx.sealKey) > 0 }
 
-// Seal gives a keyed hash of texts in their order, of which the first names what
+// Seal returns a keyed hash of texts in their order, of which the first names what
 // they are. Whoever can write the database and does not have the installation's
 // secret cannot make one.
 func (tx *Tx) Seal(texts ...string) string {

@@ -5,8 +5,8 @@
 // readers; PostgreSQL has the pool of pgx. Where the two differ, the
 // difference is a field of Dialect.
 //
-// A database that cannot be reached is a fault.Unavailable; every other error
-// comes through as the driver made it.
+// Errors of a database that cannot be reached are fault.Unavailable. Other errors
+// are returned as the driver made them.
 package sqldb
 
 import (
@@ -25,24 +25,26 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// ErrNoRows is what Row.Scan returns when the query found nothing.
+// ErrNoRows is the error of Row.Scan when the query found no row.
 var ErrNoRows = sql.ErrNoRows
 
-// Dialect is how the databases differ. A new field needs a reason here.
+// Dialect has the differences between the databases. A new field needs a reason
+// here.
 type Dialect struct {
 	Name string
 	// ForUpdate, at the end of a SELECT, locks the rows until the transaction
 	// ends. SQLite has one writer at a time and no such clause.
 	ForUpdate string
-	// ForShare, at the end of a SELECT, keeps others from changing the rows until
-	// the transaction ends, and lets them do the same: for what many rely on and
-	// few change. SQLite has one writer at a time and no such clause.
+	// ForShare, at the end of a SELECT, prevents changes of the rows until the
+	// transaction ends; other transactions may share the lock. It is for rows that
+	// are read often and changed seldom. SQLite has one writer at a time and no
+	// such clause.
 	ForShare string
-	// SkipLocked is ForUpdate that passes over rows somebody else has locked,
-	// for taking work from a list together with others.
+	// SkipLocked is ForUpdate that skips rows locked by other transactions, for
+	// workers that claim rows of one table concurrently.
 	SkipLocked string
-	// Clock is the database's own time in microseconds, for checks that look at
-	// what should have happened by now: everything else goes by Tx.Now.
+	// Clock is an expression for the database server's time in microseconds, for
+	// checks of deadlines. All other code uses Tx.Now.
 	Clock string
 }
 
@@ -57,23 +59,23 @@ var (
 	}
 )
 
-// Options are what Open needs besides the address.
+// Options are the settings of Open besides the address.
 type Options struct {
-	// MaxConns bounds the connections to PostgreSQL and the readers of SQLite.
+	// MaxConns limits the connections to PostgreSQL and the readers of SQLite.
 	MaxConns int
 	// Now is this machine's clock.
 	Now func() time.Time
-	// Follow has Tx.Now and DB.Now keep the time of the PostgreSQL server, so
-	// that all nodes agree on it however their own clocks are set. SQLite is on
-	// this machine anyway.
+	// Follow makes Tx.Now and DB.Now return the time of the PostgreSQL server, so
+	// that all nodes agree even when their own clocks differ. It has no effect on
+	// SQLite.
 	Follow bool
-	// ReadOnly opens a database that is there and never writes to it: see
+	// ReadOnly opens an existing database and never writes to it: see
 	// readonly.go.
 	ReadOnly bool
-	// Limit bounds one operation, 0 for the usual: see limits.go.
+	// Limit is the longest time of one operation, 0 for the default: see limits.go.
 	Limit time.Duration
-	// Trace hears of every statement in a transaction before it is sent, nil for
-	// nobody. It must not keep or change args.
+	// Trace, if set, is called with every statement of a transaction before it is
+	// sent. It must not keep or change args.
 	Trace func(query string, args []any)
 }
 
@@ -82,15 +84,15 @@ type DB struct {
 	Dialect Dialect
 
 	now    func() time.Time
-	clock  *clock        // of the PostgreSQL server, nil to go by our own
+	clock  *clock        // of the PostgreSQL server, nil to use now
 	pool   *pgxpool.Pool // PostgreSQL
 	lite   *sqlite       // SQLite
-	source string        // what Open was given, for the migrations' own connection
+	source string        // the address given to Open, for the migrations' own connection
 	trace  func(query string, args []any)
 
 	readOnly  bool
 	sealKey   []byte        // see Tx.Seal
-	operation time.Duration // how long one may take
+	operation time.Duration // the longest time of one
 	stalled   atomic.Bool   // the PostgreSQL server does not answer
 	closing   sync.Once
 }
@@ -142,7 +144,7 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 	}
 	err := db.Ping(ctx)
 	if err == nil {
-		err = db.follow(ctx, db.QueryRow)
+		err = db.followClock(ctx, db.QueryRow)
 	}
 	if err != nil {
 		db.Close()
@@ -151,11 +153,11 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 	return db, nil
 }
 
-// Close ends every connection, once. Nobody may be using the database.
+// Close closes all connections, once. The database must no longer be in use.
 func (db *DB) Close() {
 	db.closing.Do(func() {
 		if db.lite != nil {
-			db.lite.close()
+			db.lite.closeAll()
 		}
 		if db.pool != nil {
 			db.pool.Close()
@@ -163,8 +165,8 @@ func (db *DB) Close() {
 	})
 }
 
-// Pool is the PostgreSQL pool, nil on SQLite. It is for libraries that bring
-// their own SQL (River); everything of ours goes through Tx.
+// Pool is the PostgreSQL pool, nil on SQLite. It is for libraries with SQL of
+// their own (River); the program itself uses Tx.
 func (db *DB) Pool() *pgxpool.Pool { return db.pool }
 
 // Ping proves that the database answers.
@@ -173,34 +175,35 @@ func (db *DB) Ping(ctx context.Context) error {
 	return db.QueryRow(ctx, `SELECT 1`).Scan(&one)
 }
 
-// QueryRow runs one reading query outside any transaction. It is the short way
-// for requests that need a single row.
+// QueryRow runs one reading query outside any transaction, for requests that need
+// a single row.
 func (db *DB) QueryRow(ctx context.Context, query string, args ...any) Row {
 	if db.lite != nil {
-		defer db.spend(ctx, db.now())
-		return db.lite.rows.row(ctx, query, args, db.limit(ctx))
+		defer db.spendBudget(ctx, db.now())
+		return db.lite.rows.readRow(ctx, query, args, db.limitOf(ctx))
 	}
 	return db.queryRow(ctx, query, args)
 }
 
 // Read runs fn on one consistent view of the database.
 func (db *DB) Read(ctx context.Context, fn func(*Tx) error) error {
-	defer db.spend(ctx, db.now())
-	fn = guarded(ctx, fn)
+	defer db.spendBudget(ctx, db.now())
+	fn = withGuardOf(ctx, fn)
 	if db.lite != nil {
-		return classify(db.lite.view(ctx, db.limit(ctx), db.tx(), fn))
+		return classifyError(db.lite.runView(ctx, db.limitOf(ctx), db.readTx(), fn))
 	}
 	opts := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	limited, cancel := db.bound(ctx)
+	limited, cancel := db.boundContext(ctx)
 	defer cancel()
-	return classify(db.transact(ctx, limited, opts, func(ptx pgx.Tx) error {
-		tx := db.tx()
+	return classifyError(db.runTransaction(ctx, limited, opts, func(ptx pgx.Tx) error {
+		tx := db.readTx()
 		tx.pgx = ptx
 		return fn(tx)
 	}))
 }
 
-// writeTries bounds how often Write repeats a transaction that lost a conflict.
+// writeTries is the number of times that Write runs a transaction that conflicts
+// with others.
 const writeTries = 5
 
 // Write runs fn in one transaction and commits it when fn returns nil. fn may
@@ -210,32 +213,32 @@ func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 	if db.readOnly {
 		return errReadOnly
 	}
-	defer db.spend(ctx, db.now())
-	fn = guarded(ctx, fn)
-	limited, cancel := db.bound(ctx)
+	defer db.spendBudget(ctx, db.now())
+	fn = withGuardOf(ctx, fn)
+	limited, cancel := db.boundContext(ctx)
 	defer cancel()
 	for try := 1; ; try++ {
-		tx := &Tx{Dialect: db.Dialect, trace: db.trace, sealKey: db.sealKey, limited: limited} // its time comes when it begins
-		err := db.write(ctx, tx, fn)
+		tx := &Tx{Dialect: db.Dialect, trace: db.trace, sealKey: db.sealKey, limited: limited} // its time is set when it begins
+		err := db.writeOnce(ctx, tx, fn)
 		if err == nil {
 			for _, f := range tx.committed {
 				f()
 			}
 			return nil
 		}
-		if !mayWaitAgain(limited, err) && (try == writeTries || !conflict(err)) {
-			return classify(err)
+		if !mayWaitAgain(limited, err) && (try == writeTries || !isConflict(err)) {
+			return classifyError(err)
 		}
 	}
 }
 
-func (db *DB) write(ctx context.Context, tx *Tx, fn func(*Tx) error) error {
+func (db *DB) writeOnce(ctx context.Context, tx *Tx, fn func(*Tx) error) error {
 	if db.lite != nil {
-		return db.lite.update(ctx, db.limit(ctx), tx, db.Now, fn)
+		return db.lite.runUpdate(ctx, db.limitOf(ctx), tx, db.Now, fn)
 	}
-	return db.transact(ctx, tx.limited, pgx.TxOptions{}, func(ptx pgx.Tx) error {
+	return db.runTransaction(ctx, tx.limited, pgx.TxOptions{}, func(ptx pgx.Tx) error {
 		tx.pgx = ptx
-		if err := db.follow(ctx, tx.QueryRow); err != nil {
+		if err := db.followClock(ctx, tx.QueryRow); err != nil {
 			return err
 		}
 		tx.Now = db.Now()
@@ -243,8 +246,8 @@ func (db *DB) write(ctx context.Context, tx *Tx, fn func(*Tx) error) error {
 	})
 }
 
-// tx is a transaction of Read.
-func (db *DB) tx() *Tx {
+// readTx returns a transaction for Read.
+func (db *DB) readTx() *Tx {
 	return &Tx{
 		Now:      db.Now(),
 		Dialect:  db.Dialect,
@@ -256,12 +259,12 @@ func (db *DB) tx() *Tx {
 
 // Tx is one transaction.
 type Tx struct {
-	// Now is the time of everything this transaction does, taken when it began:
-	// on SQLite it never runs backwards from one to the next. Only AdvanceNow
+	// Now is the time at which the transaction began. All its rows use it. On
+	// SQLite it never decreases from one transaction to the next. Only AdvanceNow
 	// changes it.
 	Now     time.Time
 	Dialect Dialect
-	// ReadOnly says that this is a transaction of Read.
+	// ReadOnly is true in transactions of Read.
 	ReadOnly bool
 
 	pgx       pgx.Tx
@@ -269,7 +272,7 @@ type Tx struct {
 	committed []func()
 	trace     func(query string, args []any)
 	sealKey   []byte
-	limited   context.Context // ends with the time of the operation, on PostgreSQL
+	limited   context.Context // ends at the limit of the operation, on PostgreSQL
 }
 
 // PGX is the PostgreSQL transaction below, nil on SQLite; see DB.Pool.
@@ -285,10 +288,10 @@ func (tx *Tx) AdvanceNow(to time.Time) {
 }
 
 // AfterCommit runs fn once the transaction has been committed. fn must be
-// quick and must not fail: it can wake somebody, not do the work.
+// quick and must not fail: it wakes a worker and does no work itself.
 func (tx *Tx) AfterCommit(fn func()) { tx.committed = append(tx.committed, fn) }
 
-// Exec runs a writing statement and says how many rows it touched.
+// Exec runs a writing statement and returns how many rows it touched.
 func (tx *Tx) Exec(ctx context.Context, query string, args ...any) (int64, error) {
 	if tx.trace != nil {
 		tx.trace(query, args)
@@ -304,7 +307,7 @@ func (tx *Tx) Exec(ctx context.Context, query string, args ...any) (int64, error
 	return res.RowsAffected()
 }
 
-// QueryRow runs a query that gives at most one row.
+// QueryRow runs a query that returns at most one row.
 func (tx *Tx) QueryRow(ctx context.Context, query string, args ...any) Row {
 	if tx.trace != nil {
 		tx.trace(query, args)
@@ -312,20 +315,20 @@ func (tx *Tx) QueryRow(ctx context.Context, query string, args ...any) Row {
 	if tx.pgx != nil {
 		return Row{from: tx.pgx.QueryRow(ctx, query, args...)}
 	}
-	rows, err := tx.lite.query(ctx, query, args...)
+	rows, err := tx.lite.query(ctx, query, args...) //nolint:rowserrcheck // liteRow checks it
 	return Row{from: liteRow{rows, err}}
 }
 
-// Scanner takes the columns of one row.
+// Scanner reads the columns of one row.
 type Scanner interface {
 	Scan(dest ...any) error
 }
 
-// Row is the answer to a query for one row.
+// Row is the result of a query for one row.
 type Row struct {
 	from  Scanner
 	err   error
-	ended func(error) // hears of the outcome, nil for nobody
+	ended func(error) // called with the outcome, may be nil
 }
 
 // Scan stores the columns in dest, or returns ErrNoRows.
@@ -340,11 +343,11 @@ func (r Row) Scan(dest ...any) error {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return ErrNoRows
 	}
-	return classify(err)
+	return classifyError(err)
 }
 
-// Each runs a query and hands every row to scan, in order. scan must not use tx:
-// PostgreSQL reads the rest of the answer from the same connection.
+// Each runs a query and calls scan with every row, in order. scan must not use
+// tx: PostgreSQL reads the rest of the result from the same connection.
 func (tx *Tx) Each(ctx context.Context, query string, args []any, scan func(Scanner) error) error {
 	if tx.trace != nil {
 		tx.trace(query, args)
@@ -355,18 +358,18 @@ func (tx *Tx) Each(ctx context.Context, query string, args []any, scan func(Scan
 			return err
 		}
 		defer rows.Close()
-		return each(rows, scan)
+		return eachRow(rows, scan)
 	}
-	rows, err := tx.lite.query(ctx, query, args...)
+	rows, err := tx.lite.query(ctx, query, args...) //nolint:rowserrcheck // eachRow checks it
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	return each(rows, scan)
+	return eachRow(rows, scan)
 }
 
-// each hands the rows of either database to scan.
-func each(rows interface {
+// eachRow calls scan with the rows of either database.
+func eachRow(rows interface {
 	Scanner
 	Next() bool
 	Err() error
@@ -379,11 +382,11 @@ func each(rows interface {
 	return rows.Err()
 }
 
-// Maintain does the small upkeep that SQLite leaves to its users: statistics
-// for the planner, and the write-ahead log kept short. PostgreSQL does its own.
+// Maintain updates the planner's statistics and truncates the write-ahead log on
+// SQLite. PostgreSQL does both by itself.
 func (db *DB) Maintain(ctx context.Context) error {
 	if db.lite == nil || db.readOnly {
 		return nil
 	}
-	return classify(db.lite.maintain(ctx, db.operation))
+	return classifyError(db.lite.runMaintenance(ctx, db.operation))
 }

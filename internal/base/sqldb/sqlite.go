@@ -37,7 +37,7 @@ const busyLimit = 5 * time.Second
 // writes fails with SQLITE_BUSY under load.
 func sqliteDSN(path string, extra ...string) string {
 	return fileDSN(path, append([]string{
-		"busy_timeout(" + milliseconds(busyLimit) + ")", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)",
+		"busy_timeout(" + inMilliseconds(busyLimit) + ")", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)",
 		"recursive_triggers(1)", // so that a REPLACE deletes like a DELETE, and append-only tables refuse it
 	}, extra...)...)
 }
@@ -48,7 +48,7 @@ func fileDSN(path string, pragmas ...string) string {
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: v.Encode()}).String()
 }
 
-// createPrivate makes the file of a new database, for our user only. SQLite
+// createPrivate returns the file of a new database, for our user only. SQLite
 // would make it readable for all that the umask lets; the log and the index
 // beside it get the mode that it has.
 func createPrivate(path string) error {
@@ -79,20 +79,20 @@ func openSQLite(ctx context.Context, path string, readers int) (*sqlite, error) 
 	l.turn <- struct{}{}
 	// The first connection turns WAL on, which readers cannot.
 	if l.writer, err = w.Conn(ctx); err != nil {
-		l.close()
+		l.closeAll()
 		return nil, err
 	}
 	l.writing = map[string]*sql.Stmt{}
 	if l.rows, err = openReaders(sqliteDSN(path, "query_only(1)"), 2*runtime.GOMAXPROCS(0)); err != nil {
-		l.close()
+		l.closeAll()
 		return nil, err
 	}
 	return l, nil
 }
 
-func (l *sqlite) close() {
+func (l *sqlite) closeAll() {
 	if l.rows != nil {
-		l.rows.close()
+		l.rows.closeAll()
 	}
 	l.readers.Close()
 	for _, s := range l.writing {
@@ -106,7 +106,7 @@ func (l *sqlite) close() {
 	}
 }
 
-func (l *sqlite) view(ctx context.Context, limit time.Duration, tx *Tx, fn func(*Tx) error) error {
+func (l *sqlite) runView(ctx context.Context, limit time.Duration, tx *Tx, fn func(*Tx) error) error {
 	if longer, ok := ctx.Value(limitKey{}).(time.Duration); ok {
 		limit = longer
 	}
@@ -122,7 +122,7 @@ func (l *sqlite) view(ctx context.Context, limit time.Duration, tx *Tx, fn func(
 	if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if l.files != nil && l.files.changed() { // whatever fn found
+	if l.files != nil && l.files.haveChanged() { // whatever fn found
 		return errDisturbed
 	}
 	return err
@@ -164,11 +164,11 @@ func (l *sqlite) takeTurn(ctx context.Context, limit time.Duration) (done func()
 
 // setBusy sets how long the writer waits for a lock of another process.
 func (l *sqlite) setBusy(ctx context.Context, limit time.Duration) error {
-	_, err := l.writer.ExecContext(ctx, `PRAGMA busy_timeout = `+milliseconds(max(limit, time.Millisecond)))
+	_, err := l.writer.ExecContext(ctx, `PRAGMA busy_timeout = `+inMilliseconds(max(limit, time.Millisecond)))
 	return err
 }
 
-func (l *sqlite) maintain(ctx context.Context, limit time.Duration) error {
+func (l *sqlite) runMaintenance(ctx context.Context, limit time.Duration) error {
 	done, err := l.takeTurn(ctx, limit)
 	if err != nil {
 		return err
@@ -182,7 +182,7 @@ func (l *sqlite) maintain(ctx context.Context, limit time.Duration) error {
 	return nil
 }
 
-func (l *sqlite) update(ctx context.Context, limit time.Duration, tx *Tx, now func() time.Time, fn func(*Tx) error) (err error) {
+func (l *sqlite) runUpdate(ctx context.Context, limit time.Duration, tx *Tx, now func() time.Time, fn func(*Tx) error) (err error) {
 	end, err := l.takeTurn(ctx, limit)
 	if err != nil {
 		return err
@@ -193,7 +193,7 @@ func (l *sqlite) update(ctx context.Context, limit time.Duration, tx *Tx, now fu
 		// fn failed or panicked, or ctx ended during BEGIN, which may have
 		// succeeded all the same. Without a transaction this does nothing.
 		if !done {
-			l.writer.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`)
+			_, _ = l.writer.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`)
 		}
 	}()
 	if _, err = l.writer.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
@@ -202,14 +202,14 @@ func (l *sqlite) update(ctx context.Context, limit time.Duration, tx *Tx, now fu
 	tx.Now = now()
 	tx.lite = liteTx{
 		exec: func(ctx context.Context, query string, args ...any) (sql.Result, error) {
-			s, err := l.statement(ctx, query)
+			s, err := l.prepareStatement(ctx, query)
 			if err != nil {
 				return nil, err
 			}
 			return s.ExecContext(ctx, args...)
 		},
 		query: func(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-			s, err := l.statement(ctx, query)
+			s, err := l.prepareStatement(ctx, query)
 			if err != nil {
 				return nil, err
 			}
@@ -228,8 +228,8 @@ func (l *sqlite) update(ctx context.Context, limit time.Duration, tx *Tx, now fu
 	return nil
 }
 
-// statement gives the writer's prepared statement. The caller has the turn.
-func (l *sqlite) statement(ctx context.Context, query string) (*sql.Stmt, error) {
+// prepareStatement returns the writer's prepared statement. The caller has the turn.
+func (l *sqlite) prepareStatement(ctx context.Context, query string) (*sql.Stmt, error) {
 	if s, ok := l.writing[query]; ok {
 		return s, nil
 	}

@@ -6,16 +6,16 @@ import "time"
 // the database nothing.
 type Stats struct {
 	Busy, Idle, Max int
-	// Waits counts those who found no connection free, on SQLite those who had to
+	// Waits counts callers that found no connection free, on SQLite those who had to
 	// wait for their turn to write as well; Waited is how long they waited in all.
 	Waits  int64
 	Waited time.Duration
 }
 
-// Stats gives the figures of the connections.
+// Stats returns the figures of the connections.
 func (db *DB) Stats() Stats {
 	if db.lite != nil {
-		return db.lite.stats()
+		return db.lite.readStats()
 	}
 	s := db.pool.Stat()
 	return Stats{
@@ -27,8 +27,8 @@ func (db *DB) Stats() Stats {
 	}
 }
 
-// stats counts the readers of both kinds and the writer.
-func (l *sqlite) stats() Stats {
+// readStats counts the readers of both kinds and the writer.
+func (l *sqlite) readStats() Stats {
 	pool := l.readers.Stats()
 	rows := cap(l.rows.free)
 	idleRows := len(l.rows.free)

@@ -234,3 +234,50 @@ func fillGovernance(must func(query string, args ...any)) {
 		}
 	}
 }
+
+// TestRateSubjectStep migrates keys that a release without subjects wrote.
+func TestRateSubjectStep(t *testing.T) {
+	t.Parallel()
+	old := map[string]string{
+		"day/password/pair/fox@example.com/203.0.113.0/24": "fox@example.com",
+		"password/person/fox@example.com":                  "fox@example.com",
+		"day/reset/person/fox@example.com":                 "fox@example.com",
+		"invitation/email/c1/fox@example.com":              "fox@example.com",
+		"invitation/person/p1":                             "p1",
+		"day/code/person/p1":                               "p1",
+		"create/person/p1":                                 "p1",
+		"password/address/203.0.113.0/24":                  "",
+		"day/zone/company/c1":                              "",
+	}
+	for _, engine := range dbtest.Engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			ctx := t.Context()
+			db := dbtest.Open(t, dbtest.Bare(t, engine))
+			if err := db.MigrateTo(ctx, 18); err != nil {
+				t.Fatal(err)
+			}
+			err := db.Write(ctx, func(tx *sqldb.Tx) error {
+				for key := range old {
+					if _, err := tx.Exec(ctx, `INSERT INTO rate_key (key, last) VALUES ($1, 1)`, key); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			if _, err := db.Migrate(ctx); err != nil {
+				t.Fatal(err)
+			}
+			for key, want := range old {
+				got, err := sqldb.One[string](ctx, db, `SELECT subject FROM rate_key WHERE key = $1`, key)
+				if err != nil || got != want {
+					t.Errorf("subject of %s = %q, %v, want %q", key, got, err, want)
+				}
+			}
+		})
+	}
+}

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Time is a moment in a BIGINT column: microseconds since 1970 in UTC, NULL
+// Time is a time in a BIGINT column: microseconds since 1970 in UTC, NULL
 // for the zero time. Both databases store and compare it alike.
 type Time struct{ time.Time }
 
-// At makes a column value of t.
+// At returns a column value of t.
 func At(t time.Time) Time { return Time{t} }
 
-// Value gives the column's number.
+// Value returns the number that is stored.
 func (t Time) Value() (driver.Value, error) {
 	if t.IsZero() {
 		return nil, nil
@@ -21,7 +21,7 @@ func (t Time) Value() (driver.Value, error) {
 	return t.UnixMicro(), nil
 }
 
-// Scan reads the column's number.
+// Scan reads the stored number.
 func (t *Time) Scan(src any) error {
 	switch v := src.(type) {
 	case nil:

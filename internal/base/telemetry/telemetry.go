@@ -1,5 +1,4 @@
-// Package telemetry builds what the program tells about itself with: the
-// logger, the registry of metrics and the tracer.
+// Package telemetry builds the logger, the registry of metrics and the tracer.
 package telemetry
 
 import (
@@ -31,13 +30,13 @@ func Logger(w io.Writer, format, level string) (*slog.Logger, error) {
 		return nil, fmt.Errorf("log level: %w", err)
 	}
 	o.Level = l
-	if format == "text" || format == "auto" && terminal(w) {
+	if format == "text" || format == "auto" && isTerminal(w) {
 		return slog.New(slog.NewTextHandler(w, &o)), nil
 	}
 	return slog.New(slog.NewJSONHandler(w, &o)), nil
 }
 
-func terminal(w io.Writer) bool {
+func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {
 		return false
@@ -46,7 +45,7 @@ func terminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// Registry makes a registry with the figures of the process in it.
+// Registry returns a registry with the metrics of the process.
 func Registry(version string) *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "atelier_build_info", Help: "1, with the version as a label.", ConstLabels: prometheus.Labels{"version": version}})
@@ -55,8 +54,8 @@ func Registry(version string) *prometheus.Registry {
 	return r
 }
 
-// ServeMetrics serves /metrics on a listener of its own until ctx ends. track
-// hears of the states of its connections.
+// ServeMetrics serves /metrics on a listener until ctx ends. track is called with
+// the states of its connections.
 func ServeMetrics(ctx context.Context, l net.Listener, track func(net.Conn, http.ConnState), r *prometheus.Registry) error {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(r, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}))
@@ -78,7 +77,8 @@ func ServeMetrics(ctx context.Context, l net.Listener, track func(net.Conn, http
 	}
 }
 
-// Tracer sends traces to an OTLP endpoint over HTTP. stop sends what is left.
+// Tracer returns a tracer that exports to an OTLP endpoint over HTTP. stop flushes
+// it.
 func Tracer(ctx context.Context, endpoint, version string, sample float64) (t trace.Tracer, stop func(context.Context) error, err error) {
 	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(endpoint))
 	if err != nil {

@@ -2,23 +2,22 @@ package throttle
 
 import "sync"
 
-// Places bounds how much of something each key may have at the same time.
+// Places limits the number of slots that each key may use at the same time.
 type Places struct {
-	most int
+	perKey int
 
 	mu    sync.Mutex
 	taken map[string]int
 }
 
-// NewPlaces gives every key the same number of places.
-func NewPlaces(most int) *Places { return &Places{most: most, taken: map[string]int{}} }
+// NewPlaces returns a limit of perKey slots for each key.
+func NewPlaces(perKey int) *Places { return &Places{perKey: perKey, taken: map[string]int{}} }
 
-// Take uses a place until leave is called, once. ok is false where none is
-// left.
-func (p *Places) Take(key string) (leave func(), ok bool) {
+// Take uses a slot until release is called, once. ok is false where none is free.
+func (p *Places) Take(key string) (release func(), ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.taken[key] >= p.most {
+	if p.taken[key] >= p.perKey {
 		return nil, false
 	}
 	p.taken[key]++
@@ -31,7 +30,7 @@ func (p *Places) Take(key string) (leave func(), ok bool) {
 	}, true
 }
 
-// Count tells how many places of a key are taken.
+// Count returns the number of slots of a key in use.
 func (p *Places) Count(key string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

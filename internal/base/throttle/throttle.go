@@ -1,7 +1,7 @@
-// Package throttle keeps any one caller from taking all of a node's time.
+// Package throttle keeps single callers from overloading a node.
 //
-// It is a token bucket per key in memory: generous, per node, forgotten at
-// restart. Limits that must hold exactly are kept in the database instead.
+// It is a token bucket per key in memory: generous, per node, and lost at a
+// restart. Exact limits across nodes are in package ratelimit.
 package throttle
 
 import (
@@ -11,7 +11,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Buckets gives every key the same allowance.
+// Buckets has a token bucket of the same size for every key.
 type Buckets struct {
 	perMinute int
 	now       func() time.Time
@@ -22,23 +22,23 @@ type Buckets struct {
 	turn  time.Time                // when young becomes old
 }
 
-// New allows perMinute calls a minute for each key, all at once if they like.
-// Zero or less allows any number.
+// New allows perMinute calls a minute for each key, also all at once. Zero or less
+// allows any number.
 func New(perMinute int, now func() time.Time) *Buckets {
 	return &Buckets{perMinute: perMinute, now: now, young: map[string]*rate.Limiter{}}
 }
 
-// PerMinute is how many calls a minute each key is allowed, and how many at once.
+// PerMinute returns the number of calls a minute that each key is allowed.
 func (b *Buckets) PerMinute() int { return b.perMinute }
 
-// Take uses one call of key's allowance. When there is none left it says how
-// long until there is.
+// Take uses one call of the key's allowance. Where none is left, it returns the
+// time until the next.
 func (b *Buckets) Take(key string) (wait time.Duration, ok bool) {
 	if b.perMinute <= 0 {
 		return 0, true
 	}
 	now := b.now()
-	r := b.bucket(key, now).ReserveN(now, 1)
+	r := b.bucketOf(key, now).ReserveN(now, 1)
 	if wait = r.DelayFrom(now); wait > 0 {
 		r.CancelAt(now)
 		return wait, false
@@ -46,10 +46,9 @@ func (b *Buckets) Take(key string) (wait time.Duration, ok bool) {
 	return 0, true
 }
 
-// bucket finds the key's bucket. One that nobody used for a minute is full
-// again, so forgetting it changes nothing: two generations of maps do that
-// without looking at each entry.
-func (b *Buckets) bucket(key string, now time.Time) *rate.Limiter {
+// bucketOf returns the key's bucket. A bucket that was not used for a minute is
+// full again and can be dropped: two generations of maps do that without a scan.
+func (b *Buckets) bucketOf(key string, now time.Time) *rate.Limiter {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !now.Before(b.turn) {

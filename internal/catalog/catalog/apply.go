@@ -10,7 +10,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Change is something that applying did.
+// Change is one change that Apply made to the stored catalog.
 type Change struct {
 	Kind string // tool, tool_tag or kit
 	Slug string
@@ -18,28 +18,30 @@ type Change struct {
 	What string // added, changed or removed
 }
 
-// Apply makes the stored catalog say what the set says, in one transaction.
-// Items of sources that the set does not have are left alone, and so is
-// everything with a problem. The set's assets must be stored before.
+// Apply updates the stored catalog to match the set, in one transaction. Items
+// of sources that are not in the set stay unchanged, and so do items with a
+// problem. The assets of the set must be stored before.
 func Apply(ctx context.Context, db *sqldb.DB, s *Set) ([]Change, error) {
 	var changes []Change
 	err := db.Write(ctx, func(tx *sqldb.Tx) error {
 		changes = nil
-		if err := lock(ctx, tx); err != nil {
+		if err := lockCatalog(ctx, tx); err != nil {
 			return err
 		}
+
 		for _, k := range []kind{tagKind, toolKind, kitKind} {
-			made, err := s.apply(ctx, tx, k)
+			made, err := s.applyKind(ctx, tx, k)
 			if err != nil {
 				return err
 			}
+
 			changes = append(changes, made...)
 			failpoint.Hit("catalog.mid")
 		}
 		if len(changes) == 0 {
 			return nil
 		}
-		return bump(ctx, tx)
+		return incrementVersion(ctx, tx)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("apply catalog: %w", err)
@@ -47,14 +49,15 @@ func Apply(ctx context.Context, db *sqldb.DB, s *Set) ([]Change, error) {
 	return changes, nil
 }
 
-func (s *Set) apply(ctx context.Context, tx *sqldb.Tx, k kind) ([]Change, error) {
-	stored, err := rows(ctx, tx, k)
+func (s *Set) applyKind(ctx context.Context, tx *sqldb.Tx, k kind) ([]Change, error) {
+	stored, err := readRows(ctx, tx, k)
 	if err != nil {
 		return nil, err
 	}
+
 	var changes []Change
-	wanted := s.list(k)
-	for _, slug := range sorted(wanted) {
+	wanted := s.entriesOf(k)
+	for _, slug := range sortedKeys(wanted) {
 		want := wanted[slug]
 		have, known := stored[slug]
 		what := "changed"
@@ -63,40 +66,45 @@ func (s *Set) apply(ctx context.Context, tx *sqldb.Tx, k kind) ([]Change, error)
 			have = row{id: ids.New(), slug: slug}
 			what = "added"
 		case !slices.Contains(s.sources, have.source) && !have.removed:
-			continue // another node's directory has it, and goes before our built-in
-		case !have.removed && have.source != want.source && s.kept[file{k, have.source}]:
-			continue // the file that it comes from is broken, which must not bring the built-in back
+			continue // a folder of another node has it, which takes precedence over the built-in tool
+		case !have.removed && have.source != want.source && s.brokenLists[listFile{k, have.source}]:
+			continue // the list file that it comes from is broken, which must not bring the built-in item back
 		case !have.removed && have.definition == want.definition && have.source == want.source:
 			continue
 		case have.removed:
 			what = "added"
 		}
+
 		have.source = want.source
 		have.definition = want.definition
 		have.removed = false
-		if err := put(ctx, tx, k, have); err != nil {
+		if err := upsertRow(ctx, tx, k, have); err != nil {
 			return nil, err
 		}
+
 		changes = append(changes, Change{string(k), slug, have.id, what})
 	}
-	for _, slug := range sorted(stored) {
+
+	for _, slug := range sortedKeys(stored) {
 		have := stored[slug]
 		_, still := wanted[slug]
-		if still || have.removed || k == toolKind && (s.broken[slug] || s.same[slug]) || s.kept[file{k, have.source}] || !slices.Contains(s.sources, have.source) {
+		if still || have.removed || k == toolKind && (s.brokenTools[slug] || s.unknown[slug]) || s.brokenLists[listFile{k, have.source}] || !slices.Contains(s.sources, have.source) {
 			continue
 		}
+
 		have.removed = true
-		if err := put(ctx, tx, k, have); err != nil {
+		if err := upsertRow(ctx, tx, k, have); err != nil {
 			return nil, err
 		}
+
 		changes = append(changes, Change{string(k), slug, have.id, "removed"})
 	}
 	return changes, nil
 }
 
-// AssetFolder holds the pictures of tools in the blob store. They are never
-// removed.
+// AssetFolder is the folder of the tools' pictures in the blob store. They are
+// never removed.
 const AssetFolder = "catalog"
 
-// AssetKey is where a picture lies in the blob store.
+// AssetKey returns the blob key of a picture.
 func AssetKey(a Asset) string { return AssetFolder + "/" + string(a) + ".png" }

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// canonical writes a plain value as JSON with sorted names and without spaces,
-// so that equal values give equal bytes.
-func canonical(v any) string {
+// canonicalJSON encodes a plain value as JSON with sorted names and without
+// spaces, so that equal values have equal encodings.
+func canonicalJSON(v any) string {
 	var b strings.Builder
 	writeCanonical(&b, v)
 	return b.String()
@@ -46,6 +46,7 @@ func writeCanonical(b *strings.Builder, v any) {
 			if i > 0 {
 				b.WriteByte(',')
 			}
+
 			writeCanonical(b, name)
 			b.WriteByte(':')
 			writeCanonical(b, v[name])
@@ -56,10 +57,10 @@ func writeCanonical(b *strings.Builder, v any) {
 	}
 }
 
-// writeQuoted writes text so that both JSON and YAML read it: YAML does not
-// take some characters as they are that JSON does.
+// writeQuoted writes a string that is valid in both JSON and YAML: some
+// characters that JSON allows unescaped are not allowed in YAML.
 func writeQuoted(b *strings.Builder, s string) {
-	text, _ := json.Marshal(s) // a string always marshals
+	text, _ := json.Marshal(s) // marshalling a string never fails
 	for _, r := range string(text) {
 		if r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0xfeff || r == 0xfffe || r == 0xffff {
 			fmt.Fprintf(b, `\u%04x`, r)

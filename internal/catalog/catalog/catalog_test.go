@@ -85,13 +85,13 @@ func equal(t *testing.T, what string, got, want []string) {
 	}
 }
 
-func named(name string) string { return strings.Replace(manifest, "Echo", name, 1) }
+func namedDefinition(name string) string { return strings.Replace(manifest, "Echo", name, 1) }
 
 func TestApply(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
 		s := open(t, db)
-		f := files("a.yaml", named("A"), "b.yaml", named("B"), "tags.yaml", "g: {type: MEDIA, label: G}", "kits.yaml", "k: {label: K, tools: [{tool: a}]}")
+		f := files("a.yaml", namedDefinition("A"), "b.yaml", namedDefinition("B"), "tags.yaml", "g: {type: MEDIA, label: G}", "kits.yaml", "k: {label: K, tools: [{tool: a}]}")
 		equal(t, "first", s.apply(dir(f)), []string{"added tool_tag g", "added tool a", "added tool b", "added kit k"})
 		equal(t, "again", s.apply(dir(f)), nil)
 		a := *s.tool("a")
@@ -99,10 +99,10 @@ func TestApply(t *testing.T) {
 			t.Errorf("tool = %+v, want an id, a hash and a time", a)
 		}
 
-		f["a.yaml"].Data = []byte("# only a comment\nengine: {name: script}\n" + strings.Replace(named("A"), "engine: {name: script}\n", "", 1))
+		f["a.yaml"].Data = []byte("# only a comment\nengine: {name: script}\n" + strings.Replace(namedDefinition("A"), "engine: {name: script}\n", "", 1))
 		equal(t, "comment and order", s.apply(dir(f)), nil)
 
-		f["a.yaml"].Data = []byte(named("A2"))
+		f["a.yaml"].Data = []byte(namedDefinition("A2"))
 		equal(t, "edit", s.apply(dir(f)), []string{"changed tool a"})
 		edited := *s.tool("a")
 		if edited.ID != a.ID || edited.Hash == a.Hash || !edited.Created.Equal(a.Created) || edited.Updated.Before(a.Updated) {
@@ -115,7 +115,7 @@ func TestApply(t *testing.T) {
 			t.Errorf("after a broken edit the tool is %+v, want the last good one", got)
 		}
 		f["tags.yaml"].Data, f["kits.yaml"].Data = []byte("g: 3"), []byte("k: 3")
-		f["b.yaml"].Data = []byte(named("B") + "tags: [g]\n")
+		f["b.yaml"].Data = []byte(namedDefinition("B") + "tags: [g]\n")
 		equal(t, "broken lists", s.apply(dir(f)), []string{"changed tool b"})
 		if v := s.Snapshot().View(catalog.Audience{}); len(v.Tags()) != 1 || len(v.Kits()) != 1 {
 			t.Errorf("%d tags and %d kits, want the last good one of each", len(v.Tags()), len(v.Kits()))
@@ -124,14 +124,14 @@ func TestApply(t *testing.T) {
 		delete(f, "a.yaml")
 		delete(f, "tags.yaml")
 		delete(f, "kits.yaml")
-		f["b.yaml"].Data = []byte(named("B"))
+		f["b.yaml"].Data = []byte(namedDefinition("B"))
 		equal(t, "removal", s.apply(dir(f)), []string{"removed tool_tag g", "changed tool b", "removed tool a", "removed kit k"})
 		equal(t, "tools", s.slugs(), []string{"b"})
 		if name, other := s.Snapshot().Name(a.ID), s.Snapshot().Name(ids.New()); name != "A2" || other != "" {
 			t.Errorf("the removed tool's name is %q and nobody's %q, want A2 and none", name, other)
 		}
 
-		f["a.yaml"] = &fstest.MapFile{Data: []byte(named("A"))}
+		f["a.yaml"] = &fstest.MapFile{Data: []byte(namedDefinition("A"))}
 		equal(t, "return", s.apply(dir(f)), []string{"added tool a"})
 		if got := s.tool("a"); got.ID != a.ID || got.Hash != a.Hash {
 			t.Errorf("a tool that came back is %+v, want id and hash of %+v", got, a)
@@ -146,7 +146,7 @@ func TestSources(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
 		s := open(t, db)
-		ours, theirs := builtin(files("a.yaml", named("ours"), "b.yaml", named("ours"))), dir(files("a.yaml", named("theirs"), "c.yaml", named("theirs")))
+		ours, theirs := builtin(files("a.yaml", namedDefinition("ours"), "b.yaml", namedDefinition("ours"))), dir(files("a.yaml", namedDefinition("theirs"), "c.yaml", namedDefinition("theirs")))
 		s.apply(ours, theirs)
 		equal(t, "tools", slices.Sorted(slices.Values(s.slugs())), []string{"a", "b", "c"})
 		if got := s.tool("a").Name; got != "theirs" {
@@ -154,25 +154,25 @@ func TestSources(t *testing.T) {
 		}
 		equal(t, "a node without a directory", s.apply(ours), nil)
 		id := s.tool("a").ID
-		equal(t, "directory lets go", s.apply(ours, dir(files("c.yaml", named("theirs")))), []string{"changed tool a"})
+		equal(t, "directory lets go", s.apply(ours, dir(files("c.yaml", namedDefinition("theirs")))), []string{"changed tool a"})
 		if got := s.tool("a"); got.Name != "ours" || got.ID != id {
 			t.Errorf("a is %+v, want the built-in with the same id", got)
 		}
-		equal(t, "a broken override", s.apply(ours, dir(files("b.yaml", "name: [", "c.yaml", named("theirs")))), nil)
-		s.apply(ours, dir(files("b.yaml", named("theirs"), "c.yaml", named("theirs"))))
-		equal(t, "an override that broke", s.apply(ours, dir(files("b.yaml", "name: [", "c.yaml", named("theirs")))), nil)
+		equal(t, "a broken override", s.apply(ours, dir(files("b.yaml", "name: [", "c.yaml", namedDefinition("theirs")))), nil)
+		s.apply(ours, dir(files("b.yaml", namedDefinition("theirs"), "c.yaml", namedDefinition("theirs"))))
+		equal(t, "an override that broke", s.apply(ours, dir(files("b.yaml", "name: [", "c.yaml", namedDefinition("theirs")))), nil)
 		if got := s.tool("b").Name; got != "theirs" {
 			t.Errorf("b is %s, want the directory's last good one", got)
 		}
-		s.apply(ours, dir(files("c.yaml", named("theirs"))))
+		s.apply(ours, dir(files("c.yaml", namedDefinition("theirs"))))
 		tag := func(label string) string { return "g: {type: MEDIA, label: " + label + "}" }
-		ours = builtin(files("a.yaml", named("ours"), "b.yaml", named("ours"), "tags.yaml", tag("Ours")))
-		s.apply(ours, dir(files("c.yaml", named("theirs"), "tags.yaml", tag("Theirs"))))
-		equal(t, "a list that broke", s.apply(ours, dir(files("c.yaml", named("theirs"), "tags.yaml", "g: 3"))), nil)
+		ours = builtin(files("a.yaml", namedDefinition("ours"), "b.yaml", namedDefinition("ours"), "tags.yaml", tag("Ours")))
+		s.apply(ours, dir(files("c.yaml", namedDefinition("theirs"), "tags.yaml", tag("Theirs"))))
+		equal(t, "a list that broke", s.apply(ours, dir(files("c.yaml", namedDefinition("theirs"), "tags.yaml", "g: 3"))), nil)
 		if got := s.Snapshot().View(catalog.Audience{}).Tags()[0].Label; got != "Theirs" {
 			t.Errorf("the tag is %s, want the directory's last good one", got)
 		}
-		s.apply(ours, dir(files("c.yaml", named("theirs"))))
+		s.apply(ours, dir(files("c.yaml", namedDefinition("theirs"))))
 		equal(t, "the directory alone", s.apply(dir(files())), []string{"removed tool c"})
 	})
 }
@@ -181,7 +181,7 @@ func TestEveryEditChangesTheHash(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
 		s := open(t, db)
-		base := named("A") + "position: 1\nfields: [{key: a, type: NUM, label: L, min: 1}]\n"
+		base := namedDefinition("A") + "position: 1\nfields: [{key: a, type: NUM, label: L, min: 1}]\n"
 		f := files("a.yaml", base, "tags.yaml", "g: {type: MEDIA, label: G}")
 		f["p.png"] = &fstest.MapFile{Data: picture(t, 8)}
 		s.apply(dir(f))
@@ -219,8 +219,8 @@ func TestEveryEditChangesTheHash(t *testing.T) {
 
 func TestVisibility(t *testing.T) {
 	t.Parallel()
-	v := func(text string) string { return named("T") + "visibility: " + text + "\n" }
-	f := files("all.yaml", named("T"), "explicit.yaml", v("everyone"), "company.yaml", v("{companies: [c1, c2]}"), "team.yaml", v("{teams: [t1]}"),
+	v := func(text string) string { return namedDefinition("T") + "visibility: " + text + "\n" }
+	f := files("all.yaml", namedDefinition("T"), "explicit.yaml", v("everyone"), "company.yaml", v("{companies: [c1, c2]}"), "team.yaml", v("{teams: [t1]}"),
 		"role.yaml", v("{roles: [artist]}"), "mixed.yaml", v("{teams: [t2], roles: [lead]}"),
 		"kits.yaml", "k: {label: K, default: team, tags: [idle, second, first], tools: [{tool: team, tags: [late, first]}, {tool: role, tags: [second, first]}]}\n"+
 			"open: {label: O, tags: [starter], tools: [{tool: all}]}")
@@ -278,7 +278,7 @@ func TestTags(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
 		s := open(t, db)
-		f := files("a.yaml", named("A")+"tags: [z, hidden, m]\n", "b.yaml", named("B")+"tags: [m]\n",
+		f := files("a.yaml", namedDefinition("A")+"tags: [z, hidden, m]\n", "b.yaml", namedDefinition("B")+"tags: [m]\n",
 			"tags.yaml", "z: {type: MEDIA, label: Zoo}\nm: {type: MEDIA, label: Ape}\nfam: {type: FAMILY, label: Fam}\nhidden: {type: MEDIA, label: Hidden, internal: true}")
 		s.apply(dir(f))
 		v := s.Snapshot().View(catalog.Audience{})
@@ -302,7 +302,7 @@ func TestTags(t *testing.T) {
 		}
 		delete(f, "tags.yaml")
 		f["tags.yaml"] = &fstest.MapFile{Data: []byte("m: {type: MEDIA, label: Ape}")}
-		f["a.yaml"].Data, f["b.yaml"].Data = []byte(named("A")+"tags: [m]\n"), []byte(named("B")+"tags: [m]\n")
+		f["a.yaml"].Data, f["b.yaml"].Data = []byte(namedDefinition("A")+"tags: [m]\n"), []byte(namedDefinition("B")+"tags: [m]\n")
 		s.apply(dir(f))
 		v = s.Snapshot().View(catalog.Audience{})
 		equal(t, "after deletion", label(v.Tags()), []string{"Ape"})
@@ -317,10 +317,10 @@ func TestOrder(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
 		s := open(t, db)
 		at := func(p string) string { return "position: " + p + "\n" }
-		s.apply(dir(files("late.yaml", named("A")+at("9"), "first.yaml", named("Z")+at("1"), "second.yaml", named("a")+at("2"),
-			"third.yaml", named("b")+at("2"), "rest.yaml", named("A"))))
+		s.apply(dir(files("late.yaml", namedDefinition("A")+at("9"), "first.yaml", namedDefinition("Z")+at("1"), "second.yaml", namedDefinition("a")+at("2"),
+			"third.yaml", namedDefinition("b")+at("2"), "rest.yaml", namedDefinition("A"))))
 		equal(t, "order", s.slugs(), []string{"first", "second", "third", "late", "rest"})
-		s.apply(dir(files("x.yaml", named("Same"), "y.yaml", named("Same"))))
+		s.apply(dir(files("x.yaml", namedDefinition("Same"), "y.yaml", namedDefinition("Same"))))
 		tools := s.Snapshot().View(catalog.Audience{}).Tools
 		if tools[0].ID > tools[1].ID {
 			t.Error("tools of one name are not in order of id")
@@ -373,7 +373,7 @@ func TestAverage(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
 		ctx := t.Context()
 		s := open(t, db)
-		s.apply(dir(files("a.yaml", named("A"), "b.yaml", named("B"))))
+		s.apply(dir(files("a.yaml", namedDefinition("A"), "b.yaml", namedDefinition("B"))))
 		before := *s.tool("a")
 		if before.Average != 0 {
 			t.Errorf("average of a new tool = %v, want none", before.Average)
@@ -432,7 +432,7 @@ func TestFirstStartOfManyNodes(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
 		f := fstest.MapFS{}
 		for i := range 30 {
-			f[fmt.Sprintf("t%d.yaml", i)] = &fstest.MapFile{Data: []byte(named("x"))}
+			f[fmt.Sprintf("t%d.yaml", i)] = &fstest.MapFile{Data: []byte(namedDefinition("x"))}
 		}
 		var added atomic.Int64
 		var group sync.WaitGroup
@@ -468,7 +468,7 @@ func TestManyNodes(t *testing.T) {
 		set := func(name string) catalog.From {
 			f := fstest.MapFS{}
 			for i := range tools {
-				f[fmt.Sprintf("t%d.yaml", i)] = &fstest.MapFile{Data: []byte(named(name))}
+				f[fmt.Sprintf("t%d.yaml", i)] = &fstest.MapFile{Data: []byte(namedDefinition(name))}
 			}
 			return dir(f)
 		}

@@ -13,8 +13,8 @@ const (
 
 // ToolOf reads one manifest and nothing beside it. Pictures are not looked for.
 func ToolOf(manifest []byte) (*Tool, error) {
-	r := &reader{file: "manifest", asset: func(string) (Asset, error) { return "", nil }}
-	t := r.tool(r.parse(manifest), nil)
+	r := &manifestReader{file: "manifest", storeAsset: func(string) (Asset, error) { return "", nil }}
+	t := r.readTool(r.parseDocument(manifest), nil)
 	if len(r.problems) > 0 {
 		return nil, errors.New(r.problems[0].String())
 	}

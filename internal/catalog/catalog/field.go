@@ -14,7 +14,7 @@ import (
 // key and a type.
 type Field struct {
 	Label    string
-	Children []Field // of a group
+	Children []Field // only for a group
 
 	Key      string // "" for a group
 	Type     FieldType
@@ -23,12 +23,12 @@ type Field struct {
 	Display  Display
 }
 
-// Display is how a leaf is shown and what bounds its value. Zero values are
-// not shown.
+// Display describes how a leaf is displayed and limits its value. Zero values
+// are omitted.
 type Display struct {
 	Help, Placeholder string
 	Advanced          bool
-	Content           string // of an HTML leaf, sanitized
+	Content           string // sanitized content of an HTML leaf
 
 	Min, Max, Step *float64
 	Integer        bool
@@ -36,7 +36,7 @@ type Display struct {
 	MaxLength int64
 
 	Options []Option
-	ShowAs  string // text, radio or image: how options are laid out
+	ShowAs  string // how options are displayed: text, radio or image
 
 	Sizes      []Size
 	MultipleOf int64
@@ -45,51 +45,51 @@ type Display struct {
 	MaxItems int64
 }
 
-// Option is a choice of a select.
+// Option is a choice of a select field.
 type Option struct {
 	Text  string
 	Value any // string, int64 or float64
 	Image Asset
 }
 
-// Size is a choice of a WIDTH_HEIGHT leaf.
+// Size is a choice of a WIDTH_HEIGHT field.
 type Size struct {
 	Text          string
 	Width, Height int64
 }
 
-// FieldType says what a leaf's value is.
+// FieldType is the type of a leaf's value.
 type FieldType string
 
-// shape is the family of a type: which display settings it takes and how its
-// value is checked.
-type shape int
+// fieldFamily groups field types that have the same display settings and the
+// same validation.
+type fieldFamily int
 
 const (
-	textShape shape = iota + 1
-	numberShape
-	seedShape
-	boolShape
-	selectShape
-	multiShape
-	sizeShape
-	mediaShape
-	mediaListShape
-	silentShape // carries no value
+	textFamily fieldFamily = iota + 1
+	numberFamily
+	seedFamily
+	boolFamily
+	selectFamily
+	multiSelectFamily
+	sizeFamily
+	mediaFamily
+	mediaListFamily
+	noValueFamily // has no value
 )
 
-// fieldTypes are the types of the interface.
-var fieldTypes = map[FieldType]shape{
-	"PROMPT": textShape, "NEG_PROMPT": textShape, "TEXT": textShape, "TEXT_AREA": textShape,
-	"SLIDER": numberShape, "UPSCALE_FACTOR_SLIDER": numberShape, "CFG": numberShape, "STEPS": numberShape, "NUM": numberShape,
-	"SEED": seedShape, "BOOLEAN": boolShape,
-	"SINGLE_SELECT": selectShape, "MODEL_SINGLE_SELECT": selectShape, "MULTI_SELECT": multiShape,
-	"WIDTH_HEIGHT": sizeShape,
-	"IMG":          mediaShape, "VIDEO": mediaShape, "AUDIO": mediaShape, "ASSET_3D": mediaShape, "IMGS": mediaListShape,
-	"HEADER": silentShape, "HTML": silentShape,
+// fieldTypes are the field types of the API.
+var fieldTypes = map[FieldType]fieldFamily{
+	"PROMPT": textFamily, "NEG_PROMPT": textFamily, "TEXT": textFamily, "TEXT_AREA": textFamily,
+	"SLIDER": numberFamily, "UPSCALE_FACTOR_SLIDER": numberFamily, "CFG": numberFamily, "STEPS": numberFamily, "NUM": numberFamily,
+	"SEED": seedFamily, "BOOLEAN": boolFamily,
+	"SINGLE_SELECT": selectFamily, "MODEL_SINGLE_SELECT": selectFamily, "MULTI_SELECT": multiSelectFamily,
+	"WIDTH_HEIGHT": sizeFamily,
+	"IMG":          mediaFamily, "VIDEO": mediaFamily, "AUDIO": mediaFamily, "ASSET_3D": mediaFamily, "IMGS": mediaListFamily,
+	"HEADER": noValueFamily, "HTML": noValueFamily,
 }
 
-// Integer tells whether the leaf takes whole numbers only.
+// Integer reports whether the field accepts only whole numbers.
 func (f *Field) Integer() bool {
 	return f.Display.Integer || f.Type == "STEPS" || f.Type == "SEED"
 }
@@ -97,28 +97,28 @@ func (f *Field) Integer() bool {
 // maxSeed is the largest seed, 2^32-1.
 const maxSeed = math.MaxUint32
 
-// Problem tells what is wrong with a value for the leaf, "" when nothing is.
-// Values are what YAML or JSON gives: string, bool, int64, float64, []any,
-// map[string]any. References to media are no values of this kind.
+// Problem returns what is wrong with a value for the field, or "" if it is
+// valid. Values have the types of decoded YAML or JSON: string, bool, int64,
+// float64, []any, map[string]any. It does not validate references to media.
 func (f *Field) Problem(value any) string {
 	switch fieldTypes[f.Type] {
-	case textShape:
+	case textFamily:
 		return f.textProblem(value)
-	case numberShape, seedShape:
+	case numberFamily, seedFamily:
 		return f.numberProblem(value)
-	case boolShape:
+	case boolFamily:
 		if _, ok := value.(bool); !ok {
 			return "must be true or false"
 		}
-	case selectShape:
-		if _, ok := f.option(value); !ok {
+	case selectFamily:
+		if _, ok := f.findOption(value); !ok {
 			return "must be one of the options: " + f.optionList()
 		}
-	case multiShape:
+	case multiSelectFamily:
 		return f.multiProblem(value)
-	case sizeShape:
+	case sizeFamily:
 		return f.sizeProblem(value)
-	case silentShape:
+	case noValueFamily:
 		return "takes no value"
 	default:
 		return "must be a reference to a file"
@@ -138,13 +138,14 @@ func (f *Field) textProblem(value any) string {
 }
 
 func (f *Field) numberProblem(value any) string {
-	n, ok := number(value)
+	n, ok := toFloat(value)
 	if !ok {
 		return "must be a number"
 	}
 	if f.Integer() && n != math.Trunc(n) {
 		return "must be a whole number"
 	}
+
 	low := f.Display.Min
 	high := f.Display.Max
 	if f.Type == "SEED" {
@@ -154,10 +155,10 @@ func (f *Field) numberProblem(value any) string {
 		high = &top
 	}
 	if low != nil && n < *low {
-		return "must be at least " + figure(*low)
+		return "must be at least " + formatNumber(*low)
 	}
 	if high != nil && n > *high {
-		return "must be at most " + figure(*high)
+		return "must be at most " + formatNumber(*high)
 	}
 	return ""
 }
@@ -173,39 +174,42 @@ func (f *Field) multiProblem(value any) string {
 
 	var chosen []any
 	for _, v := range list {
-		own, ok := f.option(v)
+		own, ok := f.findOption(v)
 		if !ok {
 			return "must hold only the options: " + f.optionList()
 		}
 		if slices.Contains(chosen, own) {
 			return "must not repeat an option"
 		}
+
 		chosen = append(chosen, own)
 	}
 	return ""
 }
 
-const noSize = "must be a width and a height in whole pixels"
+const sizeMessage = "must be a width and a height in whole pixels"
 
 func (f *Field) sizeProblem(value any) string {
 	m, ok := value.(map[string]any)
-	w, okW := number(m["width"])
-	h, okH := number(m["height"])
+	w, okW := toFloat(m["width"])
+	h, okH := toFloat(m["height"])
 	if !ok || !okW || !okH || len(m) != 2 || w != math.Trunc(w) || h != math.Trunc(h) {
-		return noSize
+		return sizeMessage
 	}
+
 	for _, s := range f.Display.Sizes {
 		if float64(s.Width) == w && float64(s.Height) == h {
 			return ""
 		}
 	}
+
 	low := f.Display.Min
 	high := f.Display.Max
 	if low == nil || high == nil {
 		return "must be one of the sizes: " + f.sizeList()
 	}
 	if min(w, h) < *low || max(w, h) > *high {
-		return fmt.Sprintf("must be between %s and %s pixels each way", figure(*low), figure(*high))
+		return fmt.Sprintf("must be between %s and %s pixels each way", formatNumber(*low), formatNumber(*high))
 	}
 	if m := float64(f.Display.MultipleOf); m > 0 && (math.Mod(w, m) != 0 || math.Mod(h, m) != 0) {
 		return fmt.Sprintf("must be multiples of %v pixels", m)
@@ -213,29 +217,29 @@ func (f *Field) sizeProblem(value any) string {
 	return ""
 }
 
-// maxListed is how many options and sizes a problem names.
+// maxListed is the maximum number of options or sizes in a message.
 const maxListed = 20
 
-// optionList names the values of the options, as a problem tells them.
+// optionList lists the values of the options for a message.
 func (f *Field) optionList() string {
 	var words []string
 	for _, o := range f.Display.Options {
 		words = append(words, fmt.Sprint(o.Value))
 	}
-	return nameSome(words)
+	return joinFirst(words)
 }
 
-// sizeList is optionList for sizes.
+// sizeList lists the sizes for a message.
 func (f *Field) sizeList() string {
 	var words []string
 	for _, s := range f.Display.Sizes {
 		words = append(words, fmt.Sprintf("%dx%d", s.Width, s.Height))
 	}
-	return nameSome(words)
+	return joinFirst(words)
 }
 
-// nameSome joins the first words and counts the rest.
-func nameSome(words []string) string {
+// joinFirst joins the first words and adds the number of the others.
+func joinFirst(words []string) string {
 	text := strings.Join(words[:min(len(words), maxListed)], ", ")
 	if more := len(words) - maxListed; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
@@ -243,12 +247,12 @@ func nameSome(words []string) string {
 	return text
 }
 
-// option finds the option that a value stands for and gives the option's own
-// value. The text of a number stands for that number, as forms of web pages
-// send text only; where there is an option with that very text, it is meant.
-func (f *Field) option(value any) (own any, ok bool) {
+// findOption returns the option's own value for a value from a request. A
+// string that is a number matches the option with that number, because web
+// forms send only strings; an option with the same string takes precedence.
+func (f *Field) findOption(value any) (own any, ok bool) {
 	for _, o := range f.Display.Options {
-		if same(o.Value, value) {
+		if isSameOption(o.Value, value) {
 			return o.Value, true
 		}
 	}
@@ -257,62 +261,66 @@ func (f *Field) option(value any) (own any, ok bool) {
 	if !isText {
 		return nil, false
 	}
+
 	for _, o := range f.Display.Options {
-		if n, isNumber := number(o.Value); isNumber && writes(text, n) {
+		if n, isNumber := toFloat(o.Value); isNumber && isTextOfNumber(text, n) {
 			return o.Value, true
 		}
 	}
 	return nil, false
 }
 
-// writes tells whether a text is a way to write the number n, by the grammar of
-// JSON (RFC 8259 section 6).
-func writes(text string, n float64) bool {
-	const longest = 40
-	if len(text) > longest || !json.Valid([]byte(text)) {
+// isTextOfNumber reports whether text is a JSON number with the value n (RFC
+// 8259, section 6).
+func isTextOfNumber(text string, n float64) bool {
+	const maxLength = 40
+	if len(text) > maxLength || !json.Valid([]byte(text)) {
 		return false
 	}
+
 	read, err := strconv.ParseFloat(text, 64)
 	return err == nil && read == n
 }
 
-// chosen gives a value with every option in it replaced by the option's own
-// value. Problem has found nothing wrong with it.
-func (f *Field) chosen(value any) any {
+// resolveOptions returns the value with every option replaced by the option's
+// own value. The value must be valid.
+func (f *Field) resolveOptions(value any) any {
 	switch fieldTypes[f.Type] {
-	case selectShape:
-		own, _ := f.option(value)
+	case selectFamily:
+		own, _ := f.findOption(value)
 		return own
-	case multiShape:
+	case multiSelectFamily:
 		list := slices.Clone(value.([]any))
 		for i := range list {
-			list[i], _ = f.option(list[i])
+			list[i], _ = f.findOption(list[i])
 		}
 		return list
 	}
 	return value
 }
 
-// figure writes a bound as people do, unless it has more digits than they read.
-func figure(v float64) string {
+// formatNumber formats a limit without an exponent unless it is very large or
+// very small.
+func formatNumber(v float64) string {
 	if size := math.Abs(v); size < 1e15 && (v == 0 || size > 1e-6) {
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	}
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// same compares the values of options: 1 and 1.0 are one number, "1" is text.
-func same(a, b any) bool {
-	if x, ok := number(a); ok {
-		y, ok := number(b)
+// isSameOption compares option values: 1 and 1.0 are equal, 1 and "1" are not.
+func isSameOption(a, b any) bool {
+	if x, ok := toFloat(a); ok {
+		y, ok := toFloat(b)
 		return ok && x == y
 	}
+
 	x, okX := a.(string)
 	y, okY := b.(string)
 	return okX && okY && x == y
 }
 
-func number(v any) (float64, bool) {
+func toFloat(v any) (float64, bool) {
 	switch n := v.(type) {
 	case int64:
 		return float64(n), true

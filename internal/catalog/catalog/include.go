@@ -14,61 +14,67 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A workflow of a model server is a JSON file that its own editor writes, and
-// that nobody wants to copy into a manifest. engine.include names such files;
-// what they hold becomes part of engine.with before anything is stored, so that
-// the tool's hash changes when the file does.
+// A workflow of a model server is a JSON file that the server's own editor
+// exports. engine.include names such files. Their content becomes part of
+// engine.with before the manifest is stored, so that the tool's hash changes
+// with the file.
 
-// includes reads JSON files that lie beside the manifests.
-func includes(files fs.FS) func(name string) ([]byte, error) {
+// newIncludeReader returns a function that reads JSON files from the manifests'
+// folder.
+func newIncludeReader(files fs.FS) func(name string) ([]byte, error) {
 	return func(name string) ([]byte, error) {
 		if !fs.ValidPath(name) || path.Ext(name) != ".json" {
-			return nil, fmt.Errorf("%q must be the name of a .json file beside the manifest", name)
+			return nil, fmt.Errorf("%q must be the name of a .json file in the manifest's folder", name)
 		}
 		return readFile(files, name, maxManifest)
 	}
 }
 
-// includes puts the files that an engine's include names into its with.
-func (r *reader) includes(p *object, include *yaml.Node) {
-	if r.include == nil {
-		p.problem("include", "is for files, and there are none")
+// mergeIncludes adds the files of engine.include to engine.with.
+func (r *manifestReader) mergeIncludes(p *mapping, include *yaml.Node) {
+	if r.readInclude == nil {
+		p.addProblem("include", "is only allowed in manifest files")
 		return
 	}
-	with := p.value["with"]
+
+	with := p.values["with"]
 	if with == nil || with.Tag == "!!null" {
 		with = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: include.Line, Column: include.Column}
 		p.node.Content = append(p.node.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "with"}, with)
-		p.value["with"] = with
+		p.values["with"] = with
 	}
 	if with.Kind != yaml.MappingNode {
-		return // which is reported
+		return // reported by readEngine
 	}
-	o := r.object(include, p.path+"include.")
+
+	o := r.openMapping(include, p.path+"include.")
 	for _, key := range o.keys {
-		name := o.text(key.Value, 200)
-		if pair(with, key.Value) >= 0 {
-			o.problem(key.Value, "stands in with too")
+		name := o.readText(key.Value, 200)
+		if pairIndex(with, key.Value) >= 0 {
+			o.addProblem(key.Value, "is also set in with")
 			continue
 		}
-		text, err := r.include(name)
+
+		text, err := r.readInclude(name)
 		if err == nil {
-			text, err = compact(text)
+			text, err = canonicalizeJSON(text)
 		}
 		if err != nil {
-			o.problem(key.Value, "%v", err)
+			o.addProblem(key.Value, "%v", err)
 			continue
 		}
-		if node := r.parse(text); node != nil {
+		if node := r.parseDocument(text); node != nil {
 			with.Content = append(with.Content, key, node)
 		}
 	}
-	i := pair(p.node, "include")
+
+	i := pairIndex(p.node, "include")
 	p.node.Content = slices.Delete(p.node.Content, i, i+2)
 }
 
-// pair says where in a mapping a key and its value are, -1 where they are not.
-func pair(mapping *yaml.Node, key string) int {
+// pairIndex returns the index of a key in the content of a mapping node, -1 if
+// it is missing.
+func pairIndex(mapping *yaml.Node, key string) int {
 	for i := 0; i < len(mapping.Content); i += 2 {
 		if mapping.Content[i].Value == key {
 			return i
@@ -77,8 +83,9 @@ func pair(mapping *yaml.Node, key string) int {
 	return -1
 }
 
-// compact gives JSON as the catalog writes it, which YAML reads too.
-func compact(text []byte) ([]byte, error) {
+// canonicalizeJSON returns JSON in the canonical form of the catalog, which is
+// also valid YAML.
+func canonicalizeJSON(text []byte) ([]byte, error) {
 	d := json.NewDecoder(strings.NewReader(string(text)))
 	d.UseNumber()
 	var v any
@@ -86,13 +93,13 @@ func compact(text []byte) ([]byte, error) {
 		return nil, fmt.Errorf("is not JSON: %w", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("is not JSON: something follows it")
+		return nil, errors.New("is not JSON: unexpected data after the value")
 	}
-	return []byte(canonical(counted(v))), nil
+	return []byte(canonicalJSON(convertNumbers(v))), nil
 }
 
-// counted gives a JSON value with numbers as the catalog has them.
-func counted(v any) any {
+// convertNumbers replaces json.Number by the number types of the catalog.
+func convertNumbers(v any) any {
 	switch v := v.(type) {
 	case json.Number:
 		if n, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
@@ -101,15 +108,16 @@ func counted(v any) any {
 		if n, err := strconv.ParseUint(v.String(), 10, 64); err == nil {
 			return n
 		}
-		f, _ := v.Float64() // one that is too large becomes infinite, which no JSON has
+
+		f, _ := v.Float64() // a number that is too large becomes infinite, which JSON cannot express
 		return min(max(f, -1e308), 1e308)
 	case []any:
 		for i := range v {
-			v[i] = counted(v[i])
+			v[i] = convertNumbers(v[i])
 		}
 	case map[string]any:
 		for key := range v {
-			v[key] = counted(v[key])
+			v[key] = convertNumbers(v[key])
 		}
 	}
 	return v

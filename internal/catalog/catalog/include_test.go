@@ -53,11 +53,11 @@ func TestIncludesThatCannotBe(t *testing.T) {
 		"{workflow: bad.json}":                      "is not JSON",
 		"{workflow: two.json}":                      "is not JSON",
 		"{workflow: huge.json}":                     "bytes, at most",
-		"{bind: good.json}":                         "stands in with too",
+		"{bind: good.json}":                         "is also set in with",
 		"[good.json]":                               "must be a mapping",
 		"{workflow: deep.json}":                     "nested too deeply",
 		"{workflow: [good.json]}":                   "must be text",
-		"{workflow: good.json, workflow: bad.json}": "stands here twice",
+		"{workflow: good.json, workflow: bad.json}": "is given twice",
 	} {
 		set, err := catalog.Read(catalog.From{Source: catalog.Directory, Files: files(
 			"flow.yaml", flow+"engine: {name: studio, with: {bind: {}}, include: "+include+"}\n",

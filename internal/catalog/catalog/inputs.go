@@ -12,56 +12,58 @@ import (
 	"atelier/internal/base/sanitize"
 )
 
-// FillOptions says what the inputs came with.
+// FillOptions describe the request that the inputs came with.
 type FillOptions struct {
-	// Draft lets required inputs be missing and takes no MULTIPART references:
-	// for pricing a run.
+	// Draft allows required inputs to be missing and rejects MULTIPART
+	// references. It is set when a run is only priced.
 	Draft bool
-	// Files is how many file parts came with the request; each must be named
-	// exactly once.
+	// Files is the number of file parts in the request; inputs must refer to
+	// each of them exactly once.
 	Files int
 }
 
-// Filled is a form that somebody filled in.
+// Filled are the validated inputs of a run.
 type Filled struct {
-	// Values are what the fields got, by key: string, bool, int64, float64,
-	// []any or map[string]any. Defaults are filled in; what was left out and
-	// has none is absent, and so are media.
+	// Values are the values by field key: string, bool, int64, float64, []any
+	// or map[string]any. Defaults are included. Fields without a value or
+	// default are missing, and so are media.
 	Values map[string]any
-	// Refs name the files to work on, in the form's order. There they are also
-	// when something else is wrong, as far as each is well-formed itself.
+	// Refs are the referenced files in the order of the form. After a problem,
+	// they contain the references that are valid themselves.
 	Refs []Ref
-	// Texts are what a person wrote, defaults not among them.
+	// Texts are the texts that a person wrote, without defaults.
 	Texts []TextInput
-	// Prompt is what the first PROMPT leaf got, "" where there is none.
+	// Prompt is the value of the first PROMPT field, "" if there is none.
 	Prompt string
-	// Seed is what the first SEED leaf got, nil where that was left out.
+	// Seed is the value of the first SEED field, nil if it is missing.
 	Seed *int64
 }
 
-// TextInput is something a person wrote in a field.
+// TextInput is a text that a person wrote in a field.
 type TextInput struct{ Path, Value string }
 
-// maxProblems bounds what one request is told.
+// maxProblems is the maximum number of problems in one response.
 const maxProblems = 100
 
-// Fill checks the inputs of a request against the tool's form. Values are what
-// JSON gives: string, bool, nil, int64, float64, []any, map[string]any.
+// Fill validates the inputs of a request against the tool's form. Values have
+// the types of decoded JSON: string, bool, nil, int64, float64, []any,
+// map[string]any.
 //
-// All problems come at once, first the form's in its order, then unknown keys,
-// then files. Where there is one, what was filled is good for counting only.
+// It returns all problems at once: those of the form in its order, then unknown
+// keys, then files. After a problem, the inputs may only be used for counting.
 func (t *Tool) Fill(inputs map[string]any, o FillOptions) (Filled, []fault.Field) {
-	f := filler{FillOptions: o, inputs: inputs, leaves: map[string]bool{}, named: map[int64]bool{}}
+	f := inputParser{FillOptions: o, inputs: inputs, knownKeys: map[string]bool{}, claimedParts: map[int64]bool{}}
 	f.Values = map[string]any{}
-	f.fields(t.Fields)
-	for _, key := range sorted(inputs) {
-		if !f.leaves[key] {
-			f.problem("inputs."+shown(key), "This tool has no such field.")
+	f.parseFields(t.Fields)
+	for _, key := range sortedKeys(inputs) {
+		if !f.knownKeys[key] {
+			f.addProblem("inputs."+printableName(key), "This tool has no such field.")
 		}
 	}
+
 	for i := range int64(o.Files) {
-		if !f.named[i] {
-			f.problem("files."+strconv.FormatInt(i, 10), "No input names this file.")
+		if !f.claimedParts[i] {
+			f.addProblem("files."+strconv.FormatInt(i, 10), "No input refers to this file.")
 		}
 	}
 	if f.prompt != nil {
@@ -75,91 +77,96 @@ func (t *Tool) Fill(inputs map[string]any, o FillOptions) (Filled, []fault.Field
 	return f.Filled, f.problems
 }
 
-// filler walks a form with the inputs in hand.
-type filler struct {
+// inputParser validates inputs while it visits the fields of a form.
+type inputParser struct {
 	FillOptions
 	Filled
 
 	inputs       map[string]any
-	leaves       map[string]bool
-	named        map[int64]bool // file parts
-	prompt, seed *Field         // the first of each
+	knownKeys    map[string]bool
+	claimedParts map[int64]bool // file parts that an input refers to
+	prompt, seed *Field         // the first field of each type
 	problems     []fault.Field
 }
 
-func (f *filler) problem(path, sentence string) {
+func (f *inputParser) addProblem(path, message string) {
 	if len(f.problems) < maxProblems {
-		f.problems = append(f.problems, fault.Field{Path: path, Message: sentence})
+		f.problems = append(f.problems, fault.Field{Path: path, Message: message})
 	}
 }
 
-// shown is a name that the caller made up, fit to be told back.
-func shown(name string) string { return sanitize.Line(name, 80) }
+// printableName sanitizes a name from the request for a message.
+func printableName(name string) string { return sanitize.Line(name, 80) }
 
-// sentence makes one of a problem's text.
-func sentence(problem string) string { return strings.ToUpper(problem[:1]) + problem[1:] + "." }
+// toSentence turns a problem into a sentence.
+func toSentence(problem string) string { return strings.ToUpper(problem[:1]) + problem[1:] + "." }
 
-func (f *filler) fields(all []Field) {
+func (f *inputParser) parseFields(all []Field) {
 	for i := range all {
 		l := &all[i]
 		if l.Key == "" {
-			f.fields(l.Children)
+			f.parseFields(l.Children)
 			continue
 		}
-		f.leaves[l.Key] = true
+
+		f.knownKeys[l.Key] = true
 		if l.Type == "PROMPT" && f.prompt == nil {
 			f.prompt = l
 		}
 		if l.Type == "SEED" && f.seed == nil {
 			f.seed = l
 		}
-		f.leaf(l)
+
+		f.parseLeaf(l)
 	}
 }
 
-func (f *filler) leaf(l *Field) {
+func (f *inputParser) parseLeaf(l *Field) {
 	path := "inputs." + l.Key
 	value := f.inputs[l.Key]
 	kind := fieldTypes[l.Type]
 	switch {
-	case l.leftOut(value):
-		f.absent(l, path)
-	case kind == mediaShape:
-		f.reference(l, path, 0, value)
-	case kind == mediaListShape:
-		f.references(l, path, value)
+	case l.isEmptyValue(value):
+		f.applyDefault(l, path)
+	case kind == mediaFamily:
+		f.parseReference(l, path, 0, value)
+	case kind == mediaListFamily:
+		f.parseReferences(l, path, value)
 	default:
-		taken, problem := l.take(value)
+		converted, problem := l.convertValue(value)
 		if problem != "" {
-			f.problem(path, sentence(problem))
+			f.addProblem(path, toSentence(problem))
 			return
 		}
-		f.Values[l.Key] = taken
-		if kind == textShape {
-			f.Texts = append(f.Texts, TextInput{path, taken.(string)})
+
+		f.Values[l.Key] = converted
+		if kind == textFamily {
+			f.Texts = append(f.Texts, TextInput{path, converted.(string)})
 		}
 	}
 }
 
-// absent fills in the default. One that is itself as good as nothing does not
-// help a required field; an empty option is something.
-func (f *filler) absent(l *Field, path string) {
-	if l.Required && !f.Draft && (l.Default == nil || l.leftOut(l.Default) && fieldTypes[l.Type] != selectShape) {
-		f.problem(path, "This field is required.")
+// applyDefault sets the default of a field without a value. An empty default
+// does not satisfy a required field, except an empty option.
+func (f *inputParser) applyDefault(l *Field, path string) {
+	if l.Required && !f.Draft && (l.Default == nil || l.isEmptyValue(l.Default) && fieldTypes[l.Type] != selectFamily) {
+		f.addProblem(path, "This field is required.")
 		return
 	}
 	if l.Default == nil {
 		return
 	}
-	taken, problem := l.take(l.Default)
-	if problem != "" { // the manifest's rules are a little wider than a request's
-		taken = l.Default
+
+	converted, problem := l.convertValue(l.Default)
+	if problem != "" { // a manifest allows slightly more values than a request
+		converted = l.Default
 	}
-	f.Values[l.Key] = taken
+
+	f.Values[l.Key] = converted
 }
 
-// leftOut tells whether a value stands for none.
-func (f *Field) leftOut(value any) bool {
+// isEmptyValue reports whether a value counts as missing.
+func (f *Field) isEmptyValue(value any) bool {
 	switch v := value.(type) {
 	case nil:
 		return true
@@ -167,39 +174,40 @@ func (f *Field) leftOut(value any) bool {
 		return v == ""
 	case []any:
 		kind := fieldTypes[f.Type]
-		return len(v) == 0 && (kind == multiShape || kind == mediaListShape)
+		return len(v) == 0 && (kind == multiSelectFamily || kind == mediaListFamily)
 	}
 	return false
 }
 
-// take gives a value as engines get it, or says what is wrong with it. What it
-// gives shares nothing with the tool.
-func (f *Field) take(value any) (taken any, problem string) {
+// convertValue validates a value and converts it to the form that engines get.
+// The result shares no memory with the tool.
+func (f *Field) convertValue(value any) (converted any, problem string) {
 	if p := f.Problem(value); p != "" {
 		return nil, p
 	}
 	switch fieldTypes[f.Type] {
-	case textShape:
+	case textFamily:
 		if utf8.RuneCountInString(value.(string)) > maxTextLen {
 			return nil, fmt.Sprintf("must have at most %d characters", maxTextLen)
 		}
-	case numberShape, seedShape:
+	case numberFamily, seedFamily:
 		if !f.Integer() {
 			break
 		}
-		n, fits := whole(value)
+
+		n, fits := toInteger(value)
 		if !fits {
 			return nil, fmt.Sprintf("must be between %d and %d", math.MinInt64, math.MaxInt64)
 		}
 		return n, ""
-	case selectShape, multiShape:
-		return f.chosen(value), ""
-	case sizeShape:
+	case selectFamily, multiSelectFamily:
+		return f.resolveOptions(value), ""
+	case sizeFamily:
 		size := maps.Clone(value.(map[string]any))
 		for name, v := range size {
-			n, fits := whole(v)
+			n, fits := toInteger(v)
 			if !fits {
-				return nil, noSize
+				return nil, sizeMessage
 			}
 			size[name] = n
 		}
@@ -208,8 +216,8 @@ func (f *Field) take(value any) (taken any, problem string) {
 	return value, ""
 }
 
-// whole gives a number as a whole one, if it is one and fits.
-func whole(v any) (n int64, ok bool) {
+// toInteger converts a whole number to int64, if it fits.
+func toInteger(v any) (n int64, ok bool) {
 	switch v := v.(type) {
 	case int64:
 		return v, true

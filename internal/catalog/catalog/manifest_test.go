@@ -87,7 +87,7 @@ func TestProblems(t *testing.T) {
 		{"long name", strings.Replace(manifest, "Echo", strings.Repeat("x", 81), 1), "name: has 81 characters, at most 80 are allowed"},
 		{"two lines", strings.Replace(manifest, "Echo", `"a\nb"`, 1), "name: must be one line"},
 		{"unknown setting", manifest + "prise: 3\n", "dir/x.yaml:5:1: prise is not a known setting"},
-		{"twice", manifest + "name: Again\n", "dir/x.yaml:5:1: name stands here twice"},
+		{"twice", manifest + "name: Again\n", "dir/x.yaml:5:1: name is given twice"},
 		{"no price", strings.Replace(manifest, "price: {type: FREE}", "position: 1", 1), "price: is required"},
 		{"cost nothing", strings.Replace(manifest, "FREE", "COST", 1), "price.tokens: must be at least 1"},
 		{"negative price", strings.Replace(manifest, "FREE", "COST, tokens: -1", 1), "dir/x.yaml:2:29: price.tokens: must be between 0 and 1000000"},
@@ -99,11 +99,11 @@ func TestProblems(t *testing.T) {
 		{"output type", strings.Replace(manifest, "IMG", "PICTURE", 1), "output.type: must be one of"},
 		{"output mime", strings.Replace(manifest, "image/png", "video/mp4", 1), "video/mp4 is not a mime type of IMG"},
 		{"engine", strings.Replace(manifest, "{name: script}", "{name: ../x}", 1), "engine.name: must be the name of an engine"},
-		{"timeout", manifest + "timeout: soon", "timeout: must be a length of time"},
+		{"timeout", manifest + "timeout: soon", "timeout: must be a duration"},
 		{"long timeout", manifest + "timeout: 25h", "timeout: must be between 1s and 24h0m0s"},
 		{"unknown tag", manifest + "tags: [nope]", "dir/x.yaml:5:8: tags: there is no tag nope"},
-		{"repeated tag", manifest + "tags: [known, known]", "known stands here twice"},
-		{"visible to nobody", manifest + "visibility: {}", "visibility: names nobody"},
+		{"repeated tag", manifest + "tags: [known, known]", "known is given twice"},
+		{"visible to nobody", manifest + "visibility: {}", "visibility: lists no company"},
 		{"visible to one", manifest + "visibility: anna", "visibility: must be everyone, or a mapping"},
 		{"avatar missing", manifest + "avatar: a.png", "avatar: there is no file a.png"},
 		{"avatar outside", manifest + "avatar: ../a.png", "must be the name of a .png file"},
@@ -172,11 +172,11 @@ func TestAllProblemsAtOnce(t *testing.T) {
 		"kits.yaml", "k: {label: K, tools: [{tool: nowhere}], default: other}\nl:\n",
 	))
 	want := strings.TrimSpace(`
-dir/bad_name.yaml:1:1: a manifest's file name has small letters, digits and dashes, such as my-tool.yaml
+dir/bad_name.yaml:1:1: the file name of a manifest may contain only lower-case letters, digits and dashes, such as my-tool.yaml
 dir/kits.yaml:1:30: k.tools[0].tool: there is no tool nowhere
 dir/kits.yaml:1:50: k.default: must be one of the kit's tools
 dir/kits.yaml:2:1: l: must be a mapping
-dir/tags.yaml:1:1: Wrong: a tag's name has small letters, digits and dashes
+dir/tags.yaml:1:1: Wrong: the name of a tag may contain only lower-case letters, digits and dashes
 dir/tags.yaml:1:8: Wrong.label: is required
 dir/tags.yaml:1:15: Wrong.type: must be a word such as MEDIA or MODEL_FAMILY
 dir/tags.yaml:2:1: empty: must be a mapping

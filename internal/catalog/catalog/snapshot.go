@@ -12,36 +12,37 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Snapshot is the whole catalog at one version. It does not change.
+// Snapshot is the whole catalog at one version. It is immutable.
 type Snapshot struct {
 	Version int64
 
-	tools      []*Tool // in list order, removed ones left out
-	restricted []*Tool // those of them that not everybody sees
+	tools      []*Tool // in list order, without removed tools
+	restricted []*Tool // tools with restricted visibility
 	tags       map[string]Tag
 	kits       []Kit
-	names      map[string]string // of all tools by id, removed ones too
+	names      map[string]string // by ID, including removed tools
 
 	mu       sync.RWMutex
 	views    map[Audience]*View
-	distinct map[string]*View // by which of the restricted tools it has, and what its role allows
+	distinct map[string]*View // by the visible restricted tools and the role's lists
 }
 
-// View is what some audiences see of a snapshot. It does not change, and all
-// audiences that see the same tools have the same one.
+// View is the part of a snapshot that an audience may see. It is immutable, and
+// audiences that see the same tools share one.
 type View struct {
 	Tools []*Tool // in list order
 
 	byID, bySlug map[string]*Tool
-	byTag        map[string][]*Tool // by the tag's id
+	byTag        map[string][]*Tool // by tag ID
 	tags         map[string]Tag
 	kits         []Kit
 }
 
-// maxViews bounds the memory of one snapshot: beyond it the views are made anew.
+// maxViews is the maximum number of cached views. When it is reached, the cache
+// is emptied.
 const maxViews = 1000
 
-// View gives what the audience sees.
+// View returns the view of an audience.
 func (s *Snapshot) View(a Audience) *View {
 	s.mu.RLock()
 	v, ok := s.views[a]
@@ -49,12 +50,14 @@ func (s *Snapshot) View(a Audience) *View {
 	if ok {
 		return v
 	}
+
 	seen := make([]byte, len(s.restricted))
 	for i, t := range s.restricted {
 		if t.Visibility.Includes(a) {
 			seen[i] = 1
 		}
 	}
+
 	seen = fmt.Appendf(seen, "%s|%s", a.Allowed, a.Blocked)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,16 +67,18 @@ func (s *Snapshot) View(a Audience) *View {
 	if len(s.distinct) >= maxViews || s.distinct == nil {
 		s.distinct = map[string]*View{}
 	}
+
 	v, ok = s.distinct[string(seen)]
 	if !ok {
-		v = s.view(a)
+		v = s.buildView(a)
 		s.distinct[string(seen)] = v
 	}
+
 	s.views[a] = v
 	return v
 }
 
-func (s *Snapshot) view(a Audience) *View {
+func (s *Snapshot) buildView(a Audience) *View {
 	v := &View{
 		byID:   map[string]*Tool{},
 		bySlug: map[string]*Tool{},
@@ -85,6 +90,7 @@ func (s *Snapshot) view(a Audience) *View {
 		if !a.Sees(t) {
 			continue
 		}
+
 		v.Tools = append(v.Tools, t)
 		v.byID[t.ID] = t
 		v.bySlug[t.Slug] = t
@@ -95,15 +101,15 @@ func (s *Snapshot) view(a Audience) *View {
 	return v
 }
 
-// Tools gives every tool in list order, whoever may see it.
+// Tools returns all tools in list order, without checking visibility.
 func (s *Snapshot) Tools() []*Tool { return s.tools }
 
-// Name gives the name of a tool, also of one that is no longer offered; "" where
-// there never was one.
+// Name returns the name of a tool, also of a removed one; "" if the ID is
+// unknown.
 func (s *Snapshot) Name(id string) string { return s.names[id] }
 
-// Tagged gives the ids of all tools with a tag, whoever may see them. A tag
-// that is hidden or unknown has none.
+// Tagged returns the IDs of all tools with a tag, without checking visibility.
+// An internal or unknown tag has none.
 func (s *Snapshot) Tagged(tagID string) []string {
 	var ids []string
 	for _, g := range s.tags {
@@ -119,17 +125,17 @@ func (s *Snapshot) Tagged(tagID string) []string {
 	return ids
 }
 
-// Tool finds a tool by id.
+// Tool returns a tool by ID.
 func (v *View) Tool(id string) (*Tool, bool) {
 	t, ok := v.byID[id]
 	return t, ok
 }
 
-// Tagged gives the tools with a tag, in list order. A tag that is hidden or
-// unknown has none.
+// Tagged returns the tools with a tag, in list order. An internal or unknown
+// tag has none.
 func (v *View) Tagged(tagID string) []*Tool { return v.byTag[tagID] }
 
-// TagsOf gives the tags of a tool that may be shown, in the manifest's order.
+// TagsOf returns the public tags of a tool, in the order of its manifest.
 func (v *View) TagsOf(t *Tool) []Tag {
 	var shown []Tag
 	for _, slug := range t.Tags {
@@ -140,7 +146,7 @@ func (v *View) TagsOf(t *Tool) []Tag {
 	return shown
 }
 
-// Tags gives the whole vocabulary that may be shown, by type, then label.
+// Tags returns all public tags, sorted by type, then label.
 func (v *View) Tags() []Tag {
 	var all []Tag
 	for _, g := range v.tags {
@@ -148,16 +154,17 @@ func (v *View) Tags() []Tag {
 			all = append(all, g)
 		}
 	}
+
 	slices.SortFunc(all, func(a, b Tag) int {
 		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Label, b.Label), cmp.Compare(a.ID, b.ID))
 	})
 	return all
 }
 
-// Kits gives the shortlists, each with the entries that can be seen; a kit
-// without any is left out. The default is the first entry where the kit's own
-// cannot be seen. Tags are those of the entries, in the kit's order: clients
-// make a tab of each, and one without a tool would be empty.
+// Kits returns the kits with their visible entries, without empty kits. If the
+// default tool of a kit is not visible, the first entry is the default. The
+// tags are those of the visible entries, in the kit's order, because clients
+// show a tab for each tag.
 func (v *View) Kits() []ShownKit {
 	var all []ShownKit
 	for _, k := range v.kits {
@@ -173,14 +180,15 @@ func (v *View) Kits() []ShownKit {
 		if shown.Default == nil {
 			shown.Default = shown.Tools[0].Tool
 		}
+
 		shown.Tags = shown.usedTags()
 		all = append(all, shown)
 	}
 	return all
 }
 
-// usedTags gives the tags that a shown tool has: those of the kit in its order,
-// then others as they come.
+// usedTags returns the tags of the visible entries: tags of the kit in its
+// order, then others.
 func (k ShownKit) usedTags() []string {
 	var used []string
 	for _, e := range k.Tools {
@@ -190,52 +198,55 @@ func (k ShownKit) usedTags() []string {
 			}
 		}
 	}
-	place := func(tag string) int {
+
+	position := func(tag string) int {
 		if i := slices.Index(k.Kit.Tags, tag); i >= 0 {
 			return i
 		}
 		return len(k.Kit.Tags)
 	}
-	slices.SortStableFunc(used, func(a, b string) int { return cmp.Compare(place(a), place(b)) })
+
+	slices.SortStableFunc(used, func(a, b string) int { return cmp.Compare(position(a), position(b)) })
 	return used
 }
 
-// ShownKit is a kit as an audience sees it.
+// ShownKit is a kit with the entries that are visible for an audience.
 type ShownKit struct {
 	Kit
 	Default *Tool
 	Tools   []ShownEntry
 }
 
-// ShownEntry is a tool in a shown kit.
+// ShownEntry is a visible tool of a kit.
 type ShownEntry struct {
 	KitEntry
 	Tool *Tool
 }
 
-// Catalog holds the newest snapshot this node knows.
+// Catalog holds the newest snapshot of this node.
 type Catalog struct {
 	db  *sqldb.DB
 	log *slog.Logger
 
 	refreshing sync.Mutex
 	current    atomic.Pointer[Snapshot]
-	decoded    map[string]*Tool // by id and hash; guarded by refreshing
+	decoded    map[string]*Tool // by ID and hash; guarded by refreshing
 
-	versions versions
+	versions versionCache
 }
 
-// New makes a catalog that is empty until the first Refresh.
+// New returns a catalog that is empty until the first refresh.
 func New(db *sqldb.DB, log *slog.Logger) *Catalog {
 	c := &Catalog{db: db, log: log}
 	c.current.Store(&Snapshot{Version: -1})
 	return c
 }
 
-// Snapshot gives the newest catalog that was loaded.
+// Snapshot returns the newest loaded snapshot.
 func (c *Catalog) Snapshot() *Snapshot { return c.current.Load() }
 
-// Refresh loads the catalog if its version has moved and tells whether it did.
+// Refresh loads the catalog if its version has changed, and reports whether it
+// did.
 func (c *Catalog) Refresh(ctx context.Context) (bool, error) {
 	c.refreshing.Lock()
 	defer c.refreshing.Unlock()
@@ -246,81 +257,90 @@ func (c *Catalog) Refresh(ctx context.Context) (bool, error) {
 	if version == c.current.Load().Version {
 		return false, nil
 	}
-	next, err := c.load(ctx)
+
+	next, err := c.loadSnapshot(ctx)
 	if err != nil {
 		return false, fmt.Errorf("load catalog: %w", err)
 	}
+
 	c.current.Store(next)
 	return true, nil
 }
 
-func (c *Catalog) load(ctx context.Context) (*Snapshot, error) {
+func (c *Catalog) loadSnapshot(ctx context.Context) (*Snapshot, error) {
 	s := &Snapshot{tags: map[string]Tag{}, names: map[string]string{}}
 	var tools, tags, kits map[string]row
 	err := c.db.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		if err = tx.QueryRow(ctx, versionQuery).Scan(&s.Version); err != nil {
 			return err
 		}
-		if tools, err = rows(ctx, tx, toolKind); err != nil {
+		if tools, err = readRows(ctx, tx, toolKind); err != nil {
 			return err
 		}
-		if tags, err = rows(ctx, tx, tagKind); err != nil {
+		if tags, err = readRows(ctx, tx, tagKind); err != nil {
 			return err
 		}
-		kits, err = rows(ctx, tx, kitKind)
+
+		kits, err = readRows(ctx, tx, kitKind)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
+
 	decoded := map[string]*Tool{}
 	for _, r := range tools {
-		t, err := c.tool(r)
+		t, err := c.buildTool(r)
 		if err != nil {
 			if !r.removed {
-				c.unreadable(r, err)
+				c.logUnreadable(r, err)
 			}
 			continue
 		}
+
 		decoded[r.id+r.hash] = t
 		s.names[t.ID] = t.Name
 		if !r.removed {
 			s.tools = append(s.tools, t)
 		}
 	}
+
 	slices.SortFunc(s.tools, func(a, b *Tool) int { return a.Key().Compare(b.Key()) })
 	for _, t := range s.tools {
-		if t.Visibility.limited() {
+		if t.Visibility.isRestricted() {
 			s.restricted = append(s.restricted, t)
 		}
 	}
-	for _, slug := range sorted(tags) {
+
+	for _, slug := range sortedKeys(tags) {
 		if r := tags[slug]; !r.removed {
 			g, err := decodeTag(r)
 			if err != nil {
-				c.unreadable(r, err)
+				c.logUnreadable(r, err)
 				continue
 			}
 			s.tags[slug] = g
 		}
 	}
-	for _, slug := range sorted(kits) {
+
+	for _, slug := range sortedKeys(kits) {
 		if r := kits[slug]; !r.removed {
 			k, err := decodeKit(r)
 			if err != nil {
-				c.unreadable(r, err)
+				c.logUnreadable(r, err)
 				continue
 			}
 			s.kits = append(s.kits, k)
 		}
 	}
+
 	c.decoded = decoded
 	return s, nil
 }
 
-// tool makes a tool of a row. What an earlier refresh decoded is used again,
-// so that one edit among a thousand tools costs one decoding.
-func (c *Catalog) tool(r row) (*Tool, error) {
+// buildTool builds a tool from a row. It reuses tools that an earlier refresh
+// decoded, so that one edit among a thousand tools decodes one manifest.
+func (c *Catalog) buildTool(r row) (*Tool, error) {
 	var t Tool
 	if before, ok := c.decoded[r.id+r.hash]; ok {
 		t = *before
@@ -331,6 +351,7 @@ func (c *Catalog) tool(r row) (*Tool, error) {
 		}
 		t = *read
 	}
+
 	t.ID = r.id
 	t.Slug = r.slug
 	t.Hash = r.hash
@@ -341,7 +362,7 @@ func (c *Catalog) tool(r row) (*Tool, error) {
 	return &t, nil
 }
 
-// unreadable reports a stored item that this release does not understand.
-func (c *Catalog) unreadable(r row, err error) {
-	c.log.Error("stored catalog item cannot be read; it is left out", "slug", r.slug, "id", r.id, "error", err)
+// logUnreadable logs a stored item that this release cannot decode.
+func (c *Catalog) logUnreadable(r row, err error) {
+	c.log.Error("stored catalog item is unreadable and left out", "slug", r.slug, "id", r.id, "error", err)
 }

@@ -9,7 +9,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// row is an item as it is stored.
+// row is a stored item.
 type row struct {
 	id, slug   string
 	source     Source
@@ -24,23 +24,24 @@ type row struct {
 
 const versionQuery = `SELECT version FROM catalog WHERE id = 1`
 
-// lock lets one transaction at a time change the catalog.
-func lock(ctx context.Context, tx *sqldb.Tx) error {
+// lockCatalog locks the catalog, so that one transaction at a time changes it.
+func lockCatalog(ctx context.Context, tx *sqldb.Tx) error {
 	var version int64
 	return tx.QueryRow(ctx, versionQuery+tx.Dialect.ForUpdate).Scan(&version)
 }
 
-func bump(ctx context.Context, tx *sqldb.Tx) error {
+func incrementVersion(ctx context.Context, tx *sqldb.Tx) error {
 	_, err := tx.Exec(ctx, `UPDATE catalog SET version = version + 1 WHERE id = 1`)
 	return err
 }
 
-// rows gives every item of a kind by slug, removed ones included.
-func rows(ctx context.Context, tx *sqldb.Tx, k kind) (map[string]row, error) {
+// readRows returns all items of a kind by slug, including removed ones.
+func readRows(ctx context.Context, tx *sqldb.Tx, k kind) (map[string]row, error) {
 	columns := `id, slug, source, definition, removed`
 	if k == toolKind {
 		columns += `, hash, coalesce(average_ms, 0), coalesce(recent_ms, 0), created, updated`
 	}
+
 	all := map[string]row{}
 	err := tx.Each(ctx, `SELECT `+columns+` FROM `+string(k), nil, func(s sqldb.Scanner) error {
 		var r row
@@ -53,6 +54,7 @@ func rows(ctx context.Context, tx *sqldb.Tx, k kind) (map[string]row, error) {
 		if err := s.Scan(dest...); err != nil {
 			return err
 		}
+
 		r.average = time.Duration(average) * time.Millisecond
 		r.recent = time.Duration(recent) * time.Millisecond
 		r.created = created.Time
@@ -63,15 +65,16 @@ func rows(ctx context.Context, tx *sqldb.Tx, k kind) (map[string]row, error) {
 	return all, err
 }
 
-// put writes an item, new or not. A tool's version is there before the tool is,
-// and stays.
-func put(ctx context.Context, tx *sqldb.Tx, k kind, r row) error {
+// upsertRow inserts or updates an item. The version of a tool is inserted first
+// and never deleted.
+func upsertRow(ctx context.Context, tx *sqldb.Tx, k kind, r row) error {
 	if k == toolKind {
 		hash := hashOf(r.definition)
 		if _, err := tx.Exec(ctx, `INSERT INTO tool_version (hash, definition) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING`,
 			hash, r.definition); err != nil {
 			return err
 		}
+
 		_, err := tx.Exec(ctx, `
 			INSERT INTO tool (id, slug, source, definition, hash, removed, created, updated)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $7)
@@ -88,14 +91,14 @@ func put(ctx context.Context, tx *sqldb.Tx, k kind, r row) error {
 	return err
 }
 
-// version gives the definition that has a hash.
-func version(ctx context.Context, db *sqldb.DB, hash string) (definition string, err error) {
+// versionDefinition returns the definition with a hash.
+func versionDefinition(ctx context.Context, db *sqldb.DB, hash string) (definition string, err error) {
 	err = db.QueryRow(ctx, `SELECT definition FROM tool_version WHERE hash = $1`, hash).Scan(&definition)
 	return definition, err
 }
 
-// Live gives the hash of a tool as it is at this moment; ok is false where it is
-// no longer offered. What this node has in memory may be a moment older.
+// Live returns the current hash of a tool in the database; ok is false if the
+// tool was removed. The snapshot in memory may be slightly older.
 func Live(ctx context.Context, tx *sqldb.Tx, toolID string) (hash string, ok bool, err error) {
 	err = tx.QueryRow(ctx, `SELECT hash FROM tool WHERE id = $1 AND NOT removed`, toolID).Scan(&hash)
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -105,26 +108,28 @@ func Live(ctx context.Context, tx *sqldb.Tx, toolID string) (hash string, ok boo
 }
 
 const (
-	// durationsKept is how many finished runs of a tool its average is made of.
+	// durationsKept is the number of finished runs that make up the average of
+	// a tool.
 	durationsKept = 100
-	// durationsRecent is how many of them count as recent: few enough that a
-	// server that became faster is noticed within minutes.
+	// durationsRecent is the number of runs that count as recent: few enough to
+	// notice within minutes that a server became faster.
 	durationsRecent = 15
 )
 
-// RecordDuration adds a finished run to the tool's history. What takes less than
-// a millisecond takes one: zero is for tools without a history.
+// RecordDuration adds a finished run to the tool's durations. The minimum is
+// one millisecond, because zero means no durations.
 func RecordDuration(ctx context.Context, tx *sqldb.Tx, toolID string, perResult time.Duration) error {
 	_, err := tx.Exec(ctx, `INSERT INTO tool_duration (id, tool_id, ms_per_result, finished) VALUES ($1, $2, $3, $4)`,
 		ids.New(), toolID, max(perResult.Milliseconds(), 1), sqldb.At(tx.Now))
 	return err
 }
 
-// UpdateAverages forgets all but the newest runs of each tool and makes the
-// averages anew. The catalog moves on only if one has changed.
+// UpdateAverages deletes all but the newest durations of each tool and
+// recalculates the averages. It increments the catalog's version only if an
+// average has changed.
 func UpdateAverages(ctx context.Context, db *sqldb.DB) error {
 	return db.Write(ctx, func(tx *sqldb.Tx) error {
-		if err := lock(ctx, tx); err != nil {
+		if err := lockCatalog(ctx, tx); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, `
@@ -134,6 +139,7 @@ func UpdateAverages(ctx context.Context, db *sqldb.DB) error {
 				) AS ranked WHERE place > $1)`, int64(durationsKept)); err != nil {
 			return err
 		}
+
 		changed, err := tx.Exec(ctx, `
 			WITH average AS (
 				SELECT tool_id, CAST(avg(ms_per_result) AS BIGINT) AS ms FROM tool_duration GROUP BY tool_id),
@@ -150,7 +156,7 @@ func UpdateAverages(ctx context.Context, db *sqldb.DB) error {
 		if err != nil || changed == 0 {
 			return err
 		}
-		return bump(ctx, tx)
+		return incrementVersion(ctx, tx)
 	})
 }
 
@@ -163,6 +169,6 @@ var Checks = []sqldb.Check{
 	{Name: "every tool has its version", Query: `
 		SELECT 'tool ' || id FROM tool
 		WHERE NOT EXISTS (SELECT 1 FROM tool_version v WHERE v.hash = tool.hash AND v.definition = tool.definition)`},
-	{Name: "a tool was not updated before it was made", Query: `
+	{Name: "a tool was not updated before it was created", Query: `
 		SELECT 'tool ' || id FROM tool WHERE updated < created`},
 }

@@ -1,15 +1,15 @@
-// Package catalog knows the tools that people can run.
+// Package catalog stores the tools that people can run.
 //
-// A tool is described by a manifest, a YAML file an operator writes or one
+// A tool is described by a manifest, a YAML file that an operator writes or
 // that ships in the binary. Applying manifests stores them in the database,
-// where all nodes see them; each node serves from a Snapshot in memory that it
-// replaces whole when the catalog's version has moved.
+// where all nodes see them. Each node serves from a Snapshot in memory and
+// replaces it when the catalog's version changes.
 //
-//	manifests ──Read──▶ Set ──Apply──▶ database ──Refresh──▶ Snapshot ──View──▶ pages
+//	manifests ──Read──▶ Set ──Apply──▶ database ──Refresh──▶ Snapshot ──ViewFor──▶ pages
 //
-// A tool keeps its id as long as its slug, the manifest's file name, lives,
-// also when it was away for a while. A manifest with a problem changes
-// nothing: its tool goes on as it last was.
+// The slug of a tool is the file name of its manifest. A tool keeps its ID as
+// long as its slug stays the same, even if it was removed for some time. A
+// manifest with a problem changes nothing: the stored tool stays as it is.
 package catalog
 
 import (
@@ -27,7 +27,7 @@ import (
 type Tool struct {
 	ID   string
 	Slug string
-	Hash string // changes with every edit
+	Hash string // of the definition; changes with every edit
 
 	Name        string
 	Description string // "" for none
@@ -43,43 +43,44 @@ type Tool struct {
 	Fields      []Field
 
 	Created, Updated time.Time
-	// Average is how long one result takes, zero before the first run.
+	// Average is the average duration of one result, zero before the first run.
 	Average time.Duration
-	// Recent is how long one takes in the middle one of the newest runs: a few
-	// slow ones among them, as when a model is loaded, do not move it.
+	// Recent is the median duration of one result in the newest runs. A few
+	// slow runs, for example while a model is loaded, do not change it.
 	Recent time.Duration
 }
 
-// PricingType tells whether a run costs anything.
+// PricingType says whether runs cost tokens.
 type PricingType string
 
-// The pricing types of the interface.
+// The pricing types of the API.
 const (
 	Cost PricingType = "COST"
 	Free PricingType = "FREE"
 )
 
-// Price is what one result costs.
+// Price is the price of one result.
 type Price struct {
 	Type   PricingType
 	Tokens int64
 }
 
-// NumResults bounds how many results a run may ask for.
+// NumResults limits the number of results of a run.
 type NumResults struct{ Min, Max, Default int64 }
 
-// Results gives how many results a run makes that asks for so many, nil where
-// it does not say. most bounds every tool. Whoever asks a tool that always
-// makes one gets one.
-func (t *Tool) Results(asked *int64, most int64) (n int64, err error) {
+// Results returns the number of results of a run for a requested number, which
+// may be nil. maxResults is the general limit of the installation. A tool
+// without NumResults always makes one.
+func (t *Tool) Results(requested *int64, maxResults int64) (n int64, err error) {
 	if t.NumResults == nil {
 		return 1, nil
 	}
+
 	low := max(1, t.NumResults.Min)
-	high := min(t.NumResults.Max, most)
+	high := min(t.NumResults.Max, maxResults)
 	n = low
-	if asked != nil {
-		n = *asked
+	if requested != nil {
+		n = *requested
 	}
 	if n < low || n > high {
 		return 0, fault.New(fault.NumResultsLimit, fmt.Sprintf("This tool makes from %d to %d results in one run.", low, high)).
@@ -88,8 +89,8 @@ func (t *Tool) Results(asked *int64, most int64) (n int64, err error) {
 	return n, nil
 }
 
-// Cost gives the tokens that n results cost. What no number can hold is the
-// largest there is, which nobody can pay.
+// Cost returns the tokens for n results. On overflow it returns math.MaxInt64,
+// which no account can pay.
 func (t *Tool) Cost(n int64) int64 {
 	if t.Price.Type == Free || t.Price.Tokens <= 0 || n <= 0 {
 		return 0
@@ -100,84 +101,84 @@ func (t *Tool) Cost(n int64) int64 {
 	return n * t.Price.Tokens
 }
 
-// Output is what a tool makes.
+// Output describes the results of a tool.
 type Output struct {
 	Type      string
 	MimeTypes []string
-	Origin    Origin // "" leaves it to the engine
+	Origin    Origin // "": the engine decides
 }
 
-// Origin is what made a result.
+// Origin says how results are made.
 type Origin string
 
-// The origins.
+// The origins of results.
 const (
-	Trained     Origin = "trained"     // a model that learned from examples
-	Algorithmic Origin = "algorithmic" // code that did not
+	Trained     Origin = "trained"     // by a model that was trained on examples
+	Algorithmic Origin = "algorithmic" // by code without a trained model
 )
 
-// Engine names what runs a tool. With is the engine's own business, as
-// canonical JSON.
+// Engine names the engine that runs a tool. With are settings for the engine,
+// as canonical JSON.
 type Engine struct {
 	Name string
 	With string
 }
 
-// Asset names a picture that belongs to the catalog by the SHA-256 of its
-// bytes in hex; "" is none.
+// Asset is the SHA-256 in hex of a picture of the catalog; "" for none.
 type Asset string
 
-// Visibility says who may see and use a tool. Nobody listed means everybody; no
-// name that is listed is empty.
+// Visibility restricts who may see and use a tool. Empty lists mean everyone;
+// the lists contain no empty names.
 type Visibility struct {
 	Companies, Teams, Roles []string
 }
 
-// Audience is for whom the catalog is shown: the account that is asking.
-// Empty parts mean that the account has none.
+// Audience is the account for which the catalog is shown. A field is empty if
+// the account has no company, team or role.
 type Audience struct {
 	CompanyID, TeamID, Role string
-	// Allowed are the only tools that the role may use, "" for all; Blocked are
-	// those it may not.
+	// Allowed are the only tools that the role may use, "" for all. Blocked are
+	// tools that the role may not use.
 	Allowed, Blocked IDSet
 }
 
-// IDSet is a set of tools' ids. It can be compared.
+// IDSet is a comparable set of tool IDs.
 type IDSet string
 
-// IDs makes a set of sorted ids.
+// IDs returns the set of sorted IDs.
 func IDs(ids []string) IDSet { return IDSet(strings.Join(ids, ",")) }
 
-// has tells whether an id is in the set: ids have one length and no comma.
-func (s IDSet) has(id string) bool { return strings.Contains(string(s), id) }
+// hasID reports whether the set contains an ID. All IDs have the same length
+// and no comma.
+func (s IDSet) hasID(id string) bool { return strings.Contains(string(s), id) }
 
-// Sees tells whether the audience may see and use the tool. It is the only
-// place that decides this.
+// Sees reports whether the audience may see and use the tool. No other function
+// decides this.
 func (a Audience) Sees(t *Tool) bool {
-	return t.Visibility.Includes(a) && (a.Allowed == "" || a.Allowed.has(t.ID)) && !a.Blocked.has(t.ID)
+	return t.Visibility.Includes(a) && (a.Allowed == "" || a.Allowed.hasID(t.ID)) && !a.Blocked.hasID(t.ID)
 }
 
-// Includes tells whether the manifest offers the tool to the audience.
+// Includes reports whether the manifest shows the tool to the audience.
 func (v Visibility) Includes(a Audience) bool {
-	if !v.limited() {
+	if !v.isRestricted() {
 		return true
 	}
 	return slices.Contains(v.Companies, a.CompanyID) || slices.Contains(v.Teams, a.TeamID) || slices.Contains(v.Roles, a.Role)
 }
 
-// limited tells whether anybody is left out.
-func (v Visibility) limited() bool { return len(v.Companies)+len(v.Teams)+len(v.Roles) > 0 }
+// isRestricted reports whether the tool is not visible to everyone.
+func (v Visibility) isRestricted() bool { return len(v.Companies)+len(v.Teams)+len(v.Roles) > 0 }
 
-// Tag sorts tools for people.
+// Tag classifies tools.
 type Tag struct {
 	ID       string
 	Slug     string
 	Type     string
 	Label    string
-	Internal bool // never shown
+	Internal bool // never shown to clients
 }
 
-// Kit is a curated shortlist of tools.
+// Kit is a curated list of tools.
 type Kit struct {
 	ID          string
 	Slug        string
@@ -188,7 +189,7 @@ type Kit struct {
 	Entries     []KitEntry
 }
 
-// KitEntry is a tool's place in a kit.
+// KitEntry is a tool in a kit.
 type KitEntry struct {
 	Tool   string // slug
 	Tags   []string
@@ -198,16 +199,16 @@ type KitEntry struct {
 // KitLabel is a badge on an entry.
 type KitLabel struct{ ID, Icon, Label string }
 
-// Key is a tool's place in lists: the operator's position, then name, then id.
+// Key is the sort key of a tool in lists: position, then name, then ID.
 type Key struct {
 	Position int64
 	Name, ID string
 }
 
-// Key gives the tool's place in lists.
+// Key returns the tool's sort key.
 func (t *Tool) Key() Key { return Key{t.Position, t.Name, t.ID} }
 
-// Compare orders keys.
+// Compare compares two sort keys.
 func (k Key) Compare(o Key) int {
 	return cmp.Or(cmp.Compare(k.Position, o.Position), cmp.Compare(k.Name, o.Name), cmp.Compare(k.ID, o.ID))
 }

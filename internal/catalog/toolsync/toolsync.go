@@ -1,5 +1,5 @@
-// Package toolsync keeps the stored catalog in step with the manifests, and
-// this node's memory in step with the stored catalog.
+// Package toolsync applies manifests to the stored catalog, and refreshes this
+// node's snapshot when the stored catalog changes.
 package toolsync
 
 import (
@@ -25,39 +25,41 @@ type Curator struct {
 	Catalog *catalog.Catalog
 	From    []catalog.From
 	Log     *slog.Logger
-	// Every is how often Run looks for changes.
+	// Every is the interval at which Run checks for changes.
 	Every time.Duration
 	// Asked makes Run apply the manifests at once (SIGHUP).
 	Asked <-chan struct{}
 	Now   func() time.Time
 
-	seen uint64 // what the manifests looked like when they were last applied
+	lastFingerprint uint64 // fingerprint of the manifests that were applied last
 }
 
-// Result is what one pass did.
+// Result is the result of applying the manifests once.
 type Result struct {
 	Changes  []catalog.Change
 	Problems []catalog.Problem
 	Warnings []catalog.Problem
-	Left     []string // tools that nothing here can run
+	Left     []string // slugs of tools that this node cannot run
 }
 
-// Apply reads the manifests and applies what is good of them.
+// Apply reads the manifests and applies the valid ones.
 func (c *Curator) Apply(ctx context.Context) (Result, error) {
 	set, err := catalog.Read(c.From...)
 	if err != nil {
 		return Result{}, err
 	}
-	res := Result{Problems: set.Problems, Warnings: set.Warnings, Left: set.Left()}
+
+	result := Result{Problems: set.Problems, Warnings: set.Warnings, Left: set.Left()}
 	if err := c.storeAssets(ctx, set.Assets); err != nil {
-		return res, err
+		return result, err
 	}
-	res.Changes, err = catalog.Apply(ctx, c.DB, set)
-	return res, err
+
+	result.Changes, err = catalog.Apply(ctx, c.DB, set)
+	return result, err
 }
 
-// storeAssets puts the pictures where every node finds them. They are named by
-// their content, so one that is there is right.
+// storeAssets stores pictures in the blob store, where all nodes find them.
+// Their keys are hashes of their content, so an existing one is never replaced.
 func (c *Curator) storeAssets(ctx context.Context, assets map[catalog.Asset][]byte) error {
 	for a, data := range assets {
 		_, err := c.Blobs.Stat(ctx, catalog.AssetKey(a))
@@ -71,19 +73,19 @@ func (c *Curator) storeAssets(ctx context.Context, assets map[catalog.Asset][]by
 	return nil
 }
 
-// Load applies the manifests and brings the catalog into memory, for a node
-// that starts. Problems with manifests do not keep it from starting.
+// Load applies the manifests and loads the catalog when a node starts. Problems
+// in manifests do not stop it.
 func (c *Curator) Load(ctx context.Context) error {
-	if err := c.reload(ctx); err != nil {
+	if err := c.reloadManifests(ctx); err != nil {
 		return err
 	}
 	_, err := c.Catalog.Refresh(ctx)
 	return err
 }
 
-// Run watches the manifests and the stored catalog until ctx ends. Files are
-// compared by size and time rather than by the system's notices, which network
-// file systems and mounted configuration do not send.
+// Run watches the manifests and the stored catalog until ctx ends. It compares
+// names, sizes and times of files, because network file systems and mounted
+// configuration do not send change notifications.
 func (c *Curator) Run(ctx context.Context) {
 	tick := time.NewTicker(c.Every)
 	defer tick.Stop()
@@ -96,47 +98,50 @@ func (c *Curator) Run(ctx context.Context) {
 			apply = true
 		case <-tick.C:
 		}
-		if apply || c.fingerprint() != c.seen {
-			if err := c.reload(ctx); err != nil {
-				c.Log.Warn("catalog could not be applied; trying again", "error", err)
+		if apply || c.computeFingerprint() != c.lastFingerprint {
+			if err := c.reloadManifests(ctx); err != nil {
+				c.Log.Warn("catalog not applied; retrying", "error", err)
 				continue
 			}
 		}
 		if changed, err := c.Catalog.Refresh(ctx); err != nil {
-			c.Log.Warn("catalog could not be refreshed; serving the last one", "error", err)
+			c.Log.Warn("catalog not refreshed; serving the previous version", "error", err)
 		} else if changed {
 			c.Log.Info("catalog loaded", "version", c.Catalog.Snapshot().Version)
 		}
 	}
 }
 
-// reload applies the manifests and logs what came of it. What is edited while
-// it reads counts as not seen.
-func (c *Curator) reload(ctx context.Context) error {
-	before := c.fingerprint()
-	res, err := c.Apply(ctx)
-	for _, p := range res.Problems {
-		c.Log.Error("manifest has a problem; what it described stays as it was", "at", p.String())
+// reloadManifests applies the manifests and logs the result. Edits during the
+// call count as a new change.
+func (c *Curator) reloadManifests(ctx context.Context) error {
+	before := c.computeFingerprint()
+	result, err := c.Apply(ctx)
+	for _, p := range result.Problems {
+		c.Log.Error("manifest has a problem; the stored items stay unchanged", "at", p.String())
 	}
-	for _, w := range res.Warnings {
-		c.Log.Warn("manifest is not as it was probably meant", "at", w.String())
+
+	for _, w := range result.Warnings {
+		c.Log.Warn("manifest has a probable mistake", "at", w.String())
 	}
-	if len(res.Left) > 0 {
-		c.Log.Info("tools are left out whose program is missing; atelier tools doctor names it", "tools", strings.Join(res.Left, ", "))
+	if len(result.Left) > 0 {
+		c.Log.Info("tools left out because their program is missing; run atelier tools doctor", "tools", strings.Join(result.Left, ", "))
 	}
 	if err != nil {
 		return err
 	}
-	if len(res.Changes) > 0 {
-		c.logChanges(res.Changes)
+	if len(result.Changes) > 0 {
+		c.logChanges(result.Changes)
 	}
-	c.seen = before
+
+	c.lastFingerprint = before
 	return nil
 }
 
-// namedChanges is how many changes the log names. The catalog that ships has
-// many more at the first start, which are counted.
-const namedChanges = 5
+// maxLoggedChanges is the maximum number of changes that the log lists. At the
+// first start the whole built-in catalog is new, and only the counts are
+// logged.
+const maxLoggedChanges = 5
 
 func (c *Curator) logChanges(all []catalog.Change) {
 	counts := map[string]int{}
@@ -145,21 +150,25 @@ func (c *Curator) logChanges(all []catalog.Change) {
 		counts[ch.What]++
 		names = append(names, ch.What+" "+ch.Kind+" "+ch.Slug)
 	}
+
 	attributes := []any{"added", counts["added"], "changed", counts["changed"], "removed", counts["removed"]}
-	if len(names) <= namedChanges {
+	if len(names) <= maxLoggedChanges {
 		attributes = append(attributes, "items", strings.Join(names, ", "))
 	}
+
 	c.Log.Info("catalog changed", attributes...)
 	c.Log.Debug("catalog changes", "items", strings.Join(names, ", "))
 }
 
-// racy is how young a file is when another edit may leave its time as it was.
-const racy = 2 * time.Second
+// recentEdit is the age below which another edit may leave the modification
+// time unchanged.
+const recentEdit = 2 * time.Second
 
-// fingerprint changes when a file of the sources does. The content of young
-// files counts too; once they are old it does not, which looks like a change
-// and leads to one more pass that finds none.
-func (c *Curator) fingerprint() uint64 {
+// computeFingerprint returns a value that changes with every file of the
+// sources. It includes the content of recently edited files. When they are no
+// longer recent, the value changes once more, which causes one pass without
+// changes.
+func (c *Curator) computeFingerprint() uint64 {
 	h := fnv.New64a()
 	for _, f := range c.From {
 		all, err := fs.ReadDir(f.Files, ".")
@@ -167,10 +176,11 @@ func (c *Curator) fingerprint() uint64 {
 		for _, e := range all {
 			info, err := e.Info()
 			if err != nil {
-				continue // gone since
+				continue // removed meanwhile
 			}
+
 			fmt.Fprintln(h, e.Name(), info.Size(), info.ModTime().UnixNano())
-			if c.Now().Sub(info.ModTime()) < racy && info.Mode().IsRegular() {
+			if c.Now().Sub(info.ModTime()) < recentEdit && info.Mode().IsRegular() {
 				text, _ := fs.ReadFile(f.Files, e.Name())
 				h.Write(text)
 			}

@@ -60,8 +60,8 @@ func TestConformance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := begin(t, x.options)
 			c := enginetest.Case{Engine: w.Engine, Job: x.job(t), Deterministic: true, Seeded: x.seeded, Settle: w.settle(t)}
-			enginetest.Run(t, c)
-			enginetest.Signs(t, c, x.task)
+			enginetest.CheckEngine(t, c)
+			enginetest.CheckProgress(t, c, x.task)
 		})
 	}
 }
@@ -90,7 +90,7 @@ func TestFaults(t *testing.T) {
 			if x.task {
 				trials[enginetest.Loses] = func(t *testing.T) enginetest.Trial { return x.trial(t, enginetest.Loses) }
 			}
-			enginetest.Faults(t, trials, never)
+			enginetest.CheckFaults(t, trials, never)
 		})
 	}
 }

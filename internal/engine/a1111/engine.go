@@ -1,23 +1,21 @@
-// Package a1111 is the engine for AUTOMATIC1111's Stable Diffusion web UI,
-// started with --api, and for Forge, which kept its API.
+// Package a1111 is the engine for AUTOMATIC1111's Stable Diffusion web UI, started with --api, and
+// for Forge, which has the same API.
 //
-// A tool's manifest says:
+// A tool's manifest has these settings:
 //
 //	call        txt2img, img2img or upscale
-//	checkpoint  the model; "" is the one that is loaded
-//	fixed       parameters of the body that are always the same, such as
-//	            override_settings; Forge wants forge_additional_modules in it
-//	            for Flux
-//	rename      field: parameter; "-" sends it nowhere, size.width and
-//	            size.height name the sides of a size
+//	checkpoint  the model; "": the loaded one
+//	fixed       constant parameters of the body, such as override_settings;
+//	            Forge needs forge_additional_modules in it for Flux
+//	rename      field: parameter; "-" sends the field to no parameter,
+//	            size.width and size.height are the sides of a size
 //
-// The server does one thing at a time, for everybody, and answers when it is
-// done. Meanwhile it is asked how our own task is coming along, by its name:
-// what the server says about itself may be about somebody else's. For the same
-// reason a job that has ended interrupts the server only while that says that
-// it works on our task; between the question and the interruption somebody
-// else's may begin, which the API has no remedy for. A task that still waits in
-// the server's queue cannot be taken back.
+// The server does one task at a time, for all clients, and responds when the task is done.
+// Meanwhile the engine queries the progress of its own task by name, because the server's general
+// status may be about another client's task. For the same reason an ended job interrupts the
+// server only while the server works on this job's task. Between the query and the interruption
+// another task may begin; the API offers no way to prevent that. A task that waits in the server's
+// queue cannot be cancelled.
 package a1111
 
 import (
@@ -34,50 +32,48 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// Options are how an engine works with its server.
+// Options are the engine's settings.
 type Options struct {
-	// Poll is the time between two questions how far a task is: 1 s.
-	Poll time.Duration
-	// MaxAnswer bounds an answer with results in it, in bytes:
-	// backend.MaxAnswer, which is also the most.
-	MaxAnswer int64
+	// PollInterval is the time between two queries of a task's progress. Default: 1 s.
+	PollInterval time.Duration
+	// MaxResponse limits a response with results, in bytes. Default and maximum: backend.MaxResponse.
+	MaxResponse int64
 }
 
 // Engine runs jobs on one server.
 type Engine struct {
-	c    *backend.Client
-	poll time.Duration
-	most int64
+	c           *backend.Client
+	poll        time.Duration
+	maxResponse int64
 }
 
-// New makes an engine. The client's headers hold the Basic credentials of
-// --api-auth.
+// New returns an engine. The client's headers have the Basic credentials of --api-auth.
 func New(c *backend.Client, o Options) *Engine {
-	return &Engine{c: c, poll: cmp.Or(o.Poll, time.Second), most: cmp.Or(o.MaxAnswer, backend.MaxAnswer)}
+	return &Engine{c: c, poll: cmp.Or(o.PollInterval, time.Second), maxResponse: cmp.Or(o.MaxResponse, backend.MaxResponse)}
 }
 
 var _ engine.Prober = (*Engine)(nil)
 
-// setting is the engine's part of a manifest.
-type setting struct {
+// manifestSetting is the engine's part of a manifest.
+type manifestSetting struct {
 	Call       string            `json:"call"`
 	Checkpoint string            `json:"checkpoint"`
 	Fixed      map[string]any    `json:"fixed"`
 	Rename     map[string]string `json:"rename"`
 }
 
-// calls are what a manifest can name.
-var calls = []string{"img2img", "txt2img", "upscale"}
+// callNames are the calls that a manifest can name.
+var callNames = []string{"img2img", "txt2img", "upscale"}
 
-// Manual says what a manifest can ask of the engine.
+// Manual describes the settings that a manifest can give the engine.
 func Manual() engine.Manual {
-	return engine.Manual{Setting: func() any { return &setting{} }, Choices: map[string][]string{"call": calls}}
+	return engine.Manual{Setting: func() any { return &manifestSetting{} }, Choices: map[string][]string{"call": callNames}}
 }
 
-// task is a job that is being done.
+// task is a running job.
 type task struct {
 	engine.Job
-	setting
+	manifestSetting
 	e   *Engine
 	out engine.Sink
 	bar engine.Span
@@ -85,8 +81,8 @@ type task struct {
 
 // Run does the job.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
-	t := &task{Job: j, e: e, out: out, bar: engine.Whole(out)}
-	if err := engine.Setting(j.With, &t.setting); err != nil {
+	t := &task{Job: j, e: e, out: out, bar: engine.NewSpan(out)}
+	if err := engine.DecodeSetting(j.With, &t.manifestSetting); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -94,31 +90,31 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	}
 	switch t.Call {
 	case "txt2img", "img2img":
-		return t.draw(ctx)
+		return t.drawPictures(ctx)
 	case "upscale":
-		return t.upscale(ctx)
+		return t.upscalePicture(ctx)
 	}
-	return engine.ErrSetup
+	return engine.ErrMisconfigured
 }
 
-// Probe asks for the samplers: a short list that needs --api and the
-// credentials, and does not wait for what the server is doing.
+// Probe queries the samplers: a short list that needs --api and the credentials, and does not wait
+// for the server's current task.
 func (e *Engine) Probe(ctx context.Context) error {
-	short, cancel := e.c.Short(ctx)
+	short, cancel := e.c.WithTimeout(ctx)
 	defer cancel()
 	var list []json.RawMessage
-	return failure(ctx, e.c.JSON(short, http.MethodGet, "sdapi/v1/samplers", nil, &list))
+	return callFailure(ctx, e.c.CallJSON(short, http.MethodGet, "sdapi/v1/samplers", nil, &list))
 }
 
-// result is the answer to txt2img and img2img.
-type result struct {
+// drawResponse is the response to txt2img and img2img.
+type drawResponse struct {
 	Images []string `json:"images"`
 	Info   string   `json:"info"` // JSON
 }
 
-// draw makes pictures from a prompt, and from others.
-func (t *task) draw(ctx context.Context) error {
-	body, err := t.body(ctx)
+// drawPictures makes pictures from a prompt, and from other pictures.
+func (t *task) drawPictures(ctx context.Context) error {
+	body, err := t.requestBody(ctx)
 	if err != nil {
 		return err
 	}
@@ -127,26 +123,26 @@ func (t *task) draw(ctx context.Context) error {
 	if t.Call == "img2img" && body["init_images"] == nil {
 		return engine.Fail(engine.Failed, "A picture is required.")
 	}
-	var res result
-	if err := t.watched(ctx, name, func(ctx context.Context) error { return t.post(ctx, "sdapi/v1/"+t.Call, body, &res) }); err != nil {
+	var res drawResponse
+	if err := t.callWithProgress(ctx, name, func(ctx context.Context) error { return t.postWork(ctx, "sdapi/v1/"+t.Call, body, &res) }); err != nil {
 		return err
 	}
-	own := res.own()
-	if len(own) == 0 { // fewer than were wanted are better than none
-		return backend.ErrNothing
+	own := res.requestedImages()
+	if len(own) == 0 { // fewer results than requested are better than none
+		return backend.ErrNoResult
 	}
 	for i, image := range own[:min(len(own), t.NumResults)] {
-		if err := t.deliver(ctx, image); err != nil {
+		if err := t.deliverImage(ctx, image); err != nil {
 			return err
 		}
-		t.bar.At(float64(i+1) / float64(t.NumResults))
+		t.bar.ReportProgress(float64(i+1) / float64(t.NumResults))
 	}
 	return nil
 }
 
-// own are the pictures that were asked for: scripts may add others after them,
-// and a grid may come before them.
-func (r result) own() []string {
+// requestedImages returns the pictures that were requested: scripts may add others after them, and
+// a grid may come before them.
+func (r drawResponse) requestedImages() []string {
 	var info struct {
 		First int   `json:"index_of_first_image"`
 		Seeds []any `json:"all_seeds"`
@@ -158,11 +154,10 @@ func (r result) own() []string {
 	return r.Images[first:min(first+len(info.Seeds), len(r.Images))]
 }
 
-// upscale enlarges a picture. The server knows no tasks for that, so there is
-// nothing to be asked, and nothing to be interrupted. It always makes the same
-// of the same.
-func (t *task) upscale(ctx context.Context) error {
-	body, err := t.body(ctx)
+// upscalePicture enlarges a picture. The server has no tasks for this call, so that its progress
+// cannot be queried and it cannot be interrupted. All results are equal.
+func (t *task) upscalePicture(ctx context.Context) error {
+	body, err := t.requestBody(ctx)
 	if err != nil {
 		return err
 	}
@@ -172,37 +167,36 @@ func (t *task) upscale(ctx context.Context) error {
 	var res struct {
 		Image string `json:"image"`
 	}
-	if err := t.post(ctx, "sdapi/v1/extra-single-image", body, &res); err != nil {
-		return failure(ctx, err)
+	if err := t.postWork(ctx, "sdapi/v1/extra-single-image", body, &res); err != nil {
+		return callFailure(ctx, err)
 	}
 	for i := range t.NumResults {
-		if err := t.deliver(ctx, res.Image); err != nil {
+		if err := t.deliverImage(ctx, res.Image); err != nil {
 			return err
 		}
-		t.bar.At(float64(i+1) / float64(t.NumResults))
+		t.bar.ReportProgress(float64(i+1) / float64(t.NumResults))
 	}
 	return nil
 }
 
-// post makes a call that does the work.
-func (t *task) post(ctx context.Context, path string, body map[string]any, into any) error {
+// postWork makes a call that does the work.
+func (t *task) postWork(ctx context.Context, path string, body map[string]any, into any) error {
 	b, err := json.Marshal(body)
 	if err != nil {
-		return engine.ErrSetup.Because(err)
+		return engine.ErrMisconfigured.Because(err)
 	}
 	res, err := t.e.c.Do(ctx, backend.Request{Method: http.MethodPost, Path: path, Body: bytes.NewReader(b), Type: "application/json"})
 	if err != nil {
 		return err
 	}
 	defer res.Body.Close()
-	return backend.DecodeUpTo(res.Body, t.e.most, into)
+	return backend.DecodeJSONLimit(res.Body, t.e.maxResponse, into)
 }
 
-// deliver hands over a picture: base64, with the start of a data: URI or
-// without.
-func (t *task) deliver(ctx context.Context, image string) error {
+// deliverImage passes a picture to the sink: base64, with or without the start of a data: URI.
+func (t *task) deliverImage(ctx context.Context, image string) error {
 	if strings.HasPrefix(image, "data:") {
 		_, image, _ = strings.Cut(image, ",")
 	}
-	return backend.Hand(ctx, backend.Base64(image), t.out)
+	return backend.DeliverReader(ctx, backend.Base64Reader(image), t.out)
 }

@@ -160,13 +160,13 @@ func TestComplaints(t *testing.T) {
 		again  bool
 		text   string // part of the message
 	}{
-		{500, `{"error":"OutOfMemoryError","detail":"","body":"","errors":"CUDA out of memory. Tried to allocate"}`, false, "not enough memory"},
+		{500, `{"error":"OutOfMemoryError","detail":"","body":"","errors":"CUDA out of memory. Tried to allocate"}`, false, "not have enough memory"},
 		{500, `{"error":"RuntimeError","detail":"","body":"","errors":"Unknown checkpoint: x\nTraceback"}`, false, "Unknown checkpoint: x"},
 		{404, `{"error":"HTTPException","detail":"Sampler not found","body":"","errors":""}`, false, "Sampler not found"},
 		{422, `{"detail":[{"loc":["body","steps"],"msg":"value is not a valid integer","type":"type_error.integer"}]}`, false, "steps: value is not a valid integer"},
-		{401, `{"error":"HTTPException","detail":"Incorrect username or password","body":"","errors":""}`, false, "set up"},
+		{401, `{"error":"HTTPException","detail":"Incorrect username or password","body":"","errors":""}`, false, "not configured correctly"},
 		{502, `<html>a proxy`, true, "busy"},
-		{500, `<html>a proxy at https://inner.example/x`, false, "did not take the request."},
+		{500, `<html>a proxy at https://inner.example/x`, false, "refused the request."},
 	} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(tt.status)
@@ -185,7 +185,7 @@ func TestManifestsThatAreWrong(t *testing.T) {
 	t.Parallel()
 	w := begin(t, a1111test.Options{})
 	for _, with := range []map[string]any{{"call": "dream"}, {}, {"call": "txt2img", "colour": "red"}} {
-		if e := w.fail(t, job(t, with, nil, 1)); !strings.Contains(e.Message, "set up") {
+		if e := w.fail(t, job(t, with, nil, 1)); !strings.Contains(e.Message, "not configured correctly") {
 			t.Errorf("%v: %v", with, e)
 		}
 	}

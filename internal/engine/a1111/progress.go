@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// parting bounds what is done for a task that nobody waits for.
-	parting = 1200 * time.Millisecond
-	// strangeLooks is how often the server may say that it does not know a task
-	// which it knew before, until that is believed.
-	strangeLooks = 3
-	// maxPreview is the largest picture that is worth showing.
+	// cancelTimeout limits the calls that cancel a task.
+	cancelTimeout = 1200 * time.Millisecond
+	// maxUnknownReplies is how often the server may report a known task as unknown before the task
+	// counts as lost.
+	maxUnknownReplies = 3
+	// maxPreview is the largest preview that is shown.
 	maxPreview = 4 << 20
 )
 
-// state is what the server says about one task.
-type state struct {
+// taskState is the server's state of one task.
+type taskState struct {
 	Active      bool    `json:"active"`
 	Queued      bool    `json:"queued"`
 	Completed   bool    `json:"completed"`
@@ -30,47 +30,46 @@ type state struct {
 	PreviewID   int     `json:"id_live_preview"`
 }
 
-// ask asks how a task is coming along. before is the preview that is known
-// already, -1 for none.
-func (t *task) ask(ctx context.Context, name string, before int, preview bool) (state, error) {
-	ctx, cancel := t.e.c.Short(ctx)
+// queryState queries the state of a task. before is the last known preview, -1 for none.
+func (t *task) queryState(ctx context.Context, name string, before int, preview bool) (taskState, error) {
+	ctx, cancel := t.e.c.WithTimeout(ctx)
 	defer cancel()
-	var s state
-	err := t.e.c.JSON(ctx, http.MethodPost, "internal/progress", map[string]any{"id_task": name, "id_live_preview": before, "live_preview": preview}, &s)
+	var s taskState
+	err := t.e.c.CallJSON(ctx, http.MethodPost, "internal/progress", map[string]any{"id_task": name, "id_live_preview": before, "live_preview": preview}, &s)
 	return s, err
 }
 
-// watched makes the call that does the task, and tells how it is coming along.
-// Where the call ends without an answer, the server is told to stop.
-func (t *task) watched(ctx context.Context, name string, call func(context.Context) error) error {
+// callWithProgress makes the call that does the task and reports its progress. If the call ends
+// without a response, the server is interrupted.
+func (t *task) callWithProgress(ctx context.Context, name string, call func(context.Context) error) error {
 	working, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	watching := make(chan struct{})
 	go func() {
 		defer close(watching)
-		t.follow(working, name, stop)
+		t.followProgress(working, name, stop)
 	}()
 	err := call(working)
 	lost := errors.Is(context.Cause(working), errLost)
 	stop(nil)
 	<-watching
 	if err == nil {
-		return ctx.Err() // what came may be what an interruption left
+		return ctx.Err() // the response may be the result of an interruption
 	}
 	if lost && ctx.Err() == nil {
 		return errLost.Because(err)
 	}
-	// A gateway that gave up waiting does not speak for the server.
+	// After a timeout of a gateway the server may still be working.
 	s, answered := errors.AsType[*backend.Status](err)
-	if answered && (s.Code == http.StatusBadGateway || s.Code == http.StatusGatewayTimeout) || !answered && backend.Sent(err) {
-		t.interrupt(ctx, name)
+	if answered && (s.Code == http.StatusBadGateway || s.Code == http.StatusGatewayTimeout) || !answered && backend.MayHaveArrived(err) {
+		t.interruptTask(ctx, name)
 	}
-	return failure(ctx, err)
+	return callFailure(ctx, err)
 }
 
-// follow tells progress and shows previews until ctx ends. A server that cannot
-// say is not asked again; one that has lost the task ends the call.
-func (t *task) follow(ctx context.Context, name string, stop context.CancelCauseFunc) {
+// followProgress reports progress and previews until ctx ends. It stops if the server does not
+// support it, and ends the call if the server has lost the task.
+func (t *task) followProgress(ctx context.Context, name string, stop context.CancelCauseFunc) {
 	tick := time.NewTicker(t.e.poll)
 	defer tick.Stop()
 	preview := -1
@@ -82,26 +81,26 @@ func (t *task) follow(ctx context.Context, name string, stop context.CancelCause
 			return
 		case <-tick.C:
 		}
-		s, err := t.ask(ctx, name, preview, true)
-		if missing(err) {
+		s, err := t.queryState(ctx, name, preview, true)
+		if isMissing(err) {
 			return
 		}
 		if err != nil {
-			continue // the call itself will tell
+			continue // the call itself reports the error
 		}
 		switch {
 		case s.Active:
-			t.bar.At(s.Progress * 0.99) // all is done when the pictures are here
+			t.bar.ReportProgress(s.Progress * 0.99) // complete when the pictures have arrived
 			if s.LivePreview != "" {
 				preview = s.PreviewID
-				t.show(s.LivePreview)
+				t.sendPreview(s.LivePreview)
 			}
 			fallthrough
 		case s.Queued || s.Completed:
 			known = true
 			strange = 0
 		case known:
-			if strange++; strange == strangeLooks {
+			if strange++; strange == maxUnknownReplies {
 				stop(errLost)
 				return
 			}
@@ -109,28 +108,28 @@ func (t *task) follow(ctx context.Context, name string, stop context.CancelCause
 	}
 }
 
-func (t *task) show(uri string) {
+func (t *task) sendPreview(uri string) {
 	r, err := backend.DataReader(uri)
 	if err != nil {
-		return // a preview may be left out
+		return // previews are optional
 	}
 	if picture, err := io.ReadAll(io.LimitReader(r, maxPreview)); err == nil {
 		t.out.Preview(picture)
 	}
 }
 
-// interrupt stops the server, but only while it works on our task.
-func (t *task) interrupt(ctx context.Context, name string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), parting)
+// interruptTask interrupts the server only while it works on this task.
+func (t *task) interruptTask(ctx context.Context, name string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
 	defer cancel()
-	if s, err := t.ask(ctx, name, -1, false); err != nil || !s.Active {
+	if s, err := t.queryState(ctx, name, -1, false); err != nil || !s.Active {
 		return
 	}
-	_ = t.e.c.JSON(ctx, http.MethodPost, "sdapi/v1/interrupt", nil, nil) // it ends by itself at last
+	_ = t.e.c.CallJSON(ctx, http.MethodPost, "sdapi/v1/interrupt", nil, nil) // on failure the task ends by itself
 }
 
-// missing tells whether the server has no such call.
-func missing(err error) bool {
+// isMissing reports whether the server does not have the call.
+func isMissing(err error) bool {
 	s, ok := errors.AsType[*backend.Status](err)
 	return ok && (s.Code == http.StatusNotFound || s.Code == http.StatusMethodNotAllowed)
 }

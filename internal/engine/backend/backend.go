@@ -1,10 +1,9 @@
-// Package backend is what engines share that work with a model server over
-// HTTP: calls with limits, failures that mean the same everywhere, and files
-// that a server only tells the address of.
+// Package backend is the HTTP client of engines that use a model server: calls with limits,
+// uniform failures, and files that a server names by URL.
 //
-// The server is the operator's choice and is reached wherever it is. Addresses
-// that it answers with are somebody else's choice: they are fetched from the
-// server itself, with its credentials, or from the public internet, without.
+// The operator chooses the server, so it is reached wherever it is. URLs in its responses are
+// chosen by others: they are fetched from the server itself with its credentials, or from the
+// public internet without credentials.
 package backend
 
 import (
@@ -25,24 +24,22 @@ import (
 )
 
 const (
-	// MaxAnswer bounds what is read of an answer with files in it, which has to
-	// be in memory whole.
-	MaxAnswer = 128 << 20
-	// maxPlain bounds an answer without files: what is decoded of it can be many
-	// times as large as it came.
-	maxPlain  = 16 << 20
-	maxHeader = 64 << 10
+	// MaxResponse limits a response with embedded files, which must be in memory as a whole.
+	MaxResponse = 128 << 20
+	// maxPlainResponse limits a response without files. Decoded, it can be many times as large.
+	maxPlainResponse = 16 << 20
+	maxHeaderBytes   = 64 << 10
 )
 
-// Options are where a server is and how it knows us.
+// Options are the address of a server and the credentials for it.
 type Options struct {
-	// URL is where its paths begin.
+	// URL is the base of all paths.
 	URL string
-	// Header is sent with every call to it, and to no other.
+	// Header is sent with every call to the server, and to no other host.
 	Header http.Header
-	// Timeout bounds calls that do not do the work themselves: 30 s.
+	// Timeout limits calls that do not do the work themselves. Default: 30 s.
 	Timeout time.Duration
-	// Border lets addresses elsewhere pass.
+	// Border checks addresses of other hosts (SSRF guard).
 	Border *netguard.Border
 }
 
@@ -51,80 +48,79 @@ type Client struct {
 	base    *url.URL
 	header  http.Header
 	timeout time.Duration
-	// Transports, as a http.Client would follow redirects, and writes whole
-	// addresses into its errors.
-	own       *http.Transport // to the server
-	elsewhere *http.Transport // to what it names
+	// Transports and not clients: an http.Client would follow redirects and put
+	// whole URLs into its errors.
+	ownTransport    *http.Transport // to the server itself
+	remoteTransport *http.Transport // to other hosts that it names
 }
 
-// New makes a client without talking to the server.
+// New returns a client. It does not contact the server.
 func New(o Options) (*Client, error) {
 	u, err := url.Parse(o.URL)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return nil, errors.New("the address is no http:// or https:// URL without a user and a query") // the text may hold a password
+		return nil, errors.New("the address must be an http:// or https:// URL without user and query") // the URL may contain a password
 	}
 	u.Path = strings.TrimRight(u.Path, "/")
 	c := &Client{base: u, header: o.Header, timeout: cmp.Or(o.Timeout, 30*time.Second)}
-	c.own = &http.Transport{
+	c.ownTransport = &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
 		DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
 		TLSHandshakeTimeout:    10 * time.Second,
 		ForceAttemptHTTP2:      true,
 		MaxIdleConnsPerHost:    8,
 		IdleConnTimeout:        30 * time.Second,
-		MaxResponseHeaderBytes: maxHeader,
+		MaxResponseHeaderBytes: maxHeaderBytes,
 	}
-	c.elsewhere = &http.Transport{
-		Proxy:                  nil, // the border would look at the proxy's address
+	c.remoteTransport = &http.Transport{
+		Proxy:                  nil, // with a proxy, the guard would check the proxy's address
 		DialContext:            cmp.Or(o.Border, netguard.New(nil)).Dialer(10 * time.Second).DialContext,
 		TLSHandshakeTimeout:    10 * time.Second,
 		ForceAttemptHTTP2:      true,
 		DisableKeepAlives:      true,
 		ResponseHeaderTimeout:  c.timeout,
-		MaxResponseHeaderBytes: maxHeader,
+		MaxResponseHeaderBytes: maxHeaderBytes,
 	}
 	return c, nil
 }
 
-// Close lets go of idle connections.
-func (c *Client) Close() { c.own.CloseIdleConnections() }
+// Close closes idle connections.
+func (c *Client) Close() { c.ownTransport.CloseIdleConnections() }
 
-// Base gives the server's address.
-func (c *Client) Base() *url.URL { u := *c.base; return &u }
+// BaseURL returns the server's address.
+func (c *Client) BaseURL() *url.URL { u := *c.base; return &u }
 
-// HTTP gives the client to the server itself, for protocols that begin with
-// HTTP, and the headers that the server knows us by.
-func (c *Client) HTTP() (*http.Client, http.Header) {
+// HTTPClient returns a client of the server itself, for protocols that begin with HTTP, and the
+// headers with the credentials.
+func (c *Client) HTTPClient() (*http.Client, http.Header) {
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &http.Client{CheckRedirect: stay, Transport: c.own}, c.header.Clone()
+	return &http.Client{CheckRedirect: stay, Transport: c.ownTransport}, c.header.Clone()
 }
 
-// Status is an answer other than 2xx.
+// Status is a response other than 2xx.
 type Status struct {
 	Code int
-	Body []byte // the beginning of it
+	Body []byte // its first bytes
 }
 
 func (s *Status) Error() string {
-	return fmt.Sprintf("status %d", s.Code) // the body may repeat the prompt, or the key
+	return fmt.Sprintf("status %d", s.Code) // the body may repeat the prompt or the key
 }
 
-// Short is ctx with the time that a call may take which does not do the work.
-func (c *Client) Short(ctx context.Context) (context.Context, context.CancelFunc) {
+// WithTimeout returns ctx with the time limit for calls that do not do the work themselves.
+func (c *Client) WithTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, c.timeout)
 }
 
-// Request is a call.
+// Request is a call of the server.
 type Request struct {
-	Method string // GET where it is empty
-	Path   string // below the server's address, with its query; or a whole URL of the server
+	Method string // "": GET
+	Path   string // relative to the base URL, with its query; or a whole URL of the server
 	Header [][2]string
 	Body   io.Reader // nil: none
-	Type   string    // of the body
+	Type   string    // media type of the body
 }
 
-// Do calls the server. An answer other than 2xx is a *Status. The body has to
-// be closed.
+// Do calls the server. A response other than 2xx is a *Status error. The caller closes the body.
 func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	at := r.Path
 	if !strings.HasPrefix(at, "http://") && !strings.HasPrefix(at, "https://") {
@@ -133,12 +129,12 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, cmp.Or(r.Method, http.MethodGet), at, r.Body)
 	if err != nil {
 		err = errAddress
-	} else if !same(req.URL, c.base) || req.URL.User != nil { // with the server's credentials, nothing goes elsewhere
-		err = fmt.Errorf("%w: another server", netguard.ErrBlocked)
+	} else if !isSameServer(req.URL, c.base) || req.URL.User != nil { // the server's credentials are never sent to another host
+		err = fmt.Errorf("%w: the URL is of another server", netguard.ErrBlocked)
 	}
 	if err != nil {
 		if body, ok := r.Body.(io.Closer); ok {
-			body.Close() // as sending it would have done
+			body.Close() // as sending the request would have done
 		}
 		return nil, err
 	}
@@ -151,33 +147,33 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	for _, h := range r.Header {
 		req.Header.Set(h[0], h[1])
 	}
-	res, err := c.own.RoundTrip(req)
+	res, err := c.ownTransport.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}
-	return good(res)
+	return checkStatus(res)
 }
 
-// good turns an answer other than 2xx into a *Status.
-func good(res *http.Response) (*http.Response, error) {
+// checkStatus turns a response other than 2xx into a *Status.
+func checkStatus(res *http.Response) (*http.Response, error) {
 	if res.StatusCode/100 == 2 {
 		return res, nil
 	}
 	defer res.Body.Close()
 	s := &Status{Code: res.StatusCode}
-	s.Body, _ = io.ReadAll(io.LimitReader(res.Body, 64<<10)) // what came tells enough
+	s.Body, _ = io.ReadAll(io.LimitReader(res.Body, 64<<10)) // a partial body is enough
 	return nil, s
 }
 
-// JSON sends in, unless it is nil, and decodes the answer into out, unless that
-// is nil. ctx bounds it: calls that do not do the work want Short.
-func (c *Client) JSON(ctx context.Context, method, path string, in, out any) error {
-	return c.JSONUpTo(ctx, maxPlain, method, path, in, out)
+// CallJSON sends in, unless it is nil, and decodes the response into out, unless that is nil. ctx
+// limits the call: calls that do not do the work use WithTimeout.
+func (c *Client) CallJSON(ctx context.Context, method, path string, in, out any) error {
+	return c.CallJSONLimit(ctx, maxPlainResponse, method, path, in, out)
 }
 
-// JSONUpTo is JSON for answers of at most so many bytes: MaxAnswer for those
-// with files in them.
-func (c *Client) JSONUpTo(ctx context.Context, most int64, method, path string, in, out any) error {
+// CallJSONLimit is CallJSON for responses of at most maxBytes bytes: MaxResponse for responses
+// with embedded files.
+func (c *Client) CallJSONLimit(ctx context.Context, maxBytes int64, method, path string, in, out any) error {
 	r := Request{Method: method, Path: path}
 	if in != nil {
 		body, err := json.Marshal(in)
@@ -192,27 +188,27 @@ func (c *Client) JSONUpTo(ctx context.Context, most int64, method, path string, 
 		return err
 	}
 	defer res.Body.Close()
-	return DecodeUpTo(res.Body, most, out)
+	return DecodeJSONLimit(res.Body, maxBytes, out)
 }
 
-// Decode reads the JSON of an answer without files into out, nil for none.
-// Numbers stay as they are written where out leaves their type open.
-func Decode(r io.Reader, out any) error { return DecodeUpTo(r, maxPlain, out) }
+// DecodeJSON decodes the JSON of a response without files into out; nil discards it. Numbers keep
+// their notation where out leaves their type open.
+func DecodeJSON(r io.Reader, out any) error { return DecodeJSONLimit(r, maxPlainResponse, out) }
 
-// DecodeUpTo is Decode for answers of at most so many bytes.
-func DecodeUpTo(r io.Reader, most int64, out any) error {
+// DecodeJSONLimit is DecodeJSON for responses of at most maxBytes bytes.
+func DecodeJSONLimit(r io.Reader, maxBytes int64, out any) error {
 	if out == nil {
-		_, err := io.Copy(io.Discard, io.LimitReader(r, most+1))
+		_, err := io.Copy(io.Discard, io.LimitReader(r, maxBytes+1))
 		return err
 	}
-	return Walk(r, most, func(d *json.Decoder) error { return d.Decode(out) })
+	return StreamJSON(r, maxBytes, func(d *json.Decoder) error { return d.Decode(out) })
 }
 
-// Walk is DecodeUpTo for answers that are read piece by piece, so that never all
-// of one is in memory.
-func Walk(r io.Reader, most int64, read func(*json.Decoder) error) error {
-	from := &marked{r: r}
-	whole := &io.LimitedReader{R: from, N: most + 1}
+// StreamJSON is DecodeJSONLimit for responses that are read piece by piece, so that a response is
+// never in memory as a whole.
+func StreamJSON(r io.Reader, maxBytes int64, read func(*json.Decoder) error) error {
+	from := &errorRecorder{r: r}
+	whole := &io.LimitedReader{R: from, N: maxBytes + 1}
 	d := json.NewDecoder(whole)
 	d.UseNumber()
 	err := read(d)
@@ -226,16 +222,16 @@ func Walk(r io.Reader, most int64, read func(*json.Decoder) error) error {
 	case errors.Is(err, io.EOF):
 		return io.ErrUnexpectedEOF
 	}
-	return fmt.Errorf("%w: %.200s", errGarbage, err.Error()) // it may repeat the answer
+	return fmt.Errorf("%w: %.200s", errBadResponse, err.Error()) // the error may repeat the response
 }
 
-// marked remembers why it could not be read.
-type marked struct {
+// errorRecorder remembers the reader's error.
+type errorRecorder struct {
 	r   io.Reader
 	err error
 }
 
-func (m *marked) Read(p []byte) (int, error) {
+func (m *errorRecorder) Read(p []byte) (int, error) {
 	n, err := m.r.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
 		m.err = err
@@ -244,16 +240,16 @@ func (m *marked) Read(p []byte) (int, error) {
 }
 
 var (
-	errTooLarge = errors.New("the answer is too large")
-	errGarbage  = errors.New("the answer is not understood")
-	errAddress  = fmt.Errorf("%w: an address that is none", errGarbage) // and may hold a secret
+	errTooLarge    = errors.New("the response is too large")
+	errBadResponse = errors.New("the response is invalid")
+	errAddress     = fmt.Errorf("%w: invalid URL", errBadResponse) // without the URL, which may contain a secret
 )
 
-// same tells whether two addresses are of one server.
-func same(a, b *url.URL) bool {
-	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
+// isSameServer reports whether two URLs belong to the same server.
+func isSameServer(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && portOf(a) == portOf(b)
 }
 
-func port(u *url.URL) string {
+func portOf(u *url.URL) string {
 	return cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 }

@@ -14,12 +14,12 @@ func TestAnswersHaveAnEnd(t *testing.T) {
 	const most = 1000
 	var out any
 	for _, size := range []int{0, 1, most - 2, most - 1, most + 5, 1 << 20} {
-		err := DecodeUpTo(strings.NewReader(`"`+strings.Repeat("a", size)+`"`), most, &out)
+		err := DecodeJSONLimit(strings.NewReader(`"`+strings.Repeat("a", size)+`"`), most, &out)
 		if large := size+2 > most; errors.Is(err, errTooLarge) != large || !large && err != nil {
 			t.Errorf("%d characters: %v", size, err)
 		}
 	}
-	e := engine.As(Failure(t.Context(), DecodeUpTo(strings.NewReader(strings.Repeat(" ", most+1)), most, &out)))
+	e := engine.As(CallFailure(t.Context(), DecodeJSONLimit(strings.NewReader(strings.Repeat(" ", most+1)), most, &out)))
 	if e.Code != engine.Invalid || e.Transient {
 		t.Errorf("failure = %v, want one that stays", e)
 	}
@@ -42,7 +42,7 @@ func TestSameServer(t *testing.T) {
 	} {
 		a, errA := url.Parse(tt.a)
 		b, errB := url.Parse(tt.b)
-		if errA != nil || errB != nil || same(a, b) != tt.want {
+		if errA != nil || errB != nil || isSameServer(a, b) != tt.want {
 			t.Errorf("%s and %s: %v, want %v", tt.a, tt.b, !tt.want, tt.want)
 		}
 	}

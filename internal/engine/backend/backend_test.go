@@ -108,7 +108,7 @@ func TestCalls(t *testing.T) {
 	c := client(t, s.URL+"/v1/")
 	var out map[string]any
 	for _, path := range []string{"echo?at=http://x", "/echo?at=http://x", s.URL + "/v1/echo?at=http://x"} {
-		if err := c.JSON(t.Context(), "POST", path, map[string]any{"a": 1 << 60}, &out); err != nil {
+		if err := c.CallJSON(t.Context(), "POST", path, map[string]any{"a": 1 << 60}, &out); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -120,14 +120,14 @@ func TestCalls(t *testing.T) {
 	if n, ok := out["a"].(interface{ String() string }); !ok || n.String() != "1152921504606846976" {
 		t.Errorf("number = %v, want every digit", out["a"])
 	}
-	if err := c.JSON(t.Context(), "POST", "echo", make(chan int), nil); err == nil {
+	if err := c.CallJSON(t.Context(), "POST", "echo", make(chan int), nil); err == nil {
 		t.Error("what is no JSON was sent")
 	}
-	if c.Base().Path != "/v1" {
-		t.Errorf("base = %v", c.Base())
+	if c.BaseURL().Path != "/v1" {
+		t.Errorf("base = %v", c.BaseURL())
 	}
-	c.Base().Host = "elsewhere"
-	if _, h := c.HTTP(); h.Get("Authorization") != secret || c.Base().Host == "elsewhere" {
+	c.BaseURL().Host = "elsewhere"
+	if _, h := c.HTTPClient(); h.Get("Authorization") != secret || c.BaseURL().Host == "elsewhere" {
 		t.Error("what a client gives away changes it")
 	}
 }
@@ -147,7 +147,7 @@ func TestOnlyTheServer(t *testing.T) {
 		}
 	}
 	s.leads("/moved", other.URL+"/x")
-	err := c.JSON(t.Context(), "GET", "moved", nil, nil)
+	err := c.CallJSON(t.Context(), "GET", "moved", nil, nil)
 	if st, ok := errors.AsType[*backend.Status](err); !ok || st.Code != http.StatusFound {
 		t.Errorf("a call that was sent on = %v, want its status", err)
 	}
@@ -171,7 +171,7 @@ func TestStatus(t *testing.T) {
 		io.WriteString(w, strings.Repeat("a", 1<<20))
 	})
 	c := client(t, s.URL)
-	st, ok := errors.AsType[*backend.Status](c.JSON(t.Context(), "GET", "busy", nil, nil))
+	st, ok := errors.AsType[*backend.Status](c.CallJSON(t.Context(), "GET", "busy", nil, nil))
 	if !ok || st.Code != 429 || len(st.Body) != 64<<10 || len(st.Error()) > 400 {
 		t.Errorf("status = %v", st)
 	}
@@ -184,12 +184,12 @@ func TestAnswers(t *testing.T) {
 		``: engine.Unavailable, `{"a":`: engine.Unavailable, `<html>`: engine.Failed, `{"a":"text"}`: engine.Failed, `[]`: engine.Failed,
 	} {
 		var out struct{ A int }
-		err := backend.Decode(strings.NewReader(body), &out)
-		if err == nil && want != "" || err != nil && engine.As(backend.Failure(t.Context(), err)).Code != want {
+		err := backend.DecodeJSON(strings.NewReader(body), &out)
+		if err == nil && want != "" || err != nil && engine.As(backend.CallFailure(t.Context(), err)).Code != want {
 			t.Errorf("%q: %v, want %q", body, err, want)
 		}
 	}
-	if err := backend.Decode(strings.NewReader("anything"), nil); err != nil {
+	if err := backend.DecodeJSON(strings.NewReader("anything"), nil); err != nil {
 		t.Errorf("an answer that nobody reads: %v", err)
 	}
 }
@@ -205,10 +205,10 @@ func TestAnswersWithoutFilesAreSmall(t *testing.T) {
 	})
 	c := client(t, s.URL)
 	var out string
-	if e := engine.As(backend.Failure(t.Context(), c.JSON(t.Context(), "GET", "large", nil, &out))); e.Code != engine.Invalid || e.Transient {
+	if e := engine.As(backend.CallFailure(t.Context(), c.CallJSON(t.Context(), "GET", "large", nil, &out))); e.Code != engine.Invalid || e.Transient {
 		t.Errorf("plain: %v, want that it is too much", e)
 	}
-	if err := c.JSONUpTo(t.Context(), backend.MaxAnswer, "GET", "large", nil, &out); err != nil || len(out) != size {
+	if err := c.CallJSONLimit(t.Context(), backend.MaxResponse, "GET", "large", nil, &out); err != nil || len(out) != size {
 		t.Errorf("with files: %v, %d bytes", err, len(out))
 	}
 }
@@ -222,9 +222,9 @@ func TestShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	short, end := c.Short(t.Context())
+	short, end := c.WithTimeout(t.Context())
 	defer end()
-	e := engine.As(backend.Failure(t.Context(), c.JSON(short, "GET", "hangs", nil, nil)))
+	e := engine.As(backend.CallFailure(t.Context(), c.CallJSON(short, "GET", "hangs", nil, nil)))
 	if e.Code != engine.Unavailable || !e.Transient {
 		t.Errorf("failure = %v, transient %v; want that the server is away", e, e.Transient)
 	}

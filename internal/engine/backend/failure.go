@@ -15,27 +15,27 @@ import (
 	"atelier/internal/engine"
 )
 
-// What people are told. They name no server.
+// Messages to people. They name no server.
 const (
-	away    = "The tool's server cannot be reached."
-	busy    = "The tool's server is busy."
-	refused = "The tool's server did not take the request."
-	garbled = "The tool's server answered something that is not understood."
-	huge    = "The tool's server answered more than can be taken."
-	stray   = "A file that the tool's server named could not be transferred."
-	nothing = "The tool's server gave no result."
+	messageUnavailable = "The tool's server cannot be reached. Try again later."
+	messageBusy        = "The tool's server is busy. Try again later."
+	messageRefused     = "The tool's server refused the request."
+	messageBadResponse = "The tool's server sent an invalid response."
+	messageTooLarge    = "The response of the tool's server is too large."
+	messageFileFailed  = "A file of the tool's server could not be transferred."
+	messageNoResult    = "The tool's server returned no result."
 )
 
-// Answers that make no sense, are too much, or give nothing.
+// Responses that are invalid, too large, or without a result.
 var (
-	ErrGarbled = engine.Fail(engine.Failed, garbled)
-	ErrHuge    = engine.Fail(engine.Invalid, huge)
-	ErrNothing = engine.Fail(engine.Invalid, nothing)
+	ErrBadResponse = engine.Fail(engine.Failed, messageBadResponse)
+	ErrTooLarge    = engine.Fail(engine.Invalid, messageTooLarge)
+	ErrNoResult    = engine.Fail(engine.Invalid, messageNoResult)
 )
 
-// Failure says what an error of a call means for the run. The end of ctx, and
-// what is a failure already, stay as they are.
-func Failure(ctx context.Context, err error) error {
+// CallFailure translates the error of a call into a failure of the run. It returns the error of
+// ctx and errors that are failures already unchanged.
+func CallFailure(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -45,79 +45,78 @@ func Failure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return errors.Join(ctx.Err(), err)
 	}
-	if u, ok := errors.AsType[unread](err); ok {
+	if u, ok := errors.AsType[inputError](err); ok {
 		return u.error
 	}
 	s, ok := errors.AsType[*Status](err)
 	switch {
 	case errors.Is(err, errTooLarge):
-		return ErrHuge.Because(err)
-	case errors.Is(err, errGarbage), errors.Is(err, netguard.ErrBlocked): // an address that stays what it is
-		return ErrGarbled.Because(err)
+		return ErrTooLarge.Because(err)
+	case errors.Is(err, errBadResponse), errors.Is(err, netguard.ErrBlocked): // an address that will not change
+		return ErrBadResponse.Because(err)
 	case !ok:
-		return engine.Again(engine.Unavailable, away).Because(err)
+		return engine.Again(engine.Unavailable, messageUnavailable).Because(err)
 	}
 	switch s.Code {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return engine.Again(engine.Unavailable, busy).Because(err)
+		return engine.Again(engine.Unavailable, messageBusy).Because(err)
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return engine.ErrSetup.Because(err)
+		return engine.ErrMisconfigured.Because(err)
 	}
-	return engine.Fail(engine.Failed, refused).Because(err)
+	return engine.Fail(engine.Failed, messageRefused).Because(err)
 }
 
-// Asked is Failure for a question: one that a server broke down over may be put
-// again, and nothing is done twice.
-func Asked(ctx context.Context, err error) error {
+// QueryFailure is CallFailure for calls that only read: after a server error they may be repeated,
+// because nothing is done twice.
+func QueryFailure(ctx context.Context, err error) error {
 	if _, told := errors.AsType[*engine.Error](err); told || ctx.Err() != nil {
-		return Failure(ctx, err)
+		return CallFailure(ctx, err)
 	}
 	if s, ok := errors.AsType[*Status](err); ok && s.Code/100 == 5 {
-		return engine.Again(engine.Unavailable, busy).Because(err)
+		return engine.Again(engine.Unavailable, messageBusy).Because(err)
 	}
-	return Failure(ctx, err)
+	return CallFailure(ctx, err)
 }
 
-// Ended is Failure for taking work back, by whoever has time for it: what the
-// server does not know, or has done, is no error, and all else that may pass is
-// worth another try.
-func Ended(ctx context.Context, err error) error {
+// CancelFailure is CallFailure for calls that cancel work: work that is unknown or done is no
+// error, and most other errors are worth another try.
+func CancelFailure(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
 	if ctx.Err() != nil {
-		return engine.Again(engine.Unavailable, away).Because(err)
+		return engine.Again(engine.Unavailable, messageUnavailable).Because(err)
 	}
 	if s, ok := errors.AsType[*Status](err); ok && s.Code/100 == 4 {
 		switch s.Code {
 		case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusTooManyRequests:
 		default:
-			return nil // there is nothing that it would end
+			return nil // there is nothing to cancel
 		}
 	}
-	return Asked(ctx, err)
+	return QueryFailure(ctx, err)
 }
 
-// stranger says what an error of a host means that the server named. The server
-// is not away because somebody else is: the run is tried again, and fails then.
-func stranger(ctx context.Context, err error) error {
-	if _, own := errors.AsType[unread](err); own || ctx.Err() != nil || errors.Is(err, netguard.ErrBlocked) {
+// remoteFailure translates the error of another host that the server named. It does not mean that
+// the server is unavailable: the run is retried and then fails.
+func remoteFailure(ctx context.Context, err error) error {
+	if _, own := errors.AsType[inputError](err); own || ctx.Err() != nil || errors.Is(err, netguard.ErrBlocked) {
 		return err
 	}
-	e := engine.Again(engine.Failed, stray)
+	e := engine.Again(engine.Failed, messageFileFailed)
 	if s, ok := errors.AsType[*Status](err); ok {
 		switch {
 		case s.Code/100 == 5, s.Code == http.StatusTooManyRequests, s.Code == http.StatusRequestTimeout:
 		default:
-			e = engine.Fail(engine.Invalid, stray)
+			e = engine.Fail(engine.Invalid, messageFileFailed)
 		}
 	}
-	return e.Because(errors.New(err.Error())) // its status is none of the server's
+	return e.Because(errors.New(err.Error())) // the cause must not count as the server's status
 }
 
-// Sent tells whether a call that failed may have reached the server. Only what
-// surely did not may be sent again where doing it twice costs somebody.
-func Sent(err error) bool {
+// MayHaveArrived reports whether a failed call may have reached the server. A call that costs
+// money may be repeated only if it certainly did not.
+func MayHaveArrived(err error) bool {
 	if _, ok := errors.AsType[*Status](err); ok {
 		return true
 	}
@@ -136,18 +135,18 @@ func Sent(err error) bool {
 	return true
 }
 
-// places are what a server's own words may name that people need not know.
-var places = regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]*://\S+` + // URLs
+// serverDetails matches details in a server's messages that people need not know.
+var serverDetails = regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]*://\S+` + // URLs
 	`|\bdata:[^\s"']+` + // whole files
 	`|(?:^|[\s"'=(])(?:[a-z]:)?[/\\][^\s"')]+` + // paths, with the query that may hold a signature
 	`|(?:\b[\w-]+\.)+(?:internal|local|localdomain|lan|home|corp|intranet|svc)\b(?::\d+)?` +
 	`|\[[0-9a-f]*:[0-9a-f]*:[0-9a-f:.]*\](?::\d+)?` +
 	`|\bhost=\S+|\blocalhost(?::\d+)?\b|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b|\b[\w-]+(?:\.[\w-]+)+:\d{2,5}\b`) // servers
 
-// Say makes a server's own words fit to be shown: one line, not long, without
-// addresses and paths. "" stays "".
-func Say(text string) string {
-	text = places.ReplaceAllString(text, " …")
+// SanitizeText makes a server's message fit to be shown: one short line without addresses and
+// paths. "" stays "".
+func SanitizeText(text string) string {
+	text = serverDetails.ReplaceAllString(text, " …")
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
 	const most = 300
 	if runes := []rune(text); len(runes) > most {
@@ -156,18 +155,17 @@ func Say(text string) string {
 	return text
 }
 
-// Told is a failure with the server's own words, where there are any.
-func Told(code engine.Code, general, words string) *engine.Error {
-	if words = Say(words); words != "" {
+// FailWithText returns a failure with the server's own message appended, if there is one.
+func FailWithText(code engine.Code, general, words string) *engine.Error {
+	if words = SanitizeText(words); words != "" {
 		general = strings.TrimSuffix(general, ".") + ": " + words
 	}
 	return engine.Fail(code, general)
 }
 
-// Detail gives the words of the detail that servers made with FastAPI answer
-// with: a text, or a list of what is wrong with which input. "" where it is
-// neither.
-func Detail(detail json.RawMessage) string {
+// FastAPIDetail returns the text of the detail in errors of FastAPI servers: a text, or a list of
+// problems by input. "": it is neither.
+func FastAPIDetail(detail json.RawMessage) string {
 	var text string
 	if json.Unmarshal(detail, &text) == nil {
 		return text

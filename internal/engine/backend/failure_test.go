@@ -41,9 +41,9 @@ func TestFailures(t *testing.T) {
 		"time":            {context.DeadlineExceeded, engine.Unavailable, true},
 		"blocked":         {fmt.Errorf("open: %w", netguard.ErrBlocked), engine.Failed, false},
 		"told already":    {engine.Fail(engine.Refused, "No."), engine.Refused, false},
-		"of the manifest": {engine.ErrSetup.Because(errors.New("x")), engine.Failed, false},
+		"of the manifest": {engine.ErrMisconfigured.Because(errors.New("x")), engine.Failed, false},
 	} {
-		e, ok := errors.AsType[*engine.Error](backend.Failure(t.Context(), tt.err))
+		e, ok := errors.AsType[*engine.Error](backend.CallFailure(t.Context(), tt.err))
 		if !ok || e.Code != tt.code || e.Transient != tt.transient || !errors.Is(e, tt.err) {
 			t.Errorf("%s: %v, transient %v; want %s, %v", name, e, e.Transient, tt.code, tt.transient)
 		}
@@ -51,13 +51,13 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%s: message = %q, want a sentence", name, e.Message)
 		}
 	}
-	if backend.Failure(t.Context(), nil) != nil {
+	if backend.CallFailure(t.Context(), nil) != nil {
 		t.Error("nothing is a failure")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, err := range []error{io.EOF, &backend.Status{Code: 500}} {
-		got := backend.Failure(ctx, err)
+		got := backend.CallFailure(ctx, err)
 		if _, told := errors.AsType[*engine.Error](got); told || !errors.Is(got, context.Canceled) || !errors.Is(got, err) {
 			t.Errorf("after the end: %v, want that the end comes first", got)
 		}
@@ -75,8 +75,8 @@ func TestSent(t *testing.T) {
 	stranger.StartTLS()
 	t.Cleanup(stranger.Close)
 	for address, want := range map[string]bool{down.URL: false, breaks.URL: true, stranger.URL: false} {
-		err := client(t, address).JSON(t.Context(), "POST", "x", 1, nil)
-		if err == nil || backend.Sent(err) != want {
+		err := client(t, address).CallJSON(t.Context(), "POST", "x", 1, nil)
+		if err == nil || backend.MayHaveArrived(err) != want {
 			t.Errorf("%v: sent = %v, want %v", err, !want, want)
 		}
 	}
@@ -89,7 +89,7 @@ func TestSent(t *testing.T) {
 		&net.OpError{Op: "read", Err: io.EOF}:    true,
 		&net.OpError{Op: "dial", Err: io.EOF}:    false,
 	} {
-		if backend.Sent(err) != want {
+		if backend.MayHaveArrived(err) != want {
 			t.Errorf("%v: sent = %v, want %v", err, !want, want)
 		}
 	}
@@ -115,22 +115,22 @@ func TestSay(t *testing.T) {
 		"c10::Error in std::vector a[1:2], torch.cuda":      "c10::Error in std::vector a[1:2], torch.cuda",
 		"width 16:9 and/or 1/2 of it, v1.2, at 10:30":       "width 16:9 and/or 1/2 of it, v1.2, at 10:30",
 	} {
-		if got := backend.Say(in); got != strings.TrimSpace(want) {
+		if got := backend.SanitizeText(in); got != strings.TrimSpace(want) {
 			t.Errorf("%q: %q, want %q", in, got, strings.TrimSpace(want))
 		}
 	}
-	if n := len([]rune(backend.Say(strings.Repeat("ä", 1000)))); n != 301 {
+	if n := len([]rune(backend.SanitizeText(strings.Repeat("ä", 1000)))); n != 301 {
 		t.Errorf("length = %d, want 300 and a mark", n)
 	}
 }
 
 func TestTold(t *testing.T) {
 	t.Parallel()
-	e := backend.Told(engine.Failed, "It failed.", "no\nluck at /tmp/x")
+	e := backend.FailWithText(engine.Failed, "It failed.", "no\nluck at /tmp/x")
 	if e.Code != engine.Failed || e.Transient || e.Message != "It failed: no luck at …" {
 		t.Errorf("told = %+v", e)
 	}
-	if e = backend.Told(engine.Failed, "It failed.", " "); e.Message != "It failed." {
+	if e = backend.FailWithText(engine.Failed, "It failed.", " "); e.Message != "It failed." {
 		t.Errorf("without words: %q", e.Message)
 	}
 }
@@ -140,17 +140,17 @@ func TestTakingWorkBack(t *testing.T) {
 	for code, want := range map[int]engine.Code{
 		400: "", 404: "", 409: "", 410: "", 429: engine.Unavailable, 500: engine.Unavailable, 503: engine.Unavailable, 401: engine.Failed,
 	} {
-		err := backend.Ended(t.Context(), &backend.Status{Code: code})
+		err := backend.CancelFailure(t.Context(), &backend.Status{Code: code})
 		if err == nil && want != "" || err != nil && (engine.As(err).Code != want || engine.As(err).Transient != (want == engine.Unavailable)) {
 			t.Errorf("%d: %v, want %q", code, err, want)
 		}
 	}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	if e := engine.As(backend.Ended(over, context.Canceled)); e.Code != engine.Unavailable || !e.Transient {
+	if e := engine.As(backend.CancelFailure(over, context.Canceled)); e.Code != engine.Unavailable || !e.Transient {
 		t.Errorf("without time: %v, want one that is worth another try", e)
 	}
-	if err := backend.Ended(over, nil); err != nil {
+	if err := backend.CancelFailure(over, nil); err != nil {
 		t.Errorf("nothing went wrong: %v", err)
 	}
 }

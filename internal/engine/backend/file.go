@@ -16,12 +16,12 @@ import (
 	"atelier/internal/engine"
 )
 
-// maxHops is how often a file's address may lead to another.
-const maxHops = 3
+// maxRedirects limits the redirects of a file's URL.
+const maxRedirects = 3
 
-// Open reads a file that the server named: a data: URI, an address of the
-// server, absolute or not, or a public one. The reader has to be closed.
-func (c *Client) Open(ctx context.Context, ref string) (io.ReadCloser, error) {
+// OpenFile opens a file that the server named: a data: URI, a URL of the server, absolute or
+// relative, or a public URL. The caller closes the reader.
+func (c *Client) OpenFile(ctx context.Context, ref string) (io.ReadCloser, error) {
 	if strings.HasPrefix(ref, "data:") {
 		r, err := DataReader(ref)
 		return io.NopCloser(r), err
@@ -31,11 +31,11 @@ func (c *Client) Open(ctx context.Context, ref string) (io.ReadCloser, error) {
 		return nil, errAddress
 	}
 	own := true
-	for range maxHops + 1 {
-		own = own && same(at, c.base) // nobody else sends us back with credentials
-		res, err := c.get(ctx, at, own)
-		if s, ok := errors.AsType[*moved](err); ok {
-			if at, err = at.Parse(s.to); err != nil {
+	for range maxRedirects + 1 {
+		own = own && isSameServer(at, c.base) // another host must not redirect back with credentials
+		res, err := c.fetchFile(ctx, at, own)
+		if s, ok := errors.AsType[*redirectError](err); ok {
+			if at, err = at.Parse(s.location); err != nil {
 				return nil, errAddress
 			}
 			continue
@@ -44,45 +44,45 @@ func (c *Client) Open(ctx context.Context, ref string) (io.ReadCloser, error) {
 		case own && err == nil:
 			return res.Body, nil
 		case err == nil:
-			return strange{ctx, res.Body}, nil
+			return remoteFile{ctx, res.Body}, nil
 		case own:
 			return nil, err
 		}
-		return nil, stranger(ctx, err)
+		return nil, remoteFailure(ctx, err)
 	}
-	return nil, fmt.Errorf("%w: too many redirects", errGarbage)
+	return nil, fmt.Errorf("%w: too many redirects", errBadResponse)
 }
 
-// strange is a file of another host than the server.
-type strange struct {
+// remoteFile is a file on another host than the server.
+type remoteFile struct {
 	ctx context.Context
 	io.ReadCloser
 }
 
-func (s strange) Read(p []byte) (int, error) {
+func (s remoteFile) Read(p []byte) (int, error) {
 	n, err := s.ReadCloser.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = stranger(s.ctx, err)
+		err = remoteFailure(s.ctx, err)
 	}
 	return n, err
 }
 
-// moved is an answer that leads elsewhere.
-type moved struct{ to string }
+// redirectError is a redirect response.
+type redirectError struct{ location string }
 
-func (*moved) Error() string { return "moved" }
+func (*redirectError) Error() string { return "moved" }
 
-func (c *Client) get(ctx context.Context, at *url.URL, own bool) (*http.Response, error) {
+func (c *Client) fetchFile(ctx context.Context, at *url.URL, own bool) (*http.Response, error) {
 	if at.Scheme != "http" && at.Scheme != "https" || at.User != nil {
-		return nil, fmt.Errorf("%w: a file's address that is no web address", netguard.ErrBlocked)
+		return nil, fmt.Errorf("%w: the URL of a file must be http:// or https://", netguard.ErrBlocked)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
 		return nil, errAddress
 	}
-	to := c.elsewhere
+	to := c.remoteTransport
 	if own {
-		to = c.own
+		to = c.ownTransport
 		req.Header = c.header.Clone()
 		if req.Header == nil {
 			req.Header = http.Header{}
@@ -94,20 +94,20 @@ func (c *Client) get(ctx context.Context, at *url.URL, own bool) (*http.Response
 	}
 	if to := res.Header.Get("Location"); res.StatusCode/100 == 3 && to != "" {
 		res.Body.Close()
-		return nil, &moved{to}
+		return nil, &redirectError{to}
 	}
-	return good(res)
+	return checkStatus(res)
 }
 
-// DataReader reads what a data: URI holds (RFC 2397).
+// DataReader returns a reader of a data: URI's content (RFC 2397).
 func DataReader(uri string) (io.Reader, error) {
 	rest, ok := strings.CutPrefix(uri, "data:")
 	head, body, comma := strings.Cut(rest, ",")
 	if !ok || !comma {
-		return nil, fmt.Errorf("%w: no data: URI", errGarbage)
+		return nil, fmt.Errorf("%w: not a data: URI", errBadResponse)
 	}
 	if strings.HasSuffix(strings.ToLower(head), ";base64") {
-		return Base64(body), nil
+		return Base64Reader(body), nil
 	}
 	text, err := url.PathUnescape(body)
 	if err != nil {
@@ -116,25 +116,25 @@ func DataReader(uri string) (io.Reader, error) {
 	return strings.NewReader(text), nil
 }
 
-// Base64 reads what base64 text holds, with padding or without. What is no
-// base64 fails when it is read, as the server's mistake.
-func Base64(text string) io.Reader {
-	return decoder{base64.NewDecoder(base64.RawStdEncoding, strings.NewReader(strings.TrimRight(text, "=\r\n ")))}
+// Base64Reader returns a reader of base64 text with or without padding. Invalid base64 fails on
+// reading, as an invalid response.
+func Base64Reader(text string) io.Reader {
+	return base64Reader{base64.NewDecoder(base64.RawStdEncoding, strings.NewReader(strings.TrimRight(text, "=\r\n ")))}
 }
 
-type decoder struct{ r io.Reader }
+type base64Reader struct{ r io.Reader }
 
-func (d decoder) Read(p []byte) (int, error) {
+func (d base64Reader) Read(p []byte) (int, error) {
 	n, err := d.r.Read(p)
 	if _, ok := errors.AsType[base64.CorruptInputError](err); ok || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = engine.Fail(engine.Invalid, garbled).Because(err)
+		err = engine.Fail(engine.Invalid, messageBadResponse).Because(err)
 	}
 	return n, err
 }
 
-// DataURI gives a media input as a data: URI. most bounds the file.
-func DataURI(ctx context.Context, f engine.File, most int64) (string, error) {
-	if f.Size > most {
+// DataURI returns a media input as a data: URI. maxBytes limits the file.
+func DataURI(ctx context.Context, f engine.File, maxBytes int64) (string, error) {
+	if f.Size > maxBytes {
 		return "", engine.Fail(engine.Failed, "A file is too large for this tool.")
 	}
 	r, err := f.Open(ctx)
@@ -146,9 +146,9 @@ func DataURI(ctx context.Context, f engine.File, most int64) (string, error) {
 	b.Grow(int(f.Size)*4/3 + 64)
 	b.WriteString("data:" + f.MimeType + ";base64,")
 	w := base64.NewEncoder(base64.StdEncoding, &b)
-	if n, err := io.Copy(w, io.LimitReader(r, most+1)); err != nil {
+	if n, err := io.Copy(w, io.LimitReader(r, maxBytes+1)); err != nil {
 		return "", err
-	} else if n > most {
+	} else if n > maxBytes {
 		return "", engine.Fail(engine.Failed, "A file is too large for this tool.")
 	}
 	if err := w.Close(); err != nil {
@@ -157,21 +157,21 @@ func DataURI(ctx context.Context, f engine.File, most int64) (string, error) {
 	return b.String(), nil
 }
 
-// Part is a piece of a multipart form: a value, or a file under a name.
-type Part struct {
-	Name  string
-	Value string
-	File  *engine.File
-	As    string // the file's name
+// FormPart is a part of a multipart form: a value, or a file under a name.
+type FormPart struct {
+	Name     string
+	Value    string
+	File     *engine.File
+	FileName string // of the file
 }
 
-// Form gives a multipart body that flows while it is sent, and its type. It has
-// to be read to its end or closed.
-func Form(ctx context.Context, parts []Part) (io.ReadCloser, string) {
+// MultipartForm returns a multipart body that is streamed, and its media type. The caller reads it
+// to its end or closes it.
+func MultipartForm(ctx context.Context, parts []FormPart) (io.ReadCloser, string) {
 	r, w := io.Pipe()
 	form := multipart.NewWriter(w)
 	go func() {
-		err := write(ctx, form, parts)
+		err := writeParts(ctx, form, parts)
 		if err == nil {
 			err = form.Close()
 		}
@@ -180,7 +180,7 @@ func Form(ctx context.Context, parts []Part) (io.ReadCloser, string) {
 	return r, form.FormDataContentType()
 }
 
-func write(ctx context.Context, form *multipart.Writer, parts []Part) error {
+func writeParts(ctx context.Context, form *multipart.Writer, parts []FormPart) error {
 	for _, p := range parts {
 		if p.File == nil {
 			if err := form.WriteField(p.Name, p.Value); err != nil {
@@ -189,42 +189,42 @@ func write(ctx context.Context, form *multipart.Writer, parts []Part) error {
 			continue
 		}
 		h := textproto.MIMEHeader{}
-		h.Set("Content-Disposition", fmt.Sprintf(`form-data; name=%q; filename=%q`, p.Name, p.As))
+		h.Set("Content-Disposition", fmt.Sprintf(`form-data; name=%q; filename=%q`, p.Name, p.FileName))
 		h.Set("Content-Type", p.File.MimeType)
 		to, err := form.CreatePart(h)
 		if err != nil {
 			return err
 		}
-		if err := send(ctx, to, *p.File); err != nil {
+		if err := copyFile(ctx, to, *p.File); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func send(ctx context.Context, to io.Writer, f engine.File) error {
+func copyFile(ctx context.Context, to io.Writer, f engine.File) error {
 	r, err := f.Open(ctx)
 	if err != nil {
-		return unread{err}
+		return inputError{err}
 	}
 	defer r.Close()
-	_, err = io.Copy(to, ours{r})
+	_, err = io.Copy(to, inputReader{r})
 	return err
 }
 
-// unread is why one of our files could not be sent: it is no failure of the
-// server that it was for.
-type unread struct{ error }
+// inputError is an error of reading a job's input while it is sent. It is not a failure of the
+// server.
+type inputError struct{ error }
 
-func (u unread) Unwrap() error { return u.error }
+func (u inputError) Unwrap() error { return u.error }
 
-// ours is one of our files while it is sent.
-type ours struct{ io.ReadCloser }
+// inputReader is a job's input while it is sent.
+type inputReader struct{ io.ReadCloser }
 
-func (o ours) Read(p []byte) (int, error) {
+func (o inputReader) Read(p []byte) (int, error) {
 	n, err := o.ReadCloser.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = unread{err}
+		err = inputError{err}
 	}
 	return n, err
 }

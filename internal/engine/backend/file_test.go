@@ -21,7 +21,7 @@ import (
 // fetch gives a file's text.
 func fetch(t testing.TB, c *backend.Client, ref string) (string, error) {
 	t.Helper()
-	r, err := c.Open(t.Context(), ref)
+	r, err := c.OpenFile(t.Context(), ref)
 	if err != nil {
 		return "", err
 	}
@@ -88,7 +88,7 @@ func TestOpenStaysOutside(t *testing.T) {
 		if err == nil || !errors.Is(err, netguard.ErrBlocked) {
 			t.Errorf("%s: %q, %v, want that it is not fetched", ref, got, err)
 		}
-		if e := engine.As(backend.Failure(t.Context(), err)); e.Transient {
+		if e := engine.As(backend.CallFailure(t.Context(), err)); e.Transient {
 			t.Errorf("%s: %v is tried again", ref, e)
 		}
 	}
@@ -101,7 +101,7 @@ func TestOpenStaysOutside(t *testing.T) {
 	if n := len(s.heard()); n > 8 {
 		t.Errorf("the server got %d calls, want a few", n)
 	}
-	if _, err := fetch(t, c, "/nowhere"); engine.As(backend.Failure(t.Context(), err)).Code != engine.Failed {
+	if _, err := fetch(t, c, "/nowhere"); engine.As(backend.CallFailure(t.Context(), err)).Code != engine.Failed {
 		t.Errorf("a file that is not there: %v", err)
 	}
 	if _, err := fetch(t, c, ":"); err == nil {
@@ -131,7 +131,7 @@ func TestDataURIs(t *testing.T) {
 		}
 	}
 	for _, uri := range []string{"", "data", "data:", "data:;base64", "data:,%zz", "http://x/,"} {
-		if _, err := backend.DataReader(uri); err == nil || engine.As(backend.Failure(t.Context(), err)).Transient {
+		if _, err := backend.DataReader(uri); err == nil || engine.As(backend.CallFailure(t.Context(), err)).Transient {
 			t.Errorf("%q: %v, want that it never will be one", uri, err)
 		}
 	}
@@ -150,7 +150,7 @@ func TestDataURIs(t *testing.T) {
 
 func TestFileAsDataURI(t *testing.T) {
 	t.Parallel()
-	f := enginetest.Bytes("image/png", []byte("a fox"))
+	f := enginetest.FileFromBytes("image/png", []byte("a fox"))
 	if uri, err := backend.DataURI(t.Context(), f, 5); uri != "data:image/png;base64,YSBmb3g=" || err != nil {
 		t.Errorf("URI = %q, %v", uri, err)
 	}
@@ -204,8 +204,8 @@ func (c closer) Close() error { return c() }
 func TestForm(t *testing.T) {
 	t.Parallel()
 	file, closed := watched(strings.NewReader("a fox"))
-	body, kind := backend.Form(t.Context(), []backend.Part{
-		{Name: "prompt", Value: "a \"fox\"\r\n--x"}, {Name: "image[]", File: &file, As: "a\"b\r\nX-Evil: 1.png"},
+	body, kind := backend.MultipartForm(t.Context(), []backend.FormPart{
+		{Name: "prompt", Value: "a \"fox\"\r\n--x"}, {Name: "image[]", File: &file, FileName: "a\"b\r\nX-Evil: 1.png"},
 	})
 	_, params, err := mime.ParseMediaType(kind)
 	if err != nil {
@@ -266,7 +266,7 @@ func TestFormFlows(t *testing.T) {
 		}
 		w.Close()
 	}()
-	body, kind := backend.Form(t.Context(), []backend.Part{{Name: "image", File: &file, As: "fox.png"}})
+	body, kind := backend.MultipartForm(t.Context(), []backend.FormPart{{Name: "image", File: &file, FileName: "fox.png"}})
 	res, err := client(t, s.URL).Do(t.Context(), backend.Request{Method: "POST", Path: "upload", Body: body, Type: kind})
 	if err != nil {
 		t.Fatal(err)
@@ -290,7 +290,7 @@ func TestFormEnds(t *testing.T) {
 		"refuses": endless{}, "http://elsewhere.example/": endless{}, "takes": io.MultiReader(bytes.NewReader(make([]byte, 1<<20)), broken{gone}),
 	} {
 		f, closed := watched(file)
-		body, kind := backend.Form(t.Context(), []backend.Part{{Name: "image", File: &f, As: "fox.png"}, {Name: "more", Value: "x"}})
+		body, kind := backend.MultipartForm(t.Context(), []backend.FormPart{{Name: "image", File: &f, FileName: "fox.png"}, {Name: "more", Value: "x"}})
 		head := make([]byte, 16) // the file is open once something flows
 		if _, err := io.ReadFull(body, head); err != nil {
 			t.Fatal(err)

@@ -9,29 +9,26 @@ import (
 	"atelier/internal/engine"
 )
 
-// Mapping says how a tool's fields become a model's inputs. It is the part of a
-// manifest's engine.with that servers of models with named inputs share.
+// Mapping maps a tool's fields to a model's inputs. It is the part of a manifest's engine.with
+// that servers of models with named inputs share.
 type Mapping struct {
-	// Input are inputs that are always the same.
+	// Input are constant inputs.
 	Input map[string]any `json:"input"`
-	// Rename gives the input for a field; one that is not named here goes to the
-	// input with its key. size.width names the width of a field called size.
-	// "-" sends the field to no input.
+	// Rename maps a field to an input; other fields go to the input with their key. size.width is the
+	// width of a field called size. "-" sends the field to no input.
 	Rename map[string]string `json:"rename"`
-	// Seed and Results name the inputs that take the seed and how many results
-	// are wanted; "" is none. SeedMax is the largest seed that the model takes,
-	// 0 where it takes all; greater ones start again at 0.
+	// Seed and Results are the inputs for the seed and the number of results; "": none. SeedMax is the
+	// model's largest seed; larger ones wrap around to 0. 0: no limit.
 	Seed    string `json:"seed"`
 	SeedMax uint32 `json:"seed_max"`
 	Results string `json:"results"`
 }
 
-// Values gives the inputs of a job. file turns a media input into what the
-// model takes.
-func (m Mapping) Values(ctx context.Context, j engine.Job, seed uint32, results int, file func(context.Context, engine.File) (any, error)) (map[string]any, error) {
+// InputValues returns the inputs of a job. file converts a media input to the model's form.
+func (m Mapping) InputValues(ctx context.Context, j engine.Job, seed uint32, results int, file func(context.Context, engine.File) (any, error)) (map[string]any, error) {
 	all := map[string]any{}
 	for key, v := range j.Values {
-		m.put(all, key, v)
+		m.setInput(all, key, v)
 	}
 	for key, files := range j.Files {
 		list := make([]any, len(files))
@@ -41,13 +38,13 @@ func (m Mapping) Values(ctx context.Context, j engine.Job, seed uint32, results 
 				return nil, err
 			}
 		}
-		if len(list) == 1 && !m.many(key) {
-			m.put(all, key, list[0])
+		if len(list) == 1 && !m.takesList(key) {
+			m.setInput(all, key, list[0])
 		} else {
-			m.put(all, key, list)
+			m.setInput(all, key, list)
 		}
 	}
-	m.seed(all, seed)
+	m.setSeed(all, seed)
 	if m.Results != "" {
 		all[m.Results] = results
 	}
@@ -55,16 +52,16 @@ func (m Mapping) Values(ctx context.Context, j engine.Job, seed uint32, results 
 	return all, nil
 }
 
-// Again gives the same inputs with another seed, for one more call of a job.
-func (m Mapping) Again(inputs map[string]any, seed uint32) map[string]any {
+// WithSeed returns the same inputs with another seed, for another call of the same job.
+func (m Mapping) WithSeed(inputs map[string]any, seed uint32) map[string]any {
 	again := maps.Clone(inputs)
 	if _, fixed := m.Input[m.Seed]; !fixed {
-		m.seed(again, seed)
+		m.setSeed(again, seed)
 	}
 	return again
 }
 
-func (m Mapping) seed(all map[string]any, seed uint32) {
+func (m Mapping) setSeed(all map[string]any, seed uint32) {
 	if m.SeedMax > 0 && m.SeedMax < math.MaxUint32 {
 		seed %= m.SeedMax + 1
 	}
@@ -73,12 +70,12 @@ func (m Mapping) seed(all map[string]any, seed uint32) {
 	}
 }
 
-// many tells whether a field of files goes to an input that takes a list, which
-// is written as key[].
-func (m Mapping) many(key string) bool { return strings.HasSuffix(m.Rename[key], "[]") }
+// takesList reports whether a field of files goes to an input that takes a list, which is written
+// as key[].
+func (m Mapping) takesList(key string) bool { return strings.HasSuffix(m.Rename[key], "[]") }
 
-func (m Mapping) put(all map[string]any, key string, v any) {
-	if pair, ok := v.(map[string]any); ok { // a size
+func (m Mapping) setInput(all map[string]any, key string, v any) {
+	if pair, ok := v.(map[string]any); ok { // a size field
 		for side, n := range pair {
 			to, named := m.Rename[key+"."+side]
 			if !named {

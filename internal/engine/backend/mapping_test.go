@@ -15,7 +15,7 @@ type values = map[string]any
 
 func TestMapping(t *testing.T) {
 	t.Parallel()
-	one, two := enginetest.Bytes("image/png", []byte("1")), enginetest.Bytes("image/png", []byte("2"))
+	one, two := enginetest.FileFromBytes("image/png", []byte("1")), enginetest.FileFromBytes("image/png", []byte("2"))
 	for _, tt := range []struct {
 		name string
 		m    backend.Mapping
@@ -35,13 +35,13 @@ func TestMapping(t *testing.T) {
 		{"the largest bound", backend.Mapping{Seed: "s", SeedMax: 1<<32 - 1}, engine.Job{}, values{"s": uint32(7)}},
 		{"the manifest counts most", backend.Mapping{Seed: "s", Input: values{"s": 1, "a": "fixed"}}, engine.Job{Values: values{"a": "free"}}, values{"s": 1, "a": "fixed"}},
 	} {
-		got, err := tt.m.Values(t.Context(), tt.job, 7, 3, func(_ context.Context, f engine.File) (any, error) { return f.Size, nil })
+		got, err := tt.m.InputValues(t.Context(), tt.job, 7, 3, func(_ context.Context, f engine.File) (any, error) { return f.Size, nil })
 		if err != nil || !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("%s: %v, %v, want %v", tt.name, got, err, tt.want)
 		}
 	}
 	gone := errors.New("the disk is gone")
-	_, err := backend.Mapping{}.Values(t.Context(), engine.Job{Files: map[string][]engine.File{"a": {one}}}, 7, 3, func(context.Context, engine.File) (any, error) { return nil, gone })
+	_, err := backend.Mapping{}.InputValues(t.Context(), engine.Job{Files: map[string][]engine.File{"a": {one}}}, 7, 3, func(context.Context, engine.File) (any, error) { return nil, gone })
 	if !errors.Is(err, gone) {
 		t.Errorf("a file that cannot be read: %v", err)
 	}

@@ -5,17 +5,17 @@ import (
 	"strconv"
 )
 
-// bars are what progress bars in logs begin with (tqdm).
-var bars = regexp.MustCompile(`(\d{1,3})%\s*\|`)
+// progressBars match progress bars in logs (tqdm).
+var progressBars = regexp.MustCompile(`(\d{1,3})%\s*\|`)
 
-// Logged is what the last progress bar in a model's log says, from 0 to 1. Models
-// with several bars start again at 0; what people see must not.
-func Logged(log string) float64 {
+// ProgressInLog returns the progress of the last progress bar in a model's log, from 0 to 1.
+// Models with several bars start again at 0; callers must not show that.
+func ProgressInLog(log string) float64 {
 	const tail = 4 << 10
-	all := bars.FindAllStringSubmatch(log[max(0, len(log)-tail):], -1)
+	all := progressBars.FindAllStringSubmatch(log[max(0, len(log)-tail):], -1)
 	if len(all) == 0 {
 		return 0
 	}
-	percent, _ := strconv.Atoi(all[len(all)-1][1]) // digits only
+	percent, _ := strconv.Atoi(all[len(all)-1][1]) // the pattern allows only digits
 	return min(float64(percent)/100, 1)
 }

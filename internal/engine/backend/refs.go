@@ -9,51 +9,51 @@ import (
 	"strings"
 )
 
-// Ref is a file that an answer names.
-type Ref struct {
+// FileRef is a file that a response names.
+type FileRef struct {
 	URL  string
-	Type string // its media type, "" where the answer does not say
+	Type string // media type; "": unknown
 }
 
-// maxDepth bounds how deep an answer is looked into.
+// maxDepth limits the nesting depth that is searched.
 const maxDepth = 32
 
-// Refs gives the files that an answer names, in the order they are written:
-// objects with a url, or, where it has none of those, texts that are addresses.
-func Refs(answer json.RawMessage) []Ref {
+// FindFiles returns the files that a response names, in order: objects with a url or, if there are
+// none, texts that are URLs.
+func FindFiles(answer json.RawMessage) []FileRef {
 	d := json.NewDecoder(bytes.NewReader(answer))
 	d.UseNumber()
-	var w walk
-	w.value(d, maxDepth) // what does not parse names nothing more
+	var w fileFinder
+	w.findInValue(d, maxDepth) // an invalid rest names no files
 	if len(w.objects) > 0 {
 		return w.objects
 	}
 	return w.texts
 }
 
-type walk struct{ objects, texts []Ref }
+type fileFinder struct{ objects, texts []FileRef }
 
-// value looks into the next value and gives it where it is a text.
-func (w *walk) value(d *json.Decoder, depth int) (text string, ok bool) {
+// findInValue searches the next value. It returns the value if it is a text.
+func (w *fileFinder) findInValue(d *json.Decoder, depth int) (text string, ok bool) {
 	token, err := d.Token()
 	if err != nil || depth == 0 {
 		return "", false
 	}
 	switch v := token.(type) {
 	case string:
-		if address(v) {
-			w.texts = append(w.texts, Ref{URL: v})
+		if isFileURL(v) {
+			w.texts = append(w.texts, FileRef{URL: v})
 		}
 		return v, true
 	case json.Delim:
 		if v == '[' {
 			for d.More() {
-				if _, ok := w.value(d, depth-1); !ok {
+				if _, ok := w.findInValue(d, depth-1); !ok {
 					return "", false
 				}
 			}
 		} else {
-			w.object(d, depth)
+			w.findInObject(d, depth)
 		}
 		_, err := d.Token()
 		return "", err == nil
@@ -61,15 +61,15 @@ func (w *walk) value(d *json.Decoder, depth int) (text string, ok bool) {
 	return "", true
 }
 
-func (w *walk) object(d *json.Decoder, depth int) {
-	var r Ref
-	at := len(w.objects) // files inside it come after it
+func (w *fileFinder) findInObject(d *json.Decoder, depth int) {
+	var r FileRef
+	at := len(w.objects) // files inside the object come after it
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
 			return
 		}
-		text, ok := w.value(d, depth-1)
+		text, ok := w.findInValue(d, depth-1)
 		if !ok {
 			return
 		}
@@ -80,27 +80,27 @@ func (w *walk) object(d *json.Decoder, depth int) {
 			r.Type = text
 		}
 	}
-	if address(r.URL) {
+	if isFileURL(r.URL) {
 		w.objects = slices.Insert(w.objects, at, r)
 	}
 }
 
-func address(text string) bool {
+func isFileURL(text string) bool {
 	return strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "data:")
 }
 
-// Echoed tells whether an address is part of a text among a job's values. One
-// that a person wrote and a model repeats is no result: it would be fetched from
-// where that person cannot reach, maybe with the server's credentials.
-func Echoed(ref string, values any) bool {
+// IsEcho reports whether a URL is part of a text among a job's inputs. A URL that a person wrote
+// and a model repeats is not a result: fetching it could reach hosts that the person cannot,
+// possibly with the server's credentials.
+func IsEcho(ref string, values any) bool {
 	switch v := values.(type) {
 	case string:
 		return strings.Contains(v, ref)
 	case []any:
-		return slices.ContainsFunc(v, func(one any) bool { return Echoed(ref, one) })
+		return slices.ContainsFunc(v, func(one any) bool { return IsEcho(ref, one) })
 	case map[string]any:
 		for _, one := range v {
-			if Echoed(ref, one) {
+			if IsEcho(ref, one) {
 				return true
 			}
 		}
@@ -108,14 +108,13 @@ func Echoed(ref string, values any) bool {
 	return false
 }
 
-// Made gives the files that an answer names and that are not Echoed.
-func Made(answer json.RawMessage, values map[string]any) []Ref {
-	return slices.DeleteFunc(Refs(answer), func(r Ref) bool { return Echoed(r.URL, values) })
+// FindResults returns the files that a response names and that are not echoes of inputs.
+func FindResults(answer json.RawMessage, values map[string]any) []FileRef {
+	return slices.DeleteFunc(FindFiles(answer), func(r FileRef) bool { return IsEcho(r.URL, values) })
 }
 
-// kinds are what files are by the start of their media type or the end of their
-// name.
-var kinds = map[string][]string{
+// fileMarks identify the type of files by the start of their media type or the end of their name.
+var fileMarks = map[string][]string{
 	"IMG":      {"image/", ".png", ".jpg", ".jpeg", ".webp", ".gif", ".avif", ".svg"},
 	"VID":      {"video/", ".mp4", ".webm", ".mov", ".mkv"},
 	"AUDIO":    {"audio/", ".mp3", ".wav", ".flac", ".ogg", ".opus", ".m4a", ".aac"},
@@ -123,17 +122,17 @@ var kinds = map[string][]string{
 	"TEXT":     {"text/", ".txt", ".json", ".srt", ".vtt", ".md"},
 }
 
-// Pick keeps the files that are what a tool makes, so that a picture of a video
-// is not taken for another one; all of them where none is known to be.
-func Pick(refs []Ref, outputType string) []Ref {
-	fit := slices.DeleteFunc(slices.Clone(refs), func(r Ref) bool { return !r.is(outputType) })
+// FilterByType keeps the files of a tool's output type, so that a video's thumbnail is not taken
+// for another video. If no file is known to be of the type it keeps all.
+func FilterByType(refs []FileRef, outputType string) []FileRef {
+	fit := slices.DeleteFunc(slices.Clone(refs), func(r FileRef) bool { return !r.isOfType(outputType) })
 	if len(fit) > 0 {
 		return fit
 	}
 	return refs
 }
 
-func (r Ref) is(outputType string) bool {
+func (r FileRef) isOfType(outputType string) bool {
 	mimeType := r.Type
 	ending := ""
 	if rest, ok := strings.CutPrefix(r.URL, "data:"); ok {
@@ -141,7 +140,7 @@ func (r Ref) is(outputType string) bool {
 	} else if u, err := url.Parse(r.URL); err == nil {
 		ending = strings.ToLower(path.Ext(u.Path))
 	}
-	return slices.ContainsFunc(kinds[outputType], func(k string) bool {
+	return slices.ContainsFunc(fileMarks[outputType], func(k string) bool {
 		return strings.HasPrefix(mimeType, k) || k == ending
 	})
 }

@@ -13,20 +13,20 @@ func TestRefs(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		answer string
-		want   []backend.Ref
+		want   []backend.FileRef
 	}{
-		"a text":                {`"https://a/1.png"`, []backend.Ref{{URL: "https://a/1.png"}}},
-		"a list":                {`["https://a/2.png","data:image/png;base64,AA=="]`, []backend.Ref{{URL: "https://a/2.png"}, {URL: "data:image/png;base64,AA=="}}},
-		"as written":            {`{"z":"https://a/1","a":"http://a/2"}`, []backend.Ref{{URL: "https://a/1"}, {URL: "http://a/2"}}},
-		"objects":               {`{"images":[{"width":3,"url":"https://a/1","content_type":"image/png"},{"url":"https://a/2"}],"seed":4}`, []backend.Ref{{"https://a/1", "image/png"}, {URL: "https://a/2"}}},
-		"objects before texts":  {`{"prompt":"https://evil/","image":{"url":"https://a/1"}}`, []backend.Ref{{URL: "https://a/1"}}},
-		"files of a file":       {`{"mesh":{"textures":[{"url":"https://a/2"}],"url":"https://a/1"}}`, []backend.Ref{{URL: "https://a/1"}, {URL: "https://a/2"}}},
+		"a text":                {`"https://a/1.png"`, []backend.FileRef{{URL: "https://a/1.png"}}},
+		"a list":                {`["https://a/2.png","data:image/png;base64,AA=="]`, []backend.FileRef{{URL: "https://a/2.png"}, {URL: "data:image/png;base64,AA=="}}},
+		"as written":            {`{"z":"https://a/1","a":"http://a/2"}`, []backend.FileRef{{URL: "https://a/1"}, {URL: "http://a/2"}}},
+		"objects":               {`{"images":[{"width":3,"url":"https://a/1","content_type":"image/png"},{"url":"https://a/2"}],"seed":4}`, []backend.FileRef{{"https://a/1", "image/png"}, {URL: "https://a/2"}}},
+		"objects before texts":  {`{"prompt":"https://evil/","image":{"url":"https://a/1"}}`, []backend.FileRef{{URL: "https://a/1"}}},
+		"files of a file":       {`{"mesh":{"textures":[{"url":"https://a/2"}],"url":"https://a/1"}}`, []backend.FileRef{{URL: "https://a/1"}, {URL: "https://a/2"}}},
 		"no addresses":          {`{"url":"javascript:x","a":["file:///etc/passwd",1,null,true],"b":{"url":{"url":"/c"}}}`, nil},
 		"nothing":               {``, nil},
-		"cut off":               {`["https://a/1",{"url":`, []backend.Ref{{URL: "https://a/1"}}},
+		"cut off":               {`["https://a/1",{"url":`, []backend.FileRef{{URL: "https://a/1"}}},
 		"deeper than one looks": {strings.Repeat("[", 100) + `"https://a/1"`, nil},
 	} {
-		if got := backend.Refs(json.RawMessage(tt.answer)); !slices.Equal(got, tt.want) {
+		if got := backend.FindFiles(json.RawMessage(tt.answer)); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 	}
@@ -34,13 +34,13 @@ func TestRefs(t *testing.T) {
 
 func TestPick(t *testing.T) {
 	t.Parallel()
-	poster := backend.Ref{URL: "https://a/poster.PNG?x=1"}
-	video := backend.Ref{URL: "https://a/file", Type: "video/mp4"}
-	inline := backend.Ref{URL: "data:audio/wav;base64,AA=="}
-	mesh := backend.Ref{URL: "https://a/mesh.glb", Type: "application/octet-stream"}
-	all := []backend.Ref{poster, video, inline, mesh}
-	for kind, want := range map[string][]backend.Ref{"IMG": {poster}, "VID": {video}, "AUDIO": {inline}, "ASSET_3D": {mesh}, "TEXT": all} {
-		if got := backend.Pick(all, kind); !slices.Equal(got, want) {
+	poster := backend.FileRef{URL: "https://a/poster.PNG?x=1"}
+	video := backend.FileRef{URL: "https://a/file", Type: "video/mp4"}
+	inline := backend.FileRef{URL: "data:audio/wav;base64,AA=="}
+	mesh := backend.FileRef{URL: "https://a/mesh.glb", Type: "application/octet-stream"}
+	all := []backend.FileRef{poster, video, inline, mesh}
+	for kind, want := range map[string][]backend.FileRef{"IMG": {poster}, "VID": {video}, "AUDIO": {inline}, "ASSET_3D": {mesh}, "TEXT": all} {
+		if got := backend.FilterByType(all, kind); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", kind, got, want)
 		}
 	}
@@ -56,12 +56,12 @@ func TestEchoes(t *testing.T) {
 		"http://10.0.0.1/admin": true, "data:,a": true, "https://a/1": true,
 		"https://a/2": false, "http://10.0.0.1/admin/more": false,
 	} {
-		if got := backend.Echoed(ref, values); got != want {
+		if got := backend.IsEcho(ref, values); got != want {
 			t.Errorf("%s: %v, want %v", ref, got, want)
 		}
 	}
 	answer := json.RawMessage(`{"prompt":"http://10.0.0.1/admin","image":"https://a/1.png"}`)
-	if got := backend.Made(answer, values); !slices.Equal(got, []backend.Ref{{URL: "https://a/1.png"}}) {
+	if got := backend.FindResults(answer, values); !slices.Equal(got, []backend.FileRef{{URL: "https://a/1.png"}}) {
 		t.Errorf("made = %v, want what no person wrote", got)
 	}
 }

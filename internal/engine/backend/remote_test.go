@@ -43,13 +43,13 @@ func TestPut(t *testing.T) {
 		t.Fatal(err)
 	}
 	body := &closing{Reader: strings.NewReader("bytes")}
-	if err := near.Put(t.Context(), s.URL+"/a?b=c", "image/png", body, 5); err != nil || body.n != 1 {
+	if err := near.UploadFile(t.Context(), s.URL+"/a?b=c", "image/png", body, 5); err != nil || body.n != 1 {
 		t.Errorf("put = %v, closed %d times", err, body.n)
 	}
 	if want := "PUT image/png  bytes"; strings.Join(got, " ") != want {
 		t.Errorf("the server got %q, want %q without credentials", got, want)
 	}
-	if e := engine.As(near.Put(t.Context(), s.URL+"/full", "image/png", &closing{Reader: strings.NewReader("x")}, 1)); !e.Transient || e.Code != engine.Failed {
+	if e := engine.As(near.UploadFile(t.Context(), s.URL+"/full", "image/png", &closing{Reader: strings.NewReader("x")}, 1)); !e.Transient || e.Code != engine.Failed {
 		t.Errorf("put to a full server = %v, transient %v", e, e.Transient)
 	}
 	far, err := backend.New(backend.Options{URL: s.URL, Header: header})
@@ -58,7 +58,7 @@ func TestPut(t *testing.T) {
 	}
 	for _, at := range []string{s.URL + "/a", "file:///tmp/x", "https://user@example.com/"} {
 		body := &closing{Reader: strings.NewReader("x")}
-		if err := far.Put(t.Context(), at, "image/png", body, 1); !errors.Is(err, netguard.ErrBlocked) || body.n == 0 {
+		if err := far.UploadFile(t.Context(), at, "image/png", body, 1); !errors.Is(err, netguard.ErrBlocked) || body.n == 0 {
 			t.Errorf("put to %s = %v, closed %d times; want it blocked", at, err, body.n)
 		}
 	}
@@ -77,11 +77,11 @@ func TestDeliverTellsWhyAFileBreaksOff(t *testing.T) {
 	}
 	defer c.Close()
 	var r enginetest.Recorder
-	e, ok := errors.AsType[*engine.Error](c.Deliver(t.Context(), "/file", &r))
+	e, ok := errors.AsType[*engine.Error](c.DeliverFile(t.Context(), "/file", &r))
 	if !ok || e.Code != engine.Unavailable || !e.Transient {
 		t.Errorf("deliver = %v", e)
 	}
-	if err := c.Deliver(t.Context(), "data:,hello", &r); err != nil || string(r.Outputs()[0]) != "hello" {
+	if err := c.DeliverFile(t.Context(), "data:,hello", &r); err != nil || string(r.Outputs()[0]) != "hello" {
 		t.Errorf("deliver = %v, %q", err, r.Outputs())
 	}
 }
@@ -91,14 +91,14 @@ func TestLinger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, end := context.WithTimeout(t.Context(), time.Minute)
 		defer end()
-		late, cancel := backend.Linger(ctx, 2*time.Second)
+		late, cancel := backend.WithGrace(ctx, 2*time.Second)
 		defer cancel()
 		began := time.Now()
 		<-late.Done()
 		if took := time.Since(began); took != 62*time.Second {
 			t.Errorf("it ended after %v, want 62s", took)
 		}
-		late, cancel = backend.Linger(ctx, time.Hour)
+		late, cancel = backend.WithGrace(ctx, time.Hour)
 		cancel()
 		if late.Err() == nil {
 			t.Error("it goes on although it was ended")
@@ -109,34 +109,34 @@ func TestLinger(t *testing.T) {
 func TestPace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var p backend.Pace
+		var p backend.Poller
 		began := time.Now()
-		if err := p.Wait(t.Context()); err != nil || time.Since(began) != time.Second {
+		if err := p.WaitNext(t.Context()); err != nil || time.Since(began) != time.Second {
 			t.Errorf("the first wait = %v, %v", time.Since(began), err)
 		}
 		for range 20 {
-			_ = p.Wait(t.Context())
+			_ = p.WaitNext(t.Context())
 		}
 		began = time.Now()
-		if err := p.Wait(t.Context()); err != nil || time.Since(began) != 5*time.Second {
+		if err := p.WaitNext(t.Context()); err != nil || time.Since(began) != 5*time.Second {
 			t.Errorf("a late wait = %v, %v", time.Since(began), err)
 		}
 		gone := errors.New("connection reset")
 		for range 3 { // it passes, so it counts anew
-			if err := p.Bear(t.Context(), gone); err != nil {
+			if err := p.CheckError(t.Context(), gone); err != nil {
 				t.Errorf("bear = %v", err)
 			}
 			time.Sleep(50 * time.Second)
-			if err := p.Bear(t.Context(), nil); err != nil {
+			if err := p.CheckError(t.Context(), nil); err != nil {
 				t.Errorf("bear = %v", err)
 			}
 		}
-		_ = p.Bear(t.Context(), gone)
+		_ = p.CheckError(t.Context(), gone)
 		time.Sleep(61 * time.Second)
-		if e, ok := errors.AsType[*engine.Error](p.Bear(t.Context(), gone)); !ok || !e.Transient {
+		if e, ok := errors.AsType[*engine.Error](p.CheckError(t.Context(), gone)); !ok || !e.Transient {
 			t.Errorf("after a minute: %v", e)
 		}
-		if err := new(backend.Pace).Bear(t.Context(), &backend.Status{Code: http.StatusUnauthorized}); err == nil {
+		if err := new(backend.Poller).CheckError(t.Context(), &backend.Status{Code: http.StatusUnauthorized}); err == nil {
 			t.Error("what will not pass is borne")
 		}
 	})

@@ -1,9 +1,8 @@
-// Package cog runs tools on a Cog prediction server, one that cog build packs
-// around a model.
+// Package cog runs tools on a Cog prediction server, which "cog build" packs around a model.
 //
-// Cog has no queue and no way to ask after a prediction, so each is a call that
-// is held open until the model is done: when the connection goes, so does the
-// work. A server that has no slot free says so, and the run comes again later.
+// Cog has neither a queue nor a way to query a prediction, so each prediction is a call that stays
+// open until the model is done: if the connection breaks, the work ends. A server without a free
+// slot reports that, and the run is retried later.
 package cog
 
 import (
@@ -23,10 +22,10 @@ import (
 	"atelier/internal/engine/manifestdraft"
 )
 
-// Options are how files travel.
+// Options are the engine's settings.
 type Options struct {
-	// Addresses gives the server the addresses of media inputs, where they have
-	// any, for a server that can reach us. Without, they are part of the call.
+	// Addresses sends media inputs as URLs, if they have any, to a server that can reach this service.
+	// Otherwise they are embedded in the call.
 	Addresses bool
 }
 
@@ -38,50 +37,49 @@ type Engine struct {
 
 var _ engine.Prober = (*Engine)(nil)
 
-// New makes an engine without talking to the server.
+// New returns an engine. It does not contact the server.
 func New(c *backend.Client, o Options) *Engine { return &Engine{c, o} }
 
 const (
-	// maxFiles bounds the files of one call: in base64 they and the rest have to
-	// stay below the 100 MiB that the server reads.
-	maxFiles = 72 << 20
-	// retries and pause are how a server without a free slot is asked again: it
-	// answers before its slot is free, so the next call comes too early at
-	// times. The pause doubles.
-	retries = 6
-	pause   = 40 * time.Millisecond
-	// farewell is how long a server is asked to stop what nobody waits for.
-	farewell = time.Second
+	// maxFileBytes limits the files of one call: in base64 they and the rest must stay below the
+	// server's limit of 100 MiB.
+	maxFileBytes = 72 << 20
+	// slotRetries and slotPause are for a server without a free slot: it responds
+	// before its slot is free, so the next call sometimes comes too early. The
+	// pause doubles each time.
+	slotRetries = 6
+	slotPause   = 40 * time.Millisecond
+	// cancelTimeout limits the calls that cancel a prediction.
+	cancelTimeout = time.Second
 )
 
-// What people are told.
+// Messages to people.
 const (
-	busy    = "The tool's server is busy."
-	garbled = "The tool's server answered something that is not understood."
-	unwell  = "The tool's server is not well."
-	refused = "The model did not take the inputs."
-	failed  = "The model could not do it."
-	stopped = "The work was stopped on the tool's server."
-	nothing = "The tool made no result."
+	messageBusy        = "The tool's server is busy. Try again later."
+	messageBadResponse = "The tool's server sent an invalid response."
+	messageUnhealthy   = "The tool's server reports a failure. Try again later."
+	messageRefused     = "The model refused the inputs."
+	messageFailed      = "The model failed."
+	messageStopped     = "The job was stopped on the tool's server."
+	messageNoResult    = "The tool made no result."
 )
 
-// Manual says what a manifest can ask of the engine.
+// Manual describes the settings that a manifest can give the engine.
 func Manual() engine.Manual {
 	return engine.Manual{Setting: func() any { return &backend.Mapping{} }}
 }
 
-// Run asks for one prediction that gives all results, where the model has an
-// input for how many, or else for as many predictions as it takes, each with a
-// seed of its own.
+// Run makes one prediction for all results if the model has an input for their number, or
+// otherwise as many predictions as necessary, each with its own seed.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	var m backend.Mapping
-	if err := engine.Setting(j.With, &m); err != nil {
+	if err := engine.DecodeSetting(j.With, &m); err != nil {
 		return err
 	}
-	as := shape{files: true}
+	as := outputShape{files: true}
 	if j.OutputType == "TEXT" {
 		var err error
-		if as, err = e.shape(ctx); err != nil {
+		if as, err = e.fetchShape(ctx); err != nil {
 			return err
 		}
 	}
@@ -89,46 +87,46 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	if m.Results != "" {
 		each = j.NumResults
 	}
-	in, err := m.Values(ctx, j, j.Seed, each, e.files())
+	in, err := m.InputValues(ctx, j, j.Seed, each, e.fileConverter())
 	if err != nil {
 		return err
 	}
 	made := 0
 	for n := 0; made < j.NumResults && (n == 0 || m.Results == ""); n++ {
 		if n > 0 {
-			in = m.Again(in, j.SeedOf(n))
+			in = m.WithSeed(in, j.SeedOf(n))
 		}
-		raw, err := e.predict(ctx, fmt.Sprintf("%s-%d-%d-%d", j.RunID, j.Attempt, j.Try, n), in)
+		raw, err := e.runPrediction(ctx, fmt.Sprintf("%s-%d-%d-%d", j.RunID, j.Attempt, j.Try, n), in)
 		if err != nil {
 			return err
 		}
-		found, err := as.results(raw)
+		found, err := as.listResults(raw)
 		if err != nil {
-			return engine.Fail(engine.Invalid, garbled).Because(err)
+			return engine.Fail(engine.Invalid, messageBadResponse).Because(err)
 		}
 		if as.files {
-			found = slices.DeleteFunc(found, func(ref string) bool { return backend.Echoed(ref, j.Values) })
+			found = slices.DeleteFunc(found, func(ref string) bool { return backend.IsEcho(ref, j.Values) })
 		}
 		if len(found) == 0 {
 			break
 		}
 		for _, r := range found[:min(len(found), j.NumResults-made)] {
-			if err := e.hand(ctx, as, r, out); err != nil {
+			if err := e.deliverResult(ctx, as, r, out); err != nil {
 				return err
 			}
 			made++
 			out.Progress(float64(made) / float64(j.NumResults))
 		}
 	}
-	if made == 0 { // fewer than were wanted are better than none
-		return engine.Fail(engine.Invalid, nothing)
+	if made == 0 { // fewer results than requested are better than none
+		return engine.Fail(engine.Invalid, messageNoResult)
 	}
 	return nil
 }
 
-// files gives what turns a job's files into inputs.
-func (e *Engine) files() func(context.Context, engine.File) (any, error) {
-	left := int64(maxFiles)
+// fileConverter returns the function that converts a job's files to inputs.
+func (e *Engine) fileConverter() func(context.Context, engine.File) (any, error) {
+	left := int64(maxFileBytes)
 	return func(ctx context.Context, f engine.File) (any, error) {
 		if e.o.Addresses && f.Address != nil {
 			return f.Address(), nil
@@ -139,8 +137,8 @@ func (e *Engine) files() func(context.Context, engine.File) (any, error) {
 	}
 }
 
-// predict has the model work and gives its output.
-func (e *Engine) predict(ctx context.Context, id string, in map[string]any) (json.RawMessage, error) {
+// runPrediction runs the model and returns its output.
+func (e *Engine) runPrediction(ctx context.Context, id string, in map[string]any) (json.RawMessage, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -151,17 +149,17 @@ func (e *Engine) predict(ctx context.Context, id string, in map[string]any) (jso
 		Error  string          `json:"error"`
 	}
 	put := func() error {
-		return e.c.JSONUpTo(ctx, backend.MaxAnswer, http.MethodPut, path, map[string]any{"input": in}, &p)
+		return e.c.CallJSONLimit(ctx, backend.MaxResponse, http.MethodPut, path, map[string]any{"input": in}, &p)
 	}
 	err := put()
-	for n := 0; full(err) && n < retries && wait(ctx, pause<<n) == nil; n++ {
+	for n := 0; isFull(err) && n < slotRetries && waitFor(ctx, slotPause<<n) == nil; n++ {
 		err = put()
 	}
 	if err != nil {
 		if _, answered := errors.AsType[*backend.Status](err); !answered && ctx.Err() != nil {
-			e.cancel(ctx, path)
+			e.cancelPrediction(ctx, path)
 		}
-		return nil, refusal(ctx, err)
+		return nil, callFailure(ctx, err)
 	}
 	switch p.Status {
 	case "succeeded":
@@ -171,25 +169,25 @@ func (e *Engine) predict(ctx context.Context, id string, in map[string]any) (jso
 		for more := true; more; {
 			words, more = strings.CutPrefix(words, "Prediction failed: ")
 		}
-		return nil, backend.Told(engine.Failed, failed, words)
+		return nil, backend.FailWithText(engine.Failed, messageFailed, words)
 	case "canceled":
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		return nil, engine.Again(engine.Failed, stopped) // as a server does that is told to go
-	case "starting", "processing": // an earlier try of the same name has not ended there yet
-		return nil, engine.Again(engine.Unavailable, busy)
+		return nil, engine.Again(engine.Failed, messageStopped) // as a server does that is shutting down
+	case "starting", "processing": // an earlier try with the same id is still running
+		return nil, engine.Again(engine.Unavailable, messageBusy)
 	}
-	return nil, engine.Fail(engine.Failed, garbled).Because(fmt.Errorf("status %.40q", p.Status))
+	return nil, engine.Fail(engine.Failed, messageBadResponse).Because(fmt.Errorf("status %.40q", p.Status))
 }
 
-// full tells whether the server had no slot free.
-func full(err error) bool {
+// isFull reports whether the server had no free slot.
+func isFull(err error) bool {
 	s, ok := errors.AsType[*backend.Status](err)
 	return ok && s.Code == http.StatusConflict
 }
 
-func wait(ctx context.Context, d time.Duration) error {
+func waitFor(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -200,14 +198,14 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// cancel asks the server to stop. Where it is reached directly it has stopped
-// already, because the connection is gone; a proxy between may have kept that
-// to itself. One that comes before the model has begun is lost, so it is sent
-// again until the server does not know the prediction any more.
-func (e *Engine) cancel(ctx context.Context, path string) {
-	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+// cancelPrediction asks the server to stop. A server that is reached directly has stopped already,
+// because the connection is closed; a proxy in between may have kept it open. A cancellation that
+// comes before the model has begun is lost, so it is repeated until the server does not know the
+// prediction any more.
+func (e *Engine) cancelPrediction(ctx context.Context, path string) {
+	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
 	defer end()
-	for e.c.JSON(ctx, http.MethodPost, path+"/cancel", nil, nil) == nil {
+	for e.c.CallJSON(ctx, http.MethodPost, path+"/cancel", nil, nil) == nil {
 		select {
 		case <-ctx.Done():
 			return
@@ -216,63 +214,55 @@ func (e *Engine) cancel(ctx context.Context, path string) {
 	}
 }
 
-// refusal says what an answer that is no prediction means.
-func refusal(ctx context.Context, err error) error {
+// callFailure translates a response that is not a prediction.
+func callFailure(ctx context.Context, err error) error {
 	s, ok := errors.AsType[*backend.Status](err)
 	switch {
 	case ctx.Err() != nil || !ok:
-	case full(err):
-		return engine.Again(engine.Unavailable, busy).Because(err)
+	case isFull(err):
+		return engine.Again(engine.Unavailable, messageBusy).Because(err)
 	case s.Code == http.StatusUnprocessableEntity:
-		return backend.Told(engine.Failed, refused, complaint(s.Body)).Because(err)
+		return backend.FailWithText(engine.Failed, messageRefused, inputErrors(s.Body)).Because(err)
 	}
-	return backend.Failure(ctx, err)
+	return backend.CallFailure(ctx, err)
 }
 
-// complaint gives what the server finds wrong with the inputs, "" where it does
-// not say.
-func complaint(body []byte) string {
+// inputErrors returns the server's message about wrong inputs. "": there is none.
+func inputErrors(body []byte) string {
 	var b struct {
 		Detail json.RawMessage `json:"detail"`
 		Error  string          `json:"error"`
 	}
-	_ = json.Unmarshal(body, &b) // no words are no words
-	return cmp.Or(backend.Detail(b.Detail), b.Error)
+	_ = json.Unmarshal(body, &b) // a body of another form has no message
+	return cmp.Or(backend.FastAPIDetail(b.Detail), b.Error)
 }
 
-// Probe asks how the server is. One that is busy is well.
+// Probe queries the server's health. A busy server is healthy.
 func (e *Engine) Probe(ctx context.Context) error {
-	short, end := e.c.Short(ctx)
+	short, end := e.c.WithTimeout(ctx)
 	defer end()
 	var h struct {
 		Status string `json:"status"`
 	}
-	if err := e.c.JSON(short, http.MethodGet, "health-check", nil, &h); err != nil {
-		return backend.Failure(ctx, err)
+	if err := e.c.CallJSON(short, http.MethodGet, "health-check", nil, &h); err != nil {
+		return backend.CallFailure(ctx, err)
 	}
 	switch h.Status {
 	case "READY", "BUSY":
 		return nil
 	case "STARTING":
-		return engine.Again(engine.Unavailable, "The tool's server is still starting.")
+		return engine.Again(engine.Unavailable, "The tool's server is still starting. Try again later.")
 	}
-	return engine.Again(engine.Unavailable, unwell).Because(fmt.Errorf("status %.40q", h.Status))
+	return engine.Again(engine.Unavailable, messageUnhealthy).Because(fmt.Errorf("status %.40q", h.Status))
 }
 
-// Import drafts a tool of what the server says about its model.
+// Import drafts a tool from the server's description of its model.
 func (e *Engine) Import(ctx context.Context, name, engineName string) (manifestdraft.Tool, error) {
-	ctx, end := e.c.Short(ctx)
+	ctx, end := e.c.WithTimeout(ctx)
 	defer end()
 	var doc json.RawMessage
-	if err := e.c.JSON(ctx, http.MethodGet, "openapi.json", nil, &doc); err != nil {
-		return manifestdraft.Tool{}, fmt.Errorf("ask for the model's inputs: %w", err)
+	if err := e.c.CallJSON(ctx, http.MethodGet, "openapi.json", nil, &doc); err != nil {
+		return manifestdraft.Tool{}, fmt.Errorf("fetch the model's schema: %w", err)
 	}
-	d, err := manifestdraft.FromSchema(doc, "Input", "Output")
-	if err != nil {
-		return manifestdraft.Tool{}, fmt.Errorf("read the model's inputs: %w", err)
-	}
-	if len(d.Missing) > 0 {
-		return manifestdraft.Tool{}, fmt.Errorf("no field can give what the model needs: %s", strings.Join(d.Missing, "; "))
-	}
-	return d.Tool(name, engineName), nil
+	return manifestdraft.ToolFromSchema(doc, "Input", "Output", name, engineName)
 }

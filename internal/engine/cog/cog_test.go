@@ -115,7 +115,7 @@ func TestInputs(t *testing.T) {
 	e := open(t, s.URL)
 	j := job(`{"input":{"fixed":1.5,"safe":true},"rename":{"strength":"prompt_strength","pictures":"images[]","hidden":"-"},"seed":"seed","seed_max":99}`,
 		values{"strength": 0.5, "count": 3.0, "hidden": "x", "size": values{"width": int64(8), "height": int64(9)}})
-	j.Files = map[string][]engine.File{"pictures": {enginetest.Bytes("image/png", []byte("one"))}, "mask": {enginetest.Bytes("image/gif", []byte("two"))}}
+	j.Files = map[string][]engine.File{"pictures": {enginetest.FileFromBytes("image/png", []byte("one"))}, "mask": {enginetest.FileFromBytes("image/gif", []byte("two"))}}
 	j.NumResults, j.Seed = 3, 1234
 	results(t, e, j)
 	paths, in := s.asked()
@@ -186,12 +186,12 @@ func TestFilesTogether(t *testing.T) {
 	t.Parallel()
 	s := serve(t, gives(fox))
 	e := open(t, s.URL)
-	half := enginetest.Bytes("image/png", []byte("it says it is larger"))
+	half := enginetest.FileFromBytes("image/png", []byte("it says it is larger"))
 	half.Size = 36 << 20
 	j := job(`{}`, nil)
 	j.Files = map[string][]engine.File{"pictures": {half, half}}
 	results(t, e, j)
-	j.Files["mask"] = []engine.File{enginetest.Bytes("image/png", []byte("one more"))}
+	j.Files["mask"] = []engine.File{enginetest.FileFromBytes("image/png", []byte("one more"))}
 	if f := failure(t, e, j); f.Code != engine.Failed || f.Transient {
 		t.Errorf("failure = %v", f)
 	}
@@ -201,14 +201,14 @@ func TestAddresses(t *testing.T) {
 	t.Parallel()
 	s := serve(t, gives(fox))
 	e := cog.New(client(t, s.URL), cog.Options{Addresses: true})
-	there := enginetest.Bytes("image/png", []byte("one"))
+	there := enginetest.FileFromBytes("image/png", []byte("one"))
 	there.Address = func() string { return "https://atelier.example/files/1?signature=x" }
 	there.Open = func(context.Context) (io.ReadCloser, error) {
 		t.Error("the file was read")
 		return io.NopCloser(bytes.NewReader(nil)), nil
 	}
 	j := job(`{}`, nil)
-	j.Files = map[string][]engine.File{"there": {there}, "here": {enginetest.Bytes("image/png", []byte("one"))}}
+	j.Files = map[string][]engine.File{"there": {there}, "here": {enginetest.FileFromBytes("image/png", []byte("one"))}}
 	results(t, e, j)
 	if in := s.inputs[0]; in["there"] != "https://atelier.example/files/1?signature=x" || in["here"] != "data:image/png;base64,b25l" {
 		t.Errorf("inputs = %v", in)
@@ -271,7 +271,7 @@ func TestImportProblems(t *testing.T) {
 	for body, want := range map[string]string{
 		`{}`: "the schema has no Input",
 		`{"components":{"schemas":{"Input":{"required":["key"],"properties":{"key":{"type":"string","format":"password"}}}}}}`: "key: it is a secret",
-		`<html>`: "not understood",
+		`<html>`: "invalid",
 	} {
 		s := httptest.NewServer(text(200, body))
 		t.Cleanup(s.Close)

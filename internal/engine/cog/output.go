@@ -13,17 +13,16 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// shape is how an output is to be read. Only the schema tells: a text that a
-// model wrote can look like an address, and is not to be fetched.
-type shape struct {
-	files bool // it holds addresses or data: URIs
-	whole bool // its list is one text in pieces
+// outputShape is the interpretation of an output. It comes from the schema alone: a text that a
+// model wrote can look like a URL, and must not be fetched.
+type outputShape struct {
+	files bool // the output contains URLs or data: URIs
+	whole bool // the list is one text in pieces
 }
 
-// shape asks the server about its model's output. Where it does not say, that
-// is text.
-func (e *Engine) shape(ctx context.Context) (shape, error) {
-	short, end := e.c.Short(ctx)
+// fetchShape queries the schema of the model's output. Without a schema it is text.
+func (e *Engine) fetchShape(ctx context.Context) (outputShape, error) {
+	short, end := e.c.WithTimeout(ctx)
 	defer end()
 	var doc struct {
 		Components struct {
@@ -38,20 +37,20 @@ func (e *Engine) shape(ctx context.Context) (shape, error) {
 			} `json:"schemas"`
 		} `json:"components"`
 	}
-	err := e.c.JSON(short, http.MethodGet, "openapi.json", nil, &doc)
+	err := e.c.CallJSON(short, http.MethodGet, "openapi.json", nil, &doc)
 	if s, ok := errors.AsType[*backend.Status](err); ok && s.Code == http.StatusNotFound {
-		return shape{}, nil
+		return outputShape{}, nil
 	}
 	o := doc.Components.Schemas.Output
-	return shape{files: o.Format == "uri" || o.Items.Format == "uri", whole: o.Display == "concatenate"}, backend.Failure(ctx, err)
+	return outputShape{files: o.Format == "uri" || o.Items.Format == "uri", whole: o.Display == "concatenate"}, backend.CallFailure(ctx, err)
 }
 
-// results gives the addresses, or the texts, that an output holds, in order.
-func (s shape) results(output json.RawMessage) ([]string, error) {
+// listResults returns the URLs or texts in an output, in order.
+func (s outputShape) listResults(output json.RawMessage) ([]string, error) {
 	var all []string
-	err := leaves(output, 0, func(text string, quoted bool) {
-		if s.files && (!quoted || !address(text)) || text == "" {
-			return // a model may tell its seed beside its pictures
+	err := eachLeaf(output, 0, func(text string, quoted bool) {
+		if s.files && (!quoted || !isFileURL(text)) || text == "" {
+			return // a model may return its seed beside its pictures
 		}
 		all = append(all, text)
 	})
@@ -61,16 +60,15 @@ func (s shape) results(output json.RawMessage) ([]string, error) {
 	return all, err
 }
 
-func address(text string) bool {
+func isFileURL(text string) bool {
 	return strings.HasPrefix(text, "data:") || strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://")
 }
 
-// maxDepth bounds how deep an output may be nested: each level is copied.
+// maxDepth limits the nesting depth of an output: each level is copied.
 const maxDepth = 8
 
-// leaves calls give with every single value of a JSON text, in order. null is
-// none.
-func leaves(raw json.RawMessage, depth int, give func(text string, quoted bool)) error {
+// eachLeaf calls visit with every single value of a JSON text, in order. null is none.
+func eachLeaf(raw json.RawMessage, depth int, visit func(text string, quoted bool)) error {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
@@ -79,18 +77,18 @@ func leaves(raw json.RawMessage, depth int, give func(text string, quoted bool))
 		var text string
 		err := json.Unmarshal(raw, &text)
 		if err == nil {
-			give(text, true)
+			visit(text, true)
 		}
 		return err
 	}
 	if raw[0] != '[' && raw[0] != '{' {
-		give(string(raw), false)
+		visit(string(raw), false)
 		return nil
 	}
 	if depth == maxDepth {
 		return errors.New("the output is nested too deeply")
 	}
-	d := json.NewDecoder(bytes.NewReader(raw)) // a map would lose the order
+	d := json.NewDecoder(bytes.NewReader(raw)) // a map would lose the order of keys
 	if _, err := d.Token(); err != nil {
 		return err
 	}
@@ -104,17 +102,17 @@ func leaves(raw json.RawMessage, depth int, give func(text string, quoted bool))
 		if err := d.Decode(&v); err != nil {
 			return fmt.Errorf("output: %w", err)
 		}
-		if err := leaves(v, depth+1, give); err != nil {
+		if err := eachLeaf(v, depth+1, visit); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// hand gives one result to the sink.
-func (e *Engine) hand(ctx context.Context, as shape, result string, out engine.Sink) error {
+// deliverResult passes one result to the sink.
+func (e *Engine) deliverResult(ctx context.Context, as outputShape, result string, out engine.Sink) error {
 	if !as.files {
 		return out.Output(ctx, engine.Result{Data: strings.NewReader(result)})
 	}
-	return e.c.Deliver(ctx, result, out)
+	return e.c.DeliverFile(ctx, result, out)
 }

@@ -30,7 +30,7 @@ func TestConformance(t *testing.T) {
 			j := job(with, values{"width": int64(32), "height": 24.0})
 			j.NumResults = 3
 			j.Files = map[string][]engine.File{"picture": {picture(t)}}
-			enginetest.Run(t, enginetest.Case{Engine: cog.New(c, cog.Options{}), Job: j, Deterministic: true, Seeded: true, Settle: c.Close})
+			enginetest.CheckEngine(t, enginetest.Case{Engine: cog.New(c, cog.Options{}), Job: j, Deterministic: true, Seeded: true, Settle: c.Close})
 		})
 	}
 }
@@ -65,8 +65,8 @@ func TestPictures(t *testing.T) {
 		code  engine.Code
 		words []string
 	}{
-		"fails":    {values{"fail": "out of colour at /srv/model.bin"}, engine.Failed, []string{"The model could not do it: RuntimeError: out of colour at …"}},
-		"too wide": {values{"width": int64(5000)}, engine.Failed, []string{"The model did not take the inputs: width: 5000 is greater than the maximum of 512"}},
+		"fails":    {values{"fail": "out of colour at /srv/model.bin"}, engine.Failed, []string{"The model failed: RuntimeError: out of colour at …"}},
+		"too wide": {values{"width": int64(5000)}, engine.Failed, []string{"The model refused the inputs: width: 5000 is greater than the maximum of 512"}},
 		"no style": {values{"style": "none"}, engine.Failed, []string{"style: ", "is not one of"}},
 		"nothing":  {values{"mode": "none"}, engine.Invalid, []string{"The tool made no result."}},
 	} {
@@ -103,7 +103,7 @@ func TestFiles(t *testing.T) {
 	if bytes.Equal(plain, inside) {
 		t.Error("the picture makes no difference")
 	}
-	isPicture(t, results(t, e, with(enginetest.Bytes("image/png", make([]byte, 4<<20))))[0], 64, 64)
+	isPicture(t, results(t, e, with(enginetest.FileFromBytes("image/png", make([]byte, 4<<20))))[0], 64, 64)
 
 	var asked atomic.Int64
 	files := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -123,7 +123,7 @@ func TestFiles(t *testing.T) {
 		t.Errorf("asked %d times for the file at its address, and the result differs: %v", asked.Load(), !bytes.Equal(got, inside))
 	}
 	files.Close()
-	contains(t, failure(t, there, with(f)).Message, "The model could not do it: Input validation error")
+	contains(t, failure(t, there, with(f)).Message, "The model failed: Input validation error")
 	if m := failure(t, there, with(f)).Message; strings.Contains(m, "127.0.0.1") || strings.Contains(m, "secret") {
 		t.Errorf("message = %q names a place", m)
 	}
@@ -157,7 +157,7 @@ func TestCancelledByOthers(t *testing.T) {
 	var err error
 	eventually(t, "the prediction is cancelled", func() bool {
 		// One that comes before the model has begun is lost, so it is sent again.
-		_ = c.JSON(t.Context(), "POST", "predictions/run-1-0-0/cancel", nil, nil)
+		_ = c.CallJSON(t.Context(), "POST", "predictions/run-1-0-0/cancel", nil, nil)
 		select {
 		case err = <-ended:
 			return true

@@ -41,9 +41,9 @@ func serve(t testing.TB, answers ...answer) *server {
 		io.WriteString(w, `{}`)
 	})
 	m.HandleFunc("GET /health-check", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"status":"READY"}`) })
-	m.HandleFunc("GET /half", func(w http.ResponseWriter, _ *http.Request) { enginetest.BreakOff(w, []byte("half of it")) })
-	m.HandleFunc("GET /endless", func(w http.ResponseWriter, r *http.Request) { enginetest.Flood(w, r, "") })
-	m.HandleFunc("GET /drips", func(w http.ResponseWriter, r *http.Request) { enginetest.Drip(w, r, []byte(".")) })
+	m.HandleFunc("GET /half", func(w http.ResponseWriter, _ *http.Request) { enginetest.SendTruncated(w, []byte("half of it")) })
+	m.HandleFunc("GET /endless", func(w http.ResponseWriter, r *http.Request) { enginetest.SendEndless(w, r, "") })
+	m.HandleFunc("GET /drips", func(w http.ResponseWriter, r *http.Request) { enginetest.SendSlowly(w, r, []byte(".")) })
 	m.HandleFunc("GET /fox.png", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "a fox") })
 	s.Server = httptest.NewServer(m)
 	t.Cleanup(s.Close)
@@ -130,12 +130,12 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	full := text(http.StatusConflict, `{"error":"At capacity - all prediction slots busy","status":"failed"}`)
-	enginetest.Faults(t, map[enginetest.Fault]func(t *testing.T) enginetest.Trial{
+	enginetest.CheckFaults(t, map[enginetest.Fault]func(t *testing.T) enginetest.Trial{
 		enginetest.Refuses: goes(text(http.StatusUnprocessableEntity, `{"detail":[{"loc":["body","input","prompt"],"msg":"Field required","type":"value_error.missing"}]}`)),
 		enginetest.Fails:   goes(text(http.StatusOK, `{"status":"failed","error":"CUDA out of memory in /src/predict.py at http://127.0.0.1:9"}`)),
 		enginetest.Busy:    passes(full, full, full, full, full, full, full),
 		enginetest.Away: func(t *testing.T) enginetest.Trial {
-			s := serve(t, enginetest.Drop)
+			s := serve(t, enginetest.DropConnection)
 			s.Close()
 			return trial(s)
 		},
@@ -146,7 +146,7 @@ func TestFaults(t *testing.T) {
 		enginetest.Drips:    goes(at("/drips")),
 		enginetest.Hangs:    goes(hangs),
 		enginetest.TimeIsUp: goes(hangs),
-		enginetest.Restarts: passes(enginetest.Drop),
+		enginetest.Restarts: passes(enginetest.DropConnection),
 		enginetest.Fewer:    goes(gives(`[]`)),
 	}, nil)
 }

@@ -9,45 +9,46 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// cancelWait is how long a job that has to end spends on telling the server.
-const cancelWait = time.Second
+// cancelTimeout limits the calls that cancel an ended job's prompt.
+const cancelTimeout = time.Second
 
-// cancel takes a prompt back when its job ends. It does what it can in a short
-// time: a server that cannot be told works for nobody.
-func (t *task) cancel(ctx context.Context, id string) {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelWait)
+// cancelPrompt removes a prompt from the server when its job ends. It gives up after a short time:
+// the server's work is then wasted.
+func (t *task) cancelPrompt(ctx context.Context, id string) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
 	defer stop()
-	_ = t.end(ctx, id)
+	_ = t.removePrompt(ctx, id)
 }
 
-// Abandon takes the prompts back that a note names.
+// Abandon removes the prompts that a checkpoint names.
 func (e *Engine) Abandon(ctx context.Context, left string) error {
-	for _, id := range readNote(left).Prompts {
-		short, stop := e.server.Short(ctx)
-		err := e.end(short, id)
+	for _, id := range parseCheckpoint(left).Prompts {
+		short, stop := e.server.WithTimeout(ctx)
+		err := e.removePrompt(short, id)
 		stop()
-		if err := backend.Ended(ctx, err); err != nil {
+		if err := backend.CancelFailure(ctx, err); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// end takes a prompt back, whether it waits or runs. One that is over, or was
-// never there, is no error.
-func (e *Engine) end(ctx context.Context, id string) error {
-	err := e.server.JSON(ctx, "POST", "/api/jobs/"+url.PathEscape(id)+"/cancel", map[string]any{}, nil)
+// removePrompt removes a prompt from the server, whether it is pending or running. A prompt that
+// has ended or never existed is no error.
+func (e *Engine) removePrompt(ctx context.Context, id string) error {
+	err := e.server.CallJSON(ctx, "POST", "/api/jobs/"+url.PathEscape(id)+"/cancel", map[string]any{}, nil)
 	if _, old := errors.AsType[*backend.Status](err); !old {
 		return err
 	}
-	// Older servers have no such call.
-	if err := e.server.JSON(ctx, "POST", "/queue", map[string]any{"delete": []string{id}}, nil); err != nil {
+	// Older servers do not have this call.
+	if err := e.server.CallJSON(ctx, "POST", "/queue", map[string]any{"delete": []string{id}}, nil); err != nil {
 		return err
 	}
-	// The oldest interrupt whatever runs, so ours has to be what runs.
-	at, err := e.queued(ctx, id)
-	if err != nil || at != running {
+	// The oldest servers interrupt any running prompt, so this one must be the
+	// running one.
+	at, err := e.findInQueue(ctx, id)
+	if err != nil || at != stateRunning {
 		return err
 	}
-	return e.server.JSON(ctx, "POST", "/interrupt", map[string]any{"prompt_id": id}, nil)
+	return e.server.CallJSON(ctx, "POST", "/interrupt", map[string]any{"prompt_id": id}, nil)
 }

@@ -33,7 +33,7 @@ func TestConformance(t *testing.T) {
 			r := start(t, tt.o)
 			r.server.Change(func(f *comfyuitest.Faults) { *f = tt.faults })
 			c := enginetest.Case{Engine: r, Job: tt.job, Deterministic: true, Seeded: true, Settle: r.client.Close}
-			enginetest.Run(t, c)
+			enginetest.CheckEngine(t, c)
 			eventually(t, "the server has nothing to do", r.server.Idle)
 		})
 	}
@@ -41,7 +41,7 @@ func TestConformance(t *testing.T) {
 
 func TestSigns(t *testing.T) {
 	r := start(t, comfyuitest.Options{})
-	enginetest.Signs(t, enginetest.Case{Engine: r, Job: job(t), Settle: r.client.Close}, true)
+	enginetest.CheckProgress(t, enginetest.Case{Engine: r, Job: job(t), Settle: r.client.Close}, true)
 }
 
 func TestFaults(t *testing.T) {
@@ -52,7 +52,7 @@ func TestFaults(t *testing.T) {
 			return enginetest.Trial{Engine: r, Job: job(t), Idle: r.server.Idle, Settle: r.client.Close}
 		}
 	}
-	enginetest.Faults(t, map[enginetest.Fault]func(*testing.T) enginetest.Trial{
+	enginetest.CheckFaults(t, map[enginetest.Fault]func(*testing.T) enginetest.Trial{
 		enginetest.Refuses: trial(func(f *comfyuitest.Faults) { f.Refuse = true }),
 		enginetest.Fails:   trial(func(f *comfyuitest.Faults) { f.Fail = "CUDA out of memory at /opt/models" }),
 		enginetest.Busy:    trial(func(f *comfyuitest.Faults) { f.Busy = true }),

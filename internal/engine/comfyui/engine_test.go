@@ -78,7 +78,7 @@ func TestSettingsThatCannotWork(t *testing.T) {
 	} {
 		j := job(t)
 		j.With = w
-		if e := r.refusal(t, j); e.Code != engine.Failed || e.Transient || !strings.Contains(e.Message, "set up") {
+		if e := r.refusal(t, j); e.Code != engine.Failed || e.Transient || !strings.Contains(e.Message, "not configured correctly") {
 			t.Errorf("%s: %+v", name, e)
 		}
 	}
@@ -92,8 +92,8 @@ func TestFilesAreUploaded(t *testing.T) {
 	r := start(t, comfyuitest.Options{})
 	j := reworking(t)
 	g := reworked()
-	g["12"] = node("LoadImage", dict{"image": "example.png"})
-	g["13"] = node("PreviewImage", dict{"images": link("12", 0)})
+	g["12"] = graphNode("LoadImage", dict{"image": "example.png"})
+	g["13"] = graphNode("PreviewImage", dict{"images": link("12", 0)})
 	j.With = with(t, g, dict{"picture": []string{"10.image", "12.image"}, "seed": []string{"3.seed"}})
 	j.NumResults = 2
 	out := r.results(t, j)
@@ -111,13 +111,13 @@ func TestFilesAreUploaded(t *testing.T) {
 		t.Errorf("files = %v, want input/%s among them", r.server.Files(), name)
 	}
 
-	j.Files["picture"] = []engine.File{enginetest.Bytes("image/png", drawn(20, 12)), enginetest.Bytes("image/jpeg", drawn(8, 8))}
+	j.Files["picture"] = []engine.File{enginetest.FileFromBytes("image/png", drawn(20, 12)), enginetest.FileFromBytes("image/jpeg", drawn(8, 8))}
 	r.results(t, j)
 	g = r.sent(t, len(r.server.Prompts())-1)
 	if a, b := inputs(g, "10")["image"], inputs(g, "12")["image"]; a == b || !strings.HasSuffix(b.(string), ".jpg") {
 		t.Errorf("images = %v and %v, want a file for each input", a, b)
 	}
-	j.Files["picture"] = append(j.Files["picture"], enginetest.Bytes("image/png", drawn(2, 2)))
+	j.Files["picture"] = append(j.Files["picture"], enginetest.FileFromBytes("image/png", drawn(2, 2)))
 	if e := r.refusal(t, j); !strings.Contains(e.Message, "at most 2") {
 		t.Errorf("failure = %+v", e)
 	}
@@ -139,7 +139,7 @@ func TestAFileThatIsTooLargeForTheServer(t *testing.T) {
 	t.Parallel()
 	r := start(t, comfyuitest.Options{MaxUpload: 1000})
 	j := reworking(t)
-	j.Files["picture"][0] = enginetest.Bytes("image/png", make([]byte, 5000))
+	j.Files["picture"][0] = enginetest.FileFromBytes("image/png", make([]byte, 5000))
 	if e := r.refusal(t, j); e.Message != "A file is too large for this tool." {
 		t.Errorf("failure = %+v", e)
 	}
@@ -157,7 +157,7 @@ func TestRefusalsAreTold(t *testing.T) {
 	}
 	delete(g, "9")
 	j.With = with(t, g, bound)
-	if e := r.refusal(t, j); e.Message != "The tool's server did not take the request: Prompt has no outputs" {
+	if e := r.refusal(t, j); e.Message != "The tool's server refused the request: Prompt has no outputs" {
 		t.Errorf("message = %q", e.Message)
 	}
 	r.server.Change(func(f *comfyuitest.Faults) { f.Fail = "Allocation on device /dev/nvidia0 failed: out of memory" })
@@ -245,7 +245,7 @@ func TestTheServersCredentials(t *testing.T) {
 	if len(r.results(t, job(t)).Previews()) == 0 {
 		t.Error("there was no preview: the socket was refused")
 	}
-	if e := connect(t, s).refusal(t, job(t)); !strings.Contains(e.Message, "set up") {
+	if e := connect(t, s).refusal(t, job(t)); !strings.Contains(e.Message, "not configured correctly") {
 		t.Errorf("without them: %+v", e)
 	}
 }
@@ -314,7 +314,7 @@ func TestProbe(t *testing.T) {
 	}
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{}`) }))
 	defer other.Close()
-	if e := engine.As(rig{}.to(t, other.URL).Probe(t.Context())); e.Transient || !strings.Contains(e.Message, "set up") {
+	if e := engine.As(rig{}.to(t, other.URL).Probe(t.Context())); e.Transient || !strings.Contains(e.Message, "not configured correctly") {
 		t.Errorf("another server: probe = %+v", e)
 	}
 }

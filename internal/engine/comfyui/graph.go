@@ -14,14 +14,14 @@ import (
 	"atelier/internal/engine"
 )
 
-// Keys of bind that are no fields.
+// Keys of bind that are not fields.
 const (
 	keySeed    = "seed"
 	keyResults = "num_results"
 )
 
-// graph is the engine's part of a manifest. Numbers in the workflow stay as
-// they are written: seeds go up to 2^64-1.
+// graph is the engine's part of a manifest. Numbers in the workflow keep their notation, because
+// seeds go up to 2^64-1.
 type graph struct {
 	Workflow map[string]map[string]any `json:"workflow"`
 	Bind     map[string][]string       `json:"bind"`
@@ -36,20 +36,20 @@ type target struct {
 	name   string
 }
 
-// read takes the manifest's part and refuses what cannot work.
-func read(with string) (*graph, error) {
+// parseGraph parses the engine's part of a manifest and refuses graphs that cannot work.
+func parseGraph(with string) (*graph, error) {
 	var g graph
-	if err := engine.Setting(with, &g); err != nil {
+	if err := engine.DecodeSetting(with, &g); err != nil {
 		return nil, err
 	}
 	if len(g.Workflow) == 0 {
-		return nil, wrong("there is no workflow")
+		return nil, misconfigured("there is no workflow")
 	}
 	g.targets = map[string][]target{}
 	for id, n := range g.Workflow {
 		class, _ := n["class_type"].(string)
 		if _, ok := n["inputs"].(map[string]any); !ok || class == "" {
-			return nil, wrong("node %s of the workflow is not in API format", id)
+			return nil, misconfigured("node %s of the workflow is not in API format", id)
 		}
 	}
 	for key, places := range g.Bind {
@@ -57,54 +57,53 @@ func read(with string) (*graph, error) {
 			id, name, ok := strings.Cut(place, ".")
 			n, there := g.Workflow[id]
 			if !ok || !there || name == "" {
-				return nil, wrong("bind: %s: there is no input %s", key, place)
+				return nil, misconfigured("bind: %s: there is no input %s", key, place)
 			}
 			g.targets[key] = append(g.targets[key], target{n["inputs"].(map[string]any), name})
 		}
 	}
 	for _, id := range g.Outputs {
 		if _, ok := g.Workflow[id]; !ok {
-			return nil, wrong("outputs: there is no node %s", id)
+			return nil, misconfigured("outputs: there is no node %s", id)
 		}
 	}
 	return &g, nil
 }
 
-// Manual says what a manifest can ask of the engine.
+// Manual describes the settings that a manifest can give the engine.
 func Manual() engine.Manual {
 	return engine.Manual{
 		Setting: func() any { return &graph{} },
 		Check: func(with string) error {
-			_, err := read(with)
+			_, err := parseGraph(with)
 			return err
 		},
 	}
 }
 
-func wrong(format string, args ...any) error {
-	return engine.ErrSetup.Because(fmt.Errorf(format, args...))
+func misconfigured(format string, args ...any) error {
+	return engine.ErrMisconfigured.Because(fmt.Errorf(format, args...))
 }
 
-// bound tells whether a key has inputs.
-func (g *graph) bound(key string) bool { return len(g.targets[key]) > 0 }
+// isBound reports whether a key is bound to inputs.
+func (g *graph) isBound(key string) bool { return len(g.targets[key]) > 0 }
 
-// nodes gives the ids of the workflow.
-func (g *graph) nodes() []string { return slices.Collect(maps.Keys(g.Workflow)) }
+// nodeIDs returns the ids of the workflow's nodes.
+func (g *graph) nodeIDs() []string { return slices.Collect(maps.Keys(g.Workflow)) }
 
-// fill sets the bound inputs. What the job has no value for stays as the
-// workflow has it.
-func (g *graph) fill(j engine.Job, seed uint32, results int, names map[string][]string) error {
+// setInputs sets the bound inputs. Inputs without a value in the job keep the workflow's value.
+func (g *graph) setInputs(j engine.Job, seed uint32, results int, names map[string][]string) error {
 	for key, targets := range g.targets {
 		files, isFile := names[key]
 		switch {
 		case key == keySeed:
-			set(targets, json.Number(strconv.FormatUint(uint64(seed), 10)))
+			setTargets(targets, json.Number(strconv.FormatUint(uint64(seed), 10)))
 		case key == keyResults:
-			set(targets, json.Number(strconv.Itoa(results)))
+			setTargets(targets, json.Number(strconv.Itoa(results)))
 		case isFile && len(files) == 1:
-			set(targets, files[0])
+			setTargets(targets, files[0])
 		case isFile && len(files) > len(targets):
-			return engine.Fail(engine.Failed, fmt.Sprintf("This tool takes at most %d files here.", len(targets))).Because(errors.New(key))
+			return engine.Fail(engine.Failed, fmt.Sprintf("This field accepts at most %d files.", len(targets))).Because(errors.New(key))
 		case isFile:
 			for i, name := range files {
 				targets[i].inputs[targets[i].name] = name
@@ -114,23 +113,23 @@ func (g *graph) fill(j engine.Job, seed uint32, results int, names map[string][]
 			if !ok {
 				continue
 			}
-			plain, err := scalar(v)
+			plain, err := asScalar(v)
 			if err != nil {
-				return wrong("bind: %s: %w", key, err)
+				return misconfigured("bind: %s: %w", key, err)
 			}
-			set(targets, plain)
+			setTargets(targets, plain)
 		}
 	}
 	return nil
 }
 
-func set(targets []target, v any) {
+func setTargets(targets []target, v any) {
 	for _, t := range targets {
 		t.inputs[t.name] = v
 	}
 }
 
-// valueOf finds what a key of bind stands for: a field, or a side of a size.
+// valueOf returns the value of a key of bind: a field, or a side of a size.
 func valueOf(values map[string]any, key string) (any, bool) {
 	if v, ok := values[key]; ok {
 		return v, true
@@ -144,9 +143,9 @@ func valueOf(values map[string]any, key string) (any, bool) {
 	return v, ok
 }
 
-// scalar lets single values pass. A list would be read as a link to another
-// node, and an object can hold one: nobody but the operator draws the graph.
-func scalar(v any) (any, error) {
+// asScalar accepts single values only. A list would be interpreted as a link to another node, and
+// an object can contain one; only the operator may define the graph.
+func asScalar(v any) (any, error) {
 	switch v := v.(type) {
 	case string, bool, int64:
 		return v, nil
@@ -162,8 +161,8 @@ func scalar(v any) (any, error) {
 	return nil, fmt.Errorf("a %T cannot be the value of an input", v)
 }
 
-// inOrder sorts node ids as people count: 9 before 10, numbers before names.
-func inOrder(ids []string) []string {
+// sortIDs sorts node ids numerically: 9 before 10, numbers before names.
+func sortIDs(ids []string) []string {
 	return slices.SortedFunc(slices.Values(ids), func(a, b string) int {
 		x, errX := strconv.ParseUint(a, 10, 64)
 		y, errY := strconv.ParseUint(b, 10, 64)

@@ -13,51 +13,50 @@ import (
 	"atelier/internal/engine/manifestdraft"
 )
 
-// Workflow is a graph to make a manifest for.
+// Workflow is a graph to draft a manifest for.
 type Workflow struct {
-	Name   string // of the tool; from the file's where it is empty
+	Name   string // of the tool; "": derived from the file's name
 	Graph  []byte // in API format
-	File   string // the name that the graph will have beside the manifest
-	Engine string // what the server is called here
+	File   string // name of the graph's file next to the manifest
+	Engine string // name of the engine in the settings
 }
 
-// Import writes a manifest for a workflow. What people usually choose becomes a
-// field, with the ranges that the server names and the workflow's own values as
-// defaults; everything else stays as it is in the workflow.
+// Import drafts a manifest for a workflow. Usual choices become fields, with the server's ranges
+// and the workflow's values as defaults; everything else stays as it is in the workflow.
 func (e *Engine) Import(ctx context.Context, from Workflow) (manifestdraft.Tool, error) {
 	nodes, err := readGraph(from.Graph)
 	if err != nil {
 		return manifestdraft.Tool{}, err
 	}
-	classes, err := e.classes(ctx, nodes)
+	classes, err := e.fetchClasses(ctx, nodes)
 	if err != nil {
 		return manifestdraft.Tool{}, err
 	}
-	d := &draft{
+	d := &manifestBuilder{
 		nodes:   nodes,
 		classes: classes,
-		order:   inOrder(slices.Collect(maps.Keys(nodes))),
+		order:   sortIDs(slices.Collect(maps.Keys(nodes))),
 		bind:    map[string][]string{},
 		keys:    map[string]string{},
 	}
-	out, savers, err := d.output()
+	out, savers, err := d.findOutput()
 	if err != nil {
 		return manifestdraft.Tool{}, err
 	}
-	d.prompts()
-	d.files()
-	d.sizes()
-	d.samplers()
-	d.seeds()
+	d.addPrompts()
+	d.addFiles()
+	d.addSizes()
+	d.addSamplers()
+	d.addSeeds()
 	name := cmp.Or(from.Name, manifestdraft.Label(strings.TrimSuffix(path.Base(from.File), path.Ext(from.File))))
 	with := map[string]any{"bind": d.bind}
 	if len(savers) < d.savers {
 		with["outputs"] = savers
 	}
 	return manifestdraft.Tool{
-		Name:       short(name, 80),
+		Name:       truncateText(name, 80),
 		Price:      manifestdraft.Price{Type: "COST", Tokens: 1},
-		NumResults: d.results(out.Type),
+		NumResults: d.resultRange(out.Type),
 		Output:     out,
 		Engine:     manifestdraft.Engine{Name: from.Engine, With: with, Include: map[string]string{"workflow": from.File}},
 		Fields:     d.fields,
@@ -65,27 +64,27 @@ func (e *Engine) Import(ctx context.Context, from Workflow) (manifestdraft.Tool,
 	}, nil
 }
 
-// draft is a manifest on its way.
-type draft struct {
-	nodes   map[string]node
-	classes map[string]class
+// manifestBuilder builds a draft manifest.
+type manifestBuilder struct {
+	nodes   map[string]graphNode
+	classes map[string]nodeClass
 	order   []string
 
 	fields []manifestdraft.Field
 	bind   map[string][]string
-	keys   map[string]string // of fields, by what they are and their value
-	savers int               // nodes that save results, of any kind
+	keys   map[string]string // keys of fields, by input and value
+	savers int               // number of nodes that save results of any kind
 }
 
-func (d *draft) class(id string) class { return d.classes[d.nodes[id].Class] }
+func (d *manifestBuilder) classOf(id string) nodeClass { return d.classes[d.nodes[id].Class] }
 
-// each goes through the inputs of a name that are no links and that take this
-// kind of value.
-func (d *draft) each(kind string, do func(id, name string, v any, s inputSpec), names ...string) {
+// eachInput calls do for all inputs of the given names that are not links and take this kind of
+// value.
+func (d *manifestBuilder) eachInput(kind string, do func(id, name string, v any, s inputSpec), names ...string) {
 	for _, id := range d.order {
 		for _, name := range names {
 			v, ok := d.nodes[id].Inputs[name]
-			s := d.class(id).spec(name)
+			s := d.classOf(id).inputSpecOf(name)
 			if _, isList := v.([]any); ok && !isList && s.kind == kind {
 				do(id, name, v, s)
 			}
@@ -93,10 +92,9 @@ func (d *draft) each(kind string, do func(id, name string, v any, s inputSpec), 
 	}
 }
 
-// field binds an input to a field. Inputs of one name with one value move
-// together, as the two samplers of a workflow do that share their steps; other
-// values get fields of their own.
-func (d *draft) field(base string, value any, places []string, make func() manifestdraft.Field) {
+// addField binds an input to a field. Inputs of one name with one value share a field, as the
+// steps of two samplers in a workflow; other values get fields of their own.
+func (d *manifestBuilder) addField(base string, value any, places []string, make func() manifestdraft.Field) {
 	same := fmt.Sprintf("%s %v", base, value)
 	key, ok := d.keys[same]
 	if !ok {
@@ -122,18 +120,18 @@ func (d *draft) field(base string, value any, places []string, make func() manif
 	}
 }
 
-// results says how many one run may ask for: as many as a batch holds, or one
-// more run of the workflow for each where seeds make them differ.
-func (d *draft) results(kind string) *manifestdraft.NumResults {
-	const most = 4
-	n := &manifestdraft.NumResults{Min: 1, Max: most, Default: 1}
-	if kind == "IMG" { // a batch of anything else is one file
-		d.each("INT", func(id, name string, v any, _ inputSpec) {
-			if !d.class(id).makes("LATENT") {
+// resultRange returns the number of results that one run may request: the size of a batch, or one
+// more run of the workflow for each if seeds make them differ.
+func (d *manifestBuilder) resultRange(kind string) *manifestdraft.NumResults {
+	const maxRunes = 4
+	n := &manifestdraft.NumResults{Min: 1, Max: maxRunes, Default: 1}
+	if kind == "IMG" { // a batch of another type is one file
+		d.eachInput("INT", func(id, name string, v any, _ inputSpec) {
+			if !d.classOf(id).hasOutput("LATENT") {
 				return
 			}
 			d.bind[keyResults] = append(d.bind[keyResults], id+"."+name)
-			own, _ := float(v)
+			own, _ := floatOf(v)
 			n.Default = int64(min(max(own, 1), 64))
 			n.Max = max(n.Max, n.Default)
 		}, "batch_size")
@@ -144,13 +142,13 @@ func (d *draft) results(kind string) *manifestdraft.NumResults {
 	return n
 }
 
-// saver is a node that saves results.
-type saver struct {
+// saveNode is a node that saves results.
+type saveNode struct {
 	kind, mime string
 }
 
-// saving are the nodes that are known to save. Their formats can be an input.
-var saving = map[string]saver{
+// saveNodes are the known saving nodes. Their format can be an input.
+var saveNodes = map[string]saveNode{
 	"SaveImage": {"IMG", "image/png"}, "SaveAnimatedWEBP": {"IMG", "image/webp"}, "SaveAnimatedPNG": {"IMG", "image/png"},
 	"SaveVideo": {"VID", "video/mp4"}, "SaveWEBM": {"VID", "video/webm"}, "VHS_VideoCombine": {"VID", "video/mp4"},
 	"SaveAudio": {"AUDIO", "audio/flac"}, "SaveAudioMP3": {"AUDIO", "audio/mpeg"}, "SaveAudioOpus": {"AUDIO", "audio/ogg"},
@@ -158,19 +156,19 @@ var saving = map[string]saver{
 	"PreviewAny": {"TEXT", "text/plain"},
 }
 
-// output says what the workflow makes, and which nodes save it. Beside a video
-// a workflow often saves stills, so the kinds have an order.
-func (d *draft) output() (manifestdraft.Output, []string, error) {
+// findOutput returns the workflow's output type and the nodes that save it. Workflows often save
+// stills beside a video, so types have an order.
+func (d *manifestBuilder) findOutput() (manifestdraft.Output, []string, error) {
 	byKind := map[string][]string{}
 	mimes := map[string][]string{}
 	for _, id := range d.order {
-		s, ok := saving[d.nodes[id].Class]
+		s, ok := saveNodes[d.nodes[id].Class]
 		if !ok || d.nodes[id].Inputs["save_output"] == false {
 			continue
 		}
 		d.savers++
 		if format, ok := d.nodes[id].Inputs["format"].(string); ok && d.nodes[id].Class == "VHS_VideoCombine" {
-			s = combined(format)
+			s = parseFormat(format)
 		}
 		byKind[s.kind] = append(byKind[s.kind], id)
 		if !slices.Contains(mimes[s.kind], s.mime) {
@@ -182,25 +180,25 @@ func (d *draft) output() (manifestdraft.Output, []string, error) {
 			return manifestdraft.Output{Type: kind, MimeTypes: mimes[kind]}, byKind[kind], nil
 		}
 	}
-	known := slices.Sorted(maps.Keys(saving))
+	known := slices.Sorted(maps.Keys(saveNodes))
 	return manifestdraft.Output{}, nil, errors.New("the workflow saves nothing; it needs one of " + strings.Join(known, ", "))
 }
 
-// combined reads a format such as video/h264-mp4 or image/gif.
-func combined(format string) saver {
+// parseFormat parses a format such as video/h264-mp4 or image/gif.
+func parseFormat(format string) saveNode {
 	switch {
 	case strings.HasPrefix(format, "image/"):
-		return saver{"IMG", format}
+		return saveNode{"IMG", format}
 	case strings.Contains(format, "webm"):
-		return saver{"VID", "video/webm"}
+		return saveNode{"VID", "video/webm"}
 	}
-	return saver{"VID", "video/mp4"}
+	return saveNode{"VID", "video/mp4"}
 }
 
-// short bounds a text by characters.
-func short(text string, most int) string {
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most])
+// truncateText limits a text to maxRunes characters.
+func truncateText(text string, maxRunes int) string {
+	if runes := []rune(text); len(runes) > maxRunes {
+		return string(runes[:maxRunes])
 	}
 	return text
 }

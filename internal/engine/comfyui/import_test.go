@@ -65,7 +65,7 @@ func filled(t *testing.T, tool *catalog.Tool) engine.Job {
 	for _, f := range tool.Fields {
 		switch {
 		case f.Type == "IMG" || f.Type == "AUDIO" || f.Type == "VIDEO":
-			files[f.Key] = []engine.File{enginetest.Bytes("image/png", drawn(24, 16))}
+			files[f.Key] = []engine.File{enginetest.FileFromBytes("image/png", drawn(24, 16))}
 		case f.Required:
 			in[f.Key] = "a fox"
 		}
@@ -212,12 +212,12 @@ fields:
 // them from elsewhere, and an emptied negative one.
 func sdxl() dict {
 	g := portrait()
-	g["6"] = node("CLIPTextEncodeSDXL", dict{"clip": link("4", 1), "width": 1024, "height": 1024, "text_g": link("15", 0), "text_l": "a lighthouse"})
-	g["15"] = node("PrimitiveStringMultiline", dict{"value": "a lighthouse"})
-	g["16"] = node("FluxGuidance", dict{"conditioning": link("6", 0), "guidance": 3.5})
-	g["7"] = node("ConditioningZeroOut", dict{"conditioning": link("6", 0)})
+	g["6"] = graphNode("CLIPTextEncodeSDXL", dict{"clip": link("4", 1), "width": 1024, "height": 1024, "text_g": link("15", 0), "text_l": "a lighthouse"})
+	g["15"] = graphNode("PrimitiveStringMultiline", dict{"value": "a lighthouse"})
+	g["16"] = graphNode("FluxGuidance", dict{"conditioning": link("6", 0), "guidance": 3.5})
+	g["7"] = graphNode("ConditioningZeroOut", dict{"conditioning": link("6", 0)})
 	for id, from := range map[string]string{"3": "5", "17": "3"} {
-		g[id] = node("KSamplerAdvanced", dict{
+		g[id] = graphNode("KSamplerAdvanced", dict{
 			"model": link("4", 0), "add_noise": "enable", "noise_seed": 12, "steps": 200, "cfg": 8, "sampler_name": "euler", "scheduler": "simple",
 			"positive": link("16", 0), "negative": link("7", 0), "latent_image": link(from, 0),
 		})
@@ -232,37 +232,37 @@ func sdxl() dict {
 
 func filming() dict {
 	g := reworked()
-	g["20"] = node("CreateVideo", dict{"images": link("8", 0), "fps": 24})
-	g["21"] = node("SaveVideo", dict{"video": link("20", 0), "filename_prefix": "video/x", "format": "auto", "codec": "auto"})
+	g["20"] = graphNode("CreateVideo", dict{"images": link("8", 0), "fps": 24})
+	g["21"] = graphNode("SaveVideo", dict{"video": link("20", 0), "filename_prefix": "video/x", "format": "auto", "codec": "auto"})
 	return g
 }
 
 func singing() dict {
 	g := portrait()
-	g["5"] = node("EmptyLatentAudio", dict{"seconds": 4, "batch_size": 1})
-	g["8"] = node("VAEDecodeAudio", dict{"samples": link("3", 0), "vae": link("4", 2)})
-	g["9"] = node("SaveAudio", dict{"audio": link("8", 0), "filename_prefix": "audio/x"})
-	g["22"] = node("LoadAudio", dict{"audio": "example.flac"})
-	g["23"] = node("SaveAudio", dict{"audio": link("22", 0), "filename_prefix": "audio/y"})
+	g["5"] = graphNode("EmptyLatentAudio", dict{"seconds": 4, "batch_size": 1})
+	g["8"] = graphNode("VAEDecodeAudio", dict{"samples": link("3", 0), "vae": link("4", 2)})
+	g["9"] = graphNode("SaveAudio", dict{"audio": link("8", 0), "filename_prefix": "audio/x"})
+	g["22"] = graphNode("LoadAudio", dict{"audio": "example.flac"})
+	g["23"] = graphNode("SaveAudio", dict{"audio": link("22", 0), "filename_prefix": "audio/y"})
 	return g
 }
 
 func modelling() dict {
 	g := portrait()
-	g["8"] = node("VAEDecodeHunyuan3D", dict{"samples": link("3", 0), "vae": link("4", 2)})
-	g["10"] = node("VoxelToMesh", dict{"voxel": link("8", 0), "algorithm": "basic"})
-	g["9"] = node("SaveGLB", dict{"mesh": link("10", 0), "filename_prefix": "mesh/x"})
+	g["8"] = graphNode("VAEDecodeHunyuan3D", dict{"samples": link("3", 0), "vae": link("4", 2)})
+	g["10"] = graphNode("VoxelToMesh", dict{"voxel": link("8", 0), "algorithm": "basic"})
+	g["9"] = graphNode("SaveGLB", dict{"mesh": link("10", 0), "filename_prefix": "mesh/x"})
 	return g
 }
 
 func combining() dict {
 	return dict{
-		"1": node("VHS_LoadVideo", dict{"video": "example.mp4", "force_rate": 0}),
-		"2": node("LoadImage", dict{"image": "example.png"}),
-		"3": node("LoadImage", dict{"image": "example.png"}),
-		"4": node("PreviewImage", dict{"images": link("2", 0)}),
-		"5": node("PreviewImage", dict{"images": link("3", 0)}),
-		"6": node("VHS_VideoCombine", dict{"images": link("1", 0), "frame_rate": 8, "filename_prefix": "x", "format": "video/h264-mp4", "save_output": true}),
+		"1": graphNode("VHS_LoadVideo", dict{"video": "example.mp4", "force_rate": 0}),
+		"2": graphNode("LoadImage", dict{"image": "example.png"}),
+		"3": graphNode("LoadImage", dict{"image": "example.png"}),
+		"4": graphNode("PreviewImage", dict{"images": link("2", 0)}),
+		"5": graphNode("PreviewImage", dict{"images": link("3", 0)}),
+		"6": graphNode("VHS_VideoCombine", dict{"images": link("1", 0), "frame_rate": 8, "filename_prefix": "x", "format": "video/h264-mp4", "save_output": true}),
 	}
 }
 
@@ -279,7 +279,7 @@ func named() dict {
 		g["sub:"+id] = n
 	}
 	inputs(g, "sub:7")["text"] = ""
-	g["10"] = node("VHS_VideoCombine", dict{"images": link("sub:8", 0), "frame_rate": 8, "filename_prefix": "x", "format": "image/gif", "save_output": true})
+	g["10"] = graphNode("VHS_VideoCombine", dict{"images": link("sub:8", 0), "frame_rate": 8, "filename_prefix": "x", "format": "image/gif", "save_output": true})
 	return g
 }
 
@@ -382,7 +382,7 @@ func TestWorkflowsThatCannotBeImported(t *testing.T) {
 	t.Parallel()
 	r := start(t, comfyuitest.Options{})
 	gone := portrait()
-	gone["40"] = node("FancySaver", dict{})
+	gone["40"] = graphNode("FancySaver", dict{})
 	nothing := portrait()
 	delete(nothing, "9")
 	temporary := combining()

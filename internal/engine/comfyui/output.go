@@ -15,8 +15,8 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// fileEnds are the ends of names that a tool's results have.
-var fileEnds = map[string][]string{
+// fileEndings are the file name endings of results by output type.
+var fileEndings = map[string][]string{
 	"IMG":      {".png", ".jpg", ".jpeg", ".webp", ".gif", ".avif", ".bmp", ".tif", ".tiff", ".svg"},
 	"VID":      {".mp4", ".webm", ".mov", ".mkv", ".m4v", ".avi"},
 	"AUDIO":    {".flac", ".mp3", ".wav", ".ogg", ".opus", ".m4a", ".aac"},
@@ -24,33 +24,32 @@ var fileEnds = map[string][]string{
 	"TEXT":     {".txt", ".md", ".json", ".csv", ".srt", ".vtt"},
 }
 
-// result is a file on the server, or a text.
-type result struct {
+// outputFile is a file on the server, or a text.
+type outputFile struct {
 	Filename  string `json:"filename"`
 	Subfolder string `json:"subfolder"`
 	Type      string `json:"type"`
 	text      string
 }
 
-// results are those of a tool that makes this kind of thing, in the order of
-// the nodes. What was saved for a look only (type temp), and what came along
-// (a still of a video), is none.
-func (g *graph) results(e entry, kind string) []result {
+// resultsOf returns the results of the tool's output type, in the order of the nodes. Previews
+// (type temp) and files of other types, such as a still of a video, are not results.
+func (g *graph) resultsOf(e historyEntry, kind string) []outputFile {
 	nodes := g.Outputs
 	if len(nodes) == 0 {
-		nodes = inOrder(slices.Collect(maps.Keys(e.Outputs)))
+		nodes = sortIDs(slices.Collect(maps.Keys(e.Outputs)))
 	}
-	var all []result
+	var all []outputFile
 	for _, id := range nodes {
-		// Which list a file is in depends on the node that saved it: videos are
-		// among images, gifs or videos.
+		// The list of a file depends on the node that saved it: videos are among
+		// images, gifs or videos.
 		for _, list := range slices.Sorted(maps.Keys(e.Outputs[id])) {
 			var items []json.RawMessage
 			if json.Unmarshal(e.Outputs[id][list], &items) != nil {
 				continue
 			}
 			for _, item := range items {
-				if r, ok := fitting(item, list, kind); ok {
+				if r, ok := matchResult(item, list, kind); ok {
 					all = append(all, r)
 				}
 			}
@@ -59,49 +58,49 @@ func (g *graph) results(e entry, kind string) []result {
 	return all
 }
 
-func fitting(item json.RawMessage, list, kind string) (r result, ok bool) {
+func matchResult(item json.RawMessage, list, kind string) (r outputFile, ok bool) {
 	if kind == "TEXT" && list == "text" && json.Unmarshal(item, &r.text) == nil {
 		return r, r.text != ""
 	}
 	if json.Unmarshal(item, &r) != nil || r.Filename == "" || r.Type != "output" {
 		return r, false
 	}
-	return r, slices.Contains(fileEnds[kind], strings.ToLower(path.Ext(r.Filename)))
+	return r, slices.Contains(fileEndings[kind], strings.ToLower(path.Ext(r.Filename)))
 }
 
-var errNone = engine.Fail(engine.Invalid, "The tool made no result of the kind that it should.")
+var errNoResult = engine.Fail(engine.Invalid, "The tool made no result of the expected type.")
 
-// deliver hands over what a prompt made, no more than is wanted.
-func (t *task) deliver(ctx context.Context, e entry) error {
-	all := t.graph.results(e, t.job.OutputType)
+// deliverResults passes a prompt's results to the sink, at most as many as requested.
+func (t *task) deliverResults(ctx context.Context, e historyEntry) error {
+	all := t.graph.resultsOf(e, t.job.OutputType)
 	if len(all) == 0 {
-		return errNone
+		return errNoResult
 	}
-	for _, r := range all[:min(len(all), t.job.NumResults-t.given)] {
+	for _, r := range all[:min(len(all), t.job.NumResults-t.delivered)] {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := t.hand(ctx, r); err != nil {
+		if err := t.deliverResult(ctx, r); err != nil {
 			return err
 		}
-		t.given++
-		t.bar.At(float64(t.given) / float64(t.job.NumResults))
+		t.delivered++
+		t.bar.ReportProgress(float64(t.delivered) / float64(t.job.NumResults))
 	}
 	return nil
 }
 
-func (t *task) hand(ctx context.Context, r result) error {
+func (t *task) deliverResult(ctx context.Context, r outputFile) error {
 	if r.text != "" {
 		return t.out.Output(ctx, engine.Result{Data: strings.NewReader(r.text)})
 	}
 	q := url.Values{"filename": {r.Filename}, "subfolder": {r.Subfolder}, "type": {r.Type}}
 	res, err := t.server.Do(ctx, backend.Request{Path: "/view?" + q.Encode()})
 	if s, ok := errors.AsType[*backend.Status](err); ok && s.Code == http.StatusNotFound {
-		return engine.Fail(engine.Invalid, "The tool's result is not there any more.").Because(err)
+		return engine.Fail(engine.Invalid, "The tool's result was deleted from its server.").Because(err)
 	}
 	if err != nil {
-		return backend.Failure(ctx, err)
+		return backend.CallFailure(ctx, err)
 	}
 	defer res.Body.Close()
-	return backend.Hand(ctx, res.Body, t.out)
+	return backend.DeliverReader(ctx, res.Body, t.out)
 }

@@ -19,25 +19,26 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// folder is where our uploads are, below the server's inputs. They stay there:
-// the server has no call to take one away.
-const folder = "atelier"
+// uploadFolder is the sub-folder of uploads in the server's inputs. Uploads stay there, because
+// the server has no call to delete them.
+const uploadFolder = "atelier"
 
-const notTaken = "The tool's server did not take the request."
+const messageRefused = "The tool's server refused the request."
 
-// upload brings the files that the workflow wants, once in a job.
-func (t *task) upload(ctx context.Context) error {
+// uploadFiles uploads the files that the workflow needs, once per job.
+func (t *task) uploadFiles(ctx context.Context) error {
 	if t.names != nil {
 		return nil
 	}
 	names := map[string][]string{}
 	for _, key := range slices.Sorted(maps.Keys(t.job.Files)) {
-		if !t.graph.bound(key) {
+		if !t.graph.isBound(key) {
 			continue
 		}
 		for i, f := range t.job.Files[key] {
-			// Names of equal jobs must not meet: one would read the other's file.
-			name, err := t.put(ctx, fmt.Sprintf("%s-%s-%d%s", t.note.ClientID, key, i, extension(f.MimeType)), f)
+			// Names are unique per job; otherwise equal jobs could read each
+			// other's files.
+			name, err := t.uploadFile(ctx, fmt.Sprintf("%s-%s-%d%s", t.checkpoint.ClientID, key, i, extensionOf(f.MimeType)), f)
 			if err != nil {
 				return err
 			}
@@ -48,14 +49,14 @@ func (t *task) upload(ctx context.Context) error {
 	return nil
 }
 
-// put uploads a file and gives the value that an input reads it by.
-func (t *task) put(ctx context.Context, name string, f engine.File) (string, error) {
-	f.Open = marked(f.Open)
-	body, kind := backend.Form(ctx, []backend.Part{
+// uploadFile uploads a file and returns the value by which an input refers to it.
+func (t *task) uploadFile(ctx context.Context, name string, f engine.File) (string, error) {
+	f.Open = markErrors(f.Open)
+	body, kind := backend.MultipartForm(ctx, []backend.FormPart{
 		{Name: "type", Value: "input"},
-		{Name: "subfolder", Value: folder},
+		{Name: "subfolder", Value: uploadFolder},
 		{Name: "overwrite", Value: "true"},
-		{Name: "image", File: &f, As: name},
+		{Name: "image", File: &f, FileName: name},
 	})
 	defer body.Close()
 	res, err := t.server.Do(ctx, backend.Request{Method: "POST", Path: "/upload/image", Body: body, Type: kind})
@@ -66,18 +67,18 @@ func (t *task) put(ctx context.Context, name string, f engine.File) (string, err
 		if s, ok := errors.AsType[*backend.Status](err); ok && s.Code == http.StatusRequestEntityTooLarge {
 			return "", engine.Fail(engine.Failed, "A file is too large for this tool.").Because(err)
 		}
-		return "", backend.Failure(ctx, err)
+		return "", backend.CallFailure(ctx, err)
 	}
 	defer res.Body.Close()
 	var at struct {
 		Name      string `json:"name"`
 		Subfolder string `json:"subfolder"`
 	}
-	if err := backend.Decode(res.Body, &at); err != nil {
-		return "", backend.Failure(ctx, err)
+	if err := backend.DecodeJSON(res.Body, &at); err != nil {
+		return "", backend.CallFailure(ctx, err)
 	}
 	if at.Name == "" {
-		return "", engine.Fail(engine.Failed, notTaken).Because(errors.New("the upload has no name"))
+		return "", engine.Fail(engine.Failed, messageRefused).Because(errors.New("the upload has no name"))
 	}
 	if at.Subfolder != "" {
 		return at.Subfolder + "/" + at.Name, nil
@@ -85,11 +86,11 @@ func (t *task) put(ctx context.Context, name string, f engine.File) (string, err
 	return at.Name, nil
 }
 
-// fileError is a failure of an input file, not of the server that it goes to.
+// fileError is an error of an input file, not of the server.
 type fileError struct{ error }
 
-// marked opens a file whose failures can be told from the server's.
-func marked(open func(context.Context) (io.ReadCloser, error)) func(context.Context) (io.ReadCloser, error) {
+// markErrors opens a file whose errors can be distinguished from the server's.
+func markErrors(open func(context.Context) (io.ReadCloser, error)) func(context.Context) (io.ReadCloser, error) {
 	return func(ctx context.Context) (io.ReadCloser, error) {
 		r, err := open(ctx)
 		if err != nil {
@@ -109,8 +110,8 @@ func (m markedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// extension gives a file name's end for a type. Some nodes go by it.
-func extension(mimeType string) string {
+// extensionOf returns the file name ending for a MIME type. Some nodes depend on it.
+func extensionOf(mimeType string) string {
 	known := map[string]string{
 		"image/jpeg": ".jpg", "image/svg+xml": ".svg", "audio/mpeg": ".mp3", "audio/x-wav": ".wav",
 		"video/quicktime": ".mov", "video/x-matroska": ".mkv", "model/gltf-binary": ".glb", "text/plain": ".txt",
@@ -125,52 +126,52 @@ func extension(mimeType string) string {
 	return "." + end
 }
 
-// submit sends the graph and gives the id that the server knows it by. What
-// another worker needs to find it is stored before.
-func (t *task) submit(ctx context.Context, number int) (string, error) {
+// submitPrompt sends the graph and returns the server's id of the prompt. It saves the checkpoint
+// first, so that another worker can find the prompt.
+func (t *task) submitPrompt(ctx context.Context, number int) (string, error) {
 	id := uuid.NewString()
-	t.note.Prompts = append(t.note.Prompts[:number], id)
-	if err := t.out.Leave(ctx, t.note.String()); err != nil {
+	t.checkpoint.Prompts = append(t.checkpoint.Prompts[:number], id)
+	if err := t.out.Leave(ctx, t.checkpoint.String()); err != nil {
 		return "", err
 	}
 	var answer struct {
 		PromptID   string          `json:"prompt_id"`
 		NodeErrors json.RawMessage `json:"node_errors"`
 	}
-	// Without a client id, a server that has the results still in its cache
-	// would say that there are none.
-	err := t.post(ctx, map[string]any{"prompt": t.graph.Workflow, "client_id": t.note.ClientID, "prompt_id": id}, &answer)
+	// Without a client id, a server that has the results in its cache would
+	// report that there are none.
+	err := t.postPrompt(ctx, map[string]any{"prompt": t.graph.Workflow, "client_id": t.checkpoint.ClientID, "prompt_id": id}, &answer)
 	if err != nil {
-		why := explain(ctx, err)
-		if _, refused := errors.AsType[*backend.Status](err); !refused && over(ctx, why) {
-			t.cancel(ctx, id) // it may have arrived
+		why := explainRefusal(ctx, err)
+		if _, refused := errors.AsType[*backend.Status](err); !refused && engine.IsFinal(ctx, why) {
+			t.cancelPrompt(ctx, id) // the prompt may have arrived
 		}
 		return "", why
 	}
 	if answer.PromptID != "" && answer.PromptID != id {
 		id = answer.PromptID
-		t.note.Prompts[number] = id
-		if err := t.out.Leave(ctx, t.note.String()); err != nil {
-			t.cancel(ctx, id)
+		t.checkpoint.Prompts[number] = id
+		if err := t.out.Leave(ctx, t.checkpoint.String()); err != nil {
+			t.cancelPrompt(ctx, id)
 			return "", err
 		}
 	}
-	if words := nodeErrors(answer.NodeErrors); words != "" {
-		// The server would leave out what depends on these nodes, and go on.
-		t.cancel(ctx, id)
-		return "", backend.Told(engine.Failed, notTaken, words)
+	if words := nodeErrorText(answer.NodeErrors); words != "" {
+		// The server would skip everything that depends on these nodes and continue.
+		t.cancelPrompt(ctx, id)
+		return "", backend.FailWithText(engine.Failed, messageRefused, words)
 	}
 	return id, nil
 }
 
-// post sends a prompt. It outlives the end of ctx by a moment: what is on its
-// way arrives first, and can be cancelled then.
-func (t *task) post(ctx context.Context, prompt, answer any) error {
+// postPrompt sends a prompt. It slightly outlives ctx, so that a request in transit arrives first
+// and can then be cancelled.
+func (t *task) postPrompt(ctx context.Context, prompt, answer any) error {
 	const moment = 400 * time.Millisecond
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	short, cancel := t.server.Short(context.WithoutCancel(ctx))
+	short, cancel := t.server.WithTimeout(context.WithoutCancel(ctx))
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() {
 		select {
@@ -180,14 +181,14 @@ func (t *task) post(ctx context.Context, prompt, answer any) error {
 		}
 	})
 	defer stop()
-	return t.server.JSON(short, "POST", "/prompt", prompt, answer)
+	return t.server.CallJSON(short, "POST", "/prompt", prompt, answer)
 }
 
-// explain gives a refusal with the server's own words.
-func explain(ctx context.Context, err error) error {
+// explainRefusal returns a failure with the server's own message.
+func explainRefusal(ctx context.Context, err error) error {
 	s, ok := errors.AsType[*backend.Status](err)
 	if !ok || s.Code != http.StatusBadRequest {
-		return backend.Failure(ctx, err)
+		return backend.CallFailure(ctx, err)
 	}
 	var body struct {
 		Error struct {
@@ -196,20 +197,19 @@ func explain(ctx context.Context, err error) error {
 		NodeErrors json.RawMessage `json:"node_errors"`
 	}
 	if json.Unmarshal(s.Body, &body) != nil {
-		return backend.Failure(ctx, err)
+		return backend.CallFailure(ctx, err)
 	}
 	words := body.Error.Message
-	if nodes := nodeErrors(body.NodeErrors); nodes != "" {
+	if nodes := nodeErrorText(body.NodeErrors); nodes != "" {
 		words += ": " + nodes
 	} else if body.Error.Details != "" && body.Error.Details != words {
 		words += ": " + body.Error.Details
 	}
-	return backend.Told(engine.Failed, notTaken, words).Because(err)
+	return backend.FailWithText(engine.Failed, messageRefused, words).Because(err)
 }
 
-// nodeErrors puts what the server says about nodes into words, "" where it has
-// nothing to say.
-func nodeErrors(raw json.RawMessage) string {
+// nodeErrorText returns the server's messages about nodes as one text. "": there are none.
+func nodeErrorText(raw json.RawMessage) string {
 	switch string(bytes.TrimSpace(raw)) {
 	case "", "null", "{}", "[]":
 		return ""
@@ -221,16 +221,16 @@ func nodeErrors(raw json.RawMessage) string {
 		} `json:"errors"`
 	}
 	if json.Unmarshal(raw, &nodes) != nil {
-		return "some nodes cannot be run"
+		return "some nodes of the workflow are invalid"
 	}
 	var all []string
-	for _, id := range inOrder(slices.Collect(maps.Keys(nodes))) {
+	for _, id := range sortIDs(slices.Collect(maps.Keys(nodes))) {
 		for _, e := range nodes[id].Errors {
 			all = append(all, strings.TrimSpace(fmt.Sprintf("%s: %s %s", nodes[id].ClassType, e.Message, e.Details)))
 		}
 	}
 	if len(all) == 0 {
-		return "some nodes cannot be run"
+		return "some nodes of the workflow are invalid"
 	}
 	return strings.Join(all, "; ")
 }

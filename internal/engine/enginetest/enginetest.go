@@ -1,4 +1,4 @@
-// Package enginetest holds what every engine.Engine has to pass, and a sink
+// Package enginetest contains the conformance tests that every engine.Engine must pass, and a sink
 // for tests of engines.
 package enginetest
 
@@ -25,46 +25,45 @@ type Case struct {
 	Engine engine.Engine
 	// Job succeeds. Each use of it gets a RunID of its own.
 	Job engine.Job
-	// Deterministic engines give equal bytes for equal seeds. With Seeded,
-	// other seeds give other bytes.
+	// Deterministic engines return equal bytes for equal seeds. With Seeded, other seeds return other
+	// bytes.
 	Deterministic, Seeded bool
-	// Settle lets go of what the engine keeps between jobs, such as idle
-	// connections, before goroutines are counted. It may be nil.
+	// Settle releases resources that the engine keeps between jobs, such as idle connections, before
+	// goroutines are counted. It may be nil.
 	Settle func()
 }
 
 const (
-	// soon is how long an engine may take once its context has ended.
-	soon = 2 * time.Second
-	// long is when a job counts as stuck.
-	long = 2 * time.Minute
+	// promptLimit is how long an engine may take to return after its context has ended.
+	promptLimit = 2 * time.Second
+	// stuckLimit is the time after which a job counts as stuck.
+	stuckLimit = 2 * time.Minute
 )
 
-var errTaken = errors.New("the sink takes no more")
+var errSinkFull = errors.New("the sink is full")
 
-// Run proves that the engine keeps the promises of engine.Engine. The calling
-// test must not be parallel: goroutines of other tests would count as left
-// behind.
-func Run(t *testing.T, c Case) {
+// CheckEngine checks the promises of engine.Engine. The calling test must not be parallel, because
+// goroutines of other tests would count as leaked.
+func CheckEngine(t *testing.T, c Case) {
 	files := len(c.Job.Files) > 0
 	tests := []struct {
 		name    string
 		run     func(t *testing.T, c Case)
 		applies bool
 	}{
-		{"all results in order", allResults, true},
-		{"progress only grows", progressGrows, true},
-		{"ended before it began", endedBefore, true},
-		{"ended at the first progress", endedAtProgress, true},
-		{"ended while a result is taken", endedAtOutput, true},
-		{"the sink's error comes back", sinkFails, true},
-		{"seeds decide", seedsDecide, c.Deterministic},
-		{"jobs do not disturb each other", manyJobs, true},
-		{"files are closed", filesClosed, files},
-		{"files that cannot be opened", noFile, files},
-		{"files that break off", brokenFile, files},
-		{"files that never come", endlessFile, files},
-		{"files left out", absentFile, files},
+		{"all results in order", checkAllResults, true},
+		{"progress only grows", checkProgressGrows, true},
+		{"ended before it began", checkEndedBefore, true},
+		{"ended at the first progress", checkEndedAtProgress, true},
+		{"ended while a result is taken", checkEndedAtOutput, true},
+		{"the sink's error comes back", checkSinkError, true},
+		{"seeds decide", checkSeeds, c.Deterministic},
+		{"jobs do not disturb each other", checkParallelJobs, true},
+		{"files are closed", checkFilesClosed, files},
+		{"files that cannot be opened", checkUnopenableFile, files},
+		{"files that break off", checkBrokenFile, files},
+		{"files that never come", checkHangingFile, files},
+		{"files left out", checkAbsentFile, files},
 	}
 	for _, tt := range tests {
 		if !tt.applies {
@@ -81,8 +80,8 @@ func Run(t *testing.T, c Case) {
 	}
 }
 
-// job gives a copy of the case's job for one call.
-func (c Case) job(t *testing.T, number int) engine.Job {
+// newJob returns a copy of the case's job for one call.
+func (c Case) newJob(t *testing.T, number int) engine.Job {
 	j := c.Job
 	j.RunID = fmt.Sprintf("%s/%d", t.Name(), number)
 	j.Attempt = 1
@@ -91,8 +90,8 @@ func (c Case) job(t *testing.T, number int) engine.Job {
 	return j
 }
 
-// do runs the job and gives up on it when it hangs. A panic is its error.
-func (c Case) do(ctx context.Context, t *testing.T, j engine.Job, out engine.Sink, limit time.Duration) error {
+// runJob runs the job and fails the test if it hangs. A panic becomes an error.
+func (c Case) runJob(ctx context.Context, t *testing.T, j engine.Job, out engine.Sink, limit time.Duration) error {
 	t.Helper()
 	done := make(chan error, 1)
 	go func() {
@@ -115,19 +114,19 @@ func (c Case) do(ctx context.Context, t *testing.T, j engine.Job, out engine.Sin
 	}
 }
 
-// results runs the job, which has to succeed.
-func (c Case) results(t *testing.T, j engine.Job) *Recorder {
+// runToEnd runs the job, which must succeed.
+func (c Case) runToEnd(t *testing.T, j engine.Job) *Recorder {
 	t.Helper()
 	var r Recorder
-	if err := c.do(t.Context(), t, j, &r, long); err != nil {
+	if err := c.runJob(t.Context(), t, j, &r, stuckLimit); err != nil {
 		t.Fatalf("run: %v", err)
 	}
 	return &r
 }
 
-func allResults(t *testing.T, c Case) {
-	j := c.job(t, 1)
-	r := c.results(t, j)
+func checkAllResults(t *testing.T, c Case) {
+	j := c.newJob(t, 1)
+	r := c.runToEnd(t, j)
 	if got := len(r.Outputs()); got != j.NumResults {
 		t.Errorf("results = %d, want %d", got, j.NumResults)
 	}
@@ -141,8 +140,8 @@ func allResults(t *testing.T, c Case) {
 	}
 }
 
-func progressGrows(t *testing.T, c Case) {
-	r := c.results(t, c.job(t, 1))
+func checkProgressGrows(t *testing.T, c Case) {
+	r := c.runToEnd(t, c.newJob(t, 1))
 	last := 0.0
 	for _, f := range r.Fractions() {
 		if !(f >= 0 && f <= 1) {
@@ -155,11 +154,11 @@ func progressGrows(t *testing.T, c Case) {
 	}
 }
 
-func endedBefore(t *testing.T, c Case) {
+func checkEndedBefore(t *testing.T, c Case) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var r Recorder
-	if err := c.do(ctx, t, c.job(t, 1), &r, soon); err == nil {
+	if err := c.runJob(ctx, t, c.newJob(t, 1), &r, promptLimit); err == nil {
 		t.Error("run = nil although the context had ended")
 	}
 	if n := len(r.Outputs()); n != 0 {
@@ -167,8 +166,8 @@ func endedBefore(t *testing.T, c Case) {
 	}
 }
 
-// endedAtProgress lets an engine finish that was nearly there.
-func endedAtProgress(t *testing.T, c Case) {
+// checkEndedAtProgress also accepts an engine that was almost done and finishes.
+func checkEndedAtProgress(t *testing.T, c Case) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var ended time.Time
@@ -176,42 +175,42 @@ func endedAtProgress(t *testing.T, c Case) {
 	r := Recorder{OnProgress: func(float64) {
 		once.Do(func() { ended = time.Now(); cancel() })
 	}}
-	j := c.job(t, 1)
-	err := c.do(ctx, t, j, &r, long)
+	j := c.newJob(t, 1)
+	err := c.runJob(ctx, t, j, &r, stuckLimit)
 	if ended.IsZero() {
-		return // it tells no progress
+		return // the engine reports no progress
 	}
-	promptly(t, ended)
+	checkPrompt(t, ended)
 	if n := len(r.Outputs()); err == nil && n != j.NumResults {
 		t.Errorf("run = nil with %d of %d results", n, j.NumResults)
 	}
 }
 
-func endedAtOutput(t *testing.T, c Case) {
+func checkEndedAtOutput(t *testing.T, c Case) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var ended time.Time
 	r := Recorder{OnOutput: func(int) { ended = time.Now(); cancel() }}
-	if err := c.do(ctx, t, c.job(t, 1), &r, long); err == nil {
+	if err := c.runJob(ctx, t, c.newJob(t, 1), &r, stuckLimit); err == nil {
 		t.Error("run = nil although the context ended")
 	}
-	promptly(t, ended)
+	checkPrompt(t, ended)
 	if n := r.Offered(); n != 1 {
 		t.Errorf("results offered = %d, want 1", n)
 	}
 }
 
-func promptly(t *testing.T, ended time.Time) {
+func checkPrompt(t *testing.T, ended time.Time) {
 	t.Helper()
-	if took := time.Since(ended); took > soon {
-		t.Errorf("the engine returned %v after its context had ended, want at most %v", took, soon)
+	if took := time.Since(ended); took > promptLimit {
+		t.Errorf("the engine returned %v after its context had ended, want at most %v", took, promptLimit)
 	}
 }
 
-func sinkFails(t *testing.T, c Case) {
+func checkSinkError(t *testing.T, c Case) {
 	for _, nth := range slices.Compact([]int{1, c.Job.NumResults}) {
-		r := Recorder{FailAt: nth, Err: fmt.Errorf("output %d: %w", nth, errTaken)}
-		if err := c.do(t.Context(), t, c.job(t, nth), &r, long); !errors.Is(err, errTaken) {
+		r := Recorder{FailAt: nth, Err: fmt.Errorf("output %d: %w", nth, errSinkFull)}
+		if err := c.runJob(t.Context(), t, c.newJob(t, nth), &r, stuckLimit); !errors.Is(err, errSinkFull) {
 			t.Errorf("run = %v, want the sink's error", err)
 		}
 		if n := r.Offered(); n != nth {
@@ -220,12 +219,12 @@ func sinkFails(t *testing.T, c Case) {
 	}
 }
 
-func seedsDecide(t *testing.T, c Case) {
-	j := c.job(t, 1)
-	first := c.results(t, j).Outputs()
+func checkSeeds(t *testing.T, c Case) {
+	j := c.newJob(t, 1)
+	first := c.runToEnd(t, j).Outputs()
 	j.RunID = t.Name() + "/2"
 	j.Attempt = 2
-	if again := c.results(t, j).Outputs(); !slices.EqualFunc(first, again, bytes.Equal) {
+	if again := c.runToEnd(t, j).Outputs(); !slices.EqualFunc(first, again, bytes.Equal) {
 		t.Error("the same job with the same seed gave other results")
 	}
 	if !c.Seeded {
@@ -233,7 +232,7 @@ func seedsDecide(t *testing.T, c Case) {
 	}
 	j.RunID = t.Name() + "/3"
 	j.Seed = j.Seed + 1
-	if other := c.results(t, j).Outputs(); slices.EqualFunc(first, other, bytes.Equal) {
+	if other := c.runToEnd(t, j).Outputs(); slices.EqualFunc(first, other, bytes.Equal) {
 		t.Error("another seed gave the same results")
 	}
 	for i := range first {
@@ -245,16 +244,16 @@ func seedsDecide(t *testing.T, c Case) {
 	}
 }
 
-func manyJobs(t *testing.T, c Case) {
+func checkParallelJobs(t *testing.T, c Case) {
 	const many = 4
 	alone := make([][][]byte, many)
 	together := make([]Recorder, many)
 	jobs := make([]engine.Job, many)
 	for i := range jobs {
-		jobs[i] = c.job(t, i)
-		jobs[i].Seed += uint32(i / 2) // two of each: the same work at the same time
+		jobs[i] = c.newJob(t, i)
+		jobs[i].Seed += uint32(i / 2) // two of each seed, so that equal jobs run at the same time
 		if c.Deterministic {
-			alone[i] = c.results(t, jobs[i]).Outputs()
+			alone[i] = c.runToEnd(t, jobs[i]).Outputs()
 		}
 		jobs[i].RunID += "/together"
 	}
@@ -275,10 +274,10 @@ func manyJobs(t *testing.T, c Case) {
 	}
 }
 
-// withFiles gives the case's job with other ways to open its files.
+// withFiles returns the case's job with another way to open its files.
 func (c Case) withFiles(t *testing.T, open func(ctx context.Context, f engine.File) (io.ReadCloser, error)) engine.Job {
 	t.Helper()
-	j := c.job(t, 1)
+	j := c.newJob(t, 1)
 	for key, files := range j.Files {
 		files = slices.Clone(files)
 		for i, f := range files {
@@ -289,11 +288,11 @@ func (c Case) withFiles(t *testing.T, open func(ctx context.Context, f engine.Fi
 	return j
 }
 
-// failing runs a job that cannot succeed.
-func (c Case) failing(t *testing.T, j engine.Job) {
+// runFailing runs a job that must fail.
+func (c Case) runFailing(t *testing.T, j engine.Job) {
 	t.Helper()
 	var r Recorder
-	if err := c.do(t.Context(), t, j, &r, long); err == nil {
+	if err := c.runJob(t.Context(), t, j, &r, stuckLimit); err == nil {
 		t.Error("run = nil, want an error")
 	}
 	if n := len(r.Outputs()); n == j.NumResults {
@@ -301,7 +300,7 @@ func (c Case) failing(t *testing.T, j engine.Job) {
 	}
 }
 
-func filesClosed(t *testing.T, c Case) {
+func checkFilesClosed(t *testing.T, c Case) {
 	var opened, closed atomic.Int64
 	j := c.withFiles(t, func(ctx context.Context, f engine.File) (io.ReadCloser, error) {
 		whole, err := f.Open(ctx)
@@ -309,80 +308,80 @@ func filesClosed(t *testing.T, c Case) {
 			return nil, err
 		}
 		opened.Add(1)
-		return file{whole, closer(func() error { closed.Add(1); return whole.Close() })}, nil
+		return testFile{whole, closeFunc(func() error { closed.Add(1); return whole.Close() })}, nil
 	})
-	c.results(t, j)
+	c.runToEnd(t, j)
 	if opened.Load() == 0 || opened.Load() != closed.Load() {
 		t.Errorf("files opened = %d and closed = %d, want as many and some", opened.Load(), closed.Load())
 	}
 }
 
-func noFile(t *testing.T, c Case) {
-	c.failing(t, c.withFiles(t, func(context.Context, engine.File) (io.ReadCloser, error) {
+func checkUnopenableFile(t *testing.T, c Case) {
+	c.runFailing(t, c.withFiles(t, func(context.Context, engine.File) (io.ReadCloser, error) {
 		return nil, errors.New("there is no such file")
 	}))
 }
 
-func brokenFile(t *testing.T, c Case) {
-	c.failing(t, c.withFiles(t, func(ctx context.Context, f engine.File) (io.ReadCloser, error) {
+func checkBrokenFile(t *testing.T, c Case) {
+	c.runFailing(t, c.withFiles(t, func(ctx context.Context, f engine.File) (io.ReadCloser, error) {
 		whole, err := f.Open(ctx)
 		if err != nil {
 			return nil, err
 		}
 		start := io.LimitReader(whole, f.Size/2)
-		return file{io.MultiReader(start, failure{errors.New("the disk is gone")}), whole}, nil
+		return testFile{io.MultiReader(start, failingReader{errors.New("the disk is gone")}), whole}, nil
 	}))
 }
 
-func endlessFile(t *testing.T, c Case) {
+func checkHangingFile(t *testing.T, c Case) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var ended time.Time
 	var once sync.Once
 	j := c.withFiles(t, func(ctx context.Context, _ engine.File) (io.ReadCloser, error) {
 		once.Do(func() { ended = time.Now(); cancel() })
-		return io.NopCloser(waiting{ctx.Done()}), nil
+		return io.NopCloser(hangingReader{ctx.Done()}), nil
 	})
-	if err := c.do(ctx, t, j, &Recorder{}, long); err == nil {
+	if err := c.runJob(ctx, t, j, &Recorder{}, stuckLimit); err == nil {
 		t.Error("run = nil although the context ended")
 	}
-	promptly(t, ended)
+	checkPrompt(t, ended)
 }
 
-// absentFile allows both ends: whether a file is needed is the tool's matter.
-func absentFile(t *testing.T, c Case) {
-	j := c.job(t, 1)
+// checkAbsentFile allows success and failure: whether a file is required depends on the tool.
+func checkAbsentFile(t *testing.T, c Case) {
+	j := c.newJob(t, 1)
 	j.Files = nil
 	var r Recorder
-	err := c.do(t.Context(), t, j, &r, long)
+	err := c.runJob(t.Context(), t, j, &r, stuckLimit)
 	if n := len(r.Outputs()); err == nil && n != j.NumResults {
 		t.Errorf("run = nil with %d of %d results", n, j.NumResults)
 	}
 }
 
-type file struct {
+type testFile struct {
 	io.Reader
 	io.Closer
 }
 
-type closer func() error
+type closeFunc func() error
 
-func (c closer) Close() error { return c() }
+func (c closeFunc) Close() error { return c() }
 
-type failure struct{ err error }
+type failingReader struct{ err error }
 
-func (f failure) Read([]byte) (int, error) { return 0, f.err }
+func (f failingReader) Read([]byte) (int, error) { return 0, f.err }
 
-// waiting gives nothing until its context has ended, like a server that hangs.
-type waiting struct{ done <-chan struct{} }
+// hangingReader returns nothing until its context has ended, like a server that hangs.
+type hangingReader struct{ done <-chan struct{} }
 
-func (w waiting) Read([]byte) (int, error) {
+func (w hangingReader) Read([]byte) (int, error) {
 	<-w.done
 	return 0, context.Canceled
 }
 
-// Bytes is a file that lies in memory.
-func Bytes(mimeType string, b []byte) engine.File {
+// FileFromBytes returns a file in memory.
+func FileFromBytes(mimeType string, b []byte) engine.File {
 	return engine.File{
 		MimeType: mimeType,
 		Size:     int64(len(b)),

@@ -13,64 +13,61 @@ import (
 	"atelier/internal/engine"
 )
 
-// Fault is a way in which what an engine works with goes wrong.
+// Fault is a kind of failure of an engine's counterpart, such as a model server.
 type Fault string
 
 // The faults.
 const (
-	Refuses  Fault = "refuses"        // it does not take the job, and never will
-	Fails    Fault = "fails"          // it takes the job and cannot do it
-	Busy     Fault = "busy"           // it takes no job just now
-	Away     Fault = "away"           // nobody is there
-	Loses    Fault = "loses the job"  // it forgets the job while it goes on
-	Garbles  Fault = "garbles"        // it answers what nobody understands
-	Breaks   Fault = "breaks off"     // a result ends in the middle
-	Floods   Fault = "floods"         // a result has no end
-	Drips    Fault = "drips"          // a result comes byte by byte, for minutes
-	Hangs    Fault = "hangs"          // it takes the job and says no more
-	Restarts Fault = "restarts"       // it goes away in the middle and is back, empty
-	Fewer    Fault = "gives too few"  // it says it is done and has no result
-	TimeIsUp Fault = "the time is up" // it works until the deadline
+	Refuses  Fault = "refuses"        // it refuses the job permanently
+	Fails    Fault = "fails"          // it accepts the job and fails
+	Busy     Fault = "busy"           // it accepts no job at the moment
+	Away     Fault = "away"           // it cannot be reached
+	Loses    Fault = "loses the job"  // it forgets the job while it runs
+	Garbles  Fault = "garbles"        // it sends invalid responses
+	Breaks   Fault = "breaks off"     // a result is truncated
+	Floods   Fault = "floods"         // a result never ends
+	Drips    Fault = "drips"          // a result arrives byte by byte, for minutes
+	Hangs    Fault = "hangs"          // it accepts the job and stops responding
+	Restarts Fault = "restarts"       // it restarts during the job and has lost its state
+	Fewer    Fault = "gives too few"  // it reports success without a result
+	TimeIsUp Fault = "the time is up" // it works past the deadline
 )
 
-// faults are all of them, and what has to come of each.
+// faults lists all faults with the check of each.
 var faults = []struct {
 	fault Fault
 	run   func(t *testing.T, tr Trial)
 }{
-	{Refuses, forGood},
-	{Fails, forGood},
-	{Busy, passing},
-	{Away, passing},
-	{Loses, someError},
-	{Garbles, someError},
-	{Breaks, someError},
-	{Floods, flood},
-	{Drips, cutOff},
-	{Hangs, cutOff},
-	{TimeIsUp, deadline},
-	{Restarts, restart},
-	{Fewer, noResult},
+	{Refuses, checkPermanent},
+	{Fails, checkPermanent},
+	{Busy, checkTransient},
+	{Away, checkTransient},
+	{Loses, checkAnyError},
+	{Garbles, checkAnyError},
+	{Breaks, checkAnyError},
+	{Floods, checkFlood},
+	{Drips, checkCancelled},
+	{Hangs, checkCancelled},
+	{TimeIsUp, checkDeadline},
+	{Restarts, checkRestart},
+	{Fewer, checkNoResult},
 }
 
-// Trial is an engine whose counterpart goes wrong, and a job for it.
+// Trial is an engine whose counterpart fails, and a job for it.
 type Trial struct {
 	Engine engine.Engine
 	Job    engine.Job
-	// Idle tells whether the counterpart has stopped working, where the engine
-	// can have it stop; nil: it cannot.
+	// Idle reports whether the counterpart has stopped working. nil: the engine cannot make it stop.
 	Idle func() bool
-	// After is a job that succeeds again, where the fault is over; the zero
-	// Job: none.
+	// After is a job that succeeds after the fault is over. The zero Job: none.
 	After engine.Job
 	// Settle is as in Case.
 	Settle func()
 }
 
-// Faults proves that the engine bears everything that can go wrong. Each fault
-// has a trial, or a reason in never why it cannot happen. Like Run, it is not
-// for parallel tests.
-func Faults(t *testing.T, trials map[Fault]func(t *testing.T) Trial, never map[Fault]string) {
+// CheckFaults checks that the engine handles every fault. Each fault has a trial, or a reason in
+// never why it cannot happen. The calling test must not be parallel.
+func CheckFaults(t *testing.T, trials map[Fault]func(t *testing.T) Trial, never map[Fault]string) {
 	for _, f := range faults {
 		begin, ok := trials[f.fault]
 		if !ok {
@@ -84,7 +81,7 @@ func Faults(t *testing.T, trials map[Fault]func(t *testing.T) Trial, never map[F
 			before := goleak.IgnoreCurrent()
 			f.run(t, tr)
 			if tr.Idle != nil {
-				eventually(t, "the work stops", tr.Idle)
+				waitUntil(t, "the work stops", tr.Idle)
 			}
 			if tr.Settle != nil {
 				tr.Settle()
@@ -94,7 +91,7 @@ func Faults(t *testing.T, trials map[Fault]func(t *testing.T) Trial, never map[F
 	}
 }
 
-func eventually(t *testing.T, what string, is func() bool) {
+func waitUntil(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -104,13 +101,13 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-func (tr Trial) as() Case { return Case{Engine: tr.Engine, Job: tr.Job, Settle: tr.Settle} }
+func (tr Trial) asCase() Case { return Case{Engine: tr.Engine, Job: tr.Job, Settle: tr.Settle} }
 
-// end runs the trial's job, which has to fail with words that can be shown.
-func (tr Trial) end(ctx context.Context, t *testing.T, r *Recorder) *engine.Error {
+// runToFailure runs the trial's job, which must fail with a message that can be shown.
+func (tr Trial) runToFailure(ctx context.Context, t *testing.T, r *Recorder) *engine.Error {
 	t.Helper()
-	c := tr.as()
-	err := c.do(ctx, t, c.job(t, 1), r, long)
+	c := tr.asCase()
+	err := c.runJob(ctx, t, c.newJob(t, 1), r, stuckLimit)
 	if err == nil {
 		t.Fatal("run = nil, want an error")
 	}
@@ -121,9 +118,9 @@ func (tr Trial) end(ctx context.Context, t *testing.T, r *Recorder) *engine.Erro
 	return e
 }
 
-func forGood(t *testing.T, tr Trial) {
+func checkPermanent(t *testing.T, tr Trial) {
 	var r Recorder
-	e := tr.end(t.Context(), t, &r)
+	e := tr.runToFailure(t.Context(), t, &r)
 	if e.Transient || e.Code == engine.Unavailable {
 		t.Errorf("failure = %v, transient %v; want one that stays", e, e.Transient)
 	}
@@ -132,92 +129,92 @@ func forGood(t *testing.T, tr Trial) {
 	}
 }
 
-func passing(t *testing.T, tr Trial) {
+func checkTransient(t *testing.T, tr Trial) {
 	var r Recorder
-	if e := tr.end(t.Context(), t, &r); !e.Transient || e.Code != engine.Unavailable {
+	if e := tr.runToFailure(t.Context(), t, &r); !e.Transient || e.Code != engine.Unavailable {
 		t.Errorf("failure = %v, transient %v; want one that may be over soon", e, e.Transient)
 	}
 	if p, ok := tr.Engine.(engine.Prober); ok && p.Probe(t.Context()) == nil && tr.After.NumResults == 0 {
 		t.Error("probe = nil although it takes no work")
 	}
-	tr.after(t)
+	tr.runAfter(t)
 }
 
-func someError(t *testing.T, tr Trial) {
+func checkAnyError(t *testing.T, tr Trial) {
 	var r Recorder
-	tr.end(t.Context(), t, &r)
-	tr.after(t)
+	tr.runToFailure(t.Context(), t, &r)
+	tr.runAfter(t)
 }
 
-// after runs the job that has to succeed once the fault is over.
-func (tr Trial) after(t *testing.T) {
+// runAfter runs the job that must succeed after the fault is over.
+func (tr Trial) runAfter(t *testing.T) {
 	t.Helper()
 	if tr.After.NumResults == 0 {
 		return
 	}
 	c := Case{Engine: tr.Engine, Job: tr.After}
-	r := c.results(t, c.job(t, 2))
+	r := c.runToEnd(t, c.newJob(t, 2))
 	if n := len(r.Outputs()); n != tr.After.NumResults {
 		t.Errorf("afterwards: results = %d, want %d", n, tr.After.NumResults)
 	}
 }
 
-// restart allows an engine to find its work again.
-func restart(t *testing.T, tr Trial) {
+// checkRestart also accepts an engine that finds its work again.
+func checkRestart(t *testing.T, tr Trial) {
 	var r Recorder
-	c := tr.as()
-	if err := c.do(t.Context(), t, c.job(t, 1), &r, long); err == nil && len(r.Outputs()) != tr.Job.NumResults {
+	c := tr.asCase()
+	if err := c.runJob(t.Context(), t, c.newJob(t, 1), &r, stuckLimit); err == nil && len(r.Outputs()) != tr.Job.NumResults {
 		t.Errorf("run = nil with %d of %d results", len(r.Outputs()), tr.Job.NumResults)
 	}
-	tr.after(t)
+	tr.runAfter(t)
 }
 
-func noResult(t *testing.T, tr Trial) {
+func checkNoResult(t *testing.T, tr Trial) {
 	var r Recorder
-	c := tr.as()
-	err := c.do(t.Context(), t, c.job(t, 1), &r, long)
+	c := tr.asCase()
+	err := c.runJob(t.Context(), t, c.newJob(t, 1), &r, stuckLimit)
 	if n := len(r.Outputs()); err == nil && n > 0 {
 		t.Errorf("results = %d, want none", n)
 	}
 }
 
-// flood has a sink that takes 4 MB, as the real one has a limit.
-func flood(t *testing.T, tr Trial) {
-	r := Recorder{Most: 4 << 20}
-	tr.end(t.Context(), t, &r)
+// checkFlood uses a sink that accepts 4 MB, because the real one has a limit too.
+func checkFlood(t *testing.T, tr Trial) {
+	r := Recorder{MaxBytes: 4 << 20}
+	tr.runToFailure(t.Context(), t, &r)
 }
 
-func cutOff(t *testing.T, tr Trial) {
+func checkCancelled(t *testing.T, tr Trial) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := make(chan time.Time, 1)
 	timer := time.AfterFunc(500*time.Millisecond, func() { ended <- time.Now(); cancel() })
 	defer timer.Stop()
-	c := tr.as()
-	if err := c.do(ctx, t, c.job(t, 1), &Recorder{}, long); err == nil {
+	c := tr.asCase()
+	if err := c.runJob(ctx, t, c.newJob(t, 1), &Recorder{}, stuckLimit); err == nil {
 		t.Fatal("run = nil although the context ended")
 	}
-	promptly(t, <-ended)
+	checkPrompt(t, <-ended)
 }
 
-func deadline(t *testing.T, tr Trial) {
+func checkDeadline(t *testing.T, tr Trial) {
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	began := time.Now()
-	c := tr.as()
-	if err := c.do(ctx, t, c.job(t, 1), &Recorder{}, long); err == nil {
+	c := tr.asCase()
+	if err := c.runJob(ctx, t, c.newJob(t, 1), &Recorder{}, stuckLimit); err == nil {
 		t.Fatal("run = nil although its time was up")
 	}
 	if took := time.Since(began); took < 400*time.Millisecond {
 		t.Errorf("it failed after %v, before its time was up", took)
 	}
-	promptly(t, began.Add(500*time.Millisecond))
+	checkPrompt(t, began.Add(500*time.Millisecond))
 }
 
-// Signs proves that the engine tells how far it is: something between nothing
-// and all, and previews where it shows any.
-func Signs(t *testing.T, c Case, previews bool) {
-	r := c.results(t, c.job(t, 1))
+// CheckProgress checks that the engine reports progress between 0 and 1, and previews if it has
+// any.
+func CheckProgress(t *testing.T, c Case, previews bool) {
+	r := c.runToEnd(t, c.newJob(t, 1))
 	between := false
 	for _, f := range r.Fractions() {
 		between = between || f > 0 && f < 1
@@ -230,15 +227,15 @@ func Signs(t *testing.T, c Case, previews bool) {
 	}
 }
 
-// TakesUp proves that work goes on when a worker has to stop: the next one takes
-// it up from the note, and no more was begun. begun counts what the counterpart
-// has begun; the job has to take long enough to be cut off.
-func TakesUp(t *testing.T, tr Trial, begun func() int) {
-	c := tr.as()
-	next := c.job(t, 1)
+// CheckHandover checks that work continues when a worker has to stop: the next worker resumes it
+// from the checkpoint and starts nothing again. begun counts the work that the counterpart has
+// started; the job must take long enough to be interrupted.
+func CheckHandover(t *testing.T, tr Trial, begun func() int) {
+	c := tr.asCase()
+	next := c.newJob(t, 1)
 	next.Attempt = 2
-	next.Left = tr.left(t, begun)
-	r := c.results(t, next)
+	next.Left = tr.runUntilHandover(t, begun)
+	r := c.runToEnd(t, next)
 	if n := len(r.Outputs()); n != tr.Job.NumResults {
 		t.Errorf("results = %d, want %d", n, tr.Job.NumResults)
 	}
@@ -247,22 +244,21 @@ func TakesUp(t *testing.T, tr Trial, begun func() int) {
 	}
 }
 
-// Abandons proves that a note is enough to end what it names, when nobody takes
-// it up. begun is as for TakesUp; idle tells whether the counterpart has stopped
-// working.
-func Abandons(t *testing.T, tr Trial, begun func() int, idle func() bool) {
+// CheckAbandon checks that a checkpoint is enough to end the work that it names. begun is as for
+// CheckHandover; idle reports whether the counterpart has stopped working.
+func CheckAbandon(t *testing.T, tr Trial, begun func() int, idle func() bool) {
 	e, ok := tr.Engine.(engine.Abandoner)
 	if !ok {
 		t.Fatal("the engine cannot abandon work")
 	}
-	note := tr.left(t, begun)
+	note := tr.runUntilHandover(t, begun)
 	if idle() {
 		t.Fatal("the work stopped with the worker, so there is nothing to abandon")
 	}
 	if err := e.Abandon(t.Context(), note); err != nil {
 		t.Fatalf("abandon: %v", err)
 	}
-	eventually(t, "the work stops", idle)
+	waitUntil(t, "the work stops", idle)
 	if err := e.Abandon(t.Context(), note); err != nil {
 		t.Errorf("abandon once more: %v", err)
 	}
@@ -273,9 +269,9 @@ func Abandons(t *testing.T, tr Trial, begun func() int, idle func() bool) {
 	}
 }
 
-// left cuts the trial's job off for another worker, once it has begun and left a
-// note, and gives the note.
-func (tr Trial) left(t *testing.T, begun func() int) string {
+// runUntilHandover interrupts the trial's job for another worker after it has begun and saved a
+// checkpoint, and returns the checkpoint.
+func (tr Trial) runUntilHandover(t *testing.T, begun func() int) string {
 	t.Helper()
 	ctx, stop := context.WithCancelCause(t.Context())
 	defer stop(nil)
@@ -284,11 +280,11 @@ func (tr Trial) left(t *testing.T, begun func() int) string {
 		for (begun() == 0 || len(first.Notes()) == 0) && t.Context().Err() == nil {
 			time.Sleep(5 * time.Millisecond)
 		}
-		time.Sleep(50 * time.Millisecond) // so that the answer has come
+		time.Sleep(50 * time.Millisecond) // so that the response has arrived
 		stop(engine.ErrElsewhere)
 	}()
-	c := tr.as()
-	if err := c.do(ctx, t, c.job(t, 1), &first, long); err == nil {
+	c := tr.asCase()
+	if err := c.runJob(ctx, t, c.newJob(t, 1), &first, stuckLimit); err == nil {
 		t.Fatal("run = nil although the worker had to stop")
 	}
 	notes := first.Notes()
@@ -298,17 +294,17 @@ func (tr Trial) left(t *testing.T, begun func() int) string {
 	return notes[len(notes)-1]
 }
 
-// errTooMuch is what a sink says to a result that is too large.
-var errTooMuch = errors.New("the result is too large")
+// errTooLarge is the sink's error for a result that is too large.
+var errTooLarge = errors.New("the result is too large")
 
-// bounded reads no more than so many bytes.
-func bounded(r io.Reader, most int64) ([]byte, error) {
-	if most == 0 {
+// readLimited reads at most maxBytes bytes.
+func readLimited(r io.Reader, maxBytes int64) ([]byte, error) {
+	if maxBytes == 0 {
 		return io.ReadAll(r)
 	}
-	b, err := io.ReadAll(io.LimitReader(r, most+1))
-	if err == nil && int64(len(b)) > most {
-		err = errTooMuch
+	b, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
+	if err == nil && int64(len(b)) > maxBytes {
+		err = errTooLarge
 	}
 	return b, err
 }

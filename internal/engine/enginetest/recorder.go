@@ -9,15 +9,15 @@ import (
 	"atelier/internal/engine"
 )
 
-// Recorder is a sink that keeps all it gets. The zero value takes everything.
+// Recorder is a sink that keeps everything it receives. The zero value accepts everything.
 type Recorder struct {
 	// FailAt makes the nth output fail with Err; the first is 1.
 	FailAt int
 	Err    error
-	// Most bounds an output; 0 is no bound.
-	Most int64
-	// OnProgress and OnOutput are called before the recorder does its own part,
-	// OnOutput with the number of the output.
+	// MaxBytes limits an output. 0: no limit.
+	MaxBytes int64
+	// OnProgress and OnOutput are called before the recorder records the event, OnOutput with the
+	// number of the output.
 	OnProgress func(fraction float64)
 	OnOutput   func(n int)
 
@@ -26,15 +26,15 @@ type Recorder struct {
 	previews [][]byte
 	outputs  [][]byte
 	remarks  []string
-	asked    int  // outputs that were offered
-	busy     int  // outputs being taken
-	overlap  bool // two were, at once
+	asked    int  // number of outputs that were offered
+	busy     int  // number of outputs being stored
+	overlap  bool // two outputs were stored at the same time
 	notes    []string
 }
 
 var _ engine.Sink = (*Recorder)(nil)
 
-// Progress keeps the fraction.
+// Progress records the fraction.
 func (r *Recorder) Progress(fraction float64) {
 	if r.OnProgress != nil {
 		r.OnProgress(fraction)
@@ -44,17 +44,17 @@ func (r *Recorder) Progress(fraction float64) {
 	r.progress = append(r.progress, fraction)
 }
 
-// Preview keeps a copy of the picture.
+// Preview records a copy of the picture.
 func (r *Recorder) Preview(picture []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.previews = append(r.previews, bytes.Clone(picture))
 }
 
-// Output keeps what the reader gives. It takes nothing once ctx has ended.
+// Output records the bytes of the reader. It records nothing after ctx has ended.
 func (r *Recorder) Output(ctx context.Context, made engine.Result) error {
-	n := r.begin()
-	defer r.end()
+	n := r.beginOutput()
+	defer r.endOutput()
 	if r.OnOutput != nil {
 		r.OnOutput(n)
 	}
@@ -64,7 +64,7 @@ func (r *Recorder) Output(ctx context.Context, made engine.Result) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	b, err := bounded(made.Data, r.Most)
+	b, err := readLimited(made.Data, r.MaxBytes)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (r *Recorder) Output(ctx context.Context, made engine.Result) error {
 	return nil
 }
 
-func (r *Recorder) begin() int {
+func (r *Recorder) beginOutput() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.asked++
@@ -84,13 +84,13 @@ func (r *Recorder) begin() int {
 	return r.asked
 }
 
-func (r *Recorder) end() {
+func (r *Recorder) endOutput() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.busy--
 }
 
-// Leave keeps the note.
+// Leave records the checkpoint.
 func (r *Recorder) Leave(ctx context.Context, note string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -98,50 +98,50 @@ func (r *Recorder) Leave(ctx context.Context, note string) error {
 	return ctx.Err()
 }
 
-// Notes are what the engine left, in order.
+// Notes returns the checkpoints that the engine saved, in order.
 func (r *Recorder) Notes() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.notes)
 }
 
-// Outputs are the results that were taken, in order.
+// Outputs returns the stored results, in order.
 func (r *Recorder) Outputs() [][]byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.outputs)
 }
 
-// Remarks are the notes of the results, in order, "" for none.
+// Remarks returns the notes of the results, in order; "" for none.
 func (r *Recorder) Remarks() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.remarks)
 }
 
-// Offered is how many results the engine tried to hand over.
+// Offered returns the number of results that the engine passed to the sink.
 func (r *Recorder) Offered() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.asked
 }
 
-// Overlapped tells whether two results came at once, so that their order says
-// nothing.
+// Overlapped reports whether two results were passed at the same time, so that their order is
+// undefined.
 func (r *Recorder) Overlapped() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.overlap
 }
 
-// Previews are the pictures that were shown, in order.
+// Previews returns the previews, in order.
 func (r *Recorder) Previews() [][]byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.previews)
 }
 
-// Fractions are the steps of progress, in order.
+// Fractions returns the steps of progress, in order.
 func (r *Recorder) Fractions() []float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

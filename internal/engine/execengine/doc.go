@@ -1,21 +1,21 @@
-// Package execengine is an engine that runs a program of the operator's for each
-// job: a script, a model's own command line, anything that can read JSON and
-// write files.
+// Package execengine is the engine of the setting "exec": it runs a program of
+// the operator for each job. The program can be a script, a model's command
+// line, or anything else that reads JSON and writes files.
 //
-// # What the program gets
+// # Input of the program
 //
-// It is started with the arguments of the settings, in a folder that is made
-// for this job and removed after it. The folder is its working directory, its
-// HOME and its TMPDIR. It has two sub-folders: in/ with the media inputs and
-// out/, empty, for results. On standard input comes one JSON object:
+// The program is started with the arguments of the settings, in a folder that
+// is created for this job and removed after it. The folder is its working
+// directory, its HOME and its TMPDIR. It has two sub-folders: in/ with the media
+// inputs and out/, empty, for results. Standard input is one JSON object:
 //
 //	{
-//	  "run_id": "…", "attempt": 1,          together different for every start
-//	  "seed": 7,                            all that is random follows from it
-//	  "num_results": 2,                     how many results are wanted
+//	  "run_id": "…", "attempt": 1,          together unique for every start
+//	  "seed": 7,                            determines everything random
+//	  "num_results": 2,                     number of requested results
 //	  "output": {"type": "IMG", "mime_types": ["image/png"]},
-//	  "with": {…},                          engine.with of the manifest, as it is
-//	  "values": {"prompt": "a fox"},        the inputs; those left out are absent
+//	  "with": {…},                          engine.with of the manifest, unchanged
+//	  "values": {"prompt": "a fox"},        the inputs; omitted ones are absent
 //	  "files": {"picture": [
 //	    {"path": "in/picture-1.png", "mime_type": "image/png",
 //	     "size": 4711, "width": 640, "height": 480}
@@ -23,38 +23,38 @@
 //	  "folder": "/…"                        the working directory
 //	}
 //
-// width and height are absent where a file has none. Values come from whoever
-// may start runs: programs must not hand them to a shell. The environment holds
-// PATH, HOME, TMPDIR, LANG and what the settings name, and nothing else of ours.
+// width and height are absent if a file has none. Values come from anyone who
+// may start runs: programs must not pass them to a shell. The environment has
+// PATH, HOME, TMPDIR, LANG and the variables of the settings, and no others.
 //
-// # What it says
+// # Output of the program
 //
-// Lines of standard output that are JSON objects are news. Each has one of:
+// Lines of standard output that are JSON objects are messages. Each has one of:
 //
-//	{"progress": 0.5}                how much is done, from 0 to 1
+//	{"progress": 0.5}                completed share, from 0 to 1
 //	{"preview": "preview.jpg"}       a JPEG or PNG of at most 1 MiB to show
-//	{"output": "out/1.png"}          a finished result, which is taken now
+//	{"output": "out/1.png"}          a finished result, which is stored now
 //	{"error": {"message": "…", "code": "ENGINE_FAILED", "transient": false}}
 //
-// Names are those of files in the folder; a result whose name was told before is
-// the same one, and not taken again. Other lines are dropped, and lines end at
-// 64 KiB. While a result is taken the program waits when it writes more.
-// The codes are ENGINE_FAILED, ENGINE_UNAVAILABLE, which counts as transient
-// unless it says otherwise, and CONTENT_POLICY_VIOLATION. The message is shown
-// to the person who started the run, without the paths and addresses in it.
+// Names are of files in the folder. A result that was announced before is not
+// stored again. Other lines are ignored, and lines end at 64 KiB. While a result
+// is being stored the program blocks when it writes more.
+// The codes are ENGINE_FAILED, ENGINE_UNAVAILABLE (transient by default) and
+// CONTENT_POLICY_VIOLATION. The message is shown to the person who started the
+// run, with paths and addresses removed.
 //
-// Standard error goes nowhere; its end is in the log where the program fails.
+// Standard error is discarded; if the program fails, its end is logged.
 //
-// # How it ends
+// # End of the program
 //
-// With exit code 0, files in out/ that were not announced are taken in the order
-// of their names, so 01.png comes before 02.png; hidden ones and sub-folders
-// stay. What is more than num_results is not taken. With another exit code, or
-// after an error in the news, the run fails with that error, or a general one.
-// Results that were taken before stay taken.
+// With exit code 0, files in out/ that were not announced are stored in the
+// order of their names, so 01.png comes before 02.png; hidden files and
+// sub-folders are ignored, and so are files beyond num_results. With another exit
+// code, or after an error message, the run fails with that error or a general
+// one. Results that were stored before remain.
 //
-// When the run is cancelled or out of time, or the program goes over a limit, it
-// is killed with all that it started. Nothing may go on after its end.
+// When the run is cancelled or out of time, or the program exceeds a limit, it
+// is killed with all processes that it started. No process survives it.
 //
 // # An example
 //

@@ -16,18 +16,17 @@ import (
 	"atelier/internal/engine/subprocess"
 )
 
-// Options are what to run, and how.
+// Options are the program and its limits.
 type Options struct {
-	// Command is the program, as an absolute path, and the arguments that it
-	// always gets.
+	// Command is the program, as an absolute path, and the arguments that it always gets.
 	Command []string
-	// Env is what it has in its environment besides the usual. It is in no log.
+	// Env are additional environment variables. They are never logged.
 	Env    map[string]string
 	Limits subprocess.Limits
-	// Read and Write are what it may reach besides its folder, the absolute
-	// paths of Command and Env, which it may read, and the system's.
+	// Read and Write are paths that the program may access besides its folder, the absolute paths in
+	// Command and Env (read only), and the system's.
 	Read, Write []string
-	// Folder is where folders of jobs are made, "" for the system's place.
+	// Folder is the parent of the jobs' folders. "" means the system's temporary folder.
 	Folder string
 }
 
@@ -43,14 +42,14 @@ type Engine struct {
 
 var _ engine.Prober = (*Engine)(nil)
 
-// New makes the engine. Whether the program is there is for Probe: it may come
-// and go.
+// New returns the engine. It does not check that the program exists; Probe does, because the
+// program may come and go.
 func New(o Options) (*Engine, error) {
 	if len(o.Command) == 0 || !filepath.IsAbs(o.Command[0]) {
-		return nil, errors.New("command: the program has to be an absolute path")
+		return nil, errors.New("command: the program must be an absolute path")
 	}
 	if slices.ContainsFunc(o.Command, func(s string) bool { return strings.ContainsRune(s, 0) }) {
-		return nil, errors.New("command: there is a zero byte in it")
+		return nil, errors.New("command: contains a zero byte")
 	}
 	e := &Engine{
 		command: slices.Clone(o.Command),
@@ -62,24 +61,24 @@ func New(o Options) (*Engine, error) {
 	e.read = slices.DeleteFunc(e.read, func(path string) bool { return !filepath.IsAbs(path) || filepath.Clean(path) == "/" })
 	for _, name := range slices.Sorted(maps.Keys(o.Env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(o.Env[name], 0) {
-			return nil, fmt.Errorf("environment: %q cannot be set", name) // without the value
+			return nil, fmt.Errorf("environment: %q cannot be set", name) // without the value, which may be a secret
 		}
 		e.env = append(e.env, name+"="+o.Env[name])
 	}
 	return e, nil
 }
 
-// What people are told. The program may have said more.
+// Failures with messages for people. The program may have sent its own.
 var (
-	errMissing = engine.Again(engine.Unavailable, "The tool's program cannot be started.")
-	errSetup   = engine.Fail(engine.Failed, "This tool is not set up rightly. Tell the operator.")
-	errLimit   = engine.Fail(engine.Failed, "The tool needed more than it may have.")
-	errFailed  = engine.Fail(engine.Failed, "The tool could not finish.")
-	errNothing = engine.Fail(engine.Invalid, "The tool gave no result.")
-	errNoFile  = engine.Fail(engine.Invalid, "The tool gave something that is no result.")
+	errMissing       = engine.Again(engine.Unavailable, "The tool's program cannot be started. Try again later.")
+	errMisconfigured = engine.Fail(engine.Failed, "This tool is not configured correctly. Contact the operator.")
+	errLimit         = engine.Fail(engine.Failed, "The tool exceeded its limit of memory, disk space or processes.")
+	errFailed        = engine.Fail(engine.Failed, "The tool could not finish.")
+	errNoResult      = engine.Fail(engine.Invalid, "The tool returned no result.")
+	errBadResult     = engine.Fail(engine.Invalid, "The tool returned an invalid result.")
 )
 
-// Probe tells whether the program is there.
+// Probe reports whether the program exists.
 func (e *Engine) Probe(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -90,8 +89,7 @@ func (e *Engine) Probe(ctx context.Context) error {
 	return nil
 }
 
-// Manual says what a manifest can ask of the engine: anything, which the program
-// is told.
+// Manual describes the settings in a manifest: any, because the program gets them unchanged.
 func Manual() engine.Manual { return engine.Manual{} }
 
 // Run runs the program.
@@ -101,21 +99,21 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	}
 	folder, err := subprocess.NewFolder(e.folder)
 	if err != nil {
-		return fmt.Errorf("make a folder: %w", err)
+		return fmt.Errorf("create folder: %w", err)
 	}
-	defer folder.Close() // what stays is swept up later
-	stdin, err := begin(ctx, j, folder)
+	defer folder.Close() // if this fails, a later sweep removes the folder
+	stdin, err := prepareFolder(ctx, j, folder)
 	if err != nil {
 		return err
 	}
 	life, end := context.WithCancel(ctx)
 	defer end()
-	n := &news{
-		end:       end,
-		job:       j,
-		out:       out,
-		folder:    folder,
-		announced: map[string]bool{},
+	n := &programOutput{
+		killProgram: end,
+		job:         j,
+		out:         out,
+		folder:      folder,
+		announced:   map[string]bool{},
 	}
 	err = subprocess.Run(life, subprocess.Program{
 		Path:   e.command[0],
@@ -126,26 +124,26 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 		Limits: e.limits,
 		Read:   e.read,
 		Write:  e.write,
-		Line:   func(line []byte) { n.line(ctx, line) },
+		Line:   func(line []byte) { n.handleLine(ctx, line) },
 	})
-	if err = n.verdict(ctx, err); err != nil {
+	if err = n.finalError(ctx, err); err != nil {
 		return err
 	}
-	return n.rest(ctx)
+	return n.deliverUnannounced(ctx)
 }
 
-// begin puts the inputs into the folder and gives what the program is told.
-func begin(ctx context.Context, j engine.Job, folder *subprocess.Folder) ([]byte, error) {
-	t := task{
+// prepareFolder copies the inputs into the folder and returns the program's standard input.
+func prepareFolder(ctx context.Context, j engine.Job, folder *subprocess.Folder) ([]byte, error) {
+	t := taskInput{
 		RunID:      j.RunID,
 		Attempt:    j.Attempt,
 		Seed:       j.Seed,
 		NumResults: j.NumResults,
-		Output:     output{j.OutputType, j.MimeTypes},
+		Output:     outputSpec{j.OutputType, j.MimeTypes},
 		With:       json.RawMessage(j.With),
 		Values:     j.Values,
-		Files:      map[string][]file{},
-		Folder:     folder.Path(),
+		Files:      map[string][]inputFile{},
+		Folder:     folder.FilePath(),
 	}
 	if j.With == "" {
 		t.With = json.RawMessage("{}")
@@ -154,47 +152,47 @@ func begin(ctx context.Context, j engine.Job, folder *subprocess.Folder) ([]byte
 		t.Values = map[string]any{}
 	}
 	for _, sub := range []string{"in", "out"} {
-		if err := folder.Make(sub); err != nil {
-			return nil, fmt.Errorf("make a folder: %w", err)
+		if err := folder.MakeFolder(sub); err != nil {
+			return nil, fmt.Errorf("create folder: %w", err)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(j.Files)) {
 		for i, f := range j.Files[key] {
-			name := fmt.Sprintf("in/%s-%d.%s", key, i+1, extension(f.MimeType))
-			if err := folder.Put(ctx, name, f); err != nil {
+			name := fmt.Sprintf("in/%s-%d.%s", key, i+1, extensionOf(f.MimeType))
+			if err := folder.CopyInput(ctx, name, f); err != nil {
 				return nil, err
 			}
-			t.Files[key] = append(t.Files[key], file{name, f.MimeType, f.Size, f.Width, f.Height})
+			t.Files[key] = append(t.Files[key], inputFile{name, f.MimeType, f.Size, f.Width, f.Height})
 		}
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // with is handed on as it is
+	enc.SetEscapeHTML(false) // with is passed on unchanged
 	if err := enc.Encode(t); err != nil {
-		return nil, errSetup.Because(err)
+		return nil, errMisconfigured.Because(err)
 	}
 	return b.Bytes(), nil
 }
 
-// task is what the program reads.
-type task struct {
-	RunID      string            `json:"run_id"`
-	Attempt    int64             `json:"attempt"`
-	Seed       uint32            `json:"seed"`
-	NumResults int               `json:"num_results"`
-	Output     output            `json:"output"`
-	With       json.RawMessage   `json:"with"`
-	Values     map[string]any    `json:"values"`
-	Files      map[string][]file `json:"files"`
-	Folder     string            `json:"folder"`
+// taskInput is the JSON object on the program's standard input.
+type taskInput struct {
+	RunID      string                 `json:"run_id"`
+	Attempt    int64                  `json:"attempt"`
+	Seed       uint32                 `json:"seed"`
+	NumResults int                    `json:"num_results"`
+	Output     outputSpec             `json:"output"`
+	With       json.RawMessage        `json:"with"`
+	Values     map[string]any         `json:"values"`
+	Files      map[string][]inputFile `json:"files"`
+	Folder     string                 `json:"folder"`
 }
 
-type output struct {
+type outputSpec struct {
 	Type      string   `json:"type"`
 	MimeTypes []string `json:"mime_types"`
 }
 
-type file struct {
+type inputFile struct {
 	Path     string `json:"path"`
 	MimeType string `json:"mime_type"`
 	Size     int64  `json:"size"`
@@ -202,8 +200,8 @@ type file struct {
 	Height   int    `json:"height,omitempty"`
 }
 
-// extension is how names of such files end. Many programs go by it.
-func extension(mimeType string) string {
+// extensionOf returns the file name ending for a MIME type. Many programs depend on it.
+func extensionOf(mimeType string) string {
 	if ext := extensions[mimeType]; ext != "" {
 		return ext
 	}

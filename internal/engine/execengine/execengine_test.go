@@ -25,18 +25,18 @@ func TestConformance(t *testing.T) {
 	paint.NumResults = 3
 	pictures := job("copy")
 	pictures.NumResults = 2
-	pictures.Files = map[string][]engine.File{"picture": {enginetest.Bytes("image/png", []byte("one")), enginetest.Bytes("image/jpeg", []byte("two"))}}
+	pictures.Files = map[string][]engine.File{"picture": {enginetest.FileFromBytes("image/png", []byte("one")), enginetest.FileFromBytes("image/jpeg", []byte("two"))}}
 	for name, j := range map[string]engine.Job{"paint": paint, "copy": pictures} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, subprocess.Limits{})
-			enginetest.Run(t, enginetest.Case{Engine: w.engine, Job: j, Deterministic: true, Seeded: name == "paint"})
+			enginetest.CheckEngine(t, enginetest.Case{Engine: w.engine, Job: j, Deterministic: true, Seeded: name == "paint"})
 			w.clean(t)
 		})
 	}
 }
 
 func TestSigns(t *testing.T) {
-	enginetest.Signs(t, enginetest.Case{Engine: newWorld(t, subprocess.Limits{}).engine, Job: job("paint")}, true)
+	enginetest.CheckProgress(t, enginetest.Case{Engine: newWorld(t, subprocess.Limits{}).engine, Job: job("paint")}, true)
 }
 
 func TestFaults(t *testing.T) {
@@ -50,7 +50,7 @@ func TestFaults(t *testing.T) {
 			return enginetest.Trial{Engine: w.engine, Job: job(do, exact...), After: job("paint"), Idle: func() bool { return len(w.processes(t)) == 0 }}
 		}
 	}
-	enginetest.Faults(t, map[enginetest.Fault]func(*testing.T) enginetest.Trial{
+	enginetest.CheckFaults(t, map[enginetest.Fault]func(*testing.T) enginetest.Trial{
 		enginetest.Refuses:  after("error", `{"error":{"code":"CONTENT_POLICY_VIOLATION","message":"Not that."}}`),
 		enginetest.Fails:    after("fail"),
 		enginetest.Busy:     after("error", `{"error":{"code":"ENGINE_UNAVAILABLE","message":"Later."}}`),
@@ -75,9 +75,9 @@ func TestTask(t *testing.T) {
 	j := job("repeat")
 	j.RunID, j.Attempt, j.With = "run 1", 3, `{"do":"repeat","html":"<&>","n":12345678901234567890}`
 	j.Values = map[string]any{"prompt": "a fox\n\"$(x)\"", "steps": int64(20), "scale": 7.5, "on": true, "list": []any{"a", int64(1)}}
-	picture := enginetest.Bytes("image/jpeg", []byte("jpeg"))
+	picture := enginetest.FileFromBytes("image/jpeg", []byte("jpeg"))
 	picture.Width, picture.Height = 640, 480
-	j.Files = map[string][]engine.File{"picture": {picture, enginetest.Bytes("application/x-odd", []byte("?"))}}
+	j.Files = map[string][]engine.File{"picture": {picture, enginetest.FileFromBytes("application/x-odd", []byte("?"))}}
 	r, err := w.run(t, j)
 	if err != nil {
 		t.Fatal(err)

@@ -39,8 +39,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// task is what the program is told, as it sees it.
-type task struct {
+// taskInput is what the program is told, as it sees it.
+type taskInput struct {
 	RunID      string `json:"run_id"`
 	Attempt    int64
 	Seed       uint32
@@ -63,7 +63,7 @@ type task struct {
 func program() {
 	text, err := io.ReadAll(os.Stdin)
 	check(err)
-	var t task
+	var t taskInput
 	check(json.Unmarshal(text, &t))
 	do, ok := deeds[t.With.Do]
 	if !ok {
@@ -77,8 +77,8 @@ func program() {
 }
 
 // deeds are what the program can do.
-var deeds = map[string]func(t task){
-	"paint": func(t task) {
+var deeds = map[string]func(t taskInput){
+	"paint": func(t taskInput) {
 		for i := range t.NumResults {
 			name := fmt.Sprintf("out/%02d.png", i+1)
 			paint(name, color.RGBA{byte(t.Seed), byte(i), byte(t.Seed >> 8), 255})
@@ -90,42 +90,42 @@ var deeds = map[string]func(t task){
 		}
 		tell("progress", 1)
 	},
-	"copy": func(t task) {
+	"copy": func(t taskInput) {
 		for _, f := range t.Files["picture"] {
 			b, err := os.ReadFile(f.Path)
 			check(err)
 			check(os.WriteFile("out/"+filepath.Base(f.Path), b, 0o600))
 		}
 	},
-	"repeat":      func(task) {},
-	"environment": func(task) { write("out/env", strings.Join(os.Environ(), "\n")) },
-	"fail":        func(task) { fmt.Fprintln(os.Stderr, "no such luck"); os.Exit(1) },
-	"crash":       func(task) { check(syscall.Kill(os.Getpid(), syscall.SIGKILL)); wait() },
-	"half": func(task) {
+	"repeat":      func(taskInput) {},
+	"environment": func(taskInput) { write("out/env", strings.Join(os.Environ(), "\n")) },
+	"fail":        func(taskInput) { fmt.Fprintln(os.Stderr, "no such luck"); os.Exit(1) },
+	"crash":       func(taskInput) { check(syscall.Kill(os.Getpid(), syscall.SIGKILL)); wait() },
+	"half": func(taskInput) {
 		write("out/1.png", "\x89PNG\r\n\x1a\n")
 		os.Exit(1)
 	},
-	"hang": func(task) {
+	"hang": func(taskInput) {
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 		tell("progress", 0.1)
 		wait()
 	},
-	"babble": func(task) {
+	"babble": func(taskInput) {
 		fmt.Println("loading…\n{\n{}\n[]\nnull\n{\"progress\":\"half\"}\n{\"output\":{}}\n{\"preview\":\"/etc/passwd\"}\n{\"progress\":7}{")
 	},
-	"flood": func(task) {
+	"flood": func(taskInput) {
 		for line := []byte(strings.Repeat(`{"progress":0.5}`+"\n", 4000)); ; {
 			_, err := os.Stdout.Write(line)
 			check(err)
 		}
 	},
-	"flood without lines": func(task) {
+	"flood without lines": func(taskInput) {
 		for line := make([]byte, 1<<20); ; {
 			_, err := os.Stdout.Write(line)
 			check(err)
 		}
 	},
-	"fill a file": func(task) {
+	"fill a file": func(taskInput) {
 		f, err := os.Create("out/1.png")
 		check(err)
 		for b := make([]byte, 64<<10); ; {
@@ -133,14 +133,14 @@ var deeds = map[string]func(t task){
 			check(err)
 		}
 	},
-	"fill the folder": func(task) {
+	"fill the folder": func(taskInput) {
 		for i := 0; ; i++ {
 			check(os.WriteFile(fmt.Sprintf("out/%d", i), make([]byte, 64<<10), 0o600))
 			time.Sleep(time.Millisecond)
 		}
 	},
-	"large": func(task) { check(os.WriteFile("out/1.png", make([]byte, 8<<20), 0o600)) },
-	"announce": func(t task) {
+	"large": func(taskInput) { check(os.WriteFile("out/1.png", make([]byte, 8<<20), 0o600)) },
+	"announce": func(t taskInput) {
 		write("result", "a result")
 		check(os.Symlink(filepath.Join(filepath.Dir(t.Folder), "outside"), "out-of-it"))
 		check(os.Symlink("..", "parent"))
@@ -148,7 +148,7 @@ var deeds = map[string]func(t task){
 		tell("output", t.With.Exact)
 		wait() // we are ended for it
 	},
-	"leave": func(t task) {
+	"leave": func(t taskInput) {
 		switch t.With.Exact {
 		case "link":
 			check(os.Symlink("/etc/passwd", "out/1.png"))
@@ -164,7 +164,7 @@ var deeds = map[string]func(t task){
 			check(os.Remove("out"))
 		}
 	},
-	"leave a child": func(t task) {
+	"leave a child": func(t taskInput) {
 		cmd := exec.Command("/bin/sleep", "100")
 		cmd.Stdout = os.Stdout
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: t.With.Exact == "setsid"}
@@ -173,20 +173,20 @@ var deeds = map[string]func(t task){
 		check(os.Chmod("out/locked", 0))
 		paint("out/1.png", color.White)
 	},
-	"error": func(t task) {
+	"error": func(t taskInput) {
 		fmt.Println(t.With.Exact)
 		os.Exit(1)
 	},
-	"error and no exit code": func(t task) {
+	"error and no exit code": func(t taskInput) {
 		paint("out/1.png", color.White)
 		fmt.Println(t.With.Exact)
 	},
-	"say it twice": func(task) {
+	"say it twice": func(taskInput) {
 		paint("out/1.png", color.White)
 		tell("output", "out/1.png")
 		tell("output", "out/../out/1.png")
 	},
-	"many": func(t task) {
+	"many": func(t taskInput) {
 		for i := range 2 * t.NumResults {
 			paint(fmt.Sprintf("out/%02d.png", i), color.White)
 		}

@@ -54,10 +54,10 @@ func TestAnUploadWithoutAnAddress(t *testing.T) {
 	}))
 	t.Cleanup(s.Close)
 	c := call(t, s.URL, "key")
-	e := fal.New(c, fal.Options{Poll: 5 * time.Millisecond, Storage: c})
+	e := fal.New(c, fal.Options{PollInterval: 5 * time.Millisecond, Storage: c})
 	j := painting(painter, 1)
 	j.Files = pictureOf(300 << 10)
-	if got := engine.As(e.Run(t.Context(), j, &enginetest.Recorder{})); got.Code != engine.Failed || got.Transient || !strings.Contains(got.Message, "not understood") {
+	if got := engine.As(e.Run(t.Context(), j, &enginetest.Recorder{})); got.Code != engine.Failed || got.Transient || !strings.Contains(got.Message, "invalid response") {
 		t.Errorf("failure = %v, transient %v", got, got.Transient)
 	}
 }

@@ -15,12 +15,12 @@ func TestConformance(t *testing.T) {
 	t.Run("small files", func(t *testing.T) {
 		j := painting(painter, 3)
 		j.Files = pictureOf(2000)
-		enginetest.Run(t, enginetest.Case{Engine: w.engine, Job: j, Deterministic: true, Seeded: true, Settle: w.settle})
+		enginetest.CheckEngine(t, enginetest.Case{Engine: w.engine, Job: j, Deterministic: true, Seeded: true, Settle: w.settle})
 	})
 	t.Run("one request, large files", func(t *testing.T) {
 		j := painting(painter+`,"results":"num_images"`, 3)
 		j.Files = pictureOf(400 << 10)
-		enginetest.Run(t, enginetest.Case{Engine: w.engine, Job: j, Settle: w.settle})
+		enginetest.CheckEngine(t, enginetest.Case{Engine: w.engine, Job: j, Settle: w.settle})
 	})
 	if w.Leaks() != 0 {
 		t.Error("the key went to the host of files")
@@ -29,7 +29,7 @@ func TestConformance(t *testing.T) {
 
 func TestSigns(t *testing.T) {
 	w := start(t, faltest.Options{Takes: 150 * time.Millisecond})
-	enginetest.Signs(t, enginetest.Case{Engine: w.engine, Job: painting(painter, 2)}, false)
+	enginetest.CheckProgress(t, enginetest.Case{Engine: w.engine, Job: painting(painter, 2)}, false)
 }
 
 // Not parallel: the suite counts goroutines.
@@ -37,7 +37,7 @@ func TestFaults(t *testing.T) {
 	trial := func(f faltest.Fault, takes time.Duration) func(*testing.T) enginetest.Trial {
 		return func(t *testing.T) enginetest.Trial {
 			w := start(t, faltest.Options{Takes: takes})
-			w.Break(f, 0)
+			w.SetFault(f, 0)
 			return enginetest.Trial{
 				Engine: w.engine, Job: painting(painter, 2), Settle: w.settle,
 				Idle: func() bool { return w.Running() == 0 },
@@ -45,7 +45,7 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	const short, forever = 40 * time.Millisecond, time.Hour
-	enginetest.Faults(t, map[enginetest.Fault]func(*testing.T) enginetest.Trial{
+	enginetest.CheckFaults(t, map[enginetest.Fault]func(*testing.T) enginetest.Trial{
 		enginetest.Refuses:  trial(faltest.Refuses, short),
 		enginetest.Fails:    trial(faltest.Fails, short),
 		enginetest.Loses:    trial(faltest.Loses, short),
@@ -58,7 +58,7 @@ func TestFaults(t *testing.T) {
 		enginetest.TimeIsUp: trial("", forever),
 		enginetest.Busy: func(t *testing.T) enginetest.Trial {
 			w := start(t, faltest.Options{})
-			w.Break(faltest.Busy, 1)
+			w.SetFault(faltest.Busy, 1)
 			return enginetest.Trial{Engine: w.engine, Job: painting(painter, 2), After: painting(painter, 2), Settle: w.settle}
 		},
 		enginetest.Away: func(t *testing.T) enginetest.Trial {

@@ -15,18 +15,15 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// errUnknown is the end of a run whose request was not answered.
-var errUnknown = engine.Fail(engine.Failed, "The provider did not say whether it started the job, so it was not started again.")
-
-// create puts a request into the queue.
-func (t *task) create(ctx context.Context, i int) error {
-	if t.note.Creating { // and no id: the answer is missing
-		return errUnknown
+// createRequest puts a request into the queue.
+func (t *task) createRequest(ctx context.Context, i int) error {
+	if t.checkpoint.Creating { // without an id: the response was lost
+		return backend.ErrUnconfirmed
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	inputs, err := t.values(ctx, i)
+	inputs, err := t.PieceInputs(ctx, i, t.fileInput)
 	if err != nil {
 		return err
 	}
@@ -34,39 +31,38 @@ func (t *task) create(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	t.note.Creating = true
-	if err := t.leave(ctx); err != nil {
+	t.checkpoint.Creating = true
+	if err := t.SaveCheckpoint(ctx, t.checkpoint); err != nil {
 		return err
 	}
 	var made struct {
 		ID string `json:"request_id"`
 		request
 	}
-	err = t.post(ctx, body, &made)
+	err = t.postRequest(ctx, body, &made)
 	if err == nil && made.ID != "" {
-		t.note.IDs[i] = made.ID
-		t.note.Creating = false
-		t.requests[i] = t.found(made.ID, made.request)
-		return t.leave(t.end)
+		t.checkpoint.IDs[i] = made.ID
+		t.checkpoint.Creating = false
+		t.requests[i] = t.requestFrom(made.ID, made.request)
+		return t.SaveCheckpoint(t.Settle, t.checkpoint)
 	}
-	s, answered := errors.AsType[*backend.Status](err)
-	if err != nil && !backend.Sent(err) || answered && s.Code/100 == 4 {
-		t.note.Creating = false
-		if err := t.leave(t.end); err != nil {
+	if backend.WasNotCreated(err) {
+		t.checkpoint.Creating = false
+		if err := t.SaveCheckpoint(t.Settle, t.checkpoint); err != nil {
 			return err
 		}
-		return refusal(ctx, err)
+		return createFailure(ctx, err)
 	}
 	if ctx.Err() != nil {
 		return errors.Join(ctx.Err(), err)
 	}
-	return errUnknown.Because(err)
+	return backend.ErrUnconfirmed.Because(err)
 }
 
-// found is where the queue says a request is, as far as that is in the queue.
-func (t *task) found(id string, said request) request {
-	r := at(t.note.App, id)
-	base := t.e.c.Base().String() + "/"
+// requestFrom returns the queue's URLs of a request, as far as they are in the queue.
+func (t *task) requestFrom(id string, said request) request {
+	r := requestAt(t.checkpoint.App, id)
+	base := t.e.c.BaseURL().String() + "/"
 	for _, one := range []struct {
 		to   *string
 		said string
@@ -78,72 +74,51 @@ func (t *task) found(id string, said request) request {
 	return r
 }
 
-// post sends a request. It listens for the answer a little longer than the job
-// lasts: what is not known cannot be cancelled.
-func (t *task) post(ctx context.Context, body []byte, out any) error {
+// postRequest sends a request.
+func (t *task) postRequest(ctx context.Context, body []byte, out any) error {
 	r := backend.Request{Method: http.MethodPost, Path: t.with.Endpoint, Body: bytes.NewReader(body), Type: "application/json"}
-	// We copy results at once: nobody needs them there for longer than a day.
+	// Results are copied at once, so the provider can delete them after a day.
 	r.Header = append(r.Header, [2]string{"X-Fal-Object-Lifecycle-Preference", `{"expiration_duration_seconds":86400}`})
 	if deadline, ok := ctx.Deadline(); ok {
-		seconds := max(math.Ceil(time.Until(deadline).Seconds()), 2) // it takes more than 1
+		seconds := max(math.Ceil(time.Until(deadline).Seconds()), 2) // the minimum is above 1
 		r.Header = append(r.Header, [2]string{"X-Fal-Request-Timeout", fmt.Sprintf("%.0f", seconds)})
 	}
-	end, cancel := backend.Linger(ctx, late*2/3) // the rest is to cancel it
-	defer cancel()
-	end, done := t.e.c.Short(end)
-	defer done()
-	res, err := t.e.c.Do(end, r)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close()
-	return backend.Decode(res.Body, out)
+	return t.PostCreate(ctx, r, out)
 }
 
-// inline is the largest file that goes inside a request where it can be
-// uploaded, and most where it cannot.
-const inline, most = 256 << 10, 16 << 20
+// inlineBytes is the largest file that is embedded in a request if files can be
+// uploaded, maxInlineBytes if they cannot.
+const inlineBytes, maxInlineBytes = 256 << 10, 16 << 20
 
-// values are the inputs of a request. Files are uploaded once for all.
-func (t *task) values(ctx context.Context, i int) (map[string]any, error) {
-	if t.inputs == nil {
-		var err error
-		if t.inputs, err = t.with.Values(ctx, t.job, t.job.Seed, t.job.NumResults, t.file); err != nil {
-			return nil, err
-		}
-	}
-	return t.with.Again(t.inputs, t.job.SeedOf(i)), nil
-}
-
-// file gives a file in the way that models take it.
-func (t *task) file(ctx context.Context, f engine.File) (any, error) {
+// fileInput returns a file in the form that models accept.
+func (t *task) fileInput(ctx context.Context, f engine.File) (any, error) {
 	switch {
-	case f.Size <= inline:
-		return backend.DataURI(ctx, f, inline)
+	case f.Size <= inlineBytes:
+		return backend.DataURI(ctx, f, inlineBytes)
 	case t.e.o.Addresses && f.Address != nil:
 		return f.Address(), nil
 	case t.e.o.Storage == nil:
-		return backend.DataURI(ctx, f, most)
+		return backend.DataURI(ctx, f, maxInlineBytes)
 	}
-	short, cancel := t.e.c.Short(ctx)
+	short, cancel := t.e.c.WithTimeout(ctx)
 	defer cancel()
 	var at struct {
 		Upload string `json:"upload_url"`
 		File   string `json:"file_url"`
 	}
 	asked := map[string]string{"content_type": f.MimeType, "file_name": backend.FileName(f)}
-	if err := t.e.o.Storage.JSON(short, "POST", "storage/upload/initiate?storage_type=fal-cdn-v3", asked, &at); err != nil {
-		return nil, backend.Failure(ctx, err)
+	if err := t.e.o.Storage.CallJSON(short, "POST", "storage/upload/initiate?storage_type=fal-cdn-v3", asked, &at); err != nil {
+		return nil, backend.CallFailure(ctx, err)
 	}
 	if at.Upload == "" || at.File == "" {
-		return nil, backend.ErrGarbled.Because(errors.New("an upload without an address"))
+		return nil, backend.ErrBadResponse.Because(errors.New("the upload has no URL"))
 	}
 	content, err := f.Open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := t.e.o.Storage.Put(ctx, at.Upload, f.MimeType, content, f.Size); err != nil {
-		return nil, backend.Failure(ctx, err)
+	if err := t.e.o.Storage.UploadFile(ctx, at.Upload, f.MimeType, content, f.Size); err != nil {
+		return nil, backend.CallFailure(ctx, err)
 	}
 	return at.File, nil
 }

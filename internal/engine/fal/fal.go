@@ -1,17 +1,14 @@
 // Package fal runs tools with fal's queue, where every request costs money.
 //
-// So none is sent twice. The queue has no key to make a request idempotent and
-// no list to find one in: a request whose answer is lost is lost, and its run
-// fails for good instead of paying again. The engine leaves a note before each
-// request and another with its id after it; a worker that comes after another
-// takes up what the note names.
+// So no request is sent twice. The queue has neither an idempotency key nor a list of requests: a
+// request whose response is lost cannot be found, and its run fails permanently instead of paying
+// again. The engine saves a checkpoint before each request and another one with its id after it;
+// the next worker resumes the requests of the checkpoint.
 //
-// fal itself tries a request again whose runner broke down. That is one request
-// and one price, so it may.
+// fal itself retries a request whose runner failed. That is one request and one price.
 package fal
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -24,19 +21,18 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// Options are how the queue is used, and the hosts beside it.
+// Options are the settings of the queue and of the hosts beside it.
 type Options struct {
-	// Poll is how often a request is looked at, at first: 1 s.
-	Poll time.Duration
-	// Patience is how long it may be impossible to look: a minute.
-	Patience time.Duration
-	// Storage takes uploads; it has the queue's credentials. Without it all
-	// files go inside requests.
+	// PollInterval is the first interval between queries of a request. Default: 1 s.
+	PollInterval time.Duration
+	// PollTimeout is how long queries may keep failing. Default: a minute.
+	PollTimeout time.Duration
+	// Storage takes uploads with the queue's credentials. nil: all files are embedded in requests.
 	Storage *backend.Client
-	// Addresses sends large inputs as addresses of ours, which the provider has
-	// to reach, instead of uploading them.
+	// Addresses sends large inputs as URLs of this service, which the provider must be able to reach,
+	// instead of uploading them.
 	Addresses bool
-	// Catalog knows the schemas of models, for Import.
+	// Catalog has the schemas of models, for Import.
 	Catalog *backend.Client
 }
 
@@ -51,36 +47,36 @@ var (
 	_ engine.Abandoner = (*Engine)(nil)
 )
 
-// New makes an engine. The client knows the queue's address and the key.
+// New returns an engine. The client has the queue's address and the key.
 func New(c *backend.Client, o Options) *Engine { return &Engine{c, o} }
 
-// Probe looks at a request that nobody made. That there is none is the answer
-// of a queue that works and knows us.
+// Probe queries a request that does not exist. "Not found" is the response of a queue that works
+// and accepts the key.
 func (e *Engine) Probe(ctx context.Context) error {
-	short, cancel := e.c.Short(ctx)
+	short, cancel := e.c.WithTimeout(ctx)
 	defer cancel()
-	err := e.c.JSON(short, "GET", "fal-ai/flux/requests/00000000-0000-0000-0000-000000000000/status", nil, nil)
+	err := e.c.CallJSON(short, "GET", "fal-ai/flux/requests/00000000-0000-0000-0000-000000000000/status", nil, nil)
 	if s, ok := errors.AsType[*backend.Status](err); ok {
 		switch s.Code {
 		case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusUnprocessableEntity:
 			return nil
 		}
 	}
-	return backend.Failure(ctx, err)
+	return backend.CallFailure(ctx, err)
 }
 
-// setting is the engine's part of a manifest: the endpoint, and how fields
-// become its inputs.
-type setting struct {
+// manifestSetting is the engine's part of a manifest: the endpoint and the mapping of fields to
+// its inputs.
+type manifestSetting struct {
 	Endpoint string `json:"endpoint"` // such as fal-ai/flux/dev
 	backend.Mapping
 }
 
-var endpoint = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+$`)
+var endpointPattern = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+$`)
 
-// app is the endpoint without its sub-path, under which requests are found: a
-// request to fal-ai/flux/dev is one of fal-ai/flux.
-func (s setting) app() string {
+// appName returns the endpoint without its sub-path, under which its requests are found: requests
+// to fal-ai/flux/dev belong to fal-ai/flux.
+func (s manifestSetting) appName() string {
 	parts := strings.Split(s.Endpoint, "/")
 	n := 2
 	if slices.Contains([]string{"workflows", "comfy"}, parts[0]) {
@@ -89,50 +85,42 @@ func (s setting) app() string {
 	return strings.Join(parts[:min(n, len(parts))], "/")
 }
 
-// Manual says what a manifest can ask of the engine.
+// Manual describes the settings that a manifest can give the engine.
 func Manual() engine.Manual {
 	return engine.Manual{
-		Setting: func() any { return &setting{} },
+		Setting: func() any { return &manifestSetting{} },
 		Check: func(with string) error {
-			var s setting
-			if err := engine.Setting(with, &s); err != nil {
+			var s manifestSetting
+			if err := engine.DecodeSetting(with, &s); err != nil {
 				return err
 			}
-			if !endpoint.MatchString(s.Endpoint) {
-				return engine.ErrSetup.Because(errors.New("endpoint must be the name of one, such as fal-ai/flux/dev"))
+			if !endpointPattern.MatchString(s.Endpoint) {
+				return engine.ErrMisconfigured.Because(errors.New("endpoint must be the name of one, such as fal-ai/flux/dev"))
 			}
 			return nil
 		},
 	}
 }
 
-// late is how long calls may go on that settle what a job leaves behind.
-const late = 1500 * time.Millisecond
-
-// Run does the job with as many requests as it takes, one after the other.
+// Run does the job with as many requests as necessary, one after the other.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
-	t := task{e: e, job: j, out: out, bar: engine.Whole(out)}
-	if err := engine.Setting(j.With, &t.with); err != nil {
+	t := task{e: e}
+	if err := engine.DecodeSetting(j.With, &t.with); err != nil {
 		return err
 	}
-	if !endpoint.MatchString(t.with.Endpoint) {
-		return engine.ErrSetup
+	if !endpointPattern.MatchString(t.with.Endpoint) {
+		return engine.ErrMisconfigured
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	end, cancel := backend.Linger(ctx, late)
+	end, cancel := backend.WithGrace(ctx, backend.GracePeriod)
 	defer cancel()
-	t.end = end
-	t.takeUp(j.Left)
-	err := t.all(ctx)
+	t.PaidJob = backend.NewPaidJob(e.c, j, out, t.with.Mapping, end)
+	t.resumeCheckpoint(j.Left)
+	err := t.runRequests(ctx)
 	if err != nil {
-		t.stop(ctx, err)
+		t.cancelRequests(ctx, err)
 	}
 	return err
-}
-
-func (e *Engine) pace() *backend.Pace {
-	every := cmp.Or(e.o.Poll, time.Second)
-	return &backend.Pace{Every: every, Most: 5 * every, Patience: e.o.Patience}
 }

@@ -59,7 +59,7 @@ func TestLargeFilesAreUploadedOnce(t *testing.T) {
 func TestWithoutAStorageFilesGoInside(t *testing.T) {
 	t.Parallel()
 	w := start(t, faltest.Options{})
-	w.engine = fal.New(call(t, w.URL, w.Key), fal.Options{Poll: 5 * time.Millisecond})
+	w.engine = fal.New(call(t, w.URL, w.Key), fal.Options{PollInterval: 5 * time.Millisecond})
 	j := painting(painter, 1)
 	j.Files = pictureOf(300 << 10)
 	w.results(t, j)
@@ -102,7 +102,7 @@ func TestSettings(t *testing.T) {
 	} {
 		j := painting(painter, 1)
 		j.With = with
-		if e, _ := w.failure(t, j); e.Transient || !strings.Contains(e.Message, "not set up") {
+		if e, _ := w.failure(t, j); e.Transient || !strings.Contains(e.Message, "not configured correctly") {
 			t.Errorf("with %s: %v", with, e)
 		}
 	}
@@ -117,17 +117,17 @@ func TestRefusals(t *testing.T) {
 		again   bool
 		message string
 	}{
-		{faltest.Locked, engine.Failed, false, "Tell the operator"},
+		{faltest.Locked, engine.Failed, false, "Contact the operator"},
 		{faltest.Busy, engine.Unavailable, true, "busy"},
 		{faltest.Refuses, engine.Failed, false, "less than or equal to 50"},
 		{faltest.Flags, engine.Refused, false, "flagged by a content checker"},
 		{faltest.Blackens, engine.Refused, false, "refused the content"},
 		{faltest.Fails, engine.Failed, false, "CUDA out of memory"},
-		{faltest.Interrupts, engine.Failed, true, "just now"},
+		{faltest.Interrupts, engine.Failed, true, "could not run the job"},
 		{faltest.Fewer, engine.Invalid, false, "no result"},
 	} {
 		w := start(t, faltest.Options{})
-		w.Break(tt.fault, 0)
+		w.SetFault(tt.fault, 0)
 		e, _ := w.failure(t, painting(painter, 1))
 		if e.Code != tt.code || e.Transient != tt.again || !strings.Contains(e.Message, tt.message) {
 			t.Errorf("%s: %v, transient %v; want %s, %v, %q", tt.fault, e, e.Transient, tt.code, tt.again, tt.message)
@@ -168,7 +168,7 @@ func TestTheProviderKnowsTheDeadline(t *testing.T) {
 func TestOtherHostsAreNotFollowed(t *testing.T) {
 	t.Parallel()
 	w := start(t, faltest.Options{})
-	w.Break(faltest.Strays, 0)
+	w.SetFault(faltest.Strays, 0)
 	w.results(t, painting(painter, 1))
 	if w.Leaks() != 0 {
 		t.Error("the key went to another host")
@@ -202,11 +202,11 @@ func TestFewerAreBetterThanNone(t *testing.T) {
 	t.Parallel()
 	for fault, code := range map[faltest.Fault]engine.Code{faltest.Fewer: engine.Invalid, faltest.Blackens: engine.Refused} {
 		w := start(t, faltest.Options{})
-		w.Break(fault, 1)
-		if n := len(enginetest.Results(t, w.engine, painting(painter, 2)).Outputs()); n != 1 {
+		w.SetFault(fault, 1)
+		if n := len(enginetest.MustSucceed(t, w.engine, painting(painter, 2)).Outputs()); n != 1 {
 			t.Errorf("%s: %d results, want the other one", fault, n)
 		}
-		w.Break(fault, 2)
+		w.SetFault(fault, 2)
 		if e, _ := w.failure(t, painting(painter, 2)); e.Code != code {
 			t.Errorf("%s: %v, want %s without any", fault, e, code)
 		}
@@ -228,10 +228,10 @@ func TestEchoesAreNotFetched(t *testing.T) {
 		}
 	}))
 	t.Cleanup(s.Close)
-	e := fal.New(call(t, s.URL, "key"), fal.Options{Poll: time.Millisecond})
+	e := fal.New(call(t, s.URL, "key"), fal.Options{PollInterval: time.Millisecond})
 	j := painting(painter, 1)
 	j.Values["prompt"] = "a fox like " + address
-	if f := enginetest.Failure(t, e, j); f.Code != engine.Invalid {
+	if f := enginetest.MustFail(t, e, j); f.Code != engine.Invalid {
 		t.Errorf("failure = %v, want that there is no result", f)
 	}
 }

@@ -13,38 +13,34 @@ import (
 	"atelier/internal/engine/manifestdraft"
 )
 
-// Import drafts a tool of an endpoint as the catalog describes it.
+// Import drafts a tool for an endpoint from its description in the catalog.
 func (e *Engine) Import(ctx context.Context, model, engineName string) (manifestdraft.Tool, error) {
-	if !endpoint.MatchString(model) {
+	if !endpointPattern.MatchString(model) {
 		return manifestdraft.Tool{}, errors.New("an endpoint is called owner/name, or owner/name/path")
 	}
 	if e.o.Catalog == nil {
 		return manifestdraft.Tool{}, errors.New("the address of the catalog is not set")
 	}
-	ctx, cancel := e.o.Catalog.Short(ctx)
+	ctx, cancel := e.o.Catalog.WithTimeout(ctx)
 	defer cancel()
 	var doc json.RawMessage
-	if err := e.o.Catalog.JSON(ctx, "GET", "openapi/queue/openapi.json?endpoint_id="+url.QueryEscape(model), nil, &doc); err != nil {
-		return manifestdraft.Tool{}, fmt.Errorf("ask for the endpoint's inputs: %w", err)
+	if err := e.o.Catalog.CallJSON(ctx, "GET", "openapi/queue/openapi.json?endpoint_id="+url.QueryEscape(model), nil, &doc); err != nil {
+		return manifestdraft.Tool{}, fmt.Errorf("fetch the endpoint's schema: %w", err)
 	}
-	in, out := schemas(doc, model)
-	d, err := manifestdraft.FromSchema(doc, in, out)
-	if err != nil {
-		return manifestdraft.Tool{}, fmt.Errorf("read the endpoint's inputs: %w", err)
-	}
-	if len(d.Missing) > 0 {
-		return manifestdraft.Tool{}, fmt.Errorf("no field can give what the model needs: %s", strings.Join(d.Missing, "; "))
-	}
+	in, out := schemaNames(doc, model)
 	_, name, _ := strings.Cut(model, "/")
-	tool := d.Tool(manifestdraft.Label(name), engineName)
-	tool.Price = manifestdraft.Price{Type: "COST", Tokens: 1} // it costs the operator
+	tool, err := manifestdraft.ToolFromSchema(doc, in, out, manifestdraft.Label(name), engineName)
+	if err != nil {
+		return manifestdraft.Tool{}, err
+	}
+	tool.Price = manifestdraft.Price{Type: "COST", Tokens: 1} // requests cost the operator money
 	tool.Engine.With["endpoint"] = model
 	return tool, nil
 }
 
-// schemas names what an endpoint takes and gives: each has names of its own. The
-// queue's paths say which, the endings of the names where they do not.
-func schemas(doc json.RawMessage, model string) (in, out string) {
+// schemaNames returns the names of an endpoint's input and output schemas, which differ between
+// endpoints. The queue's paths name them; otherwise the endings of the names decide.
+func schemaNames(doc json.RawMessage, model string) (in, out string) {
 	type body struct {
 		Content map[string]struct {
 			Schema struct {

@@ -16,13 +16,13 @@ import (
 
 // The tests here hold that nothing is asked for twice.
 
-const unknown = "The provider did not say whether it started the job, so it was not started again."
+const unknown = "The provider did not confirm the job, and starting it again could cost twice. Start a new run if you want to try again."
 
 func TestARequestWithoutAnAnswerIsNotMadeAgain(t *testing.T) {
 	t.Parallel()
 	for fault, creates := range map[faltest.Fault]int{faltest.Drops: 1, faltest.Ill: 1, faltest.Swallows: 0} {
 		w := start(t, faltest.Options{})
-		w.Break(fault, 1)
+		w.SetFault(fault, 1)
 		e, r := w.failure(t, painting(painter, 2))
 		if e.Message != unknown || e.Transient || e.Code != engine.Failed {
 			t.Errorf("%s: %v, transient %v", fault, e, e.Transient)
@@ -42,7 +42,7 @@ func TestTheOthersAreCancelled(t *testing.T) {
 	w := start(t, faltest.Options{Takes: time.Hour})
 	c := &crash{at: func(note string) bool {
 		if ids(note) == 1 {
-			w.Break(faltest.Swallows, 1)
+			w.SetFault(faltest.Swallows, 1)
 		}
 		return false
 	}}
@@ -153,7 +153,7 @@ func TestRequestsThatSomebodyCancels(t *testing.T) {
 func TestInterruptedRequestsAreMadeAfresh(t *testing.T) {
 	t.Parallel()
 	w := start(t, faltest.Options{})
-	w.Break(faltest.Interrupts, 1)
+	w.SetFault(faltest.Interrupts, 1)
 	_, r := w.failure(t, painting(painter, 2))
 	j := painting(painter, 2)
 	j.Attempt, j.Left = 2, last(r)
@@ -164,15 +164,15 @@ func TestInterruptedRequestsAreMadeAfresh(t *testing.T) {
 func TestLooksThatFailAreBorneForAWhile(t *testing.T) {
 	t.Parallel()
 	w := start(t, faltest.Options{})
-	w.Break(faltest.Hiccups, 5)
+	w.SetFault(faltest.Hiccups, 5)
 	w.results(t, painting(painter, 1))
 
-	w.Break(faltest.Hiccups, 0)
+	w.SetFault(faltest.Hiccups, 0)
 	e, r := w.failure(t, painting(painter, 1))
 	if !e.Transient || e.Code != engine.Unavailable {
 		t.Errorf("failure = %v, transient %v", e, e.Transient)
 	}
-	w.Heal()
+	w.ClearFault()
 	j := painting(painter, 1)
 	j.Attempt, j.Left = 2, last(r)
 	w.results(t, j)

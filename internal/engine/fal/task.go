@@ -15,101 +15,85 @@ import (
 
 // task is one call of Run.
 type task struct {
+	backend.PaidJob
 	e    *Engine
-	job  engine.Job
-	out  engine.Sink
-	with setting
-	end  context.Context // goes on a little after the job's
+	with manifestSetting
 
-	note     note
-	requests []request
-	bar      engine.Span
-	inputs   map[string]any
-	given    int  // results that were handed over
-	black    bool // there were others, which the provider had painted over
+	checkpoint checkpoint
+	requests   []request
+	delivered  int  // number of results passed to the sink
+	blocked    bool // the provider has blacked out a result
 }
 
-// note is what the next worker has to know.
-type note struct {
-	App      string   `json:"app"`                // where the requests are found
-	IDs      []string `json:"ids"`                // of the requests, "" for those to be made
-	Creating bool     `json:"creating,omitempty"` // the first of those is being made
+// checkpoint is the information that the next worker needs.
+type checkpoint struct {
+	App      string   `json:"app"`                // app of the requests
+	IDs      []string `json:"ids"`                // ids of the requests; "": not created yet
+	Creating bool     `json:"creating,omitempty"` // the first of those is being created
 }
 
-// request is where one is found. The queue says so when it takes it.
+// request is the URLs of a request, which the queue returns when it accepts it.
 type request struct {
 	Status   string `json:"status_url"`
 	Response string `json:"response_url"`
 	Cancel   string `json:"cancel_url"`
 
-	old  bool // of an earlier try
-	done bool // it has ended
+	resumed bool // created by an earlier try
+	done    bool // the request has ended
 }
 
-// at gives where a request is found that is only known by its id.
-func at(app, id string) request {
+// requestAt returns the URLs of a request of which only the id is known.
+func requestAt(app, id string) request {
 	base := app + "/requests/" + url.PathEscape(id)
 	return request{Status: base + "/status", Response: base, Cancel: base + "/cancel"}
 }
 
-// takeUp begins where an earlier try of the run ended.
-func (t *task) takeUp(left string) {
-	n := t.job.NumResults
-	if t.with.Results != "" {
-		n = 1 // one request makes them all
+// resumeCheckpoint continues where an earlier try of the run ended.
+func (t *task) resumeCheckpoint(left string) {
+	n := t.PieceCount()
+	if err := json.Unmarshal([]byte(left), &t.checkpoint); err != nil || len(t.checkpoint.IDs) != n {
+		t.checkpoint = checkpoint{IDs: make([]string, n)} // the checkpoint is of another engine or of an edited tool
 	}
-	if err := json.Unmarshal([]byte(left), &t.note); err != nil || len(t.note.IDs) != n {
-		t.note = note{IDs: make([]string, n)} // of another engine, or of an edited tool
-	}
-	t.note.App = t.with.app()
+	t.checkpoint.App = t.with.appName()
 	t.requests = make([]request, n)
-	for i, id := range t.note.IDs {
+	for i, id := range t.checkpoint.IDs {
 		if id != "" {
-			t.requests[i] = at(t.note.App, id)
-			t.requests[i].old = true
+			t.requests[i] = requestAt(t.checkpoint.App, id)
+			t.requests[i].resumed = true
 		}
 	}
 }
 
-func (t *task) leave(ctx context.Context) error {
-	text, err := json.Marshal(t.note)
-	if err != nil {
-		return err
-	}
-	return t.out.Leave(ctx, string(text))
-}
-
-// all makes the requests that are to be made and hands over the results in
-// order.
-func (t *task) all(ctx context.Context) error {
-	for i, id := range t.note.IDs {
+// runRequests creates missing requests and passes their results to the sink in order.
+func (t *task) runRequests(ctx context.Context) error {
+	for i, id := range t.checkpoint.IDs {
 		if id == "" {
-			if err := t.create(ctx, i); err != nil {
+			if err := t.createRequest(ctx, i); err != nil {
 				return err
 			}
 		}
 	}
-	for i := range t.note.IDs {
-		answer, err := t.watch(ctx, i)
+	for i := range t.checkpoint.IDs {
+		answer, err := t.awaitRequest(ctx, i)
 		if err != nil {
 			return err
 		}
-		if err := t.deliver(ctx, answer); err != nil {
+		if err := t.deliverResults(ctx, answer); err != nil {
 			return err
 		}
-		t.part(i).At(1)
+		t.ReportDelivered(i)
 	}
-	switch { // fewer than were wanted are better than none
-	case t.given > 0:
+	switch { // fewer results than requested are better than none
+	case t.delivered > 0:
 		return nil
-	case t.black:
-		return errBlack
+	case t.blocked:
+		return backend.ContentRefused("")
 	}
-	return errNone
+	return backend.ErrToolNoResult
 }
 
-// state is what the queue says about a request.
-type state struct {
+// queueState is the queue's status of a request.
+type queueState struct {
 	Status string `json:"status"`
 	Logs   []struct {
 		Message string `json:"message"`
@@ -118,24 +102,19 @@ type state struct {
 	ErrorType string `json:"error_type"`
 }
 
-var (
-	errLost      = engine.Fail(engine.Failed, "The provider no longer knows the job.")
-	errCancelled = engine.Fail(engine.Failed, "The provider cancelled the job.")
-)
+// errCancelledBefore marks a request that the worker before cancelled when it had to stop.
+var errCancelledBefore = errors.New("cancelled by an earlier try")
 
-// errAfresh is a request that the worker before us took back when it had to go.
-var errAfresh = errors.New("cancelled by an earlier try")
-
-// watch waits until a request has ended well, and gives its answer.
-func (t *task) watch(ctx context.Context, i int) (json.RawMessage, error) {
-	pace := t.e.pace()
+// awaitRequest waits until a request has succeeded and returns its response.
+func (t *task) awaitRequest(ctx context.Context, i int) (json.RawMessage, error) {
+	pace := backend.NewPoller(t.e.o.PollInterval, t.e.o.PollTimeout)
 	for {
-		answer, ended, err := t.look(ctx, i)
+		answer, ended, err := t.queryRequest(ctx, i)
 		switch {
-		case errors.Is(err, errAfresh):
-			t.note.IDs[i] = ""
+		case errors.Is(err, errCancelledBefore):
+			t.checkpoint.IDs[i] = ""
 			t.requests[i] = request{}
-			if err := t.create(ctx, i); err != nil {
+			if err := t.createRequest(ctx, i); err != nil {
 				return nil, err
 			}
 			continue
@@ -145,36 +124,36 @@ func (t *task) watch(ctx context.Context, i int) (json.RawMessage, error) {
 		}
 		if s, ok := errors.AsType[*backend.Status](err); ok && s.Code == http.StatusNotFound {
 			t.requests[i].done = true
-			return nil, errLost.Because(err)
+			return nil, backend.ErrJobLost.Because(err)
 		}
-		if err := pace.Bear(ctx, err); err != nil {
+		if err := pace.CheckError(ctx, err); err != nil {
 			return nil, err
 		}
-		if err := pace.Wait(ctx); err != nil {
+		if err := pace.WaitNext(ctx); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// look asks how far a request is, and for its answer where it has ended. The
-// error of one that has not ended is one of asking.
-func (t *task) look(ctx context.Context, i int) (answer json.RawMessage, ended bool, err error) {
-	short, cancel := t.e.c.Short(ctx)
+// queryRequest queries a request's status, and its response if it has ended. The error of a
+// request that has not ended is an error of the query.
+func (t *task) queryRequest(ctx context.Context, i int) (answer json.RawMessage, ended bool, err error) {
+	short, cancel := t.e.c.WithTimeout(ctx)
 	defer cancel()
 	r := t.requests[i]
-	var s state
-	if err := t.e.c.JSON(short, "GET", r.Status+"?logs=1", nil, &s); err != nil {
+	var s queueState
+	if err := t.e.c.CallJSON(short, "GET", r.Status+"?logs=1", nil, &s); err != nil {
 		return nil, false, err
 	}
 	if s.Status != "COMPLETED" {
 		last := 0.0
 		for _, l := range s.Logs {
-			last = max(last, backend.Logged(l.Message))
+			last = max(last, backend.ProgressInLog(l.Message))
 		}
-		t.part(i).At(making * last)
+		t.ReportRendering(i, last)
 		return nil, false, nil
 	}
-	err = t.e.c.JSONUpTo(ctx, backend.MaxAnswer, "GET", r.Response, nil, &answer) // models may be told to put files in it
+	err = t.e.c.CallJSONLimit(ctx, backend.MaxResponse, "GET", r.Response, nil, &answer) // responses may contain embedded files
 	if err == nil && s.Error == "" {
 		return answer, true, nil
 	}
@@ -182,68 +161,62 @@ func (t *task) look(ctx context.Context, i int) (answer json.RawMessage, ended b
 	if err != nil && !answered {
 		return nil, false, err
 	}
-	why := reason{Type: s.ErrorType, Words: s.Error}
+	why := failureReason{Type: s.ErrorType, Words: s.Error}
 	if answered {
-		why.read(status)
+		why.readStatus(status)
 	}
-	if answered && s.Error == "" && !why.ofRequest(status.Code) {
+	if answered && s.Error == "" && !why.isRequestEnd(status.Code) {
 		return nil, false, err
 	}
-	return nil, true, t.failed(ctx, i, why, err)
+	return nil, true, t.requestFailure(ctx, i, why, err)
 }
 
-// part is the stretch of the progress that belongs to a request.
-func (t *task) part(i int) engine.Span { return t.bar.Of(i, len(t.note.IDs)) }
-
-// making is how much of that it takes to make a result; the rest is to fetch it.
-const making = 0.95
-
-// stop takes back what nobody will ask for. After a failure that may pass, or
-// where another worker goes on, it is taken up instead. The note forgets what the
-// queue agreed to cancel: it may not know such requests any more.
-func (t *task) stop(ctx context.Context, err error) {
-	if engine.Elsewhere(ctx) || ctx.Err() == nil && engine.As(err).Transient {
+// cancelRequests cancels requests whose results are not needed. After a transient failure, or if
+// another worker continues, they go on and are resumed later. Requests that the queue agreed to
+// cancel are removed from the checkpoint, because the queue may forget them.
+func (t *task) cancelRequests(ctx context.Context, err error) {
+	if !engine.IsFinal(ctx, err) {
 		return
 	}
-	end, cancel := context.WithTimeout(t.end, 5*time.Second)
+	end, cancel := context.WithTimeout(t.Settle, 5*time.Second)
 	defer cancel()
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	cancelled := false
-	for i, id := range t.note.IDs {
+	for i, id := range t.checkpoint.IDs {
 		if id == "" || t.requests[i].done {
 			continue
 		}
 		all.Go(func() {
-			if t.e.c.JSON(end, "PUT", t.requests[i].Cancel, nil, nil) == nil {
+			if t.e.c.CallJSON(end, "PUT", t.requests[i].Cancel, nil, nil) == nil {
 				mu.Lock()
 				defer mu.Unlock()
-				t.note.IDs[i] = ""
+				t.checkpoint.IDs[i] = ""
 				cancelled = true
 			}
 		})
 	}
 	all.Wait()
 	if cancelled {
-		_ = t.leave(end) // whoever comes next finds out by asking
+		_ = t.SaveCheckpoint(end, t.checkpoint) // if this fails, the next worker finds out by querying
 	}
 }
 
-// Abandon takes the requests back that a note names. One whose answer is missing
-// cannot be found.
+// Abandon cancels the requests that a checkpoint names. A request whose response was lost cannot
+// be found.
 func (e *Engine) Abandon(ctx context.Context, left string) error {
-	var n note
-	if json.Unmarshal([]byte(left), &n) != nil || !endpoint.MatchString(n.App) {
-		return nil // of another engine
+	var n checkpoint
+	if json.Unmarshal([]byte(left), &n) != nil || !endpointPattern.MatchString(n.App) {
+		return nil // the checkpoint is of another engine
 	}
 	for _, id := range n.IDs {
 		if id == "" {
 			continue
 		}
-		short, stop := e.c.Short(ctx)
-		err := e.c.JSON(short, "PUT", at(n.App, id).Cancel, nil, nil)
+		short, stop := e.c.WithTimeout(ctx)
+		err := e.c.CallJSON(short, "PUT", requestAt(n.App, id).Cancel, nil, nil)
 		stop()
-		if err := backend.Ended(ctx, err); err != nil {
+		if err := backend.CancelFailure(ctx, err); err != nil {
 			return err
 		}
 	}

@@ -11,25 +11,24 @@ import (
 	"unicode"
 )
 
-// Draft is a form for a model, and how its fields become the model's inputs.
+// Draft is a form for a model, with the mapping of its fields to the model's inputs.
 type Draft struct {
 	Fields []Field
-	// Rename gives the input for fields whose key is another.
+	// Rename maps fields to inputs of another name.
 	Rename map[string]string
-	// Seed and Results name the inputs that take the seed and how many results
-	// are wanted. SeedMax is the largest seed, 0 where all are taken.
+	// Seed and Results are the inputs for the seed and the number of results. SeedMax is the largest
+	// seed; 0: no limit.
 	Seed    string
 	SeedMax int64
 	Results string
-	// NumResults are how many the model makes at once, nil for one.
+	// NumResults is the range of results per call. nil: one.
 	NumResults *NumResults
 	Output     Output
-	// Missing are inputs that the model needs and no field can give, each with
-	// the reason.
+	// Missing lists required inputs for which there is no field, each with the reason.
 	Missing []string
 }
 
-// Bounds of a manifest.
+// Limits of a manifest.
 const (
 	maxName    = 80
 	maxLabel   = 120
@@ -43,26 +42,39 @@ const (
 	maxResults = 64
 )
 
-// FromSchema drafts a form from an OpenAPI document. input and output name the
-// schemas of what the model takes and gives, which Cog calls Input and Output.
+// FromSchema drafts a form from an OpenAPI document. input and output are the names of the schemas
+// of the model's inputs and outputs, which Cog calls Input and Output.
 func FromSchema(doc []byte, input, output string) (Draft, error) {
-	d, in, err := parse(doc, input)
+	d, in, err := parseDocument(doc, input)
 	if err != nil {
 		return Draft{}, err
 	}
 	b := drafter{document: d, keys: map[string]bool{}}
-	all := d.inputs(in)
+	all := d.listInputs(in)
 	for _, i := range all {
-		b.keys[i.name] = true // a made key never takes another input's place
+		b.keys[i.name] = true // a generated key must not collide with an input's name
 	}
 	for n, i := range all {
-		b.add(i, all[n+1:])
+		b.addInput(i, all[n+1:])
 	}
-	b.Output = outputs[cmp.Or(d.gives(d.flat(d.schemas.node(output)), output, 0), "IMG")]
+	b.Output = outputsByKind[cmp.Or(d.guessOutput(d.flatten(d.schemas.nodePart(output)), output, 0), "IMG")]
 	return b.Draft, nil
 }
 
-// Tool makes a manifest of the draft.
+// ToolFromSchema drafts a tool from an OpenAPI document as FromSchema does. It fails if the model
+// requires an input for which there is no field.
+func ToolFromSchema(doc []byte, input, output, name, engine string) (Tool, error) {
+	d, err := FromSchema(doc, input, output)
+	if err != nil {
+		return Tool{}, fmt.Errorf("read the model's inputs: %w", err)
+	}
+	if len(d.Missing) > 0 {
+		return Tool{}, fmt.Errorf("the model has required inputs without a matching field: %s", strings.Join(d.Missing, "; "))
+	}
+	return d.Tool(name, engine), nil
+}
+
+// Tool returns a manifest with the draft's form.
 func (d Draft) Tool(name, engine string) Tool {
 	with := map[string]any{}
 	if len(d.Rename) > 0 {
@@ -77,7 +89,7 @@ func (d Draft) Tool(name, engine string) Tool {
 	if d.Results != "" {
 		with["results"] = d.Results
 	}
-	if name = line(name, maxName); name == "" {
+	if name = singleLine(name, maxName); name == "" {
 		name = "Tool"
 	}
 	return Tool{
@@ -91,50 +103,50 @@ func (d Draft) Tool(name, engine string) Tool {
 	}
 }
 
-// drafter goes through a model's inputs.
+// drafter builds a draft from a model's inputs.
 type drafter struct {
 	document
 	Draft
-	keys map[string]bool // names of inputs, and keys of fields
-	size bool            // height came with width
+	keys    map[string]bool // used keys: names of inputs and keys of fields
+	hasSize bool            // one field has both width and height
 }
 
-// add finds a field, or another use, for an input. rest are those to come.
-func (b *drafter) add(i input, rest []input) {
+// addInput adds a field, or another use, for an input. rest are the inputs after it.
+func (b *drafter) addInput(i modelInput, rest []modelInput) {
 	s := i.schema
 	switch {
-	case s.text("format") == "password" || s.flag("x-cog-secret") || s.flag("writeOnly"):
-		b.leave(i, "it is a secret")
+	case s.textPart("format") == "password" || s.flagPart("x-cog-secret") || s.flagPart("writeOnly"):
+		b.skipInput(i, "it is a secret")
 	case i.name == "-" || strings.HasSuffix(i.name, "[]"):
-		b.leave(i, "its name has another meaning in a manifest")
+		b.skipInput(i, "its name has another meaning in a manifest")
 	case len(b.Fields) == maxFields:
-		b.leave(i, "there are too many")
-	case s.flag("deprecated") && !i.required:
+		b.skipInput(i, "there are too many inputs")
+	case s.flagPart("deprecated") && !i.required:
 	case b.Seed == "" && i.name == "seed" && i.kind == "integer":
-		b.seed(i)
+		b.addSeed(i)
 	case b.Results == "" && slices.Contains([]string{"num_outputs", "num_images", "batch_size", "num_samples"}, i.name) && i.kind == "integer":
-		b.results(i)
-	case b.size && i.name == "height":
-	case i.name == "width" && b.pair(i, rest):
+		b.addResults(i)
+	case b.hasSize && i.name == "height":
+	case i.name == "width" && b.addSize(i, rest):
 	default:
-		f, many := b.field(i)
+		f, many := b.fieldFor(i)
 		if f.Type == "" {
-			b.leave(i, "no field gives such values")
+			b.skipInput(i, "no field type has such values")
 			return
 		}
-		f.Key = b.key(i.name)
-		b.rename(f.Key, i.name, many)
-		b.put(f, i)
+		f.Key = b.keyFor(i.name)
+		b.renameField(f.Key, i.name, many)
+		b.addField(f, i)
 	}
 }
 
-func (b *drafter) leave(i input, why string) {
+func (b *drafter) skipInput(i modelInput, why string) {
 	if i.required {
-		b.Missing = append(b.Missing, line(i.name, maxLabel)+": "+why)
+		b.Missing = append(b.Missing, singleLine(i.name, maxLabel)+": "+why)
 	}
 }
 
-func (b *drafter) rename(key, name string, many bool) {
+func (b *drafter) renameField(key, name string, many bool) {
 	if many {
 		name += "[]"
 	}
@@ -147,13 +159,13 @@ func (b *drafter) rename(key, name string, many bool) {
 	b.Rename[key] = name
 }
 
-// put completes a field.
-func (b *drafter) put(f Field, i input) {
+// addField completes a field and adds it.
+func (b *drafter) addField(f Field, i modelInput) {
 	if f.Label == "" {
-		f.Label = title(i.name)
+		f.Label = labelFor(i.name)
 	}
-	if help := strings.TrimSpace(i.schema.text("description")); f.Help == "" && help != "An enumeration." {
-		f.Help = cut(help, maxHelp)
+	if help := strings.TrimSpace(i.schema.textPart("description")); f.Help == "" && help != "An enumeration." {
+		f.Help = truncateText(help, maxHelp)
 	}
 	f.Required = i.required
 	switch f.Type {
@@ -164,20 +176,19 @@ func (b *drafter) put(f Field, i input) {
 	b.Fields = append(b.Fields, f)
 }
 
-func (b *drafter) seed(i input) {
+func (b *drafter) addSeed(i modelInput) {
 	b.Seed = i.name
-	if top := i.schema.number("maximum"); top != nil && *top >= 1 && *top < math.MaxUint32 {
+	if top := i.schema.numberPart("maximum"); top != nil && *top >= 1 && *top < math.MaxUint32 {
 		b.SeedMax = int64(*top)
 	}
-	i.required = false // every run has one
-	b.put(Field{Key: "seed", Type: "SEED", Help: "The same seed and the same inputs give the same result."}, i)
+	i.required = false // every run has a seed
+	b.addField(Field{Key: "seed", Type: "SEED", Help: "The same seed and the same inputs produce the same result."}, i)
 }
 
-// results makes an input the one for the number of results. Without a known
-// end it gets a 1.
-func (b *drafter) results(i input) {
+// addResults makes an input the number of results. Without a known maximum it is fixed to 1.
+func (b *drafter) addResults(i modelInput) {
 	b.Results = i.name
-	low, high := limits(i)
+	low, high := boundsOf(i)
 	if high == nil || *high < 2 {
 		return
 	}
@@ -189,85 +200,86 @@ func (b *drafter) results(i input) {
 	b.NumResults = n
 }
 
-// pair makes one field of width and height.
-func (b *drafter) pair(width input, rest []input) bool {
-	at := slices.IndexFunc(rest, func(i input) bool { return i.name == "height" })
+// addSize makes one field of width and height.
+func (b *drafter) addSize(width modelInput, rest []modelInput) bool {
+	at := slices.IndexFunc(rest, func(i modelInput) bool { return i.name == "height" })
 	if at < 0 {
 		return false
 	}
 	height := rest[at]
-	for _, side := range []input{width, height} {
-		if side.kind != "integer" || side.schema["enum"] != nil || side.schema.flag("deprecated") {
+	for _, side := range []modelInput{width, height} {
+		if side.kind != "integer" || side.schema["enum"] != nil || side.schema.flagPart("deprecated") {
 			return false
 		}
 	}
 	low := 1.0
 	high := 100_000.0
 	bounded := false
-	for _, side := range []input{width, height} {
-		least, most := limits(side)
+	for _, side := range []modelInput{width, height} {
+		least, maxRunes := boundsOf(side)
 		if least != nil {
 			low = max(low, *least)
 		}
-		if most != nil {
-			high = min(high, *most)
+		if maxRunes != nil {
+			high = min(high, *maxRunes)
 			bounded = true
 		}
 	}
 	if !bounded {
-		high = 4096 // the model leaves it to us
+		high = 4096 // the model states no maximum
 	}
 	if low > high {
 		return false
 	}
 	f := Field{
-		Key:   b.fresh("size"),
+		Key:   b.uniqueKey("size"),
 		Type:  "WIDTH_HEIGHT",
 		Label: "Size",
 		Min:   &low,
 		Max:   &high,
 	}
-	m := width.schema.number("multipleOf")
-	n := height.schema.number("multipleOf")
+	m := width.schema.numberPart("multipleOf")
+	n := height.schema.numberPart("multipleOf")
 	if m != nil && n != nil && *m == *n && *m >= 2 && *m <= 4096 && *m == math.Trunc(*m) {
 		f.MultipleOf = int(*m)
 	}
-	w := width.schema.number("default")
-	h := height.schema.number("default")
-	if w != nil && h != nil && fits(*w, f) && fits(*h, f) {
+	w := width.schema.numberPart("default")
+	h := height.schema.numberPart("default")
+	if w != nil && h != nil && isValidSide(*w, f) && isValidSide(*h, f) {
 		f.Default = map[string]any{"width": int64(*w), "height": int64(*h)}
 	}
 	width.required = width.required || height.required
-	b.put(f, width)
-	b.size = true
+	b.addField(f, width)
+	b.hasSize = true
 	return true
 }
 
-// fits tells whether a side is one that the field of sizes takes.
-func fits(side float64, f Field) bool {
+// isValidSide reports whether a length is valid for a size field.
+func isValidSide(side float64, f Field) bool {
 	return side == math.Trunc(side) && side >= *f.Min && side <= *f.Max && (f.MultipleOf == 0 || math.Mod(side, float64(f.MultipleOf)) == 0)
 }
 
-// limits are an input's bounds: both in order, and whole where the values are.
-func limits(i input) (low, high *float64) {
-	low = i.schema.number("minimum")
-	high = i.schema.number("maximum")
-	if v := i.schema.number("exclusiveMinimum"); v != nil && low == nil {
+// boundsOf returns an input's minimum and maximum, in order, and whole where the values are
+// integers.
+func boundsOf(i modelInput) (low, high *float64) {
+	low = i.schema.numberPart("minimum")
+	high = i.schema.numberPart("maximum")
+	if v := i.schema.numberPart("exclusiveMinimum"); v != nil && low == nil {
 		low = v
 		if i.kind == "integer" {
 			*low = math.Floor(*low) + 1
 		}
 	}
-	if v := i.schema.number("exclusiveMaximum"); v != nil && high == nil {
+	if v := i.schema.numberPart("exclusiveMaximum"); v != nil && high == nil {
 		high = v
 		if i.kind == "integer" {
 			*high = math.Ceil(*high) - 1
 		}
 	}
-	if enum := part[[]float64](i.schema, "enum"); len(enum) > 0 && i.kind == "integer" {
+	if enum := decodePart[[]float64](i.schema, "enum"); len(enum) > 0 && i.kind == "integer" {
 		first := slices.Min(enum)
 		last := slices.Max(enum)
-		if last-first == float64(len(enum)-1) { // 1, 2, 3 and 4 are bounds, 1 and 4 are not
+		if last-first == float64(len(enum)-1) { // 1, 2, 3 and 4 are a range; 1 and 4 are not
 			low = &first
 			high = &last
 		}
@@ -288,8 +300,8 @@ func limits(i input) (low, high *float64) {
 
 var notKey = regexp.MustCompile(`[^A-Za-z0-9_]+`)
 
-// key gives the key of the field for an input.
-func (b *drafter) key(name string) string {
+// keyFor returns the key of the field for an input.
+func (b *drafter) keyFor(name string) string {
 	key := notKey.ReplaceAllString(name, "_")
 	if key == "" || !unicode.IsLetter(rune(key[0])) {
 		key = "x" + key
@@ -297,11 +309,11 @@ func (b *drafter) key(name string) string {
 	if key = key[:min(len(key), maxKey)]; key == name {
 		return name
 	}
-	return b.fresh(key)
+	return b.uniqueKey(key)
 }
 
-// fresh gives a key that nothing else has.
-func (b *drafter) fresh(key string) string {
+// uniqueKey returns an unused key.
+func (b *drafter) uniqueKey(key string) string {
 	made := key
 	for n := 2; b.keys[made]; n++ {
 		tail := fmt.Sprintf("_%d", n)
@@ -311,37 +323,37 @@ func (b *drafter) fresh(key string) string {
 	return made
 }
 
-// title is a label for a name.
-func title(name string) string {
-	if label := line(Label(name), maxLabel); label != "" {
+// labelFor returns a label for a name.
+func labelFor(name string) string {
+	if label := singleLine(Label(name), maxLabel); label != "" {
 		return label
 	}
 	return "Input"
 }
 
-// line makes text one line of at most so many characters.
-func line(text string, most int) string {
+// singleLine returns the text as one line of at most maxRunes characters.
+func singleLine(text string, maxRunes int) string {
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
-	return cut(text, most)
+	return truncateText(text, maxRunes)
 }
 
-func cut(text string, most int) string {
-	if runes := []rune(text); len(runes) > most {
-		return strings.TrimSpace(string(runes[:most-1])) + "…"
+func truncateText(text string, maxRunes int) string {
+	if runes := []rune(text); len(runes) > maxRunes {
+		return strings.TrimSpace(string(runes[:maxRunes-1])) + "…"
 	}
 	return text
 }
 
-// value is a default as it is written: whole numbers without a point.
-func value(raw json.RawMessage) any {
+// defaultValue decodes a default value. Whole numbers become integers.
+func defaultValue(raw json.RawMessage) any {
 	var v any
 	if json.Unmarshal(raw, &v) != nil {
 		return nil
 	}
-	return plain(v)
+	return plainNumber(v)
 }
 
-func plain(v any) any {
+func plainNumber(v any) any {
 	if n, ok := v.(float64); ok && n == math.Trunc(n) && math.Abs(n) < 1<<53 {
 		return int64(n)
 	}

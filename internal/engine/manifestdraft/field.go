@@ -9,35 +9,34 @@ import (
 	"unicode/utf8"
 )
 
-// field finds the type of field that an input wants; none where no type gives
-// such values. many tells that the input takes a list and the field one file,
-// or a list that may have one.
-func (b *drafter) field(i input) (f Field, many bool) {
+// fieldFor returns a field for an input, or none if no field type has such values. many is true if
+// the input takes a list and the field is one file, or a list that may have one.
+func (b *drafter) fieldFor(i modelInput) (f Field, many bool) {
 	if i.kind == "array" {
-		items := b.flat(i.schema.node("items"))
-		one := input{name: i.name, schema: items, kind: items.kind()}
+		items := b.flatten(i.schema.nodePart("items"))
+		one := modelInput{name: i.name, schema: items, kind: items.valueType()}
 		if isFile(one) {
-			return files(i, one), true
+			return filesField(i, one), true
 		}
-		if options := choices(items); options != nil {
-			return multi(i, options), false
+		if options := optionsOf(items); options != nil {
+			return multiField(i, options), false
 		}
 		return Field{}, false
 	}
 	if isFile(i) {
-		return Field{Type: fileKind(i), Accept: accepted(i)}, false
+		return Field{Type: fileKind(i), Accept: acceptedTypes(i)}, false
 	}
-	if options := choices(i.schema); options != nil {
-		return choice(i, options), false
+	if options := optionsOf(i.schema); options != nil {
+		return selectField(i, options), false
 	}
 	switch i.kind {
 	case "string":
-		return text(i), false
+		return textField(i), false
 	case "integer", "number":
-		return number(i), false
+		return numberField(i), false
 	case "boolean":
 		f := Field{Type: "BOOLEAN"}
-		if v, ok := value(i.schema["default"]).(bool); ok {
+		if v, ok := defaultValue(i.schema["default"]).(bool); ok {
 			f.Default = v
 		}
 		return f, false
@@ -45,12 +44,12 @@ func (b *drafter) field(i input) (f Field, many bool) {
 	return Field{}, false
 }
 
-func text(i input) Field {
+func textField(i modelInput) Field {
 	f := Field{Type: "TEXT"}
-	if most := i.schema.number("maxLength"); most != nil && *most >= 1 && *most <= maxText {
+	if most := i.schema.numberPart("maxLength"); most != nil && *most >= 1 && *most <= maxText {
 		f.MaxLength = int(*most)
 	}
-	v, _ := value(i.schema["default"]).(string)
+	v, _ := defaultValue(i.schema["default"]).(string)
 	if n := utf8.RuneCountInString(v); v != "" && n <= maxDefault && (f.MaxLength == 0 || n <= f.MaxLength) {
 		f.Default = v
 	}
@@ -59,32 +58,32 @@ func text(i input) Field {
 		f.Type = "PROMPT"
 	case name == "negative_prompt", name == "negative":
 		f.Type = "NEG_PROMPT"
-	case strings.ContainsAny(v, "\r\n"), len(v) > 80, slices.ContainsFunc(words(name), func(w string) bool { return slices.Contains(lengthy, w) }):
+	case strings.ContainsAny(v, "\r\n"), len(v) > 80, slices.ContainsFunc(splitWords(name), func(w string) bool { return slices.Contains(longTextWords, w) }):
 		f.Type = "TEXT_AREA"
 	}
 	return f
 }
 
-// lengthy are words in the names of inputs for more than a line.
-var lengthy = []string{"prompt", "text", "lyrics", "script", "story", "caption", "message", "instructions"}
+// longTextWords are words in the names of inputs for more than one line of text.
+var longTextWords = []string{"prompt", "text", "lyrics", "script", "story", "caption", "message", "instructions"}
 
-func number(i input) Field {
-	low, high := limits(i)
+func numberField(i modelInput) Field {
+	low, high := boundsOf(i)
 	f := Field{Type: "NUM", Min: low, Max: high, Integer: i.kind == "integer"}
-	if step := i.schema.number("multipleOf"); step != nil && *step > 0 && (!f.Integer || *step == math.Trunc(*step)) {
+	if step := i.schema.numberPart("multipleOf"); step != nil && *step > 0 && (!f.Integer || *step == math.Trunc(*step)) {
 		f.Step = step
 	}
-	if v := i.schema.number("default"); v != nil && (low == nil || *v >= *low) && (high == nil || *v <= *high) && (!f.Integer || *v == math.Trunc(*v)) {
-		f.Default = plain(*v)
+	if v := i.schema.numberPart("default"); v != nil && (low == nil || *v >= *low) && (high == nil || *v <= *high) && (!f.Integer || *v == math.Trunc(*v)) {
+		f.Default = plainNumber(*v)
 	}
 	name := strings.ToLower(i.name)
 	switch {
 	case f.Integer && slices.Contains([]string{"steps", "num_steps", "num_inference_steps", "inference_steps", "sampling_steps"}, name):
 		f.Type = "STEPS"
-		f.Integer = false // it always is
+		f.Integer = false // a seed is always an integer
 	case slices.Contains([]string{"cfg", "cfg_scale", "guidance", "guidance_scale"}, name):
 		f.Type = "CFG"
-	case low == nil || high == nil || *high-*low > 10_000: // nobody hits a number on such a slider
+	case low == nil || high == nil || *high-*low > 10_000: // a slider of this range would be unusable
 		return f
 	case slices.Contains([]string{"upscale", "upscale_factor", "scale_factor"}, name):
 		f.Type = "UPSCALE_FACTOR_SLIDER"
@@ -101,23 +100,23 @@ func number(i input) Field {
 	return f
 }
 
-// choices are the values to choose from; nil where there are none, or too many.
-func choices(n node) []Option {
-	enum := part[[]any](n, "enum")
-	if v := part[any](n, "const"); v != nil && enum == nil {
+// optionsOf returns the values to choose from. nil: there are none, or too many.
+func optionsOf(n schemaNode) []Option {
+	enum := decodePart[[]any](n, "enum")
+	if v := decodePart[any](n, "const"); v != nil && enum == nil {
 		enum = []any{v}
 	}
 	var all []Option
 	seen := map[any]bool{}
 	for _, v := range enum {
-		v = plain(v)
+		v = plainNumber(v)
 		shown := "(none)"
 		switch v := v.(type) {
 		case string:
 			if len(v) > 1000 {
 				continue
 			}
-			if l := line(v, maxLabel); l != "" {
+			if l := singleLine(v, maxLabel); l != "" {
 				shown = l
 			}
 		case int64, float64:
@@ -136,23 +135,23 @@ func choices(n node) []Option {
 	return all
 }
 
-func choice(i input, options []Option) Field {
+func selectField(i modelInput, options []Option) Field {
 	f := Field{Type: "SINGLE_SELECT", Options: options}
-	if v := value(i.schema["default"]); offered(options, v) {
+	if v := defaultValue(i.schema["default"]); isOffered(options, v) {
 		f.Default = v
 	}
 	return f
 }
 
-func multi(i input, options []Option) Field {
+func multiField(i modelInput, options []Option) Field {
 	f := Field{Type: "MULTI_SELECT", Options: options}
-	if most := i.schema.number("maxItems"); most != nil && *most >= 1 && *most <= maxOptions {
+	if most := i.schema.numberPart("maxItems"); most != nil && *most >= 1 && *most <= maxOptions {
 		f.MaxItems = int(*most)
 	}
 	var chosen []any
-	for _, v := range part[[]any](i.schema, "default") {
-		v = plain(v)
-		if !offered(options, v) || slices.Contains(chosen, v) {
+	for _, v := range decodePart[[]any](i.schema, "default") {
+		v = plainNumber(v)
+		if !isOffered(options, v) || slices.Contains(chosen, v) {
 			return f
 		}
 		chosen = append(chosen, v)
@@ -163,58 +162,56 @@ func multi(i input, options []Option) Field {
 	return f
 }
 
-func offered(options []Option, v any) bool {
+func isOffered(options []Option, v any) bool {
 	switch v.(type) {
-	case string, int64, float64: // what can be compared
+	case string, int64, float64: // comparable types
 		return slices.ContainsFunc(options, func(o Option) bool { return o.Value == v })
 	}
 	return false
 }
 
-// isFile tells whether an input is the address of a file. Some servers say so
-// only by its name.
-func isFile(i input) bool {
+// isFile reports whether an input is the URL of a file. Some servers show that only in its name.
+func isFile(i modelInput) bool {
 	if i.kind != "string" || i.schema["enum"] != nil {
 		return false
 	}
-	if i.schema.text("format") == "uri" {
+	if i.schema.textPart("format") == "uri" {
 		return true
 	}
 	name, ok := strings.CutSuffix(strings.TrimSuffix(strings.ToLower(i.name), "s"), "_url")
-	return ok && guess(name) != ""
+	return ok && guessKind(name) != ""
 }
 
-// files is the field for a list of files. Only pictures have one; of others
-// the list gets one.
-func files(i, one input) Field {
-	if one.schema.text("description") == "" {
+// filesField returns the field for a list of files. Only pictures have list fields; for other
+// kinds the list contains one file.
+func filesField(i, one modelInput) Field {
+	if one.schema.textPart("description") == "" {
 		one.schema["description"] = i.schema["description"]
 	}
 	if accept, ok := i.schema["x-cog-accept"]; ok {
 		one.schema["x-cog-accept"] = accept
 	}
 	kind := fileKind(one)
-	f := Field{Type: kind, Accept: accepted(one)}
+	f := Field{Type: kind, Accept: acceptedTypes(one)}
 	if kind != "IMG" {
 		return f
 	}
 	f.Type = "IMGS"
 	f.MaxItems = maxFiles
-	if most := i.schema.number("maxItems"); most != nil && *most >= 1 && *most < maxFiles {
+	if most := i.schema.numberPart("maxItems"); most != nil && *most >= 1 && *most < maxFiles {
 		f.MaxItems = int(*most)
 	}
 	return f
 }
 
-// fileKind guesses what kind of file an input takes: from what it accepts, its
-// name, what is said about it.
-func fileKind(i input) string {
-	major, _, _ := strings.Cut(i.schema.text("x-cog-accept"), "/")
+// fileKind guesses an input's kind of file from its accepted types, its name and its description.
+func fileKind(i modelInput) string {
+	major, _, _ := strings.Cut(i.schema.textPart("x-cog-accept"), "/")
 	if kind, ok := map[string]string{"image": "IMG", "video": "VIDEO", "audio": "AUDIO", "model": "ASSET_3D"}[major]; ok {
 		return kind
 	}
-	for _, said := range []string{i.name, i.schema.text("title"), i.schema.text("description")} {
-		if kind := guess(said); kind != "" {
+	for _, said := range []string{i.name, i.schema.textPart("title"), i.schema.textPart("description")} {
+		if kind := guessKind(said); kind != "" {
 			return kind
 		}
 	}
@@ -223,11 +220,10 @@ func fileKind(i input) string {
 
 var mimeForm = regexp.MustCompile(`^[a-z]+/[a-z0-9.+-]+$`)
 
-// accepted are the mime types that an input names, none where it also names
-// something else.
-func accepted(i input) []string {
+// acceptedTypes returns the MIME types that an input names, none if it also names something else.
+func acceptedTypes(i modelInput) []string {
 	var all []string
-	for _, m := range strings.Split(i.schema.text("x-cog-accept"), ",") {
+	for _, m := range strings.Split(i.schema.textPart("x-cog-accept"), ",") {
 		m = strings.ToLower(strings.TrimSpace(m))
 		if !mimeForm.MatchString(m) {
 			return nil
@@ -239,19 +235,18 @@ func accepted(i input) []string {
 	return all
 }
 
-// hints are words that tell what kind of file something is about.
-var hints = map[string]string{
+// kindHints are words that indicate a kind of file.
+var kindHints = map[string]string{
 	"image": "IMG", "images": "IMG", "img": "IMG", "picture": "IMG", "pictures": "IMG", "photo": "IMG", "photos": "IMG", "mask": "IMG", "frame": "IMG", "portrait": "IMG",
 	"video": "VIDEO", "videos": "VIDEO", "movie": "VIDEO", "mp4": "VIDEO", "webm": "VIDEO",
 	"audio": "AUDIO", "music": "AUDIO", "song": "AUDIO", "voice": "AUDIO", "speech": "AUDIO", "sound": "AUDIO", "vocals": "AUDIO", "wav": "AUDIO", "mp3": "AUDIO",
 	"mesh": "ASSET_3D", "glb": "ASSET_3D", "gltf": "ASSET_3D", "3d": "ASSET_3D",
 }
 
-// guess gives the kind of file that the first word with a hint tells, "" for
-// none.
-func guess(text string) string {
-	for _, w := range words(text) {
-		if kind := hints[w]; kind != "" {
+// guessKind returns the kind of file of the first word that is a hint. "": none.
+func guessKind(text string) string {
+	for _, w := range splitWords(text) {
+		if kind := kindHints[w]; kind != "" {
 			return kind
 		}
 	}
@@ -260,13 +255,13 @@ func guess(text string) string {
 
 var camel = regexp.MustCompile(`([a-z])([A-Z])`)
 
-func words(text string) []string {
+func splitWords(text string) []string {
 	text = strings.ToLower(camel.ReplaceAllString(text, "$1 $2"))
 	return strings.Fields(notWord.ReplaceAllString(text, " "))
 }
 
-// outputs are what tools make, by the kind of file.
-var outputs = map[string]Output{
+// outputsByKind are the outputs of tools by kind of file.
+var outputsByKind = map[string]Output{
 	"IMG":      {"IMG", []string{"image/png", "image/jpeg", "image/webp"}},
 	"VIDEO":    {"VID", []string{"video/mp4", "video/webm"}},
 	"AUDIO":    {"AUDIO", []string{"audio/wav", "audio/mpeg", "audio/flac", "audio/ogg"}},
@@ -274,37 +269,37 @@ var outputs = map[string]Output{
 	"TEXT":     {"TEXT", []string{"text/plain"}},
 }
 
-// gives guesses what an output is: a kind of file, or TEXT. In an object the
-// first file counts.
-func (d document) gives(n node, name string, depth int) string {
+// guessOutput guesses the kind of an output: a kind of file, or TEXT. In an object the first file
+// counts.
+func (d document) guessOutput(n schemaNode, name string, depth int) string {
 	said := func(or string) string {
-		for _, s := range []string{name, n.text("title"), n.text("description")} {
-			if kind := guess(s); kind != "" {
+		for _, s := range []string{name, n.textPart("title"), n.textPart("description")} {
+			if kind := guessKind(s); kind != "" {
 				return kind
 			}
 		}
 		return or
 	}
-	switch n.kind() {
+	switch n.valueType() {
 	case "array":
 		if depth < maxRefs {
-			items := d.flat(n.node("items"))
+			items := d.flatten(n.nodePart("items"))
 			if _, ok := items["description"]; !ok {
 				items["description"] = n["description"]
 			}
-			return d.gives(items, name, depth+1)
+			return d.guessOutput(items, name, depth+1)
 		}
 	case "object":
-		parts := n.node("properties")
-		if parts["url"] != nil { // a file with more about it
+		parts := n.nodePart("properties")
+		if parts["url"] != nil { // a file object
 			return said("IMG")
 		}
 		text := ""
-		for _, key := range n.keys("properties") {
+		for _, key := range n.objectKeys("properties") {
 			if depth == maxRefs {
 				break
 			}
-			switch kind := d.gives(d.flat(parts.node(key)), key, depth+1); kind {
+			switch kind := d.guessOutput(d.flatten(parts.nodePart(key)), key, depth+1); kind {
 			case "":
 			case "TEXT":
 				text = kind
@@ -314,7 +309,7 @@ func (d document) gives(n node, name string, depth int) string {
 		}
 		return text
 	case "string":
-		if n.text("format") == "uri" {
+		if n.textPart("format") == "uri" {
 			return said("IMG")
 		}
 		if kind := said(""); strings.HasSuffix(name, "_url") && kind != "" {
@@ -325,5 +320,5 @@ func (d document) gives(n node, name string, depth int) string {
 	if depth > 0 {
 		return ""
 	}
-	return said("IMG") // it does not say
+	return said("IMG") // no hint
 }

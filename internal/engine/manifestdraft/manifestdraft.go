@@ -1,5 +1,5 @@
-// Package manifestdraft writes manifests for what a model server says about itself: a
-// first draft for the operator to go on from, that works as it is.
+// Package manifestdraft drafts manifests from a model server's description of itself. A draft
+// works as it is and is meant to be edited by the operator.
 package manifestdraft
 
 import (
@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Tool is a manifest to be. Empty parts are left out.
+// Tool is a draft manifest. Empty parts are omitted.
 type Tool struct {
 	Name        string            `yaml:"name"`
 	Description string            `yaml:"description,omitempty"`
@@ -22,29 +22,29 @@ type Tool struct {
 	Engine      Engine            `yaml:"engine"`
 	Timeout     string            `yaml:"timeout,omitempty"`
 	Fields      []Field           `yaml:"fields"`
-	Files       map[string][]byte `yaml:"-"` // to be written beside the manifest
+	Files       map[string][]byte `yaml:"-"` // files to write next to the manifest, by name
 }
 
-// Price is what one result costs.
+// Price is the price of one result.
 type Price struct {
 	Type   string `yaml:"type"`
 	Tokens int64  `yaml:"tokens,omitempty"`
 }
 
-// NumResults bounds how many results a run may ask for.
+// NumResults limits the results of a run.
 type NumResults struct {
 	Min     int64 `yaml:"min"`
 	Max     int64 `yaml:"max"`
 	Default int64 `yaml:"default,omitempty"`
 }
 
-// Output is what the tool makes.
+// Output is the type of the tool's results.
 type Output struct {
 	Type      string   `yaml:"type"`
 	MimeTypes []string `yaml:"mime_types,flow"`
 }
 
-// Engine is what runs it. Include names JSON files beside the manifest that
+// Engine is the engine that runs the tool. Include names JSON files next to the manifest that
 // become parts of With.
 type Engine struct {
 	Name    string            `yaml:"name"`
@@ -73,20 +73,20 @@ type Field struct {
 	MaxItems   int      `yaml:"max_items,omitempty"`
 }
 
-// Option is one choice of a select.
+// Option is one choice of a select field.
 type Option struct {
 	Text  string `yaml:"text"`
 	Value any    `yaml:"value"`
 }
 
-// Size is one choice of a size.
+// Size is one choice of a size field.
 type Size struct {
 	Text   string `yaml:"text"`
 	Width  int    `yaml:"width"`
 	Height int    `yaml:"height"`
 }
 
-// YAML writes the manifest. head is a comment above it, a line each.
+// YAML returns the manifest as YAML. head is a comment at its top, one line each.
 func (t Tool) YAML(head ...string) ([]byte, error) {
 	var b bytes.Buffer
 	for _, line := range head {
@@ -105,8 +105,8 @@ func (t Tool) YAML(head ...string) ([]byte, error) {
 	return b.Bytes(), e.Close()
 }
 
-// quoteMergeKeys puts the text "<<" in quotes. The encoder leaves it bare, and
-// bare it is YAML's merge key and no text.
+// quoteMergeKeys quotes the text "<<". The encoder leaves it unquoted, and unquoted it is YAML's
+// merge key.
 func quoteMergeKeys(n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode && n.Value == "<<" {
 		n.Tag = "!!str"
@@ -119,7 +119,7 @@ func quoteMergeKeys(n *yaml.Node) {
 
 var notWord = regexp.MustCompile(`[^A-Za-z0-9]+`)
 
-// Slug makes a manifest's name of any text, "tool" where nothing is left.
+// Slug makes a manifest name from any text. It returns "tool" if no character is left.
 func Slug(text string) string {
 	s := strings.Trim(notWord.ReplaceAllString(strings.ToLower(text), "-"), "-")
 	if len(s) > 60 {
@@ -131,7 +131,7 @@ func Slug(text string) string {
 	return s
 }
 
-// Label makes a name such as guidance_scale fit for people: Guidance scale.
+// Label makes a readable label from a name such as guidance_scale: Guidance scale.
 func Label(key string) string {
 	s := strings.ToLower(strings.Trim(notWord.ReplaceAllString(key, " "), " "))
 	if s == "" {

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// node is a part of a JSON schema. Its parts are looked at one by one, so that
-// an odd one spoils nothing else.
-type node map[string]json.RawMessage
+// schemaNode is a part of a JSON schema. Its parts are decoded one by one, so that an invalid part
+// does not affect the others.
+type schemaNode map[string]json.RawMessage
 
-func part[T any](n node, key string) (v T) {
+func decodePart[T any](n schemaNode, key string) (v T) {
 	if json.Unmarshal(n[key], &v) != nil {
 		var none T
 		return none
@@ -21,15 +21,15 @@ func part[T any](n node, key string) (v T) {
 	return v
 }
 
-func (n node) text(key string) string     { return part[string](n, key) }
-func (n node) flag(key string) bool       { return part[bool](n, key) }
-func (n node) number(key string) *float64 { return part[*float64](n, key) }
-func (n node) node(key string) node       { return part[node](n, key) }
-func (n node) nodes(key string) []node    { return part[[]node](n, key) }
+func (n schemaNode) textPart(key string) string        { return decodePart[string](n, key) }
+func (n schemaNode) flagPart(key string) bool          { return decodePart[bool](n, key) }
+func (n schemaNode) numberPart(key string) *float64    { return decodePart[*float64](n, key) }
+func (n schemaNode) nodePart(key string) schemaNode    { return decodePart[schemaNode](n, key) }
+func (n schemaNode) nodeParts(key string) []schemaNode { return decodePart[[]schemaNode](n, key) }
 
-// keys are the names in an object, in the order in which they are written.
-func (n node) keys(key string) []string {
-	all := n.node(key)
+// objectKeys returns the keys of an object in their order in the document.
+func (n schemaNode) objectKeys(key string) []string {
+	all := n.nodePart(key)
 	d := json.NewDecoder(bytes.NewReader(n[key]))
 	if _, err := d.Token(); err != nil {
 		return nil
@@ -49,10 +49,10 @@ func (n node) keys(key string) []string {
 	return names
 }
 
-// kind is the type of the values.
-func (n node) kind() string {
-	kinds := part[[]string](n, "type") // JSON Schema allows several
-	if kind := n.text("type"); kind != "" {
+// valueType returns the type of the values.
+func (n schemaNode) valueType() string {
+	kinds := decodePart[[]string](n, "type") // JSON Schema allows several types
+	if kind := n.textPart("type"); kind != "" {
 		kinds = []string{kind}
 	}
 	for _, kind := range kinds {
@@ -60,7 +60,7 @@ func (n node) kind() string {
 			return kind
 		}
 	}
-	switch enum := part[[]any](n, "enum"); {
+	switch enum := decodePart[[]any](n, "enum"); {
 	case len(enum) > 0:
 		switch enum[0].(type) {
 		case string:
@@ -76,50 +76,50 @@ func (n node) kind() string {
 	return ""
 }
 
-// document is a schema with the names that its parts refer to.
-type document struct{ schemas node }
+// document is a set of schemas that refer to each other by name.
+type document struct{ schemas schemaNode }
 
-// maxRefs bounds how far references are followed, which may go in circles, and
-// maxParts how many pieces a schema may be put together from on the way.
+// maxRefs limits the depth of references, which may be circular. maxParts limits
+// the number of pieces of one schema.
 const maxRefs, maxParts = 8, 500
 
-// flat gives a schema as one piece, with what it refers to. What stands nearer
-// counts more. Of several alternatives the most telling one counts.
-func (d document) flat(n node) node {
+// flatten returns a schema as one piece with its references resolved. Nearer definitions win. Of
+// several alternatives the most useful one counts.
+func (d document) flatten(n schemaNode) schemaNode {
 	left := maxParts
-	return d.flatAt(n, 0, &left)
+	return d.flattenAt(n, 0, &left)
 }
 
-func (d document) flatAt(n node, depth int, left *int) node {
+func (d document) flattenAt(n schemaNode, depth int, left *int) schemaNode {
 	all := maps.Clone(n)
 	if all == nil {
-		all = node{}
+		all = schemaNode{}
 	}
 	if depth == maxRefs || *left == 0 {
 		return all
 	}
 	*left--
-	add := func(more node) {
+	add := func(more schemaNode) {
 		for key, v := range more {
 			if _, nearer := all[key]; !nearer {
 				all[key] = v
 			}
 		}
 	}
-	if name, ok := strings.CutPrefix(n.text("$ref"), "#/components/schemas/"); ok {
-		more := d.flatAt(d.schemas.node(name), depth+1, left)
+	if name, ok := strings.CutPrefix(n.textPart("$ref"), "#/components/schemas/"); ok {
+		more := d.flattenAt(d.schemas.nodePart(name), depth+1, left)
 		if _, named := more["title"]; !named {
-			more["title"], _ = json.Marshal(name) // a string always can
+			more["title"], _ = json.Marshal(name) // marshalling a string cannot fail
 		}
 		add(more)
 	}
-	for _, more := range n.nodes("allOf") {
-		add(d.flatAt(more, depth+1, left))
+	for _, more := range n.nodeParts("allOf") {
+		add(d.flattenAt(more, depth+1, left))
 	}
 	for _, key := range []string{"anyOf", "oneOf"} {
-		var best node
-		for _, more := range n.nodes(key) {
-			if more = d.flatAt(more, depth+1, left); telling(more) > telling(best) {
+		var best schemaNode
+		for _, more := range n.nodeParts(key) {
+			if more = d.flattenAt(more, depth+1, left); rankAlternative(more) > rankAlternative(best) {
 				best = more
 			}
 		}
@@ -128,67 +128,67 @@ func (d document) flatAt(n node, depth int, left *int) node {
 	return all
 }
 
-// telling ranks alternatives by how good a field they make.
-func telling(n node) int {
-	switch kind := n.kind(); {
+// rankAlternative ranks alternatives by how good a field they make.
+func rankAlternative(n schemaNode) int {
+	switch kind := n.valueType(); {
 	case kind == "" || kind == "null":
 		return 0
 	case kind == "object":
 		return 1
-	case n["enum"] == nil && n.text("format") != "uri":
+	case n["enum"] == nil && n.textPart("format") != "uri":
 		return 2
 	}
 	return 3
 }
 
-// input is one input of a model.
-type input struct {
+// modelInput is one input of a model.
+type modelInput struct {
 	name     string
-	schema   node
+	schema   schemaNode
 	kind     string
 	required bool
 }
 
-// inputs lists the inputs, in the order in which the model shows them.
-func (d document) inputs(n node) []input {
-	names := n.keys("properties")
-	if order := part[[]string](n, "x-fal-order-properties"); order != nil {
-		slices.SortStableFunc(names, func(a, b string) int { return place(order, a) - place(order, b) })
+// listInputs returns the inputs in the model's display order.
+func (d document) listInputs(n schemaNode) []modelInput {
+	names := n.objectKeys("properties")
+	if order := decodePart[[]string](n, "x-fal-order-properties"); order != nil {
+		slices.SortStableFunc(names, func(a, b string) int { return indexIn(order, a) - indexIn(order, b) })
 	}
-	required := part[[]string](n, "required")
-	all := make([]input, len(names))
+	required := decodePart[[]string](n, "required")
+	all := make([]modelInput, len(names))
 	for i, name := range names {
-		s := d.flat(n.node("properties").node(name))
-		all[i] = input{name: name, schema: s, kind: s.kind(), required: slices.Contains(required, name)}
+		s := d.flatten(n.nodePart("properties").nodePart(name))
+		all[i] = modelInput{name: name, schema: s, kind: s.valueType(), required: slices.Contains(required, name)}
 	}
-	slices.SortStableFunc(all, func(a, b input) int { return order(a.schema) - order(b.schema) })
+	slices.SortStableFunc(all, func(a, b modelInput) int { return displayOrder(a.schema) - displayOrder(b.schema) })
 	return all
 }
 
-func place(list []string, name string) int {
+func indexIn(list []string, name string) int {
 	if i := slices.Index(list, name); i >= 0 {
 		return i
 	}
 	return len(list)
 }
 
-func order(n node) int {
-	if at := n.number("x-order"); at != nil {
+func displayOrder(n schemaNode) int {
+	if at := n.numberPart("x-order"); at != nil {
 		return int(max(-1e6, min(*at, 1e6)))
 	}
 	return 1e6
 }
 
-// parse finds the named part of an OpenAPI document.
-func parse(doc []byte, name string) (document, node, error) {
-	var root node
+// parseDocument finds a named schema in an OpenAPI document.
+func parseDocument(doc []byte, name string) (document, schemaNode, error) {
+	var root schemaNode
 	if err := json.Unmarshal(doc, &root); err != nil {
 		return document{}, nil, fmt.Errorf("the schema is not JSON: %w", err)
 	}
-	d := document{root.node("components").node("schemas")}
-	n := d.schemas.node(name)
+	d := document{root.nodePart("components").nodePart("schemas")}
+	n := d.schemas.nodePart(name)
 	if n == nil {
 		return d, nil, fmt.Errorf("the schema has no %s", name)
 	}
-	return d, d.flat(n), nil
+	return d, d.flatten(n), nil
 }

@@ -101,9 +101,9 @@ func TestConformance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := begin(t, x.options)
 			c := enginetest.Case{Engine: w.Engine, Job: x.job(t), Deterministic: x.seeded || x.alike, Seeded: x.seeded, Settle: w.client.Close}
-			enginetest.Run(t, c)
+			enginetest.CheckEngine(t, c)
 			if x.signs {
-				enginetest.Signs(t, c, x.previews)
+				enginetest.CheckProgress(t, c, x.previews)
 			}
 		})
 	}
@@ -120,7 +120,7 @@ func TestFaults(t *testing.T) {
 			} {
 				trials[f] = func(t *testing.T) enginetest.Trial { return x.trial(t, f) }
 			}
-			enginetest.Faults(t, trials, nil)
+			enginetest.CheckFaults(t, trials, nil)
 		})
 	}
 }

@@ -1,25 +1,25 @@
-// Package openai is the engine for servers that speak OpenAI's API for media:
-// OpenAI itself, vLLM-Omni, SGLang, LocalAI and the many that copy it.
+// Package openai is the engine for servers with OpenAI's API for media: OpenAI itself, vLLM-Omni,
+// SGLang, LocalAI and compatible ones.
 //
-// They share paths and the names of the main parameters, and differ in the
-// rest, so a tool's manifest says what its server wants:
+// They share paths and the names of the main parameters, and differ in the rest, so a tool's
+// manifest describes its server:
 //
 //	call             images, edits, speech, videos or video-sync
-//	model            sent as it is; "" leaves it out
-//	fixed            parameters that are always the same; null takes one away
-//	rename           field: parameter; "-" sends it nowhere, size.width and
-//	                 size.height part a size, image[] always sends a list
-//	seed             the parameter that takes the seed; none where it is empty
-//	response_format  sent only where it is named: some servers refuse it
-//	batch            how many results one call may ask for: 10
-//	stream           watch a picture come, for servers that can show that
+//	model            sent as it is; "" omits it
+//	fixed            constant parameters; null removes one
+//	rename           field: parameter; "-" sends the field to no parameter,
+//	                 size.width and size.height are the sides of a size,
+//	                 image[] always sends a list
+//	seed             the parameter for the seed; "": none
+//	response_format  sent only if set: some servers refuse it
+//	batch            the most results per call: 10
+//	stream           follow the progress of a picture, for servers with previews
 //	json             send videos as JSON, not as a form
 //
-// Pictures, speech and video-sync are one blocking call for each batch; ending
-// the job drops it. A video is a job of the server's own: it is noted with
-// Sink.Leave, looked after, fetched, and deleted when ours ends before it. To
-// make one costs somebody money, so a call that may have begun one without
-// telling its name is never repeated.
+// Pictures, speech and video-sync are one blocking call per batch; ending the job drops the call.
+// A video is a job on the server: it is saved in a checkpoint, polled, fetched, and deleted if
+// this job ends first. A video costs money, so a call that may have begun one without returning
+// its id is never repeated.
 package openai
 
 import (
@@ -37,26 +37,24 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// Options are how an engine works with its server.
+// Options are the engine's settings.
 type Options struct {
-	// Poll is the time between two looks at a video: 2 s.
-	Poll time.Duration
-	// MaxAnswer bounds an answer with results in it, in bytes:
-	// backend.MaxAnswer, which is also the most.
-	MaxAnswer int64
+	// PollInterval is the time between two polls of a video. Default: 2 s.
+	PollInterval time.Duration
+	// MaxResponse limits a response with results, in bytes. Default and maximum: backend.MaxResponse.
+	MaxResponse int64
 }
 
 // Engine runs jobs on one server.
 type Engine struct {
-	c    *backend.Client
-	poll time.Duration
-	most int64
+	c           *backend.Client
+	poll        time.Duration
+	maxResponse int64
 }
 
-// New makes an engine. The client's address is where the API begins, such as
-// https://host/v1.
+// New returns an engine. The client's address is the base of the API, such as https://host/v1.
 func New(c *backend.Client, o Options) *Engine {
-	return &Engine{c: c, poll: cmp.Or(o.Poll, 2*time.Second), most: cmp.Or(o.MaxAnswer, backend.MaxAnswer)}
+	return &Engine{c: c, poll: cmp.Or(o.PollInterval, 2*time.Second), maxResponse: cmp.Or(o.MaxResponse, backend.MaxResponse)}
 }
 
 var (
@@ -64,8 +62,8 @@ var (
 	_ engine.Abandoner = (*Engine)(nil)
 )
 
-// setting is the engine's part of a manifest.
-type setting struct {
+// manifestSetting is the engine's part of a manifest.
+type manifestSetting struct {
 	Call           string            `json:"call"`
 	Model          string            `json:"model"`
 	Fixed          map[string]any    `json:"fixed"`
@@ -77,36 +75,36 @@ type setting struct {
 	JSON           bool              `json:"json"`
 }
 
-// task is a job that is being done.
+// task is a running job.
 type task struct {
 	engine.Job
-	setting
+	manifestSetting
 	e   *Engine
 	out engine.Sink
 	bar engine.Span
 }
 
-// calls are what a manifest can name.
-var calls = map[string]func(*task, context.Context) error{
-	"images":     (*task).pictures,
-	"edits":      (*task).pictures,
-	"speech":     (*task).speech,
-	"videos":     (*task).videos,
-	"video-sync": (*task).videoSync,
+// callFuncs are the calls that a manifest can name.
+var callFuncs = map[string]func(*task, context.Context) error{
+	"images":     (*task).makePictures,
+	"edits":      (*task).makePictures,
+	"speech":     (*task).makeSpeech,
+	"videos":     (*task).makeVideos,
+	"video-sync": (*task).makeVideosSync,
 }
 
-// Manual says what a manifest can ask of the engine.
+// Manual describes the settings that a manifest can give the engine.
 func Manual() engine.Manual {
 	return engine.Manual{
-		Setting: func() any { return &setting{} },
-		Choices: map[string][]string{"call": slices.Sorted(maps.Keys(calls))},
+		Setting: func() any { return &manifestSetting{} },
+		Choices: map[string][]string{"call": slices.Sorted(maps.Keys(callFuncs))},
 		Check: func(with string) error {
-			var s setting
-			if err := engine.Setting(with, &s); err != nil {
+			var s manifestSetting
+			if err := engine.DecodeSetting(with, &s); err != nil {
 				return err
 			}
 			if s.Batch < 0 {
-				return engine.ErrSetup.Because(errors.New("batch: must not be below zero"))
+				return engine.ErrMisconfigured.Because(errors.New("batch: must not be below zero"))
 			}
 			return nil
 		},
@@ -115,13 +113,13 @@ func Manual() engine.Manual {
 
 // Run does the job.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
-	t := &task{Job: j, e: e, out: out, bar: engine.Whole(out)}
-	if err := engine.Setting(j.With, &t.setting); err != nil {
+	t := &task{Job: j, e: e, out: out, bar: engine.NewSpan(out)}
+	if err := engine.DecodeSetting(j.With, &t.manifestSetting); err != nil {
 		return err
 	}
-	do, ok := calls[t.Call]
+	do, ok := callFuncs[t.Call]
 	if !ok || t.Batch < 0 {
-		return engine.ErrSetup
+		return engine.ErrMisconfigured
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -129,22 +127,23 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	return do(t, ctx)
 }
 
-// Probe asks for the models, which every server can tell and which needs the
-// credentials.
+// Probe lists the models, which every server supports and which needs the credentials.
 func (e *Engine) Probe(ctx context.Context) error {
-	_, err := e.models(ctx)
+	_, err := e.fetchModels(ctx)
 	return err
 }
 
-// done tells that so many results are there.
-func (t *task) done(results int) { t.bar.At(float64(results) / float64(t.NumResults)) }
+// reportDone reports that so many results are complete.
+func (t *task) reportDone(results int) {
+	t.bar.ReportProgress(float64(results) / float64(t.NumResults))
+}
 
-// deliverBody hands over an answer that is the result itself. Words are none:
-// some servers tell their errors so.
+// deliverBody passes a response to the sink that is the result itself. Text is refused: some
+// servers send errors this way.
 func (t *task) deliverBody(ctx context.Context, res *http.Response) error {
 	kind, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if err == nil && (strings.HasPrefix(kind, "text/") || kind == "application/json") {
-		return backend.ErrGarbled
+		return backend.ErrBadResponse
 	}
-	return backend.Hand(ctx, res.Body, t.out)
+	return backend.DeliverReader(ctx, res.Body, t.out)
 }

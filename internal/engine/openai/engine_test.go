@@ -197,13 +197,13 @@ func TestComplaints(t *testing.T) {
 		{400, `{"detail":"seconds must be whole"}`, engine.Failed, false, "seconds must be whole"},
 		{500, `{"error":"out of memory"}`, engine.Failed, false, "out of memory"},
 		{400, `{"object":"error","message":"too long"}`, engine.Failed, false, "too long"},
-		{400, `<html>a proxy`, engine.Failed, false, "did not take the request."},
-		{429, `{"error":{"message":"You have no credits.","type":"insufficient_quota","code":"insufficient_quota"}}`, engine.Unavailable, true, "used up"},
-		{429, `{"error":{"message":"x","type":"quota_exceeded","code":429}}`, engine.Unavailable, true, "used up"},
+		{400, `<html>a proxy`, engine.Failed, false, "refused the request."},
+		{429, `{"error":{"message":"You have no credits.","type":"insufficient_quota","code":"insufficient_quota"}}`, engine.Unavailable, true, "exhausted"},
+		{429, `{"error":{"message":"x","type":"quota_exceeded","code":429}}`, engine.Unavailable, true, "exhausted"},
 		{429, `{"error":{"message":"Slow down.","code":"rate_limit_exceeded"}}`, engine.Unavailable, true, "busy"},
 		{503, `{"detail":"starting"}`, engine.Unavailable, true, "busy"},
-		{401, `{"error":{"message":"Incorrect API key provided: sk-1234","code":"invalid_api_key"}}`, engine.Failed, false, "set up"},
-		{404, `{"error":{"message":"The model 'x' does not exist","code":"model_not_found"}}`, engine.Failed, false, "set up"},
+		{401, `{"error":{"message":"Incorrect API key provided: sk-1234","code":"invalid_api_key"}}`, engine.Failed, false, "not configured correctly"},
+		{404, `{"error":{"message":"The model 'x' does not exist","code":"model_not_found"}}`, engine.Failed, false, "not configured correctly"},
 	} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(tt.status)
@@ -231,7 +231,7 @@ func TestWrongKeysAndManifestsAreTheOperatorsMatter(t *testing.T) {
 		"model":   w.fail(t, job(t, map[string]any{"call": "images", "model": "none"}, values, 1)),
 		"probe":   engine.As(stranger.Probe(t.Context())),
 	} {
-		if e.Code != engine.Failed || e.Transient || !strings.Contains(e.Message, "set up") {
+		if e.Code != engine.Failed || e.Transient || !strings.Contains(e.Message, "not configured correctly") {
 			t.Errorf("%s: %v", name, e)
 		}
 	}

@@ -11,82 +11,81 @@ import (
 )
 
 var (
-	errFailed = engine.Fail(engine.Failed, "The tool's server could not make it.")
-	// errLost counts as the work's own failure: what breaks the server down would
-	// do so again and again.
-	errLost   = engine.Again(engine.Failed, "The tool's server has lost the work.")
-	errUnsure = engine.Fail(engine.Failed, "It is not known whether the tool's server began the work. It was not begun a second time, which might cost twice.")
+	errFailed = engine.Fail(engine.Failed, "The tool's server failed to make the result.")
+	// errLost counts as a failure of the work, because work that crashes the server would crash it
+	// again.
+	errLost      = engine.Again(engine.Failed, "The tool's server restarted and lost the job. Try again.")
+	errUncertain = engine.Fail(engine.Failed, "The tool's server did not confirm the job, and starting it again could cost twice. Start a new run if you want to try again.")
 )
 
-// complaint is what a server says is wrong.
-type complaint struct {
+// serverError is the error in a server's response.
+type serverError struct {
 	Message string
-	Code    string // OpenAI's code, or its type where there is no code
+	Code    string // OpenAI's code, or its type if there is no code
 }
 
-// refusals are the codes and types of a provider that does not want to make
-// what was asked for.
-var refusals = map[string]bool{
+// refusalCodes are the codes and types of refused content.
+var refusalCodes = map[string]bool{
 	"content_policy_violation": true, "moderation_blocked": true, "content_filter": true, "sentinel_block": true,
 }
 
-// quotas are the codes and types of an account that is used up.
-var quotas = map[string]bool{"insufficient_quota": true, "quota_exceeded": true, "billing_hard_limit_reached": true}
+// quotaCodes are the codes and types of an exhausted account.
+var quotaCodes = map[string]bool{"insufficient_quota": true, "quota_exceeded": true, "billing_hard_limit_reached": true}
 
-// failure says what an error of a call means for the run.
-func failure(ctx context.Context, err error) error {
+// callFailure translates the error of a call into a failure of the run.
+func callFailure(ctx context.Context, err error) error {
 	s, ok := errors.AsType[*backend.Status](err)
 	if !ok || ctx.Err() != nil {
-		return backend.Failure(ctx, err)
+		return backend.CallFailure(ctx, err)
 	}
-	c := complain(s.Body)
-	if e := c.known(); e != nil {
+	c := parseError(s.Body)
+	if e := c.knownFailure(); e != nil {
 		return e.Because(err)
 	}
 	switch {
 	case s.Code == http.StatusNotFound && c.Code == "model_not_found":
-		return engine.ErrSetup.Because(err)
+		return engine.ErrMisconfigured.Because(err)
 	case s.Code == http.StatusUnauthorized, s.Code == http.StatusForbidden, c.Message == "":
-		return backend.Failure(ctx, err)
+		return backend.CallFailure(ctx, err)
 	}
-	if e, ok := errors.AsType[*engine.Error](backend.Failure(ctx, err)); ok && !e.Transient {
-		return backend.Told(e.Code, e.Message, c.Message).Because(err)
+	if e, ok := errors.AsType[*engine.Error](backend.CallFailure(ctx, err)); ok && !e.Transient {
+		return backend.FailWithText(e.Code, e.Message, c.Message).Because(err)
 	}
-	return backend.Failure(ctx, err)
+	return backend.CallFailure(ctx, err)
 }
 
-// known is the failure for codes that mean the same everywhere, nil for others.
-func (c complaint) known() *engine.Error {
+// knownFailure returns the failure for codes that mean the same on all servers, nil for others.
+func (c serverError) knownFailure() *engine.Error {
 	switch {
-	case refusals[c.Code]:
-		return backend.Told(engine.Refused, "The tool's server does not make this.", c.Message)
-	case quotas[c.Code]:
-		return engine.Again(engine.Unavailable, "What the operator may use of the tool's server is used up.")
+	case refusalCodes[c.Code]:
+		return backend.FailWithText(engine.Refused, "The tool's server refused the content.", c.Message)
+	case quotaCodes[c.Code]:
+		return engine.Again(engine.Unavailable, "The operator's quota at the tool's server is exhausted. Try again later or contact the operator.")
 	}
 	return nil
 }
 
-// complain reads an error's body: {"error":{message,type,code}} of OpenAI,
-// {"detail":…} of servers made with FastAPI, and what lies between them.
-func complain(body []byte) complaint {
+// parseError parses an error's body: {"error":{message,type,code}} of OpenAI, {"detail":…} of
+// FastAPI servers, and mixtures of them.
+func parseError(body []byte) serverError {
 	var b struct {
 		Error   json.RawMessage `json:"error"`
 		Detail  json.RawMessage `json:"detail"`
 		Message string          `json:"message"`
 	}
 	if json.Unmarshal(body, &b) != nil {
-		return complaint{} // a proxy's page says nothing to people
+		return serverError{} // an HTML page of a proxy is not for people
 	}
-	var c complaint
+	var c serverError
 	for _, part := range []json.RawMessage{b.Error, b.Detail} {
-		if c.read(part) {
+		if c.readPart(part) {
 			return c
 		}
 	}
-	return complaint{Message: b.Message}
+	return serverError{Message: b.Message}
 }
 
-func (c *complaint) read(part json.RawMessage) bool {
+func (c *serverError) readPart(part json.RawMessage) bool {
 	var o struct {
 		Message string `json:"message"`
 		Type    string `json:"type"`
@@ -100,6 +99,6 @@ func (c *complaint) read(part json.RawMessage) bool {
 		}
 		return true
 	}
-	c.Message = backend.Detail(part)
+	c.Message = backend.FastAPIDetail(part)
 	return c.Message != ""
 }

@@ -15,52 +15,52 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// maxBatch is how many results OpenAI makes in one call.
+// maxBatch is the most results of one OpenAI call.
 const maxBatch = 10
 
-// previews is how many pictures on the way a stream is asked for.
-const previews = 2
+// previewCount is the number of previews that a stream requests.
+const previewCount = 2
 
-// answer is what comes of a blocking call.
-type answer struct {
+// imagesResponse is the response to a blocking call.
+type imagesResponse struct {
 	Data []struct {
 		B64 string `json:"b64_json"`
 		URL string `json:"url"`
 	} `json:"data"`
 }
 
-// pictures does images and edits. Servers may give fewer than they were asked
-// for, so it asks until all are there, or a call gives none.
-func (t *task) pictures(ctx context.Context) error {
+// makePictures does images and edits. Servers may return fewer results than requested, so it
+// repeats the call until all are there, or a call returns none.
+func (t *task) makePictures(ctx context.Context) error {
 	batch := cmp.Or(t.Batch, maxBatch)
 	if t.Stream {
 		batch = 1
 	}
 	for made := 0; made < t.NumResults; {
-		n, err := t.batch(ctx, made, min(batch, t.NumResults-made))
+		n, err := t.makeBatch(ctx, made, min(batch, t.NumResults-made))
 		if err != nil {
 			return err
 		}
 		if n == 0 && made == 0 {
-			return backend.ErrNothing
+			return backend.ErrNoResult
 		}
 		if n == 0 {
-			return nil // fewer than were wanted are better than none
+			return nil // fewer results than requested are better than none
 		}
 		made += n
 	}
 	return nil
 }
 
-// batch makes one call and says how many results came of it.
-func (t *task) batch(ctx context.Context, there, want int) (int, error) {
-	ctx, cancel := context.WithCancel(ctx) // ends what reads files, too
+// makeBatch makes one call and returns the number of results.
+func (t *task) makeBatch(ctx context.Context, there, want int) (int, error) {
+	ctx, cancel := context.WithCancel(ctx) // also ends the readers of files
 	defer cancel()
-	body := t.parameters(there, want)
+	body := t.requestParameters(there, want)
 	if t.Stream {
 		body["stream"] = true
 		if _, ok := body["partial_images"]; !ok {
-			body["partial_images"] = previews
+			body["partial_images"] = previewCount
 		}
 	}
 	var res *http.Response
@@ -71,106 +71,105 @@ func (t *task) batch(ctx context.Context, there, want int) (int, error) {
 		res, err = t.postJSON(ctx, "images/generations", body)
 	}
 	if err != nil {
-		return 0, meaning(ctx, err)
+		return 0, postFailure(ctx, err)
 	}
 	defer res.Body.Close()
 	if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind == "text/event-stream" {
-		return t.watch(ctx, res.Body, there, body["partial_images"])
+		return t.followStream(ctx, res.Body, there, body["partial_images"])
 	}
-	return t.take(ctx, res.Body, there, want)
+	return t.deliverImages(ctx, res.Body, there, want)
 }
 
-// take hands over the results of an answer, at most so many.
-func (t *task) take(ctx context.Context, body io.Reader, there, want int) (int, error) {
-	var a answer
-	if err := backend.DecodeUpTo(body, t.e.most, &a); err != nil {
-		return 0, failure(ctx, err)
+// deliverImages passes the results of a response to the sink, at most so many.
+func (t *task) deliverImages(ctx context.Context, body io.Reader, there, want int) (int, error) {
+	var a imagesResponse
+	if err := backend.DecodeJSONLimit(body, t.e.maxResponse, &a); err != nil {
+		return 0, callFailure(ctx, err)
 	}
 	n := min(len(a.Data), want)
 	for i := range n {
-		r, err := t.open(ctx, a.Data[i].B64, a.Data[i].URL)
+		r, err := t.openImage(ctx, a.Data[i].B64, a.Data[i].URL)
 		if err != nil {
-			return i, failure(ctx, err)
+			return i, callFailure(ctx, err)
 		}
-		a.Data[i].B64 = "" // it may be large
-		err = backend.Hand(ctx, r, t.out)
+		a.Data[i].B64 = "" // free the memory
+		err = backend.DeliverReader(ctx, r, t.out)
 		r.Close()
 		if err != nil {
 			return i, err
 		}
-		t.done(there + i + 1)
+		t.reportDone(there + i + 1)
 	}
 	return n, nil
 }
 
-// open reads a result that is in the answer or lies elsewhere.
-func (t *task) open(ctx context.Context, b64, url string) (io.ReadCloser, error) {
+// openImage opens a result that is in the response or at a URL.
+func (t *task) openImage(ctx context.Context, b64, url string) (io.ReadCloser, error) {
 	switch {
 	case b64 != "":
-		return io.NopCloser(backend.Base64(b64)), nil
+		return io.NopCloser(backend.Base64Reader(b64)), nil
 	case url != "":
-		return t.e.c.Open(ctx, url)
+		return t.e.c.OpenFile(ctx, url)
 	}
-	return nil, backend.ErrGarbled
+	return nil, backend.ErrBadResponse
 }
 
-// event is what a server tells while a picture comes.
-type event struct {
+// streamEvent is an event of a streamed picture.
+type streamEvent struct {
 	Type  string          `json:"type"`
 	B64   string          `json:"b64_json"`
 	Index int             `json:"partial_image_index"`
 	Error json.RawMessage `json:"error"`
 }
 
-// watch follows the making of one picture (text/event-stream of the HTML
-// standard).
-func (t *task) watch(ctx context.Context, body io.Reader, there int, partials any) (int, error) {
-	all, err := strconv.Atoi(text(partials))
+// followStream follows the events of one picture (text/event-stream of the HTML standard).
+func (t *task) followStream(ctx context.Context, body io.Reader, there int, partials any) (int, error) {
+	all, err := strconv.Atoi(formValue(partials))
 	if err != nil {
-		all = previews
+		all = previewCount
 	}
 	made := 0
-	err = events(body, t.e.most, func(data []byte) error {
-		var e event
+	err = eachEvent(body, t.e.maxResponse, func(data []byte) error {
+		var e streamEvent
 		if err := json.Unmarshal(data, &e); err != nil {
-			return backend.ErrGarbled.Because(err)
+			return backend.ErrBadResponse.Because(err)
 		}
 		switch e.Type {
 		case "image_generation.partial_image", "image_edit.partial_image":
-			if picture, err := io.ReadAll(backend.Base64(e.B64)); err == nil {
+			if picture, err := io.ReadAll(backend.Base64Reader(e.B64)); err == nil {
 				t.out.Preview(picture)
 			}
-			t.bar.Of(there, t.NumResults).At(float64(e.Index+1) / float64(all+1))
+			t.bar.NthOf(there, t.NumResults).ReportProgress(float64(e.Index+1) / float64(all+1))
 		case "image_generation.completed", "image_edit.completed":
 			if made > 0 {
-				return nil // it was asked for one
+				return nil // only one was requested
 			}
-			if err := backend.Hand(ctx, backend.Base64(e.B64), t.out); err != nil {
+			if err := backend.DeliverReader(ctx, backend.Base64Reader(e.B64), t.out); err != nil {
 				return err
 			}
 			made++
-			t.done(there + made)
+			t.reportDone(there + made)
 		case "error":
-			var c complaint
-			c.read(e.Error)
-			if known := c.known(); known != nil {
+			var c serverError
+			c.readPart(e.Error)
+			if known := c.knownFailure(); known != nil {
 				return known
 			}
-			return backend.Told(errFailed.Code, errFailed.Message, c.Message)
+			return backend.FailWithText(errFailed.Code, errFailed.Message, c.Message)
 		}
 		return nil
 	})
 	if err == nil && made == 0 {
 		err = io.ErrUnexpectedEOF
 	}
-	return made, failure(ctx, err)
+	return made, callFailure(ctx, err)
 }
 
-// events calls each with the data of every event until the stream ends. most
-// bounds one event, with the picture that it brings.
-func events(r io.Reader, most int64, each func(data []byte) error) error {
+// eachEvent calls each with the data of every event until the stream ends. maxBytes limits one
+// event, including its picture.
+func eachEvent(r io.Reader, maxBytes int64, each func(data []byte) error) error {
 	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, int(most))
+	lines.Buffer(nil, int(maxBytes))
 	var data []byte
 	for lines.Scan() {
 		line := lines.Bytes()
@@ -178,13 +177,13 @@ func events(r io.Reader, most int64, each func(data []byte) error) error {
 			if data != nil {
 				data = append(data, '\n')
 			}
-			if data = append(data, bytes.TrimPrefix(rest, []byte(" "))...); int64(len(data)) > most {
-				return backend.ErrHuge
+			if data = append(data, bytes.TrimPrefix(rest, []byte(" "))...); int64(len(data)) > maxBytes {
+				return backend.ErrTooLarge
 			}
 			continue
 		}
 		if len(line) > 0 || len(data) == 0 {
-			continue // a name or a comment; the data tells its type
+			continue // a name or a comment; the data contains its type
 		}
 		if string(data) == "[DONE]" {
 			return nil
@@ -195,7 +194,7 @@ func events(r io.Reader, most int64, each func(data []byte) error) error {
 		data = nil
 	}
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return backend.ErrHuge
+		return backend.ErrTooLarge
 	} else if err != nil {
 		return err
 	}

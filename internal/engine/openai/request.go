@@ -17,12 +17,11 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// maxInline bounds a file that has to travel inside of JSON.
-const maxInline = 24 << 20
+// maxInlineBytes limits a file that is embedded in JSON.
+const maxInlineBytes = 24 << 20
 
-// names are the parameters for fields that are called otherwise here. A
-// manifest's rename comes before them.
-var names = map[string]map[string]string{
+// parameterNames map fields to parameters of other names. A manifest's rename has precedence.
+var parameterNames = map[string]map[string]string{
 	"images":     {"steps": "num_inference_steps", "cfg": "guidance_scale", "picture": "image", "pictures": "image"},
 	"edits":      {"steps": "num_inference_steps", "cfg": "guidance_scale", "picture": "image", "pictures": "image"},
 	"speech":     {"prompt": "input", "text": "input", "format": "response_format"},
@@ -30,36 +29,35 @@ var names = map[string]map[string]string{
 	"video-sync": {"steps": "step", "cfg": "cfg_scale", "picture": "start_image", "image": "start_image", "size.width": "width", "size.height": "height"},
 }
 
-// name gives the parameter for a field, false for none.
-func (t *task) name(key string) (string, bool) {
+// parameterFor returns the parameter for a field. It returns false if there is none.
+func (t *task) parameterFor(key string) (string, bool) {
 	to, ok := t.Rename[key]
 	if !ok {
-		if to, ok = names[t.Call][key]; !ok {
+		if to, ok = parameterNames[t.Call][key]; !ok {
 			to = key
 		}
 	}
 	return to, to != "-" && to != ""
 }
 
-// parameters gives the body without files, for a call that makes so many
-// results after those that are there. results is 0 for calls that make one and
-// do not want to be told.
-func (t *task) parameters(there, results int) map[string]any {
+// requestParameters returns the body without files, for a call that makes so many results after
+// those that exist. results is 0 for calls that make one and have no such parameter.
+func (t *task) requestParameters(there, results int) map[string]any {
 	all := map[string]any{}
 	for key, v := range t.Values {
 		switch v := v.(type) {
 		case map[string]any:
-			t.size(all, key, v)
+			t.setSize(all, key, v)
 		case string:
-			// What a person left empty is not sent: servers refuse empty options.
-			if to, ok := t.name(key); ok && v != "" {
+			// Empty values are not sent: servers refuse empty options.
+			if to, ok := t.parameterFor(key); ok && v != "" {
 				all[to] = v
 			}
 		default:
 			if key == "seed" && t.Rename[key] == "" {
-				continue // Job.Seed tells it
+				continue // Job.Seed has it
 			}
-			if to, ok := t.name(key); ok && v != nil {
+			if to, ok := t.parameterFor(key); ok && v != nil {
 				all[strings.TrimSuffix(to, "[]")] = v
 			}
 		}
@@ -70,8 +68,8 @@ func (t *task) parameters(there, results int) map[string]any {
 	if results > 0 {
 		all["n"] = results
 	}
-	if t.setting.Seed != "" {
-		all[t.setting.Seed] = t.Job.Seed + uint32(there)
+	if t.manifestSetting.Seed != "" {
+		all[t.manifestSetting.Seed] = t.Job.Seed + uint32(there)
 	}
 	if t.ResponseFormat != "" {
 		all["response_format"] = t.ResponseFormat
@@ -81,11 +79,11 @@ func (t *task) parameters(there, results int) map[string]any {
 	return all
 }
 
-// size sends a width and a height as 640x480, or apart where they are named.
-func (t *task) size(all map[string]any, key string, v map[string]any) {
+// setSize sends a width and a height as 640x480, or separately if both are renamed.
+func (t *task) setSize(all map[string]any, key string, v map[string]any) {
 	apart := false
 	for _, side := range []string{"width", "height"} {
-		to, ok := t.name(key + "." + side)
+		to, ok := t.parameterFor(key + "." + side)
 		if to == key+"."+side {
 			continue
 		}
@@ -94,13 +92,13 @@ func (t *task) size(all map[string]any, key string, v map[string]any) {
 			all[to] = v[side]
 		}
 	}
-	if to, ok := t.name(key); ok && !apart {
-		all[to] = text(v["width"]) + "x" + text(v["height"])
+	if to, ok := t.parameterFor(key); ok && !apart {
+		all[to] = formValue(v["width"]) + "x" + formValue(v["height"])
 	}
 }
 
-// text writes a parameter as a form does.
-func text(v any) string {
+// formValue returns a parameter as the value of a form.
+func formValue(v any) string {
 	switch v := v.(type) {
 	case string:
 		return v
@@ -118,93 +116,92 @@ func text(v any) string {
 		return v.String()
 	}
 	b, err := json.Marshal(v)
-	if err != nil { // it came from JSON
+	if err != nil { // the value came from JSON
 		return ""
 	}
 	return string(b)
 }
 
-// upload is a media input and where it goes.
+// upload is a media input and its parameter.
 type upload struct {
 	name string
 	many bool
 	file engine.File
 }
 
-// uploads gives the media inputs, fields in the order of their keys. A file
-// that cannot be read is remembered in bad: the call will fail for it, and look
-// as if the server had done it.
-func (t *task) uploads(bad *trouble) []upload {
+// listUploads returns the media inputs, with fields in the order of their keys. Errors of reading
+// a file are recorded in bad, because the call then fails as if the server had caused it.
+func (t *task) listUploads(bad *fileErrors) []upload {
 	var all []upload
 	for _, key := range slices.Sorted(maps.Keys(t.Files)) {
-		to, ok := t.name(key)
+		to, ok := t.parameterFor(key)
 		if !ok {
 			continue
 		}
 		name, list := strings.CutSuffix(to, "[]")
 		for _, f := range t.Files[key] {
-			f.Open = bad.watch(f.Open)
+			f.Open = bad.watchFile(f.Open)
 			all = append(all, upload{name: name, many: list || len(t.Files[key]) > 1, file: f})
 		}
 	}
 	return all
 }
 
-// trouble is why a file could not be read.
-type trouble struct {
+// fileErrors records the error of reading a file.
+type fileErrors struct {
 	mu  sync.Mutex
 	err error
 }
 
-func (b *trouble) get() error {
+func (b *fileErrors) firstError() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.err
 }
 
-func (b *trouble) note(err error) {
+func (b *fileErrors) recordError(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.err = err
 }
 
-func (b *trouble) watch(open func(context.Context) (io.ReadCloser, error)) func(context.Context) (io.ReadCloser, error) {
+func (b *fileErrors) watchFile(open func(context.Context) (io.ReadCloser, error)) func(context.Context) (io.ReadCloser, error) {
 	return func(ctx context.Context) (io.ReadCloser, error) {
 		r, err := open(ctx)
 		if err != nil {
-			b.note(err)
+			b.recordError(err)
 			return nil, err
 		}
-		return watched{r, b}, nil
+		return watchedReader{r, b}, nil
 	}
 }
 
-type watched struct {
+type watchedReader struct {
 	io.ReadCloser
-	bad *trouble
+	bad *fileErrors
 }
 
-func (w watched) Read(p []byte) (int, error) {
+func (w watchedReader) Read(p []byte) (int, error) {
 	n, err := w.ReadCloser.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		w.bad.note(err)
+		w.bad.recordError(err)
 	}
 	return n, err
 }
 
-// postJSON sends the parameters, files inside of them. The answer's body has to
-// be closed. An error is one of Client.Do, or of a file.
+// postJSON sends the parameters with embedded files. The caller closes the response's body. An
+// error is one of Client.Do, or of a file.
 func (t *task) postJSON(ctx context.Context, path string, body map[string]any) (*http.Response, error) {
-	for _, u := range t.uploads(&trouble{}) {
-		uri, err := backend.DataURI(ctx, u.file, maxInline)
+	for _, u := range t.listUploads(&fileErrors{}) {
+		uri, err := backend.DataURI(ctx, u.file, maxInlineBytes)
 		if err != nil {
-			return nil, unread{err}
+			return nil, inputError{err}
 		}
 		var v any = uri
 		switch t.Call {
 		case "videos":
 			v = map[string]any{"image_url": uri}
-		case "video-sync": // LocalAI takes what follows the comma
+		case "video-sync": // LocalAI expects only the part after the comma
 			_, v, _ = strings.Cut(uri, ",")
 		}
 		if list, _ := body[u.name].([]any); u.many {
@@ -214,60 +211,59 @@ func (t *task) postJSON(ctx context.Context, path string, body map[string]any) (
 	}
 	b, err := json.Marshal(body)
 	if err != nil {
-		return nil, engine.ErrSetup.Because(err)
+		return nil, engine.ErrMisconfigured.Because(err)
 	}
 	return t.e.c.Do(ctx, backend.Request{Method: http.MethodPost, Path: path, Body: bytes.NewReader(b), Type: "application/json"})
 }
 
-// postForm sends the parameters and files as a form that flows. ctx reads the
-// files, call makes the call.
+// postForm sends the parameters and files as a streamed form. ctx is for reading the files, call
+// for the call.
 func (t *task) postForm(ctx, call context.Context, path string, body map[string]any) (*http.Response, error) {
-	var parts []backend.Part
+	var parts []backend.FormPart
 	for _, name := range slices.Sorted(maps.Keys(body)) {
 		list, ok := body[name].([]any)
 		if !ok {
-			parts = append(parts, backend.Part{Name: name, Value: text(body[name])})
+			parts = append(parts, backend.FormPart{Name: name, Value: formValue(body[name])})
 		}
 		for _, v := range list {
-			parts = append(parts, backend.Part{Name: name + "[]", Value: text(v)})
+			parts = append(parts, backend.FormPart{Name: name + "[]", Value: formValue(v)})
 		}
 	}
-	var bad trouble
-	for _, u := range t.uploads(&bad) {
+	var bad fileErrors
+	for _, u := range t.listUploads(&bad) {
 		name := u.name
 		if u.many {
 			name += "[]"
 		}
-		parts = append(parts, backend.Part{Name: name, File: &u.file, As: u.name + ending(u.file.MimeType)})
+		parts = append(parts, backend.FormPart{Name: name, File: &u.file, FileName: u.name + fileEnding(u.file.MimeType)})
 	}
-	form, kind := backend.Form(ctx, parts)
+	form, kind := backend.MultipartForm(ctx, parts)
 	res, err := t.e.c.Do(call, backend.Request{Method: http.MethodPost, Path: path, Body: form, Type: kind})
 	if err != nil {
 		form.Close()
-		if own := bad.get(); own != nil {
-			return nil, unread{own}
+		if own := bad.firstError(); own != nil {
+			return nil, inputError{own}
 		}
 		return nil, err
 	}
 	return res, nil
 }
 
-// unread marks what is wrong with a file: it is the reason as it stands, not
-// one to be understood as the server's.
-type unread struct{ error }
+// inputError is an error of a file. It is not a failure of the server.
+type inputError struct{ error }
 
-func (u unread) Unwrap() error { return u.error }
+func (u inputError) Unwrap() error { return u.error }
 
-// meaning is failure for errors of postJSON and postForm.
-func meaning(ctx context.Context, err error) error {
-	if u, ok := errors.AsType[unread](err); ok {
+// postFailure is callFailure for errors of postJSON and postForm.
+func postFailure(ctx context.Context, err error) error {
+	if u, ok := errors.AsType[inputError](err); ok {
 		return u.error
 	}
-	return failure(ctx, err)
+	return callFailure(ctx, err)
 }
 
-// ending gives a file's name the ending that servers judge it by.
-func ending(mimeType string) string {
+// fileEnding returns the file name ending by which servers judge a file.
+func fileEnding(mimeType string) string {
 	_, kind, _ := strings.Cut(mimeType, "/")
 	if kind == "jpeg" {
 		kind = "jpg"

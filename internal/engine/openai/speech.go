@@ -2,19 +2,19 @@ package openai
 
 import "context"
 
-// speech speaks a text. The answer is the sound itself.
-func (t *task) speech(ctx context.Context) error {
+// makeSpeech converts a text to speech. The response is the audio itself.
+func (t *task) makeSpeech(ctx context.Context) error {
 	for i := range t.NumResults {
-		res, err := t.postJSON(ctx, "audio/speech", t.parameters(i, 0))
+		res, err := t.postJSON(ctx, "audio/speech", t.requestParameters(i, 0))
 		if err != nil {
-			return meaning(ctx, err)
+			return postFailure(ctx, err)
 		}
 		err = t.deliverBody(ctx, res)
 		res.Body.Close()
 		if err != nil {
 			return err
 		}
-		t.done(i + 1)
+		t.reportDone(i + 1)
 	}
 	return nil
 }

@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// grace is how long a call that began a video may take once the job has
-	// ended, so that the video's name becomes known and it can be deleted.
-	grace = 700 * time.Millisecond
-	// parting bounds the deletion of a video that nobody waits for.
-	parting = 800 * time.Millisecond
-	// patience is how many looks at a video may fail one after another.
-	patience = 5
+	// createGrace is how long a call that creates a video may continue after the job's end, so that
+	// the video's id becomes known and it can be deleted.
+	createGrace = 700 * time.Millisecond
+	// deleteTimeout limits the deletion of a video that is not needed.
+	deleteTimeout = 800 * time.Millisecond
+	// maxFailedPolls is how many polls of a video may fail in a row.
+	maxFailedPolls = 5
 )
 
-// video is a server's job.
+// video is a job on the server.
 type video struct {
 	ID       string          `json:"id"`
 	Status   string          `json:"status"`
@@ -32,23 +32,22 @@ type video struct {
 	Error    json.RawMessage `json:"error"`
 }
 
-// note is what the next worker has to know: the videos in order, "" for one
-// that is to be made, and whether one was asked for that may be there without
-// a name.
-type note struct {
+// checkpoint is the information that the next worker needs: the ids of the videos in order, "" for
+// one that is not created yet, and whether one was requested whose id is unknown.
+type checkpoint struct {
 	IDs    []string `json:"ids"`
 	Asking bool     `json:"asking,omitempty"`
 }
 
-func (n note) id(i int) string {
+func (n checkpoint) idOf(i int) string {
 	if i < len(n.IDs) {
 		return n.IDs[i]
 	}
 	return ""
 }
 
-// set names the ith video, without touching other copies of the note.
-func (n *note) set(i int, id string) {
+// setID sets the id of the ith video without changing other copies of the checkpoint.
+func (n *checkpoint) setID(i int, id string) {
 	ids := slices.Clone(n.IDs)
 	for len(ids) <= i {
 		ids = append(ids, "")
@@ -60,16 +59,16 @@ func (n *note) set(i int, id string) {
 	n.IDs = ids
 }
 
-// readNote takes what an earlier try has left. Anything else is no note.
-func readNote(left string) (n note) {
+// parseCheckpoint parses the checkpoint of an earlier try. Any other text is an empty checkpoint.
+func parseCheckpoint(left string) (n checkpoint) {
 	if json.Unmarshal([]byte(left), &n) != nil {
-		return note{}
+		return checkpoint{}
 	}
 	return n
 }
 
-// leave writes the note down.
-func (t *task) leave(ctx context.Context, n note) error {
+// saveCheckpoint saves the checkpoint.
+func (t *task) saveCheckpoint(ctx context.Context, n checkpoint) error {
 	text := ""
 	if len(n.IDs) > 0 || n.Asking {
 		b, err := json.Marshal(n)
@@ -79,99 +78,99 @@ func (t *task) leave(ctx context.Context, n note) error {
 		text = string(b)
 	}
 	if len(text) > engine.MaxNote {
-		return nil // the last one names the first videos; the others are made again
+		return nil // too large: the last checkpoint names the first videos; the others are made again
 	}
 	return t.out.Leave(ctx, text)
 }
 
-// videos makes one after another, and goes on with those that an earlier try
-// of this run began.
-func (t *task) videos(ctx context.Context) error {
-	n := readNote(t.Left)
+// makeVideos makes one video after another, and continues with those that an earlier try of this
+// run began.
+func (t *task) makeVideos(ctx context.Context) error {
+	n := parseCheckpoint(t.Left)
 	for i := 0; i < t.NumResults; i++ {
-		v := video{ID: n.id(i)}
+		v := video{ID: n.idOf(i)}
 		known := v.ID != ""
 		if !known {
 			if n.Asking {
-				return errUnsure
+				return errUncertain
 			}
 			var err error
-			if v, err = t.begin(ctx, &n, i); err != nil {
+			if v, err = t.beginVideo(ctx, &n, i); err != nil {
 				return err
 			}
 		}
-		err := t.finish(ctx, v, i, known)
-		if ctx.Err() != nil || err != nil && !errors.Is(err, errGone) && !engine.As(err).Transient {
-			t.drop(ctx, n, i)
+		err := t.finishVideo(ctx, v, i, known)
+		if ctx.Err() != nil || err != nil && !errors.Is(err, errNotFound) && !engine.As(err).Transient {
+			t.deleteVideos(ctx, n, i)
 		}
-		if errors.Is(err, errGone) {
-			n.set(i, "")
-			if err := t.leave(ctx, n); err != nil {
+		if errors.Is(err, errNotFound) {
+			n.setID(i, "")
+			if err := t.saveCheckpoint(ctx, n); err != nil {
 				return err
 			}
-			if !known { // it was there a moment ago
+			if !known { // the server knew it before
 				return errLost.Because(err)
 			}
-			i-- // the earlier try's: it is made again
+			i-- // a video of an earlier try: it is made again
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		t.done(i + 1)
+		t.reportDone(i + 1)
 	}
 	return nil
 }
 
-// errGone is a video that the server does not know.
-var errGone = errors.New("the server does not know the video")
+// errNotFound is the error for a video that the server does not know.
+var errNotFound = errors.New("the server does not know the video")
 
-// begin has the server make a video.
-func (t *task) begin(ctx context.Context, n *note, i int) (video, error) {
+// beginVideo has the server make a video.
+func (t *task) beginVideo(ctx context.Context, n *checkpoint, i int) (video, error) {
 	n.Asking = true
-	if err := t.leave(ctx, *n); err != nil {
+	if err := t.saveCheckpoint(ctx, *n); err != nil {
 		return video{}, err
 	}
-	v, err := t.create(ctx, i)
+	v, err := t.createVideo(ctx, i)
 	if err == nil && v.ID == "" {
-		err = errUnsure
+		err = errUncertain
 	}
-	if err != nil && unsure(err) {
+	if err != nil && mayHaveBegun(err) {
 		if ctx.Err() != nil {
 			return video{}, ctx.Err()
 		}
-		return video{}, errUnsure.Because(err)
+		return video{}, errUncertain.Because(err)
 	}
 	n.Asking = false
-	end, cancel := backend.Linger(ctx, grace)
+	end, cancel := backend.WithGrace(ctx, createGrace)
 	defer cancel()
 	if err != nil {
-		if err := t.leave(end, *n); err != nil {
+		if err := t.saveCheckpoint(end, *n); err != nil {
 			return video{}, err
 		}
-		return video{}, meaning(ctx, err)
+		return video{}, postFailure(ctx, err)
 	}
-	n.set(i, v.ID)
-	err = t.leave(end, *n)
+	n.setID(i, v.ID)
+	err = t.saveCheckpoint(end, *n)
 	if err != nil || ctx.Err() != nil {
-		t.drop(ctx, *n, i)
+		t.deleteVideos(ctx, *n, i)
 		return video{}, errors.Join(ctx.Err(), err)
 	}
 	return v, nil
 }
 
-// create makes the call, which outlives ctx a little.
-func (t *task) create(ctx context.Context, i int) (video, error) {
-	call, hangUp := backend.Linger(ctx, grace)
+// createVideo makes the call, which slightly outlives ctx.
+func (t *task) createVideo(ctx context.Context, i int) (video, error) {
+	call, hangUp := backend.WithGrace(ctx, createGrace)
 	defer hangUp()
-	files, cancel := context.WithCancel(ctx) // ends what reads them, too
+	files, cancel := context.WithCancel(ctx) // also ends the readers of files
 	defer cancel()
-	body := t.parameters(i, 0)
+	body := t.requestParameters(i, 0)
 	if s, ok := body["seconds"]; ok {
-		body["seconds"] = text(s)
+		body["seconds"] = formValue(s)
 	}
-	// A connection that the server has closed meanwhile would make this a call
-	// that may have arrived. A new one tells at once that nobody is there.
+	// A reused connection that the server has closed would make this a call that
+	// may have arrived. A new connection fails at once if the server is unreachable.
 	t.e.c.Close()
 	var res *http.Response
 	var err error
@@ -185,27 +184,28 @@ func (t *task) create(ctx context.Context, i int) (video, error) {
 	}
 	defer res.Body.Close()
 	var v video
-	err = backend.Decode(res.Body, &v)
+	err = backend.DecodeJSON(res.Body, &v)
 	return v, err
 }
 
-// unsure tells whether a call that failed may have begun a video.
-func unsure(err error) bool {
-	if _, ok := errors.AsType[unread](err); ok {
-		return false // the server never got the whole request
+// mayHaveBegun reports whether a failed call may have begun a video.
+func mayHaveBegun(err error) bool {
+	if _, ok := errors.AsType[inputError](err); ok {
+		return false // the server never received the whole request
 	}
 	if s, ok := errors.AsType[*backend.Status](err); ok {
-		// A gateway that gave up waiting does not know what came of it.
+		// After a timeout of a gateway the outcome is unknown.
 		return s.Code == http.StatusBadGateway || s.Code == http.StatusGatewayTimeout
 	}
 	if e, ok := errors.AsType[*engine.Error](err); ok {
-		return e == errUnsure
+		return e == errUncertain
 	}
-	return backend.Sent(err)
+	return backend.MayHaveArrived(err)
 }
 
-// finish waits for a video and hands it over. known is one of an earlier try.
-func (t *task) finish(ctx context.Context, v video, i int, known bool) error {
+// finishVideo waits for a video and passes it to the sink. known is true for a video of an earlier
+// try.
+func (t *task) finishVideo(ctx context.Context, v video, i int, known bool) error {
 	wait := time.NewTimer(t.e.poll)
 	defer wait.Stop()
 	if known {
@@ -214,30 +214,30 @@ func (t *task) finish(ctx context.Context, v video, i int, known bool) error {
 	for failed := 0; ; {
 		switch v.Status {
 		case "completed", "succeeded":
-			return t.fetch(ctx, v.ID)
+			return t.fetchVideo(ctx, v.ID)
 		case "failed", "cancelled", "canceled", "expired":
-			return sad(v)
+			return videoFailure(v)
 		}
 		if percent, err := v.Progress.Float64(); err == nil && percent > 0 {
-			t.bar.Of(i, t.NumResults).At(min(percent, 99) / 100)
+			t.bar.NthOf(i, t.NumResults).ReportProgress(min(percent, 99) / 100)
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-wait.C:
 		}
-		now, err := t.look(ctx, v.ID)
+		now, err := t.queryVideo(ctx, v.ID)
 		switch {
 		case err == nil:
 			v = now
 			failed = 0
-		case gone(err):
-			return errGone
+		case isNotFound(err):
+			return errNotFound
 		default:
 			failed++
-			if e, ok := errors.AsType[*engine.Error](backend.Asked(ctx, err)); !ok || !e.Transient {
-				return failure(ctx, err)
-			} else if failed > patience {
+			if e, ok := errors.AsType[*engine.Error](backend.QueryFailure(ctx, err)); !ok || !e.Transient {
+				return callFailure(ctx, err)
+			} else if failed > maxFailedPolls {
 				return e
 			}
 		}
@@ -245,104 +245,104 @@ func (t *task) finish(ctx context.Context, v video, i int, known bool) error {
 	}
 }
 
-func (t *task) look(ctx context.Context, id string) (video, error) {
-	ctx, cancel := t.e.c.Short(ctx)
+func (t *task) queryVideo(ctx context.Context, id string) (video, error) {
+	ctx, cancel := t.e.c.WithTimeout(ctx)
 	defer cancel()
 	var v video
-	err := t.e.c.JSON(ctx, http.MethodGet, "videos/"+url.PathEscape(id), nil, &v)
+	err := t.e.c.CallJSON(ctx, http.MethodGet, "videos/"+url.PathEscape(id), nil, &v)
 	v.ID = id
 	return v, err
 }
 
-// fetch hands the finished video over.
-func (t *task) fetch(ctx context.Context, id string) error {
+// fetchVideo passes the finished video to the sink.
+func (t *task) fetchVideo(ctx context.Context, id string) error {
 	res, err := t.e.c.Do(ctx, backend.Request{Path: "videos/" + url.PathEscape(id) + "/content"})
-	if gone(err) {
-		return backend.ErrNothing.Because(err)
+	if isNotFound(err) {
+		return backend.ErrNoResult.Because(err)
 	}
 	if err != nil {
-		return failure(ctx, err)
+		return callFailure(ctx, err)
 	}
 	defer res.Body.Close()
 	return t.deliverBody(ctx, res)
 }
 
-// drop deletes the videos that nobody waits for, from one on, and takes them off
-// the note, so that the next worker, if there is one, does not wait for them.
-// Those that another worker goes on with stay.
-func (t *task) drop(ctx context.Context, n note, from int) {
-	if engine.Elsewhere(ctx) {
+// deleteVideos deletes the videos that are not needed, beginning with the given one, and removes
+// them from the checkpoint, so that the next worker does not wait for them. Videos that another
+// worker continues with stay.
+func (t *task) deleteVideos(ctx context.Context, n checkpoint, from int) {
+	if engine.IsHandedOver(ctx) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), parting)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteTimeout)
 	defer cancel()
 	for i, id := range n.IDs {
 		if i < from || id == "" {
 			continue
 		}
-		if err := t.e.remove(ctx, id); err == nil || gone(err) {
-			n.set(i, "")
-		} // else it goes on, and the note is right
+		if err := t.e.deleteVideo(ctx, id); err == nil || isNotFound(err) {
+			n.setID(i, "")
+		} // otherwise it continues, and the checkpoint is right
 	}
-	_ = t.leave(ctx, n) // without it, the next worker finds them gone
+	_ = t.saveCheckpoint(ctx, n) // on failure, the next worker finds them missing
 }
 
-// Abandon deletes the videos that a note names. One that has no name cannot be.
+// Abandon deletes the videos that a checkpoint names. A video without an id cannot be deleted.
 func (e *Engine) Abandon(ctx context.Context, left string) error {
-	for _, id := range readNote(left).IDs {
+	for _, id := range parseCheckpoint(left).IDs {
 		if id == "" {
 			continue
 		}
-		short, cancel := e.c.Short(ctx)
-		err := e.remove(short, id)
+		short, cancel := e.c.WithTimeout(ctx)
+		err := e.deleteVideo(short, id)
 		cancel()
-		if err := backend.Ended(ctx, err); err != nil {
+		if err := backend.CancelFailure(ctx, err); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// remove deletes a video, which ends the making of it.
-func (e *Engine) remove(ctx context.Context, id string) error {
-	return e.c.JSON(ctx, http.MethodDelete, "videos/"+url.PathEscape(id), nil, nil)
+// deleteVideo deletes a video, which also cancels it.
+func (e *Engine) deleteVideo(ctx context.Context, id string) error {
+	return e.c.CallJSON(ctx, http.MethodDelete, "videos/"+url.PathEscape(id), nil, nil)
 }
 
-func gone(err error) bool {
+func isNotFound(err error) bool {
 	s, ok := errors.AsType[*backend.Status](err)
 	return ok && (s.Code == http.StatusNotFound || s.Code == http.StatusGone)
 }
 
-// sad is the failure of a video that was not made.
-func sad(v video) error {
-	var c complaint
-	c.read(v.Error)
-	if known := c.known(); known != nil {
+// videoFailure returns the failure of a video.
+func videoFailure(v video) error {
+	var c serverError
+	c.readPart(v.Error)
+	if known := c.knownFailure(); known != nil {
 		return known
 	}
-	return backend.Told(errFailed.Code, errFailed.Message, c.Message)
+	return backend.FailWithText(errFailed.Code, errFailed.Message, c.Message)
 }
 
-// videoSync makes videos with a call that waits for them, LocalAI's /video,
-// which is beside the API and not in it.
-func (t *task) videoSync(ctx context.Context) error {
-	at := t.e.c.Base()
+// makeVideosSync makes videos with a blocking call: LocalAI's /video, which is not below the API's
+// base path.
+func (t *task) makeVideosSync(ctx context.Context) error {
+	at := t.e.c.BaseURL()
 	at.Path = strings.TrimSuffix(at.Path, "/v1") + "/video"
 	for i := range t.NumResults {
-		res, err := t.postJSON(ctx, at.String(), t.parameters(i, 0))
+		res, err := t.postJSON(ctx, at.String(), t.requestParameters(i, 0))
 		if err != nil {
-			return meaning(ctx, err)
+			return postFailure(ctx, err)
 		}
-		n, err := t.take(ctx, res.Body, i, 1)
+		n, err := t.deliverImages(ctx, res.Body, i, 1)
 		res.Body.Close()
 		if err != nil {
 			return err
 		}
 		if n == 0 && i == 0 {
-			return backend.ErrNothing
+			return backend.ErrNoResult
 		}
 		if n == 0 {
-			return nil // fewer than were wanted are better than none
+			return nil // fewer results than requested are better than none
 		}
 	}
 	return nil

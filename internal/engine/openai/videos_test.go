@@ -73,7 +73,7 @@ func TestAnAmbiguousCreateIsNotRepeated(t *testing.T) {
 		t.Cleanup(s.Close)
 		var r enginetest.Recorder
 		err := openai.New(client(t, s.URL+"/v1", key), openai.Options{}).Run(t.Context(), film(t, 1), &r)
-		if e := engine.As(err); e.Code != engine.Failed || e.Transient || !strings.Contains(e.Message, "not known") || calls.Load() != 1 {
+		if e := engine.As(err); e.Code != engine.Failed || e.Transient || !strings.Contains(e.Message, "did not confirm") || calls.Load() != 1 {
 			t.Errorf("%s: %v after %d calls", name, err, calls.Load())
 		}
 		if notes := r.Notes(); !strings.Contains(notes[len(notes)-1], "asking") {
@@ -138,7 +138,7 @@ func TestAVideoThatFailsSaysWhy(t *testing.T) {
 	} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, body) }))
 		t.Cleanup(s.Close)
-		w := world{Engine: openai.New(client(t, s.URL+"/v1", key), openai.Options{Poll: time.Millisecond})}
+		w := world{Engine: openai.New(client(t, s.URL+"/v1", key), openai.Options{PollInterval: time.Millisecond})}
 		if e := w.fail(t, film(t, 1)); e.Code != want || e.Message == "" {
 			t.Errorf("%s: %v", body, e)
 		}
@@ -162,9 +162,9 @@ func TestAFewBadLooksAreBorne(t *testing.T) {
 		}
 	}))
 	t.Cleanup(s.Close)
-	w := world{Engine: openai.New(client(t, s.URL+"/v1", key), openai.Options{Poll: time.Millisecond})}
+	w := world{Engine: openai.New(client(t, s.URL+"/v1", key), openai.Options{PollInterval: time.Millisecond})}
 	// The server says text/plain, which is no video.
-	if e := w.fail(t, film(t, 1)); !strings.Contains(e.Message, "not understood") || looks.Load() != 4 {
+	if e := w.fail(t, film(t, 1)); !strings.Contains(e.Message, "invalid response") || looks.Load() != 4 {
 		t.Errorf("failure = %v after %d looks", e, looks.Load())
 	}
 }

@@ -7,33 +7,33 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// Abandon cancels the predictions that a note names, and the one whose create
-// was not answered where it is beyond doubt.
+// Abandon cancels the predictions that a checkpoint names, and the prediction whose create request
+// had no response if it can be identified with certainty.
 func (e *Engine) Abandon(ctx context.Context, left string) error {
-	var n note
+	var n checkpoint
 	if json.Unmarshal([]byte(left), &n) != nil {
-		return nil // of another engine
+		return nil // the checkpoint is of another engine
 	}
 	for _, id := range n.IDs {
-		if err := e.end(ctx, id); err != nil {
+		if err := e.cancelIfRunning(ctx, id); err != nil {
 			return err
 		}
 	}
 	if n.Creating == "" || n.Of == nil {
 		return nil
 	}
-	found, err := e.seek(ctx, *n.Of, n)
+	found, err := e.findRepeatedly(ctx, *n.Of, n)
 	if err != nil || len(found) != 1 {
-		return backend.Ended(ctx, err)
+		return backend.CancelFailure(ctx, err)
 	}
-	return e.end(ctx, found[0])
+	return e.cancelIfRunning(ctx, found[0])
 }
 
-func (e *Engine) end(ctx context.Context, id string) error {
+func (e *Engine) cancelIfRunning(ctx context.Context, id string) error {
 	if id == "" {
 		return nil
 	}
-	short, stop := e.c.Short(ctx)
+	short, stop := e.c.WithTimeout(ctx)
 	defer stop()
-	return backend.Ended(ctx, e.cancel(short, id))
+	return backend.CancelFailure(ctx, e.cancelPrediction(short, id))
 }

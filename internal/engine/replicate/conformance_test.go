@@ -19,13 +19,13 @@ func TestConformance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			j := painting(model, 3)
 			j.Files = pictureOf(2000)
-			enginetest.Run(t, enginetest.Case{Engine: w.engine, Job: j, Deterministic: true, Seeded: true, Settle: w.client.Close})
+			enginetest.CheckEngine(t, enginetest.Case{Engine: w.engine, Job: j, Deterministic: true, Seeded: true, Settle: w.client.Close})
 		})
 	}
 	t.Run("one prediction, large files", func(t *testing.T) {
 		j := painting(official+`,"results":"num_outputs"`, 3)
 		j.Files = pictureOf(400 << 10)
-		enginetest.Run(t, enginetest.Case{Engine: w.engine, Job: j, Settle: w.client.Close})
+		enginetest.CheckEngine(t, enginetest.Case{Engine: w.engine, Job: j, Settle: w.client.Close})
 	})
 	if w.Leaks() != 0 {
 		t.Error("the token went to the host of files")
@@ -34,7 +34,7 @@ func TestConformance(t *testing.T) {
 
 func TestSigns(t *testing.T) {
 	w := start(t, replicatetest.Options{Takes: 150 * time.Millisecond})
-	enginetest.Signs(t, enginetest.Case{Engine: w.engine, Job: painting(official, 2)}, false)
+	enginetest.CheckProgress(t, enginetest.Case{Engine: w.engine, Job: painting(official, 2)}, false)
 }
 
 // Not parallel: the suite counts goroutines.
@@ -42,7 +42,7 @@ func TestFaults(t *testing.T) {
 	trial := func(f replicatetest.Fault, takes time.Duration) func(*testing.T) enginetest.Trial {
 		return func(t *testing.T) enginetest.Trial {
 			w := start(t, replicatetest.Options{Takes: takes})
-			w.Break(f, 0)
+			w.SetFault(f, 0)
 			return enginetest.Trial{
 				Engine: w.engine, Job: painting(official, 2), Settle: w.client.Close,
 				Idle: func() bool { return w.Running() == 0 },
@@ -50,7 +50,7 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	const short, forever = 40 * time.Millisecond, time.Hour
-	enginetest.Faults(t, map[enginetest.Fault]func(*testing.T) enginetest.Trial{
+	enginetest.CheckFaults(t, map[enginetest.Fault]func(*testing.T) enginetest.Trial{
 		enginetest.Refuses:  trial(replicatetest.Refuses, short),
 		enginetest.Fails:    trial(replicatetest.Fails, short),
 		enginetest.Loses:    trial(replicatetest.Loses, short),
@@ -63,7 +63,7 @@ func TestFaults(t *testing.T) {
 		enginetest.TimeIsUp: trial("", forever),
 		enginetest.Busy: func(t *testing.T) enginetest.Trial {
 			w := start(t, replicatetest.Options{})
-			w.Break(replicatetest.Busy, 1)
+			w.SetFault(replicatetest.Busy, 1)
 			return enginetest.Trial{Engine: w.engine, Job: painting(official, 2), After: painting(official, 2), Settle: w.client.Close}
 		},
 		enginetest.Away: func(t *testing.T) enginetest.Trial {

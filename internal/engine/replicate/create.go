@@ -16,18 +16,15 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// errUnknown is the end of a run whose create was not answered.
-var errUnknown = engine.Fail(engine.Failed, "The provider did not say whether it started the job, so it was not started again.")
-
-// create creates a prediction, or finds the one that an earlier create made.
-func (t *task) create(ctx context.Context, i int) error {
-	if t.note.Creating != "" { // and no id: the answer is missing
-		return t.adopt(ctx, i)
+// createPrediction creates a prediction, or finds the one that an earlier create request made.
+func (t *task) createPrediction(ctx context.Context, i int) error {
+	if t.checkpoint.Creating != "" { // without an id: the response was lost
+		return t.adoptPrediction(ctx, i)
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	inputs, err := t.values(ctx, i)
+	inputs, err := t.PieceInputs(ctx, i, t.fileInput)
 	if err != nil {
 		return err
 	}
@@ -39,117 +36,107 @@ func (t *task) create(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	if t.note.Creating, err = hash(inputs); err != nil {
+	if t.checkpoint.Creating, err = hashInputs(inputs); err != nil {
 		return err
 	}
-	t.note.Since = t.now()
-	t.note.Of = &t.with.model
-	if err := t.leave(ctx); err != nil {
+	t.checkpoint.Since = t.unixNow()
+	t.checkpoint.Of = &t.with.model
+	if err := t.SaveCheckpoint(ctx, t.checkpoint); err != nil {
 		return err
 	}
-	t.asked = true
-	p, err := t.post(ctx, text)
+	t.unanswered = true
+	p, err := t.postPrediction(ctx, text)
 	if err == nil && p.ID != "" {
-		return t.have(i, p.ID)
+		return t.saveID(i, p.ID)
 	}
-	s, answered := errors.AsType[*backend.Status](err)
-	if err != nil && !backend.Sent(err) || answered && s.Code/100 == 4 {
-		t.created()
-		if err := t.leave(t.end); err != nil {
+	if backend.WasNotCreated(err) {
+		t.clearCreating()
+		if err := t.SaveCheckpoint(t.Settle, t.checkpoint); err != nil {
 			return err
 		}
-		return refusal(ctx, err)
+		return createFailure(ctx, err)
 	}
-	return t.adopt(ctx, i)
+	return t.adoptPrediction(ctx, i)
 }
 
-// have keeps the id of a prediction before anything else happens.
-func (t *task) have(i int, id string) error {
-	t.hold(id)
-	t.note.IDs[i] = id
-	t.created()
-	return t.leave(t.end)
+// saveID saves the id of a prediction before anything else happens.
+func (t *task) saveID(i int, id string) error {
+	t.markActive(id)
+	t.checkpoint.IDs[i] = id
+	t.clearCreating()
+	return t.SaveCheckpoint(t.Settle, t.checkpoint)
 }
 
-// created takes off the note that the answer to a create is missing.
-func (t *task) created() {
-	t.note.Creating = ""
-	t.note.Since = 0
-	t.note.Of = nil
-	t.asked = false
+// clearCreating removes the mark that the response to a create request is missing.
+func (t *task) clearCreating() {
+	t.checkpoint.Creating = ""
+	t.checkpoint.Since = 0
+	t.checkpoint.Of = nil
+	t.unanswered = false
 }
 
-// post asks for a prediction. It listens for the answer a little longer than the
-// job lasts: what is not known cannot be cancelled.
-func (t *task) post(ctx context.Context, body []byte) (p prediction, err error) {
+// postPrediction sends the create request.
+func (t *task) postPrediction(ctx context.Context, body []byte) (p prediction, err error) {
 	r := backend.Request{Method: http.MethodPost, Path: t.path, Body: bytes.NewReader(body), Type: "application/json"}
 	if deadline, ok := ctx.Deadline(); ok {
-		const least, slack = 5, 10 // s: what the API takes, and so that we are the first to give up
-		seconds := max(math.Ceil(time.Until(deadline).Seconds())+slack, least)
+		const minSeconds, slack = 5, 10 // the API's minimum, and a margin so that this side gives up first
+		seconds := max(math.Ceil(time.Until(deadline).Seconds())+slack, minSeconds)
 		r.Header = append(r.Header, [2]string{"Cancel-After", fmt.Sprintf("%.0fs", seconds)})
 	}
-	end, cancel := backend.Linger(ctx, late*2/3) // the rest is to cancel it
-	defer cancel()
-	end, done := t.e.c.Short(end)
-	defer done()
-	res, err := t.e.c.Do(end, r)
-	if err != nil {
-		return p, err
-	}
-	defer res.Body.Close()
-	return p, backend.Decode(res.Body, &p)
+	err = t.PostCreate(ctx, r, &p)
+	return p, err
 }
 
-// refusal says why a create was not taken.
-func refusal(ctx context.Context, err error) error {
+// createFailure translates the provider's refusal of a create request.
+func createFailure(ctx context.Context, err error) error {
 	s, ok := errors.AsType[*backend.Status](err)
 	if !ok || ctx.Err() != nil {
-		return backend.Failure(ctx, err)
+		return backend.CallFailure(ctx, err)
 	}
 	switch s.Code {
 	case http.StatusNotFound:
-		return engine.ErrSetup.Because(err) // there is no such model
+		return engine.ErrMisconfigured.Because(err) // the model does not exist
 	case http.StatusBadRequest, http.StatusPaymentRequired, http.StatusUnprocessableEntity:
 		var said struct{ Title, Detail string }
-		_ = json.Unmarshal(s.Body, &said) // no words are no words
+		_ = json.Unmarshal(s.Body, &said) // a body of another form has no detail
 		if said.Detail == "" {
 			said.Detail = said.Title
 		}
-		return backend.Told(engine.Failed, "The provider did not take the job.", said.Detail).Because(err)
+		return backend.ProviderRefused(said.Detail).Because(err)
 	}
-	return backend.Failure(ctx, err)
+	return backend.CallFailure(ctx, err)
 }
 
-// adopt takes the prediction whose create was not answered for ours, where it is
-// beyond doubt.
-func (t *task) adopt(ctx context.Context, i int) error {
-	found, err := t.e.seek(ctx, t.with.model, t.note)
+// adoptPrediction adopts the prediction whose create request had no response, if it can be
+// identified with certainty.
+func (t *task) adoptPrediction(ctx context.Context, i int) error {
+	found, err := t.e.findRepeatedly(ctx, t.with.model, t.checkpoint)
 	if err != nil {
-		return backend.Failure(ctx, err) // the note stays: the next try looks again
+		return backend.CallFailure(ctx, err) // the checkpoint stays, and the next try searches again
 	}
 	if len(found) != 1 {
-		return errUnknown
+		return backend.ErrUnconfirmed
 	}
-	t.old[i] = true
-	return t.have(i, found[0])
+	t.resumed[i] = true
+	return t.saveID(i, found[0])
 }
 
-// seek is find for a list that may be behind.
-func (e *Engine) seek(ctx context.Context, m model, n note) ([]string, error) {
-	pace := e.pace()
+// findRepeatedly is findCandidates for a list that may lag behind.
+func (e *Engine) findRepeatedly(ctx context.Context, m model, n checkpoint) ([]string, error) {
+	pace := backend.NewPoller(e.o.PollInterval, e.o.PollTimeout)
 	for range 3 {
-		if found, err := e.find(ctx, m, n); err != nil || len(found) > 0 {
+		if found, err := e.findCandidates(ctx, m, n); err != nil || len(found) > 0 {
 			return found, err
 		}
-		if err := pace.Wait(ctx); err != nil {
+		if err := pace.WaitNext(ctx); err != nil {
 			return nil, err
 		}
 	}
 	return nil, nil
 }
 
-// listed is what a list has to say about a prediction.
-type listed struct {
+// listedPrediction is a prediction in the provider's list.
+type listedPrediction struct {
 	ID         string          `json:"id"`
 	Model      string          `json:"model"`
 	Version    string          `json:"version"`
@@ -158,24 +145,24 @@ type listed struct {
 	CreatedAt  string          `json:"created_at"`
 }
 
-// find lists recent predictions that could be the one being created: the same
-// model with the same inputs, not older than the create, and of no job here.
-func (e *Engine) find(ctx context.Context, m model, n note) (ids []string, err error) {
-	const pages = 2 // of 100
+// findCandidates lists recent predictions that could be the one being created: of the same model,
+// with the same inputs, not older than the create request, and of no other job in this process.
+func (e *Engine) findCandidates(ctx context.Context, m model, n checkpoint) (ids []string, err error) {
+	const pages = 2 // of 100 predictions
 	at := "predictions"
 	for range pages {
 		var page struct {
-			Next    string   `json:"next"`
-			Results []listed `json:"results"`
+			Next    string             `json:"next"`
+			Results []listedPrediction `json:"results"`
 		}
-		short, cancel := e.c.Short(ctx)
-		err := e.c.JSON(short, "GET", at, nil, &page)
+		short, cancel := e.c.WithTimeout(ctx)
+		err := e.c.CallJSON(short, "GET", at, nil, &page)
 		cancel()
 		if err != nil {
 			return nil, err
 		}
 		for _, p := range page.Results {
-			if m.made(p) && !e.isHeld(p.ID) && n.fits(p) {
+			if m.hasMade(p) && !e.isActive(p.ID) && n.matchesPrediction(p) {
 				ids = append(ids, p.ID)
 			}
 		}
@@ -186,16 +173,16 @@ func (e *Engine) find(ctx context.Context, m model, n note) (ids []string, err e
 	return ids, nil
 }
 
-func (e *Engine) isHeld(id string) bool {
+func (e *Engine) isActive(id string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.held[id]
+	return e.activeIDs[id]
 }
 
-// fits tells whether a prediction has the inputs of the create that a note tells
-// of, and is not older.
-func (n note) fits(p listed) bool {
-	const skew = 2 * time.Minute // between their clock and ours
+// matchesPrediction reports whether a prediction has the inputs of the create request in the
+// checkpoint, and is not older.
+func (n checkpoint) matchesPrediction(p listedPrediction) bool {
+	const skew = 2 * time.Minute // between the provider's clock and this one
 	if at, err := time.Parse(time.RFC3339, p.CreatedAt); err == nil && n.Since != 0 && at.Before(time.Unix(n.Since, 0).Add(-skew)) {
 		return false
 	}
@@ -203,27 +190,27 @@ func (n note) fits(p listed) bool {
 	if p.ID == "" || json.Unmarshal(p.Input, &inputs) != nil {
 		return false
 	}
-	h, err := hash(inputs)
+	h, err := hashInputs(inputs)
 	return err == nil && h == n.Creating
 }
 
-// now is the time in seconds, 0 where nobody tells it.
-func (t *task) now() int64 {
+// unixNow returns the time in seconds. 0: there is no clock.
+func (t *task) unixNow() int64 {
 	if t.e.o.Now == nil {
 		return 0
 	}
 	return t.e.o.Now().Unix()
 }
 
-// hash names inputs by their meaning: however numbers are written and keys are
-// ordered, equal inputs have equal names.
-func hash(inputs any) (string, error) {
+// hashInputs returns a hash of inputs that does not depend on the notation of numbers or the order
+// of keys.
+func hashInputs(inputs any) (string, error) {
 	text, err := json.Marshal(inputs)
 	if err != nil {
 		return "", err
 	}
 	var plain any
-	if err := json.Unmarshal(text, &plain); err != nil { // all numbers as float64
+	if err := json.Unmarshal(text, &plain); err != nil { // all numbers become float64
 		return "", err
 	}
 	if text, err = json.Marshal(plain); err != nil {

@@ -11,13 +11,13 @@ import (
 	"atelier/internal/engine/manifestdraft"
 )
 
-// Import drafts a tool of a model, owner/name, as it describes itself. An
-// official model is run by its name, any other by its newest version.
+// Import drafts a tool for a model, owner/name, from its own description. An official model runs
+// by its name, any other by its newest version.
 func (e *Engine) Import(ctx context.Context, model, engineName string) (manifestdraft.Tool, error) {
-	if !pair.MatchString(model) {
-		return manifestdraft.Tool{}, errors.New("a model is called owner/name")
+	if !pairPattern.MatchString(model) {
+		return manifestdraft.Tool{}, errors.New("a model must be given as owner/name")
 	}
-	ctx, cancel := e.c.Short(ctx)
+	ctx, cancel := e.c.WithTimeout(ctx)
 	defer cancel()
 	var said struct {
 		Description string `json:"description"`
@@ -27,20 +27,16 @@ func (e *Engine) Import(ctx context.Context, model, engineName string) (manifest
 			Schema json.RawMessage `json:"openapi_schema"`
 		} `json:"latest_version"`
 	}
-	if err := e.c.JSON(ctx, "GET", "models/"+model, nil, &said); err != nil {
-		return manifestdraft.Tool{}, fmt.Errorf("ask for the model: %w", err)
-	}
-	d, err := manifestdraft.FromSchema(said.Latest.Schema, "Input", "Output")
-	if err != nil {
-		return manifestdraft.Tool{}, fmt.Errorf("read the model's inputs: %w", err)
-	}
-	if len(d.Missing) > 0 {
-		return manifestdraft.Tool{}, fmt.Errorf("no field can give what the model needs: %s", strings.Join(d.Missing, "; "))
+	if err := e.c.CallJSON(ctx, "GET", "models/"+model, nil, &said); err != nil {
+		return manifestdraft.Tool{}, fmt.Errorf("fetch the model: %w", err)
 	}
 	_, name, _ := strings.Cut(model, "/")
-	tool := d.Tool(manifestdraft.Label(name), engineName)
-	tool.Price = manifestdraft.Price{Type: "COST", Tokens: 1} // it costs the operator
-	tool.Description = backend.Say(said.Description)
+	tool, err := manifestdraft.ToolFromSchema(said.Latest.Schema, "Input", "Output", manifestdraft.Label(name), engineName)
+	if err != nil {
+		return manifestdraft.Tool{}, err
+	}
+	tool.Price = manifestdraft.Price{Type: "COST", Tokens: 1} // predictions cost the operator money
+	tool.Description = backend.SanitizeText(said.Description)
 	if said.Official {
 		tool.Engine.With["model"] = model
 	} else {

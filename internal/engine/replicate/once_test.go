@@ -22,7 +22,7 @@ func TestACreateWithoutAnAnswerIsFoundAgain(t *testing.T) {
 			"model": official, "version": `"version":"acme/painter:` + replicatetest.Version + `"`, "deployment": `"deployment":"acme/studio"`,
 		} {
 			w := start(t, replicatetest.Options{})
-			w.Break(fault, 1)
+			w.SetFault(fault, 1)
 			j := painting(model, 2)
 			j.Files = pictureOf(300 << 10)
 			w.results(t, j)
@@ -34,12 +34,12 @@ func TestACreateWithoutAnAnswerIsFoundAgain(t *testing.T) {
 	}
 }
 
-const unknown = "The provider did not say whether it started the job, so it was not started again."
+const unknown = "The provider did not confirm the job, and starting it again could cost twice. Start a new run if you want to try again."
 
 func TestACreateThatCannotBeFoundIsNotMadeAgain(t *testing.T) {
 	t.Parallel()
 	w := start(t, replicatetest.Options{})
-	w.Break(replicatetest.Swallows, 1)
+	w.SetFault(replicatetest.Swallows, 1)
 	e, r := w.failure(t, painting(official, 1))
 	if e.Message != unknown || e.Transient || e.Code != engine.Failed {
 		t.Errorf("failure = %v, transient %v", e, e.Transient)
@@ -59,7 +59,7 @@ func TestTwinsAreNotGuessed(t *testing.T) {
 	w := start(t, replicatetest.Options{})
 	w.results(t, painting(official, 1))
 	w.results(t, painting(official, 1))
-	w.Break(replicatetest.Swallows, 1)
+	w.SetFault(replicatetest.Swallows, 1)
 	if e, _ := w.failure(t, painting(official, 1)); e.Message != unknown {
 		t.Errorf("failure = %v", e)
 	}
@@ -86,7 +86,7 @@ func TestJobsThatRunKeepTheirPredictions(t *testing.T) {
 		done <- w.engine.Run(t.Context(), j, &r)
 	}()
 	<-created
-	w.Break(replicatetest.Swallows, 1)
+	w.SetFault(replicatetest.Swallows, 1)
 	if e, _ := w.failure(t, j); e.Message != unknown {
 		t.Errorf("failure = %v", e)
 	}
@@ -236,7 +236,7 @@ func TestPredictionsThatSomebodyCancels(t *testing.T) {
 func TestInterruptedPredictionsAreCreatedAfresh(t *testing.T) {
 	t.Parallel()
 	w := start(t, replicatetest.Options{})
-	w.Break(replicatetest.Interrupts, 1)
+	w.SetFault(replicatetest.Interrupts, 1)
 	_, r := w.failure(t, painting(official, 2))
 	j := painting(official, 2)
 	j.Attempt, j.Left = 2, last(r)
@@ -247,15 +247,15 @@ func TestInterruptedPredictionsAreCreatedAfresh(t *testing.T) {
 func TestLooksThatFailAreBorneForAWhile(t *testing.T) {
 	t.Parallel()
 	w := start(t, replicatetest.Options{})
-	w.Break(replicatetest.Hiccups, 5)
+	w.SetFault(replicatetest.Hiccups, 5)
 	w.results(t, painting(official, 1))
 
-	w.Break(replicatetest.Hiccups, 0)
+	w.SetFault(replicatetest.Hiccups, 0)
 	e, r := w.failure(t, painting(official, 1))
 	if !e.Transient || e.Code != engine.Unavailable {
 		t.Errorf("failure = %v, transient %v", e, e.Transient)
 	}
-	w.Heal()
+	w.ClearFault()
 	j := painting(official, 1)
 	j.Attempt, j.Left = 2, last(r)
 	w.results(t, j)

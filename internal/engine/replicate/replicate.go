@@ -1,23 +1,21 @@
-// Package replicate runs tools with Replicate's HTTP API, where every prediction
-// costs money.
+// Package replicate runs tools with Replicate's HTTP API, where every prediction costs money.
 //
-// So none is created twice. The API has no key to make a create idempotent, and
-// what is lost with a connection is whether it happened. The engine therefore
-// leaves a note before each create, with a hash of the inputs, and another with
-// the prediction's id after it:
+// So no prediction is created twice. The API has no idempotency key, and when a connection breaks
+// it is unknown whether the prediction was created. The engine therefore saves a checkpoint with a
+// hash of the inputs before each create request, and another one with the prediction's id after
+// it:
 //
-//	note "creating" ──create──▶ note with the id ──poll──▶ outputs
-//	       │ no answer
+//	checkpoint "creating" ──create──▶ checkpoint with the id ──poll──▶ outputs
+//	       │ no response
 //	       └──list──▶ exactly one recent prediction of that model with those
-//	                  inputs that is nobody else's here: it is the one
-//	              └─▶ none, or several: the run fails for good
+//	                  inputs that belongs to no other job here: it is the one
+//	              └─▶ none, or several: the run fails permanently
 //
-// A worker that comes after another takes up what the note names. What was
-// cancelled on the way is created afresh.
+// The next worker resumes the predictions of the checkpoint. Predictions that were cancelled
+// meanwhile are created again.
 package replicate
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"regexp"
@@ -29,17 +27,17 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// Options are how the API is used.
+// Options are the settings of the API.
 type Options struct {
-	// Poll is how often a prediction is looked at, at first: 1 s.
-	Poll time.Duration
-	// Patience is how long it may be impossible to look: a minute.
-	Patience time.Duration
-	// Addresses sends large inputs as addresses of ours, which the provider has
-	// to reach, instead of uploading them.
+	// PollInterval is the first interval between queries of a prediction. Default: 1 s.
+	PollInterval time.Duration
+	// PollTimeout is how long queries may keep failing. Default: a minute.
+	PollTimeout time.Duration
+	// Addresses sends large inputs as URLs of this service, which the provider must be able to reach,
+	// instead of uploading them.
 	Addresses bool
-	// Now tells the time. Without it, a prediction of any age may be taken for
-	// one whose create was not answered.
+	// Now returns the time. nil: a prediction of any age may be adopted for a create request without a
+	// response.
 	Now func() time.Time
 }
 
@@ -48,8 +46,8 @@ type Engine struct {
 	c *backend.Client
 	o Options
 
-	mu   sync.Mutex
-	held map[string]bool // predictions of jobs that run now: nobody else's
+	mu        sync.Mutex
+	activeIDs map[string]bool // predictions of running jobs, which no other job may adopt
 }
 
 var (
@@ -57,51 +55,51 @@ var (
 	_ engine.Abandoner = (*Engine)(nil)
 )
 
-// New makes an engine. The client knows the address and the token.
+// New returns an engine. The client has the API's address and the access token.
 func New(c *backend.Client, o Options) *Engine {
-	return &Engine{c: c, o: o, held: map[string]bool{}}
+	return &Engine{c: c, o: o, activeIDs: map[string]bool{}}
 }
 
-// Probe asks who we are, which costs nothing.
+// Probe queries the account, which costs nothing.
 func (e *Engine) Probe(ctx context.Context) error {
-	short, cancel := e.c.Short(ctx)
+	short, cancel := e.c.WithTimeout(ctx)
 	defer cancel()
-	return backend.Failure(ctx, e.c.JSON(short, "GET", "account", nil, nil))
+	return backend.CallFailure(ctx, e.c.CallJSON(short, "GET", "account", nil, nil))
 }
 
-// setting is the engine's part of a manifest: what runs, as one of three, and
-// how fields become its inputs.
-type setting struct {
+// manifestSetting is the engine's part of a manifest: a model, version or deployment, and the
+// mapping of fields to its inputs.
+type manifestSetting struct {
 	model
 	backend.Mapping
 }
 
-// model is what runs.
+// model identifies what to run. Exactly one field is set.
 type model struct {
-	Model      string `json:"model,omitempty"`      // owner/name, of an official model
-	Version    string `json:"version,omitempty"`    // the id of a version
+	Model      string `json:"model,omitempty"`      // owner/name of an official model
+	Version    string `json:"version,omitempty"`    // id of a version
 	Deployment string `json:"deployment,omitempty"` // owner/name
 }
 
-var pair = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*/[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
+var pairPattern = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*/[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
 
-// path is where predictions of it are created.
-func (m model) path() (string, error) {
+// createPath returns the path for creating predictions.
+func (m model) createPath() (string, error) {
 	switch {
 	case len(m.Model)+len(m.Version)+len(m.Deployment) > max(len(m.Model), len(m.Version), len(m.Deployment)):
-		return "", engine.ErrSetup // more than one
+		return "", engine.ErrMisconfigured // more than one is set
 	case m.Version != "":
 		return "predictions", nil
-	case pair.MatchString(m.Model):
+	case pairPattern.MatchString(m.Model):
 		return "models/" + m.Model + "/predictions", nil
-	case pair.MatchString(m.Deployment):
+	case pairPattern.MatchString(m.Deployment):
 		return "deployments/" + m.Deployment + "/predictions", nil
 	}
-	return "", engine.ErrSetup
+	return "", engine.ErrMisconfigured
 }
 
-// made tells whether a prediction is one of the model.
-func (m model) made(p listed) bool {
+// hasMade reports whether a prediction is of the model.
+func (m model) hasMade(p listedPrediction) bool {
 	switch {
 	case m.Model != "":
 		return strings.EqualFold(p.Model, m.Model)
@@ -112,51 +110,43 @@ func (m model) made(p listed) bool {
 	return p.Deployment == "" || strings.EqualFold(p.Deployment, m.Deployment)
 }
 
-// Manual says what a manifest can ask of the engine.
+// Manual describes the settings that a manifest can give the engine.
 func Manual() engine.Manual {
 	return engine.Manual{
-		Setting: func() any { return &setting{} },
+		Setting: func() any { return &manifestSetting{} },
 		Check: func(with string) error {
-			var s setting
-			if err := engine.Setting(with, &s); err != nil {
+			var s manifestSetting
+			if err := engine.DecodeSetting(with, &s); err != nil {
 				return err
 			}
-			if _, err := s.path(); err != nil {
-				return engine.ErrSetup.Because(errors.New("must name one of model, version and deployment, a model or a deployment as owner/name"))
+			if _, err := s.createPath(); err != nil {
+				return engine.ErrMisconfigured.Because(errors.New("must name one of model, version and deployment, a model or a deployment as owner/name"))
 			}
 			return nil
 		},
 	}
 }
 
-// late is how long calls may go on that settle what a job leaves behind.
-const late = 1500 * time.Millisecond
-
-// Run does the job with as many predictions as it takes, one after the other.
+// Run does the job with as many predictions as necessary, one after the other.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
-	t := task{e: e, job: j, out: out, bar: engine.Whole(out)}
-	if err := engine.Setting(j.With, &t.with); err != nil {
+	t := task{e: e}
+	if err := engine.DecodeSetting(j.With, &t.with); err != nil {
 		return err
 	}
 	var err error
-	if t.path, err = t.with.path(); err != nil {
+	if t.path, err = t.with.createPath(); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	end, cancel := backend.Linger(ctx, late)
+	end, cancel := backend.WithGrace(ctx, backend.GracePeriod)
 	defer cancel()
-	t.end = end
-	t.takeUp(j.Left)
-	defer t.release()
-	if err = t.all(ctx); err != nil {
-		t.stop(ctx, err)
+	t.PaidJob = backend.NewPaidJob(e.c, j, out, t.with.Mapping, end)
+	t.resumeCheckpoint(j.Left)
+	defer t.releaseActive()
+	if err = t.runPredictions(ctx); err != nil {
+		t.cancelPredictions(ctx, err)
 	}
 	return err
-}
-
-func (e *Engine) pace() *backend.Pace {
-	every := cmp.Or(e.o.Poll, time.Second)
-	return &backend.Pace{Every: every, Most: 5 * every, Patience: e.o.Patience}
 }

@@ -57,7 +57,7 @@ func TestLargeFilesAreUploadedOnce(t *testing.T) {
 func TestAddressesInsteadOfUploads(t *testing.T) {
 	t.Parallel()
 	w := start(t, replicatetest.Options{})
-	w.engine = replicate.New(w.client, replicate.Options{Poll: 5 * time.Millisecond, Addresses: true})
+	w.engine = replicate.New(w.client, replicate.Options{PollInterval: 5 * time.Millisecond, Addresses: true})
 	j := painting(official, 1)
 	j.Files = pictureOf(300 << 10)
 	j.Files["picture"][0].Address = func() string { return "https://atelier.example/media/1?signature=x" }
@@ -91,7 +91,7 @@ func TestSettings(t *testing.T) {
 	} {
 		j := painting(official, 1)
 		j.With = with
-		if e, _ := w.failure(t, j); e.Transient || !strings.Contains(e.Message, "not set up") {
+		if e, _ := w.failure(t, j); e.Transient || !strings.Contains(e.Message, "not configured correctly") {
 			t.Errorf("with %s: %v", with, e)
 		}
 	}
@@ -111,11 +111,11 @@ func TestRefusals(t *testing.T) {
 		{replicatetest.Busy, engine.Unavailable, true, "busy"},
 		{replicatetest.Fails, engine.Failed, false, "CUDA out of memory"},
 		{replicatetest.Flags, engine.Refused, false, "flagged as sensitive"},
-		{replicatetest.Interrupts, engine.Failed, true, "just now"},
+		{replicatetest.Interrupts, engine.Failed, true, "could not run the job"},
 		{replicatetest.Removes, engine.Failed, false, "deleted"},
 	} {
 		w := start(t, replicatetest.Options{})
-		w.Break(tt.fault, 0)
+		w.SetFault(tt.fault, 0)
 		e, _ := w.failure(t, painting(official, 1))
 		if e.Code != tt.code || e.Transient != tt.again || !strings.Contains(e.Message, tt.message) {
 			t.Errorf("%s: %v, transient %v; want %s, %v, %q", tt.fault, e, e.Transient, tt.code, tt.again, tt.message)
@@ -157,7 +157,7 @@ func TestEndedJobsAreCancelled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := start(t, replicatetest.Options{Takes: time.Hour})
-			w.Break(fault, 1)
+			w.SetFault(fault, 1)
 			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 			defer cancel()
 			if err := w.engine.Run(ctx, painting(official, 1), &enginetest.Recorder{}); !errors.Is(err, context.DeadlineExceeded) {
@@ -184,11 +184,11 @@ func TestProgressFollowsTheLogs(t *testing.T) {
 func TestFewerAreBetterThanNone(t *testing.T) {
 	t.Parallel()
 	w := start(t, replicatetest.Options{})
-	w.Break(replicatetest.Fewer, 1)
-	if n := len(enginetest.Results(t, w.engine, painting(official, 2)).Outputs()); n != 1 {
+	w.SetFault(replicatetest.Fewer, 1)
+	if n := len(enginetest.MustSucceed(t, w.engine, painting(official, 2)).Outputs()); n != 1 {
 		t.Errorf("results = %d, want the other one", n)
 	}
-	w.Break(replicatetest.Fewer, 2)
+	w.SetFault(replicatetest.Fewer, 2)
 	if e, _ := w.failure(t, painting(official, 2)); e.Code != engine.Invalid {
 		t.Errorf("failure = %v, want that there is no result", e)
 	}
@@ -202,14 +202,14 @@ func TestEchoesAreNotFetched(t *testing.T) {
 		io.WriteString(w, `{"id":"a","status":"succeeded","output":"`+address+`"}`)
 	}))
 	t.Cleanup(s.Close)
-	e := replicate.New(call(t, s.URL, "r8"), replicate.Options{Poll: time.Millisecond})
+	e := replicate.New(call(t, s.URL, "r8"), replicate.Options{PollInterval: time.Millisecond})
 	j := painting(official, 1)
 	j.Values["prompt"] = address
-	if f := enginetest.Failure(t, e, j); f.Code != engine.Invalid {
+	if f := enginetest.MustFail(t, e, j); f.Code != engine.Invalid {
 		t.Errorf("failure = %v, want that there is no result", f)
 	}
 	j.OutputType = "TEXT"
-	if got := enginetest.Results(t, e, j).Outputs(); len(got) != 1 || string(got[0]) != address {
+	if got := enginetest.MustSucceed(t, e, j).Outputs(); len(got) != 1 || string(got[0]) != address {
 		t.Errorf("results = %q, want the text that it is", got)
 	}
 }

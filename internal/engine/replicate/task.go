@@ -18,105 +18,90 @@ import (
 
 // task is one call of Run.
 type task struct {
+	backend.PaidJob
 	e    *Engine
-	job  engine.Job
-	out  engine.Sink
-	with setting
+	with manifestSetting
 	path string
-	end  context.Context // goes on a little after the job's
 
-	note   note
-	old    []bool // predictions of an earlier try
-	done   []bool // predictions that have ended
-	bar    engine.Span
-	inputs map[string]any
-	holds  []string
-	asked  bool // a create was sent whose answer is missing
+	checkpoint checkpoint
+	resumed    []bool // predictions that an earlier try created
+	done       []bool // predictions that have ended
+	activeIDs  []string
+	unanswered bool // a create request had no response
 }
 
-// note is what the next worker has to know.
-type note struct {
-	IDs []string `json:"ids"` // of the predictions, "" for those to be created
-	// Creating is the hash of the inputs of the first of those, from before its
-	// create until after it, and Since when that was.
+// checkpoint is the information that the next worker needs.
+type checkpoint struct {
+	IDs []string `json:"ids"` // ids of the predictions; "": not created yet
+	// Creating is the hash of the inputs of the first of those, from before its create request until
+	// after it. Since is the time of the request.
 	Creating string `json:"creating,omitempty"`
 	Since    int64  `json:"since,omitempty"`
-	// Of is the model, for whoever abandons it and knows nothing else.
+	// Of is the model, for Abandon, which has no other information.
 	Of *model `json:"of,omitempty"`
 }
 
-// takeUp begins where an earlier try of the run ended.
-func (t *task) takeUp(left string) {
-	n := t.job.NumResults
-	if t.with.Results != "" {
-		n = 1 // one prediction makes them all
+// resumeCheckpoint continues where an earlier try of the run ended.
+func (t *task) resumeCheckpoint(left string) {
+	n := t.PieceCount()
+	if err := json.Unmarshal([]byte(left), &t.checkpoint); err != nil || len(t.checkpoint.IDs) != n {
+		t.checkpoint = checkpoint{IDs: make([]string, n)} // the checkpoint is of another engine or of an edited tool
 	}
-	if err := json.Unmarshal([]byte(left), &t.note); err != nil || len(t.note.IDs) != n {
-		t.note = note{IDs: make([]string, n)} // of another engine, or of an edited tool
-	}
-	t.old = make([]bool, n)
+	t.resumed = make([]bool, n)
 	t.done = make([]bool, n)
-	for i, id := range t.note.IDs {
+	for i, id := range t.checkpoint.IDs {
 		if id != "" {
-			t.old[i] = true
-			t.hold(id)
+			t.resumed[i] = true
+			t.markActive(id)
 		}
 	}
 }
 
-// hold keeps other jobs from taking a prediction for theirs.
-func (t *task) hold(id string) {
+// markActive keeps other jobs of this process from adopting a prediction.
+func (t *task) markActive(id string) {
 	t.e.mu.Lock()
 	defer t.e.mu.Unlock()
-	t.e.held[id] = true
-	t.holds = append(t.holds, id)
+	t.e.activeIDs[id] = true
+	t.activeIDs = append(t.activeIDs, id)
 }
 
-func (t *task) release() {
+func (t *task) releaseActive() {
 	t.e.mu.Lock()
 	defer t.e.mu.Unlock()
-	for _, id := range t.holds {
-		delete(t.e.held, id)
+	for _, id := range t.activeIDs {
+		delete(t.e.activeIDs, id)
 	}
 }
 
-func (t *task) leave(ctx context.Context) error {
-	text, err := json.Marshal(t.note)
-	if err != nil {
-		return err
-	}
-	return t.out.Leave(ctx, string(text))
-}
-
-// all creates what is to be created and hands over the results in order.
-func (t *task) all(ctx context.Context) error {
-	for i, id := range t.note.IDs {
+// runPredictions creates missing predictions and passes their results to the sink in order.
+func (t *task) runPredictions(ctx context.Context) error {
+	for i, id := range t.checkpoint.IDs {
 		if id == "" {
-			if err := t.create(ctx, i); err != nil {
+			if err := t.createPrediction(ctx, i); err != nil {
 				return err
 			}
 		}
 	}
 	given := 0
-	for i := range t.note.IDs {
-		p, err := t.watch(ctx, i)
+	for i := range t.checkpoint.IDs {
+		p, err := t.awaitPrediction(ctx, i)
 		if err != nil {
 			return err
 		}
-		n, err := t.deliver(ctx, p)
+		n, err := t.deliverResults(ctx, p)
 		if err != nil {
 			return err
 		}
 		given += n
-		t.part(i).At(1)
+		t.ReportDelivered(i)
 	}
-	if given == 0 { // fewer than were wanted are better than none
-		return errNone
+	if given == 0 { // fewer results than requested are better than none
+		return backend.ErrToolNoResult
 	}
 	return nil
 }
 
-// prediction is what the API says about one.
+// prediction is the API's description of a prediction.
 type prediction struct {
 	ID          string          `json:"id"`
 	Status      string          `json:"status"`
@@ -126,131 +111,113 @@ type prediction struct {
 	DataRemoved bool            `json:"data_removed"`
 }
 
-var (
-	errLost      = engine.Fail(engine.Failed, "The provider no longer knows the job.")
-	errGone      = engine.Fail(engine.Failed, "The provider has deleted the result.")
-	errNone      = engine.Fail(engine.Invalid, "The tool made no result.")
-	errCancelled = engine.Fail(engine.Failed, "The provider cancelled the job.")
-)
+var errDeleted = engine.Fail(engine.Failed, "The provider has deleted the result.")
 
-// watch waits until a prediction has ended well.
-func (t *task) watch(ctx context.Context, i int) (prediction, error) {
-	pace := t.e.pace()
+// awaitPrediction waits until a prediction has succeeded.
+func (t *task) awaitPrediction(ctx context.Context, i int) (prediction, error) {
+	pace := backend.NewPoller(t.e.o.PollInterval, t.e.o.PollTimeout)
 	for {
-		p, err := t.look(ctx, t.note.IDs[i])
+		p, err := t.queryPrediction(ctx, t.checkpoint.IDs[i])
 		if s, ok := errors.AsType[*backend.Status](err); ok && s.Code == http.StatusNotFound {
 			t.done[i] = true
-			return p, errLost.Because(err)
+			return p, backend.ErrJobLost.Because(err)
 		}
-		if failed := pace.Bear(ctx, err); failed != nil {
+		if failed := pace.CheckError(ctx, err); failed != nil {
 			return p, failed
 		}
 		if err == nil {
-			ended, err := t.judge(ctx, i, p)
+			ended, err := t.checkEnded(ctx, i, p)
 			if ended || err != nil {
 				return p, err
 			}
 		}
-		if err := pace.Wait(ctx); err != nil {
+		if err := pace.WaitNext(ctx); err != nil {
 			return p, err
 		}
 	}
 }
 
-func (t *task) look(ctx context.Context, id string) (p prediction, err error) {
-	ctx, cancel := t.e.c.Short(ctx)
+func (t *task) queryPrediction(ctx context.Context, id string) (p prediction, err error) {
+	ctx, cancel := t.e.c.WithTimeout(ctx)
 	defer cancel()
-	err = t.e.c.JSON(ctx, "GET", "predictions/"+url.PathEscape(id), nil, &p)
+	err = t.e.c.CallJSON(ctx, "GET", "predictions/"+url.PathEscape(id), nil, &p)
 	return p, err
 }
 
-// judge tells whether a prediction has ended, and why where that was no good
-// end.
-func (t *task) judge(ctx context.Context, i int, p prediction) (ended bool, err error) {
+// checkEnded reports whether a prediction has ended, and its failure if it did not succeed.
+func (t *task) checkEnded(ctx context.Context, i int, p prediction) (ended bool, err error) {
 	switch p.Status {
 	case "succeeded":
 		t.done[i] = true
 		return true, nil
 	case "failed":
 		t.done[i] = true
-		return true, t.failed(ctx, i, p)
+		return true, t.predictionFailure(ctx, i, p)
 	case "canceled", "aborted":
-		if !t.old[i] {
+		if !t.resumed[i] {
 			t.done[i] = true
-			return true, errCancelled
+			return true, backend.ErrJobCancelled
 		}
-		// The worker before us cancelled it when it had to go.
-		t.old[i] = false
-		t.note.IDs[i] = ""
-		return false, t.create(ctx, i)
+		// The worker before cancelled it when it had to stop.
+		t.resumed[i] = false
+		t.checkpoint.IDs[i] = ""
+		return false, t.createPrediction(ctx, i)
 	}
-	t.part(i).At(making * backend.Logged(p.Logs))
+	t.ReportRendering(i, backend.ProgressInLog(p.Logs))
 	return false, nil
 }
 
 var (
-	// refusals are how models say that they do not want to.
-	refusals = regexp.MustCompile(`(?i)\bnsfw\b|flagged as sensitive|content policy|safety (?:filter|system|checker)|\bE005\b`)
-	// passings are failures of the provider's own machines.
-	passings = regexp.MustCompile(`(?i)please retry|\bcode: PA\b`)
+	// refusalPattern matches messages of models that refuse the content.
+	refusalPattern = regexp.MustCompile(`(?i)\bnsfw\b|flagged as sensitive|content policy|safety (?:filter|system|checker)|\bE005\b`)
+	// transientPattern matches failures of the provider's own machines.
+	transientPattern = regexp.MustCompile(`(?i)please retry|\bcode: PA\b`)
 )
 
-// failed says why a prediction did. One that fell victim to the provider's
-// machines is created afresh at the next try: it is known to have ended.
-func (t *task) failed(ctx context.Context, i int, p prediction) error {
+// predictionFailure translates the failure of a prediction. A prediction that failed because of
+// the provider's machines is created again at the next try, because it is known to have ended.
+func (t *task) predictionFailure(ctx context.Context, i int, p prediction) error {
 	var words string
-	_ = json.Unmarshal(p.Error, &words) // what has another form is not there
+	_ = json.Unmarshal(p.Error, &words) // a value of another type counts as missing
 	switch {
-	case refusals.MatchString(words):
-		return backend.Told(engine.Refused, "The tool refused the content.", words)
-	case passings.MatchString(words):
-		t.note.IDs[i] = ""
-		if err := t.leave(ctx); err != nil {
+	case refusalPattern.MatchString(words):
+		return backend.ContentRefused(words)
+	case transientPattern.MatchString(words):
+		t.checkpoint.IDs[i] = ""
+		if err := t.SaveCheckpoint(ctx, t.checkpoint); err != nil {
 			return err
 		}
-		// The provider itself is there: for other runs, and for as few of these
-		// as are tried.
-		return engine.Again(engine.Failed, "The provider could not run the job just now.").Because(errors.New(backend.Say(words)))
+		return backend.ErrProviderFailed.Because(errors.New(backend.SanitizeText(words)))
 	}
-	return backend.Told(engine.Failed, "The tool failed.", words)
+	return backend.ToolFailed(words)
 }
 
-// part is the stretch of the progress that belongs to a prediction.
-func (t *task) part(i int) engine.Span { return t.bar.Of(i, len(t.note.IDs)) }
-
-// making is how much of that it takes to make a result; the rest is to fetch it.
-const making = 0.95
-
-// deliver hands over what a prediction made and says how many that were. Files
-// are kept for an hour only, so they are fetched at once.
-func (t *task) deliver(ctx context.Context, p prediction) (int, error) {
+// deliverResults passes the results of a prediction to the sink and returns their number. The
+// provider deletes files after an hour, so they are fetched at once.
+func (t *task) deliverResults(ctx context.Context, p prediction) (int, error) {
 	if p.DataRemoved {
-		return 0, errGone
+		return 0, errDeleted
 	}
-	refs := backend.Made(p.Output, t.job.Values)
-	if text := words(p.Output, len(refs)); t.job.OutputType == "TEXT" && text != "" {
-		return 1, t.out.Output(ctx, engine.Result{Data: strings.NewReader(text)})
+	refs := backend.FindResults(p.Output, t.Job.Values)
+	if text := textOutput(p.Output, len(refs)); t.Job.OutputType == "TEXT" && text != "" {
+		return 1, t.Out.Output(ctx, engine.Result{Data: strings.NewReader(text)})
 	}
-	refs = backend.Pick(refs, t.job.OutputType)
-	want := 1
-	if t.with.Results != "" {
-		want = t.job.NumResults
-	}
-	refs = refs[:min(want, len(refs))]
+	refs = backend.FilterByType(refs, t.Job.OutputType)
+	refs = refs[:min(t.ResultsPerPiece(), len(refs))]
 	for _, r := range refs {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
-		if err := t.e.c.Deliver(ctx, r.URL, t.out); err != nil {
+		if err := t.e.c.DeliverFile(ctx, r.URL, t.Out); err != nil {
 			return 0, err
 		}
 	}
 	return len(refs), nil
 }
 
-// words is the text that an output with so many files is, "" where it is
-// something else. Language models give it in pieces.
-func words(output json.RawMessage, files int) string {
+// textOutput returns the text of an output with so many files. "": the output is not text.
+// Language models return text in pieces.
+func textOutput(output json.RawMessage, files int) string {
 	var pieces []string
 	var whole string
 	if json.Unmarshal(output, &whole) == nil {
@@ -259,22 +226,22 @@ func words(output json.RawMessage, files int) string {
 		return ""
 	}
 	if len(pieces) == 1 && files == 1 {
-		return "" // a file with the text
+		return "" // the text is in a file
 	}
 	return strings.Join(pieces, "")
 }
 
-// stop cancels what still runs and nobody will ask for. After a failure that may
-// pass, or where another worker goes on, it is taken up instead.
-func (t *task) stop(ctx context.Context, err error) {
-	if engine.Elsewhere(ctx) || ctx.Err() == nil && engine.As(err).Transient {
+// cancelPredictions cancels running predictions whose results are not needed. After a transient
+// failure, or if another worker continues, they go on and are resumed later.
+func (t *task) cancelPredictions(ctx context.Context, err error) {
+	if !engine.IsFinal(ctx, err) {
 		return
 	}
-	end, cancel := context.WithTimeout(t.end, 5*time.Second)
+	end, cancel := context.WithTimeout(t.Settle, 5*time.Second)
 	defer cancel()
-	ids := slices.Clone(t.note.IDs)
-	if t.asked && ctx.Err() != nil {
-		if found, err := t.e.find(end, t.with.model, t.note); err == nil && len(found) == 1 {
+	ids := slices.Clone(t.checkpoint.IDs)
+	if t.unanswered && ctx.Err() != nil {
+		if found, err := t.e.findCandidates(end, t.with.model, t.checkpoint); err == nil && len(found) == 1 {
 			ids = append(ids, found[0])
 		}
 	}
@@ -282,13 +249,13 @@ func (t *task) stop(ctx context.Context, err error) {
 	for i, id := range ids {
 		if id != "" && (i >= len(t.done) || !t.done[i]) {
 			all.Go(func() {
-				_ = t.e.cancel(end, id) // where this fails, Cancel-After ends it
+				_ = t.e.cancelPrediction(end, id) // if this fails, Cancel-After ends the prediction
 			})
 		}
 	}
 	all.Wait()
 }
 
-func (e *Engine) cancel(ctx context.Context, id string) error {
-	return e.c.JSON(ctx, "POST", "predictions/"+url.PathEscape(id)+"/cancel", nil, nil)
+func (e *Engine) cancelPrediction(ctx context.Context, id string) error {
+	return e.c.CallJSON(ctx, "POST", "predictions/"+url.PathEscape(id)+"/cancel", nil, nil)
 }

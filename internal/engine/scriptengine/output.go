@@ -17,8 +17,8 @@ import (
 	"atelier/internal/engine"
 )
 
-// output is a result, or several of the same kind.
-type output struct {
+// outputStep is a result, or several of the same kind.
+type outputStep struct {
 	Kind    string  `json:"kind"` // png, text, raw or wav
 	Width   int     `json:"width"`
 	Height  int     `json:"height"`
@@ -28,20 +28,20 @@ type output struct {
 	// SizeMB makes raw and text results that many MiB long and PNGs a little
 	// more.
 	SizeMB int `json:"size_mb"`
-	// Echo is the field whose file is handed back; Index says which.
+	// Echo is the field whose file is returned as the result; Index is its position in the field.
 	Echo  string `json:"echo"`
 	Index int    `json:"index"`
 
-	Note  string `json:"note"`  // what the result says beside itself
-	Times int    `json:"times"` // 0 is once
+	Note  string `json:"note"`  // the result's note
+	Times int    `json:"times"` // 0: once
 }
 
-// widest is the longest side of a picture and the most seconds of a sound.
-const widest = 1 << 14
+// maxSide is the longest side of a picture and the largest number of seconds of a sound.
+const maxSide = 1 << 14
 
-func (o *output) check() error {
+func (o *outputStep) validate() error {
 	switch {
-	case min(o.Width, o.Height, o.SizeMB, o.Index, o.Times) < 0 || max(o.Width, o.Height) > widest || !(o.Seconds >= 0 && o.Seconds <= widest):
+	case min(o.Width, o.Height, o.SizeMB, o.Index, o.Times) < 0 || max(o.Width, o.Height) > maxSide || !(o.Seconds >= 0 && o.Seconds <= maxSide):
 		return errors.New("a number is out of range")
 	case o.Echo != "" && o.Kind != "":
 		return errors.New("an echo has no kind")
@@ -60,12 +60,12 @@ func (o *output) check() error {
 	return fmt.Errorf("there is no kind %q of output", o.Kind)
 }
 
-func (p *player) output(ctx context.Context, o *output) error {
+func (p *scriptRun) makeOutput(ctx context.Context, o *outputStep) error {
 	for range max(o.Times, 1) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		r, err := p.result(ctx, o)
+		r, err := p.resultReader(ctx, o)
 		if err != nil {
 			return err
 		}
@@ -81,9 +81,8 @@ func (p *player) output(ctx context.Context, o *output) error {
 	return nil
 }
 
-// result gives the bytes of the next output. Large ones are made while they
-// are read.
-func (p *player) result(ctx context.Context, o *output) (io.Reader, error) {
+// resultReader returns the bytes of the next output. Large ones are made while they are read.
+func (p *scriptRun) resultReader(ctx context.Context, o *outputStep) (io.Reader, error) {
 	noise := rand.NewChaCha8([32]byte{byte(p.job.Seed), byte(p.job.Seed >> 8), byte(p.job.Seed >> 16), byte(p.job.Seed >> 24), byte(p.made), byte(p.made >> 8)})
 	size := int64(o.SizeMB) << 20
 	switch {
@@ -94,14 +93,14 @@ func (p *player) result(ctx context.Context, o *output) (io.Reader, error) {
 		}
 		return files[o.Index].Open(ctx)
 	case o.Kind == "png" && size > 0:
-		return bytes.NewReader(noisy(noise, size)), nil
+		return bytes.NewReader(noisePNG(noise, size)), nil
 	case o.Kind == "png":
-		return bytes.NewReader(picture(or(o.Width, 8), or(o.Height, 8), colour(p.job.Seed, p.made))), nil
+		return bytes.NewReader(plainPNG(orDefault(o.Width, 8), orDefault(o.Height, 8), colourOf(p.job.Seed, p.made))), nil
 	case o.Kind == "wav":
-		return bytes.NewReader(wav(o.Seconds, 220+float64(colour(p.job.Seed, p.made).R))), nil
+		return bytes.NewReader(toneWAV(o.Seconds, 220+float64(colourOf(p.job.Seed, p.made).R))), nil
 	case o.Kind == "text":
 		if missing := size - int64(len(o.Text)); missing > 0 {
-			return io.MultiReader(strings.NewReader(o.Text), io.LimitReader(dots{}, missing)), nil
+			return io.MultiReader(strings.NewReader(o.Text), io.LimitReader(dotReader{}, missing)), nil
 		}
 		return strings.NewReader(o.Text), nil
 	}
@@ -111,30 +110,30 @@ func (p *player) result(ctx context.Context, o *output) (io.Reader, error) {
 	return bytes.NewReader(o.Base64), nil
 }
 
-func or(n, otherwise int) int {
+func orDefault(n, otherwise int) int {
 	if n == 0 {
 		return otherwise
 	}
 	return n
 }
 
-// dots is text without end.
-type dots struct{}
+// dotReader is endless text.
+type dotReader struct{}
 
-func (dots) Read(p []byte) (int, error) {
+func (dotReader) Read(p []byte) (int, error) {
 	for i := range p {
 		p[i] = '.'
 	}
 	return len(p), nil
 }
 
-// colour differs for every seed and number, as far as 24 bits can.
-func colour(seed uint32, number int) color.NRGBA {
+// colourOf differs for every seed and number, as far as 24 bits can.
+func colourOf(seed uint32, number int) color.NRGBA {
 	v := rand.NewPCG(uint64(seed), uint64(number)).Uint64()
 	return color.NRGBA{uint8(v), uint8(v >> 8), uint8(v >> 16), 255}
 }
 
-func picture(w, h int, c color.NRGBA) []byte {
+func plainPNG(w, h int, c color.NRGBA) []byte {
 	m := image.NewNRGBA(image.Rect(0, 0, w, h))
 	for i := 0; i < len(m.Pix); i += 4 {
 		m.Pix[i] = c.R
@@ -142,21 +141,21 @@ func picture(w, h int, c color.NRGBA) []byte {
 		m.Pix[i+2] = c.B
 		m.Pix[i+3] = c.A
 	}
-	return encoded(m, png.BestSpeed)
+	return encodePNG(m, png.BestSpeed)
 }
 
-// noisy is a picture that cannot be made smaller.
-func noisy(noise io.Reader, size int64) []byte {
+// noisePNG returns a picture that cannot be compressed.
+func noisePNG(noise io.Reader, size int64) []byte {
 	const width = 1024
 	m := image.NewNRGBA(image.Rect(0, 0, width, int(size/(3*width))+1))
 	io.ReadFull(noise, m.Pix) // never fails
 	for i := 3; i < len(m.Pix); i += 4 {
 		m.Pix[i] = 255
 	}
-	return encoded(m, png.NoCompression)
+	return encodePNG(m, png.NoCompression)
 }
 
-func encoded(m image.Image, level png.CompressionLevel) []byte {
+func encodePNG(m image.Image, level png.CompressionLevel) []byte {
 	var b bytes.Buffer
 	e := png.Encoder{CompressionLevel: level}
 	if err := e.Encode(&b, m); err != nil {
@@ -165,8 +164,8 @@ func encoded(m image.Image, level png.CompressionLevel) []byte {
 	return b.Bytes()
 }
 
-// wav is a tone, 8000 samples of 16 bits a second.
-func wav(seconds, hertz float64) []byte {
+// toneWAV returns a tone of 8000 samples of 16 bits per second.
+func toneWAV(seconds, hertz float64) []byte {
 	const rate = 8000
 	samples := make([]int16, int(seconds*rate))
 	for i := range samples {

@@ -1,11 +1,11 @@
-// Package scriptengine is an engine for tests that does what the job tells it to,
-// when and in the order the job says. Only test builds of the program have it.
+// Package scriptengine is an engine for tests that follows a script in the job. Only test builds
+// of the program contain it.
 //
 // The input "script" is a JSON list of steps, done one after the other:
 //
-//	{"wait": "50ms"}                 wait, or until the job ends
-//	{"progress": 0.5}                tell progress; also wrong values
-//	{"preview": true}                show a small picture
+//	{"wait": "50ms"}                 wait, at most until the job ends
+//	{"progress": 0.5}                report progress; also wrong values
+//	{"preview": true}                send a small picture
 //	{"output": {"kind": "png", "width": 64, "height": 48}}
 //	{"output": {"kind": "text", "text": "hello", "times": 3}}
 //	{"output": {"kind": "raw", "base64": "…", "size_mb": 20}}
@@ -13,17 +13,17 @@
 //	{"output": {"echo": "picture", "index": 0}}   the bytes of an input
 //	{"fail": {"code": "ENGINE_FAILED", "message": "…", "transient": true, "times": 2}}
 //	{"hang": true}                   wait until the job ends
-//	{"ignore_cancel": "2s"}          wait and be deaf: the rest of the script
-//	                                 goes on after the job's end
+//	{"ignore_cancel": "2s"}          wait and ignore the job's end: the rest of
+//	                                 the script continues after it
 //	{"panic": true}
 //	{"hold": "NAME"}                 wait for Release; a NAME with a leading
 //	                                 slash is a file, and waits until it exists
 //	{"count_to": "/path"}            append "RUNID ATTEMPT\n" to a file
 //
-// A failure with times happens in the first so many attempts of its run that
-// this process sees. Outputs count whatever NumResults says: a script may give
-// too many or too few. Without a script the engine gives NumResults pictures
-// of 8 by 8 pixels, whose colour follows from the seed and their number.
+// A failure with times happens in the first attempts of its run that this process sees. Outputs
+// are independent of NumResults: a script may make too many or too few. Without a script the
+// engine makes NumResults pictures of 8 by 8 pixels, whose colour depends on the seed and their
+// number.
 package scriptengine
 
 import (
@@ -42,47 +42,46 @@ import (
 	"atelier/internal/engine"
 )
 
-// Engine does as scripts say. It remembers how often runs failed and which
-// holds were released.
+// Engine follows scripts. It counts the failures of runs and remembers released holds.
 type Engine struct {
 	mu     sync.Mutex
-	failed map[failure]int
-	holds  map[string]*hold
+	failed map[failureKey]int
+	holds  map[string]*holdPoint
 }
 
-// failure is one failing step of a run.
-type failure struct {
+// failureKey is one failing step of a run.
+type failureKey struct {
 	run  string
 	step int
 }
 
-// hold is a place where jobs wait.
-type hold struct {
+// holdPoint is a point at which jobs wait.
+type holdPoint struct {
 	reached, released chan struct{}
 }
 
-// New makes the engine.
+// New returns the engine.
 func New() *Engine {
-	return &Engine{failed: map[failure]int{}, holds: map[string]*hold{}}
+	return &Engine{failed: map[failureKey]int{}, holds: map[string]*holdPoint{}}
 }
 
 var _ engine.Engine = (*Engine)(nil)
 
 // step is one line of a script. Exactly one of its fields is set.
 type step struct {
-	Wait         *duration `json:"wait"`
-	Progress     *float64  `json:"progress"`
-	Preview      *bool     `json:"preview"`
-	Output       *output   `json:"output"`
-	Fail         *fail     `json:"fail"`
-	Hang         *bool     `json:"hang"`
-	IgnoreCancel *duration `json:"ignore_cancel"`
-	Panic        *bool     `json:"panic"`
-	Hold         *string   `json:"hold"`
-	CountTo      *string   `json:"count_to"`
+	Wait         *duration   `json:"wait"`
+	Progress     *float64    `json:"progress"`
+	Preview      *bool       `json:"preview"`
+	Output       *outputStep `json:"output"`
+	Fail         *failStep   `json:"fail"`
+	Hang         *bool       `json:"hang"`
+	IgnoreCancel *duration   `json:"ignore_cancel"`
+	Panic        *bool       `json:"panic"`
+	Hold         *string     `json:"hold"`
+	CountTo      *string     `json:"count_to"`
 }
 
-type fail struct {
+type failStep struct {
 	Code      engine.Code `json:"code"`
 	Message   string      `json:"message"`
 	Transient bool        `json:"transient"`
@@ -98,8 +97,8 @@ func (d *duration) UnmarshalText(b []byte) error {
 	return err
 }
 
-// parse reads a script and refuses what it does not know.
-func parse(text string) ([]step, error) {
+// parseScript parses a script and refuses unknown keys.
+func parseScript(text string) ([]step, error) {
 	d := json.NewDecoder(bytes.NewReader([]byte(text)))
 	d.DisallowUnknownFields()
 	var raw []json.RawMessage
@@ -120,20 +119,20 @@ func parse(text string) ([]step, error) {
 		if err := d.Decode(&steps[i]); err != nil {
 			return nil, fmt.Errorf("step %d: %w", i, err)
 		}
-		if err := steps[i].check(); err != nil {
+		if err := steps[i].validate(); err != nil {
 			return nil, fmt.Errorf("step %d: %w", i, err)
 		}
 	}
 	return steps, nil
 }
 
-func (s step) check() error {
+func (s step) validate() error {
 	if s == (step{}) {
-		return errors.New("null says nothing")
+		return errors.New("null has no meaning")
 	}
 	for _, on := range []*bool{s.Preview, s.Hang, s.Panic} {
 		if on != nil && !*on {
-			return errors.New("only true has a meaning")
+			return errors.New("the only valid value is true")
 		}
 	}
 	if s.Fail != nil {
@@ -144,7 +143,7 @@ func (s step) check() error {
 		}
 	}
 	if s.Output != nil {
-		return s.Output.check()
+		return s.Output.validate()
 	}
 	return nil
 }
@@ -155,12 +154,12 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	if text == "" {
 		return noScript(ctx, j, out)
 	}
-	steps, err := parse(text)
+	steps, err := parseScript(text)
 	if err != nil {
-		return engine.Fail(engine.Failed, "The script is not understood: "+err.Error())
+		return engine.Fail(engine.Failed, "The script is invalid: "+err.Error())
 	}
-	p := player{engine: e, job: j, out: out}
-	heard := ctx // what the steps go by, until the script turns deaf
+	p := scriptRun{engine: e, job: j, out: out}
+	heard := ctx // the context of the steps, until the script ignores the job's end
 	for i, s := range steps {
 		if err := heard.Err(); err != nil {
 			return err
@@ -168,7 +167,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 		if s.IgnoreCancel != nil {
 			heard = context.WithoutCancel(ctx)
 		}
-		if err := p.play(ctx, heard, i, s); err != nil {
+		if err := p.doStep(ctx, heard, i, s); err != nil {
 			return err
 		}
 	}
@@ -180,7 +179,7 @@ func noScript(ctx context.Context, j engine.Job, out engine.Sink) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := out.Output(ctx, engine.Result{Data: bytes.NewReader(picture(8, 8, colour(j.Seed, i)))}); err != nil {
+		if err := out.Output(ctx, engine.Result{Data: bytes.NewReader(plainPNG(8, 8, colourOf(j.Seed, i)))}); err != nil {
 			return err
 		}
 		out.Progress(float64(i+1) / float64(j.NumResults))
@@ -188,44 +187,44 @@ func noScript(ctx context.Context, j engine.Job, out engine.Sink) error {
 	return nil
 }
 
-// player is where a script is.
-type player struct {
+// scriptRun is the state of a running script.
+type scriptRun struct {
 	engine *Engine
 	job    engine.Job
 	out    engine.Sink
 	made   int // outputs so far
 }
 
-// play does a step. Hanging and holding always end with ctx: nothing else
-// would end them.
-func (p *player) play(ctx, heard context.Context, number int, s step) error {
+// doStep does a step. Hanging and holding always end with ctx, because nothing else would end
+// them.
+func (p *scriptRun) doStep(ctx, heard context.Context, number int, s step) error {
 	switch {
 	case s.Wait != nil:
-		return wait(heard, time.Duration(*s.Wait))
+		return waitFor(heard, time.Duration(*s.Wait))
 	case s.Progress != nil:
 		p.out.Progress(*s.Progress)
 	case s.Preview != nil:
-		p.out.Preview(picture(16, 16, colour(p.job.Seed, p.made)))
+		p.out.Preview(plainPNG(16, 16, colourOf(p.job.Seed, p.made)))
 	case s.Output != nil:
-		return p.output(heard, s.Output)
+		return p.makeOutput(heard, s.Output)
 	case s.Fail != nil:
-		return p.engine.fail(p.job.RunID, number, s.Fail)
+		return p.engine.failTimes(p.job.RunID, number, s.Fail)
 	case s.Hang != nil:
 		<-ctx.Done()
 		return ctx.Err()
 	case s.IgnoreCancel != nil:
-		return wait(heard, time.Duration(*s.IgnoreCancel))
+		return waitFor(heard, time.Duration(*s.IgnoreCancel))
 	case s.Panic != nil:
 		panic("the script says so")
 	case s.Hold != nil:
-		return p.engine.hold(ctx, *s.Hold)
+		return p.engine.waitAtHold(ctx, *s.Hold)
 	case s.CountTo != nil:
-		return count(*s.CountTo, fmt.Sprintf("%s %d\n", p.job.RunID, p.job.Attempt))
+		return appendLine(*s.CountTo, fmt.Sprintf("%s %d\n", p.job.RunID, p.job.Attempt))
 	}
 	return nil
 }
 
-func wait(ctx context.Context, d time.Duration) error {
+func waitFor(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -236,10 +235,10 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func (e *Engine) fail(run string, number int, f *fail) error {
+func (e *Engine) failTimes(run string, number int, f *failStep) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	at := failure{run, number}
+	at := failureKey{run, number}
 	if f.Times > 0 && e.failed[at] >= f.Times {
 		return nil
 	}
@@ -258,9 +257,8 @@ func (e *Engine) fail(run string, number int, f *fail) error {
 	return engine.Fail(code, message)
 }
 
-// count appends a line. One write in append mode keeps lines of several
-// processes whole.
-func count(path, line string) error {
+// appendLine appends a line. One write in append mode keeps lines of several processes whole.
+func appendLine(path, line string) error {
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -269,19 +267,19 @@ func count(path, line string) error {
 	return errors.Join(err, f.Close())
 }
 
-func (e *Engine) at(name string) *hold {
+func (e *Engine) holdAt(name string) *holdPoint {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	h := e.holds[name]
 	if h == nil {
-		h = &hold{make(chan struct{}), make(chan struct{})}
+		h = &holdPoint{make(chan struct{}), make(chan struct{})}
 		e.holds[name] = h
 	}
 	return h
 }
 
-// once closes a channel that may be closed already.
-func (e *Engine) once(c chan struct{}) {
+// closeOnce closes a channel that may be closed already.
+func (e *Engine) closeOnce(c chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	select {
@@ -291,12 +289,12 @@ func (e *Engine) once(c chan struct{}) {
 	}
 }
 
-func (e *Engine) hold(ctx context.Context, name string) error {
+func (e *Engine) waitAtHold(ctx context.Context, name string) error {
 	if filepath.IsAbs(name) {
-		return appearance(ctx, name)
+		return waitForFile(ctx, name)
 	}
-	h := e.at(name)
-	e.once(h.reached)
+	h := e.holdAt(name)
+	e.closeOnce(h.reached)
 	select {
 	case <-h.released:
 		return nil
@@ -305,20 +303,20 @@ func (e *Engine) hold(ctx context.Context, name string) error {
 	}
 }
 
-// appearance waits until a file is there.
-func appearance(ctx context.Context, path string) error {
+// waitForFile waits until a file exists.
+func waitForFile(ctx context.Context, path string) error {
 	for {
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if err := wait(ctx, 10*time.Millisecond); err != nil {
+		if err := waitFor(ctx, 10*time.Millisecond); err != nil {
 			return err
 		}
 	}
 }
 
-// Release lets jobs go on that hold at the name, now and later.
-func (e *Engine) Release(name string) { e.once(e.at(name).released) }
+// Release lets jobs continue that wait at the hold, now and later.
+func (e *Engine) Release(name string) { e.closeOnce(e.holdAt(name).released) }
 
-// Reached is closed when the first job holds at the name.
-func (e *Engine) Reached(name string) <-chan struct{} { return e.at(name).reached }
+// Reached returns a channel that is closed when the first job waits at the hold.
+func (e *Engine) Reached(name string) <-chan struct{} { return e.holdAt(name).reached }

@@ -45,7 +45,7 @@ func TestConformance(t *testing.T) {
 	plain := job("")
 	plain.NumResults = 3
 	echo := job(`[{"progress":0.5},{"output":{"echo":"picture"}},{"progress":1}]`)
-	echo.Files = map[string][]engine.File{"picture": {enginetest.Bytes("image/png", []byte("any bytes will do"))}}
+	echo.Files = map[string][]engine.File{"picture": {enginetest.FileFromBytes("image/png", []byte("any bytes will do"))}}
 	slow := job(`[{"progress":0.1},{"wait":"30ms"},{"output":{"kind":"png","times":2}},{"wait":"20ms"},{"output":{"kind":"png"}}]`)
 	slow.NumResults = 3
 	for name, c := range map[string]enginetest.Case{
@@ -55,7 +55,7 @@ func TestConformance(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.Engine = scriptengine.New()
-			enginetest.Run(t, c)
+			enginetest.CheckEngine(t, c)
 		})
 	}
 }
@@ -89,7 +89,7 @@ func TestOutputs(t *testing.T) {
 		{"output":{"kind":"raw","base64":%q}},
 		{"output":{"kind":"wav","seconds":1}},
 		{"output":{"echo":"pictures","index":1}}]`, base64.StdEncoding.EncodeToString([]byte("\x00\x01raw"))))
-	j.Files = map[string][]engine.File{"pictures": {enginetest.Bytes("", []byte("one")), enginetest.Bytes("", []byte("two"))}}
+	j.Files = map[string][]engine.File{"pictures": {enginetest.FileFromBytes("", []byte("one")), enginetest.FileFromBytes("", []byte("two"))}}
 	out := play(t, j).Outputs()
 	if len(out) != 6 {
 		t.Fatalf("results = %d, want 6", len(out))
@@ -294,7 +294,7 @@ func TestWhatIsNotUnderstoodIsAnError(t *testing.T) {
 func TestEchoOfNoFile(t *testing.T) {
 	t.Parallel()
 	j := job(`[{"output":{"echo":"picture","index":1}}]`)
-	j.Files = map[string][]engine.File{"picture": {enginetest.Bytes("", nil)}}
+	j.Files = map[string][]engine.File{"picture": {enginetest.FileFromBytes("", nil)}}
 	if err := scriptengine.New().Run(t.Context(), j, &enginetest.Recorder{}); err == nil {
 		t.Error("run = nil, want an error")
 	}

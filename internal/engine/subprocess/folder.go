@@ -16,45 +16,44 @@ import (
 	"atelier/internal/engine"
 )
 
-// prefix begins the names of folders, so that Sweep knows them.
-const prefix = "atelier-job-"
+// folderPrefix begins the names of folders, so that Sweep recognizes them.
+const folderPrefix = "atelier-job-"
 
-// Folder is a temporary folder. Names in it are plain file names, or paths
-// below it.
+// Folder is a temporary folder. Names in it are file names, or relative paths below it.
 type Folder struct {
 	path string
 	root *os.Root
-	lock *os.File // held for as long as somebody works in it
+	lock *os.File // locked while the folder is in use
 }
 
-// NewFolder makes one under parent, "" for the system's place.
+// NewFolder creates a folder under parent. "" means the system's temporary folder.
 func NewFolder(parent string) (*Folder, error) {
 	for tries := 3; ; tries-- {
 		f, err := newFolder(parent)
 		if err == nil || tries == 0 {
 			return f, err
 		}
-		// Somebody may have swept it before it was locked.
+		// Another process may have swept it before it was locked.
 	}
 }
 
 func newFolder(parent string) (*Folder, error) {
-	dir, err := os.MkdirTemp(parent, prefix)
+	dir, err := os.MkdirTemp(parent, folderPrefix)
 	if err != nil {
 		return nil, err
 	}
 	f := &Folder{path: dir}
 	if f.path, err = filepath.Abs(dir); err == nil {
-		f.path, err = filepath.EvalSymlinks(f.path) // as the kernel will name it
+		f.path, err = filepath.EvalSymlinks(f.path) // as the kernel names it
 	}
 	if err == nil {
 		f.root, err = os.OpenRoot(f.path)
 	}
 	if err == nil {
-		f.lock, err = hold(f.path)
+		f.lock, err = lockFolder(f.path)
 	}
 	if err == nil {
-		_, err = os.Lstat(f.path) // still there, now that it is ours
+		_, err = os.Lstat(f.path) // it must still exist now that it is locked
 	}
 	if err != nil {
 		return nil, errors.Join(err, os.Remove(dir))
@@ -62,9 +61,9 @@ func newFolder(parent string) (*Folder, error) {
 	return f, nil
 }
 
-// hold locks a folder, or fails where somebody else holds it. The lock goes with
-// the process, however that ends.
-func hold(dir string) (*os.File, error) {
+// lockFolder locks a folder. It fails if another process has locked it. The lock ends with the
+// process, however that ends.
+func lockFolder(dir string) (*os.File, error) {
 	lock, err := os.Open(dir)
 	if err != nil {
 		return nil, err
@@ -75,26 +74,26 @@ func hold(dir string) (*os.File, error) {
 	return lock, nil
 }
 
-// Path gives the absolute path of a name in the folder.
-func (f *Folder) Path(name ...string) string {
+// FilePath returns the absolute path of a name in the folder.
+func (f *Folder) FilePath(name ...string) string {
 	return filepath.Join(append([]string{f.path}, name...)...)
 }
 
-// Make makes a sub-folder, with those above it.
-func (f *Folder) Make(name string) error { return f.root.MkdirAll(name, 0o700) }
+// MakeFolder creates a sub-folder with its parents.
+func (f *Folder) MakeFolder(name string) error { return f.root.MkdirAll(name, 0o700) }
 
-// Put copies a media input into the folder, under a name.
-func (f *Folder) Put(ctx context.Context, name string, in engine.File) error {
+// CopyInput copies a media input into the folder, under a name.
+func (f *Folder) CopyInput(ctx context.Context, name string, in engine.File) error {
 	r, err := in.Open(ctx)
 	if err != nil {
 		return fmt.Errorf("open input: %w", err)
 	}
 	defer r.Close()
-	w, err := f.create(name)
+	w, err := f.createFile(name)
 	if err != nil {
 		return err
 	}
-	n, err := io.Copy(w, heeding(ctx, r))
+	n, err := io.Copy(w, cancelReader(ctx, r))
 	if err == nil && n < in.Size {
 		err = io.ErrUnexpectedEOF
 	}
@@ -104,14 +103,14 @@ func (f *Folder) Put(ctx context.Context, name string, in engine.File) error {
 	return nil
 }
 
-// reader is a function that reads.
-type reader func(b []byte) (int, error)
+// readerFunc is a function that reads.
+type readerFunc func(b []byte) (int, error)
 
-func (r reader) Read(b []byte) (int, error) { return r(b) }
+func (r readerFunc) Read(b []byte) (int, error) { return r(b) }
 
-// heeding gives a reader that ends with the context.
-func heeding(ctx context.Context, r io.Reader) io.Reader {
-	return reader(func(b []byte) (int, error) {
+// cancelReader returns a reader that fails when the context ends.
+func cancelReader(ctx context.Context, r io.Reader) io.Reader {
+	return readerFunc(func(b []byte) (int, error) {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
@@ -119,9 +118,9 @@ func heeding(ctx context.Context, r io.Reader) io.Reader {
 	})
 }
 
-// Write puts bytes into the folder, under a name.
+// Write writes a file in the folder.
 func (f *Folder) Write(name string, data []byte) error {
-	w, err := f.create(name)
+	w, err := f.createFile(name)
 	if err != nil {
 		return err
 	}
@@ -129,10 +128,10 @@ func (f *Folder) Write(name string, data []byte) error {
 	return errors.Join(err, w.Close())
 }
 
-// create makes a file in place of whatever had the name: a program that ran
-// before may have left a link or a pipe there.
-func (f *Folder) create(name string) (*os.File, error) {
-	if err := f.Make(path.Dir(filepath.ToSlash(name))); err != nil {
+// createFile creates a file and replaces any entry of that name: a program that ran before may
+// have left a link or a pipe there.
+func (f *Folder) createFile(name string) (*os.File, error) {
+	if err := f.MakeFolder(path.Dir(filepath.ToSlash(name))); err != nil {
 		return nil, err
 	}
 	if err := f.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -141,18 +140,18 @@ func (f *Folder) create(name string) (*os.File, error) {
 	return f.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
-// ErrIrregular is a name in the folder that is no regular file.
+// ErrIrregular is the error for a name in the folder that is not a regular file.
 var ErrIrregular = errors.New("not a regular file")
 
-// Open reads a file that the program left. It follows no link out of the
-// folder, and opens regular files only.
-func (f *Folder) Open(name string) (io.ReadCloser, error) {
-	return f.open(name)
+// OpenFile opens a file that the program wrote. It follows no link out of the folder, and opens
+// only regular files.
+func (f *Folder) OpenFile(name string) (io.ReadCloser, error) {
+	return f.openRegular(name)
 }
 
-func (f *Folder) open(name string) (*os.File, error) {
-	// Both looks are needed: to open a device may do something, and by the time
-	// it is open the name may be another's.
+func (f *Folder) openRegular(name string) (*os.File, error) {
+	// Both checks are needed: opening a device may have side effects, and before
+	// the file is open its name may be replaced.
 	info, err := f.root.Stat(name)
 	if err != nil {
 		return nil, err
@@ -160,7 +159,7 @@ func (f *Folder) open(name string) (*os.File, error) {
 	if !info.Mode().IsRegular() {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: ErrIrregular}
 	}
-	file, err := f.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not block us
+	file, err := f.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a pipe must not block
 	if err != nil {
 		return nil, err
 	}
@@ -173,9 +172,9 @@ func (f *Folder) open(name string) (*os.File, error) {
 	return file, nil
 }
 
-// List gives the names of the regular files in a sub-folder, in order.
-func (f *Folder) List(sub string) ([]string, error) {
-	entries, err := f.Entries(sub)
+// ListFiles returns the names of the regular files in a sub-folder, sorted.
+func (f *Folder) ListFiles(sub string) ([]string, error) {
+	entries, err := f.ListEntries(sub)
 	var names []string
 	for _, e := range entries {
 		if e.Type().IsRegular() {
@@ -185,8 +184,8 @@ func (f *Folder) List(sub string) ([]string, error) {
 	return names, err
 }
 
-// Entries gives all that is in a sub-folder, in the order of the names.
-func (f *Folder) Entries(sub string) ([]fs.DirEntry, error) {
+// ListEntries returns all entries of a sub-folder, sorted by name.
+func (f *Folder) ListEntries(sub string) ([]fs.DirEntry, error) {
 	dir, err := f.root.OpenFile(sub, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_DIRECTORY, 0)
 	if err != nil {
 		return nil, err
@@ -197,18 +196,17 @@ func (f *Folder) Entries(sub string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// holding is what a folder holds.
-type holding struct {
+// folderUsage is the size of a folder's content.
+type folderUsage struct {
 	total   int64
-	largest int64 // of its files
+	largest int64 // size of the largest file
 }
 
-// held adds up what is in the folder, and stops where that is more than most, 0
-// for never. Each entry counts as a little at least: a million empty files fill
-// a disk, too.
-func (f *Folder) held(most int64) (h holding) {
+// measureUsage adds up the folder's content, and stops above maxBytes; 0: no limit. Each entry
+// counts at least a little, because a million empty files fill a disk, too.
+func (f *Folder) measureUsage(maxBytes int64) (h folderUsage) {
 	const least = 1 << 10
-	_ = f.walk(func(name string, d fs.DirEntry) error {
+	_ = f.walkEntries(func(name string, d fs.DirEntry) error {
 		if name == "." {
 			return nil
 		}
@@ -218,7 +216,7 @@ func (f *Folder) held(most int64) (h holding) {
 		}
 		h.total += max(size, least)
 		h.largest = max(h.largest, size)
-		if most > 0 && h.total > most {
+		if maxBytes > 0 && h.total > maxBytes {
 			return fs.SkipAll
 		}
 		return nil
@@ -226,9 +224,9 @@ func (f *Folder) held(most int64) (h holding) {
 	return h
 }
 
-// walk visits all that is in the folder, also below folders that the program
-// has closed to itself and us. What is gone meanwhile is passed over.
-func (f *Folder) walk(visit func(name string, d fs.DirEntry) error) error {
+// walkEntries visits all entries of the folder, also below sub-folders whose permissions the
+// program has removed. It skips entries that disappear meanwhile.
+func (f *Folder) walkEntries(visit func(name string, d fs.DirEntry) error) error {
 	return fs.WalkDir(f.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d == nil {
 			return nil
@@ -242,7 +240,7 @@ func (f *Folder) walk(visit func(name string, d fs.DirEntry) error) error {
 	})
 }
 
-// Close removes the folder with all that is in it.
+// Close removes the folder with its content.
 func (f *Folder) Close() error {
 	defer f.lock.Close()
 	defer f.root.Close()
@@ -250,15 +248,14 @@ func (f *Folder) Close() error {
 	if err == nil {
 		return nil
 	}
-	// Folders that nobody may write keep what is in them.
+	// The content of a folder without write permission cannot be deleted.
 	_ = os.Chmod(f.path, 0o700) //nolint:gosec // a folder
-	_ = f.walk(func(string, fs.DirEntry) error { return nil })
+	_ = f.walkEntries(func(string, fs.DirEntry) error { return nil })
 	return os.RemoveAll(f.path)
 }
 
-// Sweep removes folders under parent, "" for the system's place, that nobody
-// works in any more: those of processes that were killed. What still runs in
-// them is ended.
+// Sweep removes folders of killed processes under parent, and kills programs that still run in
+// them. "" means the system's temporary folder.
 func Sweep(parent string) error {
 	if parent == "" {
 		parent = os.TempDir()
@@ -272,15 +269,15 @@ func Sweep(parent string) error {
 	}
 	var errs []error
 	for _, e := range entries {
-		if e.IsDir() && strings.HasPrefix(e.Name(), prefix) {
-			errs = append(errs, sweep(filepath.Join(parent, e.Name())))
+		if e.IsDir() && strings.HasPrefix(e.Name(), folderPrefix) {
+			errs = append(errs, removeUnlocked(filepath.Join(parent, e.Name())))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func sweep(dir string) error {
-	lock, err := hold(dir)
+func removeUnlocked(dir string) error {
+	lock, err := lockFolder(dir)
 	switch {
 	case errors.Is(err, syscall.EWOULDBLOCK), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission): // somebody's
 		return nil

@@ -22,16 +22,16 @@ import (
 func TestPutAndOpen(t *testing.T) {
 	t.Parallel()
 	f := folder(t)
-	if err := f.Put(t.Context(), "in/a.png", enginetest.Bytes("image/png", []byte("picture"))); err != nil {
+	if err := f.CopyInput(t.Context(), "in/a.png", enginetest.FileFromBytes("image/png", []byte("picture"))); err != nil {
 		t.Fatal(err)
 	}
 	if got := read(t, f, "in/a.png"); got != "picture" {
 		t.Errorf("in/a.png = %q", got)
 	}
-	if b, err := os.ReadFile(f.Path("in", "a.png")); err != nil || string(b) != "picture" {
+	if b, err := os.ReadFile(f.FilePath("in", "a.png")); err != nil || string(b) != "picture" {
 		t.Errorf("file = %q, %v", b, err)
 	}
-	info, err := os.Stat(f.Path())
+	info, err := os.Stat(f.FilePath())
 	if err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("folder = %v, %v; want 0700", info.Mode(), err)
 	}
@@ -40,13 +40,13 @@ func TestPutAndOpen(t *testing.T) {
 func TestPutFails(t *testing.T) {
 	t.Parallel()
 	f := folder(t)
-	short := enginetest.Bytes("image/png", []byte("picture"))
+	short := enginetest.FileFromBytes("image/png", []byte("picture"))
 	short.Size++
-	if err := f.Put(t.Context(), "short", short); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if err := f.CopyInput(t.Context(), "short", short); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("put = %v, want that it is too short", err)
 	}
 	missing := errors.New("missing")
-	if err := f.Put(t.Context(), "missing", engine.File{Open: func(context.Context) (io.ReadCloser, error) { return nil, missing }}); !errors.Is(err, missing) {
+	if err := f.CopyInput(t.Context(), "missing", engine.File{Open: func(context.Context) (io.ReadCloser, error) { return nil, missing }}); !errors.Is(err, missing) {
 		t.Errorf("put = %v, want the file's error", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -54,7 +54,7 @@ func TestPutFails(t *testing.T) {
 		cancel()
 		return os.Open("/dev/zero")
 	}}
-	if err := f.Put(ctx, "endless", endless); !errors.Is(err, context.Canceled) {
+	if err := f.CopyInput(ctx, "endless", endless); !errors.Is(err, context.Canceled) {
 		t.Errorf("put = %v, want the context's end", err)
 	}
 }
@@ -62,7 +62,7 @@ func TestPutFails(t *testing.T) {
 func TestNothingOutsideIsOpened(t *testing.T) {
 	t.Parallel()
 	f := folder(t)
-	outside := filepath.Join(filepath.Dir(f.Path()), "outside")
+	outside := filepath.Join(filepath.Dir(f.FilePath()), "outside")
 	if err := os.WriteFile(outside, []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -70,20 +70,20 @@ func TestNothingOutsideIsOpened(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := errors.Join(
-		os.Symlink(outside, f.Path("absolute")),
-		os.Symlink("../outside", f.Path("relative")),
-		os.Symlink("..", f.Path("parent")),
-		os.Symlink("inside", f.Path("link")),
-		os.Symlink("loop", f.Path("loop")),
-		os.Mkdir(f.Path("folder"), 0o700),
-		syscall.Mkfifo(f.Path("pipe"), 0o600),
-		os.Symlink("pipe", f.Path("to-pipe")),
-		os.Symlink("/dev/zero", f.Path("zero")),
+		os.Symlink(outside, f.FilePath("absolute")),
+		os.Symlink("../outside", f.FilePath("relative")),
+		os.Symlink("..", f.FilePath("parent")),
+		os.Symlink("inside", f.FilePath("link")),
+		os.Symlink("loop", f.FilePath("loop")),
+		os.Mkdir(f.FilePath("folder"), 0o700),
+		syscall.Mkfifo(f.FilePath("pipe"), 0o600),
+		os.Symlink("pipe", f.FilePath("to-pipe")),
+		os.Symlink("/dev/zero", f.FilePath("zero")),
 	); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"", ".", "..", "../outside", outside, "absolute", "relative", "parent/outside", "loop", "folder", "folder/../../outside", "pipe", "to-pipe", "zero", "missing", "a\x00b"} {
-		if r, err := f.Open(name); err == nil {
+		if r, err := f.OpenFile(name); err == nil {
 			b, _ := io.ReadAll(io.LimitReader(r, 100))
 			r.Close()
 			t.Errorf("open %q = %q, want an error", name, b)
@@ -93,11 +93,11 @@ func TestNothingOutsideIsOpened(t *testing.T) {
 		t.Errorf("link = %q", got)
 	}
 	for _, name := range []string{"..", "parent", "/", "inside", "pipe", "missing"} {
-		if names, err := f.List(name); err == nil {
+		if names, err := f.ListFiles(name); err == nil {
 			t.Errorf("list %q = %q, want an error", name, names)
 		}
 	}
-	names, err := f.List(".")
+	names, err := f.ListFiles(".")
 	if want := []string{"inside"}; err != nil || !slices.Equal(names, want) {
 		t.Errorf("list = %q, %v; want %q", names, err, want)
 	}
@@ -124,11 +124,11 @@ func TestList(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	names, err := f.List("out")
+	names, err := f.ListFiles("out")
 	if want := []string{".hidden", "a", "b"}; err != nil || !slices.Equal(names, want) {
 		t.Errorf("list = %q, %v; want %q", names, err, want)
 	}
-	if _, err := f.List("missing"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := f.ListFiles("missing"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("list of nothing = %v", err)
 	}
 }
@@ -143,7 +143,7 @@ func TestCloseRemovesAll(t *testing.T) {
 	if err := p.Folder.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Lstat(p.Folder.Path()); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(p.Folder.FilePath()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the folder is still there: %v", err)
 	}
 }
@@ -174,7 +174,7 @@ func TestSweep(t *testing.T) {
 	if runtime.GOOS == "linux" {
 		_ = stray.Wait() // returns as it was killed
 	}
-	for path, want := range map[string]bool{old: false, f.Path(): true, other: true} {
+	for path, want := range map[string]bool{old: false, f.FilePath(): true, other: true} {
 		if _, err := os.Stat(path); (err == nil) != want {
 			t.Errorf("%s: there = %v, want %v", strings.TrimPrefix(path, dir), err == nil, want)
 		}

@@ -170,7 +170,7 @@ func exit(t *testing.T, err error) *subprocess.Exit {
 
 func read(t *testing.T, f *subprocess.Folder, name string) string {
 	t.Helper()
-	r, err := f.Open(name)
+	r, err := f.OpenFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}

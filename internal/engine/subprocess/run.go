@@ -13,69 +13,69 @@ import (
 	"time"
 )
 
-// look is how often the folder's size is looked at.
-const look = 500 * time.Millisecond
+// usageInterval is the time between two measurements of the folder's size.
+const usageInterval = 500 * time.Millisecond
 
-// Run runs the program to its end. What ends it early is the context, or a
-// limit; other failures of the program itself are an *Exit.
+// Run runs the program to its end. The context or a limit can end it early. Other failures of the
+// program itself are an *Exit.
 func Run(ctx context.Context, p Program) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if !filepath.IsAbs(p.Path) {
-		return fmt.Errorf("program: %q is no absolute path", p.Path)
+		return fmt.Errorf("program: %q is not an absolute path", p.Path)
 	}
 	if _, err := exec.LookPath(p.Path); err != nil {
 		return fmt.Errorf("program: %w", err)
 	}
 	if p.Folder == nil {
-		return errors.New("program: there is no folder to run in")
+		return errors.New("program: the folder is missing")
 	}
-	s, err := p.pipes()
+	s, err := p.openPipes()
 	if err != nil {
 		return fmt.Errorf("program: %w", err)
 	}
-	defer s.close()
+	defer s.closeAll()
 
 	life, end := context.WithCancelCause(ctx)
-	k := keeper{program: &p, streams: s, end: end}
+	k := runningProgram{program: &p, streams: s, end: end}
 	kept := make(chan struct{})
 	go func() {
 		defer close(kept)
-		k.keep(life)
+		k.runToEnd(life)
 	}()
-	defer func() { // also when Line panics
+	defer func() { // even if Line panics
 		end(nil)
 		<-kept
 	}()
-	lines(s.stdout, p.Line)
+	eachLine(s.stdout, p.Line)
 	<-kept
-	return k.verdict(ctx, life)
+	return k.exitError(ctx, life)
 }
 
-// keeper starts the program and sees it to its end.
-type keeper struct {
+// runningProgram starts a program and waits for its end.
+type runningProgram struct {
 	program *Program
 	streams *streams
 	end     context.CancelCauseFunc
 
-	err    error // why it did not start
+	err    error // reason why it did not start
 	state  *os.ProcessState
-	held   holding // what was in the folder at the end
+	usage  folderUsage // size of the folder at the end
 	status []byte
 }
 
-// keep returns when nothing of the program runs any more.
-func (k *keeper) keep(life context.Context) {
-	// Where we die, the kernel kills the program. It goes by the thread that
-	// started it, so the thread has to live as long as the program.
+// runToEnd returns when no process of the program is running any more.
+func (k *runningProgram) runToEnd(life context.Context) {
+	// If this process dies, the kernel kills the program. It watches the thread
+	// that started the program, so the thread must live as long.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	process, err := k.start()
-	k.streams.started()
+	process, err := k.startProcess()
+	k.streams.closeProgramEnds()
 	if err != nil {
 		k.err = fmt.Errorf("program: start: %w", err)
-		k.streams.nudge()
+		k.streams.signalEnd()
 		return
 	}
 	var watchers, talkers sync.WaitGroup
@@ -87,35 +87,35 @@ func (k *keeper) keep(life context.Context) {
 		case <-exited:
 		}
 	})
-	watchers.Go(func() { k.watch(exited) })
-	talkers.Go(k.streams.feed)
-	talkers.Go(k.streams.listen)
+	watchers.Go(func() { k.watchUsage(exited) })
+	talkers.Go(k.streams.writeStdin)
+	talkers.Go(k.streams.readStderr)
 
-	k.state, k.err = reap(process, func() {
+	k.state, k.err = waitProcess(process, func() {
 		close(exited)
 		watchers.Wait()
-		killGroup(process.Pid) // what the program left running
+		killGroup(process.Pid) // processes that the program left running
 	})
 	killStrays(k.program.Folder.path)
-	k.streams.nudge()
+	k.streams.signalEnd()
 	talkers.Wait()
-	k.status = k.streams.told()
+	k.status = k.streams.launcherStatus()
 	if l := k.program.Limits; l.Folder > 0 || l.File > 0 {
-		k.held = k.program.Folder.held(l.Folder)
+		k.usage = k.program.Folder.measureUsage(l.Folder)
 	}
 }
 
-// start starts the program in the best way that the system allows.
-func (k *keeper) start() (*os.Process, error) {
-	path, err := self()
+// startProcess starts the program with the strongest isolation that the system allows.
+func (k *runningProgram) startProcess() (*os.Process, error) {
+	path, err := ownExecutable()
 	if err != nil {
 		return nil, err
 	}
 	var process *os.Process
-	for _, way := range isolation(k.program.Limits.Network) {
-		process, err = os.StartProcess(path, k.program.command(), &os.ProcAttr{
+	for _, way := range startAttrs(k.program.Limits.Network) {
+		process, err = os.StartProcess(path, k.program.launcherArgs(), &os.ProcAttr{
 			Dir:   k.program.Folder.path,
-			Env:   k.program.environment(),
+			Env:   k.program.environmentOf(),
 			Files: k.streams.far,
 			Sys:   way,
 		})
@@ -126,18 +126,18 @@ func (k *keeper) start() (*os.Process, error) {
 	return nil, err
 }
 
-// killGroup ends all processes of the group.
-func killGroup(leader int) { _ = syscall.Kill(-leader, syscall.SIGKILL) } // it fails where nobody is left
+// killGroup kills all processes of the group.
+func killGroup(leader int) { _ = syscall.Kill(-leader, syscall.SIGKILL) } // it fails if no process is left
 
-var errFolder = errors.New("its folder holds too much")
+var errFolder = errors.New("its folder exceeded the size limit")
 
-// watch looks at the folder until the program has ended.
-func (k *keeper) watch(exited <-chan struct{}) {
+// watchUsage measures the folder until the program has ended.
+func (k *runningProgram) watchUsage(exited <-chan struct{}) {
 	most := k.program.Limits.Folder
 	if most <= 0 {
 		return
 	}
-	tick := time.NewTicker(look)
+	tick := time.NewTicker(usageInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -145,41 +145,41 @@ func (k *keeper) watch(exited <-chan struct{}) {
 			return
 		case <-tick.C:
 		}
-		if k.program.Folder.held(most).total > most {
+		if k.program.Folder.measureUsage(most).total > most {
 			k.end(errFolder)
 			return
 		}
 	}
 }
 
-// verdict says how it ended. A program that ended well while somebody wanted
-// to end it has still ended well.
-func (k *keeper) verdict(ctx, life context.Context) error {
+// exitError returns the outcome of the program. A program that succeeded while it was about to be
+// killed has still succeeded.
+func (k *runningProgram) exitError(ctx, life context.Context) error {
 	if k.err != nil {
 		return k.err
 	}
-	if err := launched(k.status, k.program.Path); err != nil {
+	if err := parseLaunchError(k.status, k.program.Path); err != nil {
 		return fmt.Errorf("program: start: %w", err)
 	}
 	e := &Exit{Code: k.state.ExitCode(), Why: "it ended with " + k.state.String(), Tail: k.streams.tail.String()}
 	limits := k.program.Limits
-	switch signal := k.signal(); {
-	case errors.Is(context.Cause(life), errFolder), limits.Folder > 0 && k.held.total > limits.Folder:
+	switch signal := k.endSignal(); {
+	case errors.Is(context.Cause(life), errFolder), limits.Folder > 0 && k.usage.total > limits.Folder:
 		e.limit = true
 		e.Why = errFolder.Error()
 	case k.state.Success():
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case signal == syscall.SIGXFSZ, limits.File > 0 && k.held.largest >= limits.File:
+	case signal == syscall.SIGXFSZ, limits.File > 0 && k.usage.largest >= limits.File:
 		e.limit = true
-		e.Why = "it wrote too large a file, and ended with " + k.state.String()
+		e.Why = "it exceeded the file size limit, and ended with " + k.state.String()
 	}
 	return e
 }
 
-// signal is what ended the program, 0 where it ended by itself.
-func (k *keeper) signal() syscall.Signal {
+// endSignal returns the signal that ended the program, 0 if it ended by itself.
+func (k *runningProgram) endSignal() syscall.Signal {
 	if s, ok := k.state.Sys().(syscall.WaitStatus); ok && s.Signaled() {
 		return s.Signal()
 	}

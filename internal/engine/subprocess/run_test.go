@@ -31,7 +31,7 @@ func TestEnvironmentIsBare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	home := p.Folder.Path()
+	home := p.Folder.FilePath()
 	want := []string{p.Env[0], "HOME=" + home, "LANG=fr_FR", "OWN=1", "PATH=/usr/local/bin:/usr/bin:/bin", "TMPDIR=" + home}
 	if runtime.GOOS == "darwin" {
 		want[4] += ":/opt/homebrew/bin"
@@ -47,7 +47,7 @@ func TestTalk(t *testing.T) {
 	p.Args = append(p.Args, "zero", "$(one) *", "")
 	p.Stdin = []byte("in\n")
 	got, err := run(t, p)
-	if want := []string{p.Folder.Path(), "in", "zero", "$(one) *", ""}; err != nil || !slices.Equal(got, want) {
+	if want := []string{p.Folder.FilePath(), "in", "zero", "$(one) *", ""}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("run = %q, %v; want %q", got, err, want)
 	}
 }
@@ -110,7 +110,7 @@ func TestProgramsThatDoNotStart(t *testing.T) {
 			t.Fatal(err)
 		}
 		if name != "locked" {
-			if err := os.Chmod(f.Path(name), 0o700); err != nil {
+			if err := os.Chmod(f.FilePath(name), 0o700); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -120,9 +120,9 @@ func TestProgramsThatDoNotStart(t *testing.T) {
 		want error
 	}{
 		{"/no/such/program", fs.ErrNotExist},
-		{f.Path("lost"), fs.ErrNotExist},
-		{f.Path("locked"), fs.ErrPermission},
-		{f.Path("garbage"), syscall.ENOEXEC},
+		{f.FilePath("lost"), fs.ErrNotExist},
+		{f.FilePath("locked"), fs.ErrPermission},
+		{f.FilePath("garbage"), syscall.ENOEXEC},
 		{"sh", nil},
 		{"./sh", nil},
 	} {

@@ -10,21 +10,20 @@ import (
 	"sync/atomic"
 )
 
-// SandboxMode tells what becomes of programs where the system has no sandbox.
+// SandboxMode determines how programs run on systems without a sandbox.
 type SandboxMode string
 
 // The modes, as the setting engines.sandbox has them.
 const (
-	SandboxAuto    SandboxMode = "auto"    // they run without
-	SandboxRequire SandboxMode = "require" // they do not run
-	SandboxOff     SandboxMode = "off"     // there is never one
+	SandboxAuto    SandboxMode = "auto"    // use a sandbox if the system has one
+	SandboxRequire SandboxMode = "require" // do not run programs without a sandbox
+	SandboxOff     SandboxMode = "off"     // never use a sandbox
 )
 
-// Sandbox is what holds for all programs of this process.
+// Sandbox are the rules for all programs of this process.
 type Sandbox struct {
 	Mode SandboxMode
-	// Hidden are files and folders that no program may reach, also where they
-	// lie in a folder that it may read.
+	// Hidden are files and folders that no program may access, even inside a folder that it may read.
 	Hidden []string
 	// Write are files and folders that every program may read and write.
 	Write []string
@@ -32,9 +31,8 @@ type Sandbox struct {
 
 var sandbox atomic.Pointer[Sandbox]
 
-// SetSandbox sets what holds for all programs that start from now on. Before,
-// the mode is SandboxAuto. It is one for the process, so that no engine can
-// forget it.
+// SetSandbox sets the rules for all programs that start from now on. Before the first call the
+// mode is SandboxAuto. The rules are global for the process, so that no engine can omit them.
 func SetSandbox(s Sandbox) { sandbox.Store(&s) }
 
 func currentSandbox() Sandbox {
@@ -44,9 +42,9 @@ func currentSandbox() Sandbox {
 	return Sandbox{Mode: SandboxAuto}
 }
 
-// systemRead are what programs may read besides their own: what is installed,
-// and the parts of /etc, /proc and /sys that libraries need. Landlock itself
-// keeps other processes' environments and memory in /proc from them.
+// systemRead are paths that all programs may read: installed software, and the parts of /etc,
+// /proc and /sys that libraries need. Landlock itself protects other processes' environments and
+// memory in /proc.
 var systemRead = []string{
 	"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/usr", "/opt", "/nix/store", "/gnu/store",
 	"/etc/alternatives", "/etc/ca-certificates", "/etc/fonts", "/etc/group", "/etc/gai.conf", "/etc/host.conf", "/etc/hosts",
@@ -57,52 +55,51 @@ var systemRead = []string{
 	"/proc", "/sys/bus", "/sys/class", "/sys/dev", "/sys/devices", "/sys/fs/cgroup", "/sys/kernel/mm", "/sys/module",
 }
 
-// systemWrite are devices that programs may read and write. Graphics cards are
-// among them: exec programs compute with them.
+// systemWrite are devices that programs may read and write. They include graphics cards, which
+// exec programs compute with.
 var systemWrite = []string{
 	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",
 	"/dev/dri", "/dev/kfd", "/dev/nvidia*",
 }
 
-// access is what the launcher lets the program reach.
-type access struct {
+// accessRules are the paths that the launcher allows the program to access.
+type accessRules struct {
 	Mode  SandboxMode `json:"mode"`
 	Read  []string    `json:"read"`
 	Write []string    `json:"write"`
 }
 
-// access gives what the program may reach: the system's, its own folder, its
-// files, and no hidden ones.
-func (p *Program) access() access {
+// accessRules returns the paths that the program may access: the system's, its own folder and its
+// files, without hidden ones.
+func (p *Program) accessRules() accessRules {
 	s := currentSandbox()
-	a := access{Mode: s.Mode}
+	a := accessRules{Mode: s.Mode}
 	if s.Mode == SandboxOff {
 		return a
 	}
-	hidden := append(resolveAll(s.Hidden), p.Folder.path) // which is allowed by itself
+	hidden := append(resolveAll(s.Hidden), p.Folder.path) // the folder has a rule of its own
 	read := append(slices.Concat(systemRead, p.Read), p.Path)
-	a.Read = exclude(resolveAll(read), hidden)
-	a.Write = exclude(resolveAll(slices.Concat(systemWrite, s.Write, p.Write)), hidden)
+	a.Read = excludePaths(resolveAll(read), hidden)
+	a.Write = excludePaths(resolveAll(slices.Concat(systemWrite, s.Write, p.Write)), hidden)
 	a.Write = append(a.Write, p.Folder.path)
 	return a
 }
 
-func (a access) String() string {
+func (a accessRules) String() string {
 	b, err := json.Marshal(a)
-	if err != nil { // strings only
+	if err != nil { // marshalling strings cannot fail
 		panic(err)
 	}
 	return string(b)
 }
 
-// resolveAll gives the files and folders that paths lead to, of those that
-// exist. A star stands for any part of a name.
+// resolveAll resolves links in the paths that exist. A star stands for any part of a name.
 func resolveAll(paths []string) []string {
 	var all []string
 	for _, path := range paths {
 		found := []string{path}
 		if strings.Contains(path, "*") {
-			found, _ = filepath.Glob(path) // a fixed pattern
+			found, _ = filepath.Glob(path) // the pattern is a constant
 		}
 		for _, one := range found {
 			if !filepath.IsAbs(one) {
@@ -117,15 +114,15 @@ func resolveAll(paths []string) []string {
 	return slices.Compact(all)
 }
 
-// exclude gives paths without the hidden ones. A folder that holds a hidden one
-// is replaced by the rest of what is in it.
-func exclude(paths, hidden []string) []string {
+// excludePaths removes hidden paths. A folder that contains a hidden path is replaced by its other
+// entries.
+func excludePaths(paths, hidden []string) []string {
 	var all []string
 	for _, path := range paths {
 		switch {
-		case slices.ContainsFunc(hidden, func(h string) bool { return within(path, h) }):
-		case slices.ContainsFunc(hidden, func(h string) bool { return within(h, path) }):
-			all = append(all, exclude(entries(path), hidden)...)
+		case slices.ContainsFunc(hidden, func(h string) bool { return isWithin(path, h) }):
+		case slices.ContainsFunc(hidden, func(h string) bool { return isWithin(h, path) }):
+			all = append(all, excludePaths(listPaths(path), hidden)...)
 		default:
 			all = append(all, path)
 		}
@@ -133,21 +130,21 @@ func exclude(paths, hidden []string) []string {
 	return all
 }
 
-// within reports whether path is dir or lies below it.
-func within(path, dir string) bool {
+// isWithin reports whether path is dir or below it.
+func isWithin(path, dir string) bool {
 	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
 }
 
-// entries are the paths in a folder. Folders of jobs are left out, and links:
-// where they lead is allowed by itself, or not at all.
-func entries(dir string) []string {
+// listPaths returns the paths in a folder without folders of jobs and without links, whose targets
+// need rules of their own.
+func listPaths(dir string) []string {
 	found, err := os.ReadDir(dir)
 	if err != nil {
 		return nil
 	}
 	var all []string
 	for _, e := range found {
-		if e.Type()&fs.ModeSymlink == 0 && !strings.HasPrefix(e.Name(), prefix) {
+		if e.Type()&fs.ModeSymlink == 0 && !strings.HasPrefix(e.Name(), folderPrefix) {
 			all = append(all, filepath.Join(dir, e.Name()))
 		}
 	}

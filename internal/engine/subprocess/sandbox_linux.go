@@ -16,14 +16,14 @@ const (
 		unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO |
 		unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_REFER | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 
-	// fileAccess are those that make sense for something that is no folder.
+	// fileAccess are the rights that apply to files.
 	fileAccess = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
 		unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 
-	devices = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK // nobody may make them
+	devices = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK // no program may create them
 )
 
-// landlockVersion is the kernel's version of Landlock, 0 for none.
+// landlockVersion returns the kernel's version of Landlock, 0 for none.
 func landlockVersion() int {
 	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -32,8 +32,7 @@ func landlockVersion() int {
 	return int(version) //nolint:gosec // a small number
 }
 
-// SandboxName names what keeps programs from files that are not theirs, "" where
-// the system has nothing.
+// SandboxName returns the name of the sandbox. "": the system has none.
 func SandboxName() string {
 	version := landlockVersion()
 	if version == 0 {
@@ -42,10 +41,10 @@ func SandboxName() string {
 	return "Landlock " + strconv.Itoa(version)
 }
 
-// enterSandbox lets this thread, and the program that it becomes, reach only what
-// the access names. It cannot be left.
+// enterSandbox restricts this thread, and the program that it executes, to the paths in the access
+// rules. It cannot be undone.
 func enterSandbox(text string) error {
-	var a access
+	var a accessRules
 	if err := json.Unmarshal([]byte(text), &a); err != nil {
 		return err
 	}
@@ -74,7 +73,7 @@ func enterSandbox(text string) error {
 	}
 	attr.Handled_access_fs = handled
 
-	// Older kernels take the first fields only.
+	// Older kernels accept only the first fields.
 	size := unsafe.Offsetof(attr.Quiet_access_fs)
 	ruleset, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0) //nolint:gosec // as the kernel wants it
 	if errno != 0 {
@@ -82,12 +81,12 @@ func enterSandbox(text string) error {
 	}
 	defer unix.Close(int(ruleset)) //nolint:gosec // a file number
 	for _, path := range a.Read {
-		if err := allow(int(ruleset), path, readAccess&handled); err != nil { //nolint:gosec // a file number
+		if err := addRule(int(ruleset), path, readAccess&handled); err != nil { //nolint:gosec // a file number
 			return err
 		}
 	}
 	for _, path := range a.Write {
-		if err := allow(int(ruleset), path, writeAccess&handled); err != nil { //nolint:gosec // a file number
+		if err := addRule(int(ruleset), path, writeAccess&handled); err != nil { //nolint:gosec // a file number
 			return err
 		}
 	}
@@ -97,8 +96,8 @@ func enterSandbox(text string) error {
 	return nil
 }
 
-// allow adds a rule. What is not there any more, or cannot be reached, is left out.
-func allow(ruleset int, path string, rights uint64) error {
+// addRule adds a rule. Paths that do not exist or cannot be accessed are skipped.
+func addRule(ruleset int, path string, rights uint64) error {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
 		return nil

@@ -53,7 +53,7 @@ func TestSandbox(t *testing.T) {
 	parent := fmt.Sprint("/proc/", os.Getpid())
 	refused := []string{
 		"cat " + database, "cat " + key, "cat " + settings, "cat " + elsewhere, "cat " + filepath.Join(root, "program/lib/link"),
-		"cat " + other.Path("in/picture"), "cat " + beside.Path("picture"), "ls " + other.Path(), "ls " + filepath.Join(root, "program/data"),
+		"cat " + other.FilePath("in/picture"), "cat " + beside.FilePath("picture"), "ls " + other.FilePath(), "ls " + filepath.Join(root, "program/data"),
 		"cat " + parent + "/environ", "cat " + parent + "/mem", "cat " + parent + "/root" + database, "readlink " + parent + "/fd/1", "cat " + parent + "/cwd/sandbox.go",
 		"cat /etc/shadow", "cat " + root + "/program/../elsewhere",
 		"echo x > " + elsewhere, "echo x > " + root + "/new", "echo x > /tmp/atelier-new", "echo x > " + library, "mkdir " + root + "/dir", "rm " + elsewhere,

@@ -10,35 +10,35 @@ import (
 )
 
 const (
-	maxLine = 64 << 10 // of a line that is handed on
-	maxTail = 4 << 10  // of standard error that is kept
-	// maxLate and grace bound what is read once the program is gone: what is
-	// still in the pipe, and no more from processes that hold its other end.
-	maxLate = 1 << 20
-	grace   = 500 * time.Millisecond
+	maxLine = 64 << 10 // bytes of a line
+	maxTail = 4 << 10  // bytes of standard error that are kept
+	// maxLate and drainTimeout limit reading after the program's end: the rest of
+	// the pipe, and no more from processes that have its other end open.
+	maxLate      = 1 << 20
+	drainTimeout = 500 * time.Millisecond
 )
 
-// past is a deadline that wakes whoever reads or writes.
-var past = time.Unix(1, 0)
+// pastDeadline is a deadline that wakes readers and writers.
+var pastDeadline = time.Unix(1, 0)
 
-// streams are the pipes between the program and us.
+// streams are the pipes to the program.
 type streams struct {
-	near, far      []*os.File // our ends and the program's, by its numbers
+	near, far      []*os.File // the ends of this process and of the program, by descriptor
 	in             []byte
 	stdin, status  *os.File
-	stdout, stderr *outlet
-	tail           tail
+	stdout, stderr *outputReader
+	tail           tailBuffer
 }
 
-func (p *Program) pipes() (*streams, error) {
+func (p *Program) openPipes() (*streams, error) {
 	s := &streams{in: p.Stdin}
 	for fd := range statusFile + 1 {
 		near, far, err := os.Pipe()
 		if err != nil {
-			s.close()
+			s.closeAll()
 			return nil, err
 		}
-		if fd == 0 { // the only one that it reads
+		if fd == 0 { // the only one that the program reads
 			near, far = far, near
 		}
 		s.near = append(s.near, near)
@@ -46,57 +46,56 @@ func (p *Program) pipes() (*streams, error) {
 	}
 	s.stdin = s.near[0]
 	s.status = s.near[statusFile]
-	s.stdout = &outlet{file: s.near[1]}
-	s.stderr = &outlet{file: s.near[2]}
+	s.stdout = &outputReader{file: s.near[1]}
+	s.stderr = &outputReader{file: s.near[2]}
 	return s, nil
 }
 
-// started lets go of the program's ends, which it has by now.
-func (s *streams) started() {
+// closeProgramEnds closes the program's ends after it has started.
+func (s *streams) closeProgramEnds() {
 	for _, f := range s.far {
 		f.Close()
 	}
 }
 
-// close lets go of all. Closing twice does no harm.
-func (s *streams) close() {
-	s.started()
+// closeAll closes everything. It may be called twice.
+func (s *streams) closeAll() {
+	s.closeProgramEnds()
 	for _, f := range s.near {
 		f.Close()
 	}
 }
 
-// nudge tells all that the program is gone.
-func (s *streams) nudge() {
-	_ = s.stdin.SetWriteDeadline(past) // it may be closed
-	_ = s.stdout.file.SetReadDeadline(past)
-	_ = s.stderr.file.SetReadDeadline(past)
+// signalEnd wakes all readers and writers after the program's end.
+func (s *streams) signalEnd() {
+	_ = s.stdin.SetWriteDeadline(pastDeadline) // stdin may be closed
+	_ = s.stdout.file.SetReadDeadline(pastDeadline)
+	_ = s.stderr.file.SetReadDeadline(pastDeadline)
 }
 
-// feed gives the program its standard input. Programs need not read it.
-func (s *streams) feed() {
+// writeStdin writes the program's standard input. Programs need not read it.
+func (s *streams) writeStdin() {
 	_, _ = s.stdin.Write(s.in)
 	s.stdin.Close()
 }
 
-func (s *streams) listen() { _, _ = io.Copy(&s.tail, s.stderr) }
+func (s *streams) readStderr() { _, _ = io.Copy(&s.tail, s.stderr) }
 
-// told is what the launcher left. Nobody else has the other end, so there is an
-// end to read.
-func (s *streams) told() []byte {
+// launcherStatus reads the launcher's error. No other process has the other end open, so the read
+// ends.
+func (s *streams) launcherStatus() []byte {
 	b, _ := io.ReadAll(io.LimitReader(s.status, 1<<10))
 	return b
 }
 
-// outlet reads what the program writes. After a nudge it reads what is there,
-// and waits for little more.
-type outlet struct {
+// outputReader reads the program's output. After signalEnd it reads the rest with a short timeout.
+type outputReader struct {
 	file *os.File
 	late bool
-	read int // since the nudge
+	read int // bytes since signalEnd
 }
 
-func (o *outlet) Read(b []byte) (int, error) {
+func (o *outputReader) Read(b []byte) (int, error) {
 	if !o.late {
 		n, err := o.file.Read(b)
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -113,21 +112,21 @@ func (o *outlet) Read(b []byte) (int, error) {
 	if o.read > maxLate {
 		return 0, io.EOF
 	}
-	timer := time.AfterFunc(grace, func() { _ = o.file.SetReadDeadline(past) })
+	timer := time.AfterFunc(drainTimeout, func() { _ = o.file.SetReadDeadline(pastDeadline) })
 	defer timer.Stop()
 	n, err := o.file.Read(b)
 	o.read += n
 	return n, err
 }
 
-// lines calls f with each line. It holds one buffer, whatever comes.
-func lines(r io.Reader, f func(line []byte)) {
+// eachLine calls f with each line. It needs one buffer, whatever the input.
+func eachLine(r io.Reader, f func(line []byte)) {
 	if f == nil {
 		_, _ = io.Copy(io.Discard, r)
 		return
 	}
 	buf := make([]byte, 0, maxLine)
-	cut := false // the rest of the line is dropped
+	cut := false // the rest of the line is skipped
 	for {
 		n, err := r.Read(buf[len(buf):cap(buf)])
 		fresh := len(buf)
@@ -160,10 +159,10 @@ func lines(r io.Reader, f func(line []byte)) {
 	}
 }
 
-// tail keeps the end of what is written to it.
-type tail struct{ b []byte }
+// tailBuffer keeps the end of the data that is written to it.
+type tailBuffer struct{ b []byte }
 
-func (t *tail) Write(b []byte) (int, error) {
+func (t *tailBuffer) Write(b []byte) (int, error) {
 	n := len(b)
 	b = b[max(0, n-maxTail):]
 	keep := t.b[max(0, len(t.b)+len(b)-maxTail):]
@@ -171,5 +170,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// String is the tail as text that logs can hold.
-func (t *tail) String() string { return strings.TrimSpace(strings.ToValidUTF8(string(t.b), "�")) }
+// String returns the tail as valid text for logs.
+func (t *tailBuffer) String() string {
+	return strings.TrimSpace(strings.ToValidUTF8(string(t.b), "�"))
+}

@@ -1,24 +1,23 @@
-// Package subprocess runs a program for one job: in a folder of its own, in a
-// process group of its own, with little in its environment and limits on what
-// it can take.
+// Package subprocess runs a program for one job: in its own folder and process
+// group, with a minimal environment and with limits.
 //
-//	NewFolder ─▶ Put the inputs ─▶ Run ─▶ Open the results ─▶ Close
+//	NewFolder ─▶ CopyInput ─▶ Run ─▶ OpenFile ─▶ Close
 //
-// There is never a shell. When the context ends the whole group is killed, and
-// Run returns only when it is gone.
+// No shell is involved. When the context ends the whole group is killed, and Run
+// returns only when all of its processes have ended.
 //
-// A program that has this package in it starts others through itself: see
-// launch. Limits hold before the other program's first instruction, and its
-// own children inherit them. What they do not bound: memory and processes in
-// all, and files that were removed while open. That is for the account that we
-// run as, and the system.
+// A binary with this package starts other programs through itself (see
+// launcher.go). Limits apply before the other program's first instruction, and
+// its children inherit them. They do not limit the total memory and number of
+// processes, or files that were deleted while open; the operating system's limits
+// for the account must.
 //
-// Where the kernel has Landlock (Linux 5.13), a program reaches only its folder,
-// the system's programs and libraries, and what its engine names: not our data,
-// keys and settings, nor other jobs' folders, nor other processes' environments
-// and memory. Newer kernels also keep it from sending signals to others (6.12).
-// Sockets of the file system are not covered: they have permissions of their
-// own.
+// If the kernel has Landlock (Linux 5.13), a program can access only its folder,
+// the system's programs and libraries, and the paths that its engine names: not
+// this service's data, keys and settings, other jobs' folders, or other processes'
+// environments and memory. Newer kernels (6.12) also keep it from sending signals
+// to other processes. Unix sockets are not covered: they have permissions of
+// their own.
 package subprocess
 
 import (
@@ -30,42 +29,40 @@ import (
 	"strings"
 )
 
-// Limits bound a program. Zero is no limit.
+// Limits are the limits of a program. Zero is no limit.
 type Limits struct {
-	Memory int64 // bytes of address space, of each process
-	File   int64 // bytes of one file that it writes
-	Folder int64 // bytes that its folder may hold
-	// Network lets it have the machine's network. Without, it gets none where
-	// the system allows to take it away.
+	Memory int64 // bytes of address space per process
+	File   int64 // bytes of one written file
+	Folder int64 // bytes of the folder's content
+	// Network allows the machine's network. Without it the program has no network, if the system can
+	// take it away.
 	Network bool
 }
 
-// Program is what to run.
+// Program is a program to run.
 type Program struct {
 	Path   string   // absolute
 	Args   []string // without the program's own name
-	Env    []string // all that it gets besides PATH, HOME, TMPDIR and LANG
-	Folder *Folder  // where it runs
-	// Read and Write are what it may reach besides its folder and the system's
-	// programs and libraries, where the system has a sandbox. What does not
-	// exist is left out.
+	Env    []string // besides PATH, HOME, TMPDIR and LANG
+	Folder *Folder  // its working directory
+	// Read and Write are paths that the program may access in a sandbox, besides its folder and the
+	// system's programs and libraries. Missing paths are skipped.
 	Read, Write []string
 	Stdin       []byte
-	// Line is called with each line of its standard output, without the end of
-	// the line; nil drops them. Long lines are cut. It is called by the
-	// goroutine that called Run, and the program waits for it.
+	// Line is called with each line of standard output, without the line ending; nil drops them. Long
+	// lines are cut. It is called by the goroutine that called Run, and the program waits for it.
 	Line   func(line []byte)
 	Limits Limits
 }
 
-// ErrLimit is what an Exit is where a limit ended the program.
-var ErrLimit = errors.New("over a limit")
+// ErrLimit matches an Exit that was caused by a limit.
+var ErrLimit = errors.New("limit exceeded")
 
-// Exit is a program that ended other than well.
+// Exit is the error of a program that did not succeed.
 type Exit struct {
-	Code int    // -1 where a signal ended it
-	Why  string // in words, for the log
-	Tail string // the end of its standard error
+	Code int    // -1 if a signal ended it
+	Why  string // reason, for the log
+	Tail string // end of its standard error
 
 	limit bool
 }
@@ -77,19 +74,19 @@ func (e *Exit) Error() string {
 	return "program: " + e.Why + ": " + e.Tail
 }
 
-// Is tells ErrLimit.
+// Is reports whether target is ErrLimit and a limit caused the exit.
 func (e *Exit) Is(target error) bool { return target == ErrLimit && e.limit }
 
-// Need is a program or file that an engine cannot work without.
+// Need is a program or file that an engine requires.
 type Need struct {
-	Name    string // as people know it
-	Package string // that brings it, on Debian
-	Path    string // where it is, "" where it is missing
+	Name    string // for people
+	Package string // Debian package that contains it
+	Path    string // "": missing
 }
 
-// places are where programs are looked for, by us and by those that we run. We
-// do not take our own PATH: it is whatever somebody's shell had.
-func places() []string {
+// programFolders are the folders in which programs are searched, also by the programs themselves.
+// This process's own PATH is not used, because it depends on the shell that started it.
+func programFolders() []string {
 	usual := []string{"/usr/local/bin", "/usr/bin", "/bin"}
 	if runtime.GOOS == "darwin" {
 		usual = append(usual, "/opt/homebrew/bin")
@@ -97,12 +94,12 @@ func places() []string {
 	return usual
 }
 
-// Find gives the absolute path of a program in the usual places, "" for none.
+// Find returns the absolute path of a program in the usual folders. "": not found.
 func Find(name string) string {
 	if name == "" || strings.ContainsRune(name, '/') {
 		return ""
 	}
-	for _, dir := range places() {
+	for _, dir := range programFolders() {
 		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
 			return path
 		}
@@ -110,12 +107,12 @@ func Find(name string) string {
 	return ""
 }
 
-// environment is all that the program gets. Of two with one name it is the
-// first that programs find.
-func (p *Program) environment() []string {
+// environmentOf returns the program's whole environment. If a name occurs twice, programs use the
+// first.
+func (p *Program) environmentOf() []string {
 	home := p.Folder.path
 	env := slices.Clone(p.Env)
-	for _, usual := range []string{"PATH=" + strings.Join(places(), ":"), "HOME=" + home, "TMPDIR=" + home, "LANG=C.UTF-8"} {
+	for _, usual := range []string{"PATH=" + strings.Join(programFolders(), ":"), "HOME=" + home, "TMPDIR=" + home, "LANG=C.UTF-8"} {
 		name, _, _ := strings.Cut(usual, "=")
 		if !slices.ContainsFunc(p.Env, func(own string) bool { return strings.HasPrefix(own, name+"=") }) {
 			env = append(env, usual)

@@ -13,15 +13,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// self is the program that we are, also where its file was replaced since.
-func self() (string, error) { return "/proc/self/exe", nil }
+// ownExecutable returns the running executable, also if its file was replaced since.
+func ownExecutable() (string, error) { return "/proc/self/exe", nil }
 
-// isolation gives the ways to start a program, best first. Not every system,
-// container or account may make namespaces.
+// startAttrs returns the ways to start a program, strongest isolation first. Some systems,
+// containers and accounts do not allow namespaces.
 //
-// There is none for processes: in one of its own the program would be the first
-// process, which ignores most signals, its own included.
-func isolation(network bool) []*syscall.SysProcAttr {
+// There is no PID namespace: in one, the program would be process 1, which ignores most signals,
+// its own included.
+func startAttrs(network bool) []*syscall.SysProcAttr {
 	net := uintptr(unix.CLONE_NEWNET)
 	if network {
 		net = 0
@@ -36,21 +36,22 @@ func isolation(network bool) []*syscall.SysProcAttr {
 	if os.Geteuid() == 0 {
 		ways = append(ways, plain(net))
 	}
-	// In a user namespace everybody may make the others. The program stays who
-	// it is there, and cannot look into us: our environment may hold secrets.
+	// In a user namespace any account may create the other namespaces. The program
+	// keeps its user there, and cannot inspect this process, whose environment may
+	// contain secrets.
 	user := plain(unix.CLONE_NEWUSER | net)
 	user.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
 	user.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
 	return append(ways, user, plain(0))
 }
 
-// confine takes from the launcher what the program is not to have. Where memory
-// runs out, the kernel shall end the program and not us.
-func confine() error {
-	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0) // a wish
-	// Root could raise its limits again and go back to the network. It keeps
-	// its power over files, which may be why we run as root. It fails where we
-	// do not have such powers ourselves.
+// dropPrivileges removes privileges of the launcher before it executes the program. If memory runs
+// out, the kernel should kill the program and not this service.
+func dropPrivileges() error {
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0) // best effort
+	// Root could raise its limits again and rejoin the network. Its capabilities on
+	// files stay, because they may be the reason for running as root. The call
+	// fails if this process does not have the capabilities itself.
 	for power := range uintptr(unix.CAP_LAST_CAP + 1) {
 		if power > unix.CAP_FSETID {
 			_ = unix.Prctl(unix.PR_CAPBSET_DROP, power, 0, 0, 0)
@@ -60,13 +61,13 @@ func confine() error {
 	return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 }
 
-// execute becomes the program, with a limit on its memory where that is not 0. It
-// returns only where that fails, with what did.
+// execProgram executes the program, with a limit on its memory unless that is 0. It returns only
+// on failure, with the failed step.
 //
-// The limit holds for us, too, and is mostly below what Go has reserved: from the
-// moment it is set there is no memory to be had any more. So all that is needed
-// is made before, and what comes after are bare calls of the kernel.
-func execute(path string, args, env []string, memory int64) (doing string, err error) {
+// The limit also applies to the launcher and is mostly below Go's reserved memory: after it is
+// set, no memory can be allocated. So everything is prepared before, and only raw system calls
+// follow.
+func execProgram(path string, args, env []string, memory int64) (doing string, err error) {
 	name, err := syscall.BytePtrFromString(path)
 	if err != nil {
 		return "exec", err
@@ -94,9 +95,9 @@ func execute(path string, args, env []string, memory int64) (doing string, err e
 	return "exec", errno
 }
 
-// reap waits for the process's end, and calls last while it is a zombie: its
-// number, which is also its group's, is nobody else's then.
-func reap(process *os.Process, last func()) (*os.ProcessState, error) {
+// waitProcess waits for the process's end, and calls last while the process is a zombie, so that
+// its id, which is also its group's, cannot be reused yet.
+func waitProcess(process *os.Process, last func()) (*os.ProcessState, error) {
 	for {
 		err := unix.Waitid(unix.P_PID, process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
 		if !errors.Is(err, unix.EINTR) {
@@ -107,18 +108,18 @@ func reap(process *os.Process, last func()) (*os.ProcessState, error) {
 	return process.Wait()
 }
 
-// killStrays ends processes that left the program's group: they are known by
-// the folder that they work in, or have in their environment.
+// killStrays kills processes that left the program's group. They are recognized by their working
+// directory or their environment.
 func killStrays(folder string) {
-	const rounds = 10 // they may start others while we look
+	const rounds = 10 // they may start others meanwhile
 	for range rounds {
-		if !killSome(folder) {
+		if !killRound(folder) {
 			return
 		}
 	}
 }
 
-func killSome(folder string) (some bool) {
+func killRound(folder string) (some bool) {
 	dirs, err := os.ReadDir("/proc")
 	if err != nil {
 		return false
@@ -128,11 +129,11 @@ func killSome(folder string) (some bool) {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		process, err := os.FindProcess(pid) // from here on, the number can be nobody else's
+		process, err := os.FindProcess(pid) // from here on, the id cannot be reused
 		if err != nil {
 			continue
 		}
-		if works(pid, folder) && process.Signal(syscall.SIGKILL) == nil {
+		if belongsToFolder(pid, folder) && process.Signal(syscall.SIGKILL) == nil {
 			some = true
 		}
 		process.Release()
@@ -140,7 +141,7 @@ func killSome(folder string) (some bool) {
 	return some
 }
 
-func works(pid int, folder string) bool {
+func belongsToFolder(pid int, folder string) bool {
 	dir := filepath.Join("/proc", strconv.Itoa(pid))
 	if at, err := os.Readlink(filepath.Join(dir, "cwd")); err == nil && (at == folder || strings.HasPrefix(at, folder+"/")) {
 		return true

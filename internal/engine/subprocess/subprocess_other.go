@@ -8,20 +8,20 @@ import (
 	"syscall"
 )
 
-func self() (string, error) { return os.Executable() }
+func ownExecutable() (string, error) { return os.Executable() }
 
-// isolation has one way here: the network cannot be taken away.
-func isolation(bool) []*syscall.SysProcAttr {
+// startAttrs has one way: these systems cannot take the network away.
+func startAttrs(bool) []*syscall.SysProcAttr {
 	return []*syscall.SysProcAttr{{Setpgid: true}}
 }
 
-func confine() error { return nil }
+func dropPrivileges() error { return nil }
 
-// SandboxName is "": there is no sandbox here.
+// SandboxName returns "", because these systems have no sandbox.
 func SandboxName() string { return "" }
 
 func enterSandbox(text string) error {
-	var a access
+	var a accessRules
 	if err := json.Unmarshal([]byte(text), &a); err != nil {
 		return err
 	}
@@ -31,15 +31,15 @@ func enterSandbox(text string) error {
 	return nil
 }
 
-// execute becomes the program. Memory is not limited: macOS takes that limit and
-// does not hold it.
-func execute(path string, args, env []string, _ int64) (doing string, err error) {
-	return "exec", syscall.Exec(path, args, env) //nolint:gosec // to run what Run was given is all we are for
+// execProgram executes the program. Memory is not limited: macOS accepts the
+// limit and does not enforce it.
+func execProgram(path string, args, env []string, _ int64) (doing string, err error) {
+	return "exec", syscall.Exec(path, args, env) //nolint:gosec // running the given program is the purpose
 }
 
-// reap calls last when the process is gone, and its number might be somebody
-// else's. Numbers go round slowly.
-func reap(process *os.Process, last func()) (*os.ProcessState, error) {
+// waitProcess calls last after the process has ended, when its id could be
+// reused. That is unlikely, because ids are assigned in turn.
+func waitProcess(process *os.Process, last func()) (*os.ProcessState, error) {
 	state, err := process.Wait()
 	last()
 	return state, err

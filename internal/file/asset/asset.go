@@ -1,10 +1,9 @@
-// Package asset knows the files of accounts: what people brought and what tools
-// made, and which of them are uploads.
+// Package asset stores the rows that describe the files of accounts: uploads of
+// people and files that tools generated.
 //
-// A row says what the bytes are; the bytes themselves lie in the blob store
-// under keys that follow from no name of theirs. A row is never removed. What
-// was deleted is marked, its bytes go with a later sweep, and from then on the
-// row is gone too.
+// A row describes a file; the bytes are in the blob store, under keys that are
+// never derived from a file's name. Rows are never deleted. A deleted file is
+// marked as released; a later sweep removes its bytes and sets the column gone.
 package asset
 
 import (
@@ -20,51 +19,53 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Asset is a file of an account.
+// Asset describes one file of an account.
 type Asset struct {
 	ID        string
-	AccountID string // a person's or a team's id
+	AccountID string // ID of a person or a team
 	Type      string // IMG, VID, AUDIO, ASSET_3D or TEXT
 	MimeType  string
 	Size      int64
-	SHA256    string // in hex
-	// Width, Height and Duration are 0 where it has none.
+	SHA256    string // hex
+	// Width, Height and Duration are 0 if the file has none.
 	Width, Height int
 	Duration      time.Duration
 	Blurhash      string
-	// Blob, Thumb and Preview are keys of the blob store: the bytes, a small
-	// picture of them, and the first frame of a video. The last two may be "".
+	// Blob, Thumb and Preview are blob store keys of the file, of its
+	// thumbnail, and of the first frame of a video. Thumb and Preview may be
+	// "".
 	Blob, Thumb, Preview string
 	PictureBytes         int64 // of Thumb and Preview together
 	Created              time.Time
-	Gone                 time.Time // when the bytes were removed, zero while they are there
+	Gone                 time.Time // when the bytes were removed; zero until then
 }
 
-// StoredBytes is how much of the store the file takes, with the pictures of it.
+// StoredBytes returns the size of the file together with its thumbnail and
+// preview.
 func (a Asset) StoredBytes() int64 { return a.Size + a.PictureBytes }
 
-// Place is where a page of a list ended: newest first, and by id among those
-// of one moment.
+// Place is the sort key of the last entry of a page. Lists are sorted by
+// creation time, newest first, then by ID.
 type Place struct {
 	Created time.Time
 	ID      string
 }
 
-// Insert adds a file. It is created now where it does not say when.
+// Insert adds a file. A zero Created is set to the time of the transaction.
 func Insert(ctx context.Context, tx *sqldb.Tx, a Asset) error {
 	if a.AccountID == "" || a.Blob == "" {
-		return fmt.Errorf("insert asset %s: it has no account or no bytes", a.ID)
+		return fmt.Errorf("insert asset %s: the account or the blob key is empty", a.ID)
 	}
 	if a.Created.IsZero() {
 		a.Created = tx.Now
 	}
-	if err := insert(ctx, tx, a); err != nil {
+	if err := insertAsset(ctx, tx, a); err != nil {
 		return fmt.Errorf("insert asset: %w", err)
 	}
 	return nil
 }
 
-// Get finds a file, gone ones too. It asks nobody whose it is.
+// Get returns a file by ID, even if its bytes are gone. It checks no account.
 func Get(ctx context.Context, tx *sqldb.Tx, id string) (Asset, error) {
 	if !ids.Valid(id) {
 		return Asset{}, errNoAsset
@@ -74,29 +75,30 @@ func Get(ctx context.Context, tx *sqldb.Tx, id string) (Asset, error) {
 
 var errNoAsset = fault.New(fault.NotFound, "There is no such file.")
 
-// Upload is a file that somebody brought.
+// Upload is a file that a person uploaded.
 type Upload struct {
 	ID        string
 	AccountID string
-	PersonID  string // who brought it
-	Name      string // as they called it, for people to read
+	PersonID  string // the person who uploaded it
+	Name      string // the name that the person gave the file; for display only
 	Asset     Asset
 	Created   time.Time
 }
 
-// Place is where the upload stands in a list.
+// Place returns the upload's sort key in lists.
 func (u Upload) Place() Place { return Place{u.Created, u.ID} }
 
-// ErrNoUpload is one answer for uploads of others, for those that were deleted
-// and for those that never were.
+// ErrNoUpload is the same error for uploads of other accounts, deleted uploads,
+// and IDs that never existed, so that callers cannot tell them apart.
 var ErrNoUpload = fault.New(fault.NotFound, "There is no such upload.")
 
-// AddUpload adds an upload together with its file, which belongs to the same
-// account. The name is made what Name makes of it.
+// AddUpload inserts an upload and its file for the same account. It cleans the
+// name with CleanName.
 func AddUpload(ctx context.Context, tx *sqldb.Tx, u Upload) error {
 	if u.Created.IsZero() {
 		u.Created = tx.Now
 	}
+
 	u.Asset.AccountID = u.AccountID
 	u.Name = Name(u.Name)
 	if err := Insert(ctx, tx, u.Asset); err != nil {
@@ -108,7 +110,7 @@ func AddUpload(ctx context.Context, tx *sqldb.Tx, u Upload) error {
 	return nil
 }
 
-// UploadByID finds an upload of an account.
+// UploadByID returns an upload of the account.
 func UploadByID(ctx context.Context, tx *sqldb.Tx, accountID, id string) (Upload, error) {
 	if !ids.Valid(id) {
 		return Upload{}, ErrNoUpload
@@ -116,27 +118,13 @@ func UploadByID(ctx context.Context, tx *sqldb.Tx, accountID, id string) (Upload
 	return uploadByID(ctx, tx, accountID, id)
 }
 
-// Uploads gives at most limit uploads of an account, newest first: those after
-// a place, or the first.
-func Uploads(ctx context.Context, tx *sqldb.Tx, accountID string, after *Place, limit int) ([]Upload, error) {
-	return uploads(ctx, tx, accountID, after, limit)
-}
-
-// Release marks files as deleted that were not, and gives their stored bytes by
-// account.
-func Release(ctx context.Context, tx *sqldb.Tx, ids []string) (map[string]int64, error) {
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	return release(ctx, tx, ids)
-}
-
-// DeleteUpload takes an upload out of every list at once. The bytes stay until
-// the sweep finds that no run needs them.
+// DeleteUpload hides an upload from all lists at once. The sweep removes the
+// bytes when no run needs them any more.
 func DeleteUpload(ctx context.Context, tx *sqldb.Tx, accountID, id string) error {
 	if !ids.Valid(id) {
 		return ErrNoUpload
 	}
+
 	deleted, err := deleteUpload(ctx, tx, accountID, id)
 	if err == nil && !deleted {
 		return ErrNoUpload
@@ -149,8 +137,8 @@ const (
 	maxNameRead = 4 * (maxName + 1) // bytes
 )
 
-// Name makes what somebody called a file one clean line of at most 255
-// characters. It is for people: no path may be made of it.
+// Name turns a file name from a client into one clean line of at most 255
+// characters. The result is for display; never build a path from it.
 func Name(s string) string {
 	s = strings.TrimSpace(sanitize.Line(s, maxNameRead))
 	if utf8.RuneCountInString(s) > maxName {

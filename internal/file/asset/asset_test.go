@@ -246,9 +246,9 @@ func TestChecksFind(t *testing.T) {
 			{"a file has a key and a SHA-256", `UPDATE asset SET sha256 = 'ff' WHERE id = $1`},
 			{"a file has a key and a SHA-256", fmt.Sprintf(`UPDATE asset SET sha256 = '%s' WHERE id = $1`, strings.Repeat("A", 64))},
 			{"a file has a key and a SHA-256", `UPDATE asset SET blob = '' WHERE id = $1`},
-			{"a file's sizes are above nothing", `UPDATE asset SET width = 0 WHERE id = $1`},
-			{"a file's sizes are above nothing", `UPDATE asset SET duration_ms = -1 WHERE id = $1`},
-			{"a file's sizes are above nothing", `UPDATE asset SET height = NULL WHERE id = $1`},
+			{"a file's dimensions and duration are positive", `UPDATE asset SET width = 0 WHERE id = $1`},
+			{"a file's dimensions and duration are positive", `UPDATE asset SET duration_ms = -1 WHERE id = $1`},
+			{"a file's dimensions and duration are positive", `UPDATE asset SET height = NULL WHERE id = $1`},
 		} {
 			if found := w.Damage(asset.Checks, c.damage, u.Asset.ID); !found[c.check] {
 				w.Errorf("after %s the checks found %v, want %q", c.damage, found, c.check)

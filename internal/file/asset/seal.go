@@ -2,8 +2,10 @@ package asset
 
 import "atelier/internal/base/seal"
 
-// Sealed are files: whose they are, where their bytes lie and what these are.
+// Sealed are the columns of a file's row that its seal covers: owner, content
+// and blob keys.
 var Sealed = seal.Table{Name: "asset", Key: []string{"id"}, Columns: []string{"account_id", "mime_type", "size_bytes", "sha256", "blob", "thumb", "preview"}}
 
-// SealedUploads are whose files people brought.
+// SealedUploads are the columns of an upload's row that its seal covers: the
+// account, the person and the file.
 var SealedUploads = seal.Table{Name: "upload", Key: []string{"id"}, Columns: []string{"account_id", "person_id", "asset_id"}}

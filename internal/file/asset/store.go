@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strconv"
-	"strings"
 	"time"
 
 	"atelier/internal/base/sqldb"
@@ -13,8 +12,9 @@ import (
 const columns = `a.id, a.account_id, a.type, a.mime_type, a.size_bytes, a.sha256,
 	coalesce(a.width, 0), coalesce(a.height, 0), coalesce(a.duration_ms, 0), a.blurhash, a.blob, a.thumb, a.preview, a.created, a.gone, a.stored_bytes - a.size_bytes`
 
-// scan reads the columns into a, and those before them into others.
-func scan(row sqldb.Scanner, a *Asset, others ...any) error {
+// scanAsset scans the columns into a, after scanning the preceding columns into
+// others.
+func scanAsset(row sqldb.Scanner, a *Asset, others ...any) error {
 	var ms int64
 	var created, gone sqldb.Time
 	err := row.Scan(append(others, &a.ID, &a.AccountID, &a.Type, &a.MimeType, &a.Size, &a.SHA256,
@@ -25,27 +25,27 @@ func scan(row sqldb.Scanner, a *Asset, others ...any) error {
 	return err
 }
 
-// some is a number in a column that has NULL for nothing.
-func some(n int64) any {
+// nullIfZero returns the value for a column that stores 0 as NULL.
+func nullIfZero(n int64) any {
 	if n == 0 {
 		return nil
 	}
 	return n
 }
 
-func insert(ctx context.Context, tx *sqldb.Tx, a Asset) error {
+func insertAsset(ctx context.Context, tx *sqldb.Tx, a Asset) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO asset (id, account_id, type, mime_type, size_bytes, sha256, width, height, duration_ms, blurhash, blob, thumb, preview, created,
 			stored_bytes, seal)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
-		a.ID, a.AccountID, a.Type, a.MimeType, a.Size, a.SHA256, some(int64(a.Width)), some(int64(a.Height)), some(a.Duration.Milliseconds()),
+		a.ID, a.AccountID, a.Type, a.MimeType, a.Size, a.SHA256, nullIfZero(int64(a.Width)), nullIfZero(int64(a.Height)), nullIfZero(a.Duration.Milliseconds()),
 		a.Blurhash, a.Blob, a.Thumb, a.Preview, sqldb.At(a.Created), a.StoredBytes(),
 		Sealed.Of(tx, a.ID, a.AccountID, a.MimeType, strconv.FormatInt(a.Size, 10), a.SHA256, a.Blob, a.Thumb, a.Preview))
 	return err
 }
 
 func byID(ctx context.Context, tx *sqldb.Tx, id string) (a Asset, err error) {
-	err = scan(tx.QueryRow(ctx, `SELECT `+columns+` FROM asset a WHERE a.id = $1`, id), &a)
+	err = scanAsset(tx.QueryRow(ctx, `SELECT `+columns+` FROM asset a WHERE a.id = $1`, id), &a)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return Asset{}, errNoAsset
 	}
@@ -58,7 +58,7 @@ func insertUpload(ctx context.Context, tx *sqldb.Tx, u Upload) error {
 	return err
 }
 
-// liveUploads are those of the account $1.
+// liveUploads selects the uploads of account $1 that are not deleted.
 const liveUploads = `
 	SELECT u.id, u.account_id, u.person_id, u.name, u.created, ` + columns + `
 	FROM upload u JOIN asset a ON a.id = u.asset_id
@@ -66,7 +66,7 @@ const liveUploads = `
 
 func scanUpload(row sqldb.Scanner) (u Upload, err error) {
 	var created sqldb.Time
-	err = scan(row, &u.Asset, &u.ID, &u.AccountID, &u.PersonID, &u.Name, &created)
+	err = scanAsset(row, &u.Asset, &u.ID, &u.AccountID, &u.PersonID, &u.Name, &created)
 	u.Created = created.Time
 	return u, err
 }
@@ -79,7 +79,9 @@ func uploadByID(ctx context.Context, tx *sqldb.Tx, accountID, id string) (Upload
 	return u, err
 }
 
-func uploads(ctx context.Context, tx *sqldb.Tx, accountID string, after *Place, limit int) ([]Upload, error) {
+// Uploads returns at most limit uploads of an account, newest first. If after
+// is nil, it starts with the newest.
+func Uploads(ctx context.Context, tx *sqldb.Tx, accountID string, after *Place, limit int) ([]Upload, error) {
 	const newest = ` ORDER BY u.created DESC, u.id DESC LIMIT $2`
 	if after == nil {
 		return sqldb.All(ctx, tx, liveUploads+newest, []any{accountID, limit}, scanUpload)
@@ -93,25 +95,24 @@ func deleteUpload(ctx context.Context, tx *sqldb.Tx, accountID, id string) (dele
 	return n == 1, err
 }
 
-func release(ctx context.Context, tx *sqldb.Tx, ids []string) (map[string]int64, error) {
-	args := []any{sqldb.At(tx.Now)}
-	places := make([]string, len(ids))
-	for i, id := range ids {
-		args = append(args, id)
-		places[i] = "$" + strconv.Itoa(len(args))
+// Release marks files as deleted, if they are not yet, and returns the bytes
+// that this releases by account.
+func Release(ctx context.Context, tx *sqldb.Tx, assetIDs []string) (map[string]int64, error) {
+	if len(assetIDs) == 0 {
+		return nil, nil
 	}
 
-	freed := map[string]int64{}
-	err := tx.Each(ctx, `
-		UPDATE asset SET released = $1 WHERE released IS NULL AND id IN (`+strings.Join(places, ", ")+`) RETURNING account_id, stored_bytes`, args,
+	in, args := sqldb.In(assetIDs, sqldb.At(tx.Now))
+	released := map[string]int64{}
+	err := tx.Each(ctx, `UPDATE asset SET released = $1 WHERE released IS NULL AND id IN `+in+` RETURNING account_id, stored_bytes`, args,
 		func(row sqldb.Scanner) error {
 			var accountID string
 			var bytes int64
 			err := row.Scan(&accountID, &bytes)
-			freed[accountID] += bytes
+			released[accountID] += bytes
 			return err
 		})
-	return freed, err
+	return released, err
 }
 
 // Checks are the invariants of this package.
@@ -123,6 +124,6 @@ var Checks = []sqldb.Check{
 		SELECT 'upload ' || u.id FROM upload u JOIN asset a ON a.id = u.asset_id WHERE u.deleted IS NULL AND a.gone IS NOT NULL`},
 	{Name: "a file has a key and a SHA-256", Query: `
 		SELECT 'asset ' || id FROM asset WHERE blob = '' OR length(sha256) <> 64 OR sha256 <> lower(sha256)`},
-	{Name: "a file's sizes are above nothing", Query: `
+	{Name: "a file's dimensions and duration are positive", Query: `
 		SELECT 'asset ' || id FROM asset WHERE width <= 0 OR height <= 0 OR duration_ms <= 0 OR (width IS NULL) <> (height IS NULL)`},
 }

@@ -1,20 +1,20 @@
-// Package blob keeps bytes by key: in a folder, or in a bucket of an S3 server.
+// Package blob stores bytes by key, in a folder or in a bucket of an S3 server.
 //
-// A key is ours: made in Go, never from a name that somebody sent. It is one or
-// more segments of A-Z a-z 0-9 . _ - joined by slashes, no segment being "." or
-// "..", at most 255 bytes a segment and 512 in all. No key may be the folder of
-// another ("a" beside "a/b"). Any other key is ErrBadKey before anything is
-// touched. The type of the bytes follows from the key's extension, so it cannot
-// get lost or disagree between two stores.
+// Keys are made by this program, never from a name that a client sent. A key is
+// one or more segments of A-Z a-z 0-9 . _ - joined by slashes. No segment is
+// "." or "..". A segment has at most 255 bytes, a key 512. No key may be the
+// folder of another ("a" beside "a/b"). Any other key fails with ErrBadKey
+// before the store is touched. The content type follows from the key's
+// extension, so it cannot get lost or differ between two stores.
 //
-// Failures: ErrNotFound where there is no such key, a *fault.Error with the
-// code Unavailable where the disk is full or the server cannot be reached, is
-// too slow or says that it is ill. Everything else is an accident.
+// Errors: ErrNotFound for a missing key; a *fault.Error with code Unavailable
+// if the disk is full or the server is unreachable, too slow or reports a
+// failure of its own. Every other error is a bug or a wrong configuration.
 //
-// In S3 the key pair needs the right to list, read, write and delete objects,
-// and to list and abort multipart uploads. Requests name the bucket in the
-// path and go to the endpoint of the address and nowhere else: no proxy, no
-// redirects, no look-up of regions or roles.
+// In S3 the key pair needs permission to list, read, write and delete objects,
+// and to list and abort multipart uploads. Requests name the bucket in the path
+// and go only to the configured endpoint: no proxy, no redirects, no lookup of
+// regions or roles.
 package blob
 
 import (
@@ -30,49 +30,53 @@ import (
 )
 
 var (
+	// ErrNotFound is returned for a key that does not exist.
 	ErrNotFound = errors.New("blob not found")
-	ErrBadKey   = errors.New("bad blob key")
+	// ErrBadKey is returned for a key that does not follow the rules of the package.
+	ErrBadKey = errors.New("bad blob key")
 )
 
-// leftoverAge is when an unfinished Put counts as abandoned, unless the options
-// say otherwise.
-const leftoverAge = time.Hour
+// defaultUnfinishedMaxAge is the age at which an unfinished Put counts as
+// abandoned, unless Options sets another.
+const defaultUnfinishedMaxAge = time.Hour
 
-// Store keeps bytes by key. All methods may be called at the same time.
+// Store stores bytes by key. All methods are safe for concurrent use.
 type Store interface {
-	// Put stores what r gives until its end and says how many bytes that was.
-	// The value is durable when Put returns and replaces the old one at once.
+	// Put stores all bytes of r and returns their number. When Put returns, the
+	// value is durable and has replaced the old one atomically.
 	//
-	// A Put that fails leaves the key as it was and nothing behind. There is
-	// one exception: where storing itself failed or was cancelled at the very
-	// end, the new value may be there. It is whole even then. An error of r
-	// comes back wrapped.
+	// A failed Put leaves the old value in place and no partial data. One
+	// exception: if the last step of storing failed or was cancelled, the new
+	// value may be stored; it is complete even then. An error of r is returned
+	// wrapped.
 	Put(ctx context.Context, key string, r io.Reader) (int64, error)
 
-	// Open reads length bytes from offset, fewer where the value ends before;
-	// a negative length reads to the end. Info is that of the whole value.
-	// The reader gives bytes of one value even when the key is replaced
-	// meanwhile. ctx has to last until the reader is closed.
+	// Open reads length bytes from offset, or fewer if the value ends earlier.
+	// A negative length reads to the end. Info describes the whole value. The
+	// reader returns bytes of one value even if the key is replaced meanwhile.
+	// ctx must stay valid until the reader is closed.
 	Open(ctx context.Context, key string, offset, length int64) (io.ReadCloser, Info, error)
 
+	// Stat describes the value of a key.
 	Stat(ctx context.Context, key string) (Info, error)
 
-	// Delete removes the key for good. A missing one is no error.
+	// Delete removes the key permanently. A missing key is not an error.
 	Delete(ctx context.Context, key string) error
 
-	// List gives every key below the folder, all keys for "", in no order.
-	// Keys that come or go meanwhile may or may not be among them. An error
-	// is the last thing it gives.
+	// List returns every key below folder, or all keys if folder is "", in no
+	// particular order. Keys that are added or removed meanwhile may be
+	// missing. After an error the iteration ends.
 	List(ctx context.Context, folder string) iter.Seq2[Item, error]
 
-	// Sweep removes what killed processes left of Puts that began before the
-	// given time. A Put that still runs fails where its parts are swept.
+	// Sweep removes partial data of Puts that began before the given time and
+	// never finished, for example because the process was killed. A Put that is
+	// still running fails if its data is swept.
 	Sweep(ctx context.Context, before time.Time) error
 
-	// Ping proves that the store can be used now.
+	// Ping checks that the store is usable now.
 	Ping(ctx context.Context) error
 
-	// Close gives back files and connections. Readers stay usable.
+	// Close releases files and connections. Open readers stay usable.
 	Close() error
 }
 
@@ -83,61 +87,66 @@ type Info struct {
 	Modified    time.Time
 }
 
-// Item is a key in a list.
+// Item is an entry of List.
 type Item struct {
 	Key string
 	Info
 }
 
-// Options are what an address does not say.
+// Options are the settings that are not part of the address.
 type Options struct {
-	// AccessKey and SecretKey sign the requests to S3. A folder needs none.
+	// AccessKey and SecretKey sign requests to S3. A folder needs neither.
 	AccessKey, SecretKey string
 
-	// Leftovers is the age at which an unfinished Put counts as abandoned: an
-	// hour.
+	// Leftovers is the age at which an unfinished Put counts as abandoned; 0
+	// means one hour.
 	Leftovers time.Duration
-	Now       func() time.Time
 
-	// Unsynced leaves it to the caller to make what was Put into a folder
-	// durable: for many files at once.
+	// Now returns the current time.
+	Now func() time.Time
+
+	// Unsynced skips fsync in a folder; the caller makes the files durable, for
+	// example many at once.
 	Unsynced bool
 
-	// ReadOnly opens what is there: nothing is made or swept, and changes are
-	// refused.
+	// ReadOnly opens an existing store. Nothing is created or swept, and
+	// changes fail.
 	ReadOnly bool
 }
 
-// Open opens the store at address: file:///folder, which is made where it does
-// not exist, or s3://bucket?endpoint=https://host:port&region=name, which has
-// to exist. The region is us-east-1 where none is given. Leftovers are swept.
+// Open opens the store at an address and sweeps unfinished Puts. The address is
+// file:///folder, which is created if it does not exist, or
+// s3://bucket?endpoint=https://host:port&region=name, whose bucket must exist.
+// The default region is us-east-1.
 func Open(ctx context.Context, address string, o Options) (Store, error) {
-	s, err := open(ctx, address, o)
+	s, err := openAddress(ctx, address, o)
 	if err != nil {
 		return nil, fmt.Errorf("open blob store: %w", err)
 	}
 	if o.ReadOnly {
-		return readOnly{s}, nil
+		return readOnlyStore{s}, nil
 	}
-	if o.Leftovers < 0 { // what others are writing now would be swept
-		return nil, errors.Join(errors.New("open blob store: leftovers cannot have an age below 0"), s.Close())
+	if o.Leftovers < 0 { // else the Puts of other processes would be swept
+		return nil, errors.Join(errors.New("open blob store: the maximum age of unfinished files must not be negative"), s.Close())
 	}
-	if err := s.Sweep(ctx, o.Now().Add(-cmp.Or(o.Leftovers, leftoverAge))); err != nil {
+	if err := s.Sweep(ctx, o.Now().Add(-cmp.Or(o.Leftovers, defaultUnfinishedMaxAge))); err != nil {
 		return nil, fmt.Errorf("open blob store: %w", errors.Join(err, s.Close()))
 	}
 	return s, nil
 }
 
-func open(ctx context.Context, address string, o Options) (Store, error) {
+func openAddress(ctx context.Context, address string, o Options) (Store, error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		// The error repeats the address, which may hold a secret by mistake.
-		return nil, errors.New("the address is no URL")
+		// The error of url.Parse repeats the address, which may contain a
+		// secret by mistake.
+		return nil, errors.New("the address is not a URL")
 	}
+
 	switch u.Scheme {
 	case "file":
 		if u.Host != "" || u.User != nil || u.Path == "" || u.RawQuery != "" || u.Fragment != "" {
-			return nil, errors.New("the address of a folder is file:///path and nothing more")
+			return nil, errors.New("the address of a folder must be file:///path, without host, query or fragment")
 		}
 		if o.ReadOnly {
 			return openDiskReadOnly(u.Path)
@@ -150,12 +159,12 @@ func open(ctx context.Context, address string, o Options) (Store, error) {
 		}
 		return openS3(ctx, a, o.AccessKey, o.SecretKey)
 	}
-	return nil, errors.New("the address starts with neither file:// nor s3://")
+	return nil, errors.New("the address must start with file:// or s3://")
 }
 
 const (
 	maxKey     = 512
-	maxSegment = 255 // the longest name a file can have
+	maxSegment = 255 // maximum length of a file name
 )
 
 func checkKey(key string) error {
@@ -163,26 +172,26 @@ func checkKey(key string) error {
 		return fmt.Errorf("%w: %d bytes", ErrBadKey, len(key))
 	}
 	for segment := range strings.SplitSeq(key, "/") {
-		if segment == "" || segment == "." || segment == ".." || len(segment) > maxSegment || strings.ContainsFunc(segment, foreign) {
+		if segment == "" || segment == "." || segment == ".." || len(segment) > maxSegment || strings.ContainsFunc(segment, isForbiddenRune) {
 			return fmt.Errorf("%w: %q", ErrBadKey, key)
 		}
 	}
 	return nil
 }
 
-func foreign(r rune) bool {
+func isForbiddenRune(r rune) bool {
 	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '.' || r == '_' || r == '-')
 }
 
-// checkRange refuses what no value can hold.
+// checkRange rejects negative offsets.
 func checkRange(offset int64) error {
 	if offset < 0 {
-		return fmt.Errorf("read a blob from offset %d", offset)
+		return fmt.Errorf("read blob: negative offset %d", offset)
 	}
 	return nil
 }
 
-// ReaderWithContext gives the bytes of r until ctx ends.
+// ReaderWithContext returns a reader of r that fails when ctx ends.
 func ReaderWithContext(ctx context.Context, r io.Reader) io.Reader {
 	return readerFunc(func(p []byte) (int, error) {
 		if err := ctx.Err(); err != nil {

@@ -23,7 +23,7 @@ func TestS3(t *testing.T) {
 	blobtest.Run(t, func(t *testing.T) blob.Store { return openS3(t, blobtest.S3(t)) })
 }
 
-func open(t *testing.T, address string, o blob.Options) blob.Store {
+func openAddress(t *testing.T, address string, o blob.Options) blob.Store {
 	t.Helper()
 	s, err := blob.Open(t.Context(), address, o)
 	if err != nil {
@@ -35,12 +35,12 @@ func open(t *testing.T, address string, o blob.Options) blob.Store {
 
 func openDisk(t *testing.T, folder string) blob.Store {
 	t.Helper()
-	return open(t, "file://"+folder, blob.Options{Now: time.Now})
+	return openAddress(t, "file://"+folder, blob.Options{Now: time.Now})
 }
 
 func openS3(t *testing.T, b blobtest.Bucket) blob.Store {
 	t.Helper()
-	return open(t, b.Address(), b.Options())
+	return openAddress(t, b.Address(), b.Options())
 }
 
 func TestAddressesRefused(t *testing.T) {
@@ -48,21 +48,21 @@ func TestAddressesRefused(t *testing.T) {
 	const secret = "hunter2"
 	folder := t.TempDir()
 	for _, tt := range []struct{ name, address, reason string }{
-		{"nothing", "", "neither"},
-		{"another scheme", "ftp://host/" + secret, "neither"},
-		{"a bare path", folder, "neither"},
-		{"no URL", "s3://b\x00?endpoint=http://h&x=" + secret, "no URL"},
+		{"nothing", "", "must start with"},
+		{"another scheme", "ftp://host/" + secret, "must start with"},
+		{"a bare path", folder, "must start with"},
+		{"no URL", "s3://b\x00?endpoint=http://h&x=" + secret, "not a URL"},
 		{"a folder that is a host", "file://data", "file:///path"},
 		{"a folder with a query", "file://" + folder + "?a=" + secret, "file:///path"},
-		{"user in the address", "s3://key:" + secret + "@bucket?endpoint=http://h", "settings of their own"},
-		{"user in the endpoint", "s3://bucket?endpoint=http://key:" + secret + "@h", "settings of their own"},
+		{"user in the address", "s3://key:" + secret + "@bucket?endpoint=http://h", "credentials"},
+		{"user in the endpoint", "s3://bucket?endpoint=http://key:" + secret + "@h", "credentials"},
 		{"key in the query", "s3://bucket?endpoint=http://h&secret_key=" + secret, `"secret_key"`},
 		{"no bucket", "s3://?endpoint=http://h", "s3://bucket"},
 		{"bad bucket", "s3://B_?endpoint=http://h", "Bucket name"},
 		{"path behind the bucket", "s3://bucket/a?endpoint=http://h", "s3://bucket"},
 		{"no endpoint", "s3://bucket", "endpoint="},
 		{"endpoint without scheme", "s3://bucket?endpoint=h:9000", "endpoint="},
-		{"endpoint with a path", "s3://bucket?endpoint=http://h/" + secret, "nothing after"},
+		{"endpoint with a path", "s3://bucket?endpoint=http://h/" + secret, "without path"},
 		{"two endpoints", "s3://bucket?endpoint=http://h&endpoint=http://i", "twice"},
 		{"malformed query", "s3://bucket?endpoint=http://h&a=%zz" + secret, "malformed"},
 	} {

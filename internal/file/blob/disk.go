@@ -17,15 +17,15 @@ import (
 	"atelier/internal/base/failpoint"
 )
 
-// The two folders of a store. Keys live below one of them, so that no key can
-// name an unfinished file.
+// The two folders of a store. Keys are below dataDir, so that no key can name
+// an unfinished file.
 const (
 	dataDir = "data"
 	tmpDir  = "tmp"
 )
 
-// disk is a store in a folder. Everything goes through os.Root: a link that
-// leads out of the folder is an error.
+// disk is a store in a folder. All access goes through os.Root, which rejects
+// symbolic links that lead out of the folder.
 type disk struct {
 	root     *os.Root
 	unsynced bool
@@ -35,17 +35,19 @@ func openDisk(folder string, unsynced bool) (*disk, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
 	}
+
 	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return nil, err
 	}
+
 	d := &disk{root: root, unsynced: unsynced}
 	for _, dir := range []string{dataDir, tmpDir} {
 		if err := root.MkdirAll(dir, 0o700); err != nil {
 			return nil, errors.Join(err, root.Close())
 		}
 	}
-	if err := d.sync("."); err != nil {
+	if err := d.syncFolder("."); err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
 	return d, nil
@@ -55,12 +57,13 @@ func (d *disk) Put(ctx context.Context, key string, r io.Reader) (int64, error) 
 	if err := checkKey(key); err != nil {
 		return 0, err
 	}
+
 	tmp := path.Join(tmpDir, rand.Text())
 	source := &sourceReader{from: ReaderWithContext(ctx, r)}
-	n, err := d.write(tmp, source)
+	n, err := d.writeFile(tmp, source)
 	if err == nil {
 		failpoint.Hit("upload.after_tmp")
-		err = d.place(tmp, path.Join(dataDir, key))
+		err = d.moveIntoStore(tmp, path.Join(dataDir, key))
 	}
 	if err != nil {
 		d.root.Remove(tmp)
@@ -71,15 +74,17 @@ func (d *disk) Put(ctx context.Context, key string, r io.Reader) (int64, error) 
 	if err != nil {
 		return 0, storageError("put "+key, err)
 	}
+
 	failpoint.Hit("upload.after_rename")
 	return n, nil
 }
 
-func (d *disk) write(name string, r io.Reader) (int64, error) {
+func (d *disk) writeFile(name string, r io.Reader) (int64, error) {
 	f, err := d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return 0, err
 	}
+
 	n, err := io.Copy(f, r)
 	if err == nil && !d.unsynced {
 		err = f.Sync()
@@ -87,8 +92,8 @@ func (d *disk) write(name string, r io.Reader) (int64, error) {
 	return n, errors.Join(err, f.Close())
 }
 
-// sourceReader remembers how reading failed, so that a broken connection of a
-// sender is not taken for a broken disk.
+// sourceReader remembers a read error of the source, so that a broken
+// connection of the sender is not reported as a broken disk.
 type sourceReader struct {
 	from io.Reader
 	err  error
@@ -102,10 +107,11 @@ func (s *sourceReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// place moves a finished file to its name and makes that durable. A folder
-// goes with its last file, so it can vanish while it is made and before the
-// move; os.Root calls the former "file exists".
-func (d *disk) place(tmp, name string) error {
+// moveIntoStore renames a finished file to its key and makes the new name
+// durable. Delete removes empty folders, so the target folder can vanish
+// between its creation and the rename; os.Root then reports "file exists" or
+// "not found", and the move is retried.
+func (d *disk) moveIntoStore(tmp, name string) error {
 	var err error
 	for range 100 {
 		err = d.root.MkdirAll(path.Dir(name), 0o700)
@@ -119,20 +125,22 @@ func (d *disk) place(tmp, name string) error {
 	if err != nil {
 		return err
 	}
-	// Another Put may have made a folder above and not have synced it yet.
+
+	// Another Put may have created a parent folder and not have synced it yet.
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-		if err := d.sync(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := d.syncFolder(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
 	return nil
 }
 
-// sync makes the names in a folder durable.
-func (d *disk) sync(dir string) error {
+// syncFolder makes the file names in a folder durable.
+func (d *disk) syncFolder(dir string) error {
 	if d.unsynced {
 		return nil
 	}
+
 	f, err := d.root.Open(dir)
 	if err != nil {
 		return err
@@ -144,11 +152,13 @@ func (d *disk) Open(ctx context.Context, key string, offset, length int64) (io.R
 	if err := errors.Join(checkKey(key), checkRange(offset), ctx.Err()); err != nil {
 		return nil, Info{}, err
 	}
+
 	f, err := d.root.Open(path.Join(dataDir, key))
 	if err != nil {
 		return nil, Info{}, notFound(key, err)
 	}
-	info, err := regular(f.Stat())
+
+	info, err := requireRegular(f.Stat())
 	if err == nil && offset > 0 {
 		_, err = f.Seek(offset, io.SeekStart)
 	}
@@ -162,7 +172,7 @@ func (d *disk) Open(ctx context.Context, key string, offset, length int64) (io.R
 	return &section{key: key, part: io.LimitedReader{R: f, N: length}, Closer: f}, infoOf(key, info), nil
 }
 
-// section is a part of a file.
+// section reads a range of a file.
 type section struct {
 	key  string
 	part io.LimitedReader
@@ -181,30 +191,33 @@ func (d *disk) Stat(ctx context.Context, key string) (Info, error) {
 	if err := errors.Join(checkKey(key), ctx.Err()); err != nil {
 		return Info{}, err
 	}
-	info, err := regular(d.root.Stat(path.Join(dataDir, key)))
+
+	info, err := requireRegular(d.root.Stat(path.Join(dataDir, key)))
 	if err != nil {
 		return Info{}, notFound(key, err)
 	}
 	return infoOf(key, info), nil
 }
 
-// Delete also removes the folders that it empties.
+// Delete also removes the folders that become empty.
 func (d *disk) Delete(ctx context.Context, key string) error {
 	if err := errors.Join(checkKey(key), ctx.Err()); err != nil {
 		return err
 	}
+
 	name := path.Join(dataDir, key)
-	if info, err := d.root.Lstat(name); missing(err) || err == nil && info.IsDir() {
+	if info, err := d.root.Lstat(name); isMissing(err) || err == nil && info.IsDir() {
 		return nil
 	}
-	if err := d.root.Remove(name); err != nil && !missing(err) {
+	if err := d.root.Remove(name); err != nil && !isMissing(err) {
 		return storageError("delete "+key, err)
 	}
+
 	dir := path.Dir(name)
 	for dir != dataDir && d.root.Remove(dir) == nil {
 		dir = path.Dir(dir)
 	}
-	if err := d.sync(dir); err != nil && !missing(err) {
+	if err := d.syncFolder(dir); err != nil && !isMissing(err) {
 		return storageError("delete "+key, err)
 	}
 	return nil
@@ -218,6 +231,7 @@ func (d *disk) List(ctx context.Context, folder string) iter.Seq2[Item, error] {
 				return
 			}
 		}
+
 		start := path.Join(dataDir, folder)
 		err := fs.WalkDir(d.root.FS(), start, func(name string, e fs.DirEntry, err error) error {
 			if err == nil {
@@ -226,10 +240,12 @@ func (d *disk) List(ctx context.Context, folder string) iter.Seq2[Item, error] {
 			if err != nil || name == start || !e.Type().IsRegular() {
 				return skipMissing(err)
 			}
+
 			info, err := e.Info()
 			if err != nil {
 				return skipMissing(err)
 			}
+
 			key := strings.TrimPrefix(name, dataDir+"/")
 			if checkKey(key) == nil && !yield(Item{key, infoOf(key, info)}, nil) {
 				return fs.SkipAll
@@ -247,28 +263,31 @@ func (d *disk) Sweep(ctx context.Context, before time.Time) error {
 	if err != nil {
 		return storageError("sweep", err)
 	}
+
 	for _, e := range entries {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+
 		info, err := e.Info()
 		if err == nil && info.ModTime().Before(before) {
 			err = d.root.Remove(path.Join(tmpDir, e.Name()))
 		}
-		if err != nil && !missing(err) {
+		if err != nil && !isMissing(err) {
 			return storageError("sweep", err)
 		}
 	}
 	return nil
 }
 
-// Ping writes a small file.
+// Ping writes and removes a small file.
 func (d *disk) Ping(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+
 	tmp := path.Join(tmpDir, rand.Text())
-	_, err := d.write(tmp, strings.NewReader("ping"))
+	_, err := d.writeFile(tmp, strings.NewReader("ping"))
 	if err = errors.Join(err, d.root.Remove(tmp)); err != nil {
 		return storageError("ping", err)
 	}
@@ -277,8 +296,8 @@ func (d *disk) Ping(ctx context.Context) error {
 
 func (d *disk) Close() error { return d.root.Close() }
 
-// regular takes what is no plain file as missing.
-func regular(info fs.FileInfo, err error) (fs.FileInfo, error) {
+// requireRegular reports anything but a regular file as missing.
+func requireRegular(info fs.FileInfo, err error) (fs.FileInfo, error) {
 	if err == nil && !info.Mode().IsRegular() {
 		err = fs.ErrNotExist
 	}
@@ -286,23 +305,24 @@ func regular(info fs.FileInfo, err error) (fs.FileInfo, error) {
 }
 
 func infoOf(key string, info fs.FileInfo) Info {
-	return Info{Size: info.Size(), ContentType: typeOf(key), Modified: info.ModTime().UTC()}
+	return Info{Size: info.Size(), ContentType: contentTypeOf(key), Modified: info.ModTime().UTC()}
 }
 
-// missing also means that a folder on the way is a file.
-func missing(err error) bool {
+// isMissing reports whether the file does not exist. That includes paths in
+// which a file takes the place of a folder.
+func isMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
 func skipMissing(err error) error {
-	if missing(err) {
+	if isMissing(err) {
 		return nil
 	}
 	return err
 }
 
 func notFound(key string, err error) error {
-	if missing(err) {
+	if isMissing(err) {
 		return fmt.Errorf("%w: %s", ErrNotFound, key)
 	}
 	return storageError("read "+key, err)

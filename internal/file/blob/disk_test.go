@@ -140,7 +140,7 @@ func TestDiskSweepsAtOpen(t *testing.T) {
 			t.Fatal(err)
 		}
 		later := func() time.Time { return time.Now().Add(tt.age) }
-		open(t, "file://"+folder, blob.Options{Leftovers: tt.leftovers, Now: later})
+		openAddress(t, "file://"+folder, blob.Options{Leftovers: tt.leftovers, Now: later})
 		if got := len(files(t, folder)); got != tt.left {
 			t.Errorf("%s: %d files, want %d", tt.name, got, tt.left)
 		}
@@ -159,7 +159,7 @@ func TestDiskReadOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	later := func() time.Time { return time.Now().Add(24 * time.Hour) }
-	s := open(t, "file://"+folder, blob.Options{ReadOnly: true, Now: later})
+	s := openAddress(t, "file://"+folder, blob.Options{ReadOnly: true, Now: later})
 	if info, err := s.Stat(t.Context(), "a"); err != nil || info.Size != 3 {
 		t.Errorf("stat = %+v, %v", info, err)
 	}
@@ -168,7 +168,7 @@ func TestDiskReadOnly(t *testing.T) {
 	}
 
 	missing := filepath.Join(folder, "missing")
-	none := open(t, "file://"+missing, blob.Options{ReadOnly: true, Now: later})
+	none := openAddress(t, "file://"+missing, blob.Options{ReadOnly: true, Now: later})
 	if _, err := none.Stat(t.Context(), "a"); !errors.Is(err, blob.ErrNotFound) {
 		t.Errorf("stat in a folder that is missing = %v", err)
 	}

@@ -4,7 +4,7 @@ import "path"
 
 const unknownType = "application/octet-stream"
 
-// mediaTypes has one extension for each type that we store.
+// mediaTypes has one extension for each content type that can be stored.
 var mediaTypes = []struct{ ext, contentType string }{
 	{".avif", "image/avif"},
 	{".gif", "image/gif"},
@@ -27,8 +27,8 @@ var mediaTypes = []struct{ ext, contentType string }{
 	{".zip", "application/zip"},
 }
 
-// Ext gives the extension, dot included, that a key needs for its bytes to
-// have the type; "" for a type that we do not store.
+// Ext returns the extension, with its dot, for keys of the content type; "" if
+// the type cannot be stored.
 func Ext(contentType string) string {
 	for _, m := range mediaTypes {
 		if m.contentType == contentType {
@@ -38,7 +38,7 @@ func Ext(contentType string) string {
 	return ""
 }
 
-func typeOf(key string) string {
+func contentTypeOf(key string) string {
 	ext := path.Ext(key)
 	for _, m := range mediaTypes {
 		if m.ext == ext {

@@ -11,14 +11,16 @@ import (
 	"time"
 )
 
-// errReadOnly is the answer of a store that was opened for reading.
-var errReadOnly = errors.New("the blob store was opened for reading")
+// errReadOnly is returned for every change to a store that was opened
+// read-only.
+var errReadOnly = errors.New("the blob store is open for reading only")
 
-// openDiskReadOnly opens a folder as it is. One that is missing holds nothing.
+// openDiskReadOnly opens an existing folder. A missing folder is an empty
+// store.
 func openDiskReadOnly(folder string) (Store, error) {
 	root, err := os.OpenRoot(folder)
 	if errors.Is(err, fs.ErrNotExist) {
-		return empty{}, nil
+		return emptyStore{}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -26,27 +28,28 @@ func openDiskReadOnly(folder string) (Store, error) {
 	return &disk{root: root}, nil
 }
 
-// readOnly is a store that refuses changes.
-type readOnly struct{ Store }
+// readOnlyStore rejects changes to a store.
+type readOnlyStore struct{ Store }
 
-func (readOnly) Put(context.Context, string, io.Reader) (int64, error) { return 0, errReadOnly }
-func (readOnly) Delete(context.Context, string) error                  { return errReadOnly }
-func (readOnly) Sweep(context.Context, time.Time) error                { return errReadOnly }
-func (readOnly) Ping(context.Context) error                            { return errReadOnly }
+func (readOnlyStore) Put(context.Context, string, io.Reader) (int64, error) { return 0, errReadOnly }
+func (readOnlyStore) Delete(context.Context, string) error                  { return errReadOnly }
+func (readOnlyStore) Sweep(context.Context, time.Time) error                { return errReadOnly }
+func (readOnlyStore) Ping(context.Context) error                            { return errReadOnly }
 
-// empty is the store in a folder that was never made. readOnly wraps it.
-type empty struct{ Store }
+// emptyStore is the store of a folder that does not exist. readOnlyStore wraps
+// it.
+type emptyStore struct{ Store }
 
-func (empty) Open(_ context.Context, key string, _, _ int64) (io.ReadCloser, Info, error) {
+func (emptyStore) Open(_ context.Context, key string, _, _ int64) (io.ReadCloser, Info, error) {
 	return nil, Info{}, fmt.Errorf("open %s: %w", key, ErrNotFound)
 }
 
-func (empty) Stat(_ context.Context, key string) (Info, error) {
+func (emptyStore) Stat(_ context.Context, key string) (Info, error) {
 	return Info{}, fmt.Errorf("stat %s: %w", key, ErrNotFound)
 }
 
-func (empty) List(context.Context, string) iter.Seq2[Item, error] {
+func (emptyStore) List(context.Context, string) iter.Seq2[Item, error] {
 	return func(func(Item, error) bool) {}
 }
 
-func (empty) Close() error { return nil }
+func (emptyStore) Close() error { return nil }

@@ -18,27 +18,27 @@ import (
 )
 
 const (
-	// partSize is what a Put holds on disk. S3 takes no more than 10,000
-	// parts, so a value ends at 78 GiB.
+	// partSize is the size of a multipart upload's part, which a Put buffers on
+	// disk. S3 allows 10,000 parts, so a value can have at most 78 GiB.
 	partSize = 8 << 20
 
-	// partTime is the most that the sending of one part takes.
-	partTime = 2 * time.Minute
+	// partTimeout limits the upload of one part.
+	partTimeout = 2 * time.Minute
 
-	// stallTime is the most that a reader waits for the next bytes.
-	stallTime = time.Minute
+	// defaultStallTimeout limits how long a reader waits for the next bytes.
+	defaultStallTimeout = time.Minute
 
-	// tries of one request, the first included. They end within some seconds
-	// so that the caller hears of an outage while somebody is still waiting.
-	tries = 3
+	// maxAttempts includes the first request. Few attempts end within seconds,
+	// so that the caller learns of an outage while its client still waits.
+	maxAttempts = 3
 )
 
-// bucket is a store in S3.
+// bucket is a store in an S3 bucket.
 type bucket struct {
-	name      string
-	core      minio.Core
-	transport *http.Transport
-	stall     time.Duration
+	name         string
+	core         minio.Core
+	transport    *http.Transport
+	stallTimeout time.Duration
 }
 
 func openS3(ctx context.Context, a s3Address, accessKey, secretKey string) (*bucket, error) {
@@ -56,91 +56,99 @@ func newBucket(a s3Address, accessKey, secretKey string) (*bucket, error) {
 	if accessKey == "" || secretKey == "" {
 		return nil, errors.New("S3 needs an access key and a secret key")
 	}
-	transport := a.transport()
+
+	transport := a.newTransport()
 	client, err := minio.New(a.endpoint.Host, &minio.Options{
 		Creds:        credentials.NewStaticV4(accessKey, secretKey, ""),
 		Secure:       a.endpoint.Scheme == "https",
 		Transport:    transport,
-		Region:       a.region, // never empty, or minio asks for it
+		Region:       a.region, // must not be empty, or minio looks the region up
 		BucketLookup: minio.BucketLookupPath,
-		MaxRetries:   tries,
+		MaxRetries:   maxAttempts,
 	})
 	if err != nil {
 		return nil, err
 	}
-	client.SetS3EnableDualstack(false) // another host than the endpoint
-	return &bucket{name: a.bucket, core: minio.Core{Client: client}, transport: transport, stall: stallTime}, nil
+
+	client.SetS3EnableDualstack(false) // dual-stack endpoints have another host
+	return &bucket{name: a.bucket, core: minio.Core{Client: client}, transport: transport, stallTimeout: defaultStallTimeout}, nil
 }
 
-// Put sends a value in one request where it fits into a part, else part by
-// part. Each part is collected before it is sent, so that a slow sender holds
-// no connection to the server, and a request can be tried again. It carries the
-// hash of its bytes, which the server compares.
+// Put sends a value in one request if it fits into one part, else as a
+// multipart upload. Each part is buffered before it is sent, so that a slow
+// sender holds no connection to the server and a request can be retried. Each
+// request carries the SHA-256 of its bytes, which the server verifies.
 func (b *bucket) Put(ctx context.Context, key string, r io.Reader) (int64, error) {
 	if err := checkKey(key); err != nil {
 		return 0, err
 	}
+
 	r = ReaderWithContext(ctx, r)
 	part := newSpool()
-	defer part.close()
-	last, err := part.fill(r, partSize)
+	defer part.closeFile()
+	last, err := part.fillPart(r, partSize)
 	if err != nil {
 		return 0, fmt.Errorf("put %s: %w", key, err)
 	}
 	if !last {
 		return b.putParts(ctx, key, part, r)
 	}
-	opts := minio.PutObjectOptions{ContentType: typeOf(key), DisableContentSha256: true} // its own chunked hashes, as we give one
-	limited, cancel := context.WithTimeout(ctx, partTime)
+
+	opts := minio.PutObjectOptions{ContentType: contentTypeOf(key), DisableContentSha256: true} // no chunked hashes of minio: the request carries a hash
+	limited, cancel := context.WithTimeout(ctx, partTimeout)
 	defer cancel()
-	if _, err := b.core.PutObject(limited, b.name, key, part.reader(), part.size, "", part.sha256Hex(), opts); err != nil {
-		return 0, failure(ctx, "put "+key, err)
+	if _, err := b.core.PutObject(limited, b.name, key, part.newReader(), part.size, "", part.sha256Hex(), opts); err != nil {
+		return 0, s3Error(ctx, "put "+key, err)
 	}
 	return part.size, nil
 }
 
-// putParts sends the first part and what follows it as a multipart upload.
+// putParts sends a multipart upload: the first part, then the rest of the
+// source.
 func (b *bucket) putParts(ctx context.Context, key string, part *spool, rest io.Reader) (size int64, err error) {
-	upload, err := b.core.NewMultipartUpload(ctx, b.name, key, minio.PutObjectOptions{ContentType: typeOf(key)})
+	upload, err := b.core.NewMultipartUpload(ctx, b.name, key, minio.PutObjectOptions{ContentType: contentTypeOf(key)})
 	if err != nil {
-		return 0, failure(ctx, "put "+key, err)
+		return 0, s3Error(ctx, "put "+key, err)
 	}
+
 	defer func() {
 		if err != nil {
-			b.abort(ctx, key, upload)
+			b.abortUpload(ctx, key, upload)
 		}
 	}()
+
 	var sent []minio.CompletePart
 	for last := false; part.size > 0; {
 		p, err := b.putPart(ctx, key, upload, len(sent)+1, part)
 		if err != nil {
-			return 0, failure(ctx, "put "+key, err)
+			return 0, s3Error(ctx, "put "+key, err)
 		}
+
 		sent = append(sent, minio.CompletePart{PartNumber: p.PartNumber, ETag: p.ETag})
 		size += part.size
 		if last {
 			break
 		}
-		if last, err = part.fill(rest, partSize); err != nil {
+		if last, err = part.fillPart(rest, partSize); err != nil {
 			return 0, fmt.Errorf("put %s: %w", key, err)
 		}
 	}
 	if _, err := b.core.CompleteMultipartUpload(ctx, b.name, key, upload, sent, minio.PutObjectOptions{}); err != nil {
-		return 0, failure(ctx, "put "+key, err)
+		return 0, s3Error(ctx, "put "+key, err)
 	}
 	return size, nil
 }
 
 func (b *bucket) putPart(ctx context.Context, key, upload string, number int, part *spool) (minio.ObjectPart, error) {
-	ctx, cancel := context.WithTimeout(ctx, partTime)
+	ctx, cancel := context.WithTimeout(ctx, partTimeout)
 	defer cancel()
 	opts := minio.PutObjectPartOptions{Sha256Hex: part.sha256Hex(), DisableContentSha256: true}
-	return b.core.PutObjectPart(ctx, b.name, key, upload, number, part.reader(), part.size, opts)
+	return b.core.PutObjectPart(ctx, b.name, key, upload, number, part.newReader(), part.size, opts)
 }
 
-// abort drops the parts of an upload that failed, also when it failed because
-// ctx ended. Where the server does not hear of it, Sweep does it later.
-func (b *bucket) abort(ctx context.Context, key, upload string) {
+// abortUpload removes the parts of a failed upload, even if ctx has ended. If
+// the request fails, Sweep removes them later.
+func (b *bucket) abortUpload(ctx context.Context, key, upload string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	_ = b.core.AbortMultipartUpload(ctx, b.name, key, upload)
@@ -153,22 +161,25 @@ func (b *bucket) Open(ctx context.Context, key string, offset, length int64) (io
 	if length == 0 {
 		return b.openEmpty(ctx, key)
 	}
+
 	var opts minio.GetObjectOptions
 	whole := offset == 0 && length < 0
 	if !whole {
 		opts.Set("Range", byteRange(offset, length))
 	}
+
 	inner, cancel := context.WithCancel(ctx)
 	r, object, header, err := b.core.GetObject(inner, b.name, key, opts)
 	if err != nil {
 		cancel()
-		if code(err) == minio.InvalidRange {
+		if errorCode(err) == minio.InvalidRange {
 			return b.openEmpty(ctx, key)
 		}
-		return nil, Info{}, failure(ctx, "open "+key, err)
+		return nil, Info{}, s3Error(ctx, "open "+key, err)
 	}
-	info := Info{Size: object.Size, ContentType: typeOf(key), Modified: object.LastModified}
-	body := &body{r: r, cancel: cancel, stall: b.stall, failure: func(err error) error { return failure(ctx, "read "+key, err) }}
+
+	info := Info{Size: object.Size, ContentType: contentTypeOf(key), Modified: object.LastModified}
+	body := &objectBody{r: r, cancel: cancel, stallTimeout: b.stallTimeout, wrapError: func(err error) error { return s3Error(ctx, "read "+key, err) }}
 	if !whole {
 		if info.Size, err = totalSize(header.Get("Content-Range")); err != nil {
 			body.Close()
@@ -178,7 +189,7 @@ func (b *bucket) Open(ctx context.Context, key string, offset, length int64) (io
 	return body, info, nil
 }
 
-// openEmpty is Open for no bytes, which a Range header cannot ask for.
+// openEmpty is Open for zero bytes, which a Range header cannot express.
 func (b *bucket) openEmpty(ctx context.Context, key string) (io.ReadCloser, Info, error) {
 	info, err := b.Stat(ctx, key)
 	if err != nil {
@@ -187,48 +198,50 @@ func (b *bucket) openEmpty(ctx context.Context, key string) (io.ReadCloser, Info
 	return http.NoBody, info, nil
 }
 
-// byteRange asks for length bytes from offset (RFC 9110, section 14.1.2).
+// byteRange returns the Range header for length bytes from offset (RFC 9110,
+// section 14.1.2).
 func byteRange(offset, length int64) string {
 	last := offset + length - 1
-	if length < 0 || last < offset { // to the end, or past what an int64 holds
+	if length < 0 || last < offset { // to the end, or beyond the range of int64
 		return fmt.Sprintf("bytes=%d-", offset)
 	}
 	return fmt.Sprintf("bytes=%d-%d", offset, last)
 }
 
-// totalSize reads the size of the whole value (RFC 9110, section 14.4).
+// totalSize parses the size of the whole value from Content-Range (RFC 9110,
+// section 14.4).
 func totalSize(contentRange string) (int64, error) {
 	_, total, _ := strings.Cut(contentRange, "/")
 	n, err := strconv.ParseInt(total, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("the server answered a range with Content-Range %q", contentRange)
+		return 0, fmt.Errorf("the server sent an invalid Content-Range: %q", contentRange)
 	}
 	return n, nil
 }
 
 var errStalled = errors.New("the server stopped sending")
 
-// body reads a value and gives up when no bytes come for some time.
-type body struct {
-	r       io.ReadCloser
-	cancel  context.CancelFunc
-	stall   time.Duration
-	failure func(error) error
+// objectBody reads an object and fails if no bytes arrive for stallTimeout.
+type objectBody struct {
+	r            io.ReadCloser
+	cancel       context.CancelFunc
+	stallTimeout time.Duration
+	wrapError    func(error) error
 }
 
-func (b *body) Read(p []byte) (int, error) {
-	timer := time.AfterFunc(b.stall, b.cancel)
+func (b *objectBody) Read(p []byte) (int, error) {
+	timer := time.AfterFunc(b.stallTimeout, b.cancel)
 	n, err := b.r.Read(p)
 	if fired := !timer.Stop(); fired && err != nil {
 		err = errStalled
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = b.failure(err)
+		err = b.wrapError(err)
 	}
 	return n, err
 }
 
-func (b *body) Close() error {
+func (b *objectBody) Close() error {
 	b.cancel()
 	return b.r.Close()
 }
@@ -237,20 +250,22 @@ func (b *bucket) Stat(ctx context.Context, key string) (Info, error) {
 	if err := checkKey(key); err != nil {
 		return Info{}, err
 	}
+
 	object, err := b.core.StatObject(ctx, b.name, key, minio.StatObjectOptions{})
 	if err != nil {
-		return Info{}, failure(ctx, "stat "+key, err)
+		return Info{}, s3Error(ctx, "stat "+key, err)
 	}
-	return Info{Size: object.Size, ContentType: typeOf(key), Modified: object.LastModified}, nil
+	return Info{Size: object.Size, ContentType: contentTypeOf(key), Modified: object.LastModified}, nil
 }
 
 func (b *bucket) Delete(ctx context.Context, key string) error {
 	if err := checkKey(key); err != nil {
 		return err
 	}
+
 	err := b.core.RemoveObject(ctx, b.name, key, minio.RemoveObjectOptions{})
-	if err != nil && code(err) != minio.NoSuchKey {
-		return failure(ctx, "delete "+key, err)
+	if err != nil && errorCode(err) != minio.NoSuchKey {
+		return s3Error(ctx, "delete "+key, err)
 	}
 	return nil
 }
@@ -265,42 +280,46 @@ func (b *bucket) List(ctx context.Context, folder string) iter.Seq2[Item, error]
 			}
 			opts.Prefix = folder + "/"
 		}
+
 		for object := range b.core.ListObjectsIter(ctx, b.name, opts) {
 			if object.Err != nil {
-				yield(Item{}, failure(ctx, "list blobs", object.Err))
+				yield(Item{}, s3Error(ctx, "list blobs", object.Err))
 				return
 			}
-			item := Item{object.Key, Info{Size: object.Size, ContentType: typeOf(object.Key), Modified: object.LastModified}}
+			item := Item{object.Key, Info{Size: object.Size, ContentType: contentTypeOf(object.Key), Modified: object.LastModified}}
 			if checkKey(object.Key) == nil && !yield(item, nil) {
 				return
 			}
 		}
-		if err := ctx.Err(); err != nil { // minio ends the list without a word
+		if err := ctx.Err(); err != nil { // minio ends the list without an error
 			yield(Item{}, fmt.Errorf("list blobs: %w", err))
 		}
 	}
 }
 
-// Sweep goes by the start of an upload, which is what a list of them tells.
+// Sweep goes by the time at which an upload was initiated: the list of uploads
+// has no other.
 func (b *bucket) Sweep(ctx context.Context, before time.Time) error {
 	var key, upload string
 	for {
 		page, err := b.core.ListMultipartUploads(ctx, b.name, "", key, upload, "", 1000)
 		if err != nil {
-			return failure(ctx, "list unfinished uploads", err)
+			return s3Error(ctx, "list unfinished uploads", err)
 		}
+
 		for _, u := range page.Uploads {
 			if !u.Initiated.Before(before) {
 				continue
 			}
 			err := b.core.AbortMultipartUpload(ctx, b.name, u.Key, u.UploadID)
-			if err != nil && code(err) != minio.NoSuchUpload {
-				return failure(ctx, "abort unfinished upload", err)
+			if err != nil && errorCode(err) != minio.NoSuchUpload {
+				return s3Error(ctx, "abort unfinished upload", err)
 			}
 		}
 		if !page.IsTruncated {
 			return nil
 		}
+
 		key = page.NextKeyMarker
 		upload = page.NextUploadIDMarker
 	}
@@ -309,7 +328,7 @@ func (b *bucket) Sweep(ctx context.Context, before time.Time) error {
 func (b *bucket) Ping(ctx context.Context) error {
 	exists, err := b.core.BucketExists(ctx, b.name)
 	if err != nil {
-		return failure(ctx, "look for bucket "+b.name, err)
+		return s3Error(ctx, "look for bucket "+b.name, err)
 	}
 	if !exists {
 		return fmt.Errorf("bucket %s does not exist", b.name)
@@ -322,15 +341,16 @@ func (b *bucket) Close() error {
 	return nil
 }
 
-// code is what the server called its refusal; "" where it gave no answer.
-func code(err error) string {
+// errorCode returns the S3 error code of a response, or "" if there was no
+// response.
+func errorCode(err error) string {
 	answer, _ := errors.AsType[minio.ErrorResponse](err)
 	return answer.Code
 }
 
-// failure sorts the errors of minio. ctx is the caller's, so that our own time
-// limits do not look like the caller going away.
-func failure(ctx context.Context, doing string, err error) error {
+// s3Error classifies an error of minio. ctx must be the caller's context, so
+// that timeouts of this package are not taken for a cancelled request.
+func s3Error(ctx context.Context, doing string, err error) error {
 	answer, answered := errors.AsType[minio.ErrorResponse](err)
 	wrapped := fmt.Errorf("%s: %w", doing, err)
 	switch {
@@ -339,7 +359,7 @@ func failure(ctx context.Context, doing string, err error) error {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return wrapped
 	case !answered, answer.StatusCode >= 500, answer.StatusCode == http.StatusTooManyRequests,
-		answer.StatusCode == http.StatusRequestTimeout, answer.Code == "RequestTimeout": // a 400 at Amazon
+		answer.StatusCode == http.StatusRequestTimeout, answer.Code == "RequestTimeout": // status 400 at Amazon S3
 		return fault.New(fault.Unavailable, "The service can't reach its file storage. Try again shortly.").Because(wrapped)
 	}
 	return wrapped

@@ -29,7 +29,7 @@ func parse(t *testing.T, address string) s3Address {
 func TestOnlyTheEndpointIsReached(t *testing.T) {
 	t.Parallel()
 	for _, endpoint := range []string{"http://127.0.0.1:1", "https://s3.eu-west-1.amazonaws.com", "http://[::1]"} {
-		tr := parse(t, "s3://bucket?endpoint="+url.QueryEscape(endpoint)).transport()
+		tr := parse(t, "s3://bucket?endpoint="+url.QueryEscape(endpoint)).newTransport()
 		if tr.Proxy != nil {
 			t.Errorf("%s: a proxy may be used", endpoint)
 		}
@@ -97,7 +97,7 @@ func TestStalledBody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.stall = 50 * time.Millisecond
+	b.stallTimeout = 50 * time.Millisecond
 	r, _, err := b.Open(t.Context(), "a", 0, -1)
 	if err != nil {
 		t.Fatal(err)

@@ -132,12 +132,12 @@ func TestS3SweepsAtOpen(t *testing.T) {
 	}
 	o := b.Options()
 	o.Now = func() time.Time { return time.Now().Add(59 * time.Minute) }
-	open(t, b.Address(), o)
+	openAddress(t, b.Address(), o)
 	if got := unfinished(t, b); got != 3 {
 		t.Errorf("unfinished uploads = %d, want 3 that may still run", got)
 	}
 	o.Now = func() time.Time { return time.Now().Add(61 * time.Minute) }
-	open(t, b.Address(), o)
+	openAddress(t, b.Address(), o)
 	if got := unfinished(t, b); got != 0 {
 		t.Errorf("unfinished uploads = %d, want none", got)
 	}

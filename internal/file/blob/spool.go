@@ -9,13 +9,13 @@ import (
 	"os"
 )
 
-// spoolBuffer is all that a spool holds in memory.
+// spoolBuffer is the memory of a spool.
 const spoolBuffer = 32 << 10
 
-// spool collects one part of a value at a time: its beginning in memory, a
-// longer one in a file of the system's temporary folder. The file has no name
-// there, so it goes with the process however that ends. A sender that stalls
-// holds one small buffer and, on disk, no more than one part.
+// spool buffers one part of a value at a time: a short part in memory, a longer
+// one in a file of the system's temporary folder. The file is unlinked at once,
+// so the system removes it however the process ends. A stalled sender occupies
+// one small buffer and at most one part on disk.
 type spool struct {
 	buffer []byte
 	file   *os.File
@@ -25,9 +25,9 @@ type spool struct {
 
 func newSpool() *spool { return &spool{buffer: make([]byte, spoolBuffer)} }
 
-// fill reads the next part from r, of at most limit bytes, and says whether it
-// is the last one. An error of r comes back as it is.
-func (s *spool) fill(r io.Reader, limit int64) (last bool, err error) {
+// fillPart reads the next part of at most limit bytes from r and reports
+// whether it is the last one. An error of r is returned unchanged.
+func (s *spool) fillPart(r io.Reader, limit int64) (last bool, err error) {
 	s.size = 0
 	s.sum = sha256.New()
 	for s.size < limit {
@@ -35,15 +35,17 @@ func (s *spool) fill(r io.Reader, limit int64) (last bool, err error) {
 		if err != nil {
 			return false, err
 		}
+
 		s.sum.Write(s.buffer[:n])
 		if ended && s.size == 0 && s.file == nil {
 			s.size = int64(n)
-			return true, nil // all of it is in the buffer
+			return true, nil // all bytes are in the buffer
 		}
 
-		if err := s.write(s.buffer[:n]); err != nil {
+		if err := s.appendToFile(s.buffer[:n]); err != nil {
 			return false, err
 		}
+
 		s.size += int64(n)
 		if ended {
 			return true, nil
@@ -52,9 +54,9 @@ func (s *spool) fill(r io.Reader, limit int64) (last bool, err error) {
 	return false, nil
 }
 
-// readBlock fills p and says whether r ended before. It differs from
-// io.ReadFull in that io.ErrUnexpectedEOF of r, by which a request that was cut
-// off ends, stays an error.
+// readBlock fills p and reports whether r ended before p was full. Unlike
+// io.ReadFull it returns io.ErrUnexpectedEOF of r as an error: a truncated
+// request body ends with it.
 func readBlock(r io.Reader, p []byte) (n int, ended bool, err error) {
 	for n < len(p) {
 		m, err := r.Read(p[n:])
@@ -69,13 +71,14 @@ func readBlock(r io.Reader, p []byte) (n int, ended bool, err error) {
 	return n, false, nil
 }
 
-// write adds to the file, which the first bytes make.
-func (s *spool) write(p []byte) error {
+// appendToFile appends to the file and creates it for the first bytes.
+func (s *spool) appendToFile(p []byte) error {
 	if s.file == nil {
 		f, err := os.CreateTemp("", "atelier-upload-")
 		if err != nil {
 			return storageError("spool an upload", err)
 		}
+
 		s.file = f
 		if err := os.Remove(f.Name()); err != nil {
 			return storageError("spool an upload", err)
@@ -87,20 +90,21 @@ func (s *spool) write(p []byte) error {
 	return nil
 }
 
-// reader reads what was collected, as often as it is asked for.
-func (s *spool) reader() io.ReadSeeker {
+// newReader returns a reader of the buffered part. It can be called several
+// times.
+func (s *spool) newReader() io.ReadSeeker {
 	if s.file == nil {
 		return bytes.NewReader(s.buffer[:s.size])
 	}
 	return io.NewSectionReader(s.file, 0, s.size)
 }
 
-// sha256Hex is the hash of the part.
+// sha256Hex returns the hash of the part.
 func (s *spool) sha256Hex() string { return hex.EncodeToString(s.sum.Sum(nil)) }
 
-// close gives the file back.
-func (s *spool) close() {
+// closeFile closes the temporary file, if there is one.
+func (s *spool) closeFile() {
 	if s.file != nil {
-		_ = s.file.Close() // it has no name any more, and nobody needs its bytes
+		_ = s.file.Close() // unlinked already; an error loses nothing
 	}
 }

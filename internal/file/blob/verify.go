@@ -19,40 +19,42 @@ import (
 )
 
 const (
-	// chunkSize is how much is checked at once, and what a reader holds.
+	// chunkSize is the unit of verification and the buffer size of a reader.
 	chunkSize = 64 << 10
 
-	// maxDigestBytes bounds the memory of a Verifier: enough for the digests of
-	// 100 GB in large files, or of 100,000 small ones.
+	// maxDigestBytes limits the memory of a Verifier. It is enough for the
+	// digests of 100 GB in large files, or of 100,000 small files.
 	maxDigestBytes = 16 << 20
 
-	// digestOverhead is about what an entry takes besides its digests.
+	// digestOverhead is the approximate size of a cache entry without its
+	// digests.
 	digestOverhead = 160
 
-	// verifyTime bounds how long the first check of a file may take.
-	verifyTime = 10 * time.Minute
+	// verifyTimeout limits the first verification of a file.
+	verifyTimeout = 10 * time.Minute
 )
 
-// File is a stored value as its owner knows it.
+// File identifies a stored value and its expected content.
 type File struct {
 	Key    string
 	Size   int64
-	SHA256 string // in hex; "" where nobody knows it, and then only the length is checked
+	SHA256 string // hex; "" if unknown, then only the length is checked
 }
 
-// OpenVerified reads a whole value. Its last bytes come only after all of it
-// was found to be what it should be: a damaged value never arrives whole.
+// OpenVerified reads a whole value. The last bytes are returned only after the
+// SHA-256 of all bytes matched, so a damaged value is never read completely.
 func OpenVerified(ctx context.Context, s Store, f File) (io.ReadCloser, error) {
-	return openSequential(ctx, s, f, nil)
+	return openWhole(ctx, s, f, nil)
 }
 
-// Verifier reads values whose SHA-256 is known, in parts too.
+// Verifier reads values with a known SHA-256, whole or in ranges.
 //
-// A part cannot be compared with the hash of the whole. So before the first part
-// of a file is given, the whole file is read and compared, once for each content
-// and process however many ask, and a digest of every chunk is kept in memory.
-// Every chunk of every later read is compared with its digest before one byte
-// of it is given. The digests that were not used for longest go first.
+// A range cannot be compared with the hash of the whole file. So before the
+// first range of a file is returned, the whole file is read and verified, once
+// per content and process even for concurrent readers, and a digest of every
+// chunk is cached. Every later read compares each chunk with its digest before
+// it returns a byte of the chunk. The cache evicts the least recently used
+// digests.
 type Verifier struct {
 	store  Store
 	seed   maphash.Seed
@@ -61,56 +63,60 @@ type Verifier struct {
 	mu      sync.Mutex
 	bytes   int
 	entries map[string]*list.Element // of *chunkDigests, by SHA-256
-	order   *list.List               // the last used one in front
+	order   *list.List               // most recently used first
 }
 
-// chunkDigests are the digests of one content's chunks.
+// chunkDigests are the digests of the chunks of one content.
 type chunkDigests struct {
 	content string
 	digests []uint64
 }
 
-func (c *chunkDigests) bytes() int { return digestOverhead + 8*len(c.digests) }
+func (c *chunkDigests) memoryBytes() int { return digestOverhead + 8*len(c.digests) }
 
-// NewVerifier makes a Verifier that knows no file yet.
+// NewVerifier returns a Verifier with an empty cache.
 func NewVerifier(s Store) *Verifier {
 	return &Verifier{store: s, seed: maphash.MakeSeed(), entries: map[string]*list.Element{}, order: list.New()}
 }
 
-// Open reads length bytes from offset; the range has to lie within the file.
-// ctx has to last until the reader is closed.
+// Open reads length bytes from offset. The range must be within the file. ctx
+// must stay valid until the reader is closed.
 func (v *Verifier) Open(ctx context.Context, f File, offset, length int64) (io.ReadCloser, error) {
 	if offset < 0 || length < 0 || length > f.Size-offset {
-		return nil, fmt.Errorf("read %d bytes from %d of %d", length, offset, f.Size)
+		return nil, fmt.Errorf("range of %d bytes at offset %d exceeds the file size %d", length, offset, f.Size)
 	}
+
 	whole := offset == 0 && length == f.Size
 	if f.SHA256 == "" {
-		return openPlain(ctx, v.store, f, offset, length)
+		return openUnverified(ctx, v.store, f, offset, length)
 	}
-	known, ok := v.known(f.SHA256)
+
+	known, ok := v.cachedDigests(f.SHA256)
 	switch {
 	case ok:
 	case whole:
-		return openSequential(ctx, v.store, f, v)
+		return openWhole(ctx, v.store, f, v)
 	default:
 		var err error
-		if known, err = v.check(ctx, f); err != nil {
+		if known, err = v.verifyWhole(ctx, f); err != nil {
 			return nil, err
 		}
 	}
 	return openChunks(ctx, v, f, known, offset, length)
 }
 
-// check reads the whole file and gives the digests of its chunks. A caller
-// that leaves does not end it for others who wait.
-func (v *Verifier) check(ctx context.Context, f File) ([]uint64, error) {
+// verifyWhole reads and verifies the whole file and returns the digests of its
+// chunks. Concurrent callers share one verification, which goes on if one of
+// them is cancelled.
+func (v *Verifier) verifyWhole(ctx context.Context, f File) ([]uint64, error) {
 	checked := v.checks.DoChan(f.SHA256+" "+f.Key, func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), verifyTime)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), verifyTimeout)
 		defer cancel()
-		r, err := openSequential(ctx, v.store, f, v)
+		r, err := openWhole(ctx, v.store, f, v)
 		if err != nil {
 			return nil, err
 		}
+
 		defer r.Close()
 		if _, err := io.Copy(io.Discard, r); err != nil {
 			return nil, err
@@ -128,144 +134,152 @@ func (v *Verifier) check(ctx context.Context, f File) ([]uint64, error) {
 	}
 }
 
-// known gives the digests of a content that was checked.
-func (v *Verifier) known(content string) ([]uint64, bool) {
+// cachedDigests returns the chunk digests of a verified content.
+func (v *Verifier) cachedDigests(content string) ([]uint64, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	e, ok := v.entries[content]
 	if !ok {
 		return nil, false
 	}
+
 	v.order.MoveToFront(e)
 	return e.Value.(*chunkDigests).digests, true
 }
 
-// remember keeps the digests of a content that was checked.
-func (v *Verifier) remember(content string, digests []uint64) {
+// cacheDigests adds the chunk digests of a verified content to the cache.
+func (v *Verifier) cacheDigests(content string, digests []uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if _, ok := v.entries[content]; ok {
 		return
 	}
+
 	one := &chunkDigests{content: content, digests: digests}
 	v.entries[content] = v.order.PushFront(one)
-	v.bytes += one.bytes()
+	v.bytes += one.memoryBytes()
 	for v.bytes > maxDigestBytes && v.order.Len() > 1 {
 		oldest := v.order.Remove(v.order.Back()).(*chunkDigests)
 		delete(v.entries, oldest.content)
-		v.bytes -= oldest.bytes()
+		v.bytes -= oldest.memoryBytes()
 	}
 }
 
-// damaged is the error for bytes that are not what was stored. It is an outage:
-// the file may come back from a backup.
-func damaged(key, how string) error {
+// damagedError is returned for bytes that differ from the stored content. Its
+// code is Unavailable, because an operator can restore the file from a backup.
+func damagedError(key, how string) error {
 	return fault.New(fault.Unavailable, "The stored file is damaged.").Because(fmt.Errorf("the file %s is damaged: %s", key, how))
 }
 
-// openStore opens a part of a value that has to be as long as its owner says.
-func openStore(ctx context.Context, s Store, f File, offset, length int64) (io.ReadCloser, error) {
+// openSized opens a range of a value and checks that the value has the expected
+// size.
+func openSized(ctx context.Context, s Store, f File, offset, length int64) (io.ReadCloser, error) {
 	r, info, err := s.Open(ctx, f.Key, offset, length)
 	if err != nil {
 		return nil, err
 	}
 	if info.Size != f.Size {
 		r.Close()
-		return nil, damaged(f.Key, fmt.Sprintf("it is %d bytes and should be %d", info.Size, f.Size))
+		return nil, damagedError(f.Key, fmt.Sprintf("size is %d bytes, want %d", info.Size, f.Size))
 	}
 	return r, nil
 }
 
-// chunked gives the bytes of a file that verify let through, a chunk at a time.
-type chunked struct {
+// chunkReader reads a file chunk by chunk and returns only the bytes of chunks
+// that passed verify.
+type chunkReader struct {
 	io.Closer
-	from   io.Reader
-	key    string
-	buffer []byte
-	ready  []byte // of the buffer, to be given next
-	left   int64  // to be read from the store
-	skip   int64  // to be left out of the next chunk
-	give   int64  // to be given in all
-	verify func(chunk []byte, last bool) error
+	from      io.Reader
+	key       string
+	buffer    []byte
+	ready     []byte // verified bytes of the buffer that were not returned yet
+	storeLeft int64  // bytes not read from the store yet
+	skipBytes int64  // bytes of the next chunk before the requested range
+	remaining int64  // bytes of the range not returned yet
+	verify    func(chunk []byte, last bool) error
 }
 
-func (c *chunked) Read(p []byte) (int, error) {
-	if c.give == 0 {
+func (c *chunkReader) Read(p []byte) (int, error) {
+	if c.remaining == 0 {
 		return 0, io.EOF
 	}
 	if len(c.ready) == 0 {
-		if err := c.next(); err != nil {
+		if err := c.readChunk(); err != nil {
 			return 0, err
 		}
 	}
-	n := copy(p, c.ready[:min(int64(len(c.ready)), c.give)])
+
+	n := copy(p, c.ready[:min(int64(len(c.ready)), c.remaining)])
 	c.ready = c.ready[n:]
-	c.give -= int64(n)
+	c.remaining -= int64(n)
 	return n, nil
 }
 
-// next reads and checks a chunk.
-func (c *chunked) next() error {
-	chunk := c.buffer[:min(int64(len(c.buffer)), c.left)]
+// readChunk reads and verifies one chunk.
+func (c *chunkReader) readChunk() error {
+	chunk := c.buffer[:min(int64(len(c.buffer)), c.storeLeft)]
 	n, err := io.ReadFull(c.from, chunk)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return damaged(c.key, fmt.Sprintf("it ends %d bytes early", c.left-int64(n)))
+		return damagedError(c.key, fmt.Sprintf("file is %d bytes too short", c.storeLeft-int64(n)))
 	}
 	if err != nil {
 		return err
 	}
-	c.left -= int64(n)
-	if err := c.verify(chunk, c.left == 0); err != nil {
+
+	c.storeLeft -= int64(n)
+	if err := c.verify(chunk, c.storeLeft == 0); err != nil {
 		return err
 	}
-	c.ready = chunk[c.skip:]
-	c.skip = 0
+
+	c.ready = chunk[c.skipBytes:]
+	c.skipBytes = 0
 	return nil
 }
 
-// openPlain reads a part of a file of which only the length is known.
-func openPlain(ctx context.Context, s Store, f File, offset, length int64) (io.ReadCloser, error) {
-	r, err := openStore(ctx, s, f, offset, length)
+// openUnverified reads a range of a file whose hash is unknown.
+func openUnverified(ctx context.Context, s Store, f File, offset, length int64) (io.ReadCloser, error) {
+	r, err := openSized(ctx, s, f, offset, length)
 	if err != nil {
 		return nil, err
 	}
-	return &chunked{
-		Closer: r,
-		from:   r,
-		key:    f.Key,
-		buffer: make([]byte, min(chunkSize, length)),
-		left:   length,
-		give:   length,
-		verify: func([]byte, bool) error { return nil },
+	return &chunkReader{
+		Closer:    r,
+		from:      r,
+		key:       f.Key,
+		buffer:    make([]byte, min(chunkSize, length)),
+		storeLeft: length,
+		remaining: length,
+		verify:    func([]byte, bool) error { return nil },
 	}, nil
 }
 
-// sequential reads a whole file and compares it with its hash.
-type sequential struct {
-	chunked
-	digests []uint64 // of its chunks, for a Verifier
+// wholeReader reads a whole file and verifies its SHA-256.
+type wholeReader struct {
+	chunkReader
+	digests []uint64 // chunk digests for the Verifier's cache
 }
 
-// openSequential reads a whole file. v remembers its digests where it is not nil.
-func openSequential(ctx context.Context, s Store, f File, v *Verifier) (*sequential, error) {
-	r, err := openStore(ctx, s, f, 0, -1)
+// openWhole reads a whole file. If v is not nil, it caches the chunk digests.
+func openWhole(ctx context.Context, s Store, f File, v *Verifier) (*wholeReader, error) {
+	r, err := openSized(ctx, s, f, 0, -1)
 	if err != nil {
 		return nil, err
 	}
-	whole := &sequential{chunked: chunked{
-		Closer: r,
-		from:   r,
-		key:    f.Key,
-		buffer: make([]byte, min(chunkSize, f.Size)),
-		left:   f.Size,
-		give:   f.Size,
+
+	whole := &wholeReader{chunkReader: chunkReader{
+		Closer:    r,
+		from:      r,
+		key:       f.Key,
+		buffer:    make([]byte, min(chunkSize, f.Size)),
+		storeLeft: f.Size,
+		remaining: f.Size,
 	}}
 	sum := sha256.New()
-	whole.verify = func(chunk []byte, last bool) error { return whole.add(f, v, sum, chunk, last) }
+	whole.verify = func(chunk []byte, last bool) error { return whole.addChunk(f, v, sum, chunk, last) }
 	return whole, nil
 }
 
-func (s *sequential) add(f File, v *Verifier, sum hash.Hash, chunk []byte, last bool) error {
+func (s *wholeReader) addChunk(f File, v *Verifier, sum hash.Hash, chunk []byte, last bool) error {
 	sum.Write(chunk)
 	if v != nil {
 		s.digests = append(s.digests, maphash.Bytes(v.seed, chunk))
@@ -274,35 +288,36 @@ func (s *sequential) add(f File, v *Verifier, sum hash.Hash, chunk []byte, last 
 		return nil
 	}
 	if hex.EncodeToString(sum.Sum(nil)) != f.SHA256 {
-		return damaged(f.Key, "its hash is not what it was")
+		return damagedError(f.Key, "SHA-256 mismatch")
 	}
 	if v != nil {
-		v.remember(f.SHA256, s.digests)
+		v.cacheDigests(f.SHA256, s.digests)
 	}
 	return nil
 }
 
-// openChunks reads the chunks that a part lies in.
+// openChunks reads the chunks that contain a range.
 func openChunks(ctx context.Context, v *Verifier, f File, known []uint64, offset, length int64) (io.ReadCloser, error) {
 	skip := offset % chunkSize
 	start := offset - skip
 	end := min(f.Size, (offset+length+chunkSize-1)/chunkSize*chunkSize)
-	r, err := openStore(ctx, v.store, f, start, end-start)
+	r, err := openSized(ctx, v.store, f, start, end-start)
 	if err != nil {
 		return nil, err
 	}
+
 	number := start / chunkSize
-	return &chunked{
-		Closer: r,
-		from:   r,
-		key:    f.Key,
-		buffer: make([]byte, min(chunkSize, end-start)),
-		left:   end - start,
-		skip:   skip,
-		give:   length,
+	return &chunkReader{
+		Closer:    r,
+		from:      r,
+		key:       f.Key,
+		buffer:    make([]byte, min(chunkSize, end-start)),
+		storeLeft: end - start,
+		skipBytes: skip,
+		remaining: length,
 		verify: func(chunk []byte, _ bool) error {
 			if number >= int64(len(known)) || maphash.Bytes(v.seed, chunk) != known[number] {
-				return damaged(f.Key, fmt.Sprintf("chunk %d is not what it was", number))
+				return damagedError(f.Key, fmt.Sprintf("digest mismatch in chunk %d", number))
 			}
 			number++
 			return nil

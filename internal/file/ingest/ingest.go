@@ -1,12 +1,13 @@
-// Package ingest takes files from outside into the blob store.
+// Package ingest stores files from clients and engines in the blob store.
 //
-//	bytes ─ sniff ─ count and hash ─ clean ─ hash ─▶ blob store ─ examine ─▶ thumbnail
-//	                                                          └── measure, where nobody will look at it
+//	bytes ─ sniff ─ count and hash ─ clean ─ hash ─▶ blob store ─ analyze ─▶ thumbnail
+//	                                                          └── measure, if no thumbnail is needed
 //
-// The bytes decide what a file is, not its name or what the sender says. They
-// flow through: however long the file, what is in memory is a few blocks of
-// it. What was taken belongs to nobody until somebody commits a row that names
-// it; what nobody does is dropped, or swept after an hour.
+// The bytes decide the format of a file, not its name or its declared type.
+// Files are streamed: only a few blocks are in memory, however long the file
+// is. A stored file has no owner until a transaction commits a row with its
+// key. Files without a row are discarded at once after a failure, or swept
+// after an hour.
 package ingest
 
 import (
@@ -27,44 +28,44 @@ import (
 	"atelier/internal/file/media"
 )
 
-// Folder holds every file in the blob store.
+// Folder is the folder of all files in the blob store.
 const Folder = "media"
 
-// dropTime bounds how long tidying up after a failure may take.
-const dropTime = 30 * time.Second
+// discardTimeout limits the cleanup after a failure.
+const discardTimeout = 30 * time.Second
 
-// Intake takes files in. It may be used by many at once.
+// Intake validates, cleans and stores files. It is safe for concurrent use.
 type Intake struct {
 	Blobs blob.Store
 	Lab   *media.Lab
-	// Frame gives the first frame of a video as a JPEG picture; nil where
-	// nothing here can.
+	// Frame extracts the first frame of a video as a JPEG; nil if this node
+	// cannot.
 	Frame func(ctx context.Context, mimeType string, video io.Reader) ([]byte, error)
 }
 
-// Want says what a file may be.
+// Want are the requirements for one file.
 type Want struct {
-	MaxBytes int64        // as it is sent
-	Types    []media.Type // empty: everything that can be uploaded
-	Declared string       // the Content-Type that the sender claimed, "" for none
-	Text     bool         // plain text too, which tools make and nobody uploads
-	Mark     []byte       // XMP to put into it, nil for none
-	Frame    bool         // a video gets a picture of its beginning
-	Bare     bool         // nobody will look at it: no picture of it is made, and so it is not decoded
-	Turn     media.Turn   // whose it is, and how long it may wait for its turn
+	MaxBytes int64        // before cleaning
+	Types    []media.Type // accepted types; empty: all that can be uploaded
+	Declared string       // Content-Type from the client, "" for none
+	Text     bool         // accept plain text too, for outputs of tools
+	Mark     []byte       // XMP packet to embed, nil for none
+	Frame    bool         // store a preview picture of a video
+	Bare     bool         // do not decode the file and make no thumbnail
+	Turn     media.Turn   // the owner, and how long to wait for memory
 }
 
-// Taken is a file that lies in the store.
+// Taken is a file in the blob store that no row refers to yet.
 type Taken struct {
-	Asset asset.Asset // of no account yet
-	// RawSHA256 and RawSize are of the file as it was sent, before it was
-	// cleaned: two requests with equal ones sent the same file.
+	Asset asset.Asset // AccountID is empty
+	// RawSHA256 and RawSize describe the file as it was sent, before cleaning.
+	// Equal values in two requests mean that the same file was sent.
 	RawSHA256 string
 	RawSize   int64
 }
 
-// Key gives the key of a file's bytes, or of a picture of them: part is "" or
-// its name. Whose bytes a key names can be told from the key.
+// Key returns the blob key of a file, or of a picture of the file if part is
+// not "" (for example "thumb"). Keys begin with the file's ID.
 func Key(id, part, ext string) string {
 	if part != "" {
 		part = "-" + part
@@ -72,103 +73,114 @@ func Key(id, part, ext string) string {
 	return Folder + "/" + id[:2] + "/" + id + part + "." + ext
 }
 
-// Take reads a file to its end and stores it. Where it fails, nothing stays
-// behind. Its failures are UploadTooLarge, UnsupportedMediaType, what media
-// says of a broken file, and what r fails with.
+// Take reads r to its end and stores the file. On failure nothing stays in the
+// store. Errors are UploadTooLarge, UnsupportedMediaType, the errors of media
+// for a damaged file, and the errors of r.
 func (in *Intake) Take(ctx context.Context, r io.Reader, w Want) (Taken, error) {
-	raw := &meter{from: r, most: w.MaxBytes, hash: sha256.New()}
-	taken, err := in.take(ctx, raw, w)
+	raw := &meter{from: r, maxBytes: w.MaxBytes, hash: sha256.New()}
+	stored, err := in.runPipeline(ctx, raw, w)
 	if err == nil {
-		return taken, nil
+		return stored, nil
 	}
-	in.Drop(ctx, taken)
+
+	in.Drop(ctx, stored)
 	if raw.err != nil {
-		err = raw.err // what the readers above it make of it says less
+		err = raw.err // the original error; readers above it wrap it with less detail
 	}
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return Taken{}, f
 	}
-	return Taken{}, fmt.Errorf("take a file: %w", err)
+	return Taken{}, fmt.Errorf("ingest file: %w", err)
 }
 
-// take gives what may have been stored, on failure too.
-func (in *Intake) take(ctx context.Context, raw *meter, w Want) (t Taken, err error) {
+// runPipeline stores the file. The result names the keys that may have been
+// written, also on failure.
+func (in *Intake) runPipeline(ctx context.Context, raw *meter, w Want) (stored Taken, err error) {
 	head := make([]byte, media.HeadLength)
 	n, err := io.ReadFull(raw, head)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return t, err
-	}
-	head = head[:n]
-	format, err := recognise(head, w)
-	if err != nil {
-		return t, err
+		return stored, err
 	}
 
-	a := &t.Asset
+	head = head[:n]
+	format, err := detectFormat(head, w)
+	if err != nil {
+		return stored, err
+	}
+
+	a := &stored.Asset
 	a.ID = ids.New()
 	a.Blob = Key(a.ID, "", format.Ext)
-	clean := &meter{from: media.Mark(format, media.Clean(format, io.MultiReader(bytes.NewReader(head), raw)), w.Mark), most: -1, hash: sha256.New()}
+	clean := &meter{from: media.Mark(format, media.Clean(format, io.MultiReader(bytes.NewReader(head), raw)), w.Mark), maxBytes: -1, hash: sha256.New()}
 	if a.Size, err = in.Blobs.Put(ctx, a.Blob, clean); err != nil {
-		return t, err
+		return stored, err
 	}
-	if _, err := io.Copy(io.Discard, raw); err != nil { // what cleaning left off
-		return t, err
+	if _, err := io.Copy(io.Discard, raw); err != nil { // the bytes that cleaning did not read
+		return stored, err
 	}
-	a.SHA256 = clean.sum()
-	t.RawSHA256 = raw.sum()
-	t.RawSize = raw.n
+
+	a.SHA256 = clean.hexSum()
+	stored.RawSHA256 = raw.hexSum()
+	stored.RawSize = raw.bytesRead
 
 	file, err := in.File(ctx, a.Blob)
 	if err != nil {
-		return t, err
+		return stored, err
 	}
+
 	examine := in.Lab.Examine
 	if w.Bare {
 		examine = in.Lab.Measure
 	}
+
 	facts, err := examine(ctx, w.Turn, format, file, file.Size())
 	if err != nil {
-		return t, err
+		return stored, err
 	}
+
 	a.Type = string(format.Type)
 	a.MimeType = format.MimeType
 	a.Width = facts.Width
 	a.Height = facts.Height
 	a.Blurhash = facts.Blurhash
-	a.Duration = facts.Duration.Round(time.Millisecond) // as it is stored
+	a.Duration = facts.Duration.Round(time.Millisecond) // the precision of the column
 	if len(facts.Thumb) > 0 {
 		a.Thumb = Key(a.ID, "thumb", facts.ThumbExt)
 		a.PictureBytes = int64(len(facts.Thumb))
 		if _, err := in.Blobs.Put(ctx, a.Thumb, bytes.NewReader(facts.Thumb)); err != nil {
-			return t, err
+			return stored, err
 		}
 	}
 	if w.Frame && format.Type == media.Video {
-		err = in.frame(ctx, w.Turn, a)
+		err = in.storePreview(ctx, w.Turn, a)
 	}
-	return t, err
+	return stored, err
 }
 
-// frame stores how a video begins: a picture of it, and a small one. A video of
-// which there is none is no worse for that.
-func (in *Intake) frame(ctx context.Context, t media.Turn, a *asset.Asset) error {
+// storePreview stores the first frame of a video as preview, and a thumbnail of
+// it. A video without a readable frame is accepted without both.
+func (in *Intake) storePreview(ctx context.Context, t media.Turn, a *asset.Asset) error {
 	if in.Frame == nil {
 		return nil
 	}
+
 	video, _, err := in.Blobs.Open(ctx, a.Blob, 0, -1)
 	if err != nil {
 		return err
 	}
+
 	defer video.Close()
 	picture, err := in.Frame(ctx, a.MimeType, video)
 	format, ok := media.Sniff(picture)
 	if err != nil || !ok || format.Type != media.Image {
 		return ctx.Err()
 	}
+
 	facts, err := in.Lab.Examine(ctx, t, format, bytes.NewReader(picture), int64(len(picture)))
 	if err != nil {
 		return ctx.Err()
 	}
+
 	a.Preview = Key(a.ID, "preview", format.Ext)
 	a.Blurhash = facts.Blurhash
 	a.PictureBytes += int64(len(picture) + len(facts.Thumb))
@@ -178,17 +190,19 @@ func (in *Intake) frame(ctx context.Context, t media.Turn, a *asset.Asset) error
 	if len(facts.Thumb) == 0 {
 		return nil
 	}
+
 	a.Thumb = Key(a.ID, "thumb", facts.ThumbExt)
 	_, err = in.Blobs.Put(ctx, a.Thumb, bytes.NewReader(facts.Thumb))
 	return err
 }
 
-// Drop removes what Take stored and nobody will own. It does what it can, even
-// after ctx has ended; the sweep does the rest.
-func (in *Intake) Drop(ctx context.Context, taken ...Taken) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTime)
+// Drop deletes files that IngestFile stored and that will get no owner. It
+// ignores errors and works even after ctx has ended; the sweep deletes the
+// rest.
+func (in *Intake) Drop(ctx context.Context, files ...Taken) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardTimeout)
 	defer cancel()
-	for _, t := range taken {
+	for _, t := range files {
 		for _, key := range []string{t.Asset.Blob, t.Asset.Thumb, t.Asset.Preview} {
 			if key != "" {
 				in.Blobs.Delete(ctx, key)
@@ -197,29 +211,31 @@ func (in *Intake) Drop(ctx context.Context, taken ...Taken) {
 	}
 }
 
-// meter counts and hashes what is read through it, and lets no more through
-// than most bytes where that is not below zero.
+// meter counts and hashes the bytes that are read through it. It fails after
+// maxBytes unless maxBytes is negative.
 type meter struct {
-	from io.Reader
-	most int64
-	hash hash.Hash
-	n    int64
-	err  error // how reading ended, unless well
+	from      io.Reader
+	maxBytes  int64
+	hash      hash.Hash
+	bytesRead int64
+	err       error // first read error except EOF
 }
 
 func (m *meter) Read(p []byte) (int, error) {
 	if m.err != nil {
 		return 0, m.err
 	}
-	if room := m.most - m.n; m.most >= 0 && int64(len(p))-1 > room {
-		p = p[:room+1] // one more byte tells that there is more
+	if left := m.maxBytes - m.bytesRead; m.maxBytes >= 0 && int64(len(p))-1 > left {
+		p = p[:left+1] // one byte more shows that the file exceeds the limit
 	}
+
 	n, err := m.from.Read(p)
-	m.n += int64(n)
-	if m.most >= 0 && m.n > m.most {
-		m.err = fault.New(fault.UploadTooLarge, "The file is too large.").With("limit_bytes", m.most)
+	m.bytesRead += int64(n)
+	if m.maxBytes >= 0 && m.bytesRead > m.maxBytes {
+		m.err = fault.New(fault.UploadTooLarge, "The file is too large.").With("limit_bytes", m.maxBytes)
 		return 0, m.err
 	}
+
 	m.hash.Write(p[:n])
 	if err != nil && !errors.Is(err, io.EOF) {
 		m.err = err
@@ -227,4 +243,4 @@ func (m *meter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (m *meter) sum() string { return hex.EncodeToString(m.hash.Sum(nil)) }
+func (m *meter) hexSum() string { return hex.EncodeToString(m.hash.Sum(nil)) }

@@ -38,30 +38,30 @@ func TestTake(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			p := open(t)
-			taken := p.take(c.bytes, ingest.Want{MaxBytes: int64(len(c.bytes))})
-			a := taken.Asset
+			p := newFixture(t)
+			stored := p.ingestFile(c.bytes, ingest.Want{MaxBytes: int64(len(c.bytes))})
+			a := stored.Asset
 			if a.Type != string(c.kind) || a.MimeType != c.mime || a.Width != c.width || a.Height != c.height || a.Duration != c.duration || a.AccountID != "" {
 				t.Errorf("asset = %+v", a)
 			}
 			if want := regexp.MustCompile(`^media/(..)/` + a.ID + `\.` + c.ext + `$`); !want.MatchString(a.Blob) || a.Blob[6:8] != a.ID[:2] {
 				t.Errorf("key = %q of %q", a.Blob, a.ID)
 			}
-			if taken.RawSHA256 != sum(c.bytes) || taken.RawSize != int64(len(c.bytes)) {
-				t.Errorf("raw = %s, %d bytes, want what was sent", taken.RawSHA256, taken.RawSize)
+			if stored.RawSHA256 != sum(c.bytes) || stored.RawSize != int64(len(c.bytes)) {
+				t.Errorf("raw = %s, %d bytes, want what was sent", stored.RawSHA256, stored.RawSize)
 			}
-			stored := p.read(a.Blob)
-			if a.SHA256 != sum(stored) || a.Size != int64(len(stored)) {
+			content := p.readBlob(a.Blob)
+			if a.SHA256 != sum(content) || a.Size != int64(len(content)) {
 				t.Errorf("sum and size are not those of the stored bytes")
 			}
-			if changed := !bytes.Equal(stored, c.bytes); changed != c.changed || bytes.Contains(stored, []byte("GPS")) {
+			if changed := !bytes.Equal(content, c.bytes); changed != c.changed || bytes.Contains(content, []byte("GPS")) {
 				t.Errorf("changed = %v, want %v, and no place", changed, c.changed)
 			}
 			if (a.Thumb != "") != c.thumb || (a.Blurhash != "") != c.thumb {
 				t.Fatalf("thumb = %q, blurhash = %q", a.Thumb, a.Blurhash)
 			}
 			if c.thumb {
-				if f, ok := media.Sniff(p.read(a.Thumb)); !ok || f.Type != media.Image {
+				if f, ok := media.Sniff(p.readBlob(a.Thumb)); !ok || f.Type != media.Image {
 					t.Errorf("the thumbnail is no picture")
 				}
 			}
@@ -69,11 +69,11 @@ func TestTake(t *testing.T) {
 			if c.thumb {
 				want = 2
 			}
-			if all := p.files(); len(all) != want {
+			if all := p.listFiles(); len(all) != want {
 				t.Errorf("files = %v, want %d", all, want)
 			}
-			p.Drop(t.Context(), taken)
-			if all := p.files(); len(all) != 0 {
+			p.Drop(t.Context(), stored)
+			if all := p.listFiles(); len(all) != 0 {
 				t.Errorf("after Drop there are %v", all)
 			}
 		})
@@ -84,20 +84,20 @@ func TestTake(t *testing.T) {
 // tells is refused all the same.
 func TestBare(t *testing.T) {
 	t.Parallel()
-	p := open(t)
-	bare := ingest.Want{MaxBytes: much, Bare: true}
+	p := newFixture(t)
+	bare := ingest.Want{MaxBytes: noLimit, Bare: true}
 	for mime, b := range map[string][]byte{"image/png": pngBytes(640, 360), "image/jpeg": jpegBytes(640, 360), "image/gif": gifBytes(640, 360)} {
-		taken := p.take(b, bare)
-		a := taken.Asset
+		stored := p.ingestFile(b, bare)
+		a := stored.Asset
 		if a.MimeType != mime || a.Width != 640 || a.Height != 360 || a.Thumb != "" || a.Blurhash != "" || a.PictureBytes != 0 {
 			t.Errorf("%s: asset = %+v", mime, a)
 		}
-		if stored := p.read(a.Blob); a.SHA256 != sum(stored) || bytes.Contains(stored, []byte("GPS")) {
+		if content := p.readBlob(a.Blob); a.SHA256 != sum(content) || bytes.Contains(content, []byte("GPS")) {
 			t.Errorf("%s: the stored bytes are others, or tell the place", mime)
 		}
-		p.Drop(t.Context(), taken)
+		p.Drop(t.Context(), stored)
 	}
-	sound := p.take(wavBytes(88200), bare)
+	sound := p.ingestFile(wavBytes(88200), bare)
 	if sound.Asset.Duration != time.Second {
 		t.Errorf("sound = %+v", sound.Asset)
 	}
@@ -113,33 +113,33 @@ func TestBare(t *testing.T) {
 		"glb too short":      glbBytes()[:16],
 	} {
 		_, err := p.Take(t.Context(), bytes.NewReader(b), bare)
-		p.refused(name, err, fault.Invalid)
+		p.wantFault(name, err, fault.Invalid)
 	}
 }
 
 func TestSizeLimit(t *testing.T) {
 	t.Parallel()
-	p := open(t)
+	p := newFixture(t)
 	b := wavBytes(10_000)
 	size := int64(len(b))
 	for _, most := range []int64{size + 1, size} {
-		p.Drop(t.Context(), p.take(b, ingest.Want{MaxBytes: most}))
+		p.Drop(t.Context(), p.ingestFile(b, ingest.Want{MaxBytes: most}))
 	}
 	for _, most := range []int64{size - 1, 4096, 10, 0} {
 		_, err := p.Take(t.Context(), bytes.NewReader(b), ingest.Want{MaxBytes: most})
-		if f := p.refused("too large", err, fault.UploadTooLarge); f.Details["limit_bytes"] != most {
+		if f := p.wantFault("too large", err, fault.UploadTooLarge); f.Details["limit_bytes"] != most {
 			t.Errorf("limit %d: details = %v", most, f.Details)
 		}
 	}
 	// A reader that gives byte by byte reaches the same limit.
 	_, err := p.Take(t.Context(), iotest.OneByteReader(bytes.NewReader(b)), ingest.Want{MaxBytes: size - 1})
-	p.refused("byte by byte", err, fault.UploadTooLarge)
+	p.wantFault("byte by byte", err, fault.UploadTooLarge)
 }
 
 // What never ends is left at the limit, whatever cleaning does with it.
 func TestEndlessStreams(t *testing.T) {
 	t.Parallel()
-	p := open(t)
+	p := newFixture(t)
 	for name, head := range map[string][]byte{"wav": wavHeader(1 << 30), "png with a tail": pngBytes(8, 8), "jpeg": jpegBytes(8, 8)} {
 		tail := &endless{from: []byte("tail")}
 		_, err := p.Take(t.Context(), io.MultiReader(bytes.NewReader(head), tail), ingest.Want{MaxBytes: 1 << 20})
@@ -150,7 +150,7 @@ func TestEndlessStreams(t *testing.T) {
 		if tail.n > 1<<20+64<<10 {
 			t.Errorf("%s: %d bytes were read", name, tail.n)
 		}
-		if left := p.files(); len(left) != 0 {
+		if left := p.listFiles(); len(left) != 0 {
 			t.Errorf("%s left %v", name, left)
 		}
 	}
@@ -158,25 +158,25 @@ func TestEndlessStreams(t *testing.T) {
 
 func TestNotAccepted(t *testing.T) {
 	t.Parallel()
-	p := open(t)
+	p := newFixture(t)
 	for name, b := range map[string]string{
 		"nothing": "", "one byte": "x", "text": "hello", "svg": `<svg xmlns="http://www.w3.org/2000/svg"/>`,
 		"html": "<!doctype html><script>alert(1)</script>", "pdf": "%PDF-1.7\n", "zip": "PK\x03\x04" + strings.Repeat("\x00", 60),
 		"program": "\x7fELF" + strings.Repeat("\x00", 60), "half a magic": "\x89PN",
 	} {
-		_, err := p.Take(t.Context(), strings.NewReader(b), ingest.Want{MaxBytes: much})
-		p.refused(name, err, fault.UnsupportedMediaType)
+		_, err := p.Take(t.Context(), strings.NewReader(b), ingest.Want{MaxBytes: noLimit})
+		p.wantFault(name, err, fault.UnsupportedMediaType)
 	}
-	_, err := p.Take(t.Context(), bytes.NewReader(pngBytes(4, 4)), ingest.Want{MaxBytes: much, Types: []media.Type{media.Video, media.Audio}})
-	p.refused("a picture for a video", err, fault.UnsupportedMediaType)
-	_, err = p.Take(t.Context(), strings.NewReader("hello"), ingest.Want{MaxBytes: much, Types: []media.Type{media.Text}})
-	p.refused("text that nobody wants", err, fault.UnsupportedMediaType)
-	p.take(pngBytes(4, 4), ingest.Want{MaxBytes: much, Types: []media.Type{media.Video, media.Image}})
+	_, err := p.Take(t.Context(), bytes.NewReader(pngBytes(4, 4)), ingest.Want{MaxBytes: noLimit, Types: []media.Type{media.Video, media.Audio}})
+	p.wantFault("a picture for a video", err, fault.UnsupportedMediaType)
+	_, err = p.Take(t.Context(), strings.NewReader("hello"), ingest.Want{MaxBytes: noLimit, Types: []media.Type{media.Text}})
+	p.wantFault("text that nobody wants", err, fault.UnsupportedMediaType)
+	p.ingestFile(pngBytes(4, 4), ingest.Want{MaxBytes: noLimit, Types: []media.Type{media.Video, media.Image}})
 }
 
 func TestDeclared(t *testing.T) {
 	t.Parallel()
-	p := open(t)
+	p := newFixture(t)
 	b := pngBytes(4, 4)
 	fine := []string{"", "image/png", "IMAGE/PNG", "image/png; a=b", "image/x-png", "application/octet-stream", "binary/octet-stream", ";;"}
 	for _, f := range media.Formats() { // the bytes decide which of them it is
@@ -185,7 +185,7 @@ func TestDeclared(t *testing.T) {
 		}
 	}
 	for _, claim := range fine {
-		one := p.take(b, ingest.Want{MaxBytes: much, Declared: claim})
+		one := p.ingestFile(b, ingest.Want{MaxBytes: noLimit, Declared: claim})
 		if one.Asset.MimeType != "image/png" {
 			t.Errorf("a PNG sent as %q is %s", claim, one.Asset.MimeType)
 		}
@@ -193,14 +193,14 @@ func TestDeclared(t *testing.T) {
 	}
 	for _, wrong := range []string{"image/svg+xml", "text/html", "text/plain", "application/pdf", "application/json", "application/x-www-form-urlencoded",
 		"image/x-unheard-of", "image/tiff", "Image/AVIF; q=1", "nonsense"} {
-		_, err := p.Take(t.Context(), bytes.NewReader(b), ingest.Want{MaxBytes: much, Declared: wrong})
-		p.refused("png as "+wrong, err, fault.UnsupportedMediaType)
+		_, err := p.Take(t.Context(), bytes.NewReader(b), ingest.Want{MaxBytes: noLimit, Declared: wrong})
+		p.wantFault("png as "+wrong, err, fault.UnsupportedMediaType)
 	}
 }
 
 func TestBrokenFilesLeaveNothing(t *testing.T) {
 	t.Parallel()
-	p := open(t)
+	p := newFixture(t)
 	whole := pngBytes(64, 64)
 	for name, b := range map[string][]byte{
 		"cut png":       whole[:len(whole)/2],
@@ -210,12 +210,12 @@ func TestBrokenFilesLeaveNothing(t *testing.T) {
 		"huge claim":    hugePNG(),
 		"glb too short": glbBytes()[:16],
 	} {
-		_, err := p.Take(t.Context(), bytes.NewReader(b), ingest.Want{MaxBytes: much})
+		_, err := p.Take(t.Context(), bytes.NewReader(b), ingest.Want{MaxBytes: noLimit})
 		f, ok := err.(*fault.Error)
 		if !ok || f.Code != fault.Invalid && f.Code != fault.UnsupportedMediaType {
 			t.Errorf("%s: %v, want a bare refusal", name, err)
 		}
-		if left := p.files(); len(left) != 0 {
+		if left := p.listFiles(); len(left) != 0 {
 			t.Errorf("%s left %v", name, left)
 		}
 	}
@@ -237,7 +237,7 @@ func hugePNG() []byte {
 // A thousand uploads that end in all sorts of ways leave not one byte.
 func TestAbortedUploads(t *testing.T) {
 	t.Parallel()
-	p := open(t)
+	p := newFixture(t)
 	whole := [][]byte{pngBytes(40, 40), jpegBytes(40, 40), wavBytes(6000), glbBytes()}
 	lost := errors.New("connection lost")
 	for i := range 1000 {
@@ -254,13 +254,13 @@ func TestAbortedUploads(t *testing.T) {
 		case 2:
 			r, want = io.MultiReader(bytes.NewReader(cut), calling(cancel), bytes.NewReader(b[len(cut):])), context.Canceled
 		}
-		_, err := p.Take(ctx, r, ingest.Want{MaxBytes: much})
+		_, err := p.Take(ctx, r, ingest.Want{MaxBytes: noLimit})
 		cancel()
 		if !errors.Is(err, want) {
 			t.Fatalf("upload %d: %v, want %v", i, err, want)
 		}
 	}
-	if left := p.files(); len(left) != 0 {
+	if left := p.listFiles(); len(left) != 0 {
 		t.Errorf("%d files were left, like %s", len(left), left[0])
 	}
 }
@@ -276,44 +276,44 @@ func (f calling) Read([]byte) (int, error) {
 // What the store cannot take is gone, and the caller learns why.
 func TestStoreFails(t *testing.T) {
 	t.Parallel()
-	p := open(t)
+	p := newFixture(t)
 	if err := os.RemoveAll(p.folder + "/tmp"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Take(t.Context(), bytes.NewReader(pngBytes(4, 4)), ingest.Want{MaxBytes: much}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := p.Take(t.Context(), bytes.NewReader(pngBytes(4, 4)), ingest.Want{MaxBytes: noLimit}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("take = %v, want the store's failure", err)
 	}
 }
 
 func TestDropOutlivesTheRequest(t *testing.T) {
 	t.Parallel()
-	p := open(t)
-	one, two := p.take(pngBytes(9, 9), ingest.Want{MaxBytes: much}), p.take(wavBytes(10), ingest.Want{MaxBytes: much})
+	p := newFixture(t)
+	one, two := p.ingestFile(pngBytes(9, 9), ingest.Want{MaxBytes: noLimit}), p.ingestFile(wavBytes(10), ingest.Want{MaxBytes: noLimit})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	p.Drop(ctx, one, ingest.Taken{}, two)
 	p.Drop(ctx, one) // again is no harm
-	if left := p.files(); len(left) != 0 {
+	if left := p.listFiles(); len(left) != 0 {
 		t.Errorf("left %v", left)
 	}
 }
 
 func TestText(t *testing.T) {
 	t.Parallel()
-	p := open(t)
-	want := ingest.Want{MaxBytes: much, Text: true}
+	p := newFixture(t)
+	want := ingest.Want{MaxBytes: noLimit, Text: true}
 	long := strings.Repeat("zwölf Boxkämpfer 😀\n", 2000)
 	for name, text := range map[string]string{"short": "a", "lines": "a\r\n\tb\n", "long": long, "markup": "<b>no page</b>"} {
 		for _, r := range []io.Reader{strings.NewReader(text), iotest.OneByteReader(strings.NewReader(text)), iotest.DataErrReader(strings.NewReader(text))} {
-			taken, err := p.Take(t.Context(), r, want)
+			stored, err := p.Take(t.Context(), r, want)
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue
 			}
-			if a := taken.Asset; a.Type != "TEXT" || a.MimeType != "text/plain" || !strings.HasSuffix(a.Blob, ".txt") || string(p.read(a.Blob)) != text || a.SHA256 != sum([]byte(text)) {
+			if a := stored.Asset; a.Type != "TEXT" || a.MimeType != "text/plain" || !strings.HasSuffix(a.Blob, ".txt") || string(p.readBlob(a.Blob)) != text || a.SHA256 != sum([]byte(text)) {
 				t.Errorf("%s: asset = %+v", name, a)
 			}
-			p.Drop(t.Context(), taken)
+			p.Drop(t.Context(), stored)
 		}
 	}
 	for _, c := range []struct {
@@ -329,24 +329,24 @@ func TestText(t *testing.T) {
 	} {
 		for _, r := range []io.Reader{strings.NewReader(c.text), iotest.OneByteReader(strings.NewReader(c.text)), iotest.DataErrReader(strings.NewReader(c.text))} {
 			_, err := p.Take(t.Context(), r, want)
-			p.refused(c.name, err, c.code)
+			p.wantFault(c.name, err, c.code)
 		}
 	}
-	if a := p.take(pngBytes(3, 3), want).Asset; a.Type != "IMG" {
+	if a := p.ingestFile(pngBytes(3, 3), want).Asset; a.Type != "IMG" {
 		t.Errorf("a picture where text may be is %s", a.Type)
 	}
 }
 
 // TestLongStreamsKeepMemorySmall is not parallel: it looks at the whole heap.
 func TestLongStreamsKeepMemorySmall(t *testing.T) {
-	p := open(t)
+	p := newFixture(t)
 	const size = 64 << 20
 	r := io.MultiReader(bytes.NewReader(wavHeader(size)), io.LimitReader(&endless{from: []byte{1, 2, 3, 4, 5}}, size))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	taken, err := p.Take(t.Context(), r, ingest.Want{MaxBytes: much})
-	if err != nil || taken.Asset.Size != size+44 || taken.RawSize != size+44 {
-		t.Fatalf("take = %+v, %v", taken, err)
+	stored, err := p.Take(t.Context(), r, ingest.Want{MaxBytes: noLimit})
+	if err != nil || stored.Asset.Size != size+44 || stored.RawSize != size+44 {
+		t.Fatalf("take = %+v, %v", stored, err)
 	}
 	runtime.ReadMemStats(&after)
 	if got := (after.TotalAlloc - before.TotalAlloc) >> 20; got > 16 {

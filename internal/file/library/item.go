@@ -14,16 +14,16 @@ import (
 
 // Item is one result of a run.
 type Item struct {
-	ID        string // library_run_id:result_uuid, which callers do not take apart
+	ID        string // library_run_id:result_uuid; opaque for clients
 	ResultID  string
 	AccountID string
 	RequestID string
-	PersonID  string // who made it
+	PersonID  string // the person who started the run
 	ToolID    string
 	TeamID    string // "" for a personal account
 	Created   time.Time
 	Prompt    string
-	Inputs    string // of the run, JSON; Get only
+	Inputs    string // inputs of the run as JSON; only set by GetItem
 
 	Type, MimeType string
 	Width, Height  int
@@ -32,42 +32,42 @@ type Item struct {
 	SHA256         string
 	Blurhash       string
 	Names          Names
-	Expired        bool   // the bytes are gone
-	Note           string // what its tool says about it, "" for nothing
+	Expired        bool   // the bytes are removed
+	Note           string // the tool's note on the result, "" for none
 
 	Favorited bool // by the viewer
 }
 
-// Place is where the item stands in a list.
+// Place returns the item's sort key in lists.
 func (i Item) Place() Place { return Place{Created: i.Created, ID: i.ResultID} }
 
-// Filter says which items a list has. The zero Filter has all.
+// Filter selects the items of a list. The zero Filter selects all.
 type Filter struct {
-	ToolIDs     []string // nil: of any tool; empty: of none
-	Shape       string   // one of Shapes
+	ToolIDs     []string // nil: any tool; empty: no tool
+	Shape       string   // one of AspectRatios
 	Resolution  string   // one of Resolutions
 	Favorited   *bool
-	From, Until time.Time // created from, and before
+	From, Until time.Time // created at or after From and before Until
 }
 
-func (f Filter) check() error {
+func (f Filter) checkValues() error {
 	if f.Shape != "" && f.Shape != OtherShape && !slices.Contains(Shapes, f.Shape) {
-		return fault.New(fault.Invalid, "There is no such aspect ratio.").On("aspect_ratio")
+		return fault.New(fault.Invalid, "The aspect ratio is not one of the supported values.").On("aspect_ratio")
 	}
 	if f.Resolution != "" && !slices.Contains(Resolutions, f.Resolution) {
-		return fault.New(fault.Invalid, "A resolution is 1K, 2K or 4K+.").On("resolution")
+		return fault.New(fault.Invalid, "The resolution must be 1K, 2K or 4K+.").On("resolution")
 	}
 	return nil
 }
 
-// errNoItem is one answer for items of others, for those that were deleted and
-// for those that never were.
+// errNoItem is the same error for items of other accounts, deleted items, and
+// IDs that never existed, so that callers cannot tell them apart.
 var errNoItem = fault.New(fault.NotFound, "There is no such library item.")
 
-// List gives at most limit items of the viewer's accounts, newest first: those
-// after a place, or the first. Texts are left out.
+// List returns at most limit items of the viewer's accounts, newest first,
+// without texts. If after is nil, it starts with the newest.
 func (l *Library) List(ctx context.Context, v Viewer, f Filter, after *Place, limit int) (all []Item, err error) {
-	if err := f.check(); err != nil {
+	if err := f.checkValues(); err != nil {
 		return nil, err
 	}
 	if f.ToolIDs != nil {
@@ -79,52 +79,56 @@ func (l *Library) List(ctx context.Context, v Viewer, f Filter, after *Place, li
 	if len(v.AccountIDs) == 0 {
 		return nil, nil
 	}
+
 	err = l.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		all = nil
-		// Each account has an index in the order of the list; all of them
-		// together would have to be sorted whole.
+		// One query per account: each uses an index in list order, while a
+		// query over all accounts would sort all of their rows.
 		for _, id := range v.AccountIDs {
-			some, err := items(ctx, tx, Viewer{PersonID: v.PersonID, AccountIDs: []string{id}}, f, after, limit)
+			page, err := queryItems(ctx, tx, Viewer{PersonID: v.PersonID, AccountIDs: []string{id}}, f, after, limit)
 			if err != nil {
 				return err
 			}
-			all = append(all, some...)
+			all = append(all, page...)
 		}
 		return nil
 	})
+
 	slices.SortFunc(all, func(a, b Item) int { return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(b.ResultID, a.ResultID)) })
 	return all[:min(limit, len(all))], err
 }
 
-// Get finds one item, with the inputs of its run.
+// Get returns one item with the inputs of its run.
 func (l *Library) Get(ctx context.Context, v Viewer, id string) (i Item, err error) {
 	err = l.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
-		i, err = get(ctx, tx, v, id)
+		i, err = findItem(ctx, tx, v, id)
 		return err
 	})
 	return i, err
 }
 
-func get(ctx context.Context, tx *sqldb.Tx, v Viewer, id string) (Item, error) {
-	run, result, ok := split(id)
+func findItem(ctx context.Context, tx *sqldb.Tx, v Viewer, id string) (Item, error) {
+	run, result, ok := splitItemID(id)
 	if !ok || len(v.AccountIDs) == 0 {
 		return Item{}, errNoItem
 	}
-	i, err := item(ctx, tx, v, run, result)
+
+	i, err := queryItem(ctx, tx, v, run, result)
 	if err != nil {
-		return Item{}, orMissing(err, errNoItem)
+		return Item{}, orNotFound(err, errNoItem)
 	}
 	return i, nil
 }
 
-// SetFavorite marks an item for the viewer alone, or takes the mark away. It
-// may be said twice.
+// SetFavorite adds or removes the viewer's favorite on an item. Repeating a
+// call changes nothing.
 func (l *Library) SetFavorite(ctx context.Context, v Viewer, id string, on bool) error {
 	return l.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if err := person.Lock(ctx, tx, v.PersonID); err != nil {
 			return err
 		}
-		i, err := get(ctx, tx, v, id)
+
+		i, err := findItem(ctx, tx, v, id)
 		if err != nil {
 			return err
 		}
@@ -132,20 +136,21 @@ func (l *Library) SetFavorite(ctx context.Context, v Viewer, id string, on bool)
 	})
 }
 
-// Delete deletes an item, for who made it and for managers of the account. Its
-// addresses stop working at once.
+// Delete deletes an item. Only its creator and managers of the account may. Its
+// URLs stop working at once.
 func (l *Library) Delete(ctx context.Context, v Viewer, id string) error {
 	return l.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		i, err := get(ctx, tx, v, id)
+		i, err := findItem(ctx, tx, v, id)
 		if err != nil {
 			return err
 		}
-		if err := v.mayRemove(i.AccountID, i.PersonID); err != nil {
+		if err := v.authorizeRemoval(i.AccountID, i.PersonID); err != nil {
 			return err
 		}
+
 		assetID, err := deleteResult(ctx, tx, i.ResultID)
 		if err != nil {
-			return orMissing(err, errNoItem) // another was quicker
+			return orNotFound(err, errNoItem) // a concurrent request deleted it
 		}
 		return releaseFiles(ctx, tx, []string{assetID})
 	})

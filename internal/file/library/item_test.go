@@ -12,7 +12,7 @@ import (
 	"atelier/internal/file/library"
 )
 
-func (w world) list(v library.Viewer, f library.Filter) (ids []string) {
+func (w fixture) list(v library.Viewer, f library.Filter) (ids []string) {
 	w.Helper()
 	all, err := w.lib.List(w.Context(), v, f, nil, 1000)
 	w.OK(err)
@@ -26,7 +26,7 @@ func (w world) list(v library.Viewer, f library.Filter) (ids []string) {
 func sorted(ids ...string) []string { slices.Sort(ids); return ids }
 
 func TestItems(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		anna, bert := w.person(), w.person()
 		team, tool := w.team(anna, bert), w.tool()
 		b := picture(64, 36)
@@ -40,16 +40,16 @@ func TestItems(t *testing.T) {
 		if a.Blurhash == "" || a.SHA256 != sum(b) {
 			w.Errorf("asset = %+v", a)
 		}
-		all, err := w.lib.List(w.Context(), in(bert, team), library.Filter{}, nil, 10)
+		all, err := w.lib.List(w.Context(), teamViewer(bert, team), library.Filter{}, nil, 10)
 		if err != nil || len(all) != 1 || all[0] != want {
 			w.Errorf("list = %+v, %v, want %+v", all, err, want)
 		}
 		want.Inputs = `{"prompt":"a fox"}`
-		if got, err := w.lib.Get(w.Context(), in(bert, team), want.ID); err != nil || got != want {
+		if got, err := w.lib.Get(w.Context(), teamViewer(bert, team), want.ID); err != nil || got != want {
 			w.Errorf("got %+v, %v, want %+v", got, err, want)
 		}
 		mine := w.make(made{account: anna, person: anna, files: [][]byte{picture(5, 5)}})
-		got, err := w.lib.Get(w.Context(), own(anna), mine.ids[0])
+		got, err := w.lib.Get(w.Context(), viewerOf(anna), mine.ids[0])
 		if err != nil || got.TeamID != "" || got.AccountID != anna {
 			w.Errorf("own = %+v, %v", got, err)
 		}
@@ -57,13 +57,13 @@ func TestItems(t *testing.T) {
 }
 
 func TestTextsAreReadAndNotListed(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		anna := w.person()
 		r := w.make(made{account: anna, person: anna, files: [][]byte{[]byte("once upon a time"), picture(3, 3)}})
-		if got := w.list(own(anna), library.Filter{}); !slices.Equal(got, r.ids[1:]) {
+		if got := w.list(viewerOf(anna), library.Filter{}); !slices.Equal(got, r.ids[1:]) {
 			w.Errorf("list = %v, want the picture", got)
 		}
-		if got, err := w.lib.Get(w.Context(), own(anna), r.ids[0]); err != nil || got.Type != "TEXT" || got.Names.Thumb != "" {
+		if got, err := w.lib.Get(w.Context(), viewerOf(anna), r.ids[0]); err != nil || got.Type != "TEXT" || got.Names.Thumb != "" {
 			w.Errorf("text = %+v, %v", got, err)
 		}
 	})
@@ -72,7 +72,7 @@ func TestTextsAreReadAndNotListed(t *testing.T) {
 // Three tenants with tagged data: whatever one of them asks, nothing of the
 // others is in the answer.
 func TestTenantsAreApart(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		people := []string{w.person(), w.person(), w.person()}
 		shared := w.tool()
 		tag := func(i int) string { return fmt.Sprintf("TENANT-%c", 'A'+i) }
@@ -88,7 +88,7 @@ func TestTenantsAreApart(t *testing.T) {
 		}
 		yes, no := true, false
 		for i, p := range people {
-			v := in(p, p, teams[i])
+			v := teamViewer(p, p, teams[i])
 			w.OK(w.lib.SetFavorite(w.Context(), v, ids[i][0], true))
 			for _, f := range []library.Filter{{}, {ToolIDs: []string{shared}}, {Shape: "1:1"}, {Resolution: "1K"}, {Favorited: &yes}, {Favorited: &no}, {From: w.Now()}, {Until: w.Now().Add(time.Second)}} {
 				all, err := w.lib.List(w.Context(), v, f, nil, 1000)
@@ -136,15 +136,15 @@ func TestTenantsAreApart(t *testing.T) {
 				}
 			}
 		}
-		if got := w.list(in(people[0]), library.Filter{}); len(got) != 0 {
+		if got := w.list(teamViewer(people[0]), library.Filter{}); len(got) != 0 {
 			w.Errorf("with no account there is %v", got)
 		}
-		if _, err := w.lib.Get(w.Context(), in(people[0]), ids[0][0]); !fault.Is(err, fault.NotFound) {
+		if _, err := w.lib.Get(w.Context(), teamViewer(people[0]), ids[0][0]); !fault.Is(err, fault.NotFound) {
 			w.Errorf("with no account: %v", err)
 		}
 		for i := range people {
 			for _, id := range ids[i] {
-				if _, err := w.lib.Get(w.Context(), in(people[i], people[i], teams[i]), id); err != nil {
+				if _, err := w.lib.Get(w.Context(), teamViewer(people[i], people[i], teams[i]), id); err != nil {
 					w.Errorf("after all that %s lost %s: %v", tag(i), id, err)
 				}
 			}
@@ -153,7 +153,7 @@ func TestTenantsAreApart(t *testing.T) {
 }
 
 func TestPages(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		anna := w.person()
 		team, tool := w.team(anna), w.tool()
 		b := picture(3, 3)
@@ -169,7 +169,7 @@ func TestPages(t *testing.T) {
 		var after *library.Place
 		var last library.Item
 		for n := 0; ; n++ {
-			page, err := w.lib.List(w.Context(), in(anna, anna, team), library.Filter{}, after, 5)
+			page, err := w.lib.List(w.Context(), teamViewer(anna, anna, team), library.Filter{}, after, 5)
 			w.OK(err)
 			if len(page) == 0 {
 				if n != 3 {
@@ -196,7 +196,7 @@ func TestPages(t *testing.T) {
 }
 
 func TestFilters(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		anna := w.person()
 		fox, hound := w.tool(), w.tool()
 		start := w.Now()
@@ -206,7 +206,7 @@ func TestFilters(t *testing.T) {
 		w.Exec(`UPDATE result SET resolution = '2K' WHERE tool_id = $1`, hound)
 		w.Pass(time.Minute)
 		odd := w.make(made{account: anna, person: anna, tool: hound, files: [][]byte{picture(3072, 2)}}).ids[0]
-		w.OK(w.lib.SetFavorite(w.Context(), own(anna), square, true))
+		w.OK(w.lib.SetFavorite(w.Context(), viewerOf(anna), square, true))
 		yes, no := true, false
 		for name, c := range map[string]struct {
 			filter library.Filter
@@ -231,12 +231,12 @@ func TestFilters(t *testing.T) {
 			"until a bit later": {library.Filter{Until: start.Add(time.Minute + time.Microsecond)}, sorted(wide, square)},
 			"all at once":       {library.Filter{ToolIDs: []string{hound}, Shape: "1:1", Resolution: "2K", Favorited: &yes, From: start, Until: w.Now()}, []string{square}},
 		} {
-			if got := w.list(own(anna), c.filter); !slices.Equal(got, c.want) {
+			if got := w.list(viewerOf(anna), c.filter); !slices.Equal(got, c.want) {
 				w.Errorf("%s = %v, want %v", name, got, c.want)
 			}
 		}
 		for field, f := range map[string]library.Filter{"aspect_ratio": {Shape: "5:4"}, "resolution": {Resolution: "8K\x00"}} {
-			_, err := w.lib.List(w.Context(), own(anna), f, nil, 10)
+			_, err := w.lib.List(w.Context(), viewerOf(anna), f, nil, 10)
 			if e, ok := err.(*fault.Error); !ok || e.Code != fault.Invalid || e.Fields[0].Path != field {
 				w.Errorf("%+v = %v, want a problem with %s", f, err, field)
 			}
@@ -246,16 +246,16 @@ func TestFilters(t *testing.T) {
 
 // A mark is a person's own.
 func TestFavorites(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		anna, bert := w.person(), w.person()
 		team := w.team(anna, bert)
 		id := w.make(made{account: team, person: anna, files: [][]byte{picture(3, 3)}}).ids[0]
 		for _, on := range []bool{true, true, false, false, true} {
-			w.OK(w.lib.SetFavorite(w.Context(), in(anna, team), id, on))
-			if got, err := w.lib.Get(w.Context(), in(anna, team), id); err != nil || got.Favorited != on {
+			w.OK(w.lib.SetFavorite(w.Context(), teamViewer(anna, team), id, on))
+			if got, err := w.lib.Get(w.Context(), teamViewer(anna, team), id); err != nil || got.Favorited != on {
 				w.Errorf("hers = %v, %v, want %v", got.Favorited, err, on)
 			}
-			if got, err := w.lib.Get(w.Context(), in(bert, team), id); err != nil || got.Favorited {
+			if got, err := w.lib.Get(w.Context(), teamViewer(bert, team), id); err != nil || got.Favorited {
 				w.Errorf("his = %v, %v, want none", got.Favorited, err)
 			}
 		}
@@ -263,23 +263,23 @@ func TestFavorites(t *testing.T) {
 }
 
 func TestDelete(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		anna, bert := w.person(), w.person()
 		team := w.team(anna, bert)
 		r := w.make(made{account: team, person: anna, files: [][]byte{picture(3, 3), picture(3, 3), picture(3, 3)}})
-		w.refused(w.lib.Delete(w.Context(), in(bert, team), r.ids[0]), permission)
-		manager := in(bert, team)
+		w.refused(w.lib.Delete(w.Context(), teamViewer(bert, team), r.ids[0]), permission)
+		manager := teamViewer(bert, team)
 		manager.Manager = map[string]bool{team: true}
 		w.OK(w.lib.Delete(w.Context(), manager, r.ids[0]))
-		w.OK(w.lib.SetFavorite(w.Context(), in(bert, team), r.ids[1], true))
-		w.OK(w.lib.Delete(w.Context(), in(anna, team), r.ids[1]))
+		w.OK(w.lib.SetFavorite(w.Context(), teamViewer(bert, team), r.ids[1], true))
+		w.OK(w.lib.Delete(w.Context(), teamViewer(anna, team), r.ids[1]))
 		for _, id := range r.ids[:2] {
-			w.refused(w.lib.Delete(w.Context(), in(anna, team), id), noItem)
-			_, err := w.lib.Get(w.Context(), in(anna, team), id)
+			w.refused(w.lib.Delete(w.Context(), teamViewer(anna, team), id), noItem)
+			_, err := w.lib.Get(w.Context(), teamViewer(anna, team), id)
 			w.refused(err, noItem)
-			w.refused(w.lib.SetFavorite(w.Context(), in(anna, team), id, true), noItem)
+			w.refused(w.lib.SetFavorite(w.Context(), teamViewer(anna, team), id, true), noItem)
 		}
-		if got := w.list(in(anna, team), library.Filter{}); !slices.Equal(got, r.ids[2:]) {
+		if got := w.list(teamViewer(anna, team), library.Filter{}); !slices.Equal(got, r.ids[2:]) {
 			w.Errorf("list = %v, want %v", got, r.ids[2:])
 		}
 	})

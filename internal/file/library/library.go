@@ -1,23 +1,22 @@
-// Package library is what an account has to look at: its uploads and the
-// results of its runs, the addresses under which their bytes are fetched, and
-// the end of those bytes.
+// Package library lists and serves the files of an account: its uploads and the
+// results of its runs, their signed URLs, and the removal of bytes that are no
+// longer needed.
 //
-// Every question says for which accounts it asks. What belongs to another
-// account, what was deleted and what never was get one answer.
+// Every call names the accounts that it may read. Files of other accounts,
+// deleted files and files that never existed return the same error.
 //
 //	row ──delete, retention──▶ row marked deleted ──Sweep──▶ asset gone ──▶ bytes removed
 //
-// The bytes of an asset are there as long as an upload or a result that is not
-// deleted has it, or a run that is pending works on it, and an hour longer, for
-// runs that are being created from it at that moment. The row says so first
-// and the bytes follow: whatever dies between leaves bytes that no row names,
-// and Sweep finds those too.
+// The bytes of an asset stay while an upload or a result that is not deleted
+// refers to it, or a pending run uses it as input, and for one hour longer, for
+// runs that are being created from it at that moment. The row is marked as gone
+// before the bytes are removed. A crash between the two leaves bytes without a
+// row, which the sweep also finds.
 package library
 
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"atelier/internal/base/fault"
@@ -30,62 +29,66 @@ import (
 	"atelier/internal/people/person"
 )
 
-// Library joins the rows and the bytes.
+// Library gives access to files: their rows and their bytes.
 type Library struct {
 	DB        *sqldb.DB
 	Blobs     blob.Store
 	Retention Retention
 	Storage   quota.Limits
-	// OrphanAge is how long bytes outlive their need, 0 for an hour. Whoever
-	// stores bytes, or finds some to work on, commits a row that needs them
-	// within that time.
+	// OrphanAge is how long bytes stay after their last use, 0 for one hour. A
+	// program that stores bytes or resolves a reference must commit the row
+	// that needs them within that time.
 	OrphanAge time.Duration
 }
 
-// Retention is how long things are kept, 0 for ever.
+// Retention is the maximum age of files, 0 for no limit.
 type Retention struct {
 	Uploads, Results time.Duration
 }
 
-// Viewer is who asks, and for what.
+// Viewer is the person who asks, with the accounts of the request.
 type Viewer struct {
 	PersonID string
-	// AccountIDs are the accounts that the request selected. That the person
-	// may is settled.
+	// AccountIDs are the accounts that the request selected. The person's
+	// access to them was checked before.
 	AccountIDs []string
-	// Manager has the accounts where the viewer may remove what others made.
+	// Manager holds the accounts in which the viewer may delete the files of
+	// others.
 	Manager map[string]bool
 }
 
-func (v Viewer) sees(accountID string) bool { return slices.Contains(v.AccountIDs, accountID) }
+func (v Viewer) canSee(accountID string) bool { return slices.Contains(v.AccountIDs, accountID) }
 
-// mayRemove tells whether the viewer may remove what a person made in an account.
-func (v Viewer) mayRemove(accountID, personID string) error {
+// authorizeRemoval fails unless the viewer may delete a file that personID
+// created in the account.
+func (v Viewer) authorizeRemoval(accountID, personID string) error {
 	if v.PersonID == personID || v.Manager[accountID] {
 		return nil
 	}
-	return fault.New(fault.Forbidden, "Only who made this, or who manages the team, can delete it.").With("reason", "permission")
+	return fault.New(fault.Forbidden, "Only the person who created this, or a manager of the team, can delete it.").With("reason", "permission")
 }
 
-// Place is where a page ended.
+// Place is the sort key of the last entry of a page.
 type Place = asset.Place
 
-// AddUpload makes what was taken in an upload of an account. Where it fails the
-// bytes are left to Sweep: a commit whose answer got lost may have happened.
-func (l *Library) AddUpload(ctx context.Context, v Viewer, accountID, name string, taken ingest.Taken) (u asset.Upload, err error) {
-	if !v.sees(accountID) {
+// AddUpload records a stored file as an upload of an account. On failure the
+// bytes stay for the sweep, because the commit may have succeeded although its
+// response was lost.
+func (l *Library) AddUpload(ctx context.Context, v Viewer, accountID, name string, file ingest.Taken) (u asset.Upload, err error) {
+	if !v.canSee(accountID) {
 		return asset.Upload{}, errNoAccount
 	}
 	err = l.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if err := person.Lock(ctx, tx, v.PersonID); err != nil {
 			return err
 		}
+
 		u = asset.Upload{
 			ID:        ids.New(),
 			AccountID: accountID,
 			PersonID:  v.PersonID,
 			Name:      asset.Name(name),
-			Asset:     taken.Asset,
+			Asset:     file.Asset,
 			Created:   tx.Now,
 		}
 		u.Asset.AccountID = accountID
@@ -102,21 +105,23 @@ func (l *Library) AddUpload(ctx context.Context, v Viewer, accountID, name strin
 	return u, err
 }
 
-// Room tells how many bytes an account can store now, and refuses where it is
-// less than bytes. It is for saying no before a file is sent: AddUpload decides.
-func (l *Library) Room(ctx context.Context, accountID string, bytes int64) (room int64, err error) {
+// Room returns how many bytes an account can store now, and an error if that is
+// less than bytes. It rejects an upload before the file is sent; AddUpload
+// makes the final decision.
+func (l *Library) Room(ctx context.Context, accountID string, bytes int64) (available int64, err error) {
 	err = l.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
-		room, err = l.Storage.Fits(ctx, tx, accountID, bytes)
+		available, err = l.Storage.Fits(ctx, tx, accountID, bytes)
 		return err
 	})
-	return room, err
+	return available, err
 }
 
-// releaseFiles counts deleted files as leaving.
+// releaseFiles moves the bytes of deleted files from used to leaving in the
+// quota.
 func releaseFiles(ctx context.Context, tx *sqldb.Tx, assetIDs []string) error {
 	freed := map[string]int64{}
-	for some := range slices.Chunk(assetIDs, batch) {
-		bytes, err := asset.Release(ctx, tx, some)
+	for ids := range slices.Chunk(assetIDs, sweepBatch) {
+		bytes, err := asset.Release(ctx, tx, ids)
 		if err != nil {
 			return err
 		}
@@ -127,11 +132,11 @@ func releaseFiles(ctx context.Context, tx *sqldb.Tx, assetIDs []string) error {
 	return quota.Release(ctx, tx, freed)
 }
 
-var errNoAccount = fault.New(fault.Forbidden, "You have no access to this account.").With("reason", "account")
+var errNoAccount = fault.New(fault.Forbidden, "You do not have access to this account.").With("reason", "account")
 
-// Uploads gives at most limit uploads of an account, newest first.
+// Uploads returns at most limit uploads of an account, newest first.
 func (l *Library) Uploads(ctx context.Context, v Viewer, accountID string, after *Place, limit int) (all []asset.Upload, err error) {
-	if !v.sees(accountID) {
+	if !v.canSee(accountID) {
 		return nil, errNoAccount
 	}
 	err = l.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
@@ -141,9 +146,9 @@ func (l *Library) Uploads(ctx context.Context, v Viewer, accountID string, after
 	return all, err
 }
 
-// Upload finds an upload of an account.
+// Upload returns an upload of an account.
 func (l *Library) Upload(ctx context.Context, v Viewer, accountID, id string) (u asset.Upload, err error) {
-	if !v.sees(accountID) {
+	if !v.canSee(accountID) {
 		return asset.Upload{}, asset.ErrNoUpload
 	}
 	err = l.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
@@ -153,10 +158,10 @@ func (l *Library) Upload(ctx context.Context, v Viewer, accountID, id string) (u
 	return u, err
 }
 
-// DeleteUpload deletes an upload, for who brought it and for managers of the
-// account.
+// DeleteUpload deletes an upload. Only the person who uploaded it and managers
+// of the account may.
 func (l *Library) DeleteUpload(ctx context.Context, v Viewer, accountID, id string) error {
-	if !v.sees(accountID) {
+	if !v.canSee(accountID) {
 		return asset.ErrNoUpload
 	}
 	return l.DB.Write(ctx, func(tx *sqldb.Tx) error {
@@ -164,7 +169,7 @@ func (l *Library) DeleteUpload(ctx context.Context, v Viewer, accountID, id stri
 		if err != nil {
 			return err
 		}
-		if err := v.mayRemove(accountID, u.PersonID); err != nil {
+		if err := v.authorizeRemoval(accountID, u.PersonID); err != nil {
 			return err
 		}
 		if err := asset.DeleteUpload(ctx, tx, accountID, id); err != nil {
@@ -172,56 +177,4 @@ func (l *Library) DeleteUpload(ctx context.Context, v Viewer, accountID, id stri
 		}
 		return releaseFiles(ctx, tx, []string{u.Asset.ID})
 	})
-}
-
-// The kinds of references that inputs of a run can be.
-const (
-	UploadRef  = "UPLOAD_REF"
-	LibraryRef = "LIBRARY_REF"
-)
-
-// Resolve finds the file behind a reference for a run of an account. Its bytes
-// stay for OrphanAge whatever happens to the reference: time enough to commit
-// the run that works on it, which then keeps them.
-func Resolve(ctx context.Context, tx *sqldb.Tx, accountID, kind, id string) (asset.Asset, error) {
-	switch kind {
-	case UploadRef:
-		u, err := asset.UploadByID(ctx, tx, accountID, id)
-		if err == nil && !u.Asset.Gone.IsZero() {
-			err = asset.ErrNoUpload
-		}
-		return u.Asset, err
-	case LibraryRef:
-		run, result, ok := split(id)
-		if !ok {
-			return asset.Asset{}, errNoItem
-		}
-		assetID, err := resultAsset(ctx, tx, accountID, run, result)
-		if err != nil {
-			return asset.Asset{}, orMissing(err, errNoItem)
-		}
-		return asset.Get(ctx, tx, assetID)
-	}
-	return asset.Asset{}, fault.New(fault.Invalid, "A reference is an UPLOAD_REF or a LIBRARY_REF.")
-}
-
-// split takes the id of a library item apart. Both parts are checked here,
-// since databases differ in what they do with odd bytes.
-func split(id string) (run, result string, ok bool) {
-	run, result, _ = strings.Cut(id, ":")
-	return run, result, ids.Valid(run) && validUUID(result)
-}
-
-// validUUID tells whether s is written the way we write UUIDs.
-func validUUID(s string) bool {
-	if len(s) != 36 {
-		return false
-	}
-	for i := range len(s) {
-		c := s[i]
-		if dash := i == 8 || i == 13 || i == 18 || i == 23; dash != (c == '-') || !dash && (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
 }

@@ -13,12 +13,12 @@ import (
 	"atelier/internal/file/quota"
 )
 
-func (w world) usage(accountID string) quota.Usage {
+func (w fixture) usage(accountID string) quota.Usage {
 	w.Helper()
 	return dbtest.Get(w.World, func(tx *sqldb.Tx) (quota.Usage, error) { return w.lib.Storage.Of(w.Context(), tx, accountID) })
 }
 
-func (w world) total() int64 {
+func (w fixture) total() int64 {
 	w.Helper()
 	return dbtest.Get(w.World, func(tx *sqldb.Tx) (int64, error) { return quota.Total(w.Context(), tx) })
 }
@@ -26,13 +26,13 @@ func (w world) total() int64 {
 // Many uploads at once, on two nodes and for several accounts, never store more
 // than an account's limit or the installation's, and store as much as fits.
 func TestConcurrentUploadsStayWithinTheQuota(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		const accounts, each, fit, fitTotal = 6, 12, 4, 17
-		taken := make([]ingest.Taken, accounts*each)
-		for i := range taken {
-			taken[i] = w.take(picture(8, 8))
+		files := make([]ingest.Taken, accounts*each)
+		for i := range files {
+			files[i] = w.ingestFile(picture(8, 8))
 			// All of one size, so that it is known how many fit.
-			taken[i].Asset.Size, taken[i].Asset.PictureBytes = 1000, 24
+			files[i].Asset.Size, files[i].Asset.PictureBytes = 1000, 24
 		}
 		limits := quota.Limits{Account: fit*1024 + 1000, Total: fitTotal*1024 + 1023}
 		w.lib.Storage = limits
@@ -43,22 +43,22 @@ func TestConcurrentUploadsStayWithinTheQuota(t *testing.T) {
 			people[i] = w.person()
 		}
 
-		errs := make([]error, len(taken))
-		dbtest.Together(len(taken), func(i int) {
+		errs := make([]error, len(files))
+		dbtest.Together(len(files), func(i int) {
 			who := people[i%accounts]
-			_, errs[i] = nodes[i/accounts%2].AddUpload(w.Context(), own(who), who, "x", taken[i])
+			_, errs[i] = nodes[i/accounts%2].AddUpload(w.Context(), viewerOf(who), who, "x", files[i])
 		})
 
-		stored := 0
+		added := 0
 		for _, err := range errs {
 			if err == nil {
-				stored++
+				added++
 			} else if !fault.Is(err, fault.StorageQuotaExceeded) {
 				t.Errorf("error = %v, want StorageQuotaExceeded", err)
 			}
 		}
-		if stored != fitTotal || w.total() != fitTotal*1024 {
-			t.Errorf("%d uploads with %d bytes, want %d", stored, w.total(), fitTotal)
+		if added != fitTotal || w.total() != fitTotal*1024 {
+			t.Errorf("%d uploads with %d bytes, want %d", added, w.total(), fitTotal)
 		}
 		for _, id := range people {
 			if u := w.usage(id); u.Used > fit*1024 {
@@ -71,10 +71,10 @@ func TestConcurrentUploadsStayWithinTheQuota(t *testing.T) {
 		for _, n := range nodes {
 			n.Storage = limits
 		}
-		dbtest.Together(len(taken), func(i int) {
+		dbtest.Together(len(files), func(i int) {
 			if errs[i] != nil {
 				who := people[i%accounts]
-				nodes[i/accounts%2].AddUpload(w.Context(), own(who), who, "x", taken[i])
+				nodes[i/accounts%2].AddUpload(w.Context(), viewerOf(who), who, "x", files[i])
 			}
 		})
 		for _, id := range people {
@@ -88,16 +88,16 @@ func TestConcurrentUploadsStayWithinTheQuota(t *testing.T) {
 // A deletion makes room at once, retention too; whoever uploads and deletes in
 // turn stores at most twice their limit. The sweep makes the rest free again.
 func TestDeletionFreesTheQuota(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		anna := w.person()
-		taken := func() ingest.Taken {
-			one := w.take(picture(8, 8))
+		stored := func() ingest.Taken {
+			one := w.ingestFile(picture(8, 8))
 			one.Asset.Size, one.Asset.PictureBytes = 900, 100
 			return one
 		}
 		w.lib.Storage.Account = 2000
 		add := func() (string, error) {
-			u, err := w.lib.AddUpload(w.Context(), own(anna), anna, "x", taken())
+			u, err := w.lib.AddUpload(w.Context(), viewerOf(anna), anna, "x", stored())
 			return u.ID, err
 		}
 		wantReason := func(err error, reason string) {
@@ -117,8 +117,8 @@ func TestDeletionFreesTheQuota(t *testing.T) {
 		_, err := add()
 		wantReason(err, "account")
 		for range 2 {
-			w.OK(w.lib.DeleteUpload(w.Context(), own(anna), anna, ids[0]))
-			if err := w.lib.DeleteUpload(w.Context(), own(anna), anna, ids[0]); !fault.Is(err, fault.NotFound) {
+			w.OK(w.lib.DeleteUpload(w.Context(), viewerOf(anna), anna, ids[0]))
+			if err := w.lib.DeleteUpload(w.Context(), viewerOf(anna), anna, ids[0]); !fault.Is(err, fault.NotFound) {
 				t.Errorf("second deletion: %v", err)
 			}
 			id, err := add()
@@ -128,7 +128,7 @@ func TestDeletionFreesTheQuota(t *testing.T) {
 		if u := w.usage(anna); u.Used != 2000 || u.Leaving != 2000 || w.total() != 4000 {
 			t.Errorf("usage = %+v, total %d", u, w.total())
 		}
-		w.OK(w.lib.DeleteUpload(w.Context(), own(anna), anna, ids[0]))
+		w.OK(w.lib.DeleteUpload(w.Context(), viewerOf(anna), anna, ids[0]))
 		_, err = add()
 		wantReason(err, "deleted_recently")
 
@@ -156,7 +156,7 @@ func TestDeletionFreesTheQuota(t *testing.T) {
 
 // Results and files that came with a run count, with the pictures of them.
 func TestQuotaCountsResultsAndPictures(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		anna := w.person()
 		r := w.make(made{account: anna, person: anna, files: [][]byte{picture(400, 300), picture(9, 9)}})
 		want := int64(0)
@@ -178,7 +178,7 @@ func TestQuotaCountsResultsAndPictures(t *testing.T) {
 			t.Errorf("%d bytes are stored, %d counted", onDisk, want)
 		}
 
-		w.OK(w.lib.Delete(w.Context(), own(anna), r.ids[0]))
+		w.OK(w.lib.Delete(w.Context(), viewerOf(anna), r.ids[0]))
 		if u := w.usage(anna); u.Used != want-r.assets[0].StoredBytes() || u.Leaving != r.assets[0].StoredBytes() {
 			t.Errorf("usage after a deletion = %+v", u)
 		}
@@ -201,7 +201,7 @@ func TestQuotaCountsResultsAndPictures(t *testing.T) {
 // An account's own limit counts instead of the setting, 0 is no limit, and nil
 // goes by the setting again.
 func TestOwnLimit(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		anna := w.person()
 		set := func(limit *int64) (before *int64) {
 			w.Helper()
@@ -236,7 +236,7 @@ func TestOwnLimit(t *testing.T) {
 
 // Damaged counts are named, and keep nobody from deleting.
 func TestStorageChecks(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		anna := w.person()
 		u := w.upload(anna, anna, "x")
 		for damage, want := range map[string]string{
@@ -253,7 +253,7 @@ func TestStorageChecks(t *testing.T) {
 			}
 		}
 		w.Exec(`UPDATE storage_account SET used_bytes = 1`)
-		w.OK(w.lib.DeleteUpload(w.Context(), own(anna), anna, u.ID))
+		w.OK(w.lib.DeleteUpload(w.Context(), viewerOf(anna), anna, u.ID))
 		w.Pass(2 * time.Hour)
 		w.sweep()
 	})

@@ -13,58 +13,58 @@ import (
 	"atelier/internal/file/asset"
 )
 
-// orMissing makes the answer without a row the fault that it is.
-func orMissing(err error, missing *fault.Error) error {
+// orNotFound returns missing instead of sqldb.ErrNoRows, and any other error
+// unchanged.
+func orNotFound(err error, missing *fault.Error) error {
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return missing
 	}
 	return err
 }
 
-// query is text with its arguments.
+// query builds a query text with its arguments.
 type query struct {
 	text strings.Builder
 	args []any
 }
 
-func (q *query) add(parts ...string) {
+func (q *query) appendText(parts ...string) {
 	for _, p := range parts {
 		q.text.WriteString(p)
 	}
 }
 
-// arg gives the placeholder of a value.
-func (q *query) arg(v any) string {
+// addArg adds an argument and returns its placeholder.
+func (q *query) addArg(v any) string {
 	q.args = append(q.args, v)
 	return "$" + strconv.Itoa(len(q.args))
 }
 
-// list gives the placeholders of values, in parentheses. There must be some.
-func (q *query) list(values []string) string {
-	places := make([]string, len(values))
+// addArgs adds arguments and returns their placeholders in parentheses. values
+// must not be empty.
+func (q *query) addArgs(values []string) string {
+	placeholders := make([]string, len(values))
 	for i, v := range values {
-		places[i] = q.arg(v)
+		placeholders[i] = q.addArg(v)
 	}
-	return "(" + strings.Join(places, ", ") + ")"
+	return "(" + strings.Join(placeholders, ", ") + ")"
 }
 
-// Items.
-
-// ofAccounts begins a query for the items that a viewer can see; inputs is the
-// expression for the inputs of the run.
-func ofAccounts(v Viewer, inputs string) *query {
+// selectItems begins the query for the items in the viewer's accounts. inputs
+// is the SQL expression for the inputs of the run.
+func selectItems(v Viewer, inputs string) *query {
 	q := &query{}
-	q.add(`
+	q.appendText(`
 		SELECT r.id, r.account_id, r.tool_id, r.created, n.library_id, n.id, n.person_id, coalesce(n.team_id, ''), n.prompt, `, inputs, `,
 			a.type, a.mime_type, coalesce(a.width, 0), coalesce(a.height, 0), coalesce(a.duration_ms, 0), a.size_bytes, a.sha256, a.blurhash,
-			coalesce(t.slug, 'result'), a.blob, a.thumb, a.preview, a.gone IS NOT NULL, r.note, `, marked(q.arg(v.PersonID)), `
+			coalesce(t.slug, 'result'), a.blob, a.thumb, a.preview, a.gone IS NOT NULL, r.note, `, favoritedBy(q.addArg(v.PersonID)), `
 		FROM result r JOIN run n ON n.id = r.run_id JOIN asset a ON a.id = r.asset_id LEFT JOIN tool t ON t.id = r.tool_id
-		WHERE r.deleted IS NULL AND r.account_id IN `, q.list(v.AccountIDs))
+		WHERE r.deleted IS NULL AND r.account_id IN `, q.addArgs(v.AccountIDs))
 	return q
 }
 
-// marked tells whether the person marked the result.
-func marked(person string) string {
+// favoritedBy returns the SQL condition that the person has marked the result.
+func favoritedBy(person string) string {
 	return `EXISTS (SELECT 1 FROM favorite f WHERE f.person_id = ` + person + ` AND f.result_id = r.id)`
 }
 
@@ -83,41 +83,42 @@ func scanItem(row sqldb.Scanner) (i Item, err error) {
 	return i, err
 }
 
-func items(ctx context.Context, tx *sqldb.Tx, v Viewer, f Filter, after *Place, limit int) ([]Item, error) {
-	q := ofAccounts(v, `''`)
-	q.add(` AND r.type <> 'TEXT'`)
+func queryItems(ctx context.Context, tx *sqldb.Tx, v Viewer, f Filter, after *Place, limit int) ([]Item, error) {
+	q := selectItems(v, `''`)
+	q.appendText(` AND r.type <> 'TEXT'`)
 	if len(f.ToolIDs) > 0 {
-		q.add(` AND r.tool_id IN `, q.list(f.ToolIDs))
+		q.appendText(` AND r.tool_id IN `, q.addArgs(f.ToolIDs))
 	}
 	if f.Shape != "" {
-		q.add(` AND r.shape = `, q.arg(f.Shape))
+		q.appendText(` AND r.shape = `, q.addArg(f.Shape))
 	}
 	if f.Resolution != "" {
-		q.add(` AND r.resolution = `, q.arg(f.Resolution))
+		q.appendText(` AND r.resolution = `, q.addArg(f.Resolution))
 	}
 	if f.Favorited != nil {
-		q.add(` AND `)
+		q.appendText(` AND `)
 		if !*f.Favorited {
-			q.add(`NOT `)
+			q.appendText(`NOT `)
 		}
-		q.add(marked("$1"))
+		q.appendText(favoritedBy("$1"))
 	}
 	if !f.From.IsZero() {
-		q.add(` AND r.created >= `, q.arg(f.From.UnixMicro()))
+		q.appendText(` AND r.created >= `, q.addArg(f.From.UnixMicro()))
 	}
 	if !f.Until.IsZero() {
-		q.add(` AND r.created < `, q.arg(f.Until.UnixMicro()))
+		q.appendText(` AND r.created < `, q.addArg(f.Until.UnixMicro()))
 	}
 	if after != nil {
-		q.add(` AND (r.created, r.id) < (`, q.arg(after.Created.UnixMicro()), `, `, q.arg(after.ID), `)`)
+		q.appendText(` AND (r.created, r.id) < (`, q.addArg(after.Created.UnixMicro()), `, `, q.addArg(after.ID), `)`)
 	}
-	q.add(` ORDER BY r.created DESC, r.id DESC LIMIT `, q.arg(limit))
+
+	q.appendText(` ORDER BY r.created DESC, r.id DESC LIMIT `, q.addArg(limit))
 	return sqldb.All(ctx, tx, q.text.String(), q.args, scanItem)
 }
 
-func item(ctx context.Context, tx *sqldb.Tx, v Viewer, run, result string) (Item, error) {
-	q := ofAccounts(v, `n.inputs`)
-	q.add(` AND n.library_id = `, q.arg(run), ` AND r.id = `, q.arg(result))
+func queryItem(ctx context.Context, tx *sqldb.Tx, v Viewer, run, result string) (Item, error) {
+	q := selectItems(v, `n.inputs`)
+	q.appendText(` AND n.library_id = `, q.addArg(run), ` AND r.id = `, q.addArg(result))
 	return scanItem(tx.QueryRow(ctx, q.text.String(), q.args...))
 }
 
@@ -132,111 +133,124 @@ func setFavorite(ctx context.Context, tx *sqldb.Tx, personID, resultID string, o
 	return err
 }
 
-// deleteResult marks a result as deleted that was not, and gives its file.
+// deleteResult marks a result as deleted, if it is not yet, and returns its
+// file.
 func deleteResult(ctx context.Context, tx *sqldb.Tx, id string) (assetID string, err error) {
 	err = tx.QueryRow(ctx, `UPDATE result SET deleted = $2, note = '' WHERE id = $1 AND deleted IS NULL RETURNING asset_id`, id, sqldb.At(tx.Now)).Scan(&assetID)
 	return assetID, err
 }
 
-// Leaving.
+// textColumns are assignments that erase text when a row of the table is
+// deleted.
+var textColumns = map[string]string{"upload": "", "result": ", note = ''"}
 
-func forgetFavorites(ctx context.Context, tx *sqldb.Tx, personID string) error {
-	_, err := tx.Exec(ctx, `DELETE FROM favorite WHERE person_id = $1`, personID)
-	return err
+// expireRows marks a batch of rows that were created before a time as deleted,
+// and returns their files.
+func expireRows(ctx context.Context, tx *sqldb.Tx, table string, before time.Time) ([]string, error) {
+	return sqldb.All(ctx, tx, `
+		UPDATE `+table+` SET deleted = $1`+textColumns[table]+` WHERE deleted IS NULL AND id IN (
+			SELECT id FROM `+table+` WHERE deleted IS NULL AND created < $2 ORDER BY created LIMIT $3)
+		RETURNING asset_id`, []any{sqldb.At(tx.Now), before.UnixMicro(), sweepBatch}, scanOne[string])
 }
 
-func favorites(ctx context.Context, tx *sqldb.Tx, personID, after string, limit int) ([]Favorite, error) {
-	return sqldb.All(ctx, tx, `SELECT result_id, created FROM favorite WHERE person_id = $1 AND result_id > $2 ORDER BY result_id LIMIT $3`,
-		[]any{personID, after, int64(limit)}, func(row sqldb.Scanner) (f Favorite, err error) {
-			var created sqldb.Time
-			err = row.Scan(&f.ResultID, &created)
-			f.Created = created.Time
-			return f, err
-		})
+// unowned is the condition for files with bytes that nothing has referred to
+// since the time $1.
+const unowned = `asset.gone IS NULL AND asset.created < $1
+	AND NOT EXISTS (SELECT 1 FROM upload u WHERE u.asset_id = asset.id AND (u.deleted IS NULL OR u.deleted >= $1))
+	AND NOT EXISTS (SELECT 1 FROM result r WHERE r.asset_id = asset.id AND (r.deleted IS NULL OR r.deleted >= $1))
+	AND NOT EXISTS (SELECT 1 FROM run_input i JOIN run n ON n.id = i.run_id WHERE i.asset_id = asset.id AND n.status = 'pending')`
+
+func scanOne[T any](row sqldb.Scanner) (v T, err error) {
+	err = row.Scan(&v)
+	return v, err
 }
 
-// eraseUploads goes on after an id and gives the one where it ended, "" where
-// nothing is left.
-func eraseUploads(ctx context.Context, tx *sqldb.Tx, accountID, after string, limit int) (last string, err error) {
-	type found struct{ id, asset string }
-	some, err := sqldb.All(ctx, tx, `SELECT id, asset_id FROM upload WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT $3`,
-		[]any{accountID, after, int64(limit)}, func(row sqldb.Scanner) (f found, err error) {
-			err = row.Scan(&f.id, &f.asset)
-			return f, err
-		})
-	if err != nil || len(some) == 0 {
-		return "", err
-	}
-	var ids, assets []string
-	for _, f := range some {
-		ids = append(ids, f.id)
-		assets = append(assets, f.asset)
-		last = f.id
-	}
-	q := &query{}
-	now := q.arg(sqldb.At(tx.Now))
-	if _, err := tx.Exec(ctx, `
-		UPDATE upload SET name = '', deleted = coalesce(deleted, `+now+`) WHERE (name <> '' OR deleted IS NULL) AND id IN `+q.list(ids), q.args...); err != nil {
-		return "", err
-	}
-	if err := plainAssets(ctx, tx, assets); err != nil {
-		return "", err
-	}
-	return last, releaseFiles(ctx, tx, assets)
+// unownedAfter returns a batch of unowned files with IDs above id, in the order
+// of IDs.
+func unownedAfter(ctx context.Context, tx *sqldb.Tx, id string, before time.Time) ([]string, error) {
+	return sqldb.All(ctx, tx, `SELECT id FROM asset WHERE id > $2 AND `+unowned+` ORDER BY id LIMIT $3`,
+		[]any{before.UnixMicro(), id, sweepBatch}, scanOne[string])
 }
 
-// eraseResults looks ids up first and then names them: a list has its rows found
-// by their keys, whatever the planner knows about the tables.
-func eraseResults(ctx context.Context, tx *sqldb.Tx, runIDs []string) error {
-	q := &query{}
-	type made struct{ id, asset string }
-	found, err := sqldb.All(ctx, tx, `SELECT id, asset_id FROM result WHERE run_id IN `+q.list(runIDs), q.args, func(row sqldb.Scanner) (m made, err error) {
-		err = row.Scan(&m.id, &m.asset)
-		return m, err
+// stillUnowned locks and returns the files among ids that are still unowned.
+func stillUnowned(ctx context.Context, tx *sqldb.Tx, ids []string, before time.Time) ([]string, error) {
+	in, args := sqldb.In(ids, before.UnixMicro())
+	return sqldb.All(ctx, tx, `SELECT id FROM asset WHERE id IN `+in+` AND `+unowned+` ORDER BY id`+tx.Dialect.ForUpdate, args, scanOne[string])
+}
+
+// markGone marks files as gone and returns their blob keys and their bytes by
+// account. The files must be released; files with an owner are skipped.
+func markGone(ctx context.Context, tx *sqldb.Tx, ids []string, before time.Time) (keys []string, removed map[string]int64, err error) {
+	in, args := sqldb.In(ids, before.UnixMicro(), sqldb.At(tx.Now))
+	var rows [][3]string
+	removed = map[string]int64{}
+	err = tx.Each(ctx, `
+		UPDATE asset SET gone = $2 WHERE released IS NOT NULL AND id IN `+in+` AND `+unowned+`
+		RETURNING blob, thumb, preview, account_id, stored_bytes`, args, func(row sqldb.Scanner) error {
+		var k [3]string
+		var accountID string
+		var bytes int64
+		err := row.Scan(&k[0], &k[1], &k[2], &accountID, &bytes)
+		rows = append(rows, k)
+		removed[accountID] += bytes
+		return err
 	})
-	if err != nil {
-		return err
-	}
-	q = &query{}
-	assets, err := sqldb.All(ctx, tx, `SELECT asset_id FROM run_input WHERE run_id IN `+q.list(runIDs), q.args, one[string])
-	if err != nil {
-		return err
-	}
-	var results, files []string
-	for _, m := range found {
-		results = append(results, m.id)
-		files = append(files, m.asset)
-	}
-	for some := range slices.Chunk(results, batch) {
-		q := &query{}
-		now := q.arg(sqldb.At(tx.Now))
-		if _, err := tx.Exec(ctx, `
-			UPDATE result SET deleted = coalesce(deleted, `+now+`), note = '' WHERE (deleted IS NULL OR note <> '') AND id IN `+q.list(some), q.args...); err != nil {
-			return err
-		}
-		q = &query{}
-		if _, err := tx.Exec(ctx, `DELETE FROM favorite WHERE result_id IN `+q.list(some), q.args...); err != nil {
-			return err
-		}
-	}
-	if err := plainAssets(ctx, tx, append(assets, files...)); err != nil {
-		return err
-	}
-	return releaseFiles(ctx, tx, files)
+	return flattenKeys(rows), removed, err
 }
 
-// plainAssets takes from files what shows what is in them.
-func plainAssets(ctx context.Context, tx *sqldb.Tx, ids []string) error {
-	for some := range slices.Chunk(ids, batch) {
-		q := &query{}
-		if _, err := tx.Exec(ctx, `UPDATE asset SET blurhash = '' WHERE blurhash <> '' AND id IN `+q.list(some), q.args...); err != nil {
-			return err
-		}
-	}
-	return nil
+func scanKeys(row sqldb.Scanner) (k [3]string, err error) {
+	err = row.Scan(&k[0], &k[1], &k[2])
+	return k, err
 }
 
-func kept(ctx context.Context, tx *sqldb.Tx, accountID string, after KeptPlace, limit int) ([]Kept, error) {
+// flattenKeys returns the keys that are not empty.
+func flattenKeys(rows [][3]string) (keys []string) {
+	for _, row := range rows {
+		for _, key := range row {
+			if key != "" {
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys
+}
+
+// blobKeysOf returns the blob keys of the files that are not gone.
+func blobKeysOf(ctx context.Context, tx *sqldb.Tx, ids []string) ([]string, error) {
+	in, args := sqldb.In(ids)
+	rows, err := sqldb.All(ctx, tx, `SELECT blob, thumb, preview FROM asset WHERE gone IS NULL AND id IN `+in, args, scanKeys)
+	return flattenKeys(rows), err
+}
+
+// referencedKeys returns the keys of all files that use one of keys. No index
+// helps, so it is only for the few keys that seem to be orphans.
+func referencedKeys(ctx context.Context, tx *sqldb.Tx, keys []string) ([]string, error) {
+	in, args := sqldb.In(keys)
+	rows, err := sqldb.All(ctx, tx, `
+		SELECT blob, thumb, preview FROM asset WHERE gone IS NULL AND (blob IN `+in+` OR thumb IN `+in+` OR preview IN `+in+`)`, args, scanKeys)
+	return flattenKeys(rows), err
+}
+
+// usedPreviewKeys returns the keys among keys that are previews of pending
+// runs.
+func usedPreviewKeys(ctx context.Context, tx *sqldb.Tx, keys []string) ([]string, error) {
+	in, args := sqldb.In(keys)
+	return sqldb.All(ctx, tx, `SELECT preview FROM run WHERE status = 'pending' AND preview IN `+in, args, scanOne[string])
+}
+
+// filesAfter returns a batch of files with bytes and IDs above id, in the order
+// of IDs.
+func filesAfter(ctx context.Context, tx *sqldb.Tx, id string) ([]asset.Asset, error) {
+	return sqldb.All(ctx, tx, `SELECT id, size_bytes, sha256, blob, thumb, preview FROM asset WHERE id > $1 AND gone IS NULL ORDER BY id LIMIT $2`,
+		[]any{id, sweepBatch}, func(row sqldb.Scanner) (a asset.Asset, err error) {
+			err = row.Scan(&a.ID, &a.Size, &a.SHA256, &a.Blob, &a.Thumb, &a.Preview)
+			return a, err
+		})
+}
+
+// AllKept returns at most limit results of a person's own account, including
+// texts, in the order in which their runs were created.
+func AllKept(ctx context.Context, tx *sqldb.Tx, personID string, after KeptPlace, limit int) ([]Kept, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT n.created, n.id, n.library_id, n.tool_id, r.place, r.id, r.created, a.type, a.mime_type, a.size_bytes, a.sha256,
 			coalesce(a.width, 0), coalesce(a.height, 0), coalesce(a.duration_ms, 0), a.blob, a.gone IS NOT NULL, r.note,
@@ -244,7 +258,7 @@ func kept(ctx context.Context, tx *sqldb.Tx, accountID string, after KeptPlace, 
 		FROM run n JOIN result r ON r.run_id = n.id JOIN asset a ON a.id = r.asset_id
 		WHERE n.account_id = $1 AND r.deleted IS NULL AND (n.created, n.id) >= ($2, $3) AND (n.created, n.id, r.place) > ($2, $3, $4)
 		ORDER BY n.created, n.id, r.place LIMIT $5`,
-		[]any{accountID, after.created.UnixMicro(), after.runID, after.place, int64(limit)}, func(row sqldb.Scanner) (k Kept, err error) {
+		[]any{personID, after.created.UnixMicro(), after.runID, after.place, int64(limit)}, func(row sqldb.Scanner) (k Kept, err error) {
 			var started, created sqldb.Time
 			var library string
 			var ms int64
@@ -259,7 +273,117 @@ func kept(ctx context.Context, tx *sqldb.Tx, accountID string, after KeptPlace, 
 		})
 }
 
-// References.
+// Favorites returns at most limit favorites of a person with result IDs above
+// after, in the order of result IDs.
+func Favorites(ctx context.Context, tx *sqldb.Tx, personID, after string, limit int) ([]Favorite, error) {
+	return sqldb.All(ctx, tx, `SELECT result_id, created FROM favorite WHERE person_id = $1 AND result_id > $2 ORDER BY result_id LIMIT $3`,
+		[]any{personID, after, int64(limit)}, func(row sqldb.Scanner) (f Favorite, err error) {
+			var created sqldb.Time
+			err = row.Scan(&f.ResultID, &created)
+			f.Created = created.Time
+			return f, err
+		})
+}
+
+// ForgetFavorites deletes all favorites of a person.
+func ForgetFavorites(ctx context.Context, tx *sqldb.Tx, personID string) error {
+	_, err := tx.Exec(ctx, `DELETE FROM favorite WHERE person_id = $1`, personID)
+	return err
+}
+
+// EraseUploads deletes at most limit uploads of an account and erases their
+// names, including the names of uploads that were deleted before. It continues
+// after an ID and returns the last ID, or "" when nothing is left. The sweep
+// removes the bytes.
+func EraseUploads(ctx context.Context, tx *sqldb.Tx, accountID, after string, limit int) (last string, err error) {
+	type uploadRow struct{ id, assetID string }
+	uploads, err := sqldb.All(ctx, tx, `SELECT id, asset_id FROM upload WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT $3`,
+		[]any{accountID, after, int64(limit)}, func(row sqldb.Scanner) (u uploadRow, err error) {
+			err = row.Scan(&u.id, &u.assetID)
+			return u, err
+		})
+	if err != nil || len(uploads) == 0 {
+		return "", err
+	}
+
+	var uploadIDs, assetIDs []string
+	for _, u := range uploads {
+		uploadIDs = append(uploadIDs, u.id)
+		assetIDs = append(assetIDs, u.assetID)
+		last = u.id
+	}
+
+	in, args := sqldb.In(uploadIDs, sqldb.At(tx.Now))
+	if _, err := tx.Exec(ctx, `
+		UPDATE upload SET name = '', deleted = coalesce(deleted, $1) WHERE (name <> '' OR deleted IS NULL) AND id IN `+in, args...); err != nil {
+		return "", err
+	}
+	if err := eraseBlurhashes(ctx, tx, assetIDs); err != nil {
+		return "", err
+	}
+	return last, releaseFiles(ctx, tx, assetIDs)
+}
+
+// EraseResults deletes the results of runs and all favorites on them. The sweep
+// removes the bytes, and also those of input files that no other run uses.
+func EraseResults(ctx context.Context, tx *sqldb.Tx, runIDs []string) error {
+	if len(runIDs) == 0 {
+		return nil
+	}
+
+	// IDs are selected first and then listed: rows are found by the primary
+	// key, whatever statistics the planner has.
+	type resultRow struct{ id, assetID string }
+	in, args := sqldb.In(runIDs)
+	results, err := sqldb.All(ctx, tx, `SELECT id, asset_id FROM result WHERE run_id IN `+in, args, func(row sqldb.Scanner) (r resultRow, err error) {
+		err = row.Scan(&r.id, &r.assetID)
+		return r, err
+	})
+	if err != nil {
+		return err
+	}
+
+	inputs, err := sqldb.All(ctx, tx, `SELECT asset_id FROM run_input WHERE run_id IN `+in, args, scanOne[string])
+	if err != nil {
+		return err
+	}
+
+	var resultIDs, assetIDs []string
+	for _, r := range results {
+		resultIDs = append(resultIDs, r.id)
+		assetIDs = append(assetIDs, r.assetID)
+	}
+
+	for ids := range slices.Chunk(resultIDs, sweepBatch) {
+		in, args := sqldb.In(ids, sqldb.At(tx.Now))
+		if _, err := tx.Exec(ctx, `
+			UPDATE result SET deleted = coalesce(deleted, $1), note = '' WHERE (deleted IS NULL OR note <> '') AND id IN `+in, args...); err != nil {
+			return err
+		}
+
+		in, args = sqldb.In(ids)
+		if _, err := tx.Exec(ctx, `DELETE FROM favorite WHERE result_id IN `+in, args...); err != nil {
+			return err
+		}
+	}
+
+	if err := eraseBlurhashes(ctx, tx, append(inputs, assetIDs...)); err != nil {
+		return err
+	}
+	return releaseFiles(ctx, tx, assetIDs)
+}
+
+// eraseBlurhashes deletes the blurhashes of files, because they show the
+// content.
+func eraseBlurhashes(ctx context.Context, tx *sqldb.Tx, assetIDs []string) error {
+	for batch := range slices.Chunk(assetIDs, sweepBatch) {
+		in, args := sqldb.In(batch)
+		if _, err := tx.Exec(ctx, `UPDATE asset SET blurhash = '' WHERE blurhash <> '' AND id IN `+in, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 func resultAsset(ctx context.Context, tx *sqldb.Tx, accountID, run, result string) (assetID string, err error) {
 	err = tx.QueryRow(ctx, `
@@ -269,200 +393,101 @@ func resultAsset(ctx context.Context, tx *sqldb.Tx, accountID, run, result strin
 	return assetID, err
 }
 
-const shownColumns = `a.type, a.mime_type, coalesce(a.width, 0), coalesce(a.height, 0), coalesce(a.duration_ms, 0), a.size_bytes, a.blob, a.thumb, a.preview`
+const referencedColumns = `a.type, a.mime_type, coalesce(a.width, 0), coalesce(a.height, 0), coalesce(a.duration_ms, 0), a.size_bytes, a.blob, a.thumb, a.preview`
 
-func (s *Shown) scan(row sqldb.Scanner, k *Keys, first ...any) error {
+func (s *Shown) scanFile(row sqldb.Scanner, k *Keys, first ...any) error {
 	var ms int64
 	err := row.Scan(append(first, &s.Type, &s.MimeType, &s.Width, &s.Height, &ms, &s.Size, &k.Blob, &k.Thumb, &k.Preview)...)
 	s.Duration = time.Duration(ms) * time.Millisecond
 	return err
 }
 
-// shownUploads puts those uploads into all that there are.
-func shownUploads(ctx context.Context, tx *sqldb.Tx, accountID string, refs []string, all map[string]Shown) error {
+// referencedUploads adds the existing uploads among refs to all.
+func referencedUploads(ctx context.Context, tx *sqldb.Tx, accountID string, refs []string, all map[string]Shown) error {
 	in, args := sqldb.In(refs, accountID)
 	return tx.Each(ctx, `
-		SELECT u.id, u.name, `+shownColumns+` FROM upload u JOIN asset a ON a.id = u.asset_id
+		SELECT u.id, u.name, `+referencedColumns+` FROM upload u JOIN asset a ON a.id = u.asset_id
 		WHERE u.account_id = $1 AND a.account_id = $1 AND u.deleted IS NULL AND a.gone IS NULL AND u.id IN `+in, args,
 		func(row sqldb.Scanner) error {
 			s := Shown{Kind: OfUpload}
 			var name string
 			var k Keys
-			err := s.scan(row, &k, &s.ID, &name)
+			err := s.scanFile(row, &k, &s.ID, &name)
 			s.Names = namesOf(name, k)
 			all[s.ID] = s
 			return err
 		})
 }
 
-// shownResults puts those results into all that there are.
-func shownResults(ctx context.Context, tx *sqldb.Tx, accountID string, refs []string, all map[string]Shown) error {
+// referencedResults adds the existing results among refs to all.
+func referencedResults(ctx context.Context, tx *sqldb.Tx, accountID string, refs []string, all map[string]Shown) error {
 	ids := make([]string, len(refs))
 	for i, ref := range refs {
-		_, ids[i], _ = split(ref)
+		_, ids[i], _ = splitItemID(ref)
 	}
+
 	in, args := sqldb.In(ids, accountID)
 	return tx.Each(ctx, `
-		SELECT n.library_id, r.id, coalesce(t.slug, 'result'), `+shownColumns+`
+		SELECT n.library_id, r.id, coalesce(t.slug, 'result'), `+referencedColumns+`
 		FROM result r JOIN run n ON n.id = r.run_id JOIN asset a ON a.id = r.asset_id LEFT JOIN tool t ON t.id = r.tool_id
 		WHERE r.account_id = $1 AND a.account_id = $1 AND r.deleted IS NULL AND a.gone IS NULL AND r.id IN `+in, args,
 		func(row sqldb.Scanner) error {
 			s := Shown{Kind: OfResult}
 			var run, tool string
 			var k Keys
-			err := s.scan(row, &k, &run, &s.ID, &tool)
+			err := s.scanFile(row, &k, &run, &s.ID, &tool)
 			s.Names = ResultNames(tool, s.ID, k)
 			all[run+":"+s.ID] = s
 			return err
 		})
 }
 
-// Addresses.
-
-// suspended tells whether the viewer $2 is; who is not there at all is too.
+// suspended is true if the person $2 is suspended or does not exist.
 const suspended = `coalesce((SELECT p.suspended FROM person p WHERE p.id = $2), TRUE)`
 
 const storedColumns = suspended + `, a.mime_type, a.size_bytes, a.sha256, a.blob, a.thumb, a.preview`
 
-func (s *stored) columns(first ...any) []any {
+func (s *storedFile) scanTargets(first ...any) []any {
 	a := &s.asset
 	return append(first, &s.suspended, &a.MimeType, &a.Size, &a.SHA256, &a.Blob, &a.Thumb, &a.Preview)
 }
 
-func storedUpload(ctx context.Context, db *sqldb.DB, id, viewerID string) (s stored, err error) {
+func storedUpload(ctx context.Context, db *sqldb.DB, id, viewerID string) (s storedFile, err error) {
 	err = db.QueryRow(ctx, `
 		SELECT u.account_id, u.deleted IS NOT NULL OR a.gone IS NOT NULL, u.name, `+storedColumns+`
-		FROM upload u JOIN asset a ON a.id = u.asset_id WHERE u.id = $1`, id, viewerID).Scan(s.columns(&s.accountID, &s.dead, &s.name)...)
+		FROM upload u JOIN asset a ON a.id = u.asset_id WHERE u.id = $1`, id, viewerID).Scan(s.scanTargets(&s.accountID, &s.unavailable, &s.name)...)
 	return s, err
 }
 
-func storedResult(ctx context.Context, db *sqldb.DB, id, viewerID string) (s stored, err error) {
+func storedResult(ctx context.Context, db *sqldb.DB, id, viewerID string) (s storedFile, err error) {
 	err = db.QueryRow(ctx, `
 		SELECT r.account_id, r.deleted IS NOT NULL OR a.gone IS NOT NULL, coalesce(t.slug, 'result'), `+storedColumns+`
 		FROM result r JOIN asset a ON a.id = r.asset_id LEFT JOIN tool t ON t.id = r.tool_id WHERE r.id = $1`, id, viewerID).
-		Scan(s.columns(&s.accountID, &s.dead, &s.tool)...)
+		Scan(s.scanTargets(&s.accountID, &s.unavailable, &s.tool)...)
 	return s, err
 }
 
-// storedInput is a file that a run works on, for as long as one does.
-func storedInput(ctx context.Context, db *sqldb.DB, id, viewerID string) (s stored, err error) {
+// storedInput returns an input file of a run. The file is available only while
+// such a run is pending.
+func storedInput(ctx context.Context, db *sqldb.DB, id, viewerID string) (s storedFile, err error) {
 	err = db.QueryRow(ctx, `
 		SELECT a.account_id, a.gone IS NOT NULL OR NOT EXISTS (
 			SELECT 1 FROM run_input i JOIN run n ON n.id = i.run_id WHERE i.asset_id = a.id AND n.status = 'pending'), `+storedColumns+`
-		FROM asset a WHERE a.id = $1`, id, viewerID).Scan(s.columns(&s.accountID, &s.dead)...)
+		FROM asset a WHERE a.id = $1`, id, viewerID).Scan(s.scanTargets(&s.accountID, &s.unavailable)...)
 	return s, err
 }
 
-func storedRun(ctx context.Context, db *sqldb.DB, id, viewerID string) (s stored, err error) {
+func storedRun(ctx context.Context, db *sqldb.DB, id, viewerID string) (s storedFile, err error) {
 	err = db.QueryRow(ctx, `SELECT account_id, status <> 'pending', preview, `+suspended+` FROM run WHERE id = $1`, id, viewerID).
-		Scan(&s.accountID, &s.dead, &s.asset.Preview, &s.suspended)
+		Scan(&s.accountID, &s.unavailable, &s.asset.Preview, &s.suspended)
 	return s, err
 }
 
-// The end of things.
-
-// words are the columns of things that go when the thing is deleted.
-var words = map[string]string{"upload": "", "result": ", note = ''"}
-
-// expire marks what was created before a time as deleted, some of it, and gives
-// its files.
-func expire(ctx context.Context, tx *sqldb.Tx, table string, before time.Time) ([]string, error) {
-	return sqldb.All(ctx, tx, `
-		UPDATE `+table+` SET deleted = $1`+words[table]+` WHERE deleted IS NULL AND id IN (
-			SELECT id FROM `+table+` WHERE deleted IS NULL AND created < $2 ORDER BY created LIMIT $3)
-		RETURNING asset_id`, []any{sqldb.At(tx.Now), before.UnixMicro(), batch}, one[string])
-}
-
-// unowned are files that have bytes and that nobody has needed since the time $1.
-const unowned = `asset.gone IS NULL AND asset.created < $1
-	AND NOT EXISTS (SELECT 1 FROM upload u WHERE u.asset_id = asset.id AND (u.deleted IS NULL OR u.deleted >= $1))
-	AND NOT EXISTS (SELECT 1 FROM result r WHERE r.asset_id = asset.id AND (r.deleted IS NULL OR r.deleted >= $1))
-	AND NOT EXISTS (SELECT 1 FROM run_input i JOIN run n ON n.id = i.run_id WHERE i.asset_id = asset.id AND n.status = 'pending')`
-
-func one[T any](row sqldb.Scanner) (v T, err error) {
-	err = row.Scan(&v)
-	return v, err
-}
-
-// unownedAfter gives some files without an owner, in the order of their ids.
-func unownedAfter(ctx context.Context, tx *sqldb.Tx, id string, before time.Time) ([]string, error) {
-	return sqldb.All(ctx, tx, `SELECT id FROM asset WHERE id > $2 AND `+unowned+` ORDER BY id LIMIT $3`,
-		[]any{before.UnixMicro(), id, batch}, one[string])
-}
-
-// stillUnowned gives those of the files that still have no owner.
-func stillUnowned(ctx context.Context, tx *sqldb.Tx, ids []string, before time.Time) ([]string, error) {
-	q := &query{args: []any{before.UnixMicro()}}
-	return sqldb.All(ctx, tx, `SELECT id FROM asset WHERE id IN `+q.list(ids)+` AND `+unowned+` ORDER BY id`+tx.Dialect.ForUpdate, q.args, one[string])
-}
-
-// markGone marks files as gone, and gives the keys of their bytes, and how many
-// bytes by account. They must have been released, and still have no owner.
-func markGone(ctx context.Context, tx *sqldb.Tx, ids []string, before time.Time) (keys []string, removed map[string]int64, err error) {
-	q := &query{args: []any{before.UnixMicro()}}
-	var rows [][3]string
-	removed = map[string]int64{}
-	err = tx.Each(ctx, `
-		UPDATE asset SET gone = `+q.arg(sqldb.At(tx.Now))+` WHERE released IS NOT NULL AND id IN `+q.list(ids)+` AND `+unowned+`
-		RETURNING blob, thumb, preview, account_id, stored_bytes`, q.args, func(row sqldb.Scanner) error {
-		var k [3]string
-		var accountID string
-		var bytes int64
-		err := row.Scan(&k[0], &k[1], &k[2], &accountID, &bytes)
-		rows = append(rows, k)
-		removed[accountID] += bytes
-		return err
-	})
-	return flat(rows), removed, err
-}
-
-func scanKeys(row sqldb.Scanner) (k [3]string, err error) {
-	err = row.Scan(&k[0], &k[1], &k[2])
-	return k, err
-}
-
-// flat gives the keys that there are.
-func flat(rows [][3]string) (keys []string) {
-	for _, row := range rows {
-		for _, key := range row {
-			if key != "" {
-				keys = append(keys, key)
-			}
-		}
-	}
-	return keys
-}
-
-// keysOf gives the keys of those files that have bytes.
-func keysOf(ctx context.Context, tx *sqldb.Tx, ids []string) ([]string, error) {
-	q := &query{}
-	rows, err := sqldb.All(ctx, tx, `SELECT blob, thumb, preview FROM asset WHERE gone IS NULL AND id IN `+q.list(ids), q.args, scanKeys)
-	return flat(rows), err
-}
-
-// namedKeys gives those keys, and perhaps others, that any file names. There
-// are no indexes for it: it is for the few keys that look left behind.
-func namedKeys(ctx context.Context, tx *sqldb.Tx, keys []string) ([]string, error) {
-	q := &query{}
-	in := q.list(keys)
-	rows, err := sqldb.All(ctx, tx, `
-		SELECT blob, thumb, preview FROM asset WHERE gone IS NULL AND (blob IN `+in+` OR thumb IN `+in+` OR preview IN `+in+`)`, q.args, scanKeys)
-	return flat(rows), err
-}
-
-// shownKeys gives those keys that a pending run shows.
-func shownKeys(ctx context.Context, tx *sqldb.Tx, keys []string) ([]string, error) {
-	q := &query{}
-	return sqldb.All(ctx, tx, `SELECT preview FROM run WHERE status = 'pending' AND preview IN `+q.list(keys), q.args, one[string])
-}
-
-// filesAfter gives some files that have bytes, in the order of their ids.
-func filesAfter(ctx context.Context, tx *sqldb.Tx, id string) ([]asset.Asset, error) {
-	return sqldb.All(ctx, tx, `SELECT id, size_bytes, sha256, blob, thumb, preview FROM asset WHERE id > $1 AND gone IS NULL ORDER BY id LIMIT $2`,
-		[]any{id, batch}, func(row sqldb.Scanner) (a asset.Asset, err error) {
-			err = row.Scan(&a.ID, &a.Size, &a.SHA256, &a.Blob, &a.Thumb, &a.Preview)
-			return a, err
-		})
+// ForgetHolds deletes all holds in a copy of a database, because they belong to
+// the original.
+func ForgetHolds(ctx context.Context, tx *sqldb.Tx) error {
+	_, err := tx.Exec(ctx, `DELETE FROM sweep_hold`)
+	return err
 }
 
 func insertHold(ctx context.Context, tx *sqldb.Tx, id string, until time.Time) error {
@@ -470,25 +495,20 @@ func insertHold(ctx context.Context, tx *sqldb.Tx, id string, until time.Time) e
 	return err
 }
 
-// renewHold moves the end of a hold that has not ended.
+// renewHold extends a hold that has not expired.
 func renewHold(ctx context.Context, tx *sqldb.Tx, id string, until time.Time) (bool, error) {
 	n, err := tx.Exec(ctx, `UPDATE sweep_hold SET until = $2 WHERE id = $1 AND until > $3`, id, sqldb.At(until), sqldb.At(tx.Now))
 	return n > 0, err
 }
 
-// endHold removes a hold, and tells whether it had lasted until now.
+// endHold deletes a hold and reports whether it had not expired.
 func endHold(ctx context.Context, tx *sqldb.Tx, id string) (bool, error) {
 	n, err := tx.Exec(ctx, `DELETE FROM sweep_hold WHERE id = $1 AND until > $2`, id, sqldb.At(tx.Now))
 	return n > 0, err
 }
 
-func removeHolds(ctx context.Context, tx *sqldb.Tx) error {
-	_, err := tx.Exec(ctx, `DELETE FROM sweep_hold`)
-	return err
-}
-
-// holdsFiles tells whether somebody holds files. Holds that have ended go.
-func holdsFiles(ctx context.Context, tx *sqldb.Tx) (is bool, err error) {
+// hasSweepHold deletes expired holds and reports whether any other exists.
+func hasSweepHold(ctx context.Context, tx *sqldb.Tx) (is bool, err error) {
 	if _, err := tx.Exec(ctx, `DELETE FROM sweep_hold WHERE until <= $1`, sqldb.At(tx.Now)); err != nil {
 		return false, err
 	}
@@ -519,6 +539,6 @@ var Checks = []sqldb.Check{
 	{Name: "the files of a pending run are there", Query: `
 		SELECT 'run ' || n.id FROM run n JOIN run_input i ON i.run_id = n.id JOIN asset a ON a.id = i.asset_id
 		WHERE n.status = 'pending' AND a.gone IS NOT NULL`},
-	{Name: "a file is brought or made, not both", Query: `
+	{Name: "a file is an upload or a result, not both", Query: `
 		SELECT 'asset ' || u.asset_id FROM upload u JOIN result r ON r.asset_id = u.asset_id`},
 }

@@ -17,46 +17,47 @@ import (
 	"atelier/internal/file/quota"
 )
 
-// PreviewFolder holds what pending runs show of what they work on.
+// PreviewFolder is the folder of the previews of pending runs.
 const PreviewFolder = "preview"
 
 const (
-	batch            = 200
+	sweepBatch       = 200
 	defaultOrphanAge = time.Hour
 )
 
-// Sweep ends what has lived long enough and removes bytes that nobody needs.
-// It may run on several nodes at once, and may be killed at any point: the next
-// one goes on. Bytes that can't be removed do not keep it from the others.
+// Sweep expires files by retention and removes bytes that are no longer needed.
+// It can run on several nodes at once and can be killed at any point; the next
+// sweep continues. Bytes that cannot be removed do not stop it.
 func (l *Library) Sweep(ctx context.Context) error {
-	if err := l.expire(ctx, "upload", l.Retention.Uploads); err != nil {
+	if err := l.expireOlderThan(ctx, "upload", l.Retention.Uploads); err != nil {
 		return fmt.Errorf("sweep uploads: %w", err)
 	}
-	if err := l.expire(ctx, "result", l.Retention.Results); err != nil {
+	if err := l.expireOlderThan(ctx, "result", l.Retention.Results); err != nil {
 		return fmt.Errorf("sweep results: %w", err)
 	}
-	d := deletion{blobs: l.Blobs}
+
+	d := blobDeletion{blobs: l.Blobs}
 	if err := l.sweepUnowned(ctx, &d); err != nil {
 		return fmt.Errorf("sweep files: %w", err)
 	}
-	if err := l.sweepOrphans(ctx, &d, ingest.Folder, unnamed); err != nil {
+	if err := l.sweepOrphans(ctx, &d, ingest.Folder, unreferencedKeys); err != nil {
 		return fmt.Errorf("sweep bytes: %w", err)
 	}
-	if err := l.sweepOrphans(ctx, &d, PreviewFolder, unshown); err != nil {
+	if err := l.sweepOrphans(ctx, &d, PreviewFolder, unusedPreviewKeys); err != nil {
 		return fmt.Errorf("sweep previews: %w", err)
 	}
 	return d.err
 }
 
-// expire marks what is older than the span as deleted.
-func (l *Library) expire(ctx context.Context, table string, span time.Duration) error {
-	if span <= 0 {
+// expireOlderThan marks rows older than maxAge as deleted.
+func (l *Library) expireOlderThan(ctx context.Context, table string, maxAge time.Duration) error {
+	if maxAge <= 0 {
 		return nil
 	}
 	for {
 		var files []string
 		err := l.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
-			files, err = expire(ctx, tx, table, tx.Now.Add(-span))
+			files, err = expireRows(ctx, tx, table, tx.Now.Add(-maxAge))
 			if err != nil {
 				return err
 			}
@@ -68,8 +69,8 @@ func (l *Library) expire(ctx context.Context, table string, span time.Duration) 
 	}
 }
 
-// sweepUnowned removes the bytes of files that nobody has any more.
-func (l *Library) sweepUnowned(ctx context.Context, d *deletion) error {
+// sweepUnowned removes the bytes of files without an owner.
+func (l *Library) sweepUnowned(ctx context.Context, d *blobDeletion) error {
 	before := l.orphanTime()
 	for last := ""; ; {
 		var ids []string
@@ -80,31 +81,34 @@ func (l *Library) sweepUnowned(ctx context.Context, d *deletion) error {
 		if err != nil || len(ids) == 0 {
 			return err
 		}
+
 		last = ids[len(ids)-1]
 		var keys []string
 		held := false
 		err = l.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
-			held, err = holdsFiles(ctx, tx)
+			held, err = hasSweepHold(ctx, tx)
 			if err != nil || held {
 				return err
 			}
-			keys, err = endFiles(ctx, tx, ids, before)
+
+			keys, err = removeUnowned(ctx, tx, ids, before)
 			return err
 		})
-		if err != nil || held { // a later sweep comes back to them
+		if err != nil || held { // a later sweep removes them
 			return err
 		}
+
 		failpoint.Hit("sweep.after_gone")
-		if err := d.delete(ctx, keys); err != nil {
+		if err := d.deleteKeys(ctx, keys); err != nil {
 			return err
 		}
 	}
 }
 
-// endFiles marks those files as gone that still have no owner, stops counting
-// them, and gives the keys of their bytes. Files that came with a run are
-// released here: nobody deletes them.
-func endFiles(ctx context.Context, tx *sqldb.Tx, ids []string, before time.Time) ([]string, error) {
+// removeUnowned marks the files that are still unowned as gone, subtracts them
+// from the quota, and returns their blob keys. Input files that came with a run
+// are released here, because no request deletes them.
+func removeUnowned(ctx context.Context, tx *sqldb.Tx, ids []string, before time.Time) ([]string, error) {
 	ids, err := stillUnowned(ctx, tx, ids, before)
 	if err != nil || len(ids) == 0 {
 		return nil, err
@@ -120,26 +124,28 @@ func endFiles(ctx context.Context, tx *sqldb.Tx, ids []string, before time.Time)
 	return keys, quota.Remove(ctx, tx, removed)
 }
 
-// sweepOrphans removes bytes in a folder that are old enough and that needless
-// finds nobody to need.
-func (l *Library) sweepOrphans(ctx context.Context, d *deletion, folder string, needless func(context.Context, *sqldb.Tx, []string) ([]string, error)) error {
+// sweepOrphans removes the old blobs of a folder that findOrphans returns.
+func (l *Library) sweepOrphans(ctx context.Context, d *blobDeletion, folder string, findOrphans func(context.Context, *sqldb.Tx, []string) ([]string, error)) error {
 	before := l.orphanTime()
 	var old []string
 	sweep := func() error {
 		if len(old) == 0 {
 			return nil
 		}
+
 		var orphans []string
 		err := l.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
-			orphans, err = needless(ctx, tx, old)
+			orphans, err = findOrphans(ctx, tx, old)
 			return err
 		})
 		if err != nil {
 			return err
 		}
+
 		old = old[:0]
-		return d.delete(ctx, orphans)
+		return d.deleteKeys(ctx, orphans)
 	}
+
 	for item, err := range l.Blobs.List(ctx, folder) {
 		if err != nil {
 			return err
@@ -147,7 +153,7 @@ func (l *Library) sweepOrphans(ctx context.Context, d *deletion, folder string, 
 		if !item.Modified.Before(before) {
 			continue
 		}
-		if old = append(old, item.Key); len(old) == batch {
+		if old = append(old, item.Key); len(old) == sweepBatch {
 			if err := sweep(); err != nil {
 				return err
 			}
@@ -164,9 +170,9 @@ func (l *Library) orphanTime() time.Time {
 	return l.DB.Now().Add(-age)
 }
 
-// unnamed gives the keys that no file names. A key tells whose it is, so most
-// are found by the file's id.
-func unnamed(ctx context.Context, tx *sqldb.Tx, keys []string) ([]string, error) {
+// unreferencedKeys returns the keys that no file refers to. Keys contain the
+// file's ID, so most files are found by the primary key.
+func unreferencedKeys(ctx context.Context, tx *sqldb.Tx, keys []string) ([]string, error) {
 	var fileIDs []string
 	for _, key := range keys {
 		name := path.Base(key)
@@ -174,29 +180,31 @@ func unnamed(ctx context.Context, tx *sqldb.Tx, keys []string) ([]string, error)
 			fileIDs = append(fileIDs, name[:end])
 		}
 	}
+
 	left := keys
 	if len(fileIDs) > 0 {
-		named, err := keysOf(ctx, tx, fileIDs)
+		named, err := blobKeysOf(ctx, tx, fileIDs)
 		if err != nil {
 			return nil, err
 		}
-		left = without(keys, named)
+		left = subtractKeys(keys, named)
 	}
 	if len(left) == 0 {
 		return nil, nil
 	}
-	named, err := namedKeys(ctx, tx, left)
-	return without(left, named), err
+
+	named, err := referencedKeys(ctx, tx, left)
+	return subtractKeys(left, named), err
 }
 
-// unshown gives the keys that no pending run shows.
-func unshown(ctx context.Context, tx *sqldb.Tx, keys []string) ([]string, error) {
-	shown, err := shownKeys(ctx, tx, keys)
-	return without(keys, shown), err
+// unusedPreviewKeys returns the keys that are not the preview of a pending run.
+func unusedPreviewKeys(ctx context.Context, tx *sqldb.Tx, keys []string) ([]string, error) {
+	shown, err := usedPreviewKeys(ctx, tx, keys)
+	return subtractKeys(keys, shown), err
 }
 
-// without gives the keys that are not among others, in a slice of its own.
-func without(keys, others []string) []string {
+// subtractKeys returns a new slice of the keys that are not in others.
+func subtractKeys(keys, others []string) []string {
 	skip := make(map[string]bool, len(others))
 	for _, key := range others {
 		skip[key] = true
@@ -204,14 +212,15 @@ func without(keys, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return skip[key] })
 }
 
-// deletion removes bytes and remembers the first failure.
-type deletion struct {
+// blobDeletion deletes blobs and remembers the first error.
+type blobDeletion struct {
 	blobs blob.Store
 	err   error
 }
 
-// delete removes keys. It gives up only when there is no use in going on.
-func (d *deletion) delete(ctx context.Context, keys []string) error {
+// deleteKeys deletes blobs. It stops only if ctx has ended or the store is
+// unavailable.
+func (d *blobDeletion) deleteKeys(ctx context.Context, keys []string) error {
 	for _, key := range keys {
 		err := d.blobs.Delete(ctx, key)
 		if err != nil && (ctx.Err() != nil || fault.Is(err, fault.Unavailable)) {

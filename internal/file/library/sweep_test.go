@@ -20,13 +20,13 @@ import (
 	"atelier/internal/file/library"
 )
 
-func (w world) sweep() {
+func (w fixture) sweep() {
 	w.Helper()
 	w.OK(w.lib.Sweep(w.Context()))
 }
 
 // there tells which of these files have their bytes.
-func (w world) there(assets ...asset.Asset) (n int) {
+func (w fixture) there(assets ...asset.Asset) (n int) {
 	w.Helper()
 	for _, a := range assets {
 		if w.has(a.Blob) != w.has(a.Thumb) {
@@ -40,13 +40,13 @@ func (w world) there(assets ...asset.Asset) (n int) {
 }
 
 func TestSweepTakesDeletedBytes(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		anna := w.person()
 		r := w.make(made{account: anna, person: anna, files: [][]byte{picture(9, 9), picture(9, 9)}})
 		u, kept := w.upload(anna, anna, "a"), w.upload(anna, anna, "b")
 		w.Pass(48 * time.Hour)
-		w.OK(w.lib.Delete(w.Context(), own(anna), r.ids[0]))
-		w.OK(w.lib.DeleteUpload(w.Context(), own(anna), anna, u.ID))
+		w.OK(w.lib.Delete(w.Context(), viewerOf(anna), r.ids[0]))
+		w.OK(w.lib.DeleteUpload(w.Context(), viewerOf(anna), anna, u.ID))
 		// Somebody may be creating a run from them at this moment.
 		for _, pass := range []time.Duration{0, time.Hour} {
 			w.Pass(pass)
@@ -71,7 +71,7 @@ func TestSweepTakesDeletedBytes(t *testing.T) {
 }
 
 func TestRetention(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		anna := w.person()
 		old := w.make(made{account: anna, person: anna, files: [][]byte{picture(9, 9)}})
 		oldUpload := w.upload(anna, anna, "old")
@@ -81,20 +81,20 @@ func TestRetention(t *testing.T) {
 
 		w.Pass(10_000 * time.Hour)
 		w.sweep() // kept for ever
-		if n := len(w.list(own(anna), library.Filter{})); n != 2 {
+		if n := len(w.list(viewerOf(anna), library.Filter{})); n != 2 {
 			w.Fatalf("%d items without a retention, want 2", n)
 		}
 		w.lib.Retention = library.Retention{Results: 10_000*time.Hour + 1*time.Minute}
 		w.sweep()
-		if got := w.list(own(anna), library.Filter{}); !slices.Equal(got, fresh.ids) {
+		if got := w.list(viewerOf(anna), library.Filter{}); !slices.Equal(got, fresh.ids) {
 			w.Errorf("items = %v, want %v", got, fresh.ids)
 		}
-		if all, err := w.lib.Uploads(w.Context(), own(anna), anna, nil, 10); err != nil || len(all) != 2 {
+		if all, err := w.lib.Uploads(w.Context(), viewerOf(anna), anna, nil, 10); err != nil || len(all) != 2 {
 			w.Errorf("uploads = %v, %v, want both", all, err)
 		}
 		w.lib.Retention = library.Retention{Uploads: 10_000*time.Hour + 1*time.Minute}
 		w.sweep()
-		if all, err := w.lib.Uploads(w.Context(), own(anna), anna, nil, 10); err != nil || len(all) != 1 || all[0].ID != freshUpload.ID {
+		if all, err := w.lib.Uploads(w.Context(), viewerOf(anna), anna, nil, 10); err != nil || len(all) != 1 || all[0].ID != freshUpload.ID {
 			w.Errorf("uploads = %v, %v, want the fresh one", all, err)
 		}
 		w.Pass(2 * time.Hour)
@@ -109,15 +109,15 @@ func TestRetention(t *testing.T) {
 // Bytes that a pending run needs stay, whatever was deleted and however long
 // it takes; they go once it has ended.
 func TestSweepSparesPendingRuns(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		anna := w.person()
 		r := w.make(made{account: anna, person: anna, files: [][]byte{picture(9, 9)}})
 		u := w.upload(anna, anna, "a")
-		sent := w.take(picture(9, 9)).Asset // with the request itself
+		sent := w.ingestFile(picture(9, 9)).Asset // with the request itself
 		sent.AccountID, sent.Created = anna, w.Now()
 		w.Do(func(tx *sqldb.Tx) error { return w.insert(tx, sent) })
 		run := w.pending(anna, anna, r.assets[0].ID, u.Asset.ID, sent.ID)
-		w.OK(w.lib.Delete(w.Context(), own(anna), r.ids[0]))
+		w.OK(w.lib.Delete(w.Context(), viewerOf(anna), r.ids[0]))
 		w.lib.Retention = library.Retention{Uploads: time.Second}
 		for range 3 {
 			w.Pass(24 * time.Hour)
@@ -136,13 +136,13 @@ func TestSweepSparesPendingRuns(t *testing.T) {
 
 // A create can begin with what is deleted before it commits.
 func TestCreateAndDeleteAtOnce(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		anna := w.person()
 		u := w.upload(anna, anna, "a")
 		w.Pass(48 * time.Hour)
 		a, err := resolve(w, anna, library.UploadRef, u.ID)
 		w.OK(err)
-		w.OK(w.lib.DeleteUpload(w.Context(), own(anna), anna, u.ID))
+		w.OK(w.lib.DeleteUpload(w.Context(), viewerOf(anna), anna, u.ID))
 		w.sweep()
 		w.Pass(10 * time.Minute)
 		w.sweep()
@@ -161,7 +161,7 @@ func TestCreateAndDeleteAtOnce(t *testing.T) {
 }
 
 func TestOrphans(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		anna := w.person()
 		r := w.make(made{account: anna, person: anna, files: [][]byte{picture(9, 9)}})
 		odd := w.upload(anna, anna, "odd") // whose keys tell nothing
@@ -175,8 +175,8 @@ func TestOrphans(t *testing.T) {
 			w.Exec(`UPDATE run SET preview = $2 WHERE id = $1`, run, key)
 		}
 		w.end(ended)
-		lost := w.take(picture(9, 9)).Asset // nobody committed a row
-		stranger := r.assets[0].ID          // bears the name of a file that is not its own
+		lost := w.ingestFile(picture(9, 9)).Asset // nobody committed a row
+		stranger := r.assets[0].ID                // bears the name of a file that is not its own
 		orphans := []string{lost.Blob, lost.Thumb, odd.Asset.Blob, odd.Asset.Thumb, "preview/left.jpg", "preview/" + ended + "/1-1.jpg",
 			"media/xx/junk", "media/xx/" + ids.New() + ".png", "media/" + stranger[:2] + "/" + stranger + "-old.png"}
 		for _, key := range orphans[4:] {
@@ -204,7 +204,7 @@ func TestOrphans(t *testing.T) {
 }
 
 func TestOrphanAgeIsASetting(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		w.lib.OrphanAge = time.Minute
 		w.put("media/xx/junk.png")
 		w.Pass(time.Minute)
@@ -239,7 +239,7 @@ func (d *dying) Delete(ctx context.Context, key string) error {
 // A sweep that is killed at any deletion leaves a database that is sound and
 // bytes that the next one takes.
 func TestSweepKilledAnywhere(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		anna := w.person()
 		tool := w.tool()
 		store := w.lib.Blobs
@@ -251,8 +251,8 @@ func TestSweepKilledAnywhere(t *testing.T) {
 			u := w.upload(anna, anna, "a")
 			w.put("media/xx/junk.png")
 			w.put("preview/junk.png")
-			w.OK(w.lib.Delete(w.Context(), own(anna), r.ids[0]))
-			w.OK(w.lib.DeleteUpload(w.Context(), own(anna), anna, u.ID))
+			w.OK(w.lib.Delete(w.Context(), viewerOf(anna), r.ids[0]))
+			w.OK(w.lib.DeleteUpload(w.Context(), viewerOf(anna), anna, u.ID))
 			w.Pass(2 * time.Hour)
 			w.lib.Blobs = &dying{store, n, killed}
 			err := w.lib.Sweep(w.Context())
@@ -280,7 +280,7 @@ func TestSweepKilledAnywhere(t *testing.T) {
 
 // One value that can't be removed does not keep the others, and is told.
 func TestSweepGoesOn(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		for i := range 5 {
 			w.put(fmt.Sprintf("media/xx/junk%d.png", i))
 		}
@@ -316,7 +316,7 @@ func (s *stubborn) Delete(ctx context.Context, key string) error {
 
 // Many nodes sweep more than a batch at once.
 func TestManySweepers(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		anna := w.person()
 		const n = 450
 		w.Do(func(tx *sqldb.Tx) error {
@@ -357,7 +357,7 @@ func TestManySweepers(t *testing.T) {
 // TestErasureTakesEveryNote also takes that of a result which a program deleted
 // that knew nothing of notes, as beside this one in an upgrade.
 func TestErasureTakesEveryNote(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		anna := w.person()
 		r := w.make(made{account: anna, person: anna, prompt: "a fox", files: [][]byte{picture(3, 3), picture(3, 3)}})
 		w.Exec(`UPDATE result SET deleted = 5 WHERE id = $1`, r.results[0])

@@ -16,74 +16,74 @@ import (
 )
 
 func TestUploads(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		anna := w.person()
-		taken := w.take(picture(16, 9))
-		u, err := w.lib.AddUpload(w.Context(), own(anna), anna, "cat.png", taken)
+		stored := w.ingestFile(picture(16, 9))
+		u, err := w.lib.AddUpload(w.Context(), viewerOf(anna), anna, "cat.png", stored)
 		w.OK(err)
 		if u.PersonID != anna || u.AccountID != anna || u.Name != "cat.png" || !u.Created.Equal(w.Now()) || u.Asset.AccountID != anna ||
-			u.Asset.Width != 16 || u.Asset.SHA256 != taken.Asset.SHA256 || !ids.Valid(u.ID) {
+			u.Asset.Width != 16 || u.Asset.SHA256 != stored.Asset.SHA256 || !ids.Valid(u.ID) {
 			w.Errorf("upload = %+v", u)
 		}
-		if got, err := w.lib.Upload(w.Context(), own(anna), anna, u.ID); err != nil || got != u {
+		if got, err := w.lib.Upload(w.Context(), viewerOf(anna), anna, u.ID); err != nil || got != u {
 			w.Errorf("got %+v, %v, want %+v", got, err, u)
 		}
-		all, err := w.lib.Uploads(w.Context(), own(anna), anna, nil, 10)
+		all, err := w.lib.Uploads(w.Context(), viewerOf(anna), anna, nil, 10)
 		if err != nil || len(all) != 1 || all[0] != u {
 			w.Errorf("list = %+v, %v", all, err)
 		}
 		place := u.Place()
-		if all, err := w.lib.Uploads(w.Context(), own(anna), anna, &place, 10); err != nil || len(all) != 0 {
+		if all, err := w.lib.Uploads(w.Context(), viewerOf(anna), anna, &place, 10); err != nil || len(all) != 0 {
 			w.Errorf("behind the last = %+v, %v", all, err)
 		}
-		w.OK(w.lib.DeleteUpload(w.Context(), own(anna), anna, u.ID))
-		w.refused(w.lib.DeleteUpload(w.Context(), own(anna), anna, u.ID), noUpload)
-		_, err = w.lib.Upload(w.Context(), own(anna), anna, u.ID)
+		w.OK(w.lib.DeleteUpload(w.Context(), viewerOf(anna), anna, u.ID))
+		w.refused(w.lib.DeleteUpload(w.Context(), viewerOf(anna), anna, u.ID), noUpload)
+		_, err = w.lib.Upload(w.Context(), viewerOf(anna), anna, u.ID)
 		w.refused(err, noUpload)
 	})
 }
 
 // What the accounts of a request do not name is out of reach, whatever the id.
 func TestUploadsStayInTheSelectedAccount(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		anna, bert := w.person(), w.person()
 		u := w.upload(anna, anna, "TENANT-A")
-		for _, v := range []library.Viewer{own(bert), in(anna), in(bert, bert, anna+"x")} {
+		for _, v := range []library.Viewer{viewerOf(bert), teamViewer(anna), teamViewer(bert, bert, anna+"x")} {
 			_, err := w.lib.Upload(w.Context(), v, anna, u.ID)
 			w.refused(err, noUpload)
 			w.refused(w.lib.DeleteUpload(w.Context(), v, anna, u.ID), noUpload)
 			if all, err := w.lib.Uploads(w.Context(), v, anna, nil, 10); !fault.Is(err, fault.Forbidden) || len(all) != 0 {
 				w.Errorf("list = %v, %v", all, err)
 			}
-			if _, err := w.lib.AddUpload(w.Context(), v, anna, "x", w.take(picture(2, 2))); !fault.Is(err, fault.Forbidden) {
+			if _, err := w.lib.AddUpload(w.Context(), v, anna, "x", w.ingestFile(picture(2, 2))); !fault.Is(err, fault.Forbidden) {
 				w.Errorf("add = %v, want a refusal", err)
 			}
 		}
 		for _, id := range []string{ids.New(), "", "\x00", strings.Repeat("\xff", 20), u.Asset.ID} {
-			_, err := w.lib.Upload(w.Context(), own(anna), anna, id)
+			_, err := w.lib.Upload(w.Context(), viewerOf(anna), anna, id)
 			w.refused(err, noUpload)
 		}
-		_, err := w.lib.Upload(w.Context(), own(bert), bert, u.ID)
+		_, err := w.lib.Upload(w.Context(), viewerOf(bert), bert, u.ID)
 		w.refused(err, noUpload)
 	})
 }
 
 func TestWhoMayDeleteAnUpload(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		anna, bert := w.person(), w.person()
 		team := w.team(anna, bert)
 		u := w.upload(team, anna, "ours")
-		w.refused(w.lib.DeleteUpload(w.Context(), in(bert, team), team, u.ID), permission)
-		manager := in(bert, team)
+		w.refused(w.lib.DeleteUpload(w.Context(), teamViewer(bert, team), team, u.ID), permission)
+		manager := teamViewer(bert, team)
 		manager.Manager = map[string]bool{bert: true} // of another account
 		w.refused(w.lib.DeleteUpload(w.Context(), manager, team, u.ID), permission)
 		manager.Manager[team] = true
 		w.OK(w.lib.DeleteUpload(w.Context(), manager, team, u.ID))
-		w.OK(w.lib.DeleteUpload(w.Context(), in(anna, team), team, w.upload(team, anna, "again").ID))
+		w.OK(w.lib.DeleteUpload(w.Context(), teamViewer(anna, team), team, w.upload(team, anna, "again").ID))
 	})
 }
 
-func resolve(w world, accountID, kind, id string) (a asset.Asset, err error) {
+func resolve(w fixture, accountID, kind, id string) (a asset.Asset, err error) {
 	err = w.DB.Read(w.Context(), func(tx *sqldb.Tx) (err error) {
 		a, err = library.Resolve(w.Context(), tx, accountID, kind, id)
 		return err
@@ -93,7 +93,7 @@ func resolve(w world, accountID, kind, id string) (a asset.Asset, err error) {
 
 // Of all pairs of accounts and things, only those that belong together resolve.
 func TestReferences(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		anna, bert := w.person(), w.person()
 		team := w.team(anna, bert)
 		type thing struct{ account, kind, id, asset string }
@@ -132,7 +132,7 @@ func TestReferences(t *testing.T) {
 }
 
 func TestReferencesToNothing(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		anna := w.person()
 		one := w.make(made{account: anna, person: anna, files: [][]byte{picture(3, 3), picture(3, 3)}})
 		two := w.make(made{account: anna, person: anna, files: [][]byte{picture(3, 3)}})
@@ -145,18 +145,18 @@ func TestReferencesToNothing(t *testing.T) {
 		} {
 			_, err := resolve(w, anna, library.LibraryRef, id)
 			w.refused(err, noItem)
-			_, err = w.lib.Get(w.Context(), own(anna), id)
+			_, err = w.lib.Get(w.Context(), viewerOf(anna), id)
 			w.refused(err, noItem)
-			w.refused(w.lib.Delete(w.Context(), own(anna), id), noItem)
-			w.refused(w.lib.SetFavorite(w.Context(), own(anna), id, true), noItem)
+			w.refused(w.lib.Delete(w.Context(), viewerOf(anna), id), noItem)
+			w.refused(w.lib.SetFavorite(w.Context(), viewerOf(anna), id, true), noItem)
 			_, err = resolve(w, anna, library.UploadRef, id)
 			w.refused(err, noUpload)
 		}
 		// Deleted at once, gone later: both are missing.
-		w.OK(w.lib.Delete(w.Context(), own(anna), two.ids[0]))
+		w.OK(w.lib.Delete(w.Context(), viewerOf(anna), two.ids[0]))
 		_, err := resolve(w, anna, library.LibraryRef, two.ids[0])
 		w.refused(err, noItem)
-		w.OK(w.lib.DeleteUpload(w.Context(), own(anna), anna, u.ID))
+		w.OK(w.lib.DeleteUpload(w.Context(), viewerOf(anna), anna, u.ID))
 		_, err = resolve(w, anna, library.UploadRef, u.ID)
 		w.refused(err, noUpload)
 		w.Pass(2 * time.Hour)
@@ -173,11 +173,11 @@ func TestReferencesToNothing(t *testing.T) {
 
 // Names reach no key, and come back as one clean line.
 func TestOddNames(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		anna := w.person()
 		for _, name := range []string{"../../etc/passwd", "..", "/etc/passwd", `C:\con`, "a\x00b.png", strings.Repeat("n", 4096), strings.Repeat("é", 300), "\xff\xfe", "", "CON", "a\r\nX: y"} {
 			u := w.upload(anna, anna, name)
-			got, err := w.lib.Upload(w.Context(), own(anna), anna, u.ID)
+			got, err := w.lib.Upload(w.Context(), viewerOf(anna), anna, u.ID)
 			if err != nil || got != u || got.Name != asset.Name(name) {
 				w.Errorf("%q: %+v, %v", name, got, err)
 			}
@@ -197,12 +197,12 @@ func TestOddNames(t *testing.T) {
 
 // Two files with one id, or one file in two uploads, is refused by the database.
 func TestATakenFileHasOneOwner(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		anna := w.person()
-		taken := w.take(picture(4, 4))
+		stored := w.ingestFile(picture(4, 4))
 		errs := make([]error, 4)
 		dbtest.Together(len(errs), func(i int) {
-			_, errs[i] = w.lib.AddUpload(w.Context(), own(anna), anna, "x", taken)
+			_, errs[i] = w.lib.AddUpload(w.Context(), viewerOf(anna), anna, "x", stored)
 		})
 		fine := 0
 		for _, err := range errs {

@@ -12,7 +12,7 @@ import (
 )
 
 func TestVerifyFiles(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		anna := w.person()
 		fine, flipped, short, missing, thumbless := w.upload(anna, anna, "a"), w.upload(anna, anna, "b"), w.upload(anna, anna, "c"), w.upload(anna, anna, "d"), w.upload(anna, anna, "e")
 		problems := func() (all []string) {
@@ -35,7 +35,7 @@ func TestVerifyFiles(t *testing.T) {
 		if len(got) != 4 {
 			w.Errorf("problems = %q, want 4", got)
 		}
-		for u, want := range map[asset.Upload]string{flipped: "other bytes", short: "5 bytes", missing: "no bytes at " + missing.Asset.Blob, thumbless: "no bytes at " + thumbless.Asset.Thumb} {
+		for u, want := range map[asset.Upload]string{flipped: "SHA-256 mismatch", short: "5 bytes", missing: "no bytes at " + missing.Asset.Blob, thumbless: "no bytes at " + thumbless.Asset.Thumb} {
 			if !slices.ContainsFunc(got, func(p string) bool { return strings.Contains(p, u.Asset.ID) && strings.Contains(p, want) }) {
 				w.Errorf("problems = %q, want %q of %s", got, want, u.Name)
 			}
@@ -54,7 +54,7 @@ func TestVerifyFiles(t *testing.T) {
 }
 
 func TestChecksFind(t *testing.T) {
-	each(t, func(w world) {
+	eachDatabase(t, func(w fixture) {
 		anna, bert := w.person(), w.person()
 		r := w.make(made{account: anna, person: anna, files: [][]byte{picture(3, 3), picture(3, 3)}})
 		u := w.upload(anna, anna, "a")
@@ -81,7 +81,7 @@ func TestChecksFind(t *testing.T) {
 			{"a run that failed or was cancelled has no results", `UPDATE result SET run_id = $2 WHERE run_id = $1`, []any{r.run, cancelled}},
 			{"a run works on files of its own account", `UPDATE run SET account_id = $2 WHERE id = $1`, []any{run, bert}},
 			{"the files of a pending run are there", `UPDATE asset SET gone = 5 WHERE id = $1`, []any{u.Asset.ID}},
-			{"a file is brought or made, not both", `UPDATE result SET asset_id = $2 WHERE id = $1`, []any{r.results[0], spare.Asset.ID}},
+			{"a file is an upload or a result, not both", `UPDATE result SET asset_id = $2 WHERE id = $1`, []any{r.results[0], spare.Asset.ID}},
 		} {
 			if found := w.Damage(library.Checks, c.damage, c.args...); !found[c.check] {
 				w.Errorf("after %s the checks found %v, want %q", c.damage, found, c.check)

@@ -7,166 +7,180 @@ import (
 	"time"
 )
 
-// maxChunks is how many parts of a recording are looked at before its sound.
+// maxChunks is the maximum number of chunks before the audio data.
 const maxChunks = 1024
 
-// wavCodings are plain samples: integers, floats, A-law, µ-law, and those four
-// in the longer header.
+// wavCodings are the supported format codes: integer PCM, float, A-law, µ-law,
+// and WAVE_FORMAT_EXTENSIBLE.
 var wavCodings = []uint16{1, 3, 6, 7, 0xfffe}
 
-// streamed is the length that is written when nobody knows it yet.
-const streamed = 0xffffffff
+// unknownLength is the length in the header of a streamed file.
+const unknownLength = 0xffffffff
 
 func wavDuration(s *source) (time.Duration, error) {
-	var each, rate int64 // bytes of a sample of all channels, samples a second
+	var bytesPerSample, rate int64 // bytes per sample of all channels, samples per second
 	at := int64(12)
 	for range maxChunks {
-		b, err := s.peek(at, 8)
+		b, err := s.peekBytes(at, 8)
 		if err != nil {
-			return 0, early(Audio, err)
+			return 0, readError(Audio, err)
 		}
+
 		name := string(b[:4])
 		n := int64(binary.LittleEndian.Uint32(b[4:]))
 		at += 8
-		if name == "data" && n == streamed {
+		if name == "data" && n == unknownLength {
 			n = s.size - at
 		}
 		if n > s.size-at {
-			return 0, broken(Audio, "a chunk longer than the file")
+			return 0, damagedError(Audio, "a chunk exceeds the file")
 		}
+
 		switch {
-		case name == "fmt " && each != 0:
-			return 0, broken(Audio, "two formats")
+		case name == "fmt " && bytesPerSample != 0:
+			return 0, damagedError(Audio, "two fmt chunks")
 		case name == "fmt ":
-			if b, err = s.peek(at, 16); n < 16 || err != nil {
-				return 0, broken(Audio, "a format of no length")
+			if b, err = s.peekBytes(at, 16); n < 16 || err != nil {
+				return 0, damagedError(Audio, "the fmt chunk is too short")
 			}
+
 			coding := binary.LittleEndian.Uint16(b)
 			channels := int64(binary.LittleEndian.Uint16(b[2:]))
 			rate = int64(binary.LittleEndian.Uint32(b[4:]))
-			each = int64(binary.LittleEndian.Uint16(b[12:]))
+			bytesPerSample = int64(binary.LittleEndian.Uint16(b[12:]))
 			bits := int64(binary.LittleEndian.Uint16(b[14:]))
-			if !slices.Contains(wavCodings, coding) || channels == 0 || bits == 0 || rate == 0 || each != channels*((bits+7)/8) {
-				return 0, broken(Audio, "a format that is unknown or contradicts itself")
+			if !slices.Contains(wavCodings, coding) || channels == 0 || bits == 0 || rate == 0 || bytesPerSample != channels*((bits+7)/8) {
+				return 0, damagedError(Audio, "the fmt chunk is unsupported or inconsistent")
 			}
-		case name == "data" && each == 0:
-			return 0, broken(Audio, "samples of no format")
+		case name == "data" && bytesPerSample == 0:
+			return 0, damagedError(Audio, "data before the fmt chunk")
 		case name == "data":
-			if n < each {
-				return 0, broken(Audio, "no samples")
+			if n < bytesPerSample {
+				return 0, damagedError(Audio, "no samples")
 			}
-			return lasting(float64(n/each), float64(rate)), nil
+			return toDuration(float64(n/bytesPerSample), float64(rate)), nil
 		}
+
 		at += n + n&1
 	}
-	return 0, broken(Audio, "too many chunks")
+	return 0, damagedError(Audio, "too many chunks")
 }
 
 func flacDuration(s *source) (time.Duration, error) {
-	b, err := s.peek(4, 4+34)
+	b, err := s.peekBytes(4, 4+34)
 	if err != nil {
-		return 0, early(Audio, err)
+		return 0, readError(Audio, err)
 	}
 	if b[0]&0x7f != 0 || b[1] != 0 || b[2] != 0 || b[3] != 34 {
-		return 0, broken(Audio, "no STREAMINFO")
+		return 0, damagedError(Audio, "no STREAMINFO")
 	}
+
 	last := b[0]&0x80 != 0
 	info := binary.BigEndian.Uint64(b[4+10:])
 	rate := info >> 44
 	samples := info & (1<<36 - 1)
 	if rate == 0 {
-		return 0, broken(Audio, "no sample rate")
+		return 0, damagedError(Audio, "no sample rate")
 	}
+
 	at := int64(4 + 4 + 34)
 	for range maxChunks {
 		if last {
 			break
 		}
-		if b, err = s.peek(at, 4); err != nil {
-			return 0, early(Audio, err)
+		if b, err = s.peekBytes(at, 4); err != nil {
+			return 0, readError(Audio, err)
 		}
+
 		last = b[0]&0x80 != 0
 		at += 4 + int64(b[1])<<16 + int64(b[2])<<8 + int64(b[3])
 	}
-	if b, err = s.peek(at, 2); err != nil {
-		return 0, early(Audio, err)
+	if b, err = s.peekBytes(at, 2); err != nil {
+		return 0, readError(Audio, err)
 	}
 	if !last || b[0] != 0xff || b[1]&0xfe != 0xf8 {
-		return 0, broken(Audio, "no frame behind the metadata")
+		return 0, damagedError(Audio, "no frame after the metadata")
 	}
-	return lasting(float64(samples), float64(rate)), nil
+	return toDuration(float64(samples), float64(rate)), nil
 }
 
-// page is a page of Ogg (RFC 3533, section 6).
-type page struct {
+// oggPage is an Ogg page (RFC 3533, section 6).
+type oggPage struct {
 	first   bool
 	granule int64
 	serial  uint32
 	length  int64
-	packet  []byte // the start of the content, as far as the bytes reach
+	packet  []byte // the start of the first packet, as far as it was read
 }
 
-func oggPage(b []byte) (page, bool) {
+func parseOggPage(b []byte) (oggPage, bool) {
 	if len(b) < 27 || string(b[:5]) != "OggS\x00" || len(b) < 27+int(b[26]) {
-		return page{}, false
+		return oggPage{}, false
 	}
-	p := page{first: b[5]&2 != 0, granule: int64(binary.LittleEndian.Uint64(b[6:])), serial: binary.LittleEndian.Uint32(b[14:])}
+
+	p := oggPage{first: b[5]&2 != 0, granule: int64(binary.LittleEndian.Uint64(b[6:])), serial: binary.LittleEndian.Uint32(b[14:])}
 	body := 27 + int(b[26])
 	length := body
 	for _, n := range b[27:body] {
 		length += int(n)
 	}
+
 	p.length = int64(length)
 	p.packet = b[body:min(length, len(b))]
 	return p, true
 }
 
-// codec is how the last granule of a stream becomes a time.
-type codec struct {
+// oggCodec converts the granule position of the last page to a duration.
+type oggCodec struct {
 	rate uint32
 	skip uint16
 }
 
-// oggCodec reads the first packet of a stream, nil where it is neither Vorbis
-// nor Opus.
-func oggCodec(packet []byte) *codec {
+// parseOggCodec parses the first packet of a stream. It returns nil if the
+// codec is neither Vorbis nor Opus.
+func parseOggCodec(packet []byte) *oggCodec {
 	switch {
 	case len(packet) >= 30 && string(packet[:7]) == "\x01vorbis":
-		return &codec{rate: binary.LittleEndian.Uint32(packet[12:])}
+		return &oggCodec{rate: binary.LittleEndian.Uint32(packet[12:])}
 	case len(packet) >= 19 && string(packet[:8]) == "OpusHead": // RFC 7845, section 4
-		return &codec{rate: 48000, skip: binary.LittleEndian.Uint16(packet[10:])}
+		return &oggCodec{rate: 48000, skip: binary.LittleEndian.Uint16(packet[10:])}
 	}
 	return nil
 }
 
 func oggDuration(s *source) (time.Duration, error) {
-	b, err := s.peek(0, int(min(s.size, maxPeek)))
+	b, err := s.peekBytes(0, int(min(s.size, maxPeek)))
 	if err != nil {
-		return 0, early(Audio, err)
+		return 0, readError(Audio, err)
 	}
-	first, ok := oggPage(b)
-	c := oggCodec(first.packet)
+
+	first, ok := parseOggPage(b)
+	c := parseOggCodec(first.packet)
 	if !ok || !first.first || c == nil || c.rate == 0 {
-		return 0, broken(Audio, "no stream that we know")
+		return 0, damagedError(Audio, "no Vorbis or Opus stream")
 	}
-	if b, err = s.peek(first.length, 5); err != nil || string(b) != "OggS\x00" {
-		return 0, broken(Audio, "no second page")
+	if b, err = s.peekBytes(first.length, 5); err != nil || string(b) != "OggS\x00" {
+		return 0, damagedError(Audio, "no second page")
 	}
-	// The last page lies in as many bytes as the longest one has, and is not
-	// the first.
+
+	// A page has at most 27+255+255*255 bytes, so the last page is within as
+	// many bytes at the end of the file.
 	tail := make([]byte, min(s.size-first.length, 27+255+255*255))
 	if n, err := s.ReadAt(tail, s.size-int64(len(tail))); n < len(tail) {
-		return 0, early(Audio, err)
+		return 0, readError(Audio, err)
 	}
+
 	for end := len(tail); ; {
 		at := bytes.LastIndex(tail[:end], []byte("OggS"))
 		if at < 0 {
-			return 0, broken(Audio, "no last page")
+			return 0, damagedError(Audio, "no last page")
 		}
-		p, ok := oggPage(tail[at:])
+
+		p, ok := parseOggPage(tail[at:])
 		if ok && p.serial == first.serial && p.granule >= 0 && p.length <= int64(len(tail)-at) {
-			return lasting(float64(p.granule-int64(c.skip)), float64(c.rate)), nil
+			return toDuration(float64(p.granule-int64(c.skip)), float64(c.rate)), nil
 		}
+
 		end = at
 	}
 }

@@ -9,19 +9,20 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// The blocks that a cleaner holds.
+// Buffer sizes of a cleaner.
 const (
 	inBlock  = 32 << 10
 	outBlock = 16 << 10
 )
 
-// Clean gives the file's bytes without what tells about place, device, time or
-// author, and without anything behind the picture's end; the way up of a JPEG
-// stays. It reads r to its end, with bounded memory. Cleaning what is clean
-// changes nothing. Formats other than pictures pass through unchanged.
+// Clean returns the file's bytes without metadata about location, device, time
+// or author, and without data after the end of the picture. The orientation of
+// a JPEG is kept. Clean reads r to its end and uses a bounded amount of memory.
+// Cleaning a clean file changes nothing. Formats other than pictures are
+// returned unchanged.
 //
-// A broken structure gives a *fault.Error with the code Invalid from Read: the
-// bytes read before are then worth nothing.
+// If the structure is damaged, Read fails with a *fault.Error with code
+// Invalid; the bytes read before must then be discarded.
 func Clean(f Format, r io.Reader) io.Reader {
 	if c := newCleaner(f, r); c != nil {
 		return c
@@ -29,165 +30,169 @@ func Clean(f Format, r io.Reader) io.Reader {
 	return r
 }
 
-// cleaner is a machine of steps. A step reads a bounded piece of the file,
-// appends to out what stays of it, and may let a long run of bytes pass.
+// cleaner is a state machine. Each step reads a bounded part of the file,
+// appends the part that is kept to out, and may set a longer run of bytes to be
+// copied.
 type cleaner struct {
-	in    *bufio.Reader
-	out   []byte
-	given int    // how much of out was read
-	pass  int64  // bytes of the file that come next, unchanged
-	blank bool   // but as zeros
-	open  bool   // the run may end with the file
-	sums  bool   // of PNG: the run counts for the checksum
-	crc   uint32 // of PNG: what the chunk's checksum has to be so far
-	step  func() error
-	err   error
+	in          *bufio.Reader
+	out         []byte
+	outRead     int    // bytes of out that were returned
+	copyLeft    int64  // bytes of the file to copy unchanged
+	asZeros     bool   // copy them as zeros
+	mayEndEarly bool   // the file may end within the copied bytes
+	hasCRC      bool   // PNG: copied bytes count for the checksum
+	crc         uint32 // PNG: checksum of the chunk so far
+	step        func() error
+	err         error
 
-	outline
+	pictureInfo
 }
 
-// outline is what the walk through the structure of a picture learnt. Examine
-// uses the same walk and throws the bytes away.
-type outline struct {
+// pictureInfo is what a parser learned about a picture. AnalyzeFile runs the
+// same parser and discards the bytes.
+type pictureInfo struct {
 	width, height int
-	turn          int  // as Exif counts, 0 and 1 upright
-	frames        int  // of an animation, 0 for a still
-	decodes       bool // by a decoder that we have
-	cost          func(size int64) (memory int64, why string)
+	orientation   int  // Exif orientation; 0 and 1 are upright
+	frames        int  // frames of an animation, 0 for a still picture
+	canDecode     bool // a decoder for it is available
+	decodeCost    func(size int64) (memory int64, why string)
 }
 
 func newCleaner(f Format, r io.Reader) *cleaner {
 	c := &cleaner{}
 	switch f.MimeType {
 	case jpegFormat.MimeType:
-		c.step = (&jpegWalk{cleaner: c}).start
+		c.step = (&jpegParser{cleaner: c}).parseSOI
 	case pngFormat.MimeType:
-		c.sums = true
-		c.step = (&pngWalk{cleaner: c}).start
+		c.hasCRC = true
+		c.step = (&pngParser{cleaner: c}).parseSignature
 	case gifFormat.MimeType:
-		c.step = (&gifWalk{cleaner: c}).start
+		c.step = (&gifParser{cleaner: c}).parseHeader
 	case webpFormat.MimeType:
-		c.step = (&webpWalk{cleaner: c}).start
+		c.step = (&webpParser{cleaner: c}).parseHeader
 	case heicFormat.MimeType, heifFormat.MimeType:
-		c.step = (&heifWalk{cleaner: c}).start
+		c.step = (&heifParser{cleaner: c}).parseSignature
 	default:
 		return nil
 	}
+
 	c.in = bufio.NewReaderSize(r, inBlock)
 	return c
 }
 
-// Read gives the cleaned bytes.
+// Read returns the cleaned bytes.
 func (c *cleaner) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
 	for {
 		switch {
-		case c.given < len(c.out):
-			n := copy(p, c.out[c.given:])
-			c.given += n
+		case c.outRead < len(c.out):
+			n := copy(p, c.out[c.outRead:])
+			c.outRead += n
 			return n, nil
-		case c.pass > 0:
-			n, err := c.in.Read(p[:min(int64(len(p)), c.pass)])
-			c.pass -= int64(n)
-			if c.blank {
+		case c.copyLeft > 0:
+			n, err := c.in.Read(p[:min(int64(len(p)), c.copyLeft)])
+			c.copyLeft -= int64(n)
+			if c.asZeros {
 				clear(p[:n])
 			}
-			if c.sums {
+			if c.hasCRC {
 				c.crc = crc32.Update(c.crc, crc32.IEEETable, p[:n])
 			}
 			if n > 0 {
 				return n, nil
 			}
-			if c.open && errors.Is(err, io.EOF) {
-				c.pass = 0
+			if c.mayEndEarly && errors.Is(err, io.EOF) {
+				c.copyLeft = 0
 				err = nil
 			}
 			if err != nil {
-				c.pass = 0
-				c.err = early(Image, err)
+				c.copyLeft = 0
+				c.err = readError(Image, err)
 			}
 		case c.err != nil:
 			return 0, c.err
 		default:
 			c.out = c.out[:0]
-			c.given = 0
-			for c.err == nil && c.pass == 0 && len(c.out) < outBlock {
+			c.outRead = 0
+			for c.err == nil && c.copyLeft == 0 && len(c.out) < outBlock {
 				c.err = c.step()
 			}
 		}
 	}
 }
 
-// take keeps the next n bytes and shows them, for reading and for patching
-// until the next call.
-func (c *cleaner) take(n int) ([]byte, error) {
+// keepBytes appends the next n bytes to the output and returns them. The caller
+// may read and change them until the next call.
+func (c *cleaner) keepBytes(n int) ([]byte, error) {
 	at := len(c.out)
 	c.out = append(c.out, make([]byte, n)...)
-	if err := c.fill(c.out[at:]); err != nil {
+	if err := c.readFull(c.out[at:]); err != nil {
 		c.out = c.out[:at]
 		return nil, err
 	}
 	return c.out[at:], nil
 }
 
-// next shows the next few bytes, which are not kept, until the next call.
-func (c *cleaner) next(n int) ([]byte, error) {
+// readBytes returns the next n bytes without keeping them. They are valid until
+// the next call.
+func (c *cleaner) readBytes(n int) ([]byte, error) {
 	b, err := c.in.Peek(n)
 	if err != nil {
-		return nil, early(Image, err)
+		return nil, readError(Image, err)
 	}
+
 	_, err = c.in.Discard(n)
 	return b, err
 }
 
-// fill reads the next bytes without keeping them.
-func (c *cleaner) fill(p []byte) error {
+// readFull reads the next bytes into p without keeping them.
+func (c *cleaner) readFull(p []byte) error {
 	if _, err := io.ReadFull(c.in, p); err != nil {
-		return early(Image, err)
+		return readError(Image, err)
 	}
 	return nil
 }
 
-func (c *cleaner) byte() (byte, error) {
+func (c *cleaner) readByte() (byte, error) {
 	b, err := c.in.ReadByte()
 	if err != nil {
-		return 0, early(Image, err)
+		return 0, readError(Image, err)
 	}
 	return b, nil
 }
 
-// drop leaves the next n bytes out. A part of a picture is below 4 GiB.
-func (c *cleaner) drop(n int64) error {
+// skipBytes removes the next n bytes. Parts of a picture have less than 4 GiB.
+func (c *cleaner) skipBytes(n int64) error {
 	if _, err := c.in.Discard(int(n)); err != nil {
-		return early(Image, err)
+		return readError(Image, err)
 	}
 	return nil
 }
 
-// let passes the next n bytes, blank as zeros.
-func (c *cleaner) let(n int64, blank bool) {
-	c.pass = n
-	c.blank = blank
-	c.open = false
+// copyBytes copies the next n bytes to the output, as zeros if asZeros is set.
+func (c *cleaner) copyBytes(n int64, blank bool) {
+	c.copyLeft = n
+	c.asZeros = blank
+	c.mayEndEarly = false
 }
 
-// end is the step behind the last byte of a picture.
-func (c *cleaner) end() error {
+// expectEnd is the step after the last byte of a picture.
+func (c *cleaner) expectEnd() error {
 	switch _, err := c.in.ReadByte(); {
 	case err == nil:
-		return fault.New(fault.Invalid, "The file holds something behind the end of the picture.")
+		return fault.New(fault.Invalid, "The file contains data after the end of the picture.")
 	case !errors.Is(err, io.EOF):
-		return early(Image, err)
+		return readError(Image, err)
 	}
 	return io.EOF
 }
 
-// rest is the last step where what comes behind a picture is dropped.
-func (c *cleaner) rest() error {
+// skipTrailing is the last step of a format whose trailing data is removed.
+func (c *cleaner) skipTrailing() error {
 	if _, err := io.Copy(io.Discard, c.in); err != nil {
-		return early(Image, err)
+		return readError(Image, err)
 	}
 	return io.EOF
 }

@@ -171,7 +171,7 @@ func TestHEIFItemsBecomeZeros(t *testing.T) {
 	}
 
 	check(t, "data first", media.NewLab(media.Limits{}), heifWith(0, ftyp("heic"), true),
-		"The picture's description lies behind its data. Save it anew, or as JPEG.")
+		"The picture is stored with its metadata after its data, which is not supported. Save it again, or as JPEG.")
 	check(t, "data beyond the end", media.NewLab(media.Limits{}), heifWith(10_000, ftyp("heic"), false), "The picture is damaged or incomplete.")
 }
 

@@ -30,13 +30,13 @@ func FuzzSniff(f *testing.F) {
 		}
 		for _, start := range []string{"<", "%PDF", "PK", "MZ", "\x7fELF", "BM", "II*", "MM\x00*"} {
 			if ok && strings.HasPrefix(string(head), start) && string(head[4:8]) != "ftyp" {
-				t.Errorf("%q was taken for %s", start, found.MimeType)
+				t.Errorf("%q was detected as %s", start, found.MimeType)
 			}
 		}
 	})
 }
 
-// FuzzClean proves that what was cleaned is clean, whatever it was taken for.
+// FuzzClean proves that what was cleaned is clean, whatever it was detected as.
 func FuzzClean(f *testing.F) {
 	seed(f, func(file string) {
 		for i, format := range media.Formats() {
@@ -65,13 +65,13 @@ func FuzzClean(f *testing.F) {
 
 func FuzzExamine(f *testing.F) {
 	seed(f, func(file string) { f.Add([]byte(file)) })
-	lab := media.NewLab(media.Limits{Pixels: 1e5})
+	analyzer := media.NewLab(media.Limits{Pixels: 1e5})
 	f.Fuzz(func(t *testing.T, file []byte) {
 		format, ok := media.Sniff(file)
 		if !ok {
 			return
 		}
-		facts, err := examine(lab, format, string(file))
+		facts, err := examine(analyzer, format, string(file))
 		if err != nil {
 			if !fault.Is(err, fault.Invalid) {
 				t.Error(err)

@@ -5,113 +5,123 @@ import (
 	"fmt"
 )
 
-// gifWalk goes through a GIF file.
-type gifWalk struct {
+// gifParser parses a GIF file.
+type gifParser struct {
 	*cleaner
 	largest int64 // pixels of the largest frame
 }
 
-func (g *gifWalk) start() error {
-	b, err := g.take(13)
+func (g *gifParser) parseHeader() error {
+	b, err := g.keepBytes(13)
 	if err != nil {
 		return err
 	}
 	if v := string(b[:6]); v != "GIF87a" && v != "GIF89a" {
-		return broken(Image, "no GIF signature")
+		return damagedError(Image, "no GIF signature")
 	}
+
 	g.width = int(binary.LittleEndian.Uint16(b[6:]))
 	g.height = int(binary.LittleEndian.Uint16(b[8:]))
 	if g.width == 0 || g.height == 0 {
-		return broken(Image, "a side of no length")
+		return damagedError(Image, "width or height is 0")
 	}
-	g.step = g.block
-	return g.colours(b[10])
+
+	g.step = g.parseBlock
+	return g.keepColourTable(b[10])
 }
 
-// colours takes the table that flags announce.
-func (g *gifWalk) colours(flags byte) error {
+// keepColourTable keeps the colour table that the flags announce.
+func (g *gifParser) keepColourTable(flags byte) error {
 	if flags&0x80 == 0 {
 		return nil
 	}
-	_, err := g.take(3 << (flags&7 + 1))
+	_, err := g.keepBytes(3 << (flags&7 + 1))
 	return err
 }
 
-func (g *gifWalk) block() error {
-	b, err := g.byte()
+func (g *gifParser) parseBlock() error {
+	b, err := g.readByte()
 	if err != nil {
 		return err
 	}
+
 	switch b {
 	case 0x2c:
 		g.out = append(g.out, b)
-		return g.frame()
+		return g.parseFrame()
 	case 0x21:
-		return g.extension()
+		return g.parseExtension()
 	case 0x3b:
 		if g.frames == 0 {
-			return broken(Image, "no frame")
+			return damagedError(Image, "no frame")
 		}
+
 		g.out = append(g.out, b)
-		g.decodes = true
-		g.cost = g.memory
-		g.step = g.end
+		g.canDecode = true
+		g.decodeCost = g.decodeMemory
+		g.step = g.expectEnd
 		return nil
 	}
-	return broken(Image, fmt.Sprintf("block %#x", b))
+	return damagedError(Image, fmt.Sprintf("unknown block %#x", b))
 }
 
-func (g *gifWalk) frame() error {
-	b, err := g.take(9)
+func (g *gifParser) parseFrame() error {
+	b, err := g.keepBytes(9)
 	if err != nil {
 		return err
 	}
+
 	at := func(i int) int { return int(binary.LittleEndian.Uint16(b[i:])) }
 	if at(0)+at(4) > g.width || at(2)+at(6) > g.height {
-		return broken(Image, "a frame outside the picture")
+		return damagedError(Image, "a frame exceeds the picture")
 	}
 	g.frames++
 	g.largest = max(g.largest, int64(at(4))*int64(at(6)))
-	if err := g.colours(b[8]); err != nil {
+	if err := g.keepColourTable(b[8]); err != nil {
 		return err
 	}
-	if _, err := g.take(1); err != nil { // bits of the first codes
+	if _, err := g.keepBytes(1); err != nil { // LZW minimum code size
 		return err
 	}
-	g.step = g.data
+
+	g.step = g.keepSubBlock
 	return nil
 }
 
-// data copies one piece of a frame.
-func (g *gifWalk) data() error {
-	b, err := g.take(1)
+// keepSubBlock keeps one sub-block of a frame.
+func (g *gifParser) keepSubBlock() error {
+	b, err := g.keepBytes(1)
 	if err != nil {
 		return err
 	}
 	if b[0] == 0 {
-		g.step = g.block
+		g.step = g.parseBlock
 		return nil
 	}
-	_, err = g.take(int(b[0]))
+
+	_, err = g.keepBytes(int(b[0]))
 	return err
 }
 
-// extension keeps how a frame is shown and how often the whole is repeated.
-func (g *gifWalk) extension() error {
-	label, err := g.byte()
+// parseExtension keeps graphic control extensions and the loop count, and drops
+// all others.
+func (g *gifParser) parseExtension() error {
+	label, err := g.readByte()
 	if err != nil {
 		return err
 	}
+
 	var first, loop string
 	for i := 0; ; i++ {
-		n, err := g.byte()
+		n, err := g.readByte()
 		if err != nil {
 			return err
 		}
 		if n == 0 {
 			break
 		}
-		b, err := g.next(int(n))
+
+		b, err := g.readBytes(int(n))
 		if err != nil {
 			return err
 		}
@@ -121,16 +131,18 @@ func (g *gifWalk) extension() error {
 			loop = string(b)
 		}
 	}
+
 	switch {
 	case label == 0xf9 && len(first) == 4:
 		g.out = append(append(append(g.out, 0x21, 0xf9, 4), first...), 0)
 	case label == 0xf9:
-		return broken(Image, "a control extension of the wrong length")
+		return damagedError(Image, "a graphic control extension has the wrong length")
 	case label == 0xff && first == "NETSCAPE2.0" && loop != "":
 		g.out = append(g.out, "\x21\xff\x0bNETSCAPE2.0\x03"+loop+"\x00"...)
 	}
 	return nil
 }
 
-// memory is for the first frame and its rows in their right order.
-func (g *gifWalk) memory(int64) (int64, string) { return 2*g.largest + 1<<16, "" }
+// decodeMemory returns the memory for the first frame and for reordering its
+// interlaced rows.
+func (g *gifParser) decodeMemory(int64) (int64, string) { return 2*g.largest + 1<<16, "" }

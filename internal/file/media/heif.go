@@ -12,119 +12,129 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// maxMeta is the longest description of a picture that is held in memory.
+// maxMeta is the maximum size of the meta box, which is held in memory.
 const maxMeta = 512 << 10
 
-// heifWalk goes through a HEIF file (ISO 23008-12). Everything lies where
-// offsets point to, so nothing can be cut out: what does not belong to a
-// picture becomes zeros in its place. That is decided by the meta box, which
-// must therefore come before the data.
-type heifWalk struct {
+// heifParser parses a HEIF file (ISO 23008-12). Data is addressed by file
+// offsets, so nothing can be removed: data that does not belong to a picture is
+// overwritten with zeros. The meta box says which data that is, so it must come
+// before the data.
+type heifParser struct {
 	*cleaner
-	pos  int64  // of the next box
-	stop int64  // where the box with data ends
-	keep []span // of the file, in order
-	seen bool   // the meta box
+	pos       int64  // offset of the next box
+	dataEnd   int64  // end of the current mdat box
+	keepSpans []span // ranges of the file to keep, in order
+	hasMeta   bool   // a meta box was parsed
 }
 
 // span is a range of bytes.
 type span struct{ from, to int64 }
 
-func (h *heifWalk) start() error {
+func (h *heifParser) parseSignature() error {
 	head, err := h.in.Peek(8)
 	if err != nil {
-		return early(Image, err)
+		return readError(Image, err)
 	}
 	if string(head[4:]) != "ftyp" {
-		return broken(Image, "no ftyp")
+		return damagedError(Image, "no ftyp box")
 	}
-	h.step = h.box
+
+	h.step = h.parseBox
 	return nil
 }
 
-func (h *heifWalk) box() error {
+func (h *heifParser) parseBox() error {
 	if _, err := h.in.Peek(1); err != nil {
-		return h.finish()
+		return h.finishFile()
 	}
-	b, err := h.take(8)
+
+	b, err := h.keepBytes(8)
 	if err != nil {
 		return err
 	}
+
 	kind := b[4:8]
 	head := int64(8)
 	size := uint64(binary.BigEndian.Uint32(b))
 	name := string(kind)
 	if size == 1 {
-		long, err := h.take(8)
+		long, err := h.keepBytes(8)
 		if err != nil {
 			return err
 		}
+
 		kind = h.out[len(h.out)-12:][:4]
 		head = 16
 		size = binary.BigEndian.Uint64(long)
 	}
+
 	endless := size == 0
 	if endless {
 		size = math.MaxInt64/2 - uint64(h.pos)
 	}
 	if size < uint64(head) || size > math.MaxInt64/2-uint64(h.pos) {
-		return broken(Image, "a box of an absurd size")
+		return damagedError(Image, "a box has an invalid size")
 	}
+
 	body := int64(size) - head
 	h.pos += head
 	switch name {
 	case "ftyp":
 		if h.pos != 8 || body > maxPeek {
-			return broken(Image, "a second or an absurd ftyp")
+			return damagedError(Image, "a second or oversized ftyp box")
 		}
-		h.let(body, false)
+		h.copyBytes(body, false)
 	case "meta":
-		if h.seen || body > maxMeta {
-			return broken(Image, "a second or an absurd meta box")
+		if h.hasMeta || body > maxMeta {
+			return damagedError(Image, "a second or oversized meta box")
 		}
-		h.seen = true
-		if err := h.meta(int(body)); err != nil {
+		h.hasMeta = true
+		if err := h.parseMeta(int(body)); err != nil {
 			return err
 		}
 	case "mdat":
-		if !h.seen {
-			return fault.New(fault.Invalid, "The picture's description lies behind its data. Save it anew, or as JPEG.")
+		if !h.hasMeta {
+			return fault.New(fault.Invalid, "The picture is stored with its metadata after its data, which is not supported. Save it again, or as JPEG.")
 		}
-		h.stop = h.pos + body
-		h.step = h.data
+
+		h.dataEnd = h.pos + body
+		h.step = h.copyData
 		if endless {
-			h.step = h.tail
+			h.step = h.copyTrailingData
 		}
 		return nil
 	default:
 		if endless {
-			return broken(Image, "a box without an end")
+			return damagedError(Image, "a box without an end")
 		}
 		copy(kind, "free")
-		h.let(body, true)
+		h.copyBytes(body, true)
 	}
+
 	h.pos += body
 	return nil
 }
 
-// finish is the end of the file. All of what the pictures need was there.
-func (h *heifWalk) finish() error {
-	err := h.end()
-	if errors.Is(err, io.EOF) && (!h.seen || len(h.keep) > 0 && h.keep[len(h.keep)-1].to > h.pos) {
-		return broken(Image, "no description, or data missing")
+// finishFile is the step at the end of the file. It checks that all data of the
+// pictures was there.
+func (h *heifParser) finishFile() error {
+	err := h.expectEnd()
+	if errors.Is(err, io.EOF) && (!h.hasMeta || len(h.keepSpans) > 0 && h.keepSpans[len(h.keepSpans)-1].to > h.pos) {
+		return damagedError(Image, "the meta box or picture data is missing")
 	}
 	return err
 }
 
-// data passes the next run of a box with data.
-func (h *heifWalk) data() error {
-	if h.pos == h.stop {
-		h.step = h.box
+// copyData copies the next range of an mdat box.
+func (h *heifParser) copyData() error {
+	if h.pos == h.dataEnd {
+		h.step = h.parseBox
 		return nil
 	}
-	to := h.stop
+
+	to := h.dataEnd
 	kept := false
-	for _, s := range h.keep {
+	for _, s := range h.keepSpans {
 		if s.to <= h.pos {
 			continue
 		}
@@ -135,47 +145,50 @@ func (h *heifWalk) data() error {
 		}
 		break
 	}
-	h.let(to-h.pos, !kept)
+
+	h.copyBytes(to-h.pos, !kept)
 	h.pos = to
 	return nil
 }
 
-// tail is data up to the end of a file that does not say where that is.
-func (h *heifWalk) tail() error {
-	if len(h.keep) == 0 || h.pos >= h.keep[len(h.keep)-1].to {
-		h.let(h.stop-h.pos, true)
-		h.open = true
-		h.step = h.finish
+// copyTrailingData copies an mdat box that extends to the end of the file.
+func (h *heifParser) copyTrailingData() error {
+	if len(h.keepSpans) == 0 || h.pos >= h.keepSpans[len(h.keepSpans)-1].to {
+		h.copyBytes(h.dataEnd-h.pos, true)
+		h.mayEndEarly = true
+		h.step = h.finishFile
 		return nil
 	}
-	return h.data()
+	return h.copyData()
 }
 
-// meta reads the description, blanks what does not belong to a picture in it,
-// and learns which data does.
-func (h *heifWalk) meta(n int) error {
-	b, err := h.take(n)
+// parseMeta parses the meta box, zeroes metadata in it, and determines the
+// ranges of picture data.
+func (h *heifParser) parseMeta(n int) error {
+	b, err := h.keepBytes(n)
 	if err != nil {
 		return err
 	}
+
 	m := &heifMeta{
-		boxWalk: boxWalk{source: newSource(context.Background(), bytes.NewReader(b), int64(n))},
-		bytes:   b, kinds: map[uint32]string{}, of: map[uint32][]int{},
+		boxReader: boxReader{source: newSource(context.Background(), bytes.NewReader(b), int64(n))},
+		bytes:     b, itemTypes: map[uint32]string{}, itemProps: map[uint32][]int{},
 	}
-	if err := m.read(); err != nil {
-		return spoilt(Image, err)
+	if err := m.parseBoxes(); err != nil {
+		return wrapDamaged(Image, err)
 	}
-	h.keep = merged(m.spans(0))
-	m.blank()
-	h.width, h.height = m.dimensions()
+
+	h.keepSpans = mergeSpans(m.pictureSpans(0))
+	m.zeroMetadata()
+	h.width, h.height = m.primaryDimensions()
 	if h.width <= 0 || h.height <= 0 {
-		return broken(Image, "the picture has no size")
+		return damagedError(Image, "the picture has no size")
 	}
 	return nil
 }
 
-// merged sorts spans and joins those that touch.
-func merged(spans []span) []span {
+// mergeSpans sorts spans and joins those that overlap or touch.
+func mergeSpans(spans []span) []span {
 	slices.SortFunc(spans, func(a, b span) int {
 		switch {
 		case a.from < b.from:
@@ -185,6 +198,7 @@ func merged(spans []span) []span {
 		}
 		return 0
 	})
+
 	var all []span
 	for _, s := range spans {
 		if last := len(all) - 1; last >= 0 && s.from <= all[last].to {

@@ -8,13 +8,13 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// maxScans bounds how often the decoder goes over all blocks of a progressive
-// picture. A scan of some bytes can cover all of them; encoders write about
+// maxScans limits the scans of a progressive picture. The decoder visits all
+// blocks in each scan, and a scan can be a few bytes long. Encoders write about
 // ten.
 const maxScans = 100
 
-// jpegWalk goes through a JPEG file (ITU T.81, annex B).
-type jpegWalk struct {
+// jpegParser parses a JPEG file (ITU T.81, annex B).
+type jpegParser struct {
 	*cleaner
 	scans       int
 	components  int
@@ -23,100 +23,112 @@ type jpegWalk struct {
 	rgb         bool
 }
 
-func (j *jpegWalk) start() error {
-	b, err := j.take(2)
+func (j *jpegParser) parseSOI() error {
+	b, err := j.keepBytes(2)
 	if err != nil {
 		return err
 	}
 	if b[0] != 0xff || b[1] != 0xd8 {
-		return broken(Image, "no SOI")
+		return damagedError(Image, "no SOI marker")
 	}
-	j.step = j.segment
+
+	j.step = j.parseSegment
 	return nil
 }
 
-// segment treats one marker and what belongs to it. Bytes between segments
-// belong to nothing and are dropped, as decoders skip them.
-func (j *jpegWalk) segment() error {
+// parseSegment parses one marker and its segment. Bytes between segments are
+// dropped; decoders skip them too.
+func (j *jpegParser) parseSegment() error {
 	if _, err := j.in.Peek(1); err != nil {
-		return early(Image, err)
+		return readError(Image, err)
 	}
+
 	ready, _ := j.in.Peek(j.in.Buffered())
 	stray := bytes.IndexByte(ready, 0xff)
 	if stray < 0 {
-		return j.drop(int64(len(ready)))
+		return j.skipBytes(int64(len(ready)))
 	}
-	err := j.drop(int64(stray))
+
+	err := j.skipBytes(int64(stray))
 	if err != nil {
 		return err
 	}
+
 	b := byte(0xff)
-	for b == 0xff { // the marker's own, and fill bytes
-		if b, err = j.byte(); err != nil {
+	for b == 0xff { // fill bytes may precede the marker code
+		if b, err = j.readByte(); err != nil {
 			return err
 		}
 	}
+
 	switch {
-	case b == 0x00, 0xd0 <= b && b <= 0xd7: // a stray stuffed byte, a stray restart
+	case b == 0x00, 0xd0 <= b && b <= 0xd7: // a stray stuffed byte or restart marker
 		return nil
 	case b == 0xd9:
 		if j.scans == 0 {
-			return broken(Image, "no scan")
+			return damagedError(Image, "no scan")
 		}
-		j.decodes = true
-		j.cost = j.memory
+
+		j.canDecode = true
+		j.decodeCost = j.decodeMemory
 		j.out = append(j.out, 0xff, 0xd9)
-		j.step = j.rest
+		j.step = j.skipTrailing
 		return nil
 	}
-	length, err := j.next(2)
+
+	length, err := j.readBytes(2)
 	if err != nil {
 		return err
 	}
+
 	head := [4]byte{0xff, b, length[0], length[1]}
 	n := int64(binary.BigEndian.Uint16(length)) - 2
 	if n < 0 {
-		return broken(Image, "a segment below its own length")
+		return damagedError(Image, "a segment is shorter than its length field")
 	}
+
 	switch {
 	case b == 0xc0, b == 0xc1, b == 0xc2:
 		j.out = append(j.out, head[:]...)
-		return j.frame(b, int(n))
+		return j.parseFrameHeader(b, int(n))
 	case b == 0xc4, b == 0xdb, b == 0xdd: // tables, restart interval
 		j.out = append(j.out, head[:]...)
-		j.let(n, false)
+		j.copyBytes(n, false)
 		return nil
 	case b == 0xda:
 		if j.scans++; j.scans > maxScans {
-			return fault.New(fault.Invalid, "The picture is built up in too many steps.")
+			return fault.New(fault.Invalid, "The picture has too many progressive scans.")
 		}
 		if j.components == 0 {
-			return broken(Image, "a scan before the frame")
+			return damagedError(Image, "a scan before the frame header")
 		}
+
 		j.out = append(j.out, head[:]...)
-		j.step = j.scan
-		_, err := j.take(int(n))
+		j.step = j.copyScan
+		_, err := j.keepBytes(int(n))
 		return err
 	case 0xe0 <= b && b <= 0xef, b == 0xfe:
-		return j.extra(b, head, n)
+		return j.parseAppSegment(b, head, n)
 	case 0xc3 <= b && b <= 0xcf:
 		return fault.New(fault.Invalid, "This kind of JPEG file is not supported.")
 	}
-	return broken(Image, fmt.Sprintf("marker %#x", b))
+	return damagedError(Image, fmt.Sprintf("unknown marker %#x", b))
 }
 
-// frame reads the header that has the picture's size.
-func (j *jpegWalk) frame(marker byte, n int) error {
+// parseFrameHeader parses the frame header, which has the size of the picture.
+func (j *jpegParser) parseFrameHeader(marker byte, n int) error {
 	if j.components != 0 {
-		return broken(Image, "two frames")
+		return damagedError(Image, "two frame headers")
 	}
-	b, err := j.take(n)
+
+	b, err := j.keepBytes(n)
 	if err != nil {
 		return err
 	}
 	if n < 6 || n != 6+3*int(b[5]) || b[5] == 0 || b[5] > 4 {
-		return broken(Image, "a frame header of the wrong length")
+		return damagedError(Image, "the frame header has the wrong length")
 	}
+
 	j.height = int(binary.BigEndian.Uint16(b[1:]))
 	j.width = int(binary.BigEndian.Uint16(b[3:]))
 	j.components = int(b[5])
@@ -125,90 +137,99 @@ func (j *jpegWalk) frame(marker byte, n int) error {
 	return nil
 }
 
-// extra treats what is not needed to decode, and keeps little of it: what says
-// how colours are meant, and which side is up.
-func (j *jpegWalk) extra(marker byte, head [4]byte, n int64) error {
+// parseAppSegment drops application segments and comments, except the parts
+// about colours and orientation.
+func (j *jpegParser) parseAppSegment(marker byte, head [4]byte, n int64) error {
 	start, err := j.in.Peek(int(min(n, 14)))
 	if err != nil {
-		return early(Image, err)
+		return readError(Image, err)
 	}
+
 	is := func(name string, least int) bool { return len(start) >= least && string(start[:len(name)]) == name }
 	switch {
 	case marker == 0xe0 && !j.jfif && is("JFIF\x00", 14):
 		j.jfif = true
-		j.out = append(append(append(j.out, 0xff, 0xe0, 0, 16), start[:12]...), 0, 0) // without its thumbnail
-	case marker == 0xe1 && j.turn == 0 && j.scans == 0 && is("Exif\x00\x00", 6):
+		j.out = append(append(append(j.out, 0xff, 0xe0, 0, 16), start[:12]...), 0, 0) // without the JFIF thumbnail
+	case marker == 0xe1 && j.orientation == 0 && j.scans == 0 && is("Exif\x00\x00", 6):
 		b := make([]byte, n)
-		if err := j.fill(b); err != nil {
+		if err := j.readFull(b); err != nil {
 			return err
 		}
-		if j.turn = orientation(b[6:]); j.turn > 1 {
-			j.out = append(j.out, exifTurn(j.turn)...)
+		if j.orientation = readOrientation(b[6:]); j.orientation > 1 {
+			j.out = append(j.out, exifOrientation(j.orientation)...)
 		}
 		return nil
 	case marker == 0xe2 && is("ICC_PROFILE\x00", 12):
 		j.out = append(j.out, head[:]...)
-		j.let(n, false)
+		j.copyBytes(n, false)
 		return nil
 	case marker == 0xee && !j.adobe && is("Adobe", 12):
 		j.adobe = true
 		j.out = append(append(j.out, 0xff, 0xee, 0, 14), start[:12]...)
 	}
-	return j.drop(n)
+	return j.skipBytes(n)
 }
 
-// scan copies coded data up to the next marker that is no restart.
-func (j *jpegWalk) scan() error {
+// copyScan copies entropy-coded data up to the next marker that is not a
+// restart marker.
+func (j *jpegParser) copyScan() error {
 	if _, err := j.in.Peek(1); err != nil {
-		return early(Image, err)
+		return readError(Image, err)
 	}
+
 	ready, _ := j.in.Peek(j.in.Buffered())
 	i := bytes.IndexByte(ready, 0xff)
 	if i < 0 {
 		i = len(ready)
 	}
+
 	j.out = append(j.out, ready[:i]...)
-	if err := j.drop(int64(i)); err != nil || i == len(ready) {
+	if err := j.skipBytes(int64(i)); err != nil || i == len(ready) {
 		return err
 	}
+
 	two, err := j.in.Peek(2)
 	if err != nil {
-		return early(Image, err)
+		return readError(Image, err)
 	}
+
 	switch m := two[1]; {
 	case m == 0xff:
-		return j.drop(1)
+		return j.skipBytes(1)
 	case m == 0x00, 0xd0 <= m && m <= 0xd7:
 		j.out = append(j.out, two...)
-		return j.drop(2)
+		return j.skipBytes(2)
 	}
-	j.step = j.segment
+
+	j.step = j.parseSegment
 	return nil
 }
 
-// memory estimates what decoding takes at most. It also tells a file that is
-// far too short for its size: each block takes a bit at least.
-func (j *jpegWalk) memory(size int64) (int64, string) {
+// decodeMemory estimates the maximum memory for decoding. It also rejects a
+// file that is too short for its size: each block needs at least one bit.
+func (j *jpegParser) decodeMemory(size int64) (int64, string) {
 	pixels := int64(j.width+32) * int64(j.height+32) // whole blocks
 	if blocks := int64(j.width) * int64(j.height) / 64; size*8 < blocks {
 		return 0, "too few bytes for so many pixels"
 	}
-	each := int64(j.components)
+
+	bytesPerPixel := int64(j.components)
 	if j.progressive {
-		each += 4 * int64(j.components) // a coefficient is 32 bits
+		bytesPerPixel += 4 * int64(j.components) // a coefficient is 32 bits
 	}
 	if j.components == 4 || j.adobe || j.rgb {
-		each += 4 // converted once more
+		bytesPerPixel += 4 // for the conversion to RGB
 	}
-	return pixels * each, ""
+	return pixels * bytesPerPixel, ""
 }
 
-// orientation reads which side is up from the first directory of TIFF data, 1
-// where it does not say.
-func orientation(tiff []byte) int {
+// readOrientation returns the orientation from the first directory of TIFF
+// data, or 1 if it has none.
+func readOrientation(tiff []byte) int {
 	if len(tiff) < 8 {
 		return 1
 	}
+
 	var order binary.ByteOrder = binary.BigEndian
 	switch string(tiff[:4]) {
 	case "MM\x00*":
@@ -217,16 +238,18 @@ func orientation(tiff []byte) int {
 	default:
 		return 1
 	}
+
 	at := int64(order.Uint32(tiff[4:]))
 	if at > int64(len(tiff))-2 {
 		return 1
 	}
+
 	count := int(order.Uint16(tiff[at:]))
 	entries := tiff[at+2:]
 	for ; count > 0 && len(entries) >= 12; count-- {
 		if order.Uint16(entries) == 0x0112 && order.Uint16(entries[2:]) == 3 && order.Uint32(entries[4:]) == 1 {
-			if turn := int(order.Uint16(entries[8:])); 1 <= turn && turn <= 8 {
-				return turn
+			if value := int(order.Uint16(entries[8:])); 1 <= value && value <= 8 {
+				return value
 			}
 			return 1
 		}
@@ -235,8 +258,8 @@ func orientation(tiff []byte) int {
 	return 1
 }
 
-// exifTurn is an Exif segment that says which side is up and nothing else.
-func exifTurn(turn int) string {
+// exifOrientation returns an Exif segment with nothing but the orientation.
+func exifOrientation(turn int) string {
 	return "\xff\xe1\x00\x22Exif\x00\x00MM\x00*\x00\x00\x00\x08" +
 		"\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00" + string(rune(turn)) + "\x00\x00\x00\x00\x00\x00"
 }

@@ -1,18 +1,17 @@
 // Package media recognises, cleans, measures and thumbnails media files.
 //
-//	Sniff ─▶ Clean ─▶ (the caller stores the bytes) ─▶ Examine, or Measure
+//	Sniff ─▶ Clean ─▶ (the caller stores the bytes) ─▶ AnalyzeFile or MeasureFile
 //
-// Every file is taken to be hostile. The bytes alone decide what it is. Sizes
-// in a file are claims: nothing is allocated or repeated because of one before
-// it was held against a limit or against the size of the file. Clean holds a
-// few blocks in memory however long the file is. Examine walks a file's
-// structure first, holds it against the limits, and only then decodes a
-// picture, with memory that all decodings of the process share. Measure decodes
-// none.
+// Every file is treated as hostile. Only the bytes decide its format. Sizes in
+// a file are untrusted: before one causes an allocation or a loop, it is
+// checked against a limit or the file size. Clean holds a few blocks in memory,
+// however long the file is. AnalyzeFile parses the structure of a file and
+// checks the limits before it decodes a picture, with memory from a budget of
+// the whole process. MeasureFile decodes nothing.
 //
-// What is wrong with a file is a *fault.Error with the code Invalid and a
-// message for the person who sent it. An error of the reader comes back
-// wrapped and is not the file's fault.
+// A damaged file is a *fault.Error with code Invalid and a message for the
+// person who sent it. An error of the reader is returned wrapped and is not
+// blamed on the file.
 package media
 
 import (
@@ -23,10 +22,10 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// Type is what a person would call a file.
+// Type is the general type of a file.
 type Type string
 
-// The types, as the interface writes them.
+// The types, with their names in the API.
 const (
 	Image Type = "IMG"
 	Video Type = "VID"
@@ -35,11 +34,11 @@ const (
 	Text  Type = "TEXT"
 )
 
-// Format is a kind of file.
+// Format is a file format.
 type Format struct {
 	Type     Type
 	MimeType string
-	Ext      string // "png", no dot
+	Ext      string // without a dot, like "png"
 }
 
 var (
@@ -60,9 +59,8 @@ var (
 	textFormat = Format{Text, "text/plain", "txt"}
 )
 
-// Formats lists every kind of file there is here. Plain text is the last one;
-// Sniff never finds it, because whether text is welcome is not for its bytes
-// to say.
+// Formats lists all supported formats. Plain text is the last one; Sniff never
+// returns it, because the caller decides whether text is allowed.
 func Formats() []Format {
 	return []Format{
 		jpegFormat, pngFormat, webpFormat, gifFormat, heicFormat, heifFormat,
@@ -72,8 +70,8 @@ func Formats() []Format {
 	}
 }
 
-// noun is the type in a message.
-func (t Type) noun() string {
+// displayName returns the type's name for messages.
+func (t Type) displayName() string {
 	switch t {
 	case Image:
 		return "picture"
@@ -87,19 +85,19 @@ func (t Type) noun() string {
 	return "text"
 }
 
-// broken is the error for a file that breaks its own rules. What exactly is
-// wrong goes to the log.
-func broken(t Type, why string) error { return spoilt(t, errors.New(why)) }
+// damagedError is the error for a file with an invalid structure. The reason is
+// logged, not shown.
+func damagedError(t Type, why string) error { return wrapDamaged(t, errors.New(why)) }
 
-func spoilt(t Type, cause error) error {
-	return fault.New(fault.Invalid, "The "+t.noun()+" is damaged or incomplete.").Because(cause)
+func wrapDamaged(t Type, cause error) error {
+	return fault.New(fault.Invalid, "The "+t.displayName()+" is damaged or incomplete.").Because(cause)
 }
 
-// early turns the end of a file where more had to come into the file's fault.
-// Any other error is the reader's.
-func early(t Type, err error) error {
+// readError reports an unexpected end as a damaged file, and any other error as
+// a failure of the reader.
+func readError(t Type, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return broken(t, "it ends early")
+		return damagedError(t, "unexpected end of file")
 	}
-	return fmt.Errorf("read the %s: %w", t.noun(), err)
+	return fmt.Errorf("read %s: %w", t.displayName(), err)
 }

@@ -75,8 +75,8 @@ func TestOtherFilesAreNot(t *testing.T) {
 		"exe":                   "MZ\x90\x00",
 		"avif":                  heif("avif", "mif1", "miaf"),
 		"avif as mif1":          heif("mif1", "mif1", "avif"),
-		"a sound as M4A":        mp4("M4A ", 1, upright),
-		"3gp":                   mp4("3gp5", 1, upright),
+		"a sound as M4A":        mp4("M4A ", 1, applyOrientation),
+		"3gp":                   mp4("3gp5", 1, applyOrientation),
 		"a raw picture":         ftyp("crx ", "isom"),
 		"an odd ftyp":           "\x00\x00\x00\x11ftypisom\x00\x00\x00\x00x",
 		"an ftyp cut off":       "\x00\x00\x00\x20ftypisom",
@@ -84,8 +84,8 @@ func TestOtherFilesAreNot(t *testing.T) {
 		"matroska":              webm("matroska", 1),
 		"no doctype":            element("\x1a\x45\xdf\xa3", element("\x42\x86", "\x01")),
 		"a doctype cut off":     ebml("webm")[:30],
-		"theora":                oggPage(2, 0, 7, "\x80theora"+strings.Repeat("\x00", 30)),
-		"an ogg without start":  oggPage(0, 0, 7, "OpusHead\x01\x02"+strings.Repeat("\x00", 20)),
+		"theora":                parseOggPage(2, 0, 7, "\x80theora"+strings.Repeat("\x00", 30)),
+		"an ogg without start":  parseOggPage(0, 0, 7, "OpusHead\x01\x02"+strings.Repeat("\x00", 20)),
 		"old glTF":              "glTF" + le32(1) + le32(12),
 		"one frame of mp3":      mp3Frame(""),
 		"frames, then no frame": mp3Frame("") + mp3Frame("") + strings.Repeat("x", 500),
@@ -95,14 +95,14 @@ func TestOtherFilesAreNot(t *testing.T) {
 		"riff of another kind":  riff("AVI ", riffChunk("LIST", "x")),
 	} {
 		if f, ok := sniff(head); ok {
-			t.Errorf("%s was taken for %s", name, f.MimeType)
+			t.Errorf("%s was detected as %s", name, f.MimeType)
 		}
 	}
 }
 
 func TestFacts(t *testing.T) {
 	t.Parallel()
-	lab := media.NewLab(media.Limits{})
+	analyzer := media.NewLab(media.Limits{})
 	for _, tt := range []struct {
 		sample        string
 		width, height int
@@ -140,7 +140,7 @@ func TestFacts(t *testing.T) {
 	} {
 		all := samples()
 		s := all[slices.IndexFunc(all, func(s sample) bool { return s.name == tt.sample })]
-		facts, _, err := admit(lab, s.file)
+		facts, _, err := admit(analyzer, s.file)
 		if err != nil {
 			t.Errorf("%s: %v", tt.sample, err)
 			continue
@@ -159,7 +159,7 @@ func TestFacts(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	lab := media.NewLab(media.Limits{Pixels: 800, Frames: 3, Duration: 2 * time.Second})
+	analyzer := media.NewLab(media.Limits{Pixels: 800, Frames: 3, Duration: 2 * time.Second})
 	for _, tt := range []struct {
 		name, file, want string
 	}{
@@ -176,36 +176,36 @@ func TestLimits(t *testing.T) {
 		{"sound at the limit", wav(16000), ""},
 		{"sound below", wav(15999), ""},
 		{"sound above", wav(16001), "The recording is longer than 2s."},
-		{"pixels of a video", mp4("isom", 1000, upright), "The video has more than 0.0008 megapixels."},
+		{"pixels of a video", mp4("isom", 1000, applyOrientation), "The video has more than 0.0008 megapixels."},
 		{"pixels of a heic above", heif("heic"), "The picture has more than 0.0008 megapixels."},
 	} {
-		check(t, tt.name, lab, tt.file, tt.want)
+		check(t, tt.name, analyzer, tt.file, tt.want)
 	}
-	lab = media.NewLab(media.Limits{})
-	check(t, "ten minutes", lab, mp4("isom", 600_000, upright), "")
-	check(t, "ten minutes and a bit", lab, mp4("isom", 600_001, upright), "The video is longer than 10 minutes.")
-	check(t, "a sound of many frames", lab, mp3Counted(1<<31), "The recording is longer than 10 minutes.")
-	check(t, "600 frames", lab, gifOf(600), "")
-	check(t, "601 frames", lab, gifOf(601), "The picture has more than 600 frames.")
+	analyzer = media.NewLab(media.Limits{})
+	check(t, "ten minutes", analyzer, mp4("isom", 600_000, applyOrientation), "")
+	check(t, "ten minutes and a bit", analyzer, mp4("isom", 600_001, applyOrientation), "The video is longer than 10 minutes.")
+	check(t, "a sound of many frames", analyzer, mp3Counted(1<<31), "The recording is longer than 10 minutes.")
+	check(t, "600 frames", analyzer, gifOf(600), "")
+	check(t, "601 frames", analyzer, gifOf(601), "The picture has more than 600 frames.")
 }
 
 // TestLimitsAreTold reads the limits from what refuses a file.
 func TestLimitsAreTold(t *testing.T) {
 	t.Parallel()
-	lab := media.NewLab(media.Limits{Pixels: 800, Frames: 3, Duration: 2500 * time.Millisecond, Memory: memory.NewBudget(1000)})
+	analyzer := media.NewLab(media.Limits{Pixels: 800, Frames: 3, Duration: 2500 * time.Millisecond, Memory: memory.NewBudget(1000)})
 	scene := `{"asset":{"version":"2.0"}}` + strings.Repeat(" ", 16<<20)
 	for _, tt := range []struct {
 		file, detail string
 		want         any
 	}{
 		{pngOf(flag(89, 9)), "limit_pixels", int64(800)},
-		{mp4("isom", 1000, upright), "limit_pixels", int64(800)},
+		{mp4("isom", 1000, applyOrientation), "limit_pixels", int64(800)},
 		{gifOf(4), "limit_frames", 3},
 		{wav(24000), "limit_seconds", 2.5},
 		{pngOf(flag(40, 20)), "limit_memory_bytes", int64(1000)},
 		{"glTF" + le32(2) + le32(20+len(scene)) + le32(len(scene)) + "JSON" + scene, "limit_scene_bytes", 16 << 20},
 	} {
-		_, _, err := admit(lab, tt.file)
+		_, _, err := admit(analyzer, tt.file)
 		f, ok := errors.AsType[*fault.Error](err)
 		if !ok || f.Code != fault.Invalid || f.Details[tt.detail] != tt.want {
 			t.Errorf("%s: %v with %v, want %v", tt.detail, err, f.Details, tt.want)
@@ -214,9 +214,9 @@ func TestLimitsAreTold(t *testing.T) {
 }
 
 // check holds what becomes of a file against a message, "" for none.
-func check(t *testing.T, name string, lab *media.Lab, file, want string) {
+func check(t *testing.T, name string, analyzer *media.Lab, file, want string) {
 	t.Helper()
-	_, _, err := admit(lab, file)
+	_, _, err := admit(analyzer, file)
 	got := ""
 	if e, ok := errors.AsType[*fault.Error](err); ok && e.Code == fault.Invalid {
 		got = e.Message
@@ -230,7 +230,7 @@ func check(t *testing.T, name string, lab *media.Lab, file, want string) {
 
 func TestText(t *testing.T) {
 	t.Parallel()
-	lab := media.NewLab(media.Limits{})
+	analyzer := media.NewLab(media.Limits{})
 	text := media.Formats()[len(media.Formats())-1]
 	if text.Type != media.Text {
 		t.Fatalf("the last format is %+v", text)
@@ -248,7 +248,7 @@ func TestText(t *testing.T) {
 		{"1 MiB", strings.Repeat("x", 1<<20), true},
 		{"1 MiB and a byte", strings.Repeat("x", 1<<20+1), false},
 	} {
-		_, err := examine(lab, text, tt.file)
+		_, err := examine(analyzer, text, tt.file)
 		if (err == nil) != tt.ok || err != nil && !fault.Is(err, fault.Invalid) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
@@ -257,13 +257,13 @@ func TestText(t *testing.T) {
 
 func TestTheBytesDecideAndNotTheFormat(t *testing.T) {
 	t.Parallel()
-	lab := media.NewLab(media.Limits{})
+	analyzer := media.NewLab(media.Limits{})
 	for _, f := range media.Formats() {
 		if f.Type == media.Text {
 			continue
 		}
 		for _, s := range samples() {
-			if _, err := examine(lab, f, s.file); f.MimeType != s.mime && !fault.Is(err, fault.Invalid) {
+			if _, err := examine(analyzer, f, s.file); f.MimeType != s.mime && !fault.Is(err, fault.Invalid) {
 				t.Errorf("%s as %s: %v", s.name, f.MimeType, err)
 			}
 		}
@@ -287,10 +287,10 @@ func (b brokenDisk) ReadAt(p []byte, offset int64) (int, error) {
 
 func TestFailingStorageIsNoDamage(t *testing.T) {
 	t.Parallel()
-	lab := media.NewLab(media.Limits{})
+	analyzer := media.NewLab(media.Limits{})
 	for _, s := range samples() {
 		f, _ := sniff(s.file)
-		_, err := lab.Examine(t.Context(), media.Turn{}, f, brokenDisk{s.file, 0}, int64(len(s.file)))
+		_, err := analyzer.Examine(t.Context(), media.Turn{}, f, brokenDisk{s.file, 0}, int64(len(s.file)))
 		if !errors.Is(err, errDisk) || fault.Is(err, fault.Invalid) {
 			t.Errorf("examine %s: %v", s.name, err)
 		}
@@ -301,19 +301,19 @@ func TestFailingStorageIsNoDamage(t *testing.T) {
 	}
 	file := pngOf(flag(600, 600))
 	f, _ := sniff(file)
-	if _, err := lab.Examine(t.Context(), media.Turn{}, f, brokenDisk{file, int64(len(file)) - 100}, int64(len(file))); !errors.Is(err, errDisk) {
+	if _, err := analyzer.Examine(t.Context(), media.Turn{}, f, brokenDisk{file, int64(len(file)) - 100}, int64(len(file))); !errors.Is(err, errDisk) {
 		t.Errorf("a disk that breaks late: %v", err)
 	}
 }
 
 func TestExamineEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	lab := media.NewLab(media.Limits{})
+	analyzer := media.NewLab(media.Limits{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, s := range samples() {
 		f, _ := sniff(s.file)
-		if _, err := lab.Examine(ctx, media.Turn{}, f, strings.NewReader(s.file), int64(len(s.file))); !errors.Is(err, context.Canceled) {
+		if _, err := analyzer.Examine(ctx, media.Turn{}, f, strings.NewReader(s.file), int64(len(s.file))); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", s.name, err)
 		}
 	}
@@ -321,9 +321,9 @@ func TestExamineEndsWithItsContext(t *testing.T) {
 
 func TestOtherWaysToSayTheSame(t *testing.T) {
 	t.Parallel()
-	lab := media.NewLab(media.Limits{})
+	analyzer := media.NewLab(media.Limits{})
 	film := func(parts ...string) string { return ftyp("mp42") + box("moov", parts...) + box("mdat", "x") }
-	video := trak("vide", upright, 640, 360)
+	video := trak("vide", applyOrientation, 640, 360)
 	wide := box("mvhd", "\x01\x00\x00\x00", be64(0), be64(0), be32(1000), be64(2500), strings.Repeat("\x00", 80))
 	wideTrack := box("trak", box("tkhd", "\x01", strings.Repeat("\x00", 51), turned, strings.Repeat("\x00", 16), be16(640), be16(0), be16(360), be16(0)),
 		box("mdia", box("hdlr", be32(0), be32(0), "vide", strings.Repeat("\x00", 13))))
@@ -352,7 +352,7 @@ func TestOtherWaysToSayTheSame(t *testing.T) {
 		{"flac of unknown length", flac(44100, 0), 0, 0, 0},
 		{"mono mp3 of 22 kHz", strings.Repeat("\xff\xf3\x90\xc0"+strings.Repeat("\x00", 261-4), 4), 0, 0, 104400 * time.Microsecond},
 	} {
-		facts, _, err := admit(lab, tt.file)
+		facts, _, err := admit(analyzer, tt.file)
 		if err != nil || facts.Width != tt.width || facts.Height != tt.height || facts.Duration != tt.duration {
 			t.Errorf("%s: %dx%d, %v, %v; want %dx%d, %v", tt.name, facts.Width, facts.Height, facts.Duration, err, tt.width, tt.height, tt.duration)
 		}

@@ -6,41 +6,43 @@ import (
 )
 
 const (
-	// mp3Search is how far behind the tags the first frame may begin.
+	// mp3Search is the maximum distance of the first frame from the tags.
 	mp3Search = 8 << 10
-	// mp3Frames is how many frames have to follow each other. Random bytes
-	// look like one frame often enough.
+	// mp3Frames is the number of consecutive frames that identify an MP3 file.
+	// A single frame header often occurs in random bytes.
 	mp3Frames = 4
-	// maxTags is how many tags may stand before the sound.
+	// maxTags is the maximum number of tags before the first frame.
 	maxTags = 8
 )
 
-// mp3Frame is the head of a frame of MPEG audio, layer III.
+// mp3Frame is the header of an MPEG audio frame, layer III.
 type mp3Frame struct {
-	rate    int // samples a second
-	bitrate int // bits a second
+	rate    int // samples per second
+	bitrate int // bits per second
 	samples int
 	length  int // bytes
 	mono    bool
-	fine    bool // MPEG-1, not its versions with fewer samples
+	isMPEG1 bool // not MPEG-2 or 2.5, which have fewer samples per frame
 }
 
-// Indexed by whether it is MPEG-1, and the head's four bits.
+// By whether the frame is MPEG-1, and the four bits of the header.
 var mp3Bitrates = map[bool][16]int{
 	true:  {0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 0},
 	false: {0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160, 0},
 }
 
-func mp3Head(b []byte) (mp3Frame, bool) {
-	if len(b) < 4 || b[0] != 0xff || b[1]&0xe0 != 0xe0 || b[1]>>1&3 != 1 { // sync, layer III
+func parseMP3Header(b []byte) (mp3Frame, bool) {
+	if len(b) < 4 || b[0] != 0xff || b[1]&0xe0 != 0xe0 || b[1]>>1&3 != 1 { // frame sync, layer III
 		return mp3Frame{}, false
 	}
+
 	version := b[1] >> 3 & 3
 	index := b[2] >> 2 & 3
 	if version == 1 || index == 3 {
 		return mp3Frame{}, false
 	}
-	f := mp3Frame{fine: version == 3, mono: b[3]>>6 == 3, samples: 576}
+
+	f := mp3Frame{isMPEG1: version == 3, mono: b[3]>>6 == 3, samples: 576}
 	f.rate = []int{44100, 48000, 32000}[index]
 	switch version {
 	case 0:
@@ -50,22 +52,24 @@ func mp3Head(b []byte) (mp3Frame, bool) {
 	case 3:
 		f.samples = 1152
 	}
-	f.bitrate = 1000 * mp3Bitrates[f.fine][b[2]>>4]
-	if f.bitrate == 0 { // free format, which nobody writes, or none
+
+	f.bitrate = 1000 * mp3Bitrates[f.isMPEG1][b[2]>>4]
+	if f.bitrate == 0 { // free format, which is not supported, or an invalid value
 		return mp3Frame{}, false
 	}
+
 	f.length = f.samples/8*f.bitrate/f.rate + int(b[2]>>1&1)
 	return f, true
 }
 
-// mp3Run tells whether the bytes begin with frames that follow each other; all
-// says that they are the whole file.
-func mp3Run(b []byte, all bool) bool {
+// startsWithMP3Frames reports whether b begins with consecutive frames.
+// isWholeFile says that b is the whole file.
+func startsWithMP3Frames(b []byte, isWholeFile bool) bool {
 	for n := 0; ; n++ {
-		f, ok := mp3Head(b)
+		f, ok := parseMP3Header(b)
 		switch {
 		case n == 2 && len(b) < 4:
-			return !all || len(b) == 0
+			return !isWholeFile || len(b) == 0
 		case n == 2:
 			return ok || string(b[:3]) == "TAG"
 		case !ok || len(b) < f.length:
@@ -75,11 +79,12 @@ func mp3Run(b []byte, all bool) bool {
 	}
 }
 
-// id3Length reads how long a tag at the start of a file is.
+// id3Length returns the length of an ID3 tag at the start of b.
 func id3Length(b []byte) (int64, bool) {
 	if len(b) < 10 || string(b[:3]) != "ID3" || b[3] == 0xff || b[4] == 0xff || (b[6]|b[7]|b[8]|b[9])&0x80 != 0 {
 		return 0, false
 	}
+
 	n := int64(b[6])<<21 | int64(b[7])<<14 | int64(b[8])<<7 | int64(b[9])
 	if b[5]&0x10 != 0 {
 		n += 10 // a footer
@@ -90,48 +95,53 @@ func id3Length(b []byte) (int64, bool) {
 func mp3Duration(s *source) (time.Duration, error) {
 	var start int64
 	for range maxTags {
-		b, err := s.peek(start, 10)
+		b, err := s.peekBytes(start, 10)
 		if err != nil {
-			return 0, early(Audio, err)
+			return 0, readError(Audio, err)
 		}
+
 		n, ok := id3Length(b)
 		if !ok {
 			break
 		}
+
 		start += n
 	}
-	first, start, err := mp3First(s, start)
+
+	first, start, err := findFirstMP3Frame(s, start)
 	if err != nil {
 		return 0, err
 	}
-	if frames, ok := mp3Count(s, first, start); ok {
-		return lasting(float64(frames)*float64(first.samples), float64(first.rate)), nil
+	if frames, ok := readMP3FrameCount(s, first, start); ok {
+		return toDuration(float64(frames)*float64(first.samples), float64(first.rate)), nil
 	}
-	return lasting(float64(s.size-start)*8, float64(first.bitrate)), nil
+	return toDuration(float64(s.size-start)*8, float64(first.bitrate)), nil
 }
 
-// mp3First finds the first of several frames that follow each other.
-func mp3First(s *source, start int64) (mp3Frame, int64, error) {
+// findFirstMP3Frame finds the first of several consecutive frames.
+func findFirstMP3Frame(s *source, start int64) (mp3Frame, int64, error) {
 	for at := start; at < start+mp3Search; at++ {
-		b, err := s.peek(at, 4)
+		b, err := s.peekBytes(at, 4)
 		if err != nil {
-			return mp3Frame{}, 0, early(Audio, err)
+			return mp3Frame{}, 0, readError(Audio, err)
 		}
-		first, ok := mp3Head(b)
+
+		first, ok := parseMP3Header(b)
 		if !ok {
 			continue
 		}
-		ok, err = mp3Follow(s, first, at)
+
+		ok, err = followMP3Frames(s, first, at)
 		if err != nil || ok {
 			return first, at, err
 		}
 	}
-	return mp3Frame{}, 0, broken(Audio, "no frames")
+	return mp3Frame{}, 0, damagedError(Audio, "no frames")
 }
 
-// mp3Follow tells whether enough frames of the same kind follow, or the file
-// ends with whole ones.
-func mp3Follow(s *source, first mp3Frame, at int64) (bool, error) {
+// followMP3Frames reports whether enough frames of the same kind follow, or the
+// file ends after complete frames.
+func followMP3Frames(s *source, first mp3Frame, at int64) (bool, error) {
 	at += int64(first.length)
 	for range mp3Frames - 1 {
 		if at == s.size {
@@ -140,33 +150,38 @@ func mp3Follow(s *source, first mp3Frame, at int64) (bool, error) {
 		if at > s.size-4 {
 			return false, nil
 		}
-		b, err := s.peek(at, 4)
+
+		b, err := s.peekBytes(at, 4)
 		if err != nil {
-			return false, early(Audio, err)
+			return false, readError(Audio, err)
 		}
-		f, ok := mp3Head(b)
-		if !ok && string(b[:3]) == "TAG" { // the tag that ends a file
+
+		f, ok := parseMP3Header(b)
+		if !ok && string(b[:3]) == "TAG" { // an ID3v1 tag ends the file
 			return at == s.size-128, nil
 		}
-		if !ok || f.rate != first.rate || f.fine != first.fine {
+		if !ok || f.rate != first.rate || f.isMPEG1 != first.isMPEG1 {
 			return false, nil
 		}
+
 		at += int64(f.length)
 	}
 	return at <= s.size, nil
 }
 
-// mp3Count reads how many frames there are, where the first one says so.
-func mp3Count(s *source, first mp3Frame, at int64) (uint32, bool) {
-	b, err := s.peek(at, first.length)
+// readMP3FrameCount reads the number of frames from the Xing or VBRI header of
+// the first frame, if there is one.
+func readMP3FrameCount(s *source, first mp3Frame, at int64) (uint32, bool) {
+	b, err := s.peekBytes(at, first.length)
 	if err != nil {
 		return 0, false
 	}
+
 	side := 32
 	switch {
-	case first.fine && first.mono, !first.fine && !first.mono:
+	case first.isMPEG1 && first.mono, !first.isMPEG1 && !first.mono:
 		side = 17
-	case !first.fine:
+	case !first.isMPEG1:
 		side = 9
 	}
 	if x := 4 + side; len(b) >= x+12 && (string(b[x:x+4]) == "Xing" || string(b[x:x+4]) == "Info") && b[x+7]&1 != 0 {

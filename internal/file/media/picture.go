@@ -26,16 +26,17 @@ const (
 	hashDown     = 3
 )
 
-// picture examines a picture. The walk that cleans it finds out what it is.
-func (l *Lab) picture(ctx context.Context, t Turn, facts Facts, s *source, decodes bool) (Facts, error) {
-	walk := newCleaner(facts.Format, s.reader())
+// analyzePicture analyzes a picture with the parser that also cleans it.
+func (l *Lab) analyzePicture(ctx context.Context, t Turn, facts Facts, s *source, decodes bool) (Facts, error) {
+	walk := newCleaner(facts.Format, s.newReader())
 	if walk == nil {
-		return facts, broken(facts.Type, "it is no "+facts.MimeType)
+		return facts, damagedError(facts.Type, "it is no "+facts.MimeType)
 	}
 	if _, err := io.Copy(io.Discard, walk); err != nil {
 		return facts, err
 	}
-	o := walk.outline
+
+	o := walk.pictureInfo
 	facts.Width = o.width
 	facts.Height = o.height
 	if err := l.checkPixels(Image, o.width, o.height); err != nil {
@@ -44,54 +45,61 @@ func (l *Lab) picture(ctx context.Context, t Turn, facts Facts, s *source, decod
 	if o.frames > l.limits.Frames {
 		return facts, fault.New(fault.Invalid, fmt.Sprintf("The picture has more than %d frames.", l.limits.Frames)).With("limit_frames", l.limits.Frames)
 	}
-	if o.turn >= 5 {
+	if o.orientation >= 5 {
 		facts.Width = o.height
 		facts.Height = o.width
 	}
-	if !o.decodes {
+	if !o.canDecode {
 		return facts, nil
 	}
-	need, absurd := o.cost(s.size)
+
+	need, absurd := o.decodeCost(s.size)
 	if absurd != "" {
-		return facts, broken(Image, absurd)
+		return facts, damagedError(Image, absurd)
 	}
+
 	canvas := image.Rect(0, 0, o.width, o.height)
 	var small *image.RGBA
 	need += shrinkMemory(canvas, thumbSide)
-	lane := laneOf(need, int64(o.width)*int64(o.height))
+	lane := memoryLane(need, int64(o.width)*int64(o.height))
 	if !decodes {
 		if need > l.limits.Memory.Most(lane) {
-			return facts, l.neverFits(Image, need, lane)
+			return facts, l.memoryError(Image, need, lane)
 		}
 		return facts, nil
 	}
-	err := l.within(ctx, t, Image, need, lane, func() error {
-		img, err := decode(facts.Format, s)
+
+	err := l.runWithMemory(ctx, t, Image, need, lane, func() error {
+		img, err := decodePicture(facts.Format, s)
 		if err != nil {
-			return spoilt(Image, err)
+			return wrapDamaged(Image, err)
 		}
 		if !img.Bounds().In(canvas) || facts.MimeType != gifFormat.MimeType && img.Bounds() != canvas {
-			return broken(Image, "another size than its header says")
+			return damagedError(Image, "the decoded size differs from the header")
 		}
-		small = shrink(img, canvas, thumbSide)
+
+		small = shrinkPicture(img, canvas, thumbSide)
 		return nil
 	})
 	if err != nil {
 		return facts, err
 	}
-	err = facts.draw(upright(small, o.turn))
+
+	err = facts.addThumbnail(applyOrientation(small, o.orientation))
 	return facts, err
 }
 
-// decode decodes a picture, the first frame of an animation. A decoder that
-// panics has met a file which is damaged in a way that nobody thought of.
-func decode(f Format, s *source) (img image.Image, err error) {
+// decodePicture decodes a picture, or the first frame of an animation. A panic
+// of the decoder is returned as an error: the file is damaged in a way that the
+// decoder does not check.
+func decodePicture(f Format, s *source) (img image.Image, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("decoder: %v", p)
+			err = fmt.Errorf("decoder panic: %v", p)
 		}
 	}()
-	r := bufio.NewReaderSize(s.reader(), inBlock)
+
+	r := bufio.NewReaderSize(s.newReader(), inBlock)
 	switch f.MimeType {
 	case jpegFormat.MimeType:
 		return jpeg.Decode(r)
@@ -105,13 +113,14 @@ func decode(f Format, s *source) (img image.Image, err error) {
 	return nil, errors.New("no decoder for " + f.MimeType)
 }
 
-// draw fills in what is made from the small picture.
-func (f *Facts) draw(small *image.RGBA) error {
+// addThumbnail sets the blurhash and the thumbnail from the scaled picture.
+func (f *Facts) addThumbnail(small *image.RGBA) error {
 	var err error
-	tiny := shrink(small, small.Bounds(), hashSide)
+	tiny := shrinkPicture(small, small.Bounds(), hashSide)
 	if f.Blurhash, err = blurhash.Encode(hashAcross, hashDown, tiny); err != nil {
 		return fmt.Errorf("blurhash: %w", err)
 	}
+
 	var b bytes.Buffer
 	if small.Opaque() {
 		f.ThumbExt = "jpg"
@@ -123,6 +132,7 @@ func (f *Facts) draw(small *image.RGBA) error {
 	if err != nil {
 		return fmt.Errorf("thumbnail: %w", err)
 	}
+
 	f.Thumb = b.Bytes()
 	return nil
 }

@@ -256,8 +256,8 @@ func heifWith(shift int, head string, dataFirst bool) string {
 }
 
 const (
-	upright = "\x00\x01\x00\x00" + "\x00\x00\x00\x00" + "\x00\x00\x00\x00" + "\x00\x00\x00\x00" + "\x00\x01\x00\x00"
-	turned  = "\x00\x00\x00\x00" + "\x00\x01\x00\x00" + "\x00\x00\x00\x00" + "\xff\xff\x00\x00" + "\x00\x00\x00\x00"
+	applyOrientation = "\x00\x01\x00\x00" + "\x00\x00\x00\x00" + "\x00\x00\x00\x00" + "\x00\x00\x00\x00" + "\x00\x01\x00\x00"
+	turned           = "\x00\x00\x00\x00" + "\x00\x01\x00\x00" + "\x00\x00\x00\x00" + "\xff\xff\x00\x00" + "\x00\x00\x00\x00"
 )
 
 func trak(kind, matrix string, w, h int) string {
@@ -273,5 +273,5 @@ func mvhd(scale, units int) string {
 // mp4 is a film of 640 to 360 pixels with sound.
 func mp4(major string, units int, matrix string) string {
 	return ftyp(major, "isom", "mp42") + box("free") + box("mdat", "samples") +
-		box("moov", mvhd(1000, units), trak("soun", upright, 0, 0), trak("vide", matrix, 640, 360))
+		box("moov", mvhd(1000, units), trak("soun", applyOrientation, 0, 0), trak("vide", matrix, 640, 360))
 }

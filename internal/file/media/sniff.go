@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// HeadLength is how many first bytes Sniff wants to see, fewer where the file
+// HeadLength is the number of first bytes that Sniff needs, fewer if the file
 // is shorter.
 const HeadLength = 4096
 
-// Sniff tells what the bytes at the start of a file are. The bytes decide, not
-// a name or a declared type. What it names may still be damaged.
+// Sniff detects the format from the first bytes of a file. It does not check
+// that the rest is valid.
 func Sniff(head []byte) (Format, bool) {
 	head = head[:min(len(head), HeadLength)]
 	has := func(at int, magic string) bool {
@@ -31,25 +31,25 @@ func Sniff(head []byte) (Format, bool) {
 	case has(4, "ftyp"):
 		return sniffISO(head)
 	case has(0, "\x1a\x45\xdf\xa3"):
-		return webmFormat, docType(head) == "webm"
+		return webmFormat, readDocType(head) == "webm"
 	case has(0, "fLaC"):
 		return flacFormat, true
 	case has(0, "OggS"):
-		p, ok := oggPage(head)
-		return oggFormat, ok && p.first && oggCodec(p.packet) != nil
+		p, ok := parseOggPage(head)
+		return oggFormat, ok && p.first && parseOggCodec(p.packet) != nil
 	case has(0, "glTF"):
 		return glbFormat, len(head) >= 12 && binary.LittleEndian.Uint32(head[4:]) == 2
 	case has(0, "ID3"):
 		_, ok := id3Length(head)
 		return mp3Format, ok
 	case has(0, "\xff"):
-		return mp3Format, mp3Run(head, len(head) < HeadLength)
+		return mp3Format, startsWithMP3Frames(head, len(head) < HeadLength)
 	}
 	return Format{}, false
 }
 
-// The ISO brands that we take. Every other one (avif, M4A, 3gp, raw pictures
-// of cameras) is some other kind of file in the same envelope.
+// The supported brands of the ISO base media format. Other brands (avif, M4A,
+// 3gp, raw pictures of cameras) are other formats in the same container.
 var (
 	heicBrands = []string{"heic", "heix", "heim", "heis"}
 	avifBrands = []string{"avif", "avis"}
@@ -59,17 +59,19 @@ var (
 	}
 )
 
-// sniffISO tells the formats that share the boxes of ISO 14496-12 apart.
+// sniffISO distinguishes the formats that use the boxes of ISO 14496-12.
 func sniffISO(head []byte) (Format, bool) {
 	size := binary.BigEndian.Uint32(head)
 	if size < 16 || size%4 != 0 || size > HeadLength || len(head) < int(size) {
 		return Format{}, false
 	}
+
 	major := string(head[8:12])
 	var others []string
 	for b := range slices.Chunk(head[16:size], 4) {
 		others = append(others, string(b))
 	}
+
 	any := func(brands []string) bool {
 		return slices.ContainsFunc(others, func(b string) bool { return slices.Contains(brands, b) })
 	}
@@ -90,22 +92,23 @@ func sniffISO(head []byte) (Format, bool) {
 	return Format{}, false
 }
 
-// docType reads the kind of document from an EBML header, "" where there is
-// none.
-func docType(head []byte) string {
-	id, size, n := ebmlElement(head)
+// readDocType returns the DocType of an EBML header, "" if there is none.
+func readDocType(head []byte) string {
+	id, size, n := parseEBMLHeader(head)
 	if id != ebmlHeader || size < 0 || size > int64(len(head)-n) {
 		return ""
 	}
+
 	body := head[n : n+int(size)]
 	for len(body) > 0 {
-		id, size, n := ebmlElement(body)
+		id, size, n := parseEBMLHeader(body)
 		if n == 0 || size < 0 || size > int64(len(body)-n) {
 			return ""
 		}
 		if id == ebmlDocType {
 			return string(bytes.TrimRight(body[n:n+int(size)], "\x00"))
 		}
+
 		body = body[n+int(size):]
 	}
 	return ""

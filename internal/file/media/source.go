@@ -6,47 +6,48 @@ import (
 	"io"
 )
 
-// maxPeek is the most that is looked at in one place.
+// maxPeek is the maximum length of one peek.
 const maxPeek = 4 << 10
 
-// source reads a stored file where the walk through it wants to look. It keeps
-// the block read last, ends with its context, and remembers a failure of the
-// storage, which is not to be taken for damage of the file.
+// source reads a stored file at any offset. It caches the last block, fails
+// when its context ends, and records read errors of the storage, which must not
+// be reported as a damaged file.
 type source struct {
-	ended func() error
-	from  io.ReaderAt
-	size  int64
-	err   error
+	ctxErr func() error
+	file   io.ReaderAt
+	size   int64
+	err    error
 
 	block []byte
 	start int64
 }
 
 func newSource(ctx context.Context, from io.ReaderAt, size int64) *source {
-	return &source{ended: ctx.Err, from: from, size: size}
+	return &source{ctxErr: ctx.Err, file: from, size: size}
 }
 
-// ReadAt reads like io.ReaderAt says.
+// ReadAt implements io.ReaderAt.
 func (s *source) ReadAt(p []byte, offset int64) (int, error) {
 	if s.err == nil {
-		s.err = s.ended()
+		s.err = s.ctxErr()
 	}
 	if s.err != nil {
 		return 0, s.err
 	}
-	n, err := s.from.ReadAt(p, offset)
+
+	n, err := s.file.ReadAt(p, offset)
 	if err != nil && !errors.Is(err, io.EOF) {
 		s.err = err
 	}
 	return n, err
 }
 
-// reader reads the whole file.
-func (s *source) reader() *io.SectionReader { return io.NewSectionReader(s, 0, s.size) }
+// newReader returns a reader of the whole file.
+func (s *source) newReader() *io.SectionReader { return io.NewSectionReader(s, 0, s.size) }
 
-// peek shows n bytes at an offset until the next call. Where the file is too
-// short it gives io.ErrUnexpectedEOF.
-func (s *source) peek(offset int64, n int) ([]byte, error) {
+// peekBytes returns n bytes at an offset, valid until the next call. If the
+// file is too short, the error is io.ErrUnexpectedEOF.
+func (s *source) peekBytes(offset int64, n int) ([]byte, error) {
 	if offset < 0 || n > maxPeek || offset > s.size-int64(n) {
 		return nil, io.ErrUnexpectedEOF
 	}
@@ -56,6 +57,7 @@ func (s *source) peek(offset int64, n int) ([]byte, error) {
 	if s.block == nil {
 		s.block = make([]byte, 4*maxPeek)
 	}
+
 	s.start = offset
 	s.block = s.block[:min(int64(cap(s.block)), s.size-offset)]
 	if m, err := s.ReadAt(s.block, offset); m < len(s.block) {

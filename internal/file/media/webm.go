@@ -10,11 +10,11 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// maxElements is how many elements are looked at in one WebM file. Ten minutes
-// of sound and pictures without a stated duration have some fifty thousand.
+// maxElements is the maximum number of elements in a WebM file. Ten minutes of
+// audio and video without a duration in the header have about fifty thousand.
 const maxElements = 1 << 17
 
-// The elements of RFC 8794 and RFC 9559 that matter here.
+// Element IDs of RFC 8794 and RFC 9559.
 const (
 	ebmlHeader    = 0x1a45dfa3
 	ebmlDocType   = 0x4282
@@ -33,24 +33,28 @@ const (
 	mkvVideoTrack = 1
 )
 
-// ebmlElement reads the head of an element: its id, the size of its content,
-// -1 where that is unknown, and how long the head is, 0 where it is no head.
-func ebmlElement(b []byte) (id uint32, size int64, n int) {
+// parseEBMLHeader parses the header of an element: its ID, the size of its
+// content (-1 if unknown), and the length of the header (0 if it is invalid).
+func parseEBMLHeader(b []byte) (id uint32, size int64, n int) {
 	if len(b) == 0 || b[0] < 0x10 {
 		return 0, 0, 0
 	}
+
 	n = bits.LeadingZeros8(b[0]) + 1
 	if len(b) <= n || b[n] == 0 {
 		return 0, 0, 0
 	}
+
 	for _, c := range b[:n] {
 		id = id<<8 | uint32(c)
 	}
+
 	b = b[n:]
 	wide := bits.LeadingZeros8(b[0]) + 1
 	if len(b) < wide {
 		return 0, 0, 0
 	}
+
 	size = int64(b[0]) &^ (1 << (8 - wide))
 	for _, c := range b[1:wide] {
 		size = size<<8 | int64(c)
@@ -61,33 +65,34 @@ func ebmlElement(b []byte) (id uint32, size int64, n int) {
 	return id, size, n + wide
 }
 
-// webmWalk goes through a WebM file.
-type webmWalk struct {
+// webmParser parses a WebM file.
+type webmParser struct {
 	*source
-	seen     int
-	scale    uint64 // nanoseconds of a tick
-	ticks    float64
-	last     uint64 // the time of the last cluster, in ticks
-	clusters int
-	film
+	elementCount int
+	scale        uint64 // nanoseconds per tick
+	ticks        float64
+	last         uint64 // timestamp of the last cluster in ticks
+	clusters     int
+	videoInfo
 }
 
-// webmFilm measures a WebM file.
-func webmFilm(s *source) (film, error) {
-	w := &webmWalk{source: s, scale: 1e6}
-	err := w.each(0, s.size, 0, w.top)
+// measureWebM parses the elements of a WebM file.
+func measureWebM(s *source) (videoInfo, error) {
+	w := &webmParser{source: s, scale: 1e6}
+	err := w.visitElements(0, s.size, 0, w.parseTopLevel)
 	switch {
 	case err != nil:
-		return w.film, spoilt(Video, err)
-	case !w.film.seen || w.clusters == 0:
-		return w.film, broken(Video, "no segment or no cluster")
-	case !w.video:
-		return w.film, fault.New(fault.Invalid, "The file has no video in it.")
+		return w.videoInfo, wrapDamaged(Video, err)
+	case !w.videoInfo.hasHeader || w.clusters == 0:
+		return w.videoInfo, damagedError(Video, "no segment or no cluster")
+	case !w.hasVideo:
+		return w.videoInfo, fault.New(fault.Invalid, "The file does not contain a video track.")
 	case w.width <= 0 || w.height <= 0:
-		return w.film, broken(Video, "a side of no length")
+		return w.videoInfo, damagedError(Video, "width or height is 0")
 	}
-	w.duration = lasting(max(w.ticks, float64(w.last))*float64(w.scale), float64(time.Second))
-	return w.film, nil
+
+	w.duration = toDuration(max(w.ticks, float64(w.last))*float64(w.scale), float64(time.Second))
+	return w.videoInfo, nil
 }
 
 type element struct {
@@ -95,30 +100,34 @@ type element struct {
 	body, end int64
 }
 
-// each visits the elements between two offsets. Those of unknown size, and
-// those called open, are entered: what is in them comes next.
-func (w *webmWalk) each(start, end int64, open uint32, visit func(element) error) error {
+// visitElements calls visit for the elements between two offsets. It descends
+// into elements with the ID open and into clusters of unknown size: their
+// children are visited next.
+func (w *webmParser) visitElements(start, end int64, open uint32, visit func(element) error) error {
 	for start < end {
-		if w.seen++; w.seen > maxElements {
+		if w.elementCount++; w.elementCount > maxElements {
 			return errors.New("too many elements")
 		}
-		b, err := w.peek(start, int(min(12, end-start)))
+
+		b, err := w.peekBytes(start, int(min(12, end-start)))
 		if err != nil {
 			return err
 		}
-		id, size, n := ebmlElement(b)
+
+		id, size, n := parseEBMLHeader(b)
 		e := element{id: id, body: start + int64(n)}
 		unknown := size < 0
 		switch {
 		case n == 0:
-			return errors.New("no element")
+			return errors.New("invalid element header")
 		case unknown && id != mkvSegment && id != mkvCluster:
-			return errors.New("an element without an end")
+			return errors.New("an element of unknown size")
 		case unknown:
 			size = end - e.body
 		case size > end-e.body:
-			return errors.New("an element that does not fit where it lies")
+			return errors.New("an element exceeds its parent")
 		}
+
 		e.end = e.body + size
 		if err := visit(e); err != nil {
 			return err
@@ -130,83 +139,84 @@ func (w *webmWalk) each(start, end int64, open uint32, visit func(element) error
 	return nil
 }
 
-func (w *webmWalk) top(e element) error {
+func (w *webmParser) parseTopLevel(e element) error {
 	switch {
-	case w.seen == 1 && e.id != ebmlHeader:
+	case w.elementCount == 1 && e.id != ebmlHeader:
 		return errors.New("no EBML header")
-	case e.id == mkvSegment && w.film.seen:
+	case e.id == mkvSegment && w.videoInfo.hasHeader:
 		return errors.New("two segments")
 	case e.id == mkvSegment:
-		w.film.seen = true
-		return w.each(e.body, e.end, mkvCluster, w.segment)
+		w.videoInfo.hasHeader = true
+		return w.visitElements(e.body, e.end, mkvCluster, w.parseSegmentChild)
 	}
 	return nil
 }
 
-// segment visits the parts of a segment, and those of its clusters too.
-func (w *webmWalk) segment(e element) error {
+// parseSegmentChild parses a child of a segment or of a cluster.
+func (w *webmParser) parseSegmentChild(e element) error {
 	switch e.id {
 	case mkvInfo:
-		return w.each(e.body, e.end, 0, func(e element) (err error) {
+		return w.visitElements(e.body, e.end, 0, func(e element) (err error) {
 			switch e.id {
 			case mkvScale:
-				w.scale, err = w.uint(e)
+				w.scale, err = w.readUint(e)
 			case mkvDuration:
-				w.ticks, err = w.float(e)
+				w.ticks, err = w.readFloat(e)
 			}
 			return err
 		})
 	case mkvTracks:
-		return w.each(e.body, e.end, 0, func(e element) error {
+		return w.visitElements(e.body, e.end, 0, func(e element) error {
 			if e.id != mkvTrack {
 				return nil
 			}
-			return w.track(e)
+			return w.parseTrack(e)
 		})
 	case mkvCluster:
 		w.clusters++
 	case mkvTimestamp:
-		at, err := w.uint(e)
+		at, err := w.readUint(e)
 		w.last = max(w.last, at)
 		return err
 	}
 	return nil
 }
 
-func (w *webmWalk) track(e element) error {
+func (w *webmParser) parseTrack(e element) error {
 	var kind, width, height uint64
-	err := w.each(e.body, e.end, mkvVideo, func(e element) (err error) {
+	err := w.visitElements(e.body, e.end, mkvVideo, func(e element) (err error) {
 		switch e.id {
 		case mkvTrackType:
-			kind, err = w.uint(e)
+			kind, err = w.readUint(e)
 		case mkvWidth:
-			width, err = w.uint(e)
+			width, err = w.readUint(e)
 		case mkvHeight:
-			height, err = w.uint(e)
+			height, err = w.readUint(e)
 		}
 		return err
 	})
-	if err == nil && kind == mkvVideoTrack && !w.video {
-		w.video = true
+	if err == nil && kind == mkvVideoTrack && !w.hasVideo {
+		w.hasVideo = true
 		w.width = int(min(width, math.MaxInt32))
 		w.height = int(min(height, math.MaxInt32))
 	}
 	return err
 }
 
-func (w *webmWalk) uint(e element) (v uint64, err error) {
+func (w *webmParser) readUint(e element) (v uint64, err error) {
 	if e.end-e.body > 8 {
-		return 0, errors.New("a number of more than 8 bytes")
+		return 0, errors.New("an integer has more than 8 bytes")
 	}
-	b, err := w.peek(e.body, int(e.end-e.body))
+
+	b, err := w.peekBytes(e.body, int(e.end-e.body))
 	for _, c := range b {
 		v = v<<8 | uint64(c)
 	}
 	return v, err
 }
 
-func (w *webmWalk) float(e element) (float64, error) {
-	b, err := w.peek(e.body, int(min(8, e.end-e.body)))
+func (w *webmParser) readFloat(e element) (float64, error) {
+	b, err := w.peekBytes(e.body, int(min(8, e.end-e.body)))
 	switch {
 	case err != nil:
 		return 0, err
@@ -217,5 +227,5 @@ func (w *webmWalk) float(e element) (float64, error) {
 	case e.end == e.body:
 		return 0, nil
 	}
-	return 0, errors.New("a number of an odd length")
+	return 0, errors.New("a float has an invalid length")
 }

@@ -4,186 +4,200 @@ import (
 	"encoding/binary"
 )
 
-// webpWalk goes through a WebP file (RFC 9649). Its length stands at its
-// start, before anybody knows what will be left out, so what goes is replaced
-// by as many zeros in a chunk that readers skip.
-type webpWalk struct {
+// webpParser parses a WebP file (RFC 9649). The header states the file size
+// before the parser knows what it will remove, so removed chunks are replaced
+// by JUNK chunks of zeros with the same size.
+type webpParser struct {
 	*cleaner
-	left     int64 // of the file
-	frame    int64 // of the frame that the next chunk lies in
-	chunks   int
-	extended bool
-	animated bool
-	pictures int
-	lossless bool
-	alpha    bool
+	fileLeft  int64 // bytes of the file not parsed yet
+	frameLeft int64 // bytes of the current frame not parsed yet; 0 outside of a frame
+	chunks    int
+	extended  bool
+	animated  bool
+	pictures  int
+	lossless  bool
+	alpha     bool
 }
 
-func (w *webpWalk) start() error {
-	b, err := w.take(12)
+func (w *webpParser) parseHeader() error {
+	b, err := w.keepBytes(12)
 	if err != nil {
 		return err
 	}
 	if string(b[:4]) != "RIFF" || string(b[8:]) != "WEBP" {
-		return broken(Image, "no WebP signature")
+		return damagedError(Image, "no WebP signature")
 	}
-	if w.left = int64(binary.LittleEndian.Uint32(b[4:])) - 4; w.left < 8 {
-		return broken(Image, "nothing in it")
+	if w.fileLeft = int64(binary.LittleEndian.Uint32(b[4:])) - 4; w.fileLeft < 8 {
+		return damagedError(Image, "the file is empty")
 	}
-	w.step = w.chunk
+
+	w.step = w.parseChunk
 	return nil
 }
 
-func (w *webpWalk) chunk() error {
-	if w.left == 0 {
+func (w *webpParser) parseChunk() error {
+	if w.fileLeft == 0 {
 		if w.pictures == 0 && w.frames == 0 || w.animated != (w.frames > 0) {
-			return broken(Image, "no picture, or frames of a still one")
+			return damagedError(Image, "no picture, or frames in a still picture")
 		}
-		w.decodes = !w.animated
-		w.cost = w.memory
-		w.step = w.end
+
+		w.canDecode = !w.animated
+		w.decodeCost = w.decodeMemory
+		w.step = w.expectEnd
 		return nil
 	}
-	if w.left < 8 {
-		return broken(Image, "bytes between the chunks")
+	if w.fileLeft < 8 {
+		return damagedError(Image, "bytes between chunks")
 	}
-	b, err := w.take(8)
+
+	b, err := w.keepBytes(8)
 	if err != nil {
 		return err
 	}
+
 	name := string(b[:4])
 	n := int64(binary.LittleEndian.Uint32(b[4:]))
-	w.left -= 8
+	w.fileLeft -= 8
 	padded := n + n&1
-	if padded > w.left && n == w.left {
-		padded = n // the last byte of padding is often forgotten
+	if padded > w.fileLeft && n == w.fileLeft {
+		padded = n // encoders often omit the last padding byte
 	}
-	if padded > w.left {
-		return broken(Image, "a chunk longer than the file")
+	if padded > w.fileLeft {
+		return damagedError(Image, "a chunk exceeds the file")
 	}
-	inside := w.frame > 0
+
+	inside := w.frameLeft > 0
 	if inside {
-		if w.frame -= 8 + padded; w.frame < 0 {
-			return broken(Image, "a chunk longer than its frame")
+		if w.frameLeft -= 8 + padded; w.frameLeft < 0 {
+			return damagedError(Image, "a chunk exceeds its frame")
 		}
 	}
 	w.chunks++
 	used := 0
 	switch {
 	case name == "VP8X" && w.chunks == 1:
-		used, err = w.header(n)
+		used, err = w.parseVP8X(n)
 	case name == "VP8 ":
-		used, err = w.lossy(n, inside)
+		used, err = w.parseVP8(n, inside)
 	case name == "VP8L":
-		used, err = w.bits(n, inside)
+		used, err = w.parseVP8L(n, inside)
 	case w.chunks == 1:
-		return broken(Image, "it starts with no picture")
+		return damagedError(Image, "the first chunk is not a picture")
 	case name == "ALPH":
 		w.alpha = true
 	case name == "ANMF" && !inside:
-		w.left -= 16
-		return w.animation(n)
+		w.fileLeft -= 16
+		return w.parseFrame(n)
 	case (name == "ICCP" || name == "ANIM") && !inside:
 	default:
 		copy(b, "JUNK")
-		w.left -= padded
-		w.let(padded, true)
+		w.fileLeft -= padded
+		w.copyBytes(padded, true)
 		return nil
 	}
-	w.left -= padded
-	w.let(padded-int64(used), false)
+
+	w.fileLeft -= padded
+	w.copyBytes(padded-int64(used), false)
 	return err
 }
 
-// header reads the size of the canvas and unsets the flags of what goes.
-func (w *webpWalk) header(n int64) (int, error) {
+// parseVP8X reads the size of the canvas and clears the flags of removed
+// metadata.
+func (w *webpParser) parseVP8X(n int64) (int, error) {
 	if n != 10 {
-		return 0, broken(Image, "VP8X of the wrong length")
+		return 0, damagedError(Image, "VP8X has the wrong length")
 	}
-	b, err := w.take(10)
+
+	b, err := w.keepBytes(10)
 	if err != nil {
 		return 0, err
 	}
+
 	b[0] &^= 0x08 | 0x04 // Exif, XMP
 	w.extended = true
 	w.animated = b[0]&0x02 != 0
-	w.width = 1 + uint24(b[4:])
-	w.height = 1 + uint24(b[7:])
+	w.width = 1 + readUint24(b[4:])
+	w.height = 1 + readUint24(b[7:])
 	return 10, nil
 }
 
-// lossy reads the size of a key frame of VP8 (RFC 6386, section 9.1).
-func (w *webpWalk) lossy(n int64, inside bool) (int, error) {
+// parseVP8 reads the size of a key frame of VP8 (RFC 6386, section 9.1).
+func (w *webpParser) parseVP8(n int64, inside bool) (int, error) {
 	if n < 10 {
-		return 0, broken(Image, "VP8 of no length")
+		return 0, damagedError(Image, "VP8 is too short")
 	}
-	b, err := w.take(10)
+
+	b, err := w.keepBytes(10)
 	if err != nil {
 		return 0, err
 	}
 	if string(b[3:6]) != "\x9d\x01\x2a" {
-		return 0, broken(Image, "no key frame")
+		return 0, damagedError(Image, "no key frame")
 	}
+
 	width := int(binary.LittleEndian.Uint16(b[6:]) & 0x3fff)
 	height := int(binary.LittleEndian.Uint16(b[8:]) & 0x3fff)
-	return 10, w.picture(width, height, inside)
+	return 10, w.checkPictureSize(width, height, inside)
 }
 
-// bits reads the size of a lossless picture.
-func (w *webpWalk) bits(n int64, inside bool) (int, error) {
+// parseVP8L reads the size of a lossless picture.
+func (w *webpParser) parseVP8L(n int64, inside bool) (int, error) {
 	if n < 5 {
-		return 0, broken(Image, "VP8L of no length")
+		return 0, damagedError(Image, "VP8L is too short")
 	}
-	b, err := w.take(5)
+
+	b, err := w.keepBytes(5)
 	if err != nil {
 		return 0, err
 	}
 	if b[0] != 0x2f {
-		return 0, broken(Image, "no VP8L signature")
+		return 0, damagedError(Image, "no VP8L signature")
 	}
+
 	size := binary.LittleEndian.Uint32(b[1:])
 	w.lossless = true
-	return 5, w.picture(1+int(size&0x3fff), 1+int(size>>14&0x3fff), inside)
+	return 5, w.checkPictureSize(1+int(size&0x3fff), 1+int(size>>14&0x3fff), inside)
 }
 
-func (w *webpWalk) picture(width, height int, inside bool) error {
+func (w *webpParser) checkPictureSize(width, height int, inside bool) error {
 	if inside {
 		return nil
 	}
 	if w.pictures++; w.pictures > 1 {
-		return broken(Image, "two pictures")
+		return damagedError(Image, "two pictures")
 	}
 	if !w.extended {
 		w.width = width
 		w.height = height
 	}
 	if width != w.width || height != w.height || width == 0 || height == 0 {
-		return broken(Image, "two sizes")
+		return damagedError(Image, "inconsistent picture sizes")
 	}
 	return nil
 }
 
-// animation enters a frame. The chunks in it come next, as if they lay beside
-// it.
-func (w *webpWalk) animation(n int64) error {
+// parseFrame parses the header of an ANMF chunk. The chunks in it are parsed
+// next.
+func (w *webpParser) parseFrame(n int64) error {
 	if n < 16+8 || n%2 != 0 || !w.animated {
-		return broken(Image, "a frame of the wrong length, or in a still picture")
+		return damagedError(Image, "a frame has the wrong length or is in a still picture")
 	}
-	b, err := w.take(16)
+
+	b, err := w.keepBytes(16)
 	if err != nil {
 		return err
 	}
-	if 2*uint24(b)+1+uint24(b[6:]) > w.width || 2*uint24(b[3:])+1+uint24(b[9:]) > w.height {
-		return broken(Image, "a frame outside the picture")
+	if 2*readUint24(b)+1+readUint24(b[6:]) > w.width || 2*readUint24(b[3:])+1+readUint24(b[9:]) > w.height {
+		return damagedError(Image, "a frame exceeds the picture")
 	}
 	w.frames++
-	w.frame = n - 16
+	w.frameLeft = n - 16
 	return nil
 }
 
-// memory estimates what decoding takes at most. The trees of a lossless
-// picture can take far more than their bytes in the file.
-func (w *webpWalk) memory(size int64) (int64, string) {
+// decodeMemory estimates the maximum memory for decoding. The Huffman trees of
+// a lossless picture can take far more memory than their bytes in the file.
+func (w *webpParser) decodeMemory(size int64) (int64, string) {
 	pixels := int64(w.width+16) * int64(w.height+16)
 	total := 2*pixels + size
 	if w.lossless || w.alpha {
@@ -192,4 +206,4 @@ func (w *webpWalk) memory(size int64) (int64, string) {
 	return total, ""
 }
 
-func uint24(b []byte) int { return int(b[0]) | int(b[1])<<8 | int(b[2])<<16 }
+func readUint24(b []byte) int { return int(b[0]) | int(b[1])<<8 | int(b[2])<<16 }

@@ -15,24 +15,26 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Options are what a Monitor looks at.
+// Options are the settings of a Monitor.
 type Options struct {
 	DB     *sqldb.DB
 	Limits Limits
-	// Folders are those on disks of this machine, by what lies in them.
+	// Folders are the watched folders on local disks, by a name for logs and
+	// metrics.
 	Folders map[string]string
-	// MinFree is the free space below which nothing new is taken, WarnFree the
-	// one below which the log warns; 0 is none.
+	// MinFree is the free space below which uploads and runs are rejected.
+	// WarnFree is the free space below which the monitor logs a warning. 0
+	// disables either.
 	MinFree, WarnFree int64
-	// Free gives the free space of a folder, nil for what the system says.
+	// Free returns the free space of a folder; nil means FreeSpace.
 	Free    func(folder string) (int64, error)
 	Log     *slog.Logger
-	Metrics prometheus.Registerer // nil: none
+	Metrics prometheus.Registerer // nil: no metrics
 }
 
-// Monitor watches the free space of disks and the count of the installation.
-// It warns once when either gets low, and refuses what would fill the disk, so
-// that the database never finds it full.
+// Monitor watches the free space of disks and the bytes stored by the
+// installation. It logs a warning when either gets low, and rejects writes that
+// would fill the disk, because the database must never run out of space.
 type Monitor struct {
 	Options
 
@@ -45,10 +47,10 @@ type Monitor struct {
 	total State
 }
 
-// State is how much room there is.
+// State is the fill level of a disk or of the installation.
 type State string
 
-// The states. A disk is full from MinFree on, the installation at its limit.
+// A disk is full below MinFree, the installation at its limit.
 const (
 	OK   State = "ok"
 	Low  State = "low"
@@ -56,19 +58,20 @@ const (
 )
 
 const (
-	lookEvery = 15 * time.Second
-	// lowPercent is how much of its limit the installation stores when the log
-	// warns.
+	checkInterval = 15 * time.Second
+	// lowPercent is the percentage of the installation's limit from which the
+	// state is low.
 	lowPercent = 90
-	// retryAfter is what callers are told to wait while a disk is full.
+	// retryAfter is the Retry-After value while a disk is full.
 	retryAfter = time.Minute
 )
 
-// NewMonitor makes a monitor.
+// NewMonitor returns a monitor and registers its metrics.
 func NewMonitor(o Options) *Monitor {
 	if o.Free == nil {
 		o.Free = FreeSpace
 	}
+
 	m := &Monitor{
 		Options: o,
 		stored:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "atelier_storage_bytes", Help: "Bytes that all accounts store, deleted files included until they are swept."}),
@@ -77,6 +80,7 @@ func NewMonitor(o Options) *Monitor {
 		disks:   map[string]State{},
 		total:   OK,
 	}
+
 	m.limit.Set(float64(o.Limits.Total))
 	if o.Metrics != nil {
 		o.Metrics.MustRegister(m.stored, m.limit, m.free)
@@ -84,9 +88,9 @@ func NewMonitor(o Options) *Monitor {
 	return m
 }
 
-// Run looks until ctx ends.
+// Run refreshes the state periodically until ctx ends.
 func (m *Monitor) Run(ctx context.Context) {
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
 	for {
 		m.Look(ctx)
@@ -98,7 +102,7 @@ func (m *Monitor) Run(ctx context.Context) {
 	}
 }
 
-// Look looks once, sets the metrics, and logs what has changed.
+// Look refreshes the state and the metrics once, and logs changes of state.
 func (m *Monitor) Look(ctx context.Context) {
 	for name, folder := range m.Folders {
 		free, err := m.Free(folder)
@@ -108,8 +112,9 @@ func (m *Monitor) Look(ctx context.Context) {
 			}
 			continue
 		}
+
 		m.free.WithLabelValues(name).Set(float64(free))
-		m.noteDisk(name, folder, free)
+		m.updateDisk(name, folder, free)
 	}
 
 	var bytes int64
@@ -123,21 +128,22 @@ func (m *Monitor) Look(ctx context.Context) {
 		}
 		return
 	}
+
 	m.stored.Set(float64(bytes))
-	m.noteTotal(bytes)
+	m.updateTotal(bytes)
 }
 
-// noteDisk logs a disk whose state has changed.
-func (m *Monitor) noteDisk(name, folder string, free int64) {
+// updateDisk stores the state of a disk and logs a change.
+func (m *Monitor) updateDisk(name, folder string, free int64) {
 	m.mu.Lock()
-	was, seen := m.disks[name]
-	now := diskState(was, free, m.MinFree, m.WarnFree)
+	before, seen := m.disks[name]
+	now := diskState(before, free, m.MinFree, m.WarnFree)
 	m.disks[name] = now
 	m.mu.Unlock()
 
 	attributes := []any{"holds", name, "folder", folder, "free_bytes", free, "min_free_bytes", m.MinFree}
 	switch {
-	case now == was || !seen && now == OK:
+	case now == before || !seen && now == OK:
 	case now == Full:
 		m.Log.Error("disk nearly full; uploads and runs are refused", attributes...)
 	case now == Low:
@@ -147,16 +153,17 @@ func (m *Monitor) noteDisk(name, folder string, free int64) {
 	}
 }
 
-// diskState is the state of a disk that had one before. A better state takes a
-// tenth more than a worse one, so that a disk at the edge is not told of again
-// and again.
-func diskState(was State, free, minFree, warnFree int64) State {
-	if was == Full {
+// diskState returns the next state of a disk. Returning to a better state needs
+// 10 % more free space than keeping it, so that a disk at the threshold does
+// not log again and again.
+func diskState(before State, free, minFree, warnFree int64) State {
+	if before == Full {
 		minFree += minFree / 10
 	}
-	if was == Full || was == Low {
+	if before == Full || before == Low {
 		warnFree += warnFree / 10
 	}
+
 	switch {
 	case free < minFree:
 		return Full
@@ -166,8 +173,8 @@ func diskState(was State, free, minFree, warnFree int64) State {
 	return OK
 }
 
-// noteTotal logs the count of the installation when its state has changed.
-func (m *Monitor) noteTotal(bytes int64) {
+// updateTotal stores the state of the installation and logs a change.
+func (m *Monitor) updateTotal(bytes int64) {
 	limit := m.Limits.Total
 	now := OK
 	switch {
@@ -179,12 +186,12 @@ func (m *Monitor) noteTotal(bytes int64) {
 	}
 
 	m.mu.Lock()
-	was := m.total
+	before := m.total
 	m.total = now
 	m.mu.Unlock()
 
 	switch {
-	case now == was:
+	case now == before:
 	case now == OK:
 		m.Log.Info("stored files are well below storage.total_bytes again", "bytes", bytes, "limit_bytes", limit)
 	default:
@@ -192,7 +199,7 @@ func (m *Monitor) noteTotal(bytes int64) {
 	}
 }
 
-// State is the worst that the last look found.
+// State returns the worst state of all disks and the installation.
 func (m *Monitor) State() State {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -206,20 +213,20 @@ func (m *Monitor) State() State {
 	return OK
 }
 
-// Check refuses while a disk has less than MinFree.
-func (m *Monitor) Check() error { return m.check(m.MinFree) }
+// Check fails while a disk has less than MinFree bytes free.
+func (m *Monitor) Check() error { return m.checkFree(m.MinFree) }
 
-// CheckResults refuses results while a disk has less than half of MinFree: runs
-// that were accepted before can end, and the other half is for the database.
-func (m *Monitor) CheckResults() error { return m.check(m.MinFree / 2) }
+// CheckResults fails while a disk has less than half of MinFree free. Results
+// of accepted runs may use the first half; the other half is for the database.
+func (m *Monitor) CheckResults() error { return m.checkFree(m.MinFree / 2) }
 
-func (m *Monitor) check(least int64) error {
-	if least <= 0 {
+func (m *Monitor) checkFree(minFree int64) error {
+	if minFree <= 0 {
 		return nil
 	}
 	for _, folder := range m.Folders {
-		// What cannot be known refuses nobody.
-		if free, err := m.Free(folder); err == nil && free < least {
+		// An unknown free space rejects nothing.
+		if free, err := m.Free(folder); err == nil && free < minFree {
 			return fault.New(fault.Unavailable, "The disk of this installation is nearly full. Try again later.").
 				With("reason", "disk_full").After(retryAfter)
 		}

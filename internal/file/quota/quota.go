@@ -1,19 +1,19 @@
-// Package quota counts the bytes that accounts and the whole installation
-// store, and refuses what does not fit.
+// Package quota counts the bytes that each account and the whole installation
+// store, and rejects files that exceed a limit.
 //
 //	stored ──▶ used ──delete──▶ leaving ──sweep──▶ gone
 //	           └ the account's limit                      used ≤ limit
 //	           └─── used + leaving ──┘                    ≤ twice the limit
 //	           └─── the installation's limit ┘            used + leaving ≤ limit
 //
-// A deletion makes room in the account at once, although the bytes stay for the
-// sweep. The limit on both together keeps somebody who uploads and deletes in
-// turn from filling the disk.
+// A deletion frees space in the account at once, although the bytes stay until
+// the sweep. The limit on used and leaving bytes together stops accounts that
+// upload and delete in turn from filling the disk.
 //
-// Counts change in the transaction that stores or deletes, by conditional
-// updates, so they are exact on any number of nodes. Locks are taken in the
-// order: accounts by id, shards by number. The shards come after every lock
-// that somebody may wait for, since other accounts wait for them.
+// Counts change in the transaction that stores or deletes the file, by
+// conditional updates, so they are exact on any number of nodes. Lock order:
+// accounts by ID, then shards by number. Shards are locked last in a
+// transaction, because transactions of other accounts wait for them.
 package quota
 
 import (
@@ -27,69 +27,72 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Limits bound how many bytes can be stored. 0 is no limit.
+// Limits are the maximum numbers of stored bytes. 0 means no limit.
 type Limits struct {
-	Account int64 // for accounts that have no limit of their own
+	Account int64 // for accounts without a limit of their own
 	Total   int64 // for the installation
 }
 
-// Usage is what an account stores.
+// Usage is the storage used by an account.
 type Usage struct {
 	Used    int64 // bytes of files that are not deleted
 	Leaving int64 // bytes of deleted files that the sweep has not removed yet
 	Limit   int64 // 0: no limit
-	Own     bool  // the limit is the account's own
+	Own     bool  // the account has a limit of its own
 }
 
-// room is how many more bytes the account can store, and why no more.
-func (u Usage) room() (room int64, reason string) {
+// availableBytes returns how many more bytes the account can store, and the
+// reason why not more.
+func (u Usage) availableBytes() (available int64, reason string) {
 	if u.Limit == 0 {
 		return math.MaxInt64, ""
 	}
-	room = u.Limit - u.Used
+
+	available = u.Limit - u.Used
 	if u.Leaving > u.Limit {
-		return room - (u.Leaving - u.Limit), reasonDeleted
+		return available - (u.Leaving - u.Limit), reasonDeleted
 	}
-	return room, reasonAccount
+	return available, reasonAccount
 }
 
-// The reasons of a refusal.
+// Values of the error detail "reason".
 const (
 	reasonAccount = "account"
 	reasonDeleted = "deleted_recently"
 	reasonTotal   = "installation"
 )
 
-// refuse is the error for bytes that do not fit into an account.
-func (u Usage) refuse(bytes int64) error {
-	_, reason := u.room()
-	message := "The account has no room for this. Delete files, or ask the operator for more storage."
+// quotaError is the error for a file that exceeds the account's limit.
+func (u Usage) quotaError(bytes int64) error {
+	_, reason := u.availableBytes()
+	message := "The account does not have enough storage for this file. Delete files, or ask the operator for more storage."
 	if reason == reasonDeleted {
-		message = "The account has no room for this yet: files that were deleted in the last hours still take up storage. Try again later."
+		message = "The account does not have enough storage yet: recently deleted files still take up space. Try again later."
 	}
 	return fault.New(fault.StorageQuotaExceeded, message).With("reason", reason).
 		With("required_bytes", bytes).With("used_bytes", u.Used).With("limit_bytes", u.Limit)
 }
 
-var errTotal = fault.New(fault.StorageQuotaExceeded, "The storage of this installation is full. Its operator has to make room.").With("reason", reasonTotal)
+var errTotal = fault.New(fault.StorageQuotaExceeded, "The storage of this installation is full. Its operator must free space.").With("reason", reasonTotal)
 
-// Charge counts bytes as used by an account, or refuses them. ChargeTotal with
-// the same bytes has to follow in the same transaction.
+// Charge adds bytes to an account, or fails if they exceed its limit. The same
+// transaction must call ChargeTotal with the same bytes afterwards.
 func (l Limits) Charge(ctx context.Context, tx *sqldb.Tx, accountID string, bytes int64) error {
 	if bytes == 0 {
 		return nil
 	}
 
-	charged, err := charge(ctx, tx, accountID, bytes, l.Account)
+	charged, err := chargeAccount(ctx, tx, accountID, bytes, l.Account)
 	if err != nil || charged {
 		return err
 	}
 
-	// The account has no room, or no row yet.
+	// The account is full, or has no row yet.
 	if err := insertAccount(ctx, tx, accountID); err != nil {
 		return err
 	}
-	charged, err = charge(ctx, tx, accountID, bytes, l.Account)
+
+	charged, err = chargeAccount(ctx, tx, accountID, bytes, l.Account)
 	if err != nil || charged {
 		return err
 	}
@@ -98,11 +101,11 @@ func (l Limits) Charge(ctx context.Context, tx *sqldb.Tx, accountID string, byte
 	if err != nil {
 		return err
 	}
-	return u.refuse(bytes)
+	return u.quotaError(bytes)
 }
 
-// ChargeTotal counts bytes of an account for the installation, or refuses them.
-// It comes last in a transaction.
+// ChargeTotal adds bytes of an account to the count of the installation, or
+// fails if they exceed its limit. Call it last in a transaction.
 func (l Limits) ChargeTotal(ctx context.Context, tx *sqldb.Tx, accountID string, bytes int64) error {
 	if bytes == 0 {
 		return nil
@@ -110,56 +113,56 @@ func (l Limits) ChargeTotal(ctx context.Context, tx *sqldb.Tx, accountID string,
 
 	shard := shardOf(accountID)
 	if l.Total > 0 {
-		// A look without a lock: addAll locks all shards in order, which whoever
-		// holds one already must not do.
+		// Read without a lock: addToAllShards locks all shards in order, which
+		// a transaction that already holds one shard must not do.
 		now, err := shardBytes(ctx, tx, shard)
 		if err != nil {
 			return err
 		}
-		if now > l.share(shard)-bytes {
-			return l.addAll(ctx, tx, bytes)
+		if now > l.shardLimit(shard)-bytes {
+			return l.addToAllShards(ctx, tx, bytes)
 		}
 	}
 
-	added, err := addToShard(ctx, tx, shard, bytes, l.share(shard))
+	added, err := addToShard(ctx, tx, shard, bytes, l.shardLimit(shard))
 	if err != nil || added {
 		return err
 	}
-	return l.addAll(ctx, tx, bytes) // somebody was quicker
+	return l.addToAllShards(ctx, tx, bytes) // a concurrent transaction used the space
 }
 
-// shards is how many rows share the count of the installation.
-const shards = 16
+// shardCount is the number of rows that share the count of the installation.
+const shardCount = 16
 
-// shardOf spreads accounts over the shards. One account has one shard: its own
-// transactions wait for each other at its row anyway.
+// shardOf returns the shard of an account. Each account uses one shard only:
+// its transactions wait for each other at the account's row anyway.
 func shardOf(accountID string) int64 {
 	h := fnv.New32a()
 	h.Write([]byte(accountID))
-	return int64(h.Sum32() % shards)
+	return int64(h.Sum32() % shardCount)
 }
 
-// share is the part of the installation's limit that one shard can use without
-// looking at the others.
-func (l Limits) share(shard int64) int64 {
+// shardLimit returns the part of the installation's limit that one shard can
+// use without reading the others.
+func (l Limits) shardLimit(shard int64) int64 {
 	if l.Total == 0 {
 		return math.MaxInt64
 	}
-	return part(l.Total, shard)
+	return shardShare(l.Total, shard)
 }
 
-// part divides a sum among the shards.
-func part(sum, shard int64) int64 {
-	share := sum / shards
-	if shard < sum%shards {
+// shardShare returns the part of sum that belongs to a shard.
+func shardShare(sum, shard int64) int64 {
+	share := sum / shardCount
+	if shard < sum%shardCount {
 		share++
 	}
 	return share
 }
 
-// addAll adds bytes to the count of the installation where one shard has no
-// room, and divides the sum evenly.
-func (l Limits) addAll(ctx context.Context, tx *sqldb.Tx, bytes int64) error {
+// addToAllShards adds bytes to the count of the installation when one shard has
+// no space left, and divides the sum evenly among the shards.
+func (l Limits) addToAllShards(ctx context.Context, tx *sqldb.Tx, bytes int64) error {
 	sum, err := lockShards(ctx, tx)
 	if err != nil {
 		return err
@@ -169,8 +172,8 @@ func (l Limits) addAll(ctx context.Context, tx *sqldb.Tx, bytes int64) error {
 	}
 
 	sum += bytes
-	for shard := range int64(shards) {
-		if err := setShard(ctx, tx, shard, part(sum, shard)); err != nil {
+	for shard := range int64(shardCount) {
+		if err := setShard(ctx, tx, shard, shardShare(sum, shard)); err != nil {
 			return err
 		}
 	}
@@ -178,31 +181,31 @@ func (l Limits) addAll(ctx context.Context, tx *sqldb.Tx, bytes int64) error {
 }
 
 // Rebalance divides the count of the installation evenly among its shards. It
-// is needed once after the limit was changed: an uneven shard may be above its
-// share of a lower one, which the other shards do not see.
+// must run once after the limit has changed: with a lower limit, one shard may
+// exceed its share without the others noticing.
 func (l Limits) Rebalance(ctx context.Context, tx *sqldb.Tx) error {
-	return l.addAll(ctx, tx, 0)
+	return l.addToAllShards(ctx, tx, 0)
 }
 
-// Release counts bytes by account as leaving that were used until now.
+// Release moves bytes by account from used to leaving.
 func Release(ctx context.Context, tx *sqldb.Tx, freed map[string]int64) error {
 	for _, accountID := range slices.Sorted(maps.Keys(freed)) {
-		if err := release(ctx, tx, accountID, freed[accountID]); err != nil {
+		if err := releaseBytes(ctx, tx, accountID, freed[accountID]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Remove stops counting bytes by account that were leaving until now. It comes
-// last in a transaction.
+// Remove subtracts bytes by account that were leaving and are removed now. Call
+// it last in a transaction.
 func Remove(ctx context.Context, tx *sqldb.Tx, removed map[string]int64) error {
 	perShard := map[int64]int64{}
 	for _, accountID := range slices.Sorted(maps.Keys(removed)) {
-		if err := remove(ctx, tx, accountID, removed[accountID]); err != nil {
+		if err := removeBytes(ctx, tx, accountID, removed[accountID]); err != nil {
 			return err
 		}
-		if err := dropEmpty(ctx, tx, accountID); err != nil {
+		if err := deleteEmptyAccount(ctx, tx, accountID); err != nil {
 			return err
 		}
 		perShard[shardOf(accountID)] += removed[accountID]
@@ -216,45 +219,48 @@ func Remove(ctx context.Context, tx *sqldb.Tx, removed map[string]int64) error {
 	return nil
 }
 
-// Fits tells how many bytes an account can store now, and refuses where it is
+// Fits returns how many bytes an account can store now, and an error if that is
 // less than bytes. It reserves nothing.
-func (l Limits) Fits(ctx context.Context, tx *sqldb.Tx, accountID string, bytes int64) (room int64, err error) {
+func (l Limits) Fits(ctx context.Context, tx *sqldb.Tx, accountID string, bytes int64) (available int64, err error) {
 	u, err := l.Of(ctx, tx, accountID)
 	if err != nil {
 		return 0, err
 	}
-	room, _ = u.room()
-	if room < bytes {
-		return max(room, 0), u.refuse(bytes)
+
+	available, _ = u.availableBytes()
+	if available < bytes {
+		return max(available, 0), u.quotaError(bytes)
 	}
 	if l.Total == 0 {
-		return room, nil
+		return available, nil
 	}
 
 	total, err := Total(ctx, tx)
 	if err != nil {
 		return 0, err
 	}
+
 	left := l.Total - total
 	if left < bytes {
 		return max(left, 0), errTotal
 	}
-	return min(room, left), nil
+	return min(available, left), nil
 }
 
-// Of tells what an account stores.
+// Of returns the usage of an account.
 func (l Limits) Of(ctx context.Context, tx *sqldb.Tx, accountID string) (Usage, error) {
 	all, err := l.OfAll(ctx, tx, []string{accountID})
 	return all[accountID], err
 }
 
-// OfAll tells what accounts store, by id.
+// OfAll returns the usage of accounts by ID.
 func (l Limits) OfAll(ctx context.Context, tx *sqldb.Tx, accountIDs []string) (map[string]Usage, error) {
 	all := make(map[string]Usage, len(accountIDs))
 	if len(accountIDs) == 0 {
 		return all, nil
 	}
-	rows, err := accounts(ctx, tx, accountIDs)
+
+	rows, err := accountRows(ctx, tx, accountIDs)
 	if err != nil {
 		return nil, err
 	}
@@ -262,6 +268,7 @@ func (l Limits) OfAll(ctx context.Context, tx *sqldb.Tx, accountIDs []string) (m
 	for _, id := range accountIDs {
 		all[id] = Usage{Limit: l.Account}
 	}
+
 	for _, row := range rows {
 		u := Usage{Used: row.used, Leaving: row.leaving, Limit: l.Account}
 		if row.limit != nil {
@@ -273,23 +280,20 @@ func (l Limits) OfAll(ctx context.Context, tx *sqldb.Tx, accountIDs []string) (m
 	return all, nil
 }
 
-// Total is how many bytes the installation stores.
-func Total(ctx context.Context, tx *sqldb.Tx) (int64, error) { return total(ctx, tx) }
-
-// Forget takes the limit of its own from an account that was deleted. What it
-// stores counts until it is removed.
+// Forget removes the own limit of a deleted account. Its stored bytes count
+// until the sweep removes them.
 func Forget(ctx context.Context, tx *sqldb.Tx, accountID string) error {
 	if _, err := SetLimit(ctx, tx, accountID, nil); err != nil {
 		return err
 	}
-	return dropEmpty(ctx, tx, accountID)
+	return deleteEmptyAccount(ctx, tx, accountID)
 }
 
-// SetLimit gives an account a limit of its own, nil to go by the setting again,
-// and tells the one before.
+// SetLimit sets an account's own limit and returns the previous one. nil means
+// the general limit of the setting.
 func SetLimit(ctx context.Context, tx *sqldb.Tx, accountID string, limit *int64) (before *int64, err error) {
 	if limit != nil && *limit < 0 {
-		return nil, fault.New(fault.Invalid, "A limit is not below 0.").On("limit_bytes")
+		return nil, fault.New(fault.Invalid, "The limit must not be negative.").On("limit_bytes")
 	}
 	if err := insertAccount(ctx, tx, accountID); err != nil {
 		return nil, err

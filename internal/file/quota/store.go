@@ -2,15 +2,13 @@ package quota
 
 import (
 	"context"
-	"strconv"
-	"strings"
 
 	"atelier/internal/base/sqldb"
 )
 
-// charge adds to an account where it has room. The last condition is the one
-// on used and leaving bytes together, written so that it cannot overflow.
-func charge(ctx context.Context, tx *sqldb.Tx, accountID string, bytes, limit int64) (charged bool, err error) {
+// chargeAccount adds bytes to an account if they fit. The last condition limits
+// used and leaving bytes together; it is written so that it cannot overflow.
+func chargeAccount(ctx context.Context, tx *sqldb.Tx, accountID string, bytes, limit int64) (charged bool, err error) {
 	n, err := tx.Exec(ctx, `
 		UPDATE storage_account SET used_bytes = used_bytes + $2
 		WHERE account_id = $1 AND (coalesce(limit_bytes, $3) = 0 OR
@@ -24,45 +22,39 @@ func insertAccount(ctx context.Context, tx *sqldb.Tx, accountID string) error {
 	return err
 }
 
-// release moves bytes from used to leaving. Counts that are wrong must not keep
-// anybody from deleting, so they end at zero; the checks name them.
-func release(ctx context.Context, tx *sqldb.Tx, accountID string, bytes int64) error {
+// releaseBytes moves bytes from used to leaving. A wrong count must not prevent
+// a deletion, so counts stop at zero; Checks report the difference.
+func releaseBytes(ctx context.Context, tx *sqldb.Tx, accountID string, bytes int64) error {
 	_, err := tx.Exec(ctx, `
 		UPDATE storage_account SET used_bytes = CASE WHEN used_bytes > $2 THEN used_bytes - $2 ELSE 0 END, leaving_bytes = leaving_bytes + $2
 		WHERE account_id = $1`, accountID, bytes)
 	return err
 }
 
-func remove(ctx context.Context, tx *sqldb.Tx, accountID string, bytes int64) error {
+func removeBytes(ctx context.Context, tx *sqldb.Tx, accountID string, bytes int64) error {
 	_, err := tx.Exec(ctx, `
 		UPDATE storage_account SET leaving_bytes = CASE WHEN leaving_bytes > $2 THEN leaving_bytes - $2 ELSE 0 END
 		WHERE account_id = $1`, accountID, bytes)
 	return err
 }
 
-// dropEmpty removes the row of an account that stores nothing and has no limit
-// of its own.
-func dropEmpty(ctx context.Context, tx *sqldb.Tx, accountID string) error {
+// deleteEmptyAccount deletes the row of an account that stores nothing and has
+// no limit of its own.
+func deleteEmptyAccount(ctx context.Context, tx *sqldb.Tx, accountID string) error {
 	_, err := tx.Exec(ctx, `DELETE FROM storage_account WHERE account_id = $1 AND used_bytes = 0 AND leaving_bytes = 0 AND limit_bytes IS NULL`, accountID)
 	return err
 }
 
-type account struct {
+type accountRow struct {
 	id            string
 	used, leaving int64
 	limit         *int64
 }
 
-func accounts(ctx context.Context, tx *sqldb.Tx, ids []string) ([]account, error) {
-	places := make([]string, len(ids))
-	args := make([]any, len(ids))
-	for i, id := range ids {
-		places[i] = "$" + strconv.Itoa(i+1)
-		args[i] = id
-	}
-	return sqldb.All(ctx, tx, `
-		SELECT account_id, used_bytes, leaving_bytes, limit_bytes FROM storage_account WHERE account_id IN (`+strings.Join(places, ", ")+`)`, args,
-		func(row sqldb.Scanner) (a account, err error) {
+func accountRows(ctx context.Context, tx *sqldb.Tx, ids []string) ([]accountRow, error) {
+	in, args := sqldb.In(ids)
+	return sqldb.All(ctx, tx, `SELECT account_id, used_bytes, leaving_bytes, limit_bytes FROM storage_account WHERE account_id IN `+in, args,
+		func(row sqldb.Scanner) (a accountRow, err error) {
 			err = row.Scan(&a.id, &a.used, &a.leaving, &a.limit)
 			return a, err
 		})
@@ -73,11 +65,12 @@ func setLimit(ctx context.Context, tx *sqldb.Tx, accountID string, limit *int64)
 	if err != nil {
 		return nil, err
 	}
+
 	_, err = tx.Exec(ctx, `UPDATE storage_account SET limit_bytes = $2 WHERE account_id = $1`, accountID, limit)
 	return before, err
 }
 
-// addToShard adds bytes to a shard where that leaves it at most at limit.
+// addToShard adds bytes to a shard if the result does not exceed limit.
 func addToShard(ctx context.Context, tx *sqldb.Tx, shard, bytes, limit int64) (added bool, err error) {
 	n, err := tx.Exec(ctx, `UPDATE storage_shard SET bytes = bytes + $2 WHERE shard = $1 AND bytes <= $3`, shard, bytes, limit-max(bytes, 0))
 	return n == 1, err
@@ -88,7 +81,7 @@ func shardBytes(ctx context.Context, tx *sqldb.Tx, shard int64) (bytes int64, er
 	return bytes, err
 }
 
-// lockShards locks all shards in order and gives their sum.
+// lockShards locks all shards in order and returns their sum.
 func lockShards(ctx context.Context, tx *sqldb.Tx) (sum int64, err error) {
 	err = tx.Each(ctx, `SELECT bytes FROM storage_shard ORDER BY shard`+tx.Dialect.ForUpdate, nil, func(row sqldb.Scanner) error {
 		var bytes int64
@@ -104,13 +97,14 @@ func setShard(ctx context.Context, tx *sqldb.Tx, shard, bytes int64) error {
 	return err
 }
 
-func total(ctx context.Context, tx *sqldb.Tx) (bytes int64, err error) {
+// Total returns the number of bytes that the installation stores.
+func Total(ctx context.Context, tx *sqldb.Tx) (bytes int64, err error) {
 	err = tx.QueryRow(ctx, `SELECT CAST(sum(bytes) AS BIGINT) FROM storage_shard`).Scan(&bytes)
 	return bytes, err
 }
 
-// Checks are the invariants of this package. They look at the files, which
-// another package owns, since that is what is counted.
+// Checks are the invariants of this package. They read the asset table of
+// another package, because its files are what is counted.
 var Checks = []sqldb.Check{
 	{Name: "an account's stored bytes are those of its files", Query: `
 		SELECT 'storage_account ' || c.account_id FROM (

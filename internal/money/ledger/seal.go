@@ -20,7 +20,7 @@ func VerifySeals(ctx context.Context, tx *sqldb.Tx, old string, report func(prob
 		case seal == "":
 			unsealed.addSeal(m.sealedHash(tx, created))
 		case !hmac.Equal([]byte(seal), []byte(m.sealedHash(tx, created))):
-			report("ledger_transaction " + m.id + " is not as it was sealed")
+			report("ledger_transaction " + m.id + " does not match its seal")
 		}
 		return nil
 	})

@@ -17,6 +17,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"atelier/internal/base/dispatch"
 	"atelier/internal/base/failpoint"
 	"atelier/internal/base/sqldb"
 )
@@ -70,8 +71,8 @@ type Sender struct {
 	transport http.RoundTripper
 	slots     *slots
 	metrics   *metrics
-	wake      chan struct{} // buffers one signal: events may be due
-	active    atomic.Bool   // Run has been called
+	loop      *dispatch.Loop
+	active    atomic.Bool // Run has been called
 	sending   sync.WaitGroup
 }
 
@@ -91,18 +92,13 @@ func New(o Options) *Sender {
 		transport: c.newTransport(),
 		slots:     newSlots(o.Parallel, o.PerHost),
 		metrics:   newMetrics(o.Metrics),
-		wake:      make(chan struct{}, 1),
+		loop:      dispatch.NewLoop(),
 	}
 }
 
 // Wake makes the sender look for events now. Events of other nodes are found
 // within a second without it.
-func (s *Sender) Wake() {
-	select {
-	case s.wake <- struct{}{}:
-	default: // a signal is pending
-	}
-}
+func (s *Sender) Wake() { s.loop.Wake() }
 
 // Run sends events until ctx ends. Attempts in progress then have Grace to
 // finish; the rest are cancelled and left to the next sender. Run returns when
@@ -116,32 +112,18 @@ func (s *Sender) Run(ctx context.Context) error {
 	// sent or released.
 	lasting, cancelAttempts := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancelAttempts()
-	s.dispatchEvents(lasting, ctx.Done())
+
+	s.loop.Run(ctx.Done(), func() time.Duration {
+		wait, err := s.sendDue(lasting)
+		if err != nil {
+			s.o.Log.WarnContext(lasting, "events not claimed", "error", err)
+		}
+		return wait
+	})
 	grace := time.AfterFunc(s.o.Grace, cancelAttempts)
 	defer grace.Stop()
 	s.sending.Wait()
 	return nil
-}
-
-// dispatchEvents starts attempts until stop is closed.
-func (s *Sender) dispatchEvents(ctx context.Context, stop <-chan struct{}) {
-	for {
-		wait, err := s.sendDue(ctx)
-		if err != nil {
-			s.o.Log.WarnContext(ctx, "events not claimed", "error", err)
-		}
-		select {
-		case <-stop:
-			return
-		default: // stop has priority over the other channels
-		}
-		select {
-		case <-stop:
-			return
-		case <-s.wake:
-		case <-time.After(wait):
-		}
-	}
 }
 
 // sendDue starts an attempt for every event that is due and has a slot, and

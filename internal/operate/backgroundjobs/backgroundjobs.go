@@ -1,4 +1,4 @@
-// Package backgroundjobs says what a node does in the background.
+// Package backgroundjobs lists all background jobs of a node.
 package backgroundjobs
 
 import (
@@ -7,39 +7,57 @@ import (
 	"time"
 
 	"atelier/internal/account"
-	"atelier/internal/account/dossier"
+	"atelier/internal/account/personaldata"
 	"atelier/internal/base/keyring"
 	"atelier/internal/base/queue"
 	"atelier/internal/base/sqldb"
+	"atelier/internal/board"
 	"atelier/internal/catalog/catalog"
 	"atelier/internal/file/blob"
+	"atelier/internal/file/library"
 	"atelier/internal/notify/mail"
 	"atelier/internal/notify/mailqueue"
 	"atelier/internal/people/device"
 	"atelier/internal/people/idtoken"
+	"atelier/internal/run/run"
+	"atelier/internal/run/runner"
 )
 
-// Parts are what the work is done on.
+// Parts are the parts of the program that the jobs work on.
 type Parts struct {
 	DB      *sqldb.DB
 	Blobs   blob.Store
+	Library *library.Library
+	Boards  *board.Boards
+	Runner  *runner.Runner
 	Devices *device.Devices
 	Tokens  *idtoken.Issuer
 	Mail    mail.Sender
-	MailBox keyring.Box // that queued mail is sealed with
+	MailBox keyring.Box // opens queued mail
 	Log     *slog.Logger
 	Now     func() time.Time
-	// Leftovers is the age at which an unfinished file counts as abandoned, and
-	// SweepEvery how often such files are looked for.
-	Leftovers, SweepEvery time.Duration
+	// Leftovers is the age at which an unfinished file counts as abandoned.
+	Leftovers time.Duration
+	// SweepEvery is the interval between sweeps of files and boards.
+	SweepEvery time.Duration
+	// KeyLifetime is the age at which idempotency keys are deleted.
+	KeyLifetime time.Duration
 }
 
-// Handlers gives every kind of background job.
+// Handlers returns the handlers of all kinds of jobs.
 func Handlers(p Parts) []queue.Handler {
-	return []queue.Handler{
+	return append(
+		periodicHandlers(p),
 		mailqueue.Handler(p.Mail, p.MailBox, p.Log),
-		dossier.Handler(p.DB),
-		// These come by themselves again, so none is retried.
+		personaldata.NewEraseHandler(p.DB),
+		p.Runner.Tickets(),
+	)
+}
+
+// periodicHandlers returns the handlers of jobs that repeat. None is retried: the
+// next one comes anyway.
+func periodicHandlers(p Parts) []queue.Handler {
+	return []queue.Handler{
 		{
 			Kind: "catalog-averages", Every: time.Minute, Timeout: time.Minute,
 			Do: func(ctx context.Context, _ queue.Work) error { return catalog.UpdateAverages(ctx, p.DB) },
@@ -49,6 +67,18 @@ func Handlers(p Parts) []queue.Handler {
 			Do: func(ctx context.Context, _ queue.Work) error {
 				return account.DeleteExpired(ctx, p.DB, p.Devices, p.Tokens)
 			},
+		},
+		{
+			Kind: "key-sweep", Every: 10 * time.Minute, Timeout: 5 * time.Minute,
+			Do: func(ctx context.Context, _ queue.Work) error { return run.Forget(ctx, p.DB, p.KeyLifetime) },
+		},
+		{
+			Kind: "library-sweep", Every: p.SweepEvery, Timeout: 10 * time.Minute,
+			Do: func(ctx context.Context, _ queue.Work) error { return p.Library.Sweep(ctx) },
+		},
+		{
+			Kind: "board-sweep", Every: p.SweepEvery, Timeout: 10 * time.Minute,
+			Do: func(ctx context.Context, _ queue.Work) error { return p.Boards.Sweep(ctx) },
 		},
 		{
 			Kind: "blob-sweep", Every: p.SweepEvery, Timeout: 10 * time.Minute,

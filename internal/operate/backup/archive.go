@@ -41,9 +41,9 @@ type writer struct {
 	written int64 // bytes of entries
 }
 
-// add writes an entry of so many bytes and gives its SHA-256.
-func (w *writer) add(ctx context.Context, name string, size int64, r io.Reader) (sum string, err error) {
-	if sum, err = w.put(ctx, name, size, r); err != nil {
+// addEntry writes an entry of so many bytes and gives its SHA-256.
+func (w *writer) addEntry(ctx context.Context, name string, size int64, r io.Reader) (sum string, err error) {
+	if sum, err = w.putEntry(ctx, name, size, r); err != nil {
 		return "", err
 	}
 	text, err := json.Marshal(line{name, size, sum})
@@ -53,7 +53,7 @@ func (w *writer) add(ctx context.Context, name string, size int64, r io.Reader) 
 	return sum, err
 }
 
-func (w *writer) put(ctx context.Context, name string, size int64, r io.Reader) (sum string, err error) {
+func (w *writer) putEntry(ctx context.Context, name string, size int64, r io.Reader) (sum string, err error) {
 	err = w.tar.WriteHeader(&tar.Header{
 		Typeflag: tar.TypeReg,
 		Name:     name,
@@ -82,7 +82,7 @@ func (w *writer) addHeader(ctx context.Context, h Header) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.add(ctx, headerName, int64(len(text)), bytes.NewReader(text))
+	_, err = w.addEntry(ctx, headerName, int64(len(text)), bytes.NewReader(text))
 	return err
 }
 
@@ -96,12 +96,12 @@ func (w *writer) addDatabase(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.add(ctx, databaseName, info.Size(), f)
+	_, err = w.addEntry(ctx, databaseName, info.Size(), f)
 	return err
 }
 
-// end writes the manifest, which is in spool, and ends the archive.
-func (w *writer) end(ctx context.Context, spool *os.File) error {
+// finishArchive writes the manifest, which is in spool, and ends the archive.
+func (w *writer) finishArchive(ctx context.Context, spool *os.File) error {
 	if err := w.list.Flush(); err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (w *writer) end(ctx context.Context, spool *os.File) error {
 	if err != nil {
 		return err
 	}
-	if _, err := w.put(ctx, manifestName, size, spool); err != nil {
+	if _, err := w.putEntry(ctx, manifestName, size, spool); err != nil {
 		return err
 	}
 	return w.tar.Close()
@@ -121,18 +121,18 @@ func (w *writer) end(ctx context.Context, spool *os.File) error {
 // ErrDamaged says that an archive is not one, or not as it was written.
 var ErrDamaged = errors.New("not an intact backup")
 
-func damaged(format string, args ...any) error {
+func damagedArchive(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
 }
 
 // entryTaker takes the bytes of an entry, all of them.
 type entryTaker func(name string, size int64, r io.Reader) error
 
-// walk reads an archive to its end and hands every entry but the header and the
+// walkArchive reads an archive to its end and hands every entry but the header and the
 // manifest to take. It fails where an entry is out of place or anything but a
 // plain file, and where the manifest does not fit: take must not be believed
 // before walk has returned. begin hears of the header first.
-func walk(ctx context.Context, r io.Reader, spool *os.File, begin func(Header) error, take entryTaker) error {
+func walkArchive(ctx context.Context, r io.Reader, spool *os.File, begin func(Header) error, take entryTaker) error {
 	archive := tar.NewReader(bufio.NewReaderSize(blob.ReaderWithContext(ctx, r), 1<<20))
 	list := bufio.NewWriter(spool)
 	var header Header
@@ -140,7 +140,7 @@ func walk(ctx context.Context, r io.Reader, spool *os.File, begin func(Header) e
 	for {
 		h, err := archive.Next()
 		if err != nil {
-			return unreadable(err)
+			return unreadableArchive(err)
 		}
 		if err := checkEntry(h, before, header.HasSecret); err != nil {
 			return err
@@ -159,7 +159,7 @@ func walk(ctx context.Context, r io.Reader, spool *os.File, begin func(Header) e
 			err = take(h.Name, h.Size, entry)
 		}
 		if err != nil {
-			return unreadable(err)
+			return unreadableArchive(err)
 		}
 		text, err := json.Marshal(line{h.Name, h.Size, hex.EncodeToString(hash.Sum(nil))})
 		if err == nil {
@@ -176,18 +176,18 @@ func walk(ctx context.Context, r io.Reader, spool *os.File, begin func(Header) e
 		return err
 	}
 	if _, err := archive.Next(); !errors.Is(err, io.EOF) {
-		return damaged("something follows the manifest")
+		return damagedArchive("something follows the manifest")
 	}
 	return nil
 }
 
-// unreadable tells what reading an archive failed with from other failures.
-func unreadable(err error) error {
+// unreadableArchive tells what reading an archive failed with from other failures.
+func unreadableArchive(err error) error {
 	switch {
 	case errors.Is(err, tar.ErrHeader):
-		return damaged("it is no tar archive, or damaged")
+		return damagedArchive("it is no tar archive, or damaged")
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return damaged("it ends too early")
+		return damagedArchive("it ends too early")
 	}
 	return err
 }
@@ -196,11 +196,11 @@ func unreadable(err error) error {
 // larger than the archive, and entries that are not in their order.
 func checkEntry(h *tar.Header, before string, hasSecret bool) error {
 	if h.Typeflag != tar.TypeReg || h.Size < 0 {
-		return damaged("%q is not a plain file", h.Name)
+		return damagedArchive("%q is not a plain file", h.Name)
 	}
 	for key := range h.PAXRecords {
 		if strings.HasPrefix(key, "GNU.sparse.") {
-			return damaged("%q is not a plain file", h.Name)
+			return damagedArchive("%q is not a plain file", h.Name)
 		}
 	}
 	ordered := false
@@ -215,7 +215,7 @@ func checkEntry(h *tar.Header, before string, hasSecret bool) error {
 		ordered = before == secretName || before == databaseName && !hasSecret || strings.HasPrefix(before, filesPrefix)
 	}
 	if !ordered {
-		return damaged("%q does not belong there", h.Name)
+		return damagedArchive("%q does not belong there", h.Name)
 	}
 	return nil
 }
@@ -226,7 +226,7 @@ func readHeader(r io.Reader) (h Header, err error) {
 		return h, err
 	}
 	if err := json.Unmarshal(text, &h); err != nil || h.Format < 1 {
-		return h, damaged("its %s makes no sense", headerName)
+		return h, damagedArchive("its %s makes no sense", headerName)
 	}
 	if h.Format > format {
 		return h, fmt.Errorf("the backup was made by a newer version of atelier (%s)", h.Version)
@@ -246,28 +246,28 @@ func compareManifest(manifest io.Reader, spool *os.File) error {
 	found.Buffer(nil, maxLine)
 	for found.Scan() {
 		if !said.Scan() {
-			return errors.Join(said.Err(), damaged("its manifest ends too early"))
+			return errors.Join(said.Err(), damagedArchive("its manifest ends too early"))
 		}
 		if !bytes.Equal(said.Bytes(), found.Bytes()) {
 			var is line
 			_ = json.Unmarshal(found.Bytes(), &is) // it was written above
-			return damaged("%s is not as the manifest says", is.Name)
+			return damagedArchive("%s is not as the manifest says", is.Name)
 		}
 	}
 	if err := found.Err(); err != nil {
 		return err
 	}
 	if said.Scan() {
-		return damaged("its manifest names more than it holds")
+		return damagedArchive("its manifest names more than it holds")
 	}
 	if err := said.Err(); err != nil {
-		return damaged("its manifest cannot be read: %v", err)
+		return damagedArchive("its manifest cannot be read: %v", err)
 	}
 	return nil
 }
 
-// verify reads an archive from its beginning.
-func verify(ctx context.Context, archive *os.File) error {
+// verifyArchive reads an archive from its beginning.
+func verifyArchive(ctx context.Context, archive *os.File) error {
 	if _, err := archive.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
@@ -276,7 +276,7 @@ func verify(ctx context.Context, archive *os.File) error {
 		return err
 	}
 	defer spool.Close()
-	return walk(ctx, archive, spool, func(Header) error { return nil }, func(_ string, _ int64, r io.Reader) error {
+	return walkArchive(ctx, archive, spool, func(Header) error { return nil }, func(_ string, _ int64, r io.Reader) error {
 		_, err := io.Copy(io.Discard, r)
 		return err
 	})

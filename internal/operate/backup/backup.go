@@ -128,14 +128,14 @@ func Create(ctx context.Context, s Source, path string) (r Report, err error) {
 		return r, err
 	}
 	defer spool.Close()
-	if r, err = write(ctx, s, part, copied, spool); err != nil {
+	if r, err = writeArchive(ctx, s, part, copied, spool); err != nil {
 		return r, err
 	}
 	if err := part.Sync(); err != nil {
 		return r, err
 	}
 	failpoint.Hit("backup.after_write")
-	if err := verify(ctx, part); err != nil {
+	if err := verifyArchive(ctx, part); err != nil {
 		return r, fmt.Errorf("the archive does not read back as it was written: %w", err)
 	}
 
@@ -161,7 +161,7 @@ func Stream(ctx context.Context, s Source, w io.Writer, folder string) (r Report
 		return r, err
 	}
 	defer spool.Close()
-	return write(ctx, s, w, filepath.Join(work, databaseName), spool)
+	return writeArchive(ctx, s, w, filepath.Join(work, databaseName), spool)
 }
 
 // openPart opens the file that an archive is written to, and locks it: of two
@@ -180,7 +180,7 @@ func openPart(name string) (*os.File, error) {
 	return f, nil
 }
 
-// newSpool makes a file without a name, which goes with the process.
+// newSpool returns a file without a name, which goes with the process.
 func newSpool(folder string) (*os.File, error) {
 	f, err := os.CreateTemp(folder, ".atelier-manifest-")
 	if err != nil {
@@ -216,9 +216,9 @@ func syncFolder(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// write copies the installation. The copy of the database is left at copied, and
+// writeArchive copies the installation. The copy of the database is left at copied, and
 // the lines of the manifest in spool.
-func write(ctx context.Context, s Source, out io.Writer, copied string, spool *os.File) (r Report, err error) {
+func writeArchive(ctx context.Context, s Source, out io.Writer, copied string, spool *os.File) (r Report, err error) {
 	hold, err := library.HoldFiles(ctx, s.DB)
 	if err != nil {
 		return r, err
@@ -232,7 +232,7 @@ func write(ctx context.Context, s Source, out io.Writer, copied string, spool *o
 		return r, err
 	}
 	failpoint.Hit("backup.after_copy")
-	if err := s.prepare(ctx, copied, &r); err != nil {
+	if err := s.prepareCopy(ctx, copied, &r); err != nil {
 		return r, err
 	}
 
@@ -245,24 +245,24 @@ func write(ctx context.Context, s Source, out io.Writer, copied string, spool *o
 		return r, err
 	}
 	if s.Secret != nil {
-		if _, err := w.add(ctx, secretName, int64(len(s.Secret)), strings.NewReader(string(s.Secret))); err != nil {
+		if _, err := w.addEntry(ctx, secretName, int64(len(s.Secret)), strings.NewReader(string(s.Secret))); err != nil {
 			return r, err
 		}
 	}
 	if err := s.addFiles(ctx, w, copied, &r); err != nil {
 		return r, err
 	}
-	if err := w.end(ctx, spool); err != nil {
+	if err := w.finishArchive(ctx, spool); err != nil {
 		return r, err
 	}
 	r.Bytes = w.written
 	return r, buffered.Flush()
 }
 
-// prepare makes the copy of the database what belongs into an archive, and looks
+// prepareCopy returns the copy of the database what belongs into an archive, and looks
 // at it.
-func (s Source) prepare(ctx context.Context, copied string, r *Report) error {
-	db, err := s.open(ctx, copied)
+func (s Source) prepareCopy(ctx context.Context, copied string, r *Report) error {
+	db, err := s.openCopy(ctx, copied)
 	if err != nil {
 		return err
 	}
@@ -290,14 +290,14 @@ func (s Source) prepare(ctx context.Context, copied string, r *Report) error {
 	return err
 }
 
-func (s Source) open(ctx context.Context, path string) (*sqldb.DB, error) {
+func (s Source) openCopy(ctx context.Context, path string) (*sqldb.DB, error) {
 	return sqldb.Open(ctx, databaseURL(path), sqldb.Options{MaxConns: 2, Now: s.Now})
 }
 
 // addFiles adds the files that the copy of the database names, a page at a
 // time, and the pictures of tools.
 func (s Source) addFiles(ctx context.Context, w *writer, copied string, r *Report) error {
-	db, err := s.open(ctx, copied)
+	db, err := s.openCopy(ctx, copied)
 	if err != nil {
 		return err
 	}
@@ -344,7 +344,7 @@ func (s Source) addFile(ctx context.Context, w *writer, key, want string, r *Rep
 	}
 	defer f.Close()
 	padded := &paddedReader{from: f, left: info.Size}
-	sum, err := w.add(ctx, filesPrefix+key, info.Size, padded)
+	sum, err := w.addEntry(ctx, filesPrefix+key, info.Size, padded)
 	if err != nil {
 		return err
 	}
@@ -358,7 +358,7 @@ func (s Source) addFile(ctx context.Context, w *writer, key, want string, r *Rep
 	return nil
 }
 
-// paddedReader gives as many bytes as a file has, zeros where it cannot be read.
+// paddedReader returns as many bytes as a file has, zeros where it cannot be read.
 type paddedReader struct {
 	from io.Reader
 	left int64

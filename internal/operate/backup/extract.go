@@ -44,7 +44,7 @@ func Extract(ctx context.Context, archive io.Reader, to Layout, begin func(Heade
 		key := strings.TrimPrefix(name, filesPrefix)
 		n, err := to.Blobs.Put(ctx, key, r)
 		if errors.Is(err, blob.ErrBadKey) { // also what leads out of the folder
-			return damaged("%q is no name of a file", name)
+			return damagedArchive("%q is no name of a file", name)
 		}
 		if err == nil && n != size {
 			err = io.ErrUnexpectedEOF
@@ -52,7 +52,7 @@ func Extract(ctx context.Context, archive io.Reader, to Layout, begin func(Heade
 		files++
 		return err
 	}
-	return h, files, walk(ctx, archive, spool, start, take)
+	return h, files, walkArchive(ctx, archive, spool, start, take)
 }
 
 // writeFile writes a new file.
@@ -74,7 +74,7 @@ type Stage struct {
 	folder *os.File // locked
 }
 
-// NewStage makes an empty folder beside target, which must be empty or not
+// NewStage returns an empty folder beside target, which must be empty or not
 // there. What a killed process left of an earlier one is removed.
 func NewStage(target string) (*Stage, error) {
 	if err := checkVacant(target); err != nil {

@@ -1,10 +1,9 @@
-// Package inspect finds what somebody changed behind the program's back: in the
-// database without the installation's secret, or among the stored files.
+// Package inspect finds changes of the database that were not made by the program.
 //
-// The packages seal their rows as they write them (package seal), the audit log
-// is a keyed chain, and what must not be missing is compared with that log. What
-// was stored before there were seals is sealed once, at the first start that has
-// them, and the log says so.
+// Packages seal their rows when they write them (package seal), the audit log is a
+// keyed hash chain, and grants in the ledger are compared with that log. Rows from
+// before seals were introduced are sealed once, at the first start with seals, and
+// the log records it.
 package inspect
 
 import (
@@ -30,21 +29,22 @@ import (
 	"atelier/internal/run/run"
 )
 
-// tables are all whose rows are sealed, but for the ledger's and the log's.
+// tables are the sealed tables, except those of the ledger and the audit log.
 var tables = slices.Concat(company.Sealed, []seal.Table{
 	person.Sealed, credential.Sealed, credential.SealedDirectories, device.Sealed, device.SealedRefreshTokens, idtoken.Sealed,
 	webhook.Sealed, budget.Sealed, asset.Sealed, asset.SealedUploads, run.Sealed, run.SealedResults,
 })
 
-// ledgerDetail is where the log keeps which transactions have no seal.
+// ledgerDetail is the detail of a log entry that names the ledger's transactions
+// without a seal.
 const ledgerDetail = "ledger"
 
-// sealLimit is how long all rows of a large installation may take to be sealed,
-// or compared with their seals.
+// sealLimit is the longest time for sealing or verifying all rows of a large
+// installation.
 const sealLimit = 6 * time.Hour
 
-// BeginSeals seals what was stored before there were seals, once. The database
-// has its key.
+// BeginSeals seals the rows from before seals were introduced, once. The database
+// must have its seal key.
 func BeginSeals(ctx context.Context, db *sqldb.DB) error {
 	ctx = sqldb.WithLimit(ctx, sealLimit)
 	return db.Write(ctx, func(tx *sqldb.Tx) error {
@@ -71,7 +71,7 @@ func BeginSeals(ctx context.Context, db *sqldb.DB) error {
 	})
 }
 
-// Problem is something that is not as the program left it.
+// Problem is a row that the program did not write as it is.
 type Problem struct {
 	Check string // the rule that does not hold
 	Row   string
@@ -83,8 +83,8 @@ const (
 	loggedRule = "the ledger has the grants that the audit log has"
 )
 
-// VerifySeals gives what is wrong with sealed rows, and whether there are seals:
-// there are none between a migration and the first start after it.
+// VerifySeals returns the problems with sealed rows. kept is false where the
+// database has no seals yet: between a migration and the first start after it.
 func VerifySeals(ctx context.Context, db *sqldb.DB) (problems []Problem, kept bool, err error) {
 	ctx = sqldb.WithLimit(ctx, sealLimit)
 	err = db.Read(ctx, func(tx *sqldb.Tx) error {
@@ -99,9 +99,9 @@ func VerifySeals(ctx context.Context, db *sqldb.DB) (problems []Problem, kept bo
 }
 
 func verifySeals(ctx context.Context, tx *sqldb.Tx) (problems []Problem, err error) {
-	tell := func(row string) { problems = append(problems, Problem{sealedRule, row}) }
+	report := func(row string) { problems = append(problems, Problem{sealedRule, row}) }
 	for _, t := range tables {
-		if err := t.Verify(ctx, tx, tell); err != nil {
+		if err := t.Verify(ctx, tx, report); err != nil {
 			return nil, err
 		}
 	}
@@ -115,9 +115,9 @@ func verifySeals(ctx context.Context, tx *sqldb.Tx) (problems []Problem, err err
 		old = r.Details[ledgerDetail]
 	}
 	if len(begun) > 1 {
-		tell("audit: seals began more than once")
+		report("audit: seals began more than once")
 	}
-	if err := ledger.VerifySeals(ctx, tx, old, tell); err != nil {
+	if err := ledger.VerifySeals(ctx, tx, old, report); err != nil {
 		return nil, err
 	}
 
@@ -125,13 +125,12 @@ func verifySeals(ctx context.Context, tx *sqldb.Tx) (problems []Problem, err err
 	return problems, err
 }
 
-// grantsAtOnce is how many entries of the log are read at a time.
+// grantsAtOnce is the number of log entries that are read at a time.
 const grantsAtOnce = 1000
 
-// verifyGrants compares what the log says was granted and topped up with what
-// the ledger has: a movement that was deleted with both its sides leaves no
-// other trace.
-func verifyGrants(ctx context.Context, tx *sqldb.Tx, tell func(row string)) error {
+// verifyGrants compares grants and top-ups in the log with those in the ledger: a
+// transaction that was deleted with both its entries leaves no other trace.
+func verifyGrants(ctx context.Context, tx *sqldb.Tx, report func(row string)) error {
 	granted := map[string]int64{}
 	toppedUp := map[string]int64{}
 	filter := audit.Filter{Acts: []audit.Act{audit.TokensGranted, audit.TokensToppedUp}, Limit: grantsAtOnce}
@@ -147,7 +146,7 @@ func verifyGrants(ctx context.Context, tx *sqldb.Tx, tell func(row string)) erro
 			}
 			tokens, err := strconv.ParseInt(r.Details["tokens"], 10, 64)
 			if err != nil {
-				tell(fmt.Sprintf("audit %d: no number of tokens", r.Seq))
+				report(fmt.Sprintf("audit %d: no number of tokens", r.Seq))
 				continue
 			}
 			granted[r.Details["account"]] += tokens
@@ -171,10 +170,10 @@ func verifyGrants(ctx context.Context, tx *sqldb.Tx, tell func(row string)) erro
 	for _, id := range slices.Sorted(maps.Keys(accounts)) {
 		has := accounts[id]
 		if has.Granted != granted[id] {
-			tell(fmt.Sprintf("ledger_account %s: was granted %d tokens, the audit log has %d", id, has.Granted, granted[id]))
+			report(fmt.Sprintf("ledger_account %s: was granted %d tokens, the audit log has %d", id, has.Granted, granted[id]))
 		}
 		if has.TopUps != toppedUp[id] {
-			tell(fmt.Sprintf("ledger_account %s: was topped up %d times, the audit log has %d", id, has.TopUps, toppedUp[id]))
+			report(fmt.Sprintf("ledger_account %s: was topped up %d times, the audit log has %d", id, has.TopUps, toppedUp[id]))
 		}
 	}
 	return nil

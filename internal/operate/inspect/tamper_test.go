@@ -40,16 +40,16 @@ var tamperings = []struct {
 		`UPDATE ledger_account SET posted = posted - 1000 WHERE id = 'system:grants'`}, "ledger_transaction forged", ""},
 	{"a larger grant, balanced", []string{
 		`UPDATE ledger_entry SET amount = amount * 2 WHERE transaction_id IN (SELECT id FROM ledger_transaction WHERE kind = 'grant')`,
-		`UPDATE ledger_account SET posted = (SELECT sum(amount) FROM ledger_entry e WHERE e.account_id = ledger_account.id)`}, "is not as it was sealed", ""},
+		`UPDATE ledger_account SET posted = (SELECT sum(amount) FROM ledger_entry e WHERE e.account_id = ledger_account.id)`}, "does not match its seal", ""},
 	{"a grant moved to another account", []string{
 		`UPDATE ledger_entry SET account_id = '$M' WHERE account_id = '$V' AND transaction_id IN (SELECT id FROM ledger_transaction WHERE kind = 'grant')`,
-		`UPDATE ledger_account SET posted = coalesce((SELECT sum(amount) FROM ledger_entry e WHERE e.account_id = ledger_account.id), 0)`}, "is not as it was sealed", ""},
+		`UPDATE ledger_account SET posted = coalesce((SELECT sum(amount) FROM ledger_entry e WHERE e.account_id = ledger_account.id), 0)`}, "does not match its seal", ""},
 	{"a taking back deleted, balanced", []string{
 		`DELETE FROM ledger_entry WHERE transaction_id IN (SELECT id FROM ledger_transaction WHERE note = 'back')`,
 		`DELETE FROM ledger_transaction WHERE note = 'back'`,
 		`UPDATE ledger_account SET posted = coalesce((SELECT sum(amount) FROM ledger_entry e WHERE e.account_id = ledger_account.id), 0)`}, "ledger_account $M: was granted", ""},
-	{"a movement's note", []string{`UPDATE ledger_transaction SET note = 'x' WHERE note = 'back'`}, "is not as it was sealed", ""},
-	{"a movement's kind", []string{`UPDATE ledger_transaction SET kind = 'signup' WHERE note = 'back'`}, "is not as it was sealed", ""},
+	{"a movement's note", []string{`UPDATE ledger_transaction SET note = 'x' WHERE note = 'back'`}, "does not match its seal", ""},
+	{"a movement's kind", []string{`UPDATE ledger_transaction SET kind = 'signup' WHERE note = 'back'`}, "does not match its seal", ""},
 	{"the seal of a movement removed", []string{`UPDATE ledger_transaction SET seal = '' WHERE note = 'back'`}, "those without a seal", ""},
 	{"an account's balance alone", []string{`UPDATE ledger_account SET posted = posted + 5 WHERE id = '$M'`}, "ledger_account $M", ""},
 	{"an old movement", []string{`UPDATE ledger_transaction SET note = 'x' WHERE note = 'old'`}, "those without a seal", ""},

@@ -1,19 +1,18 @@
-// Package metrics tells Prometheus how the installation stands: what waits and
-// what runs on all nodes together, which only the database knows, and how busy
-// this node's connections and memory are.
+// Package metrics is a Prometheus collector. It reports the waiting and running
+// work of all nodes, read from the database, and the use of this node's database
+// connections and memory.
 //
-//	scrape ─▶ Collect ─▶ sample younger than freshFor? ──yes──▶ told
+//	scrape ─▶ Collect ─▶ sample younger than freshFor? ──yes──▶ reported
 //	                        │ no
 //	                        ▼
-//	                     one read transaction, at most sampleTime ──▶ told
+//	                     one read transaction, at most sampleTime ──▶ reported
 //	                        │ the database fails or hangs
 //	                        ▼
-//	                     database_up 0, and nothing that it would have said
+//	                     database_up 0, and no metrics of the database
 //
-// Scrapes never queue up behind a database that hangs: one sample is taken at a
-// time, and whoever comes meanwhile waits for it no longer than scrapeTime. The
-// figures of the database are the same on every node; what the queries read is
-// bounded, whatever is stored.
+// Scrapes never queue behind a database that hangs: one sample is taken at a time,
+// and concurrent scrapes wait for it for at most scrapeTime. The figures of the
+// database are the same on every node. Each query reads a limited number of rows.
 package metrics
 
 import (
@@ -33,20 +32,20 @@ import (
 )
 
 const (
-	// freshFor is how long a sample is told again.
+	// freshFor is the age up to which a sample is reported again.
 	freshFor = 5 * time.Second
-	// sampleTime bounds a sample, and scrapeTime how long a scrape waits for one:
-	// a driver may not let go of a connection that hangs.
+	// sampleTime limits a sample, and scrapeTime the wait of a scrape for it: a
+	// driver may not return from a connection that hangs.
 	sampleTime = 2 * time.Second
 	scrapeTime = sampleTime + 500*time.Millisecond
 )
 
-// Options are what is told about.
+// Options are the parts that the collector reports on.
 type Options struct {
 	DB     *sqldb.DB
 	Memory *memory.Budget
-	// Engines are those of this node, which are told about also when nothing
-	// waits for them.
+	// Engines are the engines of this node, reported also when no run waits for
+	// them.
 	Engines []string
 	Log     *slog.Logger
 	Now     func() time.Time
@@ -61,7 +60,7 @@ type Collector struct {
 	taking chan struct{} // closed at the end of the sample that is being taken, nil where none is
 }
 
-// sample is what the database says.
+// sample has the figures of the database.
 type sample struct {
 	taken  time.Time // when this node began to take it; zero: never
 	ok     bool
@@ -71,34 +70,34 @@ type sample struct {
 	mail   int64
 }
 
-// New makes a collector.
+// New returns a collector.
 func New(o Options) *Collector { return &Collector{Options: o} }
 
-func describe(name, help string, labels ...string) *prometheus.Desc {
+func newDesc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("atelier_"+name, help, labels, nil)
 }
 
-// Of all nodes together, from the database.
+// Metrics of all nodes together, from the database.
 var (
-	databaseUp  = describe("database_up", "1 when the database answered the last scrape in time, 0 when it did not.")
-	runsWaiting = describe("runs_waiting", "Runs that wait for an engine, on all nodes together.", "engine")
-	runsOldest  = describe("runs_oldest_waiting_seconds", "Age of the run that waits longest for an engine, on all nodes together; 0 where none waits.", "engine")
-	runsActive  = describe("runs_active", "Runs that are worked on, on all nodes together, by engine.", "engine")
-	hookWaiting = describe("webhook_events_waiting", "Events that wait for their next attempt, on all nodes together.")
-	hookOverdue = describe("webhook_overdue_seconds", "How long the event that is overdue longest has been due, on all nodes together.")
-	hookPaused  = describe("webhook_hosts_paused", "Receivers that are left alone after many failures, on all nodes together.")
-	mailWaiting = describe("mail_waiting", "Messages that wait to be sent, on all nodes together.")
+	databaseUp  = newDesc("database_up", "1 when the database answered the last scrape in time, 0 when it did not.")
+	runsWaiting = newDesc("runs_waiting", "Runs that wait for an engine, on all nodes together.", "engine")
+	runsOldest  = newDesc("runs_oldest_waiting_seconds", "Age of the run that waits longest for an engine, on all nodes together; 0 where none waits.", "engine")
+	runsActive  = newDesc("runs_active", "Runs that are worked on, on all nodes together, by engine.", "engine")
+	hookWaiting = newDesc("webhook_events_waiting", "Events that wait for their next attempt, on all nodes together.")
+	hookOverdue = newDesc("webhook_overdue_seconds", "How long the event that is overdue longest has been due, on all nodes together.")
+	hookPaused  = newDesc("webhook_hosts_paused", "Receivers that are left alone after many failures, on all nodes together.")
+	mailWaiting = newDesc("mail_waiting", "Messages that wait to be sent, on all nodes together.")
 )
 
-// Of this node.
+// Metrics of this node.
 var (
-	dbConnections = describe("database_connections", "Connections of this node to the database, by state.", "state")
-	dbMax         = describe("database_connections_max", "Connections that this node may have to the database.")
-	dbWaits       = describe("database_waits_total", "Times that this node had to wait for a connection, or on SQLite for its turn to write.")
-	dbWaited      = describe("database_wait_seconds_total", "Time that this node waited for a connection, or on SQLite for its turn to write.")
-	memoryBudget  = describe("memory_budget_bytes", "Memory that pictures may take on this node.")
-	memoryUsed    = describe("memory_used_bytes", "Memory that pictures take on this node.")
-	memoryWaiting = describe("memory_waiting", "Requests that wait for memory on this node, by lane.", "lane")
+	dbConnections = newDesc("database_connections", "Connections of this node to the database, by state.", "state")
+	dbMax         = newDesc("database_connections_max", "Connections that this node may have to the database.")
+	dbWaits       = newDesc("database_waits_total", "Times that this node had to wait for a connection, or on SQLite for its turn to write.")
+	dbWaited      = newDesc("database_wait_seconds_total", "Time that this node waited for a connection, or on SQLite for its turn to write.")
+	memoryBudget  = newDesc("memory_budget_bytes", "Memory that pictures may take on this node.")
+	memoryUsed    = newDesc("memory_used_bytes", "Memory that pictures take on this node.")
+	memoryWaiting = newDesc("memory_waiting", "Requests that wait for memory on this node, by lane.", "lane")
 )
 
 // Describe implements prometheus.Collector.
@@ -134,7 +133,7 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 		gauge(memoryWaiting, float64(n), lane)
 	}
 
-	s := c.sample()
+	s := c.currentSample()
 	if !s.ok {
 		gauge(databaseUp, 0)
 		return
@@ -142,17 +141,17 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	gauge(databaseUp, 1)
 	for _, q := range c.withOwn(s.queues) {
 		gauge(runsWaiting, float64(q.Waiting), q.Engine)
-		gauge(runsOldest, age(s.at, q.Oldest), q.Engine)
+		gauge(runsOldest, ageOf(s.at, q.Oldest), q.Engine)
 		gauge(runsActive, float64(q.Active), q.Engine)
 	}
 	gauge(hookWaiting, float64(s.hooks.Waiting))
-	gauge(hookOverdue, age(s.at, s.hooks.Due))
+	gauge(hookOverdue, ageOf(s.at, s.hooks.Due))
 	gauge(hookPaused, float64(s.hooks.Paused))
 	gauge(mailWaiting, float64(s.mail))
 }
 
-// age is how long ago something was in seconds, 0 for what never was.
-func age(now, then time.Time) float64 {
+// ageOf returns the seconds since a time, 0 for the zero time.
+func ageOf(now, then time.Time) float64 {
 	if then.IsZero() {
 		return 0
 	}
@@ -174,8 +173,9 @@ func (c *Collector) withOwn(queues []run.Queue) []run.Queue {
 	return all
 }
 
-// sample gives what the database says, or that it does not.
-func (c *Collector) sample() sample {
+// currentSample returns a fresh sample. Its ok is false where the database does
+// not answer.
+func (c *Collector) currentSample() sample {
 	c.mu.Lock()
 	if !c.last.taken.IsZero() && c.Now().Sub(c.last.taken) < freshFor {
 		defer c.mu.Unlock()
@@ -183,7 +183,7 @@ func (c *Collector) sample() sample {
 	}
 	if c.taking == nil {
 		c.taking = make(chan struct{})
-		go c.take()
+		go c.takeSample()
 	}
 	taking := c.taking
 	c.mu.Unlock()
@@ -198,8 +198,8 @@ func (c *Collector) sample() sample {
 	}
 }
 
-// take asks the database.
-func (c *Collector) take() {
+// takeSample reads the figures from the database.
+func (c *Collector) takeSample() {
 	s := sample{taken: c.Now()}
 	ctx, cancel := context.WithTimeout(context.Background(), sampleTime)
 	defer cancel()
@@ -216,7 +216,7 @@ func (c *Collector) take() {
 	})
 	s.ok = err == nil
 	if err != nil {
-		c.Log.Debug("metrics of the database cannot be had", "error", err)
+		c.Log.Debug("metrics of the database unavailable", "error", err)
 	}
 
 	c.mu.Lock()

@@ -75,7 +75,7 @@ func Create(ctx context.Context, tx *sqldb.Tx, name string, plan Plan) (Company,
 	if err := insertCompany(ctx, tx, c); err != nil {
 		return Company{}, err
 	}
-	for _, r := range []Role{{RoleAdmin, sorted(CompanyPermissions)}, {RoleMember, nil}} {
+	for _, r := range []Role{{RoleAdmin, sortUnique(CompanyPermissions)}, {RoleMember, nil}} {
 		if err := putRole(ctx, tx, c.ID, r); err != nil {
 			return Company{}, err
 		}
@@ -83,7 +83,7 @@ func Create(ctx context.Context, tx *sqldb.Tx, name string, plan Plan) (Company,
 	return c, nil
 }
 
-// ByID finds a company.
+// ByID returns a company.
 func ByID(ctx context.Context, tx *sqldb.Tx, id string) (Company, error) {
 	if !ids.Valid(id) {
 		return Company{}, errNoCompany
@@ -91,7 +91,7 @@ func ByID(ctx context.Context, tx *sqldb.Tx, id string) (Company, error) {
 	return companyByID(ctx, tx, id)
 }
 
-// Rename gives a company another name.
+// Rename returns a company another name.
 func Rename(ctx context.Context, tx *sqldb.Tx, id, name string) error {
 	if err := checkName(name); err != nil {
 		return err
@@ -102,7 +102,7 @@ func Rename(ctx context.Context, tx *sqldb.Tx, id, name string) error {
 	return renameCompany(ctx, tx, id, name)
 }
 
-// SetPlan gives a company another plan. What only the old one allowed ends with
+// SetPlan returns a company another plan. What only the old one allowed ends with
 // the next call.
 func SetPlan(ctx context.Context, tx *sqldb.Tx, id string, plan Plan) error {
 	if err := checkPlan(plan); err != nil {
@@ -128,7 +128,7 @@ type Membership struct {
 	Joined  time.Time
 }
 
-// PermissionsOf gives what somebody may do with each of their companies, by
+// PermissionsOf returns what somebody may do with each of their companies, by
 // the company's id.
 func PermissionsOf(ctx context.Context, tx *sqldb.Tx, personID string) (map[string][]Permission, error) {
 	all, err := OfPerson(ctx, tx, personID)

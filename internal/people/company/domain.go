@@ -87,12 +87,12 @@ func AddDomain(ctx context.Context, tx *sqldb.Tx, companyID, name, teamID, teamR
 	}
 	fresh, err := insertDomain(ctx, tx, d)
 	if err != nil || !fresh {
-		return Domain{}, orElse(err, fault.New(fault.Invalid, "The company has this domain already.").On("domain"))
+		return Domain{}, firstError(err, fault.New(fault.Invalid, "The company has this domain already.").On("domain"))
 	}
 	return d, nil
 }
 
-// DomainByName finds a domain of the company.
+// DomainByName returns a domain of the company.
 func DomainByName(ctx context.Context, tx *sqldb.Tx, companyID, name string) (Domain, error) {
 	name = strings.ToLower(name)
 	if !validDomain(name) {
@@ -122,7 +122,7 @@ func VerifyDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) (Do
 		return Domain{}, fault.New(fault.Invalid, "Another company has this domain.").On("domain").Because(err)
 	}
 	if err != nil || !verified {
-		return Domain{}, orElse(err, errNoDomain)
+		return Domain{}, firstError(err, errNoDomain)
 	}
 	d.Verified = &tx.Now
 	return d, nil
@@ -131,7 +131,7 @@ func VerifyDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) (Do
 // DomainRecord is the name of the TXT record that proves a domain.
 func DomainRecord(domain string) string { return recordPrefix + domain }
 
-// Proves tells whether the domain's record says what it must. It asks the
+// Proves reports whether the domain's record says what it must. It asks the
 // network, and so belongs outside of transactions.
 func Proves(ctx context.Context, resolver *net.Resolver, d Domain) (bool, error) {
 	texts, err := resolver.LookupTXT(ctx, DomainRecord(d.Name)+".") // rooted: no search list
@@ -165,7 +165,7 @@ func JoinByDomain(ctx context.Context, tx *sqldb.Tx, personID, email string) (co
 	if err := Lock(ctx, tx, companyID); err != nil {
 		return "", nil, err
 	}
-	if off, err := barred(ctx, tx, companyID, personID); err != nil || off {
+	if off, err := isDeactivated(ctx, tx, companyID, personID); err != nil || off {
 		return "", nil, err
 	}
 	// The domain's row is locked too, so it is still the company's; its team
@@ -199,7 +199,7 @@ func JoinByDomain(ctx context.Context, tx *sqldb.Tx, personID, email string) (co
 }
 
 // JoinAllByDomain lets everybody in who has a verified address in a domain
-// that has just become verified, and says how many were new. See Domain for
+// that has just become verified, and returns how many were new. See Domain for
 // when to call it.
 func JoinAllByDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) (int, error) {
 	if err := Lock(ctx, tx, companyID); err != nil {
@@ -218,14 +218,14 @@ func JoinAllByDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) 
 // domainOf is the part of an address behind the @.
 func domainOf(email string) string { return emailKey(email[strings.LastIndexByte(email, '@')+1:]) }
 
-// validDomain tells whether name is letters, digits and hyphens with dots
+// validDomain reports whether name is letters, digits and hyphens with dots
 // between them, in lower case, and no address of a machine (RFC 1123 section
 // 2.1).
 func validDomain(name string) bool {
 	labels := strings.Split(name, ".")
 	last := labels[len(labels)-1]
 	return len(name) <= maxDomain && len(labels) > 1 && strings.Trim(last, "0123456789") != "" &&
-		every(labels, func(l string) bool {
-			return len(l) <= maxLabel && only(l, "-") && l[0] != '-' && l[len(l)-1] != '-'
+		allMatch(labels, func(l string) bool {
+			return len(l) <= maxLabel && hasOnlyChars(l, "-") && l[0] != '-' && l[len(l)-1] != '-'
 		})
 }

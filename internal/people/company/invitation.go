@@ -65,7 +65,7 @@ func Invite(ctx context.Context, tx *sqldb.Tx, d Draft) (Invitation, string, err
 	if d.Uses == 0 {
 		d.Uses = 1
 	}
-	if err := d.check(); err != nil {
+	if err := d.validate(); err != nil {
 		return Invitation{}, "", err
 	}
 	if err := Lock(ctx, tx, d.CompanyID); err != nil {
@@ -93,7 +93,7 @@ func Invite(ctx context.Context, tx *sqldb.Tx, d Draft) (Invitation, string, err
 	return inv, secret, insertInvitation(ctx, tx, inv, ids.Hash(secret))
 }
 
-func (d Draft) check() error {
+func (d Draft) validate() error {
 	problems := fault.New(fault.Invalid, "This is not an invitation that can be made.")
 	most := int64(maxUses)
 	if d.Email != "" {
@@ -140,18 +140,18 @@ type After struct {
 	ID      string
 }
 
-// InvitationsFor gives the live invitations for an address, newest first. They
+// InvitationsFor returns the live invitations for an address, newest first. They
 // are the business of nobody who has not proven it.
 func InvitationsFor(ctx context.Context, tx *sqldb.Tx, email string) ([]Invitation, error) {
 	return invitationsFor(ctx, tx, emailKey(email))
 }
 
-// InvitationBySecret finds a live invitation by the secret of its link.
+// InvitationBySecret returns a live invitation by the secret of its link.
 func InvitationBySecret(ctx context.Context, tx *sqldb.Tx, secret string) (Invitation, error) {
 	return invitationByHash(ctx, tx, ids.Hash(secret))
 }
 
-// InvitationByID finds a live invitation.
+// InvitationByID returns a live invitation.
 func InvitationByID(ctx context.Context, tx *sqldb.Tx, id string) (Invitation, error) {
 	if !ids.Valid(id) {
 		return Invitation{}, errNoInvitation
@@ -159,36 +159,31 @@ func InvitationByID(ctx context.Context, tx *sqldb.Tx, id string) (Invitation, e
 	return invitationByID(ctx, tx, id)
 }
 
-// MayJoin tells whether a secret lets somebody with this address in.
+// MayJoin reports whether a secret lets somebody with this address in.
 func MayJoin(ctx context.Context, tx *sqldb.Tx, secret, email string) (Invitation, bool, error) {
 	inv, err := InvitationBySecret(ctx, tx, secret)
 	if errors.Is(err, errNoInvitation) {
 		return Invitation{}, false, nil
 	}
-	if err != nil || !inv.suits(email) {
+	if err != nil || !inv.matchesEmail(email) {
 		return Invitation{}, false, err
 	}
 	return inv, true, nil
 }
 
-// suits tells whether the invitation is for this address or for everybody.
-func (inv Invitation) suits(email string) bool {
+// matchesEmail reports whether the invitation is for this address or for everybody.
+func (inv Invitation) matchesEmail(email string) bool {
 	return inv.Email == "" || emailKey(inv.Email) == emailKey(email)
-}
-
-// Uninvite ends all invitations for an address and names the companies.
-func Uninvite(ctx context.Context, tx *sqldb.Tx, email string) (companyIDs []string, err error) {
-	return deleteInvitationsFor(ctx, tx, emailKey(email))
 }
 
 // AcceptSecret lets a person in who has the secret of an invitation. Whoever
 // is in already keeps their roles, uses nothing, and is not fresh.
 func AcceptSecret(ctx context.Context, tx *sqldb.Tx, secret, personID, email string) (inv Invitation, fresh bool, err error) {
 	inv, err = InvitationBySecret(ctx, tx, secret)
-	if err != nil || !inv.suits(email) {
-		return Invitation{}, false, orElse(err, errNoInvitation)
+	if err != nil || !inv.matchesEmail(email) {
+		return Invitation{}, false, firstError(err, errNoInvitation)
 	}
-	return accept(ctx, tx, inv, personID)
+	return acceptInvitation(ctx, tx, inv, personID)
 }
 
 // AcceptByID is AcceptSecret for a person who has proven the address that the
@@ -196,13 +191,13 @@ func AcceptSecret(ctx context.Context, tx *sqldb.Tx, secret, personID, email str
 // be accepted this way.
 func AcceptByID(ctx context.Context, tx *sqldb.Tx, id, personID, email string, verified bool) (inv Invitation, fresh bool, err error) {
 	inv, err = InvitationByID(ctx, tx, id)
-	if err != nil || inv.Email == "" || !inv.suits(email) || !verified {
-		return Invitation{}, false, orElse(err, errNoInvitation)
+	if err != nil || inv.Email == "" || !inv.matchesEmail(email) || !verified {
+		return Invitation{}, false, firstError(err, errNoInvitation)
 	}
-	return accept(ctx, tx, inv, personID)
+	return acceptInvitation(ctx, tx, inv, personID)
 }
 
-func accept(ctx context.Context, tx *sqldb.Tx, inv Invitation, personID string) (Invitation, bool, error) {
+func acceptInvitation(ctx context.Context, tx *sqldb.Tx, inv Invitation, personID string) (Invitation, bool, error) {
 	if err := Lock(ctx, tx, inv.CompanyID); err != nil {
 		return Invitation{}, false, err
 	}
@@ -210,8 +205,8 @@ func accept(ctx context.Context, tx *sqldb.Tx, inv Invitation, personID string) 
 	if err != nil || in {
 		return inv, false, err
 	}
-	if off, err := barred(ctx, tx, inv.CompanyID, personID); err != nil || off {
-		return Invitation{}, false, orElse(err, errBarred)
+	if off, err := isDeactivated(ctx, tx, inv.CompanyID, personID); err != nil || off {
+		return Invitation{}, false, firstError(err, errBarred)
 	}
 	// It may have been used up, revoked, or have lost its team meanwhile.
 	if inv.UsesLeft, err = useInvitation(ctx, tx, inv.ID); err != nil {
@@ -228,7 +223,7 @@ func accept(ctx context.Context, tx *sqldb.Tx, inv Invitation, personID string) 
 	return inv, true, nil
 }
 
-// isIn tells whether a person is where the invitation leads.
+// isIn reports whether a person is where the invitation leads.
 func isIn(ctx context.Context, tx *sqldb.Tx, inv Invitation, personID string) (bool, error) {
 	if inv.TeamID != "" {
 		return isTeamMember(ctx, tx, inv.TeamID, personID)
@@ -242,7 +237,7 @@ func Revoke(ctx context.Context, tx *sqldb.Tx, companyID, id string) error {
 		return errNoInvitation
 	}
 	if found, err := deleteInvitation(ctx, tx, companyID, id); err != nil || !found {
-		return orElse(err, errNoInvitation)
+		return firstError(err, errNoInvitation)
 	}
 	return nil
 }

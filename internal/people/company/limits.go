@@ -6,7 +6,7 @@ import "slices"
 // held to r could do, use and spend all that o lets them. It is the one place
 // where the limits of roles are compared.
 func (r TeamRole) Covers(o TeamRole) bool {
-	return every(o.Permissions, r.May) && r.coversTools(o) && r.coversKinds(o) && r.Spend.covers(o.Spend)
+	return allMatch(o.Permissions, r.May) && r.coversTools(o) && r.coversKinds(o) && r.Spend.coversSpend(o.Spend)
 }
 
 func (r TeamRole) allowsTool(id string) bool {
@@ -15,20 +15,20 @@ func (r TeamRole) allowsTool(id string) bool {
 
 func (r TeamRole) coversTools(o TeamRole) bool {
 	if len(o.ToolsAllowed) > 0 {
-		return every(o.ToolsAllowed, func(id string) bool { return !o.allowsTool(id) || r.allowsTool(id) })
+		return allMatch(o.ToolsAllowed, func(id string) bool { return !o.allowsTool(id) || r.allowsTool(id) })
 	}
 	// o allows every tool there will ever be, but for those that it blocks.
-	return len(r.ToolsAllowed) == 0 && every(r.ToolsBlocked, func(id string) bool { return !o.allowsTool(id) })
+	return len(r.ToolsAllowed) == 0 && allMatch(r.ToolsBlocked, func(id string) bool { return !o.allowsTool(id) })
 }
 
 func (r TeamRole) coversKinds(o TeamRole) bool {
-	return slices.Contains(r.PluginKinds, AnyKind) || every(o.PluginKinds, func(kind string) bool { return slices.Contains(r.PluginKinds, kind) })
+	return slices.Contains(r.PluginKinds, AnyKind) || allMatch(o.PluginKinds, func(kind string) bool { return slices.Contains(r.PluginKinds, kind) })
 }
 
-// covers reports whether nobody who keeps to o ever goes beyond s. Somebody can
+// coversSpend reports whether nobody who keeps to o ever goes beyond s. Somebody can
 // spend o whole at the beginning of each of its windows, and as many of these
 // begin within one window of s as it takes to fill it.
-func (s *Spend) covers(o *Spend) bool {
+func (s *Spend) coversSpend(o *Spend) bool {
 	if s == nil {
 		return true
 	}

@@ -51,7 +51,7 @@ func RemoveMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string)
 		return nil, err
 	}
 	if found, err := deleteMember(ctx, tx, companyID, personID); err != nil || !found {
-		return nil, orElse(err, errNoMember)
+		return nil, firstError(err, errNoMember)
 	}
 	return teams, nil
 }
@@ -67,12 +67,12 @@ func HoldMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string) e
 		return errNoMember
 	}
 	if found, err := isMember(ctx, tx, companyID, personID); err != nil || !found {
-		return orElse(err, errNoMember)
+		return firstError(err, errNoMember)
 	}
 	return nil
 }
 
-// HasAdmin tells whether somebody can manage the company's members. Callers
+// HasAdmin reports whether somebody can manage the company's members. Callers
 // who changed a member or a role ask it in the same transaction, and undo a
 // change that left nobody.
 func HasAdmin(ctx context.Context, tx *sqldb.Tx, companyID string) (bool, error) {
@@ -125,7 +125,7 @@ func RemoveTeamMember(ctx context.Context, tx *sqldb.Tx, teamID, personID string
 		return errNoMember
 	}
 	if found, err := deleteTeamMember(ctx, tx, teamID, personID); err != nil || !found {
-		return orElse(err, errNoMember)
+		return firstError(err, errNoMember)
 	}
 	return nil
 }
@@ -139,7 +139,7 @@ func needRole(ctx context.Context, tx *sqldb.Tx, companyID, name, field string) 
 		return fault.New(fault.Invalid, "This is not the name of a role.").On(field)
 	}
 	if found, err := hasRole(ctx, tx, companyID, name); err != nil || !found {
-		return orElse(err, fault.New(fault.Invalid, fmt.Sprintf("The company has no role %s.", name)).On(field))
+		return firstError(err, fault.New(fault.Invalid, fmt.Sprintf("The company has no role %s.", name)).On(field))
 	}
 	return nil
 }
@@ -150,7 +150,7 @@ func needTeamRole(ctx context.Context, tx *sqldb.Tx, teamID, name, field string)
 		return fault.New(fault.Invalid, "This is not the name of a role.").On(field)
 	}
 	if found, err := hasTeamRole(ctx, tx, teamID, name); err != nil || !found {
-		return orElse(err, fault.New(fault.Invalid, fmt.Sprintf("The team has no role %s.", name)).On(field))
+		return firstError(err, fault.New(fault.Invalid, fmt.Sprintf("The team has no role %s.", name)).On(field))
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ type Group struct {
 // errNoProfile is one answer for people of others and for those that never were.
 var errNoProfile = fault.New(fault.NotFound, "There is no such user.")
 
-// ProfileOf finds a person's profile.
+// ProfileOf returns a person's profile.
 func ProfileOf(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (Profile, error) {
 	if !ids.Valid(personID) {
 		return Profile{}, errNoProfile
@@ -66,7 +66,7 @@ func Deactivate(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (
 	if err := Lock(ctx, tx, companyID); err != nil {
 		return nil, err
 	}
-	if err := remember(ctx, tx, companyID, personID); err != nil {
+	if err := storeMembership(ctx, tx, companyID, personID); err != nil {
 		return nil, err
 	}
 	return RemoveMember(ctx, tx, companyID, personID)
@@ -101,18 +101,18 @@ func Activate(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (ro
 // seat is a place in a team that somebody comes back to.
 type seat struct{ teamID, role string }
 
-// KeepSeat gives somebody with a kept profile who is no member a place in a team
-// for when the directory brings them back, and tells whether they had none.
+// KeepSeat returns somebody with a kept profile who is no member a place in a team
+// for when the directory brings them back, and reports whether they had none.
 func KeepSeat(ctx context.Context, tx *sqldb.Tx, t Team, personID string) (fresh bool, err error) {
 	// Where an admin took them out. Nobody can end the profile from here on.
 	if kept, err := switchOff(ctx, tx, t.CompanyID, personID); err != nil || !kept {
-		return false, orElse(err, errNoProfile)
+		return false, firstError(err, errNoProfile)
 	}
 	return insertSeat(ctx, tx, t.ID, personID, RoleMember)
 }
 
-// barred tells whether the company's directory has switched somebody off.
-func barred(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (bool, error) {
+// isDeactivated reports whether the company's directory has switched somebody off.
+func isDeactivated(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (bool, error) {
 	return isOff(ctx, tx, companyID, personID)
 }
 
@@ -121,7 +121,7 @@ var errBarred = fault.New(fault.Forbidden, "Your company's directory has switche
 // errNoGroup is one answer for teams of others and for those that never were.
 var errNoGroup = fault.New(fault.NotFound, "There is no such group.")
 
-// GroupByID finds a group of the company.
+// GroupByID returns a group of the company.
 func GroupByID(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) (Group, error) {
 	if !ids.Valid(teamID) {
 		return Group{}, errNoGroup
@@ -129,24 +129,24 @@ func GroupByID(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) (Gro
 	return groupByID(ctx, tx, companyID, teamID)
 }
 
-// PlacesIn gives the places in some of a company's teams, or with nil in all, by
+// PlacesIn returns the places in some of a company's teams, or with nil in all, by
 // address, but not more than limit.
 func PlacesIn(ctx context.Context, tx *sqldb.Tx, companyID string, teamIDs []string, limit int) ([]Place, error) {
 	if teamIDs != nil && len(teamIDs) == 0 {
 		return nil, nil
 	}
-	return places(ctx, tx, companyID, "t.id", teamIDs, limit)
+	return groupPlaces(ctx, tx, companyID, "t.id", teamIDs, limit)
 }
 
-// PlacesOf gives the places of some people in a company's teams.
+// PlacesOf returns the places of some people in a company's teams.
 func PlacesOf(ctx context.Context, tx *sqldb.Tx, companyID string, personIDs []string) ([]Place, error) {
 	if len(personIDs) == 0 {
 		return nil, nil
 	}
-	return places(ctx, tx, companyID, "p.id", personIDs, -1)
+	return groupPlaces(ctx, tx, companyID, "p.id", personIDs, -1)
 }
 
-// OwnsDomain tells whether the company has proven that it owns the domain of an
+// OwnsDomain reports whether the company has proven that it owns the domain of an
 // address.
 func OwnsDomain(ctx context.Context, tx *sqldb.Tx, companyID, email string) (bool, error) {
 	all, err := Domains(ctx, tx, companyID)

@@ -51,7 +51,7 @@ type Role struct {
 	Permissions []Permission // sorted
 }
 
-// May tells whether the role allows p.
+// May reports whether the role allows p.
 func (r Role) May(p Permission) bool { return slices.Contains(r.Permissions, p) }
 
 // SetRole makes a role or replaces what it allows. The role admin allows
@@ -61,7 +61,7 @@ func SetRole(ctx context.Context, tx *sqldb.Tx, companyID string, r Role) error 
 	if len(problems.Fields) > 0 {
 		return problems
 	}
-	r.Permissions = sorted(r.Permissions)
+	r.Permissions = sortUnique(r.Permissions)
 	if r.Name == RoleAdmin && len(r.Permissions) < len(CompanyPermissions) {
 		return fault.New(fault.Invalid, "The role admin allows everything: its permissions can't be taken away.").On("permissions")
 	}
@@ -90,11 +90,11 @@ func DeleteRole(ctx context.Context, tx *sqldb.Tx, companyID, name string) error
 		return errNoRole
 	}
 	if found, err := hasRole(ctx, tx, companyID, name); err != nil || !found {
-		return orElse(err, errNoRole)
+		return firstError(err, errNoRole)
 	}
 	deleted, err := deleteRole(ctx, tx, companyID, name)
 	if err != nil || !deleted {
-		return orElse(err, errRoleInUse)
+		return firstError(err, errRoleInUse)
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func RoleWith(ctx context.Context, tx *sqldb.Tx, companyID string, perms []Permi
 	if problems := checkRole(RoleMember, perms, CompanyPermissions); len(problems.Fields) > 0 {
 		return "", problems
 	}
-	want := sorted(perms)
+	want := sortUnique(perms)
 	var name string
 	switch len(want) {
 	case 0:
@@ -161,14 +161,14 @@ type Spend struct {
 	Window time.Duration // whole seconds
 }
 
-// May tells whether the role allows p.
+// May reports whether the role allows p.
 func (r TeamRole) May(p Permission) bool { return slices.Contains(r.Permissions, p) }
 
-// AllowsApp tells whether the role lets people act for the team through an app
+// AllowsApp reports whether the role lets people act for the team through an app
 // of a kind.
 func (r TeamRole) AllowsApp(kind string) bool { return r.May(UsePlugins) && r.AllowsPlugin(kind) }
 
-// AllowsPlugin tells whether the role lets plugins of a kind in. One that does
+// AllowsPlugin reports whether the role lets plugins of a kind in. One that does
 // not say its kind, "", comes in only where all do.
 func (r TeamRole) AllowsPlugin(kind string) bool {
 	return slices.Contains(r.PluginKinds, AnyKind) || kind != "" && slices.Contains(r.PluginKinds, kind)
@@ -177,7 +177,7 @@ func (r TeamRole) AllowsPlugin(kind string) bool {
 // AnyKind stands for plugins of all kinds.
 const AnyKind = "*"
 
-// TeamRoleByName finds a role of a team.
+// TeamRoleByName returns a role of a team.
 func TeamRoleByName(ctx context.Context, tx *sqldb.Tx, teamID, name string) (TeamRole, error) {
 	if !ids.Valid(teamID) || !validRole(name) {
 		return TeamRole{}, errNoRole
@@ -187,13 +187,13 @@ func TeamRoleByName(ctx context.Context, tx *sqldb.Tx, teamID, name string) (Tea
 
 // SetTeamRole makes a role of a team or replaces all of it.
 func SetTeamRole(ctx context.Context, tx *sqldb.Tx, teamID string, r TeamRole) error {
-	if err := r.check(); err != nil {
+	if err := r.validate(); err != nil {
 		return err
 	}
-	r.Permissions = sorted(r.Permissions)
-	r.PluginKinds = sorted(r.PluginKinds)
-	r.ToolsAllowed = sorted(r.ToolsAllowed)
-	r.ToolsBlocked = sorted(r.ToolsBlocked)
+	r.Permissions = sortUnique(r.Permissions)
+	r.PluginKinds = sortUnique(r.PluginKinds)
+	r.ToolsAllowed = sortUnique(r.ToolsAllowed)
+	r.ToolsBlocked = sortUnique(r.ToolsBlocked)
 	if _, err := lockTeam(ctx, tx, teamID); err != nil {
 		return err
 	}
@@ -220,11 +220,11 @@ func DeleteTeamRole(ctx context.Context, tx *sqldb.Tx, teamID, name string) erro
 		return errNoRole
 	}
 	if found, err := hasTeamRole(ctx, tx, teamID, name); err != nil || !found {
-		return orElse(err, errNoRole)
+		return firstError(err, errNoRole)
 	}
 	deleted, err := deleteTeamRole(ctx, tx, teamID, name)
 	if err != nil || !deleted {
-		return orElse(err, errRoleInUse)
+		return firstError(err, errRoleInUse)
 	}
 	return nil
 }
@@ -246,14 +246,14 @@ const (
 	maxSpendTime = 366 * 24 * time.Hour
 )
 
-func (r TeamRole) check() error {
+func (r TeamRole) validate() error {
 	problems := checkRole(r.Name, r.Permissions, TeamPermissions)
-	kind := func(k string) bool { return len(k) <= maxKind && only(k, "_-") }
-	if !slices.Equal(r.PluginKinds, []string{AnyKind}) && (len(r.PluginKinds) > maxKinds || !every(r.PluginKinds, kind)) {
+	kind := func(k string) bool { return len(k) <= maxKind && hasOnlyChars(k, "_-") }
+	if !slices.Equal(r.PluginKinds, []string{AnyKind}) && (len(r.PluginKinds) > maxKinds || !allMatch(r.PluginKinds, kind)) {
 		problems = problems.Field("plugin_kinds", `Plugin kinds are "*" alone, or at most 100 names of 1 to 32 lower-case letters, digits, "_" and "-".`)
 	}
 	for i, tools := range [][]string{r.ToolsAllowed, r.ToolsBlocked} {
-		if len(tools) > maxTools || !every(tools, ids.Valid) {
+		if len(tools) > maxTools || !allMatch(tools, ids.Valid) {
 			problems = problems.Field([]string{"tools_allowed", "tools_blocked"}[i], "This is a list of at most 1000 ids of tools.")
 		}
 	}
@@ -286,12 +286,12 @@ func checkRole(name string, perms, known []Permission) *fault.Error {
 }
 
 func validRole(name string) bool {
-	return len(name) <= maxRoleName && only(name, "_+-") && !strings.ContainsAny(name[:1], "_+-")
+	return len(name) <= maxRoleName && hasOnlyChars(name, "_+-") && !strings.ContainsAny(name[:1], "_+-")
 }
 
-// only tells whether s has something and nothing but lower-case letters,
+// hasOnlyChars reports whether s has something and nothing but lower-case letters,
 // digits and what is in extra.
-func only(s, extra string) bool {
+func hasOnlyChars(s, extra string) bool {
 	for i := range len(s) {
 		if c := s[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && strings.IndexByte(extra, c) < 0 {
 			return false
@@ -300,15 +300,15 @@ func only(s, extra string) bool {
 	return s != ""
 }
 
-func every[T any](all []T, ok func(T) bool) bool {
+func allMatch[T any](all []T, ok func(T) bool) bool {
 	return !slices.ContainsFunc(all, func(one T) bool { return !ok(one) })
 }
 
-// sorted gives a list as it is stored: in order, no doubles.
-func sorted[T ~string](list []T) []T { return slices.Compact(slices.Sorted(slices.Values(list))) }
+// sortUnique returns a list as it is stored: in order, no doubles.
+func sortUnique[T ~string](list []T) []T { return slices.Compact(slices.Sorted(slices.Values(list))) }
 
-// orElse gives the accident where there was one and else the decision.
-func orElse(err error, decided error) error {
+// firstError returns the accident where there was one and else the decision.
+func firstError(err error, decided error) error {
 	if err != nil {
 		return err
 	}

@@ -20,9 +20,9 @@ var (
 	Sealed = []seal.Table{sealedCompanies, sealedRoles, sealedMembers, sealedTeamRoles, sealedTeamMembers, sealedInvitations, sealedDomains}
 )
 
-// doSealed runs a statement and seals the rows of a table that it wrote whole.
-func doSealed(ctx context.Context, tx *sqldb.Tx, t seal.Table, where string, keys []any, query string, args ...any) error {
-	if err := do(ctx, tx, query, args...); err != nil {
+// execSealed runs a statement and seals the rows of a table that it wrote whole.
+func execSealed(ctx context.Context, tx *sqldb.Tx, t seal.Table, where string, keys []any, query string, args ...any) error {
+	if err := execQuery(ctx, tx, query, args...); err != nil {
 		return err
 	}
 	return t.Renew(ctx, tx, where, keys...)

@@ -21,7 +21,7 @@ func StandingOf(ctx context.Context, q sqldb.Querier, personID, teamID string) (
 	if !ids.Valid(teamID) {
 		return Account{}, ErrNotMember
 	}
-	a, err := standing(ctx, q, personID, teamID)
+	a, err := teamMembership(ctx, q, personID, teamID)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return Account{}, ErrNotMember
 	}
@@ -34,7 +34,7 @@ func CompanyStanding(ctx context.Context, q sqldb.Querier, personID, companyID s
 	if !ids.Valid(companyID) {
 		return Role{}, Company{}, errNoCompany
 	}
-	m, err := companyStanding(ctx, q, personID, companyID)
+	m, err := companyMembership(ctx, q, personID, companyID)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return Role{}, Company{}, errNoCompany
 	}

@@ -12,11 +12,11 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// list is a list of names in a text column.
-type list[T ~string] []T
+// nameList is a list of names in a text column.
+type nameList[T ~string] []T
 
 // Scan reads the column's JSON.
-func (l *list[T]) Scan(src any) error {
+func (l *nameList[T]) Scan(src any) error {
 	text, ok := src.(string)
 	if !ok {
 		return fmt.Errorf("scan list: want text, got %T", src)
@@ -24,9 +24,9 @@ func (l *list[T]) Scan(src any) error {
 	return json.Unmarshal([]byte(text), (*[]T)(l))
 }
 
-// text is a list as its column has it. The names have no character that JSON
+// listText is a list as its column has it. The names have no character that JSON
 // would write in another way.
-func text[T ~string](l []T) string {
+func listText[T ~string](l []T) string {
 	if len(l) == 0 {
 		return "[]"
 	}
@@ -34,21 +34,21 @@ func text[T ~string](l []T) string {
 	return string(b)
 }
 
-// moment reads a column with a time into a plain one.
-type moment struct{ to *time.Time }
+// timeColumn reads a column with a time into a plain one.
+type timeColumn struct{ to *time.Time }
 
-func at(t *time.Time) *moment { return &moment{t} }
+func scanTime(t *time.Time) *timeColumn { return &timeColumn{t} }
 
 // Scan reads the column's number.
-func (m *moment) Scan(src any) error {
+func (m *timeColumn) Scan(src any) error {
 	var t sqldb.Time
 	err := t.Scan(src)
 	*m.to = t.Time
 	return err
 }
 
-// found gives the one row of an answer, or missing where there is none.
-func found[T any](row sqldb.Scanner, scan func(sqldb.Scanner) (T, error), missing *fault.Error) (T, error) {
+// scanOne returns the one row of an answer, or missing where there is none.
+func scanOne[T any](row sqldb.Scanner, scan func(sqldb.Scanner) (T, error), missing *fault.Error) (T, error) {
 	one, err := scan(row)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		var none T
@@ -57,19 +57,19 @@ func found[T any](row sqldb.Scanner, scan func(sqldb.Scanner) (T, error), missin
 	return one, err
 }
 
-// exists tells whether a query finds anything.
-func exists(ctx context.Context, tx *sqldb.Tx, query string, args ...any) (is bool, err error) {
+// hasRows reports whether a query finds anything.
+func hasRows(ctx context.Context, tx *sqldb.Tx, query string, args ...any) (is bool, err error) {
 	err = tx.QueryRow(ctx, `SELECT EXISTS (`+query+`)`, args...).Scan(&is)
 	return is, err
 }
 
-// touched runs a statement and tells whether it did anything.
-func touched(ctx context.Context, tx *sqldb.Tx, query string, args ...any) (bool, error) {
+// execChanged runs a statement and reports whether it did anything.
+func execChanged(ctx context.Context, tx *sqldb.Tx, query string, args ...any) (bool, error) {
 	n, err := tx.Exec(ctx, query, args...)
 	return n > 0, err
 }
 
-func do(ctx context.Context, tx *sqldb.Tx, query string, args ...any) error {
+func execQuery(ctx context.Context, tx *sqldb.Tx, query string, args ...any) error {
 	_, err := tx.Exec(ctx, query, args...)
 	return err
 }
@@ -89,39 +89,39 @@ const (
 	companyZone    = ` LEFT JOIN report_zone z ON z.company_id = c.id`
 )
 
-func (c *Company) columns() []any {
-	return []any{&c.ID, &c.Name, (*string)(&c.Plan), &c.Zone, at(&c.Created)}
+func (c *Company) scanColumns() []any {
+	return []any{&c.ID, &c.Name, (*string)(&c.Plan), &c.Zone, scanTime(&c.Created)}
 }
 
 func scanCompany(row sqldb.Scanner) (c Company, err error) {
-	err = row.Scan(c.columns()...)
+	err = row.Scan(c.scanColumns()...)
 	return c, err
 }
 
 func insertCompany(ctx context.Context, tx *sqldb.Tx, c Company) error {
-	return doSealed(ctx, tx, sealedCompanies, `id = $1`, []any{c.ID}, `INSERT INTO company (id, name, plan, created) VALUES ($1, $2, $3, $4)`, c.ID, c.Name, string(c.Plan), sqldb.At(c.Created))
+	return execSealed(ctx, tx, sealedCompanies, `id = $1`, []any{c.ID}, `INSERT INTO company (id, name, plan, created) VALUES ($1, $2, $3, $4)`, c.ID, c.Name, string(c.Plan), sqldb.At(c.Created))
 }
 
 func lockCompany(ctx context.Context, tx *sqldb.Tx, id string) error {
-	_, err := found(tx.QueryRow(ctx, `SELECT id FROM company WHERE id = $1`+tx.Dialect.ForUpdate, id), scanText, errNoCompany)
+	_, err := scanOne(tx.QueryRow(ctx, `SELECT id FROM company WHERE id = $1`+tx.Dialect.ForUpdate, id), scanText, errNoCompany)
 	return err
 }
 
 func lockCompanyOf(ctx context.Context, tx *sqldb.Tx, teamID string) error {
-	_, err := found(tx.QueryRow(ctx, `SELECT id FROM company WHERE id = (SELECT company_id FROM team WHERE id = $1)`+tx.Dialect.ForUpdate, teamID), scanText, errNoTeam)
+	_, err := scanOne(tx.QueryRow(ctx, `SELECT id FROM company WHERE id = (SELECT company_id FROM team WHERE id = $1)`+tx.Dialect.ForUpdate, teamID), scanText, errNoTeam)
 	return err
 }
 
 func companyByID(ctx context.Context, tx *sqldb.Tx, id string) (Company, error) {
-	return found(tx.QueryRow(ctx, `SELECT `+companyColumns+` FROM company c`+companyZone+` WHERE c.id = $1`, id), scanCompany, errNoCompany)
+	return scanOne(tx.QueryRow(ctx, `SELECT `+companyColumns+` FROM company c`+companyZone+` WHERE c.id = $1`, id), scanCompany, errNoCompany)
 }
 
-// List gives companies by id, from the one after an id on.
+// List returns companies by id, from the one after an id on.
 func List(ctx context.Context, tx *sqldb.Tx, afterID string, limit int) ([]Company, error) {
 	return sqldb.All(ctx, tx, `SELECT `+companyColumns+` FROM company c`+companyZone+` WHERE c.id > $1 ORDER BY c.id LIMIT $2`, []any{afterID, limit}, scanCompany)
 }
 
-// Count tells how many members and teams a company has.
+// Count counts how many members and teams a company has.
 func Count(ctx context.Context, tx *sqldb.Tx, companyID string) (members, teams int, err error) {
 	err = tx.QueryRow(ctx, `
 		SELECT (SELECT count(*) FROM company_member WHERE company_id = $1), (SELECT count(*) FROM team WHERE company_id = $1 AND NOT removed)`, companyID).
@@ -130,11 +130,11 @@ func Count(ctx context.Context, tx *sqldb.Tx, companyID string) (members, teams 
 }
 
 func renameCompany(ctx context.Context, tx *sqldb.Tx, id, name string) error {
-	return do(ctx, tx, `UPDATE company SET name = $2 WHERE id = $1`, id, name)
+	return execQuery(ctx, tx, `UPDATE company SET name = $2 WHERE id = $1`, id, name)
 }
 
 func setPlan(ctx context.Context, tx *sqldb.Tx, id string, plan Plan) error {
-	return doSealed(ctx, tx, sealedCompanies, `id = $1`, []any{id}, `UPDATE company SET plan = $2 WHERE id = $1`, id, string(plan))
+	return execSealed(ctx, tx, sealedCompanies, `id = $1`, []any{id}, `UPDATE company SET plan = $2 WHERE id = $1`, id, string(plan))
 }
 
 const membershipQuery = `
@@ -145,27 +145,27 @@ const membershipQuery = `
 	WHERE m.person_id = $1`
 
 func scanMembership(row sqldb.Scanner) (m Membership, err error) {
-	err = row.Scan(append(m.Company.columns(), &m.Role.Name, (*list[Permission])(&m.Role.Permissions), at(&m.Joined))...)
+	err = row.Scan(append(m.Company.scanColumns(), &m.Role.Name, (*nameList[Permission])(&m.Role.Permissions), scanTime(&m.Joined))...)
 	return m, err
 }
 
-// OfPerson gives the companies somebody is in, by name.
+// OfPerson returns the companies somebody is in, by name.
 func OfPerson(ctx context.Context, tx *sqldb.Tx, personID string) ([]Membership, error) {
 	return sqldb.All(ctx, tx, membershipQuery+` ORDER BY c.name, c.id`, []any{personID}, scanMembership)
 }
 
-func companyStanding(ctx context.Context, q sqldb.Querier, personID, companyID string) (Membership, error) {
+func companyMembership(ctx context.Context, q sqldb.Querier, personID, companyID string) (Membership, error) {
 	return scanMembership(q.QueryRow(ctx, membershipQuery+` AND m.company_id = $2`+q.Locking("SHARE OF m, r"), personID, companyID))
 }
 
 // Roles of companies.
 
 func scanRole(row sqldb.Scanner) (r Role, err error) {
-	err = row.Scan(&r.Name, (*list[Permission])(&r.Permissions))
+	err = row.Scan(&r.Name, (*nameList[Permission])(&r.Permissions))
 	return r, err
 }
 
-// Roles gives a company's roles by name.
+// Roles returns a company's roles by name.
 func Roles(ctx context.Context, tx *sqldb.Tx, companyID string) ([]Role, error) {
 	return sqldb.All(ctx, tx, `SELECT name, permissions FROM company_role WHERE company_id = $1 ORDER BY name`, []any{companyID}, scanRole)
 }
@@ -177,24 +177,24 @@ func rolesHeld(ctx context.Context, tx *sqldb.Tx, companyID string) ([]Role, err
 }
 
 func hasRole(ctx context.Context, tx *sqldb.Tx, companyID, name string) (bool, error) {
-	return exists(ctx, tx, `SELECT 1 FROM company_role WHERE company_id = $1 AND name = $2`, companyID, name)
+	return hasRows(ctx, tx, `SELECT 1 FROM company_role WHERE company_id = $1 AND name = $2`, companyID, name)
 }
 
 func putRole(ctx context.Context, tx *sqldb.Tx, companyID string, r Role) error {
-	return doSealed(ctx, tx, sealedRoles, `company_id = $1 AND name = $2`, []any{companyID, r.Name}, `
+	return execSealed(ctx, tx, sealedRoles, `company_id = $1 AND name = $2`, []any{companyID, r.Name}, `
 		INSERT INTO company_role (company_id, name, permissions) VALUES ($1, $2, $3)
-		ON CONFLICT (company_id, name) DO UPDATE SET permissions = excluded.permissions`, companyID, r.Name, text(r.Permissions))
+		ON CONFLICT (company_id, name) DO UPDATE SET permissions = excluded.permissions`, companyID, r.Name, listText(r.Permissions))
 }
 
 // deleteRole deletes a role that nobody has. Invitations that are no longer
 // live go with it.
 func deleteRole(ctx context.Context, tx *sqldb.Tx, companyID, name string) (bool, error) {
-	err := do(ctx, tx, `DELETE FROM invitation WHERE company_id = $1 AND company_role = $2 AND (uses_left = 0 OR expires <= $3)`,
+	err := execQuery(ctx, tx, `DELETE FROM invitation WHERE company_id = $1 AND company_role = $2 AND (uses_left = 0 OR expires <= $3)`,
 		companyID, name, sqldb.At(tx.Now))
 	if err != nil {
 		return false, err
 	}
-	return touched(ctx, tx, `
+	return execChanged(ctx, tx, `
 		DELETE FROM company_role WHERE company_id = $1 AND name = $2
 		AND NOT EXISTS (SELECT 1 FROM company_member WHERE company_id = $1 AND role = $2)
 		AND NOT EXISTS (SELECT 1 FROM invitation WHERE company_id = $1 AND company_role = $2)`, companyID, name)
@@ -207,8 +207,8 @@ const teamRoleColumns = `r.name, r.permissions, r.tools_allowed, r.tools_blocked
 // readTeamRole reads a row whose last columns are teamRoleColumns.
 func readTeamRole(row sqldb.Scanner, r *TeamRole, before ...any) error {
 	var tokens, seconds sql.NullInt64
-	err := row.Scan(append(before, &r.Name, (*list[Permission])(&r.Permissions), (*list[string])(&r.ToolsAllowed),
-		(*list[string])(&r.ToolsBlocked), (*list[string])(&r.PluginKinds), &tokens, &seconds)...)
+	err := row.Scan(append(before, &r.Name, (*nameList[Permission])(&r.Permissions), (*nameList[string])(&r.ToolsAllowed),
+		(*nameList[string])(&r.ToolsBlocked), (*nameList[string])(&r.PluginKinds), &tokens, &seconds)...)
 	if tokens.Valid {
 		r.Spend = &Spend{tokens.Int64, time.Duration(seconds.Int64) * time.Second}
 	}
@@ -220,17 +220,17 @@ func scanTeamRole(row sqldb.Scanner) (r TeamRole, err error) {
 	return r, err
 }
 
-// TeamRoles gives a team's roles by name.
+// TeamRoles returns a team's roles by name.
 func TeamRoles(ctx context.Context, tx *sqldb.Tx, teamID string) ([]TeamRole, error) {
 	return sqldb.All(ctx, tx, `SELECT `+teamRoleColumns+` FROM team_role r WHERE r.team_id = $1 ORDER BY r.name`, []any{teamID}, scanTeamRole)
 }
 
 func teamRole(ctx context.Context, tx *sqldb.Tx, teamID, name string) (TeamRole, error) {
-	return found(tx.QueryRow(ctx, `SELECT `+teamRoleColumns+` FROM team_role r WHERE r.team_id = $1 AND r.name = $2`, teamID, name), scanTeamRole, errNoRole)
+	return scanOne(tx.QueryRow(ctx, `SELECT `+teamRoleColumns+` FROM team_role r WHERE r.team_id = $1 AND r.name = $2`, teamID, name), scanTeamRole, errNoRole)
 }
 
 func hasTeamRole(ctx context.Context, tx *sqldb.Tx, teamID, name string) (bool, error) {
-	return exists(ctx, tx, `SELECT 1 FROM team_role WHERE team_id = $1 AND name = $2`, teamID, name)
+	return hasRows(ctx, tx, `SELECT 1 FROM team_role WHERE team_id = $1 AND name = $2`, teamID, name)
 }
 
 func putTeamRole(ctx context.Context, tx *sqldb.Tx, teamID string, r TeamRole) error {
@@ -239,23 +239,23 @@ func putTeamRole(ctx context.Context, tx *sqldb.Tx, teamID string, r TeamRole) e
 		tokens = sql.NullInt64{Int64: r.Spend.Tokens, Valid: true}
 		seconds = sql.NullInt64{Int64: int64(r.Spend.Window / time.Second), Valid: true}
 	}
-	return doSealed(ctx, tx, sealedTeamRoles, `team_id = $1 AND name = $2`, []any{teamID, r.Name}, `
+	return execSealed(ctx, tx, sealedTeamRoles, `team_id = $1 AND name = $2`, []any{teamID, r.Name}, `
 		INSERT INTO team_role (team_id, name, permissions, tools_allowed, tools_blocked, plugin_kinds, spend_tokens, spend_seconds)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 		ON CONFLICT (team_id, name) DO UPDATE SET permissions = excluded.permissions,
 			tools_allowed = excluded.tools_allowed, tools_blocked = excluded.tools_blocked, plugin_kinds = excluded.plugin_kinds,
 			spend_tokens = excluded.spend_tokens, spend_seconds = excluded.spend_seconds`,
-		teamID, r.Name, text(r.Permissions), text(r.ToolsAllowed), text(r.ToolsBlocked), text(r.PluginKinds), tokens, seconds)
+		teamID, r.Name, listText(r.Permissions), listText(r.ToolsAllowed), listText(r.ToolsBlocked), listText(r.PluginKinds), tokens, seconds)
 }
 
 // deleteTeamRole is deleteRole for teams.
 func deleteTeamRole(ctx context.Context, tx *sqldb.Tx, teamID, name string) (bool, error) {
-	err := do(ctx, tx, `DELETE FROM invitation WHERE team_id = $1 AND team_role = $2 AND (uses_left = 0 OR expires <= $3)`,
+	err := execQuery(ctx, tx, `DELETE FROM invitation WHERE team_id = $1 AND team_role = $2 AND (uses_left = 0 OR expires <= $3)`,
 		teamID, name, sqldb.At(tx.Now))
 	if err != nil {
 		return false, err
 	}
-	return touched(ctx, tx, `
+	return execChanged(ctx, tx, `
 		DELETE FROM team_role WHERE team_id = $1 AND name = $2
 		AND NOT EXISTS (SELECT 1 FROM team_member WHERE team_id = $1 AND role = $2)
 		AND NOT EXISTS (SELECT 1 FROM invitation WHERE team_id = $1 AND team_role = $2)
@@ -265,13 +265,13 @@ func deleteTeamRole(ctx context.Context, tx *sqldb.Tx, teamID, name string) (boo
 // Members.
 
 func isMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (bool, error) {
-	return exists(ctx, tx, `SELECT 1 FROM company_member WHERE company_id = $1 AND person_id = $2`, companyID, personID)
+	return hasRows(ctx, tx, `SELECT 1 FROM company_member WHERE company_id = $1 AND person_id = $2`, companyID, personID)
 }
 
 // addMember takes somebody in who is not in. Whom the company's directory had
 // switched off is active again.
 func addMember(ctx context.Context, tx *sqldb.Tx, companyID, personID, role string) (fresh bool, err error) {
-	fresh, err = touched(ctx, tx, `
+	fresh, err = execChanged(ctx, tx, `
 		INSERT INTO company_member (company_id, person_id, role, created) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (company_id, person_id) DO NOTHING`, companyID, personID, role, sqldb.At(tx.Now))
 	if err != nil || !fresh {
@@ -280,7 +280,7 @@ func addMember(ctx context.Context, tx *sqldb.Tx, companyID, personID, role stri
 	if err := sealedMembers.Renew(ctx, tx, `company_id = $1 AND person_id = $2`, companyID, personID); err != nil {
 		return fresh, err
 	}
-	off, err := touched(ctx, tx, `UPDATE scim_user SET active = TRUE, role = '', updated = $3 WHERE company_id = $1 AND person_id = $2 AND NOT active`,
+	off, err := execChanged(ctx, tx, `UPDATE scim_user SET active = TRUE, role = '', updated = $3 WHERE company_id = $1 AND person_id = $2 AND NOT active`,
 		companyID, personID, sqldb.At(tx.Now))
 	if err == nil && off {
 		err = dropSeats(ctx, tx, companyID, personID)
@@ -289,31 +289,31 @@ func addMember(ctx context.Context, tx *sqldb.Tx, companyID, personID, role stri
 }
 
 func setMemberRole(ctx context.Context, tx *sqldb.Tx, companyID, personID, role string) error {
-	return doSealed(ctx, tx, sealedMembers, `company_id = $1 AND person_id = $2`, []any{companyID, personID}, `UPDATE company_member SET role = $3 WHERE company_id = $1 AND person_id = $2`, companyID, personID, role)
+	return execSealed(ctx, tx, sealedMembers, `company_id = $1 AND person_id = $2`, []any{companyID, personID}, `UPDATE company_member SET role = $3 WHERE company_id = $1 AND person_id = $2`, companyID, personID, role)
 }
 
 func deleteMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (bool, error) {
-	return touched(ctx, tx, `DELETE FROM company_member WHERE company_id = $1 AND person_id = $2`, companyID, personID)
+	return execChanged(ctx, tx, `DELETE FROM company_member WHERE company_id = $1 AND person_id = $2`, companyID, personID)
 }
 
-// Members gives a company's members by address, from after on.
+// Members returns a company's members by address, from after on.
 func Members(ctx context.Context, tx *sqldb.Tx, companyID string, after Key, limit int) ([]Member, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT p.id, p.email, m.role, m.created FROM company_member m JOIN person p ON p.id = m.person_id
 		WHERE m.company_id = $1 AND (p.email_key, p.id) > ($2, $3) ORDER BY p.email_key, p.id LIMIT $4`,
 		[]any{companyID, after.Text, after.ID, limit}, func(row sqldb.Scanner) (m Member, err error) {
-			err = row.Scan(&m.PersonID, &m.Email, &m.Role, at(&m.Joined))
+			err = row.Scan(&m.PersonID, &m.Email, &m.Role, scanTime(&m.Joined))
 			return m, err
 		})
 }
 
 func isTeamMember(ctx context.Context, tx *sqldb.Tx, teamID, personID string) (bool, error) {
-	return exists(ctx, tx, `SELECT 1 FROM team_member WHERE team_id = $1 AND person_id = $2`, teamID, personID)
+	return hasRows(ctx, tx, `SELECT 1 FROM team_member WHERE team_id = $1 AND person_id = $2`, teamID, personID)
 }
 
 // addTeamMember takes somebody in who is not in.
 func addTeamMember(ctx context.Context, tx *sqldb.Tx, teamID, personID, role string, how How) (fresh bool, err error) {
-	fresh, err = touched(ctx, tx, `
+	fresh, err = execChanged(ctx, tx, `
 		INSERT INTO team_member (team_id, person_id, role, how, joined) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (team_id, person_id) DO NOTHING`, teamID, personID, role, string(how), sqldb.At(tx.Now))
 	if err != nil || !fresh {
@@ -323,11 +323,11 @@ func addTeamMember(ctx context.Context, tx *sqldb.Tx, teamID, personID, role str
 }
 
 func setTeamMemberRole(ctx context.Context, tx *sqldb.Tx, teamID, personID, role string) error {
-	return doSealed(ctx, tx, sealedTeamMembers, `team_id = $1 AND person_id = $2`, []any{teamID, personID}, `UPDATE team_member SET role = $3 WHERE team_id = $1 AND person_id = $2`, teamID, personID, role)
+	return execSealed(ctx, tx, sealedTeamMembers, `team_id = $1 AND person_id = $2`, []any{teamID, personID}, `UPDATE team_member SET role = $3 WHERE team_id = $1 AND person_id = $2`, teamID, personID, role)
 }
 
 func deleteTeamMember(ctx context.Context, tx *sqldb.Tx, teamID, personID string) (bool, error) {
-	return touched(ctx, tx, `DELETE FROM team_member WHERE team_id = $1 AND person_id = $2`, teamID, personID)
+	return execChanged(ctx, tx, `DELETE FROM team_member WHERE team_id = $1 AND person_id = $2`, teamID, personID)
 }
 
 // leaveTeams takes somebody out of all teams of a company and names them.
@@ -337,13 +337,13 @@ func leaveTeams(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (
 		RETURNING team_id`, []any{companyID, personID}, scanText)
 }
 
-// TeamMembers gives a team's members by address, from after on.
+// TeamMembers returns a team's members by address, from after on.
 func TeamMembers(ctx context.Context, tx *sqldb.Tx, teamID string, after Key, limit int) ([]TeamMember, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT p.id, p.email, m.role, m.joined, m.how FROM team_member m JOIN person p ON p.id = m.person_id
 		WHERE m.team_id = $1 AND (p.email_key, p.id) > ($2, $3) ORDER BY p.email_key, p.id LIMIT $4`,
 		[]any{teamID, after.Text, after.ID, limit}, func(row sqldb.Scanner) (m TeamMember, err error) {
-			err = row.Scan(&m.PersonID, &m.Email, &m.Role, at(&m.Joined), (*string)(&m.How))
+			err = row.Scan(&m.PersonID, &m.Email, &m.Role, scanTime(&m.Joined), (*string)(&m.How))
 			return m, err
 		})
 }
@@ -352,24 +352,24 @@ func TeamMembers(ctx context.Context, tx *sqldb.Tx, teamID string, after Key, li
 
 const teamColumns = `t.id, t.company_id, t.name, t.created`
 
-func (t *Team) columns() []any { return []any{&t.ID, &t.CompanyID, &t.Name, at(&t.Created)} }
+func (t *Team) scanColumns() []any { return []any{&t.ID, &t.CompanyID, &t.Name, scanTime(&t.Created)} }
 
 func scanTeam(row sqldb.Scanner) (t Team, err error) {
-	err = row.Scan(t.columns()...)
+	err = row.Scan(t.scanColumns()...)
 	return t, err
 }
 
 func insertTeam(ctx context.Context, tx *sqldb.Tx, t Team) error {
-	return do(ctx, tx, `INSERT INTO team (id, company_id, name, removed, created) VALUES ($1, $2, $3, FALSE, $4)`,
+	return execQuery(ctx, tx, `INSERT INTO team (id, company_id, name, removed, created) VALUES ($1, $2, $3, FALSE, $4)`,
 		t.ID, t.CompanyID, t.Name, sqldb.At(t.Created))
 }
 
 func teamByID(ctx context.Context, tx *sqldb.Tx, id string) (Team, error) {
-	return found(tx.QueryRow(ctx, `SELECT `+teamColumns+` FROM team t WHERE t.id = $1 AND NOT t.removed`, id), scanTeam, errNoTeam)
+	return scanOne(tx.QueryRow(ctx, `SELECT `+teamColumns+` FROM team t WHERE t.id = $1 AND NOT t.removed`, id), scanTeam, errNoTeam)
 }
 
 func renameTeam(ctx context.Context, tx *sqldb.Tx, id, name string) error {
-	return do(ctx, tx, `UPDATE team SET name = $2 WHERE id = $1`, id, name)
+	return execQuery(ctx, tx, `UPDATE team SET name = $2 WHERE id = $1`, id, name)
 }
 
 func removeTeam(ctx context.Context, tx *sqldb.Tx, id string) error {
@@ -380,20 +380,20 @@ func removeTeam(ctx context.Context, tx *sqldb.Tx, id string) error {
 		`DELETE FROM scim_group WHERE team_id = $1`,
 		`DELETE FROM invitation WHERE team_id = $1`,
 	} {
-		if err := do(ctx, tx, query, id); err != nil {
+		if err := execQuery(ctx, tx, query, id); err != nil {
 			return err
 		}
 	}
 	domains := `company_id = (SELECT company_id FROM team WHERE id = $1)`
 	return sealedDomains.Change(ctx, tx, domains, []any{id}, func() error {
-		return do(ctx, tx, `UPDATE company_domain SET team_id = NULL, team_role = '' WHERE team_id = $1`, id)
+		return execQuery(ctx, tx, `UPDATE company_domain SET team_id = NULL, team_role = '' WHERE team_id = $1`, id)
 	})
 }
 
-// ListTeams gives teams by id, of one company or, for "", of all, from the one
+// ListTeams returns teams by id, of one company or, for "", of all, from the one
 // after an id on.
 //
-// ListTeams gives teams by id, of one company or, for "", of all.
+// ListTeams returns teams by id, of one company or, for "", of all.
 func ListTeams(ctx context.Context, tx *sqldb.Tx, companyID, afterID string, limit int) ([]Team, error) {
 	where := `NOT t.removed AND t.id > $1`
 	args := []any{afterID, limit}
@@ -404,12 +404,12 @@ func ListTeams(ctx context.Context, tx *sqldb.Tx, companyID, afterID string, lim
 	return sqldb.All(ctx, tx, `SELECT `+teamColumns+` FROM team t WHERE `+where+` ORDER BY t.id LIMIT $2`, args, scanTeam)
 }
 
-// CountTeamMembers tells how many people are in a team.
+// CountTeamMembers counts how many people are in a team.
 func CountTeamMembers(ctx context.Context, tx *sqldb.Tx, teamID string) (int, error) {
 	return scanCount(tx.QueryRow(ctx, `SELECT count(*) FROM team_member WHERE team_id = $1`, teamID))
 }
 
-// Teams gives a company's teams by name, from after on.
+// Teams returns a company's teams by name, from after on.
 func Teams(ctx context.Context, tx *sqldb.Tx, companyID string, after Key, limit int) ([]Team, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT `+teamColumns+` FROM team t WHERE t.company_id = $1 AND NOT t.removed
@@ -428,20 +428,20 @@ const accountQuery = `
 	WHERE m.person_id = $1 AND NOT t.removed`
 
 func scanAccount(row sqldb.Scanner) (a Account, err error) {
-	err = readTeamRole(row, &a.Role, append(a.Team.columns(), (*string)(&a.Plan), at(&a.Joined), (*string)(&a.How))...)
+	err = readTeamRole(row, &a.Role, append(a.Team.scanColumns(), (*string)(&a.Plan), scanTime(&a.Joined), (*string)(&a.How))...)
 	return a, err
 }
 
-func standing(ctx context.Context, q sqldb.Querier, personID, teamID string) (Account, error) {
+func teamMembership(ctx context.Context, q sqldb.Querier, personID, teamID string) (Account, error) {
 	return scanAccount(q.QueryRow(ctx, accountQuery+` AND m.team_id = $2`+q.Locking("SHARE OF m, t, r"), personID, teamID))
 }
 
-// Accounts gives the teams somebody is in, by the names of company and team.
+// Accounts returns the teams somebody is in, by the names of company and team.
 func Accounts(ctx context.Context, tx *sqldb.Tx, personID string) ([]Account, error) {
 	return sqldb.All(ctx, tx, accountQuery+` ORDER BY c.name, t.name, t.id`, []any{personID}, scanAccount)
 }
 
-// JoinedSince gives the teams that a person came into after since by
+// JoinedSince returns the teams that a person came into after since by
 // invitation or domain, in that order: not those where somebody added them.
 func JoinedSince(ctx context.Context, tx *sqldb.Tx, personID string, since time.Time) ([]Team, error) {
 	return sqldb.All(ctx, tx, `
@@ -460,26 +460,26 @@ const (
 )
 
 func scanInvitation(row sqldb.Scanner) (i Invitation, err error) {
-	err = row.Scan(&i.ID, &i.CompanyID, &i.CompanyRole, &i.TeamID, &i.TeamRole, &i.Email, &i.UsesLeft, &i.InvitedBy, at(&i.Created), at(&i.Expires))
+	err = row.Scan(&i.ID, &i.CompanyID, &i.CompanyRole, &i.TeamID, &i.TeamRole, &i.Email, &i.UsesLeft, &i.InvitedBy, scanTime(&i.Created), scanTime(&i.Expires))
 	return i, err
 }
 
 func insertInvitation(ctx context.Context, tx *sqldb.Tx, i Invitation, hash string) error {
-	return doSealed(ctx, tx, sealedInvitations, `id = $1`, []any{i.ID}, `
+	return execSealed(ctx, tx, sealedInvitations, `id = $1`, []any{i.ID}, `
 		INSERT INTO invitation (id, hash, company_id, company_role, team_id, team_role, email, email_key, uses_left, invited_by, created, expires)
 		VALUES ($1, $2, $3, $4, nullif($5, ''), $6, $7, $8, $9, $10, $11, $12)`,
 		i.ID, hash, i.CompanyID, i.CompanyRole, i.TeamID, i.TeamRole, i.Email, emailKey(i.Email), i.UsesLeft, i.InvitedBy, sqldb.At(i.Created), sqldb.At(i.Expires))
 }
 
 func invitationByHash(ctx context.Context, tx *sqldb.Tx, hash string) (Invitation, error) {
-	return found(tx.QueryRow(ctx, liveInvitations+` AND hash = $2`, sqldb.At(tx.Now), hash), scanInvitation, errNoInvitation)
+	return scanOne(tx.QueryRow(ctx, liveInvitations+` AND hash = $2`, sqldb.At(tx.Now), hash), scanInvitation, errNoInvitation)
 }
 
 func invitationByID(ctx context.Context, tx *sqldb.Tx, id string) (Invitation, error) {
-	return found(tx.QueryRow(ctx, liveInvitations+` AND id = $2`, sqldb.At(tx.Now), id), scanInvitation, errNoInvitation)
+	return scanOne(tx.QueryRow(ctx, liveInvitations+` AND id = $2`, sqldb.At(tx.Now), id), scanInvitation, errNoInvitation)
 }
 
-// Invitations gives a company's live invitations, newest first, from after on.
+// Invitations returns a company's live invitations, newest first, from after on.
 func Invitations(ctx context.Context, tx *sqldb.Tx, companyID string, after *After, limit int) ([]Invitation, error) {
 	query := liveInvitations + ` AND company_id = $2`
 	args := []any{sqldb.At(tx.Now), companyID, limit}
@@ -495,11 +495,11 @@ func invitationsFor(ctx context.Context, tx *sqldb.Tx, key string) ([]Invitation
 		[]any{sqldb.At(tx.Now), key, maxForAddress}, scanInvitation)
 }
 
-// useInvitation takes one use of a live invitation and says how many are left.
+// useInvitation takes one use of a live invitation and returns how many are left.
 func useInvitation(ctx context.Context, tx *sqldb.Tx, id string) (int64, error) {
 	var left int64
 	err := sealedInvitations.Change(ctx, tx, `id = $1`, []any{id}, func() (err error) {
-		left, err = found(tx.QueryRow(ctx, `
+		left, err = scanOne(tx.QueryRow(ctx, `
 			UPDATE invitation SET uses_left = uses_left - 1 WHERE id = $1 AND uses_left > 0 AND expires > $2
 			RETURNING uses_left`, id, sqldb.At(tx.Now)), func(row sqldb.Scanner) (left int64, err error) {
 			err = row.Scan(&left)
@@ -511,19 +511,21 @@ func useInvitation(ctx context.Context, tx *sqldb.Tx, id string) (int64, error) 
 }
 
 func deleteInvitation(ctx context.Context, tx *sqldb.Tx, companyID, id string) (bool, error) {
-	return touched(ctx, tx, `DELETE FROM invitation WHERE company_id = $1 AND id = $2`, companyID, id)
+	return execChanged(ctx, tx, `DELETE FROM invitation WHERE company_id = $1 AND id = $2`, companyID, id)
 }
 
-func deleteInvitationsFor(ctx context.Context, tx *sqldb.Tx, key string) ([]string, error) {
-	return sqldb.All(ctx, tx, `DELETE FROM invitation WHERE email_key = $1 AND email_key <> '' RETURNING company_id`, []any{key}, scanText)
+// DeleteInvitationsFor deletes all invitations to a mail address.
+func DeleteInvitationsFor(ctx context.Context, tx *sqldb.Tx, email string) error {
+	_, err := tx.Exec(ctx, `DELETE FROM invitation WHERE email_key = $1 AND email_key <> ''`, emailKey(email))
+	return err
 }
 
-// HasMembers tells whether anybody is in the company.
+// HasMembers reports whether anybody is in the company.
 func HasMembers(ctx context.Context, tx *sqldb.Tx, companyID string) (bool, error) {
-	return exists(ctx, tx, `SELECT 1 FROM company_member WHERE company_id = $1`, companyID)
+	return hasRows(ctx, tx, `SELECT 1 FROM company_member WHERE company_id = $1`, companyID)
 }
 
-// SweepInvitations forgets those that expired before a time, and says how many
+// SweepInvitations forgets those that expired before a time, and returns how many
 // they were.
 func SweepInvitations(ctx context.Context, tx *sqldb.Tx, before time.Time) (int64, error) {
 	return tx.Exec(ctx, `DELETE FROM invitation WHERE expires < $1`, sqldb.At(before))
@@ -537,24 +539,24 @@ const domainQuery = `
 
 func scanDomain(row sqldb.Scanner) (d Domain, err error) {
 	var verified time.Time
-	err = row.Scan(&d.CompanyID, &d.Name, &d.Proof, at(&verified), &d.TeamID, &d.TeamRole, at(&d.Created))
+	err = row.Scan(&d.CompanyID, &d.Name, &d.Proof, scanTime(&verified), &d.TeamID, &d.TeamRole, scanTime(&d.Created))
 	if !verified.IsZero() {
 		d.Verified = &verified
 	}
 	return d, err
 }
 
-// Domains gives a company's domains by name.
+// Domains returns a company's domains by name.
 func Domains(ctx context.Context, tx *sqldb.Tx, companyID string) ([]Domain, error) {
 	return sqldb.All(ctx, tx, domainQuery+` ORDER BY domain`, []any{companyID}, scanDomain)
 }
 
 func domainByName(ctx context.Context, tx *sqldb.Tx, companyID, name string) (Domain, error) {
-	return found(tx.QueryRow(ctx, domainQuery+` AND domain = $2`, companyID, name), scanDomain, errNoDomain)
+	return scanOne(tx.QueryRow(ctx, domainQuery+` AND domain = $2`, companyID, name), scanDomain, errNoDomain)
 }
 
 func insertDomain(ctx context.Context, tx *sqldb.Tx, d Domain) (fresh bool, err error) {
-	fresh, err = touched(ctx, tx, `
+	fresh, err = execChanged(ctx, tx, `
 		INSERT INTO company_domain (company_id, domain, proof, team_id, team_role, created)
 		VALUES ($1, $2, $3, nullif($4, ''), $5, $6)
 		ON CONFLICT (company_id, domain) DO NOTHING`, d.CompanyID, d.Name, d.Proof, d.TeamID, d.TeamRole, sqldb.At(d.Created))
@@ -565,7 +567,7 @@ func insertDomain(ctx context.Context, tx *sqldb.Tx, d Domain) (fresh bool, err 
 }
 
 func deleteDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) error {
-	return do(ctx, tx, `DELETE FROM company_domain WHERE company_id = $1 AND domain = $2`, companyID, name)
+	return execQuery(ctx, tx, `DELETE FROM company_domain WHERE company_id = $1 AND domain = $2`, companyID, name)
 }
 
 // verifyDomain marks the company's domain. Where another company has it, the
@@ -573,7 +575,7 @@ func deleteDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) err
 func verifyDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) (bool, error) {
 	var verified bool
 	err := sealedDomains.Change(ctx, tx, `company_id = $1 AND domain = $2`, []any{companyID, name}, func() (err error) {
-		verified, err = touched(ctx, tx, `UPDATE company_domain SET verified = $3 WHERE company_id = $1 AND domain = $2`, companyID, name, sqldb.At(tx.Now))
+		verified, err = execChanged(ctx, tx, `UPDATE company_domain SET verified = $3 WHERE company_id = $1 AND domain = $2`, companyID, name, sqldb.At(tx.Now))
 		return err
 	})
 	return verified, err
@@ -655,11 +657,11 @@ const (
 )
 
 func scanProfile(row sqldb.Scanner) (p Profile, err error) {
-	err = row.Scan(&p.PersonID, &p.Email, &p.Active, &p.Kept, &p.ExternalID, &p.Attributes, at(&p.Created), at(&p.Updated))
+	err = row.Scan(&p.PersonID, &p.Email, &p.Active, &p.Kept, &p.ExternalID, &p.Attributes, scanTime(&p.Created), scanTime(&p.Updated))
 	return p, err
 }
 
-// Profiles gives a company's profiles by address: so many after skipping some.
+// Profiles returns a company's profiles by address: so many after skipping some.
 func Profiles(ctx context.Context, tx *sqldb.Tx, companyID string, skip, limit int) ([]Profile, error) {
 	return sqldb.All(ctx, tx, `SELECT `+profileColumns+everyProfile+` ORDER BY p.email_key, p.id LIMIT $2 OFFSET $3`,
 		[]any{companyID, limit, skip}, scanProfile)
@@ -670,17 +672,17 @@ func scanCount(row sqldb.Scanner) (n int, err error) {
 	return n, err
 }
 
-// CountProfiles tells how many there are.
+// CountProfiles counts how many there are.
 func CountProfiles(ctx context.Context, tx *sqldb.Tx, companyID string) (int, error) {
 	return scanCount(tx.QueryRow(ctx, `SELECT count(*)`+everyProfile, companyID))
 }
 
 func profileOf(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (Profile, error) {
-	return found(tx.QueryRow(ctx, `SELECT `+profileColumns+` FROM (SELECT CAST($2 AS TEXT) AS person_id) w`+profileRows+`
+	return scanOne(tx.QueryRow(ctx, `SELECT `+profileColumns+` FROM (SELECT CAST($2 AS TEXT) AS person_id) w`+profileRows+`
 		WHERE m.person_id IS NOT NULL OR u.person_id IS NOT NULL`, companyID, personID), scanProfile, errNoProfile)
 }
 
-// ProfilesNamed finds profiles by what the directory calls them.
+// ProfilesNamed returns profiles by what the directory calls them.
 func ProfilesNamed(ctx context.Context, tx *sqldb.Tx, companyID, externalID string) ([]Profile, error) {
 	return sqldb.All(ctx, tx, `SELECT `+profileColumns+`
 		FROM (SELECT person_id FROM scim_user WHERE company_id = $1 AND external_id = $2 AND external_id <> '') w`+profileRows+`
@@ -690,7 +692,7 @@ func ProfilesNamed(ctx context.Context, tx *sqldb.Tx, companyID, externalID stri
 // KeepProfile keeps what the directory says about somebody. Whether they are
 // active is for Activate and Deactivate.
 func KeepProfile(ctx context.Context, tx *sqldb.Tx, companyID string, p Profile) error {
-	return do(ctx, tx, `
+	return execQuery(ctx, tx, `
 		INSERT INTO scim_user (company_id, person_id, external_id, active, role, attributes, created, updated)
 		VALUES ($1, $2, $3, EXISTS (SELECT 1 FROM company_member WHERE company_id = $1 AND person_id = $2), '', $4, $5, $6)
 		ON CONFLICT (company_id, person_id) DO UPDATE SET external_id = excluded.external_id, attributes = excluded.attributes, updated = excluded.updated`,
@@ -698,29 +700,29 @@ func KeepProfile(ctx context.Context, tx *sqldb.Tx, companyID string, p Profile)
 }
 
 func deleteProfile(ctx context.Context, tx *sqldb.Tx, companyID, personID string) error {
-	return do(ctx, tx, `DELETE FROM scim_user WHERE company_id = $1 AND person_id = $2`, companyID, personID)
+	return execQuery(ctx, tx, `DELETE FROM scim_user WHERE company_id = $1 AND person_id = $2`, companyID, personID)
 }
 
 // ForgetProfiles drops what the directories of all companies say about a
 // person.
 func ForgetProfiles(ctx context.Context, tx *sqldb.Tx, personID string) error {
-	if err := do(ctx, tx, `DELETE FROM scim_seat WHERE person_id = $1`, personID); err != nil {
+	if err := execQuery(ctx, tx, `DELETE FROM scim_seat WHERE person_id = $1`, personID); err != nil {
 		return err
 	}
-	return do(ctx, tx, `DELETE FROM scim_user WHERE person_id = $1`, personID)
+	return execQuery(ctx, tx, `DELETE FROM scim_user WHERE person_id = $1`, personID)
 }
 
-// remember keeps what a member is in the company and its teams, and marks them
+// storeMembership keeps what a member is in the company and its teams, and marks them
 // as switched off.
-func remember(ctx context.Context, tx *sqldb.Tx, companyID, personID string) error {
-	err := do(ctx, tx, `
+func storeMembership(ctx context.Context, tx *sqldb.Tx, companyID, personID string) error {
+	err := execQuery(ctx, tx, `
 		UPDATE scim_user SET active = FALSE, updated = $3,
 			role = coalesce((SELECT m.role FROM company_member m WHERE m.company_id = $1 AND m.person_id = $2), '')
 		WHERE company_id = $1 AND person_id = $2`, companyID, personID, sqldb.At(tx.Now))
 	if err != nil {
 		return err
 	}
-	return do(ctx, tx, `
+	return execQuery(ctx, tx, `
 		INSERT INTO scim_seat (team_id, person_id, role)
 		SELECT m.team_id, m.person_id, m.role FROM team_member m JOIN team t ON t.id = m.team_id
 		WHERE t.company_id = $1 AND m.person_id = $2
@@ -746,24 +748,24 @@ func seatsOf(ctx context.Context, tx *sqldb.Tx, companyID, personID string) ([]s
 }
 
 func insertSeat(ctx context.Context, tx *sqldb.Tx, teamID, personID, role string) (bool, error) {
-	return touched(ctx, tx, `INSERT INTO scim_seat (team_id, person_id, role) VALUES ($1, $2, $3) ON CONFLICT (team_id, person_id) DO NOTHING`, teamID, personID, role)
+	return execChanged(ctx, tx, `INSERT INTO scim_seat (team_id, person_id, role) VALUES ($1, $2, $3) ON CONFLICT (team_id, person_id) DO NOTHING`, teamID, personID, role)
 }
 
 // DropSeat takes such a place away.
 func DropSeat(ctx context.Context, tx *sqldb.Tx, teamID, personID string) error {
-	return do(ctx, tx, `DELETE FROM scim_seat WHERE team_id = $1 AND person_id = $2`, teamID, personID)
+	return execQuery(ctx, tx, `DELETE FROM scim_seat WHERE team_id = $1 AND person_id = $2`, teamID, personID)
 }
 
 func dropSeats(ctx context.Context, tx *sqldb.Tx, companyID, personID string) error {
-	return do(ctx, tx, `DELETE FROM scim_seat WHERE person_id = $2 AND team_id IN (SELECT id FROM team WHERE company_id = $1)`, companyID, personID)
+	return execQuery(ctx, tx, `DELETE FROM scim_seat WHERE person_id = $2 AND team_id IN (SELECT id FROM team WHERE company_id = $1)`, companyID, personID)
 }
 
 func switchOff(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (bool, error) {
-	return touched(ctx, tx, `UPDATE scim_user SET active = FALSE WHERE company_id = $1 AND person_id = $2`, companyID, personID)
+	return execChanged(ctx, tx, `UPDATE scim_user SET active = FALSE WHERE company_id = $1 AND person_id = $2`, companyID, personID)
 }
 
 func isOff(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (bool, error) {
-	return exists(ctx, tx, `SELECT 1 FROM scim_user WHERE company_id = $1 AND person_id = $2 AND NOT active`, companyID, personID)
+	return hasRows(ctx, tx, `SELECT 1 FROM scim_user WHERE company_id = $1 AND person_id = $2 AND NOT active`, companyID, personID)
 }
 
 const groupQuery = `
@@ -771,30 +773,30 @@ const groupQuery = `
 	FROM team t LEFT JOIN scim_group g ON g.team_id = t.id WHERE t.company_id = $1 AND NOT t.removed`
 
 func scanGroup(row sqldb.Scanner) (g Group, err error) {
-	err = row.Scan(append(g.Team.columns(), &g.ExternalID, at(&g.Updated))...)
+	err = row.Scan(append(g.Team.scanColumns(), &g.ExternalID, scanTime(&g.Updated))...)
 	return g, err
 }
 
-// Groups gives a company's groups by name: so many after skipping some.
+// Groups returns a company's groups by name: so many after skipping some.
 func Groups(ctx context.Context, tx *sqldb.Tx, companyID string, skip, limit int) ([]Group, error) {
 	return sqldb.All(ctx, tx, groupQuery+` ORDER BY t.name, t.id LIMIT $2 OFFSET $3`, []any{companyID, limit, skip}, scanGroup)
 }
 
-// CountGroups tells how many there are.
+// CountGroups counts how many there are.
 func CountGroups(ctx context.Context, tx *sqldb.Tx, companyID string) (int, error) {
 	return scanCount(tx.QueryRow(ctx, `SELECT count(*) FROM team WHERE company_id = $1 AND NOT removed`, companyID))
 }
 
 func groupByID(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) (Group, error) {
-	return found(tx.QueryRow(ctx, groupQuery+` AND t.id = $2`, companyID, teamID), scanGroup, errNoGroup)
+	return scanOne(tx.QueryRow(ctx, groupQuery+` AND t.id = $2`, companyID, teamID), scanGroup, errNoGroup)
 }
 
-// GroupsCalled finds groups by their name.
+// GroupsCalled returns groups by their name.
 func GroupsCalled(ctx context.Context, tx *sqldb.Tx, companyID, name string) ([]Group, error) {
 	return sqldb.All(ctx, tx, groupQuery+` AND t.name = $2 ORDER BY t.id`, []any{companyID, name}, scanGroup)
 }
 
-// GroupsNamed finds groups by what the directory calls them.
+// GroupsNamed returns groups by what the directory calls them.
 func GroupsNamed(ctx context.Context, tx *sqldb.Tx, companyID, externalID string) ([]Group, error) {
 	return sqldb.All(ctx, tx, groupQuery+` AND t.id IN (SELECT team_id FROM scim_group WHERE company_id = $1 AND external_id = $2 AND external_id <> '')
 		ORDER BY t.name, t.id`, []any{companyID, externalID}, scanGroup)
@@ -802,15 +804,15 @@ func GroupsNamed(ctx context.Context, tx *sqldb.Tx, companyID, externalID string
 
 // KeepGroup keeps what the directory calls a group, and that it changed.
 func KeepGroup(ctx context.Context, tx *sqldb.Tx, g Group) error {
-	return do(ctx, tx, `
+	return execQuery(ctx, tx, `
 		INSERT INTO scim_group (team_id, company_id, external_id, updated) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (team_id) DO UPDATE SET external_id = excluded.external_id, updated = excluded.updated`,
 		g.ID, g.CompanyID, g.ExternalID, sqldb.At(tx.Now))
 }
 
-// places gives those where the column is one of ids, or all for none; below zero
+// groupPlaces returns those where the column is one of ids, or all for none; below zero
 // no limit counts.
-func places(ctx context.Context, tx *sqldb.Tx, companyID, column string, ids []string, limit int) ([]Place, error) {
+func groupPlaces(ctx context.Context, tx *sqldb.Tx, companyID, column string, ids []string, limit int) ([]Place, error) {
 	args := []any{companyID}
 	among := ""
 	most := ""
@@ -848,7 +850,7 @@ var Checks = []sqldb.Check{
 		SELECT 'scim_group ' || g.team_id FROM scim_group g JOIN team t ON t.id = g.team_id WHERE t.removed OR t.company_id <> g.company_id`},
 	{Name: "every company has the role admin, which allows everything", Query: `
 		SELECT 'company ' || c.id FROM company c WHERE NOT EXISTS (
-			SELECT 1 FROM company_role r WHERE r.company_id = c.id AND r.name = '` + RoleAdmin + `' AND r.permissions = '` + text(sorted(CompanyPermissions)) + `')`},
+			SELECT 1 FROM company_role r WHERE r.company_id = c.id AND r.name = '` + RoleAdmin + `' AND r.permissions = '` + listText(sortUnique(CompanyPermissions)) + `')`},
 	{Name: "every company has the role member", Query: `
 		SELECT 'company ' || c.id FROM company c
 		WHERE NOT EXISTS (SELECT 1 FROM company_role r WHERE r.company_id = c.id AND r.name = '` + RoleMember + `')`},
@@ -872,14 +874,14 @@ var Checks = []sqldb.Check{
 	{Name: "the role of an invitation is one of the company", Query: `
 		SELECT 'invitation ' || i.id FROM invitation i
 		WHERE NOT EXISTS (SELECT 1 FROM company_role r WHERE r.company_id = i.company_id AND r.name = i.company_role)`},
-	{Name: "an invitation leads to a team of the company", Query: `SELECT 'invitation ' || w.id FROM invitation w WHERE ` + astray},
-	{Name: "a domain leads to a team of the company", Query: `SELECT 'company_domain ' || w.company_id || ' ' || w.domain FROM company_domain w WHERE ` + astray},
+	{Name: "an invitation leads to a team of the company", Query: `SELECT 'invitation ' || w.id FROM invitation w WHERE ` + brokenEntry},
+	{Name: "a domain leads to a team of the company", Query: `SELECT 'company_domain ' || w.company_id || ' ' || w.domain FROM company_domain w WHERE ` + brokenEntry},
 	{Name: "a domain has one owner", Query: `
 		SELECT 'company_domain ' || domain FROM company_domain WHERE verified IS NOT NULL GROUP BY domain HAVING count(*) > 1`},
 }
 
-// astray is the condition for a way w into a team that is removed, another
+// brokenEntry is the condition for a way w into a team that is removed, another
 // company's, or without the role.
-const astray = `(w.team_id IS NULL AND w.team_role <> '' OR w.team_id IS NOT NULL AND NOT EXISTS (
+const brokenEntry = `(w.team_id IS NULL AND w.team_role <> '' OR w.team_id IS NOT NULL AND NOT EXISTS (
 	SELECT 1 FROM team t JOIN team_role r ON r.team_id = t.id AND r.name = w.team_role
 	WHERE t.id = w.team_id AND t.company_id = w.company_id AND NOT t.removed))`

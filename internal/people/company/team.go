@@ -38,8 +38,8 @@ func CreateTeam(ctx context.Context, tx *sqldb.Tx, companyID, name string) (Team
 		return Team{}, err
 	}
 	for _, r := range []TeamRole{
-		{Name: RoleMember, Permissions: sorted([]Permission{UsePlugins, Generate})},
-		{Name: RoleManager, Permissions: sorted(TeamPermissions)},
+		{Name: RoleMember, Permissions: sortUnique([]Permission{UsePlugins, Generate})},
+		{Name: RoleManager, Permissions: sortUnique(TeamPermissions)},
 	} {
 		r.PluginKinds = []string{AnyKind}
 		if err := putTeamRole(ctx, tx, t.ID, r); err != nil {
@@ -49,7 +49,7 @@ func CreateTeam(ctx context.Context, tx *sqldb.Tx, companyID, name string) (Team
 	return t, nil
 }
 
-// TeamByID finds a team that is not removed.
+// TeamByID returns a team that is not removed.
 func TeamByID(ctx context.Context, tx *sqldb.Tx, id string) (Team, error) {
 	if !ids.Valid(id) {
 		return Team{}, errNoTeam
@@ -57,7 +57,7 @@ func TeamByID(ctx context.Context, tx *sqldb.Tx, id string) (Team, error) {
 	return teamByID(ctx, tx, id)
 }
 
-// RenameTeam gives a team another name.
+// RenameTeam returns a team another name.
 func RenameTeam(ctx context.Context, tx *sqldb.Tx, id, name string) error {
 	if err := checkName(name); err != nil {
 		return err

@@ -60,7 +60,7 @@ func Create(ctx context.Context, tx *sqldb.Tx, d Draft) (Token, string, error) {
 	if n := utf8.RuneCountInString(d.Name); n < 1 || n > maxName || !utf8.ValidString(d.Name) || strings.ContainsFunc(d.Name, unicode.IsControl) {
 		return Token{}, "", fault.New(fault.Invalid, "A token's name has 1 to 100 characters.").On("name")
 	}
-	secret := mint(prefixOf(d.CompanyID))
+	secret := newSecret(prefixOf(d.CompanyID))
 	t := Token{
 		ID:        ids.New(),
 		PersonID:  d.PersonID,
@@ -70,7 +70,7 @@ func Create(ctx context.Context, tx *sqldb.Tx, d Draft) (Token, string, error) {
 		Hint:      hintOf(secret),
 		Created:   tx.Now,
 	}
-	if err := insert(ctx, tx, t, ids.Hash(secret)); err != nil {
+	if err := insertToken(ctx, tx, t, ids.Hash(secret)); err != nil {
 		return Token{}, "", err
 	}
 	return t, secret, nil
@@ -93,7 +93,7 @@ type After struct {
 // were.
 var errUnknownToken = fault.New(fault.NotFound, "There is no such access token.")
 
-// Regenerate gives a token a new value. The old one is dead once tx commits.
+// Regenerate returns a token a new value. The old one is dead once tx commits.
 // A person cannot do that to the token of a company: its value is the admins'.
 func Regenerate(ctx context.Context, tx *sqldb.Tx, h Holder, id string) (Token, string, error) {
 	t, err := byID(ctx, tx, h, id)
@@ -103,10 +103,10 @@ func Regenerate(ctx context.Context, tx *sqldb.Tx, h Holder, id string) (Token, 
 	if t.CompanyID != h.CompanyID {
 		return Token{}, "", fault.New(fault.Forbidden, "This token belongs to a company, whose admins manage it. You can delete it.").With("reason", "company_token")
 	}
-	secret := mint(prefixOf(t.CompanyID))
+	secret := newSecret(prefixOf(t.CompanyID))
 	t.Hint = hintOf(secret)
 	t.LastUsed = time.Time{}
-	return t, secret, replace(ctx, tx, t, ids.Hash(secret))
+	return t, secret, replaceSecret(ctx, tx, t, ids.Hash(secret))
 }
 
 // Delete ends a token.
@@ -115,7 +115,7 @@ func Delete(ctx context.Context, tx *sqldb.Tx, h Holder, id string) (Token, erro
 	if err != nil {
 		return Token{}, err
 	}
-	return t, remove(ctx, tx, id)
+	return t, deleteToken(ctx, tx, id)
 }
 
 // DeleteValue ends the token with this value, wherever it was found.
@@ -123,7 +123,7 @@ func DeleteValue(ctx context.Context, tx *sqldb.Tx, value string) (Token, error)
 	if !WellFormed(value) {
 		return Token{}, errUnknownToken
 	}
-	return removeHash(ctx, tx, ids.Hash(value))
+	return deleteByHash(ctx, tx, ids.Hash(value))
 }
 
 // Holding is what a presented token proves.
@@ -136,7 +136,7 @@ type Holding struct {
 // learns nothing about which part was wrong.
 var ErrNone = fault.New(fault.Unauthenticated, "This call needs a valid credential.")
 
-// Check finds what a presented token stands for.
+// Check returns what a presented token stands for.
 func Check(ctx context.Context, q sqldb.Querier, token string) (Holding, error) {
 	if !WellFormed(token) {
 		return Holding{}, ErrNone
@@ -153,15 +153,15 @@ func prefixOf(companyID string) string {
 
 func hintOf(secret string) string { return secret[len(secret)-hintChars:] }
 
-// mint makes a token: prefix, random part, checksum.
-func mint(prefix string) string {
+// newSecret makes a token: prefix, random part, checksum.
+func newSecret(prefix string) string {
 	random := make([]byte, 32)
 	rand.Read(random)
-	body := prefix + base62(new(big.Int).SetBytes(random), secretChars)
-	return body + checksum(body)
+	body := prefix + encodeBase62(new(big.Int).SetBytes(random), secretChars)
+	return body + secretChecksum(body)
 }
 
-// WellFormed tells whether the text can be an access token of ours at all. It
+// WellFormed reports whether the text can be an access token of ours at all. It
 // saves the database from most nonsense.
 func WellFormed(token string) bool {
 	return wellFormed(token, personalPrefix) || wellFormed(token, companyPrefix)
@@ -173,15 +173,15 @@ func wellFormed(token, prefix string) bool {
 		return false
 	}
 	end := len(token) - checkChars
-	return checksum(token[:end]) == token[end:]
+	return secretChecksum(token[:end]) == token[end:]
 }
 
-func checksum(body string) string {
-	return base62(big.NewInt(int64(crc32.ChecksumIEEE([]byte(body)))), checkChars)
+func secretChecksum(body string) string {
+	return encodeBase62(big.NewInt(int64(crc32.ChecksumIEEE([]byte(body)))), checkChars)
 }
 
-// base62 writes n with digits and letters, zeros in front.
-func base62(n *big.Int, width int) string {
+// encodeBase62 writes n with digits and letters, zeros in front.
+func encodeBase62(n *big.Int, width int) string {
 	s := n.Text(62)
 	return strings.Repeat("0", width-len(s)) + s
 }

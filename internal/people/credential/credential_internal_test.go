@@ -14,7 +14,7 @@ func TestLookAlikes(t *testing.T) {
 	t.Parallel()
 	for _, prefix := range []string{personalPrefix, companyPrefix} {
 		for range 1000 {
-			if token := mint(prefix); !WellFormed(token) {
+			if token := newSecret(prefix); !WellFormed(token) {
 				t.Fatalf("%s is not well-formed", token)
 			}
 		}
@@ -24,12 +24,12 @@ func TestLookAlikes(t *testing.T) {
 			}
 		}
 	}
-	if token := mint(directoryPrefix); WellFormed(token) || !wellFormed(token, directoryPrefix) {
+	if token := newSecret(scimPrefix); WellFormed(token) || !wellFormed(token, scimPrefix) {
 		t.Errorf("%s, of a directory, is taken for an access token", token)
 	}
 	// The checksum alone does not make one.
 	for _, body := range []string{"atl_x_" + ids.Text(secretChars), personalPrefix + strings.Repeat("-", secretChars), personalPrefix + ids.Text(secretChars-1), ""} {
-		if fake := body + checksum(body); WellFormed(fake) {
+		if fake := body + secretChecksum(body); WellFormed(fake) {
 			t.Errorf("%s is well-formed", fake)
 		}
 	}
@@ -48,11 +48,11 @@ func TestBase62(t *testing.T) {
 		{big.NewInt(61), checkChars, "00000Z"},
 		{big.NewInt(1<<32 - 1), checkChars, "4GFfc3"},
 	} {
-		if got := base62(test.n, test.width); got != test.want {
+		if got := encodeBase62(test.n, test.width); got != test.want {
 			t.Errorf("%v = %q, want %q", test.n, got, test.want)
 		}
 	}
-	if got := base62(most, secretChars); len(got) != secretChars {
+	if got := encodeBase62(most, secretChars); len(got) != secretChars {
 		t.Errorf("the largest = %q, want %d characters", got, secretChars)
 	}
 }

@@ -21,30 +21,30 @@ type DirectoryToken struct {
 	hash string // of one that was checked
 }
 
-const directoryPrefix = "atl_s_"
+const scimPrefix = "atl_s_"
 
-var errNoDirectoryToken = fault.New(fault.NotFound, "The company has no token for its directory.")
+var errNoSCIMToken = fault.New(fault.NotFound, "The company has no token for its directory.")
 
 // ConnectDirectory makes the token of a company's directory. One from before is
 // dead once tx commits. The second result is the token itself, which exists
 // nowhere else.
 func ConnectDirectory(ctx context.Context, tx *sqldb.Tx, companyID, madeBy string) (DirectoryToken, string, error) {
-	secret := mint(directoryPrefix)
+	secret := newSecret(scimPrefix)
 	t := DirectoryToken{CompanyID: companyID, Hint: hintOf(secret), MadeBy: madeBy, Created: tx.Now}
-	return t, secret, putDirectory(ctx, tx, t, ids.Hash(secret))
+	return t, secret, storeSCIMToken(ctx, tx, t, ids.Hash(secret))
 }
 
-// CheckDirectory finds the company whose directory presents a token.
+// CheckDirectory returns the company whose directory presents a token.
 func CheckDirectory(ctx context.Context, db *sqldb.DB, token string) (DirectoryToken, error) {
-	if !wellFormed(token, directoryPrefix) {
+	if !wellFormed(token, scimPrefix) {
 		return DirectoryToken{}, ErrNone
 	}
-	return directoryByHash(ctx, db, ids.Hash(token))
+	return scimTokenByHash(ctx, db, ids.Hash(token))
 }
 
 // StillDirectory refuses a token that was checked and has ended since.
 func StillDirectory(ctx context.Context, tx *sqldb.Tx, t DirectoryToken) error {
-	live, err := hasDirectory(ctx, tx, t.CompanyID, t.hash)
+	live, err := hasSCIMToken(ctx, tx, t.CompanyID, t.hash)
 	if err == nil && !live {
 		err = ErrNone
 	}

@@ -11,7 +11,7 @@ import (
 
 const columns = `id, person_id, coalesce(company_id, ''), minted_by, name, hint, created, last_used`
 
-func scan(row sqldb.Scanner) (t Token, err error) {
+func scanToken(row sqldb.Scanner) (t Token, err error) {
 	var created, used sqldb.Time
 	err = row.Scan(&t.ID, &t.PersonID, &t.CompanyID, &t.MintedBy, &t.Name, &t.Hint, &created, &used)
 	t.Created = created.Time
@@ -19,7 +19,7 @@ func scan(row sqldb.Scanner) (t Token, err error) {
 	return t, err
 }
 
-func insert(ctx context.Context, tx *sqldb.Tx, t Token, hash string) error {
+func insertToken(ctx context.Context, tx *sqldb.Tx, t Token, hash string) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO access_token (id, person_id, company_id, minted_by, name, hash, hint, created)
 		VALUES ($1, $2, nullif($3, ''), $4, $5, $6, $7, $8)`,
@@ -30,46 +30,46 @@ func insert(ctx context.Context, tx *sqldb.Tx, t Token, hash string) error {
 	return Sealed.Renew(ctx, tx, `id = $1`, t.ID)
 }
 
-// of is the condition for a holder's tokens, with its argument.
-func (h Holder) of() (condition, id string) {
+// ownerCondition is the condition for a holder's tokens, with its argument.
+func (h Holder) ownerCondition() (condition, id string) {
 	if h.CompanyID != "" {
 		return `company_id = $1`, h.CompanyID
 	}
 	return `person_id = $1`, h.PersonID
 }
 
-// List gives the holder's tokens, newest first, from after on.
+// List returns the holder's tokens, newest first, from after on.
 func List(ctx context.Context, tx *sqldb.Tx, h Holder, after *After, limit int) ([]Token, error) {
-	of, id := h.of()
+	of, id := h.ownerCondition()
 	query := `SELECT ` + columns + ` FROM access_token WHERE ` + of
 	args := []any{id, limit}
 	if after != nil {
 		query += ` AND (created, id) < ($3, $4)`
 		args = append(args, sqldb.At(after.Created), after.ID)
 	}
-	return sqldb.All(ctx, tx, query+` ORDER BY created DESC, id DESC LIMIT $2`, args, scan)
+	return sqldb.All(ctx, tx, query+` ORDER BY created DESC, id DESC LIMIT $2`, args, scanToken)
 }
 
 func byID(ctx context.Context, tx *sqldb.Tx, h Holder, id string) (Token, error) {
 	if !ids.Valid(id) {
 		return Token{}, errUnknownToken
 	}
-	of, holder := h.of()
-	t, err := scan(tx.QueryRow(ctx, `SELECT `+columns+` FROM access_token WHERE `+of+` AND id = $2`+tx.Dialect.ForUpdate, holder, id))
+	of, holder := h.ownerCondition()
+	t, err := scanToken(tx.QueryRow(ctx, `SELECT `+columns+` FROM access_token WHERE `+of+` AND id = $2`+tx.Dialect.ForUpdate, holder, id))
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return Token{}, errUnknownToken
 	}
 	return t, err
 }
 
-func replace(ctx context.Context, tx *sqldb.Tx, t Token, hash string) error {
+func replaceSecret(ctx context.Context, tx *sqldb.Tx, t Token, hash string) error {
 	return Sealed.Change(ctx, tx, `id = $1`, []any{t.ID}, func() error {
 		_, err := tx.Exec(ctx, `UPDATE access_token SET hash = $2, hint = $3, last_used = NULL WHERE id = $1`, t.ID, hash, t.Hint)
 		return err
 	})
 }
 
-func remove(ctx context.Context, tx *sqldb.Tx, id string) error {
+func deleteToken(ctx context.Context, tx *sqldb.Tx, id string) error {
 	_, err := tx.Exec(ctx, `DELETE FROM access_token WHERE id = $1`, id)
 	return err
 }
@@ -78,17 +78,17 @@ func remove(ctx context.Context, tx *sqldb.Tx, id string) error {
 // the company, those that are personal.
 func DeleteOf(ctx context.Context, tx *sqldb.Tx, personID, companyID string) ([]Token, error) {
 	return sqldb.All(ctx, tx, `DELETE FROM access_token WHERE person_id = $1 AND coalesce(company_id, '') = $2 RETURNING `+columns,
-		[]any{personID, companyID}, scan)
+		[]any{personID, companyID}, scanToken)
 }
 
 // DeleteAll ends every token that stands for a person, those of companies
-// included, and gives them.
+// included, and returns them.
 func DeleteAll(ctx context.Context, tx *sqldb.Tx, personID string) ([]Token, error) {
-	return sqldb.All(ctx, tx, `DELETE FROM access_token WHERE person_id = $1 RETURNING `+columns, []any{personID}, scan)
+	return sqldb.All(ctx, tx, `DELETE FROM access_token WHERE person_id = $1 RETURNING `+columns, []any{personID}, scanToken)
 }
 
-func removeHash(ctx context.Context, tx *sqldb.Tx, hash string) (Token, error) {
-	t, err := scan(tx.QueryRow(ctx, `DELETE FROM access_token WHERE hash = $1 RETURNING `+columns, hash))
+func deleteByHash(ctx context.Context, tx *sqldb.Tx, hash string) (Token, error) {
+	t, err := scanToken(tx.QueryRow(ctx, `DELETE FROM access_token WHERE hash = $1 RETURNING `+columns, hash))
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return Token{}, errUnknownToken
 	}
@@ -112,7 +112,7 @@ func byHash(ctx context.Context, q sqldb.Querier, hash string) (h Holding, err e
 	return h, err
 }
 
-// Touch records that a token is in use and tells whether for the first time.
+// Touch records that a token is in use and reports whether for the first time.
 func Touch(ctx context.Context, tx *sqldb.Tx, id string) (first bool, err error) {
 	n, err := tx.Exec(ctx, `UPDATE access_token SET last_used = $2 WHERE id = $1 AND last_used IS NULL`, id, sqldb.At(tx.Now))
 	if err != nil || n == 1 {
@@ -124,9 +124,9 @@ func Touch(ctx context.Context, tx *sqldb.Tx, id string) (first bool, err error)
 
 // Tokens of directories.
 
-const directoryColumns = `company_id, hint, made_by, created, last_used`
+const scimTokenColumns = `company_id, hint, made_by, created, last_used`
 
-func scanDirectory(row sqldb.Scanner, more ...any) (t DirectoryToken, err error) {
+func scanSCIMToken(row sqldb.Scanner, more ...any) (t DirectoryToken, err error) {
 	var created, used sqldb.Time
 	err = row.Scan(append([]any{&t.CompanyID, &t.Hint, &t.MadeBy, &created, &used}, more...)...)
 	t.Created = created.Time
@@ -134,7 +134,7 @@ func scanDirectory(row sqldb.Scanner, more ...any) (t DirectoryToken, err error)
 	return t, err
 }
 
-func putDirectory(ctx context.Context, tx *sqldb.Tx, t DirectoryToken, hash string) error {
+func storeSCIMToken(ctx context.Context, tx *sqldb.Tx, t DirectoryToken, hash string) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO scim_token (company_id, hash, hint, made_by, created) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (company_id) DO UPDATE SET hash = excluded.hash, hint = excluded.hint, made_by = excluded.made_by,
@@ -146,16 +146,16 @@ func putDirectory(ctx context.Context, tx *sqldb.Tx, t DirectoryToken, hash stri
 	return SealedDirectories.Renew(ctx, tx, `company_id = $1`, t.CompanyID)
 }
 
-// DirectoryOf gives the token of a company's directory.
+// DirectoryOf returns the token of a company's directory.
 func DirectoryOf(ctx context.Context, tx *sqldb.Tx, companyID string) (DirectoryToken, error) {
-	t, err := scanDirectory(tx.QueryRow(ctx, `SELECT `+directoryColumns+` FROM scim_token WHERE company_id = $1`, companyID))
+	t, err := scanSCIMToken(tx.QueryRow(ctx, `SELECT `+scimTokenColumns+` FROM scim_token WHERE company_id = $1`, companyID))
 	if errors.Is(err, sqldb.ErrNoRows) {
-		return DirectoryToken{}, errNoDirectoryToken
+		return DirectoryToken{}, errNoSCIMToken
 	}
 	return t, err
 }
 
-// Directories gives the companies whose directory is connected.
+// Directories returns the companies whose directory is connected.
 func Directories(ctx context.Context, tx *sqldb.Tx) ([]string, error) {
 	return sqldb.All(ctx, tx, `SELECT company_id FROM scim_token ORDER BY company_id`, nil,
 		func(row sqldb.Scanner) (id string, err error) { return id, row.Scan(&id) })
@@ -163,17 +163,17 @@ func Directories(ctx context.Context, tx *sqldb.Tx) ([]string, error) {
 
 // DisconnectDirectory ends the token of a company's directory.
 func DisconnectDirectory(ctx context.Context, tx *sqldb.Tx, companyID string) (DirectoryToken, error) {
-	t, err := scanDirectory(tx.QueryRow(ctx, `DELETE FROM scim_token WHERE company_id = $1 RETURNING `+directoryColumns, companyID))
+	t, err := scanSCIMToken(tx.QueryRow(ctx, `DELETE FROM scim_token WHERE company_id = $1 RETURNING `+scimTokenColumns, companyID))
 	if errors.Is(err, sqldb.ErrNoRows) {
-		return DirectoryToken{}, errNoDirectoryToken
+		return DirectoryToken{}, errNoSCIMToken
 	}
 	return t, err
 }
 
-// directoryByHash is read at every request of a directory.
-func directoryByHash(ctx context.Context, db *sqldb.DB, hash string) (DirectoryToken, error) {
+// scimTokenByHash is read at every request of a directory.
+func scimTokenByHash(ctx context.Context, db *sqldb.DB, hash string) (DirectoryToken, error) {
 	var stored string
-	t, err := scanDirectory(db.QueryRow(ctx, `SELECT `+directoryColumns+`, hash FROM scim_token WHERE hash = $1`, hash), &stored)
+	t, err := scanSCIMToken(db.QueryRow(ctx, `SELECT `+scimTokenColumns+`, hash FROM scim_token WHERE hash = $1`, hash), &stored)
 	if errors.Is(err, sqldb.ErrNoRows) || err == nil && subtle.ConstantTimeCompare([]byte(hash), []byte(stored)) != 1 {
 		return DirectoryToken{}, ErrNone
 	}
@@ -181,7 +181,7 @@ func directoryByHash(ctx context.Context, db *sqldb.DB, hash string) (DirectoryT
 	return t, err
 }
 
-func hasDirectory(ctx context.Context, tx *sqldb.Tx, companyID, hash string) (has bool, err error) {
+func hasSCIMToken(ctx context.Context, tx *sqldb.Tx, companyID, hash string) (has bool, err error) {
 	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM scim_token WHERE company_id = $1 AND hash = $2)`, companyID, hash).Scan(&has)
 	return has, err
 }

@@ -19,26 +19,26 @@ const (
 	secretChars   = 43 // 256 bits in base 62
 )
 
-// mint makes a secret that nobody guesses.
-func mint(prefix string) string { return prefix + ids.Text(secretChars) }
+// newSecret makes a secret that nobody guesses.
+func newSecret(prefix string) string { return prefix + ids.Text(secretChars) }
 
-// wellFormed tells whether the text can be a secret of ours at all. It saves
+// wellFormed reports whether the text can be a secret of ours at all. It saves
 // the database from most nonsense.
 func wellFormed(prefix, secret string) bool {
 	body, ok := strings.CutPrefix(secret, prefix)
 	return ok && len(body) == secretChars && ids.Alphanumeric(body)
 }
 
-// successor is the token that follows another. Whoever asks twice gets the
+// successorToken is the token that follows another. Whoever asks twice gets the
 // same, and without the key nobody can tell.
-func (d *Devices) successor(token string, generation int64) string {
-	n := new(big.Int).SetBytes(d.mac("refresh token", token, strconv.FormatInt(generation, 10)))
+func (d *Devices) successorToken(token string, generation int64) string {
+	n := new(big.Int).SetBytes(d.computeMAC("refresh token", token, strconv.FormatInt(generation, 10)))
 	s := n.Text(62)
 	return refreshPrefix + strings.Repeat("0", secretChars-len(s)) + s
 }
 
-// mac keys parts that hold no spaces.
-func (d *Devices) mac(purpose string, part ...string) []byte {
+// computeMAC keys parts that hold no spaces.
+func (d *Devices) computeMAC(purpose string, part ...string) []byte {
 	m := hmac.New(sha256.New, d.o.Key)
 	m.Write([]byte(purpose + " " + strings.Join(part, " ")))
 	return m.Sum(nil)
@@ -90,7 +90,9 @@ func readUserCode(typed string) (code string, ok bool) {
 	return string(out), len(out) == userChars
 }
 
-func (d *Devices) userHash(code string) string { return hex.EncodeToString(d.mac("user code", code)) }
+func (d *Devices) userHash(code string) string {
+	return hex.EncodeToString(d.computeMAC("user code", code))
+}
 
 const (
 	maxAgent   = 256

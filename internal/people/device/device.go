@@ -41,6 +41,10 @@ type Options struct {
 	MaxGrants     int
 	MaxPerNetwork int
 
+	// PluginKindLength is the longest plugin kind that a device may name, at most
+	// the API's limit of 32; 0 for that limit.
+	PluginKindLength int
+
 	RotateAfter time.Duration // age at which a refresh token is replaced
 	Grace       time.Duration // for which a replaced one still gives its successor
 
@@ -102,7 +106,7 @@ func (d *Devices) Check(ctx context.Context, q sqldb.Querier, deviceID string) (
 	if !ids.Valid(deviceID) {
 		return Live{}, errNotLive
 	}
-	l, err := live(ctx, q, deviceID)
+	l, err := readLive(ctx, q, deviceID)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return Live{}, errNotLive
 	}
@@ -111,12 +115,12 @@ func (d *Devices) Check(ctx context.Context, q sqldb.Querier, deviceID string) (
 
 // Touch records that a device was used, and from where.
 func (d *Devices) Touch(ctx context.Context, tx *sqldb.Tx, deviceID, address string) error {
-	return touch(ctx, tx, deviceID, sanitize.Line(address, maxAddress))
+	return touchDevice(ctx, tx, deviceID, sanitize.Line(address, maxAddress))
 }
 
-// List gives the devices on which a person is signed in, newest first.
+// List returns the devices on which a person is signed in, newest first.
 func (d *Devices) List(ctx context.Context, tx *sqldb.Tx, personID string) ([]Device, error) {
-	return ofPerson(ctx, tx, personID)
+	return devicesOfPerson(ctx, tx, personID)
 }
 
 // After is where a page of devices begins.
@@ -130,7 +134,7 @@ func (d *Devices) ListPage(ctx context.Context, tx *sqldb.Tx, personID string, a
 	return pageOfPerson(ctx, tx, personID, after, limit)
 }
 
-// ByID finds a device, also one that is signed out.
+// ByID returns a device, also one that is signed out.
 func ByID(ctx context.Context, tx *sqldb.Tx, id string) (Device, error) {
 	if !ids.Valid(id) {
 		return Device{}, errNoDevice
@@ -148,7 +152,7 @@ func (d *Devices) Revoke(ctx context.Context, tx *sqldb.Tx, personID, deviceID, 
 	if !ids.Valid(deviceID) {
 		return errNoDevice
 	}
-	n, err := revoke(ctx, tx, personID, deviceID, why)
+	n, err := revokeDevice(ctx, tx, personID, deviceID, why)
 	if err == nil && n == 0 {
 		return errNoDevice
 	}

@@ -36,7 +36,7 @@ func TestMoves(t *testing.T) {
 						if _, err := tx.Exec(ctx, `UPDATE device_grant SET state = $1`, string(is)); err != nil {
 							return err
 						}
-						n, err = move(ctx, tx, from, to, ``, `TRUE`)
+						n, err = moveState(ctx, tx, from, to, ``, `TRUE`)
 						if allowed[[2]State{from, to}] != (err == nil) {
 							t.Errorf("move from %s to %s = %v", from, to, err)
 						}
@@ -122,7 +122,7 @@ func TestIntervalsOnlyGrow(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			read, err := d.waiting(ctx, tx, c.UserCode)
+			read, err := d.waitingGrant(ctx, tx, c.UserCode)
 			if err != nil {
 				return err
 			}
@@ -132,7 +132,7 @@ func TestIntervalsOnlyGrow(t *testing.T) {
 			if err := slowDown(ctx, tx, read, 10*time.Second, 10*time.Second); err != nil {
 				return err
 			}
-			if g, err := d.waiting(ctx, tx, c.UserCode); err != nil || g.told != 20*time.Second || g.wait != 15*time.Second {
+			if g, err := d.waitingGrant(ctx, tx, c.UserCode); err != nil || g.told != 20*time.Second || g.wait != 15*time.Second {
 				t.Errorf("told %v, held to %v, %v", g.told, g.wait, err)
 			}
 			return nil
@@ -156,7 +156,7 @@ func TestCodesAreRandom(t *testing.T) {
 		limit float64
 	}{
 		"user codes":   {newUserCode, 20, 63},
-		"device codes": {func() string { return mint(devicePrefix)[len(devicePrefix):] }, 62, 127},
+		"device codes": {func() string { return newSecret(devicePrefix)[len(devicePrefix):] }, 62, 127},
 	} {
 		seen := map[string]bool{}
 		var at []map[byte]int
@@ -196,22 +196,22 @@ func TestCodesAreRandom(t *testing.T) {
 // key matters.
 func TestSuccessorsFollowFromTheirToken(t *testing.T) {
 	t.Parallel()
-	d, token := New(testOptions), mint(refreshPrefix)
+	d, token := New(testOptions), newSecret(refreshPrefix)
 	other := testOptions
 	other.Key = []byte("another key")
-	next := d.successor(token, 2)
-	if next != d.successor(token, 2) || !wellFormed(refreshPrefix, next) {
-		t.Errorf("successor = %s, then %s", next, d.successor(token, 2))
+	next := d.successorToken(token, 2)
+	if next != d.successorToken(token, 2) || !wellFormed(refreshPrefix, next) {
+		t.Errorf("successor = %s, then %s", next, d.successorToken(token, 2))
 	}
 	for name, s := range map[string]string{
-		"of another generation": d.successor(token, 3), "of another token": d.successor(mint(refreshPrefix), 2), "with another key": New(other).successor(token, 2),
+		"of another generation": d.successorToken(token, 3), "of another token": d.successorToken(newSecret(refreshPrefix), 2), "with another key": New(other).successorToken(token, 2),
 	} {
 		if s == next {
 			t.Errorf("the successor %s is the same", name)
 		}
 	}
 	for range 1000 {
-		if s := d.successor(ids.Text(49), 2); !wellFormed(refreshPrefix, s) {
+		if s := d.successorToken(ids.Text(49), 2); !wellFormed(refreshPrefix, s) {
 			t.Fatalf("successor = %s", s)
 		}
 	}

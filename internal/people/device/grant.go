@@ -1,8 +1,10 @@
 package device
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"time"
 
@@ -73,7 +75,10 @@ const (
 	maxWrong = 5
 )
 
-var pluginKind = regexp.MustCompile(`^[a-z0-9_-]{0,32}$`)
+// maxPluginKind is the longest plugin kind that the API allows.
+const maxPluginKind = 32
+
+var pluginKind = regexp.MustCompile(`^[a-z0-9_-]*$`)
 
 var (
 	errNoGrant = fault.New(fault.NotFound, "No device waits with this code. Check it, or start again on your device.")
@@ -88,14 +93,15 @@ var (
 
 // Start makes the codes for a machine that asks to be signed in.
 func (d *Devices) Start(ctx context.Context, tx *sqldb.Tx, r Request) (Codes, error) {
-	if !pluginKind.MatchString(r.PluginKind) {
-		return Codes{}, fault.New(fault.Invalid, "A plugin kind has 1 to 32 of a-z, 0-9, _ and -.").On("plugin_kind")
+	longest := min(cmp.Or(d.o.PluginKindLength, maxPluginKind), maxPluginKind)
+	if len(r.PluginKind) > longest || !pluginKind.MatchString(r.PluginKind) {
+		return Codes{}, fault.New(fault.Invalid, fmt.Sprintf("A plugin kind has 1 to %d of a-z, 0-9, _ and -.", longest)).On("plugin_kind")
 	}
 	network := sanitize.Line(r.Network, maxAddress)
 	if err := d.makeRoom(ctx, tx, network); err != nil {
 		return Codes{}, err
 	}
-	codes := Codes{DeviceCode: mint(devicePrefix), ExpiresIn: d.o.ExpiresIn, Interval: d.o.Interval}
+	codes := Codes{DeviceCode: newSecret(devicePrefix), ExpiresIn: d.o.ExpiresIn, Interval: d.o.Interval}
 	g := grant{
 		Grant: Grant{
 			ID:         ids.New(),
@@ -165,31 +171,31 @@ func (d *Devices) makeRoom(ctx context.Context, tx *sqldb.Tx, network string) er
 	return nil
 }
 
-// Open finds the grant that waits with a code and remembers who has seen it.
+// Open returns the grant that waits with a code and remembers who has seen it.
 // The first person may approve it. When another one comes, somebody may be
 // sending the code around, and from then on nobody may.
 func (d *Devices) Open(ctx context.Context, tx *sqldb.Tx, userCode, personID string) (Grant, error) {
-	g, err := d.waiting(ctx, tx, userCode)
+	g, err := d.waitingGrant(ctx, tx, userCode)
 	if err != nil {
-		return Grant{}, d.explain(ctx, tx, err, userCode, personID)
+		return Grant{}, d.explainMissing(ctx, tx, err, userCode, personID)
 	}
-	changed, err := see(ctx, tx, g.ID, personID)
+	changed, err := recordViewer(ctx, tx, g.ID, personID)
 	if err != nil {
 		return Grant{}, err
 	}
-	if g, err = d.waiting(ctx, tx, userCode); err != nil {
-		return Grant{}, d.explain(ctx, tx, err, userCode, personID)
+	if g, err = d.waitingGrant(ctx, tx, userCode); err != nil {
+		return Grant{}, d.explainMissing(ctx, tx, err, userCode, personID)
 	}
 	if g.state != Pending {
-		return Grant{}, d.explain(ctx, tx, errNoGrant, userCode, personID)
+		return Grant{}, d.explainMissing(ctx, tx, errNoGrant, userCode, personID)
 	}
 	g.JustLocked = changed && g.Locked
 	return g.Grant, nil
 }
 
-// explain replaces errNoGrant for a person who has decided about the code
+// explainMissing replaces errNoGrant for a person who has decided about the code
 // themselves. Nobody else learns that it ever was.
-func (d *Devices) explain(ctx context.Context, tx *sqldb.Tx, err error, userCode, personID string) error {
+func (d *Devices) explainMissing(ctx context.Context, tx *sqldb.Tx, err error, userCode, personID string) error {
 	code, ok := readUserCode(userCode)
 	if !ok || !errors.Is(err, errNoGrant) {
 		return err
@@ -213,14 +219,14 @@ func (d *Devices) explain(ctx context.Context, tx *sqldb.Tx, err error, userCode
 // under way. Whether the person is still signed in must be read after it, in
 // the same transaction.
 func (d *Devices) Decide(ctx context.Context, tx *sqldb.Tx, by Decision) (Grant, error) {
-	decide := refuse
+	decide := refuseGrant
 	if by.Approve {
 		if err := lockPerson(ctx, tx, by.PersonID); err != nil {
 			return Grant{}, err
 		}
-		decide = approve
+		decide = approveGrant
 	}
-	g, err := d.waiting(ctx, tx, by.UserCode)
+	g, err := d.waitingGrant(ctx, tx, by.UserCode)
 	if err != nil {
 		return Grant{}, err
 	}
@@ -228,7 +234,7 @@ func (d *Devices) Decide(ctx context.Context, tx *sqldb.Tx, by Decision) (Grant,
 	if err != nil || won {
 		return g.Grant, err
 	}
-	g, err = d.waiting(ctx, tx, by.UserCode)
+	g, err = d.waitingGrant(ctx, tx, by.UserCode)
 	switch {
 	case err != nil:
 		return Grant{}, err
@@ -259,14 +265,14 @@ const kept = 24 * time.Hour
 // sweepSize is how many grants a sweep deletes at most.
 const sweepSize = 1000
 
-// Sweep deletes grants that ended long ago, and says how many.
+// Sweep deletes grants that ended long ago, and returns how many.
 func (d *Devices) Sweep(ctx context.Context, tx *sqldb.Tx) (int64, error) {
 	return deleteGrants(ctx, tx, tx.Now.Add(-kept), sweepSize)
 }
 
-// waiting finds the grant that was started with a user code and whose time is
+// waitingGrant returns the grant that was started with a user code and whose time is
 // not over, pending or approved.
-func (d *Devices) waiting(ctx context.Context, tx *sqldb.Tx, userCode string) (grant, error) {
+func (d *Devices) waitingGrant(ctx context.Context, tx *sqldb.Tx, userCode string) (grant, error) {
 	code, ok := readUserCode(userCode)
 	if !ok {
 		return grant{}, errNoGrant

@@ -46,6 +46,24 @@ func TestStart(t *testing.T) {
 	})
 }
 
+func TestPluginKindLength(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, w *world) {
+		o := w.options()
+		o.PluginKindLength = 7
+		w.Devices = device.New(o)
+		_, err := w.tryStart(device.Request{PluginKind: "blender"})
+		w.want("seven letters", err, "")
+		_, err = w.tryStart(device.Request{PluginKind: "blender2"})
+		w.want("eight letters", err, fault.Invalid)
+
+		o.PluginKindLength = 64
+		w.Devices = device.New(o)
+		_, err = w.tryStart(device.Request{PluginKind: strings.Repeat("a", 33)})
+		w.want("more than the API allows", err, fault.Invalid)
+	})
+}
+
 func TestTextFromOutsideIsCleaned(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, w *world) {

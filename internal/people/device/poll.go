@@ -50,17 +50,17 @@ func (d *Devices) Poll(ctx context.Context, db *sqldb.DB, deviceCode string,
 	case subtle.ConstantTimeCompare([]byte(g.deviceHash), []byte(h)) != 1:
 		return ErrUnknownCode
 	case g.state == Claimed:
-		return d.replay(ctx, db, g, now)
+		return d.answerReplay(ctx, db, g, now)
 	case g.state == Gone, !g.Expires.After(now):
 		return errExpired
 	case g.state == Approved:
-		return d.claim(ctx, db, g, claim)
+		return d.claimApproved(ctx, db, g, claim)
 	default:
-		return d.pace(ctx, db, g, now)
+		return d.answerPending(ctx, db, g, now)
 	}
 }
 
-func (d *Devices) claim(ctx context.Context, db *sqldb.DB, g grant,
+func (d *Devices) claimApproved(ctx context.Context, db *sqldb.DB, g grant,
 	claim func(tx *sqldb.Tx, g Grant, dev Device, refresh string) error) error {
 	return db.Write(ctx, func(tx *sqldb.Tx) error {
 		if err := lockPerson(ctx, tx, g.personID); err != nil {
@@ -86,7 +86,7 @@ func (d *Devices) claim(ctx context.Context, db *sqldb.DB, g grant,
 		if err := insertDevice(ctx, tx, dev, g.ID); err != nil {
 			return err
 		}
-		refresh := mint(refreshPrefix)
+		refresh := newSecret(refreshPrefix)
 		if err := insertToken(ctx, tx, dev.ID, ids.Hash(refresh), 1); err != nil {
 			return err
 		}
@@ -94,9 +94,9 @@ func (d *Devices) claim(ctx context.Context, db *sqldb.DB, g grant,
 	})
 }
 
-// replay answers for a code that was claimed. A client that lost the answer
+// answerReplay answers for a code that was claimed. A client that lost the answer
 // asks again within seconds; later it is somebody who should not have the code.
-func (d *Devices) replay(ctx context.Context, db *sqldb.DB, g grant, now time.Time) error {
+func (d *Devices) answerReplay(ctx context.Context, db *sqldb.DB, g grant, now time.Time) error {
 	if g.revoked || !now.After(g.claimed.Add(lateReplay)) {
 		return errExpired
 	}
@@ -108,7 +108,7 @@ func (d *Devices) replay(ctx context.Context, db *sqldb.DB, g grant, now time.Ti
 		if err != nil {
 			return err
 		}
-		if dev, err = d.kill(ctx, tx, dev, whyReplayed); err != nil || d.o.Replayed == nil {
+		if dev, err = d.revokeLocked(ctx, tx, dev, whyReplayed); err != nil || d.o.Replayed == nil {
 			return err
 		}
 		return d.o.Replayed(ctx, tx, dev)
@@ -119,22 +119,22 @@ func (d *Devices) replay(ctx context.Context, db *sqldb.DB, g grant, now time.Ti
 	return errExpired
 }
 
-// kill revokes a device that the caller has locked.
-func (d *Devices) kill(ctx context.Context, tx *sqldb.Tx, dev Device, why string) (Device, error) {
+// revokeLocked revokes a device that the caller has locked.
+func (d *Devices) revokeLocked(ctx context.Context, tx *sqldb.Tx, dev Device, why string) (Device, error) {
 	now := tx.Now
 	dev.Revoked = &now
-	_, err := revoke(ctx, tx, dev.PersonID, dev.ID, why)
+	_, err := revokeDevice(ctx, tx, dev.PersonID, dev.ID, why)
 	return dev, err
 }
 
-// pace answers for a grant that nobody has decided about. A client that comes
+// answerPending answers for a grant that nobody has decided about. A client that comes
 // too soon is told twice the interval; the one that we hold it to grows by five
 // seconds only, for clients that follow the RFC. Once neither grows any more,
 // the hasty write nothing.
-func (d *Devices) pace(ctx context.Context, db *sqldb.DB, g grant, now time.Time) error {
+func (d *Devices) answerPending(ctx context.Context, db *sqldb.DB, g grant, now time.Time) error {
 	if !g.polled.IsZero() && now.Before(g.polled.Add(g.wait)) {
-		told := d.grow(g.told, g.told)
-		wait := min(d.grow(g.wait, slower), told) // never more than the client knows
+		told := d.growInterval(g.told, g.told)
+		wait := min(d.growInterval(g.wait, slower), told) // never more than the client knows
 		if told != g.told || wait != g.wait {
 			// Of several at once one counts; all are told the same.
 			if err := db.Write(ctx, func(tx *sqldb.Tx) error { return slowDown(ctx, tx, g, told, wait) }); err != nil {
@@ -157,7 +157,7 @@ func (d *Devices) pace(ctx context.Context, db *sqldb.DB, g grant, now time.Time
 	return errPending
 }
 
-func (d *Devices) grow(interval, by time.Duration) time.Duration {
+func (d *Devices) growInterval(interval, by time.Duration) time.Duration {
 	return max(interval, min(interval+by, d.o.MaxInterval))
 }
 

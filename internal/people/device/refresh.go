@@ -65,20 +65,20 @@ func (d *Devices) Refresh(ctx context.Context, tx *sqldb.Tx, presented string) (
 	case current && tx.Now.Before(t.created.Add(d.o.RotateAfter)):
 		return Refreshed{Device: dev, Token: presented}, nil
 	case current:
-		successor := d.successor(presented, t.generation+1)
+		successor := d.successorToken(presented, t.generation+1)
 		if err := replaceToken(ctx, tx, h); err != nil {
 			return Refreshed{}, err
 		}
 		return Refreshed{Device: dev, Token: successor}, insertToken(ctx, tx, dev.ID, ids.Hash(successor), t.generation+1)
 	case t.generation == t.live-1 && !tx.Now.After(t.replaced.Add(d.o.Grace)):
-		return Refreshed{Device: dev, Token: d.successor(presented, t.live)}, nil
+		return Refreshed{Device: dev, Token: d.successorToken(presented, t.live)}, nil
 	default:
-		dev, err := d.kill(ctx, tx, dev, whyReused)
+		dev, err := d.revokeLocked(ctx, tx, dev, whyReused)
 		return Refreshed{Device: dev, Reused: true}, err
 	}
 }
 
-// ByRefresh gives the live device that a refresh token was made for, whatever
+// ByRefresh returns the live device that a refresh token was made for, whatever
 // became of the token since, and false where there is none. It is for what must
 // be asked before Refresh changes anything.
 func (d *Devices) ByRefresh(ctx context.Context, db *sqldb.DB, presented string) (Device, bool, error) {

@@ -83,7 +83,7 @@ func countLiveOf(ctx context.Context, tx *sqldb.Tx, network string) (n int, err 
 	return n, err
 }
 
-// largestNetwork gives the network with most live grants. Of several it is the
+// largestNetwork returns the network with most live grants. Of several it is the
 // one whose oldest is oldest.
 func largestNetwork(ctx context.Context, tx *sqldb.Tx) (network string, err error) {
 	err = tx.QueryRow(ctx, `
@@ -97,7 +97,7 @@ func largestNetwork(ctx context.Context, tx *sqldb.Tx) (network string, err erro
 // or claims meanwhile makes room as well.
 func endOldest(ctx context.Context, tx *sqldb.Tx, network string) error {
 	for _, from := range []State{Pending, Approved} {
-		n, err := move(ctx, tx, from, Gone, ``, `id = (
+		n, err := moveState(ctx, tx, from, Gone, ``, `id = (
 			SELECT o.id FROM device_grant o WHERE o.network = $3 AND o.state IN ('pending', 'approved') AND o.state = $2 AND o.expires > $4 ORDER BY o.expires, o.id LIMIT 1)`,
 			network, sqldb.At(tx.Now))
 		if err != nil || n == 1 {
@@ -123,17 +123,17 @@ func lockPerson(ctx context.Context, tx *sqldb.Tx, personID string) error {
 	return tx.QueryRow(ctx, `SELECT id FROM person WHERE id = $1`+tx.Dialect.ForUpdate, personID).Scan(&id)
 }
 
-// see notes the first person who opens a grant, and locks it for the second.
-func see(ctx context.Context, tx *sqldb.Tx, grantID, personID string) (changed bool, err error) {
+// recordViewer notes the first person who opens a grant, and locks it for the second.
+func recordViewer(ctx context.Context, tx *sqldb.Tx, grantID, personID string) (changed bool, err error) {
 	n, err := tx.Exec(ctx, `
 		UPDATE device_grant SET locked = (seen_by <> ''), seen_by = CASE WHEN seen_by = '' THEN $1 ELSE seen_by END
 		WHERE id = $2 AND state = 'pending' AND NOT locked AND seen_by <> $1`, personID, grantID)
 	return n == 1, err
 }
 
-// move changes the state of the grants that are in from and fulfil where, whose
-// arguments begin with $3, and says how many.
-func move(ctx context.Context, tx *sqldb.Tx, from, to State, set, where string, args ...any) (int64, error) {
+// moveState changes the state of the grants that are in from and fulfil where, whose
+// arguments begin with $3, and returns how many.
+func moveState(ctx context.Context, tx *sqldb.Tx, from, to State, set, where string, args ...any) (int64, error) {
 	if !slices.Contains(next[from], to) {
 		return 0, fmt.Errorf("a grant does not go from %s to %s", from, to)
 	}
@@ -141,14 +141,14 @@ func move(ctx context.Context, tx *sqldb.Tx, from, to State, set, where string, 
 		append([]any{string(to), string(from)}, args...)...)
 }
 
-func approve(ctx context.Context, tx *sqldb.Tx, grantID string, by Decision) (won bool, err error) {
-	n, err := move(ctx, tx, Pending, Approved, `, person_id = $5, provider = $6`,
+func approveGrant(ctx context.Context, tx *sqldb.Tx, grantID string, by Decision) (won bool, err error) {
+	n, err := moveState(ctx, tx, Pending, Approved, `, person_id = $5, provider = $6`,
 		`id = $3 AND expires > $4 AND NOT locked AND seen_by IN ('', $5)`, grantID, sqldb.At(tx.Now), by.PersonID, by.Provider)
 	return n == 1, err
 }
 
-func refuse(ctx context.Context, tx *sqldb.Tx, grantID string, by Decision) (won bool, err error) {
-	n, err := move(ctx, tx, Pending, Gone, `, person_id = $5`, `id = $3 AND expires > $4`, grantID, sqldb.At(tx.Now), by.PersonID)
+func refuseGrant(ctx context.Context, tx *sqldb.Tx, grantID string, by Decision) (won bool, err error) {
+	n, err := moveState(ctx, tx, Pending, Gone, `, person_id = $5`, `id = $3 AND expires > $4`, grantID, sqldb.At(tx.Now), by.PersonID)
 	return n == 1, err
 }
 
@@ -167,17 +167,17 @@ func decisionOf(ctx context.Context, tx *sqldb.Tx, userHash, personID string) (a
 }
 
 func claimGrant(ctx context.Context, tx *sqldb.Tx, grantID string) (won bool, err error) {
-	n, err := move(ctx, tx, Approved, Claimed, `, claimed = $4`, `id = $3 AND expires > $4`, grantID, sqldb.At(tx.Now))
+	n, err := moveState(ctx, tx, Approved, Claimed, `, claimed = $4`, `id = $3 AND expires > $4`, grantID, sqldb.At(tx.Now))
 	return n == 1, err
 }
 
 func voidApproved(ctx context.Context, tx *sqldb.Tx, personID string) error {
-	_, err := move(ctx, tx, Approved, Gone, ``, `person_id = $3`, personID)
+	_, err := moveState(ctx, tx, Approved, Gone, ``, `person_id = $3`, personID)
 	return err
 }
 
 func voidWrong(ctx context.Context, tx *sqldb.Tx, grantID string) (dead bool, err error) {
-	n, err := move(ctx, tx, Pending, Gone, ``, `id = $3 AND wrong >= $4`, grantID, int64(maxWrong))
+	n, err := moveState(ctx, tx, Pending, Gone, ``, `id = $3 AND wrong >= $4`, grantID, int64(maxWrong))
 	return n == 1, err
 }
 
@@ -235,8 +235,8 @@ func insertDevice(ctx context.Context, tx *sqldb.Tx, d Device, grantID string) e
 	return err
 }
 
-// live is the read of every request.
-func live(ctx context.Context, q sqldb.Querier, deviceID string) (l Live, err error) {
+// readLive is the read of every request.
+func readLive(ctx context.Context, q sqldb.Querier, deviceID string) (l Live, err error) {
 	var lastUsed sqldb.Time
 	err = q.QueryRow(ctx, `
 		SELECT d.person_id, d.plugin_kind, d.provider, d.last_used, p.email_verified, p.suspended
@@ -247,12 +247,12 @@ func live(ctx context.Context, q sqldb.Querier, deviceID string) (l Live, err er
 	return l, err
 }
 
-func touch(ctx context.Context, tx *sqldb.Tx, deviceID, address string) error {
+func touchDevice(ctx context.Context, tx *sqldb.Tx, deviceID, address string) error {
 	_, err := tx.Exec(ctx, `UPDATE device SET last_used = $1, address = $2 WHERE id = $3 AND revoked IS NULL`, sqldb.At(tx.Now), address, deviceID)
 	return err
 }
 
-func ofPerson(ctx context.Context, tx *sqldb.Tx, personID string) ([]Device, error) {
+func devicesOfPerson(ctx context.Context, tx *sqldb.Tx, personID string) ([]Device, error) {
 	return sqldb.All(ctx, tx, `SELECT `+deviceColumns+` FROM device WHERE person_id = $1 AND revoked IS NULL ORDER BY created DESC, id DESC`,
 		[]any{personID}, scanDevice)
 }
@@ -267,10 +267,10 @@ func pageOfPerson(ctx context.Context, tx *sqldb.Tx, personID string, after *Aft
 	return sqldb.All(ctx, tx, query+` ORDER BY created DESC, id DESC LIMIT $2`, args, scanDevice)
 }
 
-// ListLive gives devices that are signed in by id, of one person or, for "", of
+// ListLive returns devices that are signed in by id, of one person or, for "", of
 // all, from the one after an id on.
 //
-// ListLive gives devices by id that are signed in, of one person or, for "", of
+// ListLive returns devices by id that are signed in, of one person or, for "", of
 // all.
 func ListLive(ctx context.Context, tx *sqldb.Tx, personID, afterID string, limit int) ([]Device, error) {
 	where := `revoked IS NULL AND id > $1`
@@ -286,7 +286,7 @@ func byID(ctx context.Context, tx *sqldb.Tx, id string) (Device, error) {
 	return scanDevice(tx.QueryRow(ctx, `SELECT `+deviceColumns+` FROM device WHERE id = $1`, id))
 }
 
-// All gives every device of a person, newest first, also those that are signed
+// All returns every device of a person, newest first, also those that are signed
 // out.
 func All(ctx context.Context, tx *sqldb.Tx, personID string) ([]Device, error) {
 	return sqldb.All(ctx, tx, `SELECT `+deviceColumns+` FROM device WHERE person_id = $1 ORDER BY created DESC, id DESC`, []any{personID}, scanDevice)
@@ -307,7 +307,7 @@ func Erase(ctx context.Context, tx *sqldb.Tx, personID string) error {
 	return nil
 }
 
-func revoke(ctx context.Context, tx *sqldb.Tx, personID, deviceID, why string) (n int64, err error) {
+func revokeDevice(ctx context.Context, tx *sqldb.Tx, personID, deviceID, why string) (n int64, err error) {
 	err = Sealed.Change(ctx, tx, `id = $1`, []any{deviceID}, func() (err error) {
 		n, err = tx.Exec(ctx, `UPDATE device SET revoked = $1, revoked_why = $2 WHERE id = $3 AND person_id = $4 AND revoked IS NULL`,
 			sqldb.At(tx.Now), why, deviceID, personID)
@@ -330,7 +330,7 @@ func lockDevice(ctx context.Context, tx *sqldb.Tx, deviceID string) (Device, err
 	return scanDevice(tx.QueryRow(ctx, `SELECT `+deviceColumns+` FROM device WHERE id = $1 AND revoked IS NULL`+tx.Dialect.ForUpdate, deviceID))
 }
 
-// deviceOf gives the device of a refresh token unless it was revoked.
+// deviceOf returns the device of a refresh token unless it was revoked.
 func deviceOf(ctx context.Context, db *sqldb.DB, tokenHash string) (Device, error) {
 	return scanDevice(db.QueryRow(ctx, `
 		SELECT `+deviceColumns+` FROM device WHERE id = (SELECT device_id FROM refresh_token WHERE hash = $1) AND revoked IS NULL`, tokenHash))

@@ -23,25 +23,25 @@ type verified struct {
 	until  time.Time
 }
 
-func (c *cache) get(sum [sha256.Size]byte, now time.Time) (Claims, bool) {
+func (c *cache) getClaims(sum [sha256.Size]byte, now time.Time) (Claims, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	v, ok := c.young[sum]
 	if !ok {
 		if v, ok = c.old[sum]; ok {
-			c.add(sum, v)
+			c.addEntry(sum, v)
 		}
 	}
 	return v.claims, ok && now.Before(v.until)
 }
 
-func (c *cache) put(sum [sha256.Size]byte, v verified) {
+func (c *cache) putClaims(sum [sha256.Size]byte, v verified) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.add(sum, v)
+	c.addEntry(sum, v)
 }
 
-func (c *cache) add(sum [sha256.Size]byte, v verified) {
+func (c *cache) addEntry(sum [sha256.Size]byte, v verified) {
 	if c.young == nil || len(c.young) >= cacheSize {
 		c.old = c.young
 		c.young = map[[sha256.Size]byte]verified{}

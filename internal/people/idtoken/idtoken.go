@@ -74,15 +74,15 @@ const (
 	// lookupsPerSecond bounds how often strange key ids make a node ask the
 	// database.
 	lookupsPerSecond = 10
-	// trusted is how long a node goes on without asking the database whether a
+	// keyCacheTime is how long a node goes on without asking the database whether a
 	// key still verifies. Tokens of ours would not need that, since they expire
 	// before their key does; those that somebody makes with a stolen key name
 	// any time they like, and end with the key.
-	trusted = time.Minute
+	keyCacheTime = time.Minute
 	// maxLength of a token. Ours have some 500 bytes.
 	maxLength = 4096
-	// ahead is how far the clock of the node that signed may be before ours.
-	ahead = time.Minute
+	// maxClockSkew is how far the clock of the node that signed may be before ours.
+	maxClockSkew = time.Minute
 	// use tells an ID token from other things that we might sign one day.
 	use = "id"
 )
@@ -96,7 +96,7 @@ type private struct {
 // Sign makes a token with the key that is current in this transaction, and
 // makes the first key where there is none. expires is what the token says.
 func (i *Issuer) Sign(ctx context.Context, tx *sqldb.Tx, c Claims) (token string, expires time.Time, err error) {
-	signer, err := i.signer(ctx, tx)
+	signer, err := i.currentSigner(ctx, tx)
 	if err != nil {
 		return "", time.Time{}, fmt.Errorf("sign ID token: %w", err)
 	}
@@ -126,14 +126,14 @@ func (i *Issuer) Verify(ctx context.Context, token string) (Claims, error) {
 	}
 	now := i.o.Now()
 	sum := sha256.Sum256([]byte(token))
-	if c, ok := i.seen.get(sum, now); ok {
+	if c, ok := i.seen.getClaims(sum, now); ok {
 		return c, nil
 	}
 	kid, ok := keyID(token)
 	if !ok {
 		return Claims{}, errInvalid
 	}
-	key, err := i.key(ctx, kid)
+	key, err := i.publicKey(ctx, kid)
 	if err != nil {
 		return Claims{}, err
 	}
@@ -153,16 +153,16 @@ func (i *Issuer) Verify(ctx context.Context, token string) (Claims, error) {
 	case public.Issuer != i.o.Issuer,
 		len(public.Audience) != 1 || public.Audience[0] != i.o.Issuer,
 		own.Use != use,
-		public.IssuedAt == nil || issued.After(now.Add(ahead)),
+		public.IssuedAt == nil || issued.After(now.Add(maxClockSkew)),
 		public.Expiry == nil || !expires.After(now) || !expires.After(issued),
 		!ids.Valid(c.PersonID), !ids.Valid(c.DeviceID), !ids.Valid(public.ID):
 		return Claims{}, errInvalid
 	}
-	until := now.Add(trusted)
+	until := now.Add(keyCacheTime)
 	if expires.Before(until) {
 		until = expires
 	}
-	i.seen.put(sum, verified{c, until})
+	i.seen.putClaims(sum, verified{c, until})
 	return c, nil
 }
 
@@ -172,7 +172,7 @@ const (
 	afterKeyID  = `","typ":"JWT"}`
 )
 
-// keyID gives the key id of a token in the one form that Sign writes. Taking
+// keyID returns the key id of a token in the one form that Sign writes. Taking
 // no other header leaves nothing to be talked into: no algorithm, no address or
 // certificate of a key, no critical extension. Taking no other base64 makes
 // tokens that differ in any byte different tokens; the library would ignore

@@ -15,10 +15,10 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// handover is how much longer than Lifetime a replaced key verifies: a
+// rotationGrace is how much longer than Lifetime a replaced key verifies: a
 // transaction that read it just before may still sign with it, and clocks of
 // nodes differ.
-const handover = time.Minute
+const rotationGrace = time.Minute
 
 // signingKey signs.
 type signingKey struct {
@@ -32,21 +32,21 @@ type keySet struct {
 	public map[string]ed25519.PublicKey
 }
 
-// stored is a key as its row has it.
-type stored struct {
+// storedKey is a key as its row has it.
+type storedKey struct {
 	kid     string
 	public  string // JWK
 	private string // the seed, sealed
 }
 
-// about names the row to which a sealed private key belongs.
-func about(kid string) string { return "signing_key " + kid }
+// sealContext names the row to which a sealed private key belongs.
+func sealContext(kid string) string { return "signing_key " + kid }
 
-// signer gives the current key, and makes it where there is none.
-func (i *Issuer) signer(ctx context.Context, tx *sqldb.Tx) (jose.Signer, error) {
-	k, err := current(ctx, tx)
+// currentSigner returns the current key, and makes it where there is none.
+func (i *Issuer) currentSigner(ctx context.Context, tx *sqldb.Tx) (jose.Signer, error) {
+	k, err := currentKey(ctx, tx)
 	if errors.Is(err, sqldb.ErrNoRows) {
-		k, err = i.create(ctx, tx)
+		k, err = i.createKey(ctx, tx)
 	}
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (i *Issuer) signer(ctx context.Context, tx *sqldb.Tx) (jose.Signer, error) 
 	if s := i.signing.Load(); s != nil && s.kid == k.kid {
 		return s.signer, nil
 	}
-	seed, err := i.o.Box.Open(k.private, about(k.kid))
+	seed, err := i.o.Box.Open(k.private, sealContext(k.kid))
 	if err != nil {
 		return nil, fmt.Errorf("signing key %s: %w", k.kid, err)
 	}
@@ -71,31 +71,31 @@ func (i *Issuer) signer(ctx context.Context, tx *sqldb.Tx) (jose.Signer, error) 
 	return signer, nil
 }
 
-// create adds a key that signs, unless another node is quicker, and gives the
+// createKey adds a key that signs, unless another node is quicker, and returns the
 // one that came to be.
-func (i *Issuer) create(ctx context.Context, tx *sqldb.Tx) (stored, error) {
+func (i *Issuer) createKey(ctx context.Context, tx *sqldb.Tx) (storedKey, error) {
 	public, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
-		return stored{}, err
+		return storedKey{}, err
 	}
 	kid := ids.New()
 	jwk, err := json.Marshal(jose.JSONWebKey{Key: public, KeyID: kid, Algorithm: string(jose.EdDSA), Use: "sig"})
 	if err != nil {
-		return stored{}, err
+		return storedKey{}, err
 	}
-	if err := insert(ctx, tx, stored{kid, string(jwk), i.o.Box.Seal(private.Seed(), about(kid))}); err != nil {
-		return stored{}, err
+	if err := insertKey(ctx, tx, storedKey{kid, string(jwk), i.o.Box.Seal(private.Seed(), sealContext(kid))}); err != nil {
+		return storedKey{}, err
 	}
-	return current(ctx, tx)
+	return currentKey(ctx, tx)
 }
 
 // Rotate has a new key sign from now on. Of several rotations at once one
 // counts, and all give its key.
 func (i *Issuer) Rotate(ctx context.Context, tx *sqldb.Tx) (kid string, err error) {
-	if err := retire(ctx, tx); err != nil {
+	if err := retireKey(ctx, tx); err != nil {
 		return "", fmt.Errorf("rotate signing key: %w", err)
 	}
-	k, err := i.create(ctx, tx)
+	k, err := i.createKey(ctx, tx)
 	if err != nil {
 		return "", fmt.Errorf("rotate signing key: %w", err)
 	}
@@ -104,13 +104,13 @@ func (i *Issuer) Rotate(ctx context.Context, tx *sqldb.Tx) (kid string, err erro
 
 // Sweep deletes keys whose tokens expired long ago.
 func (i *Issuer) Sweep(ctx context.Context, tx *sqldb.Tx) error {
-	return deleteReplaced(ctx, tx, tx.Now.Add(-2*i.o.Lifetime-handover))
+	return deleteReplaced(ctx, tx, tx.Now.Add(-2*i.o.Lifetime-rotationGrace))
 }
 
 // JWKS is the document with the keys that can still verify something (RFC 7517
 // section 5), read afresh: a verifier that meets a new key id asks at once.
 func (i *Issuer) JWKS(ctx context.Context) ([]byte, error) {
-	keys, err := i.verifying(ctx)
+	keys, err := i.verifyingKeys(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -123,18 +123,18 @@ func (i *Issuer) JWKS(ctx context.Context) ([]byte, error) {
 	return json.Marshal(document)
 }
 
-// key finds a public key. Of many who miss one at once one asks the database,
+// publicKey returns a public key. Of many who miss one at once one asks the database,
 // and the others take what it found or share its failure: while the database
 // hangs, nobody waits for others to fail first. What strangers send makes it ask
 // only so often; each time it learns all keys, so that they cannot keep a node
 // from learning a new one.
-func (i *Issuer) key(ctx context.Context, kid string) (ed25519.PublicKey, error) {
+func (i *Issuer) publicKey(ctx context.Context, kid string) (ed25519.PublicKey, error) {
 	// A look that others began may be older than the key; the next one is not.
 	for range 2 {
-		if k, ok := i.trust(kid); ok {
+		if k, ok := i.cachedKey(kid); ok {
 			return k, nil
 		}
-		set, shared, err := i.look(ctx, kid)
+		set, shared, err := i.lookUpKeys(ctx, kid)
 		if err != nil {
 			return nil, err
 		}
@@ -148,11 +148,11 @@ func (i *Issuer) key(ctx context.Context, kid string) (ed25519.PublicKey, error)
 	return nil, errInvalid
 }
 
-// look reads the keys, once for all who want to at that time, and tells whether
+// lookUpKeys reads the keys, once for all who want to at that time, and tells whether
 // there were others. It is no request's own, so nobody calls it off by leaving.
-func (i *Issuer) look(ctx context.Context, kid string) (set *keySet, shared bool, err error) {
+func (i *Issuer) lookUpKeys(ctx context.Context, kid string) (set *keySet, shared bool, err error) {
 	if ctx.Err() != nil {
-		return nil, false, outOfTime(ctx)
+		return nil, false, errTimeout(ctx)
 	}
 	name := "known"
 	if _, known := i.known.Load().public[kid]; !known {
@@ -162,7 +162,7 @@ func (i *Issuer) look(ctx context.Context, kid string) (set *keySet, shared bool
 		if name == "strange" && !i.lookups.AllowN(i.o.Now(), 1) {
 			return nil, errInvalid
 		}
-		return i.learn(context.WithoutCancel(ctx))
+		return i.loadKeys(context.WithoutCancel(ctx))
 	})
 
 	select {
@@ -172,18 +172,18 @@ func (i *Issuer) look(ctx context.Context, kid string) (set *keySet, shared bool
 		}
 		return one.Val.(*keySet), one.Shared, nil
 	case <-ctx.Done():
-		return nil, false, outOfTime(ctx)
+		return nil, false, errTimeout(ctx)
 	}
 }
 
-func outOfTime(ctx context.Context) error {
+func errTimeout(ctx context.Context) error {
 	return fault.New(fault.Unavailable, "The keys of the service could not be read in time. Try again.").Because(ctx.Err())
 }
 
-// learn reads the keys that verify.
-func (i *Issuer) learn(ctx context.Context) (*keySet, error) {
+// loadKeys reads the keys that verify.
+func (i *Issuer) loadKeys(ctx context.Context) (*keySet, error) {
 	set := &keySet{i.o.Now(), map[string]ed25519.PublicKey{}}
-	keys, err := i.verifying(ctx)
+	keys, err := i.verifyingKeys(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -202,17 +202,17 @@ func (i *Issuer) learn(ctx context.Context) (*keySet, error) {
 	return set, nil
 }
 
-// trust finds a key that was read a short while ago.
-func (i *Issuer) trust(kid string) (ed25519.PublicKey, bool) {
+// cachedKey returns a key that was read a short while ago.
+func (i *Issuer) cachedKey(kid string) (ed25519.PublicKey, bool) {
 	set := i.known.Load()
 	k, known := set.public[kid]
-	return k, known && i.o.Now().Before(set.read.Add(trusted))
+	return k, known && i.o.Now().Before(set.read.Add(keyCacheTime))
 }
 
-// verifying reads the keys that can still verify something, newest first.
-func (i *Issuer) verifying(ctx context.Context) (keys []stored, err error) {
+// verifyingKeys reads the keys that can still verify something, newest first.
+func (i *Issuer) verifyingKeys(ctx context.Context) (keys []storedKey, err error) {
 	err = i.db.Read(ctx, func(tx *sqldb.Tx) (err error) {
-		keys, err = replacedAfter(ctx, tx, tx.Now.Add(-i.o.Lifetime-handover))
+		keys, err = replacedAfter(ctx, tx, tx.Now.Add(-i.o.Lifetime-rotationGrace))
 		return err
 	})
 	if err != nil {

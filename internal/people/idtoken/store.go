@@ -7,33 +7,33 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// current gives the key that signs.
-func current(ctx context.Context, tx *sqldb.Tx) (k stored, err error) {
+// currentKey returns the key that signs.
+func currentKey(ctx context.Context, tx *sqldb.Tx) (k storedKey, err error) {
 	err = tx.QueryRow(ctx, `SELECT id, public, private FROM signing_key WHERE replaced IS NULL`).Scan(&k.kid, &k.public, &k.private)
 	return k, err
 }
 
-// insert adds a key that signs unless there is one: signing_key_current lets
+// insertKey adds a key that signs unless there is one: signing_key_current lets
 // nobody add a second, and has the slower of two wait for the outcome.
-func insert(ctx context.Context, tx *sqldb.Tx, k stored) error {
+func insertKey(ctx context.Context, tx *sqldb.Tx, k storedKey) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO signing_key (id, public, private, created, seal) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT DO NOTHING`, k.kid, k.public, k.private, sqldb.At(tx.Now), Sealed.Of(tx, k.kid, k.public, k.private))
 	return err
 }
 
-// retire ends the signing of the current key.
-func retire(ctx context.Context, tx *sqldb.Tx) error {
+// retireKey ends the signing of the current key.
+func retireKey(ctx context.Context, tx *sqldb.Tx) error {
 	_, err := tx.Exec(ctx, `UPDATE signing_key SET replaced = $1 WHERE replaced IS NULL`, sqldb.At(tx.Now))
 	return err
 }
 
-// replacedAfter gives the key that signs and those replaced after since,
+// replacedAfter returns the key that signs and those replaced after since,
 // without their private halves.
-func replacedAfter(ctx context.Context, tx *sqldb.Tx, since time.Time) ([]stored, error) {
+func replacedAfter(ctx context.Context, tx *sqldb.Tx, since time.Time) ([]storedKey, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT id, public FROM signing_key WHERE replaced IS NULL OR replaced > $1
-		ORDER BY created DESC, id`, []any{sqldb.At(since)}, func(row sqldb.Scanner) (k stored, err error) {
+		ORDER BY created DESC, id`, []any{sqldb.At(since)}, func(row sqldb.Scanner) (k storedKey, err error) {
 		err = row.Scan(&k.kid, &k.public)
 		return k, err
 	})

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// found is what a provider publishes about itself.
-type found struct {
+// metadata is what a provider publishes about itself.
+type metadata struct {
 	provider   *gooidc.Provider
 	oauth      oauth2.Config
 	keys       gooidc.KeySet
@@ -31,21 +31,21 @@ var signatures = []string{
 	gooidc.PS256, gooidc.PS384, gooidc.PS512, gooidc.EdDSA,
 }
 
-// discover gives what the provider publishes (OpenID Connect Discovery 1.0). It
+// loadMetadata returns what the provider publishes (OpenID Connect Discovery 1.0). It
 // is asked until it has answered once.
-func (p *Provider) discover(ctx context.Context) (*found, error) {
+func (p *Provider) loadMetadata(ctx context.Context) (*metadata, error) {
 	if f := p.found.Load(); f != nil {
 		return f, nil
 	}
-	f, err := p.look(ctx)
+	f, err := p.fetchMetadata(ctx)
 	if err != nil {
-		return nil, p.away("discover", err)
+		return nil, p.unavailableError("discover", err)
 	}
 	p.found.Store(f)
 	return f, nil
 }
 
-func (p *Provider) look(ctx context.Context) (*found, error) {
+func (p *Provider) fetchMetadata(ctx context.Context) (*metadata, error) {
 	s := p.settings
 	provider, err := gooidc.NewProvider(ctx, s.Issuer)
 	if err != nil {
@@ -64,11 +64,11 @@ func (p *Provider) look(ctx context.Context) (*found, error) {
 		return nil, err
 	}
 	for _, address := range []string{document.Authorize, document.Token, document.Keys, cmp.Or(document.UserInfo, s.Issuer)} {
-		if !safe(s.Issuer, address) {
+		if !isSafeURL(s.Issuer, address) {
 			return nil, fmt.Errorf("the provider names %q as one of its addresses", address)
 		}
 	}
-	f := &found{provider: provider, keys: gooidc.NewRemoteKeySet(gooidc.ClientContext(context.Background(), p.client), document.Keys)}
+	f := &metadata{provider: provider, keys: gooidc.NewRemoteKeySet(gooidc.ClientContext(context.Background(), p.client), document.Keys)}
 	for _, a := range document.Algorithms {
 		if slices.Contains(signatures, a) {
 			f.algorithms = append(f.algorithms, a)
@@ -101,9 +101,9 @@ func (p *Provider) look(ctx context.Context) (*found, error) {
 	return f, nil
 }
 
-// safe tells whether secrets and people can be sent to an address of the
+// isSafeURL reports whether secrets and people can be sent to an address of the
 // issuer's: on the web, and not with less care than it takes itself.
-func safe(issuer, address string) bool {
+func isSafeURL(issuer, address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && strings.HasPrefix(issuer, "http:"))
 }

@@ -15,33 +15,33 @@ import (
 
 // claims are what we read of an ID token beside what the library does.
 type claims struct {
-	Party         string `json:"azp"`
-	Email         string `json:"email"`
-	EmailVerified yes    `json:"email_verified"`
+	Party         string  `json:"azp"`
+	Email         string  `json:"email"`
+	EmailVerified laxBool `json:"email_verified"`
 }
 
-// yes is a claim that is true, or "true" as some providers have it.
-type yes bool
+// laxBool is a claim that is true, or "true" as some providers have it.
+type laxBool bool
 
 // UnmarshalJSON takes everything else for false.
-func (y *yes) UnmarshalJSON(b []byte) error {
+func (y *laxBool) UnmarshalJSON(b []byte) error {
 	*y = string(b) == "true" || string(b) == `"true"`
 	return nil
 }
 
-// identify checks the answer of the token endpoint (OpenID Connect Core 1.0,
+// verifyIdentity checks the answer of the token endpoint (OpenID Connect Core 1.0,
 // section 3.1.3.7) and reads from it who came.
-func (p *Provider) identify(ctx context.Context, f *found, token *oauth2.Token, nonce string) (Identity, error) {
+func (p *Provider) verifyIdentity(ctx context.Context, f *metadata, token *oauth2.Token, nonce string) (Identity, error) {
 	forged := func(err error) (Identity, error) {
-		return Identity{}, p.refused(p.Name()+" gave an answer that cannot be trusted. Start again.", brief(err))
+		return Identity{}, p.refusedError(p.Name()+" gave an answer that cannot be trusted. Start again.", shortenError(err))
 	}
 	raw, _ := token.Extra("id_token").(string)
-	keys := &watched{KeySet: f.keys}
+	keys := &watchedKeys{KeySet: f.keys}
 	signed, err := gooidc.NewVerifier(p.settings.Issuer, keys, &gooidc.Config{
 		ClientID: p.settings.ClientID, SupportedSigningAlgs: f.algorithms, Now: p.settings.Now,
 	}).Verify(ctx, raw)
-	if keys.away != nil {
-		return Identity{}, p.away("fetch keys", keys.away)
+	if keys.fetchErr != nil {
+		return Identity{}, p.unavailableError("fetch keys", keys.fetchErr)
 	}
 	if err != nil {
 		return forged(err)
@@ -57,7 +57,7 @@ func (p *Provider) identify(ctx context.Context, f *found, token *oauth2.Token, 
 		return forged(fmt.Errorf("the token was made for %q", c.Party))
 	case signed.AccessTokenHash != "" && signed.VerifyAccessToken(token.AccessToken) != nil:
 		return forged(errors.New("the access token is another one's"))
-	case !text(signed.Subject) || signed.Subject == "":
+	case !isShortText(signed.Subject) || signed.Subject == "":
 		return forged(errors.New("the subject is no text"))
 	}
 	who := Identity{
@@ -70,7 +70,7 @@ func (p *Provider) identify(ctx context.Context, f *found, token *oauth2.Token, 
 	if who.Email == "" && f.provider.UserInfoEndpoint() != "" {
 		info, err := f.provider.UserInfo(ctx, oauth2.StaticTokenSource(token))
 		if err != nil {
-			return Identity{}, p.away("ask who it is", err)
+			return Identity{}, p.unavailableError("ask who it is", err)
 		}
 		if info.Subject != who.Subject { // section 5.3.2
 			return forged(errors.New("it tells about another person"))
@@ -79,28 +79,28 @@ func (p *Provider) identify(ctx context.Context, f *found, token *oauth2.Token, 
 		who.EmailVerified = info.EmailVerified
 	}
 	who.EmailVerified = who.EmailVerified && who.Email != ""
-	if !text(who.Email) {
+	if !isShortText(who.Email) {
 		return forged(errors.New("the mail address is no text"))
 	}
 	return who, nil
 }
 
-// watched are keys that remember when they could not be fetched.
-type watched struct {
+// watchedKeys are keys that remember when they could not be fetched.
+type watchedKeys struct {
 	gooidc.KeySet
-	away error
+	fetchErr error
 }
 
 // VerifySignature checks the token's signature. The library wraps what the
 // fetching ended with, and nothing else.
-func (w *watched) VerifySignature(ctx context.Context, token string) ([]byte, error) {
+func (w *watchedKeys) VerifySignature(ctx context.Context, token string) ([]byte, error) {
 	payload, err := w.KeySet.VerifySignature(ctx, token)
-	w.away = errors.Unwrap(err)
+	w.fetchErr = errors.Unwrap(err)
 	return payload, err
 }
 
-// text tells whether a claim can be stored: a subject has at most 255
+// isShortText reports whether a claim can be stored: a subject has at most 255
 // characters (section 2), and addresses have fewer.
-func text(s string) bool {
+func isShortText(s string) bool {
 	return utf8.ValidString(s) && utf8.RuneCountInString(s) <= 255 && !strings.ContainsFunc(s, unicode.IsControl)
 }

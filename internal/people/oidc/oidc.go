@@ -46,14 +46,14 @@ type Settings struct {
 type Provider struct {
 	settings Settings
 	client   *http.Client
-	found    atomic.Pointer[found]
+	found    atomic.Pointer[metadata]
 }
 
 // New makes a provider without talking to it.
 func New(s Settings) *Provider {
 	s.Timeout = cmp.Or(s.Timeout, 10*time.Second)
 	return &Provider{settings: s, client: &http.Client{
-		Transport: bounded{&http.Transport{
+		Transport: limitedTransport{&http.Transport{
 			Proxy:             http.ProxyFromEnvironment,
 			ForceAttemptHTTP2: true,
 			MaxIdleConns:      4,
@@ -69,10 +69,10 @@ func New(s Settings) *Provider {
 // maxAnswer is more than any provider has to say.
 const maxAnswer = 1 << 20
 
-// bounded cuts answers off.
-type bounded struct{ http.RoundTripper }
+// limitedTransport cuts answers off.
+type limitedTransport struct{ http.RoundTripper }
 
-func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+func (b limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := b.RoundTripper.RoundTrip(r)
 	if err == nil {
 		answer.Body = struct {
@@ -107,12 +107,12 @@ type Identity struct {
 	Refresh string
 }
 
-// Begin gives the address to send the browser to, and what Finish needs when
+// Begin returns the address to send the browser to, and what Finish needs when
 // it comes back.
 func (p *Provider) Begin(ctx context.Context) (address string, pending Pending, err error) {
-	ctx, cancel := p.bound(ctx)
+	ctx, cancel := p.withTimeout(ctx)
 	defer cancel()
-	f, err := p.discover(ctx)
+	f, err := p.loadMetadata(ctx)
 	if err != nil {
 		return "", Pending{}, err
 	}
@@ -128,23 +128,23 @@ func (p *Provider) Begin(ctx context.Context) (address string, pending Pending, 
 // the provider who came. Without a code the provider, or the person there, has
 // refused. A code works once.
 func (p *Provider) Finish(ctx context.Context, pending Pending, state, code string) (Identity, error) {
-	ctx, cancel := p.bound(ctx)
+	ctx, cancel := p.withTimeout(ctx)
 	defer cancel()
 	if pending.State == "" || subtle.ConstantTimeCompare([]byte(pending.State), []byte(state)) != 1 {
-		return Identity{}, p.refused("This answer does not belong to a sign-in that began in this browser. Start again.", errors.New("the state differs"))
+		return Identity{}, p.refusedError("This answer does not belong to a sign-in that began in this browser. Start again.", errors.New("the state differs"))
 	}
 	if code == "" {
-		return Identity{}, p.refused(p.Name()+" did not sign you in.", errors.New("there is no code"))
+		return Identity{}, p.refusedError(p.Name()+" did not sign you in.", errors.New("there is no code"))
 	}
-	f, err := p.discover(ctx)
+	f, err := p.loadMetadata(ctx)
 	if err != nil {
 		return Identity{}, err
 	}
 	token, err := f.oauth.Exchange(ctx, code, oauth2.VerifierOption(pending.Verifier))
 	if err != nil {
-		return Identity{}, p.judge("exchange code", err)
+		return Identity{}, p.classifyError("exchange code", err)
 	}
-	return p.identify(ctx, f, token, pending.Nonce)
+	return p.verifyIdentity(ctx, f, token, pending.Nonce)
 }
 
 // ErrGone is what Confirm returns when the provider no longer stands by
@@ -159,9 +159,9 @@ var ErrGone = errors.New("the provider no longer stands by the person")
 // Once the provider was asked, a caller who leaves does not keep its answer
 // from coming: the next token would be lost.
 func (p *Provider) Confirm(ctx context.Context, refresh string) (next string, err error) {
-	ctx, cancel := p.bound(context.WithoutCancel(ctx))
+	ctx, cancel := p.withTimeout(context.WithoutCancel(ctx))
 	defer cancel()
-	f, err := p.discover(ctx)
+	f, err := p.loadMetadata(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -170,39 +170,39 @@ func (p *Provider) Confirm(ctx context.Context, refresh string) (next string, er
 		return "", ErrGone
 	}
 	if err != nil {
-		return "", p.away("refresh", err)
+		return "", p.unavailableError("refresh", err)
 	}
 	return token.RefreshToken, nil
 }
 
-// bound gives ctx our client and an end.
-func (p *Provider) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+// withTimeout returns ctx our client and an end.
+func (p *Provider) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithValue(ctx, oauth2.HTTPClient, p.client), p.settings.Timeout)
 }
 
-// judge tells a refusal of the token endpoint from no answer. What it has
+// classifyError tells a refusal of the token endpoint from no answer. What it has
 // against us rather than the code is for the operator, and no answer either.
-func (p *Provider) judge(doing string, err error) error {
+func (p *Provider) classifyError(doing string, err error) error {
 	refusal, ok := errors.AsType[*oauth2.RetrieveError](err)
 	if ok && refusal.Response.StatusCode < http.StatusInternalServerError && slices.Contains([]string{"invalid_grant", "access_denied"}, refusal.ErrorCode) {
-		return p.refused(p.Name()+" did not confirm who you are. Start again.", fmt.Errorf("%s: %w", doing, brief(err)))
+		return p.refusedError(p.Name()+" did not confirm who you are. Start again.", fmt.Errorf("%s: %w", doing, shortenError(err)))
 	}
-	return p.away(doing, err)
+	return p.unavailableError(doing, err)
 }
 
-// refused is the answer to somebody who cannot be signed in.
-func (p *Provider) refused(message string, cause error) error {
+// refusedError is the answer to somebody who cannot be signed in.
+func (p *Provider) refusedError(message string, cause error) error {
 	return fault.New(fault.Forbidden, message).With("reason", "provider").Because(fmt.Errorf("sign in with %s: %w", p.Issuer(), cause))
 }
 
-// away is the answer while the provider gives none.
-func (p *Provider) away(doing string, cause error) error {
+// unavailableError is the answer while the provider gives none.
+func (p *Provider) unavailableError(doing string, cause error) error {
 	return fault.New(fault.Unavailable, p.Name()+" does not answer. Try again shortly.").
-		Because(fmt.Errorf("sign in with %s: %s: %w", p.Issuer(), doing, brief(cause)))
+		Because(fmt.Errorf("sign in with %s: %s: %w", p.Issuer(), doing, shortenError(cause)))
 }
 
-// brief is an error without the page that a provider's proxy sends along.
-func brief(err error) error {
+// shortenError is an error without the page that a provider's proxy sends along.
+func shortenError(err error) error {
 	const enough = 300
 	text := err.Error()
 	if len(text) <= enough {

@@ -22,7 +22,7 @@ func TestSafeAddresses(t *testing.T) {
 		{"https://id.example", "https://id.example:x/", false},
 	}
 	for _, tt := range tests {
-		if got := safe(tt.issuer, tt.address); got != tt.want {
+		if got := isSafeURL(tt.issuer, tt.address); got != tt.want {
 			t.Errorf("safe(%q, %q) = %t, want %t", tt.issuer, tt.address, got, tt.want)
 		}
 	}

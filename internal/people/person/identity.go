@@ -16,7 +16,7 @@ type Identity struct {
 	Checked         time.Time
 }
 
-// ByIdentity finds the person that a provider knows as subject.
+// ByIdentity returns the person that a provider knows as subject.
 func ByIdentity(ctx context.Context, tx *sqldb.Tx, issuer, subject string) (Person, error) {
 	id, err := identityOwner(ctx, tx, issuer, subject)
 	if err != nil {
@@ -37,12 +37,12 @@ func Recognise(ctx context.Context, tx *sqldb.Tx, i Identity) error {
 // Stood records what the provider answered: it stands by the person, and this
 // is its next refresh token.
 func Stood(ctx context.Context, tx *sqldb.Tx, i Identity, refresh string) error {
-	_, err := stood(ctx, tx, i, refresh)
+	_, err := storeConfirmation(ctx, tx, i, refresh)
 	return err
 }
 
 // Forget removes what the provider gave us for a person it no longer stands by.
 // It is false where they signed in there anew since it was asked.
 func Forget(ctx context.Context, tx *sqldb.Tx, i Identity) (lost bool, err error) {
-	return stood(ctx, tx, i, "")
+	return storeConfirmation(ctx, tx, i, "")
 }

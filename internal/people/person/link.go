@@ -48,7 +48,7 @@ func OfferLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, l Link, lifetim
 // errLink is one answer for links that were used, ran out or never were.
 var errLink = fault.New(fault.NotFound, "This link does not work any more. Ask for a new one.")
 
-// LookLink finds what a link is good for and leaves it as it is.
+// LookLink returns what a link is good for and leaves it as it is.
 func LookLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, secret string) (Link, error) {
 	return findLink(ctx, tx, kind, ids.Hash(secret))
 }

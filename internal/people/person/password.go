@@ -44,7 +44,7 @@ func HashPassword(ctx context.Context, password string) (string, error) {
 	}
 	salt := make([]byte, saltLength)
 	rand.Read(salt)
-	hash, err := derive(ctx, password, salt, current)
+	hash, err := deriveKey(ctx, password, salt, current)
 	if err != nil {
 		return "", err
 	}
@@ -60,7 +60,7 @@ type Proof struct {
 	stored   string
 }
 
-// SignIn finds the person with this address and password; PersonID is "" where
+// SignIn returns the person with this address and password; PersonID is "" where
 // there is no such person. An address that nobody has costs as much time as a
 // wrong password.
 func SignIn(ctx context.Context, db *sqldb.DB, email, password string) (Proof, error) {
@@ -70,7 +70,7 @@ func SignIn(ctx context.Context, db *sqldb.DB, email, password string) (Proof, e
 	}
 	known := stored != ""
 	if !known {
-		stored = nobody
+		stored = noPassword
 	}
 	ok, err := CheckPassword(ctx, stored, password)
 	if err != nil || !ok || !known {
@@ -79,18 +79,18 @@ func SignIn(ctx context.Context, db *sqldb.DB, email, password string) (Proof, e
 	return Proof{id, stored}, nil
 }
 
-// Holds tells whether the password was not changed since. The person's row is
+// Holds reports whether the password was not changed since. The person's row is
 // locked.
 func (p Proof) Holds(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 	return hasPassword(ctx, tx, p.PersonID, p.stored)
 }
 
-// nobody is the password of people who have none. It fits no text: its salt and
+// noPassword is the password of people who have none. It fits no text: its salt and
 // hash are not of any derivation.
-var nobody = fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, current.memory, current.passes, current.threads,
+var noPassword = fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, current.memory, current.passes, current.threads,
 	strings.Repeat("A", base64.RawStdEncoding.EncodedLen(saltLength)), strings.Repeat("A", base64.RawStdEncoding.EncodedLen(hashLength)))
 
-// CheckPassword tells whether the stored text is of this password.
+// CheckPassword reports whether the stored text is of this password.
 func CheckPassword(ctx context.Context, stored, password string) (bool, error) {
 	if len(password) > maxPassword {
 		return false, nil
@@ -111,11 +111,11 @@ func CheckPassword(ctx context.Context, stored, password string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("check password: %w", err)
 	}
-	got, err := derive(ctx, password, salt, c)
+	got, err := deriveKey(ctx, password, salt, c)
 	return err == nil && subtle.ConstantTimeCompare(got, want) == 1, err
 }
 
-func derive(ctx context.Context, password string, salt []byte, c cost) ([]byte, error) {
+func deriveKey(ctx context.Context, password string, salt []byte, c cost) ([]byte, error) {
 	select {
 	case hashing <- struct{}{}:
 	case <-ctx.Done():

@@ -60,7 +60,7 @@ func Create(ctx context.Context, tx *sqldb.Tx, d Draft) (Person, error) {
 		SignedInBefore: time.Unix(0, 0).UTC(),
 		Provider:       Password,
 	}
-	fresh, err := insert(ctx, tx, p, d.PasswordHash)
+	fresh, err := insertPerson(ctx, tx, p, d.PasswordHash)
 	if err != nil {
 		return Person{}, err
 	}
@@ -79,9 +79,9 @@ var ErrDeleted = fault.New(fault.Unauthenticated, "This account was deleted.")
 
 var errNobody = fault.New(fault.NotFound, "There is no such person here.")
 
-// ByEmail finds a person by address.
+// ByEmail returns a person by address.
 func ByEmail(ctx context.Context, tx *sqldb.Tx, email string) (Person, error) {
-	p, err := one(ctx, tx, "email_key", emailKey(email))
+	p, err := findPerson(ctx, tx, "email_key", emailKey(email))
 	if errors.Is(err, errNobody) || err == nil && p.Deleted {
 		p = Person{}
 		err = fault.New(fault.NotFound, "Nobody here has this address.")
@@ -89,24 +89,24 @@ func ByEmail(ctx context.Context, tx *sqldb.Tx, email string) (Person, error) {
 	return p, err
 }
 
-// ByID finds a person.
+// ByID returns a person.
 func ByID(ctx context.Context, tx *sqldb.Tx, id string) (Person, error) {
-	return one(ctx, tx, "id", id)
+	return findPerson(ctx, tx, "id", id)
 }
 
-// List gives people who are not deleted by their addresses, from the one after
+// List returns people who are not deleted by their addresses, from the one after
 // an address on.
 func List(ctx context.Context, tx *sqldb.Tx, afterEmail string, limit int) ([]Person, error) {
-	return list(ctx, tx, emailKey(afterEmail), limit)
+	return listPeople(ctx, tx, emailKey(afterEmail), limit)
 }
 
 // SetVerified records that the address is the person's, as long as it is still
-// their address. It tells whether that was news.
+// their address. It reports whether that was news.
 func SetVerified(ctx context.Context, tx *sqldb.Tx, id, email string) (news bool, err error) {
 	return setVerified(ctx, tx, id, emailKey(email))
 }
 
-// SetEmail gives a person another address, or refuses with ErrTaken. Links that
+// SetEmail returns a person another address, or refuses with ErrTaken. Links that
 // were sent to the old one stop working.
 func SetEmail(ctx context.Context, tx *sqldb.Tx, id, email string) error {
 	if err := CheckEmail(email); err != nil {
@@ -123,7 +123,7 @@ func SetEmail(ctx context.Context, tx *sqldb.Tx, id, email string) error {
 	return nil
 }
 
-// HasEmail tells whether the address is the person's, as addresses are compared.
+// HasEmail reports whether the address is the person's, as addresses are compared.
 func (p Person) HasEmail(email string) bool {
 	return !p.Deleted && emailKey(p.Email) == emailKey(email)
 }

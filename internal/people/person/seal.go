@@ -10,9 +10,9 @@ import (
 // Sealed are people, with what lets them in.
 var Sealed = seal.Table{Name: "person", Key: []string{"id"}, Columns: []string{"email_key", "email_verified", "password_hash", "suspended", "deleted"}}
 
-// change runs a statement that changes a person's row, and says how many rows
+// execSealed runs a statement that changes a person's row, and returns how many rows
 // it touched.
-func change(ctx context.Context, tx *sqldb.Tx, id, query string, args ...any) (n int64, err error) {
+func execSealed(ctx context.Context, tx *sqldb.Tx, id, query string, args ...any) (n int64, err error) {
 	err = Sealed.Change(ctx, tx, `id = $1`, []any{id}, func() (err error) {
 		n, err = tx.Exec(ctx, query, args...)
 		return err

@@ -14,7 +14,7 @@ func OfferSetup(ctx context.Context, tx *sqldb.Tx) (string, error) {
 	if err := lockSetups(ctx, tx); err != nil {
 		return "", err
 	}
-	some, err := exists(ctx, tx)
+	some, err := hasPeople(ctx, tx)
 	if err != nil || some {
 		return "", err
 	}
@@ -22,7 +22,7 @@ func OfferSetup(ctx context.Context, tx *sqldb.Tx) (string, error) {
 	return token, insertSetup(ctx, tx, ids.Hash(token))
 }
 
-// MaySetup tells whether a token was offered and still counts.
+// MaySetup reports whether a token was offered and still counts.
 func MaySetup(ctx context.Context, tx *sqldb.Tx, token string) (bool, error) {
 	if len(token) != secretChars {
 		return false, nil
@@ -30,7 +30,7 @@ func MaySetup(ctx context.Context, tx *sqldb.Tx, token string) (bool, error) {
 	return hasSetup(ctx, tx, ids.Hash(token))
 }
 
-// UseSetup ends all offers and tells whether the token was one of them: of those
+// UseSetup ends all offers and reports whether the token was one of them: of those
 // who come at once, with one token or with several, one is first.
 func UseSetup(ctx context.Context, tx *sqldb.Tx, token string) (bool, error) {
 	offers, err := takeSetups(ctx, tx)

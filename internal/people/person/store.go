@@ -9,9 +9,9 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// insert adds the row unless the address is taken.
-func insert(ctx context.Context, tx *sqldb.Tx, p Person, hash string) (fresh bool, err error) {
-	n, err := change(ctx, tx, p.ID, `
+// insertPerson adds the row unless the address is taken.
+func insertPerson(ctx context.Context, tx *sqldb.Tx, p Person, hash string) (fresh bool, err error) {
+	n, err := execSealed(ctx, tx, p.ID, `
 		INSERT INTO person (id, email, email_key, email_verified, password_hash, created)
 		VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (email_key) DO NOTHING`,
@@ -33,8 +33,8 @@ func scanPerson(row sqldb.Scanner) (p Person, err error) {
 	return p, err
 }
 
-// one finds a person by a column that is unique.
-func one(ctx context.Context, tx *sqldb.Tx, column, value string) (Person, error) {
+// findPerson returns a person by a column that is unique.
+func findPerson(ctx context.Context, tx *sqldb.Tx, column, value string) (Person, error) {
 	p, err := scanPerson(tx.QueryRow(ctx, personQuery+`p.`+column+` = $1`, value))
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return Person{}, errNobody
@@ -42,7 +42,7 @@ func one(ctx context.Context, tx *sqldb.Tx, column, value string) (Person, error
 	return p, err
 }
 
-func list(ctx context.Context, tx *sqldb.Tx, afterKey string, limit int) ([]Person, error) {
+func listPeople(ctx context.Context, tx *sqldb.Tx, afterKey string, limit int) ([]Person, error) {
 	return sqldb.All(ctx, tx, personQuery+`p.deleted IS NULL AND p.email_key > $1 ORDER BY p.email_key LIMIT $2`, []any{afterKey, limit}, scanPerson)
 }
 
@@ -61,7 +61,7 @@ func Lock(ctx context.Context, tx *sqldb.Tx, id string) error {
 	return err
 }
 
-// IDs gives at most limit people who were not deleted, by their ids: those after
+// IDs returns at most limit people who were not deleted, by their ids: those after
 // one, or the first.
 func IDs(ctx context.Context, tx *sqldb.Tx, after string, limit int) ([]string, error) {
 	return sqldb.All(ctx, tx, `SELECT id FROM person WHERE id > $1 AND deleted IS NULL ORDER BY id LIMIT $2`, []any{after, int64(limit)},
@@ -84,13 +84,13 @@ func Erase(ctx context.Context, tx *sqldb.Tx, id string) error {
 			return err
 		}
 	}
-	_, err := change(ctx, tx, id, `
+	_, err := execSealed(ctx, tx, id, `
 		UPDATE person SET email = '', email_key = $2, email_verified = FALSE, password_hash = '', suspended = TRUE, signed_in = 0, signed_in_before = 0, deleted = $3
 		WHERE id = $1 AND deleted IS NULL`, id, erased+id, sqldb.At(tx.Now))
 	return err
 }
 
-// passwordOf gives the id and the stored password of an address, both empty
+// passwordOf returns the id and the stored password of an address, both empty
 // where nobody has it.
 func passwordOf(ctx context.Context, db *sqldb.DB, key string) (id, hash string, err error) {
 	err = db.QueryRow(ctx, `SELECT id, password_hash FROM person WHERE email_key = $1`, key).Scan(&id, &hash)
@@ -106,13 +106,13 @@ func hasPassword(ctx context.Context, tx *sqldb.Tx, id, hash string) (has bool, 
 }
 
 func setVerified(ctx context.Context, tx *sqldb.Tx, id, key string) (bool, error) {
-	n, err := change(ctx, tx, id, `UPDATE person SET email_verified = TRUE WHERE id = $1 AND email_key = $2 AND NOT email_verified`, id, key)
+	n, err := execSealed(ctx, tx, id, `UPDATE person SET email_verified = TRUE WHERE id = $1 AND email_key = $2 AND NOT email_verified`, id, key)
 	return n == 1, err
 }
 
 // setEmail changes the address unless somebody else has the new one.
 func setEmail(ctx context.Context, tx *sqldb.Tx, id, email string) error {
-	n, err := change(ctx, tx, id, `
+	n, err := execSealed(ctx, tx, id, `
 		UPDATE person SET email = $2, email_key = $3
 		WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM person o WHERE o.email_key = $3 AND o.id <> $1)`, id, email, emailKey(email))
 	if sqldb.Duplicate(err) || err == nil && n == 0 {
@@ -124,13 +124,13 @@ func setEmail(ctx context.Context, tx *sqldb.Tx, id, email string) error {
 // SetPassword replaces the password by the one that hash was made of; "" takes
 // it away.
 func SetPassword(ctx context.Context, tx *sqldb.Tx, id, hash string) error {
-	_, err := change(ctx, tx, id, `UPDATE person SET password_hash = $2 WHERE id = $1`, id, hash)
+	_, err := execSealed(ctx, tx, id, `UPDATE person SET password_hash = $2 WHERE id = $1`, id, hash)
 	return err
 }
 
 // Suspend shuts a person out or lets them in again.
 func Suspend(ctx context.Context, tx *sqldb.Tx, id string, suspended bool) error {
-	_, err := change(ctx, tx, id, `UPDATE person SET suspended = $2 WHERE id = $1`, id, suspended)
+	_, err := execSealed(ctx, tx, id, `UPDATE person SET suspended = $2 WHERE id = $1`, id, suspended)
 	return err
 }
 
@@ -141,7 +141,7 @@ func SignedIn(ctx context.Context, tx *sqldb.Tx, id string) error {
 	return err
 }
 
-func exists(ctx context.Context, tx *sqldb.Tx) (found bool, err error) {
+func hasPeople(ctx context.Context, tx *sqldb.Tx) (found bool, err error) {
 	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM person)`).Scan(&found)
 	return found, err
 }
@@ -166,7 +166,7 @@ func lockSetups(ctx context.Context, tx *sqldb.Tx) error {
 	return err
 }
 
-// takeSetups deletes all set-up tokens and gives their hashes.
+// takeSetups deletes all set-up tokens and returns their hashes.
 func takeSetups(ctx context.Context, tx *sqldb.Tx) ([]string, error) {
 	if err := lockSetups(ctx, tx); err != nil {
 		return nil, err
@@ -228,7 +228,7 @@ func insertNotice(ctx context.Context, tx *sqldb.Tx, personID string, n Notice) 
 	return err
 }
 
-// Notices gives the newest notices of a person.
+// Notices returns the newest notices of a person.
 func Notices(ctx context.Context, tx *sqldb.Tx, personID string, limit int) ([]Notice, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT id, kind, text, created FROM person_notice WHERE person_id = $1 ORDER BY created DESC, id DESC LIMIT $2`,
@@ -242,7 +242,7 @@ func Notices(ctx context.Context, tx *sqldb.Tx, personID string, limit int) ([]N
 
 // Identities.
 
-// Identities gives who a person is at all providers, without their refresh
+// Identities returns who a person is at all providers, without their refresh
 // tokens.
 func Identities(ctx context.Context, tx *sqldb.Tx, personID string) ([]Identity, error) {
 	return sqldb.All(ctx, tx, `SELECT issuer, subject, person_id, provider, checked FROM person_identity WHERE person_id = $1 ORDER BY issuer`,
@@ -277,7 +277,7 @@ func upsertIdentity(ctx context.Context, tx *sqldb.Tx, i Identity) error {
 	return err
 }
 
-// IdentityAt gives who a person is at the provider of that name.
+// IdentityAt returns who a person is at the provider of that name.
 func IdentityAt(ctx context.Context, tx *sqldb.Tx, personID, provider string) (i Identity, found bool, err error) {
 	var checked sqldb.Time
 	err = tx.QueryRow(ctx, `
@@ -291,7 +291,7 @@ func IdentityAt(ctx context.Context, tx *sqldb.Tx, personID, provider string) (i
 	return i, err == nil, err
 }
 
-// MayAsk gives the right to ask the provider about a person to one caller at a
+// MayAsk returns the right to ask the provider about a person to one caller at a
 // time, until the lease ends: a provider that replaces its refresh tokens takes
 // a second question with the same one for theft.
 func MayAsk(ctx context.Context, tx *sqldb.Tx, i Identity, lease time.Duration) (bool, error) {
@@ -302,16 +302,16 @@ func MayAsk(ctx context.Context, tx *sqldb.Tx, i Identity, lease time.Duration) 
 	return n == 1, err
 }
 
-// stood keeps what the provider answered, unless the person signed in there anew
+// storeConfirmation keeps what the provider answered, unless the person signed in there anew
 // meanwhile: that is newer.
-func stood(ctx context.Context, tx *sqldb.Tx, i Identity, refresh string) (bool, error) {
+func storeConfirmation(ctx context.Context, tx *sqldb.Tx, i Identity, refresh string) (bool, error) {
 	n, err := tx.Exec(ctx, `
 		UPDATE person_identity SET refresh = $3, checked = $4, asking = NULL WHERE issuer = $1 AND subject = $2 AND refresh = $5`,
 		i.Issuer, i.Subject, refresh, sqldb.At(tx.Now), i.Refresh)
 	return n == 1, err
 }
 
-// Unasked gives the right to ask back when no answer came.
+// Unasked returns the right to ask back when no answer came.
 func Unasked(ctx context.Context, tx *sqldb.Tx, i Identity) error {
 	_, err := tx.Exec(ctx, `UPDATE person_identity SET asking = NULL WHERE issuer = $1 AND subject = $2`, i.Issuer, i.Subject)
 	return err

@@ -58,7 +58,7 @@ func CheckNewPassword(password, email string) error {
 		return errPersonal
 	case isPattern(lower):
 		return errPattern
-	case slices.ContainsFunc(variants(lower), func(v string) bool { return common()[v] }):
+	case slices.ContainsFunc(wordVariants(lower), func(v string) bool { return common()[v] }):
 		return errCommon
 	}
 	return nil
@@ -71,7 +71,7 @@ func checkLength(password string) error {
 	return nil
 }
 
-// isPersonal tells whether little is left of a password without what everybody
+// isPersonal reports whether little is left of a password without what everybody
 // knows about the person and the place.
 func isPersonal(lower, email string) bool {
 	email = strings.ToLower(email)
@@ -92,7 +92,7 @@ var rows = []string{
 	"1qaz", "2wsx", "3edc", "4rfv", "5tgb", "6yhn", "7ujm",
 }
 
-// isPattern tells whether a password is digits alone, or goes on from most of
+// isPattern reports whether a password is digits alone, or goes on from most of
 // its characters to the same, the next, or the neighbouring one.
 func isPattern(lower string) bool {
 	if len(lower) < minDigits && strings.Trim(lower, "0123456789") == "" {
@@ -101,7 +101,7 @@ func isPattern(lower string) bool {
 	steps := 0
 	var before rune
 	for _, r := range lower {
-		if !follows(before, r) {
+		if !isNextKey(before, r) {
 			steps++
 		}
 		before = r
@@ -109,9 +109,9 @@ func isPattern(lower string) bool {
 	return steps < minSteps
 }
 
-// follows tells whether a character is what people type after another without
+// isNextKey reports whether a character is what people type after another without
 // thinking.
-func follows(before, r rune) bool {
+func isNextKey(before, r rune) bool {
 	if r == before || (r == before+1 || r == before-1) && isAlphanumeric(r) && isAlphanumeric(before) {
 		return true
 	}
@@ -128,8 +128,8 @@ var (
 	leetL = strings.NewReplacer("0", "o", "1", "l", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s", "!", "i")
 )
 
-// variants gives what a password may be made of.
-func variants(lower string) []string {
+// wordVariants returns what a password may be made of.
+func wordVariants(lower string) []string {
 	noLetter := func(r rune) bool { return !unicode.IsLetter(r) }
 	plain := strings.TrimFunc(lower, func(r rune) bool { return noLetter(r) && !unicode.IsDigit(r) })
 	all := []string{lower, plain}
@@ -140,7 +140,7 @@ func variants(lower string) []string {
 		all = append(all, keepLetters(text))
 	}
 	for _, text := range all {
-		all = append(all, unit(text))
+		all = append(all, repeatedUnit(text))
 	}
 	return all
 }
@@ -154,8 +154,8 @@ func keepLetters(text string) string {
 	}, text)
 }
 
-// unit gives the shortest text that text is a repetition of.
-func unit(text string) string {
+// repeatedUnit returns the shortest text that text is a repetition of.
+func repeatedUnit(text string) string {
 	for n := 1; n <= len(text)/2; n++ {
 		if len(text)%n == 0 && strings.Repeat(text[:n], len(text)/n) == text {
 			return text[:n]

@@ -25,7 +25,7 @@ const (
 	between = "."
 )
 
-// Remember makes a browser known to a person and gives its new cookie. The
+// Remember makes a browser known to a person and returns its new cookie. The
 // secret that it had for the same person is good for nothing any more.
 func Remember(ctx context.Context, tx *sqldb.Tx, personID, cookie string, lifetime time.Duration) (fresh string, err error) {
 	others := secretsIn(cookie)
@@ -50,7 +50,7 @@ func Remember(ctx context.Context, tx *sqldb.Tx, personID, cookie string, lifeti
 	return strings.Join(append([]string{secret}, others[:min(len(others), maxPeople-1)]...), between), nil
 }
 
-// Known gives the id under which a browser with this cookie is known to a
+// Known returns the id under which a browser with this cookie is known to a
 // person, "" where it is not.
 func Known(ctx context.Context, tx *sqldb.Tx, personID, cookie string) (id string, err error) {
 	for _, secret := range secretsIn(cookie) {
@@ -61,7 +61,7 @@ func Known(ctx context.Context, tx *sqldb.Tx, personID, cookie string) (id strin
 	return "", nil
 }
 
-// secretsIn gives what can be secrets in a cookie, which anybody may have
+// secretsIn returns what can be secrets in a cookie, which anybody may have
 // written.
 func secretsIn(cookie string) []string {
 	all := strings.SplitN(cookie, between, maxPeople+1)

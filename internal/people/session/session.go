@@ -40,13 +40,13 @@ func Start(ctx context.Context, tx *sqldb.Tx, s Session, lifetime time.Duration)
 	s.Agent = sanitize.Line(s.Agent, maxAgent)
 	s.Created = tx.Now
 	s.LastUsed = tx.Now
-	return s, cookie, insert(ctx, tx, s, ids.Hash(cookie), tx.Now.Add(lifetime))
+	return s, cookie, insertSession(ctx, tx, s, ids.Hash(cookie), tx.Now.Add(lifetime))
 }
 
 // ErrNone is why a cookie is not good for anything.
 var ErrNone = fault.New(fault.Unauthenticated, "You are not signed in.")
 
-// Find gives the session of a cookie. A person who was suspended has none. In a
+// Find returns the session of a cookie. A person who was suspended has none. In a
 // transaction the rows of the person and of the session are locked.
 func Find(ctx context.Context, q sqldb.Querier, cookie string, now time.Time) (Session, error) {
 	if !isCookie(cookie) {
@@ -55,10 +55,10 @@ func Find(ctx context.Context, q sqldb.Querier, cookie string, now time.Time) (S
 	return byHash(ctx, q, ids.Hash(cookie), now)
 }
 
-// End ends one session of a person and tells whether there was one.
+// End ends one session of a person and reports whether there was one.
 func End(ctx context.Context, tx *sqldb.Tx, personID, id string) (bool, error) {
 	if !ids.Valid(id) {
 		return false, nil
 	}
-	return end(ctx, tx, personID, id)
+	return endSession(ctx, tx, personID, id)
 }

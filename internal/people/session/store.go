@@ -9,7 +9,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-func insert(ctx context.Context, tx *sqldb.Tx, s Session, hash string, expires time.Time) error {
+func insertSession(ctx context.Context, tx *sqldb.Tx, s Session, hash string, expires time.Time) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO web_session (id, hash, person_id, provider, agent, address, created, last_used, expires)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8)`,
@@ -46,7 +46,7 @@ func Touch(ctx context.Context, tx *sqldb.Tx, id, address string) error {
 	return err
 }
 
-// List gives a person's sessions, newest first.
+// List returns a person's sessions, newest first.
 func List(ctx context.Context, tx *sqldb.Tx, personID string) ([]Session, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT id, person_id, provider, agent, address, created, last_used FROM web_session
@@ -60,7 +60,7 @@ func List(ctx context.Context, tx *sqldb.Tx, personID string) ([]Session, error)
 		})
 }
 
-func end(ctx context.Context, tx *sqldb.Tx, personID, id string) (bool, error) {
+func endSession(ctx context.Context, tx *sqldb.Tx, personID, id string) (bool, error) {
 	n, err := tx.Exec(ctx, `DELETE FROM web_session WHERE id = $1 AND person_id = $2`, id, personID)
 	return n == 1, err
 }

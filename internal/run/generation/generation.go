@@ -161,4 +161,6 @@ type Draft struct {
 
 // rateKey is the key under which the rate limit counts creates, and polls that
 // come too early.
-func rateKey(personID string) string { return "create/person/" + personID }
+func rateKey(personID string) ratelimit.Key {
+	return ratelimit.Key{Name: "create/person/" + personID, Subject: personID}
+}

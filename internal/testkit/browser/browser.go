@@ -145,7 +145,7 @@ func (b *Browser) TimeZone(name string) {
 	b.run("set the time zone", emulation.SetTimezoneOverride(name))
 }
 
-// Width makes the window so many pixels wide. Below 600 it is a phone.
+// Width returns the window so many pixels wide. Below 600 it is a phone.
 func (b *Browser) Width(px int) {
 	b.t.Helper()
 	b.run("resize", emulation.SetDeviceMetricsOverride(int64(px), 800, 1, px < 600))

@@ -62,7 +62,7 @@ var start = sync.OnceValues(func() (context.Context, error) {
 	return nil, errors.New("chromium did not listen within 60 s")
 })
 
-// connect gives the context that windows are opened in. It lasts as long as the
+// connect returns the context that windows are opened in. It lasts as long as the
 // binary.
 func connect(address string) (context.Context, error) {
 	remote, _ := chromedp.NewRemoteAllocator(context.Background(), address, chromedp.NoModifyURL)

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// Source gives the folder test/name of this module, from which a server is made.
+// Source returns the folder test/name of this module, from which a server is made.
 func Source(ctx context.Context, name string) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
 	if err != nil {
@@ -19,7 +19,7 @@ func Source(ctx context.Context, name string) (string, error) {
 	return filepath.Join(filepath.Dir(string(bytes.TrimSpace(out))), "test", name), nil
 }
 
-// Cache gives the folder in which what was made is kept for the next run. Test
+// Cache returns the folder in which what was made is kept for the next run. Test
 // binaries run side by side: one of them makes what has that name, the others
 // wait until it calls release.
 func Cache(name string) (dir string, release func(), err error) {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Node gives the program of Node.js and a folder with the packages that the
+// Node returns the program of Node.js and a folder with the packages that the
 // file package-lock.json in source locks. They are fetched on first use and kept
 // in the user's cache under the name. Scripts have to lie in that folder to find
 // the packages.
@@ -37,7 +37,7 @@ func Node(ctx context.Context, source, name string) (node, packages string, err 
 	return node, packages, nil
 }
 
-// fetchPackages makes the folder with the packages. It appears whole or not at
+// fetchPackages returns the folder with the packages. It appears whole or not at
 // all.
 func fetchPackages(ctx context.Context, source, dir string) error {
 	fresh, err := os.MkdirTemp(filepath.Dir(dir), ".node-")

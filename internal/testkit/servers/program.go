@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Program gives the path of a program that the module test/source names as a
+// Program returns the path of a program that the module test/source names as a
 // tool. It is built where this version was not built on this machine before.
 func Program(source, tool string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Python gives the folder of programs of a virtual environment with what the file
+// Python returns the folder of programs of a virtual environment with what the file
 // requirements.txt in source locks. It is made on first use and kept in the
 // user's cache under the name.
 func Python(ctx context.Context, source, name string) (bin string, err error) {
@@ -42,7 +42,7 @@ func Python(ctx context.Context, source, name string) (bin string, err error) {
 	return filepath.Join(venv, "bin"), nil
 }
 
-// fetch makes the virtual environment. It appears whole or not at all.
+// fetch returns the virtual environment. It appears whole or not at all.
 func fetch(ctx context.Context, python, wanted, venv string) error {
 	fresh, err := os.MkdirTemp(filepath.Dir(venv), ".python-")
 	if err != nil {

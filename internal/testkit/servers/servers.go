@@ -17,7 +17,7 @@ import (
 // is not installed.
 var ErrMissing = errors.New("cannot be had")
 
-// Need gives a test the server that start starts, once. Where it cannot be had
+// Need returns a test the server that start starts, once. Where it cannot be had
 // the test is skipped with a line that says why, but fails with CI set. The
 // variable set to skip skips it anywhere.
 func Need[S any](t testing.TB, what, variable string, start func() (S, error)) S {
@@ -35,7 +35,7 @@ func Need[S any](t testing.TB, what, variable string, start func() (S, error)) S
 	return s
 }
 
-// Dir makes a folder in parent that is cleared when the test binary has ended,
+// Dir returns a folder in parent that is cleared when the test binary has ended,
 // however it ended.
 func Dir(parent, pattern string) (string, error) {
 	dir, err := os.MkdirTemp(parent, pattern)

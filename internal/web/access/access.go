@@ -73,11 +73,11 @@ type Gate struct {
 // even when the request is refused for another reason, so that it can be counted
 // as theirs.
 func (g *Gate) Admit(ctx context.Context, r Rule, p Presented) (principal.Principal, error) {
-	who, err := g.authenticate(ctx, r, p)
+	who, err := g.authenticateRequest(ctx, r, p)
 	if err != nil {
 		return principal.Principal{}, err
 	}
-	return g.authorize(ctx, g.DB, r, who, p)
+	return g.authorizeRequest(ctx, g.DB, r, who, p)
 }
 
 // authenticated is the principal of a credential before an account is selected,
@@ -88,24 +88,24 @@ type authenticated struct {
 	used     time.Time
 }
 
-// authorize decides whether an authenticated principal is allowed: it checks the
+// authorizeRequest decides whether an authenticated principal is allowed: it checks the
 // rule against the kind of the credential, the person and the account. It reads
 // through q. The principal has no account where it is refused.
-func (g *Gate) authorize(ctx context.Context, q sqldb.Querier, r Rule, who authenticated, p Presented) (principal.Principal, error) {
-	if !g.takes(r, who.Credential.Kind) {
-		return who.Principal, fault.New(fault.Forbidden, r.instead(who.Credential.Kind)).With("reason", "credential")
+func (g *Gate) authorizeRequest(ctx context.Context, q sqldb.Querier, r Rule, who authenticated, p Presented) (principal.Principal, error) {
+	if !g.acceptsKind(r, who.Credential.Kind) {
+		return who.Principal, fault.New(fault.Forbidden, r.refusalMessage(who.Credential.Kind)).With("reason", "credential")
 	}
 	unverified := g.RequireVerified && !who.verified
-	if unverified && !r.takesUnverified(p.Reads) {
+	if unverified && !r.acceptsUnverified(p.Reads) {
 		return who.Principal, principal.ErrUnverified
 	}
 
 	var admitted principal.Principal
 	var err error
 	if r.Account == CompanyAccount {
-		admitted, err = companyAccount(ctx, q, r, who.Principal, p)
+		admitted, err = selectCompany(ctx, q, r, who.Principal, p)
 	} else {
-		admitted, err = account(ctx, q, r, who.Principal, p.TeamID)
+		admitted, err = selectAccount(ctx, q, r, who.Principal, p.TeamID)
 	}
 	if err != nil {
 		return who.Principal, err
@@ -117,23 +117,23 @@ func (g *Gate) authorize(ctx context.Context, q sqldb.Querier, r Rule, who authe
 	return admitted, nil
 }
 
-// takes tells whether a rule lets a kind of credential in here.
-func (g *Gate) takes(r Rule, k principal.Kind) bool {
+// acceptsKind reports whether a rule lets a kind of credential in here.
+func (g *Gate) acceptsKind(r Rule, k principal.Kind) bool {
 	if r.Account == CompanyAccount && k == principal.IDToken && g.RefuseOAuthReports {
 		return false
 	}
 	return slices.Contains(r.Kinds, k)
 }
 
-// authenticate finds the person of a credential, and records that it is in use.
-func (g *Gate) authenticate(ctx context.Context, r Rule, p Presented) (authenticated, error) {
-	token, ok := bearer(p.Authorization)
+// authenticateRequest returns the person of a credential, and records that it is in use.
+func (g *Gate) authenticateRequest(ctx context.Context, r Rule, p Presented) (authenticated, error) {
+	token, ok := bearerToken(p.Authorization)
 	if !ok {
 		return authenticated{}, credential.ErrNone
 	}
 	if credential.WellFormed(token) {
 		who, err := identifyToken(ctx, g.DB, token, p.Address)
-		if err == nil && g.stale(who.used) {
+		if err == nil && g.isStale(who.used) {
 			err = g.touchToken(ctx, who.Principal)
 		}
 		return who, err
@@ -147,7 +147,7 @@ func (g *Gate) authenticate(ctx context.Context, r Rule, p Presented) (authentic
 		return authenticated{}, credential.ErrNone
 	}
 	who, err := g.identifyDevice(ctx, g.DB, claims.PersonID, claims.DeviceID, p.Address)
-	if err == nil && g.stale(who.used) {
+	if err == nil && g.isStale(who.used) {
 		err = g.DB.Write(ctx, func(tx *sqldb.Tx) error { return g.Devices.Touch(ctx, tx, claims.DeviceID, p.Address) })
 	}
 	return who, err
@@ -185,11 +185,11 @@ func identifyToken(ctx context.Context, q sqldb.Querier, token, address string) 
 	return authenticated{Principal: who, verified: h.EmailVerified, used: h.LastUsed}, nil
 }
 
-// usedEvery is how exact "last used" is: a write for every call would cost more
+// usedPrecision is how exact "last used" is: a write for every call would cost more
 // than the calls.
-const usedEvery = time.Minute
+const usedPrecision = time.Minute
 
-func (g *Gate) stale(used time.Time) bool { return g.Now().Sub(used) >= usedEvery }
+func (g *Gate) isStale(used time.Time) bool { return g.Now().Sub(used) >= usedPrecision }
 
 func (g *Gate) touchToken(ctx context.Context, who principal.Principal) error {
 	return g.DB.Write(ctx, func(tx *sqldb.Tx) error {
@@ -207,9 +207,9 @@ func (g *Gate) touchToken(ctx context.Context, who principal.Principal) error {
 	})
 }
 
-// bearer takes the token out of the Authorization header (RFC 6750 section
+// bearerToken takes the token out of the Authorization header (RFC 6750 section
 // 2.1). The scheme has no case (RFC 9110 section 11.1).
-func bearer(values []string) (string, bool) {
+func bearerToken(values []string) (string, bool) {
 	if len(values) != 1 {
 		return "", false
 	}
@@ -217,35 +217,35 @@ func bearer(values []string) (string, bool) {
 	return token, ok && strings.EqualFold(scheme, "Bearer")
 }
 
-// sameDevice tells whether the header, where there is one, names the device.
+// sameDevice reports whether the header, where there is one, names the device.
 func sameDevice(header []string, deviceID string) bool {
 	return len(header) == 0 || len(header) == 1 && header[0] == deviceID
 }
 
-// account selects the account that the request names with team_id.
-func account(ctx context.Context, q sqldb.Querier, r Rule, who principal.Principal, team []string) (principal.Principal, error) {
+// selectAccount selects the account that the request names with team_id.
+func selectAccount(ctx context.Context, q sqldb.Querier, r Rule, who principal.Principal, team []string) (principal.Principal, error) {
 	if r.Account == NoAccount {
 		return who, nil
 	}
 	if r.Account == ManyAccounts {
-		return accounts(ctx, q, r, who, team)
+		return selectAccounts(ctx, q, r, who, team)
 	}
-	id, err := oneTeam(team)
+	id, err := parseTeam(team)
 	if err != nil {
 		return who, err
 	}
-	return oneAccount(ctx, q, r, who, id)
+	return selectTeam(ctx, q, r, who, id)
 }
 
-// accounts selects all that a list names. One that is refused refuses the whole.
-func accounts(ctx context.Context, q sqldb.Querier, r Rule, who principal.Principal, team []string) (principal.Principal, error) {
-	ids, err := manyTeams(team)
+// selectAccounts selects all that a list names. One that is refused refuses the whole.
+func selectAccounts(ctx context.Context, q sqldb.Querier, r Rule, who principal.Principal, team []string) (principal.Principal, error) {
+	ids, err := parseTeams(team)
 	if err != nil {
 		return who, err
 	}
 	var all []principal.Principal
 	for _, id := range ids {
-		one, err := oneAccount(ctx, q, r, who, id)
+		one, err := selectTeam(ctx, q, r, who, id)
 		if err != nil {
 			return who, err
 		}
@@ -256,8 +256,8 @@ func accounts(ctx context.Context, q sqldb.Querier, r Rule, who principal.Princi
 	return first, nil
 }
 
-// oneAccount selects the personal account for an empty teamID, else the team.
-func oneAccount(ctx context.Context, q sqldb.Querier, r Rule, who principal.Principal, teamID string) (principal.Principal, error) {
+// selectTeam selects the personal account for an empty teamID, else the team.
+func selectTeam(ctx context.Context, q sqldb.Querier, r Rule, who principal.Principal, teamID string) (principal.Principal, error) {
 	isCompanyToken := who.Credential.Kind == principal.CompanyToken
 	switch {
 	case teamID == "" && isCompanyToken && r.Account == CatalogAccount:
@@ -288,29 +288,29 @@ func oneAccount(ctx context.Context, q sqldb.Querier, r Rule, who principal.Prin
 	return who, nil
 }
 
-// errNotYours is one answer for companies of others and for those that never
+// errNotInCompany is one answer for companies of others and for those that never
 // were.
-var errNotYours = fault.New(fault.Forbidden, "You are not a member of this company.").With("reason", "company")
+var errNotInCompany = fault.New(fault.Forbidden, "You are not a member of this company.").With("reason", "company")
 
-// companyAccount selects the company that the request names with company_id.
+// selectCompany selects the company that the request names with company_id.
 // One statement tells what the person is in it at this moment.
-func companyAccount(ctx context.Context, q sqldb.Querier, r Rule, who principal.Principal, p Presented) (principal.Principal, error) {
+func selectCompany(ctx context.Context, q sqldb.Querier, r Rule, who principal.Principal, p Presented) (principal.Principal, error) {
 	isCompanyToken := who.Credential.Kind == principal.CompanyToken
-	id, err := oneCompany(p.CompanyID)
+	id, err := parseCompany(p.CompanyID)
 	switch {
 	case err != nil:
 		return who, err
 	case isCompanyToken && id == "":
 		id = who.Credential.CompanyID
 	case isCompanyToken && id != who.Credential.CompanyID:
-		return who, errNotYours
+		return who, errNotInCompany
 	case id == "":
 		return who, fault.New(fault.Forbidden, "Name the company with company_id.").With("reason", "company")
 	}
 	role, of, err := company.CompanyStanding(ctx, q, who.PersonID, id)
 	switch {
 	case fault.Is(err, fault.NotFound):
-		return who, errNotYours
+		return who, errNotInCompany
 	case err != nil:
 		return who, err
 	case r.Plan != "" && of.Plan != r.Plan:
@@ -320,7 +320,7 @@ func companyAccount(ctx context.Context, q sqldb.Querier, r Rule, who principal.
 	}
 
 	// The team is a filter here. Any id is as good as one of a team without runs.
-	team, err := oneTeam(p.TeamID)
+	team, err := parseTeam(p.TeamID)
 	if err != nil {
 		return who, err
 	}

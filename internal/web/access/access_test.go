@@ -93,8 +93,8 @@ func word(err error) string {
 	return strings.TrimSuffix(string(f.Code)+" "+reason, " ")
 }
 
-// oneAccount is the rule of routes that act for an account.
-var oneAccount = access.Rule{Kinds: []principal.Kind{principal.IDToken, principal.PersonalToken, principal.CompanyToken}, Account: access.OneAccount}
+// selectTeam is the rule of routes that act for an account.
+var selectTeam = access.Rule{Kinds: []principal.Kind{principal.IDToken, principal.PersonalToken, principal.CompanyToken}, Account: access.OneAccount}
 
 // accountOf is the account alone that a principal acts for.
 func accountOf(p principal.Principal) principal.Principal {
@@ -113,17 +113,17 @@ func TestAccounts(t *testing.T) {
 			account principal.Principal
 			err     string
 		}{
-			{"an ID token and nothing", oneAccount, principal.IDToken, nil, mine, ""},
-			{"an ID token and empty", oneAccount, principal.IDToken, []string{""}, mine, ""},
-			{"an ID token and a team", oneAccount, principal.IDToken, []string{w.team}, theirs, ""},
-			{"a personal token and nothing", oneAccount, principal.PersonalToken, nil, mine, ""},
-			{"a personal token and empty", oneAccount, principal.PersonalToken, []string{""}, mine, ""},
-			{"a personal token and a team", oneAccount, principal.PersonalToken, []string{w.team}, none, "ACCOUNT_SELECTION_INVALID team_not_allowed"},
-			{"a company token and nothing", oneAccount, principal.CompanyToken, nil, none, "ACCOUNT_SELECTION_INVALID team_required"},
-			{"a company token and empty", oneAccount, principal.CompanyToken, []string{""}, none, "ACCOUNT_SELECTION_INVALID team_required"},
-			{"a company token and a team", oneAccount, principal.CompanyToken, []string{w.team}, theirs, ""},
-			{"a company token and another team", oneAccount, principal.CompanyToken, []string{ids.New()}, none, "FORBIDDEN not_a_member"},
-			{"two empty ones", oneAccount, principal.IDToken, []string{"", ""}, none, "ACCOUNT_SELECTION_INVALID several"},
+			{"an ID token and nothing", selectTeam, principal.IDToken, nil, mine, ""},
+			{"an ID token and empty", selectTeam, principal.IDToken, []string{""}, mine, ""},
+			{"an ID token and a team", selectTeam, principal.IDToken, []string{w.team}, theirs, ""},
+			{"a personal token and nothing", selectTeam, principal.PersonalToken, nil, mine, ""},
+			{"a personal token and empty", selectTeam, principal.PersonalToken, []string{""}, mine, ""},
+			{"a personal token and a team", selectTeam, principal.PersonalToken, []string{w.team}, none, "ACCOUNT_SELECTION_INVALID team_not_allowed"},
+			{"a company token and nothing", selectTeam, principal.CompanyToken, nil, none, "ACCOUNT_SELECTION_INVALID team_required"},
+			{"a company token and empty", selectTeam, principal.CompanyToken, []string{""}, none, "ACCOUNT_SELECTION_INVALID team_required"},
+			{"a company token and a team", selectTeam, principal.CompanyToken, []string{w.team}, theirs, ""},
+			{"a company token and another team", selectTeam, principal.CompanyToken, []string{ids.New()}, none, "FORBIDDEN not_a_member"},
+			{"two empty ones", selectTeam, principal.IDToken, []string{"", ""}, none, "ACCOUNT_SELECTION_INVALID several"},
 			{"the catalog, a company token and nothing", access.Catalog, principal.CompanyToken, nil, principal.Principal{CompanyID: w.company}, ""},
 			{"the catalog, a company token and a team", access.Catalog, principal.CompanyToken, []string{w.team}, theirs, ""},
 			{"the catalog and an ID token", access.Catalog, principal.IDToken, nil, mine, ""},
@@ -314,7 +314,7 @@ func TestVerifiedAddresses(t *testing.T) {
 		reading, writing bool
 	}{
 		{"catalog", access.Catalog, all, false, true},
-		{"one account", oneAccount, all, false, true},
+		{"one account", selectTeam, all, false, true},
 		{"several accounts", access.ForAccounts, all, false, true},
 		{"generating", access.Generating, all, false, true},
 		{"pricing", access.Pricing, all, false, false},

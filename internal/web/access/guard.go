@@ -37,11 +37,11 @@ func (g *Gate) Guard(a Admitted) sqldb.Guard {
 		if tx.ReadOnly && !a.HasBody {
 			return nil
 		}
-		err := g.reauthorize(ctx, tx, a)
+		err := g.reauthorizeRequest(ctx, tx, a)
 		if fault.Is(err, fault.Forbidden) && !tx.ReadOnly {
-			// PostgreSQL finds no row where the one that it waited for now belongs
+			// PostgreSQL returns no row where the one that it waited for now belongs
 			// to another role. A second statement sees what is there now.
-			err = g.reauthorize(ctx, tx, a)
+			err = g.reauthorizeRequest(ctx, tx, a)
 		}
 		return err
 	}
@@ -52,16 +52,16 @@ func (g *Gate) Guard(a Admitted) sqldb.Guard {
 var errRoleChanged = fault.New(fault.Unavailable, "Your role in this team changed while the request was under way. Send it again.").
 	With("reason", "role_changed").After(time.Second)
 
-// reauthorize makes the decision of Admit again on the rows as tx has them.
-func (g *Gate) reauthorize(ctx context.Context, tx *sqldb.Tx, a Admitted) error {
-	who, err := g.identify(ctx, tx, a)
+// reauthorizeRequest makes the decision of Admit again on the rows as tx has them.
+func (g *Gate) reauthorizeRequest(ctx context.Context, tx *sqldb.Tx, a Admitted) error {
+	who, err := g.readCredential(ctx, tx, a)
 	if err != nil {
 		return err
 	}
 	if who.PersonID != a.Principal.PersonID || who.Credential != a.Principal.Credential || who.Plugin != a.Principal.Plugin {
 		return credential.ErrNone
 	}
-	now, err := g.authorize(ctx, tx, a.Rule, who, a.Presented)
+	now, err := g.authorizeRequest(ctx, tx, a.Rule, who, a.Presented)
 	if err != nil {
 		return err
 	}
@@ -71,11 +71,11 @@ func (g *Gate) reauthorize(ctx context.Context, tx *sqldb.Tx, a Admitted) error 
 	return nil
 }
 
-// identify reads the credential's rows again.
-func (g *Gate) identify(ctx context.Context, tx *sqldb.Tx, a Admitted) (authenticated, error) {
+// readCredential reads the credential's rows again.
+func (g *Gate) readCredential(ctx context.Context, tx *sqldb.Tx, a Admitted) (authenticated, error) {
 	if a.Principal.Credential.Kind == principal.IDToken {
 		return g.identifyDevice(ctx, tx, a.Principal.PersonID, a.Principal.Credential.ID, a.Presented.Address)
 	}
-	token, _ := bearer(a.Presented.Authorization)
+	token, _ := bearerToken(a.Presented.Authorization)
 	return identifyToken(ctx, tx, token, a.Presented.Address)
 }

@@ -83,11 +83,11 @@ var (
 	LeavingDevice = Rule{Kinds: []principal.Kind{principal.IDToken}, Unverified: true, NamesDevice: true}
 )
 
-// takesUnverified tells whether people come in whose address has to be verified.
-func (r Rule) takesUnverified(reads bool) bool { return r.Unverified || reads && !r.Secret }
+// acceptsUnverified reports whether people come in whose address has to be verified.
+func (r Rule) acceptsUnverified(reads bool) bool { return r.Unverified || reads && !r.Secret }
 
-// instead tells a caller with the wrong kind of credential what is needed.
-func (r Rule) instead(k principal.Kind) string {
+// refusalMessage tells a caller with the wrong kind of credential what is needed.
+func (r Rule) refusalMessage(k principal.Kind) string {
 	if r.Account == CompanyAccount {
 		return "This call needs an access token of the company."
 	}
@@ -97,9 +97,9 @@ func (r Rule) instead(k principal.Kind) string {
 	return "This call needs a signed-in person: an access token cannot make it."
 }
 
-// oneTeam reads a parameter that names at most one team; "" is as good as
+// parseTeam reads a parameter that names at most one team; "" is as good as
 // absent.
-func oneTeam(values []string) (string, error) {
+func parseTeam(values []string) (string, error) {
 	switch {
 	case len(values) == 0:
 		return "", nil
@@ -111,9 +111,9 @@ func oneTeam(values []string) (string, error) {
 	return values[0], nil
 }
 
-// oneCompany reads a parameter that names at most one company; "" is as good as
+// parseCompany reads a parameter that names at most one company; "" is as good as
 // absent.
-func oneCompany(values []string) (string, error) {
+func parseCompany(values []string) (string, error) {
 	switch {
 	case len(values) == 0:
 		return "", nil
@@ -129,9 +129,9 @@ func companyInvalid(message string) error {
 	return fault.New(fault.Invalid, "Some parameters are not valid.").Field("company_id", message)
 }
 
-// manyTeams reads a parameter that names any number of teams, none of them
+// parseTeams reads a parameter that names any number of teams, none of them
 // twice; "" is as good as absent.
-func manyTeams(values []string) ([]string, error) {
+func parseTeams(values []string) ([]string, error) {
 	if len(values) > 1 {
 		return nil, selectionInvalid("several", "Give team_id once, with a comma between the teams.")
 	}

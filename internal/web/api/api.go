@@ -1,18 +1,15 @@
-// Package api serves /api/v2: it decodes requests, asks the capabilities, and
-// writes answers and errors in the shapes of the OpenAPI document.
-//
-// Every route names the rule by which package access lets requests in. Every
-// answer that is no success has the error envelope, whatever went wrong.
+// Package api assembles /api/v2 from its resources, each of which is a package
+// below with a list of routes (rest.Route), and serves them: it authorizes,
+// rate-limits and answers every request in the shapes of the OpenAPI document.
 package api
 
 import (
 	"net/http"
-	"slices"
 	"time"
 
 	"atelier/internal/account"
-	"atelier/internal/account/directory"
-	"atelier/internal/account/dossier"
+	"atelier/internal/account/companyadmin"
+	"atelier/internal/account/personaldata"
 	"atelier/internal/base/cursor"
 	"atelier/internal/base/pubsub"
 	"atelier/internal/base/sqldb"
@@ -22,158 +19,202 @@ import (
 	"atelier/internal/file/blob"
 	"atelier/internal/file/ingest"
 	"atelier/internal/file/library"
+	"atelier/internal/money/report"
 	"atelier/internal/notify/webhook"
 	"atelier/internal/run/generation"
 	"atelier/internal/web/access"
-	"atelier/internal/web/httpd"
+	"atelier/internal/web/api/accesstokens"
+	"atelier/internal/web/api/boards"
+	"atelier/internal/web/api/companies"
+	"atelier/internal/web/api/devices"
+	"atelier/internal/web/api/filebody"
+	"atelier/internal/web/api/generations"
+	"atelier/internal/web/api/invitations"
+	libraryapi "atelier/internal/web/api/library"
+	"atelier/internal/web/api/me"
+	"atelier/internal/web/api/media"
+	"atelier/internal/web/api/reports"
+	"atelier/internal/web/api/rest"
+	"atelier/internal/web/api/teams"
+	"atelier/internal/web/api/tools"
+	"atelier/internal/web/api/uploads"
+	"atelier/internal/web/api/webhooks"
 )
 
-// Parts are what the API is made of.
+// Parts are the services and settings of the API.
 type Parts struct {
-	Gate      *access.Gate
-	Accounts  *account.Services
-	Directory *directory.Directory
-	Runs      *generation.Service
-	Hub       *pubsub.Hub // of runs
-	Boards    *board.Boards
-	Intake    *ingest.Intake
-	Library   *library.Library
-	Dossier   *dossier.Dossier
-	Links     library.Links
-	Secrets   *webhook.Secrets
-	DB        *sqldb.DB
-	Blobs     blob.Store
-	Catalog   *catalog.Catalog
-	Cursors   cursor.Sealer
-	BaseURL   string
-	Limits    Limits
-	// Origins are those whose pages may call the API (CORS); others may not.
+	Gate         *access.Gate
+	Accounts     *account.Services
+	Companies    *companyadmin.Services
+	Runs         *generation.Service
+	Hub          *pubsub.Hub // signals changes of runs
+	Boards       *board.Boards
+	Intake       *ingest.Intake
+	Library      *library.Library
+	PersonalData *personaldata.Service
+	Links        library.Links
+	Secrets      *webhook.Secrets
+	DB           *sqldb.DB
+	Blobs        blob.Store
+	Catalog      *catalog.Catalog
+	Cursors      cursor.Sealer
+	BaseURL      string
+	Limits       Limits
+	// Origins are the origins whose pages may call the API (CORS).
 	Origins []string
-	// Space refuses what has to be stored while the disk is nearly full; nil
-	// refuses nothing.
+	// Space refuses requests that store files while the disk is nearly full; nil
+	// refuses none.
 	Space func() error
 	Now   func() time.Time
 }
 
-// Limits bound what a caller may send and ask for.
+// Limits bound the requests of callers.
 type Limits struct {
 	JSONBytes         int64
 	JSONDepth         int
-	PageSize          int
+	PageSize          int // the largest page of a list
 	PageDefault       int
-	ToolsPageDefault  int
-	RequestsPerMinute int
+	ToolsPageDefault  int // the default page size of the list of tools
+	RequestsPerMinute int // of one person, or of one address without credentials
 	FileBytes         int64
 	RequestBytes      int64
-	KeyLength         int
-	DecodeWait        time.Duration // of a file that others are read before
+	KeyLength         int           // of an Idempotency-Key
+	DecodeWait        time.Duration // of a file for memory to be decoded in
 }
 
-// Server answers the API's requests.
-type Server struct {
-	Parts
-	persons   *throttle.Buckets // of known callers
-	addresses *throttle.Buckets // of everybody else
-	guesses   *throttle.Buckets // of device codes, by address
-	streams   *throttle.Places  // of event streams, by person
-	pages     pages
-	zipped    zipped
-	files     *blob.Verifier
-	ended     endedRuns
-	document  []byte
-	// documentTag is the ETag of document.
-	documentTag string
+// resource is a part of the API with its own routes.
+type resource interface {
+	Routes() []rest.Route
 }
 
-// prefix is where the API lives.
-const prefix = "/api/v2"
-
-// New makes the handler for everything under /api/ and for the catalog's
-// pictures.
+// New returns the handler of everything under /api/, of the catalog's pictures and
+// of signed addresses.
 func New(p Parts) (http.Handler, error) {
 	s, err := newServer(p)
 	if err != nil {
 		return nil, err
 	}
-	return s.handler(s.routes()), nil
+	return s.newHandler(s.allRoutes()), nil
 }
 
-func newServer(p Parts) (*Server, error) {
-	doc, err := documentJSON()
-	if err != nil {
-		return nil, err
-	}
+// newResources returns all resources of the API.
+func newResources(p Parts, compressed *rest.GzipCache) []resource {
 	if p.Space == nil {
 		p.Space = func() error { return nil }
 	}
-	return &Server{
-		Parts:     p,
-		persons:   throttle.New(p.Limits.RequestsPerMinute, p.Now),
-		addresses: throttle.New(p.Limits.RequestsPerMinute, p.Now),
-		guesses:   throttle.New(guessesPerMinute, p.Now),
-		streams:   throttle.NewPlaces(maxStreams),
-		files:     blob.NewVerifier(p.Blobs),
-		document:  doc,
+	jsonLimits := rest.JSONLimits{Bytes: p.Limits.JSONBytes, Depth: p.Limits.JSONDepth}
+	pages := rest.Pager{Cursors: p.Cursors, DefaultSize: p.Limits.PageDefault, MaxSize: p.Limits.PageSize}
+	toolPages := rest.Pager{Cursors: p.Cursors, DefaultSize: p.Limits.ToolsPageDefault, MaxSize: p.Limits.PageSize}
+	streams := rest.NewStreams(p.Now)
+	verifier := blob.NewVerifier(p.Blobs)
+	ended := &generations.EndedCache{}
+	files := &filebody.Receiver{
+		Intake:          p.Intake,
+		Library:         p.Library,
+		Space:           p.Space,
+		MaxFileBytes:    p.Limits.FileBytes,
+		MaxRequestBytes: p.Limits.RequestBytes,
+		DecodeWait:      p.Limits.DecodeWait,
+		Now:             p.Now,
+	}
 
-		documentTag: httpd.ETag(doc),
-	}, nil
-}
-
-// routes lists all that is served. A route without a rule lets nobody in.
-func (s *Server) routes() []route {
-	return slices.Concat(s.companyRoutes(), s.governanceRoutes(), s.boardRoutes(), s.reportRoutes(), s.farewellRoutes(), s.directoryRoutes(), []route{
-		{"POST", prefix + "/auth/device/start", access.Open, s.startDevice},
-		{"GET", prefix + "/auth/device/poll", access.Open, s.pollDevice},
-		{"POST", prefix + "/auth/device/poll", access.Open, s.pollDeviceByBody},
-		{"POST", prefix + "/auth/token/refresh", access.Open, s.refreshToken},
-		{"POST", prefix + "/auth/device/revoke", access.LeavingDevice, s.revokeDevice},
-		{"POST", prefix + "/auth/sign-out-everywhere", access.Leaving, s.signOutEverywhere},
-
-		{"GET", prefix + "/devices", access.SignedIn, s.listDevices},
-
-		{"GET", prefix + "/me", access.Identity, s.getMe},
-		{"GET", "/me", access.Identity, s.getMe},
-		{"POST", prefix + "/me/top-up", access.Personal, s.claimTopUp},
-
-		{"GET", prefix + "/access-tokens", access.SignedIn, s.listAccessTokens},
-		{"POST", prefix + "/access-tokens", access.SignedIn, s.createAccessToken},
-		{"DELETE", prefix + "/access-tokens/{token_id}", access.SignedIn, s.deleteAccessToken},
-		{"POST", prefix + "/access-tokens/{token_id}/regenerate", access.SignedIn, s.regenerateAccessToken},
-		{"GET", prefix + "/companies/{company_id}/access-tokens", access.SignedIn, s.listCompanyAccessTokens},
-		{"POST", prefix + "/companies/{company_id}/access-tokens", access.SignedIn, s.createCompanyAccessToken},
-		{"DELETE", prefix + "/companies/{company_id}/access-tokens/{token_id}", access.SignedIn, s.deleteCompanyAccessToken},
-		{"POST", prefix + "/companies/{company_id}/access-tokens/{token_id}/regenerate", access.SignedIn, s.regenerateCompanyAccessToken},
-
-		{"GET", prefix + "/tools", access.Catalog, s.listTools},
-		{"GET", prefix + "/tools/{tool_id}", access.Catalog, s.getTool},
-		{"GET", prefix + "/tool-tags", access.Catalog, s.listToolTags},
-		{"GET", prefix + "/kits", access.Catalog, s.listKits},
-
-		{"POST", prefix + "/generate", access.Generating, s.createGeneration},
-		{"POST", prefix + "/generate/preview-cost", access.Pricing, s.previewCost},
-		{"GET", prefix + "/generate/{request_id}", access.ForAccount, s.getGeneration},
-		{"POST", prefix + "/generate/{request_id}/cancel", access.ForAccount, s.cancelGeneration},
-		{"GET", prefix + "/generate/{request_id}/events", access.ForAccount, s.streamGeneration},
-		{"GET", prefix + "/generate/{request_id}/webhook-attempts", access.ForAccount, s.listWebhookAttempts},
-		{"POST", prefix + "/generate/{request_id}/webhook-attempts/redeliver", access.ForAccount, s.redeliverWebhook},
-		{"GET", prefix + "/generations", access.ForAccount, s.listGenerations},
-		{"GET", prefix + "/webhook-secret", access.Managing, s.getWebhookSecret},
-		{"POST", prefix + "/webhook-secret/rotate", access.Managing, s.rotateWebhookSecret},
-
-		{"GET", prefix + "/uploads", access.ForAccount, s.listUploads},
-		{"POST", prefix + "/uploads", access.ForAccount, s.createUpload},
-		{"GET", prefix + "/uploads/{upload_id}", access.ForAccount, s.getUpload},
-		{"DELETE", prefix + "/uploads/{upload_id}", access.ForAccount, s.deleteUpload},
-		{"GET", prefix + "/library", access.ForAccounts, s.listLibrary},
-		{"GET", prefix + "/library/{library_id}", access.ForAccount, s.getLibraryItem},
-		{"DELETE", prefix + "/library/{library_id}", access.ForAccount, s.deleteLibraryItem},
-		{"PUT", prefix + "/library/{library_id}/favorite", access.ForAccount, s.addFavorite},
-		{"DELETE", prefix + "/library/{library_id}/favorite", access.ForAccount, s.removeFavorite},
-		{"GET", "/media/{kind}/{id}/{variant}", access.Open, s.getMedia},
-		{"GET", "/media/{kind}/{id}/{variant}/{name}", access.Open, s.getMedia},
-
-		{"GET", prefix + "/openapi.json", access.Open, s.getDocument},
-		{"GET", "/.well-known/jwks.json", access.Open, s.getKeys},
-		{"GET", "/catalog/{picture}", access.Open, s.getPicture},
-	})
+	return []resource{
+		&accesstokens.Handler{
+			Tokens: p.Accounts.AccessTokens,
+			Pages:  pages,
+			JSON:   jsonLimits,
+		},
+		&boards.Handler{
+			Boards:  p.Boards,
+			Links:   p.Links,
+			Streams: streams,
+			Pages:   pages,
+			JSON:    jsonLimits,
+		},
+		&companies.Handler{
+			Companies: p.Companies,
+			Pages:     pages,
+			JSON:      jsonLimits,
+			BaseURL:   p.BaseURL,
+		},
+		&devices.Handler{
+			Logins:  p.Accounts.Devices,
+			SignIn:  p.Accounts.SignIn,
+			Pages:   pages,
+			JSON:    jsonLimits,
+			Guesses: throttle.New(devices.GuessesPerMinute, p.Now),
+		},
+		&generations.Handler{
+			Runs:         p.Runs,
+			Hub:          p.Hub,
+			Files:        files,
+			Links:        p.Links,
+			Ended:        ended,
+			Streams:      streams,
+			Pages:        pages,
+			JSON:         jsonLimits,
+			BaseURL:      p.BaseURL,
+			MaxKeyLength: p.Limits.KeyLength,
+		},
+		&invitations.Handler{
+			SignUp:    p.Accounts.SignUp,
+			Companies: p.Companies,
+			Pages:     pages,
+			JSON:      jsonLimits,
+		},
+		&libraryapi.Handler{
+			Library: p.Library,
+			Catalog: p.Catalog,
+			Links:   p.Links,
+			Pages:   pages,
+			Deleted: ended.DropAll,
+		},
+		&me.Handler{
+			Profiles:     p.Accounts.Profiles,
+			Grants:       p.Accounts.Grants,
+			PersonalData: p.PersonalData,
+			JSON:         jsonLimits,
+			Now:          p.Now,
+		},
+		&media.Handler{
+			Library: p.Library,
+			Links:   p.Links,
+			Blobs:   p.Blobs,
+			Files:   verifier,
+			Now:     p.Now,
+		},
+		&reports.Handler{
+			Reports: &report.Service{DB: p.DB},
+			Catalog: p.Catalog,
+			Library: p.Library,
+			Pages:   pages,
+			Now:     p.Now,
+		},
+		&teams.Handler{
+			Companies: p.Companies,
+			Pages:     pages,
+			JSON:      jsonLimits,
+		},
+		&tools.Handler{
+			Catalog:    p.Catalog,
+			Blobs:      p.Blobs,
+			Files:      verifier,
+			Compressed: compressed,
+			Pages:      toolPages,
+			BaseURL:    p.BaseURL,
+		},
+		&uploads.Handler{
+			Library: p.Library,
+			Files:   files,
+			Links:   p.Links,
+			Pages:   pages,
+		},
+		&webhooks.Handler{
+			DB:      p.DB,
+			Secrets: p.Secrets,
+			Runs:    p.Runs,
+			Ended:   ended,
+			Pages:   pages,
+		},
+	}
 }

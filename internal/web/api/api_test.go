@@ -24,7 +24,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"atelier/internal/account/accounttest"
-	"atelier/internal/account/dossier"
+	"atelier/internal/account/personaldata"
 	"atelier/internal/base/cursor"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb"
@@ -76,7 +76,7 @@ func start(t *testing.T, db *sqldb.DB, l api.Limits) *service {
 	cat := catalog.New(db, log)
 	s.keeper = &toolsync.Curator{DB: db, Blobs: blobs, Catalog: cat, Log: log, Now: time.Now}
 	s.parts = api.Parts{
-		Gate: s.site.Gate, Accounts: s.site.Accounts, Directory: s.site.Directory, Dossier: &dossier.Dossier{DB: db, Blobs: blobs, Queue: s.site.Queue}, DB: db, Blobs: blobs, Catalog: cat, Cursors: cursor.New([]byte("a key")), BaseURL: "https://atelier.example", Limits: l, Now: time.Now,
+		Gate: s.site.Gate, Accounts: s.site.Accounts, Companies: s.site.Companies, PersonalData: &personaldata.Service{DB: db, Blobs: blobs, Queue: s.site.Queue}, DB: db, Blobs: blobs, Catalog: cat, Cursors: cursor.New([]byte("a key")), BaseURL: "https://atelier.example", Limits: l, Now: time.Now,
 	}
 	s.parts.Space = func() error {
 		if s.full.Load() {
@@ -689,7 +689,7 @@ func TestRolesLimitTools(t *testing.T) {
 			{"blocked beats allowed", names[:2], names[:1], names[1:2]},
 		} {
 			role := roleWith(ids, test.allowed, test.blocked)
-			if _, err := s.site.Directory.SetTeamRole(t.Context(), principal.Operator(), team, role); err != nil {
+			if _, err := s.site.Companies.TeamRoles.SetTeamRole(t.Context(), principal.Operator(), team, role); err != nil {
 				t.Fatal(err)
 			}
 			var got []string

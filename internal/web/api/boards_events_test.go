@@ -33,7 +33,7 @@ func (s *stream) must(name string, id int64) event {
 }
 
 func TestBoardEvents(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		b := m.newBoard("")
 		first := m.newNode(b.ID, `{"kind":"TEXT","text":"before"}`)
 		s := m.watch(b.ID, "", "")
@@ -81,7 +81,7 @@ func TestBoardEvents(t *testing.T) {
 }
 
 func TestBoardEventsResume(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		b := m.newBoard("")
 		one, two := m.newNode(b.ID, `{"kind":"TEXT","text":"one"}`), m.newNode(b.ID, `{"kind":"TEXT","text":"two"}`)
 		m.call("DELETE", "/api/v2/boards/"+b.ID+"/nodes/"+one.ID)
@@ -138,7 +138,7 @@ func TestBoardEventsResume(t *testing.T) {
 
 // TestManyNodesComeInSeveralEvents goes away after each of them.
 func TestManyNodesComeInSeveralEvents(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		b := m.newBoard("")
 		drafts := strings.TrimSuffix(strings.Repeat(`{"kind":"TEXT"},`, 900), ",")
 		for range 3 {
@@ -167,7 +167,7 @@ func TestManyNodesComeInSeveralEvents(t *testing.T) {
 
 // TestLongTextsComeInSmallPages has nodes that are too long for one answer.
 func TestLongTextsComeInSmallPages(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		b := m.newBoard("")
 		const count, most = 120, 2 << 20 // bytes of an answer
 		drafts := strings.TrimSuffix(strings.Repeat(`{"kind":"TEXT","text":"`+strings.Repeat("\U0001f41f", 10_000)+`"},`, 20), ",")
@@ -213,7 +213,7 @@ func TestLongTextsComeInSmallPages(t *testing.T) {
 }
 
 func TestBoardStreamsEndWithAccess(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		_, token := m.site.Token("anna@example.com", "")
 		mine := m.newBoard("")
 		team, tokens := m.team("Look", "anna@example.com")
@@ -225,7 +225,7 @@ func TestBoardStreamsEndWithAccess(t *testing.T) {
 		if _, err := m.site.Accounts.AccessTokens.DeleteTokenValue(t.Context(), token); err != nil {
 			t.Fatal(err)
 		}
-		if err := m.site.Directory.RemoveTeam(t.Context(), principal.Operator(), team); err != nil {
+		if err := m.site.Companies.Teams.RemoveTeam(t.Context(), principal.Operator(), team); err != nil {
 			t.Fatal(err)
 		}
 		for _, s := range []*stream{alone, member} {
@@ -242,7 +242,7 @@ func TestBoardStreamsEndWithAccess(t *testing.T) {
 
 // arranger is somebody who arranges a board and has it from its events alone.
 type arranger struct {
-	*maker
+	*runFixture
 	board, query string
 
 	mu    sync.Mutex
@@ -252,9 +252,9 @@ type arranger struct {
 	done  chan struct{}
 }
 
-func (m *maker) arrange(boardID, query string) *arranger {
+func (m *runFixture) arrange(boardID, query string) *arranger {
 	m.t.Helper()
-	a := &arranger{maker: m, board: boardID, query: query, copy: newCopy(nil), done: make(chan struct{})}
+	a := &arranger{runFixture: m, board: boardID, query: query, copy: newCopy(nil), done: make(chan struct{})}
 	a.moved = sync.NewCond(&a.mu)
 	go a.listenOn(m.watch(boardID, query, "0"))
 	a.at(1)
@@ -326,7 +326,7 @@ func (a *arranger) change(path string, body func(nodes map[string]shown) string)
 // TestTwoArrangeOneBoard has two people move 200 nodes at once: no move gets
 // lost, and both end with the same board.
 func TestTwoArrangeOneBoard(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		m.site.Person("bert@example.com")
 		team, tokens := m.team("Look", "anna@example.com", "bert@example.com")
 		query := "?team_id=" + team
@@ -335,7 +335,7 @@ func TestTwoArrangeOneBoard(t *testing.T) {
 		const count = 200
 		drafts := strings.TrimSuffix(strings.Repeat(`{"kind":"TEXT","text":"0"},`, count), ",")
 		var ids []string
-		for _, n := range read[wire.NodesChanged](t, anna.write("PATCH", "/"+b.ID+"/nodes"+query, `{"create":[`+drafts+`]}`).want(t, "the nodes", 200, "")).Created {
+		for _, n := range read[wire.NodeChangesResult](t, anna.write("PATCH", "/"+b.ID+"/nodes"+query, `{"create":[`+drafts+`]}`).want(t, "the nodes", 200, "")).Created {
 			ids = append(ids, n.ID)
 		}
 		two := []*arranger{anna.arrange(b.ID, query), bert.arrange(b.ID, query)}

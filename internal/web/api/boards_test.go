@@ -45,7 +45,7 @@ func (s *service) whole(boardID string, limit int, between func()) (first wire.B
 }
 
 func TestBoards(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		me := get[wire.Identity](m.service, "/api/v2/me").User.UID
 		a := m.write("POST", "", `{"name":"Autumn"}`).want(t, "make", 201, "")
 		b := read[wire.Board](t, a)
@@ -66,7 +66,7 @@ func TestBoards(t *testing.T) {
 			t.Errorf("moved = %s", a.body)
 		}
 		a = m.write("PATCH", at+"/nodes", `{"create":[{"kind":"TEXT","text":"b"},{"kind":"TEXT","text":"c"}],"update":[{"id":"`+n.ID+`","z":1}],"delete":[]}`).want(t, "bulk", 200, "")
-		all := read[wire.NodesChanged](t, a)
+		all := read[wire.NodeChangesResult](t, a)
 		if a.Header.Get("ETag") != `"5"` || all.Revision != 5 || len(all.Created) != 2 || all.Created[1].Text != "c" || all.Created[0].Z != 2 || len(all.Updated) != 1 || all.Updated[0].Z != 1 || len(all.Deleted) != 0 {
 			t.Errorf("bulk = %s", a.body)
 		}
@@ -115,7 +115,7 @@ func TestBoards(t *testing.T) {
 }
 
 func TestNodesShowTheLibrary(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		m.work()
 		made := m.done("", m.body("one", ""))
 		up := m.upload("", picture(30, 20))
@@ -173,7 +173,7 @@ func (a answer) paths(t *testing.T) (all []string) {
 }
 
 func TestBadNodes(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		bert := m.as(m.person("bert@example.com"))
 		foreign := bert.upload("", picture(3, 3)).ID
 		mine := m.upload("", picture(4, 4)).ID
@@ -242,7 +242,7 @@ func TestBadNodes(t *testing.T) {
 
 // TestNumbersStayAsTheyAre sends numbers that are hard to write down.
 func TestNumbersStayAsTheyAre(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		b := m.newBoard("")
 		var drafts []string
 		numbers := []float64{0.1, 0.1 + 0.2, 1.0 / 3, math.SmallestNonzeroFloat64, 999999999.9999999, 1e9, -1e9, 123456.789e-12, math.Nextafter(1, 2), math.Pi, 5e-324, 1e-7}
@@ -264,7 +264,7 @@ func TestNumbersStayAsTheyAre(t *testing.T) {
 }
 
 func TestIfMatch(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		b := m.newBoard("")
 		n := m.newNode(b.ID, `{"kind":"TEXT"}`)
 		revision := int64(2)
@@ -321,7 +321,7 @@ func TestIfMatch(t *testing.T) {
 // TestNodesInPagesWhileTheyComeAndGo reads a board in small pages while it
 // changes: with what changed since the first page it is the board as it is.
 func TestNodesInPagesWhileTheyComeAndGo(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		b := m.newBoard("")
 		var ids []string
 		for i := range 12 {
@@ -360,18 +360,18 @@ func TestNodesInPagesWhileTheyComeAndGo(t *testing.T) {
 }
 
 func TestBoardsOfOthers(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		annaID := get[wire.Identity](m.service, "/api/v2/me").User.UID
 		bertID, chiefID := m.site.Person("bert@example.com"), m.site.Person("chief@example.com")
 		look, _ := m.team("Look", "anna@example.com", "bert@example.com", "chief@example.com")
 		foreign, _ := m.team("Foreign", "bert@example.com")
-		if _, err := m.site.Directory.SetTeamRole(t.Context(), principal.Operator(), look, company.TeamRole{
+		if _, err := m.site.Companies.TeamRoles.SetTeamRole(t.Context(), principal.Operator(), look, company.TeamRole{
 			Name: "chief", Permissions: []company.Permission{company.ManageTeam, company.UsePlugins}, PluginKinds: []string{company.AnyKind},
 		}); err != nil {
 			t.Fatal(err)
 		}
 		m.site.Join(look, "chief@example.com", "chief")
-		device := func(id string) *maker { return m.as(m.site.Device(id, "blender").Tokens.ID) }
+		device := func(id string) *runFixture { return m.as(m.site.Device(id, "blender").Tokens.ID) }
 		anna, bert, chief := device(annaID), device(bertID), device(chiefID)
 		mine, in := anna.newBoard(""), "?team_id="+look
 		ours, theirs := anna.newBoard(in), bert.newBoard("?team_id="+foreign)
@@ -379,7 +379,7 @@ func TestBoardsOfOthers(t *testing.T) {
 			t.Errorf("the team's board = %+v", ours)
 		}
 		node := anna.newNode(mine.ID, `{"kind":"TEXT","text":"mine"}`)
-		requests := func(m *maker, id, query string) (all []answer) {
+		requests := func(m *runFixture, id, query string) (all []answer) {
 			for _, x := range []struct{ method, path, body string }{
 				{"GET", "", ""}, {"PATCH", "", `{"name":"x"}`}, {"DELETE", "", ""}, {"POST", "/restore", ""}, {"POST", "/nodes", `{"kind":"TEXT"}`}, {"PATCH", "/nodes", `{"delete":["` + node.ID + `"]}`},
 				{"PATCH", "/nodes/" + node.ID, `{"x":1}`}, {"DELETE", "/nodes/" + node.ID, ""}, {"GET", "/events", ""},
@@ -390,7 +390,7 @@ func TestBoardsOfOthers(t *testing.T) {
 		}
 		// What is another account's is what never was.
 		for _, x := range []struct {
-			who       *maker
+			who       *runFixture
 			id, query string
 		}{{bert, mine.ID, ""}, {bert, mine.ID, in}, {anna, mine.ID, in}, {anna, ours.ID, ""}, {anna, theirs.ID, in}, {chief, theirs.ID, ""}, {chief, mine.ID, in}} {
 			never := requests(x.who, ids.New(), x.query)

@@ -30,7 +30,7 @@ func TestWholeBodyLimit(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
 		const most = 20_000
-		m := newMaker(t, db, small(func(l *api.Limits) { l.RequestBytes = most }), roomy)
+		m := newRunFixture(t, db, small(func(l *api.Limits) { l.RequestBytes = most }), roomy)
 		create := payload(m.body("one", `,"inputs":{"sound":{"kind":"MULTIPART","file_index":0}}`))
 		sound := part{name: "file", file: "a.wav", kind: "audio/wav", data: string(tone(400))}
 		padding := func(n int) part { return part{name: "other", data: strings.Repeat("x", n)} }
@@ -78,7 +78,7 @@ func TestWholeBodyLimit(t *testing.T) {
 // TestLargestBody sends the real limit once: 262,144,000 bytes.
 func TestLargestBody(t *testing.T) {
 	t.Parallel()
-	m := newMaker(t, dbtest.Open(t, dbtest.URL(t, "sqlite")), limits, roomy)
+	m := newRunFixture(t, dbtest.Open(t, dbtest.URL(t, "sqlite")), limits, roomy)
 	const most = 262_144_000
 	kind, whole := form(payload(m.body("one", "")), part{name: "other", data: "*"})
 	head, tail, _ := strings.Cut(whole.String(), "*")
@@ -93,7 +93,7 @@ func TestLargestBody(t *testing.T) {
 
 // sendPart sends the head of a request and a part of its body, ends the sending
 // direction where it is told to, and reads the answer.
-func (m *maker) sendPart(method, path, kind, framing, body string, half bool) answer {
+func (m *runFixture) sendPart(method, path, kind, framing, body string, half bool) answer {
 	m.t.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(m.url, "http://"))
 	if err != nil {
@@ -123,7 +123,7 @@ func (m *maker) sendPart(method, path, kind, framing, body string, half bool) an
 
 // TestBodiesNotWhole stops in the middle of bodies and still reads the answer.
 func TestBodiesNotWhole(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		kind, whole := form(payload(m.body("one", named(1))), file(picture(30, 30)))
 		text := whole.String()
 		inFile := strings.Index(text, "PNG") + 40
@@ -164,7 +164,7 @@ func TestBodiesNotWhole(t *testing.T) {
 // to begin with, so that a sender who pauses is too slow at once.
 func TestSlowBodies(t *testing.T) {
 	t.Parallel()
-	m := newMaker(t, dbtest.Open(t, dbtest.URL(t, "sqlite")), limits, roomy)
+	m := newRunFixture(t, dbtest.Open(t, dbtest.URL(t, "sqlite")), limits, roomy)
 	m.parts.Now = func() time.Time { return time.Now().Add(-30*time.Second + 200*time.Millisecond) }
 	h, err := api.New(m.parts)
 	if err != nil {
@@ -196,7 +196,7 @@ func TestRefusedPartsAreNamed(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
 		const most = 4000
-		m := newMaker(t, db, small(func(l *api.Limits) { l.FileBytes, l.JSONBytes = most, 3000 }), roomy)
+		m := newRunFixture(t, db, small(func(l *api.Limits) { l.FileBytes, l.JSONBytes = most, 3000 }), roomy)
 		one := payload(m.body("one", named(1)))
 		two := payload(m.body("one", named(2)))
 		good := file(picture(2, 2))
@@ -249,7 +249,7 @@ func TestRefusedPartsAreNamed(t *testing.T) {
 
 // TestTwoFilesInOneUpload sends what has no place in the answer.
 func TestTwoFilesInOneUpload(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		one := part{name: "file", file: "a.png", data: string(picture(3, 2))}
 		m.unchanged("two files", func() {
 			for name, parts := range map[string][]part{"two": {one, one}, "something between": {one, {name: "x", data: "y"}, one}, "an empty one": {one, {name: "file"}}} {

@@ -15,7 +15,7 @@ import (
 
 // TestBudgets sets a budget, spends it and reads what its webhook is told.
 func TestBudgets(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		address, events := m.receive(http.StatusNoContent)
 		m.work()
 		c := m.site.Company("Fox", company.TeamPlan)
@@ -107,7 +107,7 @@ func TestBudgets(t *testing.T) {
 }
 
 func TestBadBudgets(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		c := m.site.Company("Fox", company.TeamPlan)
 		team := m.site.Team(c, "Look", "member")
 		payer, stranger := m.signedIn("payer@example.com"), m.signedIn("stranger@example.com")

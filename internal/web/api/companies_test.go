@@ -156,7 +156,7 @@ func TestCompaniesOverHTTP(t *testing.T) {
 		if d.Domain != "fox.example" || d.Record != "_atelier.fox.example" || d.Proof == "" || d.Verified != nil || *d.TeamID != team.ID || *d.TeamRole != "member" {
 			t.Errorf("domain = %+v", d)
 		}
-		if _, err := s.site.Directory.VerifyDomain(t.Context(), principal.Operator(), id, "fox.example", true); err != nil {
+		if _, err := s.site.Companies.Domains.VerifyDomain(t.Context(), principal.Operator(), id, "fox.example", true); err != nil {
 			t.Fatal(err)
 		}
 		if d := as[wire.Domain](boss, 200, "POST", at+"/domains/fox.example/verify", ""); d.Verified == nil {
@@ -217,11 +217,11 @@ func TestInvitationsOverHTTP(t *testing.T) {
 			}
 		}
 
-		offers := as[wire.OfferList](bert, 200, "GET", "/invitations", "")
+		offers := as[wire.ReceivedInvitationList](bert, 200, "GET", "/invitations", "")
 		if len(offers.Data) != 1 || offers.Data[0].ID != toBert.ID || offers.Data[0].CompanyName != "Fox" || offers.Data[0].TeamName != nil {
 			t.Errorf("offers = %+v", offers)
 		}
-		if none := as[wire.OfferList](carl, 200, "GET", "/invitations", ""); len(none.Data) != 0 {
+		if none := as[wire.ReceivedInvitationList](carl, 200, "GET", "/invitations", ""); len(none.Data) != 0 {
 			t.Errorf("offers for somebody else = %+v", none)
 		}
 		carl.do(404, "POST", "/invitations/"+toBert.ID+"/accept", "")

@@ -174,7 +174,7 @@ func TestPagesInBrowser(t *testing.T) {
 	t.Cleanup(pages.Close)
 	site := func(name, address string) string { return strings.Replace(address, "127.0.0.1", name+".test", 1) }
 
-	m := newMaker(t, dbtest.Open(t, dbtest.URL(t, "sqlite")), limits, roomy)
+	m := newRunFixture(t, dbtest.Open(t, dbtest.URL(t, "sqlite")), limits, roomy)
 	m.work()
 	record := m.done("", m.body("words", steps(raw([]byte("hello, page")))))
 	server := m.withOrigins(site("app", pages.URL))

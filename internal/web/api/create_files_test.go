@@ -27,7 +27,7 @@ func small(change func(*api.Limits)) api.Limits {
 }
 
 func TestTwelveFiles(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		upload := func() string {
 			a := m.send("POST", "/api/v2/uploads", "image/png", bytes.NewReader(picture(2, 2)))
 			return `{"kind":"UPLOAD_REF","id":"` + read[wire.Upload](t, a).ID + `"}`
@@ -65,7 +65,7 @@ func TestSizesOfFiles(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
 		const most = 4000
-		m := newMaker(t, db, small(func(l *api.Limits) { l.FileBytes = most }), roomy)
+		m := newRunFixture(t, db, small(func(l *api.Limits) { l.FileBytes = most }), roomy)
 		sound := m.body("one", `,"inputs":{"sound":{"kind":"MULTIPART","file_index":0}}`)
 		for n, code := range map[int]string{most - 4: "", most: "", most + 4: "UPLOAD_TOO_LARGE", most + 1: "UPLOAD_TOO_LARGE"} {
 			status := 202
@@ -88,7 +88,7 @@ func TestSizesOfFiles(t *testing.T) {
 // TestLargestFile sends the real thing once.
 func TestLargestFile(t *testing.T) {
 	t.Parallel()
-	m := newMaker(t, dbtest.Open(t, dbtest.URL(t, "sqlite")), limits, roomy)
+	m := newRunFixture(t, dbtest.Open(t, dbtest.URL(t, "sqlite")), limits, roomy)
 	const most = 52_428_800
 	kind, body := form(payload(m.body("one", `,"inputs":{"sound":{"kind":"MULTIPART","file_index":0}}`)), file(tone(most)))
 	m.send("POST", "/api/v2/generate", kind, body).want(t, "the largest file", 202, "")
@@ -98,7 +98,7 @@ func TestLargestFile(t *testing.T) {
 }
 
 func TestOddForms(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		one := `,"inputs":{"picture":{"kind":"MULTIPART","file_index":0}}`
 		p, good, f := payload(m.body("one", one)), payload(m.body("one", "")), file(picture(2, 2))
 		asFile := p
@@ -155,7 +155,7 @@ func claimed(p part, kind string) part {
 }
 
 // oddBytes sends forms that no writer of forms makes.
-func (m *maker) oddBytes(p, f part) {
+func (m *runFixture) oddBytes(p, f part) {
 	kind, whole := form(p, f)
 	_, boundary, _ := strings.Cut(kind, "boundary=")
 	text := whole.String()
@@ -203,7 +203,7 @@ func repeated(p part, n int) (all []part) {
 
 // TestAbortedRequestsLeaveNothing stops in the middle of files.
 func TestAbortedRequestsLeaveNothing(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		kind, whole := form(payload(m.body("one", named(2))), file(picture(30, 30)), file(tone(1<<20)))
 		m.unchanged("aborted requests", func() {
 			for _, path := range []string{"/api/v2/generate", "/api/v2/uploads"} {
@@ -236,7 +236,7 @@ func TestAbortedRequestsLeaveNothing(t *testing.T) {
 // the sender's.
 func TestStoreAway(t *testing.T) {
 	t.Parallel()
-	m := newMaker(t, dbtest.Open(t, dbtest.URL(t, "sqlite")), limits, roomy)
+	m := newRunFixture(t, dbtest.Open(t, dbtest.URL(t, "sqlite")), limits, roomy)
 	for _, folder := range []string{"tmp", "data"} {
 		if err := os.RemoveAll(m.folder + "/" + folder); err != nil {
 			t.Fatal(err)
@@ -274,12 +274,12 @@ func (c countedConn) Read(p []byte) (int, error) {
 
 // pour opens a connection, announces a body of so many bytes and sends as much
 // of it as is taken, up to 32 MiB. It gives the answer and what was read of it.
-func (m *maker) pour(length string, header string) (answer, int64) {
+func (m *runFixture) pour(length string, header string) (answer, int64) {
 	m.t.Helper()
 	return m.pourTo("/api/v2/generate", "multipart/form-data; boundary=b", length, header)
 }
 
-func (m *maker) pourTo(path, kind, length, header string) (answer, int64) {
+func (m *runFixture) pourTo(path, kind, length, header string) (answer, int64) {
 	m.t.Helper()
 	before := m.arrived.Load()
 	c, err := net.Dial("tcp", strings.TrimPrefix(m.url, "http://"))
@@ -311,7 +311,7 @@ func (endless) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 func TestLargeBodiesAreRefusedEarly(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
-		m := newMaker(t, db, limits, func(c *generation.Settings) { c.CreatePerMinute = 1 })
+		m := newRunFixture(t, db, limits, func(c *generation.Settings) { c.CreatePerMinute = 1 })
 		const large = "Content-Length: 262144000\r\n"
 		a, n := m.pour("Content-Length: 262144001\r\n", "")
 		if a.want(t, "above the limit", 413, "PAYLOAD_TOO_LARGE"); n > 1<<20 || a.Header.Get("Connection") != "close" && !a.Close {

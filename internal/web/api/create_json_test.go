@@ -47,7 +47,7 @@ func oddBodies() (good, bad []string) {
 }
 
 func TestOddBodies(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		good, bad := oddBodies()
 		if n := len(good) + len(bad); n < 150 {
 			t.Fatalf("there are %d bodies", n)
@@ -74,7 +74,7 @@ func TestOddBodies(t *testing.T) {
 }
 
 func TestJSONBodyLimits(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		const most = 1 << 20
 		for n, want := range map[int]int{most - 1: 202, most: 202, most + 1: 413} {
 			body := m.body("one", "")
@@ -99,7 +99,7 @@ func TestJSONBodyLimits(t *testing.T) {
 // TestNamesThatCostTokens sends names that are nearly right, and a team in the
 // wrong place, by every route whose body costs tokens.
 func TestNamesThatCostTokens(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		team, tokens := m.team("Look", annasEmail)
 		anna := m.as(tokens[0])
 		routes := map[string]func(query, body string) answer{

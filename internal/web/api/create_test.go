@@ -18,7 +18,7 @@ import (
 func TestCreateIsAccepted(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
-		m := newMaker(t, db, limits, asUsual)
+		m := newRunFixture(t, db, limits, asUsual)
 		a := m.create(m.body("wide", `,"num_results":3,"plugin":"blender","metadata":null,"inputs":null,"webhook_url":null,"unknown":[1]`))
 		a.want(t, "create", 202, "")
 		got := read[wire.GenerationCreated](t, a)
@@ -48,7 +48,7 @@ type refusal struct {
 	retry            bool
 }
 
-func (m *maker) refusals() []refusal {
+func (m *runFixture) refusals() []refusal {
 	const j = "application/json"
 	return []refusal{
 		{"no credential", "one", "", "", j, []string{"Authorization", ""}, 401, "UNAUTHENTICATED", "", false},
@@ -78,7 +78,7 @@ func (m *maker) refusals() []refusal {
 }
 
 // try sends the request of a refusal.
-func (m *maker) try(x refusal) answer {
+func (m *runFixture) try(x refusal) answer {
 	m.t.Helper()
 	body := ""
 	switch x.tool {
@@ -104,7 +104,7 @@ func (m *maker) try(x refusal) answer {
 }
 
 func TestEveryRefusalOfCreateLeavesNoTrace(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		for _, x := range m.refusals() {
 			m.unchanged(x.name, func() {
 				a := m.try(x).want(t, x.name, x.status, x.code)
@@ -135,7 +135,7 @@ func TestEveryRefusalOfCreateLeavesNoTrace(t *testing.T) {
 // TestOrderOfChecks sends requests with two faults each, of which the earlier
 // one is told.
 func TestOrderOfChecks(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		const bad = `,"inputs":{"prompt":"lolicon","x":1}`
 		for _, x := range []struct {
 			name, query, kind, body, code string
@@ -159,7 +159,7 @@ func TestOrderOfChecks(t *testing.T) {
 func TestWhatIsCountedIsCheckedLast(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
-		m := newMaker(t, db, limits, func(c *generation.Settings) { c.CreatePerMinute, c.ActiveRuns = 3, 2 })
+		m := newRunFixture(t, db, limits, func(c *generation.Settings) { c.CreatePerMinute, c.ActiveRuns = 3, 2 })
 		m.grant("anna@example.com", "", -994) // 6 are left
 		good := m.body("one", "")
 		m.create(good).want(t, "the first", 202, "")
@@ -193,7 +193,7 @@ func TestWhatIsCountedIsCheckedLast(t *testing.T) {
 func TestRateLimitHeadersCount(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
-		m := newMaker(t, db, limits, func(c *generation.Settings) { c.ActiveRuns = 100 })
+		m := newRunFixture(t, db, limits, func(c *generation.Settings) { c.ActiveRuns = 100 })
 		for i := range 10 {
 			a := m.create(m.body("one", "")).want(t, "create", 202, "")
 			var left [2]int
@@ -213,7 +213,7 @@ func TestRateLimitHeadersCount(t *testing.T) {
 func TestFullHour(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
-		m := newMaker(t, db, limits, func(c *generation.Settings) { c.CreatePerHour = 1 })
+		m := newRunFixture(t, db, limits, func(c *generation.Settings) { c.CreatePerHour = 1 })
 		m.create(m.body("one", "")).want(t, "the only one", 202, "")
 		a := m.create(m.body("one", "")).want(t, "another", 429, "RATE_LIMITED")
 		if wait := a.Header.Get("Retry-After"); len(wait) != 4 || a.Header.Get("RateLimit") != `"hour";r=0;t=`+wait {
@@ -224,7 +224,7 @@ func TestFullHour(t *testing.T) {
 
 // TestNumResults is the table of T43: what is charged for is what is told.
 func TestNumResults(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		const limit, shape = "NUM_RESULTS_LIMIT", "INVALID_REQUEST"
 		for _, x := range []struct {
 			value           string // "" for absent
@@ -261,7 +261,7 @@ func TestNumResults(t *testing.T) {
 
 // TestNumResultsLeftOut has a tool whose form begins with more than its least.
 func TestNumResultsLeftOut(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		for _, more := range []string{"", `,"num_results":null`} {
 			rec := get[wire.Generation](m.service, "/api/v2/generate/"+m.run("", m.body("tones", more)))
 			if rec.NumResults != 1 || rec.TokensHeld != 3 {
@@ -272,7 +272,7 @@ func TestNumResultsLeftOut(t *testing.T) {
 }
 
 func TestWebhookURLsAndPlugins(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		long := "https://example.com/" + strings.Repeat("a", 2028)
 		for _, x := range []struct {
 			url string
@@ -302,7 +302,7 @@ func TestWebhookURLsAndPlugins(t *testing.T) {
 // TestMetadata measures metadata as it is when written without spaces and
 // escapes, and gives it back as it came.
 func TestMetadata(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		const most = 8192
 		// Each gives an object that has n bytes when it is compact.
 		shapes := map[string]func(n int) string{

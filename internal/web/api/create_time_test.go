@@ -43,7 +43,7 @@ func fastest(tries int, do func()) time.Duration {
 // to decode some of them: decoding all of them has no place before the answer.
 func TestTwelveLargePictures(t *testing.T) {
 	t.Parallel()
-	m := newMaker(t, dbtest.Open(t, dbtest.URL(t, "sqlite")), limits, roomy)
+	m := newRunFixture(t, dbtest.Open(t, dbtest.URL(t, "sqlite")), limits, roomy)
 	photo := grainy(t)
 	parts := []part{payload(m.body("one", named(12)))}
 	for range 12 {

@@ -11,13 +11,15 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	openapi "atelier/api"
+	"atelier/internal/web/access"
+	"atelier/internal/web/api/rest"
 )
 
-// documentJSON is the OpenAPI document as it is served: in the order in which it
-// is written, without the extensions that only our own code generator reads.
-var documentJSON = sync.OnceValues(makeDocument)
+// documentJSON returns the OpenAPI document as it is served: in its written order,
+// without the extensions for the code generator.
+var documentJSON = sync.OnceValues(encodeDocument)
 
-func makeDocument() ([]byte, error) {
+func encodeDocument() ([]byte, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(openapi.Document, &doc); err != nil {
 		return nil, fmt.Errorf("read openapi document: %w", err)
@@ -30,8 +32,8 @@ func makeDocument() ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// isGeneratorExtension reports whether a member of the document is for
-// oapi-codegen alone.
+// isGeneratorExtension reports whether only oapi-codegen reads a member of the
+// document.
 func isGeneratorExtension(name string) bool {
 	return strings.HasPrefix(name, "x-go-") || strings.HasPrefix(name, "x-oapi-codegen-")
 }
@@ -48,7 +50,7 @@ func writeJSON(w *bytes.Buffer, n *yaml.Node) error {
 	case yaml.ScalarNode:
 		return writeScalar(w, n)
 	default:
-		return fmt.Errorf("line %d: an alias", n.Line)
+		return fmt.Errorf("line %d: aliases are not supported", n.Line)
 	}
 }
 
@@ -95,7 +97,7 @@ func writeArray(w *bytes.Buffer, n *yaml.Node) error {
 
 func writeScalar(w *bytes.Buffer, n *yaml.Node) error {
 	if n.Tag == "!!timestamp" {
-		return fmt.Errorf("line %d: %s is a time, put it in quotes", n.Line, n.Value)
+		return fmt.Errorf("line %d: quote the time %s", n.Line, n.Value)
 	}
 	var value any
 	if err := n.Decode(&value); err != nil {
@@ -109,8 +111,20 @@ func writeScalar(w *bytes.Buffer, n *yaml.Node) error {
 	return nil
 }
 
-// getDocument answers GET /api/v2/openapi.json.
-func (s *Server) getDocument(w http.ResponseWriter, r *http.Request) error {
-	s.sendTagged(w, r, s.documentTag, s.document, nil)
+// document serves the OpenAPI document.
+type document struct {
+	content    []byte
+	tag        string // ETag of content
+	compressed *rest.GzipCache
+}
+
+// Routes lists the address of the document.
+func (d *document) Routes() []rest.Route {
+	return []rest.Route{rest.NewRoute("GET /api/v2/openapi.json", access.Open, d.getDocument)}
+}
+
+// GET /api/v2/openapi.json returns the OpenAPI document.
+func (d *document) getDocument(w http.ResponseWriter, r *http.Request) error {
+	d.compressed.SendTagged(w, r, d.tag, d.content, nil)
 	return nil
 }

@@ -98,8 +98,8 @@ func TestDocumentNamesErrors(t *testing.T) {
 	t.Parallel()
 	_, doc := servedDocument(t)
 	rules := map[string]access.Rule{}
-	for _, rt := range new(Server).routes() {
-		rules[rt.method+" "+rt.path] = rt.rule
+	for _, rt := range allRoutes() {
+		rules[rt.Method+" "+rt.Path] = rt.Rule
 	}
 
 	for path, operations := range doc.Paths {

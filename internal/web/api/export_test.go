@@ -1,10 +1,23 @@
 package api
 
-// Routes lists what is served as "GET /api/v2/tools".
+import (
+	"atelier/internal/account"
+	"atelier/internal/web/api/rest"
+)
+
+// Routes lists every operation as "GET /api/v2/tools".
 func Routes() []string {
 	var all []string
-	for _, rt := range new(Server).routes() {
-		all = append(all, rt.method+" "+rt.path)
+	for _, rt := range allRoutes() {
+		all = append(all, rt.Method+" "+rt.Path)
 	}
 	return all
+}
+
+func allRoutes() []rest.Route {
+	s, err := newServer(Parts{Accounts: &account.Services{}})
+	if err != nil {
+		panic(err)
+	}
+	return s.allRoutes()
 }

@@ -23,7 +23,7 @@ func TestGuardCost(t *testing.T) {
 		t.Skip("a measurement: set ATELIER_TEST_GUARD_COST to a number of creates")
 	}
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
-		m := newMaker(t, db, limits, func(s *generation.Settings) {
+		m := newRunFixture(t, db, limits, func(s *generation.Settings) {
 			roomy(s)
 			s.CreatePerMinute, s.CreatePerHour, s.ActiveRuns = 1<<20, 1<<20, 1<<20
 		})
@@ -41,7 +41,7 @@ func TestGuardCost(t *testing.T) {
 }
 
 // timeCreates gives the median time of a create without and with the guard.
-func (m *maker) timeCreates(count int, p access.Presented) (bare, guarded time.Duration) {
+func (m *runFixture) timeCreates(count int, p access.Presented) (bare, guarded time.Duration) {
 	m.t.Helper()
 	ctx := m.t.Context()
 	who, err := m.site.Gate.Admit(ctx, access.Generating, p)

@@ -116,7 +116,7 @@ var heldWays = []heldWay{
 // held is an installation with two nodes: requests go to the first, and the
 // second takes away what lets them in.
 type held struct {
-	*maker
+	*runFixture
 	second *accounttest.Site
 	next   atomic.Int64
 	client *http.Client
@@ -146,9 +146,9 @@ func TestRevokedWhileTheBodyArrives(t *testing.T) {
 			t.Parallel()
 			address := dbtest.URL(t, engine)
 			h := &held{
-				maker:  newMaker(t, dbtest.Open(t, address), limits, roomy),
-				second: accounttest.New(t, dbtest.Open(t, address), accounttest.Options{}),
-				client: apitest.Client(t),
+				runFixture: newRunFixture(t, dbtest.Open(t, address), limits, roomy),
+				second:     accounttest.New(t, dbtest.Open(t, address), accounttest.Options{}),
+				client:     apitest.Client(t),
 			}
 			h.client.Transport = &http.Transport{ExpectContinueTimeout: time.Minute}
 			rounds := heldRounds(t)
@@ -346,12 +346,12 @@ func (h *held) castaway(kind int, team, alone bool) (*castaway, error) {
 		c.company = h.site.Company("X", company.EnterprisePlan)
 		h.site.Admit(c.company, c.email, company.CompanyPermissions...)
 		h.site.Admit(c.company, other)
-		if _, err := h.site.Directory.SetRole(ctx, principal.Operator(), c.company, company.Role{Name: "clerk"}); err != nil {
+		if _, err := h.site.Companies.Roles.SetRole(ctx, principal.Operator(), c.company, company.Role{Name: "clerk"}); err != nil {
 			return nil, err
 		}
 		c.team = h.site.Team(c.company, "Team", "lead")
 		for _, role := range []string{"lead", "deputy"} {
-			if _, err := h.site.Directory.SetTeamRole(ctx, principal.Operator(), c.team, everything(role)); err != nil {
+			if _, err := h.site.Companies.TeamRoles.SetTeamRole(ctx, principal.Operator(), c.team, everything(role)); err != nil {
 				return nil, err
 			}
 		}
@@ -401,7 +401,7 @@ func (h *held) fillIn(c *castaway, team bool) error {
 		n = read[wire.Node](h.t, a.want(h.t, "a new node", 201, ""))
 	}
 	elsewhere := h.site.Company("Y", company.TeamPlan)
-	_, link, err := h.site.Directory.Invite(h.t.Context(), principal.Operator(), company.Draft{CompanyID: elsewhere, Uses: 1})
+	_, link, err := h.site.Companies.Invitations.CreateInvitation(h.t.Context(), principal.Operator(), company.Draft{CompanyID: elsewhere, Uses: 1})
 	if err != nil {
 		return err
 	}
@@ -452,23 +452,23 @@ func (h *held) suspend(c *castaway) error {
 }
 
 func (h *held) takePermissions(c *castaway) error {
-	if _, err := h.second.Directory.SetMemberPermissions(h.t.Context(), principal.Operator(), c.company, c.email, nil); err != nil {
+	if _, err := h.second.Companies.Members.SetMemberPermissions(h.t.Context(), principal.Operator(), c.company, c.email, nil); err != nil {
 		return err
 	}
-	_, err := h.second.Directory.SetTeamRolePermissions(h.t.Context(), principal.Operator(), c.team, "lead", map[company.Permission]bool{company.ManageTeam: false})
+	_, err := h.second.Companies.TeamRoles.SetTeamRolePermissions(h.t.Context(), principal.Operator(), c.team, "lead", map[company.Permission]bool{company.ManageTeam: false})
 	return err
 }
 
 func (h *held) removeFromCompany(c *castaway) error {
-	return h.second.Directory.RemoveMemberByEmail(h.t.Context(), principal.Operator(), c.company, c.email)
+	return h.second.Companies.Members.RemoveMemberByEmail(h.t.Context(), principal.Operator(), c.company, c.email)
 }
 
 func (h *held) removeFromTeam(c *castaway) error {
-	return h.second.Directory.RemoveTeamMemberByEmail(h.t.Context(), principal.Operator(), c.team, c.email)
+	return h.second.Companies.TeamMembers.RemoveTeamMemberByEmail(h.t.Context(), principal.Operator(), c.team, c.email)
 }
 
 func (h *held) removeTeam(c *castaway) error {
-	return h.second.Directory.RemoveTeam(h.t.Context(), principal.Operator(), c.team)
+	return h.second.Companies.Teams.RemoveTeam(h.t.Context(), principal.Operator(), c.team)
 }
 
 func (h *held) refuseApps(c *castaway) error { return h.allow(c, company.UsePlugins, false) }
@@ -476,19 +476,19 @@ func (h *held) refuseApps(c *castaway) error { return h.allow(c, company.UsePlug
 func (h *held) refuseRuns(c *castaway) error { return h.allow(c, company.Generate, false) }
 
 func (h *held) allow(c *castaway, p company.Permission, may bool) error {
-	_, err := h.second.Directory.SetTeamRolePermissions(h.t.Context(), principal.Operator(), c.team, "lead", map[company.Permission]bool{p: may})
+	_, err := h.second.Companies.TeamRoles.SetTeamRolePermissions(h.t.Context(), principal.Operator(), c.team, "lead", map[company.Permission]bool{p: may})
 	return err
 }
 
 func (h *held) limitSpending(c *castaway) error {
 	role := everything("lead")
 	role.Spend = &company.Spend{Tokens: 1, Window: time.Hour}
-	_, err := h.second.Directory.SetTeamRole(h.t.Context(), principal.Operator(), c.team, role)
+	_, err := h.second.Companies.TeamRoles.SetTeamRole(h.t.Context(), principal.Operator(), c.team, role)
 	return err
 }
 
 func (h *held) changeRole(c *castaway) error {
-	_, err := h.second.Directory.AddTeamMember(h.t.Context(), principal.Operator(), c.team, c.email, "deputy")
+	_, err := h.second.Companies.TeamMembers.AddTeamMember(h.t.Context(), principal.Operator(), c.team, c.email, "deputy")
 	return err
 }
 

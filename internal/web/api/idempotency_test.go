@@ -11,7 +11,7 @@ import (
 )
 
 func TestKeysHaveAShape(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		for _, x := range []struct {
 			name string
 			keys []string
@@ -37,7 +37,7 @@ func TestKeysHaveAShape(t *testing.T) {
 
 // TestSameRequests is the table of T38.
 func TestSameRequests(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		tool := m.made["wide"]
 		id, hash := fmt.Sprintf(`"tool_id":%q`, tool.ID), fmt.Sprintf(`"tool_fields_hash":%q`, tool.ToolFieldsHash)
 		first := `{` + id + `,` + hash + `,"num_results":1,"inputs":{"prompt":"a/b ü","amount":1},"metadata":{"a":1,"b":[1,2]},"plugin":"p"}`
@@ -93,7 +93,7 @@ func TestSameRequests(t *testing.T) {
 }
 
 func TestSameFiles(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		body, red, blue := m.body("one", named(2)), file(picture(3, 3)), file(picture(4, 4))
 		original := m.createForm([]part{payload(body), red, blue}, "Idempotency-Key", "k").want(t, "the first", 202, "")
 		if n := m.blobs(); n != 2 { // inputs have no thumbnail
@@ -124,7 +124,7 @@ func TestSameFiles(t *testing.T) {
 func TestKeysBelongToPeople(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
-		m := newMaker(t, db, limits, func(c *generation.Settings) { c.CreatePerMinute = 3 })
+		m := newRunFixture(t, db, limits, func(c *generation.Settings) { c.CreatePerMinute = 3 })
 		good := m.body("one", "")
 		m.create(m.body("one", `,"inputs":{"x":1}`), "Idempotency-Key", "k").want(t, "refused", 400, "INVALID_REQUEST")
 		original := m.create(good, "Idempotency-Key", "k").want(t, "another request after a refusal", 202, "")
@@ -157,7 +157,7 @@ func TestKeysBelongToPeople(t *testing.T) {
 // TestOneKeyAtOnce sends one request many times at once: one run is made, and
 // all are told of it.
 func TestOneKeyAtOnce(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		answers := make(chan answer, 12)
 		for range cap(answers) {
 			go func() {
@@ -184,7 +184,7 @@ func TestOneKeyAtOnce(t *testing.T) {
 // TestNumericOptionsAsText has a form send the text of a number: the run has the
 // number, the price is the same, and to a key it is another request.
 func TestNumericOptionsAsText(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		asText, asNumber := m.body("one", `,"inputs":{"factor":"4"}`), m.body("one", `,"inputs":{"factor":4}`)
 		first := m.create(asText, "Idempotency-Key", "k").want(t, "text", 202, "")
 		if again := m.create(asText, "Idempotency-Key", "k"); string(again.body) != string(first.body) {

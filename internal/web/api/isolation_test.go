@@ -21,7 +21,7 @@ import (
 
 // furnish makes things of a tenant, all of them marked with the tag, and gives
 // their ids by the names of the parameters in paths.
-func (m *maker) furnish(tag, query string) map[string][]string {
+func (m *runFixture) furnish(tag, query string) map[string][]string {
 	m.t.Helper()
 	ids := map[string][]string{}
 	and := "?"
@@ -57,7 +57,7 @@ var parameter = regexp.MustCompile(`\{[a-z_]+\}`)
 // TestNobodySeesOthersThings walks every route that reads with every
 // credential, every selector and every id, and looks for marks of others.
 func TestNobodySeesOthersThings(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		m.work()
 		people := map[string]string{"anna": get[wire.Identity](m.service, "/api/v2/me").User.UID}
 		for _, name := range []string{"bert", "cara", "dora"} {
@@ -149,7 +149,7 @@ func fill(path string, ids map[string][]string) []string {
 
 // peek gives all of an answer, headers too. All runs have ended, and so do
 // their streams; those of boards are left when they have told how things stand.
-func (m *maker) peek(token, path string) string {
+func (m *runFixture) peek(token, path string) string {
 	m.t.Helper()
 	ctx, stop := context.WithTimeout(m.t.Context(), 20*time.Second)
 	defer stop()

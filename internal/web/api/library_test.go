@@ -42,7 +42,7 @@ func idsOf(all []wire.LibraryItem) (ids []string) {
 }
 
 func TestLibraryFilters(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		m.work()
 		sized := func(tool string, w, h int) wire.Generation {
 			return m.done("", m.body(tool, `,"inputs":{"prompt":"p","script":"[{\"output\":{\"kind\":\"png\",\"width\":`+fmt.Sprint(w)+`,\"height\":`+fmt.Sprint(h)+`}}]"}`))
@@ -123,7 +123,7 @@ func TestLibraryFilters(t *testing.T) {
 
 // TestNotes follows what a tool says about a result wherever the result is shown.
 func TestNotes(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		m.work()
 		const note = `1 of 2 words is unknown: "<b>zeppelin</b>".`
 		text, err := json.Marshal(note)
@@ -152,7 +152,7 @@ func TestNotes(t *testing.T) {
 }
 
 func TestLibraryPagesUnderInserts(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		m.work()
 		var want []string
 		for range 3 {
@@ -177,20 +177,20 @@ func TestLibraryPagesUnderInserts(t *testing.T) {
 }
 
 func TestLibraryOfTeams(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		m.work()
 		bertID, chiefID := m.site.Person("bert@example.com"), m.site.Person("chief@example.com")
 		annaID := get[wire.Identity](m.service, "/api/v2/me").User.UID
 		look, _ := m.team("Look", "anna@example.com", "bert@example.com", "chief@example.com")
 		sound, _ := m.team("Sound", "anna@example.com")
 		foreign, _ := m.team("Foreign")
-		if _, err := m.site.Directory.SetTeamRole(t.Context(), principal.Operator(), look, company.TeamRole{
+		if _, err := m.site.Companies.TeamRoles.SetTeamRole(t.Context(), principal.Operator(), look, company.TeamRole{
 			Name: "chief", Permissions: []company.Permission{company.ManageTeam, company.UsePlugins}, PluginKinds: []string{company.AnyKind},
 		}); err != nil {
 			t.Fatal(err)
 		}
 		m.site.Join(look, "chief@example.com", "chief")
-		device := func(id string) *maker { return m.as(m.site.Device(id, "blender").Tokens.ID) }
+		device := func(id string) *runFixture { return m.as(m.site.Device(id, "blender").Tokens.ID) }
 		anna, bert, chief := device(annaID), device(bertID), device(chiefID)
 		mine := anna.done("", m.body("one", "")).Outputs[0].ID
 		first := anna.done("?team_id="+look, m.body("many", "")).Outputs
@@ -243,7 +243,7 @@ func TestLibraryOfTeams(t *testing.T) {
 
 // TestLibraryCursors changes cursors in many ways.
 func TestLibraryCursors(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		m.work()
 		m.done("", m.body("wide", `,"num_results":4`))
 		page := get[wire.LibraryList](m.service, "/api/v2/library?limit=2")

@@ -445,10 +445,10 @@ func (m *matrix) furnish() {
 	m.mayUsePlugins(named["appless"], "viewer", false)
 	named["houdini"] = m.site.Team(x, "Houdini", "artist", annasEmail)
 	role := company.TeamRole{Name: "artist", Permissions: company.TeamPermissions, PluginKinds: []string{"houdini"}}
-	m.must(m.site.Directory.SetTeamRole(m.t.Context(), principal.Operator(), named["houdini"], role))
+	m.must(m.site.Companies.TeamRoles.SetTeamRole(m.t.Context(), principal.Operator(), named["houdini"], role))
 	named["colleagues"] = m.site.Team(x, "Colleagues", "member", "rita@example.com")
 	named["removed"] = m.site.Team(x, "Removed", "member", annasEmail)
-	m.must(nil, m.site.Directory.RemoveTeam(m.t.Context(), principal.Operator(), named["removed"]))
+	m.must(nil, m.site.Companies.Teams.RemoveTeam(m.t.Context(), principal.Operator(), named["removed"]))
 	named["inY"] = m.site.Team(y, "In Y", "member", annasEmail)
 	named["foreign"] = m.site.Team(z, "Foreign", "member", "bert@example.com")
 	named["team_id"] = named["team"]
@@ -499,7 +499,7 @@ func (m *matrix) present(x, y string) []proof {
 	_, ofX := site.Token(annasEmail, x)
 	_, ofY := site.Token(annasEmail, y)
 	_, former := site.Token("rita@example.com", x)
-	m.must(nil, site.Directory.RemoveMemberByEmail(ctx, principal.Operator(), x, "rita@example.com"))
+	m.must(nil, site.Companies.Members.RemoveMemberByEmail(ctx, principal.Operator(), x, "rita@example.com"))
 	var cookie string
 	m.must(nil, site.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		_, cookie, err = session.Start(ctx, tx, session.Session{PersonID: m.ids["anna"], Provider: "password"}, time.Hour)
@@ -698,5 +698,5 @@ func (m *matrix) must(_ any, err error) {
 // mayUsePlugins tells a team's role whether it lets apps in.
 func (m *matrix) mayUsePlugins(teamID, role string, may bool) {
 	m.t.Helper()
-	m.must(m.site.Directory.SetTeamRolePermissions(m.t.Context(), principal.Operator(), teamID, role, map[company.Permission]bool{company.UsePlugins: may}))
+	m.must(m.site.Companies.TeamRoles.SetTeamRolePermissions(m.t.Context(), principal.Operator(), teamID, role, map[company.Permission]bool{company.UsePlugins: may}))
 }

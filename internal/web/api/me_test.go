@@ -26,7 +26,7 @@ func TestMeShowsWhatACredentialReaches(t *testing.T) {
 			houdini: {Permissions: []company.Permission{company.Generate, company.UsePlugins}, PluginKinds: []string{"houdini"}},
 		} {
 			role.Name = "member"
-			if _, err := s.site.Directory.SetTeamRole(t.Context(), principal.Operator(), team, role); err != nil {
+			if _, err := s.site.Companies.TeamRoles.SetTeamRole(t.Context(), principal.Operator(), team, role); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -128,7 +128,7 @@ func TestDevices(t *testing.T) {
 func TestUnverifiedPeopleBrowse(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
-		m := newMaker(t, db, limits, roomy)
+		m := newRunFixture(t, db, limits, roomy)
 		m.exec(`UPDATE person SET email_verified = FALSE`)
 		gate := *m.parts.Gate
 		gate.RequireVerified = true

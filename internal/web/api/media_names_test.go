@@ -25,7 +25,7 @@ func nameOf(t *testing.T, address string) string {
 // TestAddressesEndInNames reads addresses wherever they are made. The name has
 // the suffix of the bytes behind it, and is what the file is saved as.
 func TestAddressesEndInNames(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		look := func(what, address, want string) {
 			t.Helper()
 			a := m.fetch("GET", address)
@@ -76,7 +76,7 @@ func TestAddressesEndInNames(t *testing.T) {
 
 // TestNamesInAddressesMeanNothing opens an address with other names than its own.
 func TestNamesInAddressesMeanNothing(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		data := picture(30, 20)
 		u := m.upload("?name=sunset.png", data)
 		before, after, _ := strings.Cut(u.URL, "/sunset.png")
@@ -100,7 +100,7 @@ func TestNamesInAddressesMeanNothing(t *testing.T) {
 
 // TestWebhookAddressesEndInNames looks at what is posted when a run has ended.
 func TestWebhookAddressesEndInNames(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		m.work()
 		made := m.done("", m.body("one", ""))
 		body, err := m.parts.Runs.EventBody(t.Context(), made.RequestID)

@@ -13,7 +13,7 @@ import (
 )
 
 func TestFilesAreServedByAddress(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		data := tone(10_044)
 		u := m.upload("?name=a%22%C3%BC.exe", data)
 		whole := m.fetch("GET", u.URL)
@@ -84,7 +84,7 @@ func TestFilesAreServedByAddress(t *testing.T) {
 }
 
 func TestAlteredAddresses(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		one, two := m.upload("", picture(2, 2)), m.upload("", picture(3, 3))
 		good, err := url.Parse(one.URL)
 		if err != nil {
@@ -129,7 +129,7 @@ func TestAlteredAddresses(t *testing.T) {
 }
 
 func TestAddressesEndWithTheAccess(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		m.work()
 		m.site.Person("bert@example.com")
 		team, tokens := m.team("Look", "anna@example.com", "bert@example.com")
@@ -146,7 +146,7 @@ func TestAddressesEndWithTheAccess(t *testing.T) {
 				t.Errorf("a member's address = %d", a.StatusCode)
 			}
 		}
-		if err := m.site.Directory.RemoveTeamMemberByEmail(t.Context(), principal.Operator(), team, "bert@example.com"); err != nil {
+		if err := m.site.Companies.TeamMembers.RemoveTeamMemberByEmail(t.Context(), principal.Operator(), team, "bert@example.com"); err != nil {
 			t.Fatal(err)
 		}
 		if a := m.fetch("GET", berts); a.StatusCode != 403 {
@@ -161,7 +161,7 @@ func TestAddressesEndWithTheAccess(t *testing.T) {
 
 // TestDamagedFiles changes stored files behind the service's back.
 func TestDamagedFiles(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		for name, damage := range map[string]func([]byte) []byte{
 			"the first byte": func(b []byte) []byte { b[0] ^= 1; return b }, "one in the middle": func(b []byte) []byte { b[len(b)/2] ^= 1; return b }, "the last byte": func(b []byte) []byte { b[len(b)-1] ^= 1; return b },
 			"shorter": func(b []byte) []byte { return b[:len(b)-1] }, "empty": func(b []byte) []byte { return nil }, "longer": func(b []byte) []byte { return append([]byte("x"), b...) },

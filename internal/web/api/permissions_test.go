@@ -59,7 +59,7 @@ var errands = []errand{
 		return []string{"invitation_id", o.invite(company.Draft{CompanyID: o.site.Company("Elsewhere", company.TeamPlan), Email: o.email}).ID}, ""
 	}},
 	{"POST /api/v2/invitations/accept", "", 204, func(o *office) ([]string, string) {
-		_, link, err := o.site.Directory.Invite(o.t.Context(), principal.Operator(), company.Draft{CompanyID: o.site.Company("Elsewhere", company.TeamPlan)})
+		_, link, err := o.site.Companies.Invitations.CreateInvitation(o.t.Context(), principal.Operator(), company.Draft{CompanyID: o.site.Company("Elsewhere", company.TeamPlan)})
 		o.must(err)
 		u, err := url.Parse(link)
 		o.must(err)
@@ -115,7 +115,7 @@ func aTeammate(body string) func(*office) ([]string, string) {
 func aRole(body string) func(*office) ([]string, string) {
 	return func(o *office) ([]string, string) {
 		name := o.word()
-		_, err := o.site.Directory.SetRole(o.t.Context(), principal.Operator(), o.company, company.Role{Name: name})
+		_, err := o.site.Companies.Roles.SetRole(o.t.Context(), principal.Operator(), o.company, company.Role{Name: name})
 		o.must(err)
 		return []string{"role", name}, body
 	}
@@ -124,7 +124,7 @@ func aRole(body string) func(*office) ([]string, string) {
 func aTeamRole(body string) func(*office) ([]string, string) {
 	return func(o *office) ([]string, string) {
 		name := o.word()
-		_, err := o.site.Directory.SetTeamRole(o.t.Context(), principal.Operator(), o.team, company.TeamRole{Name: name})
+		_, err := o.site.Companies.TeamRoles.SetTeamRole(o.t.Context(), principal.Operator(), o.team, company.TeamRole{Name: name})
 		o.must(err)
 		return []string{"role", name}, body
 	}
@@ -133,9 +133,9 @@ func aTeamRole(body string) func(*office) ([]string, string) {
 // aDomain is one that the operator vouches for.
 func aDomain(o *office) ([]string, string) {
 	name := o.word() + ".example"
-	_, err := o.site.Directory.AddDomain(o.t.Context(), principal.Operator(), o.company, name, "", "")
+	_, err := o.site.Companies.Domains.AddDomain(o.t.Context(), principal.Operator(), o.company, name, "", "")
 	o.must(err)
-	_, err = o.site.Directory.VerifyDomain(o.t.Context(), principal.Operator(), o.company, name, true)
+	_, err = o.site.Companies.Domains.VerifyDomain(o.t.Context(), principal.Operator(), o.company, name, true)
 	o.must(err)
 	return []string{"domain", name}, ""
 }
@@ -160,7 +160,7 @@ func aBudget(body string) func(*office) ([]string, string) {
 
 // office is a company with a team, and somebody to try things there.
 type office struct {
-	*maker
+	*runFixture
 	company, team string
 	boss          caller // who may do everything in the company
 	email         string // of who tries
@@ -169,14 +169,14 @@ type office struct {
 	items         []string // of a manager's, each for one use
 }
 
-func openOffice(m *maker) *office {
-	o := &office{maker: m, company: m.site.Company("Fox", company.EnterprisePlan), other: "other@example.com"}
+func openOffice(m *runFixture) *office {
+	o := &office{runFixture: m, company: m.site.Company("Fox", company.EnterprisePlan), other: "other@example.com"}
 	o.team = m.site.Team(o.company, "Film", "member")
 	m.grant("", o.team, 10_000)
 	o.boss = m.signedIn("boss@example.com")
 	m.site.Admit(o.company, "boss@example.com", company.CompanyPermissions...)
 	o.uid = m.site.Person(o.other)
-	_, err := m.site.Directory.SetTeamRole(m.t.Context(), principal.Operator(), o.team, company.TeamRole{Name: "spare"})
+	_, err := m.site.Companies.TeamRoles.SetTeamRole(m.t.Context(), principal.Operator(), o.team, company.TeamRole{Name: "spare"})
 	o.must(err)
 	return o
 }
@@ -202,7 +202,7 @@ func (o *office) colleague() (uid string) {
 
 func (o *office) invite(d company.Draft) company.Invitation {
 	o.t.Helper()
-	inv, _, err := o.site.Directory.Invite(o.t.Context(), principal.Operator(), d)
+	inv, _, err := o.site.Companies.Invitations.CreateInvitation(o.t.Context(), principal.Operator(), d)
 	o.must(err)
 	return inv
 }
@@ -261,7 +261,7 @@ func TestErrandsNameEveryRoute(t *testing.T) {
 // TestEveryPermissionOfCompanies has somebody with each permission alone, with
 // none and with all try every route.
 func TestEveryPermissionOfCompanies(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		o := openOffice(m)
 		sets := map[string][]company.Permission{"none": nil, "all": company.CompanyPermissions}
 		for _, p := range company.CompanyPermissions {
@@ -343,12 +343,12 @@ var visits = []struct {
 }
 
 // manager is the service for a manager of the team.
-func (o *office) manager() *maker {
+func (o *office) manager() *runFixture {
 	o.t.Helper()
 	o.site.Join(o.team, "boss@example.com", "manager")
 	s := *o.service
 	s.token = o.boss.bearer
-	return &maker{service: &s, made: o.made}
+	return &runFixture{service: &s, made: o.made}
 }
 
 func (o *office) inTeam() string { return "?team_id=" + o.team }
@@ -395,7 +395,7 @@ func othersBoard(o *office) ([]string, string) {
 // team try what there is to do, by access token and by app. The personal
 // account allows everything to both.
 func TestEveryPermissionOfTeams(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		o := openOffice(m)
 		o.stock(2 * 4 << len(company.TeamPermissions))
 		for set := range 1 << len(company.TeamPermissions) {
@@ -408,9 +408,9 @@ func TestEveryPermissionOfTeams(t *testing.T) {
 			name := fmt.Sprint("role", set)
 			o.email = name + "@example.com"
 			who := m.signedIn(o.email)
-			_, err := m.site.Directory.SetTeamRole(t.Context(), principal.Operator(), o.team, company.TeamRole{Name: name, Permissions: perms, PluginKinds: []string{company.AnyKind}})
+			_, err := m.site.Companies.TeamRoles.SetTeamRole(t.Context(), principal.Operator(), o.team, company.TeamRole{Name: name, Permissions: perms, PluginKinds: []string{company.AnyKind}})
 			o.must(err)
-			_, err = m.site.Directory.AddTeamMember(t.Context(), principal.Operator(), o.team, o.email, name)
+			_, err = m.site.Companies.TeamMembers.AddTeamMember(t.Context(), principal.Operator(), o.team, o.email, name)
 			o.must(err)
 			_, script := m.site.Token(o.email, o.company)
 			for _, c := range chores {

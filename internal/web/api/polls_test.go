@@ -32,7 +32,7 @@ func TestSixSideBySide(t *testing.T) {
 		rounds = n
 	}
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
-		m := newMaker(t, db, limits, func(s *generation.Settings) { s.PollMax = time.Second })
+		m := newRunFixture(t, db, limits, func(s *generation.Settings) { s.PollMax = time.Second })
 		m.work()
 		for round := range rounds {
 			email := fmt.Sprintf("client%d@example.com", round)
@@ -62,7 +62,7 @@ func TestSixSideBySide(t *testing.T) {
 // pollImpatiently starts a run and asks for it at once, which it tells of, then
 // as it is told to, until it has succeeded. An error ends it, as it does in a
 // client that never tries again.
-func (m *maker) pollImpatiently(body string, asked func()) {
+func (m *runFixture) pollImpatiently(body string, asked func()) {
 	m.t.Helper()
 	tell := sync.OnceFunc(asked)
 	defer tell()
@@ -97,7 +97,7 @@ func (m *maker) pollImpatiently(body string, asked func()) {
 func TestPollsLeaveRoomForUploads(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
-		m := newMaker(t, db, limits, asUsual)
+		m := newRunFixture(t, db, limits, asUsual)
 		kind, body := form(payload(m.body("one", `,"inputs":{"picture":{"kind":"MULTIPART","file_index":0}}`)), file(picture(64, 64)))
 		whole := body.Bytes()
 		arriving, rest := io.Pipe()

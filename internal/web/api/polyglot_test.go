@@ -124,7 +124,7 @@ func TestNothingRunsInFiles(t *testing.T) {
 	}
 	ran.Store(0)
 
-	m := newMaker(t, dbtest.Open(t, dbtest.URL(t, "sqlite")), limits, roomy)
+	m := newRunFixture(t, dbtest.Open(t, dbtest.URL(t, "sqlite")), limits, roomy)
 	m.work()
 	html := `<script>alert('ran');new Image().src='` + canary.URL + `/ran';location='` + canary.URL + `/ran'</script><img src=x onerror=alert('ran')><body onload=alert('ran')>`
 	addresses := map[string]string{}

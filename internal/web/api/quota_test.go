@@ -12,20 +12,21 @@ import (
 )
 
 // quota gives every account so many bytes.
-func (m *maker) quota(l quota.Limits) {
+func (m *runFixture) quota(l quota.Limits) {
 	m.parts.Library.Storage = l
 	m.parts.Runs.Settings.Storage = l
 	m.parts.Accounts.Settings.Storage = l
+	m.parts.Accounts.Profiles.Storage = l
 }
 
 // stored is what the personal account of the caller stores.
-func (m *maker) stored() wire.Storage {
+func (m *runFixture) stored() wire.Storage {
 	m.t.Helper()
 	return get[wire.Identity](m.service, "/api/v2/me").Accounts[0].Storage
 }
 
 func TestUploadsAreRefusedBeforeTheyAreRead(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		m.quota(quota.Limits{Account: 10 << 20})
 		m.unchanged("announced uploads above the quota", func() {
 			for kind, path := range map[string]string{
@@ -45,7 +46,7 @@ func TestUploadsAreRefusedBeforeTheyAreRead(t *testing.T) {
 }
 
 func TestUploadsOfUnknownLengthStayWithinTheQuota(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		m.quota(quota.Limits{Account: 3 << 20})
 		chunked := func(data []byte) io.Reader { return io.MultiReader(bytes.NewReader(data)) }
 		m.unchanged("chunked uploads above the quota", func() {
@@ -69,7 +70,7 @@ func TestUploadsOfUnknownLengthStayWithinTheQuota(t *testing.T) {
 
 // Many at once: never over the limit, and what is refused leaves no bytes.
 func TestConcurrentUploadsOverTheWire(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		const size, fit = 100_000, 5
 		m.quota(quota.Limits{Account: size*fit + size/2})
 		var wg sync.WaitGroup
@@ -91,7 +92,7 @@ func TestConcurrentUploadsOverTheWire(t *testing.T) {
 }
 
 func TestRunsOfAFullAccount(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		u := m.upload("", tone(100_000))
 		m.create(m.body("one", ""), "Idempotency-Key", "k").want(t, "before it is full", 202, "")
 		m.quota(quota.Limits{Account: 100_000})
@@ -110,7 +111,7 @@ func TestRunsOfAFullAccount(t *testing.T) {
 
 // A run whose results do not fit fails and costs nothing.
 func TestResultsThatDoNotFit(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		m.quota(quota.Limits{Account: 300})
 		m.work()
 		g := m.done("", m.body("one", ""))
@@ -128,7 +129,7 @@ func TestResultsThatDoNotFit(t *testing.T) {
 
 // While the disk is nearly full nothing new is taken, and everything else works.
 func TestDiskNearlyFull(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		u := m.upload("", picture(8, 8))
 		m.create(m.body("one", ""), "Idempotency-Key", "k").want(t, "before", 202, "")
 		m.full.Store(true)
@@ -150,7 +151,7 @@ func TestDiskNearlyFull(t *testing.T) {
 
 // Reports tell on their first page what the teams of the company store.
 func TestReportsTellWhatTeamsStore(t *testing.T) {
-	reports(t, func(t *testing.T, b *bureau) {
+	reports(t, func(t *testing.T, b *reportFixture) {
 		err := b.db.Write(t.Context(), func(tx *sqldb.Tx) error {
 			for i, bytes := range []int64{100, 300} {
 				if err := (quota.Limits{}).Charge(t.Context(), tx, b.teams[i], bytes); err != nil {

@@ -95,7 +95,7 @@ func TestReportCells(t *testing.T) {
 	if len(cells) != rowsOfCells {
 		t.Fatalf("the table has %d rows, want %d", len(cells), rowsOfCells)
 	}
-	reports(t, func(t *testing.T, b *bureau) {
+	reports(t, func(t *testing.T, b *reportFixture) {
 		second, foreign := b.site.Company("Second", company.EnterprisePlan), b.site.Company("Foreign", company.EnterprisePlan)
 		b.site.Admit(second, annasEmail, company.ViewCompanyReports)
 		b.site.Admit(foreign, "bert@example.com", company.ViewCompanyReports)
@@ -178,7 +178,7 @@ func (s *service) with(change func(*api.Parts), hook func(http.ResponseWriter) h
 }
 
 func TestReportsEndWithThePermission(t *testing.T) {
-	reports(t, func(t *testing.T, b *bureau) {
+	reports(t, func(t *testing.T, b *reportFixture) {
 		b.ran(someRuns()...)
 		for _, path := range bothReports {
 			page := get[struct {
@@ -222,7 +222,7 @@ func (f flushed) FlushError() error {
 // TestTablesBreakOff takes the permission away while a file is on its way, or
 // changes the company's clock, by which the rest would be of other days.
 func TestTablesBreakOff(t *testing.T) {
-	reports(t, func(t *testing.T, b *bureau) {
+	reports(t, func(t *testing.T, b *reportFixture) {
 		var runs []past
 		for i := range 1100 {
 			runs = append(runs, past{person: "anna", plugin: fmt.Sprint("plugin ", i), tokens: 1, finished: november(1+i%20, i%24)})
@@ -321,7 +321,7 @@ func TestLinear(t *testing.T) {
 // TestPermissionUnderCalls gives and takes the permission during hundreds of
 // calls: each answer must fit the role at a moment between request and answer.
 func TestPermissionUnderCalls(t *testing.T) {
-	reports(t, func(t *testing.T, b *bureau) {
+	reports(t, func(t *testing.T, b *reportFixture) {
 		const readers, calls = 4, 100
 		began := time.Now()
 		b.may(true)
@@ -374,9 +374,9 @@ func TestPermissionUnderCalls(t *testing.T) {
 }
 
 func TestRemovedMembersTokenIsDead(t *testing.T) {
-	reports(t, func(t *testing.T, b *bureau) {
+	reports(t, func(t *testing.T, b *reportFixture) {
 		live := b.by(b.site.Device(b.people["anna"], "blender").Tokens.ID)
-		if err := b.site.Directory.RemoveMemberByEmail(t.Context(), principal.Operator(), b.company, annasEmail); err != nil {
+		if err := b.site.Companies.Members.RemoveMemberByEmail(t.Context(), principal.Operator(), b.company, annasEmail); err != nil {
 			t.Fatal(err)
 		}
 		for _, path := range bothReports {

@@ -18,7 +18,7 @@ import (
 )
 
 func TestReportCursors(t *testing.T) {
-	reports(t, func(t *testing.T, b *bureau) {
+	reports(t, func(t *testing.T, b *reportFixture) {
 		b.ran(someRuns()...)
 		b.site.Admit(b.company, "bert@example.com", company.ViewCompanyReports)
 		_, berts := b.site.Token("bert@example.com", b.company)
@@ -68,7 +68,7 @@ func TestReportCursors(t *testing.T) {
 }
 
 func TestReports(t *testing.T) {
-	reports(t, func(t *testing.T, b *bureau) {
+	reports(t, func(t *testing.T, b *reportFixture) {
 		runs := someRuns()
 		b.ran(runs...)
 		b.offer(many(2)) // the third tool is no longer offered
@@ -127,7 +127,7 @@ func TestReports(t *testing.T) {
 }
 
 // same fails the test unless rows and totals come to what is wanted.
-func (b *bureau) same(what string, rows []map[string]any, totals map[string]any, want report.Count) {
+func (b *reportFixture) same(what string, rows []map[string]any, totals map[string]any, want report.Count) {
 	b.t.Helper()
 	sum := map[string]float64{}
 	for _, row := range rows {
@@ -143,7 +143,7 @@ func (b *bureau) same(what string, rows []map[string]any, totals map[string]any,
 }
 
 // sameTable fails the test unless a report has these rows as CSV too.
-func (b *bureau) sameTable(path, query string, rows []map[string]any) {
+func (b *reportFixture) sameTable(path, query string, rows []map[string]any) {
 	b.t.Helper()
 	lines := b.table(path, query)
 	columns := lines[0]
@@ -173,7 +173,7 @@ func (b *bureau) sameTable(path, query string, rows []map[string]any) {
 }
 
 func TestReportRows(t *testing.T) {
-	reports(t, func(t *testing.T, b *bureau) {
+	reports(t, func(t *testing.T, b *reportFixture) {
 		b.exec(`UPDATE access_token SET name = '=name' WHERE id = $1`, b.tokenID)
 		b.ran(
 			past{person: "anna", tool: 2, plugin: "=1+1", tokens: 5, took: 1500 * time.Millisecond, finished: november(3, 23)},
@@ -232,7 +232,7 @@ func TestReportRows(t *testing.T) {
 
 // TestReportsAreOfOneCompany has runs of two companies in one table.
 func TestReportsAreOfOneCompany(t *testing.T) {
-	reports(t, func(t *testing.T, b *bureau) {
+	reports(t, func(t *testing.T, b *reportFixture) {
 		other := *b
 		other.company = b.site.Company("Second", company.EnterprisePlan)
 		other.teams = []string{b.site.Team(other.company, "Foreign", "member", annasEmail)}
@@ -250,7 +250,7 @@ func TestReportsAreOfOneCompany(t *testing.T) {
 }
 
 func TestReportTimes(t *testing.T) {
-	reports(t, func(t *testing.T, b *bureau) {
+	reports(t, func(t *testing.T, b *reportFixture) {
 		now := time.Now().UTC()
 		b.ran(past{person: "anna", tokens: 1, finished: november(3, 23)}, past{person: "anna", tokens: 2, finished: november(4, 0)}, past{person: "anna", tokens: 4, finished: now})
 		tokens := func(query string) float64 {
@@ -295,7 +295,7 @@ func TestReportTimes(t *testing.T) {
 // TestPagesKeepTheirTime leaves the end out: later pages are about the same
 // time as the first, and so is what they sum up.
 func TestPagesKeepTheirTime(t *testing.T) {
-	reports(t, func(t *testing.T, b *bureau) {
+	reports(t, func(t *testing.T, b *reportFixture) {
 		now := time.Now().UTC()
 		b.ran(past{person: "anna", tokens: 1, finished: now.Add(-2 * time.Microsecond)}, past{person: "anna", team: 1, tokens: 2, finished: now})
 		for path, query := range map[string]string{bothReports[0]: "?limit=1&group_by=team", bothReports[1]: "?limit=1"} {
@@ -310,7 +310,7 @@ func TestPagesKeepTheirTime(t *testing.T) {
 }
 
 func TestReportInput(t *testing.T) {
-	reports(t, func(t *testing.T, b *bureau) {
+	reports(t, func(t *testing.T, b *reportFixture) {
 		for query, paths := range map[string][]string{
 			"start_utc=yesterday":                                {"start_utc"},
 			"start_utc=2025-11-31":                               {"start_utc"},
@@ -374,7 +374,7 @@ func TestReportInput(t *testing.T) {
 }
 
 // refused fails the test unless a call has just these problems.
-func (b *bureau) refused(path string, paths []string) {
+func (b *reportFixture) refused(path string, paths []string) {
 	b.t.Helper()
 	a := b.call("GET", path).want(b.t, path, 400, "INVALID_REQUEST")
 	var e struct {
@@ -395,7 +395,7 @@ func (b *bureau) refused(path string, paths []string) {
 }
 
 func TestHeadOfReports(t *testing.T) {
-	reports(t, func(t *testing.T, b *bureau) {
+	reports(t, func(t *testing.T, b *reportFixture) {
 		b.ran(someRuns()...)
 		for i, name := range []string{"usage", "runs"} {
 			for _, method := range []string{"GET", "HEAD"} {
@@ -421,7 +421,7 @@ func TestHeadOfReports(t *testing.T) {
 // TestReportsOfRunsThatEnd makes runs, and finds in the reports what they say
 // themselves.
 func TestReportsOfRunsThatEnd(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		m.work()
 		studio := m.site.Company("Studio", company.EnterprisePlan)
 		m.site.Admit(studio, annasEmail, company.ViewCompanyReports)

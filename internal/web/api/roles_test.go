@@ -22,18 +22,18 @@ import (
 // TestLostPermissionsCountAtOnce takes permissions of a company away one by one:
 // the next call that needs it is refused, and all that do not need it go on.
 func TestLostPermissionsCountAtOnce(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		o := openOffice(m)
 		o.email = "clerk@example.com"
 		who := m.signedIn(o.email)
 		m.site.Admit(o.company, o.email)
 		may := func(perms []company.Permission) {
 			t.Helper()
-			_, err := m.site.Directory.SetRole(t.Context(), principal.Operator(), o.company, company.Role{Name: "clerk", Permissions: perms})
+			_, err := m.site.Companies.Roles.SetRole(t.Context(), principal.Operator(), o.company, company.Role{Name: "clerk", Permissions: perms})
 			o.must(err)
 		}
 		may(company.CompanyPermissions)
-		_, err := m.site.Directory.SetMember(t.Context(), principal.Operator(), o.company, who.uid, "clerk")
+		_, err := m.site.Companies.Members.SetMember(t.Context(), principal.Operator(), o.company, who.uid, "clerk")
 		o.must(err)
 		elsewhere := m.site.Company("Elsewhere", company.TeamPlan)
 		m.site.Admit(elsewhere, o.email, company.CompanyPermissions...)
@@ -72,14 +72,14 @@ type said struct {
 // TestAppsWhileTheirRoleChanges lets a role let apps in and out during many
 // calls: each answer is what the role said at some instant of the call.
 func TestAppsWhileTheirRoleChanges(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		who := m.signedIn("carl@example.com")
 		team := m.site.Team(m.site.Company("Fox", company.TeamPlan), "Film", "artist", "carl@example.com")
 		var clock atomic.Int64
 		var writes []said
 		set := func(may bool) {
 			w := said{begin: clock.Add(1), may: may}
-			if _, err := m.site.Directory.SetTeamRolePermissions(t.Context(), principal.Operator(), team, "artist", map[company.Permission]bool{company.UsePlugins: may}); err != nil {
+			if _, err := m.site.Companies.TeamRoles.SetTeamRolePermissions(t.Context(), principal.Operator(), team, "artist", map[company.Permission]bool{company.UsePlugins: may}); err != nil {
 				t.Error(err)
 			}
 			w.end = clock.Add(1)
@@ -156,7 +156,7 @@ func TestAppsWhileTheirRoleChanges(t *testing.T) {
 // TestTokenMadeForAMember: somebody else's token in one's name is known, can be
 // ended, and reaches nothing of one's own.
 func TestTokenMadeForAMember(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		o := openOffice(m)
 		member := m.signedIn("member@example.com")
 		m.site.Join(o.team, "member@example.com", "member")
@@ -234,7 +234,7 @@ func TestTokenMadeForAMember(t *testing.T) {
 // TestExMembers: nothing that somebody kept works once they were put out of the
 // company, and their personal account goes on.
 func TestExMembers(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		o := openOffice(m)
 		m.work()
 		member := m.signedIn("member@example.com")
@@ -254,7 +254,7 @@ func TestExMembers(t *testing.T) {
 				t.Fatalf("the stream begins with %+v", e)
 			}
 		}
-		for _, who := range []*maker{device, script} {
+		for _, who := range []*runFixture{device, script} {
 			who.call("GET", status).want(t, "the status of a member's run", 200, "")
 		}
 		for _, address := range []string{file, upload} {
@@ -295,7 +295,7 @@ func TestExMembers(t *testing.T) {
 // TestBlockedTools: a tool that a role may not use does not exist, for exactly
 // those with the role, from the next request on.
 func TestBlockedTools(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		f := files("a.yaml", manifest("A", "tags: [fast]"), "b.yaml", manifest("B", "tags: [fast]"), "c.yaml", manifest("C", "tags: [fast]"), "d.yaml", manifest("D", ""),
 			"tags.yaml", "fast: {type: MODEL_FAMILY, label: Fast}\n", "kits.yaml", "k: {label: Both, default: b, tools: [{tool: a}, {tool: b}]}\nl: {label: Only, tools: [{tool: b}]}")
 		m.offer(f)
@@ -320,14 +320,14 @@ func TestBlockedTools(t *testing.T) {
 		device := m.as(m.site.Device(uid, "blender").Tokens.ID)
 		role := func(blocked ...string) {
 			t.Helper()
-			if _, err := m.site.Directory.SetTeamRole(t.Context(), principal.Operator(), team, company.TeamRole{
+			if _, err := m.site.Companies.TeamRoles.SetTeamRole(t.Context(), principal.Operator(), team, company.TeamRole{
 				Name: "artist", Permissions: company.TeamPermissions, PluginKinds: []string{company.AnyKind}, ToolsBlocked: blocked,
 			}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		in := "?team_id=" + team
-		check := func(what string, who *maker, query string, sees bool) {
+		check := func(what string, who *runFixture, query string, sees bool) {
 			t.Helper()
 			want, status := []string{"A", "C", "D"}, 404
 			if sees {
@@ -374,7 +374,7 @@ func TestBlockedTools(t *testing.T) {
 				t.Errorf("%s: a blocked tool answers %s, one that never was %s", what, a.body, never.body)
 			}
 		}
-		tag := func(who *maker, path string) (string, string) {
+		tag := func(who *runFixture, path string) (string, string) {
 			a := who.call("GET", path)
 			return a.Header.Get("ETag"), string(a.body)
 		}
@@ -396,7 +396,7 @@ func TestBlockedTools(t *testing.T) {
 			check("anna in another team", anna, "?team_id="+second, true)
 			check("anna herself", m, "", true)
 			for _, path := range paths {
-				for who, sees := range map[*maker]bool{anna: false, bert: true} {
+				for who, sees := range map[*runFixture]bool{anna: false, bert: true} {
 					a := who.call("GET", path, "If-None-Match", open[path])
 					if want := map[bool]int{true: 304, false: 200}[sees]; a.StatusCode != want || strings.Contains(string(a.body), blocked) {
 						t.Errorf("%s with the tag of before = %d %s, want %d", path, a.StatusCode, a.body, want)
@@ -429,14 +429,14 @@ func TestBlockedTools(t *testing.T) {
 // TestSpendingWindowsOfRoles: each person with the role may spend so much in
 // any span, whatever they speak with.
 func TestSpendingWindowsOfRoles(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		fox := m.site.Company("Fox", company.TeamPlan)
 		m.site.Person("bert@example.com")
 		team := m.site.Team(fox, "Film", "artist", "anna@example.com", "bert@example.com")
 		m.grant("", team, 1000)
 		limit := func(s *company.Spend) {
 			t.Helper()
-			if _, err := m.site.Directory.SetTeamRole(t.Context(), principal.Operator(), team, company.TeamRole{
+			if _, err := m.site.Companies.TeamRoles.SetTeamRole(t.Context(), principal.Operator(), team, company.TeamRole{
 				Name: "artist", Permissions: company.TeamPermissions, PluginKinds: []string{company.AnyKind}, Spend: s,
 			}); err != nil {
 				t.Fatal(err)
@@ -447,10 +447,10 @@ func TestSpendingWindowsOfRoles(t *testing.T) {
 		anna, bert := m.as(annas), m.as(berts)
 		device := m.as(m.site.Device(get[wire.Identity](m.service, "/api/v2/me").User.UID, "blender").Tokens.ID)
 		in := "?team_id=" + team
-		post := func(who *maker, path, query string) answer {
+		post := func(who *runFixture, path, query string) answer {
 			return who.send("POST", path+query, "application/json", strings.NewReader(m.body("one", "")))
 		}
-		blocked := func(what string, who *maker, available float64) {
+		blocked := func(what string, who *runFixture, available float64) {
 			t.Helper()
 			p := post(who, "/api/v2/generate", in).want(t, what, 402, "INSUFFICIENT_BALANCE").problem(t)
 			if p.Details["reason"] != "spending_window" || p.Details["required"] != 3.0 || p.Details["available"] != available {
@@ -460,7 +460,7 @@ func TestSpendingWindowsOfRoles(t *testing.T) {
 				t.Errorf("%s: price = %+v", what, c)
 			}
 		}
-		fits := func(what string, who *maker, query string) {
+		fits := func(what string, who *runFixture, query string) {
 			t.Helper()
 			if c := read[wire.CostPreview](t, post(who, "/api/v2/generate/preview-cost", query)); !c.CanRun || c.BlockingReason != nil {
 				t.Errorf("%s: price = %+v", what, c)

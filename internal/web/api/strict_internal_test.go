@@ -14,22 +14,24 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"atelier/internal/account"
 	"atelier/internal/base/fault"
 	"atelier/internal/web/access"
 	"atelier/internal/web/api/apitest"
+	"atelier/internal/web/api/rest"
 	"atelier/internal/web/httpd"
 )
 
 // probe serves routes that only tests have, through everything that real ones
 // go through.
-func probe(t *testing.T, routes ...route) string {
+func probe(t *testing.T, routes ...rest.Route) string {
 	t.Helper()
-	s, err := newServer(Parts{Now: time.Now, Limits: Limits{JSONBytes: 1 << 20, JSONDepth: 64}})
+	s, err := newServer(Parts{Accounts: &account.Services{}, Now: time.Now, Limits: Limits{JSONBytes: 1 << 20, JSONDepth: 64}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.DiscardHandler)
-	server := httptest.NewServer(httpd.New(s.handler(routes), httpd.Options{Log: log, Metrics: prometheus.NewRegistry(), Health: &httpd.Health{Now: time.Now}, Now: time.Now}))
+	server := httptest.NewServer(httpd.New(s.newHandler(routes), httpd.Options{Log: log, Metrics: prometheus.NewRegistry(), Health: &httpd.Health{Now: time.Now}, Now: time.Now}))
 	t.Cleanup(server.Close)
 	return server.URL
 }
@@ -46,7 +48,7 @@ type body struct {
 }
 
 func readBody(w http.ResponseWriter, r *http.Request) error {
-	b, err := decode[body](w, r, Limits{JSONBytes: 1 << 20, JSONDepth: 64})
+	b, err := rest.Decode[body](w, r, rest.JSONLimits{Bytes: 1 << 20, Depth: 64})
 	if err != nil {
 		return err
 	}
@@ -56,7 +58,7 @@ func readBody(w http.ResponseWriter, r *http.Request) error {
 
 func TestStrictJSON(t *testing.T) {
 	t.Parallel()
-	url := probe(t, route{method: "POST", path: "/api/v2/probe", rule: access.Open, do: readBody})
+	url := probe(t, rest.Route{Method: "POST", Path: "/api/v2/probe", Rule: access.Open, Handle: readBody})
 	deep := func(n int) string {
 		return `{"meta":{"x":` + strings.Repeat("[", n) + strings.Repeat("]", n) + `}}`
 	}
@@ -163,15 +165,15 @@ func FuzzDecode(f *testing.F) {
 func TestPanicsAreErrors(t *testing.T) {
 	t.Parallel()
 	url := probe(t,
-		route{method: "GET", path: "/api/v2/panic", rule: access.Open, do: func(http.ResponseWriter, *http.Request) error { panic("secret text") }},
-		route{method: "GET", path: "/api/v2/nil", rule: access.Open, do: func(http.ResponseWriter, *http.Request) error {
-			var s *Server
-			return errors.New(s.BaseURL)
+		rest.Route{Method: "GET", Path: "/api/v2/panic", Rule: access.Open, Handle: func(http.ResponseWriter, *http.Request) error { panic("secret text") }},
+		rest.Route{Method: "GET", Path: "/api/v2/nil", Rule: access.Open, Handle: func(http.ResponseWriter, *http.Request) error {
+			var s *server
+			return errors.New(s.origins[0])
 		}},
-		route{method: "GET", path: "/api/v2/accident", rule: access.Open, do: func(http.ResponseWriter, *http.Request) error {
+		rest.Route{Method: "GET", Path: "/api/v2/accident", Rule: access.Open, Handle: func(http.ResponseWriter, *http.Request) error {
 			return errors.New("SELECT secret text")
 		}},
-		route{method: "GET", path: "/api/v2/cause", rule: access.Open, do: func(http.ResponseWriter, *http.Request) error {
+		rest.Route{Method: "GET", Path: "/api/v2/cause", Rule: access.Open, Handle: func(http.ResponseWriter, *http.Request) error {
 			return fault.New(fault.NotFound, "Gone.").Because(errors.New("secret text"))
 		}},
 	)
@@ -194,7 +196,7 @@ func TestPanicsAreErrors(t *testing.T) {
 // broken, and that no envelope is put behind its bytes.
 func TestBrokenOffAnswers(t *testing.T) {
 	t.Parallel()
-	half := func(fail func() error) handler {
+	half := func(fail func() error) rest.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) error {
 			io.WriteString(w, "half")
 			http.NewResponseController(w).Flush()
@@ -202,8 +204,8 @@ func TestBrokenOffAnswers(t *testing.T) {
 		}
 	}
 	url := probe(t,
-		route{method: "GET", path: "/error", rule: access.Open, do: half(func() error { return errors.New("broken") })},
-		route{method: "GET", path: "/panic", rule: access.Open, do: half(func() error { panic("broken") })},
+		rest.Route{Method: "GET", Path: "/error", Rule: access.Open, Handle: half(func() error { return errors.New("broken") })},
+		rest.Route{Method: "GET", Path: "/panic", Rule: access.Open, Handle: half(func() error { panic("broken") })},
 	)
 	for _, path := range []string{"/error", "/panic"} {
 		res, err := http.Get(url + path)
@@ -240,33 +242,12 @@ func TestEveryCodeHasAStatus(t *testing.T) {
 		if c == fault.RateLimited {
 			failure = fault.TooMany("m", 1, time.Minute, time.Millisecond)
 		}
-		writeError(rec, strings.Repeat("0", 32), failure)
+		rest.WriteError(rec, strings.Repeat("0", 32), failure)
 		if err := contract.Judge("GET", "/api/v2/nowhere", rec.Code, rec.Header(), rec.Body.Bytes()); err != nil {
 			t.Errorf("%s: %v", c, err)
 		}
 		if got := rec.Header().Get("Retry-After"); got != "1" {
 			t.Errorf("%s: Retry-After of a millisecond = %q, want 1", c, got)
-		}
-	}
-}
-
-// TestCodesOfTheDecisions is the table of the interface, typed anew.
-func TestCodesOfTheDecisions(t *testing.T) {
-	t.Parallel()
-	table := `UNAUTHENTICATED 401 no|TOKEN_INVALID 401 no|AUTHORIZATION_PENDING 428 yes|SLOW_DOWN 400 yes|DEVICE_CODE_EXPIRED 410 no
-UPSTREAM_UNAVAILABLE 503 yes|RATE_LIMITED 429 yes|ACTIVE_RUN_CAP 429 yes|PLUGIN_NOT_ALLOWED 403 no|FORBIDDEN 403 no|EMAIL_NOT_VERIFIED 403 no
-ACCOUNT_SELECTION_INVALID 400 no|INVALID_REQUEST 400 no|NOT_FOUND 404 no|TOOL_SCHEMA_STALE 409 no|IDEMPOTENCY_KEY_CONFLICT 409 no
-INSUFFICIENT_BALANCE 402 no|NUM_RESULTS_LIMIT 400 no|CONTENT_POLICY_VIOLATION 422 no|TOO_MANY_INPUT_FILES 413 no|UPLOAD_TOO_LARGE 413 no
-PAYLOAD_TOO_LARGE 413 no|UNSUPPORTED_MEDIA_TYPE 415 no|METHOD_NOT_ALLOWED 405 no|INTERNAL 500 yes|CONFLICT 412 no`
-	for row := range strings.FieldsFuncSeq(table, func(r rune) bool { return r == '|' || r == '\n' }) {
-		var code, again string
-		var want int
-		fmt.Sscan(row, &code, &want, &again)
-		if got := httpd.Status[fault.Code(code)]; got != want {
-			t.Errorf("%s = %d, want %d", code, got, want)
-		}
-		if got := retryable[fault.Code(code)]; got != (again == "yes") {
-			t.Errorf("%s retryable = %v, want %s", code, got, again)
 		}
 	}
 }

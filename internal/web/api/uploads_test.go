@@ -25,7 +25,7 @@ func (s *service) upload(query string, data []byte) wire.Upload {
 }
 
 func TestUploads(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		raw := m.upload("?name=fox.png", picture(30, 20))
 		kind, body := form(part{name: "note", data: "x"}, part{name: "file", file: "fox.png", kind: "image/png", data: string(picture(30, 20))}, part{name: "files", data: "another"})
 		formed := read[wire.Upload](t, m.send("POST", "/api/v2/uploads", kind, body).want(t, "a form", 201, ""))
@@ -75,7 +75,7 @@ func TestUploads(t *testing.T) {
 // TestDurationOfUploads has a sound that plays for a part of a millisecond: the
 // answer to the upload and every later one say the same.
 func TestDurationOfUploads(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		for samples, want := range map[int]string{
 			214_656: "1.118", // exactly, and 1.1179999999999999 as a sum
 			214_757: "1.119", // 1.118526 s
@@ -93,7 +93,7 @@ func TestDurationOfUploads(t *testing.T) {
 }
 
 func TestUploadRefusals(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		whole := picture(30, 30)
 		noFile, empty := form(part{name: "files", data: string(whole)})
 		many, lots := form(append(repeated(part{name: "x", data: "y"}, 64), part{name: "file", data: string(whole)})...)
@@ -127,7 +127,7 @@ func TestUploadRefusals(t *testing.T) {
 // TestNamesOfUploads brings names that are more than names. None of them is a
 // path, and none breaks a line or turns one around.
 func TestNamesOfUploads(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		files := m.blobs()
 		for i, name := range []string{
 			"../../etc/passwd", "..\\..\\x.png", "/etc/passwd", "a\x00b.png", strings.Repeat("n", 4096), strings.Repeat("ü", 4096), "\u202egnp.exe", "a\r\nSet-Cookie: x=y", "con.png", "nul", ".", "..", "~", "-rf",
@@ -155,7 +155,7 @@ func TestNamesOfUploads(t *testing.T) {
 }
 
 func TestUploadsPage(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		want := map[string]bool{}
 		for i := range 7 {
 			want[m.upload("", picture(2+i, 2)).ID] = true
@@ -186,11 +186,11 @@ func TestUploadsPage(t *testing.T) {
 }
 
 func TestUploadsOfTeams(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		m.site.Person("bert@example.com")
 		m.site.Person("chief@example.com")
 		team, tokens := m.team("Look", "anna@example.com", "bert@example.com", "chief@example.com")
-		if _, err := m.site.Directory.SetTeamRole(t.Context(), principal.Operator(), team, company.TeamRole{
+		if _, err := m.site.Companies.TeamRoles.SetTeamRole(t.Context(), principal.Operator(), team, company.TeamRole{
 			Name: "chief", Permissions: []company.Permission{company.ManageTeam}, PluginKinds: []string{company.AnyKind},
 		}); err != nil {
 			t.Fatal(err)
@@ -199,7 +199,7 @@ func TestUploadsOfTeams(t *testing.T) {
 		anna, bert, chief := m.as(tokens[0]), m.as(tokens[1]), m.as(tokens[2])
 		query := "?team_id=" + team
 		one, two := anna.upload(query, picture(2, 2)), anna.upload(query, picture(3, 2))
-		for _, who := range []*maker{anna, bert, chief} {
+		for _, who := range []*runFixture{anna, bert, chief} {
 			if got := get[wire.UploadList](who.service, "/api/v2/uploads"+query); len(got.Data) != 2 {
 				t.Errorf("a member sees %d", len(got.Data))
 			}

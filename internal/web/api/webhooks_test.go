@@ -27,8 +27,8 @@ type told struct {
 	body   []byte
 }
 
-// receive lets runs of this maker be told to a server of the test's own.
-func (m *maker) receive(status int) (address string, events <-chan told) {
+// receive lets runs of this runFixture be told to a server of the test's own.
+func (m *runFixture) receive(status int) (address string, events <-chan told) {
 	m.t.Helper()
 	arrived := make(chan told, 16)
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -60,7 +60,7 @@ func (m *maker) receive(status int) (address string, events <-chan told) {
 }
 
 // settled waits until an event has had so many attempts.
-func (m *maker) settled(id string, attempts int64) wire.GenerationWebhook {
+func (m *runFixture) settled(id string, attempts int64) wire.GenerationWebhook {
 	m.t.Helper()
 	for range 500 {
 		rec := get[wire.Generation](m.service, "/api/v2/generate/"+id)
@@ -74,7 +74,7 @@ func (m *maker) settled(id string, attempts int64) wire.GenerationWebhook {
 }
 
 func TestWebhooks(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		address, events := m.receive(http.StatusNoContent)
 		m.work()
 		const metadata = `{"n":12345678901234567890.10,"<b>":"\u2028"}`
@@ -129,7 +129,7 @@ func TestWebhooks(t *testing.T) {
 }
 
 func TestWebhookThatIsGone(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		address, events := m.receive(http.StatusGone)
 		m.work()
 		id := m.run("", m.body("one", `,"webhook_url":"`+address+`"`))
@@ -145,7 +145,7 @@ func TestWebhookThatIsGone(t *testing.T) {
 }
 
 func TestWebhookSecrets(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		first := get[wire.WebhookSecret](m.service, "/api/v2/webhook-secret")
 		if again := get[wire.WebhookSecret](m.service, "/api/v2/webhook-secret"); again != first || !strings.HasPrefix(first.Secret, "whsec_") || first.PreviousValidUntil != nil {
 			t.Errorf("the secret is %+v, then %+v", first, again)
@@ -174,7 +174,7 @@ func TestWebhookSecrets(t *testing.T) {
 // TestFirstEventMakesASecret: it is recorded as one that somebody asked for is,
 // without an actor.
 func TestFirstEventMakesASecret(t *testing.T) {
-	makes(t, func(t *testing.T, m *maker) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		address, events := m.receive(http.StatusNoContent)
 		m.work()
 		team, tokens := m.team("Look", "anna@example.com")

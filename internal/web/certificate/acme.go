@@ -21,26 +21,26 @@ import (
 )
 
 const (
-	// firstRetry and maxRetry are the waits after a certificate could not be
-	// obtained. Let's Encrypt allows five failures in an hour.
+	// firstRetry and maxRetry bound the pause after a failed attempt to obtain a
+	// certificate. Let's Encrypt allows five failures per hour.
 	firstRetry = 2 * time.Minute
 	maxRetry   = time.Hour
-	// claimFor is how long a node may take to obtain a certificate before another
-	// tries; autocert gives up earlier.
-	claimFor     = 6 * time.Minute
+	// claimTimeout is the time that a node has to obtain a certificate before
+	// another node may try; autocert gives up earlier.
+	claimTimeout = 6 * time.Minute
 	claimedRetry = 2 * time.Second
-	// renewalLook is how often a renewed certificate is taken over.
-	renewalLook = time.Minute
-	callTimeout = 30 * time.Second
+	// renewalInterval is the time between two checks for a renewed certificate.
+	renewalInterval = time.Minute
+	callTimeout     = 30 * time.Second
 )
 
-// ACMEOptions are what certificates are obtained with.
+// ACMEOptions are the settings and dependencies of ACME.
 type ACMEOptions struct {
 	Domains   []string // lower case
-	Email     string   // of the operator, for the authority; empty for none
-	Directory string   // address of the authority
-	// Roots is a PEM file with the roots that the authority's own server is
-	// verified by; empty for the system's.
+	Email     string   // the operator's address, sent to the authority; may be empty
+	Directory string   // the authority's directory URL (RFC 8555 section 7.1.1)
+	// Roots is a PEM file with the root certificates that verify the authority's
+	// own server. Empty: the system's roots.
 	Roots string
 
 	DB  *sqldb.DB
@@ -49,27 +49,27 @@ type ACMEOptions struct {
 	Now func() time.Time
 }
 
-// Box seals what is stored. about ties a sealed text to its row.
+// Box encrypts and authenticates stored data. about ties sealed data to its row.
 type Box interface {
 	Seal(plain []byte, about string) string
 	Open(sealed, about string) ([]byte, error)
 }
 
-// ACME obtains certificates for domains and renews them. Visitors never cause
-// one to be obtained: they get what is there.
+// ACME obtains and renews the certificates of domains. The request of a client never
+// starts an order at the authority: it gets the certificate in memory or an error.
 type ACME struct {
-	o       ACMEOptions
-	calls   *calls
-	store   *store
-	manager *autocert.Manager
+	options   ACMEOptions
+	transport *challengeTransport
+	store     *store
+	manager   *autocert.Manager
 
 	mu      sync.RWMutex
 	current map[string]*tls.Certificate // by domain
 }
 
-// NewACME prepares to obtain certificates; Run does it.
+// NewACME returns an ACME without certificates; Run obtains them.
 func NewACME(o ACMEOptions) (*ACME, error) {
-	transport := http.DefaultTransport.(*http.Transport).Clone() // the standard library makes no other
+	transport := http.DefaultTransport.(*http.Transport).Clone() // DefaultTransport is always a *http.Transport
 	if o.Roots != "" {
 		roots, err := LoadRoots(o.Roots)
 		if err != nil {
@@ -78,10 +78,10 @@ func NewACME(o ACMEOptions) (*ACME, error) {
 		transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}
 	}
 	a := &ACME{
-		o:       o,
-		calls:   &calls{RoundTripper: transport},
-		store:   &store{db: o.DB, box: o.Box, directory: o.Directory},
-		current: map[string]*tls.Certificate{},
+		options:   o,
+		transport: &challengeTransport{RoundTripper: transport},
+		store:     &store{db: o.DB, box: o.Box, directoryURL: o.Directory},
+		current:   map[string]*tls.Certificate{},
 	}
 	a.manager = &autocert.Manager{
 		Prompt:     autocert.AcceptTOS,
@@ -90,7 +90,7 @@ func NewACME(o ACMEOptions) (*ACME, error) {
 		Email:      o.Email,
 		Client: &acme.Client{
 			DirectoryURL: o.Directory,
-			HTTPClient:   &http.Client{Transport: a.calls, Timeout: callTimeout},
+			HTTPClient:   &http.Client{Transport: a.transport, Timeout: callTimeout},
 			UserAgent:    "atelier",
 		},
 	}
@@ -99,23 +99,23 @@ func NewACME(o ACMEOptions) (*ACME, error) {
 
 // LoadRoots reads the certificates in a PEM file.
 func LoadRoots(path string) (*x509.CertPool, error) {
-	text, err := readSmall(path)
+	text, err := readSmallFile(path)
 	if err != nil {
 		return nil, err
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(text) {
-		return nil, errors.New(path + " has no certificate in PEM")
+		return nil, errors.New(path + " contains no PEM certificate")
 	}
 	return roots, nil
 }
 
-// TLS gives the configuration that serves the certificates and answers
+// TLS returns the configuration that serves the certificates and answers
 // tls-alpn-01 challenges (RFC 8737).
-func (a *ACME) TLS() *tls.Config { return serverConfig(a.certificate, acme.ALPNProto) }
+func (a *ACME) TLS() *tls.Config { return serverConfig(a.selectCertificate, acme.ALPNProto) }
 
-// Challenges answers http-01 challenges (RFC 8555 section 8.3), and leaves other
-// requests to next. It is to be called before Run.
+// Challenges returns a handler that answers http-01 challenges (RFC 8555 section
+// 8.3) and passes other requests to next. Call it before Run.
 func (a *ACME) Challenges(next http.Handler) http.Handler { return a.manager.HTTPHandler(next) }
 
 // Missing lists the domains that have no certificate yet.
@@ -123,7 +123,7 @@ func (a *ACME) Missing() []string {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	var missing []string
-	for _, domain := range a.o.Domains {
+	for _, domain := range a.options.Domains {
 		if a.current[domain] == nil {
 			missing = append(missing, domain)
 		}
@@ -133,38 +133,39 @@ func (a *ACME) Missing() []string {
 
 // Run obtains and renews the certificates until ctx ends.
 func (a *ACME) Run(ctx context.Context) {
-	if err := a.store.sweep(ctx); err != nil {
-		a.o.Log.Warn("old challenges could not be deleted", "error", err)
+	if err := a.store.deleteOldChallenges(ctx); err != nil {
+		a.options.Log.Warn("deleting old ACME challenges failed", "error", err)
 	}
+
 	var group sync.WaitGroup
-	for _, domain := range a.o.Domains {
-		group.Go(func() { a.keep(ctx, domain) })
+	for _, domain := range a.options.Domains {
+		group.Go(func() { a.maintainCertificate(ctx, domain) })
 	}
 	group.Wait()
 }
 
-// keep has a certificate for a domain until ctx ends.
-func (a *ACME) keep(ctx context.Context, domain string) {
+// maintainCertificate obtains the certificate of a domain and renews it until ctx ends.
+func (a *ACME) maintainCertificate(ctx context.Context, domain string) {
 	retry := firstRetry
 	var warned time.Time
 	for {
 		var pause time.Duration
-		cert, err := a.obtain(ctx, domain)
+		cert, err := a.obtainCertificate(ctx, domain)
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
-			a.use(domain, cert)
-			if now := a.o.Now(); expiresSoon(cert.Leaf, now) && now.Sub(warned) >= warnEvery {
+			a.setCertificate(domain, cert)
+			if now := a.options.Now(); expiresSoon(cert.Leaf, now) && now.Sub(warned) >= warnInterval {
 				warned = now
-				a.o.Log.Warn("a certificate could not be renewed and expires soon", "domain", domain, "expires", cert.Leaf.NotAfter)
+				a.options.Log.Warn("certificate expires soon and could not be renewed", "domain", domain, "expires", cert.Leaf.NotAfter)
 			}
 			retry = firstRetry
-			pause = renewalLook
+			pause = renewalInterval
 		case errors.Is(err, errClaimed):
 			pause = claimedRetry
 		default:
-			a.o.Log.Warn("no certificate could be obtained", "domain", domain, "directory", a.o.Directory, "retry_after", retry.String(), "reason", a.calls.takeReason(domain), "error", err)
+			a.options.Log.Warn("no certificate could be obtained", "domain", domain, "directory", a.options.Directory, "retry_after", retry.String(), "reason", a.transport.takeReason(domain), "error", err)
 			pause = retry
 			retry = min(2*retry, maxRetry)
 		}
@@ -176,29 +177,29 @@ func (a *ACME) keep(ctx context.Context, domain string) {
 	}
 }
 
-// use serves a certificate from now on.
-func (a *ACME) use(domain string, cert *tls.Certificate) {
+// setCertificate makes cert the certificate that is served for a domain.
+func (a *ACME) setCertificate(domain string, cert *tls.Certificate) {
 	a.mu.Lock()
 	before := a.current[domain]
 	a.current[domain] = cert
 	a.mu.Unlock()
 	if before == nil || !before.Leaf.Equal(cert.Leaf) {
-		a.o.Log.Info("certificate in use", "domain", domain, "issuer", cert.Leaf.Issuer.CommonName, "expires", cert.Leaf.NotAfter)
+		a.options.Log.Info("certificate in use", "domain", domain, "issuer", cert.Leaf.Issuer.CommonName, "expires", cert.Leaf.NotAfter)
 	}
 }
 
-var errClaimed = errors.New("another node obtains the certificate")
+var errClaimed = errors.New("another node is obtaining the certificate")
 
-// obtain gives the certificate of a domain: from memory, from the database, or
-// from the authority, which one node at a time asks for it.
-func (a *ACME) obtain(ctx context.Context, domain string) (*tls.Certificate, error) {
+// obtainCertificate returns the certificate of a domain: from memory, from the
+// database, or from the authority. One node at a time orders it there.
+func (a *ACME) obtainCertificate(ctx context.Context, domain string) (*tls.Certificate, error) {
 	a.mu.RLock()
 	inMemory := a.current[domain] != nil
 	a.mu.RUnlock()
 	if !inMemory {
 		_, err := a.store.Get(ctx, domain)
 		if errors.Is(err, autocert.ErrCacheMiss) {
-			release, err := a.store.claim(ctx, domain)
+			release, err := a.store.claimDomain(ctx, domain)
 			if err != nil {
 				return nil, err
 			}
@@ -208,7 +209,7 @@ func (a *ACME) obtain(ctx context.Context, domain string) (*tls.Certificate, err
 		}
 	}
 
-	// autocert takes no context: what is not done when ctx ends is left behind.
+	// autocert takes no context: a call that outlasts ctx goes on in the background.
 	type outcome struct {
 		cert *tls.Certificate
 		err  error
@@ -229,12 +230,12 @@ func (a *ACME) obtain(ctx context.Context, domain string) (*tls.Certificate, err
 	}
 }
 
-// certificate gives what a visitor is to see. Without a server name that is the
-// first domain's, for probes that connect to an address.
-func (a *ACME) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+// selectCertificate returns the certificate for a TLS handshake. Without a server
+// name that is the first domain's, for probes that connect to an IP address.
+func (a *ACME) selectCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	name := strings.ToLower(strings.TrimSuffix(hello.ServerName, "."))
 	if name == "" {
-		name = a.o.Domains[0]
+		name = a.options.Domains[0]
 	}
 	if err := a.checkHost(hello.Context(), name); err != nil {
 		return nil, err
@@ -246,18 +247,18 @@ func (a *ACME) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error)
 	defer a.mu.RUnlock()
 	cert := a.current[name]
 	if cert == nil {
-		return nil, fmt.Errorf("there is no certificate for %s yet", name)
+		return nil, fmt.Errorf("no certificate for %s has been obtained yet", name)
 	}
 	return cert, nil
 }
 
-// checkHost refuses names that certificates are not obtained for.
+// checkHost returns an error for a host that is not one of the domains.
 func (a *ACME) checkHost(_ context.Context, host string) error {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
-	if !slices.Contains(a.o.Domains, strings.ToLower(host)) {
-		return errors.New("not a domain of this service")
+	if !slices.Contains(a.options.Domains, strings.ToLower(host)) {
+		return errors.New("the host is not a domain of this service")
 	}
 	return nil
 }

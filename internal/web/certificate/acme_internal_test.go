@@ -31,8 +31,8 @@ func TestStore(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
 		ctx := t.Context()
-		s := &store{db: db, box: box(t), directory: "https://a.example/dir"}
-		other := &store{db: db, box: box(t), directory: "https://b.example/dir"}
+		s := &store{db: db, box: box(t), directoryURL: "https://a.example/dir"}
+		other := &store{db: db, box: box(t), directoryURL: "https://b.example/dir"}
 		missing := func(when string, s *store, name string) {
 			t.Helper()
 			if _, err := s.Get(ctx, name); !errors.Is(err, autocert.ErrCacheMiss) {
@@ -60,18 +60,18 @@ func TestStore(t *testing.T) {
 		missing("deleted", s, "x.example")
 
 		// One node at a time obtains a certificate.
-		release, err := s.claim(ctx, "x.example")
+		release, err := s.claimDomain(ctx, "x.example")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.claim(ctx, "x.example"); !errors.Is(err, errClaimed) {
+		if _, err := s.claimDomain(ctx, "x.example"); !errors.Is(err, errClaimed) {
 			t.Errorf("a second claim: %v", err)
 		}
-		if _, err := s.claim(ctx, "y.example"); err != nil {
+		if _, err := s.claimDomain(ctx, "y.example"); err != nil {
 			t.Errorf("of another domain: %v", err)
 		}
 		release()
-		if _, err := s.claim(ctx, "x.example"); err != nil {
+		if _, err := s.claimDomain(ctx, "x.example"); err != nil {
 			t.Errorf("after the release: %v", err)
 		}
 		err = db.Write(ctx, func(tx *sqldb.Tx) error {
@@ -81,7 +81,7 @@ func TestStore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.claim(ctx, "x.example"); err != nil {
+		if _, err := s.claimDomain(ctx, "x.example"); err != nil {
 			t.Errorf("after its end: %v", err)
 		}
 
@@ -101,7 +101,7 @@ func TestStore(t *testing.T) {
 		if err := s.Put(ctx, "new+http-01", nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.sweep(ctx); err != nil {
+		if err := s.deleteOldChallenges(ctx); err != nil {
 			t.Fatal(err)
 		}
 		missing("an old challenge", s, "old+http-01")
@@ -143,7 +143,7 @@ func TestACMESaysWhy(t *testing.T) {
 		t.Errorf("log = %s, want the reason and the next attempt", text)
 	}
 	for _, name := range []string{"atelier.example.com", "ATELIER.example.com.", "other.example.com", "", "127.0.0.1"} {
-		if cert, err := a.certificate(&tls.ClientHelloInfo{ServerName: name}); err == nil {
+		if cert, err := a.selectCertificate(&tls.ClientHelloInfo{ServerName: name}); err == nil {
 			t.Errorf("%q gets %v", name, cert.Leaf.DNSNames)
 		}
 	}

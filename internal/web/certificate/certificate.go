@@ -1,11 +1,10 @@
-// Package certificate has the TLS certificates that the service proves its name
-// with.
+// Package certificate provides the TLS certificates of the server.
 //
-// Files serves one from two files and follows them when they change. ACME obtains
-// and renews them from a certificate authority (RFC 8555), by the challenges
-// tls-alpn-01 and http-01. Certificates, account key and the state of challenges
-// are in the database, sealed, so that any node can answer a challenge and all
-// serve the same certificate.
+// Files serves a certificate from two files and reloads them when they change.
+// ACME obtains and renews certificates from a certificate authority (RFC 8555)
+// with the challenges tls-alpn-01 and http-01. The certificates, the account key
+// and the state of the challenges are stored sealed in the database, so that any
+// node can answer a challenge and all nodes serve the same certificate.
 package certificate
 
 import (
@@ -14,24 +13,27 @@ import (
 	"time"
 )
 
-// serverConfig is how the service speaks TLS.
-func serverConfig(get func(*tls.ClientHelloInfo) (*tls.Certificate, error), more ...string) *tls.Config {
+// serverConfig returns the TLS configuration of the server. protocols are offered
+// by ALPN besides HTTP/2 and HTTP/1.1.
+func serverConfig(get func(*tls.ClientHelloInfo) (*tls.Certificate, error), protocols ...string) *tls.Config {
 	return &tls.Config{
 		MinVersion:     tls.VersionTLS12,
 		GetCertificate: get,
-		NextProtos:     append([]string{"h2", "http/1.1"}, more...),
+		NextProtos:     append([]string{"h2", "http/1.1"}, protocols...),
 	}
 }
 
-// Certificates that expire within this span, or within a fifth of their
-// lifetime where that is less, should have been replaced by now.
-const expirySpan = 14 * 24 * time.Hour
+// expiryWarning is the time before the expiry of a certificate from which on it
+// should have been replaced. For a short-lived certificate a fifth of its lifetime
+// counts instead.
+const expiryWarning = 14 * 24 * time.Hour
 
-// warnEvery is the time between two log lines about a certificate that expires.
-const warnEvery = 24 * time.Hour
+// warnInterval is the time between two log lines about the same expiring
+// certificate.
+const warnInterval = 24 * time.Hour
 
 // expiresSoon reports whether a certificate should have been replaced by now.
 func expiresSoon(leaf *x509.Certificate, now time.Time) bool {
 	lifetime := leaf.NotAfter.Sub(leaf.NotBefore)
-	return leaf.NotAfter.Sub(now) < min(expirySpan, lifetime/5)
+	return leaf.NotAfter.Sub(now) < min(expiryWarning, lifetime/5)
 }

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	lookEvery    = time.Second
+	pollInterval = time.Second
 	maxFileBytes = 1 << 20
 )
 
-// Files serves the certificate in two files, in PEM: the certificate with those
-// that lead to its root, and its private key.
+// Files serves a certificate from two PEM files: the certificate with its chain,
+// and its private key.
 type Files struct {
 	certFile, keyFile string
 	log               *slog.Logger
@@ -27,10 +27,10 @@ type Files struct {
 
 	current atomic.Pointer[tls.Certificate]
 
-	// Of Run.
-	handled [sha256.Size]byte // the content that was last used or refused
-	pending [sha256.Size]byte // the content at the last look
-	warned  time.Time
+	// Used by Run only.
+	handledDigest [sha256.Size]byte // of the content that was last loaded or refused
+	pendingDigest [sha256.Size]byte // of the content at the last poll
+	warnedAt      time.Time
 }
 
 // LoadFiles reads a certificate and its key.
@@ -41,7 +41,7 @@ func LoadFiles(certFile, keyFile string, log *slog.Logger, now func() time.Time)
 		log:      log,
 		now:      now,
 	}
-	cert, key, err := f.read()
+	cert, key, err := f.readPair()
 	if err != nil {
 		return nil, err
 	}
@@ -49,20 +49,20 @@ func LoadFiles(certFile, keyFile string, log *slog.Logger, now func() time.Time)
 	if err != nil {
 		return nil, fmt.Errorf("%s with %s: %w", certFile, keyFile, err)
 	}
-	f.handled = digest(cert, key, nil)
+	f.handledDigest = digestPair(cert, key, nil)
 	f.current.Store(&parsed)
 	return f, nil
 }
 
-// TLS gives the configuration that serves the certificate.
+// TLS returns the configuration that serves the certificate.
 func (f *Files) TLS() *tls.Config {
 	return serverConfig(func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return f.current.Load(), nil })
 }
 
-// Run follows the files until ctx ends. Connections stay as they are: a new
-// certificate is for those that come after it.
+// Run reloads the files when they change, until ctx ends. A new certificate is used
+// for new connections only.
 func (f *Files) Run(ctx context.Context) {
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
 		f.warnOfExpiry()
@@ -71,21 +71,21 @@ func (f *Files) Run(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		f.look()
+		f.reloadChanged()
 	}
 }
 
-// look uses new content of the files once it has been the same twice: they are
-// replaced one after the other, and do not fit in between.
-func (f *Files) look() {
-	cert, key, err := f.read()
-	found := digest(cert, key, err)
-	settled := found == f.pending
-	f.pending = found
-	if !settled || found == f.handled {
+// reloadChanged loads changed files once two polls in a row read the same content:
+// the files are replaced one after the other and do not match in between.
+func (f *Files) reloadChanged() {
+	cert, key, err := f.readPair()
+	found := digestPair(cert, key, err)
+	settled := found == f.pendingDigest
+	f.pendingDigest = found
+	if !settled || found == f.handledDigest {
 		return
 	}
-	f.handled = found
+	f.handledDigest = found
 
 	var parsed tls.Certificate
 	if err == nil {
@@ -93,41 +93,41 @@ func (f *Files) look() {
 	}
 	now := f.now()
 	if err == nil && (now.Before(parsed.Leaf.NotBefore) || now.After(parsed.Leaf.NotAfter)) {
-		err = fmt.Errorf("it is valid from %s until %s", parsed.Leaf.NotBefore.Format(time.RFC3339), parsed.Leaf.NotAfter.Format(time.RFC3339))
+		err = fmt.Errorf("the certificate is valid from %s until %s", parsed.Leaf.NotBefore.Format(time.RFC3339), parsed.Leaf.NotAfter.Format(time.RFC3339))
 	}
 	if err != nil {
-		f.log.Warn("the new certificate cannot be used, the old one stays", "cert", f.certFile, "key", f.keyFile, "error", err)
+		f.log.Warn("new certificate refused, the old one stays in use", "cert", f.certFile, "key", f.keyFile, "error", err)
 		return
 	}
 	f.current.Store(&parsed)
-	f.warned = time.Time{}
+	f.warnedAt = time.Time{}
 	f.log.Info("certificate replaced", "cert", f.certFile, "names", parsed.Leaf.DNSNames, "expires", parsed.Leaf.NotAfter)
 }
 
 func (f *Files) warnOfExpiry() {
 	now := f.now()
 	leaf := f.current.Load().Leaf
-	if !expiresSoon(leaf, now) || now.Sub(f.warned) < warnEvery {
+	if !expiresSoon(leaf, now) || now.Sub(f.warnedAt) < warnInterval {
 		return
 	}
-	f.warned = now
-	f.log.Warn("the certificate expires soon or has expired: replace its files", "cert", f.certFile, "expires", leaf.NotAfter)
+	f.warnedAt = now
+	f.log.Warn("certificate expires soon or has expired: replace its files", "cert", f.certFile, "expires", leaf.NotAfter)
 }
 
-// read gives the content of both files.
-func (f *Files) read() (cert, key []byte, err error) {
-	cert, err = readSmall(f.certFile)
+// readPair returns the content of both files.
+func (f *Files) readPair() (cert, key []byte, err error) {
+	cert, err = readSmallFile(f.certFile)
 	if err != nil {
 		return nil, nil, err
 	}
-	key, err = readSmall(f.keyFile)
+	key, err = readSmallFile(f.keyFile)
 	if err != nil {
 		return nil, nil, err
 	}
 	return cert, key, nil
 }
 
-func readSmall(path string) ([]byte, error) {
+func readSmallFile(path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -143,7 +143,8 @@ func readSmall(path string) ([]byte, error) {
 	return content, nil
 }
 
-// digest names what was read, or why nothing was.
-func digest(cert, key []byte, err error) [sha256.Size]byte {
+// digestPair returns a digest of the files' content, or of the error that reading
+// them returned.
+func digestPair(cert, key []byte, err error) [sha256.Size]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "%d %s%s%v", len(cert), cert, key, err))
 }

@@ -49,18 +49,18 @@ func TestFilesFollowChanges(t *testing.T) {
 	serves := func(when, name string) {
 		t.Helper()
 		for range 3 { // content counts once it was found twice
-			f.look()
+			f.reloadChanged()
 		}
 		cert, err := config.GetCertificate(nil)
 		if err != nil || cert.Leaf.DNSNames[0] != name {
 			t.Errorf("%s: %v %v is served, want %s", when, cert.Leaf.DNSNames, err, name)
 		}
 	}
-	warnings := func() int { return strings.Count(log.String(), "cannot be used") }
+	warnings := func() int { return strings.Count(log.String(), "new certificate refused") }
 
 	serves("at first", "first.test")
 	put(certFile, second.Cert)
-	f.look() // in the middle of a replacement
+	f.reloadChanged() // in the middle of a replacement
 	put(keyFile, second.Key)
 	serves("replaced", "second.test")
 	if warnings() != 0 {

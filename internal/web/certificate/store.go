@@ -12,22 +12,22 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// store keeps what autocert has to remember. Each authority has its own rows: a
-// certificate of a staging directory is of no use with another.
+// store is autocert's cache in the database. Each authority has its own rows: a
+// certificate of a staging authority must not be served for another.
 type store struct {
-	db        *sqldb.DB
-	box       Box
-	directory string
+	db           *sqldb.DB
+	box          Box
+	directoryURL string
 }
 
 var _ autocert.Cache = (*store)(nil)
 
-// httpChallenge ends the names under which autocert keeps http-01 challenges.
+// httpChallenge is the suffix of the names of http-01 challenges in autocert's cache.
 const httpChallenge = "+http-01"
 
-// Get gives what is kept under a name.
+// Get returns the data stored under a name.
 func (s *store) Get(ctx context.Context, name string) ([]byte, error) {
-	row := s.row(name)
+	row := s.rowName(name)
 	var sealed string
 	err := s.db.Read(ctx, func(tx *sqldb.Tx) error {
 		return tx.QueryRow(ctx, `SELECT sealed FROM certificate WHERE name = $1`, row).Scan(&sealed)
@@ -36,18 +36,18 @@ func (s *store) Get(ctx context.Context, name string) ([]byte, error) {
 		return nil, autocert.ErrCacheMiss
 	}
 	if err != nil && strings.HasSuffix(name, httpChallenge) {
-		return nil, autocert.ErrCacheMiss // strangers are shown the error
+		return nil, autocert.ErrCacheMiss // the error would be sent to the client
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read certificate: %w", err)
 	}
-	return s.box.Open(sealed, about(row))
+	return s.box.Open(sealed, sealLabel(row))
 }
 
-// Put keeps something under a name.
+// Put stores data under a name.
 func (s *store) Put(ctx context.Context, name string, data []byte) error {
-	row := s.row(name)
-	sealed := s.box.Seal(data, about(row))
+	row := s.rowName(name)
+	sealed := s.box.Seal(data, sealLabel(row))
 	err := s.db.Write(ctx, func(tx *sqldb.Tx) error {
 		_, err := tx.Exec(ctx, `
 			INSERT INTO certificate (name, sealed, changed) VALUES ($1, $2, $3)
@@ -60,10 +60,10 @@ func (s *store) Put(ctx context.Context, name string, data []byte) error {
 	return nil
 }
 
-// Delete forgets what is kept under a name.
+// Delete removes the data stored under a name.
 func (s *store) Delete(ctx context.Context, name string) error {
 	err := s.db.Write(ctx, func(tx *sqldb.Tx) error {
-		_, err := tx.Exec(ctx, `DELETE FROM certificate WHERE name = $1`, s.row(name))
+		_, err := tx.Exec(ctx, `DELETE FROM certificate WHERE name = $1`, s.rowName(name))
 		return err
 	})
 	if err != nil {
@@ -72,13 +72,14 @@ func (s *store) Delete(ctx context.Context, name string) error {
 	return nil
 }
 
-// claim makes this node the one that obtains the certificate of a domain, until
-// it is released or claimFor has passed; errClaimed where another is.
-func (s *store) claim(ctx context.Context, domain string) (release func(), err error) {
-	row := s.row(domain)
+// claimDomain claims the right to obtain the certificate of a domain for this node,
+// until it is released or claimTimeout has passed. It returns errClaimed where
+// another node has it.
+func (s *store) claimDomain(ctx context.Context, domain string) (release func(), err error) {
+	row := s.rowName(domain)
 	var until sqldb.Time
 	err = s.db.Write(ctx, func(tx *sqldb.Tx) error {
-		until = sqldb.At(tx.Now.Add(claimFor))
+		until = sqldb.At(tx.Now.Add(claimTimeout))
 		n, err := tx.Exec(ctx, `
 			INSERT INTO certificate_claim (name, until) VALUES ($1, $2)
 			ON CONFLICT (name) DO UPDATE SET until = excluded.until WHERE certificate_claim.until <= $3`, row, until, sqldb.At(tx.Now))
@@ -93,7 +94,7 @@ func (s *store) claim(ctx context.Context, domain string) (release func(), err e
 	return func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 		defer cancel()
-		_ = s.db.Write(ctx, func(tx *sqldb.Tx) error { // ends by itself otherwise
+		_ = s.db.Write(ctx, func(tx *sqldb.Tx) error { // an unreleased claim expires
 			_, err := tx.Exec(ctx, `DELETE FROM certificate_claim WHERE name = $1 AND until = $2`, row, until)
 			return err
 		})
@@ -102,8 +103,8 @@ func (s *store) claim(ctx context.Context, domain string) (release func(), err e
 
 const releaseTimeout = 2 * time.Second
 
-// sweep deletes challenges that a node left behind when it died.
-func (s *store) sweep(ctx context.Context) error {
+// deleteOldChallenges deletes the challenges of nodes that crashed.
+func (s *store) deleteOldChallenges(ctx context.Context) error {
 	return s.db.Write(ctx, func(tx *sqldb.Tx) error {
 		_, err := tx.Exec(ctx, `
 			DELETE FROM certificate WHERE changed < $1 AND (name LIKE '%+http-01' OR name LIKE '%+token')`, sqldb.At(tx.Now.Add(-24*time.Hour)))
@@ -111,7 +112,7 @@ func (s *store) sweep(ctx context.Context) error {
 	})
 }
 
-func (s *store) row(name string) string { return s.directory + " " + name }
+func (s *store) rowName(name string) string { return s.directoryURL + " " + name }
 
-// about names the row to which a sealed text belongs.
-func about(row string) string { return "certificate " + row }
+// sealLabel returns the label that ties sealed data to its row.
+func sealLabel(row string) string { return "certificate " + row }

@@ -8,45 +8,45 @@ import (
 	"strings"
 )
 
-// Bounds of what framing remembers.
+// Limits of the lines that framing keeps.
 const (
-	maxFramingLine = 1 << 10 // bytes of a header line that are looked at
-	lineEnd        = 16
+	maxFramingLine = 1 << 10 // bytes of a header line that are parsed
+	lineTailBytes  = 16
 	maxChunkLine   = 4 << 10 // as net/http
 )
 
-// framing follows the requests of an HTTP/1 connection as net/http reads them,
-// and refuses what net/http would accept although proxies disagree on where it
-// ends (request smuggling, RFC 9112 section 11.2):
+// framing parses the requests of an HTTP/1 connection as net/http reads them, and
+// refuses requests that net/http accepts although proxies disagree on where they end
+// (request smuggling, RFC 9112 section 11.2):
 //
 //   - Content-Length together with Transfer-Encoding (section 6.3)
 //   - Transfer-Encoding in a request below HTTP/1.1 (section 6.1)
 //   - either of them folded over several lines, or different Content-Lengths
 //
-// A refused request is spoiled before the end of its head: net/http answers the
-// requests before it, then 400, and closes. Nothing after it is handed on. The
-// same holds where framing itself loses track: the connection ends there.
+// The head of a refused request is made invalid before its end: net/http answers the
+// requests before it, then responds with 400 and closes. Nothing after it is passed
+// on. Where framing cannot parse a request itself, the connection ends there.
 //
 //	head ──no body──▶ head
 //	 ├──Content-Length──▶ length ──▶ head
 //	 └──chunked──▶ chunkSize ⇄ chunk ──last──▶ trailer ──▶ head
 type framing struct {
 	state framingState
-	line  []byte // the beginning of a line that the last read cut
-	count int    // bytes of that line, also those that are not kept
+	line  []byte // the beginning of a line whose end has not arrived
+	count int    // bytes of that line, kept or not
 
-	// Of the head that is being read.
-	started   bool   // its request line was read
-	old       bool   // its version is not HTTP/1.1
-	length    string // its Content-Length
-	lengths   int
-	encoding  string // its Transfer-Encoding
-	encodings int
-	framed    bool // its last line was one of the two
-	faulty    bool
+	// About the head that is being read.
+	started         bool   // its request line was read
+	oldVersion      bool   // its version is not HTTP/1.1
+	length          string // its Content-Length
+	lengths         int
+	encoding        string // its Transfer-Encoding
+	encodings       int
+	lastFieldFrames bool // its last field was one of these two
+	faulty          bool
 
-	left    uint64 // bytes of the body or chunk
-	pending []byte // to hand out before the end
+	bytesLeft uint64 // of the body or chunk
+	pending   []byte // to return before the end
 }
 
 type framingState int
@@ -60,12 +60,12 @@ const (
 	ended
 )
 
-// spoiler takes the place of the line feed that would end a head: the line
-// before it is no header then.
-const spoiler = "\x00\n\n"
+// invalidHeadEnd replaces the line feed that would end a head. It makes the line
+// before it an invalid header field.
+const invalidHeadEnd = "\x00\n\n"
 
-// read reads from r and follows what it gave.
-func (f *framing) read(r io.Reader, p []byte) (int, error) {
+// readBytes reads from r into p and parses the bytes.
+func (f *framing) readBytes(r io.Reader, p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
@@ -78,7 +78,7 @@ func (f *framing) read(r io.Reader, p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	n, err := r.Read(p)
-	kept := f.follow(p[:n])
+	kept := f.parseBytes(p[:n])
 	if f.state == ended {
 		if len(f.pending) > 0 && kept < len(p) {
 			more := copy(p[kept:], f.pending)
@@ -93,33 +93,33 @@ func (f *framing) read(r io.Reader, p []byte) (int, error) {
 	return kept, err
 }
 
-// follow moves through b and tells how many bytes of it to hand on.
-func (f *framing) follow(b []byte) int {
+// parseBytes parses b and returns how many of its bytes to pass on.
+func (f *framing) parseBytes(b []byte) int {
 	at := 0
 	for at < len(b) && f.state != ended {
 		if f.state == inLength || f.state == inChunk {
-			step := min(uint64(len(b)-at), f.left)
+			step := min(uint64(len(b)-at), f.bytesLeft)
 			at += int(step) //nolint:gosec // at most len(b)
-			f.left -= step
-			if f.left == 0 {
+			f.bytesLeft -= step
+			if f.bytesLeft == 0 {
 				f.endBody()
 			}
 			continue
 		}
 		end := bytes.IndexByte(b[at:], '\n')
 		if end < 0 {
-			f.keep(b[at:])
+			f.appendLine(b[at:])
 			return len(b)
 		}
 		line := b[at : at+end]
 		if f.count > 0 {
-			f.keep(line)
+			f.appendLine(line)
 			line = f.line
 		}
 		whole := f.count <= maxFramingLine
 		at += end + 1
 		if f.endLine(bytes.TrimSuffix(line, []byte("\r")), whole) {
-			at-- // the line feed stays here
+			at-- // the line feed is not passed on
 		}
 		f.line = f.line[:0]
 		f.count = 0
@@ -127,21 +127,21 @@ func (f *framing) follow(b []byte) int {
 	return at
 }
 
-// keep adds to the line that is cut. Of a long one the beginning and the end
-// are kept: a field's name, and the version of a request line.
-func (f *framing) keep(b []byte) {
+// appendLine adds to the incomplete line. Of a long line the beginning and the end
+// are kept: the name of a field, and the version in a request line.
+func (f *framing) appendLine(b []byte) {
 	f.count += len(b)
 	f.line = append(f.line, b...)
 	if len(f.line) > maxFramingLine {
-		end := f.line[len(f.line)-lineEnd:]
-		f.line = append(f.line[:maxFramingLine-lineEnd], end...)
+		end := f.line[len(f.line)-lineTailBytes:]
+		f.line = append(f.line[:maxFramingLine-lineTailBytes], end...)
 	}
 	if f.state == inChunkSize && f.count > maxChunkLine {
 		f.state = ended
 	}
 }
 
-// endBody follows a body or a chunk.
+// endBody moves to the state after a body or a chunk.
 func (f *framing) endBody() {
 	if f.state == inChunk {
 		f.state = inChunkSize
@@ -155,7 +155,7 @@ func (f *framing) beginHead() {
 	*f = framing{line: line[:0]}
 }
 
-// endLine takes one line and tells whether it ends a head that is refused.
+// endLine parses one line and reports whether it ends a refused head.
 func (f *framing) endLine(line []byte, whole bool) (refused bool) {
 	switch f.state {
 	case inChunkSize:
@@ -168,10 +168,10 @@ func (f *framing) endLine(line []byte, whole bool) (refused bool) {
 		return false
 	}
 	switch {
-	case !f.started && len(line) == 0: // net/http passes over some after a POST
+	case !f.started && len(line) == 0: // net/http skips empty lines after a POST
 	case !f.started:
 		f.started = true
-		f.old = !bytes.HasSuffix(line, []byte("HTTP/1.1"))
+		f.oldVersion = !bytes.HasSuffix(line, []byte("HTTP/1.1"))
 	case len(line) == 0:
 		return f.endHead()
 	default:
@@ -180,13 +180,13 @@ func (f *framing) endLine(line []byte, whole bool) (refused bool) {
 	return false
 }
 
-// addField notes a header field that says where the body ends.
+// addField records a header field that determines where the body ends.
 func (f *framing) addField(line []byte, whole bool) {
 	if line[0] == ' ' || line[0] == '\t' {
-		f.faulty = f.faulty || f.framed // obs-fold
+		f.faulty = f.faulty || f.lastFieldFrames // obs-fold
 		return
 	}
-	f.framed = false
+	f.lastFieldFrames = false
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	name = bytes.TrimSpace(name)
 	isLength := bytes.EqualFold(name, []byte("Content-Length"))
@@ -194,7 +194,7 @@ func (f *framing) addField(line []byte, whole bool) {
 	if !isLength && !isEncoding {
 		return
 	}
-	f.framed = true
+	f.lastFieldFrames = true
 	f.faulty = f.faulty || !whole
 	text := strings.Trim(string(value), " \t")
 	if isEncoding {
@@ -207,10 +207,10 @@ func (f *framing) addField(line []byte, whole bool) {
 	f.lengths++
 }
 
-// endHead decides what follows a head, and whether it is refused.
+// endHead moves to the state after a head and reports whether the head is refused.
 func (f *framing) endHead() (refused bool) {
-	if f.faulty || f.encodings > 0 && (f.lengths > 0 || f.old) {
-		return f.spoil()
+	if f.faulty || f.encodings > 0 && (f.lengths > 0 || f.oldVersion) {
+		return f.refuseHead()
 	}
 	switch {
 	case f.encodings == 1 && strings.EqualFold(f.encoding, "chunked"):
@@ -220,9 +220,9 @@ func (f *framing) endHead() (refused bool) {
 	case f.lengths > 0:
 		left, err := strconv.ParseUint(f.length, 10, 63)
 		if err != nil {
-			return f.spoil()
+			return f.refuseHead()
 		}
-		f.left = left
+		f.bytesLeft = left
 		f.state = inLength
 		if left == 0 {
 			f.beginHead()
@@ -233,14 +233,15 @@ func (f *framing) endHead() (refused bool) {
 	return false
 }
 
-func (f *framing) spoil() bool {
+// refuseHead ends the connection within the present head.
+func (f *framing) refuseHead() bool {
 	f.state = ended
-	f.pending = []byte(spoiler)
+	f.pending = []byte(invalidHeadEnd)
 	return true
 }
 
-// beginChunk reads the size of a chunk. Where net/http finds an error that this
-// does not, net/http ends the connection.
+// beginChunk parses the size of a chunk. net/http ends the connection at errors that
+// beginChunk does not find.
 func (f *framing) beginChunk(line []byte, whole bool) {
 	size, _, _ := bytes.Cut(line, []byte(";"))
 	n, err := strconv.ParseUint(string(bytes.TrimRight(size, " \t")), 16, 63)
@@ -250,7 +251,7 @@ func (f *framing) beginChunk(line []byte, whole bool) {
 	case n == 0:
 		f.state = inTrailer
 	default:
-		f.left = n + 2 // with the line end after it
+		f.bytesLeft = n + 2 // with the line end after it
 		f.state = inChunk
 	}
 }

@@ -12,12 +12,12 @@ import (
 	"sync"
 )
 
-// MinGzip is the size from which answers are compressed: below it the headers
-// weigh more than what is saved.
+// MinGzip is the size in bytes from which responses are compressed. Below it the
+// headers cost more than compression saves.
 const MinGzip = 1 << 10
 
-// AcceptsGzip reports whether a request is better answered with gzip (RFC 9110,
-// section 12.5.3). Parts of a file are never compressed.
+// AcceptsGzip reports whether the response to a request should be compressed with
+// gzip (RFC 9110, section 12.5.3). Range requests are never compressed.
 func AcceptsGzip(r *http.Request) bool {
 	lines := r.Header["Accept-Encoding"]
 	if len(lines) == 0 || r.Header.Get("Range") != "" {
@@ -47,7 +47,8 @@ func AcceptsGzip(r *http.Request) bool {
 	return compressed > 0 && compressed >= plain
 }
 
-// parseWeight reads the q of a header's value: 1 without one, 0 for nonsense.
+// parseWeight returns the q parameter of a header value: 1 without one, 0 where it
+// is malformed.
 func parseWeight(parameters string) float64 {
 	text := strings.TrimSpace(parameters)
 	if text == "" {
@@ -64,21 +65,21 @@ func parseWeight(parameters string) float64 {
 	return weight
 }
 
-// GzipETag is the tag of the compressed form of what tag names: the two differ
-// in their bytes, so a strong tag must differ too (RFC 9110, section 8.8.3.3).
+// GzipETag returns the ETag of the compressed form of the content that tag names.
+// The bytes differ, so a strong ETag must differ too (RFC 9110, section 8.8.3.3).
 func GzipETag(tag string) string {
 	return strings.TrimSuffix(tag, `"`) + `-gzip"`
 }
 
-// Gzip is compressed content to which a few bytes can still be added, so that
-// content is compressed once and its end written for each caller.
+// Gzip is compressed content that can be completed with a few more bytes: content
+// is compressed once, and its end differs per response.
 type Gzip struct {
 	stream []byte // without the last block and the trailer
 	sum    uint32
 	length uint32
 }
 
-// Compress compresses content as small as it gets, to be kept.
+// Compress compresses content with the best ratio, for content that is sent often.
 func Compress(content []byte) *Gzip {
 	var stream bytes.Buffer
 	w, err := gzip.NewWriterLevel(&stream, gzip.BestCompression)
@@ -86,7 +87,7 @@ func Compress(content []byte) *Gzip {
 		panic(err) // the level is a constant
 	}
 	w.Write(content)
-	w.Flush() // ends at a byte, with no last block
+	w.Flush() // ends on a byte boundary, without the last block
 	return &Gzip{
 		stream: bytes.Clone(stream.Bytes()),
 		sum:    crc32.ChecksumIEEE(content),
@@ -94,15 +95,15 @@ func Compress(content []byte) *Gzip {
 	}
 }
 
-// Stream is the compressed content. Finish gives its end.
+// Stream returns the compressed content without its end, which Finish returns.
 func (g *Gzip) Stream() []byte { return g.stream }
 
-// maxStored is how much a block of DEFLATE can hold that is not compressed.
+// maxStored is the most bytes that a stored block of DEFLATE can hold.
 const maxStored = math.MaxUint16
 
-// Finish gives the end of the stream, with rest after the content. rest is not
-// compressed: it is short, and different for each caller (RFC 1951, section
-// 3.2.4; RFC 1952, section 2.3.1).
+// Finish returns the end of the stream, with rest after the content. rest is stored
+// uncompressed, because it is short (RFC 1951, section 3.2.4; RFC 1952, section
+// 2.3.1).
 func (g *Gzip) Finish(rest []byte) []byte {
 	sum := crc32.Update(g.sum, crc32.IEEETable, rest)
 	length := g.length + uint32(len(rest))
@@ -127,7 +128,7 @@ func (g *Gzip) Finish(rest []byte) []byte {
 	return binary.LittleEndian.AppendUint32(end, length)
 }
 
-// fastWriters are for content that is sent once.
+// fastWriters are reused by CompressOnce.
 var fastWriters = sync.Pool{New: func() any {
 	w, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
 	if err != nil {
@@ -136,7 +137,7 @@ var fastWriters = sync.Pool{New: func() any {
 	return w
 }}
 
-// CompressOnce compresses content quickly, to be sent once.
+// CompressOnce compresses content quickly, for content that is sent once.
 func CompressOnce(content []byte) []byte {
 	var stream bytes.Buffer
 	stream.Grow(len(content) / 4)

@@ -9,49 +9,51 @@ import (
 	"time"
 )
 
-// Where the health pages are.
+// The paths of the health checks.
 const (
 	aliveRoute = "/healthz"
 	readyRoute = "/readyz"
 )
 
 const (
-	// pingTimeout bounds one look at what the service needs.
-	pingTimeout = 3 * time.Second
-	// pingFresh is how long a look counts. Anybody may ask, and looking writes
-	// a file and asks the database.
-	pingFresh = time.Second
+	// checkTimeout limits one round of checks.
+	checkTimeout = 3 * time.Second
+	// checkMaxAge is how long the result of a round is reused. The paths are public,
+	// and a round writes a file and queries the database.
+	checkMaxAge = time.Second
 )
 
-// Health tells load balancers and operators how the process is.
+// Health serves the liveness and readiness checks of the process.
 type Health struct {
-	// Pings are what the service needs, by name.
+	// Pings check the dependencies of the service, by name.
 	Pings map[string]func(context.Context) error
-	// Notes are words about the service by name, which do not decide whether it
-	// is ready.
+	// Notes add a short text about the service to the readiness check, by name.
+	// They do not decide whether it is ready.
 	Notes map[string]func() string
 	Now   func() time.Time
 
 	draining atomic.Bool
 
-	mu    sync.Mutex
-	asked time.Time        // when the pings were last sent
-	wrong map[string]error // what came of it
+	mu        sync.Mutex
+	checkedAt time.Time        // when Pings last ran
+	failures  map[string]error // of that round, by name
 }
 
-// Drain makes the process not ready for good.
+// Drain makes the process not ready, for good.
 func (h *Health) Drain() { h.draining.Store(true) }
 
-// Check gives what is wrong by name, nothing when the process is ready.
+// Check runs Pings, or reuses a recent result, and returns the errors by name. The
+// map is empty when the process is ready.
 func (h *Health) Check(ctx context.Context) map[string]error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.asked.IsZero() && h.Now().Sub(h.asked) < pingFresh {
-		return h.wrong
+	if !h.checkedAt.IsZero() && h.Now().Sub(h.checkedAt) < checkMaxAge {
+		return h.failures
 	}
-	// The answer is for others too, so nobody calls it off by leaving.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTimeout)
+	// Other callers reuse the result, so a client that disconnects does not cancel it.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkTimeout)
 	defer cancel()
+
 	var group sync.WaitGroup
 	var mu sync.Mutex
 	wrong := map[string]error{}
@@ -65,23 +67,25 @@ func (h *Health) Check(ctx context.Context) map[string]error {
 		})
 	}
 	group.Wait()
-	h.asked = h.Now()
-	h.wrong = wrong
+
+	h.checkedAt = h.Now()
+	h.failures = wrong
 	return wrong
 }
 
-func (h *Health) alive(w http.ResponseWriter, r *http.Request) {
+// serveAlive answers GET /healthz.
+func (h *Health) serveAlive(w http.ResponseWriter, r *http.Request) {
 	RecordOf(r.Context()).Route = aliveRoute
-	report(w, http.StatusOK, map[string]any{"status": "alive"})
+	writeJSON(w, http.StatusOK, map[string]any{"status": "alive"})
 }
 
-// ready says yes only when a request could be served in full. What is wrong is
-// named, not described: the page is open to anybody.
-func (h *Health) ready(w http.ResponseWriter, r *http.Request) {
+// serveReady answers GET /readyz with 200 when every check passes. Failed checks are
+// named without their error, because the path is public.
+func (h *Health) serveReady(w http.ResponseWriter, r *http.Request) {
 	rec := RecordOf(r.Context())
 	rec.Route = readyRoute
 	if h.draining.Load() {
-		report(w, http.StatusServiceUnavailable, map[string]any{"status": "stopping"})
+		writeJSON(w, http.StatusServiceUnavailable, map[string]any{"status": "stopping"})
 		return
 	}
 	checks := map[string]string{}
@@ -99,10 +103,10 @@ func (h *Health) ready(w http.ResponseWriter, r *http.Request) {
 		word = "not ready"
 		rec.Err = err
 	}
-	report(w, status, map[string]any{"status": word, "checks": checks})
+	writeJSON(w, status, map[string]any{"status": word, "checks": checks})
 }
 
-func report(w http.ResponseWriter, status int, v any) {
+func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	json.NewEncoder(w).Encode(v)

@@ -1,13 +1,11 @@
-// Package httpd is the plumbing that every edge is served through: the
-// listener and its timeouts, one log line and one set of metrics per request,
-// trace ids, security headers, the health pages, and the way down.
+// Package httpd is the HTTP server that all handlers share: the listener with its
+// limits and timeouts, one log line and the metrics per request, trace ids, security
+// headers, health checks and graceful shutdown.
 package httpd
 
 import (
 	"context"
-	"crypto/sha256"
 	"crypto/tls"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -18,7 +16,6 @@ import (
 	"net/netip"
 	"runtime/debug"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -30,54 +27,55 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Options are what a Server is made of.
+// Options are the settings and dependencies of a Server.
 type Options struct {
 	Log     *slog.Logger
 	Metrics prometheus.Registerer
-	// Tracer is nil where no traces are wanted.
+	// Tracer may be nil: no traces are exported.
 	Tracer trace.Tracer
 	Health *Health
 	Now    func() time.Time
 
-	// HSTS tells browsers to come back by HTTPS only.
-	HSTS           bool
+	// HSTS makes browsers use HTTPS only (RFC 6797).
+	HSTS bool
+	// TrustedProxies are the addresses whose X-Forwarded-For header is believed.
 	TrustedProxies []netip.Prefix
-	// Connections bound those of the listener. TrustedProxies have no limit
-	// per address.
+	// Connections limit the connections of the listener. TrustedProxies have no
+	// limit per address.
 	Connections ConnectionLimits
 	// TLS has the certificates to serve HTTPS with; nil serves plain HTTP.
 	TLS *tls.Config
 
 	HeaderTimeout, BodyTimeout, WriteTimeout, IdleTimeout time.Duration
 	HeaderBytes                                           int
-	// Delay is the time between not ready and closed, Timeout how long the
-	// requests that are left may take.
+	// Delay is the time between the readiness check turning negative and the end of
+	// accepting connections. Timeout is the time that running requests have after it.
 	Delay, Timeout time.Duration
 }
 
-// Server serves a handler until it is told to stop.
+// Server serves a handler until its context ends.
 type Server struct {
-	o        Options
-	handler  http.Handler
-	stopping chan struct{}
-	inFlight *inFlight
-	requests *prometheus.CounterVec
-	seconds  *prometheus.HistogramVec
+	options      Options
+	handler      http.Handler
+	stopping     chan struct{}
+	requestLimit *requestLimit
+	requests     *prometheus.CounterVec
+	seconds      *prometheus.HistogramVec
 }
 
-// New makes a server for the handler, which answers everything but the health
-// pages.
+// New returns a server for handler, which gets every request except the health
+// checks.
 func New(handler http.Handler, o Options) *Server {
 	s := &Server{
-		o:        o,
-		handler:  handler,
-		stopping: make(chan struct{}),
-		inFlight: newInFlight(o.Connections, o.TrustedProxies),
+		options:      o,
+		handler:      handler,
+		stopping:     make(chan struct{}),
+		requestLimit: newRequestLimit(o.Connections, o.TrustedProxies),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "atelier_http_requests_total", Help: "Requests by route, method and status.",
 		}, []string{"route", "method", "status"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "atelier_http_request_seconds", Help: "Time to answer by route.",
+			Name: "atelier_http_request_seconds", Help: "Time to respond by route.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"route"}),
 	}
@@ -85,28 +83,29 @@ func New(handler http.Handler, o Options) *Server {
 	return s
 }
 
-// Run serves until ctx ends and then lets go in order: not ready first, then
-// no new connections, then the rest of the requests.
+// Run serves l until ctx ends and then shuts down in order: it reports not ready,
+// stops accepting connections, and waits for the running requests.
 func (s *Server) Run(ctx context.Context, l net.Listener) error {
-	limits := s.o.Connections
-	limits.Proxies = s.o.TrustedProxies
-	counted := NewListener(l, limits, s.o.Log, s.o.Now)
-	counted.Register(s.o.Metrics)
+	limits := s.options.Connections
+	limits.Proxies = s.options.TrustedProxies
+	counted := NewListener(l, limits, s.options.Log, s.options.Now)
+	counted.Register(s.options.Metrics)
 	var listener net.Listener = counted
-	if s.o.TLS != nil {
-		listener = newSecureListener(counted, s.o.TLS, s.o.HeaderTimeout)
+	if s.options.TLS != nil {
+		listener = newSecureListener(counted, s.options.TLS, s.options.HeaderTimeout)
 	}
 	srv := &http.Server{
 		Handler:           s,
-		ReadHeaderTimeout: s.o.HeaderTimeout,
-		ReadTimeout:       s.o.BodyTimeout,
-		WriteTimeout:      s.o.WriteTimeout,
-		IdleTimeout:       s.o.IdleTimeout,
-		MaxHeaderBytes:    s.o.HeaderBytes,
+		ReadHeaderTimeout: s.options.HeaderTimeout,
+		ReadTimeout:       s.options.BodyTimeout,
+		WriteTimeout:      s.options.WriteTimeout,
+		IdleTimeout:       s.options.IdleTimeout,
+		MaxHeaderBytes:    s.options.HeaderBytes,
 		ConnState:         counted.Track,
-		HTTP2:             http2Config(s.o.WriteTimeout),
-		ErrorLog:          slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug), // clients' broken connections
+		HTTP2:             http2Config(s.options.WriteTimeout),
+		ErrorLog:          slog.NewLogLogger(s.options.Log.Handler(), slog.LevelDebug), // errors of clients' connections
 	}
+
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(listener) }()
 	select {
@@ -114,14 +113,15 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 		return fmt.Errorf("serve: %w", err)
 	case <-ctx.Done():
 	}
-	s.o.Health.Drain()
-	time.Sleep(s.o.Delay)
+
+	s.options.Health.Drain()
+	time.Sleep(s.options.Delay)
 	close(s.stopping)
-	left, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.Timeout)
+	shutdown, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.Timeout)
 	defer cancel()
-	err := srv.Shutdown(left)
+	err := srv.Shutdown(shutdown)
 	if errors.Is(err, context.DeadlineExceeded) {
-		s.o.Log.Warn("requests were cut off after the time to finish", "timeout", s.o.Timeout)
+		s.options.Log.Warn("running requests aborted at the shutdown timeout", "timeout", s.options.Timeout)
 		err = srv.Close()
 	}
 	if err != nil {
@@ -130,30 +130,30 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// Record is what is known about a request; edges add to it for the log.
+// Record collects the facts about one request for the log, metrics and traces.
+// Handlers add to it.
 type Record struct {
 	TraceID string
-	// Addr is the client's address, through trusted proxies.
+	// Addr is the client's address, also behind trusted proxies.
 	Addr netip.Addr
-	// Route is the pattern that matched, with few values, for metrics.
+	// Route is the pattern that matched. It has few values and labels metrics.
 	Route string
-	// PersonID is who asked, once that is known.
+	// PersonID is the authenticated person, empty before authentication.
 	PersonID string
-	// Err is why the request failed, cause included.
+	// Err is the error that failed the request, with its hidden cause.
 	Err error
-	// Left is whether the client went away before there was an answer.
+	// Left reports that the client disconnected before a response.
 	Left bool
-	// Stopping is closed when the server goes down: answers that could last for
-	// ever end then.
+	// Stopping is closed when the server shuts down, which ends long-lived streams.
 	Stopping <-chan struct{}
-	// Reauthorize, where it is set, is asked before more of an answer is sent that
-	// began some seconds ago (authorizedFor). What it returns cuts the answer short.
+	// Reauthorize, if set, re-checks authorization while a response is being sent,
+	// every reauthorizeInterval. An error aborts the response.
 	Reauthorize func(context.Context) error
 }
 
 type recordKey struct{}
 
-// RecordOf gives the record of the request that ctx belongs to.
+// RecordOf returns the record of the request that ctx belongs to.
 func RecordOf(ctx context.Context) *Record {
 	if r, ok := ctx.Value(recordKey{}).(*Record); ok {
 		return r
@@ -161,10 +161,10 @@ func RecordOf(ctx context.Context) *Record {
 	return &Record{}
 }
 
-// security is on every answer unless an edge replaces it. The names are in
-// canonical form and the slices are shared: Set replaces one, nothing may
-// change it.
-var security = map[string][]string{
+// securityHeaders are on every response unless a handler replaces them. The names
+// are in canonical form. Responses share the slices: replace one with Set, never
+// modify it.
+var securityHeaders = map[string][]string{
 	"X-Content-Type-Options":       {"nosniff"},
 	"X-Frame-Options":              {"DENY"},
 	"Referrer-Policy":              {"no-referrer"},
@@ -174,28 +174,30 @@ var security = map[string][]string{
 	"Cache-Control":                {"no-store"},
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP serves one request with its trace, log line and metrics.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	start := s.o.Now()
-	rec := &Record{Addr: clientAddr(r, s.o.TrustedProxies), Stopping: s.stopping}
+	start := s.options.Now()
+	rec := &Record{Addr: clientAddr(r, s.options.TrustedProxies), Stopping: s.stopping}
 	ctx := r.Context()
 	var span trace.Span
-	if s.o.Tracer != nil {
+	if s.options.Tracer != nil {
 		ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header))
-		ctx, span = s.o.Tracer.Start(ctx, "http "+method(r.Method), trace.WithSpanKind(trace.SpanKindServer))
+		ctx, span = s.options.Tracer.Start(ctx, "http "+methodLabel(r.Method), trace.WithSpanKind(trace.SpanKindServer))
 		rec.TraceID = span.SpanContext().TraceID().String()
 	} else {
 		rec.TraceID = newTraceID()
 	}
-	a := &answer{ResponseWriter: w, rec: rec, now: s.o.Now}
+
+	a := &recordedResponse{ResponseWriter: w, record: rec, now: s.options.Now}
 	h := w.Header()
 	h["X-Trace-Id"] = []string{rec.TraceID}
-	for name, value := range security {
+	for name, value := range securityHeaders {
 		h[name] = value
 	}
-	if s.o.HSTS {
+	if s.options.HSTS {
 		h.Set("Strict-Transport-Security", "max-age=31536000")
 	}
+
 	defer func() {
 		p := recover()
 		why, _ := p.(error)
@@ -203,44 +205,47 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if p != nil && !aborted {
 			rec.Err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 			if a.status == 0 {
-				http.Error(a, "Something went wrong. Quote "+rec.TraceID+" when you ask for help.", http.StatusInternalServerError)
+				http.Error(a, "An internal error occurred. Quote "+rec.TraceID+" when you ask for help.", http.StatusInternalServerError)
 			}
 		}
-		s.finish(r, rec, a, span, s.o.Now().Sub(start))
+		s.recordRequest(r, rec, a, span, s.options.Now().Sub(start))
 		if aborted {
-			panic(p) // net/http closes the connection: the client must not take a part for the whole
+			panic(p) // net/http closes the connection, so that the client notices the missing rest
 		}
 	}()
+
 	ctx, a.budget = sqldb.WithBudget(ctx, sqldb.RequestBudget)
 	r = r.WithContext(context.WithValue(ctx, recordKey{}, rec))
 	a.ctx = r.Context()
-	leave, ok := s.inFlight.enter(r)
+
+	release, ok := s.requestLimit.acquireSlot(r)
 	if !ok {
 		h.Set("Retry-After", "1")
 		http.Error(a, "Too many requests at once.", http.StatusServiceUnavailable)
 		return
 	}
-	defer leave()
+	defer release()
+
 	switch {
 	case r.URL.Path == aliveRoute && r.Method == http.MethodGet:
-		s.o.Health.alive(a, r)
+		s.options.Health.serveAlive(a, r)
 	case r.URL.Path == readyRoute && r.Method == http.MethodGet:
-		s.o.Health.ready(a, r)
+		s.options.Health.serveReady(a, r)
 	default:
 		s.handler.ServeHTTP(a, r)
 	}
 }
 
-// clientLeft stands for the status of an answer that nobody waited for. Logs and
-// metrics have it, clients never do.
-const clientLeft = 499
+// statusClientLeft is logged and counted for a request whose client disconnected
+// before the response. It is never sent.
+const statusClientLeft = 499
 
-// finish counts and logs a request that was answered.
-func (s *Server) finish(r *http.Request, rec *Record, a *answer, span trace.Span, took time.Duration) {
+// recordRequest counts and logs a finished request.
+func (s *Server) recordRequest(r *http.Request, rec *Record, a *recordedResponse, span trace.Span, took time.Duration) {
 	status := a.status
 	switch {
 	case rec.Left:
-		status = clientLeft
+		status = statusClientLeft
 	case status == 0:
 		status = http.StatusOK
 	}
@@ -248,28 +253,30 @@ func (s *Server) finish(r *http.Request, rec *Record, a *answer, span trace.Span
 	if route == "" {
 		route = "other"
 	}
-	s.requests.WithLabelValues(route, method(r.Method), strconv.Itoa(status)).Inc()
+	s.requests.WithLabelValues(route, methodLabel(r.Method), strconv.Itoa(status)).Inc()
 	s.seconds.WithLabelValues(route).Observe(took.Seconds())
 	if span != nil {
-		span.SetName(method(r.Method) + " " + route)
-		span.SetAttributes(attribute.String("http.request.method", method(r.Method)), attribute.String("http.route", route), attribute.Int("http.response.status_code", status))
+		span.SetName(methodLabel(r.Method) + " " + route)
+		span.SetAttributes(attribute.String("http.request.method", methodLabel(r.Method)), attribute.String("http.route", route), attribute.Int("http.response.status_code", status))
 		if status >= 500 {
 			span.SetStatus(codes.Error, http.StatusText(status))
 		}
 		span.End()
 	}
+
 	level := slog.LevelInfo
 	switch {
 	case status >= 500:
 		level = slog.LevelError
 	case rec.Route == aliveRoute || rec.Route == readyRoute:
-		level = slog.LevelDebug // balancers ask every few seconds
+		level = slog.LevelDebug // load balancers check every few seconds
 	}
-	if !s.o.Log.Enabled(r.Context(), level) {
+	if !s.options.Log.Enabled(r.Context(), level) {
 		return
 	}
+
 	attrs := append(make([]slog.Attr, 0, 11),
-		slog.String("method", method(r.Method)), slog.String("route", route), slog.String("path", redactPath(r.URL.EscapedPath(), route)), slog.Int("status", status), slog.Int64("bytes", a.bytes),
+		slog.String("method", methodLabel(r.Method)), slog.String("route", route), slog.String("path", redactPath(r.URL.EscapedPath(), route)), slog.Int("status", status), slog.Int64("bytes", a.bytes),
 		slog.Int64("us", took.Microseconds()), slog.String("addr", rec.Addr.String()), slog.String("trace_id", rec.TraceID))
 	if r.URL.RawQuery != "" {
 		attrs = append(attrs, slog.String("query", redactQuery(r.URL.RawQuery)))
@@ -280,84 +287,10 @@ func (s *Server) finish(r *http.Request, rec *Record, a *answer, span trace.Span
 	if rec.Err != nil {
 		attrs = append(attrs, slog.Any("error", rec.Err))
 	}
-	s.o.Log.LogAttrs(r.Context(), level, "request", attrs...)
+	s.options.Log.LogAttrs(r.Context(), level, "request", attrs...)
 }
 
-// authorizedFor is how long an answer is sent before whoever gets it is
-// authorized again.
-const authorizedFor = 2 * time.Second
-
-// answer remembers what was sent, and has long answers authorized again.
-type answer struct {
-	http.ResponseWriter
-	status int
-	bytes  int64
-
-	ctx     context.Context
-	rec     *Record
-	now     func() time.Time
-	decided time.Time // when the answer began, or was authorized again
-	budget  *sqldb.Budget
-}
-
-func (a *answer) begin(status int) {
-	a.budget.Lift()
-	a.status = status
-	a.decided = a.now()
-}
-
-// reauthorize asks whether more may be sent. Errors are sent in any case.
-func (a *answer) reauthorize() error {
-	if a.rec.Reauthorize == nil || a.status >= http.StatusBadRequest {
-		return nil
-	}
-	now := a.now()
-	if now.Sub(a.decided) < authorizedFor {
-		return nil
-	}
-	if err := a.rec.Reauthorize(a.ctx); err != nil {
-		return err
-	}
-	a.decided = now
-	return nil
-}
-
-func (a *answer) WriteHeader(status int) {
-	if a.status == 0 && status >= 200 {
-		a.begin(status)
-	}
-	a.ResponseWriter.WriteHeader(status)
-}
-
-func (a *answer) Write(b []byte) (int, error) {
-	if a.status == 0 {
-		a.begin(http.StatusOK)
-	}
-	if err := a.reauthorize(); err != nil {
-		return 0, err
-	}
-	n, err := a.ResponseWriter.Write(b)
-	a.bytes += int64(n)
-	return n, err
-}
-
-// Started tells whether an answer has begun: from then on its status cannot be
-// changed, and an error can only cut it short.
-func Started(w http.ResponseWriter) bool {
-	a, ok := w.(*answer)
-	return ok && a.status != 0
-}
-
-// Unwrap lets http.ResponseController reach the connection.
-func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
-
-// ETag names some content, as the header has it.
-func ETag(content []byte) string {
-	sum := sha256.Sum256(content)
-	return `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
-}
-
-// newTraceID names a request. It need not be secret, only different.
+// newTraceID returns a random trace id. It is unique, not secret.
 func newTraceID() string {
 	var b [16]byte
 	hi := rand.Uint64()
@@ -369,53 +302,12 @@ func newTraceID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// method keeps made-up methods out of the metrics.
-func method(m string) string {
+// methodLabel returns the method for metrics, and "other" for unknown methods, which
+// clients can invent.
+func methodLabel(m string) string {
 	switch m {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
 		return m
 	}
 	return "other"
-}
-
-// clientAddr finds who is calling: the peer, or, where the peer is a trusted
-// proxy, the last address in X-Forwarded-For that is not one.
-func clientAddr(r *http.Request, trusted []netip.Prefix) netip.Addr {
-	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return netip.Addr{}
-	}
-	addr := peer.Addr().Unmap()
-	if len(trusted) == 0 {
-		return addr
-	}
-	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
-	for i := len(hops) - 1; i >= 0 && isTrusted(addr, trusted); i-- {
-		next, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
-		if err != nil {
-			break
-		}
-		addr = next.Unmap()
-	}
-	return addr
-}
-
-// AddressKey is what an address is limited by: IPv6 hands out whole /64 networks
-// to one customer.
-func AddressKey(a netip.Addr) string {
-	if a.Is6() {
-		if p, err := a.Prefix(64); err == nil {
-			return p.String()
-		}
-	}
-	return a.String()
-}
-
-func isTrusted(a netip.Addr, trusted []netip.Prefix) bool {
-	for _, p := range trusted {
-		if p.Contains(a) {
-			return true
-		}
-	}
-	return false
 }

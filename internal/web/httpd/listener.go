@@ -18,21 +18,22 @@ import (
 
 // Connection limits that no setting changes.
 const (
-	// newGrace is how long a new connection may be without a whole request
-	// head before it can be closed to make room.
-	newGrace = 500 * time.Millisecond
+	// firstRequestGrace is the time that a new connection has to send a whole request
+	// head before it can be evicted.
+	firstRequestGrace = 500 * time.Millisecond
 
-	// maxFarewells bounds the refused connections that stay open for a moment,
-	// so that clients can read the refusal. Others are closed at once.
-	maxFarewells   = 8
-	farewellTime   = 250 * time.Millisecond
-	maxAcceptDelay = 50 * time.Millisecond
-	minAcceptDelay = 5 * time.Millisecond
-	shortageEvery  = time.Minute // between two log lines
+	// maxLingering is the limit of refused connections that stay open for lingerTime,
+	// so that clients can read the response. Others are closed at once.
+	maxLingering        = 8
+	lingerTime          = 250 * time.Millisecond
+	maxAcceptDelay      = 50 * time.Millisecond
+	minAcceptDelay      = 5 * time.Millisecond
+	shortageLogInterval = time.Minute // between two log lines
 )
 
-// refusal answers a connection above a limit. Nothing of its request was read.
-const refusal = "HTTP/1.1 503 Service Unavailable\r\n" +
+// tooManyConnections is the response to a connection above a limit. Nothing of its
+// request has been read.
+const tooManyConnections = "HTTP/1.1 503 Service Unavailable\r\n" +
 	"Content-Type: text/plain; charset=utf-8\r\n" +
 	"Content-Length: 22\r\n" +
 	"Cache-Control: no-store\r\n" +
@@ -41,20 +42,20 @@ const refusal = "HTTP/1.1 503 Service Unavailable\r\n" +
 	"\r\n" +
 	"Too many connections.\n"
 
-// ConnectionLimits bound the connections of a Listener. Zero is no limit.
+// ConnectionLimits limit the connections of a Listener. Zero is no limit.
 type ConnectionLimits struct {
 	Total      int
 	PerAddress int            // IPv6: per /64 network
-	Proxies    []netip.Prefix // have no limit per address: they speak for many
+	Proxies    []netip.Prefix // trusted proxies, which have no limit per address
 }
 
 // Listener accepts connections within limits and checks the framing of their
-// requests. At a limit it first closes a connection that waits for a request:
-// the one that has been idle longest, then a new one that has not sent a
-// request within newGrace. Only where there is none the newcomer gets a 503.
+// requests. At a limit it first evicts a connection that waits for a request: the
+// one that has been idle longest, or else one that has sent no request within
+// firstRequestGrace. Without such a connection the new one gets a 503.
 //
-// Errors of accept never end it unless the socket itself is broken: where open
-// files run out it closes idle connections and tries again.
+// A failed accept ends it only where the socket itself is broken: when file
+// descriptors run out, it closes idle connections and tries again.
 type Listener struct {
 	net.Listener
 	limits ConnectionLimits
@@ -63,13 +64,13 @@ type Listener struct {
 	closed chan struct{}
 	secure bool // the connections speak TLS
 
-	mu        sync.Mutex
-	open      int
-	addresses map[string]*address
-	idle      *list.List // of *conn, longest idle first
-	fresh     *list.List // of *conn without a first request, oldest first
-	farewells int
-	shortage  time.Time // when one was last logged
+	mu             sync.Mutex
+	open           int
+	addresses      map[string]*address
+	idle           *list.List // of *conn, longest idle first
+	fresh          *list.List // of *conn without a first request, oldest first
+	lingering      int
+	shortageLogged time.Time // when a failed accept was last logged
 
 	opened  prometheus.GaugeFunc
 	refused *prometheus.CounterVec
@@ -77,21 +78,21 @@ type Listener struct {
 	once    sync.Once
 }
 
-// The limits that a connection can be above, as metrics name them.
+// The values of the metrics' label limit.
 const (
 	limitTotal   = "total"
 	limitAddress = "address"
 )
 
-// address has the connections of one address.
+// address counts the connections of one address.
 type address struct {
 	open  int
 	idle  *list.List // of *conn, longest idle first
 	fresh *list.List // of *conn, oldest first
 }
 
-// NewListener limits the connections of l. The http.Server that serves it has
-// to have Track as its ConnState.
+// NewListener returns a Listener over l. The http.Server that uses it must have
+// Track as its ConnState.
 func NewListener(l net.Listener, limits ConnectionLimits, log *slog.Logger, now func() time.Time) *Listener {
 	n := &Listener{
 		Listener:  l,
@@ -119,7 +120,7 @@ func NewListener(l net.Listener, limits ConnectionLimits, log *slog.Logger, now 
 	return n
 }
 
-// Register adds the listener's metrics, which begin at zero.
+// Register registers the metrics of the listener, which begin at zero.
 func (l *Listener) Register(r prometheus.Registerer) {
 	for _, limit := range []string{limitTotal, limitAddress} {
 		l.refused.WithLabelValues(limit)
@@ -133,7 +134,7 @@ func (l *Listener) Close() error {
 	return l.Listener.Close()
 }
 
-// Accept waits for the next connection within the limits.
+// Accept returns the next connection within the limits.
 func (l *Listener) Accept() (net.Conn, error) {
 	delay := minAcceptDelay
 	for {
@@ -148,15 +149,15 @@ func (l *Listener) Accept() (net.Conn, error) {
 		}
 
 		delay = minAcceptDelay
-		if c := l.admit(raw); c != nil {
+		if c := l.admitConn(raw); c != nil {
 			return c, nil
 		}
 	}
 }
 
-// isBrokenListener reports whether an error of accept means that no other call
-// will succeed. Linux also reports errors of single connections and of the
-// network here; see accept(2).
+// isBrokenListener reports whether an error of accept means that no later call can
+// succeed. Linux also reports errors of single connections and of the network
+// here; see accept(2).
 func isBrokenListener(err error) bool {
 	if errors.Is(err, net.ErrClosed) {
 		return true
@@ -168,23 +169,23 @@ func isBrokenListener(err error) bool {
 	return errno == syscall.EBADF || errno == syscall.EINVAL || errno == syscall.ENOTSOCK
 }
 
-// recoverAccept makes room after a failed accept and waits a little.
+// recoverAccept evicts a connection after a failed accept and waits for delay.
 func (l *Listener) recoverAccept(err error, delay time.Duration) {
 	l.mu.Lock()
 	victim := l.firstWaiting(l.idle, l.fresh)
-	report := l.now().Sub(l.shortage) >= shortageEvery
+	report := l.now().Sub(l.shortageLogged) >= shortageLogInterval
 	if report {
-		l.shortage = l.now()
+		l.shortageLogged = l.now()
 	}
 	open := l.open
 	l.mu.Unlock()
 
 	if victim != nil {
 		l.evicted.Inc()
-		_ = victim.close() // its server notices
+		_ = victim.closeCounted() // net/http notices
 	}
 	if report {
-		l.log.Warn("connections cannot be accepted for the moment", "error", err, "connections", open)
+		l.log.Warn("accepting connections fails", "error", err, "connections", open)
 	}
 	select {
 	case <-time.After(delay):
@@ -192,22 +193,22 @@ func (l *Listener) recoverAccept(err error, delay time.Duration) {
 	}
 }
 
-// firstWaiting gives the connection to close first: the longest idle one, or
-// the oldest new one past its grace; nil for none.
+// firstWaiting returns the connection to evict first: the one that has been idle
+// longest, or else the oldest one past its grace without a request, or nil.
 func (l *Listener) firstWaiting(idle, fresh *list.List) *conn {
 	if e := idle.Front(); e != nil {
 		return e.Value.(*conn)
 	}
 	if e := fresh.Front(); e != nil {
-		if c := e.Value.(*conn); l.now().Sub(c.accepted) >= newGrace {
+		if c := e.Value.(*conn); l.now().Sub(c.accepted) >= firstRequestGrace {
 			return c
 		}
 	}
 	return nil
 }
 
-// admit counts a connection, or refuses it and returns nil.
-func (l *Listener) admit(raw net.Conn) *conn {
+// admitConn counts a connection, or refuses it and returns nil.
+func (l *Listener) admitConn(raw net.Conn) *conn {
 	peer := peerAddress(raw)
 	c := &conn{
 		Conn:     raw,
@@ -237,66 +238,66 @@ func (l *Listener) admit(raw net.Conn) *conn {
 		exceeded = limitTotal
 	}
 	if victim != nil {
-		victim.forget()
+		victim.stopCounting()
 	}
 	if exceeded != "" && victim == nil {
 		if own.open == 0 {
 			delete(l.addresses, c.key)
 		}
-		linger := !l.secure && l.farewells < maxFarewells
+		linger := !l.secure && l.lingering < maxLingering
 		if linger {
-			l.farewells++
+			l.lingering++
 		}
 		l.mu.Unlock()
 		l.refused.WithLabelValues(exceeded).Inc()
-		l.refuse(raw, linger)
+		l.refuseConn(raw, linger)
 		return nil
 	}
-	l.addresses[c.key] = own // the victim may have been its last
+	l.addresses[c.key] = own // evicting the victim may have removed it
 	l.open++
 	own.open++
-	c.wait(l.fresh, own.fresh)
+	c.addToLists(l.fresh, own.fresh)
 	l.mu.Unlock()
 
 	if victim != nil {
 		l.evicted.Inc()
-		_ = victim.close() // its server notices
+		_ = victim.closeCounted() // net/http notices
 	}
 	return c
 }
 
-// refuse answers and closes. Closing a socket with unread bytes resets it, and
-// the client may never see the answer, so a few are read from for a moment. A
-// client that waits for a TLS handshake could not read the answer: it gets none.
-func (l *Listener) refuse(raw net.Conn, linger bool) {
+// refuseConn sends a 503 and closes the connection. Closing a socket with unread
+// bytes resets it, and the client may lose the response; linger reads the bytes for a
+// short time first. A client that expects a TLS handshake gets no response.
+func (l *Listener) refuseConn(raw net.Conn, linger bool) {
 	if !l.secure {
-		_ = raw.SetWriteDeadline(l.now().Add(farewellTime)) // a fresh socket has room for it
-		_, _ = io.WriteString(raw, refusal)
+		_ = raw.SetWriteDeadline(l.now().Add(lingerTime)) // the buffer of a new socket has room for it
+		_, _ = io.WriteString(raw, tooManyConnections)
 	}
 	if !linger {
 		_ = raw.Close()
 		return
 	}
 	go func() {
-		l.drain(raw)
+		l.drainConn(raw)
 		_ = raw.Close()
 		l.mu.Lock()
-		l.farewells--
+		l.lingering--
 		l.mu.Unlock()
 	}()
 }
 
-// drain lets a client read the last answer: it reads what the client still
-// sends, for a moment.
-func (l *Listener) drain(raw net.Conn) {
+// drainConn ends the response and reads for lingerTime, so that the client
+// receives the response before the connection is closed.
+func (l *Listener) drainConn(raw net.Conn) {
 	if half, ok := raw.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite()
 	}
-	_ = raw.SetReadDeadline(l.now().Add(farewellTime))
+	_ = raw.SetReadDeadline(l.now().Add(lingerTime))
 	_, _ = io.CopyN(io.Discard, raw, 64<<10)
 }
 
-// Track follows the states of connections; it is the server's ConnState.
+// Track records the states of connections. It is the ConnState of the http.Server.
 func (l *Listener) Track(nc net.Conn, state http.ConnState) {
 	c := countedConn(nc)
 	if c == nil {
@@ -305,15 +306,15 @@ func (l *Listener) Track(nc net.Conn, state http.ConnState) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	own := l.addresses[c.key]
-	if c.forgotten || own == nil {
+	if c.uncounted || own == nil {
 		return
 	}
 	switch state {
 	case http.StateIdle:
-		c.stopWaiting()
-		c.wait(l.idle, own.idle)
+		c.removeFromLists()
+		c.addToLists(l.idle, own.idle)
 	case http.StateActive:
-		c.stopWaiting()
+		c.removeFromLists()
 	}
 }
 
@@ -328,42 +329,43 @@ func peerAddress(c net.Conn) netip.Addr {
 // conn is an accepted connection.
 type conn struct {
 	net.Conn
-	listener *Listener
-	key      string
-	accepted time.Time
-	framing  framing
-	spoiled  atomic.Bool // the framing of a request was refused
+	listener       *Listener
+	key            string
+	accepted       time.Time
+	framing        framing
+	framingRefused atomic.Bool // the framing of a request was refused
 
-	// The listener's mutex guards what follows.
+	// The listener's mutex guards the fields below.
 
-	forgotten bool // no longer counted
+	uncounted bool // no longer counted
 	lists     [2]*list.List
-	places    [2]*list.Element
+	elements  [2]*list.Element
 }
 
-// wait puts a connection at the end of two lists, everybody's and its address's.
-func (c *conn) wait(all, own *list.List) {
+// addToLists appends a connection to two lists: of all connections and of its address.
+func (c *conn) addToLists(all, own *list.List) {
 	c.lists = [2]*list.List{all, own}
-	c.places = [2]*list.Element{all.PushBack(c), own.PushBack(c)}
+	c.elements = [2]*list.Element{all.PushBack(c), own.PushBack(c)}
 }
 
-func (c *conn) stopWaiting() {
-	for i, place := range c.places {
+func (c *conn) removeFromLists() {
+	for i, place := range c.elements {
 		if place != nil {
 			c.lists[i].Remove(place)
 		}
 	}
 	c.lists = [2]*list.List{}
-	c.places = [2]*list.Element{}
+	c.elements = [2]*list.Element{}
 }
 
-// forget stops counting a connection. The listener's mutex is held.
-func (c *conn) forget() {
-	if c.forgotten {
+// stopCounting removes a connection from the counts. The caller holds the listener's
+// mutex.
+func (c *conn) stopCounting() {
+	if c.uncounted {
 		return
 	}
-	c.forgotten = true
-	c.stopWaiting()
+	c.uncounted = true
+	c.removeFromLists()
 	c.listener.open--
 	own := c.listener.addresses[c.key]
 	own.open--
@@ -372,36 +374,36 @@ func (c *conn) forget() {
 	}
 }
 
-// Close closes the connection and makes its place free.
+// Close closes the connection and stops counting it.
 func (c *conn) Close() error {
-	if c.spoiled.Load() {
-		c.listener.drain(c.Conn)
+	if c.framingRefused.Load() {
+		c.listener.drainConn(c.Conn)
 	}
-	return c.close()
+	return c.closeCounted()
 }
 
-func (c *conn) close() error {
-	err := c.Conn.Close() // first: its file is what is counted
+func (c *conn) closeCounted() error {
+	err := c.Conn.Close() // first, because the count stands for open file descriptors
 	c.listener.mu.Lock()
 	defer c.listener.mu.Unlock()
-	c.forget()
+	c.stopCounting()
 	return err
 }
 
-// Read reads what the client sends, up to a request with faulty framing. What
-// is encrypted is checked by secureConn instead.
+// Read reads from the client, up to a request with faulty framing. secureConn checks
+// the framing of encrypted connections.
 func (c *conn) Read(p []byte) (int, error) {
 	if c.listener.secure {
 		return c.Conn.Read(p)
 	}
-	n, err := c.framing.read(c.Conn, p)
+	n, err := c.framing.readBytes(c.Conn, p)
 	if c.framing.state == ended {
-		c.spoiled.Store(true)
+		c.framingRefused.Store(true)
 	}
 	return n, err
 }
 
-// ReadFrom keeps sendfile for answers that are files.
+// ReadFrom keeps sendfile possible for responses that are files.
 func (c *conn) ReadFrom(r io.Reader) (int64, error) {
 	if to, ok := c.Conn.(io.ReaderFrom); ok {
 		return to.ReadFrom(r)
@@ -409,7 +411,7 @@ func (c *conn) ReadFrom(r io.Reader) (int64, error) {
 	return io.Copy(struct{ io.Writer }{c.Conn}, r)
 }
 
-// CloseWrite lets the server end an answer before it closes.
+// CloseWrite allows net/http to end a response before it closes the connection.
 func (c *conn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

@@ -14,29 +14,28 @@ import (
 )
 
 const (
-	// maxRanges is how many parts of a file one request gets.
+	// maxRanges is the limit of ranges in one response.
 	maxRanges = 4
 
-	// rangeGap is how far apart two ranges may be and still become one: less
-	// than the head of a part takes (RFC 9110, section 15.3.7.2).
+	// rangeGap is the distance in bytes up to which two ranges are merged: less than
+	// the headers of a part take (RFC 9110, section 15.3.7.2).
 	rangeGap = 80
 )
 
-// span is a part of a file.
+// span is a byte range of a file.
 type span struct{ start, length int64 }
 
-// OpenPart reads length bytes of a file from offset.
+// OpenPart opens a reader for length bytes of a file from offset.
 type OpenPart func(offset, length int64) (io.ReadCloser, error)
 
-// ServeFile answers with a file of size bytes, or with the parts of it that the
-// request asks for: those that overlap or touch are one, and for more than a
-// few the answer is the whole file, which RFC 9110 (section 14.2) allows. A
-// header that names no byte of the file is answered with 416. Each part is
-// opened once. The headers that describe the file, ETag among them, are
-// the caller's.
+// ServeFile responds with a file of size bytes or with the ranges of it that the
+// request names. Ranges that overlap or touch are merged; a request for more than
+// maxRanges gets the whole file, which RFC 9110 (section 14.2) allows. A Range header
+// without a byte of the file gets 416. Each range is opened once. The caller sets the
+// headers that describe the file, ETag among them.
 //
-// The first bytes are read before the answer begins. Where that fails nothing
-// was sent, and the error can still be answered.
+// The first bytes are read before the response begins. Where that fails, nothing has
+// been sent, and the caller can still respond to the returned error.
 func ServeFile(w http.ResponseWriter, r *http.Request, size int64, open OpenPart) error {
 	parts := []span{{0, size}}
 	if header := r.Header.Get("Range"); header != "" {
@@ -45,7 +44,7 @@ func ServeFile(w http.ResponseWriter, r *http.Request, size int64, open OpenPart
 		ranges = mergeRanges(ranges)
 		switch {
 		case !ok || len(ranges) == 0:
-			r.Header.Set("Range", "bytes="+strconv.FormatInt(size, 10)+"-") // 416, in the library's words
+			r.Header.Set("Range", "bytes="+strconv.FormatInt(size, 10)+"-") // net/http responds with 416
 		case len(ranges) > maxRanges:
 			r.Header.Del("Range")
 		default:
@@ -53,11 +52,11 @@ func ServeFile(w http.ResponseWriter, r *http.Request, size int64, open OpenPart
 			r.Header.Set("Range", formatRanges(ranges))
 		}
 	}
-	content := &parted{size: size, parts: parts, open: open}
-	defer content.finish()
+	content := &partReader{size: size, parts: parts, open: open}
+	defer content.closeForGood()
 	delayed := &delayedWriter{ResponseWriter: w, head: r.Method == http.MethodHead, content: content}
 	http.ServeContent(delayed, r, "", time.Time{}, content)
-	err := content.failure()
+	err := content.readError()
 	if err != nil && !delayed.begun {
 		for _, name := range []string{"Accept-Ranges", "Content-Disposition", "Content-Length", "Content-Range", "Content-Type", "Etag"} {
 			w.Header().Del(name)
@@ -66,15 +65,15 @@ func ServeFile(w http.ResponseWriter, r *http.Request, size int64, open OpenPart
 	return err
 }
 
-// ServeBytes is ServeFile for what is in memory.
+// ServeBytes is ServeFile for content in memory.
 func ServeBytes(w http.ResponseWriter, r *http.Request, content []byte) {
 	_ = ServeFile(w, r, int64(len(content)), func(offset, length int64) (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(content[offset : offset+length])), nil
-	}) // memory can be read
+	}) // reading memory does not fail
 }
 
-// parseRanges reads a Range header (RFC 9110, section 14.1.2) and gives the
-// parts that lie within a file of size bytes.
+// parseRanges parses a Range header (RFC 9110, section 14.1.2) and returns the ranges
+// within a file of size bytes.
 func parseRanges(header string, size int64) (ranges []span, ok bool) {
 	list, ok := strings.CutPrefix(header, "bytes=")
 	if !ok {
@@ -90,7 +89,7 @@ func parseRanges(header string, size int64) (ranges []span, ok bool) {
 			return nil, false
 		}
 		if from == "" { // the last bytes
-			n, ok := position(to)
+			n, ok := parseOffset(to)
 			if !ok {
 				return nil, false
 			}
@@ -100,13 +99,13 @@ func parseRanges(header string, size int64) (ranges []span, ok bool) {
 			}
 			continue
 		}
-		start, ok := position(from)
+		start, ok := parseOffset(from)
 		if !ok {
 			return nil, false
 		}
 		end := size - 1
 		if to != "" {
-			last, ok := position(to)
+			last, ok := parseOffset(to)
 			if !ok || last < start {
 				return nil, false
 			}
@@ -119,9 +118,9 @@ func parseRanges(header string, size int64) (ranges []span, ok bool) {
 	return ranges, true
 }
 
-// position reads a number of digits only. One that is too large is as good as
-// the largest.
-func position(digits string) (int64, bool) {
+// parseOffset parses a number that consists of digits. A number that is too large
+// becomes the largest.
+func parseOffset(digits string) (int64, bool) {
 	if digits == "" || strings.Trim(digits, "0123456789") != "" {
 		return 0, false
 	}
@@ -129,8 +128,7 @@ func position(digits string) (int64, bool) {
 	return n, err == nil || errors.Is(err, strconv.ErrRange)
 }
 
-// mergeRanges sorts ranges and makes one of those that overlap or are next to
-// each other.
+// mergeRanges sorts ranges and merges those that are at most rangeGap apart.
 func mergeRanges(ranges []span) []span {
 	slices.SortFunc(ranges, func(a, b span) int { return cmp.Compare(a.start, b.start) })
 	var merged []span
@@ -155,69 +153,69 @@ func formatRanges(ranges []span) string {
 	return "bytes=" + strings.Join(all, ",")
 }
 
-// parted is a file as http.ServeContent reads it: from the start of each part
-// to its end. Several parts are read by a goroutine of the library, which can
-// outlast the answer to a client that left.
-type parted struct {
+// partReader is the file that http.ServeContent reads: each range from its start to
+// its end. For several ranges net/http reads in a goroutine, which can outlast the
+// response to a client that disconnected.
+type partReader struct {
 	size  int64
-	parts []span // the whole file first
+	parts []span // the whole file, then the ranges
 	open  OpenPart
 
-	mu   sync.Mutex
-	at   int64
-	body io.ReadCloser
-	head []byte // of the body, read ahead
-	err  error
+	mu     sync.Mutex
+	offset int64
+	body   io.ReadCloser
+	head   []byte // the first bytes of body, read ahead
+	err    error
 }
 
-var errFinished = errors.New("the answer is over")
+var errFinished = errors.New("the response has ended")
 
-func (p *parted) failure() error {
+func (p *partReader) readError() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.err
 }
 
-// finish closes the file for good.
-func (p *parted) finish() {
+// closeForGood closes the file; later reads fail.
+func (p *partReader) closeForGood() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.close()
+	p.closePart()
 	p.err = errFinished
 }
 
-// start begins a part before any other is read.
-func (p *parted) start(part span) error {
+// startPart opens the first range before the response begins.
+func (p *partReader) startPart(part span) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.begin(part)
+	p.openPart(part)
 	return p.err
 }
 
-func (p *parted) Seek(offset int64, whence int) (int64, error) {
+func (p *partReader) Seek(offset int64, whence int) (int64, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch whence {
 	case io.SeekCurrent:
-		offset += p.at
+		offset += p.offset
 	case io.SeekEnd:
 		offset += p.size
 	}
 	if offset < 0 {
 		return 0, errors.New("seek before the start")
 	}
-	if offset != p.at {
-		p.close()
-		p.at = offset
+	if offset != p.offset {
+		p.closePart()
+		p.offset = offset
 	}
 	return offset, nil
 }
 
-// begin opens a part and reads its first bytes, so that a store that cannot be
-// read is noticed before the answer begins.
-func (p *parted) begin(part span) {
-	p.close()
-	p.at = part.start
+// openPart opens a range and reads its first bytes, so that a failing store is
+// noticed before the response begins.
+func (p *partReader) openPart(part span) {
+	p.closePart()
+	p.offset = part.start
 	if part.length == 0 {
 		return
 	}
@@ -235,17 +233,17 @@ func (p *parted) begin(part span) {
 	p.head = head[:n]
 }
 
-func (p *parted) Read(b []byte) (int, error) {
+func (p *partReader) Read(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.err != nil {
 		return 0, p.err
 	}
-	if p.at >= p.size {
+	if p.offset >= p.size {
 		return 0, io.EOF
 	}
 	if p.body == nil {
-		p.begin(p.partAt(p.at))
+		p.openPart(p.partAt(p.offset))
 		if p.err != nil {
 			return 0, p.err
 		}
@@ -253,19 +251,19 @@ func (p *parted) Read(b []byte) (int, error) {
 	if len(p.head) > 0 {
 		n := copy(b, p.head)
 		p.head = p.head[n:]
-		p.at += int64(n)
+		p.offset += int64(n)
 		return n, nil
 	}
 	n, err := p.body.Read(b)
-	p.at += int64(n)
+	p.offset += int64(n)
 	if err != nil && !errors.Is(err, io.EOF) {
 		p.err = err
 	}
 	return n, err
 }
 
-// partAt is the part that starts at an offset, else the rest of the file.
-func (p *parted) partAt(offset int64) span {
+// partAt returns the range that starts at an offset, else the rest of the file.
+func (p *partReader) partAt(offset int64) span {
 	for _, part := range p.parts[1:] {
 		if part.start == offset {
 			return part
@@ -274,20 +272,20 @@ func (p *parted) partAt(offset int64) span {
 	return span{offset, p.size - offset}
 }
 
-func (p *parted) close() {
+func (p *partReader) closePart() {
 	if p.body != nil {
-		_ = p.body.Close() // all that was needed of it has been read
+		_ = p.body.Close() // its needed bytes have been read
 		p.body = nil
 	}
 	p.head = nil
 }
 
-// delayedWriter begins an answer only once the first bytes of its content were
-// read.
+// delayedWriter begins a response only after the first bytes of its content have
+// been read.
 type delayedWriter struct {
 	http.ResponseWriter
 	head    bool // the request is HEAD
-	content *parted
+	content *partReader
 	begun   bool
 }
 
@@ -296,9 +294,9 @@ func (d *delayedWriter) WriteHeader(status int) {
 		var err error
 		switch status {
 		case http.StatusOK:
-			err = d.content.start(d.content.parts[0])
+			err = d.content.startPart(d.content.parts[0])
 		case http.StatusPartialContent:
-			err = d.content.start(d.content.parts[1])
+			err = d.content.startPart(d.content.parts[1])
 		}
 		if err != nil {
 			return
@@ -315,7 +313,7 @@ func (d *delayedWriter) Write(b []byte) (int, error) {
 	return d.ResponseWriter.Write(b)
 }
 
-var errUnreadable = errors.New("the file can't be read")
+var errUnreadable = errors.New("the file cannot be read")
 
 // Unwrap lets http.ResponseController reach the connection.
 func (d *delayedWriter) Unwrap() http.ResponseWriter { return d.ResponseWriter }

@@ -6,46 +6,47 @@ import (
 	"atelier/internal/base/ids"
 )
 
-// Bounds of what a log line shows of an address.
+// Limits on the parts of a URL that a log line shows.
 const (
 	maxWord     = 24
 	maxSegments = 12
-	hidden      = "…"
+	redacted    = "…"
 )
 
-// redactPath writes a path for the log. People paste secrets into addresses, and
-// links carry them, so only what cannot be one is shown: the fixed parts of the
-// route that matched, ids where the route has them, and plain words, unless they
-// are the name of a file.
+// redactPath returns a path for the log. People paste secrets into URLs, and links
+// in mails carry secrets, so the log shows only parts that cannot be secret: the fixed
+// segments of the route, ids where the route has them, and plain words that are
+// not the name of a file.
 func redactPath(path, route string) string {
-	if path == route { // most requests: nothing in it is the client's
+	if path == route { // most requests: the route has no parameters
 		return path
 	}
 	segments := strings.Split(path, "/")
 	fixed := strings.Split(route, "/")
 	for i, segment := range segments {
 		if i == maxSegments {
-			segments = append(segments[:i], hidden)
+			segments = append(segments[:i], redacted)
 			break
 		}
 		known := ""
 		if i < len(fixed) {
 			known = fixed[i]
 		}
-		if known == "{name}" { // what somebody called a file
-			segments[i] = hidden
+		if known == "{name}" { // a file name chosen by a user
+			segments[i] = redacted
 			continue
 		}
 		isID := strings.HasPrefix(known, "{") && ids.Valid(segment)
 		if segment != known && segment != "" && !isID && !isWord(segment) {
-			segments[i] = hidden
+			segments[i] = redacted
 		}
 	}
 	return strings.Join(segments, "/")
 }
 
-// isWord reports whether text is short and of small letters, dashes and dots, or
-// the version of an interface. Our own tokens are not, whatever they are cut to.
+// isWord reports whether text is short and of lower-case letters, dashes, dots and
+// underscores, or an API version such as v2. The beginning of a credential of this
+// service is not a word.
 func isWord(text string) bool {
 	if len(text) > maxWord || strings.HasPrefix(text, "atl_") || strings.HasPrefix(text, "whsec_") {
 		return false
@@ -62,10 +63,10 @@ func isNumber(text string) bool {
 	return text != "" && len(text) <= 9 && !strings.ContainsFunc(text, func(r rune) bool { return r < '0' || r > '9' })
 }
 
-// shown are the query parameters whose values may be logged, and the form that
-// those have. Any other may be a secret: device_code and the signatures of
-// addresses are.
-var shown = map[string]func(value string) bool{
+// loggedParameters are the query parameters whose values are logged, each with the
+// form that a value must have. Other values may be secret, such as device_code and
+// the signatures of URLs.
+var loggedParameters = map[string]func(value string) bool{
 	"limit":      isNumber,
 	"tool_id":    ids.Valid,
 	"team_id":    ids.Valid,
@@ -78,25 +79,26 @@ var shown = map[string]func(value string) bool{
 	"end_utc":    isTime,
 }
 
-// redactQuery writes a query for the log: names that are words, and the values of
-// some.
+// redactQuery returns a query for the log: the names that are plain words, and the
+// values of loggedParameters.
 func redactQuery(query string) string {
 	parts := strings.Split(query, "&")
 	for i, part := range parts {
 		name, value, given := strings.Cut(part, "=")
-		isPlain := shown[name]
+		isPlain := loggedParameters[name]
 		switch {
 		case isPlain != nil && (!given || isPlain(value)):
 		case isWord(name):
-			parts[i] = name + "=" + hidden
+			parts[i] = name + "=" + redacted
 		default:
-			parts[i] = hidden
+			parts[i] = redacted
 		}
 	}
 	return strings.Join(parts, "&")
 }
 
-// areWords reports whether a value is a list of words, in any case.
+// areWords reports whether a value is a comma-separated list of words, in upper or
+// lower case.
 func areWords(value string) bool {
 	for word := range strings.SplitSeq(strings.ReplaceAll(value, "%2C", ","), ",") {
 		if !isWord(strings.ToLower(word)) {
@@ -106,8 +108,7 @@ func areWords(value string) bool {
 	return len(value) <= 4*maxWord
 }
 
-// isTime reports whether a value begins as a date does and has nothing but what
-// times have.
+// isTime reports whether a value has the form of a date or time.
 func isTime(value string) bool {
 	const date = "2006-01-02"
 	if len(value) < len(date) || len(value) > 40 || value[4] != '-' || value[7] != '-' {

@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// redirectTimeout bounds everything that a connection to a redirect does.
+// redirectTimeout limits each phase of a connection to the redirect.
 const redirectTimeout = 5 * time.Second
 
-// Redirect answers plain HTTP with where the same page is by HTTPS. The addresses
-// are those that the service is known by; a request for any other host is sent
-// to the first, so that nobody can be led elsewhere by a Host header.
+// Redirect returns a handler that redirects plain HTTP to the same path on HTTPS.
+// first and others are the public URLs of the service; a request for any other host
+// is redirected to first, so that a forged Host header cannot choose the target.
 //
-// Requests that send something are refused: a client that follows would send it
-// in the clear the next time too.
+// Requests other than GET and HEAD are refused: a client that follows the redirect
+// would send its next body unencrypted too.
 func Redirect(first *url.URL, others ...*url.URL) http.Handler {
 	byHost := map[string]string{}
 	for _, origin := range append(others, first) {
@@ -28,7 +28,7 @@ func Redirect(first *url.URL, others ...*url.URL) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		for name, value := range security {
+		for name, value := range securityHeaders {
 			h[name] = value
 		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -48,14 +48,14 @@ func Redirect(first *url.URL, others ...*url.URL) http.Handler {
 	})
 }
 
-// ServeRedirect serves a redirect until ctx ends.
+// ServeRedirect serves handler on l, within limits, until ctx ends.
 func ServeRedirect(ctx context.Context, l net.Listener, handler http.Handler, limits ConnectionLimits, log *slog.Logger, now func() time.Time) error {
 	listener := NewListener(l, limits, log, now)
 	srv := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: redirectTimeout,
 		ReadTimeout:       redirectTimeout,
-		WriteTimeout:      2 * redirectTimeout, // a challenge is looked up in the database
+		WriteTimeout:      2 * redirectTimeout, // answering an ACME challenge reads the database
 		IdleTimeout:       redirectTimeout,
 		MaxHeaderBytes:    16 << 10,
 		ConnState:         listener.Track,

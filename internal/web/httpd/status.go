@@ -6,7 +6,7 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// Status is the only place where a code becomes a status.
+// Status maps the codes of faults to HTTP statuses. No other place does.
 var Status = map[fault.Code]int{
 	fault.Unauthenticated:         http.StatusUnauthorized,
 	fault.TokenInvalid:            http.StatusUnauthorized,

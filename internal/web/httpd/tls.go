@@ -12,28 +12,28 @@ import (
 	"time"
 )
 
-// Bounds of an HTTP/2 connection that no setting changes.
+// Limits of an HTTP/2 connection that no setting changes.
 const (
-	maxStreams   = 100       // at once; RFC 9113 section 6.5.2 advises against fewer
-	streamBuffer = 512 << 10 // bytes of bodies that wait to be read
-	pingAfter    = 30 * time.Second
-	pongWithin   = 15 * time.Second
+	maxStreams        = 100       // at once; RFC 9113 section 6.5.2 advises against fewer
+	streamBuffer      = 512 << 10 // bytes of bodies that the handler has not read
+	http2PingInterval = 30 * time.Second
+	http2PingTimeout  = 15 * time.Second
 )
 
-// notTLS answers a client that speaks plain HTTP to an HTTPS listener.
-const notTLS = "HTTP/1.1 400 Bad Request\r\n" +
+// httpsRequired is the response to a client that sends plain HTTP to an HTTPS port.
+const httpsRequired = "HTTP/1.1 400 Bad Request\r\n" +
 	"Content-Type: text/plain; charset=utf-8\r\n" +
 	"Content-Length: 29\r\n" +
 	"Connection: close\r\n" +
 	"\r\n" +
 	"This address requires HTTPS.\n"
 
-// secureListener accepts connections of a Listener and hands them on after their
-// TLS handshake. Handshakes run side by side, each within a time limit; the
-// connections count from the moment they are accepted.
+// secureListener accepts connections of a Listener and returns them after their TLS
+// handshake. Handshakes run concurrently, each within a time limit; connections are
+// counted from their acceptance on.
 //
-// net/http recognizes HTTP/2 by the type *tls.Conn. HTTP/1 is handed on as
-// *secureConn, so that the framing of its requests is checked after decryption.
+// net/http recognizes HTTP/2 by the type *tls.Conn. HTTP/1 connections are returned
+// as *secureConn, so that the framing of their requests is checked after decryption.
 type secureListener struct {
 	*Listener
 	config  *tls.Config
@@ -57,12 +57,12 @@ func newSecureListener(l *Listener, config *tls.Config, timeout time.Duration) *
 		ready:    make(chan net.Conn),
 		broken:   make(chan error, 1),
 	}
-	go s.run()
+	go s.acceptConns()
 	return s
 }
 
-// run begins a handshake with every connection until the listener ends.
-func (s *secureListener) run() {
+// acceptConns starts a handshake with every connection until the listener ends.
+func (s *secureListener) acceptConns() {
 	for {
 		raw, err := s.Listener.Accept()
 		if err != nil {
@@ -70,11 +70,11 @@ func (s *secureListener) run() {
 			s.broken <- err
 			return
 		}
-		go s.shakeHands(raw)
+		go s.performHandshake(raw)
 	}
 }
 
-// Accept waits for the next connection whose handshake is complete.
+// Accept returns the next connection whose handshake is complete.
 func (s *secureListener) Accept() (net.Conn, error) {
 	select {
 	case c := <-s.ready:
@@ -85,22 +85,23 @@ func (s *secureListener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close stops accepting and ends the handshakes that are going on.
+// Close stops accepting and cancels the running handshakes.
 func (s *secureListener) Close() error {
 	s.cancel()
 	return s.Listener.Close()
 }
 
-// shakeHands hands on a connection after its handshake, or closes it.
-func (s *secureListener) shakeHands(raw net.Conn) {
+// performHandshake does the TLS handshake of a connection and passes it to Accept,
+// or closes it.
+func (s *secureListener) performHandshake(raw net.Conn) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.timeout)
 	defer cancel()
 	c := tls.Server(raw, s.config)
 	if err := c.HandshakeContext(ctx); err != nil {
 		if plain, ok := errors.AsType[tls.RecordHeaderError](err); ok && looksLikeHTTP(plain) {
-			_ = raw.SetWriteDeadline(s.now().Add(farewellTime))
-			_, _ = io.WriteString(raw, notTLS)
-			s.drain(raw)
+			_ = raw.SetWriteDeadline(s.now().Add(lingerTime))
+			_, _ = io.WriteString(raw, httpsRequired)
+			s.drainConn(raw)
 		}
 		s.log.Debug("TLS handshake failed", "addr", raw.RemoteAddr().String(), "error", err)
 		_ = raw.Close()
@@ -112,11 +113,12 @@ func (s *secureListener) shakeHands(raw net.Conn) {
 	case "h2":
 		next = c
 	case "", "http/1.1":
-		next = &secureConn{Conn: c, counted: raw.(*conn)} // Listener makes no others
+		next = &secureConn{Conn: c, counted: raw.(*conn)} // Listener returns no other type
 	default: // acme-tls/1 ends with the handshake (RFC 8737 section 3)
 		_ = c.Close()
 		return
 	}
+
 	select {
 	case s.ready <- next:
 	case <-s.ctx.Done():
@@ -134,30 +136,31 @@ func looksLikeHTTP(err tls.RecordHeaderError) bool {
 // secureConn is an HTTP/1 connection over TLS.
 type secureConn struct {
 	*tls.Conn
-	counted *conn
-	framing framing
-	spoiled atomic.Bool // the framing of a request was refused
+	counted        *conn
+	framing        framing
+	framingRefused atomic.Bool // the framing of a request was refused
 }
 
-// Read reads what the client sends, up to a request with faulty framing.
+// Read reads from the client, up to a request with faulty framing.
 func (c *secureConn) Read(p []byte) (int, error) {
-	n, err := c.framing.read(c.Conn, p)
+	n, err := c.framing.readBytes(c.Conn, p)
 	if c.framing.state == ended {
-		c.spoiled.Store(true)
+		c.framingRefused.Store(true)
 	}
 	return n, err
 }
 
-// Close closes the connection and makes its place free.
+// Close closes the connection and stops counting it.
 func (c *secureConn) Close() error {
-	if c.spoiled.Load() {
+	if c.framingRefused.Load() {
 		_ = c.Conn.CloseWrite()
-		c.counted.listener.drain(c.counted.Conn)
+		c.counted.listener.drainConn(c.counted.Conn)
 	}
 	return c.Conn.Close()
 }
 
-// countedConn finds the connection of a Listener beneath what net/http has.
+// countedConn returns the Listener's connection beneath the one that net/http has,
+// or nil.
 func countedConn(nc net.Conn) *conn {
 	switch c := nc.(type) {
 	case *conn:
@@ -171,14 +174,14 @@ func countedConn(nc net.Conn) *conn {
 	return nil
 }
 
-// http2Config bounds HTTP/2 connections.
+// http2Config returns the limits of HTTP/2 connections.
 func http2Config(writeTimeout time.Duration) *http.HTTP2Config {
 	return &http.HTTP2Config{
 		MaxConcurrentStreams:          maxStreams,
 		MaxReceiveBufferPerConnection: streamBuffer,
 		MaxReceiveBufferPerStream:     streamBuffer,
-		SendPingTimeout:               pingAfter,
-		PingTimeout:                   pongWithin,
+		SendPingTimeout:               http2PingInterval,
+		PingTimeout:                   http2PingTimeout,
 		WriteByteTimeout:              writeTimeout,
 	}
 }

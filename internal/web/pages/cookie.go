@@ -1,24 +1,18 @@
 package pages
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
 	"net/http"
 	"net/url"
 	"time"
-
-	"atelier/internal/base/ids"
 )
 
-// cookies are the names of what we leave in browsers. The prefixes keep other
-// hosts of the same domain, and pages without TLS, from planting theirs; they
-// need TLS themselves.
+// cookies are the names of the cookies. The prefixes __Host- and __Secure- keep other
+// hosts of the domain and pages without TLS from setting them, and require TLS.
 type cookies struct {
-	session  string // who is signed in
-	form     string // what forms are bound to before that
-	provider string // a sign-in at the provider that is under way
-	known    string // whom this browser was signed in as before; see session.Remember
+	session  string // the session of a signed-in person
+	form     string // the secret of CSRF tokens before signing in
+	provider string // the state of a sign-in at the OpenID provider
+	known    string // proves earlier sign-ins of this browser; see session.Remember
 	secure   bool
 }
 
@@ -29,8 +23,8 @@ func cookiesFor(app *url.URL) cookies {
 	return cookies{"atelier_session", "atelier_form", "atelier_oidc", "atelier_known", false}
 }
 
-// brought is the value of a cookie, "" where there is none.
-func (v *visit) brought(name string) string {
+// cookieValue returns the value of a cookie, or "".
+func (v *pageRequest) cookieValue(name string) string {
 	c, err := v.r.Cookie(name)
 	if err != nil {
 		return ""
@@ -38,9 +32,8 @@ func (v *visit) brought(name string) string {
 	return c.Value
 }
 
-// keep leaves a cookie in the browser for a while, or, without an age, until
-// it is closed.
-func (v *visit) keep(name, value, path string, age time.Duration) {
+// setCookie sets a cookie. Without an age it lasts until the browser is closed.
+func (v *pageRequest) setCookie(name, value, path string, age time.Duration) {
 	http.SetCookie(v.w, &http.Cookie{
 		Name:     name,
 		Value:    value,
@@ -52,57 +45,5 @@ func (v *visit) keep(name, value, path string, age time.Duration) {
 	})
 }
 
-// drop takes a cookie out of the browser.
-func (v *visit) drop(name, path string) { v.keep(name, "", path, -time.Second) }
-
-// formChars makes 256 bits and a few more.
-const formChars = 44
-
-// formSecret is what forms are bound to before somebody is signed in. A browser
-// that has none yet gets one with this answer.
-func (v *visit) formSecret() string {
-	if v.secret == "" {
-		v.secret = v.broughtSecret()
-	}
-	if v.secret == "" {
-		v.secret = ids.Text(formChars)
-		v.keep(v.cookies.form, v.secret, "/", 0)
-	}
-	return v.secret
-}
-
-func (v *visit) broughtSecret() string {
-	if c := v.brought(v.cookies.form); len(c) == formChars && ids.Alphanumeric(c) {
-		return c
-	}
-	return ""
-}
-
-// tokenField is the name of the field with the token of a form.
-const tokenField = "form_token"
-
-// token is what a form that is sent to path must carry. It shows that the form
-// came from a page of ours, shown to this browser.
-func (v *visit) token(path string) string {
-	secret := v.cookie
-	if v.open[path] {
-		secret = v.formSecret()
-	}
-	return v.mac(secret, path)
-}
-
-func (s *server) mac(secret, path string) string {
-	m := hmac.New(sha256.New, s.Key)
-	m.Write([]byte(secret + " " + path)) // the secret has no spaces
-	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
-}
-
-// tokenFits tells whether the form that was sent carries its token.
-func (v *visit) tokenFits() bool {
-	path := v.r.URL.Path
-	secret := v.cookie
-	if v.open[path] {
-		secret = v.broughtSecret()
-	}
-	return secret != "" && hmac.Equal([]byte(v.form.Get(tokenField)), []byte(v.mac(secret, path)))
-}
+// deleteCookie deletes a cookie.
+func (v *pageRequest) deleteCookie(name, path string) { v.setCookie(name, "", path, -time.Second) }

@@ -14,9 +14,9 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-// statusOf is what a code is on a page. A wrong password is 403, since 401 would
-// owe the browser a challenge (RFC 9110 section 15.5.2) and people sign in with
-// a form.
+// statusOf returns the HTTP status of a page for a fault. A wrong password is 403:
+// 401 requires a challenge for the browser (RFC 9110 section 15.5.2), and people sign
+// in with a form.
 func statusOf(c fault.Code) int {
 	if status := httpd.Status[c]; status != http.StatusUnauthorized {
 		return status
@@ -24,71 +24,71 @@ func statusOf(c fault.Code) int {
 	return http.StatusForbidden
 }
 
-// titles are what error pages are headed with.
-var titles = map[int]string{
-	http.StatusForbidden:           "That is not allowed",
-	http.StatusNotFound:            "There is nothing here",
-	http.StatusMethodNotAllowed:    "Not this way",
-	http.StatusTooManyRequests:     "Wait a little",
-	http.StatusInternalServerError: "Something went wrong",
-	http.StatusServiceUnavailable:  "The service is not ready",
+// errorTitles are the headings of error pages.
+var errorTitles = map[int]string{
+	http.StatusForbidden:           "Not allowed",
+	http.StatusNotFound:            "Page not found",
+	http.StatusMethodNotAllowed:    "Method not allowed",
+	http.StatusTooManyRequests:     "Too many requests",
+	http.StatusInternalServerError: "Internal error",
+	http.StatusServiceUnavailable:  "The service is unavailable",
 }
 
-// awayFor is what a browser is told to wait when nobody knows how long
-// something will be away.
-const awayFor = 2 * time.Second
+// unavailableRetry is the Retry-After of a fault.Unavailable that names no time.
+const unavailableRetry = 2 * time.Second
 
-// problem is what an error page shows.
-type problem struct {
+// errorPage is the data of an error page.
+type errorPage struct {
 	Title   string
 	Message string
-	Wait    string // in words, "" where waiting does not help
-	TraceID string // where somebody should look into it
+	Wait    string // time until a retry can succeed, in words; empty: waiting does not help
+	TraceID string // for the operator, on internal errors only
 }
 
-// fail answers with a page that says what went wrong. Whoever has to sign in
-// first is sent there. What is no fault is an accident: the person learns that
-// it happened, the log learns the rest.
-func (v *visit) fail(err error) {
+// showError responds with an error page, or redirects to the sign-in page where nobody is
+// signed in. An error that is not a fault becomes an internal error; only the log
+// has its text.
+func (v *pageRequest) showError(err error) {
 	if signin.IsSignedOut(err) {
-		_ = v.to(v.signInFirst())
+		_ = v.redirectTo(v.signInFirst())
 		return
 	}
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok {
-		f = fault.New(fault.Internal, "Something went wrong on our side.")
+		f = fault.New(fault.Internal, "The request failed because of an internal error.")
 	}
 	code := statusOf(f.Code)
-	p := problem{Title: cmp.Or(titles[code], "That did not work"), Message: f.Message}
+	p := errorPage{Title: cmp.Or(errorTitles[code], "The request failed"), Message: f.Message}
 	if f.RetryAfter > 0 {
-		p.Wait = waitFor(f.RetryAfter)
+		p.Wait = formatWait(f.RetryAfter)
 	}
 	if code == http.StatusInternalServerError {
-		p.TraceID = v.rec.TraceID
+		p.TraceID = v.record.TraceID
 	}
-	if err := v.answer(code, "error", p, f); err != nil {
-		panic(err) // httpd answers and logs it
+	if err := v.renderPage(code, "error", p, f); err != nil {
+		panic(err) // httpd responds and logs it
 	}
 }
 
-// again shows the page of a form once more, with what was wrong: its values are
-// kept, but for passwords. What the person cannot mend there is given back for
-// a page of its own. Codes besides the usual ones can be mended as well.
-func (v *visit) again(page string, data any, err error, besides ...fault.Code) error {
+// showFormAgain shows the page of a form again with the problems of a fault. The entered
+// values are kept, except passwords. It returns err, for an error page, where the
+// person cannot correct the fault in the form. besides names codes that can be
+// corrected in this form, in addition to the usual ones.
+func (v *pageRequest) showFormAgain(page string, data any, err error, besides ...fault.Code) error {
 	f, ok := errors.AsType[*fault.Error](err)
 	usual := []fault.Code{fault.Invalid, fault.Unauthenticated, fault.Forbidden}
 	if !ok || signin.IsSignedOut(err) || !slices.Contains(append(usual, besides...), f.Code) {
 		return err
 	}
-	v.rec.Err = err
-	return v.answer(statusOf(f.Code), page, data, f)
+	v.record.Err = err
+	return v.renderPage(statusOf(f.Code), page, data, f)
 }
 
-// retryAfter tells programs what the page tells people.
-func retryAfter(h http.Header, f *fault.Error) {
+// setRetryAfter sets the Retry-After header of a fault.
+func setRetryAfter(h http.Header, f *fault.Error) {
 	wait := f.RetryAfter
 	if wait == 0 && f.Code == fault.Unavailable {
-		wait = awayFor
+		wait = unavailableRetry
 	}
 	if wait > 0 {
 		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))

@@ -11,22 +11,22 @@ type Entry struct {
 // Table lists every route.
 func Table() []Entry {
 	var all []Entry
-	for _, rt := range (&server{}).routes() {
-		all = append(all, Entry{rt.method, strings.TrimSuffix(rt.path, "{$}"), rt.who == somebody})
+	for _, rt := range (&server{}).listRoutes() {
+		all = append(all, Entry{rt.method, strings.TrimSuffix(rt.path, "{$}"), rt.audience == sessionRequired})
 	}
 	return all
 }
 
 // What tests look into.
 var (
-	Destination = destination
-	Words       = words
-	WaitFor     = waitFor
-	Amount      = amount
-	Browser     = browser
+	Destination = safeDestination
+	Words       = formatDuration
+	WaitFor     = formatWait
+	Amount      = formatAmount
+	Browser     = browserName
 )
 
 // Token is what a form to path carries where secret is the browser's.
 func Token(key []byte, secret, path string) string {
-	return (&server{Parts: Parts{Key: key}}).mac(secret, path)
+	return (&server{Parts: Parts{Key: key}}).computeMAC(secret, path)
 }

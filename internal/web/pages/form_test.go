@@ -139,17 +139,17 @@ func TestBodiesAreForms(t *testing.T) {
 			status           int
 			says             string
 		}{
-			{"JSON", "application/json", `{"email":"a@b.c"}`, 415, "forms only"},
-			{"plain text", "text/plain", good, 415, "forms only"},
-			{"parts", "multipart/form-data; boundary=x", "--x--", 415, "forms only"},
-			{"no type", "", good, 415, "forms only"},
+			{"JSON", "application/json", `{"email":"a@b.c"}`, 415, "only forms"},
+			{"plain text", "text/plain", good, 415, "only forms"},
+			{"parts", "multipart/form-data; boundary=x", "--x--", 415, "only forms"},
+			{"no type", "", good, 415, "only forms"},
 			{"too much", formType, good + "&x=" + strings.Repeat("x", 16<<10), 413, "too large"},
-			{"not encoded", formType, good + "&x=%zz", 400, "can't be read"},
-			{"semicolons", formType, good + ";x=y", 400, "can't be read"},
-			{"a zero byte", formType, good + "&x=%00", 400, "not text"},
-			{"a line break", formType, good + "&x=a%0D%0Ab", 400, "not text"},
-			{"not UTF-8", formType, good + "&x=%ff", 400, "not text"},
-			{"a name that is not text", formType, good + "&%00=x", 400, "not text"},
+			{"not encoded", formType, good + "&x=%zz", 400, "cannot be read"},
+			{"semicolons", formType, good + ";x=y", 400, "cannot be read"},
+			{"a zero byte", formType, good + "&x=%00", 400, "characters that are not allowed"},
+			{"a line break", formType, good + "&x=a%0D%0Ab", 400, "characters that are not allowed"},
+			{"not UTF-8", formType, good + "&x=%ff", 400, "characters that are not allowed"},
+			{"a name that is not text", formType, good + "&%00=x", 400, "characters that are not allowed"},
 			{"a character set", formType + "; charset=UTF-8", good, 403, "The address or the password is wrong."},
 		}
 		for _, tt := range tests {
@@ -165,13 +165,13 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 	s := build(t, "sqlite", nil, nil)
 	b := s.browser()
 	for _, path := range []string{"/nothing", "/account/", "/signin/x", "/admin", "/debug/pprof/", "/companies/x", "/.git/config", "/style.css/", "/favicon.png"} {
-		b.get(path).want(404, "There is nothing here")
+		b.get(path).want(404, "Page not found")
 	}
 	for _, tt := range []struct{ method, path, allow string }{
 		{"POST", "/account", "GET, HEAD"}, {"GET", "/signout", "POST"}, {"PUT", "/signin", "GET, HEAD, POST"}, {"DELETE", "/tokens", "GET, HEAD, POST"},
 		{"PATCH", "/devices/revoke", "POST"}, {"OPTIONS", "/device", "GET, HEAD, POST"}, {"TRACE", "/", "GET, HEAD"},
 	} {
-		if a := b.do(tt.method, tt.path, "", "").want(405, "Not this way"); a.header.Get("Allow") != tt.allow {
+		if a := b.do(tt.method, tt.path, "", "").want(405, "Method not allowed"); a.header.Get("Allow") != tt.allow {
 			t.Errorf("%s %s allows %q, want %q", tt.method, tt.path, a.header.Get("Allow"), tt.allow)
 		}
 	}
@@ -311,7 +311,7 @@ func TestAccidentsAreNotShown(t *testing.T) {
 	b := s.signedIn(s.person("anna@studio.example"))
 	for _, table := range []string{"person_notice", "web_session"} {
 		s.write(func(ctx context.Context, tx *sqldb.Tx) error { _, err := tx.Exec(ctx, "DROP TABLE "+table); return err })
-		a := b.get("/account").want(500, "Something went wrong on our side. Quote", "when you ask for help.")
+		a := b.get("/account").want(500, "The request failed because of an internal error. Quote", "when you ask for help.")
 		if strings.Contains(a.body, table) || !strings.Contains(s.log.String(), "no such table: "+table) {
 			t.Errorf("page = %s, log = %s", a.body, s.log)
 		}

@@ -8,38 +8,39 @@ import (
 	"atelier/internal/account/signup"
 )
 
-// invited is what the page of an invitation shows.
-type invited struct {
+// invitationPage is the data of the invitation page.
+type invitationPage struct {
 	signup.Invitation
 	Secret string
-	Next   string // this page, for after the sign-in
-	Signup bool   // whether they can sign up with it
-	Wrong  bool   // it is for another address than theirs
+	Next   string // the address of this page, to return to after signing in
+	Signup bool   // signing up with the invitation is possible
+	Wrong  bool   // the invitation is for another address than the signed-in person's
 }
 
-// invitationPath is where invitations are shown.
+// invitationPath is the path of the invitation page.
 const invitationPath = "/invitation"
 
-// invitationLink is where the invitation with a secret is shown.
+// invitationLink returns the address of the page of the invitation with a secret.
 func invitationLink(secret string) string {
 	return withQuery(invitationPath, url.Values{"token": {secret}})
 }
 
-func (s *server) invitationForm(v *visit) error {
-	shown, err := s.invited(v, v.query("token"))
+// invitationForm handles GET /invitation.
+func (s linkPages) invitationForm(v *pageRequest) error {
+	shown, err := s.loadInvitation(v, v.queryValue("token"))
 	if err != nil {
 		return err
 	}
-	return v.show("invitation", shown)
+	return v.showPage("invitation", shown)
 }
 
-// invited looks an invitation up for whoever is signed in.
-func (s *server) invited(v *visit, secret string) (invited, error) {
+// loadInvitation looks up an invitation for the page.
+func (s linkPages) loadInvitation(v *pageRequest, secret string) (invitationPage, error) {
 	inv, err := s.Accounts.SignUp.FindInvitation(v.r.Context(), secret)
 	if err != nil {
-		return invited{}, err
+		return invitationPage{}, err
 	}
-	return invited{
+	return invitationPage{
 		Invitation: inv,
 		Secret:     secret,
 		Next:       invitationLink(secret),
@@ -48,16 +49,17 @@ func (s *server) invited(v *visit, secret string) (invited, error) {
 	}, nil
 }
 
-func (s *server) acceptInvitation(v *visit) error {
-	shown, err := s.invited(v, v.form.Get("token"))
+// acceptInvitation handles POST /invitation.
+func (s linkPages) acceptInvitation(v *pageRequest) error {
+	shown, err := s.loadInvitation(v, v.form.Get("token"))
 	if err != nil {
 		return err
 	}
-	if shown.Wrong { // somebody else has signed in since the page was shown
-		return v.answer(http.StatusForbidden, "invitation", shown, nil)
+	if shown.Wrong { // another person has signed in since the page was shown
+		return v.renderPage(http.StatusForbidden, "invitation", shown, nil)
 	}
-	if err := s.Accounts.SignUp.AcceptInvitation(v.r.Context(), v.principal(), v.form.Get("token")); err != nil {
+	if err := s.Accounts.SignUp.AcceptInvitation(v.r.Context(), v.currentPrincipal(), v.form.Get("token")); err != nil {
 		return err
 	}
-	return v.to(home + "?done=joined")
+	return v.redirectTo(homePath + "?done=joined")
 }

@@ -86,7 +86,7 @@ func TestResetsThatStrangersAskFor(t *testing.T) {
 			s.clock.pass(20 * time.Second)
 		}
 		b := s.browser()
-		b.submit("/forgot", "/forgot", "email", "anna@studio.example").want(200, "Look into your mail")
+		b.submit("/forgot", "/forgot", "email", "anna@studio.example").want(200, "Check your mail")
 		link := s.link("/reset")
 		for i := range 20 { // until she has read it
 			ask(fmt.Sprintf("203.0.113.%d", i))

@@ -8,65 +8,66 @@ import (
 	"atelier/internal/people/oidc"
 )
 
-// away is a browser that was sent to the provider to sign in. It takes this
-// along, sealed.
-type away struct {
+// providerState is the state of a sign-in at the OpenID provider. It is stored sealed in a
+// cookie of the browser.
+type providerState struct {
 	Pending oidc.Pending
 	Next    string
 	Until   time.Time
 }
 
 const (
-	// providerPath is where the browser shows it again.
-	providerPath = "/oidc"
-	// providerTime is how long people may take at the provider.
-	providerTime = 10 * time.Minute
-	// sealedAs keeps what was sealed here from being opened elsewhere.
-	sealedAs = "sign-in at the provider"
+	// providerCookiePath is the path of the cookie.
+	providerCookiePath = "/oidc"
+	// providerTimeout is the time that a person has to sign in at the provider.
+	providerTimeout = 10 * time.Minute
+	// sealLabel ties sealed data to this purpose.
+	sealLabel = "sign-in at the provider"
 )
 
-// startProvider sends a browser to the provider. It is a link and no form: the
-// policy of our pages has forms end here.
-func (s *server) startProvider(v *visit) error {
+// startProvider handles GET /oidc/start: it redirects to the OpenID provider. It is a
+// GET because the Content-Security-Policy restricts forms to this site, redirects
+// included.
+func (s signInPages) startProvider(v *pageRequest) error {
 	if s.Provider == nil {
-		return fault.New(fault.NotFound, "Nobody can sign in this way here.")
+		return fault.New(fault.NotFound, "Signing in with an OpenID provider is not set up here.")
 	}
 	address, pending, err := s.Provider.Begin(v.r.Context())
 	if err != nil {
 		return err
 	}
-	plain, err := json.Marshal(away{pending, destination(v.query("next")), s.Now().Add(providerTime)})
+	plain, err := json.Marshal(providerState{pending, safeDestination(v.queryValue("next")), s.Now().Add(providerTimeout)})
 	if err != nil {
 		return err
 	}
-	v.keep(s.cookies.provider, s.Box.Seal(plain, sealedAs), providerPath, providerTime)
-	return v.to(address)
+	v.setCookie(s.cookies.provider, s.Box.Seal(plain, sealLabel), providerCookiePath, providerTimeout)
+	return v.redirectTo(address)
 }
 
-// finishProvider takes a browser up that comes back from the provider. What it
-// took along works once, whatever comes of it.
-func (s *server) finishProvider(v *visit) error {
+// finishProvider handles GET /oidc/callback, to which the provider redirects. The
+// state in the cookie is deleted, so it works once, successful or not.
+func (s signInPages) finishProvider(v *pageRequest) error {
 	if s.Provider == nil {
-		return fault.New(fault.NotFound, "Nobody can sign in this way here.")
+		return fault.New(fault.NotFound, "Signing in with an OpenID provider is not set up here.")
 	}
-	a, ok := s.back(v)
-	v.drop(s.cookies.provider, providerPath)
+	a, ok := s.openProviderState(v)
+	v.deleteCookie(s.cookies.provider, providerCookiePath)
 	if !ok {
-		return fault.New(fault.Forbidden, "This sign-in took too long or was begun in another browser. Try again.").With("reason", "provider")
+		return fault.New(fault.Forbidden, "This sign-in took too long or was started in another browser. Try again.").With("reason", "provider")
 	}
-	// A provider that refused sends no code, which is refused in turn. The words
-	// it sends instead are not shown: anybody can write such a link.
-	in, err := s.Accounts.OpenID.FinishSignIn(v.r.Context(), a.Pending, v.query("state"), v.query("code"), v.client())
+	// A provider that refuses sends an error and no code, and FinishSignIn fails.
+	// The provider's message is not shown, because anyone can write such a link.
+	in, err := s.Accounts.OpenID.FinishSignIn(v.r.Context(), a.Pending, v.queryValue("state"), v.queryValue("code"), v.requestClient())
 	if err != nil {
 		return err
 	}
-	return v.enter(in, a.Next)
+	return v.startSession(in, a.Next)
 }
 
-func (s *server) back(v *visit) (a away, ok bool) {
-	plain, err := s.Box.Open(v.brought(s.cookies.provider), sealedAs)
+func (s signInPages) openProviderState(v *pageRequest) (a providerState, ok bool) {
+	plain, err := s.Box.Open(v.cookieValue(s.cookies.provider), sealLabel)
 	if err != nil || json.Unmarshal(plain, &a) != nil {
-		return away{}, false
+		return providerState{}, false
 	}
 	return a, s.Now().Before(a.Until)
 }

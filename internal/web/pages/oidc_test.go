@@ -56,14 +56,14 @@ func TestSignInWithAProvider(t *testing.T) {
 		}
 		back := b.away(p, "/oidc/start?next=/devices", "anna@studio.example")
 		another := s.browser()
-		another.get(back).want(403, "begun in another browser")
+		another.get(back).want(403, "started in another browser")
 		a := b.get(back)
 		a.leads("/devices")
 		if set := a.header.Values("Set-Cookie"); len(set) != 3 || !strings.HasPrefix(set[0], "atelier_oidc=; Path=/oidc; Max-Age=0") || !strings.HasPrefix(set[1], sessionCookie+"=") ||
 			!strings.HasPrefix(set[2], "atelier_known=") {
 			t.Errorf("cookies = %q", set)
 		}
-		b.get("/account").want(200, "anna@studio.example", "The address is verified.", "Choose a password")
+		b.get("/account").want(200, "anna@studio.example", "Your address is verified.", "Choose a password")
 		b.get(back).want(403) // what it took along works once
 
 		b.get("/password").want(200, "Choose a password")
@@ -110,7 +110,7 @@ func TestProviderAnswersThatDoNotCount(t *testing.T) {
 				b.client.Jar.SetCookies(here, []*http.Cookie{{Name: c.Name, Value: c.Value[1:], Path: "/oidc"}})
 			}
 		}
-		b.get(back).want(403, "begun in another browser")
+		b.get(back).want(403, "started in another browser")
 		if n := s.count("person"); n != 1 || b.cookie(sessionCookie) != "" {
 			t.Errorf("people = %d", n)
 		}

@@ -1,13 +1,11 @@
-// Package pages serves the pages on which people sign up and in, look after
-// their account, devices and access tokens, and approve a device that wants to
-// be signed in as them.
+// Package pages serves the HTML pages on which people sign up and in, manage their
+// account, devices and access tokens, and approve devices (RFC 8628).
 //
-// The pages are plain HTML and need no script. One small file (page.js) shows
-// times by the browser's clock and copies secrets; the policy of a page lets it
-// in only where it has something to do, and never lets in a script that stands
-// in the page. A GET shows and a POST does, since links in mails are opened by
-// machines too. Every form carries a token that is bound to the browser and to
-// the form's address.
+// The pages are plain HTML and need no script. One small file, page.js, shows times
+// in the browser's time zone and copies secrets; the Content-Security-Policy allows
+// it only on pages that use it, and never allows inline scripts. Only a POST changes
+// something, because programs open the links in mails too. Every form has a CSRF
+// token that is bound to the browser and to the form's path.
 package pages
 
 import (
@@ -17,109 +15,123 @@ import (
 	"time"
 
 	"atelier/internal/account"
-	"atelier/internal/account/dossier"
+	"atelier/internal/account/personaldata"
 	"atelier/internal/base/keyring"
 	"atelier/internal/people/oidc"
 )
 
-// Parts are what the pages are made of.
+// Parts are the dependencies of the pages.
 type Parts struct {
-	Accounts *account.Services
-	Dossier  *dossier.Dossier
-	// Provider is where people can sign in besides here; nil for nowhere.
+	Accounts     *account.Services
+	PersonalData *personaldata.Service
+	// Provider is the OpenID provider with which people can sign in; may be nil.
 	Provider *oidc.Provider
-	// Box seals a sign-in at the provider that is under way.
+	// Box seals the state of a sign-in at the provider.
 	Box keyring.Box
-	// Key makes the tokens of forms.
+	// Key authenticates CSRF tokens.
 	Key []byte
-	// AppURL is where these pages are, BaseURL where the API is.
+	// AppURL is the public URL of these pages, BaseURL of the API.
 	AppURL, BaseURL string
 	Now             func() time.Time
-	// Wall is the clock of connections, where Now is that of the database.
+	// Wall is the clock for connections' deadlines; Now is the database's clock.
 	Wall func() time.Time
 }
 
 type server struct {
 	Parts
-	cookies cookies
-	origins *http.CrossOriginProtection
-	open    map[string]bool // forms for people who are not signed in, by address
+	cookies   cookies
+	origins   *http.CrossOriginProtection
+	openForms map[string]bool // by path: the form is for people who are not signed in
 }
 
-// minKey is how many bytes make a key that nobody guesses.
-const minKey = 32
+// The handlers of the pages, by flow.
+type (
+	signInPages  struct{ *server } // signing in, signing up and setting up
+	linkPages    struct{ *server } // links in mails, and invitations
+	accountPages struct{ *server } // a person's account, devices and data
+	tokenPages   struct{ *server } // access tokens
+)
 
-// New makes the handler of the pages. It answers every path, most of them with
-// a page that says that there is nothing.
+// minKeyBytes is the minimum length of Key in bytes.
+const minKeyBytes = 32
+
+// New returns the handler of the pages. It handles every path; unknown ones get the
+// page "not found".
 func New(p Parts) (http.Handler, error) {
 	app, err := url.Parse(p.AppURL)
 	if err != nil || app.Scheme != "http" && app.Scheme != "https" || app.Host == "" {
-		return nil, errors.New("sign-in pages: the address of the app is not one")
+		return nil, errors.New("sign-in pages: app_url is not an http or https URL")
 	}
-	if len(p.Key) < minKey {
-		return nil, errors.New("sign-in pages: the key is too short")
+	if len(p.Key) < minKeyBytes {
+		return nil, errors.New("sign-in pages: the key has fewer than 32 bytes")
 	}
-	s := &server{Parts: p, cookies: cookiesFor(app), origins: http.NewCrossOriginProtection(), open: map[string]bool{}}
+	s := &server{Parts: p, cookies: cookiesFor(app), origins: http.NewCrossOriginProtection(), openForms: map[string]bool{}}
 	if err := s.origins.AddTrustedOrigin(app.Scheme + "://" + app.Host); err != nil {
 		return nil, err
 	}
-	return s.handler(s.routes()), nil
+	return s.newHandler(s.listRoutes()), nil
 }
 
-// routes lists all that is served.
-func (s *server) routes() []route {
+// listRoutes lists every page and form.
+func (s *server) listRoutes() []route {
+	signIn := signInPages{s}
+	links := linkPages{s}
+	accounts := accountPages{s}
+	tokens := tokenPages{s}
+
 	return []route{
-		{"GET", "/style.css", nobody, styleFile.serve},
-		{"GET", "/page.js", nobody, scriptFile.serve},
-		{"GET", "/favicon.svg", nobody, iconFile.serve},
-		{"GET", "/favicon.ico", nobody, iconFile.serve}, // asked for by browsers that show no page of ours
-		{"GET", "/{$}", nobody, s.home},
+		{"GET", "/style.css", sessionIgnored, styleFile.serveFile},
+		{"GET", "/page.js", sessionIgnored, scriptFile.serveFile},
+		{"GET", "/favicon.svg", sessionIgnored, iconFile.serveFile},
+		{"GET", "/favicon.ico", sessionIgnored, iconFile.serveFile}, // requested by browsers that show a file of this service, not a page
+		{"GET", "/{$}", sessionIgnored, s.redirectHome},
 
-		{"GET", "/setup", anybody, s.setupForm},
-		{"POST", "/setup", anybody, s.setup},
-		{"GET", "/signup", anybody, s.signUpForm},
-		{"POST", "/signup", anybody, s.signUp},
-		{"GET", "/signin", anybody, s.signInForm},
-		{"POST", "/signin", anybody, s.signIn},
-		{"POST", "/signout", somebody, s.signOut},
-		{"GET", "/oidc/start", anybody, s.startProvider},
-		{"GET", "/oidc/callback", anybody, s.finishProvider},
+		{"GET", "/setup", sessionOptional, signIn.setupForm},
+		{"POST", "/setup", sessionOptional, signIn.createFirstAccount},
+		{"GET", "/signup", sessionOptional, signIn.signUpForm},
+		{"POST", "/signup", sessionOptional, signIn.signUp},
+		{"GET", "/signin", sessionOptional, signIn.signInForm},
+		{"POST", "/signin", sessionOptional, signIn.signIn},
+		{"POST", "/signout", sessionRequired, signIn.signOut},
+		{"GET", "/oidc/start", sessionOptional, signIn.startProvider},
+		{"GET", "/oidc/callback", sessionOptional, signIn.finishProvider},
 
-		{"GET", "/verify", anybody, s.verifyForm},
-		{"POST", "/verify", anybody, s.verify},
-		{"GET", "/forgot", anybody, s.forgotForm},
-		{"POST", "/forgot", anybody, s.forgot},
-		{"GET", "/reset", anybody, s.resetForm},
-		{"POST", "/reset", anybody, s.reset},
-		{"GET", "/drop", anybody, s.dropForm},
-		{"POST", "/drop", anybody, s.drop},
+		{"GET", "/verify", sessionOptional, links.verifyForm},
+		{"POST", "/verify", sessionOptional, links.verifyEmail},
+		{"GET", "/forgot", sessionOptional, links.requestResetForm},
+		{"POST", "/forgot", sessionOptional, links.requestPasswordReset},
+		{"GET", "/reset", sessionOptional, links.resetForm},
+		{"POST", "/reset", sessionOptional, links.resetPassword},
+		{"GET", "/drop", sessionOptional, links.mailedDeviceForm},
+		{"POST", "/drop", sessionOptional, links.signOutMailedDevice},
 
-		{"GET", "/account", somebody, s.account},
-		{"POST", "/account/verification", somebody, s.resendVerification},
-		{"POST", "/account/export", somebody, s.exportData},
-		{"GET", "/account/delete", somebody, s.deleteForm},
-		{"POST", "/account/delete", somebody, s.deleteAccount},
-		{"GET", "/password", somebody, s.passwordForm},
-		{"POST", "/password", somebody, s.password},
-		{"GET", "/devices", somebody, s.devices},
-		{"POST", "/devices/revoke", somebody, s.revokeDevice},
-		{"POST", "/devices/signout", somebody, s.endSession},
-		{"POST", "/devices/signout-everywhere", somebody, s.signOutEverywhere},
+		{"GET", "/account", sessionRequired, accounts.showAccount},
+		{"POST", "/account/verification", sessionRequired, accounts.resendVerification},
+		{"POST", "/account/export", sessionRequired, accounts.exportData},
+		{"GET", "/account/delete", sessionRequired, accounts.deleteForm},
+		{"POST", "/account/delete", sessionRequired, accounts.deleteAccount},
+		{"GET", "/password", sessionRequired, accounts.passwordForm},
+		{"POST", "/password", sessionRequired, accounts.changePassword},
+		{"GET", "/devices", sessionRequired, accounts.showDevices},
+		{"POST", "/devices/revoke", sessionRequired, accounts.revokeDevice},
+		{"POST", "/devices/signout", sessionRequired, accounts.endSession},
+		{"POST", "/devices/signout-everywhere", sessionRequired, accounts.signOutEverywhere},
 
-		{"GET", "/tokens", somebody, s.tokens},
-		{"POST", "/tokens", somebody, s.createToken},
-		{"POST", "/tokens/regenerate", somebody, s.regenerateToken},
-		{"POST", "/tokens/delete", somebody, s.deleteToken},
-		{"GET", "/companies/{company_id}/tokens", somebody, s.companyTokens},
-		{"POST", "/companies/{company_id}/tokens", somebody, s.createCompanyToken},
-		{"POST", "/companies/{company_id}/tokens/regenerate", somebody, s.regenerateCompanyToken},
-		{"POST", "/companies/{company_id}/tokens/delete", somebody, s.deleteCompanyToken},
+		{"GET", "/tokens", sessionRequired, tokens.showTokens},
+		{"POST", "/tokens", sessionRequired, tokens.createToken},
+		{"POST", "/tokens/regenerate", sessionRequired, tokens.regenerateToken},
+		{"POST", "/tokens/delete", sessionRequired, tokens.deleteToken},
+		{"GET", "/companies/{company_id}/tokens", sessionRequired, tokens.showCompanyTokens},
+		{"POST", "/companies/{company_id}/tokens", sessionRequired, tokens.createCompanyToken},
+		{"POST", "/companies/{company_id}/tokens/regenerate", sessionRequired, tokens.regenerateCompanyToken},
+		{"POST", "/companies/{company_id}/tokens/delete", sessionRequired, tokens.deleteCompanyToken},
 
-		{"GET", "/device", somebody, s.deviceForm},
-		{"POST", "/device", somebody, s.decideDevice},
-		{"GET", "/invitation", anybody, s.invitationForm},
-		{"POST", "/invitation", somebody, s.acceptInvitation},
+		{"GET", "/device", sessionRequired, accounts.deviceForm},
+		{"POST", "/device", sessionRequired, accounts.decideDevice},
+		{"GET", "/invitation", sessionOptional, links.invitationForm},
+		{"POST", "/invitation", sessionRequired, links.acceptInvitation},
 	}
 }
 
-func (s *server) home(v *visit) error { return v.to(home) }
+// redirectHome handles GET /.
+func (s *server) redirectHome(v *pageRequest) error { return v.redirectTo(homePath) }

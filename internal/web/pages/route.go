@@ -14,70 +14,71 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-// route is one page or one form.
+// route is one page or form.
 type route struct {
 	method, path string
-	who          who
-	do           func(v *visit) error
+	audience     audience
+	handle       func(v *pageRequest) error
 }
 
-// who is whom a route is for.
-type who int
+// audience is the audience of a route.
+type audience int
 
 const (
-	nobody   who = iota // it does not matter who asks
-	anybody             // signed in or not
-	somebody            // signed in
+	sessionIgnored  audience = iota // the session is not looked up
+	sessionOptional                 // people who are signed in or not
+	sessionRequired                 // people who are signed in
 )
 
-// policy lets a page have our style sheet and forms to us, and nothing else.
-const policy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+// contentPolicy is the Content-Security-Policy of pages without a script: it allows the
+// style sheet, images and forms of this site only.
+const contentPolicy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
-// scriptPolicy lets a page have page.js as well, and no script of its own: what
-// somebody put into the page as text stays text.
-const scriptPolicy = policy + "; script-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
+// scriptPolicy allows page.js too, but no inline script: text that a user entered
+// stays text.
+const scriptPolicy = contentPolicy + "; script-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// handler builds the tree of routes. Addresses that exist answer other methods
-// with 405 and what they allow, all else is 404.
-func (s *server) handler(routes []route) http.Handler {
+// newHandler returns the handler of all routes. A known path responds to other methods
+// with 405 and an Allow header; an unknown path is 404.
+func (s *server) newHandler(routes []route) http.Handler {
 	mux := http.NewServeMux()
 	allow := map[string][]string{}
 	for _, rt := range routes {
-		mux.Handle(rt.method+" "+rt.path, s.serve(rt))
+		mux.Handle(rt.method+" "+rt.path, s.newRouteHandler(rt))
 		allow[rt.path] = append(allow[rt.path], rt.method)
 		switch rt.method {
 		case http.MethodGet:
 			allow[rt.path] = append(allow[rt.path], http.MethodHead)
 		case http.MethodPost:
-			s.open[rt.path] = rt.who == anybody
+			s.openForms[rt.path] = rt.audience == sessionOptional
 		}
 	}
 	for path, methods := range allow {
 		slices.Sort(methods)
 		allowed := strings.Join(methods, ", ")
-		mux.Handle(path, s.serve(route{path: path, do: func(v *visit) error {
+		mux.Handle(path, s.newRouteHandler(route{path: path, handle: func(v *pageRequest) error {
 			v.w.Header().Set("Allow", allowed)
-			return fault.New(fault.MethodNotAllowed, "This address takes "+allowed+" only.")
+			return fault.New(fault.MethodNotAllowed, "This address accepts only "+allowed+" requests.")
 		}}))
 	}
-	mux.Handle("/", s.serve(route{path: "unknown", do: func(*visit) error {
-		return fault.New(fault.NotFound, "The address is not one of ours, or it is not complete.")
+	mux.Handle("/", s.newRouteHandler(route{path: "unknown", handle: func(*pageRequest) error {
+		return fault.New(fault.NotFound, "This page does not exist. Check the address.")
 	}}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Security-Policy", policy)
-		// With no-referrer browsers send "Origin: null" along with a form.
+		w.Header().Set("Content-Security-Policy", contentPolicy)
+		// With no-referrer, browsers send "Origin: null" with a form.
 		w.Header().Set("Referrer-Policy", "same-origin")
 		mux.ServeHTTP(w, r)
 	})
 }
 
-// serve wraps a route's function with what all of them need.
-func (s *server) serve(rt route) http.Handler {
+// newRouteHandler returns the handler of a route, with its log record and error page.
+func (s *server) newRouteHandler(rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := httpd.RecordOf(r.Context())
 		rec.Route = strings.TrimSuffix(rt.path, "{$}")
-		v := &visit{server: s, w: w, r: r, rec: rec}
-		err := v.attempt(rt)
+		v := &pageRequest{server: s, w: w, r: r, record: rec}
+		err := v.runRoute(rt)
 		if err == nil {
 			return
 		}
@@ -85,13 +86,13 @@ func (s *server) serve(rt route) http.Handler {
 		if httpd.Started(w) {
 			panic(http.ErrAbortHandler)
 		}
-		v.fail(err)
+		v.showError(err)
 	})
 }
 
-// attempt runs the route's function for a browser that may. A panic is an error
-// like any other.
-func (v *visit) attempt(rt route) (err error) {
+// runRoute checks the request (origin, session, CSRF token) and runs the route's
+// function. A panic becomes an error.
+func (v *pageRequest) runRoute(rt route) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			if why, ok := p.(error); ok && errors.Is(why, http.ErrAbortHandler) {
@@ -100,26 +101,26 @@ func (v *visit) attempt(rt route) (err error) {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	if rt.who == nobody {
-		return rt.do(v)
+	if rt.audience == sessionIgnored {
+		return rt.handle(v)
 	}
 	if err := v.origins.Check(v.r); err != nil {
-		return fault.New(fault.Forbidden, "This form was sent from another site, so nothing was done.").With("reason", "cross_site").Because(err)
+		return fault.New(fault.Forbidden, "This form was sent from another site. Nothing was changed.").With("reason", "cross_site").Because(err)
 	}
 	if v.r.Method == http.MethodPost {
 		if err := v.readForm(); err != nil {
 			return err
 		}
 	}
-	if err := v.recognise(); err != nil && (rt.who == somebody || !signin.IsSignedOut(err)) {
+	if err := v.loadSession(); err != nil && (rt.audience == sessionRequired || !signin.IsSignedOut(err)) {
 		return err
 	}
-	if v.r.Method == http.MethodPost && !v.tokenFits() {
-		return fault.New(fault.Forbidden, "This form is out of date, so nothing was done. Open the page again and send it once more. If that does not help, allow cookies for this site.").With("reason", "form_token")
+	if v.r.Method == http.MethodPost && !v.hasValidToken() {
+		return fault.New(fault.Forbidden, "This form is out of date. Nothing was changed. Open the page again and send the form once more. If this message stays, allow cookies for this site.").With("reason", "form_token")
 	}
-	if rt.who == somebody {
-		v.rec.Reauthorize = v.reauthorize
+	if rt.audience == sessionRequired {
+		v.record.Reauthorize = v.reauthorizeSession
 		v.r = v.r.WithContext(sqldb.WithGuard(v.r.Context(), v.Accounts.SignIn.SessionGuard(v.cookie)))
 	}
-	return rt.do(v)
+	return rt.handle(v)
 }

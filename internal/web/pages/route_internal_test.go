@@ -15,22 +15,24 @@ func TestAccidentsBecomePages(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
-		do     func(v *visit) error
+		do     func(v *pageRequest) error
 		status int
 		says   string
 	}{
-		{"a panic", func(*visit) error { panic("secret words") }, 500, "Something went wrong on our side."},
-		{"an error", func(*visit) error { return errors.New("secret words") }, 500, "Something went wrong on our side."},
-		{"a page that can't be made", func(v *visit) error { return v.show("signin", "secret words") }, 500, "Something went wrong on our side."},
-		{"a fault", func(*visit) error { return fault.New(fault.Conflict, "Not now.").Because(errors.New("secret words")) }, 412, "Not now."},
-		{"away", func(*visit) error { return fault.New(fault.Unavailable, "Away.") }, 503, "Away."},
+		{"a panic", func(*pageRequest) error { panic("secret words") }, 500, "The request failed because of an internal error."},
+		{"an error", func(*pageRequest) error { return errors.New("secret words") }, 500, "The request failed because of an internal error."},
+		{"a page that can't be made", func(v *pageRequest) error { return v.showPage("signin", "secret words") }, 500, "The request failed because of an internal error."},
+		{"a fault", func(*pageRequest) error {
+			return fault.New(fault.Conflict, "Not now.").Because(errors.New("secret words"))
+		}, 412, "Not now."},
+		{"away", func(*pageRequest) error { return fault.New(fault.Unavailable, "Away.") }, 503, "Away."},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := &server{open: map[string]bool{}}
+			s := &server{openForms: map[string]bool{}}
 			w := httptest.NewRecorder()
-			s.handler([]route{{"GET", "/x", nobody, tt.do}}).ServeHTTP(w, httptest.NewRequest("GET", "/x", nil))
+			s.newHandler([]route{{"GET", "/x", sessionIgnored, tt.do}}).ServeHTTP(w, httptest.NewRequest("GET", "/x", nil))
 			if body := w.Body.String(); w.Code != tt.status || !strings.Contains(body, tt.says) || !strings.Contains(body, `role="alert"`) || strings.Contains(body, "secret words") {
 				t.Errorf("answer = %d %s", w.Code, body)
 			}
@@ -43,9 +45,9 @@ func TestAccidentsBecomePages(t *testing.T) {
 
 func TestASessionThatEndedMeanwhile(t *testing.T) {
 	t.Parallel()
-	s := &server{open: map[string]bool{}}
+	s := &server{openForms: map[string]bool{}}
 	w := httptest.NewRecorder()
-	h := s.handler([]route{{"GET", "/device", nobody, func(v *visit) error { return v.again("code", "", session.ErrNone) }}})
+	h := s.newHandler([]route{{"GET", "/device", sessionIgnored, func(v *pageRequest) error { return v.showFormAgain("code", "", session.ErrNone) }}})
 	h.ServeHTTP(w, httptest.NewRequest("GET", "/device?code=x", nil))
 	if to := w.Header().Get("Location"); w.Code != 303 || to != "/signin?next=%2Fdevice%3Fcode%3Dx" {
 		t.Errorf("answer = %d %s", w.Code, to)
@@ -54,8 +56,8 @@ func TestASessionThatEndedMeanwhile(t *testing.T) {
 
 func TestAbortedAnswersStayAborted(t *testing.T) {
 	t.Parallel()
-	s := &server{open: map[string]bool{}}
-	h := s.handler([]route{{"GET", "/x", nobody, func(*visit) error { panic(http.ErrAbortHandler) }}})
+	s := &server{openForms: map[string]bool{}}
+	h := s.newHandler([]route{{"GET", "/x", sessionIgnored, func(*pageRequest) error { panic(http.ErrAbortHandler) }}})
 	defer func() {
 		if p := recover(); p != http.ErrAbortHandler {
 			t.Errorf("panic = %v", p)

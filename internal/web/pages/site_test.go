@@ -17,7 +17,7 @@ import (
 	"atelier/internal/account"
 	"atelier/internal/account/accounttest"
 	"atelier/internal/account/devicelogin"
-	"atelier/internal/account/dossier"
+	"atelier/internal/account/personaldata"
 	"atelier/internal/base/keyring"
 	"atelier/internal/base/queue"
 	"atelier/internal/base/sqldb"
@@ -92,7 +92,7 @@ func build(t *testing.T, engine string, change func(*account.Settings), provider
 	}
 	t.Cleanup(func() { blobs.Close() })
 	pages, err := pages.New(pages.Parts{
-		Accounts: s.accounts, Dossier: &dossier.Dossier{DB: s.db, Blobs: blobs, Queue: parts.Queue}, Provider: from, Box: parts.Keys.Box("pending"), Key: s.key,
+		Accounts: s.accounts, PersonalData: &personaldata.Service{DB: s.db, Blobs: blobs, Queue: parts.Queue}, Provider: from, Box: parts.Keys.Box("pending"), Key: s.key,
 		AppURL: s.url, BaseURL: "https://api.atelier.example", Now: s.clock.now, Wall: time.Now,
 	})
 	if err != nil {

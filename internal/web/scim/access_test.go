@@ -15,8 +15,8 @@ import (
 	"atelier/internal/web/access"
 )
 
-func TestWhoIsLetIn(t *testing.T) {
-	each(t, func(w *world) {
+func TestAuthentication(t *testing.T) {
+	each(t, func(w *fixture) {
 		w.site.Person("anna@fox.example")
 		_, personal := w.site.Token("anna@fox.example", "")
 		_, ofCompany := w.site.Token("anna@fox.example", w.fox)
@@ -55,9 +55,9 @@ func TestWhoIsLetIn(t *testing.T) {
 	})
 }
 
-func TestTheConnectionEnds(t *testing.T) {
-	each(t, func(w *world) {
-		d := w.site.Directory
+func TestDisconnecting(t *testing.T) {
+	each(t, func(w *fixture) {
+		connections := w.site.Companies.SCIMConnections
 		w.do(200, "GET", "/Users", "")
 		exec := func(query string, args ...any) {
 			w.Helper()
@@ -72,8 +72,8 @@ func TestTheConnectionEnds(t *testing.T) {
 		boss := principal.Principal{PersonID: w.site.Person("boss@home.example")}
 		w.site.Admit(w.fox, "boss@home.example", company.CompanyPermissions...)
 		for name, err := range map[string]error{
-			"look": second(d.Connection(w.Context(), boss, w.fox)), "connect": third(d.Connect(w.Context(), boss, w.fox)),
-			"the operator": third(d.Connect(w.Context(), principal.Operator(), w.fox)),
+			"look": second(connections.GetConnection(w.Context(), boss, w.fox)), "connect": third(connections.ConnectProvider(w.Context(), boss, w.fox)),
+			"the operator": third(connections.ConnectProvider(w.Context(), principal.Operator(), w.fox)),
 		} {
 			if f, ok := err.(*fault.Error); !ok || f.Code != fault.Forbidden || f.Details["reason"] != "plan" {
 				w.Errorf("%s without the plan: %v", name, err)
@@ -83,7 +83,7 @@ func TestTheConnectionEnds(t *testing.T) {
 		w.do(200, "GET", "/Users", "")
 
 		before := w.seq()
-		made, fresh, err := d.Connect(w.Context(), boss, w.fox)
+		made, fresh, err := connections.ConnectProvider(w.Context(), boss, w.fox)
 		w.ok(err)
 		w.as(w.token, "GET", "/Users", "").want(401, "")
 		w.token = fresh
@@ -92,7 +92,7 @@ func TestTheConnectionEnds(t *testing.T) {
 			w.Errorf("made = %+v", made)
 		}
 		used := func() time.Time {
-			t, err := d.Connection(w.Context(), boss, w.fox)
+			t, err := connections.GetConnection(w.Context(), boss, w.fox)
 			w.ok(err)
 			return t.LastUsed
 		}
@@ -107,26 +107,26 @@ func TestTheConnectionEnds(t *testing.T) {
 		if got := used(); !got.After(first) {
 			w.Errorf("last used = %v after a minute, was %v", got, first)
 		}
-		w.ok(d.Disconnect(w.Context(), boss, w.fox))
+		w.ok(connections.DisconnectProvider(w.Context(), boss, w.fox))
 		w.as(w.token, "GET", "/Users", "").want(401, "")
-		if err := d.Disconnect(w.Context(), boss, w.fox); !fault.Is(err, fault.NotFound) {
+		if err := connections.DisconnectProvider(w.Context(), boss, w.fox); !fault.Is(err, fault.NotFound) {
 			w.Errorf("once more: %v", err)
 		}
-		if err := second(d.Connection(w.Context(), boss, w.fox)); !fault.Is(err, fault.NotFound) {
+		if err := second(connections.GetConnection(w.Context(), boss, w.fox)); !fault.Is(err, fault.NotFound) {
 			w.Errorf("looking: %v", err)
 		}
 		if got := w.seq() - before; got != 2 {
 			w.Errorf("%d records, want 2", got)
 		}
-		// A directory can remove those who may more than who connects it.
+		// An identity provider can remove members with more permissions than the admin who connects it.
 		w.site.Admit(w.fox, "boss@home.example", company.ManageMembers)
-		if f, ok := third(d.Connect(w.Context(), boss, w.fox)).(*fault.Error); !ok || f.Details["reason"] != "permission" {
+		if f, ok := third(connections.ConnectProvider(w.Context(), boss, w.fox)).(*fault.Error); !ok || f.Details["reason"] != "permission" {
 			w.Errorf("connect with MANAGE_MEMBERS alone: %v", f)
 		}
 		clerk := principal.Principal{PersonID: w.site.Person("clerk@home.example")}
 		w.site.Admit(w.fox, "clerk@home.example", company.ManageTeams, company.ManageBilling)
 		for name, err := range map[string]error{
-			"look": second(d.Connection(w.Context(), clerk, w.fox)), "connect": third(d.Connect(w.Context(), clerk, w.fox)), "disconnect": d.Disconnect(w.Context(), clerk, w.fox),
+			"look": second(connections.GetConnection(w.Context(), clerk, w.fox)), "connect": third(connections.ConnectProvider(w.Context(), clerk, w.fox)), "disconnect": connections.DisconnectProvider(w.Context(), clerk, w.fox),
 		} {
 			if f, ok := err.(*fault.Error); !ok || f.Code != fault.Forbidden || f.Details["reason"] != "permission" {
 				w.Errorf("%s without the permission: %v", name, err)
@@ -135,10 +135,12 @@ func TestTheConnectionEnds(t *testing.T) {
 	})
 }
 
-func TestATokenThatEndsWhileTheBodyComes(t *testing.T) {
-	each(t, func(w *world) {
+func TestATokenRevokedWhileTheBodyArrives(t *testing.T) {
+	each(t, func(w *fixture) {
 		for name, end := range map[string]func(){
-			"another token": func() { _, w.token, _ = w.site.Directory.Connect(w.Context(), principal.Operator(), w.fox) },
+			"another token": func() {
+				_, w.token, _ = w.site.Companies.SCIMConnections.ConnectProvider(w.Context(), principal.Operator(), w.fox)
+			},
 			"no plan": func() {
 				w.ok(w.site.DB.Write(w.Context(), execute(w.Context(), `UPDATE company SET plan = 'TEAM' WHERE id = $1`, w.fox)))
 			},
@@ -153,7 +155,7 @@ func TestATokenThatEndsWhileTheBodyComes(t *testing.T) {
 			go func() { got <- w.send(r) }()
 			_, err = io.WriteString(more, `{"userName":`)
 			w.ok(err)
-			watch.Until(t, "the directory to be let in", func() (in bool) {
+			watch.Until(t, "the identity provider to be authenticated", func() (in bool) {
 				w.ok(w.site.DB.QueryRow(w.Context(), `SELECT last_used IS NOT NULL FROM scim_token WHERE company_id = $1`, w.fox).Scan(&in))
 				return in
 			})

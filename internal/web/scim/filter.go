@@ -11,15 +11,15 @@ import (
 	filter "github.com/scim2/filter-parser/v2"
 )
 
-// Bounds of filters and paths.
+// Limits of filters and paths.
 const (
 	maxFilter = 2000 // bytes
 	maxPath   = 500
-	maxDepth  = 16 // of brackets
+	maxDepth  = 16 // nested brackets
 )
 
-// bounded refuses an expression that would cost too much to read.
-func bounded(text string, most int, scimType string) error {
+// checkExpression refuses an expression that is too expensive to parse.
+func checkExpression(text string, maxBytes int, scimType string) error {
 	depth := 0
 	quoted := false
 	for i := 0; i < len(text); i++ {
@@ -35,84 +35,89 @@ func bounded(text string, most int, scimType string) error {
 			depth--
 		}
 		if depth > maxDepth {
-			return refuse(scimType, "Brackets are nested more than %d deep.", maxDepth)
+			return newProblem(scimType, "Brackets are nested more than %d levels deep.", maxDepth)
 		}
 	}
 	if !utf8.ValidString(text) {
-		return refuse(scimType, "This is not UTF-8.")
+		return newProblem(scimType, "The expression is not valid UTF-8.")
 	}
-	if len(text) > most {
-		return refuse(scimType, "An expression has %d bytes at most.", most)
+	if len(text) > maxBytes {
+		return newProblem(scimType, "An expression has at most %d bytes.", maxBytes)
 	}
+
 	return nil
 }
 
-// where is a filter that was read.
-type where struct {
-	matches func(object) bool
-	pinned  map[string]string // attributes that must have this value
-	members bool              // it looks at the members of groups
+// parsedFilter is a filter on resources, ready to use.
+type parsedFilter struct {
+	matches     func(object) bool
+	equalTo     map[string]string // the value that an attribute of every match has
+	usesMembers bool              // examines the members of groups
 }
 
-// filter reads a filter on resources of the kind (RFC 7644 section 3.4.2.2).
-func (k *kind) filter(text string) (w where, err error) {
-	if err := bounded(text, maxFilter, invalidFilter); err != nil {
+// parseFilter parses a filter on resources of the type (RFC 7644 section 3.4.2.2).
+func (k *resourceType) parseFilter(text string) (w parsedFilter, err error) {
+	if err := checkExpression(text, maxFilter, invalidFilter); err != nil {
 		return w, err
 	}
 	tree, err := filter.ParseFilter([]byte(text))
 	if err != nil {
-		return w, refuse(invalidFilter, "This filter cannot be read.")
+		return w, newProblem(invalidFilter, "The filter is invalid.")
 	}
-	w.pinned = map[string]string{}
-	if w.matches, err = k.compile(tree, &w); err == nil {
-		pin(tree, w.pinned)
+	w.equalTo = map[string]string{}
+	if w.matches, err = k.compileFilter(tree, &w); err == nil {
+		collectEqualities(tree, w.equalTo)
 	}
 	return w, err
 }
 
-// pin finds what every match has: equal ids and names in a chain of "and".
-func pin(tree filter.Expression, into map[string]string) {
+// collectEqualities collects the values that every match has: comparisons by eq
+// in a chain of "and".
+func collectEqualities(tree filter.Expression, into map[string]string) {
 	switch e := tree.(type) {
 	case *filter.LogicalExpression:
 		if e.Operator == filter.AND {
-			pin(e.Left, into)
-			pin(e.Right, into)
+			collectEqualities(e.Left, into)
+			collectEqualities(e.Right, into)
 		}
 	case *filter.AttributeExpression:
 		if s, ok := e.CompareValue.(string); ok && e.Operator == filter.EQ && e.AttributePath.SubAttribute == nil {
-			if text, err := unquoted(s); err == nil {
+			if text, err := unquoteText(s); err == nil {
 				into[strings.ToLower(e.AttributePath.AttributeName)] = text
 			}
 		}
 	}
 }
 
-// unquoted reads the escapes of a text in a filter, which are those of JSON.
-func unquoted(raw string) (s string, err error) {
+// unquoteText resolves the escapes of a string in a filter, which are those of
+// JSON.
+func unquoteText(raw string) (s string, err error) {
 	err = json.Unmarshal([]byte(`"`+raw+`"`), &s)
 	return s, err
 }
 
-// compile makes a test of an expression over resources.
-func (k *kind) compile(tree filter.Expression, w *where) (func(object) bool, error) {
-	return compile(tree, func(p filter.AttributePath) (target, error) {
-		t, err := k.resolve(p, invalidFilter)
+// compileFilter compiles an expression to a predicate on resources.
+func (k *resourceType) compileFilter(tree filter.Expression, w *parsedFilter) (func(object) bool, error) {
+	return compileExpression(tree, func(p filter.AttributePath) (target, error) {
+		t, err := k.resolvePath(p, invalidFilter)
 		if err == nil && t.attribute.name == "groups" {
-			err = refuse(invalidFilter, "Filters on groups are not supported.")
+			err = newProblem(invalidFilter, "Filters on groups are not supported.")
 		}
-		w.members = w.members || err == nil && t.attribute.name == "members"
+		w.usesMembers = w.usesMembers || err == nil && t.attribute.name == "members"
 		return t, err
 	}, k.extension)
 }
 
-// values gives what a comparison with a target looks at. Of a complex attribute
-// that is its value, where it has one.
-func (t target) values() (*attribute, func(object) []any) {
+// valueReader returns the attribute that a comparison with the target uses, and a
+// function that reads its values. A complex attribute is compared by its
+// sub-attribute value, if it has one.
+func (t target) valueReader() (*attribute, func(object) []any) {
 	a := t.attribute
 	sub := t.sub
-	if sub == nil && a.kind == complexes {
-		sub = find(a.sub, "value")
+	if sub == nil && a.dataType == complexType {
+		sub = findAttribute(a.sub, "value")
 	}
+
 	of := func(v any) []any {
 		if sub == nil {
 			return []any{v}
@@ -122,10 +127,12 @@ func (t target) values() (*attribute, func(object) []any) {
 		}
 		return nil
 	}
+
 	last := a
 	if sub != nil {
 		last = sub
 	}
+
 	return last, func(o object) (all []any) {
 		v, ok := o[a.name]
 		if !ok {
@@ -142,128 +149,140 @@ func (t target) values() (*attribute, func(object) []any) {
 	}
 }
 
-// compileIn makes a test of an expression over the values of a complex
-// attribute.
-func (a *attribute) compileIn(tree filter.Expression) (func(object) bool, error) {
-	return compile(tree, func(p filter.AttributePath) (target, error) {
-		sub := find(a.sub, p.AttributeName)
+// compileValueFilter compiles an expression to a predicate on the values of a
+// complex attribute.
+func (a *attribute) compileValueFilter(tree filter.Expression) (func(object) bool, error) {
+	return compileExpression(tree, func(p filter.AttributePath) (target, error) {
+		sub := findAttribute(a.sub, p.AttributeName)
 		if sub == nil || p.SubAttribute != nil || p.URIPrefix != nil {
-			return target{}, refuse(invalidFilter, "%s has no %s.", a.name, p.String())
+			return target{}, newProblem(invalidFilter, "%s has no %s.", a.name, p.String())
 		}
 		return target{attribute: sub}, nil
 	}, nil)
 }
 
-// compile makes a test of an expression. What its paths name is found by look.
-func compile(tree filter.Expression, look func(filter.AttributePath) (target, error), extension *schema) (func(object) bool, error) {
-	again := func(tree filter.Expression) (func(object) bool, error) { return compile(tree, look, extension) }
+// compileExpression compiles an expression to a predicate. The function resolve
+// finds the attribute of a path.
+func compileExpression(tree filter.Expression, resolve func(filter.AttributePath) (target, error), extension *schema) (func(object) bool, error) {
+	compile := func(tree filter.Expression) (func(object) bool, error) {
+		return compileExpression(tree, resolve, extension)
+	}
+
 	switch e := tree.(type) {
 	case *filter.LogicalExpression:
-		left, err := again(e.Left)
+		left, err := compile(e.Left)
 		if err != nil {
 			return nil, err
 		}
-		right, err := again(e.Right)
+		right, err := compile(e.Right)
 		if e.Operator == filter.AND {
 			return func(o object) bool { return left(o) && right(o) }, err
 		}
 		return func(o object) bool { return left(o) || right(o) }, err
 	case *filter.NotExpression:
-		not, err := again(e.Expression)
+		not, err := compile(e.Expression)
 		return func(o object) bool { return !not(o) }, err
 	case *filter.ValuePath: // emails[type eq "work"]
-		t, err := look(e.AttributePath)
+		t, err := resolve(e.AttributePath)
 		if err != nil {
 			return nil, err
 		}
-		if !t.attribute.many || t.sub != nil {
-			return nil, refuse(invalidFilter, "%s has no several values.", e.AttributePath.String())
+		if !t.attribute.multiValued || t.sub != nil {
+			return nil, newProblem(invalidFilter, "%s does not have multiple values.", e.AttributePath.String())
 		}
-		one, err := t.attribute.compileIn(e.ValueFilter)
+		one, err := t.attribute.compileValueFilter(e.ValueFilter)
 		return func(o object) bool {
 			list, _ := o[t.attribute.name].([]any)
 			return slices.ContainsFunc(list, func(v any) bool { return one(v.(object)) })
 		}, err
 	case *filter.AttributeExpression:
-		t, err := look(e.AttributePath)
+		t, err := resolve(e.AttributePath)
 		if err != nil {
 			return nil, err
 		}
-		last, values := t.values()
+		last, values := t.valueReader()
 		if t.extension {
-			return last.test(e, func(o object) []any {
+			return last.compileComparison(e, func(o object) []any {
 				part, _ := o[extension.id].(object)
 				return values(part)
 			})
 		}
-		return last.test(e, values)
+		return last.compileComparison(e, values)
 	}
-	return nil, refuse(invalidFilter, "This filter cannot be read.")
+
+	return nil, newProblem(invalidFilter, "The filter is invalid.")
 }
 
-// test makes the test of one comparison.
-func (a *attribute) test(e *filter.AttributeExpression, values func(object) []any) (func(object) bool, error) {
+// compileComparison compiles one comparison to a predicate.
+func (a *attribute) compileComparison(e *filter.AttributeExpression, values func(object) []any) (func(object) bool, error) {
 	if e.Operator == filter.PR {
 		return func(o object) bool { return len(values(o)) > 0 }, nil
 	}
 	if e.CompareValue == nil && (e.Operator == filter.EQ || e.Operator == filter.NE) {
 		return func(o object) bool { return (len(values(o)) == 0) == (e.Operator == filter.EQ) }, nil
 	}
-	against, err := a.operand(e)
+
+	against, err := a.parseOperand(e)
 	if err != nil {
 		return nil, err
 	}
-	holds := func(v any) bool { return compare(v, against, a.exact || a.kind == boolean, e.Operator) }
-	if e.Operator == filter.NE {
-		holds = func(v any) bool { return compare(v, against, a.exact, filter.EQ) }
+
+	matches := func(v any) bool {
+		return compareValues(v, against, a.caseExact || a.dataType == booleanType, e.Operator)
 	}
+	if e.Operator == filter.NE {
+		matches = func(v any) bool { return compareValues(v, against, a.caseExact, filter.EQ) }
+	}
+
 	return func(o object) bool {
-		any := false
+		found := false
 		for _, v := range values(o) {
-			any = any || holds(v)
+			found = found || matches(v)
 		}
-		return any != (e.Operator == filter.NE)
+		return found != (e.Operator == filter.NE)
 	}, nil
 }
 
-// operand reads what an attribute is compared with.
-func (a *attribute) operand(e *filter.AttributeExpression) (any, error) {
-	wrong := refuse(invalidFilter, "%s cannot be compared like this.", a.name)
+// parseOperand parses the value that an attribute is compared with.
+func (a *attribute) parseOperand(e *filter.AttributeExpression) (any, error) {
+	invalid := newProblem(invalidFilter, "%s cannot be compared with this operator or value.", a.name)
 	text, isText := e.CompareValue.(string)
 	if isText {
-		s, err := unquoted(text)
-		if err != nil || strings.ContainsRune(s, 0) { // which no text of ours holds, nor the database takes
-			return nil, refuse(invalidFilter, "This filter cannot be read.")
+		s, err := unquoteText(text)
+		if err != nil || strings.ContainsRune(s, 0) { // PostgreSQL refuses NUL in texts
+			return nil, newProblem(invalidFilter, "The filter is invalid.")
 		}
 		text = s
 	}
-	switch a.kind {
-	case boolean:
-		v, err := a.readOne(e.CompareValue, a.name)
+
+	switch a.dataType {
+	case booleanType:
+		v, err := a.readSingle(e.CompareValue, a.name)
 		if err != nil || e.Operator != filter.EQ && e.Operator != filter.NE {
-			return nil, wrong
+			return nil, invalid
 		}
 		return v, nil
-	case dateTime:
+	case dateTimeType:
 		at, err := time.Parse(time.RFC3339, text)
 		if err != nil || e.Operator == filter.CO || e.Operator == filter.SW || e.Operator == filter.EW {
-			return nil, wrong
+			return nil, invalid
 		}
 		return at, nil
 	}
 	if !isText {
-		return nil, wrong
+		return nil, invalid
 	}
+
 	return text, nil
 }
 
-// compare tells whether a value stands to another as the operator says.
-func compare(v, against any, exact bool, op filter.CompareOperator) bool {
+// compareValues reports whether a comparison holds.
+func compareValues(v, against any, exact bool, op filter.CompareOperator) bool {
 	switch want := against.(type) {
 	case bool:
 		return v == want
 	case time.Time:
-		return ordered(v.(time.Time).Compare(want), op)
+		return matchesOrder(v.(time.Time).Compare(want), op)
 	case string:
 		has, ok := v.(string)
 		if !ok {
@@ -281,12 +300,13 @@ func compare(v, against any, exact bool, op filter.CompareOperator) bool {
 		case filter.EW:
 			return strings.HasSuffix(has, want)
 		}
-		return ordered(cmp.Compare(has, want), op)
+		return matchesOrder(cmp.Compare(has, want), op)
 	}
+
 	return false
 }
 
-func ordered(c int, op filter.CompareOperator) bool {
+func matchesOrder(c int, op filter.CompareOperator) bool {
 	switch op {
 	case filter.EQ:
 		return c == 0
@@ -299,53 +319,57 @@ func ordered(c int, op filter.CompareOperator) bool {
 	case filter.LE:
 		return c <= 0
 	}
+
 	return false
 }
 
-// resolve finds what the path of an attribute names.
-func (k *kind) resolve(p filter.AttributePath, scimType string) (t target, err error) {
-	unknown := refuse(scimType, "There is no attribute %s.", p.String())
+// resolvePath finds the attribute of a path.
+func (k *resourceType) resolvePath(p filter.AttributePath, scimType string) (t target, err error) {
+	unknown := newProblem(scimType, "There is no attribute %s.", p.String())
 	switch uri := p.URI(); {
 	case uri == "", strings.EqualFold(uri, k.core.id):
-		t.attribute = k.attribute(p.AttributeName)
+		t.attribute = k.coreAttribute(p.AttributeName)
 	case k.extension != nil && strings.EqualFold(uri, k.extension.id):
 		t.extension = true
-		t.attribute = find(k.extension.attributes, p.AttributeName)
+		t.attribute = findAttribute(k.extension.attributes, p.AttributeName)
 	}
 	if t.attribute == nil {
 		return t, unknown
 	}
 	if p.SubAttribute != nil {
-		if t.sub = find(t.attribute.sub, *p.SubAttribute); t.sub == nil {
+		if t.sub = findAttribute(t.attribute.sub, *p.SubAttribute); t.sub == nil {
 			return t, unknown
 		}
 	}
+
 	return t, nil
 }
 
-// path is what an operation is about (RFC 7644 section 3.5.2).
-type path struct {
+// patchPath is the target of a PATCH operation (RFC 7644 section 3.5.2).
+type patchPath struct {
 	target
-	filter filter.Expression // nil: none
+	filter filter.Expression // of the values of the attribute; nil: none
 }
 
-// path reads a path.
-func (k *kind) path(text string) (p path, err error) {
-	if err := bounded(text, maxPath, invalidPath); err != nil {
+// parsePath parses a path.
+func (k *resourceType) parsePath(text string) (p patchPath, err error) {
+	if err := checkExpression(text, maxPath, invalidPath); err != nil {
 		return p, err
 	}
 	if k.extension != nil && strings.EqualFold(text, k.extension.id) {
 		p.extension = true
 		return p, nil
 	}
+
 	parsed, err := filter.ParsePath([]byte(text))
 	if err != nil {
-		return p, refuse(invalidPath, "This path cannot be read.")
+		return p, newProblem(invalidPath, "The path is invalid.")
 	}
 	if parsed.SubAttribute != nil {
 		parsed.AttributePath.SubAttribute = parsed.SubAttribute
 	}
-	p.target, err = k.resolve(parsed.AttributePath, invalidPath)
+
+	p.target, err = k.resolvePath(parsed.AttributePath, invalidPath)
 	p.filter = parsed.ValueExpression
 	return p, err
 }

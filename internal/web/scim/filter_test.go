@@ -28,7 +28,7 @@ func names(a answer) string {
 }
 
 func TestFiltersOnUsers(t *testing.T) {
-	each(t, func(w *world) {
+	each(t, func(w *fixture) {
 		anna := w.do(201, "POST", "/Users", `{"userName":"anna@fox.example","externalId":"E1","displayName":"Anna \"the\" Ax","name":{"givenName":"Anna","familyName":"Ax"},
 			"emails":[{"value":"anna@fox.example","type":"work"},{"value":"a@home.example","type":"home"}],
 			"urn:ietf:params:scim:schemas:extension:enterprise:2.0:User":{"department":"Film"}}`).id()
@@ -103,7 +103,7 @@ func TestFiltersOnUsers(t *testing.T) {
 }
 
 func TestFiltersOnGroups(t *testing.T) {
-	each(t, func(w *world) {
+	each(t, func(w *fixture) {
 		anna, bert := w.user("anna@fox.example"), w.user("bert@fox.example")
 		film := w.do(201, "POST", "/Groups", `{"displayName":"Film","externalId":"g1","members":`+member(anna, bert)+`}`).id()
 		w.do(201, "POST", "/Groups", `{"displayName":"Light","members":`+member(bert)+`}`)
@@ -139,7 +139,7 @@ func TestFiltersOnGroups(t *testing.T) {
 
 // TestPages walks 2,000 users.
 func TestPages(t *testing.T) {
-	each(t, func(w *world) {
+	each(t, func(w *fixture) {
 		for first := 0; first < 2000; first += 100 { // a transaction has seconds, and the machine may be busy
 			w.ok(w.site.DB.Write(w.Context(), func(tx *sqldb.Tx) error {
 				for i := first; i < first+100; i++ {

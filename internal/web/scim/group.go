@@ -5,38 +5,41 @@ import (
 	"net/http"
 	"strings"
 
-	"atelier/internal/account/directory"
+	"atelier/internal/account/provisioning"
 )
 
-// asGroup writes a group as an object.
-func (s *Server) asGroup(g directory.Group) object {
+// asGroup returns a group as an object.
+func (s *Server) asGroup(g provisioning.Group) object {
 	o := object{
-		"schemas": []string{groups.core.id}, "id": g.ID, "displayName": g.Name,
-		"meta": object{"resourceType": groups.name, "created": g.Created, "lastModified": g.Updated, "location": s.base + groups.endpoint + "/" + g.ID},
+		"schemas": []string{groupType.core.id}, "id": g.ID, "displayName": g.Name,
+		"meta": object{"resourceType": groupType.name, "created": g.Created, "lastModified": g.Updated, "location": s.baseURL + groupType.endpoint + "/" + g.ID},
 	}
 	if g.ExternalID != "" {
 		o["externalId"] = g.ExternalID
 	}
+
 	var members []any
 	for _, m := range g.Members {
-		members = append(members, object{"value": m.ID, "display": m.Name, "type": users.name, "$ref": s.base + users.endpoint + "/" + m.ID})
+		members = append(members, object{"value": m.ID, "display": m.Name, "type": userType.name, "$ref": s.baseURL + userType.endpoint + "/" + m.ID})
 	}
 	if members != nil {
 		o["members"] = members
 	}
+
 	return o
 }
 
-// groupDraft takes from an object what the directory wants. A member is named by
-// id, or by address.
-func groupDraft(o object) (d directory.GroupDraft, err error) {
+// groupDraft returns the draft that an object describes. Members are given by id
+// or by $ref.
+func groupDraft(o object) (d provisioning.GroupDraft, err error) {
 	d.Name, _ = o["displayName"].(string)
 	if d.Name == "" {
-		return d, refuse(invalidValue, "displayName is required.")
+		return d, newProblem(invalidValue, "displayName is required.")
 	}
 	if d.ExternalID, err = externalID(o); err != nil {
 		return d, err
 	}
+
 	members, _ := o["members"].([]any)
 	seen := map[string]bool{}
 	for _, one := range members {
@@ -45,134 +48,148 @@ func groupDraft(o object) (d directory.GroupDraft, err error) {
 		if ref, _ := m["$ref"].(string); id == "" {
 			id = ref[strings.LastIndexByte(ref, '/')+1:]
 		}
-		if kind, _ := m["type"].(string); kind != "" && !strings.EqualFold(kind, users.name) {
-			return d, refuse(invalidValue, "The members of groups are users.")
+		if kind, _ := m["type"].(string); kind != "" && !strings.EqualFold(kind, userType.name) {
+			return d, newProblem(invalidValue, "Members of groups must be users.")
 		}
 		if !seen[id] {
 			seen[id] = true
 			d.Members = append(d.Members, id)
 		}
 	}
+
 	return d, nil
 }
 
-func (s *Server) listGroups(w http.ResponseWriter, r *http.Request, from directory.Source) error {
+// GET /Groups
+func (s *Server) listGroups(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 	q, err := readQuery(r)
 	if err != nil {
 		return err
 	}
-	return s.list(w, r, from, q, s.findGroups)
+	return s.listResources(w, r, client, q, s.findGroups)
 }
 
-func (s *Server) searchGroups(w http.ResponseWriter, r *http.Request, from directory.Source) error {
+// POST /Groups/.search
+func (s *Server) searchGroups(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 	q, err := readSearch(w, r)
 	if err != nil {
 		return err
 	}
-	return s.list(w, r, from, q, s.findGroups)
+	return s.listResources(w, r, client, q, s.findGroups)
 }
 
-// findGroups gives a page of groups.
-func (s *Server) findGroups(ctx context.Context, from directory.Source, q query) (page []any, total int, err error) {
-	chosen, err := groups.selects(q.attributes, q.excluded)
+// findGroups returns a page of groups and the number of all matches.
+func (s *Server) findGroups(ctx context.Context, client provisioning.Client, q query) (page []any, total int, err error) {
+	chosen, err := groupType.parseSelection(q.attributes, q.excluded)
 	if err != nil {
 		return nil, 0, err
 	}
-	want := directory.GroupQuery{Start: q.start, Count: q.count, Members: chosen.names("members")}
+
+	want := provisioning.GroupQuery{Start: q.start, Count: q.count, WithMembers: chosen.includesAttribute("members")}
 	if q.filter != "" {
-		f, err := groups.filter(q.filter)
+		f, err := groupType.parseFilter(q.filter)
 		if err != nil {
 			return nil, 0, err
 		}
-		want.Match = func(g directory.Group) bool { return f.matches(s.asGroup(g)) }
-		want.Matching = f.members
-		want.ID, want.ExternalID, want.Name = f.by("id", "externalid", "displayname")
+		want.Match = func(g provisioning.Group) bool { return f.matches(s.asGroup(g)) }
+		want.MatchMembers = f.usesMembers
+		want.ID, want.ExternalID, want.Name = f.firstEquality("id", "externalid", "displayname")
 	}
-	found, total, err := s.Directory.Groups(ctx, from, want)
+
+	found, total, err := s.Provisioning.ListGroups(ctx, client, want)
 	for _, g := range found {
-		page = append(page, groups.cut(s.asGroup(g), chosen))
+		page = append(page, groupType.selectAttributes(s.asGroup(g), chosen))
 	}
+
 	return page, total, err
 }
 
-// readGroup reads a group that comes whole.
-func readGroup(w http.ResponseWriter, r *http.Request) (directory.GroupDraft, error) {
-	sent, err := body(w, r)
+// readGroup reads a whole group from the body.
+func readGroup(w http.ResponseWriter, r *http.Request) (provisioning.GroupDraft, error) {
+	sent, err := readBody(w, r)
 	if err != nil {
-		return directory.GroupDraft{}, err
+		return provisioning.GroupDraft{}, err
 	}
-	o, err := groups.read(sent)
+	o, err := groupType.readResource(sent)
 	if err != nil {
-		return directory.GroupDraft{}, err
+		return provisioning.GroupDraft{}, err
 	}
 	return groupDraft(o)
 }
 
-func (s *Server) createGroup(w http.ResponseWriter, r *http.Request, from directory.Source) error {
+// POST /Groups
+func (s *Server) createGroup(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 	draft, err := readGroup(w, r)
 	if err != nil {
 		return err
 	}
-	g, err := s.Directory.CreateGroup(r.Context(), from, draft)
+	g, err := s.Provisioning.CreateGroup(r.Context(), client, draft)
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Location", s.base+groups.endpoint+"/"+g.ID)
+	w.Header().Set("Location", s.baseURL+groupType.endpoint+"/"+g.ID)
 	return s.replyGroup(w, r, http.StatusCreated, g)
 }
 
-func (s *Server) replyGroup(w http.ResponseWriter, r *http.Request, status int, g directory.Group) error {
-	chosen, err := groups.selectsBy(r)
+func (s *Server) replyGroup(w http.ResponseWriter, r *http.Request, status int, g provisioning.Group) error {
+	chosen, err := groupType.selectionOf(r)
 	if err != nil {
-		chosen = selection{} // it is done by now, or not worth a refusal
+		chosen = selection{} // too late to refuse a change
 	}
-	return reply(w, status, groups.cut(s.asGroup(g), chosen))
+	return writeReply(w, status, groupType.selectAttributes(s.asGroup(g), chosen))
 }
 
-func (s *Server) getGroup(w http.ResponseWriter, r *http.Request, from directory.Source) error {
-	g, err := s.Directory.Group(r.Context(), from, r.PathValue("id"))
+// GET /Groups/{id}
+func (s *Server) getGroup(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
+	g, err := s.Provisioning.GetGroup(r.Context(), client, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
 	return s.replyGroup(w, r, http.StatusOK, g)
 }
 
-func (s *Server) replaceGroup(w http.ResponseWriter, r *http.Request, from directory.Source) error {
+// PUT /Groups/{id}
+func (s *Server) replaceGroup(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 	draft, err := readGroup(w, r)
 	if err != nil {
 		return err
 	}
-	g, err := s.Directory.ChangeGroup(r.Context(), from, r.PathValue("id"), func(directory.Group) (directory.GroupDraft, error) { return draft, nil })
+	g, err := s.Provisioning.ChangeGroup(r.Context(), client, r.PathValue("id"), func(provisioning.Group) (provisioning.GroupDraft, error) { return draft, nil })
 	if err != nil {
 		return err
 	}
 	return s.replyGroup(w, r, http.StatusOK, g)
 }
 
-func (s *Server) patchGroup(w http.ResponseWriter, r *http.Request, from directory.Source) error {
-	sent, err := body(w, r)
+// PATCH /Groups/{id}
+func (s *Server) patchGroup(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
+	sent, err := readBody(w, r)
 	if err != nil {
 		return err
 	}
-	changes, err := groups.operations(sent)
+
+	changes, err := groupType.parseOperations(sent)
 	if err != nil {
 		return err
 	}
-	g, err := s.Directory.ChangeGroup(r.Context(), from, r.PathValue("id"), func(was directory.Group) (directory.GroupDraft, error) {
-		o := s.asGroup(was)
-		if err := groups.patch(o, changes); err != nil {
-			return directory.GroupDraft{}, err
+
+	g, err := s.Provisioning.ChangeGroup(r.Context(), client, r.PathValue("id"), func(before provisioning.Group) (provisioning.GroupDraft, error) {
+		o := s.asGroup(before)
+		if err := groupType.applyOperations(o, changes); err != nil {
+			return provisioning.GroupDraft{}, err
 		}
 		return groupDraft(o)
 	})
 	if err != nil {
 		return err
 	}
+
 	return s.replyGroup(w, r, http.StatusOK, g)
 }
 
-func (s *Server) deleteGroup(w http.ResponseWriter, r *http.Request, from directory.Source) error {
-	if err := s.Directory.DeleteGroup(r.Context(), from, r.PathValue("id")); err != nil {
+// DELETE /Groups/{id}
+func (s *Server) deleteGroup(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
+	if err := s.Provisioning.DeleteGroup(r.Context(), client, r.PathValue("id")); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

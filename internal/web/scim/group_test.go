@@ -37,7 +37,7 @@ func member(ids ...string) string {
 }
 
 func TestGroups(t *testing.T) {
-	each(t, func(w *world) {
+	each(t, func(w *fixture) {
 		anna, bert, carl := w.user("anna@fox.example"), w.user("bert@fox.example"), w.user("carl@fox.example")
 		before := w.seq()
 		a := w.do(201, "POST", "/Groups", `{"schemas":["urn:ietf:params:scim:schemas:core:2.0:Group"],"displayName":"Film","externalId":"g1","members":`+member(anna, bert, anna)+`}`)
@@ -108,8 +108,8 @@ func TestGroups(t *testing.T) {
 	})
 }
 
-func TestGroupsThatCannotBe(t *testing.T) {
-	each(t, func(w *world) {
+func TestInvalidGroups(t *testing.T) {
+	each(t, func(w *fixture) {
 		anna := w.user("anna@fox.example")
 		id := w.do(201, "POST", "/Groups", `{"displayName":"Film"}`).id()
 		stranger := w.site.Person("eve@home.example")
@@ -156,10 +156,11 @@ func TestGroupsThatCannotBe(t *testing.T) {
 	})
 }
 
-// TestCompaniesDoNotTouchEachOther tries all that a directory can do on what is
-// another company's, and wants the answers to what never was.
+// TestCompaniesDoNotTouchEachOther tries all requests of an identity provider
+// on resources of another company, which get the same answers as resources that
+// do not exist.
 func TestCompaniesDoNotTouchEachOther(t *testing.T) {
-	each(t, func(w *world) {
+	each(t, func(w *fixture) {
 		hound, theirs := w.connected("Hound", "hound.example")
 		anna := w.user("anna@fox.example")
 		group := w.do(201, "POST", "/Groups", `{"displayName":"Film","externalId":"g1","members":`+member(anna)+`}`).id()

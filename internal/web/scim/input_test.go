@@ -9,8 +9,8 @@ import (
 	"atelier/internal/base/ids"
 )
 
-func TestBodiesThatCannotBe(t *testing.T) {
-	each(t, func(w *world) {
+func TestInvalidBodies(t *testing.T) {
+	each(t, func(w *fixture) {
 		id := w.user("anna@fox.example")
 		before := w.seq()
 		for body, want := range map[string]string{
@@ -61,7 +61,7 @@ func TestBodiesThatCannotBe(t *testing.T) {
 }
 
 // raw sends a body even where it is empty.
-func (w *world) raw(method, path, body string) answer {
+func (w *fixture) raw(method, path, body string) answer {
 	w.Helper()
 	r, err := http.NewRequestWithContext(w.Context(), method, w.url+"/scim/v2"+path, strings.NewReader(body))
 	w.ok(err)
@@ -70,8 +70,8 @@ func (w *world) raw(method, path, body string) answer {
 	return w.send(r)
 }
 
-func TestRequestsThatCannotBe(t *testing.T) {
-	each(t, func(w *world) {
+func TestInvalidRequests(t *testing.T) {
+	each(t, func(w *fixture) {
 		r, err := http.NewRequestWithContext(w.Context(), "POST", w.url+"/scim/v2/Users", strings.NewReader(`{"userName":"a@fox.example"}`))
 		w.ok(err)
 		r.Header.Set("Authorization", "Bearer "+w.token)
@@ -106,7 +106,7 @@ func TestRequestsThatCannotBe(t *testing.T) {
 }
 
 func TestPatches(t *testing.T) {
-	each(t, func(w *world) {
+	each(t, func(w *fixture) {
 		const enterprise = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User"
 		id := w.do(201, "POST", "/Users", `{"userName":"anna@fox.example","title":"Lead","name":{"givenName":"Anna","familyName":"Ax"},
 			"emails":[{"value":"a@fox.example","type":"work","primary":true}],"`+enterprise+`":{"department":"Film"}}`).id()
@@ -145,8 +145,8 @@ func TestPatches(t *testing.T) {
 	})
 }
 
-func TestWhatWouldCostTooMuch(t *testing.T) {
-	each(t, func(w *world) {
+func TestExpensiveRequestsAreRefused(t *testing.T) {
+	each(t, func(w *fixture) {
 		id := w.user("anna@fox.example")
 		long := strings.Repeat("a:", 240) + "b"
 		path := `{"op":"add","path":"urn:` + long + `","value":"x"}`

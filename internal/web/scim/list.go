@@ -8,56 +8,58 @@ import (
 	"strconv"
 	"strings"
 
-	"atelier/internal/account/directory"
+	"atelier/internal/account/provisioning"
 )
 
-// query is what a list is asked for (RFC 7644 section 3.4.2).
+// query has the parameters of a list (RFC 7644 section 3.4.2).
 type query struct {
-	filter               string
-	start, count         int
-	attributes, excluded []string
+	filter     string
+	start      int // first of the page, from 1
+	count      int // size of the page
+	attributes []string
+	excluded   []string
 }
 
-// readQuery reads the parameters of a list.
+// readQuery reads the parameters of a list from the address.
 func readQuery(r *http.Request) (q query, err error) {
 	v := r.URL.Query()
 	q.filter = v.Get("filter")
-	q.attributes = split(v.Get("attributes"))
-	q.excluded = split(v.Get("excludedAttributes"))
-	if q.start, err = number(v.Get("startIndex"), 1); err != nil {
+	q.attributes = splitList(v.Get("attributes"))
+	q.excluded = splitList(v.Get("excludedAttributes"))
+	if q.start, err = parseNumber(v.Get("startIndex"), 1); err != nil {
 		return q, err
 	}
-	q.count, err = number(v.Get("count"), defCount)
-	return q.bounded(), err
+	q.count, err = parseNumber(v.Get("count"), defaultCount)
+	return q.clampPage(), err
 }
 
-// number reads a parameter that is a whole number.
-func number(text string, otherwise int) (int, error) {
+// parseNumber parses a parameter that is a whole number.
+func parseNumber(text string, defaultValue int) (int, error) {
 	if text == "" {
-		return otherwise, nil
+		return defaultValue, nil
 	}
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil {
-		return 0, refuse(invalidValue, "startIndex and count must be whole numbers.")
+		return 0, newProblem(invalidValue, "startIndex and count must be whole numbers.")
 	}
 	return int(n), nil
 }
 
-// bounded keeps a page within what there can be. Numbers below count as the
-// least (RFC 7644 section 3.4.2.4).
-func (q query) bounded() query {
+// clampPage limits the page. Numbers that are too small count as the minimum
+// (RFC 7644 section 3.4.2.4).
+func (q query) clampPage() query {
 	q.start = max(q.start, 1)
 	q.count = min(max(q.count, 0), maxCount)
 	return q
 }
 
-// selectsBy reads the parameters that choose attributes.
-func (k *kind) selectsBy(r *http.Request) (selection, error) {
+// selectionOf reads the parameters that select attributes.
+func (k *resourceType) selectionOf(r *http.Request) (selection, error) {
 	v := r.URL.Query()
-	return k.selects(split(v.Get("attributes")), split(v.Get("excludedAttributes")))
+	return k.parseSelection(splitList(v.Get("attributes")), splitList(v.Get("excludedAttributes")))
 }
 
-func split(list string) (all []string) {
+func splitList(list string) (all []string) {
 	for one := range strings.SplitSeq(list, ",") {
 		if one = strings.TrimSpace(one); one != "" {
 			all = append(all, one)
@@ -68,34 +70,37 @@ func split(list string) (all []string) {
 
 // readSearch reads the body of a search (RFC 7644 section 3.4.3).
 func readSearch(w http.ResponseWriter, r *http.Request) (q query, err error) {
-	sent, err := body(w, r)
+	sent, err := readBody(w, r)
 	if err != nil {
 		return q, err
 	}
-	if sent, err = folded(sent); err != nil {
+	if sent, err = lowerKeys(sent); err != nil {
 		return q, err
 	}
-	if err := message(sent, searchRequest); err != nil {
+	if err := checkMessage(sent, searchRequest); err != nil {
 		return q, err
 	}
-	q = query{start: 1, count: defCount, attributes: texts(sent["attributes"]), excluded: texts(sent["excludedattributes"])}
+
+	q = query{start: 1, count: defaultCount, attributes: stringsOf(sent["attributes"]), excluded: stringsOf(sent["excludedattributes"])}
 	for name, into := range map[string]*int{"startindex": &q.start, "count": &q.count} {
 		if v := sent[name]; v != nil {
 			n, ok := v.(float64)
 			if !ok || n != math.Trunc(n) || math.Abs(n) > math.MaxInt32 {
-				return q, refuse(invalidValue, "startIndex and count must be whole numbers.")
+				return q, newProblem(invalidValue, "startIndex and count must be whole numbers.")
 			}
 			*into = int(n)
 		}
 	}
+
 	var ok bool
 	if q.filter, ok = sent["filter"].(string); !ok && sent["filter"] != nil {
-		return q, refuse(invalidFilter, "A filter must be a text.")
+		return q, newProblem(invalidFilter, "A filter must be a string.")
 	}
-	return q.bounded(), nil
+
+	return q.clampPage(), nil
 }
 
-func texts(v any) (all []string) {
+func stringsOf(v any) (all []string) {
 	list, _ := v.([]any)
 	for _, one := range list {
 		if s, ok := one.(string); ok {
@@ -105,12 +110,12 @@ func texts(v any) (all []string) {
 	return all
 }
 
-// finder gives a page of resources, and how many there are.
-type finder func(context.Context, directory.Source, query) ([]any, int, error)
+// finder returns a page of resources and the number of all matches.
+type finder func(context.Context, provisioning.Client, query) ([]any, int, error)
 
-// list writes the page that was asked for.
-func (s *Server) list(w http.ResponseWriter, r *http.Request, from directory.Source, q query, find finder) error {
-	page, total, err := find(r.Context(), from, q)
+// listResources replies with one page of resources.
+func (s *Server) listResources(w http.ResponseWriter, r *http.Request, client provisioning.Client, q query, find finder) error {
+	page, total, err := find(r.Context(), client, q)
 	if err != nil {
 		return err
 	}
@@ -121,18 +126,23 @@ func replyList(w http.ResponseWriter, start, total int, page []any) error {
 	if page == nil {
 		page = []any{}
 	}
-	return reply(w, http.StatusOK, object{
-		"schemas": []string{listResponse}, "totalResults": total, "startIndex": start, "itemsPerPage": len(page), "Resources": page,
+	return writeReply(w, http.StatusOK, object{
+		"schemas":      []string{listResponse},
+		"totalResults": total,
+		"startIndex":   start,
+		"itemsPerPage": len(page),
+		"Resources":    page,
 	})
 }
 
-// searchAll looks through users and then groups. Of a kind that has not what the
-// filter asks for nothing is meant (RFC 7644 section 3.4.2.1).
-func (s *Server) searchAll(w http.ResponseWriter, r *http.Request, from directory.Source) error {
+// POST /.search: users, then groups. A resource type without an attribute of the
+// filter has no matches (RFC 7644 section 3.4.2.1).
+func (s *Server) searchAll(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 	q, err := readSearch(w, r)
 	if err != nil {
 		return err
 	}
+
 	var page []any
 	var refusal error
 	total := 0
@@ -141,9 +151,9 @@ func (s *Server) searchAll(w http.ResponseWriter, r *http.Request, from director
 	for _, find := range []finder{s.findUsers, s.findGroups} {
 		rest.start = max(q.start-total, 1)
 		rest.count = q.count - len(page)
-		more, n, err := find(r.Context(), from, rest)
+		more, n, err := find(r.Context(), client, rest)
 		if p, ok := errors.AsType[*problem](err); ok && p.scimType == invalidFilter {
-			failed = failed + 1
+			failed++
 			refusal = err
 			continue
 		}
@@ -151,10 +161,11 @@ func (s *Server) searchAll(w http.ResponseWriter, r *http.Request, from director
 			return err
 		}
 		page = append(page, more...)
-		total = total + n
+		total += n
 	}
-	if failed == len(kinds) {
+	if failed == len(resourceTypes) {
 		return refusal
 	}
+
 	return replyList(w, q.start, total, page)
 }

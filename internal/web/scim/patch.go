@@ -12,69 +12,71 @@ import (
 // operation is one change of a PATCH request (RFC 7644 section 3.5.2).
 type operation struct {
 	op    string // add, remove or replace
-	at    string // the path as it was sent
-	path  path
+	at    string // the path as received
+	path  patchPath
 	value any
 }
 
-// Bounds of a request: its operations, the bytes of all their paths, and the
-// names in a value that stands for the whole resource.
+// Limits of a request: its operations, the bytes of all their paths, and the
+// names in a value that replaces the whole resource.
 const (
 	maxOperations = 1000
 	maxPaths      = 100_000
 	maxNames      = 200
 )
 
-// operations reads the body of a PATCH request. All that takes long is done
+// parseOperations parses the body of a PATCH request. All expensive work is done
 // here, where no transaction is open.
-func (k *kind) operations(sent map[string]any) ([]operation, error) {
-	sent, err := folded(sent)
+func (k *resourceType) parseOperations(sent map[string]any) ([]operation, error) {
+	sent, err := lowerKeys(sent)
 	if err != nil {
 		return nil, err
 	}
-	if err := message(sent, patchOp); err != nil {
+	if err := checkMessage(sent, patchOp); err != nil {
 		return nil, err
 	}
+
 	list, ok := sent["operations"].([]any)
 	if !ok || len(list) == 0 || len(list) > maxOperations {
-		return nil, refuse(invalidSyntax, "Operations must be a list of 1 to %d.", maxOperations)
+		return nil, newProblem(invalidSyntax, "Operations must be a list of 1 to %d operations.", maxOperations)
 	}
+
 	var all []operation
-	length := 0
+	pathBytes := 0
 	for _, one := range list {
 		o, ok := one.(map[string]any)
 		if !ok {
-			return nil, refuse(invalidSyntax, "An operation must be an object.")
+			return nil, newProblem(invalidSyntax, "An operation must be an object.")
 		}
-		if o, err = folded(o); err != nil {
+		if o, err = lowerKeys(o); err != nil {
 			return nil, err
 		}
 		op, _ := o["op"].(string)
 		op = strings.ToLower(op)
 		if op != "add" && op != "remove" && op != "replace" {
-			return nil, refuse(invalidSyntax, "op must be add, remove or replace.")
+			return nil, newProblem(invalidSyntax, "op must be add, remove or replace.")
 		}
 		at, ok := o["path"].(string)
 		if !ok && o["path"] != nil {
-			return nil, refuse(invalidPath, "A path must be a text.")
+			return nil, newProblem(invalidPath, "A path must be a string.")
 		}
 		value, given := o["value"]
 		if op != "remove" && !given || op == "add" && value == nil {
-			return nil, refuse(invalidValue, "%s needs a value.", op)
+			return nil, newProblem(invalidValue, "%s needs a value.", op)
 		}
-		more := []operation{{op: op, at: at, value: value}}
+		parts := []operation{{op: op, at: at, value: value}}
 		if at == "" {
-			if more, err = whole(op, value); err != nil {
+			if parts, err = splitOperation(op, value); err != nil {
 				return nil, err
 			}
 		}
-		for _, part := range more {
-			if length += len(part.at); length > maxPaths {
-				return nil, refuse(invalidPath, "The paths of all operations have %d bytes at most.", maxPaths)
+		for _, part := range parts {
+			if pathBytes += len(part.at); pathBytes > maxPaths {
+				return nil, newProblem(invalidPath, "The paths of all operations together have at most %d bytes.", maxPaths)
 			}
-			part.path, err = k.path(part.at)
+			part.path, err = k.parsePath(part.at)
 			if at == "" && (err != nil || part.path.attribute != nil && part.path.attribute.mutability == readOnly) {
-				continue // what POST ignores is ignored here
+				continue // ignored, as in POST
 			}
 			if err != nil {
 				return nil, err
@@ -82,44 +84,48 @@ func (k *kind) operations(sent map[string]any) ([]operation, error) {
 			all = append(all, part)
 		}
 	}
+
 	return all, nil
 }
 
-// whole takes an operation without a path apart: the value holds attributes,
-// with their paths as names where the sender likes that.
-func whole(op string, value any) (all []operation, err error) {
+// splitOperation splits an operation without a path: its value is an object whose
+// names are attributes or paths.
+func splitOperation(op string, value any) (all []operation, err error) {
 	if op == "remove" {
-		return nil, refuse(noTarget, "remove needs a path.")
+		return nil, newProblem(noTarget, "remove needs a path.")
 	}
+
 	parts, ok := value.(map[string]any)
 	if !ok {
-		return nil, refuse(invalidValue, "Without a path the value must be an object.")
+		return nil, newProblem(invalidValue, "Without a path the value must be an object.")
 	}
 	if len(parts) > maxNames {
-		return nil, refuse(invalidValue, "A value has %d names at most.", maxNames)
+		return nil, newProblem(invalidValue, "A value has at most %d names.", maxNames)
 	}
+
 	for _, name := range slices.Sorted(maps.Keys(parts)) {
 		all = append(all, operation{op: op, at: name, value: parts[name]})
 	}
+
 	return all, nil
 }
 
-// folded has the names of an object in lower case.
-func folded(o map[string]any) (map[string]any, error) {
+// lowerKeys returns an object with its names in lower case.
+func lowerKeys(o map[string]any) (map[string]any, error) {
 	got := make(map[string]any, len(o))
 	for name, v := range o {
 		low := strings.ToLower(name)
-		if _, twice := got[low]; twice {
-			return nil, refuse(invalidSyntax, "A name stands twice in one object.")
+		if _, exists := got[low]; exists {
+			return nil, newProblem(invalidSyntax, "A name appears twice in one object.")
 		}
 		got[low] = v
 	}
 	return got, nil
 }
 
-// message refuses a body that says it is another message. One that does not say
-// what it is is believed.
-func message(sent map[string]any, want string) error {
+// checkMessage refuses a body whose schemas name another message. A body without
+// schemas is accepted.
+func checkMessage(sent map[string]any, want string) error {
 	if sent["schemas"] == nil {
 		return nil
 	}
@@ -129,21 +135,21 @@ func message(sent map[string]any, want string) error {
 			return nil
 		}
 	}
-	return refuse(invalidSyntax, "schemas must name %s.", want)
+	return newProblem(invalidSyntax, "schemas must name %s.", want)
 }
 
-// patch changes a resource.
-func (k *kind) patch(o object, all []operation) error {
+// applyOperations applies operations to a resource.
+func (k *resourceType) applyOperations(o object, all []operation) error {
 	for _, op := range all {
-		if err := k.apply(o, op.path, op); err != nil {
+		if err := k.applyOperation(o, op.path, op); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// apply does one operation at a path.
-func (k *kind) apply(o object, p path, op operation) error {
+// applyOperation applies one operation to a resource.
+func (k *resourceType) applyOperation(o object, p patchPath, op operation) error {
 	if op.value == nil {
 		op.op = "remove"
 	}
@@ -158,32 +164,36 @@ func (k *kind) apply(o object, p path, op operation) error {
 		}
 		return err
 	}
-	return p.apply(o, op)
+
+	return p.applyAt(o, op)
 }
 
-func (k *kind) applyExtension(part object, p path, op operation) error {
+func (k *resourceType) applyExtension(part object, p patchPath, op operation) error {
 	if p.attribute != nil {
-		return p.apply(part, op)
+		return p.applyAt(part, op)
 	}
 	if op.op == "remove" {
 		clear(part)
 		return nil
 	}
+
 	sent, ok := op.value.(map[string]any)
 	if !ok {
-		return refuse(invalidValue, "%s must be an object.", k.extension.id)
+		return newProblem(invalidValue, "%s must be an object.", k.extension.id)
 	}
-	got, err := read(k.extension.attributes, sent, "")
+
+	got, err := readAttributes(k.extension.attributes, sent, "")
 	maps.Copy(part, got)
 	return err
 }
 
-// apply does one operation on the object that the path begins in.
-func (p path) apply(o object, op operation) error {
+// applyAt applies one operation to the object that contains the attribute.
+func (p patchPath) applyAt(o object, op operation) error {
 	a := p.attribute
 	if a.mutability == readOnly || p.sub != nil && (p.sub.mutability == readOnly || p.sub.mutability == immutable) {
-		return refuse(mutability, "%s cannot be changed.", op.at)
+		return newProblem(mutability, "%s cannot be changed.", op.at)
 	}
+
 	switch {
 	case p.filter != nil:
 		return p.applySelected(o, op)
@@ -191,56 +201,61 @@ func (p path) apply(o object, op operation) error {
 		return p.applySub(o, op)
 	case op.op == "remove":
 		if a.required {
-			return refuse(mutability, "%s is required.", a.name)
+			return newProblem(mutability, "%s is required.", a.name)
 		}
-		return a.remove(o, op.value)
+		return a.removeValues(o, op.value)
 	}
-	v, err := a.read(op.value, a.name)
+
+	v, err := a.readValue(op.value, a.name)
 	if err != nil {
 		return err
 	}
+
 	has := o[a.name]
 	switch {
 	case v == nil:
 		delete(o, a.name)
-	case a.many && op.op == "add":
+	case a.multiValued && op.op == "add":
 		list, _ := has.([]any)
-		o[a.name] = merged(list, v.([]any))
-	case !a.many && a.kind == complexes && has != nil:
-		maps.Copy(has.(object), v.(object)) // what is not named stays, in either case
+		o[a.name] = mergeValues(list, v.([]any))
+	case !a.multiValued && a.dataType == complexType && has != nil:
+		maps.Copy(has.(object), v.(object)) // attributes that are not named stay, for add and replace
 	default:
 		o[a.name] = v
 	}
+
 	return nil
 }
 
-// remove takes an attribute away, or of many values those that are named, as
-// Entra ID does.
-func (a *attribute) remove(o object, named any) error {
-	if !a.many || named == nil {
+// removeValues removes an attribute. Of multiple values it removes only the named
+// ones, if any, since Entra ID names them.
+func (a *attribute) removeValues(o object, named any) error {
+	if !a.multiValued || named == nil {
 		delete(o, a.name)
 		return nil
 	}
-	v, err := a.read(named, a.name)
+
+	v, err := a.readValue(named, a.name)
 	if err != nil {
 		return err
 	}
+
 	list, _ := v.([]any)
-	gone := byValue(list)
+	removed := indexByValue(list)
 	has, _ := o[a.name].([]any)
-	a.keep(o, slices.DeleteFunc(has, func(one any) bool {
+	a.setValues(o, slices.DeleteFunc(has, func(one any) bool {
 		value := one.(object)["value"]
 		if value != nil {
-			return gone[value] != nil
+			return removed[value] != nil
 		}
-		return slices.ContainsFunc(gone[nil], func(named object) bool { return reflect.DeepEqual(one, named) })
+		return slices.ContainsFunc(removed[nil], func(named object) bool { return reflect.DeepEqual(one, named) })
 	}))
 	return nil
 }
 
-// byValue finds values by what they are about, since lists may be long; nil are
-// those, as postal addresses, that have no such part.
-func byValue(list []any) map[any][]object {
+// indexByValue indexes values by their sub-attribute value, since lists may be
+// long. Values without it, such as postal addresses, have the key nil.
+func indexByValue(list []any) map[any][]object {
 	all := make(map[any][]object, len(list))
 	for _, one := range list {
 		o := one.(object)
@@ -249,20 +264,20 @@ func byValue(list []any) map[any][]object {
 	return all
 }
 
-// keep sets the values of an attribute. None of them is none at all.
-func (a *attribute) keep(o object, list []any) {
+// setValues sets the values of an attribute. An empty list removes it.
+func (a *attribute) setValues(o object, list []any) {
 	if o[a.name] = list; len(list) == 0 {
 		delete(o, a.name)
 	}
 }
 
-// merged adds values that are not there yet. One that is primary takes that from
-// the others.
-func merged(list, more []any) []any {
-	known := byValue(list)
+// mergeValues adds values that the list does not contain yet. A primary value
+// replaces the primary value in the list.
+func mergeValues(list, more []any) []any {
+	known := indexByValue(list)
 	for _, one := range more {
 		o := one.(object)
-		if slices.ContainsFunc(known[o["value"]], func(has object) bool { return same(has, o) }) {
+		if slices.ContainsFunc(known[o["value"]], func(has object) bool { return isSameValue(has, o) }) {
 			continue
 		}
 		if isPrimary(one) {
@@ -274,22 +289,24 @@ func merged(list, more []any) []any {
 		}
 		list = append(list, one)
 	}
+
 	return list
 }
 
-// same tells whether a value is one that is there. Members are by their id
-// alone.
-func same(has, one object) bool {
+// isSameValue reports whether two values are the same. Members are compared by
+// their id alone.
+func isSameValue(has, one object) bool {
 	if _, member := has["$ref"]; member && has["value"] != nil {
 		return has["value"] == one["value"]
 	}
 	return reflect.DeepEqual(has, one)
 }
 
-// applySub is for name.givenName, and for emails.type, which means all of them.
-func (p path) applySub(o object, op operation) error {
+// applySub applies an operation to a path such as name.givenName, or emails.type,
+// which changes all values.
+func (p patchPath) applySub(o object, op operation) error {
 	a := p.attribute
-	if !a.many {
+	if !a.multiValued {
 		part, _ := o[a.name].(object)
 		if part == nil {
 			part = object{}
@@ -302,20 +319,22 @@ func (p path) applySub(o object, op operation) error {
 		}
 		return nil
 	}
+
 	list, _ := o[a.name].([]any)
 	if len(list) == 0 && op.op != "remove" {
 		list = []any{object{}}
 	}
+
 	return p.setEach(o, list, func(object) bool { return true }, op)
 }
 
-// setSub sets or removes a part of a value.
-func (p path) setSub(part object, op operation) error {
+// setSub sets or removes a sub-attribute of a value.
+func (p patchPath) setSub(part object, op operation) error {
 	if op.op == "remove" {
 		delete(part, p.sub.name)
 		return nil
 	}
-	v, err := p.sub.read(op.value, p.attribute.name+"."+p.sub.name)
+	v, err := p.sub.readValue(op.value, p.attribute.name+"."+p.sub.name)
 	if err != nil {
 		return err
 	}
@@ -325,59 +344,64 @@ func (p path) setSub(part object, op operation) error {
 	return nil
 }
 
-// setEach does setSub to the values that are meant.
-func (p path) setEach(o object, list []any, meant func(object) bool, op operation) error {
+// setEach calls setSub for the selected values.
+func (p patchPath) setEach(o object, list []any, selected func(object) bool, op operation) error {
 	for _, one := range list {
-		if part := one.(object); meant(part) {
+		if part := one.(object); selected(part) {
 			if err := p.setSub(part, op); err != nil {
 				return err
 			}
 		}
 	}
-	p.attribute.keep(o, slices.DeleteFunc(list, func(one any) bool { return len(one.(object)) == 0 }))
+	p.attribute.setValues(o, slices.DeleteFunc(list, func(one any) bool { return len(one.(object)) == 0 }))
 	return nil
 }
 
-// applySelected is for members[value eq "…"] and emails[type eq "work"].value.
-func (p path) applySelected(o object, op operation) error {
+// applySelected applies an operation to a path with a filter, such as
+// members[value eq "…"] or emails[type eq "work"].value.
+func (p patchPath) applySelected(o object, op operation) error {
 	a := p.attribute
-	if !a.many {
-		return refuse(invalidPath, "%s has no several values.", a.name)
+	if !a.multiValued {
+		return newProblem(invalidPath, "%s does not have multiple values.", a.name)
 	}
-	meant, err := a.compileIn(p.filter)
+
+	selected, err := a.compileValueFilter(p.filter)
 	if err != nil {
 		return err
 	}
+
 	list, _ := o[a.name].([]any)
 	if op.op == "remove" && p.sub == nil {
-		a.keep(o, slices.DeleteFunc(list, func(one any) bool { return meant(one.(object)) }))
+		a.setValues(o, slices.DeleteFunc(list, func(one any) bool { return selected(one.(object)) }))
 		return nil
 	}
-	if !slices.ContainsFunc(list, func(one any) bool { return meant(one.(object)) }) {
+	if !slices.ContainsFunc(list, func(one any) bool { return selected(one.(object)) }) {
 		switch op.op {
-		case "remove": // nothing to take away
+		case "remove": // nothing to remove
 			return nil
 		case "replace":
-			return refuse(noTarget, "No value of %s is meant.", a.name)
+			return newProblem(noTarget, "The path selects no value of %s.", a.name)
 		}
-		fresh := object{}
-		if err := a.imply(p.filter, fresh); err != nil {
+		added := object{}
+		if err := a.impliedValue(p.filter, added); err != nil {
 			return err
 		}
-		list = append(list, fresh)
+		list = append(list, added)
 	}
 	if p.sub != nil {
-		return p.setEach(o, list, meant, op)
+		return p.setEach(o, list, selected, op)
 	}
-	v, err := a.readOne(op.value, a.name)
+
+	v, err := a.readSingle(op.value, a.name)
 	if err == nil && v == nil {
-		err = refuse(invalidValue, "%s must have a value.", a.name)
+		err = newProblem(invalidValue, "%s must have a value.", a.name)
 	}
 	if err != nil {
 		return err
 	}
+
 	for i, one := range list {
-		if !meant(one.(object)) {
+		if !selected(one.(object)) {
 			continue
 		}
 		if op.op == "replace" {
@@ -386,31 +410,33 @@ func (p path) applySelected(o object, op operation) error {
 			maps.Copy(one.(object), v.(object))
 		}
 	}
+
 	o[a.name] = list
 	return nil
 }
 
-// imply makes a value that a filter means: what Entra ID adds to users that have
-// no emails[type eq "work"] yet.
-func (a *attribute) imply(tree filter.Expression, into object) error {
+// impliedValue adds the values that a filter requires to an object. Entra ID
+// relies on it for users without emails[type eq "work"].
+func (a *attribute) impliedValue(tree filter.Expression, into object) error {
 	switch e := tree.(type) {
 	case *filter.LogicalExpression:
 		if e.Operator == filter.AND {
-			if err := a.imply(e.Left, into); err != nil {
+			if err := a.impliedValue(e.Left, into); err != nil {
 				return err
 			}
-			return a.imply(e.Right, into)
+			return a.impliedValue(e.Right, into)
 		}
 	case *filter.AttributeExpression:
 		if e.Operator != filter.EQ || e.CompareValue == nil {
 			break
 		}
-		sub := find(a.sub, e.AttributePath.AttributeName)
-		v, err := sub.operand(e)
+		sub := findAttribute(a.sub, e.AttributePath.AttributeName)
+		v, err := sub.parseOperand(e)
 		if err == nil {
 			into[sub.name] = v
 		}
 		return err
 	}
-	return refuse(noTarget, "No value of %s is meant.", a.name)
+
+	return newProblem(noTarget, "The path selects no value of %s.", a.name)
 }

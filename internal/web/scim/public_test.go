@@ -34,8 +34,8 @@ var prepare = sync.OnceValues(func() (tester, error) {
 	return tester{filepath.Join(bin, "python"), filepath.Join(source, "check.py")}, nil
 })
 
-// TestPublicTester has scim2-tester check what we say about ourselves and all
-// that can be done to users and groups. ATELIER_TEST_SCIM=skip skips it.
+// TestPublicTester has scim2-tester check the schemas and all operations on
+// users and groups. ATELIER_TEST_SCIM=skip skips it.
 func TestPublicTester(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines {

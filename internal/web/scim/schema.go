@@ -2,29 +2,30 @@ package scim
 
 import "strings"
 
-// attribute is one part of a resource (RFC 7643 section 2). What the zero value
-// says is what most are: a text that can be read and written, in any case.
+// attribute describes an attribute of a resource (RFC 7643 section 2). The zero
+// value is the most common kind: a string, readable and writable, compared without
+// case.
 type attribute struct {
-	name       string
-	kind       string // text where it is ""
-	many       bool
-	required   bool
-	exact      bool   // letters in another case are other letters
-	mutability string // readWrite where it is ""
-	returned   string // default where it is ""
-	unique     string // none where it is ""
-	canon      []string
-	refs       []string
-	sub        []attribute
-	about      string
+	name            string
+	dataType        string // "": string
+	multiValued     bool
+	required        bool
+	caseExact       bool   // comparisons distinguish upper and lower case
+	mutability      string // "": readWrite
+	returned        string // "": default
+	uniqueness      string // "": none
+	canonicalValues []string
+	referenceTypes  []string
+	sub             []attribute
+	description     string
 }
 
-// The kinds of attributes.
+// Data types of attributes.
 const (
-	boolean   = "boolean"
-	complexes = "complex"
-	dateTime  = "dateTime"
-	reference = "reference"
+	booleanType   = "boolean"
+	complexType   = "complex"
+	dateTimeType  = "dateTime"
+	referenceType = "reference"
 )
 
 const (
@@ -33,20 +34,20 @@ const (
 	onRequest = "request"
 )
 
-// schema is a list of attributes with a name.
+// schema is a named list of attributes.
 type schema struct {
-	id, name, about string
-	attributes      []attribute
+	id, name, description string
+	attributes            []attribute
 }
 
-// kind is a type of resources.
-type kind struct {
-	name, endpoint, about string
-	core                  schema
-	extension             *schema
+// resourceType describes users or groups.
+type resourceType struct {
+	name, endpoint, description string
+	core                        schema
+	extension                   *schema
 }
 
-// The names of the messages.
+// URNs of messages.
 const (
 	listResponse  = "urn:ietf:params:scim:api:messages:2.0:ListResponse"
 	patchOp       = "urn:ietf:params:scim:api:messages:2.0:PatchOp"
@@ -54,116 +55,117 @@ const (
 	errorMessage  = "urn:ietf:params:scim:api:messages:2.0:Error"
 )
 
-// common are the attributes of all resources (RFC 7643 section 3.1), which no
-// schema lists.
-var common = []attribute{
-	{name: "id", exact: true, mutability: readOnly, returned: "always"},
-	{name: "externalId", exact: true},
-	{name: "meta", kind: complexes, mutability: readOnly, sub: []attribute{
-		{name: "resourceType", exact: true, mutability: readOnly}, {name: "created", kind: dateTime, mutability: readOnly},
-		{name: "lastModified", kind: dateTime, mutability: readOnly}, {name: "location", kind: reference, exact: true, mutability: readOnly},
+// commonAttributes are attributes of all resources (RFC 7643 section 3.1). No
+// schema lists them.
+var commonAttributes = []attribute{
+	{name: "id", caseExact: true, mutability: readOnly, returned: "always"},
+	{name: "externalId", caseExact: true},
+	{name: "meta", dataType: complexType, mutability: readOnly, sub: []attribute{
+		{name: "resourceType", caseExact: true, mutability: readOnly}, {name: "created", dataType: dateTimeType, mutability: readOnly},
+		{name: "lastModified", dataType: dateTimeType, mutability: readOnly}, {name: "location", dataType: referenceType, caseExact: true, mutability: readOnly},
 	}},
 }
 
-// several makes an attribute of values with a type, as most with many values are
-// (RFC 7643 section 2.4).
-func several(name, about string, value attribute, types ...string) attribute {
+// newTypedAttribute returns a multi-valued attribute whose values have a type, as
+// most have (RFC 7643 section 2.4).
+func newTypedAttribute(name, about string, value attribute, types ...string) attribute {
 	value.name = "value"
 	return attribute{
-		name:  name,
-		kind:  complexes,
-		many:  true,
-		about: about,
+		name:        name,
+		dataType:    complexType,
+		multiValued: true,
+		description: about,
 		sub: []attribute{
-			value, {name: "display"}, {name: "type", canon: types}, {name: "primary", kind: boolean},
+			value, {name: "display"}, {name: "type", canonicalValues: types}, {name: "primary", dataType: booleanType},
 		},
 	}
 }
 
-var users = kind{
-	name:     "User",
-	endpoint: "/Users",
-	about:    "A member of the company, or somebody who was one.",
-	core: schema{id: "urn:ietf:params:scim:schemas:core:2.0:User", name: "User", about: "A member of the company, or somebody who was one.", attributes: []attribute{
-		{name: "userName", required: true, unique: "server", about: "The mail address, in a domain that the company has verified."},
-		{name: "name", kind: complexes, about: "The parts of the name.", sub: []attribute{
+var userType = resourceType{
+	name:        "User",
+	endpoint:    "/Users",
+	description: "A current or former member of the company.",
+	core: schema{id: "urn:ietf:params:scim:schemas:core:2.0:User", name: "User", description: "A current or former member of the company.", attributes: []attribute{
+		{name: "userName", required: true, uniqueness: "server", description: "The mail address, in a domain that the company has verified."},
+		{name: "name", dataType: complexType, description: "The parts of the name.", sub: []attribute{
 			{name: "formatted"}, {name: "familyName"}, {name: "givenName"}, {name: "middleName"}, {name: "honorificPrefix"}, {name: "honorificSuffix"},
 		}},
 		{name: "displayName"}, {name: "nickName"},
-		{name: "profileUrl", kind: reference, refs: []string{"external"}, exact: true},
+		{name: "profileUrl", dataType: referenceType, referenceTypes: []string{"external"}, caseExact: true},
 		{name: "title"}, {name: "userType"}, {name: "preferredLanguage"}, {name: "locale"}, {name: "timezone"},
-		{name: "active", kind: boolean, required: true, about: "Whether they are a member of the company. True for a new user where nothing is said."},
-		several("emails", "Mail addresses as the directory has them. The account's is userName.", attribute{}, "work", "home", "other"),
-		several("phoneNumbers", "Phone numbers.", attribute{}, "work", "home", "mobile", "fax", "pager", "other"),
-		several("ims", "Addresses for instant messages.", attribute{}),
-		several("photos", "Addresses of pictures.", attribute{kind: reference, refs: []string{"external"}, exact: true}, "photo", "thumbnail"),
+		{name: "active", dataType: booleanType, required: true, description: "Whether the user is a member of the company. Defaults to true for a new user."},
+		newTypedAttribute("emails", "Mail addresses from the identity provider. The address of the account is userName.", attribute{}, "work", "home", "other"),
+		newTypedAttribute("phoneNumbers", "Phone numbers.", attribute{}, "work", "home", "mobile", "fax", "pager", "other"),
+		newTypedAttribute("ims", "Addresses for instant messages.", attribute{}),
+		newTypedAttribute("photos", "Addresses of pictures.", attribute{dataType: referenceType, referenceTypes: []string{"external"}, caseExact: true}, "photo", "thumbnail"),
 		{
-			name:  "addresses",
-			kind:  complexes,
-			many:  true,
-			about: "Postal addresses.",
+			name:        "addresses",
+			dataType:    complexType,
+			multiValued: true,
+			description: "Postal addresses.",
 			sub: []attribute{
 				{name: "formatted"}, {name: "streetAddress"}, {name: "locality"}, {name: "region"}, {name: "postalCode"}, {name: "country"},
-				{name: "type", canon: []string{"work", "home", "other"}}, {name: "primary", kind: boolean},
+				{name: "type", canonicalValues: []string{"work", "home", "other"}}, {name: "primary", dataType: booleanType},
 			},
 		},
 		{
-			name:       "groups",
-			kind:       complexes,
-			many:       true,
-			mutability: readOnly,
-			about:      "The teams that they are in.",
+			name:        "groups",
+			dataType:    complexType,
+			multiValued: true,
+			mutability:  readOnly,
+			description: "The teams of the user.",
 			sub: []attribute{
-				{name: "value", exact: true, mutability: readOnly}, {
-					name:       "$ref",
-					kind:       reference,
-					refs:       []string{"Group"},
-					exact:      true,
-					mutability: readOnly,
+				{name: "value", caseExact: true, mutability: readOnly}, {
+					name:           "$ref",
+					dataType:       referenceType,
+					referenceTypes: []string{"Group"},
+					caseExact:      true,
+					mutability:     readOnly,
 				},
-				{name: "display", mutability: readOnly}, {name: "type", canon: []string{"direct"}, mutability: readOnly},
+				{name: "display", mutability: readOnly}, {name: "type", canonicalValues: []string{"direct"}, mutability: readOnly},
 			},
 		},
-		several("entitlements", "Kept, and of no effect.", attribute{}),
-		several("roles", "Kept, and of no effect: roles are given in Atelier.", attribute{}),
+		newTypedAttribute("entitlements", "Stored without effect.", attribute{}),
+		newTypedAttribute("roles", "Stored without effect: roles are assigned in Atelier.", attribute{}),
 	}},
-	extension: &schema{id: "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User", name: "EnterpriseUser", about: "What companies say about their people.", attributes: []attribute{
+	extension: &schema{id: "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User", name: "EnterpriseUser", description: "Attributes of employees.", attributes: []attribute{
 		{name: "employeeNumber"}, {name: "costCenter"}, {name: "organization"}, {name: "division"}, {name: "department"},
-		{name: "manager", kind: complexes, sub: []attribute{
-			{name: "value", exact: true}, {name: "$ref", kind: reference, refs: []string{"User"}, exact: true}, {name: "displayName", mutability: readOnly},
+		{name: "manager", dataType: complexType, sub: []attribute{
+			{name: "value", caseExact: true}, {name: "$ref", dataType: referenceType, referenceTypes: []string{"User"}, caseExact: true}, {name: "displayName", mutability: readOnly},
 		}},
 	}},
 }
 
-var groups = kind{
-	name: "Group", endpoint: "/Groups", about: "A team of the company.",
-	core: schema{id: "urn:ietf:params:scim:schemas:core:2.0:Group", name: "Group", about: "A team of the company.", attributes: []attribute{
-		{name: "displayName", required: true, exact: true, about: "The name of the team."},
+var groupType = resourceType{
+	name: "Group", endpoint: "/Groups", description: "A team of the company.",
+	core: schema{id: "urn:ietf:params:scim:schemas:core:2.0:Group", name: "Group", description: "A team of the company.", attributes: []attribute{
+		{name: "displayName", required: true, caseExact: true, description: "The name of the team."},
 		{
-			name:  "members",
-			kind:  complexes,
-			many:  true,
-			about: "Who is in the team.",
+			name:        "members",
+			dataType:    complexType,
+			multiValued: true,
+			description: "The members of the team.",
 			sub: []attribute{
-				{name: "value", exact: true, mutability: immutable, about: "The id of a user."},
+				{name: "value", caseExact: true, mutability: immutable, description: "The id of a user."},
 				{
-					name:       "$ref",
-					kind:       reference,
-					refs:       []string{"User"},
-					exact:      true,
-					mutability: immutable,
+					name:           "$ref",
+					dataType:       referenceType,
+					referenceTypes: []string{"User"},
+					caseExact:      true,
+					mutability:     immutable,
 				},
-				{name: "type", canon: []string{"User"}, mutability: immutable},
-				{name: "display", mutability: readOnly, returned: onRequest, about: "The mail address."},
+				{name: "type", canonicalValues: []string{"User"}, mutability: immutable},
+				{name: "display", mutability: readOnly, returned: onRequest, description: "The mail address."},
 			},
 		},
 	}},
 }
 
-var kinds = []*kind{&users, &groups}
+var resourceTypes = []*resourceType{&userType, &groupType}
 
-// find gives the attribute of a name, which has no case (RFC 7643 section 2.1).
-func find(all []attribute, name string) *attribute {
+// findAttribute finds an attribute by its name, which is case-insensitive (RFC
+// 7643 section 2.1). It returns nil if there is none.
+func findAttribute(all []attribute, name string) *attribute {
 	for i := range all {
 		if strings.EqualFold(all[i].name, name) {
 			return &all[i]
@@ -172,40 +174,46 @@ func find(all []attribute, name string) *attribute {
 	return nil
 }
 
-// attribute finds one of the core or common attributes.
-func (k *kind) attribute(name string) *attribute {
-	if a := find(k.core.attributes, name); a != nil {
+// coreAttribute finds a core or common attribute, nil if there is none.
+func (k *resourceType) coreAttribute(name string) *attribute {
+	if a := findAttribute(k.core.attributes, name); a != nil {
 		return a
 	}
-	return find(common, name)
+	return findAttribute(commonAttributes, name)
 }
 
-func or(s, otherwise string) string {
+func textOr(s, defaultText string) string {
 	if s == "" {
-		return otherwise
+		return defaultText
 	}
 	return s
 }
 
-// asDocument writes an attribute for /Schemas (RFC 7643 section 7).
+// asDocument returns an attribute as /Schemas describes it (RFC 7643 section 7).
 func (a attribute) asDocument() object {
 	doc := object{
-		"name": a.name, "type": or(a.kind, "string"), "multiValued": a.many, "description": or(a.about, "As RFC 7643 says."), "required": a.required,
-		"mutability": or(a.mutability, "readWrite"), "returned": or(a.returned, "default"),
+		"name":        a.name,
+		"type":        textOr(a.dataType, "string"),
+		"multiValued": a.multiValued,
+		"description": textOr(a.description, "As defined in RFC 7643."),
+		"required":    a.required,
+		"mutability":  textOr(a.mutability, "readWrite"),
+		"returned":    textOr(a.returned, "default"),
 	}
-	if a.kind != boolean && a.kind != complexes {
-		doc["caseExact"] = a.exact || a.kind == dateTime
-		doc["uniqueness"] = or(a.unique, "none")
+	if a.dataType != booleanType && a.dataType != complexType {
+		doc["caseExact"] = a.caseExact || a.dataType == dateTimeType
+		doc["uniqueness"] = textOr(a.uniqueness, "none")
 	}
-	if len(a.canon) > 0 {
-		doc["canonicalValues"] = a.canon
+	if len(a.canonicalValues) > 0 {
+		doc["canonicalValues"] = a.canonicalValues
 	}
-	if len(a.refs) > 0 {
-		doc["referenceTypes"] = a.refs
+	if len(a.referenceTypes) > 0 {
+		doc["referenceTypes"] = a.referenceTypes
 	}
 	if len(a.sub) > 0 {
 		doc["subAttributes"] = asDocuments(a.sub)
 	}
+
 	return doc
 }
 
@@ -219,32 +227,49 @@ func asDocuments(all []attribute) []any {
 
 func (s schema) asDocument(base string) object {
 	return object{
-		"schemas": []string{"urn:ietf:params:scim:schemas:core:2.0:Schema"}, "id": s.id, "name": s.name, "description": s.about,
-		"attributes": asDocuments(s.attributes), "meta": object{"resourceType": "Schema", "location": base + "/Schemas/" + s.id},
+		"schemas":     []string{"urn:ietf:params:scim:schemas:core:2.0:Schema"},
+		"id":          s.id,
+		"name":        s.name,
+		"description": s.description,
+		"attributes":  asDocuments(s.attributes),
+		"meta":        object{"resourceType": "Schema", "location": base + "/Schemas/" + s.id},
 	}
 }
 
-func (k *kind) asDocument(base string) object {
+func (k *resourceType) asDocument(base string) object {
 	doc := object{
-		"schemas": []string{"urn:ietf:params:scim:schemas:core:2.0:ResourceType"}, "id": k.name, "name": k.name, "endpoint": k.endpoint,
-		"description": k.about, "schema": k.core.id, "meta": object{"resourceType": "ResourceType", "location": base + "/ResourceTypes/" + k.name},
+		"schemas":     []string{"urn:ietf:params:scim:schemas:core:2.0:ResourceType"},
+		"id":          k.name,
+		"name":        k.name,
+		"endpoint":    k.endpoint,
+		"description": k.description,
+		"schema":      k.core.id,
+		"meta":        object{"resourceType": "ResourceType", "location": base + "/ResourceTypes/" + k.name},
 	}
 	if k.extension != nil {
 		doc["schemaExtensions"] = []any{object{"schema": k.extension.id, "required": false}}
 	}
+
 	return doc
 }
 
-// providerConfig says what is supported (RFC 7643 section 5).
+// providerConfig describes the supported features (RFC 7643 section 5).
 func providerConfig(base string) object {
-	off := object{"supported": false}
+	unsupported := object{"supported": false}
 	return object{
-		"schemas": []string{"urn:ietf:params:scim:schemas:core:2.0:ServiceProviderConfig"},
-		"patch":   object{"supported": true}, "bulk": object{"supported": false, "maxOperations": 0, "maxPayloadSize": 0},
-		"filter": object{"supported": true, "maxResults": maxCount}, "changePassword": off, "sort": off, "etag": off,
+		"schemas":        []string{"urn:ietf:params:scim:schemas:core:2.0:ServiceProviderConfig"},
+		"patch":          object{"supported": true},
+		"bulk":           object{"supported": false, "maxOperations": 0, "maxPayloadSize": 0},
+		"filter":         object{"supported": true, "maxResults": maxCount},
+		"changePassword": unsupported,
+		"sort":           unsupported,
+		"etag":           unsupported,
 		"authenticationSchemes": []any{object{
-			"type": "oauthbearertoken", "name": "Bearer token", "description": "The token of the company's directory, in the header Authorization.",
-			"specUri": "https://www.rfc-editor.org/info/rfc6750", "primary": true,
+			"type":        "oauthbearertoken",
+			"name":        "Bearer token",
+			"description": "The company's SCIM token, in the header Authorization.",
+			"specUri":     "https://www.rfc-editor.org/info/rfc6750",
+			"primary":     true,
 		}},
 		"meta": object{"resourceType": "ServiceProviderConfig", "location": base + "/ServiceProviderConfig"},
 	}

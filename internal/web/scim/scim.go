@@ -1,12 +1,13 @@
-// Package scim serves SCIM 2.0 (RFC 7643, RFC 7644): by it a company's own
-// directory, Entra ID or Okta, manages the company's people and teams.
+// Package scim serves SCIM 2.0 (RFC 7643, RFC 7644), the protocol by which a
+// company's identity provider, such as Entra ID or Okta, manages the company's
+// people and teams.
 //
-//	/scim/v2/Users    people and their membership    ── directory.User
-//	/scim/v2/Groups   teams and who is in them       ── directory.Group
+//	/scim/v2/Users    people and their memberships   ── provisioning.User
+//	/scim/v2/Groups   teams and their members        ── provisioning.Group
 //
-// A resource is read into an object whose names are those of the schema
-// (resource.go), changed there (patch.go) and compared there (filter.go); what
-// it says goes to package directory, in one transaction for each request.
+// A resource is an object with the names of its schema: resource.go reads and
+// selects its attributes, patch.go changes them, filter.go compares them. Package
+// provisioning stores it, in one transaction for each request.
 package scim
 
 import (
@@ -24,63 +25,63 @@ import (
 	"strings"
 	"time"
 
-	"atelier/internal/account/directory"
+	"atelier/internal/account/provisioning"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/throttle"
 	"atelier/internal/web/httpd"
 )
 
-// Parts are what the edge is made of.
+// Parts are the dependencies and settings of the handler.
 type Parts struct {
-	Directory *directory.Directory
-	BaseURL   string
-	// RequestsPerMinute of one company, or of one address without a token.
+	Provisioning *provisioning.Service
+	BaseURL      string
+	// RequestsPerMinute limits one company, and one address without a SCIM token.
 	RequestsPerMinute int
 	Now               func() time.Time
 }
 
-// Server answers the requests of directories.
+// Server answers the requests of identity providers.
 type Server struct {
 	Parts
-	base      string // of all addresses
+	baseURL   string // of all resources
 	companies *throttle.Buckets
 	addresses *throttle.Buckets
 }
 
-// Prefix is where the edge is served.
+// Prefix is the path under which SCIM is served.
 const Prefix = "/scim/v2"
 
-// What a request may be.
+// Limits of a request.
 const (
-	maxBody  = 1 << 20
-	maxNest  = 32
-	maxCount = 200
-	defCount = 100
+	maxBody      = 1 << 20
+	maxNesting   = 32
+	maxCount     = 200
+	defaultCount = 100
 )
 
-// New makes the handler for everything under /scim/.
+// New returns the handler for all paths under /scim/.
 func New(p Parts) http.Handler {
 	s := &Server{
-		Parts: p, base: p.BaseURL + Prefix,
+		Parts: p, baseURL: p.BaseURL + Prefix,
 		companies: throttle.New(p.RequestsPerMinute, p.Now), addresses: throttle.New(p.RequestsPerMinute, p.Now),
 	}
-	return s.handler()
+	return s.newHandler()
 }
 
-// handler answers a request of a directory that was let in.
-type handler func(w http.ResponseWriter, r *http.Request, from directory.Source) error
+// handler answers a request of an authenticated identity provider.
+type handler func(w http.ResponseWriter, r *http.Request, client provisioning.Client) error
 
 type route struct {
 	method, path string
 	do           handler
 }
 
-func (s *Server) routes() []route {
+func (s *Server) listRoutes() []route {
 	return []route{
 		{"GET", "/ServiceProviderConfig", s.getConfig},
-		{"GET", "/ResourceTypes", s.listKinds},
-		{"GET", "/ResourceTypes/{id}", s.getKind},
+		{"GET", "/ResourceTypes", s.listResourceTypes},
+		{"GET", "/ResourceTypes/{id}", s.getResourceType},
 		{"GET", "/Schemas", s.listSchemas},
 		{"GET", "/Schemas/{id}", s.getSchema},
 
@@ -101,57 +102,59 @@ func (s *Server) routes() []route {
 		{"DELETE", "/Groups/{id}", s.deleteGroup},
 
 		{"POST", "/.search", s.searchAll},
-		{"POST", "/Bulk", unsupported},
-		{"GET", "/Me", unsupported},
+		{"POST", "/Bulk", replyUnsupported},
+		{"GET", "/Me", replyUnsupported},
 	}
 }
 
-// unsupported answers what ServiceProviderConfig says is not there, and what it
-// has no word for.
-func unsupported(http.ResponseWriter, *http.Request, directory.Source) error {
-	return &problem{status: http.StatusNotImplemented, detail: "This is not supported."}
+// replyUnsupported answers requests for features that ServiceProviderConfig does
+// not list.
+func replyUnsupported(http.ResponseWriter, *http.Request, provisioning.Client) error {
+	return &problem{status: http.StatusNotImplemented, detail: "This feature is not supported."}
 }
 
-// handler builds the tree of routes. Paths that exist answer other methods with
-// 405, all else is 404.
-func (s *Server) handler() http.Handler {
+// newHandler registers the routes. A known path answers other methods with 405;
+// unknown paths get 404.
+func (s *Server) newHandler() http.Handler {
 	paths := map[string]map[string]handler{}
-	for _, rt := range s.routes() {
+	for _, rt := range s.listRoutes() {
 		if paths[rt.path] == nil {
 			paths[rt.path] = map[string]handler{}
 		}
 		paths[rt.path][rt.method] = rt.do
 	}
+
 	mux := http.NewServeMux()
 	for path, methods := range paths {
 		allowed := strings.Join(slices.Sorted(maps.Keys(methods)), ", ")
-		mux.Handle(Prefix+path, s.serve(Prefix+path, func(w http.ResponseWriter, r *http.Request, from directory.Source) error {
+		mux.Handle(Prefix+path, s.wrapHandler(Prefix+path, func(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 			if do, ok := methods[r.Method]; ok {
-				return do(w, r, from)
+				return do(w, r, client)
 			}
 			w.Header().Set("Allow", allowed)
-			return &problem{status: http.StatusMethodNotAllowed, detail: "This address takes " + allowed + " only."}
+			return &problem{status: http.StatusMethodNotAllowed, detail: "Only " + allowed + " are allowed for this path."}
 		}))
 	}
-	mux.Handle("/", s.serve("/scim/unknown", func(http.ResponseWriter, *http.Request, directory.Source) error {
-		return &problem{status: http.StatusNotFound, detail: "There is nothing at this address."}
+
+	mux.Handle("/", s.wrapHandler("/scim/unknown", func(http.ResponseWriter, *http.Request, provisioning.Client) error {
+		return &problem{status: http.StatusNotFound, detail: "There is no such path."}
 	}))
 	return mux
 }
 
-// serve wraps a handler with what all of them need.
-func (s *Server) serve(path string, do handler) http.Handler {
+// wrapHandler adds the log record and the writing of errors to a handler.
+func (s *Server) wrapHandler(path string, do handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := httpd.RecordOf(r.Context())
 		rec.Route = path
-		err := s.attempt(do, rec, w, r)
+		err := s.runHandler(do, rec, w, r)
 		if err == nil {
 			return
 		}
 		rec.Err = err
-		_, decided := errors.AsType[*fault.Error](err)
-		_, refused := errors.AsType[*problem](err)
-		if !decided && !refused && r.Context().Err() != nil {
+		_, isFault := errors.AsType[*fault.Error](err)
+		_, isProblem := errors.AsType[*problem](err)
+		if !isFault && !isProblem && r.Context().Err() != nil {
 			rec.Left = true
 		}
 		if httpd.Started(w) || rec.Left {
@@ -161,37 +164,39 @@ func (s *Server) serve(path string, do handler) http.Handler {
 	})
 }
 
-// attempt runs the handler for a directory that may. A panic is an error like
-// any other.
-func (s *Server) attempt(do handler, rec *httpd.Record, w http.ResponseWriter, r *http.Request) (err error) {
+// runHandler authenticates the client, applies the rate limits and runs the
+// handler. It returns a panic as an error.
+func (s *Server) runHandler(do handler, rec *httpd.Record, w http.ResponseWriter, r *http.Request) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	from, err := s.Directory.Admit(r.Context(), bearer(r), rec.Addr.String())
+	client, err := s.Provisioning.AuthenticateClient(r.Context(), bearerToken(r), rec.Addr.String())
 	bucket := s.addresses
 	key := httpd.AddressKey(rec.Addr)
-	if from.CompanyID() != "" {
+	if client.CompanyID() != "" {
 		bucket = s.companies
-		key = from.CompanyID()
+		key = client.CompanyID()
 	}
 	if wait, ok := bucket.Take(key); !ok {
-		return fault.TooMany("Too many requests. Wait a little.", bucket.PerMinute(), time.Minute, wait)
+		return fault.TooMany("Too many requests. Try again later.", bucket.PerMinute(), time.Minute, wait)
 	}
 	if err != nil {
 		return err
 	}
+
 	rec.Reauthorize = func(ctx context.Context) error {
-		_, err := s.Directory.Admit(ctx, bearer(r), rec.Addr.String())
+		_, err := s.Provisioning.AuthenticateClient(ctx, bearerToken(r), rec.Addr.String())
 		return err
 	}
-	return do(w, r.WithContext(sqldb.WithGuard(r.Context(), from.Guard())), from)
+
+	return do(w, r.WithContext(sqldb.WithGuard(r.Context(), client.Reauthorize)), client)
 }
 
-// bearer takes the token out of the Authorization header (RFC 6750 section 2.1),
-// "" where there is none or more than one.
-func bearer(r *http.Request) string {
+// bearerToken reads the token from the Authorization header (RFC 6750 section
+// 2.1). It is "" if there is no such header or more than one.
+func bearerToken(r *http.Request) string {
 	values := r.Header["Authorization"]
 	if len(values) != 1 {
 		return ""
@@ -203,14 +208,14 @@ func bearer(r *http.Request) string {
 	return token
 }
 
-// problem is an error of the protocol.
+// problem is a protocol error (RFC 7644 section 3.12).
 type problem struct {
 	status   int
 	scimType string
 	detail   string
 }
 
-// The scimTypes (RFC 7644 section 3.12).
+// Values of scimType (RFC 7644 section 3.12).
 const (
 	invalidFilter = "invalidFilter"
 	invalidPath   = "invalidPath"
@@ -224,61 +229,65 @@ const (
 
 func (p *problem) Error() string { return p.scimType + ": " + p.detail }
 
-// reasons are what faults mean that say more than their code does.
-var reasons = map[any]problem{
+// problemsByReason has the status and scimType of faults with a specific reason.
+var problemsByReason = map[any]problem{
 	"taken":      {http.StatusConflict, uniqueness, ""},
 	"too_many":   {http.StatusBadRequest, tooMany, ""},
 	"last_admin": {http.StatusConflict, "", ""},
 }
 
-// problemOf says an error in the words of the protocol. What is no fault is an
-// accident: the caller learns that it happened, the log learns the rest.
+// problemOf returns an error as a protocol error. The cause of an error that is
+// not a fault appears in the log only.
 func problemOf(err error) problem {
 	if p, ok := errors.AsType[*problem](err); ok {
 		return *p
 	}
+
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok {
-		return problem{http.StatusInternalServerError, "", "Something went wrong on our side."}
+		return problem{http.StatusInternalServerError, "", "An internal error occurred."}
 	}
-	p, ok := reasons[f.Details["reason"]]
+
+	p, ok := problemsByReason[f.Details["reason"]]
 	if !ok {
 		p.status = httpd.Status[f.Code]
 		if f.Code == fault.Invalid {
 			p.scimType = invalidValue
 		}
 	}
+
 	p.detail = f.Message
 	return p
 }
 
-// awayFor is what a caller is told to wait when nobody knows how long something
-// will be away.
-const awayFor = 2 * time.Second
+// defaultRetryAfter is the Retry-After of errors that name no time.
+const defaultRetryAfter = 2 * time.Second
 
 func writeError(w http.ResponseWriter, err error) {
 	p := problemOf(err)
 	if p.status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
+
 	f, _ := errors.AsType[*fault.Error](err)
 	if f != nil && (f.RetryAfter > 0 || f.Code == fault.Unavailable) {
-		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(max(f.RetryAfter, awayFor).Seconds()))))
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(max(f.RetryAfter, defaultRetryAfter).Seconds()))))
 	}
+
 	body := object{"schemas": []string{errorMessage}, "status": strconv.Itoa(p.status), "detail": p.detail}
 	if p.scimType != "" {
 		body["scimType"] = p.scimType
 	}
-	if reply(w, p.status, body) != nil {
-		panic("an error is made of texts")
+	if writeReply(w, p.status, body) != nil {
+		panic("an error reply cannot fail to encode")
 	}
 }
 
-// reply writes an answer.
-func reply(w http.ResponseWriter, status int, v object) error {
+// writeReply writes a reply.
+func writeReply(w http.ResponseWriter, status int, v object) error {
 	body, err := json.Marshal(v)
 	if err != nil {
-		return fmt.Errorf("encode answer: %w", err)
+		return fmt.Errorf("encode reply: %w", err)
 	}
 	h := w.Header()
 	h.Set("Content-Type", "application/scim+json")
@@ -288,70 +297,78 @@ func reply(w http.ResponseWriter, status int, v object) error {
 	return nil
 }
 
-// body reads a request's JSON object, as strictly as the API does.
-func body(w http.ResponseWriter, r *http.Request) (map[string]any, error) {
+// readBody reads a request's JSON object, as strictly as /api/v2 does.
+func readBody(w http.ResponseWriter, r *http.Request) (map[string]any, error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/scim+json" && kind != "application/json" {
-		return nil, fault.New(fault.UnsupportedMediaType, "Send the body as application/scim+json.")
+		return nil, fault.New(fault.UnsupportedMediaType, "The Content-Type must be application/scim+json.")
 	}
+
 	text, err := httpd.ReadJSON(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		return nil, err
 	}
-	if err := httpd.WellFormed(text, maxNest); err != nil {
-		return nil, refuse(invalidSyntax, "The body is not JSON that can be read.")
+	if err := httpd.WellFormed(text, maxNesting); err != nil {
+		return nil, newProblem(invalidSyntax, "The body is not valid JSON.")
 	}
+
 	var v map[string]any
 	if err := json.Unmarshal(text, &v); err != nil || v == nil {
-		return nil, refuse(invalidSyntax, "The body must be an object.")
+		return nil, newProblem(invalidSyntax, "The body must be a JSON object.")
 	}
+
 	return v, nil
 }
 
-func (s *Server) getConfig(w http.ResponseWriter, _ *http.Request, _ directory.Source) error {
-	return reply(w, http.StatusOK, providerConfig(s.base))
+// GET /ServiceProviderConfig
+func (s *Server) getConfig(w http.ResponseWriter, _ *http.Request, _ provisioning.Client) error {
+	return writeReply(w, http.StatusOK, providerConfig(s.baseURL))
 }
 
-func (s *Server) listKinds(w http.ResponseWriter, r *http.Request, _ directory.Source) error {
+// GET /ResourceTypes
+func (s *Server) listResourceTypes(w http.ResponseWriter, r *http.Request, _ provisioning.Client) error {
 	var all []any
-	for _, k := range kinds {
-		all = append(all, k.asDocument(s.base))
+	for _, k := range resourceTypes {
+		all = append(all, k.asDocument(s.baseURL))
 	}
 	return s.listDocuments(w, r, all)
 }
 
-func (s *Server) getKind(w http.ResponseWriter, r *http.Request, _ directory.Source) error {
-	for _, k := range kinds {
+// GET /ResourceTypes/{id}
+func (s *Server) getResourceType(w http.ResponseWriter, r *http.Request, _ provisioning.Client) error {
+	for _, k := range resourceTypes {
 		if k.name == r.PathValue("id") {
-			return reply(w, http.StatusOK, k.asDocument(s.base))
+			return writeReply(w, http.StatusOK, k.asDocument(s.baseURL))
 		}
 	}
 	return fault.New(fault.NotFound, "There is no such resource type.")
 }
 
-func (s *Server) listSchemas(w http.ResponseWriter, r *http.Request, _ directory.Source) error {
+// GET /Schemas
+func (s *Server) listSchemas(w http.ResponseWriter, r *http.Request, _ provisioning.Client) error {
 	var all []any
-	for _, one := range schemas() {
-		all = append(all, one.asDocument(s.base))
+	for _, one := range allSchemas() {
+		all = append(all, one.asDocument(s.baseURL))
 	}
 	return s.listDocuments(w, r, all)
 }
 
-func (s *Server) getSchema(w http.ResponseWriter, r *http.Request, _ directory.Source) error {
-	for _, one := range schemas() {
+// GET /Schemas/{id}
+func (s *Server) getSchema(w http.ResponseWriter, r *http.Request, _ provisioning.Client) error {
+	for _, one := range allSchemas() {
 		if strings.EqualFold(one.id, r.PathValue("id")) {
-			return reply(w, http.StatusOK, one.asDocument(s.base))
+			return writeReply(w, http.StatusOK, one.asDocument(s.baseURL))
 		}
 	}
 	return fault.New(fault.NotFound, "There is no such schema.")
 }
 
-func schemas() []schema { return []schema{users.core, *users.extension, groups.core} }
+func allSchemas() []schema { return []schema{userType.core, *userType.extension, groupType.core} }
 
-// listDocuments lists what describes the service. It takes no filter (RFC 7644
-// section 4).
+// listDocuments replies with documents that describe the service. Filters are not
+// allowed (RFC 7644 section 4).
 func (s *Server) listDocuments(w http.ResponseWriter, r *http.Request, all []any) error {
 	if r.URL.Query().Has("filter") {
-		return &problem{status: http.StatusForbidden, detail: "This list takes no filter."}
+		return &problem{status: http.StatusForbidden, detail: "This list cannot be filtered."}
 	}
 	return replyList(w, 1, len(all), all)
 }

@@ -29,18 +29,18 @@ import (
 	"atelier/internal/web/scim"
 )
 
-// world is an installation with the company Fox, which owns fox.example and has
-// its directory connected.
-type world struct {
+// fixture is an installation with the company Fox, which owns fox.example and has
+// its identity provider connected.
+type fixture struct {
 	*testing.T
 	site  *accounttest.Site
 	url   string
 	fox   string
-	token string // of Fox's directory
+	token string // SCIM token of Fox
 	clock *atomic.Int64
 }
 
-func each(t *testing.T, fn func(w *world)) {
+func each(t *testing.T, fn func(w *fixture)) {
 	t.Helper()
 	t.Parallel()
 	for _, engine := range dbtest.Engines {
@@ -51,16 +51,16 @@ func each(t *testing.T, fn func(w *world)) {
 	}
 }
 
-func open(t *testing.T, engine string, perMinute int) *world {
+func open(t *testing.T, engine string, perMinute int) *fixture {
 	t.Helper()
-	w := &world{T: t, clock: new(atomic.Int64)}
+	w := &fixture{T: t, clock: new(atomic.Int64)}
 	w.clock.Store(time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC).UnixMicro())
 	now := func() time.Time { return time.UnixMicro(w.clock.Load()).UTC() }
 	db := dbtest.OpenAt(t, dbtest.URL(t, engine), now)
 	w.site = accounttest.New(t, db, accounttest.Options{Now: now})
 	server := httptest.NewUnstartedServer(nil)
 	w.url = "http://" + server.Listener.Addr().String()
-	edge := scim.New(scim.Parts{Directory: w.site.Directory, BaseURL: w.url, RequestsPerMinute: perMinute, Now: now})
+	edge := scim.New(scim.Parts{Provisioning: w.site.Provisioning, BaseURL: w.url, RequestsPerMinute: perMinute, Now: now})
 	server.Config.Handler = httpd.New(edge, httpd.Options{Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(), Now: time.Now})
 	server.Start()
 	t.Cleanup(server.Close)
@@ -74,29 +74,29 @@ func open(t *testing.T, engine string, perMinute int) *world {
 	return w
 }
 
-func (w *world) ok(err error) {
+func (w *fixture) ok(err error) {
 	w.Helper()
 	if err != nil {
 		w.Fatal(err)
 	}
 }
 
-// connected makes a company that owns a domain and has its directory connected.
-func (w *world) connected(name, domain string) (id, token string) {
+// connected makes a company that owns a domain and has its identity provider connected.
+func (w *fixture) connected(name, domain string) (id, token string) {
 	w.Helper()
 	id = w.site.Company(name, company.EnterprisePlan)
-	_, err := w.site.Directory.AddDomain(w.Context(), principal.Operator(), id, domain, "", "")
+	_, err := w.site.Companies.Domains.AddDomain(w.Context(), principal.Operator(), id, domain, "", "")
 	w.ok(err)
-	_, err = w.site.Directory.VerifyDomain(w.Context(), principal.Operator(), id, domain, true)
+	_, err = w.site.Companies.Domains.VerifyDomain(w.Context(), principal.Operator(), id, domain, true)
 	w.ok(err)
-	_, token, err = w.site.Directory.Connect(w.Context(), principal.Operator(), id)
+	_, token, err = w.site.Companies.SCIMConnections.ConnectProvider(w.Context(), principal.Operator(), id)
 	w.ok(err)
 	return id, token
 }
 
 // answer is what came back.
 type answer struct {
-	*world
+	*fixture
 	what   string
 	status int
 	header http.Header
@@ -105,7 +105,7 @@ type answer struct {
 }
 
 // as sends a request with a token; the body is JSON.
-func (w *world) as(token, method, path, body string) answer {
+func (w *fixture) as(token, method, path, body string) answer {
 	w.Helper()
 	r, err := http.NewRequestWithContext(w.Context(), method, w.url+"/scim/v2"+path, strings.NewReader(body))
 	w.ok(err)
@@ -118,14 +118,14 @@ func (w *world) as(token, method, path, body string) answer {
 	return w.send(r)
 }
 
-func (w *world) send(r *http.Request) answer {
+func (w *fixture) send(r *http.Request) answer {
 	w.Helper()
 	res, err := http.DefaultClient.Do(r)
 	w.ok(err)
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
 	w.ok(err)
-	a := answer{world: w, what: r.Method + " " + r.URL.Path + "?" + r.URL.RawQuery, status: res.StatusCode, header: res.Header, text: string(text)}
+	a := answer{fixture: w, what: r.Method + " " + r.URL.Path + "?" + r.URL.RawQuery, status: res.StatusCode, header: res.Header, text: string(text)}
 	if len(text) > 0 {
 		d := json.NewDecoder(bytes.NewReader(text))
 		w.ok(d.Decode(&a.body))
@@ -136,8 +136,8 @@ func (w *world) send(r *http.Request) answer {
 	return a
 }
 
-// do sends a request as Fox's directory and wants this status.
-func (w *world) do(want int, method, path, body string) answer {
+// do sends a request as Fox's identity provider and wants this status.
+func (w *fixture) do(want int, method, path, body string) answer {
 	w.Helper()
 	a := w.as(w.token, method, path, body)
 	a.want(want, "")
@@ -197,19 +197,19 @@ func (a answer) has(want map[string]any) {
 func (a answer) id() string { return fmt.Sprint(a.body["id"]) }
 
 // user makes a user of Fox and gives their id.
-func (w *world) user(name string) string {
+func (w *fixture) user(name string) string {
 	w.Helper()
 	return w.do(201, "POST", "/Users", `{"schemas":["urn:ietf:params:scim:schemas:core:2.0:User"],"userName":"`+name+`"}`).id()
 }
 
-// patch changes something as Fox's directory.
-func (w *world) patch(want int, path, operations string) answer {
+// patch changes something as Fox's identity provider.
+func (w *fixture) patch(want int, path, operations string) answer {
 	w.Helper()
 	return w.do(want, "PATCH", path, `{"schemas":["urn:ietf:params:scim:api:messages:2.0:PatchOp"],"Operations":`+operations+`}`)
 }
 
 // acts gives what was recorded since a record, as text.
-func (w *world) acts(since int64) (all []string) {
+func (w *fixture) acts(since int64) (all []string) {
 	w.Helper()
 	w.ok(w.site.DB.Read(w.Context(), func(tx *sqldb.Tx) error {
 		all = nil
@@ -228,16 +228,16 @@ func (w *world) acts(since int64) (all []string) {
 	return all
 }
 
-func (w *world) seq() (n int64) {
+func (w *fixture) seq() (n int64) {
 	w.Helper()
 	w.ok(w.site.DB.QueryRow(w.Context(), `SELECT coalesce(max(seq), 0) FROM audit`).Scan(&n))
 	return n
 }
 
 // roles gives the roles of a company's members by address.
-func (w *world) roles(companyID string) map[string]string {
+func (w *fixture) roles(companyID string) map[string]string {
 	w.Helper()
-	all, err := w.site.Directory.Members(w.Context(), principal.Operator(), companyID, company.Key{}, 10000)
+	all, err := w.site.Companies.Members.ListMembers(w.Context(), principal.Operator(), companyID, company.Key{}, 10000)
 	w.ok(err)
 	roles := map[string]string{}
 	for _, m := range all {

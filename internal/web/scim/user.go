@@ -7,69 +7,76 @@ import (
 	"maps"
 	"net/http"
 
-	"atelier/internal/account/directory"
+	"atelier/internal/account/provisioning"
 )
 
-// maxAttributes bounds what is kept about a user, in bytes of JSON.
+// maxAttributes bounds the stored attributes of a user, in bytes of JSON.
 const maxAttributes = 64 << 10
 
-// asUser writes a user as an object.
-func (s *Server) asUser(u directory.User) (object, error) {
+// asUser returns a user as an object.
+func (s *Server) asUser(u provisioning.User) (object, error) {
 	o := object{}
 	if u.Attributes != "" {
 		if err := json.Unmarshal([]byte(u.Attributes), &o); err != nil {
 			return nil, fmt.Errorf("attributes of user %s: %w", u.ID, err)
 		}
-	} else { // somebody the directory has not spoken of yet
+	} else { // the identity provider has not sent attributes of this user yet
 		o["emails"] = []any{object{"value": u.Name, "type": "work", "primary": true}}
 	}
+
 	o["id"] = u.ID
 	o["userName"] = u.Name
 	o["active"] = u.Active
 	if u.ExternalID != "" {
 		o["externalId"] = u.ExternalID
 	}
-	names := []string{users.core.id}
-	if o[users.extension.id] != nil {
-		names = append(names, users.extension.id)
+
+	names := []string{userType.core.id}
+	if o[userType.extension.id] != nil {
+		names = append(names, userType.extension.id)
 	}
+
 	o["schemas"] = names
 	var in []any
 	for _, g := range u.Groups {
-		in = append(in, object{"value": g.ID, "display": g.Name, "type": "direct", "$ref": s.base + groups.endpoint + "/" + g.ID})
+		in = append(in, object{"value": g.ID, "display": g.Name, "type": "direct", "$ref": s.baseURL + groupType.endpoint + "/" + g.ID})
 	}
 	if in != nil {
 		o["groups"] = in
 	}
-	o["meta"] = object{"resourceType": users.name, "created": u.Created, "lastModified": u.Updated, "location": s.base + users.endpoint + "/" + u.ID}
+
+	o["meta"] = object{"resourceType": userType.name, "created": u.Created, "lastModified": u.Updated, "location": s.baseURL + userType.endpoint + "/" + u.ID}
 	return o, nil
 }
 
-// userDraft takes from an object what the directory wants. Without a userName
-// the primary mail address is it.
-func userDraft(o object) (d directory.UserDraft, err error) {
+// userDraft returns the draft that an object describes. The primary mail address
+// replaces a missing userName.
+func userDraft(o object) (d provisioning.UserDraft, err error) {
 	rest := maps.Clone(o)
 	for _, name := range []string{"id", "schemas", "meta", "groups", "userName", "active", "externalId"} {
 		delete(rest, name)
 	}
+
 	d.Name, _ = o["userName"].(string)
 	if d.Name == "" {
 		d.Name = primaryEmail(o)
 	}
 	if d.Name == "" {
-		return d, refuse(invalidValue, "userName is required.")
+		return d, newProblem(invalidValue, "userName is required.")
 	}
 	if d.ExternalID, err = externalID(o); err != nil {
 		return d, err
 	}
+
 	d.Active, _ = o["active"].(bool)
 	text, err := json.Marshal(rest)
 	if err != nil {
 		return d, fmt.Errorf("attributes of a user: %w", err)
 	}
 	if len(text) > maxAttributes {
-		return d, refuse(invalidValue, "The attributes of a user have %d bytes at most.", maxAttributes)
+		return d, newProblem(invalidValue, "The attributes of a user have at most %d bytes.", maxAttributes)
 	}
+
 	d.Attributes = string(text)
 	return d, nil
 }
@@ -85,66 +92,73 @@ func primaryEmail(o object) string {
 	return ""
 }
 
-func (s *Server) listUsers(w http.ResponseWriter, r *http.Request, from directory.Source) error {
+// GET /Users
+func (s *Server) listUsers(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 	q, err := readQuery(r)
 	if err != nil {
 		return err
 	}
-	return s.list(w, r, from, q, s.findUsers)
+	return s.listResources(w, r, client, q, s.findUsers)
 }
 
-func (s *Server) searchUsers(w http.ResponseWriter, r *http.Request, from directory.Source) error {
+// POST /Users/.search
+func (s *Server) searchUsers(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 	q, err := readSearch(w, r)
 	if err != nil {
 		return err
 	}
-	return s.list(w, r, from, q, s.findUsers)
+	return s.listResources(w, r, client, q, s.findUsers)
 }
 
-// findUsers gives a page of users.
-func (s *Server) findUsers(ctx context.Context, from directory.Source, q query) (page []any, total int, err error) {
-	chosen, err := users.selects(q.attributes, q.excluded)
+// findUsers returns a page of users and the number of all matches.
+func (s *Server) findUsers(ctx context.Context, client provisioning.Client, q query) (page []any, total int, err error) {
+	chosen, err := userType.parseSelection(q.attributes, q.excluded)
 	if err != nil {
 		return nil, 0, err
 	}
-	want := directory.UserQuery{Start: q.start, Count: q.count}
-	var broken error
+
+	want := provisioning.UserQuery{Start: q.start, Count: q.count}
+	var firstErr error
 	if q.filter != "" {
-		f, err := users.filter(q.filter)
+		f, err := userType.parseFilter(q.filter)
 		if err != nil {
 			return nil, 0, err
 		}
-		want.Match = func(u directory.User) bool {
+		want.Match = func(u provisioning.User) bool {
 			o, err := s.asUser(u)
 			if err != nil {
-				broken = err
+				firstErr = err
 			}
 			return err == nil && f.matches(o)
 		}
-		want.ID, want.Name, want.ExternalID = f.by("id", "username", "externalid")
+		want.ID, want.Name, want.ExternalID = f.firstEquality("id", "username", "externalid")
 	}
-	found, total, err := s.Directory.Users(ctx, from, want)
+
+	found, total, err := s.Provisioning.ListUsers(ctx, client, want)
 	if err == nil {
-		err = broken
+		err = firstErr
 	}
 	if err != nil {
 		return nil, 0, err
 	}
+
 	for _, u := range found {
 		o, err := s.asUser(u)
 		if err != nil {
 			return nil, 0, err
 		}
-		page = append(page, users.cut(o, chosen))
+		page = append(page, userType.selectAttributes(o, chosen))
 	}
+
 	return page, total, nil
 }
 
-// by gives the first of these attributes that the filter pins, for the index.
-func (f where) by(names ...string) (first, second, third *string) {
+// firstEquality returns the value of the first of three attributes that the filter
+// compares by eq, for a lookup by an index. The other two are nil.
+func (f parsedFilter) firstEquality(names ...string) (first, second, third *string) {
 	got := make([]*string, 3)
 	for i, name := range names {
-		if v, ok := f.pinned[name]; ok {
+		if v, ok := f.equalTo[name]; ok {
 			got[i] = &v
 			break
 		}
@@ -152,99 +166,114 @@ func (f where) by(names ...string) (first, second, third *string) {
 	return got[0], got[1], got[2]
 }
 
-func (s *Server) createUser(w http.ResponseWriter, r *http.Request, from directory.Source) error {
-	sent, err := body(w, r)
+// POST /Users
+func (s *Server) createUser(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
+	sent, err := readBody(w, r)
 	if err != nil {
 		return err
 	}
-	o, err := users.read(sent)
+
+	o, err := userType.readResource(sent)
 	if err != nil {
 		return err
 	}
-	if _, said := o["active"]; !said {
+	if _, exists := o["active"]; !exists {
 		o["active"] = true
 	}
+
 	draft, err := userDraft(o)
 	if err != nil {
 		return err
 	}
-	u, err := s.Directory.CreateUser(r.Context(), from, draft)
+
+	u, err := s.Provisioning.CreateUser(r.Context(), client, draft)
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Location", s.base+users.endpoint+"/"+u.ID)
+
+	w.Header().Set("Location", s.baseURL+userType.endpoint+"/"+u.ID)
 	return s.replyUser(w, r, http.StatusCreated, u)
 }
 
-func (s *Server) replyUser(w http.ResponseWriter, r *http.Request, status int, u directory.User) error {
-	chosen, err := users.selectsBy(r)
+func (s *Server) replyUser(w http.ResponseWriter, r *http.Request, status int, u provisioning.User) error {
+	chosen, err := userType.selectionOf(r)
 	if err != nil {
-		chosen = selection{} // it is done by now, or not worth a refusal
+		chosen = selection{} // too late to refuse a change
 	}
 	o, err := s.asUser(u)
 	if err != nil {
 		return err
 	}
-	return reply(w, status, users.cut(o, chosen))
+	return writeReply(w, status, userType.selectAttributes(o, chosen))
 }
 
-func (s *Server) getUser(w http.ResponseWriter, r *http.Request, from directory.Source) error {
-	u, err := s.Directory.User(r.Context(), from, r.PathValue("id"))
+// GET /Users/{id}
+func (s *Server) getUser(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
+	u, err := s.Provisioning.GetUser(r.Context(), client, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
 	return s.replyUser(w, r, http.StatusOK, u)
 }
 
-func (s *Server) replaceUser(w http.ResponseWriter, r *http.Request, from directory.Source) error {
-	sent, err := body(w, r)
+// PUT /Users/{id}
+func (s *Server) replaceUser(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
+	sent, err := readBody(w, r)
 	if err != nil {
 		return err
 	}
-	o, err := users.read(sent)
+
+	o, err := userType.readResource(sent)
 	if err != nil {
 		return err
 	}
-	u, err := s.Directory.ChangeUser(r.Context(), from, r.PathValue("id"), func(was directory.User) (directory.UserDraft, error) {
+
+	u, err := s.Provisioning.ChangeUser(r.Context(), client, r.PathValue("id"), func(before provisioning.User) (provisioning.UserDraft, error) {
 		next := maps.Clone(o)
-		if _, said := next["active"]; !said {
-			next["active"] = was.Active
+		if _, exists := next["active"]; !exists {
+			next["active"] = before.Active
 		}
 		return userDraft(next)
 	})
 	if err != nil {
 		return err
 	}
+
 	return s.replyUser(w, r, http.StatusOK, u)
 }
 
-func (s *Server) patchUser(w http.ResponseWriter, r *http.Request, from directory.Source) error {
-	sent, err := body(w, r)
+// PATCH /Users/{id}
+func (s *Server) patchUser(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
+	sent, err := readBody(w, r)
 	if err != nil {
 		return err
 	}
-	changes, err := users.operations(sent)
+
+	changes, err := userType.parseOperations(sent)
 	if err != nil {
 		return err
 	}
-	u, err := s.Directory.ChangeUser(r.Context(), from, r.PathValue("id"), func(was directory.User) (directory.UserDraft, error) {
-		o, err := s.asUser(was)
+
+	u, err := s.Provisioning.ChangeUser(r.Context(), client, r.PathValue("id"), func(before provisioning.User) (provisioning.UserDraft, error) {
+		o, err := s.asUser(before)
 		if err != nil {
-			return directory.UserDraft{}, err
+			return provisioning.UserDraft{}, err
 		}
-		if err := users.patch(o, changes); err != nil {
-			return directory.UserDraft{}, err
+		if err := userType.applyOperations(o, changes); err != nil {
+			return provisioning.UserDraft{}, err
 		}
 		return userDraft(o)
 	})
 	if err != nil {
 		return err
 	}
+
 	return s.replyUser(w, r, http.StatusOK, u)
 }
 
-func (s *Server) deleteUser(w http.ResponseWriter, r *http.Request, from directory.Source) error {
-	if err := s.Directory.DeleteUser(r.Context(), from, r.PathValue("id")); err != nil {
+// DELETE /Users/{id}
+func (s *Server) deleteUser(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
+	if err := s.Provisioning.DeleteUser(r.Context(), client, r.PathValue("id")); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

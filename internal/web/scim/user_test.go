@@ -20,13 +20,13 @@ import (
 )
 
 // mails reads what lies in the queue, oldest first.
-func (w *world) mails() []mail.Message {
+func (w *fixture) mails() []mail.Message {
 	w.Helper()
 	return mailqueuetest.Queued(w, w.site.DB, w.site.Keys.Box("mail"))
 }
 
 // lastMail is the newest to an address.
-func (w *world) lastMail(to string) mail.Message {
+func (w *fixture) lastMail(to string) mail.Message {
 	w.Helper()
 	for _, m := range slices.Backward(w.mails()) {
 		if m.To == to {
@@ -40,7 +40,7 @@ func (w *world) lastMail(to string) mail.Message {
 var secret = regexp.MustCompile(`token=(\w+)`)
 
 // reset chooses a password by the forgot-password link.
-func (w *world) reset(email, password string) {
+func (w *fixture) reset(email, password string) {
 	w.Helper()
 	w.ok(w.site.Accounts.SignIn.RequestPasswordReset(w.Context(), email, w.site.Client()))
 	m := w.lastMail(email)
@@ -53,7 +53,7 @@ func (w *world) reset(email, password string) {
 }
 
 func TestANewUser(t *testing.T) {
-	each(t, func(w *world) {
+	each(t, func(w *fixture) {
 		before := w.seq()
 		a := w.do(201, "POST", "/Users", `{"schemas":["urn:ietf:params:scim:schemas:core:2.0:User","urn:ietf:params:scim:schemas:extension:enterprise:2.0:User"],
 			"UserName":"Anna@fox.example","externalId":"e1","name":{"givenName":"Anna","familyName":"Ax","nonsense":1},"displayName":"Anna Ax","title":"Lead",
@@ -96,15 +96,15 @@ func TestANewUser(t *testing.T) {
 	})
 }
 
-func TestPeopleWhoAreHere(t *testing.T) {
-	each(t, func(w *world) {
+func TestExistingAccounts(t *testing.T) {
+	each(t, func(w *fixture) {
 		// Somebody who joined by the domain is a user that nobody provisioned.
 		bert := w.site.Person("bert@fox.example")
 		a := w.do(200, "GET", "/Users/"+bert, "")
 		a.has(map[string]any{"userName": "bert@fox.example", "active": true, "emails|0|value": "bert@fox.example", "externalId": nil})
 		w.as(w.token, "POST", "/Users", `{"userName":"bert@fox.example"}`).want(409, "uniqueness")
 		// Somebody whom an admin took out comes back as a member.
-		w.ok(w.site.Directory.RemoveMember(w.Context(), principal.Operator(), w.fox, bert))
+		w.ok(w.site.Companies.Members.RemoveMember(w.Context(), principal.Operator(), w.fox, bert))
 		w.do(404, "GET", "/Users/"+bert, "")
 		before := w.seq()
 		if got := w.do(201, "POST", "/Users", `{"userName":"bert@fox.example","externalId":"b"}`); got.id() != bert {
@@ -125,15 +125,15 @@ func TestPeopleWhoAreHere(t *testing.T) {
 		w.patch(200, "/Users/"+carl, `[{"op":"replace","path":"active","value":false}]`)
 		w.patch(200, "/Users/"+carl, `[{"op":"replace","path":"active","value":true}]`)
 		if _, err := w.site.Accounts.SignIn.SignIn(w.Context(), "carl@fox.example", "correct horse battery", w.site.Client()); err == nil {
-			w.Error("the directory let somebody in whom the operator had shut out")
+			w.Error("the identity provider reactivated a person whom the operator had suspended")
 		}
 	})
 }
 
-// TestASquatterLosesTheAddress: who signed up with an address and never showed
-// that it is theirs does not get what its owner is given.
+// TestASquatterLosesTheAddress: a stranger who signed up with an address and
+// never verified it does not get what its owner is given.
 func TestASquatterLosesTheAddress(t *testing.T) {
-	each(t, func(w *world) {
+	each(t, func(w *fixture) {
 		p, err := w.site.Accounts.SignUp.CreatePerson(w.Context(), "dora@fox.example", "correct horse battery", false)
 		w.ok(err)
 		_, token := w.site.Token("dora@fox.example", "")
@@ -153,9 +153,9 @@ func TestASquatterLosesTheAddress(t *testing.T) {
 	})
 }
 
-// A squatter who came in by a link is found by the directory, and not made by it.
+// A squatter who came in by a link is found by the identity provider, and not made by it.
 func TestASquatterWhoIsAMember(t *testing.T) {
-	each(t, func(w *world) {
+	each(t, func(w *fixture) {
 		for _, x := range []struct{ name, change string }{
 			{"dora@fox.example", `[{"op":"replace","path":"title","value":"Lead"}]`},
 			{"emma@fox.example", `[{"op":"replace","path":"userName","value":"em@fox.example"}]`},
@@ -192,8 +192,8 @@ func TestASquatterWhoIsAMember(t *testing.T) {
 }
 
 func TestDomains(t *testing.T) {
-	each(t, func(w *world) {
-		_, err := w.site.Directory.AddDomain(w.Context(), principal.Operator(), w.fox, "unproven.example", "", "")
+	each(t, func(w *fixture) {
+		_, err := w.site.Companies.Domains.AddDomain(w.Context(), principal.Operator(), w.fox, "unproven.example", "", "")
 		w.ok(err)
 		for _, name := range []string{"eve@hound.example", "eve@unproven.example", "eve@sub.fox.example", "eve@fox.example.org", "eve", "eve@", "Eve <eve@fox.example>", "a@b@fox.example"} {
 			a := w.as(w.token, "POST", "/Users", `{"userName":"`+name+`"}`)
@@ -209,8 +209,8 @@ func TestDomains(t *testing.T) {
 	})
 }
 
-func TestInactiveAndBack(t *testing.T) {
-	each(t, func(w *world) {
+func TestDeactivationAndReturn(t *testing.T) {
+	each(t, func(w *fixture) {
 		boss := w.site.Person("boss@fox.example")
 		w.site.Admit(w.fox, "boss@fox.example", company.CompanyPermissions...)
 		id := w.user("anna@fox.example")
@@ -239,8 +239,8 @@ func TestInactiveAndBack(t *testing.T) {
 		if got := w.acts(before); len(got) != 0 {
 			w.Errorf("acts of nothing = %v", got)
 		}
-		// No way leads back but the directory's.
-		_, link, err := w.site.Directory.Invite(w.Context(), principal.Operator(), company.Draft{CompanyID: w.fox})
+		// No way leads back but the identity provider's.
+		_, link, err := w.site.Companies.Invitations.CreateInvitation(w.Context(), principal.Operator(), company.Draft{CompanyID: w.fox})
 		w.ok(err)
 		_, _, err = func() (any, any, error) {
 			var inv company.Invitation
@@ -254,16 +254,16 @@ func TestInactiveAndBack(t *testing.T) {
 		if !fault.Is(err, fault.Forbidden) {
 			w.Errorf("an invitation for somebody who is switched off: %v", err)
 		}
-		w.ok(w.site.Directory.RemoveDomain(w.Context(), principal.Operator(), w.fox, "fox.example"))
-		_, err = w.site.Directory.AddDomain(w.Context(), principal.Operator(), w.fox, "fox.example", sound, "")
+		w.ok(w.site.Companies.Domains.RemoveDomain(w.Context(), principal.Operator(), w.fox, "fox.example"))
+		_, err = w.site.Companies.Domains.AddDomain(w.Context(), principal.Operator(), w.fox, "fox.example", sound, "")
 		w.ok(err)
-		_, err = w.site.Directory.VerifyDomain(w.Context(), principal.Operator(), w.fox, "fox.example", true)
+		_, err = w.site.Companies.Domains.VerifyDomain(w.Context(), principal.Operator(), w.fox, "fox.example", true)
 		w.ok(err)
 		if _, in := w.roles(w.fox)["anna@fox.example"]; in {
 			w.Error("the domain brought somebody back")
 		}
 		// A role that is gone by then is that of a member.
-		w.ok(w.site.Directory.DeleteTeamRole(w.Context(), principal.Operator(), sound, "quiet"))
+		w.ok(w.site.Companies.TeamRoles.DeleteTeamRole(w.Context(), principal.Operator(), sound, "quiet"))
 		before = w.seq()
 		w.patch(200, "/Users/"+id, `[{"op":"replace","value":{"active":true}}]`).has(map[string]any{"active": true, "groups|1|display": "Sound"})
 		if got := w.acts(before); !slices.Equal(got, []string{"scim_user.changed", "company.member_set"}) {
@@ -298,7 +298,7 @@ func TestInactiveAndBack(t *testing.T) {
 }
 
 func TestDeletedUsers(t *testing.T) {
-	each(t, func(w *world) {
+	each(t, func(w *fixture) {
 		id := w.user("anna@fox.example")
 		w.reset("anna@fox.example", "a better horse")
 		before := w.seq()
@@ -321,8 +321,8 @@ func TestDeletedUsers(t *testing.T) {
 	})
 }
 
-func TestAnotherAddress(t *testing.T) {
-	each(t, func(w *world) {
+func TestChangedAddresses(t *testing.T) {
+	each(t, func(w *fixture) {
 		id := w.user("anna@fox.example")
 		w.reset("anna@fox.example", "a better horse")
 		browser, err := w.site.Accounts.SignIn.SignIn(w.Context(), "anna@fox.example", "a better horse", w.site.Client())
@@ -369,8 +369,8 @@ func TestAnotherAddress(t *testing.T) {
 	})
 }
 
-func TestTheLogHasNoAddresses(t *testing.T) {
-	each(t, func(w *world) {
+func TestTheAuditLogHasNoAddresses(t *testing.T) {
+	each(t, func(w *fixture) {
 		before := w.seq()
 		id := w.do(201, "POST", "/Users", `{"userName":"anna@fox.example","externalId":"anna.ax"}`).id()
 		w.patch(200, "/Users/"+id, `[{"op":"replace","value":{"userName":"ann@fox.example","externalId":"ann.ax"}}]`)
@@ -386,10 +386,10 @@ func TestTheLogHasNoAddresses(t *testing.T) {
 	})
 }
 
-// A directory that comes while somebody deletes their account finds nobody, or
+// An identity provider that comes while somebody deletes their account finds nobody, or
 // makes somebody new. Only PostgreSQL has two at it at once.
 func TestPeopleWhoAreBeingDeleted(t *testing.T) {
-	each(t, func(w *world) {
+	each(t, func(w *fixture) {
 		for name, x := range map[string]struct {
 			method, body string
 			status       int
@@ -419,7 +419,7 @@ func TestPeopleWhoAreBeingDeleted(t *testing.T) {
 }
 
 // duringDeletion sends a request while somebody is being deleted.
-func (w *world) duringDeletion(id string, send func() answer) answer {
+func (w *fixture) duringDeletion(id string, send func() answer) answer {
 	w.Helper()
 	ctx, got := w.Context(), make(chan answer, 1)
 	w.ok(w.site.DB.Write(ctx, func(tx *sqldb.Tx) error {
@@ -439,7 +439,7 @@ func (w *world) duringDeletion(id string, send func() answer) answer {
 		}
 		go func() { got <- send() }()
 		if tx.Dialect.Name == "postgres" {
-			watch.Until(w, "the directory to wait", func() (waits bool) {
+			watch.Until(w, "the identity provider to wait", func() (waits bool) {
 				w.ok(w.site.DB.QueryRow(ctx, `SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`).Scan(&waits))
 				return waits
 			})
@@ -449,8 +449,8 @@ func (w *world) duringDeletion(id string, send func() answer) answer {
 	return <-got
 }
 
-func TestNoSeatForWhoIsBeingDeleted(t *testing.T) {
-	each(t, func(w *world) {
+func TestNoSeatForPeopleWhoAreBeingDeleted(t *testing.T) {
+	each(t, func(w *fixture) {
 		team, id := w.do(201, "POST", "/Groups", `{"displayName":"Film"}`).id(), w.user("anna@fox.example")
 		w.patch(200, "/Users/"+id, `[{"op":"replace","path":"active","value":false}]`)
 		a := w.duringDeletion(id, func() answer {

@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// TestEntraID goes through what Entra ID's provisioning service sends: it looks
+// TestEntraID replays the requests of Entra ID's provisioning service: it looks
 // for each user and group first, and its operations have capitals, booleans as
-// texts, and names of attributes as paths.
+// strings, and names of attributes as paths.
 func TestEntraID(t *testing.T) {
-	each(t, func(w *world) {
+	each(t, func(w *fixture) {
 		const enterprise = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User"
 		find := func(endpoint, filter string) answer {
 			return w.do(200, "GET", endpoint+"?filter="+url.QueryEscape(filter), "")
@@ -54,10 +54,10 @@ func TestEntraID(t *testing.T) {
 	})
 }
 
-// TestOkta goes through what Okta sends: whole users with PUT, and PATCH without
-// paths for what is active and for names of groups.
+// TestOkta replays the requests of Okta: whole users with PUT, and PATCH
+// without paths for the attribute active and for names of groups.
 func TestOkta(t *testing.T) {
-	each(t, func(w *world) {
+	each(t, func(w *fixture) {
 		w.do(200, "GET", "/Users?startIndex=1&count=2", "").has(map[string]any{"totalResults": 0, "startIndex": 1})
 		w.do(200, "GET", "/Users?filter="+url.QueryEscape(`userName eq "anna@fox.example"`)+"&startIndex=1&count=100", "").has(map[string]any{"totalResults": 0})
 		a := w.do(201, "POST", "/Users", `{"schemas":["urn:ietf:params:scim:schemas:core:2.0:User"],"userName":"anna@fox.example","name":{"givenName":"Anna","familyName":"Ax"},

@@ -46,9 +46,7 @@ func woken(t *testing.T, address string) {
 		id := n.Put(t, queue.Job{Kind: "note", Unique: "k"})
 		Receive(t, did, "job")
 		// The end of a job wakes the queue as well: wait until that is over.
-		if err := n.Cancel(t.Context(), n.Finished(t, "note", "k", id)); err != nil {
-			t.Fatalf("cancel: %v", err)
-		}
+		n.Finished(t, id)
 	}
 }
 
@@ -91,7 +89,7 @@ func retried(t *testing.T, address string) {
 	n := Open(t, address, queue.Options{}, h)
 	n.Start(t)
 	id := n.Put(t, queue.Job{Kind: "note", Unique: "k"})
-	n.Finished(t, "note", "k", id)
+	n.Finished(t, id)
 	s.wantAttempts(t, id, 1, 2, 3)
 	s.wantWaits(t, id, h.Retry...)
 }
@@ -103,7 +101,7 @@ func addedElsewhere(t *testing.T, address string) {
 	adder := Open(t, address, queue.Options{})
 	id := adder.Put(t, queue.Job{Kind: "note", Unique: "k"})
 	Open(t, address, queue.Options{}, h).Start(t)
-	adder.Finished(t, "note", "k", id)
+	adder.Finished(t, id)
 	s.wantAttempts(t, id, 1, 2)
 }
 
@@ -114,27 +112,8 @@ func gaveUp(t *testing.T, address string) {
 	n := Open(t, address, queue.Options{}, h)
 	n.Start(t)
 	id := n.Put(t, queue.Job{Kind: "note", Unique: "k"})
-	n.Finished(t, "note", "k", id)
+	n.Finished(t, id)
 	s.wantAttempts(t, id, 1)
-}
-
-func snoozed(t *testing.T, address string) {
-	const nap = 200 * time.Millisecond
-	var s starts
-	did := make(chan string, 1)
-	h := handler(&s, "note", func(_ context.Context, w queue.Work) error {
-		if len(s.of(w.ID)) < 3 {
-			return queue.Snooze(nap)
-		}
-		did <- w.ID
-		return nil
-	}) // no Retry: a snooze that counted would be the end of it
-	n := Open(t, address, queue.Options{}, h)
-	n.Start(t)
-	id := n.Put(t, queue.Job{Kind: "note"})
-	Receive(t, did, "end of the snoozes")
-	s.wantAttempts(t, id, 1, 1, 1)
-	s.wantWaits(t, id, nap, nap)
 }
 
 func panicked(t *testing.T, address string) {

@@ -14,7 +14,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// childEnv gives a child process the address of its database.
+// childEnv returns a child process the address of its database.
 const childEnv = "ATELIER_QUEUETEST_CHILD"
 
 // Child is the other process of the crash test. A test binary that uses Run
@@ -69,7 +69,7 @@ func crashed(t *testing.T, address string) {
 		did <- w
 		return nil
 	}))
-	limit := patience
+	limit := timeout
 	if n.DB.Pool() != nil {
 		if testing.Short() {
 			t.Skip("River finds a dead worker's job only after half a minute")

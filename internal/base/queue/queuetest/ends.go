@@ -8,27 +8,8 @@ import (
 	"atelier/internal/base/queue"
 )
 
-func cancelWaiting(t *testing.T, address string) {
-	var s starts
-	h, did := telling(&s, "note")
-	n := Open(t, address, queue.Options{}, h)
-	id := n.Put(t, queue.Job{Kind: "note", Unique: "k"})
-	soon := n.Put(t, queue.Job{Kind: "note", RunAt: time.Now().Add(time.Hour)})
-	for _, id := range []string{id, soon} {
-		if err := n.Cancel(t.Context(), id); err != nil {
-			t.Fatalf("cancel: %v", err)
-		}
-	}
-	if n.Put(t, queue.Job{Kind: "note", Unique: "k"}) == id {
-		t.Error("a cancelled job keeps its key")
-	}
-	n.Start(t)
-	Receive(t, did, "the job after the cancelled one")
-	s.wantAttempts(t, id)
-}
-
-// untilCancelled is a handler for jobs that end with their context.
-func untilCancelled(s *starts) (queue.Handler, <-chan string) {
+// untilEnd is a handler for jobs that end with their context.
+func untilEnd(s *starts) (queue.Handler, <-chan string) {
 	began := make(chan string, 10)
 	h := handler(s, "note", func(ctx context.Context, w queue.Work) error {
 		began <- w.ID
@@ -37,50 +18,6 @@ func untilCancelled(s *starts) (queue.Handler, <-chan string) {
 	})
 	h.Retry = []time.Duration{0, 0}
 	return h, began
-}
-
-func cancelRunning(t *testing.T, address string) {
-	var s starts
-	h, began := untilCancelled(&s)
-	n := Open(t, address, queue.Options{}, h)
-	n.Start(t)
-	id := n.Put(t, queue.Job{Kind: "note", Unique: "k"})
-	Receive(t, began, "job")
-	if err := n.Cancel(t.Context(), id); err != nil {
-		t.Fatalf("cancel: %v", err)
-	}
-	n.Finished(t, "note", "k", id)
-	s.wantAttempts(t, id, 1)
-}
-
-func cancelElsewhere(t *testing.T, address string) {
-	var s starts
-	h, began := untilCancelled(&s)
-	n := Open(t, address, queue.Options{Lease: 3 * second}, h)
-	other := Open(t, address, queue.Options{})
-	n.Start(t)
-	id := other.Put(t, queue.Job{Kind: "note", Unique: "k"})
-	Receive(t, began, "job")
-	if err := other.Cancel(t.Context(), id); err != nil {
-		t.Fatalf("cancel: %v", err)
-	}
-	other.Finished(t, "note", "k", id)
-	s.wantAttempts(t, id, 1)
-}
-
-func cancelNothing(t *testing.T, address string) {
-	var s starts
-	h, did := telling(&s, "note")
-	n := Open(t, address, queue.Options{}, h)
-	n.Start(t)
-	id := n.Put(t, queue.Job{Kind: "note", Unique: "k"})
-	Receive(t, did, "job")
-	n.Finished(t, "note", "k", id)
-	for _, id := range []string{id, "", "0", "987654321", "no such job"} {
-		if err := n.Cancel(t.Context(), id); err != nil {
-			t.Errorf("cancel %q: %v", id, err)
-		}
-	}
 }
 
 func drained(t *testing.T, address string) {
@@ -95,7 +32,7 @@ func drained(t *testing.T, address string) {
 		return err
 	})
 	h.Parallel = 100
-	n := Open(t, address, queue.Options{Drain: 2 * patience}, h)
+	n := Open(t, address, queue.Options{Drain: 2 * timeout}, h)
 	ctx, cancel := context.WithCancel(t.Context())
 	returned := make(chan error, 1)
 	go func() { returned <- n.Run(ctx) }()
@@ -132,7 +69,7 @@ func drained(t *testing.T, address string) {
 
 func handedBack(t *testing.T, address string) {
 	var s starts
-	h, began := untilCancelled(&s)
+	h, began := untilEnd(&s)
 	h.Retry = nil // an attempt that counted would be the last
 	n := Open(t, address, queue.Options{Drain: 100 * time.Millisecond}, h)
 	stop := n.Start(t)

@@ -47,8 +47,11 @@ func unique(t *testing.T, address string) {
 	}
 	close(release)
 	Receive(t, running, "job with the other key")
-	n.Finished(t, "note", "k", ids[0])
+	n.Finished(t, ids[0])
 	s.wantAttempts(t, ids[0], 1)
+	if n.Put(t, queue.Job{Kind: "note", Unique: "k"}) == ids[0] {
+		t.Error("a finished job keeps its key")
+	}
 }
 
 func betweenAttempts(t *testing.T, address string) {
@@ -69,30 +72,7 @@ func betweenAttempts(t *testing.T, address string) {
 			t.Fatalf("job = %s, want %s, which waits for its next attempt", got, id)
 		}
 	}
-	if err := n.Cancel(t.Context(), id); err != nil {
-		t.Fatalf("cancel: %v", err)
-	}
-	n.Finished(t, "note", "k", id)
 	s.wantAttempts(t, id, 1)
-}
-
-func later(t *testing.T, address string) {
-	var s starts
-	h, did := telling(&s, "note")
-	n := Open(t, address, queue.Options{}, h)
-	n.Start(t)
-	at := time.Now().Add(second)
-	late := n.Put(t, queue.Job{Kind: "note", RunAt: at})
-	past := n.Put(t, queue.Job{Kind: "note", RunAt: at.Add(-time.Hour)})
-	if got := Receive(t, did, "job"); got != past {
-		t.Errorf("first job = %s, want %s", got, past)
-	}
-	if got := Receive(t, did, "late job"); got != late {
-		t.Errorf("second job = %s, want %s", got, late)
-	}
-	if got := s.of(late)[0].at; got.Before(at) {
-		t.Errorf("the job ran %s early", at.Sub(got))
-	}
 }
 
 func parallel(t *testing.T, address string) {

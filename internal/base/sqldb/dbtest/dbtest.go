@@ -35,7 +35,7 @@ func Each(t *testing.T, fn func(t *testing.T, db *sqldb.DB)) {
 	}
 }
 
-// URL gives the address of an empty, migrated database that lasts as long as
+// URL returns the address of an empty, migrated database that lasts as long as
 // the test.
 func URL(t testing.TB, engine string) string {
 	t.Helper()

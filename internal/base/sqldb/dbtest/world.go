@@ -64,14 +64,14 @@ func (w World) Exec(query string, args ...any) {
 	w.Do(func(tx *sqldb.Tx) error { _, err := tx.Exec(w.Context(), query, args...); return err })
 }
 
-// Get gives the result of one transaction.
+// Get returns the result of one transaction.
 func Get[T any](w World, fn func(*sqldb.Tx) (T, error)) (v T) {
 	w.Helper()
 	w.Do(func(tx *sqldb.Tx) (err error) { v, err = fn(tx); return err })
 	return v
 }
 
-// Damage does damage in a transaction that is not kept, and gives the checks that
+// Damage does damage in a transaction that is not kept, and returns the checks that
 // found some.
 func (w World) Damage(checks []sqldb.Check, damage string, args ...any) (found map[string]bool) {
 	w.Helper()

@@ -44,15 +44,15 @@ func (s *Server) draw(w http.ResponseWriter, r *http.Request, body map[string]an
 		if !whole {
 			state = "half done"
 		}
-		images = append(images, encoded(enginetest.Picture(width, height, fmt.Sprint(from, seed+i, state))))
+		images = append(images, encoded(enginetest.StripedPNG(width, height, fmt.Sprint(from, seed+i, state))))
 	}
 	first := 0
 	if s.o.Grid {
 		first = 1
-		images = append([]string{encoded(enginetest.Picture(width*2, height, "grid"))}, images...)
+		images = append([]string{encoded(enginetest.StripedPNG(width*2, height, "grid"))}, images...)
 	}
 	for range s.o.Extra {
-		images = append(images, encoded(enginetest.Picture(width, height, "a map of edges")))
+		images = append(images, encoded(enginetest.StripedPNG(width, height, "a map of edges")))
 	}
 	if s.now() == enginetest.Fewer {
 		images = []string{}
@@ -75,7 +75,7 @@ func (s *Server) enlarge(w http.ResponseWriter, r *http.Request, body map[string
 	if !ok {
 		factor = 2
 	}
-	big := encoded(enginetest.Picture(int(float64(width)*factor), int(float64(height)*factor), fmt.Sprint(body["upscaler_1"])))
+	big := encoded(enginetest.StripedPNG(int(float64(width)*factor), int(float64(height)*factor), fmt.Sprint(body["upscaler_1"])))
 	if s.now() == enginetest.Fewer {
 		big = ""
 	}
@@ -92,11 +92,11 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, v map[string]any, 
 	w.Header().Set("Content-Type", "application/json")
 	switch s.now() {
 	case enginetest.Breaks:
-		enginetest.BreakOff(w, b)
+		enginetest.SendTruncated(w, b)
 	case enginetest.Floods:
-		enginetest.Flood(w, r, start)
+		enginetest.SendEndless(w, r, start)
 	case enginetest.Drips:
-		enginetest.Drip(w, r, b)
+		enginetest.SendSlowly(w, r, b)
 	default:
 		w.Write(b)
 	}

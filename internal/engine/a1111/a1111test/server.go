@@ -327,7 +327,7 @@ func (s *Server) progress(w http.ResponseWriter, r *http.Request) {
 		out["textinfo"] = nil
 		out["id_live_preview"] = q.Before
 		if id := step / 5; id != q.Before && step > 0 && (q.Preview == nil || *q.Preview) {
-			out["live_preview"] = "data:image/png;base64," + encoded(enginetest.Picture(32, 32, fmt.Sprint("preview ", step)))
+			out["live_preview"] = "data:image/png;base64," + encoded(enginetest.StripedPNG(32, 32, fmt.Sprint("preview ", step)))
 			out["id_live_preview"] = id
 		}
 	}

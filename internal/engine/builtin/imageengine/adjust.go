@@ -8,41 +8,42 @@ import (
 	"atelier/internal/engine/builtin/pixels"
 )
 
-// adjust: picture, exposure, contrast, saturation, warmth, mono.
-func adjust(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
-	f, err := t.file("picture")
+// adjustPicture changes the tones of a picture. Inputs: picture, exposure, contrast, saturation,
+// warmth, mono.
+func adjustPicture(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
+	f, err := t.fileInput("picture")
 	if err != nil {
 		return pixels.Picture{}, err
 	}
 	if err := t.reserveInPlace(ctx, f, 0); err != nil {
 		return pixels.Picture{}, err
 	}
-	p, err := pixels.Read(ctx, s.Part(0, 0.4), f)
+	p, err := pixels.Read(ctx, s.SubSpan(0, 0.4), f)
 	if err != nil {
 		return pixels.Picture{}, err
 	}
-	change := toner{
-		gain:     gains(t.Number("exposure", 0, -10, 10), t.Number("warmth", 0, -1, 1)),
-		contrast: t.Number("contrast", 0, -1, 1),
-		colour:   float32(1 + t.Number("saturation", 0, -1, 1)),
-		mono:     t.flag("mono", false),
+	change := toneCurve{
+		gain:     channelGains(t.NumberInput("exposure", 0, -10, 10), t.NumberInput("warmth", 0, -1, 1)),
+		contrast: t.NumberInput("contrast", 0, -1, 1),
+		colour:   float32(1 + t.NumberInput("saturation", 0, -1, 1)),
+		mono:     t.flagInput("mono", false),
 	}
-	change.prepare()
+	change.fillTables()
 	m := p.NRGBA
-	err = pixels.Rows(ctx, s.Part(0.4, 1), m.Rect.Dy(), func(y int) {
+	err = pixels.EachRow(ctx, s.SubSpan(0.4, 1), m.Rect.Dy(), func(y int) {
 		pix := m.Pix[y*m.Stride:][:4*m.Rect.Dx()]
 		for i := 0; i < len(pix); i += 4 {
-			change.apply(pix[i:][:3])
+			change.adjustPixel(pix[i:][:3])
 		}
 	})
 	return p, err
 }
 
-// gains are what linear light is multiplied with. An exposure of 1 doubles it,
-// as a camera's does. Warmth moves light from blue to red and leaves the
-// brightness of grey as it is.
-func gains(exposure, warmth float64) [3]float64 {
-	const reach = 0.4 // stops, at full warmth
+// channelGains returns the factors for the linear light of red, green and blue. An exposure of 1
+// doubles the light, as one stop of a camera does. Warmth moves light from blue to red and keeps
+// the brightness of grey.
+func channelGains(exposure, warmth float64) [3]float64 {
+	const reach = 0.4 // in stops, at full warmth
 	r := math.Exp2(reach * warmth)
 	g := 1.0
 	b := math.Exp2(-reach * warmth)
@@ -50,38 +51,38 @@ func gains(exposure, warmth float64) [3]float64 {
 	return [3]float64{r * all, g * all, b * all}
 }
 
-// toner changes pixels. Everything that happens to each channel alone is
-// looked up.
-type toner struct {
+// toneCurve changes pixels. All steps that concern one channel alone are lookup tables.
+type toneCurve struct {
 	gain     [3]float64
 	contrast float64
 	colour   float32
 	mono     bool
 
-	linear [3][256]float32 // channels after the gain, for black and white
+	linear [3][256]float32 // channels after the gain, for black-and-white pictures
 	curve  [3][256]float32 // channels after gain and contrast, from 0 to 255
-	grey   [4096]uint8     // contrast of linear light
+	grey   [4096]uint8     // contrast curve over linear light
 }
 
-func (t *toner) prepare() {
+// fillTables computes the lookup tables.
+func (t *toneCurve) fillTables() {
 	for c := range t.curve {
 		for i := range t.curve[c] {
-			v := decode(float64(i)/255) * t.gain[c]
+			v := decodeSRGB(float64(i)/255) * t.gain[c]
 			t.linear[c][i] = float32(v)
-			t.curve[c][i] = float32(255 * steepen(encode(min(v, 1)), t.contrast))
+			t.curve[c][i] = float32(255 * applyContrast(encodeSRGB(min(v, 1)), t.contrast))
 		}
 	}
 	for i := range t.grey {
-		// The index grows with the square root of light, so dark greys keep
-		// steps of their own.
+		// The index is the square root of the light, so that dark greys stay
+		// distinct.
 		v := float64(i) / float64(len(t.grey)-1)
-		t.grey[i] = pixels.Byte(float32(255 * steepen(encode(v*v), t.contrast)))
+		t.grey[i] = pixels.ClampByte(float32(255 * applyContrast(encodeSRGB(v*v), t.contrast)))
 	}
 }
 
-// steepen pulls stored values from 0 to 1 away from middle grey, or towards it.
-// More contrast bends the ends, so that nothing is cut off.
-func steepen(v, contrast float64) float64 {
+// applyContrast moves an sRGB value from 0 to 1 away from middle grey, or towards it. Higher
+// contrast bends the ends of the curve, so that no value is clipped.
+func applyContrast(v, contrast float64) float64 {
 	if contrast <= 0 {
 		return 0.5 + (v-0.5)*(1+contrast)
 	}
@@ -92,7 +93,8 @@ func steepen(v, contrast float64) float64 {
 	return 1 - 0.5*math.Pow(2-2*v, power)
 }
 
-func (t *toner) apply(p []uint8) {
+// adjustPixel changes one pixel in place.
+func (t *toneCurve) adjustPixel(p []uint8) {
 	if t.mono {
 		y := 0.2126*t.linear[0][p[0]] + 0.7152*t.linear[1][p[1]] + 0.0722*t.linear[2][p[2]]
 		v := t.grey[int(math.Sqrt(float64(min(y, 1)))*float64(len(t.grey)-1)+0.5)]
@@ -110,7 +112,7 @@ func (t *toner) apply(p []uint8) {
 		g = grey + (g-grey)*t.colour
 		b = grey + (b-grey)*t.colour
 	}
-	p[0] = pixels.Byte(r)
-	p[1] = pixels.Byte(g)
-	p[2] = pixels.Byte(b)
+	p[0] = pixels.ClampByte(r)
+	p[1] = pixels.ClampByte(g)
+	p[2] = pixels.ClampByte(b)
 }

@@ -13,59 +13,59 @@ import (
 	"atelier/internal/engine/builtin/pixels"
 )
 
-// manyPictures is from how many pictures on a collage shows a preview.
-const manyPictures = 4
+// previewFromCount is the number of pictures from which a collage shows a preview.
+const previewFromCount = 4
 
-// collage: pictures, layout, gap, width, background.
-func collage(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
+// makeCollage arranges pictures on one sheet. Inputs: pictures, layout, gap, width, background.
+func makeCollage(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
 	files := t.Files["pictures"]
 	if len(files) == 0 {
-		return pixels.Picture{}, engine.Fail(engine.Failed, "At least one picture is needed.")
+		return pixels.Picture{}, engine.Fail(engine.Failed, "At least one picture is required.")
 	}
-	text := t.text("background", "#ffffff")
+	text := t.textInput("background", "#ffffff")
 	background, ok := parseColour(text)
 	if !ok {
-		return pixels.Picture{}, engine.Fail(engine.Failed, fmt.Sprintf("The background %q is not a colour: write it as #rrggbb.", text))
+		return pixels.Picture{}, engine.Fail(engine.Failed, fmt.Sprintf("The background %q is not a colour. Write it as #rrggbb.", text))
 	}
 	shapes := make([]float64, len(files))
-	looks := make([]pixels.Measure, len(files))
+	measures := make([]pixels.Header, len(files))
 	for i, f := range files {
-		in, err := pixels.Look(ctx, f)
+		in, err := pixels.ReadHeader(ctx, f)
 		if err != nil {
 			return pixels.Picture{}, err
 		}
-		looks[i] = in
+		measures[i] = in
 		shapes[i] = float64(in.Width) / float64(in.Height)
 	}
-	plan, err := arrange(t.text("layout", "grid"), shapes, t.Number("width", 2048, 16, 16384), t.Number("gap", 16, 0, 1024))
+	plan, err := arrangeCells(t.textInput("layout", "grid"), shapes, t.NumberInput("width", 2048, 16, 16384), t.NumberInput("gap", 16, 0, 1024))
 	if err != nil {
 		return pixels.Picture{}, err
 	}
-	if err := fits(plan.w, plan.h); err != nil {
+	if err := checkSize(plan.w, plan.h); err != nil {
 		return pixels.Picture{}, err
 	}
-	if err := t.reserve(ctx, sheetMemory(looks, plan.places), int64(plan.w)*int64(plan.h)); err != nil {
+	if err := t.reserveMemory(ctx, sheetMemory(measures, plan.cells), int64(plan.w)*int64(plan.h)); err != nil {
 		return pixels.Picture{}, err
 	}
 	sheet := newSheet(plan.w, plan.h, background)
 	result := pixels.JPEG
 	for i, f := range files {
-		part := s.Part(float64(i)/float64(len(files)), float64(i+1)/float64(len(files)))
-		p, err := pixels.Read(ctx, part.Part(0, 0.5), f)
+		part := s.SubSpan(float64(i)/float64(len(files)), float64(i+1)/float64(len(files)))
+		p, err := pixels.Read(ctx, part.SubSpan(0, 0.5), f)
 		if err != nil {
 			return pixels.Picture{}, err
 		}
 		if p.Format != pixels.JPEG {
 			result = pixels.PNG
 		}
-		r := plan.places[i]
-		small, err := scale(ctx, part.Part(0.5, 1), draw.CatmullRom, p.NRGBA, cut(p.NRGBA, float64(r.Dx()), float64(r.Dy()), 0.5, 0.5), r.Dx(), r.Dy())
+		r := plan.cells[i]
+		small, err := scaleArea(ctx, part.SubSpan(0.5, 1), draw.CatmullRom, p.NRGBA, cropToShape(p.NRGBA, float64(r.Dx()), float64(r.Dy()), 0.5, 0.5), r.Dx(), r.Dy())
 		if err != nil {
 			return pixels.Picture{}, err
 		}
-		over(sheet, r, small)
-		if i+1 == len(files)/2 && len(files) >= manyPictures {
-			if err := t.preview(ctx, sheet); err != nil {
+		drawOver(sheet, r, small)
+		if i+1 == len(files)/2 && len(files) >= previewFromCount {
+			if err := t.sendPreview(ctx, sheet); err != nil {
 				return pixels.Picture{}, err
 			}
 		}
@@ -73,6 +73,7 @@ func collage(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Pictu
 	return pixels.Picture{NRGBA: sheet, Format: result}, nil
 }
 
+// newSheet returns an image filled with the background colour.
 func newSheet(w, h int, background color.NRGBA) *image.NRGBA {
 	m := image.NewNRGBA(image.Rect(0, 0, w, h))
 	for i := 0; i < len(m.Pix); i += 4 {
@@ -84,9 +85,9 @@ func newSheet(w, h int, background color.NRGBA) *image.NRGBA {
 	return m
 }
 
-// over lays a picture onto the sheet, through which the background shows where
-// the picture is transparent.
-func over(sheet *image.NRGBA, r image.Rectangle, m *image.NRGBA) {
+// drawOver draws a picture onto the sheet. The sheet shows through transparent parts of the
+// picture.
+func drawOver(sheet *image.NRGBA, r image.Rectangle, m *image.NRGBA) {
 	for y := range r.Dy() {
 		to := sheet.Pix[sheet.PixOffset(r.Min.X, r.Min.Y+y):]
 		from := m.Pix[y*m.Stride:][:4*r.Dx()]
@@ -98,42 +99,42 @@ func over(sheet *image.NRGBA, r image.Rectangle, m *image.NRGBA) {
 				continue
 			}
 			for c := range 3 {
-				to[i+c] = pixels.Byte((float32(from[i+c])*a + float32(to[i+c])*under*(1-a)) / sum)
+				to[i+c] = pixels.ClampByte((float32(from[i+c])*a + float32(to[i+c])*under*(1-a)) / sum)
 			}
-			to[i+3] = pixels.Byte(sum * 255)
+			to[i+3] = pixels.ClampByte(sum * 255)
 		}
 	}
 }
 
-// plan is a sheet and where the pictures lie on it.
-type plan struct {
-	w, h   int
-	places []image.Rectangle
+// sheetPlan is the size of a sheet and the cells of the pictures on it.
+type sheetPlan struct {
+	w, h  int
+	cells []image.Rectangle
 }
 
-// arrange lays pictures of the given shapes (width by height) out on a sheet.
+// arrangeCells lays out pictures of the given shapes (width divided by height) on a sheet.
 //
-// In a grid all rows have the same height and all cells of a row the same
-// width, and cut what does not fit their shape. Rows show whole
-// pictures: those of a row have the same height. Columns are rows turned over.
-func arrange(layout string, shapes []float64, width, gap float64) (plan, error) {
+// In a grid all rows have the same height and all cells of a row have the same width; pictures of
+// another shape are cropped. The layout "rows" shows whole pictures, and the pictures of a row
+// have the same height. The layout "columns" is the same with rows and columns exchanged.
+func arrangeCells(layout string, shapes []float64, width, gap float64) (sheetPlan, error) {
 	switch layout {
 	case "grid":
 		return gridPlan(shapes, width, gap), nil
 	case "rows":
-		return rowsPlan(split(shapes, 1), width, gap), nil
+		return rowsPlan(breakLines(shapes, 1), width, gap), nil
 	case "columns":
 		turned := make([]float64, len(shapes))
 		for i, s := range shapes {
 			turned[i] = 1 / s
 		}
-		return columnsPlan(split(turned, 1), width, gap), nil
+		return columnsPlan(breakLines(turned, 1), width, gap), nil
 	}
-	return plan{}, engine.ErrSetup
+	return sheetPlan{}, engine.ErrMisconfigured
 }
 
 // gridPlan gives all cells the mean shape of the pictures.
-func gridPlan(shapes []float64, width, gap float64) plan {
+func gridPlan(shapes []float64, width, gap float64) sheetPlan {
 	var mean float64
 	for _, s := range shapes {
 		mean += math.Log(s) / float64(len(shapes))
@@ -141,112 +142,114 @@ func gridPlan(shapes []float64, width, gap float64) plan {
 	shape := min(max(math.Exp(mean), 0.25), 4)
 	columns := int(math.Ceil(math.Sqrt(float64(len(shapes)))))
 	lines := (len(shapes) + columns - 1) / columns
-	gap = bearable(gap, width, columns)
+	gap = limitGap(gap, width, columns)
 	height := (width - gap*float64(columns+1)) / float64(columns) / shape
-	var p plan
+	var p sheetPlan
 	y := gap
 	for line := range lines {
-		n := (len(shapes) + lines - 1 - line) / lines // the first rows take what is over
+		n := (len(shapes) + lines - 1 - line) / lines // the first rows have one more if they do not divide evenly
 		cell := (width - gap*float64(n+1)) / float64(n)
 		for i := range n {
-			p.add(gap+float64(i)*(cell+gap), y, cell, height)
+			p.addCell(gap+float64(i)*(cell+gap), y, cell, height)
 		}
 		y += height + gap
 	}
-	return p.sized(width, y)
+	return p.withSize(width, y)
 }
 
-// bearable gives a gap that leaves at least half of the width to n pictures.
-func bearable(gap, width float64, n int) float64 { return min(gap, width/2/float64(n+1)) }
+// limitGap reduces a gap so that at least half of the width is left for n pictures.
+func limitGap(gap, width float64, n int) float64 { return min(gap, width/2/float64(n+1)) }
 
-func rowsPlan(lines [][]float64, width, gap float64) plan {
+// rowsPlan makes all pictures of a row equally high, and every row as wide as the sheet.
+func rowsPlan(lines [][]float64, width, gap float64) sheetPlan {
 	for _, line := range lines {
-		gap = bearable(gap, width, len(line))
+		gap = limitGap(gap, width, len(line))
 	}
-	var p plan
+	var p sheetPlan
 	y := gap
 	for _, line := range lines {
-		height := (width - gap*float64(len(line)+1)) / total(line)
+		height := (width - gap*float64(len(line)+1)) / sumShapes(line)
 		x := gap
 		for _, shape := range line {
-			p.add(x, y, height*shape, height)
+			p.addCell(x, y, height*shape, height)
 			x += height*shape + gap
 		}
 		y += height + gap
 	}
-	return p.sized(width, y)
+	return p.withSize(width, y)
 }
 
-// columnsPlan makes all columns equally high and together as wide as the
-// sheet: a column of width w is w*sum+gaps high, so the height follows.
-func columnsPlan(lines [][]float64, width, gap float64) plan {
-	gap = bearable(gap, width, len(lines))
+// columnsPlan makes all columns equally high and together as wide as the sheet. A column of width
+// w is w*sum+gaps high, which determines the height.
+func columnsPlan(lines [][]float64, width, gap float64) sheetPlan {
+	gap = limitGap(gap, width, len(lines))
 	height := columnsHeight(lines, width, gap)
 	for i := 0; i < len(lines); i++ {
-		// A column of many flat pictures may be little but gaps: then all are
-		// made smaller. Without any the share is fair.
+		// A column of many flat pictures may consist mostly of gaps. The gap is
+		// halved until every column has a fair share of the width.
 		share := width / float64(4*len(lines))
-		if gap > 0 && (height-gap*float64(len(lines[i])+1))/total(lines[i]) < min(share, height/total(lines[i])/2) {
+		if gap > 0 && (height-gap*float64(len(lines[i])+1))/sumShapes(lines[i]) < min(share, height/sumShapes(lines[i])/2) {
 			gap = math.Floor(gap / 2)
 			height = columnsHeight(lines, width, gap)
 			i = -1
 		}
 	}
-	var p plan
+	var p sheetPlan
 	x := gap
 	for _, line := range lines {
-		w := (height - gap*float64(len(line)+1)) / total(line)
+		w := (height - gap*float64(len(line)+1)) / sumShapes(line)
 		y := gap
 		for _, turned := range line {
-			p.add(x, y, w, w*turned)
+			p.addCell(x, y, w, w*turned)
 			y += w*turned + gap
 		}
 		x += w + gap
 	}
-	return p.sized(width, height)
+	return p.withSize(width, height)
 }
 
-// columnsHeight is how high the columns are when together they fill the width.
+// columnsHeight returns the height at which the columns together fill the width.
 func columnsHeight(lines [][]float64, width, gap float64) float64 {
 	space := width - gap
 	slope := 0.0
 	for _, line := range lines {
-		space += gap*float64(len(line)+1)/total(line) - gap
-		slope += 1 / total(line)
+		space += gap*float64(len(line)+1)/sumShapes(line) - gap
+		slope += 1 / sumShapes(line)
 	}
 	return space / slope
 }
 
-func (p *plan) add(x, y, w, h float64) {
+// addCell rounds a cell to whole pixels, of at least one pixel each way.
+func (p *sheetPlan) addCell(x, y, w, h float64) {
 	left := int(math.Round(x))
 	top := int(math.Round(y))
-	p.places = append(p.places, image.Rect(left, top, max(int(math.Round(x+w)), left+1), max(int(math.Round(y+h)), top+1)))
+	p.cells = append(p.cells, image.Rect(left, top, max(int(math.Round(x+w)), left+1), max(int(math.Round(y+h)), top+1)))
 }
 
-// sized gives the sheet its size; rounding must push no picture over the edge.
-func (p plan) sized(w, h float64) plan {
+// withSize sets the sheet's size. The sheet grows where rounding moved a cell over its edge.
+func (p sheetPlan) withSize(w, h float64) sheetPlan {
 	p.w = int(math.Round(w))
 	p.h = int(math.Round(h))
-	for _, r := range p.places {
+	for _, r := range p.cells {
 		p.w = max(p.w, r.Max.X)
 		p.h = max(p.h, r.Max.Y)
 	}
 	return p
 }
 
-// split breaks the pictures into lines, in order, such that the sheet comes
-// out about as wide as want times its height and the lines are about equally
-// full. Two pictures or more make at least two lines.
-func split(shapes []float64, want float64) [][]float64 {
+// breakLines breaks the pictures into lines, in order, such that the sheet is about aspect times
+// as wide as high and the lines are about equally full. Two or more pictures make at least two
+// lines.
+func breakLines(shapes []float64, aspect float64) [][]float64 {
 	best := math.Inf(1)
 	found := [][]float64{shapes}
 	for n := min(2, len(shapes)); n <= len(shapes); n++ {
-		lines := balanced(shapes, n)
+		lines := balanceLines(shapes, n)
 		var height float64
 		for _, line := range lines {
-			height += 1 / total(line)
+			height += 1 / sumShapes(line)
 		}
-		if off := math.Abs(math.Log(1 / height / want)); off < best {
+		if off := math.Abs(math.Log(1 / height / aspect)); off < best {
 			best = off
 			found = lines
 		}
@@ -254,9 +257,9 @@ func split(shapes []float64, want float64) [][]float64 {
 	return found
 }
 
-// balanced breaks the pictures into n lines whose sums differ least.
-func balanced(shapes []float64, n int) [][]float64 {
-	fair := total(shapes) / float64(n)
+// balanceLines breaks the pictures into n lines whose sums of shapes differ least.
+func balanceLines(shapes []float64, n int) [][]float64 {
+	fair := sumShapes(shapes) / float64(n)
 	// cost[k][i] is the least sum of squares for the first i pictures in k lines.
 	cost := make([][]float64, n+1)
 	from := make([][]int, n+1)
@@ -271,7 +274,7 @@ func balanced(shapes []float64, n int) [][]float64 {
 	for k := 1; k <= n; k++ {
 		for i := k; i <= len(shapes); i++ {
 			for j := k - 1; j < i; j++ {
-				off := total(shapes[j:i]) - fair
+				off := sumShapes(shapes[j:i]) - fair
 				if c := cost[k-1][j] + off*off; c < cost[k][i] {
 					cost[k][i] = c
 					from[k][i] = j
@@ -288,7 +291,7 @@ func balanced(shapes []float64, n int) [][]float64 {
 	return lines
 }
 
-func total(line []float64) float64 {
+func sumShapes(line []float64) float64 {
 	var sum float64
 	for _, s := range line {
 		sum += s

@@ -11,62 +11,65 @@ import (
 	"atelier/internal/engine/builtin/pixels"
 )
 
-// tables translate between stored bytes and linear light (IEC 61966-2-1).
-type tables struct {
-	linear  [256]float32     // of a byte
-	encoded [1 << 16]uint8   // of linear light times 65535
-	exact   [1 << 12]float32 // from 0 to 255, of the square root of linear light times 4095
-	plain   [256]float32     // a byte as it is, from 0 to 1
+// colourTables convert between stored sRGB bytes and linear light (IEC 61966-2-1).
+type colourTables struct {
+	linear  [256]float32     // linear light, by stored byte
+	encoded [1 << 16]uint8   // stored byte, by linear light times 65535
+	exact   [1 << 12]float32 // stored value from 0 to 255 before rounding, by the square root of linear light times 4095
+	plain   [256]float32     // stored byte divided by 255
 }
 
-var light = sync.OnceValue(func() *tables {
-	var t tables
+// linearTables returns the tables, which the first call computes.
+var linearTables = sync.OnceValue(func() *colourTables {
+	var t colourTables
 	for i := range t.linear {
 		t.plain[i] = float32(i) / 255
-		t.linear[i] = float32(decode(float64(i) / 255))
+		t.linear[i] = float32(decodeSRGB(float64(i) / 255))
 	}
 	for i := range t.encoded {
-		t.encoded[i] = pixels.Byte(float32(encode(float64(i)/65535) * 255))
+		t.encoded[i] = pixels.ClampByte(float32(encodeSRGB(float64(i)/65535) * 255))
 	}
 	for i := range t.exact {
 		root := float64(i) / float64(len(t.exact)-1)
-		t.exact[i] = float32(encode(root*root) * 255)
+		t.exact[i] = float32(encodeSRGB(root*root) * 255)
 	}
 	return &t
 })
 
-// encodedByte gives the byte for an amount of linear light.
-func (t *tables) encodedByte(v float32) uint8 {
+// encodedByte returns the stored byte for an amount of linear light.
+func (t *colourTables) encodedByte(v float32) uint8 {
 	return t.encoded[int(min(max(v, 0), 1)*65535+0.5)]
 }
 
-// encodedExact is encodedByte before rounding.
-func (t *tables) encodedExact(v float32) float32 {
+// encodedExact returns the value of encodedByte before rounding.
+func (t *colourTables) encodedExact(v float32) float32 {
 	at := float32(math.Sqrt(float64(min(max(v, 0), 1)))) * float32(len(t.exact)-1)
 	i := min(int(at), len(t.exact)-2)
 	return t.exact[i] + (t.exact[i+1]-t.exact[i])*(at-float32(i))
 }
 
-func decode(v float64) float64 {
+// decodeSRGB converts a stored value from 0 to 1 to linear light.
+func decodeSRGB(v float64) float64 {
 	if v <= 0.04045 {
 		return v / 12.92
 	}
 	return math.Pow((v+0.055)/1.055, 2.4)
 }
 
-func encode(v float64) float64 {
+// encodeSRGB converts linear light to a stored value from 0 to 1.
+func encodeSRGB(v float64) float64 {
 	if v <= 0.0031308 {
 		return v * 12.92
 	}
 	return 1.055*math.Pow(v, 1/2.4) - 0.055
 }
 
-// lab is a colour in Oklab, where equal distances look about equal and blends
-// keep their brightness.
+// lab is a colour in Oklab, in which equal distances look about equal and blends keep their
+// brightness.
 type lab struct{ l, a, b float64 }
 
 func labOf(c color.NRGBA) lab {
-	t := light()
+	t := linearTables()
 	r := float64(t.linear[c.R])
 	g := float64(t.linear[c.G])
 	b := float64(t.linear[c.B])
@@ -80,10 +83,10 @@ func labOf(c color.NRGBA) lab {
 	}
 }
 
-// rgb is linear light; out of gamut it lies outside of 0 to 1.
+// rgb is a colour in linear light. Colours out of gamut have values below 0 or above 1.
 type rgb struct{ r, g, b float32 }
 
-func (c lab) rgb() rgb {
+func (c lab) linearRGB() rgb {
 	l := c.l + 0.3963377774*c.a + 0.2158037573*c.b
 	m := c.l - 0.1055613458*c.a - 0.0638541728*c.b
 	s := c.l - 0.0894841775*c.a - 1.2914855480*c.b
@@ -97,24 +100,24 @@ func (c lab) rgb() rgb {
 	}
 }
 
-func (c lab) mix(d lab, t float64) lab {
+func (c lab) mixWith(d lab, t float64) lab {
 	return lab{c.l + (d.l-c.l)*t, c.a + (d.a-c.a)*t, c.b + (d.b-c.b)*t}
 }
 
-func (c lab) distance2(d lab) float64 {
+func (c lab) squaredDistance(d lab) float64 {
 	l := c.l - d.l
 	a := c.a - d.a
 	b := c.b - d.b
 	return l*l + a*a + b*b
 }
 
-func (c lab) nrgba() color.NRGBA {
-	t := light()
-	v := c.rgb()
+func (c lab) toNRGBA() color.NRGBA {
+	t := linearTables()
+	v := c.linearRGB()
 	return color.NRGBA{t.encodedByte(v.r), t.encodedByte(v.g), t.encodedByte(v.b), 255}
 }
 
-func (c rgb) mix(d rgb, t float32) rgb {
+func (c rgb) mixWith(d rgb, t float32) rgb {
 	return rgb{c.r + (d.r-c.r)*t, c.g + (d.g-c.g)*t, c.b + (d.b-c.b)*t}
 }
 
@@ -123,22 +126,22 @@ func (c rgb) inGamut() bool {
 	return min(c.r, c.g, c.b) >= -slack && max(c.r, c.g, c.b) <= 1+slack
 }
 
-// polar gives a colour by lightness, chroma and hue, as colourful as a screen
-// can show it. The hue is in turns.
-func polar(l, chroma, hue float64) lab {
+// labFromPolar returns the colour of a lightness, chroma and hue, with the chroma reduced to what
+// a screen can show. The hue is in turns.
+func labFromPolar(l, chroma, hue float64) lab {
 	sin, cos := math.Sincos(2 * math.Pi * hue)
 	for ; chroma > 0.001; chroma *= 0.95 {
-		if c := (lab{l, chroma * cos, chroma * sin}); c.rgb().inGamut() {
+		if c := (lab{l, chroma * cos, chroma * sin}); c.linearRGB().inGamut() {
 			return c
 		}
 	}
 	return lab{l: l}
 }
 
-// harmony chooses n colours that go together, dark ones first.
-func harmony(r *rand.Rand, n int) []lab {
+// chooseHarmony chooses n colours that go well together, dark ones first.
+func chooseHarmony(r *rand.Rand, n int) []lab {
 	hue := r.Float64()
-	// Neighbours on the wheel, or a step right across it.
+	// Hues next to each other on the colour wheel, or opposite.
 	step := 0.06 + 0.08*r.Float64()
 	if r.IntN(3) == 0 {
 		step = 0.3 + 0.2*r.Float64()
@@ -151,12 +154,12 @@ func harmony(r *rand.Rand, n int) []lab {
 	colours := make([]lab, n)
 	for i := range colours {
 		t := float64(i) / float64(max(n-1, 1))
-		colours[i] = polar(dark+(bright-dark)*t, 0.10+0.08*r.Float64(), hue+step*float64(i))
+		colours[i] = labFromPolar(dark+(bright-dark)*t, 0.10+0.08*r.Float64(), hue+step*float64(i))
 	}
 	return colours
 }
 
-// parseColour reads #rgb, #rgba, #rrggbb or #rrggbbaa.
+// parseColour parses #rgb, #rgba, #rrggbb or #rrggbbaa.
 func parseColour(s string) (color.NRGBA, bool) {
 	digits, marked := strings.CutPrefix(strings.TrimSpace(s), "#")
 	if n := len(digits); n == 3 || n == 4 {

@@ -35,7 +35,7 @@ func TestConformance(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.job.NumResults = tt.many
-			enginetest.Run(t, enginetest.Case{Engine: imageengine.New(), Job: tt.job, Deterministic: true, Seeded: tt.seeded})
+			enginetest.CheckEngine(t, enginetest.Case{Engine: imageengine.New(), Job: tt.job, Deterministic: true, Seeded: tt.seeded})
 		})
 	}
 }

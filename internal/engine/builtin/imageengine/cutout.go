@@ -10,56 +10,56 @@ import (
 	"atelier/internal/engine/builtin/pixels"
 )
 
-// cutout: picture, tolerance, soften, holes, background.
+// cutOutSubject removes a plain background. Inputs: picture, tolerance, soften, holes, background.
 //
-// The colour of the background is learned from the border. From there it is
-// followed inwards as far as it goes (ground), and along the edge of what is
-// left, pixels are taken apart into subject and background (matte).
-func cutout(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
-	f, err := t.file("picture")
+// The colour of the background is learned from the border (learnBackground) and followed inwards
+// from there (findBackground). Pixels along the subject's edge are separated into subject and
+// background (applyMatte).
+func cutOutSubject(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
+	f, err := t.fileInput("picture")
 	if err != nil {
 		return pixels.Picture{}, err
 	}
-	under, err := t.ground("background")
+	under, err := t.parseBackground("background")
 	if err != nil {
 		return pixels.Picture{}, err
 	}
-	// What state each pixel is in, how deep it lies, and those still to be looked at.
+	// Bytes per pixel: its state, its depth, and the stack of pixels to visit.
 	const scratch = 10
 	if err := t.reserveInPlace(ctx, f, scratch); err != nil {
 		return pixels.Picture{}, err
 	}
-	p, err := pixels.Read(ctx, s.Part(0, 0.2), f)
+	p, err := pixels.Read(ctx, s.SubSpan(0, 0.2), f)
 	if err != nil {
 		return pixels.Picture{}, err
 	}
 	m := p.NRGBA
-	wall, err := learn(m)
+	wall, err := learnBackground(m)
 	if err != nil {
 		return pixels.Picture{}, err
 	}
-	// A distance in Oklab: 0.02 is what people just tell apart.
-	tolerance := 0.02 + 0.2*t.Number("tolerance", 0.3, 0, 1)
-	area, err := follow(ctx, s.Part(0.2, 0.6), m, wall, tolerance, t.flag("holes", false))
+	// A distance in Oklab. 0.02 is the smallest difference that people see.
+	tolerance := 0.02 + 0.2*t.NumberInput("tolerance", 0.3, 0, 1)
+	area, err := findBackground(ctx, s.SubSpan(0.2, 0.6), m, wall, tolerance, t.flagInput("holes", false))
 	if err != nil {
 		return pixels.Picture{}, err
 	}
-	if err := matte(ctx, s.Part(0.6, 0.95), m, area, t.Number("soften", 0.5, 0, 8)); err != nil {
+	if err := applyMatte(ctx, s.SubSpan(0.6, 0.95), m, area, t.NumberInput("soften", 0.5, 0, 8)); err != nil {
 		return pixels.Picture{}, err
 	}
 	if under.A > 0 {
-		err = bands(ctx, s.Part(0.95, 1), m.Rect.Dy(), 16, func(from, to int) {
+		err = eachBand(ctx, s.SubSpan(0.95, 1), m.Rect.Dy(), 16, func(from, to int) {
 			for y := from; y < to; y++ {
-				lay(m.Pix[y*m.Stride:][:4*m.Rect.Dx()], under)
+				layOnColour(m.Pix[y*m.Stride:][:4*m.Rect.Dx()], under)
 			}
 		})
 	}
 	return pixels.Picture{NRGBA: m, Format: pixels.PNG}, err
 }
 
-// ground reads what the subject is set on.
-func (t task) ground(key string) (color.NRGBA, error) {
-	switch text := t.text(key, "transparent"); text {
+// parseBackground reads the colour that is put behind the subject.
+func (t task) parseBackground(key string) (color.NRGBA, error) {
+	switch text := t.textInput(key, "transparent"); text {
 	case "transparent":
 		return color.NRGBA{}, nil
 	case "white":
@@ -69,14 +69,14 @@ func (t task) ground(key string) (color.NRGBA, error) {
 	default:
 		c, ok := parseColour(text)
 		if !ok {
-			return c, engine.Fail(engine.Failed, fmt.Sprintf("The background %q is not a colour: write transparent, white, black, or #rrggbb.", text))
+			return c, engine.Fail(engine.Failed, fmt.Sprintf("The background %q is not a colour. Write transparent, white, black, or #rrggbb.", text))
 		}
 		return c, nil
 	}
 }
 
-// lay puts a colour under pixels.
-func lay(pix []uint8, under color.NRGBA) {
+// layOnColour puts a colour behind the pixels of a row.
+func layOnColour(pix []uint8, under color.NRGBA) {
 	below := [3]float32{float32(under.R), float32(under.G), float32(under.B)}
 	share := float32(under.A) / 255
 	for i := 0; i < len(pix); i += 4 {
@@ -86,51 +86,51 @@ func lay(pix []uint8, under color.NRGBA) {
 			continue
 		}
 		for c := range 3 {
-			pix[i+c] = pixels.Byte((float32(pix[i+c])*a + below[c]*share*(1-a)) / sum)
+			pix[i+c] = pixels.ClampByte((float32(pix[i+c])*a + below[c]*share*(1-a)) / sum)
 		}
-		pix[i+3] = pixels.Byte(sum * 255)
+		pix[i+3] = pixels.ClampByte(sum * 255)
 	}
 }
 
-// The states of a pixel while the background is followed.
+// The states of a pixel while the background is searched for.
 const (
 	unlike uint8 = iota // another colour
-	like                // the background's colour, or nearly so and without an edge
-	exact               // the background's colour for sure
+	like                // the background's colour, or close to it without an edge between
+	exact               // certainly the background's colour
 	ground              // background
-	kept                // subject, looked at
+	kept                // subject, visited
 )
 
-// follow finds the background: all that can be reached from the border through
-// pixels like it. Enclosed parts of exactly its colour are background with
-// holes, and specks that are too small for a subject always are. The result
-// has ground where background is, something else elsewhere.
-func follow(ctx context.Context, s engine.Span, m *image.NRGBA, w *wall, tolerance float64, holes bool) ([]uint8, error) {
+// findBackground marks the background: all pixels that are connected to the border through pixels
+// like it. If holes is set, enclosed parts of exactly the background's colour count as background
+// too. Specks that are too small for a subject always do. In the result, background pixels have
+// the state ground.
+func findBackground(ctx context.Context, s engine.Span, m *image.NRGBA, w *backgroundModel, tolerance float64, holes bool) ([]uint8, error) {
 	width := m.Rect.Dx()
 	height := m.Rect.Dy()
-	f := flood{ctx: ctx, w: width, h: height, state: make([]uint8, width*height)}
-	err := bands(ctx, s.Part(0, 0.7), height, 16, func(from, to int) {
+	f := floodFill{ctx: ctx, w: width, h: height, state: make([]uint8, width*height)}
+	err := eachBand(ctx, s.SubSpan(0, 0.7), height, 16, func(from, to int) {
 		for y := from; y < to; y++ {
-			w.compare(m, y, tolerance, f.state[y*width:][:width])
+			w.classifyRow(m, y, tolerance, f.state[y*width:][:width])
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
 	for x := range width {
-		f.add(x, 0)
-		f.add(x, height-1)
+		f.pushPixel(x, 0)
+		f.pushPixel(x, height-1)
 	}
 	for y := range height {
-		f.add(0, y)
-		f.add(width-1, y)
+		f.pushPixel(0, y)
+		f.pushPixel(width-1, y)
 	}
-	if err := f.spread(func(v uint8) bool { return v == like || v == exact }, ground, 0); err != nil {
+	if err := f.fillRegion(func(v uint8) bool { return v == like || v == exact }, ground, 0); err != nil {
 		return nil, err
 	}
-	s.At(0.8)
-	// A hole is seen from about a fortieth of the picture's side on, a speck of
-	// a third of that is dust.
+	s.ReportProgress(0.8)
+	// A hole has at least about a fortieth of the picture's side; a speck of a
+	// third of that is dust.
 	hole := max(width*height/5000, 12)
 	speck := max(width*height/20000, 4)
 	left := 0
@@ -140,13 +140,13 @@ func follow(ctx context.Context, s engine.Span, m *image.NRGBA, w *wall, toleran
 		}
 		switch {
 		case v == exact && holes:
-			// Only its exact colour counts within the subject, or every
+			// Within the subject only the exact colour counts. Otherwise every
 			// highlight would be a hole.
 			f.stack = append(f.stack, i)
-			err = f.spread(func(v uint8) bool { return v == exact }, ground, hole)
+			err = f.fillRegion(func(v uint8) bool { return v == exact }, ground, hole)
 		case v != ground && v != kept:
 			f.stack = append(f.stack, i)
-			err = f.spread(func(v uint8) bool { return v != ground && v != kept && !(holes && v == exact) }, kept, -speck)
+			err = f.fillRegion(func(v uint8) bool { return v != ground && v != kept && !(holes && v == exact) }, kept, -speck)
 		}
 		if err != nil {
 			return nil, err
@@ -155,15 +155,15 @@ func follow(ctx context.Context, s engine.Span, m *image.NRGBA, w *wall, toleran
 			left++
 		}
 	}
-	s.At(1)
+	s.ReportProgress(1)
 	if left == 0 {
 		return nil, engine.Fail(engine.Failed, "Nothing stands out from the background. Try less tolerance, or a picture with more contrast.")
 	}
 	return f.state, nil
 }
 
-// flood fills connected pixels.
-type flood struct {
+// floodFill fills connected pixels.
+type floodFill struct {
 	ctx   context.Context
 	w, h  int
 	state []uint8
@@ -171,16 +171,16 @@ type flood struct {
 	seen  []int
 }
 
-func (f *flood) add(x, y int) { f.stack = append(f.stack, y*f.w+x) }
+func (f *floodFill) pushPixel(x, y int) { f.stack = append(f.stack, y*f.w+x) }
 
-// spread turns what is connected to the stack into a state.
+// fillRegion sets the state of all pixels that are connected to those on the stack.
 //
-// With least above 0, a part of fewer pixels becomes kept instead; below 0, one
-// of at most as many becomes ground.
-func (f *flood) spread(through func(uint8) bool, into uint8, least int) error {
+// If minPixels is above 0, a region of fewer pixels becomes kept instead. If it is below 0, a
+// region of at most -minPixels pixels becomes ground.
+func (f *floodFill) fillRegion(through func(uint8) bool, into uint8, minPixels int) error {
 	f.seen = f.seen[:0]
 	count := 0
-	bound := max(least, -least)
+	bound := max(minPixels, -minPixels)
 	for len(f.stack) > 0 {
 		i := f.stack[len(f.stack)-1]
 		f.stack = f.stack[:len(f.stack)-1]
@@ -209,7 +209,7 @@ func (f *flood) spread(through func(uint8) bool, into uint8, least int) error {
 			if next < 0 || next >= len(f.state) {
 				continue
 			}
-			open := false // one entry for each run is enough
+			open := false // one entry per run of pixels is enough
 			for i := next; i <= next+last-first; i++ {
 				now := through(f.state[i])
 				if now && !open {
@@ -220,10 +220,10 @@ func (f *flood) spread(through func(uint8) bool, into uint8, least int) error {
 		}
 	}
 	small := kept
-	if least < 0 {
+	if minPixels < 0 {
 		small = ground
 	}
-	if least != 0 && count <= bound {
+	if minPixels != 0 && count <= bound {
 		for _, i := range f.seen {
 			f.state[i] = small
 		}

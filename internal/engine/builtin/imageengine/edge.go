@@ -6,32 +6,32 @@ import (
 	"atelier/internal/engine/builtin/pixels"
 )
 
-// edge takes the pixels at a subject's edge apart.
-type edge struct {
+// edgeUnmixer separates the pixels at a subject's edge into subject and background.
+type edgeUnmixer struct {
 	m      *image.NRGBA
 	depth  []uint8
-	behind *backdrop
+	behind *backgroundGrid
 	reach  int
 
-	// Rows that have changed already, as they were: those from first on.
+	// Original content of rows that have been changed, from row first on.
 	first int
 	old   []uint8
 }
 
-// keep copies rows before they change.
-func (e *edge) keep(from, to int) {
+// keepRows copies rows before they change.
+func (e *edgeUnmixer) keepRows(from, to int) {
 	from = max(from, 0)
 	w := 4 * e.m.Rect.Dx()
 	kept := make([]uint8, 0, (to-from)*w)
 	for y := from; y < to; y++ {
-		kept = append(kept, e.row(y)...)
+		kept = append(kept, e.originalRow(y)...)
 	}
 	e.first = from
 	e.old = kept
 }
 
-// row gives a row as it was read.
-func (e *edge) row(y int) []uint8 {
+// originalRow returns a row as it was read.
+func (e *edgeUnmixer) originalRow(y int) []uint8 {
 	w := 4 * e.m.Rect.Dx()
 	if i := y - e.first; i >= 0 && (i+1)*w <= len(e.old) {
 		return e.old[i*w:][:w]
@@ -39,11 +39,10 @@ func (e *edge) row(y int) []uint8 {
 	return e.m.Pix[y*e.m.Stride:][:w]
 }
 
-// apart finds, for a row, how much of each pixel is subject, and the colour of
-// that part.
-func (e *edge) apart(y int, alphas []float32, colours []uint8) {
+// unmixRow computes, for the pixels of a row, the subject's share and the colour of that share.
+func (e *edgeUnmixer) unmixRow(y int, alphas []float32, colours []uint8) {
 	w := e.m.Rect.Dx()
-	pix := e.row(y)
+	pix := e.originalRow(y)
 	for x := range w {
 		depth := e.depth[y*w+x]
 		p := pix[4*x:][:4]
@@ -51,47 +50,48 @@ func (e *edge) apart(y int, alphas []float32, colours []uint8) {
 		copy(to, p)
 		opacity := float32(p[3]) / 255
 		switch {
-		case depth > outside+uint8(e.reach):
+		case depth > backgroundDepth+uint8(e.reach):
 			alphas[x] = 0
 			continue
-		case depth < outside && int(depth) > edgeWidth:
+		case depth < backgroundDepth && int(depth) > edgeWidth:
 			alphas[x] = opacity
 			continue
 		}
-		back := e.behind.at(x, y)
-		front, ok := e.front(x, y, back)
-		if !ok { // nothing near is subject
+		back := e.behind.colourAt(x, y)
+		front, ok := e.subjectColour(x, y, back)
+		if !ok { // no subject nearby
 			alphas[x] = 0
 			continue
 		}
-		share := blendOf(p, front, back)
-		if depth > outside {
-			// The background was followed up to here, so what differs from it
-			// counts only right beside the subject.
-			if depth > outside+2 {
+		share := blendShare(p, front, back)
+		if depth > backgroundDepth {
+			// This pixel was found to be background, so a difference counts only
+			// right beside the subject.
+			if depth > backgroundDepth+2 {
 				share = 0
 			}
 		} else {
-			// Deep within, a pixel like the background is the subject's own.
+			// Deep within the subject, a pixel like the background belongs to the
+			// subject.
 			share = max(share, (float32(depth)-2)/(edgeWidth-1))
 		}
 		alphas[x] = share * opacity
 		for c := range to {
 			own := front[c]
 			if share > 0.05 {
-				// What is left without the background; the less there is, the
-				// less it can be trusted.
+				// The colour without the background's share. The smaller the
+				// subject's share, the less reliable the colour.
 				mine := (float32(p[c]) - (1-share)*back[c]) / share
 				own += (mine - own) * share
 			}
-			to[c] = pixels.Byte(own)
+			to[c] = pixels.ClampByte(own)
 		}
 	}
 }
 
-// blendOf says how far from back to front a colour lies.
-func blendOf(p []uint8, front, back [3]float32) float32 {
-	const apart = 12 * 12 // levels, below which the two cannot be told apart
+// blendShare returns how far a colour lies on the way from back (0) to front (1).
+func blendShare(p []uint8, front, back [3]float32) float32 {
+	const apart = 12 * 12 // squared levels, below which the two cannot be distinguished
 	var along, whole float32
 	for c := range front {
 		d := front[c] - back[c]
@@ -101,24 +101,24 @@ func blendOf(p []uint8, front, back [3]float32) float32 {
 	if whole < apart {
 		return 1
 	}
-	return within(along/whole, 0, 1)
+	return clampTo(along/whole, 0, 1)
 }
 
-// front is the colour of the subject near a pixel: the mean of what lies deep
-// enough to be nothing else. Where nothing does, as in hair, it is what
-// differs most from the background.
-func (e *edge) front(x, y int, back [3]float32) (front [3]float32, ok bool) {
+// subjectColour returns the colour of the subject near a pixel: the mean of the pixels that are
+// certainly subject. Where there are none, as in hair, it is the colour that differs most from the
+// background.
+func (e *edgeUnmixer) subjectColour(x, y int, back [3]float32) (front [3]float32, ok bool) {
 	w := e.m.Rect.Dx()
 	h := e.m.Rect.Dy()
 	reach := e.reach + 2
 	var sum [3]float32
 	var n, most float32
 	for sy := max(y-reach, 0); sy <= min(y+reach, h-1); sy++ {
-		row := e.row(sy)
+		row := e.originalRow(sy)
 		depths := e.depth[sy*w:][:w]
 		for sx := max(x-reach, 0); sx <= min(x+reach, w-1); sx++ {
 			depth := depths[sx]
-			if depth >= outside {
+			if depth >= backgroundDepth {
 				continue
 			}
 			p := row[4*sx:][:4]
@@ -150,8 +150,8 @@ func (e *edge) front(x, y int, back [3]float32) (front [3]float32, ok bool) {
 	return front, ok
 }
 
-// fade writes a row, its alpha blurred.
-func (e *edge) fade(y int, alphas block, colours []uint8, kernel []float32) {
+// writeRow writes a row with its alpha blurred.
+func (e *edgeUnmixer) writeRow(y int, alphas block, colours []uint8, kernel []float32) {
 	w := e.m.Rect.Dx()
 	h := e.m.Rect.Dy()
 	reach := len(kernel) / 2
@@ -160,9 +160,9 @@ func (e *edge) fade(y int, alphas block, colours []uint8, kernel []float32) {
 		p := pix[4*x:][:4]
 		depth := e.depth[y*w+x]
 		switch {
-		case depth < outside && int(depth) > edgeWidth+reach:
-			continue // within: as it was
-		case int(depth) > outside+reach+2:
+		case depth < backgroundDepth && int(depth) > edgeWidth+reach:
+			continue // inside the subject: unchanged
+		case int(depth) > backgroundDepth+reach+2:
 			clear(p)
 			continue
 		}
@@ -180,7 +180,7 @@ func (e *edge) fade(y int, alphas block, colours []uint8, kernel []float32) {
 				}
 			}
 		}
-		if p[3] = pixels.Byte(255 * sum / whole); p[3] == 0 {
+		if p[3] = pixels.ClampByte(255 * sum / whole); p[3] == 0 {
 			p[0] = 0
 			p[1] = 0
 			p[2] = 0

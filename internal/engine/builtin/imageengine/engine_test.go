@@ -25,7 +25,7 @@ func TestToolsSetUpWronglySaySo(t *testing.T) {
 			j := good
 			change(&j)
 			e := refusal(t, j)
-			if e.Code != engine.Failed || e.Message != "This tool is not set up rightly. Tell the operator." {
+			if e.Code != engine.Failed || e.Message != "This tool is not configured correctly. Contact the operator." {
 				t.Errorf("failure = %v", e)
 			}
 		})
@@ -154,7 +154,7 @@ func TestResultsAreNeverTooLarge(t *testing.T) {
 		{"photo-upscale", job("photo-upscale", values{"factor": int64(4)}, header(2501, 1250))},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if e := refusal(t, tt.job); !strings.Contains(e.Message, "at most 50 megapixels") {
+			if e := refusal(t, tt.job); !strings.Contains(e.Message, "limit is 50 megapixels") {
 				t.Errorf("failure = %v", e)
 			}
 		})

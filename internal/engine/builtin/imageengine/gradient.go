@@ -12,19 +12,19 @@ import (
 	"atelier/internal/engine/builtin/pixels"
 )
 
-// random gives the numbers that follow from a seed.
-func random(seed uint32) *rand.Rand { return rand.New(rand.NewPCG(uint64(seed), 0x61746c72)) }
+// newRandom returns the random generator of a seed.
+func newRandom(seed uint32) *rand.Rand { return rand.New(rand.NewPCG(uint64(seed), 0x61746c72)) }
 
-// gradient: style, colours, size, grain. The seed decides the direction, the
-// centre or the places of the colours, and the colours where none are given.
-func gradient(ctx context.Context, t task, s engine.Span, seed uint32) (pixels.Picture, error) {
-	w, h, err := t.size("size", 1024, 1024)
+// drawGradient draws a gradient. Inputs: style, colours, size, grain. The seed determines the
+// direction, the centre or the positions of the colours, and the colours where none are given.
+func drawGradient(ctx context.Context, t task, s engine.Span, seed uint32) (pixels.Picture, error) {
+	w, h, err := t.sizeInput("size", 1024, 1024)
 	if err != nil {
 		return pixels.Picture{}, err
 	}
-	r := random(seed)
-	chosen := harmony(r, 3) // always, so that giving colours changes nothing else
-	colours, err := parseColours(t.text("colours", ""))
+	r := newRandom(seed)
+	chosen := chooseHarmony(r, 3) // always drawn, so that given colours change nothing else
+	colours, err := parseColours(t.textInput("colours", ""))
 	if err != nil {
 		return pixels.Picture{}, err
 	}
@@ -32,7 +32,7 @@ func gradient(ctx context.Context, t task, s engine.Span, seed uint32) (pixels.P
 		colours = chosen
 	}
 	var blend func(x, y float64) lab
-	switch t.text("style", "linear") {
+	switch t.textInput("style", "linear") {
 	case "linear":
 		blend = linearBlend(r, colours, float64(w), float64(h))
 	case "radial":
@@ -40,41 +40,41 @@ func gradient(ctx context.Context, t task, s engine.Span, seed uint32) (pixels.P
 	case "mesh":
 		blend = meshBlend(r, colours, float64(w), float64(h))
 	default:
-		return pixels.Picture{}, engine.ErrSetup
+		return pixels.Picture{}, engine.ErrMisconfigured
 	}
-	grain := float32(26 * t.Number("grain", 0.1, 0, 1)) // levels
-	if err := t.reserve(ctx, 0, int64(w)*int64(h)); err != nil {
+	grain := float32(26 * t.NumberInput("grain", 0.1, 0, 1)) // in levels of 255
+	if err := t.reserveMemory(ctx, 0, int64(w)*int64(h)); err != nil {
 		return pixels.Picture{}, err
 	}
 	m := image.NewNRGBA(image.Rect(0, 0, w, h))
-	err = pixels.Rows(ctx, s, h, func(y int) {
+	err = pixels.EachRow(ctx, s, h, func(y int) {
 		pix := m.Pix[y*m.Stride:][:4*w]
 		for x := range w {
-			c := blend(float64(x)+0.5, float64(y)+0.5).rgb()
+			c := blend(float64(x)+0.5, float64(y)+0.5).linearRGB()
 			noise := float32(0)
 			if grain > 0 {
-				noise = grain * float32(unit(seed, uint32(x), uint32(y))-unit(^seed, uint32(x), uint32(y)))
+				noise = grain * float32(hashUnit(seed, uint32(x), uint32(y))-hashUnit(^seed, uint32(x), uint32(y)))
 			}
 			p := pix[4*x:][:4]
-			p[0] = shown(c.r, noise)
-			p[1] = shown(c.g, noise)
-			p[2] = shown(c.b, noise)
+			p[0] = encodeWithNoise(c.r, noise)
+			p[1] = encodeWithNoise(c.g, noise)
+			p[2] = encodeWithNoise(c.b, noise)
 			p[3] = 255
 		}
 	})
 	return pixels.Picture{NRGBA: m, Format: pixels.PNG}, err
 }
 
-// shown encodes light and adds noise. The table alone would round first, and
-// noise could not hide the steps.
-func shown(v, noise float32) uint8 {
+// encodeWithNoise encodes linear light and adds noise before rounding; after rounding, noise could
+// not hide the steps.
+func encodeWithNoise(v, noise float32) uint8 {
 	if noise == 0 {
-		return light().encodedByte(v)
+		return linearTables().encodedByte(v)
 	}
-	return pixels.Byte(light().encodedExact(v) + noise)
+	return pixels.ClampByte(linearTables().encodedExact(v) + noise)
 }
 
-// parseColours reads two to four colours, none from an empty text.
+// parseColours parses two to four colours. An empty text has none.
 func parseColours(text string) ([]lab, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
@@ -83,34 +83,34 @@ func parseColours(text string) ([]lab, error) {
 	for part := range strings.SplitSeq(text, ",") {
 		c, ok := parseColour(part)
 		if !ok || c.A != 255 {
-			return nil, engine.Fail(engine.Failed, fmt.Sprintf("%q is not a colour: write it as #rrggbb.", strings.TrimSpace(part)))
+			return nil, engine.Fail(engine.Failed, fmt.Sprintf("%q is not a colour. Write it as #rrggbb.", strings.TrimSpace(part)))
 		}
 		all = append(all, labOf(c))
 	}
 	if n := len(all); n < 2 || n > 4 {
-		return nil, engine.Fail(engine.Failed, fmt.Sprintf("Two to four colours are needed, not %d.", n))
+		return nil, engine.Fail(engine.Failed, fmt.Sprintf("Two to four colours are required, not %d.", n))
 	}
 	return all, nil
 }
 
-// ramp is a smooth way from the first colour to the last.
-type ramp []lab
+// colourRamp is a smooth sequence from the first colour to the last.
+type colourRamp []lab
 
-// newRamp blends from colour to colour and then rounds the kinks at those in
-// between, which would show as lines. The ends stay what they are.
-func newRamp(colours []lab) ramp {
+// newColourRamp blends from colour to colour and smooths the kinks at the colours in between,
+// which would show as lines. The colours at the ends are exact.
+func newColourRamp(colours []lab) colourRamp {
 	const steps, reach = 2048, 80
-	sharp := make(ramp, steps+1)
+	sharp := make(colourRamp, steps+1)
 	for i := range sharp {
 		at := float64(i) / steps * float64(len(colours)-1)
 		k := min(int(at), len(colours)-2)
-		sharp[i] = colours[k].mix(colours[k+1], at-float64(k))
+		sharp[i] = colours[k].mixWith(colours[k+1], at-float64(k))
 	}
-	sums := make(ramp, len(sharp)+1)
+	sums := make(colourRamp, len(sharp)+1)
 	for i, c := range sharp {
 		sums[i+1] = lab{sums[i].l + c.l, sums[i].a + c.a, sums[i].b + c.b}
 	}
-	smooth := make(ramp, len(sharp))
+	smooth := make(colourRamp, len(sharp))
 	for i := range smooth {
 		d := min(reach, i, steps-i)
 		n := float64(2*d + 1)
@@ -121,33 +121,32 @@ func newRamp(colours []lab) ramp {
 	return smooth
 }
 
-func (r ramp) at(t float64) lab {
+func (r colourRamp) colourAt(t float64) lab {
 	f := min(max(t, 0), 1) * float64(len(r)-1)
 	i := min(int(f), len(r)-2)
-	return r[i].mix(r[i+1], f-float64(i))
+	return r[i].mixWith(r[i+1], f-float64(i))
 }
 
-// linearBlend runs from corner to corner at some angle.
+// linearBlend runs from corner to corner at a random angle.
 func linearBlend(r *rand.Rand, colours []lab, w, h float64) func(x, y float64) lab {
-	way := newRamp(colours)
+	way := newColourRamp(colours)
 	sin, cos := math.Sincos(2 * math.Pi * r.Float64())
 	length := w*math.Abs(cos) + h*math.Abs(sin)
 	return func(x, y float64) lab {
-		return way.at(0.5 + ((x-w/2)*cos+(y-h/2)*sin)/length)
+		return way.colourAt(0.5 + ((x-w/2)*cos+(y-h/2)*sin)/length)
 	}
 }
 
-// radialBlend runs from a place near the middle to the farthest corner.
+// radialBlend runs from a point near the centre to the farthest corner.
 func radialBlend(r *rand.Rand, colours []lab, w, h float64) func(x, y float64) lab {
-	way := newRamp(colours)
+	way := newColourRamp(colours)
 	cx := w * (0.25 + 0.5*r.Float64())
 	cy := h * (0.25 + 0.5*r.Float64())
 	far := math.Hypot(max(cx, w-cx), max(cy, h-cy))
-	return func(x, y float64) lab { return way.at(math.Hypot(x-cx, y-cy) / far) }
+	return func(x, y float64) lab { return way.colourAt(math.Hypot(x-cx, y-cy) / far) }
 }
 
-// meshBlend sets blots of the colours all over and lets them run into each
-// other along slightly bent ways.
+// meshBlend places blots of the colours and blends them along slightly bent lines.
 func meshBlend(r *rand.Rand, colours []lab, w, h float64) func(x, y float64) lab {
 	type blot struct {
 		x, y float64

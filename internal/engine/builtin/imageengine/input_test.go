@@ -35,7 +35,7 @@ func TestLossyWebPKeepsItsColours(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m := same(t, enginetest.Bytes("image/webp", b))
+			m := same(t, enginetest.FileFromBytes("image/webp", b))
 			wantSize(t, m, 16, 16)
 			if got := m.NRGBAAt(8, 8); !near(got, tt.want, 6) {
 				t.Errorf("colour = %v, want about %v", got, tt.want)
@@ -56,7 +56,7 @@ func TestFirstFrameOfAGIFLiesOnItsCanvas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := same(t, enginetest.Bytes("image/gif", b.Bytes()))
+	m := same(t, enginetest.FileFromBytes("image/gif", b.Bytes()))
 	wantSize(t, m, 40, 30)
 	if got := m.NRGBAAt(15, 10); got != (color.NRGBA{255, 0, 0, 255}) {
 		t.Errorf("within the frame = %v, want red", got)
@@ -141,7 +141,7 @@ func TestOrientationIsHonoured(t *testing.T) {
 			8: {32, 64, left, bottom, left, top},
 			9: {64, 32, left, top, right, top},
 		} {
-			m := same(t, enginetest.Bytes("image/jpeg", exif(stored, order, o)))
+			m := same(t, enginetest.FileFromBytes("image/jpeg", exif(stored, order, o)))
 			wantSize(t, m, tt.w, tt.h)
 			at := func(x, y int) color.NRGBA { return m.NRGBAAt((x+tt.w)%tt.w, (y+tt.h)%tt.h) }
 			if got := at(tt.redX, tt.redY); !near(got, red, 40) {
@@ -160,7 +160,7 @@ func TestBrokenExifIsNoHarm(t *testing.T) {
 	for n := range 30 { // the Exif lies in bytes 6 to 38
 		b := bytes.Clone(whole)
 		b[6+n] = 0xff
-		wantSize(t, same(t, enginetest.Bytes("image/jpeg", b)), 16, 16)
+		wantSize(t, same(t, enginetest.FileFromBytes("image/jpeg", b)), 16, 16)
 	}
 }
 
@@ -175,7 +175,7 @@ func TestBadPicturesAreRefused(t *testing.T) {
 		"bad inside": append([]byte("\x89PNG\r\n\x1a\n"), bytes.Repeat([]byte{7}, 100)...),
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := refusal(t, job("resize", nil, enginetest.Bytes("image/png", b)))
+			e := refusal(t, job("resize", nil, enginetest.FileFromBytes("image/png", b)))
 			if e.Code != engine.Failed || e.Transient || !strings.Contains(e.Message, "could not be read") {
 				t.Errorf("failure = %v", e)
 			}
@@ -190,7 +190,7 @@ func header(w, h uint32) engine.File {
 	b = binary.BigEndian.AppendUint32(b, h)
 	b = append(b, 8, 6, 0, 0, 0)
 	b = binary.BigEndian.AppendUint32(b, crc(b[12:]))
-	return enginetest.Bytes("image/png", b)
+	return enginetest.FileFromBytes("image/png", b)
 }
 
 func TestHugePicturesAreRefusedByTheirHeader(t *testing.T) {
@@ -215,7 +215,7 @@ func TestHugePicturesAreRefusedByTheirHeader(t *testing.T) {
 func TestMissingPicturesAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, operation := range []string{"adjust", "collage", "contact", "crop", "cutout", "palette", "photo-upscale", "resize", "upscale"} {
-		if e := refusal(t, job(operation, nil)); !strings.Contains(e.Message, "picture is needed") {
+		if e := refusal(t, job(operation, nil)); !strings.Contains(e.Message, "picture is required") {
 			t.Errorf("%s: %v", operation, e)
 		}
 	}

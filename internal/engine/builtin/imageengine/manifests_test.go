@@ -3,76 +3,14 @@ package imageengine_test
 import (
 	"bytes"
 	"image/color"
-	"io/fs"
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
-	"go.yaml.in/yaml/v3"
-
 	"atelier/internal/engine"
-	"atelier/tools"
+	"atelier/internal/engine/enginetest"
 )
-
-type manifest struct {
-	Engine struct {
-		Name string
-		With struct{ Operation string }
-	}
-	Output struct {
-		MimeTypes []string `yaml:"mime_types"`
-	}
-	Fields []field
-}
-
-type field struct {
-	Key, Type string
-	Min, Max  float64
-	Options   []struct{ Value string }
-	Fields    []field
-}
-
-// fields are all leaves with values of their own.
-func (m manifest) fields() []field {
-	var all []field
-	var walk func([]field)
-	walk = func(list []field) {
-		for _, f := range list {
-			walk(f.Fields)
-			if f.Key != "" {
-				all = append(all, f)
-			}
-		}
-	}
-	walk(m.Fields)
-	return all
-}
-
-func shipped(t *testing.T) map[string]manifest {
-	t.Helper()
-	names, err := fs.Glob(tools.Files, "*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := map[string]manifest{}
-	for _, name := range names {
-		b, err := fs.ReadFile(tools.Files, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var m manifest
-		// Tags and kits have another form.
-		if yaml.Unmarshal(b, &m) == nil && m.Engine.Name == "image" {
-			all[strings.TrimSuffix(name, ".yaml")] = m
-		}
-	}
-	if len(all) == 0 {
-		t.Fatal("no shipped tool uses this engine")
-	}
-	return all
-}
 
 // TestEveryFieldOfEveryToolMatters changes one field at a time, to each option
 // or to both ends of its range.
@@ -81,7 +19,7 @@ func TestEveryFieldOfEveryToolMatters(t *testing.T) {
 	// A picture with a transparent corner would always be PNG, so it has none.
 	subject := photo(120, 80)
 	subject.SetNRGBA(5, 5, color.NRGBA{250, 20, 20, 255})
-	for name, m := range shipped(t) {
+	for name, m := range enginetest.ShippedManifests(t, "image") {
 		pictures := []engine.File{jpegFile(subject), pngFile(subject), jpegFile(photo(60, 90))}
 		switch name {
 		case "gradient", "pattern":
@@ -89,7 +27,7 @@ func TestEveryFieldOfEveryToolMatters(t *testing.T) {
 		case "cut-out":
 			pictures = []engine.File{pngFile(stage(120, 80, wallOf(240, 240, 235), patches, 1))}
 		}
-		for _, f := range m.fields() {
+		for _, f := range m.InputFields() {
 			t.Run(name+" "+f.Key, func(t *testing.T) {
 				t.Parallel()
 				variants := variantsOf(t, f)
@@ -126,7 +64,7 @@ func patches(x, y float64) ([3]float64, bool) {
 
 // variantsOf gives values that have to make a difference. A type that is not
 // known here fails the test, so that a new field needs a line.
-func variantsOf(t *testing.T, f field) []any {
+func variantsOf(t *testing.T, f enginetest.ManifestField) []any {
 	t.Helper()
 	var all []any
 	switch f.Type {
@@ -168,7 +106,7 @@ func variantsOf(t *testing.T, f field) []any {
 func TestEveryOperationShips(t *testing.T) {
 	t.Parallel()
 	var used []string
-	for _, m := range shipped(t) {
+	for _, m := range enginetest.ShippedManifests(t, "image") {
 		used = append(used, m.Engine.With.Operation)
 	}
 	slices.Sort(used)

@@ -8,30 +8,30 @@ import (
 	"atelier/internal/engine"
 )
 
-// edgeWidth is how many pixels within the subject an edge may be blurred over.
+// edgeWidth is the number of pixels within the subject over which an edge may be blurred.
 const edgeWidth = 4
 
-// matte gives the subject its alpha: 1 within, 0 outside. At the edge pixels
-// are taken for blends of the subject's colour nearby and the background's
-// behind, and keep only the subject's, so that no rim shows on another
-// background. soften fades the edge over about so many pixels more.
-func matte(ctx context.Context, s engine.Span, m *image.NRGBA, area []uint8, soften float64) error {
+// applyMatte sets the alpha of the subject: 1 inside, 0 outside. Pixels at the edge are treated as
+// blends of the subject's colour nearby and the background's colour behind; only the subject's
+// share stays, so that no rim of the old background shows on a new one. soften fades the edge over
+// about that many more pixels.
+func applyMatte(ctx context.Context, s engine.Span, m *image.NRGBA, area []uint8, soften float64) error {
 	w := m.Rect.Dx()
 	h := m.Rect.Dy()
 	reach := edgeWidth + int(math.Ceil(soften))
-	behind := newBackdrop(m, area)
-	depth := depths(area, w, h) // area is not needed any more
+	behind := newBackgroundGrid(m, area)
+	depth := edgeDepths(area, w, h) // area is unused from here on
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.At(0.1)
-	e := edge{m: m, depth: depth, behind: behind, reach: reach}
+	s.ReportProgress(0.1)
+	e := edgeUnmixer{m: m, depth: depth, behind: behind, reach: reach}
 	kernel := []float32{1}
 	if soften > 0 {
-		kernel = gauss(soften / 2)
+		kernel = gaussKernel(soften / 2)
 	}
-	// As when sharpening, a strip at a time: pixels change in place only after
-	// all that look at them have been taken apart.
+	// Strip by strip, as in sharpenPicture: pixels change in place only after all
+	// computations that read them.
 	const strip = 256
 	margin := len(kernel)/2 + 1
 	alphas := newBlock(w, min(strip+2*margin, h))
@@ -40,25 +40,25 @@ func matte(ctx context.Context, s engine.Span, m *image.NRGBA, area []uint8, sof
 	look := reach + 3
 	for top := 0; top < h; top += strip {
 		bottom := min(top+strip, h)
-		part := s.Part(0.1+0.9*float64(top)/float64(h), 0.1+0.9*float64(bottom)/float64(h))
-		// The search for colours looks back at rows that have changed by then,
-		// so they are kept as they were.
+		part := s.SubSpan(0.1+0.9*float64(top)/float64(h), 0.1+0.9*float64(bottom)/float64(h))
+		// The search for colours also reads rows that have been changed, so their
+		// original content is kept.
 		first := done
 		last := min(bottom+margin, h)
 		done = last
-		err := bands(ctx, part.Part(0, 0.6), last-first, 8, func(from, to int) {
+		err := eachBand(ctx, part.SubSpan(0, 0.6), last-first, 8, func(from, to int) {
 			for y := first + from; y < first+to; y++ {
 				slot := y % alphas.h
-				e.apart(y, alphas.row(slot), colours[3*w*slot:][:3*w])
+				e.unmixRow(y, alphas.row(slot), colours[3*w*slot:][:3*w])
 			}
 		})
 		if err != nil {
 			return err
 		}
-		e.keep(bottom-look, bottom)
-		err = bands(ctx, part.Part(0.6, 1), bottom-top, 8, func(from, to int) {
+		e.keepRows(bottom-look, bottom)
+		err = eachBand(ctx, part.SubSpan(0.6, 1), bottom-top, 8, func(from, to int) {
 			for y := top + from; y < top+to; y++ {
-				e.fade(y, alphas, colours, kernel)
+				e.writeRow(y, alphas, colours, kernel)
 			}
 		})
 		if err != nil {
@@ -68,16 +68,17 @@ func matte(ctx context.Context, s engine.Span, m *image.NRGBA, area []uint8, sof
 	return nil
 }
 
-// depths says how deep pixels lie within the subject, counted in pixels from 1
-// at its edge, or, with 128 more, in the background. Beyond 100 all is the same.
-func depths(area []uint8, w, h int) []uint8 {
-	const most = 100
+// edgeDepths returns the distance of each pixel from the subject's edge in pixels, from 1 at the
+// edge up to 100. Distances of background pixels have backgroundDepth added.
+func edgeDepths(area []uint8, w, h int) []uint8 {
+	const maxDepth = 100
 	at := func(i int) bool { return area[i] == ground }
 	d := make([]uint8, len(area))
 	for i := range d {
-		d[i] = most
+		d[i] = maxDepth
 	}
-	// Two sweeps, in halves of a pixel: 2 to a neighbour, 3 to one at a corner.
+	// Two sweeps of a chamfer distance in half pixels: 2 to a neighbour, 3 to a
+	// diagonal one.
 	relax := func(i, j int, step uint8) {
 		if at(i) != at(j) {
 			d[i] = min(d[i], step)
@@ -122,28 +123,28 @@ func depths(area []uint8, w, h int) []uint8 {
 	for i := range d {
 		d[i] = (d[i] + 1) / 2
 		if at(i) {
-			d[i] += outside
+			d[i] += backgroundDepth
 		}
 	}
 	return d
 }
 
-// outside marks depths in the background.
-const outside = 128
+// backgroundDepth is added to the depths of background pixels.
+const backgroundDepth = 128
 
-// backdrop is the colour of the background everywhere, also behind the
-// subject, in stored values.
-type backdrop struct {
+// backgroundGrid estimates the colour of the background everywhere, also behind the subject, in
+// sRGB values.
+type backgroundGrid struct {
 	cell, w, h int
 	colours    [][3]float32
 }
 
-// newBackdrop takes the mean of the background in squares of the picture.
-// Squares without any get that of their neighbours.
-func newBackdrop(m *image.NRGBA, area []uint8) *backdrop {
+// newBackgroundGrid averages the background in squares of the picture. Squares without background
+// take the colour of their neighbours.
+func newBackgroundGrid(m *image.NRGBA, area []uint8) *backgroundGrid {
 	w := m.Rect.Dx()
 	h := m.Rect.Dy()
-	b := &backdrop{cell: max(max(w, h)/48, 8)}
+	b := &backgroundGrid{cell: max(max(w, h)/48, 8)}
 	b.w = (w + b.cell - 1) / b.cell
 	b.h = (h + b.cell - 1) / b.cell
 	b.colours = make([][3]float32, b.w*b.h)
@@ -164,7 +165,7 @@ func newBackdrop(m *image.NRGBA, area []uint8) *backdrop {
 			to[3]++
 		}
 	}
-	// Where the background is but a sliver, it is edge for the most part.
+	// A sliver of background consists mostly of edge pixels.
 	few := float64(b.cell*b.cell) / 16
 	known := make([]bool, len(sums))
 	left := 0
@@ -185,7 +186,7 @@ func newBackdrop(m *image.NRGBA, area []uint8) *backdrop {
 			}
 			var sum [3]float32
 			n := float32(0)
-			for _, j := range b.around(i) {
+			for _, j := range b.neighbourCells(i) {
 				if known[j] {
 					for c := range sum {
 						sum[c] += b.colours[j][c]
@@ -207,7 +208,7 @@ func newBackdrop(m *image.NRGBA, area []uint8) *backdrop {
 	return b
 }
 
-func (b *backdrop) around(i int) []int {
+func (b *backgroundGrid) neighbourCells(i int) []int {
 	var all []int
 	x := i % b.w
 	y := i / b.w
@@ -221,8 +222,8 @@ func (b *backdrop) around(i int) []int {
 	return all
 }
 
-// at blends between the middles of squares.
-func (b *backdrop) at(x, y int) (c [3]float32) {
+// colourAt interpolates between the centres of squares.
+func (b *backgroundGrid) colourAt(x, y int) (c [3]float32) {
 	u := (float32(x)+0.5)/float32(b.cell) - 0.5
 	v := (float32(y)+0.5)/float32(b.cell) - 0.5
 	u = min(max(u, 0), float32(b.w-1))

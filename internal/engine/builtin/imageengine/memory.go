@@ -14,25 +14,24 @@ import (
 )
 
 const (
-	pixelBytes = 4 // of a picture in memory
-	// encodedBytes is the most that a pixel takes in a file: one that cannot be
+	pixelBytes = 4 // per pixel of a decoded picture
+	// encodedBytes is the largest size of a pixel in an encoded file, for a picture that cannot be
 	// compressed.
 	encodedBytes = 4
-	// takenMemory is what the sink takes beside the pixels of a result, to make a
-	// small picture of it. By then the job needs little of its own, so that the
-	// reservation serves both.
-	takenMemory = 24 << 20
-	// cardPixels is the most that a palette's card has.
+	// sinkMemory is the memory that the sink needs beside the pixels of a result to make a thumbnail.
+	// By then the job itself needs little memory, so that one reservation is enough for both.
+	sinkMemory = 24 << 20
+	// cardPixels is the largest number of pixels of a palette's card.
 	cardPixels = 6_000_000
 )
 
-// hold is the memory that a job has reserved.
-type hold struct {
+// memoryReservation is the memory that a job has reserved.
+type memoryReservation struct {
 	free func()
-	low  bool // the job comes after others
+	low  bool // the job runs at low priority
 }
 
-func (h *hold) release() {
+func (h *memoryReservation) releaseMemory() {
 	if h.free != nil {
 		h.free()
 		h.free = nil
@@ -42,51 +41,51 @@ func (h *hold) release() {
 	}
 }
 
-// lower makes the job come after others. The goroutine that runs it is its own.
-func (h *hold) lower() {
+// lowerPriority makes the job run at low priority. The calling goroutine must belong to the job
+// alone.
+func (h *memoryReservation) lowerPriority() {
 	h.low = true
 	lowpriority.AddTurns(1)
 	lowpriority.Lower()
 }
 
-// largeBytes is the memory from which a job is so much work that it comes after
-// others.
+// largeBytes is the reservation above which a job runs at low priority.
 const largeBytes = 64 << 20
 
-type holdKey struct{}
+type reservationKey struct{}
 
-// inBackground tells whether the job that a context is for comes after others.
-func inBackground(ctx context.Context) bool {
-	h, ok := ctx.Value(holdKey{}).(*hold)
+// hasLowPriority reports whether the job of a context runs at low priority.
+func hasLowPriority(ctx context.Context) bool {
+	h, ok := ctx.Value(reservationKey{}).(*memoryReservation)
 	return ok && h.low
 }
 
-// reserve asks for the memory of a job that needs so many bytes to work and
-// gives a result of so many pixels. All results of a job share one reservation.
-func (t task) reserve(ctx context.Context, working, result int64) error {
-	if t.hold.free != nil {
+// reserveMemory reserves memory for a job that needs so many working bytes and whose result has so
+// many pixels. All results of a job share one reservation.
+func (t task) reserveMemory(ctx context.Context, working, result int64) error {
+	if t.reservation.free != nil {
 		return nil
 	}
 	each := int64(pixelBytes + encodedBytes)
 	if !slices.Contains(t.MimeTypes, "image/png") {
-		each += pixelBytes // it may have to be laid on white
+		each += pixelBytes // a copy on white, for JPEG
 	}
-	bytes := working + each*result + takenMemory
+	bytes := working + each*result + sinkMemory
 	free, err := t.Reserve(ctx, bytes)
 	if err != nil {
 		return err
 	}
-	t.hold.free = free
-	if t.Memory != nil && bytes > largeBytes { // there are others
-		t.hold.lower()
+	t.reservation.free = free
+	if t.Memory != nil && bytes > largeBytes { // the budget is shared with other jobs
+		t.reservation.lowerPriority()
 	}
 	return nil
 }
 
-// reserveInPlace is reserve for work that changes the pixels it has read, with
-// some bytes for each beside.
+// reserveInPlace reserves memory for a job that changes the decoded pixels in place and needs some
+// more bytes per pixel.
 func (t task) reserveInPlace(ctx context.Context, f engine.File, each int64) error {
-	in, err := pixels.Look(ctx, f)
+	in, err := pixels.ReadHeader(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -94,12 +93,12 @@ func (t task) reserveInPlace(ctx context.Context, f engine.File, each int64) err
 	if each > 0 {
 		working += stripMemory(in.Width, in.Height)
 	}
-	return t.reserve(ctx, working, in.Pixels())
+	return t.reserveMemory(ctx, working, in.Pixels())
 }
 
-// scaleMemory is what scale takes beside the source and the result: for each
-// core the rows that are in use, in four floats a pixel.
-func scaleMemory(k *draw.Kernel, in pixels.Measure, w, h int) int64 {
+// scaleMemory is the memory that scaleArea needs beside source and result: for each core the rows
+// in use, in four floats per pixel.
+func scaleMemory(k *draw.Kernel, in pixels.Header, w, h int) int64 {
 	const floats = 4 * 4
 	step := max(float64(in.Height)/float64(h), 1)
 	rows := min(int64(math.Ceil(2*k.Support*step))+2, int64(in.Height))
@@ -107,17 +106,16 @@ func scaleMemory(k *draw.Kernel, in pixels.Measure, w, h int) int64 {
 	return cores * floats * (int64(in.Width) + int64(w)*(rows+1))
 }
 
-// stripMemory is what work takes that goes through a picture in strips of rows.
+// stripMemory is the memory of operations that process a picture in strips of rows.
 func stripMemory(w, h int) int64 { return int64(w) * 8 * int64(min(h, 320)+lowpriority.Cores()) }
 
-// sheetMemory is what pictures take that are read one after the other and laid
-// onto a sheet.
-func sheetMemory(looks []pixels.Measure, places []image.Rectangle) int64 {
-	var most int64
-	for i, in := range looks {
+// sheetMemory is the memory for pictures that are read one after the other and drawn onto a sheet.
+func sheetMemory(measures []pixels.Header, places []image.Rectangle) int64 {
+	var maxBytes int64
+	for i, in := range measures {
 		w := places[i].Dx()
 		h := places[i].Dy()
-		most = max(most, in.Memory+scaleMemory(draw.CatmullRom, in, w, h)+pixelBytes*int64(w)*int64(h))
+		maxBytes = max(maxBytes, in.Memory+scaleMemory(draw.CatmullRom, in, w, h)+pixelBytes*int64(w)*int64(h))
 	}
-	return most
+	return maxBytes
 }

@@ -17,50 +17,50 @@ import (
 	"atelier/internal/engine/builtin/pixels"
 )
 
-// palette: picture, colours, labels.
-func palette(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
-	f, err := t.file("picture")
+// extractPalette draws a card of a picture's main colours. Inputs: picture, colours, labels.
+func extractPalette(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
+	f, err := t.fileInput("picture")
 	if err != nil {
 		return pixels.Picture{}, err
 	}
-	in, err := pixels.Look(ctx, f)
+	in, err := pixels.ReadHeader(ctx, f)
 	if err != nil {
 		return pixels.Picture{}, err
 	}
-	if err := t.reserve(ctx, in.Memory, cardPixels); err != nil {
+	if err := t.reserveMemory(ctx, in.Memory, cardPixels); err != nil {
 		return pixels.Picture{}, err
 	}
-	p, err := pixels.Read(ctx, s.Part(0, 0.4), f)
+	p, err := pixels.Read(ctx, s.SubSpan(0, 0.4), f)
 	if err != nil {
 		return pixels.Picture{}, err
 	}
-	seen, err := count(ctx, s.Part(0.4, 0.8), p.NRGBA)
+	seen, err := countColours(ctx, s.SubSpan(0.4, 0.8), p.NRGBA)
 	if err != nil {
 		return pixels.Picture{}, err
 	}
 	if len(seen) == 0 {
-		return pixels.Picture{}, engine.Fail(engine.Failed, "The picture has no colours: all of it is transparent.")
+		return pixels.Picture{}, engine.Fail(engine.Failed, "The picture has no colours because all of it is transparent.")
 	}
-	found, err := group(ctx, seen, int(t.Number("colours", 6, 1, 64)))
+	found, err := groupColours(ctx, seen, int(t.NumberInput("colours", 6, 1, 64)))
 	if err != nil {
 		return pixels.Picture{}, err
 	}
-	m, err := card(found, t.flag("labels", true))
+	m, err := drawCard(found, t.flagInput("labels", true))
 	return pixels.Picture{NRGBA: m, Format: pixels.PNG}, err
 }
 
-// shade is a colour and how much of the picture has it.
-type shade struct {
+// weightedColour is a colour and its share of the picture.
+type weightedColour struct {
 	lab
 	weight float64
 }
 
-// count gives the colours of a picture, those that look the same together.
-func count(ctx context.Context, s engine.Span, m *image.NRGBA) ([]shade, error) {
+// countColours returns the colours of a picture, with similar ones merged.
+func countColours(ctx context.Context, s engine.Span, m *image.NRGBA) ([]weightedColour, error) {
 	const bits = 5
 	type bin struct{ r, g, b, weight uint64 }
 	bins := make([]bin, 1<<(3*bits))
-	err := pixels.Rows(ctx, s, m.Rect.Dy(), func(y int) {
+	err := pixels.EachRow(ctx, s, m.Rect.Dy(), func(y int) {
 		pix := m.Pix[y*m.Stride:][:4*m.Rect.Dx()]
 		for i := 0; i < len(pix); i += 4 {
 			r := pix[i]
@@ -74,34 +74,34 @@ func count(ctx context.Context, s engine.Span, m *image.NRGBA) ([]shade, error) 
 			to.weight += a
 		}
 	})
-	var all []shade
+	var all []weightedColour
 	for _, b := range bins {
 		if w := b.weight; w > 0 {
 			mean := func(sum uint64) uint8 { return uint8((sum + w/2) / w) }
-			all = append(all, shade{labOf(color.NRGBA{mean(b.r), mean(b.g), mean(b.b), 255}), float64(w)})
+			all = append(all, weightedColour{labOf(color.NRGBA{mean(b.r), mean(b.g), mean(b.b), 255}), float64(w)})
 		}
 	}
 	return all, err
 }
 
-// group finds at most n colours that stand for all of them (k-means in Oklab),
-// the most frequent first. It starts with colours that are far apart and not
-// rare, so that it needs no luck and always ends the same.
-func group(ctx context.Context, seen []shade, n int) ([]color.NRGBA, error) {
+// groupColours finds at most n representative colours (k-means in Oklab), the most frequent first.
+// It starts with colours that are far apart and not rare, so that the result is good and always
+// the same.
+func groupColours(ctx context.Context, seen []weightedColour, n int) ([]color.NRGBA, error) {
 	const (
 		rounds = 24
-		// same is how near two colours are that nobody tells apart.
+		// same is the squared distance below which people see no difference.
 		same = 0.012 * 0.012
 	)
-	centres := spread(seen, n, same)
+	centres := chooseCentres(seen, n, same)
 	var weights []float64
 	for range rounds {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		sums := make([]shade, len(centres))
+		sums := make([]weightedColour, len(centres))
 		for _, c := range seen {
-			i := nearest(centres, c.lab)
+			i := nearestCentre(centres, c.lab)
 			sums[i].l += c.l * c.weight
 			sums[i].a += c.a * c.weight
 			sums[i].b += c.b * c.weight
@@ -115,28 +115,28 @@ func group(ctx context.Context, seen []shade, n int) ([]color.NRGBA, error) {
 				continue
 			}
 			mean := lab{sum.l / sum.weight, sum.a / sum.weight, sum.b / sum.weight}
-			moved = moved || mean.distance2(centres[i]) > 1e-9
+			moved = moved || mean.squaredDistance(centres[i]) > 1e-9
 			centres[i] = mean
 		}
 		if !moved {
 			break
 		}
 	}
-	order := make([]shade, len(centres))
+	order := make([]weightedColour, len(centres))
 	for i := range centres {
-		order[i] = shade{centres[i], weights[i]}
+		order[i] = weightedColour{centres[i], weights[i]}
 	}
-	slices.SortStableFunc(order, func(a, b shade) int { return cmp.Compare(b.weight, a.weight) })
+	slices.SortStableFunc(order, func(a, b weightedColour) int { return cmp.Compare(b.weight, a.weight) })
 	found := make([]color.NRGBA, len(order))
 	for i := range order {
-		found[i] = order[i].nrgba()
+		found[i] = order[i].toNRGBA()
 	}
 	return slices.Compact(found), nil
 }
 
-// spread chooses where the groups begin.
-func spread(seen []shade, n int, same float64) []lab {
-	first := slices.MaxFunc(seen, func(a, b shade) int { return cmp.Compare(a.weight, b.weight) })
+// chooseCentres chooses the first centres of the groups.
+func chooseCentres(seen []weightedColour, n int, same float64) []lab {
+	first := slices.MaxFunc(seen, func(a, b weightedColour) int { return cmp.Compare(a.weight, b.weight) })
 	centres := []lab{first.lab}
 	away := make([]float64, len(seen))
 	for i := range away {
@@ -146,25 +146,25 @@ func spread(seen []shade, n int, same float64) []lab {
 		best := 0.0
 		at := -1
 		for i, c := range seen {
-			away[i] = min(away[i], c.distance2(centres[len(centres)-1]))
+			away[i] = min(away[i], c.squaredDistance(centres[len(centres)-1]))
 			if score := away[i] * math.Sqrt(c.weight); away[i] > same && score > best {
 				best = score
 				at = i
 			}
 		}
 		if at < 0 {
-			break // the picture has no more colours
+			break // the picture has fewer colours
 		}
 		centres = append(centres, seen[at].lab)
 	}
 	return centres
 }
 
-func nearest(centres []lab, c lab) int {
+func nearestCentre(centres []lab, c lab) int {
 	best := math.Inf(1)
 	at := 0
 	for i, d := range centres {
-		if far := c.distance2(d); far < best {
+		if far := c.squaredDistance(d); far < best {
 			best = far
 			at = i
 		}
@@ -172,7 +172,7 @@ func nearest(centres []lab, c lab) int {
 	return at
 }
 
-// The measures of a card, in pixels.
+// Dimensions of a card in pixels.
 const (
 	cardSwatch = 224
 	cardGap    = 32
@@ -181,8 +181,8 @@ const (
 	cardLetter = 30
 )
 
-// card draws the colours in rows that are about as long as there are rows.
-func card(colours []color.NRGBA, labels bool) (*image.NRGBA, error) {
+// drawCard draws the colours in about as many rows as columns.
+func drawCard(colours []color.NRGBA, labels bool) (*image.NRGBA, error) {
 	columns := len(colours)
 	if columns > 5 {
 		columns = int(math.Ceil(math.Sqrt(float64(len(colours)))))
@@ -194,7 +194,7 @@ func card(colours []color.NRGBA, labels bool) (*image.NRGBA, error) {
 	}
 	m := image.NewRGBA(image.Rect(0, 0, cardGap+columns*(cardSwatch+cardGap), cardGap+lines*(height+cardGap)))
 	draw.Draw(m, m.Rect, image.NewUniform(color.NRGBA{0xfa, 0xfa, 0xf8, 0xff}), image.Point{}, draw.Src)
-	face, err := letters(cardLetter)
+	face, err := newFontFace(cardLetter)
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +215,7 @@ func card(colours []color.NRGBA, labels bool) (*image.NRGBA, error) {
 	return &image.NRGBA{Pix: m.Pix, Stride: m.Stride, Rect: m.Rect}, nil
 }
 
-// roundSquare is a square with round corners.
+// roundSquare returns a mask of a square with round corners.
 func roundSquare(side int, radius float64) *image.Alpha {
 	m := image.NewAlpha(image.Rect(0, 0, side, side))
 	half := float64(side) / 2
@@ -223,7 +223,7 @@ func roundSquare(side int, radius float64) *image.Alpha {
 		for x := range side {
 			dx := max(math.Abs(float64(x)+0.5-half)-(half-radius), 0)
 			dy := max(math.Abs(float64(y)+0.5-half)-(half-radius), 0)
-			m.Pix[y*m.Stride+x] = pixels.Byte(float32(255 * min(max(radius-math.Hypot(dx, dy)+0.5, 0), 1)))
+			m.Pix[y*m.Stride+x] = pixels.ClampByte(float32(255 * min(max(radius-math.Hypot(dx, dy)+0.5, 0), 1)))
 		}
 	}
 	return m

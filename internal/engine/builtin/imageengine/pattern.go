@@ -10,35 +10,35 @@ import (
 	"atelier/internal/engine/builtin/pixels"
 )
 
-// pattern: motif, scale, size. Every motif is drawn on a torus: whole numbers
-// of cells lie across and down, and the cells count modulo those numbers, so
+// drawPattern draws a seamless pattern. Inputs: motif, scale, size. Every motif is drawn on a
+// torus: whole numbers of cells across and down, with cell indices modulo those numbers, so that
 // copies of the picture fit side by side.
-func pattern(ctx context.Context, t task, s engine.Span, seed uint32) (pixels.Picture, error) {
-	w, h, err := t.size("size", 1024, 1024)
+func drawPattern(ctx context.Context, t task, s engine.Span, seed uint32) (pixels.Picture, error) {
+	w, h, err := t.sizeInput("size", 1024, 1024)
 	if err != nil {
 		return pixels.Picture{}, err
 	}
-	g := newGrid(w, h, t.Number("scale", 8, 2, 256), seed)
-	r := random(seed)
+	g := newCellGrid(w, h, t.NumberInput("scale", 8, 2, 256), seed)
+	r := newRandom(seed)
 	var at func(u, v float64) rgb
-	switch t.text("motif", "truchet") {
+	switch t.textInput("motif", "truchet") {
 	case "truchet":
-		at = g.truchet(r)
+		at = g.truchetMotif(r)
 	case "cells":
-		at = g.cells(r)
+		at = g.cellsMotif(r)
 	case "waves":
-		at = g.waves(r)
+		at = g.wavesMotif(r)
 	case "clouds":
-		at = g.clouds(r)
+		at = g.cloudsMotif(r)
 	default:
-		return pixels.Picture{}, engine.ErrSetup
+		return pixels.Picture{}, engine.ErrMisconfigured
 	}
-	table := light()
-	if err := t.reserve(ctx, 0, int64(w)*int64(h)); err != nil {
+	table := linearTables()
+	if err := t.reserveMemory(ctx, 0, int64(w)*int64(h)); err != nil {
 		return pixels.Picture{}, err
 	}
 	m := image.NewNRGBA(image.Rect(0, 0, w, h))
-	err = pixels.Rows(ctx, s, h, func(y int) {
+	err = pixels.EachRow(ctx, s, h, func(y int) {
 		pix := m.Pix[y*m.Stride:][:4*w]
 		v := (float64(y) + 0.5) * g.pixelV
 		for x := range w {
@@ -53,73 +53,72 @@ func pattern(ctx context.Context, t task, s engine.Span, seed uint32) (pixels.Pi
 	return pixels.Picture{NRGBA: m, Format: pixels.PNG}, err
 }
 
-// grid divides a picture into cells, as many along the shorter side as the
-// scale says and as near to squares as whole numbers allow.
-type grid struct {
+// cellGrid divides a picture into cells: the scale is the number along the shorter side, and cells
+// are as square as whole numbers allow.
+type cellGrid struct {
 	nx, ny         int
-	pixelU, pixelV float64 // a pixel, in cells
+	pixelU, pixelV float64 // size of a pixel in cells
 	seed           uint32
 }
 
-func newGrid(w, h int, scale float64, seed uint32) grid {
+func newCellGrid(w, h int, scale float64, seed uint32) cellGrid {
 	short := float64(min(w, h))
 	n := func(side int) int { return int(max(math.Round(scale*float64(side)/short), 1)) }
-	g := grid{nx: n(w), ny: n(h), seed: seed}
+	g := cellGrid{nx: n(w), ny: n(h), seed: seed}
 	g.pixelU = float64(g.nx) / float64(w)
 	g.pixelV = float64(g.ny) / float64(h)
 	return g
 }
 
-// roll is a random number for a cell of a torus of nx by ny cells.
-func roll(seed uint32, x, y, nx, ny int) uint32 {
-	return scatter(seed, uint32(wrap(x, nx)), uint32(wrap(y, ny)))
+// hashWrapped returns a pseudo-random number for a cell of a torus of nx by ny cells.
+func hashWrapped(seed uint32, x, y, nx, ny int) uint32 {
+	return hashCell(seed, uint32(wrapIndex(x, nx)), uint32(wrapIndex(y, ny)))
 }
 
-func wrap(i, n int) int {
+func wrapIndex(i, n int) int {
 	if i %= n; i < 0 {
 		i += n
 	}
 	return i
 }
 
-// cover is how much of a pixel lies within a line's edge.
-func cover(inside, pixel float64) float32 {
+// edgeCoverage returns the share of a pixel that lies within a line's edge.
+func edgeCoverage(inside, pixel float64) float32 {
 	return float32(min(max(inside/pixel+0.5, 0), 1))
 }
 
-// truchet draws two quarter circles in each cell, turned one way or the other.
-// They end in the middle of the sides, so every turn fits.
-func (g grid) truchet(r *rand.Rand) func(u, v float64) rgb {
+// truchetMotif draws two quarter circles in each cell, in one of two orientations. They end in the
+// middle of the sides, so all orientations fit together.
+func (g cellGrid) truchetMotif(r *rand.Rand) func(u, v float64) rgb {
 	const band, core = 0.19, 0.07
-	c := harmony(r, 3)
+	c := chooseHarmony(r, 3)
 	if r.IntN(2) == 0 {
 		c[0], c[2] = c[2], c[0]
 	}
-	ground := c[0].rgb()
-	ribbon := c[1].rgb()
-	line := c[2].rgb()
+	ground := c[0].linearRGB()
+	ribbon := c[1].linearRGB()
+	line := c[2].linearRGB()
 	pixel := (g.pixelU + g.pixelV) / 2
 	return func(u, v float64) rgb {
 		i := math.Floor(u)
 		j := math.Floor(v)
 		a := u - i
 		b := v - j
-		if roll(g.seed, int(i), int(j), g.nx, g.ny)&1 == 1 {
+		if hashWrapped(g.seed, int(i), int(j), g.nx, g.ny)&1 == 1 {
 			a = 1 - a
 		}
 		d := min(math.Abs(math.Hypot(a, b)-0.5), math.Abs(math.Hypot(1-a, 1-b)-0.5))
-		return ground.mix(ribbon, cover(band-d, pixel)).mix(line, cover(core-d, pixel))
+		return ground.mixWith(ribbon, edgeCoverage(band-d, pixel)).mixWith(line, edgeCoverage(core-d, pixel))
 	}
 }
 
-// cells draws what lies nearest to each of many points (a Voronoi diagram),
-// with a gap between neighbours.
-func (g grid) cells(r *rand.Rand) func(u, v float64) rgb {
+// cellsMotif draws a Voronoi diagram of random points with gaps between the cells.
+func (g cellGrid) cellsMotif(r *rand.Rand) func(u, v float64) rgb {
 	const gap = 0.045
-	c := harmony(r, 4)
-	gaps := polar(0.16+0.05*r.Float64(), 0.03, r.Float64()).rgb()
+	c := chooseHarmony(r, 4)
+	gaps := labFromPolar(0.16+0.05*r.Float64(), 0.03, r.Float64()).linearRGB()
 	if r.IntN(2) == 0 {
-		gaps = polar(0.97, 0.01, r.Float64()).rgb()
+		gaps = labFromPolar(0.97, 0.01, r.Float64()).linearRGB()
 	}
 	type seat struct {
 		x, y         float64
@@ -129,13 +128,13 @@ func (g grid) cells(r *rand.Rand) func(u, v float64) rgb {
 	for i := range seats {
 		x := i % g.nx
 		y := i / g.nx
-		colour := c[roll(g.seed^1, x, y, g.nx, g.ny)%uint32(len(c))]
+		colour := c[hashWrapped(g.seed^1, x, y, g.nx, g.ny)%uint32(len(c))]
 		colour.l = min(max(colour.l+0.08*(r.Float64()-0.5), 0), 1)
 		bright := colour
 		dim := colour
 		bright.l = min(bright.l+0.05, 1)
 		dim.l = max(dim.l-0.05, 0)
-		seats[i] = seat{0.1 + 0.8*r.Float64(), 0.1 + 0.8*r.Float64(), bright.rgb(), dim.rgb()}
+		seats[i] = seat{0.1 + 0.8*r.Float64(), 0.1 + 0.8*r.Float64(), bright.linearRGB(), dim.linearRGB()}
 	}
 	pixel := (g.pixelU + g.pixelV) / 2
 	return func(u, v float64) rgb {
@@ -146,9 +145,9 @@ func (g grid) cells(r *rand.Rand) func(u, v float64) rgb {
 		second := near{d2: math.Inf(1)}
 		var mine *seat
 		for dy := -2; dy <= 2; dy++ {
-			line := wrap(j+dy, g.ny) * g.nx
+			line := wrapIndex(j+dy, g.ny) * g.nx
 			for dx := -2; dx <= 2; dx++ {
-				s := &seats[line+wrap(i+dx, g.nx)]
+				s := &seats[line+wrapIndex(i+dx, g.nx)]
 				n := near{x: float64(i+dx) + s.x - u, y: float64(j+dy) + s.y - v}
 				n.d2 = n.x*n.x + n.y*n.y
 				switch {
@@ -161,28 +160,28 @@ func (g grid) cells(r *rand.Rand) func(u, v float64) rgb {
 				}
 			}
 		}
-		// The distance to the line that is equally far from both.
+		// The distance to the line that is equally far from both points.
 		apart := math.Hypot(second.x-first.x, second.y-first.y)
 		border := (second.d2 - first.d2) / (2 * apart)
-		body := mine.centre.mix(mine.edge, float32(min(math.Sqrt(first.d2)*1.2, 1)))
-		return gaps.mix(body, cover(border-gap, pixel))
+		body := mine.centre.mixWith(mine.edge, float32(min(math.Sqrt(first.d2)*1.2, 1)))
+		return gaps.mixWith(body, edgeCoverage(border-gap, pixel))
 	}
 }
 
-// waves draws bands that swing up and down a whole number of times.
-func (g grid) waves(r *rand.Rand) func(u, v float64) rgb {
-	c := harmony(r, 4)
+// wavesMotif draws bands that swing up and down a whole number of times.
+func (g cellGrid) wavesMotif(r *rand.Rand) func(u, v float64) rgb {
+	c := chooseHarmony(r, 4)
 	bands := make([][2]rgb, max(g.ny, 2))
 	last := -1
 	for i := range bands {
 		k := r.IntN(len(c))
-		for k == last || i == len(bands)-1 && i > 0 && c[k].rgb() == bands[0][0] {
+		for k == last || i == len(bands)-1 && i > 0 && c[k].linearRGB() == bands[0][0] {
 			k = (k + 1) % len(c)
 		}
 		last = k
 		dim := c[k]
 		dim.l = max(dim.l-0.10, 0)
-		bands[i] = [2]rgb{c[k].rgb(), dim.rgb()}
+		bands[i] = [2]rgb{c[k].linearRGB(), dim.linearRGB()}
 	}
 	type swing struct{ height, along, down, phase float64 }
 	swings := make([]swing, 3)
@@ -209,21 +208,20 @@ func (g grid) waves(r *rand.Rand) func(u, v float64) rgb {
 		pixel := math.Hypot(slopeU*g.pixelU, slopeV*g.pixelV)
 		i := math.Floor(f)
 		t := f - i
-		this := bands[wrap(int(i), len(bands))]
-		before := bands[wrap(int(i)-1, len(bands))]
-		// The first pixel of a band still shows some of the one before.
-		return before[1].mix(this[0].mix(this[1], float32(t)), min(float32(t/max(pixel, 1e-9)), 1))
+		this := bands[wrapIndex(int(i), len(bands))]
+		before := bands[wrapIndex(int(i)-1, len(bands))]
+		// The first pixel of a band blends with the band before.
+		return before[1].mixWith(this[0].mixWith(this[1], float32(t)), min(float32(t/max(pixel, 1e-9)), 1))
 	}
 }
 
-// clouds draws noise of several sizes (fractal gradient noise), bent by noise
-// of its own.
-func (g grid) clouds(r *rand.Rand) func(u, v float64) rgb {
+// cloudsMotif draws fractal gradient noise, distorted by further noise.
+func (g cellGrid) cloudsMotif(r *rand.Rand) func(u, v float64) rgb {
 	const octaves, bend = 6, 0.25
-	way := newRamp(harmony(r, 3))
+	way := newColourRamp(chooseHarmony(r, 3))
 	return func(u, v float64) rgb {
-		du := g.noise(u, v, 1, g.seed^0x51)
-		dv := g.noise(u, v, 1, g.seed^0x52)
+		du := g.gradientNoise(u, v, 1, g.seed^0x51)
+		dv := g.gradientNoise(u, v, 1, g.seed^0x52)
 		u = u + bend*du
 		v = v + bend*dv
 		var sum float64
@@ -231,47 +229,46 @@ func (g grid) clouds(r *rand.Rand) func(u, v float64) rgb {
 		fine := 1
 		for k := range octaves {
 			if k > 1 && float64(fine)*g.pixelU > 0.5 {
-				break // finer than pixels is only noise
+				break // details below the size of a pixel are only noise
 			}
-			sum += height * g.noise(u, v, fine, g.seed+uint32(k))
+			sum += height * g.gradientNoise(u, v, fine, g.seed+uint32(k))
 			height = height / 2
 			fine = fine * 2
 		}
-		return way.at(0.5 + 1.3*sum).rgb()
+		return way.colourAt(0.5 + 1.3*sum).linearRGB()
 	}
 }
 
-// noise is gradient noise with fine cells in each cell of the grid, from about
-// -1 to 1.
-func (g grid) noise(u, v float64, fine int, seed uint32) float64 {
+// gradientNoise is gradient noise with fine cells in each cell of the grid, from about -1 to 1.
+func (g cellGrid) gradientNoise(u, v float64, fine int, seed uint32) float64 {
 	u = u * float64(fine)
 	v = v * float64(fine)
 	i := math.Floor(u)
 	j := math.Floor(v)
 	a := u - i
 	b := v - j
-	left := uint32(wrap(int(i), g.nx*fine))
-	top := uint32(wrap(int(j), g.ny*fine))
-	right := uint32(wrap(int(i)+1, g.nx*fine))
-	bottom := uint32(wrap(int(j)+1, g.ny*fine))
-	x := fade(a)
-	y := fade(b)
-	upper := slope(seed, left, top, a, b)
-	upper += x * (slope(seed, right, top, a-1, b) - upper)
-	lower := slope(seed, left, bottom, a, b-1)
-	lower += x * (slope(seed, right, bottom, a-1, b-1) - lower)
+	left := uint32(wrapIndex(int(i), g.nx*fine))
+	top := uint32(wrapIndex(int(j), g.ny*fine))
+	right := uint32(wrapIndex(int(i)+1, g.nx*fine))
+	bottom := uint32(wrapIndex(int(j)+1, g.ny*fine))
+	x := smoothStep(a)
+	y := smoothStep(b)
+	upper := cornerSlope(seed, left, top, a, b)
+	upper += x * (cornerSlope(seed, right, top, a-1, b) - upper)
+	lower := cornerSlope(seed, left, bottom, a, b-1)
+	lower += x * (cornerSlope(seed, right, bottom, a-1, b-1) - lower)
 	return 1.4 * (upper + y*(lower-upper))
 }
 
-// slope is the height at (a,b) of the slanted plane through a corner.
-func slope(seed, x, y uint32, a, b float64) float64 {
-	d := &directions[scatter(seed, x, y)>>26]
+// cornerSlope is the height at (a,b) of the slanted plane through a corner.
+func cornerSlope(seed, x, y uint32, a, b float64) float64 {
+	d := &directions[hashCell(seed, x, y)>>26]
 	return d[0]*a + d[1]*b
 }
 
-func fade(t float64) float64 { return t * t * t * (t*(t*6-15) + 10) }
+func smoothStep(t float64) float64 { return t * t * t * (t*(t*6-15) + 10) }
 
-// directions are 64 steps round a circle.
+// directions are 64 unit vectors around a circle.
 var directions = func() (d [64][2]float64) {
 	for i := range d {
 		d[i][1], d[i][0] = math.Sincos(2 * math.Pi * float64(i) / float64(len(d)))

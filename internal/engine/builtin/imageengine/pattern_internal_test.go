@@ -11,11 +11,11 @@ func TestMotifsRepeat(t *testing.T) {
 	for _, size := range [][2]int{{160, 160}, {300, 72}, {72, 300}} {
 		for _, scale := range []float64{2, 7, 32} {
 			for seed := range uint32(3) {
-				g := newGrid(size[0], size[1], scale, seed)
+				g := newCellGrid(size[0], size[1], scale, seed)
 				for name, at := range map[string]func(u, v float64) rgb{
-					"truchet": g.truchet(random(seed)), "cells": g.cells(random(seed)), "waves": g.waves(random(seed)), "clouds": g.clouds(random(seed)),
+					"truchet": g.truchetMotif(newRandom(seed)), "cells": g.cellsMotif(newRandom(seed)), "waves": g.wavesMotif(newRandom(seed)), "clouds": g.cloudsMotif(newRandom(seed)),
 				} {
-					r := random(seed)
+					r := newRandom(seed)
 					for range 100 {
 						u, v := r.Float64()*float64(g.nx), r.Float64()*float64(g.ny)
 						here := at(u, v)

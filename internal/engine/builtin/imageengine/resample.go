@@ -11,7 +11,7 @@ import (
 	"atelier/internal/engine/builtin/pixels"
 )
 
-// lanczos is the sharpest of the usual filters, for enlarging.
+// lanczos is the sharpest of the usual filters. It is used for enlarging.
 var lanczos = &draw.Kernel{Support: 3, At: func(t float64) float64 {
 	if t == 0 {
 		return 1
@@ -20,29 +20,29 @@ var lanczos = &draw.Kernel{Support: 3, At: func(t float64) float64 {
 	return 3 * math.Sin(x) * math.Sin(x/3) / (x * x)
 }}
 
-// area is a part of a picture, in pixels and fractions of them.
-type area struct{ x, y, w, h float64 }
+// pictureArea is a part of a picture, in fractions of pixels.
+type pictureArea struct{ x, y, w, h float64 }
 
-func whole(m *image.NRGBA) area {
-	return area{w: float64(m.Rect.Dx()), h: float64(m.Rect.Dy())}
+func wholeArea(m *image.NRGBA) pictureArea {
+	return pictureArea{w: float64(m.Rect.Dx()), h: float64(m.Rect.Dy())}
 }
 
-// taps are the source pixels that one pixel of a result is made of.
-type taps struct {
+// filterTaps are the source pixels and weights of one pixel of a result.
+type filterTaps struct {
 	first   int
 	weights []float32
 }
 
-// filter gives the taps for n pixels over the part of a line from start on.
-func filter(k *draw.Kernel, start, length float64, n, line int) []taps {
+// computeTaps returns the taps of n pixels over the part of a line that begins at start.
+func computeTaps(k *draw.Kernel, start, length float64, n, line int) []filterTaps {
 	step := length / float64(n)
 	wide := max(step, 1) // a smaller result averages more pixels
-	all := make([]taps, n)
+	all := make([]filterTaps, n)
 	for i := range all {
 		centre := start + (float64(i)+0.5)*step - 0.5
 		first := max(int(math.Ceil(centre-k.Support*wide)), 0)
 		last := min(int(math.Floor(centre+k.Support*wide)), line-1)
-		// At the far ends no pixel may be in reach but the last one.
+		// At the far ends only the last pixel may be in reach.
 		first = min(first, line-1)
 		last = max(last, 0)
 		weights := make([]float32, max(last-first+1, 1))
@@ -61,92 +61,90 @@ func filter(k *draw.Kernel, start, length float64, n, line int) []taps {
 		for j := range weights {
 			weights[j] /= float32(sum)
 		}
-		all[i] = taps{first, weights}
+		all[i] = filterTaps{first, weights}
 	}
 	return all
 }
 
-// scale draws a part of a picture into a new one of w by h pixels.
+// scaleArea draws a part of a picture into a new one of w by h pixels.
 //
-// It is the scaler of x/image/draw with four differences: it can be ended, it
-// uses all cores, it holds only the rows that it is at, and it makes pictures
-// smaller in linear light, so that fine detail keeps its brightness. Enlarging
-// in linear light would draw dark rings round bright spots, so that is done on
-// the stored values.
-func scale(ctx context.Context, s engine.Span, k *draw.Kernel, src *image.NRGBA, part area, w, h int) (*image.NRGBA, error) {
+// It differs from the scaler of x/image/draw in four ways: it can be cancelled, it uses all cores,
+// it holds only the rows in use, and it makes pictures smaller in linear light, so that fine
+// detail keeps its brightness. Enlarging uses stored values, because linear light would draw dark
+// rings around bright spots.
+func scaleArea(ctx context.Context, s engine.Span, k *draw.Kernel, src *image.NRGBA, part pictureArea, w, h int) (*image.NRGBA, error) {
 	dst := image.NewNRGBA(image.Rect(0, 0, w, h))
 	sw := src.Rect.Dx()
 	sh := src.Rect.Dy()
-	if part == whole(src) && w == sw && h == sh {
+	if part == wholeArea(src) && w == sw && h == sh {
 		for y := range h {
 			copy(dst.Pix[y*dst.Stride:], src.Pix[y*src.Stride:][:4*w])
 		}
-		s.At(1)
+		s.ReportProgress(1)
 		return dst, ctx.Err()
 	}
-	across := filter(k, part.x, part.w, w, sw)
-	down := filter(k, part.y, part.h, h, sh)
-	t := light()
+	across := computeTaps(k, part.x, part.w, w, sw)
+	down := computeTaps(k, part.y, part.h, h, sh)
+	t := linearTables()
 	values := &t.plain
 	linear := part.w > float64(w) || part.h > float64(h)
 	if linear {
 		values = &t.linear
 	}
-	// Each band makes the rows of the source at its ends once more, so it must
-	// not be small.
-	err := bands(ctx, s, h, 48, func(from, to int) {
-		ring := newRing(down[from:to], w)
+	// Each band computes the source rows at its ends again, so it must not be
+	// small.
+	err := eachBand(ctx, s, h, 48, func(from, to int) {
+		ring := newRowRing(down[from:to], w)
 		line := make([]float32, 4*sw)
 		row := make([]float32, 4*w)
 		for y := from; y < to && ctx.Err() == nil; y++ {
 			clear(row)
 			for j, weight := range down[y].weights {
-				from := ring.row(down[y].first+j, func(into []float32, sy int) {
-					premultiply(line, src.Pix[sy*src.Stride:][:4*sw], values)
-					narrow(into, line, across)
+				from := ring.rowAt(down[y].first+j, func(into []float32, sy int) {
+					premultiplyRow(line, src.Pix[sy*src.Stride:][:4*sw], values)
+					filterRow(into, line, across)
 				})
 				for i, v := range from {
 					row[i] += weight * v
 				}
 			}
-			store(dst.Pix[y*dst.Stride:][:4*w], row, t, linear)
+			storeRow(dst.Pix[y*dst.Stride:][:4*w], row, t, linear)
 		}
 	})
 	return dst, err
 }
 
-// ring holds the rows of the source that are in use, already at the width of
-// the result.
-type ring struct {
-	rows [][]float32
-	held []int // which row lies where
+// rowRing holds the source rows in use, already at the width of the result.
+type rowRing struct {
+	rows    [][]float32
+	sources []int // index of the source row in each place
 }
 
-func newRing(down []taps, width int) *ring {
+func newRowRing(down []filterTaps, width int) *rowRing {
 	n := 1
 	for _, t := range down {
 		n = max(n, len(t.weights))
 	}
-	r := &ring{make([][]float32, n), make([]int, n)}
+	r := &rowRing{make([][]float32, n), make([]int, n)}
 	for i := range r.rows {
 		r.rows[i] = make([]float32, 4*width)
-		r.held[i] = -1
+		r.sources[i] = -1
 	}
 	return r
 }
 
-func (r *ring) row(y int, fill func(into []float32, y int)) []float32 {
+func (r *rowRing) rowAt(y int, fill func(into []float32, y int)) []float32 {
 	slot := y % len(r.rows)
-	if r.held[slot] != y {
+	if r.sources[slot] != y {
 		fill(r.rows[slot], y)
-		r.held[slot] = y
+		r.sources[slot] = y
 	}
 	return r.rows[slot]
 }
 
-// premultiply keeps transparent pixels, whose colour nobody sees, from
-// bleeding into their neighbours.
-func premultiply(into []float32, pix []uint8, values *[256]float32) {
+// premultiplyRow keeps transparent pixels, whose colour is invisible, from bleeding into their
+// neighbours.
+func premultiplyRow(into []float32, pix []uint8, values *[256]float32) {
 	for i := 0; i < len(pix); i += 4 {
 		a := float32(pix[i+3]) / 255
 		into[i] = values[pix[i]] * a
@@ -156,7 +154,7 @@ func premultiply(into []float32, pix []uint8, values *[256]float32) {
 	}
 }
 
-func narrow(into, line []float32, across []taps) {
+func filterRow(into, line []float32, across []filterTaps) {
 	for x := range across {
 		t := &across[x]
 		var r, g, b, a float32
@@ -176,9 +174,9 @@ func narrow(into, line []float32, across []taps) {
 	}
 }
 
-func store(pix []uint8, row []float32, t *tables, linear bool) {
+func storeRow(pix []uint8, row []float32, t *colourTables, linear bool) {
 	for i := 0; i < len(pix); i += 4 {
-		a := row[i+3] // the filter may swing over 1, and the colours with it
+		a := row[i+3] // the filter may overshoot 1, and the colours with it
 		if a < 1.0/510 {
 			pix[i] = 0
 			pix[i+1] = 0
@@ -190,9 +188,9 @@ func store(pix []uint8, row []float32, t *tables, linear bool) {
 			if v := row[i+c] / a; linear {
 				pix[i+c] = t.encodedByte(v)
 			} else {
-				pix[i+c] = pixels.Byte(v * 255)
+				pix[i+c] = pixels.ClampByte(v * 255)
 			}
 		}
-		pix[i+3] = pixels.Byte(a * 255)
+		pix[i+3] = pixels.ClampByte(a * 255)
 	}
 }

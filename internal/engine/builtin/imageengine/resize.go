@@ -14,20 +14,20 @@ import (
 	"atelier/internal/engine/builtin/pixels"
 )
 
-// bigResult is from how many pixels on a preview is worth its time.
-const bigResult = 4_000_000
+// previewFromPixels is the number of pixels from which a result shows a preview.
+const previewFromPixels = 4_000_000
 
-// inside gives the largest size of the same shape that fits a box.
-func inside(w, h, boxW, boxH int) (int, int) {
+// fitInside returns the largest size of the same shape that fits into a box.
+func fitInside(w, h, boxW, boxH int) (int, int) {
 	f := min(float64(boxW)/float64(w), float64(boxH)/float64(h))
 	side := func(n, box int) int { return min(max(int(math.Round(float64(n)*f)), 1), box) }
 	return side(w, boxW), side(h, boxH)
 }
 
-// cut gives the largest part of a picture with the shape of w to h. focusX and
-// focusY say where it lies, from 0, the left or upper end, to 1.
-func cut(m *image.NRGBA, w, h, focusX, focusY float64) area {
-	a := whole(m)
+// cropToShape returns the largest part of a picture with the shape of w to h. focusX and focusY
+// are its position, from 0 (left or top) to 1.
+func cropToShape(m *image.NRGBA, w, h, focusX, focusY float64) pictureArea {
+	a := wholeArea(m)
 	want := w / h
 	if a.w/a.h > want {
 		a.x = (a.w - a.h*want) * focusX
@@ -39,54 +39,54 @@ func cut(m *image.NRGBA, w, h, focusX, focusY float64) area {
 	return a
 }
 
-// resize: picture, size, fit.
-func resize(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
-	f, err := t.file("picture")
+// resizePicture changes the size of a picture. Inputs: picture, size, fit.
+func resizePicture(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
+	f, err := t.fileInput("picture")
 	if err != nil {
 		return pixels.Picture{}, err
 	}
-	w, h, err := t.size("size", 1024, 1024)
-	fit := t.text("fit", "inside")
-	if err != nil && fit != "inside" { // what lies inside may be smaller
+	w, h, err := t.sizeInput("size", 1024, 1024)
+	fit := t.textInput("fit", "inside")
+	if err != nil && fit != "inside" { // a result inside the box may be smaller
 		return pixels.Picture{}, err
 	}
-	in, err := pixels.Look(ctx, f)
+	in, err := pixels.ReadHeader(ctx, f)
 	if err != nil {
 		return pixels.Picture{}, err
 	}
 	switch fit {
 	case "inside":
-		w, h = inside(in.Width, in.Height, w, h)
-		if err := fits(w, h); err != nil {
+		w, h = fitInside(in.Width, in.Height, w, h)
+		if err := checkSize(w, h); err != nil {
 			return pixels.Picture{}, err
 		}
 	case "cover", "stretch":
 	default:
-		return pixels.Picture{}, engine.ErrSetup
+		return pixels.Picture{}, engine.ErrMisconfigured
 	}
-	if err := t.reserve(ctx, in.Memory+scaleMemory(draw.CatmullRom, in, w, h), int64(w)*int64(h)); err != nil {
+	if err := t.reserveMemory(ctx, in.Memory+scaleMemory(draw.CatmullRom, in, w, h), int64(w)*int64(h)); err != nil {
 		return pixels.Picture{}, err
 	}
-	p, err := pixels.Read(ctx, s.Part(0, 0.3), f)
+	p, err := pixels.Read(ctx, s.SubSpan(0, 0.3), f)
 	if err != nil {
 		return pixels.Picture{}, err
 	}
-	part := whole(p.NRGBA)
+	part := wholeArea(p.NRGBA)
 	if fit == "cover" {
-		part = cut(p.NRGBA, float64(w), float64(h), 0.5, 0.5)
+		part = cropToShape(p.NRGBA, float64(w), float64(h), 0.5, 0.5)
 	}
-	p.NRGBA, err = scale(ctx, s.Part(0.3, 1), draw.CatmullRom, p.NRGBA, part, w, h)
+	p.NRGBA, err = scaleArea(ctx, s.SubSpan(0.3, 1), draw.CatmullRom, p.NRGBA, part, w, h)
 	return p, err
 }
 
-// crop: picture, ratio, horizontal, vertical. It moves no pixel, so a PNG loses
-// nothing.
-func crop(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
-	f, err := t.file("picture")
+// cropPicture cuts out a part of a picture. Inputs: picture, ratio, horizontal, vertical. No pixel
+// is resampled, so a PNG loses nothing.
+func cropPicture(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
+	f, err := t.fileInput("picture")
 	if err != nil {
 		return pixels.Picture{}, err
 	}
-	w, h, err := ratio(t.text("ratio", "1:1"))
+	w, h, err := parseRatio(t.textInput("ratio", "1:1"))
 	if err != nil {
 		return pixels.Picture{}, err
 	}
@@ -97,61 +97,61 @@ func crop(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture,
 	if err != nil {
 		return pixels.Picture{}, err
 	}
-	a := cut(p.NRGBA, w, h, t.Number("horizontal", 0.5, 0, 1), t.Number("vertical", 0.5, 0, 1))
+	a := cropToShape(p.NRGBA, w, h, t.NumberInput("horizontal", 0.5, 0, 1), t.NumberInput("vertical", 0.5, 0, 1))
 	x := int(math.Round(a.x))
 	y := int(math.Round(a.y))
 	r := image.Rect(x, y, x+max(int(math.Round(a.w)), 1), y+max(int(math.Round(a.h)), 1))
-	p.NRGBA = shifted(p.NRGBA, r.Intersect(p.Rect))
+	p.NRGBA = subPicture(p.NRGBA, r.Intersect(p.Rect))
 	return p, nil
 }
 
-// shifted is a part of a picture with its corner at (0,0). It shares the pixels.
-func shifted(m *image.NRGBA, r image.Rectangle) *image.NRGBA {
+// subPicture returns a part of a picture with its corner at (0,0). It shares the pixels.
+func subPicture(m *image.NRGBA, r image.Rectangle) *image.NRGBA {
 	return &image.NRGBA{Pix: m.Pix[m.PixOffset(r.Min.X, r.Min.Y):], Stride: m.Stride, Rect: image.Rect(0, 0, r.Dx(), r.Dy())}
 }
 
-// ratio reads a shape such as 16:9.
-func ratio(s string) (w, h float64, err error) {
+// parseRatio parses a shape such as 16:9.
+func parseRatio(s string) (w, h float64, err error) {
 	left, right, _ := strings.Cut(s, ":")
 	w, errW := strconv.ParseFloat(left, 64)
 	h, errH := strconv.ParseFloat(right, 64)
 	if errW != nil || errH != nil || !(w > 0 && h > 0 && w/h < 1000 && h/w < 1000) {
-		return 0, 0, engine.Fail(engine.Failed, fmt.Sprintf("%q is no shape: write it as 16:9.", s))
+		return 0, 0, engine.Fail(engine.Failed, fmt.Sprintf("%q is not an aspect ratio. Write it as 16:9.", s))
 	}
 	return w, h, nil
 }
 
-// upscale: picture, factor, sharpen.
-func upscale(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
-	f, err := t.file("picture")
+// upscalePicture enlarges a picture. Inputs: picture, factor, sharpen.
+func upscalePicture(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
+	f, err := t.fileInput("picture")
 	if err != nil {
 		return pixels.Picture{}, err
 	}
-	factor := t.Number("factor", 2, 1, 8)
-	in, err := pixels.Look(ctx, f)
+	factor := t.NumberInput("factor", 2, 1, 8)
+	in, err := pixels.ReadHeader(ctx, f)
 	if err != nil {
 		return pixels.Picture{}, err
 	}
 	w := int(math.Round(float64(in.Width) * factor))
 	h := int(math.Round(float64(in.Height) * factor))
-	if err := fits(w, h); err != nil {
+	if err := checkSize(w, h); err != nil {
 		return pixels.Picture{}, err
 	}
 	working := scaleMemory(lanczos, in, w, h) + stripMemory(w, h)
-	if err := t.reserve(ctx, in.Memory+working, int64(w)*int64(h)); err != nil {
+	if err := t.reserveMemory(ctx, in.Memory+working, int64(w)*int64(h)); err != nil {
 		return pixels.Picture{}, err
 	}
-	p, err := pixels.Read(ctx, s.Part(0, 0.2), f)
+	p, err := pixels.Read(ctx, s.SubSpan(0, 0.2), f)
 	if err != nil {
 		return pixels.Picture{}, err
 	}
-	if w*h >= bigResult {
-		if err := t.preview(ctx, p.NRGBA); err != nil {
+	if w*h >= previewFromPixels {
+		if err := t.sendPreview(ctx, p.NRGBA); err != nil {
 			return pixels.Picture{}, err
 		}
 	}
-	if p.NRGBA, err = scale(ctx, s.Part(0.2, 0.6), lanczos, p.NRGBA, whole(p.NRGBA), w, h); err != nil {
+	if p.NRGBA, err = scaleArea(ctx, s.SubSpan(0.2, 0.6), lanczos, p.NRGBA, wholeArea(p.NRGBA), w, h); err != nil {
 		return pixels.Picture{}, err
 	}
-	return p, sharpen(ctx, s.Part(0.6, 1), p.NRGBA, t.Number("sharpen", 0.3, 0, 1), factor)
+	return p, sharpenPicture(ctx, s.SubSpan(0.6, 1), p.NRGBA, t.NumberInput("sharpen", 0.3, 0, 1), factor)
 }

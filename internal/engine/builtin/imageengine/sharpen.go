@@ -9,45 +9,44 @@ import (
 	"atelier/internal/engine/builtin/pixels"
 )
 
-// sharpen raises the contrast of edges as wide as the factor by which the
-// picture was enlarged. Differences of a level or two, which are noise, stay
-// as they are, and no edge gets a halo that is brighter or darker than limit.
-// It works on brightness alone, so that edges get no coloured fringes.
-func sharpen(ctx context.Context, s engine.Span, m *image.NRGBA, strength, factor float64) error {
+// sharpenPicture raises the contrast of edges as wide as the factor by which the picture was
+// enlarged. Differences of a level or two are noise and stay, and no edge gets a halo that is
+// brighter or darker than limit. Only brightness changes, so that edges get no coloured fringes.
+func sharpenPicture(ctx context.Context, s engine.Span, m *image.NRGBA, strength, factor float64) error {
 	const (
 		limit = 24.0
 		noise = 2.0
 	)
 	if strength == 0 {
-		s.At(1)
+		s.ReportProgress(1)
 		return nil
 	}
 	w := m.Rect.Dx()
 	h := m.Rect.Dy()
-	kernel := gauss(0.3 + 0.45*factor)
+	kernel := gaussKernel(0.3 + 0.45*factor)
 	reach := len(kernel) / 2
 	amount := float32(1.4 * strength)
-	// Rows change in place, and only after all that they are compared with were
-	// taken: a strip of rows at a time.
+	// Rows change in place, strip by strip, after all rows that they are compared
+	// with have been blurred.
 	const strip = 256
-	b := blur{m: m, kernel: kernel, rows: make([][]float32, min(strip+2*reach, h))}
+	b := blurredRows{m: m, kernel: kernel, rows: make([][]float32, min(strip+2*reach, h))}
 	for i := range b.rows {
 		b.rows[i] = make([]float32, 2*w)
 	}
 	taken := 0
 	for top := 0; top < h; top += strip {
 		bottom := min(top+strip, h)
-		part := s.Part(float64(top)/float64(h), float64(bottom)/float64(h))
+		part := s.SubSpan(float64(top)/float64(h), float64(bottom)/float64(h))
 		first := taken
 		last := min(bottom+reach, h)
 		taken = last
-		err := bands(ctx, part.Part(0, 0.5), last-first, 16, func(from, to int) { b.take(first+from, first+to) })
+		err := eachBand(ctx, part.SubSpan(0, 0.5), last-first, 16, func(from, to int) { b.fillRows(first+from, first+to) })
 		if err != nil {
 			return err
 		}
-		err = bands(ctx, part.Part(0.5, 1), bottom-top, 16, func(from, to int) {
+		err = eachBand(ctx, part.SubSpan(0.5, 1), bottom-top, 16, func(from, to int) {
 			for y := top + from; y < top+to; y++ {
-				b.sharpen(y, amount, limit, noise)
+				b.sharpenRow(y, amount, limit, noise)
 			}
 		})
 		if err != nil {
@@ -57,15 +56,15 @@ func sharpen(ctx context.Context, s engine.Span, m *image.NRGBA, strength, facto
 	return nil
 }
 
-// blur holds rows of brightness, blurred along the row, each pixel with its
-// weight: what is transparent has none.
-type blur struct {
+// blurredRows holds rows of brightness, blurred along the row. Pixels are weighted by alpha.
+type blurredRows struct {
 	m      *image.NRGBA
 	kernel []float32
-	rows   [][]float32 // row y lies at y modulo their number
+	rows   [][]float32 // row y is at index y modulo len(rows)
 }
 
-func (b *blur) sharpen(y int, amount, limit, noise float32) {
+// sharpenRow sharpens a row in place.
+func (b *blurredRows) sharpenRow(y int, amount, limit, noise float32) {
 	w := b.m.Rect.Dx()
 	h := b.m.Rect.Dy()
 	reach := len(b.kernel) / 2
@@ -83,16 +82,17 @@ func (b *blur) sharpen(y int, amount, limit, noise float32) {
 		if p[3] == 0 || weight == 0 {
 			continue
 		}
-		d := luma(p) - sum/weight
+		d := lumaOf(p) - sum/weight
 		d *= d * d / (d*d + noise*noise) * amount
 		d = min(max(d, -limit), limit)
-		p[0] = pixels.Byte(float32(p[0]) + d)
-		p[1] = pixels.Byte(float32(p[1]) + d)
-		p[2] = pixels.Byte(float32(p[2]) + d)
+		p[0] = pixels.ClampByte(float32(p[0]) + d)
+		p[1] = pixels.ClampByte(float32(p[1]) + d)
+		p[2] = pixels.ClampByte(float32(p[2]) + d)
 	}
 }
 
-func (b *blur) take(from, to int) {
+// fillRows blurs the rows from from to to-1.
+func (b *blurredRows) fillRows(from, to int) {
 	w := b.m.Rect.Dx()
 	reach := len(b.kernel) / 2
 	line := make([]float32, 2*w)
@@ -101,7 +101,7 @@ func (b *blur) take(from, to int) {
 		for x := range w {
 			p := pix[4*x:][:4]
 			a := float32(p[3]) / 255
-			line[2*x] = luma(p) * a
+			line[2*x] = lumaOf(p) * a
 			line[2*x+1] = a
 		}
 		into := b.rows[y%len(b.rows)]
@@ -119,11 +119,11 @@ func (b *blur) take(from, to int) {
 	}
 }
 
-func luma(p []uint8) float32 {
+func lumaOf(p []uint8) float32 {
 	return 0.2126*float32(p[0]) + 0.7152*float32(p[1]) + 0.0722*float32(p[2])
 }
 
-func gauss(sigma float64) []float32 {
+func gaussKernel(sigma float64) []float32 {
 	reach := int(math.Ceil(2.5 * sigma))
 	k := make([]float32, 2*reach+1)
 	for i := range k {

@@ -16,18 +16,18 @@ func newBlock(w, h int) block { return block{w, h, make([]float32, w*h)} }
 
 func (b block) row(y int) []float32 { return b.v[y*b.w:][:b.w] }
 
-// structureReach is how far round a pixel structure looks.
-const structureReach = 3
+// edgeReach is the distance around a pixel that classifyEdges reads.
+const edgeReach = 3
 
-// structure says of every pixel that is structureReach from the edge of the
-// block how its surroundings run: which stretch and which angle of a prior fit
-// them, as stretch*priorAngles+angle. noise is the deviation of flat parts.
-func structure(luma block, noise float32, into []uint8) {
-	const reach = structureReach - 1 // of the mean; a slope takes one more
+// classifyEdges finds the direction of edges around every pixel that is at least edgeReach from
+// the border of the block: the stretch and angle of a kernelSet that fit, as
+// stretch*kernelAngles+angle. noise is the standard deviation in flat areas.
+func classifyEdges(luma block, noise float32, into []uint8) {
+	const reach = edgeReach - 1 // of the mean; a slope reads one more
 	w := luma.w
 	h := luma.h
-	// The products of slopes, as those of one direction add up where slopes
-	// that point to opposite sides would not (structure tensor).
+	// The structure tensor: products of slopes add up where slopes of opposite
+	// sign would cancel out.
 	var slopes, means [3]block
 	for i := range slopes {
 		slopes[i] = newBlock(w, h)
@@ -51,7 +51,7 @@ func structure(luma block, noise float32, into []uint8) {
 		for y := 1; y < h-1; y++ {
 			from := slopes[i].row(y)
 			to := means[i].row(y)
-			for x := structureReach; x < w-structureReach; x++ {
+			for x := edgeReach; x < w-edgeReach; x++ {
 				var sum float32
 				for k, share := range weights {
 					sum += share * from[x+k-reach]
@@ -60,22 +60,22 @@ func structure(luma block, noise float32, into []uint8) {
 			}
 		}
 	}
-	for y := structureReach; y < h-structureReach; y++ {
-		for x := structureReach; x < w-structureReach; x++ {
+	for y := edgeReach; y < h-edgeReach; y++ {
+		for x := edgeReach; x < w-edgeReach; x++ {
 			var sums [3]float32
 			for i := range sums {
 				for k, share := range weights {
 					sums[i] += share * means[i].v[(y+k-reach)*w+x]
 				}
 			}
-			into[y*w+x] = runs(float64(sums[0]), float64(sums[1]), float64(sums[2]), float64(noise))
+			into[y*w+x] = classifyTensor(float64(sums[0]), float64(sums[1]), float64(sums[2]), float64(noise))
 		}
 	}
 }
 
-// runs reads a structure tensor. An edge is clear where the slopes along it are
-// small against those across, and those are more than noise.
-func runs(xx, xy, yy, noise float64) uint8 {
+// classifyTensor classifies a structure tensor. An edge is clear where the slopes along it are
+// small compared with those across, and those are larger than noise.
+func classifyTensor(xx, xy, yy, noise float64) uint8 {
 	apart := math.Sqrt((xx-yy)*(xx-yy) + 4*xy*xy)
 	across := math.Sqrt(max(xx+yy+apart, 0) / 2)
 	along := math.Sqrt(max(xx+yy-apart, 0) / 2)
@@ -87,20 +87,19 @@ func runs(xx, xy, yy, noise float64) uint8 {
 	if stretch == 0 {
 		return 0 // the same at all angles
 	}
-	angle := math.Atan2(2*xy, xx-yy)/2 + math.Pi/2 // an edge runs across its slope
-	return uint8(stretch*priorAngles + int(math.Round(angle/math.Pi*priorAngles))%priorAngles)
+	angle := math.Atan2(2*xy, xx-yy)/2 + math.Pi/2 // an edge is perpendicular to its slope
+	return uint8(stretch*kernelAngles + int(math.Round(angle/math.Pi*kernelAngles))%kernelAngles)
 }
 
-// noiseOf estimates how far pixels of flat parts stray, in levels. It looks at
-// what neither a slope nor a straight edge along an axis can make, and takes
-// the middle of all, which detail in less than half of the picture does not
-// move.
-func noiseOf(ctx context.Context, m *image.NRGBA) (float32, error) {
+// estimateNoise estimates the standard deviation of pixels in flat areas, in levels. It uses
+// second differences, which ignore slopes and straight edges along an axis, and takes their
+// median, which ignores detail in less than half of the picture.
+func estimateNoise(ctx context.Context, m *image.NRGBA) (float32, error) {
 	const most = 256
 	var counts [most]int
 	w := m.Rect.Dx()
 	h := m.Rect.Dy()
-	step := max(h*w/2_000_000, 1) // rows; a part of them tells enough
+	step := max(h*w/2_000_000, 1) // rows; a sample is enough
 	total := 0
 	for y := 1; y < h-1; y += step {
 		if err := ctx.Err(); err != nil {
@@ -111,7 +110,7 @@ func noiseOf(ctx context.Context, m *image.NRGBA) (float32, error) {
 			lines[i] = m.Pix[(y+i-1)*m.Stride:][:4*w]
 		}
 		for x := 1; x < w-1; x++ {
-			at := func(line, dx int) float32 { return luma(lines[line][4*(x+dx):]) }
+			at := func(line, dx int) float32 { return lumaOf(lines[line][4*(x+dx):]) }
 			v := at(0, -1) + at(0, 1) + at(2, -1) + at(2, 1) - 2*(at(0, 0)+at(2, 0)+at(1, -1)+at(1, 1)) + 4*at(1, 0)
 			counts[min(int(math.Abs(float64(v))), most-1)]++
 			total++
@@ -120,8 +119,8 @@ func noiseOf(ctx context.Context, m *image.NRGBA) (float32, error) {
 	seen := 0
 	for v, n := range counts {
 		if seen += n; 2*seen > total {
-			// The sum of squares of the weights is 36, and half of all normal
-			// values lie within 0.6745 deviations.
+			// The sum of squares of the weights is 36, and half of all normally
+			// distributed values are within 0.6745 standard deviations.
 			return float32(v) / (6 * 0.6745), nil
 		}
 	}

@@ -10,13 +10,13 @@ import (
 )
 
 // wishes are tunes of every mood and scale, in all keys and lengths.
-func wishes() []wish {
-	var all []wish
+func wishes() []request {
+	var all []request
 	seed := uint32(0)
 	for _, mood := range slices.Sorted(maps.Keys(moods)) {
 		for _, scale := range append(slices.Sorted(maps.Keys(scales)), "") {
 			for i := range 4 {
-				all = append(all, wish{mood: mood, scale: scale, key: int(seed*5) % 12, bars: 8 + int(seed*4)%28, drums: i > 0, seed: seed})
+				all = append(all, request{mood: mood, scale: scale, key: int(seed*5) % 12, bars: 8 + int(seed*4)%28, drums: i > 0, seed: seed})
 				seed++
 			}
 		}
@@ -25,9 +25,9 @@ func wishes() []wish {
 }
 
 // draft gives the composer of a wish, as far as the melody needs it.
-func draft(w wish) *composer {
-	c := &composer{wish: w, mood: moods[w.mood]}
-	c.prepare()
+func draft(w request) *composer {
+	c := &composer{request: w, mood: moods[w.mood]}
+	c.chooseSettings()
 	return c
 }
 
@@ -35,7 +35,7 @@ func TestEveryTuneIsInItsScale(t *testing.T) {
 	t.Parallel()
 	for _, w := range wishes() {
 		c := draft(w)
-		for _, p := range c.perform().parts {
+		for _, p := range c.performScore().parts {
 			if p.channel == drumChannel {
 				continue
 			}
@@ -44,7 +44,7 @@ func TestEveryTuneIsInItsScale(t *testing.T) {
 				steps = c.ladder.rungs
 			}
 			for _, n := range p.notes {
-				if _, class := fold(n.pitch-w.key, 12); !slices.Contains(steps, class) {
+				if _, class := divideFloor(n.pitch-w.key, 12); !slices.Contains(steps, class) {
 					t.Fatalf("%+v: %s plays %d, which is not in the scale", w, p.name, n.pitch)
 				}
 			}
@@ -56,7 +56,7 @@ func TestEveryPartCanBePlayed(t *testing.T) {
 	t.Parallel()
 	ranges := map[string][2]int{"melody": {55, 96}, "second": {43, 84}, "chords": {45, 88}, "pad": {50, 84}, "bass": {30, 56}, "drums": {35, 82}}
 	for _, w := range wishes() {
-		s := compose(w)
+		s := composeTune(w)
 		for _, p := range s.parts {
 			if len(p.notes) == 0 && p.name != "second" {
 				t.Errorf("%+v: %s is silent", w, p.name)
@@ -68,7 +68,7 @@ func TestEveryPartCanBePlayed(t *testing.T) {
 				}
 			}
 		}
-		if d := s.seconds(); d < 8 || d > 200 {
+		if d := s.durationSeconds(); d < 8 || d > 200 {
 			t.Errorf("%+v: takes %.0f s", w, d)
 		}
 	}
@@ -77,15 +77,15 @@ func TestEveryPartCanBePlayed(t *testing.T) {
 func TestEveryTuneEndsAtHome(t *testing.T) {
 	t.Parallel()
 	for _, w := range wishes() {
-		for _, p := range compose(w).parts {
+		for _, p := range composeTune(w).parts {
 			if p.name != "melody" && p.name != "bass" {
 				continue
 			}
 			last := p.notes[len(p.notes)-1]
-			if _, class := fold(last.pitch-w.key, 12); class != 0 {
+			if _, class := divideFloor(last.pitch-w.key, 12); class != 0 {
 				t.Errorf("%+v: %s ends on %d", w, p.name, last.pitch)
 			}
-			if last.length < ticks*2 {
+			if last.length < ticksPerBeat*2 {
 				t.Errorf("%+v: %s ends after %d ticks", w, p.name, last.length)
 			}
 		}
@@ -98,13 +98,13 @@ func TestMelodiesGoWithTheirChords(t *testing.T) {
 	t.Parallel()
 	for _, w := range wishes() {
 		c := draft(w)
-		line := c.melody()
+		line := c.composeMelody()
 		for i, n := range line {
-			in := c.ladder.in(n.place, c.under(n).classes)
-			if !in && c.weighty(n) {
+			in := c.ladder.isInChord(n.place, c.chordUnder(n).classes)
+			if !in && c.isChordNote(n) {
 				t.Errorf("%+v: %+v is foreign to its chord", w, n)
 			}
-			if !in && (i == 0 || i == len(line)-1 || far(n.place, line[i-1].place) > 1 || far(n.place, line[i+1].place) > 1) {
+			if !in && (i == 0 || i == len(line)-1 || distanceOf(n.place, line[i-1].place) > 1 || distanceOf(n.place, line[i+1].place) > 1) {
 				t.Errorf("%+v: %+v does not lead anywhere", w, n)
 			}
 		}
@@ -116,12 +116,12 @@ func TestMelodiesCanBeSung(t *testing.T) {
 	small, all := 0, 0
 	for _, w := range wishes() {
 		c := draft(w)
-		line := c.melody()
+		line := c.composeMelody()
 		for i := 1; i < len(line); i++ {
 			if line[i].at < line[i-1].at+line[i-1].length {
 				t.Errorf("%+v: %+v begins before %+v has ended", w, line[i], line[i-1])
 			}
-			leap := far(c.ladder.pitch(line[i].place), c.ladder.pitch(line[i-1].place))
+			leap := distanceOf(c.ladder.pitchAt(line[i].place), c.ladder.pitchAt(line[i-1].place))
 			if leap > 12 {
 				t.Errorf("%+v: leaps by %d", w, leap)
 			}
@@ -142,7 +142,7 @@ func TestThemesComeBack(t *testing.T) {
 	same, all := 0, 0
 	for _, w := range wishes() {
 		c := draft(w)
-		line := c.melody()
+		line := c.composeMelody()
 		sung := func(bar int) map[int]int {
 			m := map[int]int{}
 			for _, n := range line {
@@ -154,7 +154,7 @@ func TestThemesComeBack(t *testing.T) {
 		}
 		first := map[byte]map[int]int{}
 		for _, s := range c.sections {
-			if s.turn == 0 {
+			if s.repeats == 0 {
 				first[s.theme] = sung(s.first)
 				continue
 			}
@@ -178,10 +178,10 @@ func TestVoicesMoveLittle(t *testing.T) {
 	for _, w := range wishes() {
 		c := draft(w)
 		var before []int
-		for _, v := range c.voices() {
+		for _, v := range c.voiceChords() {
 			for i := range v {
 				if len(before) == len(v) {
-					moved += far(v[i], before[i])
+					moved += distanceOf(v[i], before[i])
 					voices++
 				}
 			}
@@ -197,9 +197,9 @@ func TestSeedsDecide(t *testing.T) {
 	t.Parallel()
 	seen := map[string]uint32{}
 	for seed := range uint32(50) {
-		w := wish{mood: "happy", bars: 16, drums: true, seed: seed}
-		b := compose(w).midi()
-		if !bytes.Equal(b, compose(w).midi()) {
+		w := request{mood: "happy", bars: 16, drums: true, seed: seed}
+		b := composeTune(w).encodeMIDI()
+		if !bytes.Equal(b, composeTune(w).encodeMIDI()) {
 			t.Fatalf("seed %d gives two tunes", seed)
 		}
 		if other, ok := seen[string(b)]; ok {
@@ -213,10 +213,10 @@ func TestSeedsDecide(t *testing.T) {
 // give it again, in years and on other machines.
 func TestTunesStay(t *testing.T) {
 	t.Parallel()
-	c := draft(wish{mood: "playful", bars: 8, seed: 2026})
+	c := draft(request{mood: "playful", bars: 8, seed: 2026})
 	var got []string
-	for _, n := range c.melody() {
-		got = append(got, fmt.Sprintf("%d:%d", n.at, c.ladder.pitch(n.place)))
+	for _, n := range c.composeMelody() {
+		got = append(got, fmt.Sprintf("%d:%d", n.at, c.ladder.pitchAt(n.place)))
 	}
 	const want = "0:72 2:79 6:77 10:76 12:72 16:71 18:72 22:71 24:74 28:72 32:72 34:81 38:76 42:76 44:74 48:72 52:72 56:71 " +
 		"64:72 66:79 70:77 74:76 76:72 80:71 82:72 86:71 88:74 92:72 96:72 98:77 102:77 106:76 108:74 112:72"
@@ -229,7 +229,7 @@ func TestEveryProgressionIsOneOfItsScale(t *testing.T) {
 	t.Parallel()
 	for name, s := range scales {
 		check := func(text string, bars int) {
-			p := progression(text)
+			p := parseProgression(text)
 			if len(p) != bars {
 				t.Errorf("%s: %q has %d bars, want %d", name, text, len(p), bars)
 			}
@@ -237,13 +237,13 @@ func TestEveryProgressionIsOneOfItsScale(t *testing.T) {
 				if d < 0 || d > 6 {
 					t.Fatalf("%s: %q has no degree %d", name, text, d+1)
 				}
-				if fifth := s.degree(d+4) - s.degree(d); fifth != 7 {
+				if fifth := s.semitonesOf(d+4) - s.semitonesOf(d); fifth != 7 {
 					t.Errorf("%s: %q has the chord on %d, whose fifth is %d semitones", name, text, d+1, fifth)
 				}
 			}
 		}
 		for _, text := range append(slices.Clone(s.open), s.contrast...) {
-			check(text, phrase)
+			check(text, phraseBars)
 		}
 		for _, text := range s.cadences {
 			check(text, 1)

@@ -12,8 +12,8 @@ func TestConformance(t *testing.T) {
 	j := job(nil)
 	j.NumResults = 2
 	c := enginetest.Case{Engine: installed(t), Job: j, Deterministic: true, Seeded: true}
-	enginetest.Run(t, c)
-	t.Run("signs", func(t *testing.T) { enginetest.Signs(t, c, false) })
+	enginetest.CheckEngine(t, c)
+	t.Run("signs", func(t *testing.T) { enginetest.CheckProgress(t, c, false) })
 }
 
 // Not parallel: the suite counts goroutines.
@@ -23,7 +23,7 @@ func TestFaults(t *testing.T) {
 			return enginetest.Trial{Engine: fake(program), Job: job(nil)}
 		}
 	}
-	enginetest.Faults(t, map[enginetest.Fault]func(t *testing.T) enginetest.Trial{
+	enginetest.CheckFaults(t, map[enginetest.Fault]func(t *testing.T) enginetest.Trial{
 		enginetest.Refuses: func(*testing.T) enginetest.Trial {
 			return enginetest.Trial{Engine: fake("plays"), Job: job(values{"mood": "murderous"})}
 		},

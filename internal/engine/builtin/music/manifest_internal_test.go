@@ -1,56 +1,27 @@
 package music
 
 import (
-	"io/fs"
 	"testing"
 
-	"go.yaml.in/yaml/v3"
-
 	"atelier/internal/engine"
-	"atelier/tools"
+	"atelier/internal/engine/enginetest"
 )
-
-type field struct {
-	Key, Type string
-	Default   any
-	Min, Max  float64
-	Options   []struct{ Value string }
-}
-
-func shipped(t *testing.T) []field {
-	t.Helper()
-	b, err := fs.ReadFile(tools.Files, "tune.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var m struct {
-		Engine struct{ Name string }
-		Fields []field
-	}
-	if err := yaml.Unmarshal(b, &m); err != nil {
-		t.Fatal(err)
-	}
-	if m.Engine.Name != "music" {
-		t.Fatalf("engine = %q", m.Engine.Name)
-	}
-	return m.Fields
-}
 
 func score1(t *testing.T, values map[string]any) string {
 	t.Helper()
-	w, err := wishOf(engine.Job{Values: values})
+	w, err := readRequest(engine.Job{Values: values})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.seed = 9
-	return string(compose(w).midi())
+	return string(composeTune(w).encodeMIDI())
 }
 
 // TestEveryFieldMatters changes one field at a time, to each option or to both
 // ends of its range. What is left to the mood is one of the others.
 func TestEveryFieldMatters(t *testing.T) {
 	t.Parallel()
-	for _, f := range shipped(t) {
+	for _, f := range enginetest.ShippedManifests(t, "music")["tune"].InputFields() {
 		var all []any
 		switch f.Type {
 		case "SEED": // shown by other tests
@@ -82,18 +53,13 @@ func TestEveryFieldMatters(t *testing.T) {
 func TestTheManifestHasAllThereIs(t *testing.T) {
 	t.Parallel()
 	want := map[string]int{"mood": len(moods), "key": len(keys), "scale": len(scales) + 1, "instruments": len(ensembles) + 1}
-	defaults := map[string]any{}
-	for _, f := range shipped(t) {
+	tune := enginetest.ShippedManifests(t, "music")["tune"]
+	for _, f := range tune.InputFields() {
 		if n, ok := want[f.Key]; ok && len(f.Options) != n {
 			t.Errorf("%s has %d options, want %d", f.Key, len(f.Options), n)
 		}
-		if n, ok := f.Default.(int); ok {
-			defaults[f.Key] = int64(n)
-		} else if f.Default != nil {
-			defaults[f.Key] = f.Default
-		}
 	}
-	if score1(t, defaults) != score1(t, nil) {
+	if score1(t, tune.DefaultValues()) != score1(t, nil) {
 		t.Error("the manifest's defaults are not the engine's")
 	}
 }

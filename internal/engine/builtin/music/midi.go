@@ -7,77 +7,76 @@ import (
 	"slices"
 )
 
-// ticks is how many there are in a beat.
-const ticks = 480
+// ticksPerBeat is the time resolution of the MIDI file.
+const ticksPerBeat = 480
 
-// note is a note in ticks.
+// note is a note with times in ticks.
 type note struct {
 	at, length      int
 	pitch, velocity int
 }
 
-// part is what one instrument plays.
+// part is the notes of one instrument.
 type part struct {
 	name             string
 	channel, program int
 	pan, reverb      int
-	level            float64 // in dB, beside the melody
+	level            float64 // in dB relative to the melody
 	notes            []note
 }
 
-// tempo holds from a tick on.
-type tempo struct {
-	at      int
-	minutes float64 // beats in one
+// tempoChange sets the tempo from a tick on.
+type tempoChange struct {
+	at             int
+	beatsPerMinute float64
 }
 
 // score is a whole tune.
 type score struct {
-	beats  int // in a bar
-	tempos []tempo
+	beats  int // per bar
+	tempos []tempoChange
 	parts  []part
-	end    int // in ticks, when the last sound has died away
+	end    int // in ticks, after the last sound's decay
 }
 
-// seconds is how long the tune takes.
-func (s *score) seconds() float64 {
+// durationSeconds returns the duration of the tune.
+func (s *score) durationSeconds() float64 {
 	total := 0.0
 	for i, t := range s.tempos {
 		until := s.end
 		if i+1 < len(s.tempos) {
 			until = s.tempos[i+1].at
 		}
-		total += float64(until-t.at) / ticks * 60 / t.minutes
+		total += float64(until-t.at) / ticksPerBeat * 60 / t.beatsPerMinute
 	}
 	return total
 }
 
-// event is a MIDI message at a tick. Of those at one tick, rank says which is
-// first.
+// event is a MIDI message at a tick. Messages at the same tick are ordered by rank.
 type event struct {
 	at, rank int
 	message  []byte
 }
 
-// midi writes a Standard MIDI File of format 1: a track with the tempo, then
-// one for each part.
-func (s *score) midi() []byte {
+// encodeMIDI returns a Standard MIDI File of format 1: a track with the tempo, then a track for
+// each part.
+func (s *score) encodeMIDI() []byte {
 	b := append([]byte("MThd"), 0, 0, 0, 6, 0, 1)
 	b = binary.BigEndian.AppendUint16(b, uint16(1+len(s.parts)))
-	b = binary.BigEndian.AppendUint16(b, ticks)
+	b = binary.BigEndian.AppendUint16(b, ticksPerBeat)
 	lead := []event{{message: []byte{0xff, 0x58, 4, byte(s.beats), 2, 24, 8}}}
 	for _, t := range s.tempos {
-		beat := uint32(math.Round(60e6 / t.minutes)) // microseconds
+		beat := uint32(math.Round(60e6 / t.beatsPerMinute)) // microseconds
 		lead = append(lead, event{at: t.at, message: []byte{0xff, 0x51, 3, byte(beat >> 16), byte(beat >> 8), byte(beat)}})
 	}
-	b = s.track(b, lead)
+	b = s.appendTrack(b, lead)
 	for _, p := range s.parts {
-		b = s.track(b, p.events())
+		b = s.appendTrack(b, p.midiEvents())
 	}
 	return b
 }
 
-func (p part) events() []event {
+func (p part) midiEvents() []event {
 	const volume, pan, reverb, chorus = 7, 10, 91, 93
 	ch := byte(p.channel)
 	all := []event{
@@ -90,26 +89,26 @@ func (p part) events() []event {
 	for _, n := range p.notes {
 		all = append(all,
 			event{n.at, 2, []byte{0x90 | ch, byte(n.pitch), byte(n.velocity)}},
-			event{n.at + n.length, 1, []byte{0x80 | ch, byte(n.pitch), 0}}) // before a note of the same pitch begins
+			event{n.at + n.length, 1, []byte{0x80 | ch, byte(n.pitch), 0}}) // sorted before the start of a note of the same pitch
 	}
 	return all
 }
 
-func (s *score) track(b []byte, events []event) []byte {
+func (s *score) appendTrack(b []byte, events []event) []byte {
 	slices.SortStableFunc(events, func(a, c event) int { return cmp.Or(a.at-c.at, a.rank-c.rank) })
 	var body []byte
 	now := 0
 	for _, e := range events {
-		body = append(quantity(body, e.at-now), e.message...)
+		body = append(appendVarInt(body, e.at-now), e.message...)
 		now = e.at
 	}
-	body = append(quantity(body, max(s.end-now, 0)), 0xff, 0x2f, 0)
+	body = append(appendVarInt(body, max(s.end-now, 0)), 0xff, 0x2f, 0)
 	b = binary.BigEndian.AppendUint32(append(b, "MTrk"...), uint32(len(body)))
 	return append(b, body...)
 }
 
-// quantity writes a number in groups of seven bits, high ones first.
-func quantity(b []byte, n int) []byte {
+// appendVarInt appends a MIDI variable-length quantity: groups of seven bits, high ones first.
+func appendVarInt(b []byte, n int) []byte {
 	for shift := 21; shift > 0; shift -= 7 {
 		if n>>shift != 0 {
 			b = append(b, byte(n>>shift)|0x80)
@@ -118,15 +117,15 @@ func quantity(b []byte, n int) []byte {
 	return append(b, byte(n&0x7f))
 }
 
-// tidy puts the notes in order and lets none of a pitch begin before the last
-// one of it has ended, or the end of the first would cut the second.
-func (p *part) tidy() {
+// sortNotes sorts the notes and ends each before the next of the same pitch begins. Otherwise the
+// end of the first would cut off the second.
+func (p *part) sortNotes() {
 	slices.SortStableFunc(p.notes, func(a, b note) int { return cmp.Or(a.at-b.at, a.pitch-b.pitch) })
-	last := map[int]int{} // the latest note of a pitch
+	last := map[int]int{} // index of the latest note by pitch
 	kept := p.notes[:0]
 	for _, n := range p.notes {
 		if i, ok := last[n.pitch]; ok && kept[i].at+kept[i].length > n.at {
-			if kept[i].at == n.at { // twice the same
+			if kept[i].at == n.at { // a duplicate
 				kept[i].length = max(kept[i].length, n.length)
 				continue
 			}

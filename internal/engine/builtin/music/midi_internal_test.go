@@ -16,7 +16,7 @@ type heard struct {
 // listen reads a MIDI file and follows every note to its end.
 func listen(t *testing.T, b []byte) heard {
 	t.Helper()
-	if len(b) < 14 || string(b[:8]) != "MThd\x00\x00\x00\x06" || binary.BigEndian.Uint16(b[8:]) != 1 || binary.BigEndian.Uint16(b[12:]) != ticks {
+	if len(b) < 14 || string(b[:8]) != "MThd\x00\x00\x00\x06" || binary.BigEndian.Uint16(b[8:]) != 1 || binary.BigEndian.Uint16(b[12:]) != ticksPerBeat {
 		t.Fatalf("header = %x", b[:min(len(b), 14)])
 	}
 	h := heard{tracks: int(binary.BigEndian.Uint16(b[10:]))}
@@ -89,8 +89,8 @@ func TestMIDI(t *testing.T) {
 	t.Parallel()
 	for _, w := range wishes() {
 		w.tempo = 96
-		s := compose(w)
-		h := listen(t, s.midi())
+		s := composeTune(w)
+		h := listen(t, s.encodeMIDI())
 		notes := 0
 		for _, p := range s.parts {
 			notes += len(p.notes)
@@ -108,7 +108,7 @@ func TestQuantity(t *testing.T) {
 		0: "\x00", 0x40: "\x40", 0x7f: "\x7f", 0x80: "\x81\x00", 0x2000: "\xc0\x00", 0x3fff: "\xff\x7f",
 		0x4000: "\x81\x80\x00", 0x1fffff: "\xff\xff\x7f", 0x200000: "\x81\x80\x80\x00", 0xfffffff: "\xff\xff\xff\x7f",
 	} {
-		if got := quantity(nil, n); string(got) != want {
+		if got := appendVarInt(nil, n); string(got) != want {
 			t.Errorf("quantity(%#x) = %x, want %x", n, got, want)
 		}
 	}
@@ -116,8 +116,8 @@ func TestQuantity(t *testing.T) {
 
 func TestSeconds(t *testing.T) {
 	t.Parallel()
-	s := score{tempos: []tempo{{0, 60}, {4 * ticks, 120}}, end: 8 * ticks}
-	if got := s.seconds(); math.Abs(got-6) > 1e-9 {
+	s := score{tempos: []tempoChange{{0, 60}, {4 * ticksPerBeat, 120}}, end: 8 * ticksPerBeat}
+	if got := s.durationSeconds(); math.Abs(got-6) > 1e-9 {
 		t.Errorf("seconds = %v, want 6", got)
 	}
 }

@@ -1,22 +1,22 @@
 package music
 
-// ensemble is who plays, by General MIDI program, from 0. A pad or a second
-// below 0 is left out.
+// ensemble is a set of instruments by General MIDI program, from 0. noProgram leaves the pad or
+// the second out.
 type ensemble struct {
 	lead, chords, bass, pad int
-	second                  int // plays the melody an octave below, where it is full
+	second                  int // doubles the melody an octave below in full sections
 }
 
-const nobody = -1
+const noProgram = -1
 
-// ensembles are those that can be asked for whatever the mood.
+// ensembles are the ensembles that can be requested, whatever the mood.
 var ensembles = map[string]ensemble{
 	"piano": {
 		lead:   0,
 		chords: 0,
 		bass:   0,
-		pad:    nobody,
-		second: nobody,
+		pad:    noProgram,
+		second: noProgram,
 	},
 	"strings": {
 		lead:   40,
@@ -29,8 +29,8 @@ var ensembles = map[string]ensemble{
 		lead:   24,
 		chords: 25,
 		bass:   32,
-		pad:    nobody,
-		second: nobody,
+		pad:    noProgram,
+		second: noProgram,
 	},
 	"winds": {
 		lead:   73,
@@ -44,73 +44,72 @@ var ensembles = map[string]ensemble{
 		chords: 11,
 		bass:   12,
 		pad:    88,
-		second: nobody,
+		second: noProgram,
 	},
 	"synth": {
 		lead:   80,
 		chords: 90,
 		bass:   38,
 		pad:    89,
-		second: nobody,
+		second: noProgram,
 	},
 }
 
-// pulse is how chords are played.
-type pulse int
+// chordStyle is the way that chords are played.
+type chordStyle int
 
 const (
-	broken pulse = iota // note by note
-	struck              // in the mood's rhythm
-	waltz               // on all beats but the first
+	brokenChords chordStyle = iota // note by note
+	struckChords                   // in the mood's rhythm
+	waltzChords                    // on all beats but the first
 )
 
-// stride is how the bass moves.
-type stride int
+// bassStyle is the movement of the bass.
+type bassStyle int
 
 const (
-	roots   stride = iota // a long note for each chord
-	fifths                // root and fifth by turns
-	walking               // a note on each beat, towards the next root
-	driving               // the root in quavers
+	rootBass    bassStyle = iota // one long note per chord
+	fifthBass                    // root and fifth alternately
+	walkingBass                  // a note on each beat, towards the next root
+	drivingBass                  // the root in quavers
 )
 
-// stroke is a line of the drums: a key and where it is hit. A letter is a
-// semiquaver: X loud, x, o soft.
-type stroke struct {
+// drumLine is one line of the drums: a MIDI key and its hits. A letter is a semiquaver: X loud, x
+// normal, o soft.
+type drumLine struct {
 	key     int
 	pattern string
 }
 
-// metre is what a mood does with three or four beats in a bar. Rhythms have a
-// letter for each quaver, or for each semiquaver: x begins a note, - holds it,
-// . is a rest.
+// metre is a mood's material for three or four beats per bar. Rhythms have a letter for each
+// quaver or semiquaver: x begins a note, - holds it, . is a rest.
 type metre struct {
 	rhythms []string // of the melody
-	pulse   pulse
-	figure  string // the order of a broken chord's notes, or the rhythm of a struck one
-	drums   []stroke
+	pulse   chordStyle
+	figure  string // order of a broken chord's notes, or rhythm of a struck chord
+	drums   []drumLine
 }
 
-// mood is a way to compose.
+// mood is a set of rules for composing.
 type mood struct {
 	tempo  float64
-	scales []string // that it likes, for the seed to choose from
-	favour string   // degrees that make a progression likelier
+	scales []string // the seed chooses one
+	favour string   // degrees that make a progression likelier to be chosen
 	colour bool     // chords with sevenths
 	short  bool     // notes are cut off early
-	swing  float64  // where the second quaver of a beat falls
-	free   float64  // how far the tempo gives way at the end of a phrase
-	loud   int      // the middle of the velocities
-	loose  int      // how far notes are from their place, in ticks
-	centre int      // of the melody, as a pitch
-	stride stride
-	beat   float64 // of the drums, in dB beside the melody
+	swing  float64  // position of the second quaver in a beat, from 0 to 1
+	free   float64  // slowing at the end of a phrase, as a share of the tempo
+	loud   int      // mean velocity
+	loose  int      // deviation of notes from the grid, in ticks
+	centre int      // MIDI pitch around which the melody moves
+	stride bassStyle
+	beat   float64 // level of the drums in dB relative to the melody
 	metres map[int]metre
-	beats  []int // the metres, for the seed to choose from
+	beats  []int // keys of metres; the seed chooses one
 	bands  []ensemble
 }
 
-// The keys of the General MIDI drums that are used here.
+// General MIDI drum keys.
 const (
 	kick, snare, clap             = 36, 38, 39
 	lowTom, closedHat, midTom     = 41, 42, 47
@@ -131,11 +130,11 @@ var moods = map[string]mood{
 		loud:   66,
 		loose:  9,
 		centre: 72,
-		stride: roots,
+		stride: rootBass,
 		beats:  []int{4, 4, 3},
 		metres: map[int]metre{
-			4: {rhythms: []string{"x---x---", "x---x-x-", "x-x-x---", "x-----x-", "x-xxx---"}, pulse: broken, figure: "01212321"},
-			3: {rhythms: []string{"x---x-", "x-x-x-", "x-----", "x--xx-"}, pulse: broken, figure: "012321"},
+			4: {rhythms: []string{"x---x---", "x---x-x-", "x-x-x---", "x-----x-", "x-xxx---"}, pulse: brokenChords, figure: "01212321"},
+			3: {rhythms: []string{"x---x-", "x-x-x-", "x-----", "x--xx-"}, pulse: brokenChords, figure: "012321"},
 		},
 		bands: []ensemble{
 			{
@@ -143,21 +142,21 @@ var moods = map[string]mood{
 				chords: 46,
 				bass:   32,
 				pad:    48,
-				second: nobody,
+				second: noProgram,
 			},
 			{
 				lead:   0,
 				chords: 0,
 				bass:   32,
 				pad:    89,
-				second: nobody,
+				second: noProgram,
 			},
 			{
 				lead:   24,
 				chords: 24,
 				bass:   32,
 				pad:    48,
-				second: nobody,
+				second: noProgram,
 			},
 		},
 	},
@@ -170,14 +169,14 @@ var moods = map[string]mood{
 		loud:   84,
 		loose:  7,
 		centre: 74,
-		stride: fifths,
+		stride: fifthBass,
 		beat:   -7,
 		beats:  []int{4, 4, 4, 3},
 		metres: map[int]metre{
-			4: {rhythms: []string{"x-xxx-x-", "x-x-xxx-", "xxx-x-x-", "x--xx-x-", "x-x-x-xx"}, pulse: struck, figure: "x.xx.xx.",
-				drums: []stroke{{kick, "x.......x......."}, {clap, "....o.......x..."}, {shaker, "o.x.o.x.o.x.o.x."}, {tambourine, "............o..."}}},
-			3: {rhythms: []string{"x-x-x-", "x-xxx-", "x---xx", "x--xx-"}, pulse: waltz,
-				drums: []stroke{{kick, "x..........."}, {tambourine, "....o...o..."}, {shaker, "o.x.o.x.o.x."}}},
+			4: {rhythms: []string{"x-xxx-x-", "x-x-xxx-", "xxx-x-x-", "x--xx-x-", "x-x-x-xx"}, pulse: struckChords, figure: "x.xx.xx.",
+				drums: []drumLine{{kick, "x.......x......."}, {clap, "....o.......x..."}, {shaker, "o.x.o.x.o.x.o.x."}, {tambourine, "............o..."}}},
+			3: {rhythms: []string{"x-x-x-", "x-xxx-", "x---xx", "x--xx-"}, pulse: waltzChords,
+				drums: []drumLine{{kick, "x..........."}, {tambourine, "....o...o..."}, {shaker, "o.x.o.x.o.x."}}},
 		},
 		bands: []ensemble{
 			{
@@ -185,20 +184,20 @@ var moods = map[string]mood{
 				chords: 25,
 				bass:   32,
 				pad:    48,
-				second: nobody,
+				second: noProgram,
 			},
 			{
 				lead:   71,
 				chords: 24,
 				bass:   32,
 				pad:    48,
-				second: nobody,
+				second: noProgram,
 			},
 			{
 				lead:   12,
 				chords: 25,
 				bass:   33,
-				pad:    nobody,
+				pad:    noProgram,
 				second: 11,
 			},
 		},
@@ -213,11 +212,11 @@ var moods = map[string]mood{
 		loud:   64,
 		loose:  10,
 		centre: 70,
-		stride: roots,
+		stride: rootBass,
 		beats:  []int{4, 4, 3},
 		metres: map[int]metre{
-			4: {rhythms: []string{"x-----xx", "x---x-x-", "x--xx---", "x-x-x---", "x-----x-"}, pulse: broken, figure: "01232123"},
-			3: {rhythms: []string{"x---x-", "x--xx-", "x-x-x-", "x-----"}, pulse: broken, figure: "012321"},
+			4: {rhythms: []string{"x-----xx", "x---x-x-", "x--xx---", "x-x-x---", "x-----x-"}, pulse: brokenChords, figure: "01232123"},
+			3: {rhythms: []string{"x---x-", "x--xx-", "x-x-x-", "x-----"}, pulse: brokenChords, figure: "012321"},
 		},
 		bands: []ensemble{
 			{
@@ -232,14 +231,14 @@ var moods = map[string]mood{
 				chords: 46,
 				bass:   42,
 				pad:    48,
-				second: nobody,
+				second: noProgram,
 			},
 			{
 				lead:   0,
 				chords: 0,
 				bass:   43,
 				pad:    49,
-				second: nobody,
+				second: noProgram,
 			},
 		},
 	},
@@ -252,12 +251,12 @@ var moods = map[string]mood{
 		loud:   96,
 		loose:  6,
 		centre: 70,
-		stride: driving,
+		stride: drivingBass,
 		beat:   -5,
 		beats:  []int{4},
 		metres: map[int]metre{
-			4: {rhythms: []string{"x---x--x", "x-----xxx---x---", "x--xx---", "x-x-x---", "x-----x-x-----x-"}, pulse: struck, figure: "x-xxx-x-x-xxx-x-",
-				drums: []stroke{{orchestralBass, "X.......x......."}, {lowTom, "x.....o.x...o.o."}, {snare, "....x..o....x.oo"}}},
+			4: {rhythms: []string{"x---x--x", "x-----xxx---x---", "x--xx---", "x-x-x---", "x-----x-x-----x-"}, pulse: struckChords, figure: "x-xxx-x-x-xxx-x-",
+				drums: []drumLine{{orchestralBass, "X.......x......."}, {lowTom, "x.....o.x...o.o."}, {snare, "....x..o....x.oo"}}},
 		},
 		bands: []ensemble{
 			{
@@ -286,14 +285,14 @@ var moods = map[string]mood{
 		loud:   68,
 		loose:  9,
 		centre: 69,
-		stride: roots,
+		stride: rootBass,
 		beat:   -12,
 		beats:  []int{4, 3},
 		metres: map[int]metre{
-			4: {rhythms: []string{"..x-x---", "x--x----", "x---xxx-", "x-----xx", "xxx-----"}, pulse: broken, figure: "03121312",
-				drums: []stroke{{lowTom, "o..............."}, {mutedTriangle, "......o......o.."}, {ride, "........o......."}}},
-			3: {rhythms: []string{"x--x--", "..x-x-", "x---xx", "x-----"}, pulse: broken, figure: "031213",
-				drums: []stroke{{lowTom, "o..........."}, {mutedTriangle, "......o....."}}},
+			4: {rhythms: []string{"..x-x---", "x--x----", "x---xxx-", "x-----xx", "xxx-----"}, pulse: brokenChords, figure: "03121312",
+				drums: []drumLine{{lowTom, "o..............."}, {mutedTriangle, "......o......o.."}, {ride, "........o......."}}},
+			3: {rhythms: []string{"x--x--", "..x-x-", "x---xx", "x-----"}, pulse: brokenChords, figure: "031213",
+				drums: []drumLine{{lowTom, "o..........."}, {mutedTriangle, "......o....."}}},
 		},
 		bands: []ensemble{
 			{
@@ -301,21 +300,21 @@ var moods = map[string]mood{
 				chords: 46,
 				bass:   43,
 				pad:    49,
-				second: nobody,
+				second: noProgram,
 			},
 			{
 				lead:   8,
 				chords: 11,
 				bass:   32,
 				pad:    91,
-				second: nobody,
+				second: noProgram,
 			},
 			{
 				lead:   69,
 				chords: 46,
 				bass:   42,
 				pad:    52,
-				second: nobody,
+				second: noProgram,
 			},
 		},
 	},
@@ -329,35 +328,35 @@ var moods = map[string]mood{
 		loud:   82,
 		loose:  6,
 		centre: 72,
-		stride: walking,
+		stride: walkingBass,
 		beat:   -8,
 		beats:  []int{4, 4, 3},
 		metres: map[int]metre{
-			4: {rhythms: []string{"xx.xx.x.", "x.x.xxx.", "xx.x.xx.", "xxx.x.x.", "x.xx.xx."}, pulse: struck, figure: "..x...x.",
-				drums: []stroke{{woodHigh, "x.....o.....o..."}, {woodLow, "....x.......x..."}, {shaker, "..o...o...o...o."}, {triangle, "............o..."}}},
-			3: {rhythms: []string{"x.xxx.", "xx.xx.", "x.x.xx", "xxx.x."}, pulse: waltz,
-				drums: []stroke{{woodHigh, "x..........."}, {woodLow, "....x...x..."}, {triangle, "........o..."}}},
+			4: {rhythms: []string{"xx.xx.x.", "x.x.xxx.", "xx.x.xx.", "xxx.x.x.", "x.xx.xx."}, pulse: struckChords, figure: "..x...x.",
+				drums: []drumLine{{woodHigh, "x.....o.....o..."}, {woodLow, "....x.......x..."}, {shaker, "..o...o...o...o."}, {triangle, "............o..."}}},
+			3: {rhythms: []string{"x.xxx.", "xx.xx.", "x.x.xx", "xxx.x."}, pulse: waltzChords,
+				drums: []drumLine{{woodHigh, "x..........."}, {woodLow, "....x...x..."}, {triangle, "........o..."}}},
 		},
 		bands: []ensemble{
 			{
 				lead:   71,
 				chords: 45,
 				bass:   32,
-				pad:    nobody,
+				pad:    noProgram,
 				second: 70,
 			},
 			{
 				lead:   13,
 				chords: 45,
 				bass:   70,
-				pad:    nobody,
-				second: nobody,
+				pad:    noProgram,
+				second: noProgram,
 			},
 			{
 				lead:   72,
 				chords: 24,
 				bass:   32,
-				pad:    nobody,
+				pad:    noProgram,
 				second: 68,
 			},
 		},
@@ -372,11 +371,11 @@ var moods = map[string]mood{
 		loud:   64,
 		loose:  11,
 		centre: 76,
-		stride: roots,
+		stride: rootBass,
 		beats:  []int{4, 3, 3},
 		metres: map[int]metre{
-			4: {rhythms: []string{"x-x-x---", "x---x-x-", "x-xxx---", "x-x-x-x-", "..x-x-x-"}, pulse: broken, figure: "0123210123212321"},
-			3: {rhythms: []string{"x-x-x-", "x---x-", "..x-x-", "x-xxx-"}, pulse: broken, figure: "012321"},
+			4: {rhythms: []string{"x-x-x---", "x---x-x-", "x-xxx---", "x-x-x-x-", "..x-x-x-"}, pulse: brokenChords, figure: "0123210123212321"},
+			3: {rhythms: []string{"x-x-x-", "x---x-", "..x-x-", "x-xxx-"}, pulse: brokenChords, figure: "012321"},
 		},
 		bands: []ensemble{
 			{
@@ -384,21 +383,21 @@ var moods = map[string]mood{
 				chords: 46,
 				bass:   32,
 				pad:    89,
-				second: nobody,
+				second: noProgram,
 			},
 			{
 				lead:   11,
 				chords: 88,
 				bass:   32,
 				pad:    91,
-				second: nobody,
+				second: noProgram,
 			},
 			{
 				lead:   8,
 				chords: 4,
 				bass:   35,
 				pad:    89,
-				second: nobody,
+				second: noProgram,
 			},
 		},
 	},
@@ -411,12 +410,12 @@ var moods = map[string]mood{
 		loud:   94,
 		loose:  4,
 		centre: 72,
-		stride: driving,
+		stride: drivingBass,
 		beat:   -2,
 		beats:  []int{4},
 		metres: map[int]metre{
-			4: {rhythms: []string{"x-xx-xx-", "xx-xx-x-", "x-x-xxx-", "x--x--x-", "x-xxx-xx"}, pulse: struck, figure: "x--x--x-",
-				drums: []stroke{{kick, "X.....x.x......."}, {snare, "....X.......X..."}, {closedHat, "x.o.x.o.x.o.x.o."}, {openHat, "..............o."}}},
+			4: {rhythms: []string{"x-xx-xx-", "xx-xx-x-", "x-x-xxx-", "x--x--x-", "x-xxx-xx"}, pulse: struckChords, figure: "x--x--x-",
+				drums: []drumLine{{kick, "X.....x.x......."}, {snare, "....X.......X..."}, {closedHat, "x.o.x.o.x.o.x.o."}, {openHat, "..............o."}}},
 		},
 		bands: []ensemble{
 			{
@@ -424,14 +423,14 @@ var moods = map[string]mood{
 				chords: 27,
 				bass:   34,
 				pad:    90,
-				second: nobody,
+				second: noProgram,
 			},
 			{
 				lead:   80,
 				chords: 62,
 				bass:   38,
 				pad:    89,
-				second: nobody,
+				second: noProgram,
 			},
 			{
 				lead:   65,

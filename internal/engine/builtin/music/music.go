@@ -1,12 +1,12 @@
-// Package music is the engine that composes short tunes and has FluidSynth
-// play them with the instruments of a soundfont.
+// Package music is the engine that composes short tunes and plays them with FluidSynth and the
+// instruments of a soundfont.
 //
 //	seed ─▶ form, chords, melody, bass, drums ─▶ MIDI ─▶ FluidSynth, part by part ─▶ mixed, trimmed, levelled ─▶ WAV
 //
-// The composing is rules and chance, no model: equal settings and seeds give
-// equal notes. Result 0 of a job is what a job for one result gives, each
-// further one has a seed of its own. The notes are the same everywhere; the
-// sound is that of the installed soundfont.
+// Tunes are composed by rules and random choices, without a model: equal settings and seeds make
+// equal notes. Result 0 of a job equals the result of a job for one result; each further result
+// has a seed of its own. The notes are the same on every machine; the sound depends on the
+// installed soundfont.
 package music
 
 import (
@@ -20,14 +20,13 @@ import (
 	"atelier/internal/engine/subprocess"
 )
 
-// Options are what an operator may choose.
+// Options are the operator's settings.
 type Options struct {
-	// Folder is where jobs have their temporary folders, "" for the system's
-	// place.
+	// Folder is the parent of the jobs' temporary folders. "" means the system's temporary folder.
 	Folder string
 }
 
-// Engine runs jobs. It keeps nothing between them.
+// Engine runs jobs. It has no state between them.
 type Engine struct {
 	program   string
 	soundfont string
@@ -36,17 +35,17 @@ type Engine struct {
 
 var _ engine.Engine = (*Engine)(nil)
 
-// Needs are what has to be installed, FluidSynth and then a soundfont.
+// Needs returns the files that must be installed: FluidSynth and a soundfont.
 func Needs() []subprocess.Need {
 	return []subprocess.Need{
 		{Name: "fluidsynth", Package: "fluidsynth", Path: subprocess.Find("fluidsynth")},
-		{Name: "a General MIDI soundfont", Package: "timgm6mb-soundfont", Path: soundfont()},
+		{Name: "a General MIDI soundfont", Package: "timgm6mb-soundfont", Path: findSoundfont()},
 	}
 }
 
-// soundfont gives the first one of the usual places, "" for none. The large one
-// sounds better.
-func soundfont() string {
+// findSoundfont returns the first soundfont in the usual folders, "" if there is none. Large ones
+// come first because they sound better.
+func findSoundfont() string {
 	for _, pattern := range []string{
 		"/usr/share/sounds/sf2/FluidR3_GM.sf2",
 		"/usr/share/sounds/sf2/TimGM6mb.sf2",
@@ -64,40 +63,40 @@ func soundfont() string {
 	return ""
 }
 
-// New makes the engine for FluidSynth and a soundfont at these paths.
+// New returns an engine that uses FluidSynth and a soundfont at these paths.
 func New(fluidsynth, soundfont string, o Options) *Engine {
 	return &Engine{program: fluidsynth, soundfont: soundfont, folder: o.Folder}
 }
 
 var (
-	errAway    = engine.Again(engine.Unavailable, "The instruments are not there just now.")
-	errProgram = engine.Fail(engine.Failed, "The tune could not be played.")
-	errResult  = engine.Fail(engine.Invalid, "The instruments gave no sound that can be used.")
+	errUnavailable = engine.Again(engine.Unavailable, "The music synthesizer is unavailable. Try again later.")
+	errProgram     = engine.Fail(engine.Failed, "The music synthesizer could not play the tune.")
+	errResult      = engine.Fail(engine.Invalid, "The music synthesizer returned no usable audio.")
 )
 
-// Manual says what a manifest can ask of the engine: there is nothing to set.
+// Manual describes the engine's settings in a manifest, of which there are none.
 func Manual() engine.Manual {
 	return engine.Manual{Setting: func() any { return &struct{}{} }}
 }
 
 // Run does the job.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
-	if err := engine.Setting(j.With, &struct{}{}); err != nil { // there is nothing to set
+	if err := engine.DecodeSetting(j.With, &struct{}{}); err != nil { // the engine has no settings
 		return err
 	}
-	w, err := wishOf(j)
+	w, err := readRequest(j)
 	if err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	whole := engine.Whole(out)
-	whole.At(0)
+	whole := engine.NewSpan(out)
+	whole.ReportProgress(0)
 	for i := range j.NumResults {
-		part := whole.Of(i, j.NumResults)
+		part := whole.NthOf(i, j.NumResults)
 		w.seed = j.SeedOf(i)
-		file, err := e.play(ctx, compose(w), part)
+		file, err := e.playScore(ctx, composeTune(w), part)
 		if err != nil {
 			return err
 		}
@@ -107,64 +106,64 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 		if err := out.Output(ctx, engine.Result{Data: bytes.NewReader(file)}); err != nil {
 			return err
 		}
-		part.At(1)
+		part.ReportProgress(1)
 	}
 	return nil
 }
 
-// wish is what a tune should be like.
-type wish struct {
+// request is the description of a tune.
+type request struct {
 	key      int    // semitones above C
-	scale    string // "": one that the mood likes
+	scale    string // "": chosen by the mood
 	mood     string
-	ensemble string  // "": that of the mood
-	tempo    float64 // beats a minute; 0: that of the mood
+	ensemble string  // "": chosen by the mood
+	tempo    float64 // beats per minute; 0: the mood's tempo
 	bars     int     // a multiple of four
 	drums    bool
 	seed     uint32
 }
 
-// What the engine can do, where a manifest allows more.
+// The engine's limits where a manifest allows more.
 const (
 	minBars, maxBars   = 8, 32
 	minTempo, maxTempo = 40, 200
 )
 
-// byMood is the choice that leaves something to the mood.
+// byMood is the choice that leaves a setting to the mood.
 const byMood = "mood"
 
-// wishOf reads the fields. The catalog has checked them against the manifest,
-// but a manifest may leave fields out or offer what is not there.
-func wishOf(j engine.Job) (wish, error) {
+// readRequest reads the inputs. The catalog has validated them against the manifest, but a
+// manifest may omit fields or offer choices that do not exist.
+func readRequest(j engine.Job) (request, error) {
 	text := func(key, otherwise string) string {
 		s, _ := j.Values[key].(string)
 		return cmp.Or(s, otherwise)
 	}
-	w := wish{mood: text("mood", "calm"), scale: text("scale", byMood), ensemble: text("instruments", byMood), drums: true}
+	w := request{mood: text("mood", "calm"), scale: text("scale", byMood), ensemble: text("instruments", byMood), drums: true}
 	key, ok := keys[text("key", "C")]
 	if !ok {
-		return w, engine.Fail(engine.Failed, "There is no such key.")
+		return w, engine.Fail(engine.Failed, "This key does not exist.")
 	}
 	w.key = key
 	if _, ok := moods[w.mood]; !ok {
-		return w, engine.Fail(engine.Failed, "There is no such mood.")
+		return w, engine.Fail(engine.Failed, "This mood does not exist.")
 	}
 	if w.scale == byMood {
 		w.scale = ""
 	} else if _, ok := scales[w.scale]; !ok {
-		return w, engine.Fail(engine.Failed, "There is no such scale.")
+		return w, engine.Fail(engine.Failed, "This scale does not exist.")
 	}
 	if w.ensemble == byMood {
 		w.ensemble = ""
 	} else if _, ok := ensembles[w.ensemble]; !ok {
-		return w, engine.Fail(engine.Failed, "There are no such instruments.")
+		return w, engine.Fail(engine.Failed, "These instruments do not exist.")
 	}
 	if d, ok := j.Values["drums"].(bool); ok {
 		w.drums = d
 	}
-	w.bars = 4 * int(math.Round(j.Number("bars", 16, minBars, maxBars)/4))
+	w.bars = 4 * int(math.Round(j.NumberInput("bars", 16, minBars, maxBars)/4))
 	if j.Values["tempo"] != nil {
-		w.tempo = j.Number("tempo", 100, minTempo, maxTempo)
+		w.tempo = j.NumberInput("tempo", 100, minTempo, maxTempo)
 	}
 	return w, nil
 }

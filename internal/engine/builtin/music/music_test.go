@@ -37,15 +37,15 @@ func TestWhatCannotBePlayed(t *testing.T) {
 		code    engine.Code
 		want    string
 	}{
-		{"no such key", "plays", values{"key": "H"}, engine.Failed, "no such key"},
-		{"no such scale", "plays", values{"scale": "whole"}, engine.Failed, "no such scale"},
-		{"no such mood", "plays", values{"mood": "hungry"}, engine.Failed, "no such mood"},
-		{"no such instruments", "plays", values{"instruments": "kazoo"}, engine.Failed, "no such instruments"},
-		{"silence", "mumbles", nil, engine.Invalid, "no sound"},
+		{"no such key", "plays", values{"key": "H"}, engine.Failed, "key does not exist"},
+		{"no such scale", "plays", values{"scale": "whole"}, engine.Failed, "scale does not exist"},
+		{"no such mood", "plays", values{"mood": "hungry"}, engine.Failed, "mood does not exist"},
+		{"no such instruments", "plays", values{"instruments": "kazoo"}, engine.Failed, "instruments do not exist"},
+		{"silence", "mumbles", nil, engine.Invalid, "no usable audio"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			e := enginetest.Failure(t, fake(tt.program), job(tt.values))
+			e := enginetest.MustFail(t, fake(tt.program), job(tt.values))
 			if e.Code != tt.code || e.Transient || !strings.Contains(e.Message, tt.want) {
 				t.Errorf("failure = %v, want %q", e, tt.want)
 			}
@@ -57,7 +57,7 @@ func TestSettingsThatAreNotThere(t *testing.T) {
 	t.Parallel()
 	j := job(nil)
 	j.With = `{"mood":"x"}`
-	if e := enginetest.Failure(t, fake("plays"), j); !strings.Contains(e.Message, "not set up") {
+	if e := enginetest.MustFail(t, fake("plays"), j); !strings.Contains(e.Message, "not configured correctly") {
 		t.Errorf("failure = %v", e)
 	}
 }
@@ -66,7 +66,7 @@ func TestSettingsThatAreNotThere(t *testing.T) {
 func TestSoundfontsMayGoAway(t *testing.T) {
 	t.Parallel()
 	e := music.New(filepath.Join(theatre, "plays"), "/nowhere/font.sf2", music.Options{})
-	if got := enginetest.Failure(t, e, job(nil)); got.Code != engine.Unavailable || !got.Transient {
+	if got := enginetest.MustFail(t, e, job(nil)); got.Code != engine.Unavailable || !got.Transient {
 		t.Errorf("failure = %v, want one that may be over soon", got)
 	}
 }

@@ -12,42 +12,42 @@ import (
 	wav "atelier/internal/engine/builtin/sound"
 )
 
-// sound is samples of two channels by turns, 1 being as loud as can be.
-type sound []float32
+// recording is interleaved stereo samples. Full scale is 1.
+type recording []float32
 
-var errFormat = errors.New("not a recording of floats in two channels")
+var errFormat = errors.New("not a stereo recording of floats")
 
-// parse reads a WAV file that is all there.
-func parse(r io.Reader) (sound, error) {
+// parseWAV parses a complete WAV file.
+func parseWAV(r io.Reader) (recording, error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	f, size, err := wav.Open(in)
 	if err != nil {
 		return nil, err
 	}
-	if f != (wav.Format{Floats: true, Bits: 32, Channels: 2, Rate: rate}) {
+	if f != (wav.Format{Floats: true, Bits: 32, Channels: 2, Rate: sampleRate}) {
 		return nil, errFormat
 	}
-	return floats(in, size)
+	return readFloats(in, size)
 }
 
-// floats reads samples that take n bytes.
-func floats(in io.Reader, n int64) (sound, error) {
+// readFloats reads n bytes of samples.
+func readFloats(in io.Reader, n int64) (recording, error) {
 	if n > limits.File {
 		return nil, errFormat
 	}
-	var s sound
+	var s recording
 	block := make([]byte, 64<<10)
-	for n -= n % frame; n > 0; n -= int64(len(block)) {
+	for n -= n % frameBytes; n > 0; n -= int64(len(block)) {
 		block = block[:min(n, int64(len(block)))]
 		if _, err := io.ReadFull(in, block); err != nil {
-			return nil, fmt.Errorf("the recording breaks off: %w", err)
+			return nil, fmt.Errorf("the recording is truncated: %w", err)
 		}
-		if s == nil { // it is no empty promise
-			s = make(sound, 0, n/4)
+		if s == nil { // allocate only after the first bytes have arrived
+			s = make(recording, 0, n/4)
 		}
 		for at := 0; at < len(block); at += 4 {
 			v := math.Float32frombits(binary.LittleEndian.Uint32(block[at:]))
-			if !(v > -100 && v < 100) { // also what is no number
+			if !(v > -100 && v < 100) { // also refuses NaN
 				return nil, errFormat
 			}
 			s = append(s, v)
@@ -56,16 +56,16 @@ func floats(in io.Reader, n int64) (sound, error) {
 	return s, nil
 }
 
-// add mixes another sound in, so many dB louder than a part that leads.
-func (s sound) add(other sound, level float64) sound {
-	const quietest, most = 1e-5, 100 // a silent part stays silent
-	loud := other.loudness()
+// mixIn mixes in another recording, level dB louder than the leading part.
+func (s recording) mixIn(other recording, level float64) recording {
+	const quietest, maxGain = 1e-5, 100 // a silent part stays silent
+	loud := other.measureLoudness()
 	if loud < quietest {
 		return s
 	}
-	gain := float32(min(0.1*math.Pow(10, level/20)/loud, most))
+	gain := float32(min(0.1*math.Pow(10, level/20)/loud, maxGain))
 	if more := len(other) - len(s); more > 0 {
-		s = append(s, make(sound, more)...)
+		s = append(s, make(recording, more)...)
 	}
 	for i, v := range other {
 		s[i] += gain * v
@@ -73,11 +73,10 @@ func (s sound) add(other sound, level float64) sound {
 	return s
 }
 
-// loudness is how loud a sound is while there is any. Low tones count less, as
-// they do for ears.
-func (s sound) loudness() float64 {
+// measureLoudness returns the loudness of the audible parts. Low tones count less, as in hearing.
+func (s recording) measureLoudness() float64 {
 	const (
-		block = rate / 20 * 2
+		block = sampleRate / 20 * 2
 		keep  = 0.98 // a high-pass at about 140 Hz
 	)
 	var powers []float64
@@ -108,9 +107,9 @@ func (s sound) loudness() float64 {
 	return math.Sqrt(total / float64(n))
 }
 
-// wav writes the file, in 16 bits.
-func (s sound) wav() []byte {
-	b := wav.Header(rate, 2, len(s))
+// encodeWAV returns the recording as a WAV file of 16 bits.
+func (s recording) encodeWAV() []byte {
+	b := wav.Header(sampleRate, 2, len(s))
 	for _, v := range s {
 		b = binary.LittleEndian.AppendUint16(b, uint16(int16(math.Round(float64(v)*32767))))
 	}
@@ -118,16 +117,16 @@ func (s sound) wav() []byte {
 }
 
 const (
-	// quiet is where the end is out of hearing, 60 dB below the loudest.
-	quiet = 0.001
-	// lead and fade are samples of a channel.
-	lead = rate / 20
-	fade = rate * 6 / 10
+	// inaudibleLevel is the level below which the end is inaudible, 60 dB below full scale.
+	inaudibleLevel = 0.001
+	// lead and fade are durations in samples per channel.
+	lead = sampleRate / 20
+	fade = sampleRate * 6 / 10
 )
 
-// polish takes the silence off both ends, lets the end fade out and brings the
-// tune to an even level. It tells false of one without anything to hear.
-func (s *sound) polish() bool {
+// trimAndLevel removes silence at both ends, fades the end out and brings the tune to an even
+// level. It reports whether anything is audible.
+func (s *recording) trimAndLevel() bool {
 	all := *s
 	peak := 0.0
 	for _, v := range all {
@@ -136,7 +135,7 @@ func (s *sound) polish() bool {
 	if peak < 1e-4 {
 		return false
 	}
-	heard := func(i int) bool { return math.Abs(float64(all[i])) > peak*quiet }
+	heard := func(i int) bool { return math.Abs(float64(all[i])) > peak*inaudibleLevel }
 	from := 0
 	to := len(all)
 	for !heard(from) {
@@ -148,13 +147,13 @@ func (s *sound) polish() bool {
 	from = max(from-2*lead, 0) &^ 1
 	to = min((to+1)&^1, len(all))
 	all = all[from:to]
-	gain := all.gain(peak)
+	gain := all.levelGain(peak)
 	frames := len(all) / 2
 	for i, v := range all {
 		edge := 1.0
 		if left := frames - 1 - i/2; left < fade {
 			edge = float64(left) / fade
-			edge *= edge // as ears hear it, even
+			edge *= edge // a square fade sounds even
 		}
 		all[i] = float32(float64(v) * gain * edge)
 	}
@@ -162,8 +161,8 @@ func (s *sound) polish() bool {
 	return true
 }
 
-// gain is what brings a tune to -17 dB, with no peak above -1 dB.
-func (s sound) gain(peak float64) float64 {
+// levelGain returns the gain that brings a tune to -17 dB, with no peak above -1 dB.
+func (s recording) levelGain(peak float64) float64 {
 	const level, ceiling = 0.141, 0.891
 	var power float64
 	for _, v := range s {

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// keys are tonics, in semitones above C.
+// keys maps keys to their tonic in semitones above C.
 var keys = map[string]int{
 	"C": 0, "Db": 1, "D": 2, "Eb": 3, "E": 4, "F": 5, "Gb": 6, "G": 7, "Ab": 8, "A": 9, "Bb": 10, "B": 11,
 }
 
-// scale is seven notes and what is done with them. Progressions name chords by
-// the degree of their root, a bar each; a comma puts two into one bar. They
-// avoid diminished chords, so each scale has its own.
+// scale is seven notes and chord progressions for them. Progressions name chords by the degree of
+// their root, one bar each; a comma puts two into one bar. They avoid diminished chords, so each
+// scale has its own.
 type scale struct {
 	steps  []int // in semitones above the tonic
-	melody []int // the degrees that a melody uses, from 0; nil: all
-	// open phrases begin at home and end away from it; contrast ones begin and
-	// end away; a cadence is the bar before the tonic.
+	melody []int // degrees that a melody uses, from 0; nil: all
+	// Open phrases begin on the tonic and end on another chord. Contrast phrases
+	// begin and end on other chords. A cadence is the bar before the tonic.
 	open, contrast, cadences []string
 }
 
@@ -81,8 +81,8 @@ var scales = map[string]scale{
 	},
 }
 
-// progression reads a phrase: the degrees of each bar, from 0.
-func progression(text string) [][]int {
+// parseProgression parses a phrase into the degrees of each bar, from 0.
+func parseProgression(text string) [][]int {
 	var bars [][]int
 	for bar := range strings.FieldsSeq(text) {
 		var degrees []int
@@ -94,35 +94,35 @@ func progression(text string) [][]int {
 	return bars
 }
 
-// degree gives the semitones of a degree above the tonic, for any octave.
-func (s scale) degree(d int) int {
-	octave, rest := fold(d, len(s.steps))
+// semitonesOf returns the semitones of a degree above the tonic, in any octave.
+func (s scale) semitonesOf(d int) int {
+	octave, rest := divideFloor(d, len(s.steps))
 	return 12*octave + s.steps[rest]
 }
 
-// fold is division that rounds down, with its remainder.
-func fold(n, by int) (quotient, rest int) {
+// divideFloor is division that rounds down, with its remainder.
+func divideFloor(n, by int) (quotient, rest int) {
 	rest = ((n % by) + by) % by
 	return (n - rest) / by, rest
 }
 
-// chord gives the pitch classes of the chord on a degree, root first.
-func (s scale) chord(key, degree, size int) []int {
+// chordClasses returns the pitch classes of the chord on a degree, root first.
+func (s scale) chordClasses(key, degree, size int) []int {
 	classes := make([]int, size)
 	for i := range classes {
-		_, classes[i] = fold(key+s.degree(degree+2*i), 12)
+		_, classes[i] = divideFloor(key+s.semitonesOf(degree+2*i), 12)
 	}
 	return classes
 }
 
-// ladder is the notes that a melody climbs, a place for each: place 0 is the
-// tonic in the middle of the keyboard.
+// ladder is the notes that a melody can use, numbered as rungs: rung 0 is the tonic in the middle
+// of the keyboard.
 type ladder struct {
 	tonic int
 	rungs []int
 }
 
-func (s scale) ladder(key int) ladder {
+func (s scale) newLadder(key int) ladder {
 	l := ladder{tonic: 60 + key}
 	if key > 7 {
 		l.tonic -= 12
@@ -135,53 +135,53 @@ func (s scale) ladder(key int) ladder {
 	return l
 }
 
-func (l ladder) pitch(place int) int {
-	octave, rest := fold(place, len(l.rungs))
+func (l ladder) pitchAt(place int) int {
+	octave, rest := divideFloor(place, len(l.rungs))
 	return l.tonic + 12*octave + l.rungs[rest]
 }
 
-// at gives the place nearest to a pitch.
-func (l ladder) at(pitch int) int {
+// nearestRung returns the rung nearest to a pitch.
+func (l ladder) nearestRung(pitch int) int {
 	best := 0
 	for place := -4 * len(l.rungs); place < 4*len(l.rungs); place++ {
-		if far(l.pitch(place), pitch) < far(l.pitch(best), pitch) {
+		if distanceOf(l.pitchAt(place), pitch) < distanceOf(l.pitchAt(best), pitch) {
 			best = place
 		}
 	}
 	return best
 }
 
-// in tells whether a place belongs to a chord.
-func (l ladder) in(place int, chord []int) bool {
-	_, class := fold(l.pitch(place), 12)
+// isInChord reports whether a rung belongs to a chord.
+func (l ladder) isInChord(place int, chord []int) bool {
+	_, class := divideFloor(l.pitchAt(place), 12)
 	return slices.Contains(chord, class)
 }
 
-// near gives the place of a chord that is nearest, the lower of two.
-func (l ladder) near(place int, chord []int) int {
+// nearestChordRung returns the nearest rung that belongs to a chord, the lower of two.
+func (l ladder) nearestChordRung(place int, chord []int) int {
 	for away := range 2 * len(l.rungs) {
-		if l.in(place-away, chord) {
+		if l.isInChord(place-away, chord) {
 			return place - away
 		}
-		if l.in(place+away, chord) {
+		if l.isInChord(place+away, chord) {
 			return place + away
 		}
 	}
 	return place
 }
 
-func far(a, b int) int { return max(a-b, b-a) }
+func distanceOf(a, b int) int { return max(a-b, b-a) }
 
-// voicing gives the notes of a chord, low to high, that are the least way from
-// those before and not far from the centre.
-func voicing(chord, before []int, centre int) []int {
+// voiceChord returns the notes of a chord, from low to high, that are nearest to the notes before
+// and to the centre.
+func voiceChord(chord, before []int, centre int) []int {
 	var best []int
 	least := 1 << 30
 	for turn := range chord {
-		notes := stack(chord, turn, centre-9)
-		cost := far(sum(notes), centre*len(notes)) / len(notes)
+		notes := stackChord(chord, turn, centre-9)
+		cost := distanceOf(sumOf(notes), centre*len(notes)) / len(notes)
 		for i, n := range notes {
-			cost += 3 * way(n, i, len(notes), before)
+			cost += 3 * voiceDistance(n, i, len(notes), before)
 		}
 		if cost < least {
 			best = notes
@@ -191,34 +191,34 @@ func voicing(chord, before []int, centre int) []int {
 	return best
 }
 
-// way is how far a voice moves: from its own note before, or from the nearest
-// one where there were more or fewer.
-func way(pitch, voice, voices int, before []int) int {
+// voiceDistance returns how far a voice moves: from its own note before, or from the nearest note
+// where the number of voices changed.
+func voiceDistance(pitch, voice, voices int, before []int) int {
 	if len(before) == 0 {
 		return 0
 	}
 	if len(before) == voices {
-		return far(pitch, before[voice])
+		return distanceOf(pitch, before[voice])
 	}
-	least := far(pitch, before[0])
+	least := distanceOf(pitch, before[0])
 	for _, b := range before {
-		least = min(least, far(pitch, b))
+		least = min(least, distanceOf(pitch, b))
 	}
 	return least
 }
 
-// stack sets a chord in close position upon its given tone, from low on.
-func stack(chord []int, turn, low int) []int {
+// stackChord builds a chord in close position on one of its notes, from low up.
+func stackChord(chord []int, turn, low int) []int {
 	notes := make([]int, len(chord))
 	for i := range notes {
-		_, up := fold(chord[(turn+i)%len(chord)]-low, 12)
+		_, up := divideFloor(chord[(turn+i)%len(chord)]-low, 12)
 		low += up
 		notes[i] = low
 	}
 	return notes
 }
 
-func sum(numbers []int) int {
+func sumOf(numbers []int) int {
 	n := 0
 	for _, v := range numbers {
 		n += v

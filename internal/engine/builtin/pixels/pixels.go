@@ -1,9 +1,8 @@
-// Package pixels reads and writes picture files for the engines of ours that
-// work on pictures.
+// Package pixels reads and writes picture files for the built-in engines.
 //
-// Pictures are held as 8 bits per channel with straight alpha, upright and in
-// sRGB as it comes. Files are told apart by their bytes; one that is damaged or
-// too large is a failure that the person can be told.
+// Pictures are in memory with 8 bits per channel and straight alpha, upright, and treated as sRGB.
+// The format is detected by the file's bytes. A file that is damaged or too large is an engine
+// failure with a message for the person.
 package pixels
 
 import (
@@ -13,10 +12,10 @@ import (
 	"atelier/internal/engine"
 )
 
-// Most is how large a picture may be, coming in or going out.
-const Most = 50_000_000
+// MaxPixels is the largest number of pixels of an input or a result.
+const MaxPixels = 50_000_000
 
-// Format is a kind of picture file.
+// Format is a picture file format.
 type Format string
 
 // The formats that can be read.
@@ -27,28 +26,28 @@ const (
 	GIF  Format = "gif"
 )
 
-// Picture is pixels and the format that they came in or should go out in.
+// Picture is pixels and the format of their source or result.
 type Picture struct {
 	*image.NRGBA
 	Format Format
 }
 
-// Rows does work for rows 0 to n-1. It looks at ctx every few of them, so that
-// the largest picture is left soon.
-func Rows(ctx context.Context, s engine.Span, n int, do func(y int)) error {
+// EachRow calls do for rows 0 to n-1. It checks ctx every few rows, so that work on large pictures
+// stops soon.
+func EachRow(ctx context.Context, s engine.Span, n int, do func(y int)) error {
 	const band = 16
 	for y := range n {
 		if y%band == 0 {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			s.At(float64(y) / float64(n))
+			s.ReportProgress(float64(y) / float64(n))
 		}
 		do(y)
 	}
-	s.At(1)
+	s.ReportProgress(1)
 	return ctx.Err()
 }
 
-// Byte rounds and clamps.
-func Byte(v float32) uint8 { return uint8(min(max(v+0.5, 0), 255)) }
+// ClampByte rounds a value and clamps it to 0 to 255.
+func ClampByte(v float32) uint8 { return uint8(min(max(v+0.5, 0), 255)) }

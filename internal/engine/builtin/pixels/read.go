@@ -17,8 +17,8 @@ import (
 	"atelier/internal/engine"
 )
 
-// codec reads a format. Formats are told apart here and not by the registry of
-// the standard library, which knows whatever the program happens to import.
+// codec reads a format. Formats are detected here and not by the standard library's registry,
+// which depends on the imports of the whole program.
 type codec struct {
 	format Format
 	config func(io.Reader) (image.Config, error)
@@ -45,20 +45,20 @@ type source struct {
 	width, height int // as stored, before the orientation
 	turn          Orientation
 	model         color.Model
-	head          []byte    // up to where the header ended, or farther
-	body          io.Reader // from the start again
-	stored        *storage
+	head          []byte    // at least the whole header
+	body          io.Reader // the whole file from its start
+	reader        *fileReader
 }
 
-// storage reads from where files lie until the job ends. It remembers its own
-// error: a file that could not be fetched is no broken picture.
-type storage struct {
-	ended func() error // of the job's context
+// fileReader reads a stored file until the job ends. It keeps its own error, because a file that
+// could not be fetched is not a broken picture.
+type fileReader struct {
+	ended func() error // Err of the job's context
 	src   io.ReadCloser
 	err   error
 }
 
-func (s *storage) Read(p []byte) (int, error) {
+func (s *fileReader) Read(p []byte) (int, error) {
 	if err := s.ended(); err != nil {
 		s.err = err
 		return 0, err
@@ -70,57 +70,57 @@ func (s *storage) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (s *storage) Close() error { return s.src.Close() }
+func (s *fileReader) Close() error { return s.src.Close() }
 
-// because says what an error while reading means.
-func (s *storage) because(err error) error {
+// explainError translates an error of a decoder into a failure of the job.
+func (s *fileReader) explainError(err error) error {
 	switch {
 	case s.ended() != nil:
 		return s.ended()
 	case s.err != nil:
-		return engine.Again(engine.Failed, "The picture could not be fetched.").Because(s.err)
+		return engine.Again(engine.Failed, "The picture could not be read from storage. Try again.").Because(s.err)
 	}
-	return engine.Fail(engine.Failed, "The picture could not be read: it is damaged, or of a kind that this tool does not know.").Because(err)
+	return engine.Fail(engine.Failed, "The picture could not be read. It is damaged, or its format is not supported by this tool.").Because(err)
 }
 
-// open reads a picture's header. The caller closes stored.
-func open(ctx context.Context, f engine.File) (*source, error) {
-	stored := &storage{ended: ctx.Err}
+// openSource reads a picture's header. The caller closes reader.
+func openSource(ctx context.Context, f engine.File) (*source, error) {
+	stored := &fileReader{ended: ctx.Err}
 	src, err := f.Open(ctx)
 	if err != nil {
 		stored.err = err
-		return nil, stored.because(err)
+		return nil, stored.explainError(err)
 	}
 	stored.src = src
-	s := &source{stored: stored}
-	if err := s.header(); err != nil {
+	s := &source{reader: stored}
+	if err := s.readHeader(); err != nil {
 		stored.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *source) header() error {
+func (s *source) readHeader() error {
 	var seen bytes.Buffer
 	start := make([]byte, 12)
-	n, err := io.ReadFull(s.stored, start)
+	n, err := io.ReadFull(s.reader, start)
 	if err != nil {
-		return s.stored.because(err)
+		return s.reader.explainError(err)
 	}
 	seen.Write(start[:n])
 	var known bool
 	if s.codec, known = codecOf(start); !known {
-		return s.stored.because(fmt.Errorf("a file that begins with %q", start))
+		return s.reader.explainError(fmt.Errorf("a file that begins with %q", start))
 	}
-	c, err := s.config(io.MultiReader(bytes.NewReader(start), io.TeeReader(s.stored, &seen)))
+	c, err := s.config(io.MultiReader(bytes.NewReader(start), io.TeeReader(s.reader, &seen)))
 	if err != nil {
-		return s.stored.because(err)
+		return s.reader.explainError(err)
 	}
 	if c.Width < 1 || c.Height < 1 {
-		return s.stored.because(fmt.Errorf("a picture of %d by %d pixels", c.Width, c.Height))
+		return s.reader.explainError(fmt.Errorf("a picture of %d by %d pixels", c.Width, c.Height))
 	}
-	if int64(c.Width)*int64(c.Height) > Most {
-		return engine.Fail(engine.Failed, fmt.Sprintf("The picture is too large: %d by %d pixels; at most %d megapixels are possible.", c.Width, c.Height, Most/1_000_000))
+	if int64(c.Width)*int64(c.Height) > MaxPixels {
+		return engine.Fail(engine.Failed, fmt.Sprintf("The picture is too large: %d by %d pixels. The limit is %d megapixels.", c.Width, c.Height, MaxPixels/1_000_000))
 	}
 	s.width = c.Width
 	s.height = c.Height
@@ -130,32 +130,32 @@ func (s *source) header() error {
 	if s.format == JPEG {
 		s.turn = OrientationOf(seen.Bytes())
 	}
-	s.body = io.MultiReader(&seen, s.stored)
+	s.body = io.MultiReader(&seen, s.reader)
 	return nil
 }
 
-// Read decodes a picture, the first one of a GIF, and turns it upright.
+// Read decodes a picture, or the first frame of a GIF, and turns it upright.
 func Read(ctx context.Context, s engine.Span, f engine.File) (Picture, error) {
-	src, err := open(ctx, f)
+	src, err := openSource(ctx, f)
 	if err != nil {
 		return Picture{}, err
 	}
-	defer src.stored.Close()
+	defer src.reader.Close()
 	m, err := src.decode(src.body)
 	if err != nil {
-		return Picture{}, src.stored.because(err)
+		return Picture{}, src.reader.explainError(err)
 	}
-	s.At(0.5)
-	flat, err := straight(ctx, m, image.Rect(0, 0, src.width, src.height), src.format)
+	s.ReportProgress(0.5)
+	flat, err := convertStraight(ctx, m, image.Rect(0, 0, src.width, src.height), src.format)
 	if err != nil {
 		return Picture{}, err
 	}
-	s.At(1)
-	return Picture{src.turn.apply(flat), src.format}, ctx.Err()
+	s.ReportProgress(1)
+	return Picture{src.turn.turnUpright(flat), src.format}, ctx.Err()
 }
 
-// straight gives the picture with straight alpha, on the canvas of its file.
-func straight(ctx context.Context, m image.Image, canvas image.Rectangle, from Format) (*image.NRGBA, error) {
+// convertStraight returns the picture with straight alpha on the canvas of its file.
+func convertStraight(ctx context.Context, m image.Image, canvas image.Rectangle, from Format) (*image.NRGBA, error) {
 	none := engine.Span{}
 	switch src := m.(type) {
 	case *image.NRGBA:
@@ -168,20 +168,20 @@ func straight(ctx context.Context, m image.Image, canvas image.Rectangle, from F
 		}
 	case *image.YCbCr:
 		if from == WebP {
-			return videoRange(ctx, src, nil, 0)
+			return convertVideoRange(ctx, src, nil, 0)
 		}
-		// Drawing into RGBA is the fast way, and without alpha it is the same.
+		// Drawing into RGBA is faster and, without alpha, the same.
 		dst := image.NewRGBA(canvas)
-		err := Rows(ctx, none, canvas.Dy(), func(y int) {
+		err := EachRow(ctx, none, canvas.Dy(), func(y int) {
 			draw.Draw(dst, image.Rect(0, y, canvas.Dx(), y+1), src, image.Pt(src.Rect.Min.X, src.Rect.Min.Y+y), draw.Src)
 		})
 		return &image.NRGBA{Pix: dst.Pix, Stride: dst.Stride, Rect: dst.Rect}, err
 	case *image.NYCbCrA:
-		return videoRange(ctx, &src.YCbCr, src.A, src.AStride)
+		return convertVideoRange(ctx, &src.YCbCr, src.A, src.AStride)
 	}
 	dst := image.NewNRGBA(canvas)
 	part := m.Bounds().Intersect(canvas)
-	err := Rows(ctx, none, part.Dy(), func(y int) {
+	err := EachRow(ctx, none, part.Dy(), func(y int) {
 		y += part.Min.Y
 		for x := part.Min.X; x < part.Max.X; x++ {
 			dst.Set(x, y, m.At(x, y))
@@ -190,22 +190,22 @@ func straight(ctx context.Context, m image.Image, canvas image.Rectangle, from F
 	return dst, err
 }
 
-// videoRange converts the colours of a lossy WebP, which run from 16 to 235
-// like those of video (RFC 6386 section 9.2, BT.601). The decoder hands them
-// out as if they ran from 0 to 255, which looks washed out.
-func videoRange(ctx context.Context, src *image.YCbCr, alpha []byte, alphaStride int) (*image.NRGBA, error) {
+// convertVideoRange converts the colours of a lossy WebP, which range from 16 to 235 as in video
+// (RFC 6386 section 9.2, BT.601). The decoder returns them as if they ranged from 0 to 255, which
+// looks washed out.
+func convertVideoRange(ctx context.Context, src *image.YCbCr, alpha []byte, alphaStride int) (*image.NRGBA, error) {
 	r := src.Rect
 	dst := image.NewNRGBA(image.Rect(0, 0, r.Dx(), r.Dy()))
-	err := Rows(ctx, engine.Span{}, r.Dy(), func(y int) {
+	err := EachRow(ctx, engine.Span{}, r.Dy(), func(y int) {
 		to := dst.Pix[y*dst.Stride:]
 		for x := range r.Dx() {
 			c := src.COffset(r.Min.X+x, r.Min.Y+y)
 			l := 1.164383 * (float32(src.Y[src.YOffset(r.Min.X+x, r.Min.Y+y)]) - 16)
 			u := float32(src.Cb[c]) - 128
 			v := float32(src.Cr[c]) - 128
-			to[4*x] = Byte(l + 1.596027*v)
-			to[4*x+1] = Byte(l - 0.391762*u - 0.812968*v)
-			to[4*x+2] = Byte(l + 2.017232*u)
+			to[4*x] = ClampByte(l + 1.596027*v)
+			to[4*x+1] = ClampByte(l - 0.391762*u - 0.812968*v)
+			to[4*x+2] = ClampByte(l + 2.017232*u)
 			to[4*x+3] = 255
 			if alpha != nil {
 				to[4*x+3] = alpha[y*alphaStride+x]

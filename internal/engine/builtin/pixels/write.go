@@ -11,62 +11,61 @@ import (
 	"golang.org/x/image/draw"
 )
 
-// big is from how many pixels on a PNG is written fast: in half of the time, for
-// a few more bytes.
-const big = 4_000_000
+// fastPNGPixels is the number of pixels from which a PNG is compressed fast: in half the time, for
+// a slightly larger file.
+const fastPNGPixels = 4_000_000
 
-// EncodePNG writes a picture, unless ctx ends before.
+// EncodePNG encodes a picture. It fails when ctx ends.
 func EncodePNG(ctx context.Context, m *image.NRGBA) (*File, error) {
 	e := png.Encoder{CompressionLevel: png.DefaultCompression}
-	if m.Rect.Dx()*m.Rect.Dy() > big {
+	if m.Rect.Dx()*m.Rect.Dy() > fastPNGPixels {
 		e.CompressionLevel = png.BestSpeed
 	}
 	f := &File{}
-	err := e.Encode(whileAlive{ctx.Err, f}, m)
+	err := e.Encode(cancelWriter{ctx.Err, f}, m)
 	return f, err
 }
 
-// EncodeJPEG writes a picture without transparent parts, unless ctx ends before.
+// EncodeJPEG encodes a picture without transparent parts. It fails when ctx ends.
 func EncodeJPEG(ctx context.Context, m *image.NRGBA, quality int) (*File, error) {
 	f := &File{}
-	err := jpeg.Encode(whileAlive{ctx.Err, f}, Opaque(m), &jpeg.Options{Quality: quality})
+	err := jpeg.Encode(cancelWriter{ctx.Err, f}, AsRGBA(m), &jpeg.Options{Quality: quality})
 	return f, err
 }
 
-// whileAlive is a writer that ends with the job, which is how an encoder
-// learns of it.
-type whileAlive struct {
+// cancelWriter fails when the job ends, which stops the encoder.
+type cancelWriter struct {
 	ended func() error
 	to    *File
 }
 
-func (w whileAlive) Write(p []byte) (int, error) {
+func (w cancelWriter) Write(p []byte) (int, error) {
 	if err := w.ended(); err != nil {
 		return 0, err
 	}
 	return w.to.Write(p)
 }
 
-// Opaque reads the pixels of a picture without transparent parts as the type
-// that others are fast with.
-func Opaque(m *image.NRGBA) *image.RGBA {
+// AsRGBA returns an opaque picture's pixels as image.RGBA, for which other packages have fast
+// paths. It shares the pixels.
+func AsRGBA(m *image.NRGBA) *image.RGBA {
 	return &image.RGBA{Pix: m.Pix, Stride: m.Stride, Rect: m.Rect}
 }
 
-// File is an encoded picture, in pieces: what grows as one slice is copied again
-// and again, and takes up to three times its size.
+// File is an encoded picture in pieces. One growing slice would be copied repeatedly and need up
+// to three times its size.
 type File struct {
 	pieces [][]byte
 }
 
-const piece = 256 << 10
+const pieceBytes = 256 << 10
 
 func (f *File) Write(p []byte) (int, error) {
 	n := len(p)
 	for len(p) > 0 {
 		last := len(f.pieces) - 1
 		if last < 0 || len(f.pieces[last]) == cap(f.pieces[last]) {
-			f.pieces = append(f.pieces, make([]byte, 0, piece))
+			f.pieces = append(f.pieces, make([]byte, 0, pieceBytes))
 			last++
 		}
 		room := min(cap(f.pieces[last])-len(f.pieces[last]), len(p))
@@ -76,7 +75,7 @@ func (f *File) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// Reader reads the file from its start.
+// Reader returns a reader of the whole file.
 func (f *File) Reader() io.Reader {
 	all := make([]io.Reader, len(f.pieces))
 	for i, p := range f.pieces {
@@ -85,11 +84,11 @@ func (f *File) Reader() io.Reader {
 	return io.MultiReader(all...)
 }
 
-// Bytes gives the file as one slice, for small ones.
+// Bytes returns the file as one slice. Use it for small files.
 func (f *File) Bytes() []byte { return bytes.Join(f.pieces, nil) }
 
-// OnWhite lays a picture on white.
-func OnWhite(m *image.NRGBA) *image.NRGBA {
+// FlattenOnWhite returns the picture on a white background.
+func FlattenOnWhite(m *image.NRGBA) *image.NRGBA {
 	dst := image.NewRGBA(m.Rect)
 	draw.Draw(dst, dst.Rect, image.White, image.Point{}, draw.Src)
 	draw.Draw(dst, dst.Rect, m, m.Rect.Min, draw.Over)

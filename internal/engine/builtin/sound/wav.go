@@ -1,5 +1,5 @@
-// Package sound reads and writes the headers of WAV files. What the samples mean
-// is the engines' own matter.
+// Package sound reads and writes the headers of WAV files. Engines interpret the samples
+// themselves.
 package sound
 
 import (
@@ -8,19 +8,18 @@ import (
 	"io"
 )
 
-// Format is what the samples of a file are.
+// Format is the format of a file's samples.
 type Format struct {
-	Floats   bool // they are integers otherwise
-	Bits     int  // of each
+	Floats   bool // false: integers
+	Bits     int  // per sample
 	Channels int
-	Rate     int // samples a second, in each channel
+	Rate     int // samples per second and channel
 }
 
-// ErrFormat is for what is no WAV file.
-var ErrFormat = errors.New("not a recording")
+// ErrFormat is the error for anything but a WAV file.
+var ErrFormat = errors.New("not a WAV file")
 
-// Open reads a file up to its samples, and tells how many bytes they promise to
-// take.
+// Open reads a file up to its samples and returns the announced number of bytes of samples.
 func Open(r io.Reader) (f Format, size int64, err error) {
 	var head [12]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil || string(head[:4]) != "RIFF" || string(head[8:]) != "WAVE" {
@@ -42,14 +41,14 @@ func Open(r io.Reader) (f Format, size int64, err error) {
 		if _, err := io.ReadFull(r, body); err != nil {
 			return f, 0, ErrFormat
 		}
-		if name == "fmt " && !f.read(body[:n]) {
+		if name == "fmt " && !f.parseChunk(body[:n]) {
 			return f, 0, ErrFormat
 		}
 	}
 }
 
-// read takes the chunk that tells the format.
-func (f *Format) read(b []byte) bool {
+// parseChunk parses the format chunk.
+func (f *Format) parseChunk(b []byte) bool {
 	const integers, floats, extensible = 1, 3, 0xfffe
 	if len(b) < 16 {
 		return false
@@ -63,8 +62,7 @@ func (f *Format) read(b []byte) bool {
 	return kind == integers || kind == floats
 }
 
-// Header begins a file of 16-bit integers, channel by channel, with room for so
-// many samples behind it.
+// Header returns the header of a file of 16-bit integers with so many samples per channel.
 func Header(rate, channels, samples int) []byte {
 	const header = 44
 	le := binary.LittleEndian

@@ -18,8 +18,8 @@ func TestConformance(t *testing.T) {
 	j := job(long, nil)
 	j.NumResults = 2
 	c := enginetest.Case{Engine: installed(t), Job: j, Deterministic: true}
-	enginetest.Run(t, c)
-	t.Run("signs", func(t *testing.T) { enginetest.Signs(t, c, false) })
+	enginetest.CheckEngine(t, c)
+	t.Run("signs", func(t *testing.T) { enginetest.CheckProgress(t, c, false) })
 }
 
 // Not parallel: the suite counts goroutines.
@@ -29,7 +29,7 @@ func TestFaults(t *testing.T) {
 			return enginetest.Trial{Engine: fake(program), Job: job("Hello.", nil)}
 		}
 	}
-	enginetest.Faults(t, map[enginetest.Fault]func(t *testing.T) enginetest.Trial{
+	enginetest.CheckFaults(t, map[enginetest.Fault]func(t *testing.T) enginetest.Trial{
 		enginetest.Refuses: func(*testing.T) enginetest.Trial {
 			return enginetest.Trial{Engine: fake("drones"), Job: job("Hello.", values{"language": "martian"})}
 		},

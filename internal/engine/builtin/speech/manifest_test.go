@@ -1,39 +1,10 @@
 package speech_test
 
 import (
-	"io/fs"
 	"testing"
 
-	"go.yaml.in/yaml/v3"
-
-	"atelier/tools"
+	"atelier/internal/engine/enginetest"
 )
-
-type field struct {
-	Key, Type string
-	Default   any
-	Min, Max  float64
-	Options   []struct{ Value string }
-}
-
-func shipped(t *testing.T) []field {
-	t.Helper()
-	b, err := fs.ReadFile(tools.Files, "speech.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var m struct {
-		Engine struct{ Name string }
-		Fields []field
-	}
-	if err := yaml.Unmarshal(b, &m); err != nil {
-		t.Fatal(err)
-	}
-	if m.Engine.Name != "speech" {
-		t.Fatalf("engine = %q", m.Engine.Name)
-	}
-	return m.Fields
-}
 
 // TestEveryFieldMatters changes one field at a time, to each option or to both
 // ends of its range.
@@ -41,7 +12,7 @@ func TestEveryFieldMatters(t *testing.T) {
 	t.Parallel()
 	e := installed(t)
 	const text = "Der Regen zog über das Land, 1 2 3."
-	for _, f := range shipped(t) {
+	for _, f := range enginetest.ShippedManifests(t, "speech")["speech"].InputFields() {
 		t.Run(f.Key, func(t *testing.T) {
 			t.Parallel()
 			var all []any
@@ -72,14 +43,7 @@ func TestEveryFieldMatters(t *testing.T) {
 func TestDefaultsAreThoseOfTheEngine(t *testing.T) {
 	t.Parallel()
 	e := installed(t)
-	defaults := values{}
-	for _, f := range shipped(t) {
-		if n, ok := f.Default.(int); ok {
-			defaults[f.Key] = int64(n)
-		} else if f.Default != nil {
-			defaults[f.Key] = f.Default
-		}
-	}
+	defaults := values(enginetest.ShippedManifests(t, "speech")["speech"].DefaultValues())
 	with, _ := spoken(t, e, job("Hello.", defaults))
 	without, _ := spoken(t, e, job("Hello.", nil))
 	if string(with) != string(without) {

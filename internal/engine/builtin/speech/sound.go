@@ -11,16 +11,16 @@ import (
 	wav "atelier/internal/engine/builtin/sound"
 )
 
-// sound is samples of one channel.
-type sound struct {
+// recording is the samples of a mono recording.
+type recording struct {
 	rate    int
 	samples []int16
 }
 
-var errFormat = errors.New("not a recording of 16 bits in one channel")
+var errFormat = errors.New("not a mono recording of 16 bits")
 
-// parse reads a WAV file that is all there.
-func parse(r io.Reader) (*sound, error) {
+// parseWAV parses a complete WAV file.
+func parseWAV(r io.Reader) (*recording, error) {
 	f, size, err := wav.Open(r)
 	if err != nil {
 		return nil, err
@@ -33,17 +33,17 @@ func parse(r io.Reader) (*sound, error) {
 		return nil, err
 	}
 	if int64(len(b)) < size {
-		return nil, errors.New("the recording breaks off")
+		return nil, errors.New("the recording is truncated")
 	}
-	s := &sound{rate: f.Rate, samples: make([]int16, size/2)}
+	s := &recording{rate: f.Rate, samples: make([]int16, size/2)}
 	for i := range s.samples {
 		s.samples[i] = int16(binary.LittleEndian.Uint16(b[2*i:]))
 	}
 	return s, nil
 }
 
-// wav writes the file.
-func (s *sound) wav() []byte {
+// encodeWAV returns the recording as a WAV file.
+func (s *recording) encodeWAV() []byte {
 	b := wav.Header(s.rate, 1, len(s.samples))
 	for _, v := range s.samples {
 		b = binary.LittleEndian.AppendUint16(b, uint16(v))
@@ -51,42 +51,42 @@ func (s *sound) wav() []byte {
 	return b
 }
 
-func (s *sound) append(t *sound) error {
+func (s *recording) appendSound(t *recording) error {
 	if s.rate == 0 {
 		s.rate = t.rate
 	}
 	if s.rate != t.rate {
-		return errors.New("the rate changes on the way")
+		return errors.New("the pieces differ in sample rate")
 	}
 	s.samples = append(s.samples, t.samples...)
 	return nil
 }
 
-// rest adds silence.
-func (s *sound) rest(d time.Duration) {
-	s.samples = append(s.samples, make([]int16, s.count(d))...)
+// appendSilence appends silence.
+func (s *recording) appendSilence(d time.Duration) {
+	s.samples = append(s.samples, make([]int16, s.sampleCount(d))...)
 }
 
-func (s *sound) count(d time.Duration) int { return int(d.Seconds() * float64(s.rate)) }
+func (s *recording) sampleCount(d time.Duration) int { return int(d.Seconds() * float64(s.rate)) }
 
-func (s *sound) length() time.Duration {
+func (s *recording) duration() time.Duration {
 	if s.rate == 0 {
 		return 0
 	}
 	return time.Duration(float64(len(s.samples)) / float64(s.rate) * float64(time.Second))
 }
 
-// audible is the level below which there is nothing to hear, about -54 dB.
-const audible = 66
+// audibleLevel is the level below which a sample is inaudible, about -54 dB.
+const audibleLevel = 66
 
-func (s *sound) silent() bool {
-	from, to := s.heard()
+func (s *recording) isSilent() bool {
+	from, to := s.audibleRange()
 	return from == to
 }
 
-// heard gives the part from the first audible sample to the last.
-func (s *sound) heard() (from, to int) {
-	loud := func(v int16) bool { return v > audible || v < -audible }
+// audibleRange returns the range from the first audible sample to the last.
+func (s *recording) audibleRange() (from, to int) {
+	loud := func(v int16) bool { return v > audibleLevel || v < -audibleLevel }
 	to = len(s.samples)
 	for from < to && !loud(s.samples[from]) {
 		from++
@@ -98,23 +98,23 @@ func (s *sound) heard() (from, to int) {
 }
 
 const (
-	lead = 50 * time.Millisecond  // silence left before the first word
-	tail = 150 * time.Millisecond // and behind the last
+	lead = 50 * time.Millisecond  // silence kept before the first word
+	tail = 150 * time.Millisecond // silence kept after the last word
 	fade = 5 * time.Millisecond
 )
 
-// polish trims the sound, brings it to an even level and takes clicks off its
-// ends. It tells false of one without anything to hear.
-func (s *sound) polish() bool {
-	from, to := s.heard()
+// trimAndLevel trims the recording, brings it to an even level and removes clicks at its ends. It
+// reports whether anything is audible.
+func (s *recording) trimAndLevel() bool {
+	from, to := s.audibleRange()
 	if from == to {
 		return false
 	}
-	from = max(from-s.count(lead), 0)
-	to = min(to+s.count(tail), len(s.samples))
+	from = max(from-s.sampleCount(lead), 0)
+	to = min(to+s.sampleCount(tail), len(s.samples))
 	s.samples = s.samples[from:to]
-	gain := s.gain()
-	ramp := min(s.count(fade), len(s.samples)/2)
+	gain := s.levelGain()
+	ramp := min(s.sampleCount(fade), len(s.samples)/2)
 	for i, v := range s.samples {
 		edge := 1.0
 		if near := min(i, len(s.samples)-1-i); near < ramp {
@@ -125,9 +125,9 @@ func (s *sound) polish() bool {
 	return true
 }
 
-// gain is what brings speech to -19 dB, pauses aside, with at most 12 dB up and
-// no peak above -1 dB.
-func (s *sound) gain() float64 {
+// levelGain returns the gain that brings speech to -19 dB without its pauses, with at most 12 dB
+// of amplification and no peak above -1 dB.
+func (s *recording) levelGain() float64 {
 	const (
 		level   = 0.112 * 32768
 		ceiling = 0.891 * 32767
@@ -135,13 +135,13 @@ func (s *sound) gain() float64 {
 	)
 	var peak, power float64
 	spoken := 0
-	for block := range slices.Chunk(s.samples, s.count(20*time.Millisecond)) {
+	for block := range slices.Chunk(s.samples, s.sampleCount(20*time.Millisecond)) {
 		var sum float64
 		for _, v := range block {
 			sum += float64(v) * float64(v)
 			peak = max(peak, math.Abs(float64(v)))
 		}
-		if sum > audible*audible*float64(len(block)) {
+		if sum > audibleLevel*audibleLevel*float64(len(block)) {
 			power += sum
 			spoken += len(block)
 		}

@@ -8,8 +8,8 @@ import (
 
 func TestWAVComesBack(t *testing.T) {
 	t.Parallel()
-	s := &sound{rate: 22050, samples: []int16{0, 1, -1, 32767, -32768}}
-	got, err := parse(bytes.NewReader(s.wav()))
+	s := &recording{rate: 22050, samples: []int16{0, 1, -1, 32767, -32768}}
+	got, err := parseWAV(bytes.NewReader(s.encodeWAV()))
 	if err != nil || got.rate != s.rate || !slices.Equal(got.samples, s.samples) {
 		t.Errorf("parse = %+v, %v", got, err)
 	}
@@ -17,7 +17,7 @@ func TestWAVComesBack(t *testing.T) {
 
 func TestOtherFilesAreNoSound(t *testing.T) {
 	t.Parallel()
-	good := (&sound{rate: 22050, samples: make([]int16, 100)}).wav()
+	good := (&recording{rate: 22050, samples: make([]int16, 100)}).encodeWAV()
 	change := func(at int, to byte) []byte {
 		b := slices.Clone(good)
 		b[at] = to
@@ -33,7 +33,7 @@ func TestOtherFilesAreNoSound(t *testing.T) {
 		"8 bits":       change(34, 8),
 		"no rate":      change(25, 0),
 	} {
-		if s, err := parse(bytes.NewReader(b)); err == nil {
+		if s, err := parseWAV(bytes.NewReader(b)); err == nil {
 			t.Errorf("%s: parse = %+v, want an error", name, s)
 		}
 	}
@@ -41,14 +41,14 @@ func TestOtherFilesAreNoSound(t *testing.T) {
 
 func TestPolish(t *testing.T) {
 	t.Parallel()
-	quiet := &sound{rate: 1000, samples: make([]int16, 3000)}
-	if quiet.polish() {
+	quiet := &recording{rate: 1000, samples: make([]int16, 3000)}
+	if quiet.trimAndLevel() {
 		t.Error("silence counts as speech")
 	}
 	for i := range 1000 {
 		quiet.samples[1000+i] = int16(1000 - 2000*(i%2))
 	}
-	if !quiet.polish() {
+	if !quiet.trimAndLevel() {
 		t.Fatal("speech counts as silence")
 	}
 	// 50 ms before it, 150 ms behind.
@@ -58,8 +58,8 @@ func TestPolish(t *testing.T) {
 	if v := quiet.samples[500]; v < 3500 || v > 4000 {
 		t.Errorf("sample = %d, want it raised to the level", v)
 	}
-	faint := &sound{rate: 1000, samples: slices.Repeat([]int16{100, -100}, 500)}
-	faint.polish()
+	faint := &recording{rate: 1000, samples: slices.Repeat([]int16{100, -100}, 500)}
+	faint.trimAndLevel()
 	if v := faint.samples[500]; v != 400 && v != -400 {
 		t.Errorf("sample = %d, want 12 dB more and not all", v)
 	}

@@ -1,13 +1,11 @@
-// Package speech is the engine that reads text aloud, with eSpeak NG: a small
-// formant synthesiser, plain in sound, that knows many languages and needs no
-// model.
+// Package speech is the engine that reads text aloud with eSpeak NG, a small formant synthesizer
+// that supports many languages and needs no model.
 //
 //	text ─▶ pieces ─▶ eSpeak NG, one piece at a time ─▶ joined, trimmed, levelled ─▶ WAV
 //
-// The text goes in through standard input, where no part of it can be an option
-// and no list of processes shows it. It is read as text: markup, phoneme codes
-// and control characters mean nothing. The same job gives the same bytes,
-// whatever the seed.
+// The text is passed through standard input, so that no part of it can be an option and process
+// lists do not show it. It is treated as plain text: markup, phoneme codes and control characters
+// have no effect. The same job returns the same bytes, whatever the seed.
 package speech
 
 import (
@@ -27,14 +25,13 @@ import (
 	"atelier/internal/engine/subprocess"
 )
 
-// Options are what an operator may choose.
+// Options are the operator's settings.
 type Options struct {
-	// Folder is where jobs have their temporary folders, "" for the system's
-	// place.
+	// Folder is the parent of the jobs' temporary folders. "" means the system's temporary folder.
 	Folder string
 }
 
-// Engine runs jobs. It keeps nothing between them.
+// Engine runs jobs. It has no state between them.
 type Engine struct {
 	program string
 	folder  string
@@ -42,58 +39,58 @@ type Engine struct {
 
 var _ engine.Engine = (*Engine)(nil)
 
-// Needs are what has to be installed.
+// Needs returns the programs that must be installed.
 func Needs() []subprocess.Need {
 	return []subprocess.Need{{Name: "espeak-ng", Package: "espeak-ng", Path: subprocess.Find("espeak-ng")}}
 }
 
-// New makes the engine for eSpeak NG at this path.
+// New returns an engine that uses eSpeak NG at this path.
 func New(program string, o Options) *Engine { return &Engine{program: program, folder: o.Folder} }
 
 const (
-	// maxText is what the engine takes where a manifest allows more.
-	maxText = 20_000
-	// maxLength is how long sound may be that the service stores.
-	maxLength = 10 * time.Minute
+	// maxCharacters is the engine's limit where a manifest allows more.
+	maxCharacters = 20_000
+	// maxDuration is the longest recording that the service stores.
+	maxDuration = 10 * time.Minute
 )
 
-// limits leave room for a piece that is longer than the whole may be, so that
-// its length decides and not the disk.
+// limits allow one piece to be longer than a whole result may be, so that the check of the
+// duration refuses it and not the limit on disk space.
 var limits = subprocess.Limits{Memory: 2 << 30, File: 64 << 20, Folder: 80 << 20}
 
 var (
-	errAway    = engine.Again(engine.Unavailable, "The voice is not there just now.")
-	errProgram = engine.Fail(engine.Failed, "The voice could not read the text.")
-	errResult  = engine.Fail(engine.Invalid, "The voice gave no sound that can be used.")
-	errLong    = engine.Fail(engine.Failed, fmt.Sprintf("The speech would be longer than %.0f minutes. Shorten the text or raise the speed.", maxLength.Minutes()))
-	errSilent  = engine.Fail(engine.Failed, "There is nothing in the text that can be spoken.")
+	errUnavailable = engine.Again(engine.Unavailable, "The speech synthesizer is unavailable. Try again later.")
+	errProgram     = engine.Fail(engine.Failed, "The speech synthesizer could not read the text.")
+	errResult      = engine.Fail(engine.Invalid, "The speech synthesizer returned no usable audio.")
+	errTooLong     = engine.Fail(engine.Failed, fmt.Sprintf("The speech would be longer than %.0f minutes. Shorten the text or raise the speed.", maxDuration.Minutes()))
+	errSilent      = engine.Fail(engine.Failed, "The text contains nothing that can be spoken.")
 )
 
-// manner is how a job wants its text read.
-type manner struct {
-	voice               string // as the program names it
-	speed, pitch, pause int    // words a minute, 0 to 99, hundredths of a second
+// readingStyle is the voice, speed, pitch and pauses of a job.
+type readingStyle struct {
+	voice               string // eSpeak NG's name
+	speed, pitch, pause int    // words per minute, 0 to 99, hundredths of a second
 }
 
-// Manual says what a manifest can ask of the engine: there is nothing to set.
+// Manual describes the engine's settings in a manifest, of which there are none.
 func Manual() engine.Manual {
 	return engine.Manual{Setting: func() any { return &struct{}{} }}
 }
 
 // Run does the job.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
-	if err := engine.Setting(j.With, &struct{}{}); err != nil { // there is nothing to set
+	if err := engine.DecodeSetting(j.With, &struct{}{}); err != nil { // the engine has no settings
 		return err
 	}
-	m, err := mannerOf(j)
+	m, err := readStyle(j)
 	if err != nil {
 		return err
 	}
 	text, _ := j.Values["text"].(string)
-	if n := utf8.RuneCountInString(text); n > maxText {
-		return engine.Fail(engine.Failed, fmt.Sprintf("The text has %d characters; at most %d are possible.", n, maxText))
+	if n := utf8.RuneCountInString(text); n > maxCharacters {
+		return engine.Fail(engine.Failed, fmt.Sprintf("The text has %d characters. The limit is %d.", n, maxCharacters))
 	}
-	pieces := split(plain(text))
+	pieces := splitText(stripCommands(text))
 	if len(pieces) == 0 {
 		return errSilent
 	}
@@ -101,14 +98,14 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 		return err
 	}
 	out.Progress(0)
-	s, err := e.read(ctx, pieces, m, func(part float64) { out.Progress(0.9 * part) })
+	s, err := e.speakPieces(ctx, pieces, m, func(part float64) { out.Progress(0.9 * part) })
 	if err != nil {
 		return err
 	}
-	if !s.polish() {
+	if !s.trimAndLevel() {
 		return errSilent
 	}
-	file := s.wav()
+	file := s.encodeWAV()
 	out.Progress(0.95)
 	for range j.NumResults {
 		if err := ctx.Err(); err != nil {
@@ -122,65 +119,65 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	return nil
 }
 
-// mannerOf reads the fields. The catalog has checked them against the manifest,
-// but a manifest may leave fields out or offer what is not there.
-func mannerOf(j engine.Job) (manner, error) {
-	whole := func(key string, otherwise, low, high float64) int {
-		return int(math.Round(j.Number(key, otherwise, low, high)))
+// readStyle reads the inputs. The catalog has validated them against the manifest, but a manifest
+// may omit fields or offer choices that do not exist.
+func readStyle(j engine.Job) (readingStyle, error) {
+	whole := func(key string, fallback, low, high float64) int {
+		return int(math.Round(j.NumberInput(key, fallback, low, high)))
 	}
-	m := manner{
+	m := readingStyle{
 		speed: whole("speed", 165, 80, 400),
 		pitch: whole("pitch", 50, 0, 99),
 		pause: whole("pause", 0, 0, 1000) / 10,
 	}
-	language, ok := languages[choice(j.Values["language"], "en-gb")]
+	language, ok := languages[choiceInput(j.Values["language"], "en-gb")]
 	if !ok {
-		return m, engine.Fail(engine.Failed, "This language cannot be spoken.")
+		return m, engine.Fail(engine.Failed, "This language is not supported.")
 	}
-	variant, ok := voices[choice(j.Values["voice"], "man")]
+	variant, ok := voices[choiceInput(j.Values["voice"], "man")]
 	if !ok {
-		return m, engine.Fail(engine.Failed, "There is no such voice.")
+		return m, engine.Fail(engine.Failed, "This voice does not exist.")
 	}
 	m.voice = language + variant
 	return m, nil
 }
 
-func choice(v any, otherwise string) string {
+func choiceInput(v any, fallback string) string {
 	s, _ := v.(string)
-	return cmp.Or(s, otherwise)
+	return cmp.Or(s, fallback)
 }
 
-// read has all pieces spoken and joins them.
-func (e *Engine) read(ctx context.Context, pieces []piece, m manner, progress func(part float64)) (*sound, error) {
-	// Pauses follow the speed, as they do inside a piece.
+// speakPieces has all pieces spoken and joins them.
+func (e *Engine) speakPieces(ctx context.Context, pieces []piece, m readingStyle, progress func(part float64)) (*recording, error) {
+	// Pauses depend on the speed, as inside a piece.
 	between := time.Duration(400 * float64(time.Millisecond) * 165 / float64(m.speed))
-	whole := &sound{}
+	whole := &recording{}
 	for i, p := range pieces {
-		s, err := e.speak(ctx, p.text, m)
+		s, err := e.speakPiece(ctx, p.text, m)
 		if err != nil {
 			return nil, err
 		}
-		if !s.silent() { // a line of dashes is no pause of its own
-			if err := whole.append(s); err != nil {
+		if !s.isSilent() { // a silent piece, such as a line of dashes, adds no pause
+			if err := whole.appendSound(s); err != nil {
 				return nil, errResult.Because(err)
 			}
 			if p.paragraph {
-				whole.rest(between)
+				whole.appendSilence(between)
 			}
 		}
-		if whole.length() > maxLength {
-			return nil, errLong
+		if whole.duration() > maxDuration {
+			return nil, errTooLong
 		}
 		progress(float64(i+1) / float64(len(pieces)))
 	}
 	return whole, nil
 }
 
-// speak has one piece spoken.
-func (e *Engine) speak(ctx context.Context, text string, m manner) (*sound, error) {
+// speakPiece has one piece spoken.
+func (e *Engine) speakPiece(ctx context.Context, text string, m readingStyle) (*recording, error) {
 	folder, err := subprocess.NewFolder(e.folder)
 	if err != nil {
-		return nil, fmt.Errorf("make a folder: %w", err)
+		return nil, fmt.Errorf("create folder: %w", err)
 	}
 	defer folder.Close()
 	const result = "speech.wav"
@@ -196,16 +193,16 @@ func (e *Engine) speak(ctx context.Context, text string, m manner) (*sound, erro
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, errAway.Because(err)
+		return nil, errUnavailable.Because(err)
 	case err != nil:
 		return nil, errProgram.Because(err)
 	}
-	f, err := folder.Open(result)
+	f, err := folder.OpenFile(result)
 	if err != nil {
 		return nil, errResult.Because(err)
 	}
 	defer f.Close()
-	s, err := parse(bufio.NewReader(f))
+	s, err := parseWAV(bufio.NewReader(f))
 	if err != nil {
 		return nil, errResult.Because(err)
 	}

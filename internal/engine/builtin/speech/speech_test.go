@@ -55,17 +55,17 @@ func TestWhatCannotBeSpoken(t *testing.T) {
 		job     engine.Job
 		want    string
 	}{
-		{"no text", "fails", job("", nil), "nothing in the text"},
-		{"only space", "fails", job(" \n\t\n ", nil), "nothing in the text"},
-		{"silence", "mumbles", job("…", nil), "nothing in the text"},
-		{"much too long a text", "fails", job(strings.Repeat("a", 20_001), nil), "at most 20000 are possible"},
+		{"no text", "fails", job("", nil), "contains nothing that can be spoken"},
+		{"only space", "fails", job(" \n\t\n ", nil), "contains nothing that can be spoken"},
+		{"silence", "mumbles", job("…", nil), "contains nothing that can be spoken"},
+		{"much too long a text", "fails", job(strings.Repeat("a", 20_001), nil), "The limit is 20000."},
 		{"too long a speech", "drones", job(long, nil), "longer than 10 minutes"},
-		{"another language", "fails", job("Hello", values{"language": "en+f2"}), "This language cannot be spoken"},
-		{"another voice", "fails", job("Hello", values{"voice": "../x"}), "no such voice"},
+		{"another language", "fails", job("Hello", values{"language": "en+f2"}), "language is not supported"},
+		{"another voice", "fails", job("Hello", values{"voice": "../x"}), "voice does not exist"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			e := enginetest.Failure(t, fake(tt.program), tt.job)
+			e := enginetest.MustFail(t, fake(tt.program), tt.job)
 			if e.Code != engine.Failed || e.Transient || !strings.Contains(e.Message, tt.want) {
 				t.Errorf("failure = %v, want %q", e, tt.want)
 			}
@@ -77,7 +77,7 @@ func TestSettingsThatAreNotThere(t *testing.T) {
 	t.Parallel()
 	j := job("Hello", nil)
 	j.With = `{"voice":"x"}`
-	if e := enginetest.Failure(t, fake("drones"), j); !strings.Contains(e.Message, "not set up") {
+	if e := enginetest.MustFail(t, fake("drones"), j); !strings.Contains(e.Message, "not configured correctly") {
 		t.Errorf("failure = %v", e)
 	}
 }
@@ -85,7 +85,7 @@ func TestSettingsThatAreNotThere(t *testing.T) {
 // TestAPieceWithoutSoundIsNotTheOneBefore has a program that speaks once only.
 func TestAPieceWithoutSoundIsNotTheOneBefore(t *testing.T) {
 	t.Parallel()
-	if e := enginetest.Failure(t, fake("once"), job("The first.\n\nAnother.", nil)); e.Code != engine.Invalid {
+	if e := enginetest.MustFail(t, fake("once"), job("The first.\n\nAnother.", nil)); e.Code != engine.Invalid {
 		t.Errorf("failure = %v, want one about the result", e)
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"unicode"
 )
 
-// plain takes from a text what eSpeak NG would obey: control characters, which
-// begin commands, and double brackets, which enclose phonemes.
-func plain(text string) string {
+// stripCommands removes text that eSpeak NG would interpret: control characters, which begin
+// commands, and double brackets, which enclose phonemes.
+func stripCommands(text string) string {
 	text = strings.ToValidUTF8(text, " ")
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n\n", "\u0085", "\n").Replace(text)
 	text = strings.Map(func(r rune) rune {
@@ -22,27 +22,28 @@ func plain(text string) string {
 	return text
 }
 
-// piece is a part of a text that is read at once.
+// piece is a part of a text that is spoken by one run of the program.
 type piece struct {
 	text      string
-	paragraph bool // a paragraph ends with it
+	paragraph bool // the piece ends a paragraph
 }
 
 const (
-	// enough is when a piece ends at the next sentence: short ones would only
+	// minPieceLength is the length from which a piece ends at the next sentence. Shorter pieces would
 	// start the program more often.
-	enough = 160
-	// most is when it ends at a word, for texts without sentences.
-	most = 480
+	minPieceLength = 160
+	// maxPieceLength is the length at which a piece ends at the next word, for texts without
+	// sentences.
+	maxPieceLength = 480
 )
 
-// split takes a text apart for reading: by paragraphs, then by sentences.
-func split(text string) []piece {
+// splitText splits a text into pieces: by paragraphs, then by sentences.
+func splitText(text string) []piece {
 	var all []piece
-	for _, paragraph := range paragraphs(text) {
+	for _, paragraph := range splitParagraphs(text) {
 		rest := []rune(paragraph)
 		for len(rest) > 0 {
-			n := cut(rest)
+			n := nextPieceLength(rest)
 			if s := strings.TrimSpace(string(rest[:n])); s != "" {
 				all = append(all, piece{text: s})
 			}
@@ -53,8 +54,8 @@ func split(text string) []piece {
 	return all
 }
 
-// paragraphs are what blank lines set apart, each on one line.
-func paragraphs(text string) []string {
+// splitParagraphs returns the parts between blank lines, each on one line.
+func splitParagraphs(text string) []string {
 	var all []string
 	var words []string
 	for line := range strings.Lines(text + "\n\n") {
@@ -70,19 +71,19 @@ func paragraphs(text string) []string {
 	return all
 }
 
-// cut gives the length of the next piece.
-func cut(rest []rune) int {
+// nextPieceLength returns the length of the next piece.
+func nextPieceLength(rest []rune) int {
 	word := 0
 	clause := 0
 	for i, r := range rest {
 		switch {
-		case i >= most && clause > 0:
+		case i >= maxPieceLength && clause > 0:
 			return clause
-		case i >= most && word > 0:
+		case i >= maxPieceLength && word > 0:
 			return word
-		case i >= most:
+		case i >= maxPieceLength:
 			return i
-		case i+1 >= enough && ends(rest, i):
+		case i+1 >= minPieceLength && endsSentence(rest, i):
 			return i + 1
 		case strings.ContainsRune(",;:、，；：،", r):
 			clause = i + 1
@@ -93,9 +94,9 @@ func cut(rest []rune) int {
 	return len(rest)
 }
 
-// ends tells whether a sentence ends with the ith character. A full stop behind
-// a short word may be an abbreviation, so it ends none; there will be others.
-func ends(text []rune, i int) bool {
+// endsSentence reports whether a sentence ends with the ith character. A full stop after a short
+// word may belong to an abbreviation and does not count.
+func endsSentence(text []rune, i int) bool {
 	switch text[i] {
 	case '。', '！', '？', '।':
 		return true

@@ -27,7 +27,7 @@ func TestSplit(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			var got []string
-			for _, p := range split(tt.text) {
+			for _, p := range splitText(tt.text) {
 				got = append(got, p.text)
 			}
 			if !slices.Equal(got, tt.want) {
@@ -42,10 +42,10 @@ func FuzzSplit(f *testing.F) {
 	f.Add("One. Two.\n\nThree [[x]] \x01 four")
 	f.Add(strings.Repeat("[", 600))
 	f.Fuzz(func(t *testing.T, text string) {
-		clean := plain(text)
+		clean := stripCommands(text)
 		var got []string
-		for _, p := range split(clean) {
-			if n := utf8.RuneCountInString(p.text); n == 0 || n > most {
+		for _, p := range splitText(clean) {
+			if n := utf8.RuneCountInString(p.text); n == 0 || n > maxPieceLength {
 				t.Fatalf("a piece of %d characters", n)
 			}
 			if strings.Contains(p.text, "[[") || strings.ContainsFunc(p.text, func(r rune) bool { return r < ' ' || r == 0x7f }) {

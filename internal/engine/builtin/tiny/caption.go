@@ -8,10 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// styles and backgrounds are words that the captions of the training pictures
-// end with, in this order: "red fox, flat emoji in the snow". The network knows
-// them best in these very words, so the article stays as it is there before a
-// vowel, too.
+// styles and backgrounds are the endings of captions of the training pictures, in
+// this order: "red fox, flat emoji in the snow". The network knows them best in
+// exactly these words, so "a" stays before a vowel, too.
 var (
 	styles = map[string]string{
 		"3d":      ", 3d emoji",
@@ -49,28 +48,27 @@ var (
 	}
 )
 
-// caption is as much of the prompt as the network reads, with the words for the
-// style and the background, which have to fit in as well. A choice that is not
-// known adds nothing.
-func (t *task) caption(prompt string) (caption, read string) {
+// buildCaption returns the part of the prompt that the network reads, followed by the words for
+// the style and the background, which must fit as well. An unknown choice adds nothing.
+func (t *task) buildCaption(prompt string) (caption, read string) {
 	style, _ := t.Values["style"].(string)
 	background, _ := t.Values["background"].(string)
 	more := styles[style] + backgrounds[background]
-	read = first(strings.TrimSpace(prompt), t.model.Words()-t.count(more), t.count)
+	read = firstWords(strings.TrimSpace(prompt), t.model.MaxWords()-t.countWords(more), t.countWords)
 	return strings.TrimRight(read, " .,;:!?") + more, read
 }
 
-func (t *task) count(text string) int {
-	_, words := t.model.Unknown(text)
+func (t *task) countWords(text string) int {
+	_, words := t.model.UnknownWords(text)
 	return words
 }
 
-// first cuts a text after so many words. Where nothing lies between two of them,
-// as in a letter that stands for several, it takes what is left letter by letter.
-func first(text string, most int, count func(string) int) string {
-	for text != "" && count(text) > most {
-		text = strings.TrimRightFunc(text, between)
-		cut := strings.LastIndexFunc(text, between)
+// firstWords cuts a text after maxWords words. Where nothing separates two words, as in a
+// character that stands for several, it continues character by character.
+func firstWords(text string, maxWords int, count func(string) int) string {
+	for text != "" && count(text) > maxWords {
+		text = strings.TrimRightFunc(text, isSeparator)
+		cut := strings.LastIndexFunc(text, isSeparator)
 		if cut < 0 {
 			_, last := utf8.DecodeLastRuneInString(text)
 			cut = len(text) - last
@@ -80,91 +78,91 @@ func first(text string, most int, count func(string) int) string {
 	return text
 }
 
-// between tells whether a character is no part of a word.
-func between(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) }
+// isSeparator reports whether a character is not part of a word.
+func isSeparator(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
+}
 
-// inner are the characters that may also join what lies round them to one word.
-const inner = "-'’‘ʼ‐‑"
+// joiners are separators that may also join two parts to one word.
+const joiners = "-'’‘ʼ‐‑"
 
-// small are words that say nothing by themselves, so that nobody misses them in
-// a picture.
-var small = strings.Fields(`we our ours your yours he him his she her hers they them their theirs that these those whom whose
+// fillerWords have no meaning that a picture could show, so notes do not mention them.
+var fillerWords = strings.Fields(`we our ours your yours he him his she her hers they them their theirs that these those whom whose
 	which how is are was were be been being has had having does did will would shall should could may might must if because
-	until while against into during before after further there any both each few most some such only own same so than too very
+	until while against into during before after further there any both each few maxWords some such only own same so than too very
 	just want really quite lot`)
 
-// note says how much of a prompt the network read, which words of that it does
-// not know, and which it has only read about; "" where it read all and was shown
-// them all. A word counts once.
-func (t *task) note(prompt, read string) string {
+// promptNote returns the note about a prompt: how much of it the network read, which of those
+// words it does not know, and which it knows only from texts. "": it read everything and knows all
+// words. A word counts once.
+func (t *task) promptNote(prompt, read string) string {
 	var unknown, guessed, seen []string
 	words := 0
-	for _, w := range strings.FieldsFunc(strings.ToLower(read), func(r rune) bool { return between(r) && !strings.ContainsRune(inner, r) }) {
+	for _, w := range strings.FieldsFunc(strings.ToLower(read), func(r rune) bool { return isSeparator(r) && !strings.ContainsRune(joiners, r) }) {
 		if slices.Contains(seen, w) {
 			continue
 		}
 		seen = append(seen, w)
-		strange, n := t.model.Unknown(w)
+		strange, n := t.model.UnknownWords(w)
 		words += n
 		if n == 1 && len(strange) == 1 {
-			strange[0] = strings.TrimFunc(w, between) // as it was written, with its marks
+			strange[0] = strings.TrimFunc(w, isSeparator) // as written, with its marks
 		}
 		unknown = append(unknown, strange...)
-		for _, g := range t.model.Guessed(w) {
-			if !slices.Contains(small, g) {
+		for _, g := range t.model.GuessedWords(w) {
+			if !slices.Contains(fillerWords, g) {
 				guessed = append(guessed, g)
 			}
 		}
 	}
 	var all []string
-	if n := t.count(read); n < t.count(prompt) {
+	if n := t.countWords(read); n < t.countWords(prompt) {
 		all = append(all, fmt.Sprintf("Only the first %d words were read.", n))
 	}
-	room := namedBytes
+	room := oneListBytes
 	if len(unknown) > 0 && len(guessed) > 0 {
-		room = bothBytes
+		room = twoListsBytes
 	}
-	return strings.Join(append(all, about(unknown, guessed, words, room)...), " ")
+	return strings.Join(append(all, describeWords(unknown, guessed, words, room)...), " ")
 }
 
-// How much of a note may be words of the prompt: of one kind, and of each of two.
+// Limits on the words of the prompt in a note: in one list, and in each of two.
 const (
-	namedBytes = 320
-	bothBytes  = 110
+	oneListBytes  = 320
+	twoListsBytes = 110
 )
 
-// about says what a picture does not show, or not for sure: those of so many
-// words that the network does not know, and those that it guesses at.
-func about(unknown, guessed []string, words, room int) (all []string) {
+// describeWords returns sentences about the words that a picture does not show, or not certainly:
+// unknown words, and words that the network guesses at.
+func describeWords(unknown, guessed []string, words, room int) (all []string) {
 	switch {
 	case words == 0:
 		all = append(all, "The prompt has no word that this model can read, so the picture has nothing to do with it. It reads English.")
 	case len(unknown) == 0:
 	case len(unknown) >= words && words == 1:
-		all = append(all, "The only word is unknown to this model, so the picture has nothing to do with the prompt: "+listed(unknown, room)+".")
+		all = append(all, "The only word is unknown to this model, so the picture has nothing to do with the prompt: "+listWords(unknown, room)+".")
 	case len(unknown) >= words:
-		all = append(all, fmt.Sprintf("All %d words are unknown to this model, so the picture has nothing to do with the prompt: %s.", words, listed(unknown, room)))
+		all = append(all, fmt.Sprintf("All %d words are unknown to this model, so the picture has nothing to do with the prompt: %s.", words, listWords(unknown, room)))
 	case len(unknown) == 1:
-		all = append(all, fmt.Sprintf("1 of %d words is unknown to this model and was left out of the drawing: %s.", words, listed(unknown, room)))
+		all = append(all, fmt.Sprintf("1 of %d words is unknown to this model and was left out of the drawing: %s.", words, listWords(unknown, room)))
 	default:
-		all = append(all, fmt.Sprintf("%d of %d words are unknown to this model and were left out of the drawing: %s.", len(unknown), words, listed(unknown, room)))
+		all = append(all, fmt.Sprintf("%d of %d words are unknown to this model and were left out of the drawing: %s.", len(unknown), words, listWords(unknown, room)))
 	}
 	const learned = "This model learned %s from texts only, without a picture, and guesses at %s: %s."
 	switch {
 	case len(guessed) == 0:
 	case words == 1:
-		all = append(all, fmt.Sprintf(learned, "the only word", "it", listed(guessed, room)))
+		all = append(all, fmt.Sprintf(learned, "the only word", "it", listWords(guessed, room)))
 	case len(guessed) == 1:
-		all = append(all, fmt.Sprintf(learned, fmt.Sprintf("1 of %d words", words), "it", listed(guessed, room)))
+		all = append(all, fmt.Sprintf(learned, fmt.Sprintf("1 of %d words", words), "it", listWords(guessed, room)))
 	default:
-		all = append(all, fmt.Sprintf(learned, fmt.Sprintf("%d of %d words", len(guessed), words), "them", listed(guessed, room)))
+		all = append(all, fmt.Sprintf(learned, fmt.Sprintf("%d of %d words", len(guessed), words), "them", listWords(guessed, room)))
 	}
 	return all
 }
 
-// listed names words, as many as there is room for, and of the first at least
-// the beginning.
-func listed(words []string, room int) string {
+// listWords lists as many words as fit, and at least the beginning of the first.
+func listWords(words []string, room int) string {
 	all := strings.Join(words, ", ")
 	if len(all) <= room {
 		return all

@@ -31,7 +31,7 @@ func TestCaptions(t *testing.T) {
 		{"", "3d", "moon", ", 3d emoji on the moon"},
 	} {
 		task := &task{Job: engine.Job{Values: map[string]any{"style": tt.style, "background": tt.background}}, model: m}
-		if got, read := task.caption(tt.prompt); got != tt.want || read != strings.TrimSpace(tt.prompt) {
+		if got, read := task.buildCaption(tt.prompt); got != tt.want || read != strings.TrimSpace(tt.prompt) {
 			t.Errorf("caption = %q of %q, want %q", got, read, tt.want)
 		}
 	}
@@ -44,20 +44,20 @@ func TestLongPrompts(t *testing.T) {
 	m := model(t)
 	task := &task{Job: engine.Job{Values: map[string]any{"style": "flat", "background": "snow"}}, model: m}
 	prompt := strings.TrimSpace(strings.Repeat("red fox, blue car; ", 15))
-	caption, read := task.caption(prompt)
-	if n := task.count(caption); n != m.Words() || !strings.HasSuffix(caption, ", flat emoji in the snow") || !strings.HasPrefix(prompt, read) {
-		t.Errorf("caption = %q with %d words of %d", caption, n, m.Words())
+	caption, read := task.buildCaption(prompt)
+	if n := task.countWords(caption); n != m.MaxWords() || !strings.HasSuffix(caption, ", flat emoji in the snow") || !strings.HasPrefix(prompt, read) {
+		t.Errorf("caption = %q with %d words of %d", caption, n, m.MaxWords())
 	}
-	if note, want := task.note(prompt, read), fmt.Sprintf("Only the first %d words were read.", m.Words()-5); note != want {
+	if note, want := task.promptNote(prompt, read), fmt.Sprintf("Only the first %d words were read.", m.MaxWords()-5); note != want {
 		t.Errorf("note = %q, want %q", note, want)
 	}
 	// Nothing of this lies between spaces, and a letter of the last is four words.
 	for _, prompt := range []string{strings.Repeat("fox,car;", 15), strings.Repeat("fox-car-", 15), strings.Repeat("\ufdfa", 99)} {
-		caption, read := task.caption(prompt)
-		if n := task.count(caption); n > m.Words() || n < m.Words()-4 || !strings.HasPrefix(prompt, read) {
-			t.Errorf("caption = %q with %d words of %d", caption, n, m.Words())
+		caption, read := task.buildCaption(prompt)
+		if n := task.countWords(caption); n > m.MaxWords() || n < m.MaxWords()-4 || !strings.HasPrefix(prompt, read) {
+			t.Errorf("caption = %q with %d words of %d", caption, n, m.MaxWords())
 		}
-		if note := task.note(prompt, read); !strings.HasPrefix(note, "Only the first ") {
+		if note := task.promptNote(prompt, read); !strings.HasPrefix(note, "Only the first ") {
 			t.Errorf("%s: note = %q", prompt, note)
 		}
 	}
@@ -90,9 +90,9 @@ func TestNotes(t *testing.T) {
 		"a lawyer of Democracy":     "This model learned 2 of 4 words from texts only, without a picture, and guesses at them: lawyer, democracy.",
 		"his fox is very red":       "",
 		"blorptangle with a lawyer": "1 of 4 words is unknown to this model and was left out of the drawing: blorptangle. This model learned 1 of 4 words from texts only, without a picture, and guesses at it: lawyer.",
-		strings.Repeat("狐", 300):    "The only word is unknown to this model, so the picture has nothing to do with the prompt: " + strings.Repeat("狐", namedBytes/3) + "….",
+		strings.Repeat("狐", 300):    "The only word is unknown to this model, so the picture has nothing to do with the prompt: " + strings.Repeat("狐", oneListBytes/3) + "….",
 	} {
-		if got := task.note(prompt, prompt); got != want {
+		if got := task.promptNote(prompt, prompt); got != want {
 			t.Errorf("%q: note = %q, want %q", prompt, got, want)
 		}
 	}
@@ -114,8 +114,8 @@ func TestNotesFit(t *testing.T) {
 		many(strings.Repeat("y", 30)) + " lawyer democracy parliament philosophy constitution legislation jurisprudence bureaucracy",
 		strings.Repeat(many("zz")+" ", 9),
 	} {
-		_, read := task.caption(prompt)
-		if note := task.note(prompt, read); len(note) > engine.MaxRemark || !strings.Contains(note, "…") && len(prompt) > 300 && !strings.HasPrefix(note, "Only") {
+		_, read := task.buildCaption(prompt)
+		if note := task.promptNote(prompt, read); len(note) > engine.MaxRemark || !strings.Contains(note, "…") && len(prompt) > 300 && !strings.HasPrefix(note, "Only") {
 			t.Errorf("a note of %d bytes: %s", len(note), note)
 		}
 	}

@@ -22,7 +22,7 @@ func TestConformance(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.job.NumResults = tt.many
 			e := fresh(t)
-			enginetest.Run(t, enginetest.Case{Engine: e, Job: tt.job, Deterministic: true, Seeded: tt.seeded, Settle: e.Close})
+			enginetest.CheckEngine(t, enginetest.Case{Engine: e, Job: tt.job, Deterministic: true, Seeded: tt.seeded, Settle: e.Close})
 		})
 	}
 }

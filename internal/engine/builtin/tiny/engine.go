@@ -1,14 +1,14 @@
-// Package tiny is the engine of the picture model that ships: a small network of
-// our own that draws in the style of emoji and clip art, on the processor alone.
+// Package tiny is the engine of the built-in picture model: a small network that draws in the
+// style of emoji and clip art, on the processor alone.
 //
 //	prompt, style, background ─▶ caption ─▶ network, a few steps ─▶ 128 pixels ─▶ upscaler ─▶ 512 pixels ─▶ PNG
 //	picture ─▶ upscaler ─▶ four times as large ─▶ PNG
 //
-// Equal jobs with equal seeds give equal pictures on every machine with the same
-// kernel. What the network does not know of a prompt stands in the result's note.
+// Equal jobs with equal seeds make equal pictures on every machine with the same kernel. The
+// result's note names the parts of a prompt that the network does not know.
 //
-// The model is opened for the first job and kept. It uses all cores by itself,
-// so jobs take turns.
+// The model is opened for the first job and stays open. It uses all cores itself, so jobs take
+// turns.
 package tiny
 
 import (
@@ -24,11 +24,11 @@ import (
 	"atelier/internal/engine/builtin/tiny/neural"
 )
 
-// Options are what the engine works with.
+// Options are the dependencies of the engine.
 type Options struct {
-	// Open opens the model. It is called again where it failed, and after Close.
+	// Open opens the model. It is called again after it has failed, and after Close.
 	Open func() (*neural.Model, error)
-	// Log is told how long the stages of each job took.
+	// Log receives the duration of each job's stages.
 	Log *slog.Logger
 	Now func() time.Time
 }
@@ -36,19 +36,18 @@ type Options struct {
 // Engine runs jobs, one at a time.
 type Engine struct {
 	with  Options
-	turn  chan struct{} // held by who works with the model
+	turn  chan struct{} // holds one value while a job uses the model
 	model *neural.Model // nil: not open
 }
 
 var _ engine.Engine = (*Engine)(nil)
 
-// New makes the engine. It opens nothing yet.
+// New returns the engine. It does not open the model yet.
 func New(o Options) *Engine {
 	return &Engine{with: o, turn: make(chan struct{}, 1)}
 }
 
-// Close lets go of the model once nobody works with it. The next job opens it
-// again.
+// Close closes the model when no job uses it. The next job opens it again.
 func (e *Engine) Close() {
 	e.turn <- struct{}{}
 	defer func() { <-e.turn }()
@@ -58,51 +57,52 @@ func (e *Engine) Close() {
 	}
 }
 
-// operation makes the ith result.
-type operation func(ctx context.Context, t *task, s engine.Span, i int) (*image.NRGBA, string, error)
+// operationFunc makes the ith result.
+type operationFunc func(ctx context.Context, t *task, s engine.Span, i int) (*image.NRGBA, string, error)
 
-// operations are what a manifest can name.
-var operations = map[string]operation{
-	"sketch":              sketch,
-	"sketch-from-picture": sketch,
-	"upscale-art":         upscaleArt,
+// operations are the operations that a manifest can name.
+var operations = map[string]operationFunc{
+	"sketch":              drawSketch,
+	"sketch-from-picture": drawSketch,
+	"upscale-art":         upscaleArtwork,
 }
 
-// task is a job that has its turn.
+// task is a job that is using the model.
 type task struct {
 	engine.Job
 	operation string
 	model     *neural.Model
 	out       engine.Sink
-	watch     *watch
-	start     *image.NRGBA // what a sketch begins with, nil for nothing
+	timer     *stageTimer
+	start     *image.NRGBA // picture that a sketch starts from; nil: none
 }
 
-// setting is the engine's part of a manifest.
-type setting struct {
+// manifestSetting is the engine's part of a manifest.
+type manifestSetting struct {
 	Operation string `json:"operation"`
 }
 
-// Manual says what a manifest can ask of the engine.
+// Manual describes the settings that a manifest can give the engine.
 func Manual() engine.Manual {
 	return engine.Manual{
-		Setting: func() any { return &setting{} },
+		Setting: func() any { return &manifestSetting{} },
 		Choices: map[string][]string{"operation": slices.Sorted(maps.Keys(operations))},
 	}
 }
 
 // Run does the job.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
-	var with setting
-	if err := engine.Setting(j.With, &with); err != nil {
+	var with manifestSetting
+	if err := engine.DecodeSetting(j.With, &with); err != nil {
 		return err
 	}
 	do, ok := operations[with.Operation]
 	if !ok {
-		return engine.ErrSetup
+		return engine.ErrMisconfigured
 	}
-	// Who waits for memory does not keep others from the model.
-	need, err := memoryOf(ctx, with.Operation, j)
+	// A job reserves memory before its turn, so that a job that waits for memory
+	// does not block the model.
+	need, err := jobMemory(ctx, with.Operation, j)
 	if err != nil {
 		return err
 	}
@@ -117,61 +117,61 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 		return ctx.Err()
 	}
 	defer func() { <-e.turn }()
-	if err := ctx.Err(); err != nil { // both may have been ready
+	if err := ctx.Err(); err != nil { // the turn and the job's end may have come together
 		return err
 	}
-	w := &watch{now: e.with.Now}
-	w.begin()
+	w := &stageTimer{now: e.with.Now}
+	w.start()
 	if e.model == nil {
 		m, err := e.with.Open()
 		if err != nil {
-			return engine.Fail(engine.Failed, "The picture model could not be opened.").Because(err)
+			return engine.Fail(engine.Failed, "The picture model could not be loaded. Contact the operator.").Because(err)
 		}
 		e.model = m
-		w.end("open")
+		w.endStage("open")
 	}
 	t := &task{
 		Job:       j,
 		operation: with.Operation,
 		model:     e.model,
 		out:       out,
-		watch:     w,
+		timer:     w,
 	}
-	if err := t.all(ctx, do); err != nil {
+	if err := t.runAll(ctx, do); err != nil {
 		return err
 	}
-	e.with.Log.Info("a picture was drawn", append([]any{"run", j.RunID, "operation", with.Operation, "results", j.NumResults}, w.attrs()...)...)
+	e.with.Log.Info("picture drawn", append([]any{"run", j.RunID, "operation", with.Operation, "results", j.NumResults}, w.logAttrs()...)...)
 	return nil
 }
 
-// all makes the results and hands them over.
-func (t *task) all(ctx context.Context, do operation) error {
-	whole := engine.Whole(t.out)
-	whole.At(0)
+// runAll makes the results and passes them to the sink.
+func (t *task) runAll(ctx context.Context, do operationFunc) error {
+	whole := engine.NewSpan(t.out)
+	whole.ReportProgress(0)
 	for i := range t.NumResults {
-		s := whole.Of(i, t.NumResults)
-		m, note, err := do(ctx, t, s.Part(0, 0.97), i)
+		s := whole.NthOf(i, t.NumResults)
+		m, note, err := do(ctx, t, s.SubSpan(0, 0.97), i)
 		if err != nil {
 			return err
 		}
-		t.watch.begin()
+		t.timer.start()
 		file, err := pixels.EncodePNG(ctx, m)
 		if err != nil {
 			return err
 		}
-		t.watch.end("encode")
+		t.timer.endStage("encode")
 		if err := t.out.Output(ctx, engine.Result{Data: file.Reader(), Note: note}); err != nil {
 			return err
 		}
-		s.At(1)
+		s.ReportProgress(1)
 	}
 	return nil
 }
 
-// picture gives the picture of the form.
-func picture(j engine.Job) (engine.File, error) {
+// pictureInput returns the picture of the form.
+func pictureInput(j engine.Job) (engine.File, error) {
 	if files := j.Files["picture"]; len(files) > 0 {
 		return files[0], nil
 	}
-	return engine.File{}, engine.Fail(engine.Failed, "A picture is needed.")
+	return engine.File{}, engine.Fail(engine.Failed, "A picture is required.")
 }

@@ -192,11 +192,11 @@ func TestOptionsThatAreNone(t *testing.T) {
 		"another size":      job("sketch", values{"size": side(300)}),
 		"no square":         job("sketch", values{"size": values{"width": int64(128), "height": int64(512)}}),
 	} {
-		if e := refusal(t, j); e.Message != engine.ErrSetup.Message {
+		if e := refusal(t, j); e.Message != engine.ErrMisconfigured.Message {
 			t.Errorf("%s: %v", name, e)
 		}
 	}
-	if e := refusal(t, job("upscale-art", nil)); !strings.Contains(e.Message, "needed") {
+	if e := refusal(t, job("upscale-art", nil)); !strings.Contains(e.Message, "required") {
 		t.Errorf("without a picture: %v", e)
 	}
 }

@@ -38,9 +38,9 @@ func TestOddPictures(t *testing.T) {
 		"tall":            {pngFile(ball(2, 900)), 2, 900},
 		"wide":            {pngFile(ball(900, 1)), 900, 1},
 		"16 bits":         {pngFile(deep), 20, 10},
-		"an animated GIF": {enginetest.Bytes("image/gif", animated.Bytes()), 20, 10},
-		"grey":            {enginetest.Bytes("image/jpeg", grey.Bytes()), 20, 10},
-		"CMYK":            {enginetest.Bytes("image/jpeg", cmyk()), 16, 16},
+		"an animated GIF": {enginetest.FileFromBytes("image/gif", animated.Bytes()), 20, 10},
+		"grey":            {enginetest.FileFromBytes("image/jpeg", grey.Bytes()), 20, 10},
+		"CMYK":            {enginetest.FileFromBytes("image/jpeg", cmyk()), 16, 16},
 		"paletted":        {pngFile(frame), 20, 10},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestDamagedPictures(t *testing.T) {
 			"nothing": nil, "words": []byte("a fox, drawn by hand"), "half of it": whole.Bytes()[:whole.Len()/2],
 			"no size": []byte("GIF89a\x00\x00\x00\x00\x00\x00\x00;"),
 		} {
-			if e := refusal(t, job(operation, nil, enginetest.Bytes("image/jpeg", b))); !strings.Contains(e.Message, "could not be read") {
+			if e := refusal(t, job(operation, nil, enginetest.FileFromBytes("image/jpeg", b))); !strings.Contains(e.Message, "could not be read") {
 				t.Errorf("%s of %s: %v", operation, name, e)
 			}
 		}
@@ -106,19 +106,19 @@ func TestDamagedPictures(t *testing.T) {
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	file := pngFile(image.NewGray(image.Rect(0, 0, 2001, 1000)))
-	if e := refusal(t, job("upscale-art", nil, file)); !strings.Contains(e.Message, "at most 2 megapixels") {
+	if e := refusal(t, job("upscale-art", nil, file)); !strings.Contains(e.Message, "limit for enlarging is 2 megapixels") {
 		t.Errorf("upscale: %v", e)
 	}
 	results(t, shared(), job("sketch-from-picture", values{"steps": int64(1)}, file))
 	// A row takes as long as one of a hundred pixels, whatever it has.
 	for _, size := range []image.Rectangle{image.Rect(0, 0, 1, 16_001), image.Rect(0, 0, 16_001, 1)} {
-		if e := refusal(t, job("upscale-art", nil, pngFile(image.NewGray(size)))); !strings.Contains(e.Message, "at most 16000 pixels") {
+		if e := refusal(t, job("upscale-art", nil, pngFile(image.NewGray(size)))); !strings.Contains(e.Message, "limit is 16000 pixels") {
 			t.Errorf("upscale of %v: %v", size, e)
 		}
 	}
 	// Its header says more than there is.
 	vast := []byte("GIF89a\xff\xff\xff\xff\x00\x00\x00,")
-	if e := refusal(t, job("sketch-from-picture", nil, enginetest.Bytes("image/gif", vast))); !strings.Contains(e.Message, "too large") {
+	if e := refusal(t, job("sketch-from-picture", nil, enginetest.FileFromBytes("image/gif", vast))); !strings.Contains(e.Message, "too large") {
 		t.Errorf("sketch: %v", e)
 	}
 }

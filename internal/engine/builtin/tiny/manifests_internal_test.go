@@ -1,58 +1,17 @@
 package tiny
 
 import (
-	"io/fs"
 	"maps"
 	"slices"
 	"testing"
 
-	"go.yaml.in/yaml/v3"
-
-	"atelier/tools"
+	"atelier/internal/engine/enginetest"
 )
 
-type field struct {
-	Key, Type string
-	Options   []struct{ Value string }
-	Fields    []field
-}
-
-// shipped are the fields of the tools of this engine, by operation.
-func shipped(t *testing.T) map[string][]field {
+// shipped returns the manifests of this engine by operation.
+func shipped(t *testing.T) map[string]enginetest.Manifest {
 	t.Helper()
-	names, err := fs.Glob(tools.Files, "*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := map[string][]field{}
-	for _, name := range names {
-		b, err := fs.ReadFile(tools.Files, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var m struct {
-			Engine struct {
-				Name string
-				With struct{ Operation string }
-			}
-			Fields []field
-		}
-		// Tags and kits have another form.
-		if yaml.Unmarshal(b, &m) == nil && m.Engine.Name == "tiny" {
-			all[m.Engine.With.Operation] = leaves(m.Fields)
-		}
-	}
-	return all
-}
-
-func leaves(list []field) (all []field) {
-	for _, f := range list {
-		all = append(all, leaves(f.Fields)...)
-		if f.Key != "" {
-			all = append(all, f)
-		}
-	}
-	return all
+	return enginetest.ByOperation(enginetest.ShippedManifests(t, "tiny"))
 }
 
 func TestEveryOperationShips(t *testing.T) {
@@ -66,8 +25,8 @@ func TestEveryOperationShips(t *testing.T) {
 // a prompt: each adds words of its own, but for the one that adds none.
 func TestEveryChoiceHasItsWords(t *testing.T) {
 	t.Parallel()
-	for operation, fields := range shipped(t) {
-		for _, f := range fields {
+	for operation, m := range shipped(t) {
+		for _, f := range m.InputFields() {
 			var words map[string]string
 			none := ""
 			switch f.Key {

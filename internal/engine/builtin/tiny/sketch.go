@@ -11,54 +11,54 @@ import (
 	"atelier/internal/engine/builtin/tiny/neural"
 )
 
-// What the engine can do, where a manifest allows more.
+// The engine's limits where a manifest allows more.
 const (
-	mostSteps    = 16
-	mostGuidance = 10
-	enlarged     = 4 // how many times as wide and as high the upscaler makes a picture
+	maxSteps      = 16
+	maxGuidance   = 10
+	upscaleFactor = 4 // factor of the upscaler, for width and height
 )
 
 const previewQuality = 80
 
-// sketch draws what the prompt says, from noise or from a picture.
-func sketch(ctx context.Context, t *task, s engine.Span, i int) (*image.NRGBA, string, error) {
-	large, err := t.large()
+// drawSketch draws the prompt, starting from noise or from a picture.
+func drawSketch(ctx context.Context, t *task, s engine.Span, i int) (*image.NRGBA, string, error) {
+	large, err := t.isLarge()
 	if err != nil {
 		return nil, "", err
 	}
 	prompt, _ := t.Values["prompt"].(string)
-	caption, read := t.caption(prompt)
+	caption, read := t.buildCaption(prompt)
 	order := neural.Order{
 		Prompt: caption, Seed: uint64(t.SeedOf(i)),
-		Steps:    int(t.Number("steps", float64(t.model.Steps()), 1, mostSteps)),
-		Guidance: float32(t.Number("guidance", 1, 1, mostGuidance)),
+		Steps:    int(t.NumberInput("steps", float64(t.model.DefaultSteps()), 1, maxSteps)),
+		Guidance: float32(t.NumberInput("guidance", 1, 1, maxGuidance)),
 	}
 	if t.operation == "sketch-from-picture" {
 		if t.start == nil {
-			if t.start, err = t.begin(ctx); err != nil {
+			if t.start, err = t.readStart(ctx); err != nil {
 				return nil, "", err
 			}
 		}
 		order.Start = t.start
-		order.Strength = float32(t.Number("strength", 0.9, 0.01, 1))
+		order.Strength = float32(t.NumberInput("strength", 0.9, 0.01, 1))
 	}
 	drawing := s
 	rest := engine.Span{}
 	if large {
-		drawing = s.Part(0, 0.75)
-		rest = s.Part(0.75, 1)
+		drawing = s.SubSpan(0, 0.75)
+		rest = s.SubSpan(0.75, 1)
 	}
-	t.watch.begin()
-	m, err := t.model.Draw(ctx, order, func(done, of int, soFar *image.NRGBA) error {
+	t.timer.start()
+	m, err := t.model.DrawPicture(ctx, order, func(done, of int, soFar *image.NRGBA) error {
 		if done == 1 {
-			t.watch.end("first_step") // and reading the prompt
+			t.timer.endStage("first_step") // includes reading the prompt
 		} else {
-			t.watch.end("step")
+			t.timer.endStage("step")
 		}
-		drawing.At(float64(done) / float64(of))
+		drawing.ReportProgress(float64(done) / float64(of))
 		if done < of {
-			t.preview(ctx, soFar)
-			t.watch.begin()
+			t.sendPreview(ctx, soFar)
+			t.timer.start()
 		}
 		return ctx.Err()
 	})
@@ -66,70 +66,69 @@ func sketch(ctx context.Context, t *task, s engine.Span, i int) (*image.NRGBA, s
 		return nil, "", err
 	}
 	if large {
-		if m, err = t.enlarge(ctx, m, rest); err != nil {
+		if m, err = t.enlargeResult(ctx, m, rest); err != nil {
 			return nil, "", err
 		}
 	}
-	return m, t.note(prompt, read), nil
+	return m, t.promptNote(prompt, read), nil
 }
 
-// large tells whether the result goes through the upscaler.
-func (t *task) large() (bool, error) {
+// isLarge reports whether the result goes through the upscaler.
+func (t *task) isLarge() (bool, error) {
 	m, ok := t.Values["size"].(map[string]any)
 	if !ok {
 		return true, nil
 	}
-	side := func(name string) int { return int(engine.Job{Values: m}.Number(name, 0, 0, 1e6)) }
+	side := func(name string) int { return int(engine.Job{Values: m}.NumberInput(name, 0, 0, 1e6)) }
 	w := side("width")
 	h := side("height")
 	switch {
-	case w == h && w == t.model.Side():
+	case w == h && w == t.model.PictureSide():
 		return false, nil
-	case w == h && w == enlarged*t.model.Side():
+	case w == h && w == upscaleFactor*t.model.PictureSide():
 		return true, nil
 	}
-	return false, engine.ErrSetup
+	return false, engine.ErrMisconfigured
 }
 
-// preview shows what the picture may become. One that cannot be shown is no
-// loss.
-func (t *task) preview(ctx context.Context, m *image.NRGBA) {
+// sendPreview sends the picture so far to the sink. A preview that fails is dropped.
+func (t *task) sendPreview(ctx context.Context, m *image.NRGBA) {
 	if b, err := pixels.EncodeJPEG(ctx, m, previewQuality); err == nil {
 		t.out.Preview(b.Bytes())
 	}
 }
 
-func (t *task) enlarge(ctx context.Context, m *image.NRGBA, s engine.Span) (*image.NRGBA, error) {
-	t.watch.begin()
-	large, err := t.model.Enlarge(ctx, m, s.At)
+func (t *task) enlargeResult(ctx context.Context, m *image.NRGBA, s engine.Span) (*image.NRGBA, error) {
+	t.timer.start()
+	large, err := t.model.EnlargePicture(ctx, m, s.ReportProgress)
 	if err != nil {
 		return nil, err
 	}
-	t.watch.end("upscale")
+	t.timer.endStage("upscale")
 	return large, nil
 }
 
-// begin reads the picture that a sketch starts from and fits it into the
-// network's square, on white.
-func (t *task) begin(ctx context.Context) (*image.NRGBA, error) {
-	f, err := picture(t.Job)
+// readStart reads the picture that a sketch starts from and fits it into the network's square, on
+// white.
+func (t *task) readStart(ctx context.Context) (*image.NRGBA, error) {
+	f, err := pictureInput(t.Job)
 	if err != nil {
 		return nil, err
 	}
-	t.watch.begin()
+	t.timer.start()
 	p, err := pixels.Read(ctx, engine.Span{}, f)
 	if err != nil {
 		return nil, err
 	}
-	m, err := fit(ctx, p.NRGBA, t.model.Side())
-	t.watch.end("read")
+	m, err := fitSquare(ctx, p.NRGBA, t.model.PictureSide())
+	t.timer.endStage("read")
 	return m, err
 }
 
-// fit gives a picture as large as a square allows, in its middle, on white. Large
-// pictures are averaged down first, row by row, so that ctx can end it.
-func fit(ctx context.Context, m *image.NRGBA, side int) (*image.NRGBA, error) {
-	small, err := shrunk(ctx, m, max(m.Rect.Dx(), m.Rect.Dy())/(2*side))
+// fitSquare returns a picture scaled to fit a square, centred, on white. Large pictures are
+// averaged down first, row by row, so that ctx can cancel it.
+func fitSquare(ctx context.Context, m *image.NRGBA, side int) (*image.NRGBA, error) {
+	small, err := shrinkOnWhite(ctx, m, max(m.Rect.Dx(), m.Rect.Dy())/(2*side))
 	if err != nil {
 		return nil, err
 	}
@@ -145,18 +144,17 @@ func fit(ctx context.Context, m *image.NRGBA, side int) (*image.NRGBA, error) {
 	square := image.NewRGBA(image.Rect(0, 0, side, side))
 	draw.Draw(square, square.Rect, image.White, image.Point{}, draw.Src)
 	at := image.Pt((side-w)/2, (side-h)/2)
-	draw.CatmullRom.Scale(square, image.Rect(at.X, at.Y, at.X+w, at.Y+h), pixels.Opaque(small), small.Rect, draw.Src, nil)
+	draw.CatmullRom.Scale(square, image.Rect(at.X, at.Y, at.X+w, at.Y+h), pixels.AsRGBA(small), small.Rect, draw.Src, nil)
 	return &image.NRGBA{Pix: square.Pix, Stride: square.Stride, Rect: square.Rect}, nil
 }
 
-// shrunk lays a picture on white, and makes blocks of n by n pixels one where n
-// is more than 1.
-func shrunk(ctx context.Context, m *image.NRGBA, n int) (*image.NRGBA, error) {
+// shrinkOnWhite flattens a picture on white and averages blocks of n by n pixels.
+func shrinkOnWhite(ctx context.Context, m *image.NRGBA, n int) (*image.NRGBA, error) {
 	n = max(n, 1)
 	w := m.Rect.Dx()
 	h := m.Rect.Dy()
 	small := image.NewNRGBA(image.Rect(0, 0, (w+n-1)/n, (h+n-1)/n))
-	err := pixels.Rows(ctx, engine.Span{}, small.Rect.Dy(), func(y int) {
+	err := pixels.EachRow(ctx, engine.Span{}, small.Rect.Dy(), func(y int) {
 		for x := range small.Rect.Dx() {
 			var sum [3]float32
 			count := float32(0)
@@ -165,14 +163,14 @@ func shrunk(ctx context.Context, m *image.NRGBA, n int) (*image.NRGBA, error) {
 					p := m.Pix[v*m.Stride+4*u:]
 					a := float32(p[3]) / 255
 					for c := range sum {
-						sum[c] += float32(a*float32(p[c])) + float32(255*(1-a)) // rounded, not fused, on all processors
+						sum[c] += float32(a*float32(p[c])) + float32(255*(1-a)) // rounded before adding, so that all processors agree
 					}
 					count++
 				}
 			}
 			to := small.Pix[y*small.Stride+4*x:]
 			for c := range sum {
-				to[c] = pixels.Byte(sum[c] / count)
+				to[c] = pixels.ClampByte(sum[c] / count)
 			}
 			to[3] = 255
 		}

@@ -9,38 +9,37 @@ import (
 	"atelier/internal/engine/builtin/pixels"
 )
 
-// What a picture may have that is enlarged.
+// Limits of a picture to enlarge.
 const (
-	mostArt = 2_000_000 // pixels: the result has sixteen times as many
-	// mostSide bounds the time of narrow pictures: the network takes as long for a
-	// row of one pixel as for one of a hundred.
-	mostSide = 16_000
+	maxArtPixels = 2_000_000 // the result has sixteen times as many
+	// maxSide limits the time for narrow pictures: the network needs as long for a row of one pixel as
+	// for a row of a hundred.
+	maxSide = 16_000
 )
 
-// checkArt refuses pictures that are too large to be enlarged.
-func checkArt(in pixels.Measure) error {
-	if max(in.Width, in.Height) > mostSide {
-		return engine.Fail(engine.Failed, fmt.Sprintf("The picture is too large: %d by %d pixels; each side may have at most %d pixels.", in.Width, in.Height, mostSide))
+// checkArt refuses pictures that are too large to enlarge.
+func checkArt(in pixels.Header) error {
+	if max(in.Width, in.Height) > maxSide {
+		return engine.Fail(engine.Failed, fmt.Sprintf("The picture is too large: %d by %d pixels. The limit is %d pixels for each side.", in.Width, in.Height, maxSide))
 	}
-	if in.Pixels() > mostArt {
-		return engine.Fail(engine.Failed, fmt.Sprintf("The picture is too large: %d by %d pixels; at most %d megapixels can be enlarged.", in.Width, in.Height, mostArt/1_000_000))
+	if in.Pixels() > maxArtPixels {
+		return engine.Fail(engine.Failed, fmt.Sprintf("The picture is too large: %d by %d pixels. The limit for enlarging is %d megapixels.", in.Width, in.Height, maxArtPixels/1_000_000))
 	}
 	return nil
 }
 
-// upscaleArt makes a picture four times as wide and as high. Every result is the
-// same.
-func upscaleArt(ctx context.Context, t *task, s engine.Span, _ int) (*image.NRGBA, string, error) {
-	f, err := picture(t.Job)
+// upscaleArtwork makes a picture four times as wide and high. All results of a job are equal.
+func upscaleArtwork(ctx context.Context, t *task, s engine.Span, _ int) (*image.NRGBA, string, error) {
+	f, err := pictureInput(t.Job)
 	if err != nil {
 		return nil, "", err
 	}
-	t.watch.begin()
-	p, err := pixels.Read(ctx, s.Part(0, 0.05), f)
+	t.timer.start()
+	p, err := pixels.Read(ctx, s.SubSpan(0, 0.05), f)
 	if err != nil {
 		return nil, "", err
 	}
-	t.watch.end("read")
-	m, err := t.enlarge(ctx, p.NRGBA, s.Part(0.05, 1))
+	t.timer.endStage("read")
+	m, err := t.enlargeResult(ctx, p.NRGBA, s.SubSpan(0.05, 1))
 	return m, "", err
 }

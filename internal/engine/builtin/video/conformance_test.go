@@ -11,14 +11,14 @@ import (
 // cases are a small job for each operation, with all inputs that it takes.
 func cases(t testing.TB) map[string]engine.Job {
 	sound := []engine.File{tone(t)}
-	a, b := pngFile(quarters(96, 64)), enginetest.Bytes("image/jpeg", jpegBytes(quarters(64, 96)))
+	a, b := pngFile(quarters(96, 64)), enginetest.FileFromBytes("image/jpeg", jpegBytes(quarters(64, 96)))
 	slides := pictures(a, b)
 	slides["music"] = sound
 	return map[string]engine.Job{
 		"pan-zoom":      job("pan-zoom", values{"seconds": 0.4, "size": size(128, 72), "fps": "24"}, pictures(b)),
 		"slideshow":     job("slideshow", values{"seconds": 0.4, "fade": 0.2, "size": size(128, 72)}, slides),
-		"smooth-motion": job("smooth-motion", values{"effect": "smooth", "method": "blend"}, film(clip(t))),
-		"video-to-gif":  job("video-to-gif", values{"width": int64(64), "fps": int64(10)}, film(clip(t))),
+		"smooth-motion": job("smooth-motion", values{"effect": "smooth", "method": "blend"}, videoInput(clip(t))),
+		"video-to-gif":  job("video-to-gif", values{"width": int64(64), "fps": int64(10)}, videoInput(clip(t))),
 		"waveform":      job("waveform", values{"size": size(128, 72)}, map[string][]engine.File{"audio": sound, "picture": {a}}),
 	}
 }
@@ -33,8 +33,8 @@ func TestConformance(t *testing.T) {
 			if name == "pan-zoom" || name == "video-to-gif" { // results that differ, and such that do not
 				c.Job.NumResults = 2
 			}
-			enginetest.Run(t, c)
-			enginetest.Signs(t, c, true)
+			enginetest.CheckEngine(t, c)
+			enginetest.CheckProgress(t, c, true)
 		})
 	}
 }

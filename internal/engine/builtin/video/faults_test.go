@@ -53,7 +53,7 @@ func faulty(ffmpeg, ffprobe string) func(t *testing.T) enginetest.Trial {
 // Not parallel: the suite counts goroutines.
 func TestFaults(t *testing.T) {
 	programs(t)
-	enginetest.Faults(t, map[enginetest.Fault]func(t *testing.T) enginetest.Trial{
+	enginetest.CheckFaults(t, map[enginetest.Fault]func(t *testing.T) enginetest.Trial{
 		enginetest.Refuses:  faulty("", `echo "http://127.0.0.1/ /tmp/x: invalid" >&2; exit 1`),
 		enginetest.Fails:    faulty(`echo "Conversion failed! /tmp/secret" >&2; exit 1`, ""),
 		enginetest.Loses:    faulty(`kill -9 $$`, ""),
@@ -84,7 +84,7 @@ func TestNothingIsLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	bad := cases(t)["video-to-gif"]
-	bad.Files = film(enginetest.Bytes("video/mp4", []byte("no video")))
+	bad.Files = videoInput(enginetest.FileFromBytes("video/mp4", []byte("no video")))
 	if err := e.Run(t.Context(), bad, &r); err == nil {
 		t.Fatal("run = nil, want an error")
 	}

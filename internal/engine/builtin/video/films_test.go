@@ -45,7 +45,7 @@ func block(m *image.NRGBA) float64 {
 
 func TestFramesBetween(t *testing.T) {
 	t.Parallel()
-	j := job("smooth-motion", values{"factor": "2", "method": "motion"}, film(clip(t)))
+	j := job("smooth-motion", values{"factor": "2", "method": "motion"}, videoInput(clip(t)))
 	b := result(t, j)
 	all := frames(t, b)
 	if len(all) != 20 {
@@ -64,7 +64,7 @@ func TestFramesBetween(t *testing.T) {
 func TestSlowMotion(t *testing.T) {
 	t.Parallel()
 	for _, factor := range []any{"2", "4", int64(4)} {
-		b := result(t, job("smooth-motion", values{"effect": "slow", "method": "blend", "factor": factor}, film(clip(t))))
+		b := result(t, job("smooth-motion", values{"effect": "slow", "method": "blend", "factor": factor}, videoInput(clip(t))))
 		want := 2
 		if factor != "2" {
 			want = 4
@@ -84,7 +84,7 @@ func TestSlowMotion(t *testing.T) {
 func TestSoundCanBeDropped(t *testing.T) {
 	t.Parallel()
 	_, ffprobe := programs(t)
-	b := result(t, job("smooth-motion", values{"method": "blend", "sound": false}, film(clip(t))))
+	b := result(t, job("smooth-motion", values{"method": "blend", "sound": false}, videoInput(clip(t))))
 	name := filepath.Join(t.TempDir(), "in.mp4")
 	if err := os.WriteFile(name, b, 0o600); err != nil {
 		t.Fatal(err)
@@ -97,8 +97,8 @@ func TestSoundCanBeDropped(t *testing.T) {
 
 func TestLargeVideosAreMadeSmaller(t *testing.T) {
 	t.Parallel()
-	f := enginetest.Bytes("video/mp4", made(t, "mp4", "-f", "lavfi", "-i", "testsrc2=s=600x800:r=5:d=0.6", "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"))
-	got := examined(t, result(t, job("smooth-motion", values{"method": "blend", "size": "360"}, film(f))))
+	f := enginetest.FileFromBytes("video/mp4", made(t, "mp4", "-f", "lavfi", "-i", "testsrc2=s=600x800:r=5:d=0.6", "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"))
+	got := examined(t, result(t, job("smooth-motion", values{"method": "blend", "size": "360"}, videoInput(f))))
 	if got.Width != 360 || got.Height != 480 {
 		t.Errorf("size = %dx%d, want 360x480", got.Width, got.Height)
 	}
@@ -119,12 +119,12 @@ func TestOtherEnvelopes(t *testing.T) {
 		file engine.File
 		w, h int
 	}{
-		"webm":   {enginetest.Bytes("video/webm", webm), 96, 64},
-		"turned": {enginetest.Bytes("video/quicktime", mov), 64, 96},
+		"webm":   {enginetest.FileFromBytes("video/webm", webm), 96, 64},
+		"turned": {enginetest.FileFromBytes("video/quicktime", mov), 64, 96},
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			b := result(t, job("smooth-motion", values{"method": "blend"}, film(tt.file)))
+			b := result(t, job("smooth-motion", values{"method": "blend"}, videoInput(tt.file)))
 			if got := examined(t, b); got.Width != tt.w || got.Height != tt.h || got.Duration < 900*time.Millisecond {
 				t.Errorf("size = %dx%d for %v, want %dx%d", got.Width, got.Height, got.Duration, tt.w, tt.h)
 			}
@@ -148,7 +148,7 @@ func TestGIF(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			b := result(t, job("video-to-gif", tt.v, film(clip(t))))
+			b := result(t, job("video-to-gif", tt.v, videoInput(clip(t))))
 			g, err := stdgif.DecodeAll(bytes.NewReader(b))
 			if err != nil {
 				t.Fatal(err)
@@ -166,7 +166,7 @@ func TestGIF(t *testing.T) {
 
 func TestWaveform(t *testing.T) {
 	t.Parallel()
-	silence := enginetest.Bytes("audio/wav", made(t, "wav", "-f", "lavfi", "-i", "anullsrc", "-t", "0.5"))
+	silence := enginetest.FileFromBytes("audio/wav", made(t, "wav", "-f", "lavfi", "-i", "anullsrc", "-t", "0.5"))
 	lit := func(m *image.NRGBA) (n int) {
 		for y := range m.Rect.Dy() {
 			for x := range m.Rect.Dx() {
@@ -208,7 +208,7 @@ func TestEveryKindOfRecording(t *testing.T) {
 	} {
 		t.Run(mimeType, func(t *testing.T) {
 			t.Parallel()
-			out := result(t, job("waveform", values{"size": size(128, 72)}, map[string][]engine.File{"audio": {enginetest.Bytes(mimeType, b)}}))
+			out := result(t, job("waveform", values{"size": size(128, 72)}, map[string][]engine.File{"audio": {enginetest.FileFromBytes(mimeType, b)}}))
 			if got := examined(t, out).Duration; got < 480*time.Millisecond || got > 620*time.Millisecond {
 				t.Errorf("duration = %v", got)
 			}
@@ -247,11 +247,11 @@ func TestTinyVideos(t *testing.T) {
 	for name, source := range map[string]string{"one frame": "testsrc2=s=64x64:r=25:d=0.04", "few pixels": "color=s=2x2:r=10:d=0.5", "a strip": "color=s=2000x2:r=10:d=0.3"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := enginetest.Bytes("video/mp4", made(t, "mp4", "-f", "lavfi", "-i", source, "-c:v", "libx264", "-pix_fmt", "yuv420p"))
+			f := enginetest.FileFromBytes("video/mp4", made(t, "mp4", "-f", "lavfi", "-i", source, "-c:v", "libx264", "-pix_fmt", "yuv420p"))
 			for _, j := range []engine.Job{
-				job("smooth-motion", values{"method": "motion"}, film(f)),
-				job("smooth-motion", values{"effect": "slow", "method": "blend"}, film(f)),
-				job("video-to-gif", values{"width": int64(960)}, film(f)),
+				job("smooth-motion", values{"method": "motion"}, videoInput(f)),
+				job("smooth-motion", values{"effect": "slow", "method": "blend"}, videoInput(f)),
+				job("video-to-gif", values{"width": int64(960)}, videoInput(f)),
 			} {
 				examined(t, result(t, j))
 			}

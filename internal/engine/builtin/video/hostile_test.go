@@ -81,7 +81,7 @@ func TestFilesThatNameOtherFiles(t *testing.T) {
 			for _, in := range inputs {
 				for _, mimeType := range in.types {
 					j := cases(t)[in.operation]
-					j.Files = map[string][]engine.File{in.key: {enginetest.Bytes(mimeType, []byte(text))}}
+					j.Files = map[string][]engine.File{in.key: {enginetest.FileFromBytes(mimeType, []byte(text))}}
 					var r enginetest.Recorder
 					err := newEngine(t).Run(t.Context(), j, &r)
 					e := engine.As(err)
@@ -129,7 +129,7 @@ func TestSamplesInAnotherFile(t *testing.T) {
 	for _, mimeType := range []string{"video/quicktime", "video/mp4"} {
 		for _, operation := range []string{"video-to-gif", "smooth-motion"} {
 			var r enginetest.Recorder
-			err := newEngine(t).Run(t.Context(), job(operation, values{"method": "blend"}, film(enginetest.Bytes(mimeType, hostile))), &r)
+			err := newEngine(t).Run(t.Context(), job(operation, values{"method": "blend"}, videoInput(enginetest.FileFromBytes(mimeType, hostile))), &r)
 			if err == nil || len(r.Outputs())+len(r.Previews()) != 0 {
 				t.Errorf("%s: run = %v, %d results, %d previews", operation, err, len(r.Outputs()), len(r.Previews()))
 			}

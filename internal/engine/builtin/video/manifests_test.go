@@ -2,70 +2,17 @@ package video_test
 
 import (
 	"bytes"
-	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"testing"
 
-	"go.yaml.in/yaml/v3"
-
-	"atelier/tools"
+	"atelier/internal/engine/enginetest"
 )
 
-type manifest struct {
-	Engine struct {
-		Name string
-		With map[string]any
-	}
-	Output struct {
-		MimeTypes []string `yaml:"mime_types"`
-	}
-	Fields []field
-}
-
-type field struct {
-	Key, Type string
-	Default   any
-	Options   []struct{ Value string }
-	Fields    []field
-}
-
-func (m manifest) leaves() []field {
-	var all []field
-	var walk func([]field)
-	walk = func(list []field) {
-		for _, f := range list {
-			walk(f.Fields)
-			if f.Key != "" {
-				all = append(all, f)
-			}
-		}
-	}
-	walk(m.Fields)
-	return all
-}
-
-// shipped are the manifests for this engine, by operation.
-func shipped(t *testing.T) map[string]manifest {
+// shipped returns the manifests of this engine by operation.
+func shipped(t *testing.T) map[string]enginetest.Manifest {
 	t.Helper()
-	names, err := fs.Glob(tools.Files, "*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := map[string]manifest{}
-	for _, name := range names {
-		b, err := fs.ReadFile(tools.Files, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var m manifest
-		// Tags and kits have another form.
-		if yaml.Unmarshal(b, &m) == nil && m.Engine.Name == "video" {
-			all[fmt.Sprint(m.Engine.With["operation"])] = m
-		}
-	}
-	return all
+	return enginetest.ByOperation(enginetest.ShippedManifests(t, "video"))
 }
 
 func TestEveryOperationShips(t *testing.T) {
@@ -81,7 +28,7 @@ func TestEveryOperationShips(t *testing.T) {
 func TestEveryOptionOfEveryTool(t *testing.T) {
 	t.Parallel()
 	for operation, m := range shipped(t) {
-		for _, f := range m.leaves() {
+		for _, f := range m.InputFields() {
 			if f.Type != "SINGLE_SELECT" {
 				continue
 			}
@@ -119,9 +66,9 @@ func TestDefaultsAreThoseOfNoValues(t *testing.T) {
 			t.Parallel()
 			bare, filled := cases(t)[operation], cases(t)[operation]
 			filled.Values = maps.Clone(bare.Values)
-			for _, f := range m.leaves() {
-				if _, set := bare.Values[f.Key]; !set && f.Default != nil {
-					filled.Values[f.Key] = asJSON(f.Default)
+			for key, v := range m.DefaultValues() {
+				if _, set := bare.Values[key]; !set {
+					filled.Values[key] = v
 				}
 			}
 			if !bytes.Equal(result(t, bare), result(t, filled)) {
@@ -129,12 +76,4 @@ func TestDefaultsAreThoseOfNoValues(t *testing.T) {
 			}
 		})
 	}
-}
-
-// asJSON gives a value of a manifest as jobs have it.
-func asJSON(v any) any {
-	if n, ok := v.(int); ok {
-		return int64(n)
-	}
-	return v
 }

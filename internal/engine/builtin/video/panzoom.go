@@ -10,15 +10,14 @@ import (
 	"atelier/internal/engine"
 )
 
-// A picture is drawn larger than the video by this much, so that a part of it
-// can fill the frame without getting soft.
-const headroom = 1.2
+// oversize is the factor by which a picture is drawn larger than the video, so that a part of it
+// can fill the frame without blur.
+const oversize = 1.2
 
-// mostTravel is how much longer than the view the part of a wide or tall
-// picture is that a pan goes over.
-const mostTravel = 1.5
+// maxTravel limits the area of a pan over a wide or tall picture, in lengths of the view.
+const maxTravel = 1.5
 
-// motions are the ways that the view can move.
+// motions are the movements of the view.
 var motions = []string{"zoom-in", "zoom-out", "left", "right", "up", "down"}
 
 func motionWords() map[string]string {
@@ -29,149 +28,147 @@ func motionWords() map[string]string {
 	return words
 }
 
-// mixed tells whether the seed chooses.
-func mixed(t task) bool {
-	m, err := choice(t, "motion", "mixed", motionWords())
+// isMixed reports whether the seed chooses the motion.
+func isMixed(t task) bool {
+	m, err := choiceInput(t, "motion", "mixed", motionWords())
 	return err == nil && m == "mixed"
 }
 
 var rates = map[string]int{"24": 24, "25": 25, "30": 30}
 
-// panZoom makes a video of pictures over which the view moves slowly.
-func panZoom(ctx context.Context, w *work, s engine.Span, seed uint32) (string, error) {
-	files, err := w.pictures(1)
+// makePanZoom makes a video of pictures over which the view moves slowly.
+func makePanZoom(ctx context.Context, w *jobRun, s engine.Span, seed uint32) (string, error) {
+	files, err := w.pictureInputs(1)
 	if err != nil {
 		return "", err
 	}
-	motion, err := choice(w.task, "motion", "mixed", motionWords())
+	motion, err := choiceInput(w.task, "motion", "mixed", motionWords())
 	if err != nil {
 		return "", err
 	}
-	fps, err := choice(w.task, "fps", "25", rates)
+	fps, err := choiceInput(w.task, "fps", "25", rates)
 	if err != nil {
 		return "", err
 	}
-	size, err := w.shape("size", 1280, 720)
+	size, err := w.shapeInput("size", 1280, 720)
 	if err != nil {
 		return "", err
 	}
-	each := int(math.Round(w.Number("seconds", 5, 0.2, 20) * float64(fps)))
-	reel := reel{fps: fps, each: max(each, 2), many: len(files)}
-	if w.flag("fade", true) {
+	each := int(math.Round(w.NumberInput("seconds", 5, 0.2, 20) * float64(fps)))
+	reel := sequence{fps: fps, each: max(each, 2), count: len(files)}
+	if w.flagInput("fade", true) {
 		reel.fade = min(int(0.6*float64(fps)), each/3)
 	}
-	if err := reel.fits(); err != nil {
+	if err := reel.checkLength(); err != nil {
 		return "", err
 	}
 	random := rand.New(rand.NewPCG(uint64(seed), 0x6b656e))
 	var graph strings.Builder
 	var args []string
 	for i, f := range files {
-		m := move{motion: motion, x: 0.5, y: 0.5}
+		m := viewMove{motion: motion, x: 0.5, y: 0.5}
 		if motion == "mixed" {
-			m = move{motions[random.IntN(len(motions))], 0.3 + 0.4*random.Float64(), 0.3 + 0.4*random.Float64()}
+			m = viewMove{motions[random.IntN(len(motions))], 0.3 + 0.4*random.Float64(), 0.3 + 0.4*random.Float64()}
 		}
-		part := s.Part(0, 0.2).Of(i, len(files))
-		in, chain, err := w.moving(ctx, part, i, f, size, m, reel.frames(i))
+		part := s.SubSpan(0, 0.2).NthOf(i, len(files))
+		in, chain, err := w.moveFilters(ctx, part, i, f, size, m, reel.frameCount(i))
 		if err != nil {
 			return "", err
 		}
-		args = append(args, in.args("-framerate", fmt.Sprint(fps))...)
-		fmt.Fprintf(&graph, "[%d:v]%s,loop=loop=-1:size=1:start=0,setpts=N/(%d*TB),trim=end_frame=%d,%s[p%d];", i, toVideo, fps, reel.frames(i), chain, i)
+		args = append(args, in.inputArgs("-framerate", fmt.Sprint(fps))...)
+		fmt.Fprintf(&graph, "[%d:v]%s,loop=loop=-1:size=1:start=0,setpts=N/(%d*TB),trim=end_frame=%d,%s[p%d];", i, videoColourFilter, fps, reel.frameCount(i), chain, i)
 	}
-	graph.WriteString(reel.join("p", "fade"))
+	graph.WriteString(reel.joinFilters("p", "fade"))
 	args = append(args, "-filter_complex", graph.String(), "-map", "[reel]")
-	args = append(args, film("result.mp4", fmt.Sprint(fps), reel.length(), false)...)
-	return "result.mp4", w.run(ctx, s.Part(0.2, 1), reel.length(), errMaking, args...)
+	args = append(args, videoOutputArgs("result.mp4", fmt.Sprint(fps), reel.totalSeconds(), false)...)
+	return "result.mp4", w.runFFmpeg(ctx, s.SubSpan(0.2, 1), reel.totalSeconds(), errRender, args...)
 }
 
-// toVideo converts the colours of a picture to those of video.
-const toVideo = "scale=out_color_matrix=bt709:out_range=tv:flags=bicubic+accurate_rnd+full_chroma_int,format=yuv420p,setsar=1"
+// videoColourFilter converts a picture's colours to those of video.
+const videoColourFilter = "scale=out_color_matrix=bt709:out_range=tv:flags=bicubic+accurate_rnd+full_chroma_int,format=yuv420p,setsar=1"
 
-// move is a motion, and the point that a zoom goes to or comes from, or that a
-// pan goes through.
-type move struct {
+// viewMove is a motion, and the point that a zoom goes to or comes from, or that a pan crosses.
+type viewMove struct {
 	motion string
 	x, y   float64 // from 0 to 1
 }
 
-// moving prepares a picture and gives the filters that move the view over it,
-// for so many frames.
-func (w *work) moving(ctx context.Context, s engine.Span, i int, f engine.File, size shape, m move, frames int) (input, string, error) {
-	p, err := w.picture(ctx, fmt.Sprintf("picture-%d", i), f)
+// moveFilters prepares a picture and returns the filters that move the view over it for so many
+// frames.
+func (w *jobRun) moveFilters(ctx context.Context, s engine.Span, i int, f engine.File, size shape, m viewMove, frames int) (inputFile, string, error) {
+	p, err := w.addStill(ctx, fmt.Sprintf("picture-%d", i), f)
 	if err != nil {
-		return input{}, "", err
+		return inputFile{}, "", err
 	}
-	s.At(0.3)
-	view := shape{even(int(float64(size.w) * headroom)), even(int(float64(size.h) * headroom))}
-	area := m.area(p.shape, view)
-	graph := "[in]" + cover(p.shape, area, sharp)
-	in, err := w.prepare(ctx, s.Part(0.3, 1), p, fmt.Sprintf("plain-%d", i), "255", graph, i == 0)
+	s.ReportProgress(0.3)
+	view := shape{evenSide(int(float64(size.w) * oversize)), evenSide(int(float64(size.h) * oversize))}
+	area := m.movingArea(p.shape, view)
+	graph := "[in]" + coverFilters(p.shape, area, sharpFlags)
+	in, err := w.prepareStill(ctx, s.SubSpan(0.3, 1), p, fmt.Sprintf("plain-%d", i), "255", graph, i == 0)
 	if err != nil {
-		return input{}, "", err
+		return inputFile{}, "", err
 	}
-	return in, m.filters(area, view, size, frames), nil
+	return in, m.perspectiveFilters(area, view, size, frames), nil
 }
 
-// area gives the size, in pixels of the view, of the part that the view moves
-// in: that of the view for a zoom; for a pan, more along the way where the
-// picture has it.
-func (m move) area(p, view shape) shape {
+// movingArea returns the size, in pixels of the view, of the area in which the view moves: the
+// view itself for a zoom; for a pan, more along its direction where the picture has more.
+func (m viewMove) movingArea(p, view shape) shape {
 	scale := max(float64(view.w)/float64(p.w), float64(view.h)/float64(p.h))
 	area := view
 	switch m.motion {
 	case "left", "right":
-		area.w = even(int(min(max(float64(p.w)*scale, float64(view.w)), float64(view.w)*mostTravel)))
+		area.w = evenSide(int(min(max(float64(p.w)*scale, float64(view.w)), float64(view.w)*maxTravel)))
 	case "up", "down":
-		area.h = even(int(min(max(float64(p.h)*scale, float64(view.h)), float64(view.h)*mostTravel)))
+		area.h = evenSide(int(min(max(float64(p.h)*scale, float64(view.h)), float64(view.h)*maxTravel)))
 	}
 	return area
 }
 
-// rect is where the view is.
-type rect struct{ x, y, w float64 }
+// viewRect is a position of the view. Its height follows from the view's shape.
+type viewRect struct{ x, y, w float64 }
 
-// ends gives where the view begins and where it ends.
-func (m move) ends(area, view shape) (from, to rect) {
+// viewEnds returns the first and the last position of the view.
+func (m viewMove) viewEnds(area, view shape) (from, to viewRect) {
 	aw := float64(area.w)
 	ah := float64(area.h)
 	vw := float64(view.w)
 	vh := float64(view.h)
-	whole := rect{0, 0, vw}
-	near := rect{m.x * vw * (1 - 1/headroom), m.y * vh * (1 - 1/headroom), vw / headroom}
-	// A pan over a picture without room along the way goes nearer to make some.
+	whole := viewRect{0, 0, vw}
+	near := viewRect{m.x * vw * (1 - 1/oversize), m.y * vh * (1 - 1/oversize), vw / oversize}
+	// A pan over a picture without room along its direction zooms in to make room.
 	along := max(aw/vw, ah/vh)
-	zoom := max(1, headroom/along)
+	zoom := max(1, oversize/along)
 	w := vw / zoom
 	h := vh / zoom
-	first := rect{0, 0, w}
-	last := rect{aw - w, ah - h, w}
+	first := viewRect{0, 0, w}
+	last := viewRect{aw - w, ah - h, w}
 	switch m.motion {
 	case "zoom-in":
 		return whole, near
 	case "zoom-out":
 		return near, whole
 	case "left":
-		return rect{last.x, m.y * last.y, w}, rect{first.x, m.y * last.y, w}
+		return viewRect{last.x, m.y * last.y, w}, viewRect{first.x, m.y * last.y, w}
 	case "right":
-		return rect{first.x, m.y * last.y, w}, rect{last.x, m.y * last.y, w}
+		return viewRect{first.x, m.y * last.y, w}, viewRect{last.x, m.y * last.y, w}
 	case "up":
-		return rect{m.x * last.x, last.y, w}, rect{m.x * last.x, first.y, w}
+		return viewRect{m.x * last.x, last.y, w}, viewRect{m.x * last.x, first.y, w}
 	}
-	return rect{m.x * last.x, first.y, w}, rect{m.x * last.x, last.y, w}
+	return viewRect{m.x * last.x, first.y, w}, viewRect{m.x * last.x, last.y, w}
 }
 
-// filters moves the view. The filter for perspective places corners to parts of
-// a pixel; those made for zooming round to whole ones, and tremble.
-func (m move) filters(area, view, size shape, frames int) string {
-	from, to := m.ends(area, view)
-	// Slow at both ends. The filter counts frames from 1.
+// perspectiveFilters returns the filters that move the view. The perspective filter places corners
+// at fractions of a pixel; FFmpeg's zoom filters round to whole pixels, which trembles.
+func (m viewMove) perspectiveFilters(area, view, size shape, frames int) string {
+	from, to := m.viewEnds(area, view)
+	// The movement is slow at both ends. The filter counts frames from 1.
 	ease := fmt.Sprintf("(0.5-0.5*cos(PI*(on-1)/%d))", max(frames-1, 1))
-	between := func(a, b float64) string { return fmt.Sprintf("%s+%s*%s", num(a), num(b-a), ease) }
+	between := func(a, b float64) string { return fmt.Sprintf("%s+%s*%s", formatNumber(a), formatNumber(b-a), ease) }
 	// The corners of the whole area are placed so that the view fills the top
-	// left part of the result that has the view's size.
-	right := func(r rect) float64 { return r.x + r.w*float64(area.w)/float64(view.w) }
-	below := func(r rect) float64 { return r.y + r.w*float64(area.h)/float64(view.w) }
+	// left part of the result, which is then cropped to the view's size.
+	right := func(r viewRect) float64 { return r.x + r.w*float64(area.w)/float64(view.w) }
+	below := func(r viewRect) float64 { return r.y + r.w*float64(area.h)/float64(view.w) }
 	x0 := between(from.x, to.x)
 	x1 := between(right(from), right(to))
 	y0 := between(from.y, to.y)

@@ -14,99 +14,100 @@ import (
 	"atelier/internal/engine/subprocess"
 )
 
-// The limits on inputs and results. A file can lie about its length, so every
-// pass is told how many seconds to write, too.
+// Limits on inputs and results. A file's stated length can be wrong, so every
+// pass also limits the seconds that it writes.
 const (
-	longestInput  = 600.0 // seconds
-	longestResult = 300.0
-	inputPixels   = 50_000_000
-	// decodedPixels is for the decoders, which count whole blocks.
+	maxInputSeconds  = 600.0 // seconds
+	maxResultSeconds = 300.0
+	inputPixels      = 50_000_000
+	// decodedPixels is the limit for decoders, which count whole blocks.
 	decodedPixels = inputPixels * 5 / 4
 )
 
-// input is a file in the folder.
-type input struct {
+// inputFile is an input in the job's folder.
+type inputFile struct {
 	name string
-	kind kind
+	kind fileKind
 }
 
-// kind is how ffmpeg has to read a type of file.
-type kind struct {
+// fileKind is how FFmpeg reads a type of file.
+type fileKind struct {
 	ext     string
 	demuxer string
-	codecs  string // the decoders that a file of this type may ask for
+	codecs  string // decoders that a file of this type may use
 	other   *engine.Error
 }
 
 const (
-	filmCodecs  = "h264,hevc,av1,libdav1d,vp8,vp9,libvpx,libvpx-vp9,mpeg4,mpeg2video,mjpeg,prores,png,"
+	videoCodecs = "h264,hevc,av1,libdav1d,vp8,vp9,libvpx,libvpx-vp9,mpeg4,mpeg2video,mjpeg,prores,png,"
 	soundCodecs = "aac,mp3,mp3float,opus,libopus,vorbis,flac,alac,ac3,eac3,pcm_s16le,pcm_s16be,pcm_s24le,pcm_s24be,pcm_s32le,pcm_s32be,pcm_f32le,pcm_f32be,pcm_f64le,pcm_u8,pcm_s8,pcm_alaw,pcm_mulaw"
 )
 
-// kinds are the types that are taken. What a file is was found from its bytes
-// when it came in; guessing again here would be the way in for playlists.
-var kinds = map[string]kind{
+// fileKinds are the supported types by MIME type. The type was detected from the file's bytes when
+// it was stored. FFmpeg's own detection is off, because it would accept playlists that name other
+// files.
+var fileKinds = map[string]fileKind{
 	"image/jpeg":      {"jpg", "jpeg_pipe", "mjpeg", errPicture},
 	"image/png":       {"png", "png_pipe", "png,apng", errPicture},
 	"image/webp":      {"webp", "webp_pipe", "webp,vp8,libwebp", errPicture},
 	"image/gif":       {"gif", "gif", "gif", errPicture},
-	"video/mp4":       {"mp4", "mov", filmCodecs + soundCodecs, errVideo},
-	"video/quicktime": {"mov", "mov", filmCodecs + soundCodecs, errVideo},
-	"video/webm":      {"webm", "matroska", filmCodecs + soundCodecs, errVideo},
+	"video/mp4":       {"mp4", "mov", videoCodecs + soundCodecs, errVideo},
+	"video/quicktime": {"mov", "mov", videoCodecs + soundCodecs, errVideo},
+	"video/webm":      {"webm", "matroska", videoCodecs + soundCodecs, errVideo},
 	"audio/mpeg":      {"mp3", "mp3", soundCodecs, errSound},
 	"audio/wav":       {"wav", "wav", soundCodecs, errSound},
 	"audio/flac":      {"flac", "flac", soundCodecs, errSound},
 	"audio/ogg":       {"ogg", "ogg", soundCodecs, errSound},
 }
 
-// takes puts a file of a kind, such as image, into the folder.
-func (w *work) takes(ctx context.Context, group, name string, f engine.File) (input, error) {
-	k, ok := kinds[f.MimeType]
+// addInput copies a file of a group of types, such as image, into the folder.
+func (w *jobRun) addInput(ctx context.Context, group, name string, f engine.File) (inputFile, error) {
+	k, ok := fileKinds[f.MimeType]
 	if !ok || !strings.HasPrefix(f.MimeType, group+"/") {
-		return input{}, engine.Fail(engine.Failed, "A file is of a kind that this tool does not take.")
+		return inputFile{}, engine.Fail(engine.Failed, "The type of a file is not supported by this tool.")
 	}
-	in := input{name + "." + k.ext, k}
-	return in, w.put(ctx, in.name, f)
+	in := inputFile{name + "." + k.ext, k}
+	return in, w.copyInput(ctx, in.name, f)
 }
 
-// guard are the settings with which any program of FFmpeg reads an input.
-func (in input) guard() []string {
+// guardArgs returns the options with which any FFmpeg program reads an input.
+func (in inputFile) guardArgs() []string {
 	args := []string{
 		"-protocol_whitelist", "file", "-format_whitelist", in.kind.demuxer, "-codec_whitelist", in.kind.codecs,
 		"-max_pixels", strconv.Itoa(decodedPixels),
 	}
-	if in.kind.demuxer == "mov" { // tracks whose samples lie in other files
+	if in.kind.demuxer == "mov" { // refuse tracks whose samples are in other files
 		args = append(args, "-enable_drefs", "0", "-use_absolute_path", "0")
 	}
 	return append(args, "-f", in.kind.demuxer)
 }
 
-// args are the settings with which ffmpeg reads the input, more before them.
-func (in input) args(more ...string) []string {
+// inputArgs returns the options with which ffmpeg reads the input, with more before them.
+func (in inputFile) inputArgs(more ...string) []string {
 	n := threads
-	if strings.HasSuffix(in.kind.demuxer, "_pipe") { // one picture is decoded by one
+	if strings.HasSuffix(in.kind.demuxer, "_pipe") { // one picture is decoded by one thread
 		n = "1"
 	}
-	return append(append(append([]string{"-threads", n}, in.guard()...), more...), "-i", "file:"+in.name)
+	return append(append(append([]string{"-threads", n}, in.guardArgs()...), more...), "-i", "file:"+in.name)
 }
 
-// facts is what ffprobe tells of a file.
-type facts struct {
-	shape         // as people see it
-	fps    string // as a ratio
-	length float64
-	video  bool
-	sound  bool
+// mediaInfo is ffprobe's information about a file.
+type mediaInfo struct {
+	shape          // upright
+	fps     string // frame rate as a ratio
+	seconds float64
+	video   bool
+	sound   bool
 }
 
-// measure asks ffprobe about an input. A length of 0 is unknown.
-func (w *work) measure(ctx context.Context, in input) (facts, error) {
+// probeInput runs ffprobe on an input. A length of 0 is unknown.
+func (w *jobRun) probeInput(ctx context.Context, in inputFile) (mediaInfo, error) {
 	var b bytes.Buffer
-	args := append([]string{"-hide_banner", "-loglevel", "error"}, in.guard()...)
+	args := append([]string{"-hide_banner", "-loglevel", "error"}, in.guardArgs()...)
 	args = append(args, "-show_entries",
 		"format=duration:stream=codec_type,width,height,sample_aspect_ratio,avg_frame_rate,r_frame_rate:stream_side_data=rotation:stream_disposition=attached_pic",
 		"-of", "json", "-i", "file:"+in.name)
-	err := w.program(ctx, subprocess.Program{
+	err := w.runProgram(ctx, subprocess.Program{
 		Path: w.ffprobe, Args: args,
 		Line: func(line []byte) {
 			const most = 1 << 20
@@ -117,17 +118,17 @@ func (w *work) measure(ctx context.Context, in input) (facts, error) {
 		},
 	})
 	if err != nil {
-		return facts{}, meaning(ctx, err, in.kind.other)
+		return mediaInfo{}, explainError(ctx, err, in.kind.other)
 	}
-	f, err := read(b.Bytes())
+	f, err := parseProbe(b.Bytes())
 	if err != nil {
-		return facts{}, in.kind.other.Because(err)
+		return mediaInfo{}, in.kind.other.Because(err)
 	}
 	return f, nil
 }
 
-// told is ffprobe's answer.
-type told struct {
+// probeReply is ffprobe's JSON output.
+type probeReply struct {
 	Streams []struct {
 		Type   string `json:"codec_type"`
 		Width  int    `json:"width"`
@@ -147,17 +148,18 @@ type told struct {
 	} `json:"format"`
 }
 
-func read(answer []byte) (facts, error) {
-	var t told
+// parseProbe parses ffprobe's output.
+func parseProbe(answer []byte) (mediaInfo, error) {
+	var t probeReply
 	if err := json.Unmarshal(answer, &t); err != nil {
-		return facts{}, fmt.Errorf("ffprobe's answer: %w", err)
+		return mediaInfo{}, fmt.Errorf("parse ffprobe output: %w", err)
 	}
 	if len(t.Streams) == 0 {
-		return facts{}, errors.New("no streams")
+		return mediaInfo{}, errors.New("no streams")
 	}
-	var f facts
+	var f mediaInfo
 	if d, err := strconv.ParseFloat(t.Format.Duration, 64); err == nil && d > 0 && !math.IsInf(d, 0) {
-		f.length = d
+		f.seconds = d
 	}
 	for _, s := range t.Streams {
 		switch {
@@ -165,11 +167,11 @@ func read(answer []byte) (facts, error) {
 			f.sound = true
 		case s.Type == "video" && s.Disposition.Cover == 0 && !f.video:
 			if s.Width < 1 || s.Height < 1 {
-				return facts{}, errors.New("a video without a size")
+				return mediaInfo{}, errors.New("video has no dimensions")
 			}
 			f.video = true
 			f.shape = shape{s.Width, s.Height}
-			if a := ratio(strings.Replace(s.Aspect, ":", "/", 1)); a > 1.0/8 && a < 8 {
+			if a := parseRatio(strings.Replace(s.Aspect, ":", "/", 1)); a > 1.0/8 && a < 8 {
 				f.w = max(int(math.Round(float64(f.w)*a)), 1)
 			}
 			for _, d := range s.Side {
@@ -178,9 +180,9 @@ func read(answer []byte) (facts, error) {
 				}
 			}
 			f.fps = "30/1"
-			for _, r := range []string{s.Rate, s.Mean} { // the last good one
-				if n := ratio(r); n >= 1 && n <= 120 {
-					f.fps = tidy(n)
+			for _, r := range []string{s.Rate, s.Mean} { // the last valid one counts
+				if n := parseRatio(r); n >= 1 && n <= 120 {
+					f.fps = formatFrameRate(n)
 				}
 			}
 		}
@@ -188,8 +190,8 @@ func read(answer []byte) (facts, error) {
 	return f, nil
 }
 
-// ratio reads 30000/1001, 0 for what is none.
-func ratio(s string) float64 {
+// parseRatio parses a ratio such as 30000/1001. It returns 0 for any other text.
+func parseRatio(s string) float64 {
 	above, below, _ := strings.Cut(s, "/")
 	a, err1 := strconv.ParseUint(above, 10, 31)
 	b, err2 := strconv.ParseUint(below, 10, 31)
@@ -199,9 +201,9 @@ func ratio(s string) float64 {
 	return float64(a) / float64(b)
 }
 
-// tidy gives a frame rate as a ratio of small numbers. The mean of a camera's
-// rate is often one of nine digits.
-func tidy(fps float64) string {
+// formatFrameRate returns a frame rate as a ratio of small numbers. The mean frame rate of a
+// camera is often a ratio of nine-digit numbers.
+func formatFrameRate(fps float64) string {
 	if whole := math.Round(fps); math.Abs(fps-whole) < 0.01 {
 		return fmt.Sprintf("%.0f/1", whole)
 	}
@@ -211,46 +213,46 @@ func tidy(fps float64) string {
 	return fmt.Sprintf("%.0f/100", fps*100)
 }
 
-// source puts a video or a recording into the folder and measures it.
-func (w *work) source(ctx context.Context, s engine.Span, group, name string, f engine.File) (input, facts, error) {
-	in, err := w.takes(ctx, group, name, f)
+// addSource copies a video or a recording into the folder and probes it.
+func (w *jobRun) addSource(ctx context.Context, s engine.Span, group, name string, f engine.File) (inputFile, mediaInfo, error) {
+	in, err := w.addInput(ctx, group, name, f)
 	if err != nil {
-		return in, facts{}, err
+		return in, mediaInfo{}, err
 	}
-	s.At(0.3)
-	fact, err := w.measure(ctx, in)
+	s.ReportProgress(0.3)
+	fact, err := w.probeInput(ctx, in)
 	if err != nil {
 		return in, fact, err
 	}
 	switch {
 	case group == "video" && !fact.video:
-		return in, fact, engine.Fail(engine.Failed, "The file has no video in it.")
+		return in, fact, engine.Fail(engine.Failed, "The file contains no video.")
 	case group == "audio" && !fact.sound:
-		return in, fact, engine.Fail(engine.Failed, "The file has no sound in it.")
+		return in, fact, engine.Fail(engine.Failed, "The file contains no sound.")
 	}
-	if fact.length == 0 { // some recorders write the length nowhere
-		if fact.length, err = w.count(ctx, in, group); err != nil {
+	if fact.seconds == 0 { // some recorders do not store the length
+		if fact.seconds, err = w.measureLength(ctx, in, group); err != nil {
 			return in, fact, err
 		}
 	}
-	if fact.length > longestInput {
+	if fact.seconds > maxInputSeconds {
 		return in, fact, engine.Fail(engine.Failed, "The file is longer than 10 minutes.")
 	}
-	s.At(1)
+	s.ReportProgress(1)
 	return in, fact, nil
 }
 
-// count reads through a file to learn how long it is.
-func (w *work) count(ctx context.Context, in input, group string) (float64, error) {
+// measureLength reads through a file to find its length in seconds.
+func (w *jobRun) measureLength(ctx context.Context, in inputFile, group string) (float64, error) {
 	stream := "0:V:0"
 	if group == "audio" {
 		stream = "0:a:0"
 	}
 	seconds := 0.0
-	err := w.program(ctx, subprocess.Program{
+	err := w.runProgram(ctx, subprocess.Program{
 		Path: w.ffmpeg,
-		Args: append(append([]string{"-nostdin", "-hide_banner", "-loglevel", "error", "-progress", "pipe:1"}, in.args()...),
-			"-map", stream, "-c", "copy", "-t", num(longestInput+1), "-f", "null", "-"),
+		Args: append(append([]string{"-nostdin", "-hide_banner", "-loglevel", "error", "-progress", "pipe:1"}, in.inputArgs()...),
+			"-map", stream, "-c", "copy", "-t", formatNumber(maxInputSeconds+1), "-f", "null", "-"),
 		Line: func(line []byte) {
 			if text, ok := strings.CutPrefix(string(line), "out_time_us="); ok {
 				if us, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64); err == nil {
@@ -262,5 +264,5 @@ func (w *work) count(ctx context.Context, in input, group string) (float64, erro
 	if err == nil && seconds <= 0 {
 		return 0, in.kind.other
 	}
-	return seconds, meaning(ctx, err, in.kind.other)
+	return seconds, explainError(ctx, err, in.kind.other)
 }

@@ -33,7 +33,7 @@ func TestToolsSetUpWronglySaySo(t *testing.T) {
 			t.Parallel()
 			j := cases(t)["waveform"]
 			change(&j)
-			if e := refusal(t, j); e.Code != engine.Failed || e.Message != "This tool is not set up rightly. Tell the operator." {
+			if e := refusal(t, j); e.Code != engine.Failed || e.Message != "This tool is not configured correctly. Contact the operator." {
 				t.Errorf("failure = %v", e)
 			}
 		})
@@ -89,32 +89,32 @@ func TestPlainRefusals(t *testing.T) {
 	for i := range many {
 		many[i] = f
 	}
-	mute := enginetest.Bytes("video/mp4", made(t, "mp4", "-f", "lavfi", "-i", "sine=duration=0.2", "-c:a", "aac"))
-	long := enginetest.Bytes("video/mp4", made(t, "mp4", "-f", "lavfi", "-i", "color=s=64x64:r=1:d=700", "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"))
-	halfLong := enginetest.Bytes("video/mp4", made(t, "mp4", "-f", "lavfi", "-i", "color=s=64x64:r=1:d=200", "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"))
-	speech := enginetest.Bytes("audio/wav", made(t, "wav", "-f", "lavfi", "-i", "anullsrc=r=8000:cl=mono", "-t", "310"))
-	large := enginetest.Bytes("video/mp4", made(t, "mp4", "-f", "lavfi", "-i", "color=s=1280x720:r=60:d=40", "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"))
+	mute := enginetest.FileFromBytes("video/mp4", made(t, "mp4", "-f", "lavfi", "-i", "sine=duration=0.2", "-c:a", "aac"))
+	long := enginetest.FileFromBytes("video/mp4", made(t, "mp4", "-f", "lavfi", "-i", "color=s=64x64:r=1:d=700", "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"))
+	halfLong := enginetest.FileFromBytes("video/mp4", made(t, "mp4", "-f", "lavfi", "-i", "color=s=64x64:r=1:d=200", "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"))
+	speech := enginetest.FileFromBytes("audio/wav", made(t, "wav", "-f", "lavfi", "-i", "anullsrc=r=8000:cl=mono", "-t", "310"))
+	large := enginetest.FileFromBytes("video/mp4", made(t, "mp4", "-f", "lavfi", "-i", "color=s=1280x720:r=60:d=40", "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"))
 	shaped := func(w, h int64) engine.Job { j := big; j.Values = values{"size": size(w, h)}; return j }
 	for _, tt := range []struct {
 		name, want string
 		job        engine.Job
 	}{
-		{"no picture", "A picture is needed.", job("pan-zoom", nil, nil)},
+		{"no picture", "A picture is required.", job("pan-zoom", nil, nil)},
 		{"one slide", "At least 2 pictures", job("slideshow", nil, pictures(f))},
 		{"thirteen slides", "At most 12 pictures", job("slideshow", nil, pictures(many...))},
-		{"no video", "A video is needed.", job("video-to-gif", nil, nil)},
-		{"no sound", "A recording is needed.", job("waveform", nil, nil)},
-		{"heic", "of a kind", job("pan-zoom", nil, pictures(enginetest.Bytes("image/heic", []byte("x"))))},
-		{"a video as a picture", "of a kind", job("pan-zoom", nil, pictures(clip(t)))},
-		{"a picture as a video", "of a kind", job("video-to-gif", nil, film(f))},
+		{"no video", "A video is required.", job("video-to-gif", nil, nil)},
+		{"no sound", "A recording is required.", job("waveform", nil, nil)},
+		{"heic", "not supported", job("pan-zoom", nil, pictures(enginetest.FileFromBytes("image/heic", []byte("x"))))},
+		{"a video as a picture", "not supported", job("pan-zoom", nil, pictures(clip(t)))},
+		{"a picture as a video", "not supported", job("video-to-gif", nil, videoInput(f))},
 		{"too small", "64 to 1920 pixels", shaped(32, 64)},
 		{"too large", "64 to 1920 pixels", shaped(1920, 1920)},
 		{"too wide", "64 to 1920 pixels", shaped(3000, 64)},
-		{"a video without pictures", "no video in it", job("smooth-motion", nil, film(mute))},
-		{"a long video", "longer than 10 minutes", job("video-to-gif", nil, film(long))},
-		{"a long result", "at most 300 are possible", job("smooth-motion", values{"effect": "slow"}, film(halfLong))},
-		{"too much work", "would take too long", job("smooth-motion", values{"method": "motion"}, film(large))},
-		{"a start behind the end", "lasts only", job("video-to-gif", values{"start": 5.0}, film(clip(t)))},
+		{"a video without pictures", "contains no video", job("smooth-motion", nil, videoInput(mute))},
+		{"a long video", "longer than 10 minutes", job("video-to-gif", nil, videoInput(long))},
+		{"a long result", "The limit is 300.", job("smooth-motion", values{"effect": "slow"}, videoInput(halfLong))},
+		{"too much work", "would take too long", job("smooth-motion", values{"method": "motion"}, videoInput(large))},
+		{"a start behind the end", "cannot start at 5.0", job("video-to-gif", values{"start": 5.0}, videoInput(clip(t)))},
 		{"a long recording", "longer than 5 minutes", job("waveform", nil, map[string][]engine.File{"audio": {speech}})},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -141,7 +141,7 @@ func TestBrokenFiles(t *testing.T) {
 					t.Parallel()
 					j := cases(t)[operation]
 					f := files[0]
-					j.Files[key] = append([]engine.File{enginetest.Bytes(f.MimeType, spoil(bytesOf(t, f)))}, files[1:]...)
+					j.Files[key] = append([]engine.File{enginetest.FileFromBytes(f.MimeType, spoil(bytesOf(t, f)))}, files[1:]...)
 					e := refusal(t, j)
 					if e.Code != engine.Failed || e.Transient || !strings.Contains(e.Message, "could not be read") {
 						t.Errorf("failure = %v", e)

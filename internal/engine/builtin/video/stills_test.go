@@ -17,7 +17,7 @@ import (
 func turned(turn int, m image.Image) engine.File {
 	b := jpegBytes(m)
 	exif := "\xff\xe1\x00\x22Exif\x00\x00MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00" + string(rune(turn)) + "\x00\x00\x00\x00\x00\x00"
-	return enginetest.Bytes("image/jpeg", bytes.Join([][]byte{b[:2], []byte(exif), b[2:]}, nil))
+	return enginetest.FileFromBytes("image/jpeg", bytes.Join([][]byte{b[:2], []byte(exif), b[2:]}, nil))
 }
 
 func TestPicturesAreSetUpright(t *testing.T) {
@@ -42,7 +42,7 @@ func TestPicturesAreSetUpright(t *testing.T) {
 			if turn >= 5 {
 				sw, sh = h, w
 			}
-			seen := picture(sw, sh, func(x, y int) color.NRGBA { ux, uy := at(x, y); return up.NRGBAAt(ux, uy) })
+			seen := newPicture(sw, sh, func(x, y int) color.NRGBA { ux, uy := at(x, y); return up.NRGBAAt(ux, uy) })
 			j := job("slideshow", values{"seconds": 0.2, "fade": 0.0, "size": size(96, 64)}, pictures(turned(turn, seen), pngFile(up)))
 			m := frames(t, result(t, j))[0]
 			wantColour(t, m, 10, 10, red)
@@ -63,9 +63,9 @@ func TestEveryKindOfPicture(t *testing.T) {
 	}
 	for name, f := range map[string]engine.File{
 		"png":  pngFile(flat(96, 64, green)),
-		"jpeg": enginetest.Bytes("image/jpeg", jpegBytes(flat(96, 64, green))),
-		"webp": enginetest.Bytes("image/webp", webp),
-		"gif":  enginetest.Bytes("image/gif", gif.Bytes()),
+		"jpeg": enginetest.FileFromBytes("image/jpeg", jpegBytes(flat(96, 64, green))),
+		"webp": enginetest.FileFromBytes("image/webp", webp),
+		"gif":  enginetest.FileFromBytes("image/gif", gif.Bytes()),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -103,7 +103,7 @@ func TestStripsAndSpecks(t *testing.T) {
 
 // framed is white with a black edge.
 func framed(w, h, edge int) *image.NRGBA {
-	return picture(w, h, func(x, y int) color.NRGBA {
+	return newPicture(w, h, func(x, y int) color.NRGBA {
 		if min(x, y, w-1-x, h-1-y) < edge {
 			return black
 		}
@@ -132,7 +132,7 @@ func TestZoomsGoNearAndAway(t *testing.T) {
 func TestPansGoSmoothly(t *testing.T) {
 	t.Parallel()
 	ramp := func(w, h int, at func(x, y int) float64) engine.File {
-		return pngFile(picture(w, h, func(x, y int) color.NRGBA {
+		return pngFile(newPicture(w, h, func(x, y int) color.NRGBA {
 			v := uint8(20 + 215*at(x, y))
 			return color.NRGBA{v, v, v, 255}
 		}))

@@ -1,15 +1,13 @@
-// Package video is the engine for moving pictures: the classic filters of
-// FFmpeg, run as a program for each job.
+// Package video is the engine for moving pictures. It runs FFmpeg's filters in a separate program
+// for each job.
 //
-//	inputs into a folder ─▶ ffprobe ─▶ prepare: one pass for each ─▶ render ─▶ look at the file ─▶ sink
+//	inputs into a folder ─▶ ffprobe ─▶ prepare: one pass for each ─▶ render ─▶ check the file ─▶ sink
 //
-// Inputs are taken to be hostile. They lie in the folder under names of ours,
-// the demuxer is the one for the type that the service found, the only
-// protocol is the file, and the program has no network. A filter graph is made
-// of numbers and of words that are in the code; what a person typed never gets
-// into one. Pictures and music are first brought into a plain form of their
-// own, one at a time, so that the pass that puts them together needs little
-// memory and reads only what we wrote.
+// Inputs are treated as hostile. They get generated names in the folder, the demuxer is the one
+// for the type that the service detected, the only protocol is "file", and the program has no
+// network. A filter graph consists of numbers and of words from the code; text that a person typed
+// never gets into one. Pictures and music are first converted to a plain form, one at a time, so
+// that the pass that joins them needs little memory and reads only files that this engine wrote.
 package video
 
 import (
@@ -22,17 +20,17 @@ import (
 	"atelier/internal/engine/subprocess"
 )
 
-// Options are the engine's settings. Zero stands for the value in the comment.
+// Options are the engine's settings. Zero stands for the default in the comment.
 type Options struct {
-	Folder string // where jobs get their folders: the system's place
-	// Memory bounds the address space of the program, of which it takes far
-	// more than memory: 4 GiB. Twelve pictures in full HD need nearly 3.
+	Folder string // parent of the jobs' folders; default: the system's temporary folder
+	// Memory limits the address space of the program, which is far more than the memory that it uses.
+	// Default: 4 GiB. Twelve pictures in full HD need almost 3.
 	Memory int64
-	File   int64 // bytes of one file that it writes: 1 GiB
-	Space  int64 // bytes that a job's folder may hold: 4 GiB
+	File   int64 // largest file that the program may write, in bytes; default: 1 GiB
+	Space  int64 // largest size of a job's folder in bytes; default: 4 GiB
 }
 
-// Engine runs the operations. It keeps nothing between jobs.
+// Engine runs the operations. It has no state between jobs.
 type Engine struct {
 	ffmpeg, ffprobe string
 	folder          string
@@ -41,7 +39,7 @@ type Engine struct {
 
 var _ engine.Engine = (*Engine)(nil)
 
-// Needs are the programs that the engine cannot work without.
+// Needs returns the programs that must be installed.
 func Needs() []subprocess.Need {
 	return []subprocess.Need{
 		{Name: "ffmpeg", Package: "ffmpeg", Path: subprocess.Find("ffmpeg")},
@@ -49,7 +47,7 @@ func Needs() []subprocess.Need {
 	}
 }
 
-// New makes the engine for the two programs, by their absolute paths.
+// New returns an engine that uses the two programs at these absolute paths.
 func New(ffmpeg, ffprobe string, o Options) *Engine {
 	return &Engine{ffmpeg: ffmpeg, ffprobe: ffprobe, folder: o.Folder, limits: subprocess.Limits{
 		Memory: cmp.Or(o.Memory, 4<<30),
@@ -58,70 +56,70 @@ func New(ffmpeg, ffprobe string, o Options) *Engine {
 	}}
 }
 
-// operation makes the result for a seed, and gives its name in the folder.
-type operation func(ctx context.Context, w *work, s engine.Span, seed uint32) (string, error)
+// operationFunc makes the result for a seed and returns its name in the folder.
+type operationFunc func(ctx context.Context, w *jobRun, s engine.Span, seed uint32) (string, error)
 
-// operations are what a manifest can name.
+// operations are the operations that a manifest can name.
 var operations = map[string]struct {
-	do     operation
+	do     operationFunc
 	makes  string
-	seeded func(task) bool // each result differs; nil: never
+	seeded func(task) bool // reports whether every result of a job differs; nil: never
 }{
-	"pan-zoom":      {do: panZoom, makes: mp4, seeded: mixed},
-	"slideshow":     {do: slideshow, makes: mp4},
-	"smooth-motion": {do: smoothMotion, makes: mp4},
-	"video-to-gif":  {do: videoToGIF, makes: gif},
-	"waveform":      {do: waveform, makes: mp4},
+	"pan-zoom":      {do: makePanZoom, makes: mp4, seeded: isMixed},
+	"slideshow":     {do: makeSlideshow, makes: mp4},
+	"smooth-motion": {do: makeSmoothMotion, makes: mp4},
+	"video-to-gif":  {do: convertToGIF, makes: gif},
+	"waveform":      {do: drawWaveform, makes: mp4},
 }
 
-// setting is the engine's part of a manifest.
-type setting struct {
+// manifestSetting is the engine's part of a manifest.
+type manifestSetting struct {
 	Operation string `json:"operation"`
 }
 
-// Manual says what a manifest can ask of the engine.
+// Manual describes the settings that a manifest can give the engine.
 func Manual() engine.Manual {
 	return engine.Manual{
-		Setting: func() any { return &setting{} },
+		Setting: func() any { return &manifestSetting{} },
 		Choices: map[string][]string{"operation": slices.Sorted(maps.Keys(operations))},
 	}
 }
 
 // Run does the job.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
-	var with setting
-	if err := engine.Setting(j.With, &with); err != nil {
+	var with manifestSetting
+	if err := engine.DecodeSetting(j.With, &with); err != nil {
 		return err
 	}
 	op, ok := operations[with.Operation]
 	t := task{j}
-	if !ok || !t.makes(op.makes) {
-		return engine.ErrSetup
+	if !ok || !t.canMake(op.makes) {
+		return engine.ErrMisconfigured
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	w, err := e.begin(t, out)
+	w, err := e.newJobRun(t, out)
 	if err != nil {
 		return err
 	}
-	defer w.end()
-	whole := engine.Whole(out)
+	defer w.removeFolder()
+	whole := engine.NewSpan(out)
 	var name string
 	for i := range j.NumResults {
-		s := whole.Of(i, j.NumResults)
+		s := whole.NthOf(i, j.NumResults)
 		if i == 0 || op.seeded != nil && op.seeded(t) {
-			if name, err = op.do(ctx, w, s.Part(0, 0.98), j.SeedOf(i)); err != nil {
+			if name, err = op.do(ctx, w, s.SubSpan(0, 0.98), j.SeedOf(i)); err != nil {
 				return err
 			}
-			if err := w.complete(ctx, name, op.makes); err != nil {
+			if err := w.checkComplete(ctx, name, op.makes); err != nil {
 				return err
 			}
 		}
-		if err := w.hand(ctx, name); err != nil {
+		if err := w.sendResult(ctx, name); err != nil {
 			return err
 		}
-		s.At(1)
+		s.ReportProgress(1)
 	}
 	return nil
 }

@@ -109,11 +109,11 @@ func (s *Server) view(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	switch fault {
 	case "breaks":
-		enginetest.BreakOff(w, content)
+		enginetest.SendTruncated(w, content)
 	case "floods":
-		enginetest.Flood(w, r, "")
+		enginetest.SendEndless(w, r, "")
 	case "drips":
-		enginetest.Drip(w, r, content)
+		enginetest.SendSlowly(w, r, content)
 	default:
 		_, _ = w.Write(content)
 	}

@@ -40,7 +40,7 @@ func (s *Server) known(h http.Handler) http.Handler {
 
 func (s *Server) reply(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	if s.Is(Garbles) {
+	if s.IsActive(Garbles) {
 		w.Header().Set("Content-Type", "text/html")
 		w.WriteHeader(status)
 		io.WriteString(w, "<html><body>Just a moment…</body></html>")
@@ -83,28 +83,28 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	switch {
-	case s.Is(Swallows):
-		enginetest.Drop(w, r)
-	case s.Is(Busy):
+	case s.IsActive(Swallows):
+		enginetest.DropConnection(w, r)
+	case s.IsActive(Busy):
 		s.reply(w, http.StatusTooManyRequests, map[string]any{"detail": "Too many requests"})
 		return
-	case s.Is(Locked):
+	case s.IsActive(Locked):
 		s.reply(w, http.StatusForbidden, map[string]any{"detail": "User is locked. Reason: Exhausted balance. Top up your balance at fal.ai/dashboard/billing."})
 		return
 	}
 	one := s.add(endpoint, input, r.Header)
 	switch {
-	case s.Is(Drops):
-		enginetest.Drop(w, r)
-	case s.Is(Stalls):
+	case s.IsActive(Drops):
+		enginetest.DropConnection(w, r)
+	case s.IsActive(Stalls):
 		s.hang(r.Context())
 		return
-	case s.Is(Ill):
+	case s.IsActive(Ill):
 		s.reply(w, http.StatusServiceUnavailable, map[string]any{"detail": "Service Unavailable"})
 		return
 	}
 	base := s.URL
-	if s.Is(Strays) {
+	if s.IsActive(Strays) {
 		base = s.host
 	}
 	s.reply(w, http.StatusOK, s.about(one, base))
@@ -121,7 +121,7 @@ func (s *Server) add(endpoint string, input map[string]any, h http.Header) *requ
 		created:  time.Now(),
 	}
 	for _, f := range []Fault{Refuses, Flags, Blackens, Fails, Interrupts, Fewer} {
-		if s.Is(f) {
+		if s.IsActive(f) {
 			one.fault = f
 		}
 	}
@@ -172,7 +172,7 @@ func (s *Server) find(w http.ResponseWriter, r *http.Request) *request {
 		}
 	}
 	s.mu.Unlock()
-	if one == nil || s.Is(Loses) {
+	if one == nil || s.IsActive(Loses) {
 		s.reply(w, http.StatusNotFound, map[string]any{"detail": "Request not found", "status": "NOT_FOUND"})
 		return nil
 	}
@@ -181,10 +181,10 @@ func (s *Server) find(w http.ResponseWriter, r *http.Request) *request {
 
 func (s *Server) look(w http.ResponseWriter, r *http.Request) {
 	switch {
-	case s.Is(Hangs):
+	case s.IsActive(Hangs):
 		s.hang(r.Context())
 		return
-	case s.Is(Hiccups):
+	case s.IsActive(Hiccups):
 		s.reply(w, http.StatusBadGateway, map[string]any{})
 		return
 	}
@@ -295,12 +295,12 @@ func (s *Server) deliver(w http.ResponseWriter, r *http.Request) {
 		content = []byte("a film")
 	}
 	switch {
-	case s.Is(Breaks):
-		enginetest.BreakOff(w, content)
-	case s.Is(Floods):
-		enginetest.Flood(w, r, "")
-	case s.Is(Drips):
-		enginetest.Drip(w, r, content)
+	case s.IsActive(Breaks):
+		enginetest.SendTruncated(w, content)
+	case s.IsActive(Floods):
+		enginetest.SendEndless(w, r, "")
+	case s.IsActive(Drips):
+		enginetest.SendSlowly(w, r, content)
 	default:
 		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(content))
 	}

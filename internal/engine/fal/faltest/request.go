@@ -117,7 +117,7 @@ func picture(input map[string]any, number int) []byte {
 	if err != nil {
 		panic(err) // it came as JSON
 	}
-	return enginetest.Picture(16, 16, fmt.Sprintf("%s#%d", text, number))
+	return enginetest.StripedPNG(16, 16, fmt.Sprintf("%s#%d", text, number))
 }
 
 // readable tells whether a file input can be read by a model: it is inline, or

@@ -53,7 +53,7 @@ type Options struct {
 
 // Server is a provider.
 type Server struct {
-	enginetest.Trouble[Fault]
+	enginetest.FaultSwitch[Fault]
 	URL     string // of the queue
 	Storage string // where uploads are asked for
 	Catalog string // where schemas are

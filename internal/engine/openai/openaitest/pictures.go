@@ -89,7 +89,7 @@ func (s *Server) draw(w http.ResponseWriter, r *http.Request, q Request, event s
 	}
 	files := make([][]byte, n)
 	for i := range files {
-		files[i] = enginetest.Picture(width, height, s.origin(q, i))
+		files[i] = enginetest.StripedPNG(width, height, s.origin(q, i))
 	}
 	if q.text("stream") == "true" && s.o.Dialect == OpenAI {
 		s.stream(w, r, q, event, files[0])
@@ -163,7 +163,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, q Request, event
 		fmt.Fprintf(&b, "event: %s.%s\ndata: %s\n\n", event, kind, line)
 	}
 	for i := range partials {
-		tell("partial_image", enginetest.Picture(64, 64, fmt.Sprint("part", i)), map[string]any{"partial_image_index": i})
+		tell("partial_image", enginetest.StripedPNG(64, 64, fmt.Sprint("part", i)), map[string]any{"partial_image_index": i})
 	}
 	if s.now() != enginetest.Fewer {
 		tell("completed", whole, map[string]any{"usage": map[string]any{"total_tokens": 1, "input_tokens": 1, "output_tokens": 0, "input_tokens_details": map[string]any{"text_tokens": 1, "image_tokens": 0}}})

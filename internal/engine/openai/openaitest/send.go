@@ -79,11 +79,11 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, kind string, data 
 	w.Header().Set("Content-Type", kind)
 	switch s.now() {
 	case enginetest.Breaks:
-		enginetest.BreakOff(w, data)
+		enginetest.SendTruncated(w, data)
 	case enginetest.Floods:
-		enginetest.Flood(w, r, string(data))
+		enginetest.SendEndless(w, r, string(data))
 	case enginetest.Drips:
-		enginetest.Drip(w, r, data)
+		enginetest.SendSlowly(w, r, data)
 	case enginetest.Fewer:
 		w.Header().Set("Content-Length", "0")
 	default:

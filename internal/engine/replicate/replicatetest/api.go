@@ -64,7 +64,7 @@ func (s *Server) routes(own bool) http.Handler {
 
 func (s *Server) reply(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	if s.Is(Garbles) {
+	if s.IsActive(Garbles) {
 		w.Header().Set("Content-Type", "text/html")
 		w.WriteHeader(status)
 		io.WriteString(w, "<html><body>Just a moment…</body></html>")
@@ -108,16 +108,16 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request, model, deploymen
 		}
 	}
 	switch {
-	case s.Is(Swallows):
-		enginetest.Drop(w, r)
-	case s.Is(Busy):
+	case s.IsActive(Swallows):
+		enginetest.DropConnection(w, r)
+	case s.IsActive(Busy):
 		w.Header().Set("Retry-After", "1")
 		s.problem(w, http.StatusTooManyRequests, "Request was throttled. Expected available in 1 second.")
 		return
-	case s.Is(Unpaid):
+	case s.IsActive(Unpaid):
 		s.problem(w, http.StatusPaymentRequired, "You have insufficient credit to run this model. Go to https://replicate.com/account/billing#billing to purchase credit.")
 		return
-	case s.Is(Refuses):
+	case s.IsActive(Refuses):
 		s.problem(w, http.StatusUnprocessableEntity, "- input.prompt: Invalid type. Expected: string, given: integer")
 		return
 	}
@@ -127,12 +127,12 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request, model, deploymen
 	}
 	p := s.add(model, deployment, cmp.Or(body.Version, "hidden"), body.Input, r.Header)
 	switch {
-	case s.Is(Drops):
-		enginetest.Drop(w, r)
-	case s.Is(Stalls):
+	case s.IsActive(Drops):
+		enginetest.DropConnection(w, r)
+	case s.IsActive(Stalls):
 		s.hang(r.Context())
 		return
-	case s.Is(Ill):
+	case s.IsActive(Ill):
 		s.problem(w, http.StatusServiceUnavailable, "The service is unavailable.")
 		return
 	}
@@ -154,11 +154,11 @@ func (s *Server) add(model, deployment, version string, input map[string]any, h 
 		created:    time.Now(),
 	}
 	for _, f := range []Fault{Fails, Flags, Interrupts} {
-		if s.Is(f) {
+		if s.IsActive(f) {
 			p.fault = f
 		}
 	}
-	few := s.Is(Fewer)
+	few := s.IsActive(Fewer)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, v := range input {
@@ -229,7 +229,7 @@ func (s *Server) known(w http.ResponseWriter, r *http.Request) *prediction {
 		p = s.predictions[i]
 	}
 	s.mu.Unlock()
-	if p == nil || s.Is(Loses) {
+	if p == nil || s.IsActive(Loses) {
 		s.problem(w, http.StatusNotFound, "The requested resource could not be found.")
 		return nil
 	}
@@ -238,10 +238,10 @@ func (s *Server) known(w http.ResponseWriter, r *http.Request) *prediction {
 
 func (s *Server) get(w http.ResponseWriter, r *http.Request) {
 	switch {
-	case s.Is(Hangs):
+	case s.IsActive(Hangs):
 		s.hang(r.Context())
 		return
-	case s.Is(Hiccups):
+	case s.IsActive(Hiccups):
 		s.problem(w, http.StatusBadGateway, "Bad gateway")
 		return
 	}
@@ -252,7 +252,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	answer := p.snapshot(s.URL, s.takes)
 	s.mu.Unlock()
-	if answer["status"] == "succeeded" && s.Is(Removes) {
+	if answer["status"] == "succeeded" && s.IsActive(Removes) {
 		answer["data_removed"] = true
 		answer["input"] = map[string]any{}
 		answer["output"] = nil
@@ -357,12 +357,12 @@ func (s *Server) deliver(w http.ResponseWriter, r *http.Request) {
 		content = []byte("a film")
 	}
 	switch {
-	case s.Is(Breaks):
-		enginetest.BreakOff(w, content)
-	case s.Is(Floods):
-		enginetest.Flood(w, r, "")
-	case s.Is(Drips):
-		enginetest.Drip(w, r, content)
+	case s.IsActive(Breaks):
+		enginetest.SendTruncated(w, content)
+	case s.IsActive(Floods):
+		enginetest.SendEndless(w, r, "")
+	case s.IsActive(Drips):
+		enginetest.SendSlowly(w, r, content)
 	default:
 		http.ServeContent(w, r, parts[1], time.Time{}, bytes.NewReader(content))
 	}

@@ -51,7 +51,7 @@ type Options struct {
 
 // Server is a provider.
 type Server struct {
-	enginetest.Trouble[Fault]
+	enginetest.FaultSwitch[Fault]
 	URL   string // where the API begins
 	Token string
 

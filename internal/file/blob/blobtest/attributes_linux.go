@@ -5,7 +5,8 @@ import (
 	"syscall"
 )
 
-// hasAttributes tells whether files in the folder can carry attributes.
+// hasAttributes reports whether files in the folder can have extended
+// attributes.
 func hasAttributes(dir string) bool {
 	err := syscall.Setxattr(dir, "user.atelier", []byte("x"), 0)
 	return !errors.Is(err, syscall.ENOTSUP)

@@ -2,5 +2,5 @@
 
 package blobtest
 
-// hasAttributes would need one more package; the sidecar works everywhere.
+// hasAttributes would need another package; sidecar files work everywhere.
 func hasAttributes(string) bool { return false }

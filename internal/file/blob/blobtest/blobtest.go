@@ -1,10 +1,10 @@
-// Package blobtest holds what every blob.Store has to pass, and a real S3
+// Package blobtest is the conformance test of blob.Store, and runs a real S3
 // server for tests.
 //
 // The server is versitygw, built from the module in test/s3server on first use,
-// kept in the user's cache and started once per test binary, with which it
-// dies. Where it cannot be built its tests are skipped; with CI set they fail
-// instead. ATELIER_TEST_S3=skip skips them anywhere.
+// cached in the user's cache folder and started once per test binary. It ends
+// with the test binary. If it cannot be built, its tests are skipped; with CI
+// set they fail instead. ATELIER_TEST_S3=skip skips them everywhere.
 package blobtest
 
 import (
@@ -18,10 +18,10 @@ import (
 	"atelier/internal/file/blob"
 )
 
-// long is more than any store sends at once.
+// long is longer than any buffer or part of a store.
 const long = 20<<20 + 12345
 
-// Run proves that a store keeps the promises of blob.Store. Every test gets an
+// Run checks that a store implements blob.Store correctly. Every test gets an
 // empty store of its own from fresh.
 func Run(t *testing.T, fresh func(t *testing.T) blob.Store) {
 	tests := []struct {
@@ -53,7 +53,7 @@ func Run(t *testing.T, fresh func(t *testing.T) blob.Store) {
 	}
 }
 
-// Dead proves that a store whose disk or server is gone says so.
+// Dead checks the errors of a store whose disk or server is gone.
 func Dead(t *testing.T, s blob.Store) {
 	t.Helper()
 	if err := s.Ping(t.Context()); err == nil {
@@ -64,14 +64,14 @@ func Dead(t *testing.T, s blob.Store) {
 	}
 }
 
-// Bytes gives n bytes that differ from those of any other seed.
+// Bytes returns n bytes that differ for each seed.
 func Bytes(seed byte, n int) []byte {
 	b := make([]byte, n)
 	rand.NewChaCha8([32]byte{seed}).Read(b)
 	return b
 }
 
-// FailAfter gives the bytes and then err instead of an end.
+// FailAfter returns a reader of the bytes that then fails with err.
 func FailAfter(b []byte, err error) io.Reader {
 	return io.MultiReader(bytes.NewReader(b), errReader{err})
 }
@@ -80,7 +80,7 @@ type errReader struct{ err error }
 
 func (r errReader) Read([]byte) (int, error) { return 0, r.err }
 
-// Keys lists all keys, sorted.
+// Keys returns all keys, sorted.
 func Keys(t *testing.T, s blob.Store, folder string) []string {
 	t.Helper()
 	var keys []string
@@ -119,7 +119,7 @@ func get(t *testing.T, s blob.Store, key string, offset, length int64) ([]byte, 
 	return b, info
 }
 
-// want fails where the key holds something else.
+// want fails the test if the key has another value.
 func want(t *testing.T, s blob.Store, key string, b []byte) {
 	t.Helper()
 	got, info := get(t, s, key, 0, -1)
@@ -137,7 +137,7 @@ func want(t *testing.T, s blob.Store, key string, b []byte) {
 	}
 }
 
-// wantOnly fails where anything but the keys is stored.
+// wantOnly fails the test if other keys are stored.
 func wantOnly(t *testing.T, s blob.Store, keys ...string) {
 	t.Helper()
 	if got := Keys(t, s, ""); !slices.Equal(got, keys) {

@@ -8,7 +8,7 @@ import (
 	"atelier/internal/file/blob"
 )
 
-// BadKeys are names as an attacker would choose them, and slips of our own.
+// BadKeys are invalid keys, as an attacker or a bug would produce them.
 var BadKeys = []string{
 	"", ".", "..", "/", "//", "./", "../", "a/", "/a", "//a", "a//b",
 	"a/./b", "./a", "a/.", "a/..", "a/../b", "../a", "a/../../b", "../../etc/passwd", "/etc/passwd",
@@ -42,7 +42,7 @@ func badKeys(t *testing.T, s blob.Store) {
 	wantOnly(t, s)
 }
 
-// untouched is a reader that nobody may read.
+// untouched is a reader that must not be read.
 type untouched struct{ t *testing.T }
 
 func (r untouched) Read([]byte) (int, error) {

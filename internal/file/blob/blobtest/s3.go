@@ -32,17 +32,17 @@ type Bucket struct {
 	AccessKey, SecretKey string
 }
 
-// Address is what blob.Open takes.
+// Address returns the address for blob.Open.
 func (b Bucket) Address() string {
 	return "s3://" + b.Name + "?" + url.Values{"endpoint": {b.Endpoint}}.Encode()
 }
 
-// Options go with the address.
+// Options returns the options for blob.Open.
 func (b Bucket) Options() blob.Options {
 	return blob.Options{AccessKey: b.AccessKey, SecretKey: b.SecretKey, Now: time.Now}
 }
 
-// Client looks at the bucket past our own code.
+// Client returns a client that accesses the bucket without package blob.
 func (b Bucket) Client(t testing.TB) minio.Core {
 	t.Helper()
 	u, err := url.Parse(b.Endpoint)
@@ -61,7 +61,7 @@ func (b Bucket) Client(t testing.TB) minio.Core {
 
 var buckets atomic.Int64
 
-// S3 makes a bucket for one test on a real server.
+// S3 creates a bucket for one test on a real server.
 func S3(t testing.TB) Bucket {
 	t.Helper()
 	b := Bucket{
@@ -85,7 +85,7 @@ var startServer = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// Somebody else can take the port before the server does.
+	// Another process can take the port before the server does.
 	for range 5 {
 		var endpoint string
 		if endpoint, err = start(program, dir); err == nil {

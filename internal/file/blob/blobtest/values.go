@@ -22,7 +22,7 @@ func roundTrip(t *testing.T, s blob.Store) {
 }
 
 func longRoundTrip(t *testing.T, s blob.Store) {
-	for _, n := range []int64{8 << 20, long} { // whole parts, and a rest
+	for _, n := range []int64{8 << 20, long} { // several parts and a remainder
 		sent := sha256.New()
 		received := sha256.New()
 		r := io.LimitReader(rand.NewChaCha8([32]byte{2}), n)
@@ -136,7 +136,7 @@ func types(t *testing.T, s blob.Store) {
 		"a/f.txt":     "text/plain; charset=utf-8",
 		"a/g":         "application/octet-stream",
 		"a.png/h":     "application/octet-stream",
-		"a/i.svg":     "application/octet-stream", // what a browser may run has no type here
+		"a/i.svg":     "application/octet-stream", // types that a browser may run are not stored
 		"a/j.html":    "application/octet-stream",
 		"a/k.png.exe": "application/octet-stream",
 	} {

@@ -1,10 +1,9 @@
-// Package apitest holds every answer of a test against the OpenAPI document.
+// Package apitest checks every response of a test against the OpenAPI document.
 //
-// A Transport is put under a test's HTTP client. For each answer from under
-// /api/ it looks up the operation in the document and fails the test when the
-// status, the content type or the body is not what the document says, or when
-// the promises that all answers share are broken. Properties that the document
-// does not name are failures too.
+// The HTTP client of a test uses a Transport. For each response from under /api/
+// the Transport looks up the operation in the document. It fails the test if the
+// status, the content type, the body or a header differs from the document.
+// Properties that the document does not name are failures too.
 package apitest
 
 import (
@@ -26,28 +25,28 @@ import (
 	openapi "atelier/api"
 )
 
-// Contract is the document, ready to judge answers.
+// Contract checks responses against the document.
 type Contract struct {
 	doc      map[string]any
 	base     string
-	paths    map[string]*regexp.Regexp // template → what matches it
+	paths    map[string]*regexp.Regexp // by template
 	compiler *jsonschema.Compiler
 	mu       sync.Mutex
 	schemas  map[string]*jsonschema.Schema
 }
 
-// resource is the name under which the document refers to itself.
+// resource is the name of the document in references.
 const resource = "openapi.json"
 
 // Load reads the document.
-var Load = sync.OnceValues(func() (*Contract, error) { return parse(openapi.Document) })
+var Load = sync.OnceValues(func() (*Contract, error) { return parseContract(openapi.Document) })
 
-func parse(text []byte) (*Contract, error) {
+func parseContract(text []byte) (*Contract, error) {
 	var doc map[string]any
 	if err := yaml.Unmarshal(text, &doc); err != nil {
 		return nil, err
 	}
-	// Through JSON, so that numbers are as the validator wants them.
+	// The validator needs json.Number, so the document is read again as JSON.
 	plain, err := json.Marshal(doc)
 	if err != nil {
 		return nil, err
@@ -60,15 +59,15 @@ func parse(text []byte) (*Contract, error) {
 	c.base = c.doc["servers"].([]any)[0].(map[string]any)["url"].(string)
 	for template := range c.doc["paths"].(map[string]any) {
 		pattern := regexp.MustCompile(`\\\{[a-z_]+\\\}`).ReplaceAllString(regexp.QuoteMeta(template), `[^/]+`)
-		c.paths[template] = regexp.MustCompile("^" + regexp.QuoteMeta(c.prefix(template)) + pattern + "$")
+		c.paths[template] = regexp.MustCompile("^" + regexp.QuoteMeta(c.pathPrefix(template)) + pattern + "$")
 	}
-	seal(c.doc["components"].(map[string]any)["schemas"])
+	forbidExtraMembers(c.doc["components"].(map[string]any)["schemas"])
 	c.compiler.DefaultDraft(jsonschema.Draft2020)
 	return c, c.compiler.AddResource(resource, c.doc)
 }
 
-// prefix is where a path begins: some are served beside the API.
-func (c *Contract) prefix(template string) string {
+// pathPrefix returns the prefix of a path: some paths are not under the API.
+func (c *Contract) pathPrefix(template string) string {
 	for _, op := range c.doc["paths"].(map[string]any)[template].(map[string]any) {
 		if _, elsewhere := op.(map[string]any)["servers"]; elsewhere {
 			return ""
@@ -77,8 +76,9 @@ func (c *Contract) prefix(template string) string {
 	return c.base
 }
 
-// seal makes objects refuse what they do not name.
-func seal(node any) {
+// forbidExtraMembers makes the schemas of objects refuse members that they do not
+// name.
+func forbidExtraMembers(node any) {
 	switch n := node.(type) {
 	case map[string]any:
 		if _, isObject := n["properties"].(map[string]any); isObject {
@@ -87,21 +87,21 @@ func seal(node any) {
 			}
 		}
 		for _, child := range n {
-			seal(child)
+			forbidExtraMembers(child)
 		}
 	case []any:
 		for _, child := range n {
-			seal(child)
+			forbidExtraMembers(child)
 		}
 	}
 }
 
-// Operations lists what the document describes as "GET /api/v2/tools".
+// Operations lists the operations of the document as "GET /api/v2/tools".
 func (c *Contract) Operations() []string {
 	var all []string
 	for template, item := range c.doc["paths"].(map[string]any) {
 		for method := range item.(map[string]any) {
-			all = append(all, strings.ToUpper(method)+" "+c.prefix(template)+template)
+			all = append(all, strings.ToUpper(method)+" "+c.pathPrefix(template)+template)
 		}
 	}
 	return all
@@ -123,19 +123,19 @@ func (c *Contract) WithBody() []string {
 	return all
 }
 
-// Judge tells what is wrong with an answer, nil when it keeps the contract.
+// Judge returns the first difference between a response and the document.
 func (c *Contract) Judge(method, path string, status int, header http.Header, body []byte) error {
-	if err := shared(status, header); err != nil {
+	if err := checkHeaders(status, header); err != nil {
 		return err
 	}
-	at, known := c.find(method, path, status)
+	at, known := c.findResponse(method, path, status)
 	if !known {
 		if status < 400 {
 			return fmt.Errorf("status %d is not in the document", status)
 		}
-		at = unnamed
+		at = errorResponse
 	}
-	if known && at == unnamed && status != http.StatusInternalServerError {
+	if known && at == errorResponse && status != http.StatusInternalServerError {
 		return fmt.Errorf("the document does not name status %d for this operation", status)
 	}
 	if status == http.StatusNotModified || status == http.StatusNoContent {
@@ -147,13 +147,13 @@ func (c *Contract) Judge(method, path string, status int, header http.Header, bo
 	if method == http.MethodHead {
 		return nil
 	}
-	if other := header.Get("Content-Type"); slices.Contains(others, other) && c.has(at, other) {
+	if other := header.Get("Content-Type"); slices.Contains(otherTypes, other) && c.hasResponse(at, other) {
 		return nil
 	}
 	if got := header.Get("Content-Type"); got != "application/json" {
 		return fmt.Errorf("content type is %q", got)
 	}
-	schema, err := c.schema(at + "/content/application~1json/schema")
+	schema, err := c.compileSchema(at + "/content/application~1json/schema")
 	if err != nil {
 		return err
 	}
@@ -193,23 +193,23 @@ func checkRateLimited(details map[string]any, retryAfter string) error {
 	return nil
 }
 
-// unnamed describes the answers that no operation has to name: those to other
-// methods and addresses than the document has, and accidents.
-const unnamed = "/components/responses/Error"
+// errorResponse describes the responses that no operation has to name: to unknown
+// methods and addresses, and internal errors.
+const errorResponse = "/components/responses/Error"
 
-// others are the types of answers that are not JSON: those that do not end by
-// themselves, tables and archives.
-var others = []string{"text/event-stream", "text/csv; charset=utf-8; header=present", "application/zip"}
+// otherTypes are the content types of responses that are not JSON: event streams,
+// tables and archives.
+var otherTypes = []string{"text/event-stream", "text/csv; charset=utf-8; header=present", "application/zip"}
 
-// has tells whether the document has an answer with a type.
-func (c *Contract) has(pointer, mimeType string) bool {
+// hasResponse reports whether the document has a response with a content type.
+func (c *Contract) hasResponse(pointer, mimeType string) bool {
 	mimeType, _, _ = strings.Cut(mimeType, ";")
-	_, err := c.schema(pointer + "/content/" + strings.ReplaceAll(mimeType, "/", "~1") + "/schema")
+	_, err := c.compileSchema(pointer + "/content/" + strings.ReplaceAll(mimeType, "/", "~1") + "/schema")
 	return err == nil
 }
 
-// shared checks what every answer promises.
-func shared(status int, h http.Header) error {
+// checkHeaders checks the headers that every response has.
+func checkHeaders(status int, h http.Header) error {
 	for name, want := range map[string]string{"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer"} {
 		if got := h.Get(name); got != want {
 			return fmt.Errorf("%s is %q, want %q", name, got, want)
@@ -230,8 +230,8 @@ func shared(status int, h http.Header) error {
 	return nil
 }
 
-// find gives the pointer to the answer's description.
-func (c *Contract) find(method, path string, status int) (pointer string, known bool) {
+// findResponse returns the JSON pointer to the description of a response.
+func (c *Contract) findResponse(method, path string, status int) (pointer string, known bool) {
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
@@ -258,7 +258,7 @@ func (c *Contract) find(method, path string, status int) (pointer string, known 
 	return "", false
 }
 
-func (c *Contract) schema(pointer string) (*jsonschema.Schema, error) {
+func (c *Contract) compileSchema(pointer string) (*jsonschema.Schema, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s, ok := c.schemas[pointer]; ok {
@@ -271,13 +271,13 @@ func (c *Contract) schema(pointer string) (*jsonschema.Schema, error) {
 	return s, err
 }
 
-// Transport judges every answer that passes through it.
+// Transport checks every response.
 type Transport struct {
 	T    testing.TB
 	Next http.RoundTripper // http.DefaultTransport for nil
 }
 
-// RoundTrip sends the request and judges the answer.
+// RoundTrip sends the request and checks the response.
 func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	next := t.Next
 	if next == nil {
@@ -288,7 +288,7 @@ func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return res, err
 	}
 	var body []byte
-	if res.Header.Get("Content-Type") != others[0] {
+	if res.Header.Get("Content-Type") != otherTypes[0] {
 		body, err = io.ReadAll(res.Body)
 		res.Body.Close()
 		if err != nil {
@@ -310,7 +310,7 @@ func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// plainBody is a body as it was before it was compressed.
+// plainBody returns the decompressed body.
 func plainBody(res *http.Response, body []byte) ([]byte, error) {
 	if res.Header.Get("Content-Encoding") != "gzip" || len(body) == 0 {
 		return body, nil
@@ -322,7 +322,8 @@ func plainBody(res *http.Response, body []byte) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-// Client is an HTTP client that judges every answer and follows no redirects.
+// Client returns an HTTP client that checks every response and follows no
+// redirects.
 func Client(t testing.TB) *http.Client {
 	return &http.Client{
 		Transport:     Transport{T: t},

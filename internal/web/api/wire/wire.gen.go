@@ -502,10 +502,10 @@ func (e WebhookState) Valid() bool {
 
 // AccessToken An access token.
 type AccessToken struct {
-	// CompanyID The company it is for; null for a personal token.
+	// CompanyID The company of the token; null for a personal access token.
 	CompanyID *string `json:"company_id"`
 
-	// Created When it was made.
+	// Created The time of creation.
 	Created time.Time `json:"created"`
 
 	// Hint Its last four characters.
@@ -513,31 +513,31 @@ type AccessToken struct {
 	// Examples: x7Qe
 	Hint string `json:"hint"`
 
-	// ID Opaque. Pass it back as it came.
+	// ID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	ID ID `json:"id"`
 
-	// LastUsed When it was last used, to the minute; null before the first use.
+	// LastUsed The time of the last use, to the minute; null before the first use.
 	LastUsed *time.Time `json:"last_used"`
 
-	// Name What it is for.
+	// Name The purpose.
 	//
 	// Examples: nightly renders
 	Name string `json:"name"`
 
-	// Token The value itself; only where it was just made.
+	// Token The value; only in the response that created it.
 	Token *string `json:"token,omitempty"`
 
-	// UID Opaque. Pass it back as it came.
+	// UID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	UID ID `json:"uid"`
 }
 
-// AccessTokenDraft A personal access token to make.
+// AccessTokenDraft The data of a new personal access token.
 type AccessTokenDraft struct {
-	// Name What it is for.
+	// Name The purpose.
 	//
 	// Examples: nightly renders
 	Name string `json:"name"`
@@ -548,7 +548,7 @@ type AccessTokenList struct {
 	Data    []AccessToken `json:"data"`
 	HasMore bool          `json:"has_more"`
 
-	// NextCursor Where the next page begins; null on the last.
+	// NextCursor The cursor of the next page; null on the last page.
 	NextCursor *string `json:"next_cursor"`
 }
 
@@ -560,10 +560,11 @@ type Account struct {
 	// CompanyID The team's company; null for the personal account.
 	CompanyID *string `json:"company_id"`
 
-	// ID The team's id, which is what `team_id` takes; for the personal account the person's, which it does not take.
+	// ID The team's id, which `team_id` accepts; for the personal account the person's id, which `team_id` does not
+	// accept.
 	ID string `json:"id"`
 
-	// Kind What sort of account it is.
+	// Kind The kind of account.
 	Kind AccountKind `json:"kind"`
 
 	// Label Display name.
@@ -571,29 +572,38 @@ type Account struct {
 	// Examples: Look development
 	Label string `json:"label"`
 
-	// Permissions What the person may do for the account; `USE_PLUGINS` is "Allow plugin and API access".
+	// Permissions The permissions of the person in the account; `USE_PLUGINS` is "Allow plugin and API access".
 	//
 	// Examples: {"GENERATE":true,"MANAGE_TEAM":false,"USE_PLUGINS":true}
 	Permissions Permissions `json:"permissions"`
 
-	// Plan What the account has.
+	// Plan The plan of the account.
 	Plan AccountPlan `json:"plan"`
 
-	// PluginKinds The kinds of apps that may act for the account; `*` alone means all.
+	// PluginKinds The kinds of apps that may act for the account; `*` alone means all kinds.
 	PluginKinds []string `json:"plugin_kinds"`
 
-	// Storage What an account stores: its uploads, results and files sent with runs, with their thumbnails. A deleted file counts
-	// no longer, although its bytes are removed an hour later; such bytes may take up as much room again.
+	// Storage The storage of an account: its uploads, results and files sent with runs, with their thumbnails. Deleted files
+	// do not count, although their bytes are removed an hour later; until then such bytes may occupy as much storage
+	// again.
 	Storage Storage `json:"storage"`
 }
 
-// AccountKind What sort of account it is.
+// AccountKind The kind of account.
 type AccountKind string
 
-// AccountPlan What the account has.
+// AccountPlan The plan of the account.
 type AccountPlan string
 
-// AspectRatio The shape of a picture or video, by the nearest of these; `OTHER` is near none.
+// AccountDeletion The confirmation of an account deletion.
+type AccountDeletion struct {
+	// Email A mail address.
+	//
+	// Examples: anna@studio.example
+	Email Email `json:"email"`
+}
+
+// AspectRatio The aspect ratio of a picture or video, rounded to the nearest of these; `OTHER` is near none.
 type AspectRatio = string
 
 // AuditList A page of the audit log.
@@ -601,37 +611,37 @@ type AuditList struct {
 	Data    []AuditRecord `json:"data"`
 	HasMore bool          `json:"has_more"`
 
-	// NextCursor Where the next page begins; null on the last.
+	// NextCursor The cursor of the next page; null on the last page.
 	NextCursor *string `json:"next_cursor"`
 }
 
-// AuditRecord Something that was done in the company.
+// AuditRecord An entry of the audit log.
 type AuditRecord struct {
-	// Act What was done.
+	// Act The act.
 	//
 	// Examples: company.member_set
 	Act string `json:"act"`
 
-	// ActorID Who did it; null for the operator and for what happened by itself.
+	// ActorID The person who acted; null for the operator and for automatic acts.
 	ActorID *string `json:"actor_id"`
 
-	// Address The network address it came from; null where it came from none.
+	// Address The network address of the request; null for none.
 	//
 	// Examples: 203.0.113.7
 	Address *string `json:"address"`
 
-	// At When it was done.
+	// At The time of the act.
 	At time.Time `json:"at"`
 
-	// Details More about it, by act.
+	// Details Details, which depend on the act.
 	//
 	// Examples: {"role":"member"}
 	Details map[string]string `json:"details"`
 
-	// PersonID Whom it concerns; null for nobody.
+	// PersonID The person it is about; null for none.
 	PersonID *string `json:"person_id"`
 
-	// Seq Its number in the log of the installation.
+	// Seq The number of the entry in the log of the installation.
 	//
 	// Examples: 4711
 	Seq int64 `json:"seq"`
@@ -644,18 +654,18 @@ type Balance struct {
 	// Examples: 0
 	FreeAllowanceLeft int64 `json:"free_allowance_left"`
 
-	// Held What runs that are not over hold.
+	// Held The tokens that runs hold which have not ended.
 	//
 	// Examples: 0
 	Held int64 `json:"held"`
 
-	// Tokens What can be spent.
+	// Tokens The tokens that can be spent.
 	//
 	// Examples: 1200
 	Tokens int64 `json:"tokens"`
 }
 
-// Board A board with a page of its nodes. It has all that `BoardSummary` has, and more.
+// Board A board with a page of its nodes. It has all members of `BoardSummary`, and more.
 type Board struct {
 	// Created As in `BoardSummary`.
 	Created time.Time `json:"created"`
@@ -665,10 +675,10 @@ type Board struct {
 	// Examples: null
 	Deleted *time.Time `json:"deleted"`
 
-	// HasMore Whether there are more nodes.
+	// HasMore Whether more nodes follow.
 	HasMore bool `json:"has_more"`
 
-	// ID Opaque. Pass it back as it came.
+	// ID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	ID ID `json:"id"`
@@ -678,7 +688,7 @@ type Board struct {
 	// Examples: Autumn campaign
 	Name string `json:"name"`
 
-	// NextCursor Where the next page of nodes begins; null on the last.
+	// NextCursor The cursor of the next page of nodes; null on the last page.
 	NextCursor *string `json:"next_cursor"`
 
 	// NodeCount As in `BoardSummary`.
@@ -686,7 +696,7 @@ type Board struct {
 	// Examples: 42
 	NodeCount int64 `json:"node_count"`
 
-	// Nodes What is on it.
+	// Nodes A page of the nodes.
 	Nodes []Node `json:"nodes"`
 
 	// Revision As in `BoardSummary`.
@@ -697,7 +707,7 @@ type Board struct {
 	// TeamID As in `BoardSummary`.
 	TeamID *string `json:"team_id"`
 
-	// UID Who made it.
+	// UID The person who created it.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	UID ID `json:"uid"`
@@ -706,29 +716,29 @@ type Board struct {
 	Updated time.Time `json:"updated"`
 }
 
-// BoardChange How nodes of a board have changed.
+// BoardChange Changes of a board's nodes.
 type BoardChange struct {
-	// Deleted The ids of those that were deleted.
+	// Deleted The ids of the deleted nodes.
 	Deleted []ID `json:"deleted"`
 
-	// Put The nodes that were added or changed, as they are now.
+	// Put The current state of the nodes that were added or changed.
 	Put []Node `json:"put"`
 
-	// Revision The one up to which the board is known with these.
+	// Revision The revision of the board with these changes.
 	//
 	// Examples: 13
 	Revision int64 `json:"revision"`
 }
 
-// BoardDraft What a board is made of.
+// BoardDraft The data of a board.
 type BoardDraft struct {
-	// Name Display name; spaces at its ends are cut off.
+	// Name Display name; leading and trailing spaces are removed.
 	//
 	// Examples: Autumn campaign
 	Name string `json:"name"`
 }
 
-// BoardEvents Server-sent events. The `data` of each is one of these, as JSON.
+// BoardEvents Server-sent events. The `data` of each event is one of these, as JSON.
 type BoardEvents = interface{}
 
 // BoardList A page of boards.
@@ -736,21 +746,21 @@ type BoardList struct {
 	Data    []BoardSummary `json:"data"`
 	HasMore bool           `json:"has_more"`
 
-	// NextCursor Where the next page begins; null on the last.
+	// NextCursor The cursor of the next page; null on the last page.
 	NextCursor *string `json:"next_cursor"`
 }
 
 // BoardSummary A board without its nodes.
 type BoardSummary struct {
-	// Created When it was made.
+	// Created The time of creation.
 	Created time.Time `json:"created"`
 
-	// Deleted When it was deleted; null where it is not.
+	// Deleted The time of the deletion; null if it is not deleted.
 	//
 	// Examples: null
 	Deleted *time.Time `json:"deleted"`
 
-	// ID Opaque. Pass it back as it came.
+	// ID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	ID ID `json:"id"`
@@ -760,7 +770,7 @@ type BoardSummary struct {
 	// Examples: Autumn campaign
 	Name string `json:"name"`
 
-	// NodeCount How many nodes it has.
+	// NodeCount The number of nodes.
 	//
 	// Examples: 42
 	NodeCount int64 `json:"node_count"`
@@ -770,63 +780,66 @@ type BoardSummary struct {
 	// Examples: 12
 	Revision int64 `json:"revision"`
 
-	// TeamID The team that it belongs to; null for the personal account.
+	// TeamID The team of the board; null for the personal account.
 	TeamID *string `json:"team_id"`
 
-	// UID Who made it.
+	// UID The person who created it.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	UID ID `json:"uid"`
 
-	// Updated When it or one of its nodes last changed.
+	// Updated The time of the last change of the board or a node.
 	Updated time.Time `json:"updated"`
 }
 
-// Budget What a team plans to spend, and how it stands.
+// BooleanInput A boolean.
+type BooleanInput = bool
+
+// Budget The budget of a team, and its current state.
 type Budget struct {
 	Created time.Time `json:"created"`
 
-	// Hard Whether runs that would go beyond it are refused.
+	// Hard Whether runs that would exceed the budget are refused.
 	Hard bool `json:"hard"`
 
-	// Month The month by the company's clock.
+	// Month The month in the company's time zone.
 	//
 	// Examples: 2026-11
 	Month string `json:"month"`
 
-	// Percent How much of the budget that is, rounded down.
+	// Percent The spent part of the budget in percent, rounded down.
 	//
 	// Examples: 82
 	Percent int64 `json:"percent"`
 
-	// Spent What runs that have ended cost in it.
+	// Spent The cost of the runs that ended in the month.
 	//
 	// Examples: 41250
 	Spent int64 `json:"spent"`
 
-	// TeamID Opaque. Pass it back as it came.
+	// TeamID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	TeamID ID `json:"team_id"`
 
-	// Tokens In a calendar month.
+	// Tokens The tokens for a calendar month.
 	//
 	// Examples: 50000
 	Tokens int64 `json:"tokens"`
 
-	// ToldPercent The highest part that people were told of.
+	// ToldPercent The highest threshold in percent that an alert was sent for.
 	//
 	// Examples: 80
 	ToldPercent int64     `json:"told_percent"`
 	Updated     time.Time `json:"updated"`
 
-	// WebhookURL Hears of alerts; null for nobody.
+	// WebhookURL The address that receives alerts; null for none.
 	WebhookURL *string `json:"webhook_url"`
 }
 
-// BudgetAlert That a part of a budget is spent.
+// BudgetAlert A budget threshold that was reached.
 type BudgetAlert struct {
-	// CompanyID Opaque. Pass it back as it came.
+	// CompanyID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	CompanyID ID `json:"company_id"`
@@ -834,12 +847,12 @@ type BudgetAlert struct {
 	// Month Examples: 2026-11
 	Month string `json:"month"`
 
-	// Spent What is spent of it.
+	// Spent The tokens that were spent.
 	//
 	// Examples: 41250
 	Spent int64 `json:"spent"`
 
-	// TeamID Opaque. Pass it back as it came.
+	// TeamID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	TeamID ID `json:"team_id"`
@@ -854,25 +867,25 @@ type BudgetAlert struct {
 	Tokens int64 `json:"tokens"`
 }
 
-// BudgetDraft What a team plans to spend.
+// BudgetDraft The data of a budget.
 type BudgetDraft struct {
-	// Hard Whether runs that would go beyond it are refused; left out, they are not.
+	// Hard Whether runs that would exceed the budget are refused; false by default.
 	Hard *bool `json:"hard,omitempty"`
 
-	// Tokens In a calendar month.
+	// Tokens The tokens for a calendar month.
 	//
 	// Examples: 50000
 	Tokens int64 `json:"tokens"`
 
-	// WebhookURL Hears of alerts, where given. As for runs: `https`, at a public address.
+	// WebhookURL The address that receives alerts. The rules for runs apply: HTTPS, and a public address.
 	//
 	// Examples: https://studio.example/hooks/budget
 	WebhookURL *string `json:"webhook_url,omitempty"`
 }
 
-// BudgetEvent What is posted to a budget's webhook, signed as Standard Webhooks like the events of runs.
+// BudgetEvent The webhook event of a budget, signed like the events of runs (Standard Webhooks).
 type BudgetEvent struct {
-	// Data That a part of a budget is spent.
+	// Data A budget threshold that was reached.
 	Data      BudgetAlert     `json:"data"`
 	Timestamp time.Time       `json:"timestamp"`
 	Type      BudgetEventType `json:"type"`
@@ -881,17 +894,17 @@ type BudgetEvent struct {
 // BudgetEventType defines model for BudgetEvent.Type.
 type BudgetEventType string
 
-// Company A company, and what the person who asks is in it.
+// Company A company, and the membership of the caller.
 type Company struct {
-	// Created When it was made.
+	// Created The time of creation.
 	Created time.Time `json:"created"`
 
-	// ID Opaque. Pass it back as it came.
+	// ID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	ID ID `json:"id"`
 
-	// Joined When the person came in.
+	// Joined The time when the person joined.
 	Joined time.Time `json:"joined"`
 
 	// Name Display name.
@@ -899,61 +912,61 @@ type Company struct {
 	// Examples: Studio Fox
 	Name string `json:"name"`
 
-	// Permissions What that role allows.
+	// Permissions The permissions of that role.
 	Permissions []CompanyPermission `json:"permissions"`
 
-	// Plan What the company has bought.
+	// Plan The plan of the company.
 	Plan CompanyPlan `json:"plan"`
 
-	// Role A role's name.
+	// Role The name of a role.
 	//
 	// Examples: member
 	Role RoleName `json:"role"`
 
-	// TimeZone By which clock the company counts its days and months, as the IANA names it.
+	// TimeZone The time zone of the company's days and months, by its IANA name.
 	//
 	// Examples: Europe/Paris
 	TimeZone TimeZone `json:"time_zone"`
 }
 
-// CompanyPlan What the company has bought.
+// CompanyPlan The plan of the company.
 type CompanyPlan string
 
-// CompanyAccessTokenDraft A company access token to make.
+// CompanyAccessTokenDraft The data of a new company access token.
 type CompanyAccessTokenDraft struct {
-	// Name What it is for.
+	// Name The purpose.
 	//
 	// Examples: nightly renders
 	Name string `json:"name"`
 
-	// UID Opaque. Pass it back as it came.
+	// UID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	UID ID `json:"uid"`
 }
 
-// CompanyChange What can be changed about a company.
+// CompanyChange The changes to a company.
 //
 // Examples: {"time_zone":"Europe/Paris"}
 type CompanyChange struct {
-	// Name Display name, without spaces at its ends.
+	// Name Display name, without leading and trailing spaces.
 	//
 	// Examples: Studio Fox
 	Name     *string   `json:"name,omitempty"`
 	TimeZone *TimeZone `json:"time_zone,omitempty"`
 }
 
-// CompanyList The companies that somebody is in.
+// CompanyList The companies of a person.
 type CompanyList struct {
 	Data    []Company `json:"data"`
 	HasMore bool      `json:"has_more"`
 
-	// NextCursor Always null: the list is whole.
+	// NextCursor Always null: the list has one page.
 	NextCursor *string `json:"next_cursor"`
 }
 
-// CompanyPermission Something that a role of a company allows: making access tokens that speak for members, reading reports,
-// managing members (with roles, invitations and domains), managing teams, managing what is paid.
+// CompanyPermission A permission in a company: creating access tokens that act for members, reading reports, managing members
+// (with roles, invitations and domains), managing teams, managing billing.
 //
 // Examples: MANAGE_TEAMS
 type CompanyPermission string
@@ -963,20 +976,20 @@ type CompanyPermission string
 // Examples: {"PagW53lsaa2KiGgg5wR4":{"MANAGE_API_TOKENS":true,"VIEW_COMPANY_REPORTS":false}}
 type CompanyPermissions map[string]Permissions
 
-// CompanyRole What some members may do with their company.
+// CompanyRole A role of a company.
 type CompanyRole struct {
-	// Name A role's name.
+	// Name The name of a role.
 	//
 	// Examples: member
 	Name RoleName `json:"name"`
 
-	// Permissions What it allows.
+	// Permissions The permissions of the role.
 	Permissions []CompanyPermission `json:"permissions"`
 }
 
-// CompanyRoleDraft What a role is to allow.
+// CompanyRoleDraft The data of a role.
 type CompanyRoleDraft struct {
-	// Permissions All that it allows from now on; may be empty.
+	// Permissions All permissions of the role; may be empty.
 	Permissions []CompanyPermission `json:"permissions"`
 }
 
@@ -985,13 +998,13 @@ type CompanyRoleList struct {
 	Data    []CompanyRole `json:"data"`
 	HasMore bool          `json:"has_more"`
 
-	// NextCursor Always null: the list is whole.
+	// NextCursor Always null: the list has one page.
 	NextCursor *string `json:"next_cursor"`
 }
 
-// CostPreview What a run would cost the account now.
+// CostPreview The cost of a run for the account now.
 type CostPreview struct {
-	// BlockingReason Why not, for a person; null where it could.
+	// BlockingReason The reason for people; null if the run can start.
 	//
 	// Examples: null
 	BlockingReason *string `json:"blocking_reason"`
@@ -999,12 +1012,12 @@ type CostPreview struct {
 	// CanRun Whether the account could start it now.
 	CanRun bool `json:"can_run"`
 
-	// EstimatedSeconds How long such a run takes, for as many results; null before the tool's first.
+	// EstimatedSeconds The expected time of such a run, for this number of results; null before the tool's first run.
 	//
 	// Examples: 8
 	EstimatedSeconds *int64 `json:"estimated_seconds"`
 
-	// FreeAllowanceUsed What the free allowance would pay besides.
+	// FreeAllowanceUsed The part that the free allowance would pay in addition.
 	//
 	// Examples: 0
 	FreeAllowanceUsed int64 `json:"free_allowance_used"`
@@ -1014,7 +1027,7 @@ type CostPreview struct {
 	// Examples: 4
 	TokensPerResult int64 `json:"tokens_per_result"`
 
-	// TotalTokens What the balance would pay for all results, the free allowance taken off.
+	// TotalTokens The tokens that the balance would pay for all results, without the part of the free allowance.
 	//
 	// Examples: 8
 	TotalTokens int64 `json:"total_tokens"`
@@ -1024,11 +1037,11 @@ type CostPreview struct {
 //
 // Examples: {"files":["photo.png"],"payload":{"inputs":{"factor":2,"image":{"file_index":0,"kind":"MULTIPART"}},"tool_fields_hash":"v1:T0QhXnJm2cKzv5dR8sYwB1uLgE7aPfI4oNtq9CxVZ3k","tool_id":"PagW53lsaa2KiGgg5wR4"}}
 type CreateGenerationForm struct {
-	// Files The files, one part each, in the order that `file_index` counts from 0. Each must be named by exactly one
-	// input.
+	// Files The files, one part each, in the order that `file_index` counts from 0. Exactly one input must refer to
+	// each file.
 	Files *[]FileBytes `json:"files,omitempty"`
 
-	// Payload The body, as JSON.
+	// Payload The request as JSON.
 	//
 	// Examples: {"inputs":{"prompt":"a red fox in the snow","size":{"height":1024,"width":1024}},"num_results":2,"tool_fields_hash":"v1:T0QhXnJm2cKzv5dR8sYwB1uLgE7aPfI4oNtq9CxVZ3k","tool_id":"PagW53lsaa2KiGgg5wR4"}
 	Payload CreateGenerationRequest `json:"payload"`
@@ -1038,115 +1051,117 @@ type CreateGenerationForm struct {
 //
 // Examples: {"inputs":{"prompt":"a red fox in the snow","size":{"height":1024,"width":1024}},"num_results":2,"tool_fields_hash":"v1:T0QhXnJm2cKzv5dR8sYwB1uLgE7aPfI4oNtq9CxVZ3k","tool_id":"PagW53lsaa2KiGgg5wR4"}
 type CreateGenerationRequest struct {
-	// Inputs The values, by the `fieldKey` of their fields. Texts are strings, numbers numbers, a choice is an option's
-	// `value`, several are a list, a size is `{"width", "height"}`, and a file is a `FileInput` (a list of them
-	// for `IMGS`). What is left out, null or empty takes the field's `defaultValue`. An unknown key is an error.
+	// Inputs The values, by the `fieldKey` of their fields. Texts are strings, numbers are numbers, a choice is the
+	// `value` of an option, several choices are a list, a size is `{"width", "height"}`, and a file is a
+	// `FileInput` (a list of them for `IMGS`). A field that is absent, null or empty has its `defaultValue`. An
+	// unknown key is an error.
 	//
 	//
 	// Examples: {"prompt":"a red fox in the snow","size":{"height":1024,"width":1024}}
 	Inputs json.RawMessage `json:"inputs,omitempty"`
 
-	// Metadata Anything of yours, at most 8 KB as compact JSON. It comes back in the status record and the event, its
-	// numbers as you wrote them.
+	// Metadata Any data of yours, at most 8 KB as compact JSON. The status record and the event repeat it, with numbers
+	// as you wrote them.
 	//
 	//
 	// Examples: {"scene":"forest","shot":12}
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 
-	// NumResults How many results, within the tool's `num_results`; ignored where that is null, since such a tool makes
-	// exactly one. Left out or null it is 1, or the tool's `min` where that is higher; the tool's `default` is
-	// what forms begin with.
+	// NumResults The number of results, within the tool's `num_results`; ignored if that is null, since such a tool makes
+	// exactly one. If absent or null it is 1, or the tool's `min` if that is higher; the tool's `default` is the
+	// initial value of a form.
 	NumResults *int64 `json:"num_results,omitempty"`
 
-	// Plugin What is calling; shown in reports.
+	// Plugin The calling app, shown in reports.
 	//
 	// Examples: blender 1.4.0
 	Plugin *string `json:"plugin,omitempty"`
 
-	// ToolFieldsHash From the tool's detail, unchanged. Read it afresh for each run.
+	// ToolFieldsHash The hash from the tool's detail, unchanged. Read it again for each run.
 	//
 	// Examples: v1:T0QhXnJm2cKzv5dR8sYwB1uLgE7aPfI4oNtq9CxVZ3k
 	ToolFieldsHash string `json:"tool_fields_hash"`
 
-	// ToolID Opaque. Pass it back as it came.
+	// ToolID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	ToolID ID `json:"tool_id"`
 
-	// WebhookURL Where the event goes when the run is over: HTTPS, port 443 or one above 1023, no credentials in it, and
-	// not an address of a private network.
+	// WebhookURL The address that receives the event when the run has ended: HTTPS, port 443 or a port above 1023, without
+	// credentials, and not in a private network.
 	//
 	//
 	// Examples: https://studio.example/hooks/atelier
 	WebhookURL *string `json:"webhook_url,omitempty"`
 }
 
-// CredentialKind With what sort of credential runs were started.
+// CredentialKind The kind of credential that started the runs.
 type CredentialKind = string
 
-// Device Something that a person is signed in with.
+// Device A device on which the person is signed in.
 type Device struct {
-	// Address The network address that it was last used from.
+	// Address The network address of the last use.
 	//
 	// Examples: 198.51.100.7
 	Address string `json:"address"`
 
-	// Created When it was signed in.
+	// Created The time of the sign-in.
 	Created time.Time `json:"created"`
 
-	// Current Whether the request comes from it.
+	// Current Whether the request comes from this device.
 	Current bool `json:"current"`
 
-	// ID Opaque. Pass it back as it came.
+	// ID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	ID ID `json:"id"`
 
-	// Kind What it is. `DEVICE` is an app that signed in with the device flow; other kinds may come.
+	// Kind The kind of device. `DEVICE` is an app that signed in with the device flow; other kinds may be added.
+	//
 	//
 	// Examples: DEVICE
 	Kind string `json:"kind"`
 
-	// LastUsed When it was last used; up to a minute may be missing.
+	// LastUsed The time of the last use, up to a minute late.
 	LastUsed time.Time `json:"last_used"`
 
-	// Name How the app called itself when it signed in.
+	// Name The user agent of the app at the sign-in.
 	//
 	// Examples: atelier-blender/1.4
 	Name string `json:"name"`
 
-	// PluginKind The kind of app that it said to be; null where it did not.
+	// PluginKind The kind of app that the device reported; null for none.
 	//
 	// Examples: blender
 	PluginKind *string `json:"plugin_kind"`
 
-	// SignInProvider How the person who approved it had signed in.
+	// SignInProvider The way in which the person who approved it had signed in.
 	//
 	// Examples: password
 	SignInProvider string `json:"sign_in_provider"`
 }
 
-// DeviceCodes How to sign the device in.
+// DeviceCodes The codes of a device's sign-in.
 type DeviceCodes struct {
 	// DeviceCode Secret; for polling only.
 	DeviceCode string `json:"device_code"`
 
-	// ExpiresIn Seconds that both codes live.
+	// ExpiresIn Seconds until both codes expire.
 	//
 	// Examples: 600
 	ExpiresIn int `json:"expires_in"`
 
-	// Interval Least seconds between polls.
+	// Interval The minimal number of seconds between polls.
 	//
 	// Examples: 5
 	Interval int `json:"interval"`
 
-	// UserCode What the person compares.
+	// UserCode The code that the person compares.
 	//
 	// Examples: BCDF-GHJK
 	UserCode string `json:"user_code"`
 
-	// VerificationURL Where the person approves.
+	// VerificationURL The page where the person approves the sign-in.
 	//
 	// Examples: https://atelier.example/device?code=BCDF-GHJK
 	VerificationURL string `json:"verification_url"`
@@ -1157,27 +1172,27 @@ type DeviceList struct {
 	Data    []Device `json:"data"`
 	HasMore bool     `json:"has_more"`
 
-	// NextCursor Where the next page begins; null on the last.
+	// NextCursor The cursor of the next page; null on the last page.
 	NextCursor *string `json:"next_cursor"`
 }
 
-// DevicePoll Which device asks.
+// DevicePoll The device that polls.
 type DevicePoll struct {
-	// DeviceCode The secret of the start.
+	// DeviceCode The `device_code` that the start returned.
 	DeviceCode string `json:"device_code"`
 }
 
-// DeviceStart What the device says about itself; may be empty.
+// DeviceStart The start of a device's sign-in; may be empty.
 type DeviceStart struct {
-	// PluginKind The app that asks, shown to the person who approves.
+	// PluginKind The kind of app, shown to the person who approves the sign-in.
 	//
 	// Examples: blender
 	PluginKind *string `json:"plugin_kind,omitempty"`
 }
 
-// Domain A mail domain whose people join by themselves once it is verified.
+// Domain A mail domain. Once it is verified, people with an address in it join automatically.
 type Domain struct {
-	// Created When it was added.
+	// Created The time when it was added.
 	Created time.Time `json:"created"`
 
 	// Domain The domain.
@@ -1185,25 +1200,25 @@ type Domain struct {
 	// Examples: studio.example
 	Domain string `json:"domain"`
 
-	// Proof What the record must say.
+	// Proof The content of the TXT record.
 	//
 	// Examples: atelier-domain=2v8Xq0aPcN5rTz7LmYb4KdWf9GhJ1sUe
 	Proof string `json:"proof"`
 
-	// Record The name of the TXT record that proves it.
+	// Record The name of the TXT record that proves the ownership.
 	//
 	// Examples: _atelier.studio.example
 	Record string `json:"record"`
 
-	// TeamID The team that its people join; null for the company only.
+	// TeamID The team that these people join; null for the company only.
 	TeamID *string `json:"team_id"`
 
-	// TeamRole Their role in that team.
+	// TeamRole The role in that team.
 	//
 	// Examples: member
 	TeamRole *string `json:"team_role"`
 
-	// Verified When it was verified; null before.
+	// Verified The time of the verification; null before.
 	Verified *time.Time `json:"verified"`
 }
 
@@ -1214,10 +1229,10 @@ type DomainDraft struct {
 	// Examples: studio.example
 	Domain DomainName `json:"domain"`
 
-	// TeamID The team that its people join; left out or empty for the company only.
+	// TeamID The team that these people join; absent or empty for the company only.
 	TeamID *string `json:"team_id,omitempty"`
 
-	// TeamRole Their role in that team; `member` where left out or empty.
+	// TeamRole The role in that team; `member` if absent or empty.
 	//
 	// Examples: member
 	TeamRole *string `json:"team_role,omitempty"`
@@ -1228,7 +1243,7 @@ type DomainList struct {
 	Data    []Domain `json:"data"`
 	HasMore bool     `json:"has_more"`
 
-	// NextCursor Always null: the list is whole.
+	// NextCursor Always null: the list has one page.
 	NextCursor *string `json:"next_cursor"`
 }
 
@@ -1242,28 +1257,28 @@ type DomainName = string
 // Examples: anna@studio.example
 type Email = string
 
-// Error What every answer that is no success holds.
+// Error The body of every response that is not a success.
 type Error struct {
-	// Error What went wrong.
+	// Error The error.
 	//
 	// Examples: {"code":"NOT_FOUND","details":{},"message":"There is no such tool.","retryable":false,"trace_id":"4f6c0a04b4a37f46978414578cf2e940"}
 	Error ErrorBody `json:"error"`
 }
 
-// ErrorBody What went wrong.
+// ErrorBody The error.
 //
 // Examples: {"code":"NOT_FOUND","details":{},"message":"There is no such tool.","retryable":false,"trace_id":"4f6c0a04b4a37f46978414578cf2e940"}
 type ErrorBody struct {
-	// Code What a program acts on. New codes may be added; none is ever renamed.
+	// Code The code for programs. New codes may be added; existing ones are never renamed.
 	Code ErrorCode `json:"code"`
 
-	// Details More for a program, by code; `INVALID_REQUEST` has `fields`, a list of every problem as
-	// `{"path", "message"}`; 413 and 415 have `path`, what of the request they refuse. `RATE_LIMITED` has `limit`, how
-	// many are allowed in any `window_seconds` (0: at any one time), and `retry_after_seconds`, the same as
+	// Details Details for programs, by code. `INVALID_REQUEST` has `fields`, a list of every problem as `{"path",
+	// "message"}`. 413 and 415 have `path`, the refused part of the request. `RATE_LIMITED` has `limit`, the
+	// number allowed in any `window_seconds` (0: at the same time), and `retry_after_seconds`, the same as
 	// `Retry-After`.
 	Details map[string]interface{} `json:"details"`
 
-	// Message Written for a person.
+	// Message The message for people.
 	//
 	// Examples: There is no such tool.
 	Message string `json:"message"`
@@ -1271,62 +1286,54 @@ type ErrorBody struct {
 	// Retryable Whether the same request can succeed later.
 	Retryable bool `json:"retryable"`
 
-	// TraceID Names this request in the service's logs; also the header `X-Trace-Id`.
+	// TraceID The id of this request in the service's logs; also in the header `X-Trace-Id`.
 	//
 	// Examples: 4f6c0a04b4a37f46978414578cf2e940
 	TraceID string `json:"trace_id"`
 }
 
-// ErrorCode What a program acts on. New codes may be added; none is ever renamed.
+// ErrorCode The code for programs. New codes may be added; existing ones are never renamed.
 type ErrorCode string
 
-// Farewell Says that one means it.
-type Farewell struct {
-	// Email A mail address.
-	//
-	// Examples: anna@studio.example
-	Email Email `json:"email"`
-}
-
-// FieldDisplay How a field is shown and what bounds its value. What does not apply is absent. The options of a select are
-// under exactly one of `text`, `radio` and `image`, which says how to lay them out.
+// FieldDisplay The presentation of a field, and the limits of its value. Members that do not apply are absent. The options of
+// a select are in exactly one of `text`, `radio` and `image`, which names the layout.
 //
 // Examples: {"advanced":false,"help":"A little noise hides banding.","max":1,"min":0,"step":0.05}
 type FieldDisplay struct {
-	// Accept The types of file that a media field takes; absent when any will do.
+	// Accept The MIME types that a media field accepts; absent if it accepts any.
 	Accept *[]string `json:"accept,omitempty"`
 
 	// Advanced Whether to hide the field at first.
 	Advanced *bool `json:"advanced,omitempty"`
 
-	// Content The `content` of an `HTML` field once more.
+	// Content The same as the `content` of the field.
 	Content *string `json:"content,omitempty"`
 
-	// Help A sentence or two below the field.
+	// Help One or two sentences to show below the field.
 	Help *string `json:"help,omitempty"`
 
 	// Image Options as pictures.
 	Image *OptionList `json:"image,omitempty"`
 
-	// Integer Whether only whole numbers are taken; absent when any are.
+	// Integer Whether only whole numbers are accepted; absent if not.
 	Integer *bool `json:"integer,omitempty"`
 
-	// Max The largest number, or the most pixels each way of a free size.
+	// Max The largest number, or the largest width and height of a free size.
 	Max *float64 `json:"max,omitempty"`
 
-	// MaxItems The most values of a list.
+	// MaxItems The maximal number of values of a list.
 	MaxItems *int64 `json:"max_items,omitempty"`
 
-	// MaxLength The most characters.
+	// MaxLength The maximal number of characters.
 	MaxLength *int64 `json:"max_length,omitempty"`
 
-	// Min The least number, or the fewest pixels each way of a free size.
+	// Min The smallest number, or the smallest width and height of a free size.
 	Min *float64 `json:"min,omitempty"`
 
-	// MultipleOf What both sides of a free size are multiples of.
+	// MultipleOf The divisor of the width and height of a free size.
 	MultipleOf *int64 `json:"multiple_of,omitempty"`
 
-	// Placeholder What an empty field shows.
+	// Placeholder The text in an empty field.
 	Placeholder *string `json:"placeholder,omitempty"`
 
 	// Radio Options as buttons.
@@ -1335,16 +1342,16 @@ type FieldDisplay struct {
 	// Select Sizes of a `WIDTH_HEIGHT` field to choose from.
 	Select *SizeList `json:"select,omitempty"`
 
-	// Step How far a slider moves; fields of whole numbers always have it.
+	// Step The step of a slider; fields of whole numbers always have it.
 	Step *float64 `json:"step,omitempty"`
 
 	// Text Options as a list.
 	Text *OptionList `json:"text,omitempty"`
 }
 
-// FieldGroup A heading with fields, or more groups, under it.
+// FieldGroup A group of fields and groups.
 type FieldGroup struct {
-	// Children What is under it.
+	// Children The members of the group.
 	Children []FieldNode       `json:"children"`
 	IsField  FieldGroupIsField `json:"isField"`
 
@@ -1353,7 +1360,7 @@ type FieldGroup struct {
 	// Examples: Light
 	Label string `json:"label"`
 
-	// UUID Names the node in this tool's form.
+	// UUID The id of the node in this tool's form.
 	UUID string `json:"uuid"`
 }
 
@@ -1362,18 +1369,18 @@ type FieldGroupIsField bool
 
 // FieldLeaf A field of the form.
 type FieldLeaf struct {
-	// Content What an `HTML` field shows, as HTML that can be put into a page as it is: it was sanitized and has elements of
-	// running text and links only. Absent elsewhere.
+	// Content The content of an `HTML` field, as HTML that can be put into a page unchanged: it was sanitized and has
+	// only elements of running text and links. Absent for other fields.
 	//
 	//
 	// Examples: <p>Pictures are <b>not</b> kept.</p>
 	Content *string `json:"content,omitempty"`
 
-	// DefaultValue What the field has when it is left out; null for none.
+	// DefaultValue The value of the field if it is absent; null for none.
 	DefaultValue interface{} `json:"defaultValue"`
 
-	// Display How a field is shown and what bounds its value. What does not apply is absent. The options of a select are
-	// under exactly one of `text`, `radio` and `image`, which says how to lay them out.
+	// Display The presentation of a field, and the limits of its value. Members that do not apply are absent. The options of
+	// a select are in exactly one of `text`, `radio` and `image`, which names the layout.
 	//
 	//
 	// Examples: {"advanced":false,"help":"A little noise hides banding.","max":1,"min":0,"step":0.05}
@@ -1390,96 +1397,93 @@ type FieldLeaf struct {
 	// Examples: Prompt
 	Label string `json:"label"`
 
-	// Required Whether a run must give a value.
+	// Required Whether a run must have a value.
 	Required bool `json:"required"`
 
-	// Type What the field's value is. `HEADER` and `HTML` carry none.
+	// Type The type of the field's value. `HEADER` and `HTML` have no value.
 	Type FieldType `json:"type"`
 
-	// UUID Names the node in this tool's form.
+	// UUID The id of the node in this tool's form.
 	UUID string `json:"uuid"`
 }
 
 // FieldLeafIsField defines model for FieldLeaf.IsField.
 type FieldLeafIsField bool
 
-// FieldNode A node of a tool's form, a group or a field; `isField` tells them apart.
+// FieldNode A group or a field of a tool's form; `isField` tells them apart.
 type FieldNode = any
 
-// FieldType What the field's value is. `HEADER` and `HTML` carry none.
+// FieldType The type of the field's value. `HEADER` and `HTML` have no value.
 type FieldType string
 
 // FileBytes The bytes of a file.
 type FileBytes = any
 
-// FileInput Says which file an input is; `kind` tells the ways apart.
+// FileInput The file of an input; `kind` tells the variants apart.
 type FileInput = any
 
-// FlagInput On or off.
-type FlagInput = bool
-
-// Generation How a run stands. Once it is over, only addresses and the webhook's state still change.
+// Generation A run. Once it has ended, only addresses and the webhook's state still change.
 //
 // Examples: {"created":"2026-11-15T09:30:00Z","error":null,"estimated_seconds":8,"finished":"2026-11-15T09:30:09Z","free_allowance_used":0,"metadata":{"scene":"forest","shot":12},"num_results":1,"outputs":[{"blurhash":"LEHV6nWB2yk8pyo0adR*.7kCMdnj","duration_seconds":null,"expired":false,"height":1024,"id":"Qm3vT8sLw1ZrYb6KdXf9:0b5f8a4e-6c1d-4f0e-9a57-3d2c1b0a9e8f","mime_type":"image/png","note":null,"preview_url":null,"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","size_bytes":934567,"thumb_url":"https://atelier.example/media/…/sunset-thumb.jpg?…","type":"IMG","url":"https://atelier.example/media/…/sunset.png?…","width":1024}],"progress":null,"queue_position":null,"request_id":"5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70","retry_after_seconds":2,"seed":1234567,"stage":null,"started":"2026-11-15T09:30:01Z","status":"succeeded","team_id":null,"tokens_charged":4,"tokens_held":0,"tool_id":"PagW53lsaa2KiGgg5wR4","webhook":{"attempts":0,"state":"pending"}}
 type Generation struct {
-	// Created When it was accepted.
+	// Created The time when the run was accepted.
 	Created time.Time `json:"created"`
 
-	// Error Why it failed; null unless it did.
+	// Error The reason of the failure; null unless the run failed.
 	Error *GenerationError `json:"error"`
 
-	// EstimatedSeconds How long such a run takes, for as many results; null before the tool's first.
+	// EstimatedSeconds The expected time of such a run, for this number of results; null before the tool's first run.
 	//
 	// Examples: 8
 	EstimatedSeconds *int64 `json:"estimated_seconds"`
 
-	// Finished When it was over; null before.
+	// Finished The time when the run ended; null before.
 	Finished *time.Time `json:"finished"`
 
-	// FreeAllowanceUsed What the free allowance paid besides; 0 unless it succeeded.
+	// FreeAllowanceUsed The part that the free allowance paid in addition; 0 unless the run succeeded.
 	//
 	// Examples: 0
 	FreeAllowanceUsed int64 `json:"free_allowance_used"`
 
-	// Metadata What the create brought, its numbers as they were written; null for none.
+	// Metadata The metadata of the create, with numbers as they were written; null for none.
 	Metadata json.RawMessage `json:"metadata"`
 
-	// NumResults How many results were asked for.
+	// NumResults The number of results requested.
 	//
 	// Examples: 1
 	NumResults int64 `json:"num_results"`
 
-	// Outputs The results; empty unless it succeeded. There can be fewer than were asked for.
+	// Outputs The results; empty unless the run succeeded. There can be fewer than requested.
 	Outputs []GenerationOutput `json:"outputs"`
 
-	// Progress How far a running one is, from 0 to 1; null where nobody knows.
+	// Progress The progress of a running run from 0 to 1; null if it is unknown.
 	Progress *float64 `json:"progress"`
 
-	// QueuePosition About how many runs come first, this one counted in; null unless it is queued.
+	// QueuePosition The approximate position in the queue, 1 for the next run; null unless the run is queued.
 	QueuePosition *int64 `json:"queue_position"`
 
-	// RequestID Opaque. Pass it back as it came.
+	// RequestID Opaque. Send it back unchanged.
 	//
 	// Examples: 5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70
 	RequestID UUID `json:"request_id"`
 
-	// RetryAfterSeconds Seconds to wait before the next poll, while it is pending.
+	// RetryAfterSeconds Seconds to wait before the next poll, while the run is pending.
 	//
 	// Examples: 2
 	RetryAfterSeconds int64 `json:"retry_after_seconds"`
 
-	// Seed What its randomness came from: the one in `inputs`, else one that was drawn.
+	// Seed The seed of the run: the one in `inputs`, or else a random one.
 	//
 	// Examples: 1234567
 	Seed int64 `json:"seed"`
 
-	// Stage Where a pending run is; null once it is over.
+	// Stage The stage of a pending run; null once it has ended.
 	Stage *GenerationStage `json:"stage"`
 
-	// Started When work on it began; null before.
+	// Started The time when the run started; null before.
 	Started *time.Time `json:"started"`
 
-	// Status Where a run is. All but `pending` are final.
+	// Status The status of a run. All but `pending` are final.
 	//
 	// Examples: succeeded
 	Status GenerationStatus `json:"status"`
@@ -1487,36 +1491,36 @@ type Generation struct {
 	// TeamID The team that pays; null for the personal account.
 	TeamID *string `json:"team_id"`
 
-	// TokensCharged What it cost; 0 unless it succeeded.
+	// TokensCharged The cost of the run; 0 unless it succeeded.
 	//
 	// Examples: 4
 	TokensCharged int64 `json:"tokens_charged"`
 
-	// TokensHeld What it holds of the balance; 0 once it is over.
+	// TokensHeld The tokens that the run holds; 0 once it has ended.
 	//
 	// Examples: 0
 	TokensHeld int64 `json:"tokens_held"`
 
-	// ToolID Opaque. Pass it back as it came.
+	// ToolID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	ToolID ID `json:"tool_id"`
 
-	// Webhook How far its event is; null before the run is over, and where it has no `webhook_url`.
+	// Webhook The delivery of the webhook; null before the run has ended, and if it has no `webhook_url`.
 	Webhook *GenerationWebhook `json:"webhook"`
 }
 
-// GenerationCreated A run that was just accepted.
+// GenerationCreated A run that was accepted.
 type GenerationCreated struct {
-	// Created When it was accepted.
+	// Created The time when the run was accepted.
 	Created time.Time `json:"created"`
 
-	// EstimatedSeconds How long such a run takes, for as many results; null before the tool's first.
+	// EstimatedSeconds The expected time of such a run, for this number of results; null before the tool's first run.
 	//
 	// Examples: 8
 	EstimatedSeconds *int64 `json:"estimated_seconds"`
 
-	// RequestID Opaque. Pass it back as it came.
+	// RequestID Opaque. Send it back unchanged.
 	//
 	// Examples: 5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70
 	RequestID UUID `json:"request_id"`
@@ -1529,45 +1533,43 @@ type GenerationCreated struct {
 	// Status Always `pending`.
 	Status string `json:"status"`
 
-	// StatusURL What to poll. Follow it as it came.
+	// StatusURL The address to poll. Use it unchanged.
 	//
 	// Examples: https://atelier.example/api/v2/generate/5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70
 	StatusURL string `json:"status_url"`
 }
 
-// GenerationError Why a run failed. It has cost nothing.
+// GenerationError The reason why a run failed. A failed run costs nothing.
 type GenerationError struct {
-	// Code What a program acts on. `ENGINE_FAILED`: it went wrong with these inputs, so change them.
-	// `ENGINE_UNAVAILABLE`: nothing was there to run it; try again later. `TIMED_OUT`: it took longer than the tool
-	// allows; try again later, or ask for less. `CONTENT_POLICY_VIOLATION`: the result is not allowed; do not retry it
-	// unchanged.
-	// `OUTPUT_INVALID`: the engine gave something that can't be used; try again, and tell the operator if it stays.
-	// `STORAGE_QUOTA_EXCEEDED`: the results did not fit into the account's storage; delete files first.
-	// New codes may be added.
+	// Code The code for programs. `ENGINE_FAILED`: the engine failed with these inputs, so change them.
+	// `ENGINE_UNAVAILABLE`: no engine was available; try again later. `TIMED_OUT`: the run took longer than the tool
+	// allows; try again later, or ask for less. `CONTENT_POLICY_VIOLATION`: the result is not allowed; do not retry
+	// it unchanged. `OUTPUT_INVALID`: the output of the engine cannot be used; try again, and report it to the
+	// operator if it persists. `STORAGE_QUOTA_EXCEEDED`: the results did not fit into the account's storage; delete
+	// files first. New codes may be added.
 	Code GenerationErrorCode `json:"code"`
 
-	// Details More for a program, by code; may be empty.
+	// Details Details for programs, by code; may be empty.
 	Details map[string]interface{} `json:"details"`
 
-	// Message Written for a person.
+	// Message The message for people.
 	//
 	// Examples: The engine could not finish this run.
 	Message string `json:"message"`
 
-	// Retryable Whether the same create can succeed later, with a new key.
+	// Retryable Whether the same request can succeed later, with a new key.
 	Retryable bool `json:"retryable"`
 }
 
-// GenerationErrorCode What a program acts on. `ENGINE_FAILED`: it went wrong with these inputs, so change them.
-// `ENGINE_UNAVAILABLE`: nothing was there to run it; try again later. `TIMED_OUT`: it took longer than the tool
-// allows; try again later, or ask for less. `CONTENT_POLICY_VIOLATION`: the result is not allowed; do not retry it
-// unchanged.
-// `OUTPUT_INVALID`: the engine gave something that can't be used; try again, and tell the operator if it stays.
-// `STORAGE_QUOTA_EXCEEDED`: the results did not fit into the account's storage; delete files first.
-// New codes may be added.
+// GenerationErrorCode The code for programs. `ENGINE_FAILED`: the engine failed with these inputs, so change them.
+// `ENGINE_UNAVAILABLE`: no engine was available; try again later. `TIMED_OUT`: the run took longer than the tool
+// allows; try again later, or ask for less. `CONTENT_POLICY_VIOLATION`: the result is not allowed; do not retry
+// it unchanged. `OUTPUT_INVALID`: the output of the engine cannot be used; try again, and report it to the
+// operator if it persists. `STORAGE_QUOTA_EXCEEDED`: the results did not fit into the account's storage; delete
+// files first. New codes may be added.
 type GenerationErrorCode string
 
-// GenerationEvents Server-sent events. The `data` of each is one of these, as JSON.
+// GenerationEvents Server-sent events. The `data` of each event is one of these, as JSON.
 type GenerationEvents = interface{}
 
 // GenerationList A page of runs.
@@ -1575,30 +1577,30 @@ type GenerationList struct {
 	Data    []Generation `json:"data"`
 	HasMore bool         `json:"has_more"`
 
-	// NextCursor Where the next page begins; null on the last.
+	// NextCursor The cursor of the next page; null on the last page.
 	NextCursor *string `json:"next_cursor"`
 }
 
-// GenerationOutput A result. Its addresses need no credential, work for 7 days and are new at each read of the record. Its `id` is
-// what `LIBRARY_REF` and the library take.
+// GenerationOutput A result. Its addresses need no credential, work for 7 days and are new at each read of the record.
+// `LIBRARY_REF` and the library use its `id`.
 type GenerationOutput struct {
-	// Blurhash What to show while it loads, as BlurHash writes it; null where there is none.
+	// Blurhash A placeholder while the file loads, as a BlurHash; null for none.
 	//
 	// Examples: LEHV6nWB2yk8pyo0adR*.7kCMdnj
 	Blurhash *string `json:"blurhash"`
 
-	// DurationSeconds How long it plays, to the millisecond; null where it does not or nobody knows.
+	// DurationSeconds The playing time to the millisecond; null if the file has none or it is unknown.
 	DurationSeconds *float64 `json:"duration_seconds"`
 
 	// Expired Whether the file was deleted; its record stays.
 	Expired bool `json:"expired"`
 
-	// Height Pixels down; null where it has none.
+	// Height The height in pixels; null for none.
 	//
 	// Examples: 1024
 	Height *int64 `json:"height"`
 
-	// ID Names one result of a run. Use it whole; do not split it.
+	// ID The id of one result of a run. Use it whole; do not split it.
 	//
 	// Examples: Qm3vT8sLw1ZrYb6KdXf9:0b5f8a4e-6c1d-4f0e-9a57-3d2c1b0a9e8f
 	ID ResultID `json:"id"`
@@ -1608,7 +1610,10 @@ type GenerationOutput struct {
 	// Examples: image/png
 	MimeType string `json:"mime_type"`
 
-	// Note What the tool says about it: one line of plain text for people, such as which words of the prompt it did not know; null for nothing. It can repeat words of the prompt. It is null once the result is deleted.
+	// Note A remark of the tool about the result: one line of plain text for people, such as the words of the prompt
+	// that it did not know; null for none. It can repeat words of the prompt. It is null once the result is
+	// deleted.
+	//
 	//
 	// Examples: 1 of 4 words is unknown to this model and was left out of the drawing: narwhal.
 	Note *string `json:"note"`
@@ -1621,17 +1626,17 @@ type GenerationOutput struct {
 	// Examples: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 	Sha256 SHA256 `json:"sha256"`
 
-	// SizeBytes How long the file is.
+	// SizeBytes The size of the file.
 	//
 	// Examples: 934567
 	SizeBytes int64 `json:"size_bytes"`
 
-	// ThumbURL Address of a small picture of it; null where there is none.
+	// ThumbURL Address of a thumbnail; null for none.
 	//
 	// Examples: https://atelier.example/media/…/sunset.png?…
 	ThumbURL *string `json:"thumb_url"`
 
-	// Type The kind of medium.
+	// Type The kind of media.
 	Type Medium `json:"type"`
 
 	// URL Address of the file; null once it has expired.
@@ -1639,7 +1644,7 @@ type GenerationOutput struct {
 	// Examples: https://atelier.example/media/…/sunset.png?…
 	URL *string `json:"url"`
 
-	// Width Pixels across; null where it has none.
+	// Width The width in pixels; null for none.
 	//
 	// Examples: 1024
 	Width *int64 `json:"width"`
@@ -1647,7 +1652,7 @@ type GenerationOutput struct {
 
 // GenerationPreview The data of a `preview` event.
 type GenerationPreview struct {
-	// MimeType Its type.
+	// MimeType The MIME type of the picture.
 	//
 	// Examples: image/jpeg
 	MimeType string `json:"mime_type"`
@@ -1662,44 +1667,45 @@ type GenerationPreview struct {
 //
 // Examples: {"progress":0.4,"stage":"running"}
 type GenerationProgress struct {
-	// Progress How far it is, from 0 to 1; null where nobody knows.
+	// Progress The progress from 0 to 1; null if it is unknown.
 	//
 	// Examples: 0.4
 	Progress *float64 `json:"progress"`
 
-	// Stage Where a pending run is. A running one goes back to the queue when its worker is lost.
+	// Stage The stage of a pending run. A running run returns to the queue if its worker is lost.
 	Stage GenerationStage `json:"stage"`
 }
 
-// GenerationStage Where a pending run is. A running one goes back to the queue when its worker is lost.
+// GenerationStage The stage of a pending run. A running run returns to the queue if its worker is lost.
 type GenerationStage string
 
-// GenerationStatus Where a run is. All but `pending` are final.
+// GenerationStatus The status of a run. All but `pending` are final.
 //
 // Examples: succeeded
 type GenerationStatus string
 
-// GenerationWebhook How far the event of a run is.
+// GenerationWebhook The delivery of a run's webhook.
 type GenerationWebhook struct {
-	// Attempts How often it was sent.
+	// Attempts The number of delivery attempts.
 	//
 	// Examples: 1
 	Attempts int64 `json:"attempts"`
 
-	// State `pending`: not sent yet. `delivered`: your server took it. `failing`: it did not, and is tried again.
-	// `exhausted`: it never did, and nothing more is tried. `gone`: it answered 410.
+	// State `pending`: not sent yet. `delivered`: your server accepted it. `failing`: your server did not accept it, and
+	// the service retries. `exhausted`: your server never accepted it, and the service has stopped. `gone`: your
+	// server answered 410.
 	//
 	//
 	// Examples: delivered
 	State WebhookState `json:"state"`
 }
 
-// ID Opaque. Pass it back as it came.
+// ID Opaque. Send it back unchanged.
 //
 // Examples: PagW53lsaa2KiGgg5wR4
 type ID = string
 
-// Identity Who somebody is, and for which accounts they can act.
+// Identity A person, and the accounts that they can act for.
 type Identity struct {
 	// Accounts The personal account first, then the teams.
 	Accounts []Account `json:"accounts"`
@@ -1709,51 +1715,51 @@ type Identity struct {
 	// Examples: {"PagW53lsaa2KiGgg5wR4":{"MANAGE_API_TOKENS":true,"VIEW_COMPANY_REPORTS":false}}
 	CompanyPermissions CompanyPermissions `json:"company_permissions"`
 
-	// NewlyJoinedTeams Teams joined, by invitation or mail domain, since the sign-in on a device before the newest.
+	// NewlyJoinedTeams Teams joined, by invitation or mail domain, since the sign-in before the newest one.
 	NewlyJoinedTeams []JoinedTeam `json:"newly_joined_teams"`
 
 	// User A person.
 	User User `json:"user"`
 }
 
-// InputValue The value of a field: a text, a number, a truth value, a size, a file, or a list of texts, numbers or files.
+// InputValue The value of a field: a text, a number, a boolean, a size, a file, or a list of texts, numbers or files.
 type InputValue = any
 
 // Inputs The values of a tool's fields, by `fieldKey`.
 type Inputs = json.RawMessage
 
-// Invitation A link that lets people into a company, and into a team where it names one.
+// Invitation An invitation to a company, and to a team if it names one.
 type Invitation struct {
-	// CompanyID Opaque. Pass it back as it came.
+	// CompanyID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	CompanyID ID `json:"company_id"`
 
-	// CompanyRole A role's name.
+	// CompanyRole The name of a role.
 	//
 	// Examples: member
 	CompanyRole RoleName `json:"company_role"`
 
-	// Created When it was made.
+	// Created The time of creation.
 	Created time.Time `json:"created"`
 
-	// Email The address it is for; null for whoever has the link.
+	// Email The mail address of the invited person; null if anyone with the link may use it.
 	//
 	// Examples: bert@studio.example
 	Email *string `json:"email"`
 
-	// Expires When it ends.
+	// Expires The time when it expires.
 	Expires time.Time `json:"expires"`
 
-	// ID Opaque. Pass it back as it came.
+	// ID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	ID ID `json:"id"`
 
-	// InvitedBy Who made it; null for the operator.
+	// InvitedBy The person who created it; null for the operator.
 	InvitedBy *string `json:"invited_by"`
 
-	// TeamID The team it leads to; null for the company only.
+	// TeamID The team to join; null for the company only.
 	TeamID *string `json:"team_id"`
 
 	// TeamRole The role in that team.
@@ -1761,41 +1767,41 @@ type Invitation struct {
 	// Examples: member
 	TeamRole *string `json:"team_role"`
 
-	// URL The link; only where it was just made and is for no address.
+	// URL The link; only in the response that created it, and only without `email`.
 	//
 	// Examples: https://atelier.example/invitation?token=…
 	URL *string `json:"url,omitempty"`
 
-	// UsesLeft How many people it still lets in.
+	// UsesLeft The number of people who can still accept it.
 	//
 	// Examples: 1
 	UsesLeft int64 `json:"uses_left"`
 }
 
-// InvitationDraft An invitation to make.
+// InvitationDraft The data of a new invitation.
 type InvitationDraft struct {
-	// CompanyRole The role in the company; `member` where left out or empty.
+	// CompanyRole The role in the company; `member` if absent or empty.
 	//
 	// Examples: member
 	CompanyRole *string `json:"company_role,omitempty"`
 
-	// Email The address it is for and goes to; left out for whoever has the link.
+	// Email The mail address of the invited person; if absent, anyone with the link may use it.
 	//
 	// Examples: bert@studio.example
 	Email *string `json:"email,omitempty"`
 
-	// LifetimeSeconds How long it works; left out, 604,800, which is a week.
+	// LifetimeSeconds The lifetime; 604,800 (a week) by default.
 	LifetimeSeconds *int64 `json:"lifetime_seconds,omitempty"`
 
-	// TeamID The team it leads to; left out or empty for the company only.
+	// TeamID The team to join; absent or empty for the company only.
 	TeamID *string `json:"team_id,omitempty"`
 
-	// TeamRole The role in that team; `member` where left out or empty.
+	// TeamRole The role in that team; `member` if absent or empty.
 	//
 	// Examples: member
 	TeamRole *string `json:"team_role,omitempty"`
 
-	// Uses How many people it lets in; left out, one. It is one where it is for an address.
+	// Uses The number of people who can accept it; 1 by default, and always 1 with `email`.
 	Uses *int64 `json:"uses,omitempty"`
 }
 
@@ -1804,24 +1810,24 @@ type InvitationList struct {
 	Data    []Invitation `json:"data"`
 	HasMore bool         `json:"has_more"`
 
-	// NextCursor Where the next page begins; null on the last.
+	// NextCursor The cursor of the next page; null on the last page.
 	NextCursor *string `json:"next_cursor"`
 }
 
-// InvitationToken What an invitation's link carries.
+// InvitationToken The token of an invitation link.
 type InvitationToken struct {
-	// Token The link's `token`.
+	// Token The `token` of the link.
 	Token string `json:"token"`
 }
 
-// JoinedTeam A team that the person came into.
+// JoinedTeam A team that the person joined.
 type JoinedTeam struct {
-	// CompanyID Opaque. Pass it back as it came.
+	// CompanyID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	CompanyID ID `json:"company_id"`
 
-	// ID Opaque. Pass it back as it came.
+	// ID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	ID ID `json:"id"`
@@ -1839,17 +1845,17 @@ type Kit struct {
 	// Examples: PagW53lsaa2KiGgg5wR4
 	DefaultToolID ID `json:"default_tool_id"`
 
-	// Description What it is for.
+	// Description The purpose.
 	//
 	// Examples: Everyday work on a photograph.
 	Description *string `json:"description"`
 
-	// ID Opaque. Pass it back as it came.
+	// ID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	ID ID `json:"id"`
 
-	// KitTags The tags that its tools have, in the operator's order. Clients make tabs of them.
+	// KitTags The tags of its tools, in the operator's order. Clients show them as tabs.
 	KitTags []string `json:"kit_tags"`
 
 	// Label Display name.
@@ -1866,7 +1872,7 @@ type KitLabel struct {
 	// Examples: hourglass
 	Icon string `json:"icon"`
 
-	// ID A word of the operator's.
+	// ID An id that the operator chose.
 	//
 	// Examples: slow
 	ID string `json:"id"`
@@ -1882,37 +1888,37 @@ type KitList struct {
 	Data []Kit `json:"data"`
 }
 
-// KitTool A tool's place in a kit.
+// KitTool A tool in a kit.
 type KitTool struct {
-	// KitTags Words that the operator gave the entry.
+	// KitTags Tags that the operator gave the entry.
 	KitTags []string `json:"kit_tags"`
 
-	// Labels Badges to show on the entry.
+	// Labels Badges of the entry.
 	Labels []KitLabel `json:"labels"`
 
-	// Tool A tool as lists show it.
+	// Tool A tool in a list.
 	Tool Tool `json:"tool"`
 }
 
-// LibraryItem A result, as the library shows it. Its addresses need no credential, work for 7 days and are new at each read.
+// LibraryItem A result in the library. Its addresses need no credential, work for 7 days and are new at each read.
 type LibraryItem struct {
-	// Created When it was made.
+	// Created The time of creation.
 	Created time.Time `json:"created"`
 
-	// DurationSeconds How long it plays; null where it does not or nobody knows.
+	// DurationSeconds The playing time; null if the file has none or it is unknown.
 	//
 	// Examples: null
 	DurationSeconds *float64 `json:"duration_seconds"`
 
-	// Favorited Whether you have marked it.
+	// Favorited Whether it is a favourite of the caller.
 	Favorited bool `json:"favorited"`
 
-	// Height Pixels down; null where it has none.
+	// Height The height in pixels; null for none.
 	//
 	// Examples: 1024
 	Height *int64 `json:"height"`
 
-	// ID Names one result of a run. Use it whole; do not split it.
+	// ID The id of one result of a run. Use it whole; do not split it.
 	//
 	// Examples: Qm3vT8sLw1ZrYb6KdXf9:0b5f8a4e-6c1d-4f0e-9a57-3d2c1b0a9e8f
 	ID ResultID `json:"id"`
@@ -1922,42 +1928,42 @@ type LibraryItem struct {
 	// Examples: image/png
 	MimeType string `json:"mime_type"`
 
-	// Note What its tool says about it: one line of plain text for people, as in `GenerationOutput`; null for nothing.
+	// Note A remark of the tool about the result, as in `GenerationOutput`; null for none.
 	//
 	// Examples: 1 of 4 words is unknown to this model and was left out of the drawing: narwhal.
 	Note *string `json:"note"`
 
-	// Prompt What the run was told to make; null where its tool takes no prompt.
+	// Prompt The prompt of the run; null if its tool has none.
 	//
 	// Examples: a red fox in the snow
 	Prompt *string `json:"prompt"`
 
-	// RequestID Opaque. Pass it back as it came.
+	// RequestID Opaque. Send it back unchanged.
 	//
 	// Examples: 5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70
 	RequestID UUID `json:"request_id"`
 
-	// SizeBytes How long the file is.
+	// SizeBytes The size of the file.
 	//
 	// Examples: 934567
 	SizeBytes int64 `json:"size_bytes"`
 
-	// TeamID The team it belongs to; null for the personal account.
+	// TeamID The team of the result; null for the personal account.
 	//
 	// Examples: null
 	TeamID *string `json:"team_id"`
 
-	// ThumbURL Address of a small picture of it; null where there is none.
+	// ThumbURL Address of a thumbnail; null for none.
 	//
 	// Examples: https://atelier.example/media/…/sunset.png?…
 	ThumbURL *string `json:"thumb_url"`
 
-	// ToolID Opaque. Pass it back as it came.
+	// ToolID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	ToolID ID `json:"tool_id"`
 
-	// Type The kind of medium.
+	// Type The kind of media.
 	Type Medium `json:"type"`
 
 	// URL Address of the file.
@@ -1965,13 +1971,13 @@ type LibraryItem struct {
 	// Examples: https://atelier.example/media/…/sunset.png?…
 	URL string `json:"url"`
 
-	// Width Pixels across; null where it has none.
+	// Width The width in pixels; null for none.
 	//
 	// Examples: 1024
 	Width *int64 `json:"width"`
 }
 
-// LibraryItemDetail A result with the inputs of its run. It has all that `LibraryItem` has, and more.
+// LibraryItemDetail A result with the inputs of its run. It has all members of `LibraryItem`, and more.
 type LibraryItemDetail struct {
 	// Created As in `LibraryItem`.
 	Created time.Time `json:"created"`
@@ -1989,12 +1995,12 @@ type LibraryItemDetail struct {
 	// Examples: 1024
 	Height *int64 `json:"height"`
 
-	// ID Names one result of a run. Use it whole; do not split it.
+	// ID The id of one result of a run. Use it whole; do not split it.
 	//
 	// Examples: Qm3vT8sLw1ZrYb6KdXf9:0b5f8a4e-6c1d-4f0e-9a57-3d2c1b0a9e8f
 	ID ResultID `json:"id"`
 
-	// Inputs What the run was made from, by `fieldKey`, with the defaults filled in.
+	// Inputs The inputs of the run by `fieldKey`, with the defaults filled in.
 	//
 	// Examples: {"prompt":"a red fox in the snow","size":{"height":1024,"width":1024}}
 	Inputs json.RawMessage `json:"inputs"`
@@ -2014,7 +2020,7 @@ type LibraryItemDetail struct {
 	// Examples: a red fox in the snow
 	Prompt *string `json:"prompt"`
 
-	// RequestID Opaque. Pass it back as it came.
+	// RequestID Opaque. Send it back unchanged.
 	//
 	// Examples: 5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70
 	RequestID UUID `json:"request_id"`
@@ -2034,12 +2040,12 @@ type LibraryItemDetail struct {
 	// Examples: https://atelier.example/media/…/sunset.png?…
 	ThumbURL *string `json:"thumb_url"`
 
-	// ToolID Opaque. Pass it back as it came.
+	// ToolID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	ToolID ID `json:"tool_id"`
 
-	// Type The kind of medium.
+	// Type The kind of media.
 	Type Medium `json:"type"`
 
 	// URL As in `LibraryItem`.
@@ -2058,13 +2064,13 @@ type LibraryList struct {
 	Data    []LibraryItem `json:"data"`
 	HasMore bool          `json:"has_more"`
 
-	// NextCursor Where the next page begins; null on the last.
+	// NextCursor The cursor of the next page; null on the last page.
 	NextCursor *string `json:"next_cursor"`
 }
 
 // LibraryRef A result of an earlier run of the same account.
 type LibraryRef struct {
-	// ID Names one result of a run. Use it whole; do not split it.
+	// ID The id of one result of a run. Use it whole; do not split it.
 	//
 	// Examples: Qm3vT8sLw1ZrYb6KdXf9:0b5f8a4e-6c1d-4f0e-9a57-3d2c1b0a9e8f
 	ID   ResultID `json:"id"`
@@ -2074,28 +2080,28 @@ type LibraryRef struct {
 // ListInput Several values.
 type ListInput = []any
 
-// ListedInput One of several values.
-type ListedInput = any
+// ListItemInput One of several values.
+type ListItemInput = any
 
-// Medium The kind of medium.
+// Medium The kind of media.
 type Medium string
 
-// Member Somebody in a company.
+// Member A member of a company.
 type Member struct {
 	// Email Mail address.
 	//
 	// Examples: anna@studio.example
 	Email string `json:"email"`
 
-	// Joined When they came in.
+	// Joined The time when the person joined.
 	Joined time.Time `json:"joined"`
 
-	// Role A role's name.
+	// Role The name of a role.
 	//
 	// Examples: member
 	Role RoleName `json:"role"`
 
-	// UID Opaque. Pass it back as it came.
+	// UID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	UID ID `json:"uid"`
@@ -2106,92 +2112,92 @@ type MemberList struct {
 	Data    []Member `json:"data"`
 	HasMore bool     `json:"has_more"`
 
-	// NextCursor Where the next page begins; null on the last.
+	// NextCursor The cursor of the next page; null on the last page.
 	NextCursor *string `json:"next_cursor"`
 }
 
-// Metadata Anything that the client wrote.
+// Metadata Any data of the client.
 type Metadata = json.RawMessage
 
 // MultipartFile A file in the same request.
 type MultipartFile struct {
-	// FileIndex Which of the `files` parts, from 0.
+	// FileIndex The index of the `files` part, from 0.
 	//
 	// Examples: 0
 	FileIndex int64  `json:"file_index"`
 	Kind      string `json:"kind"`
 }
 
-// Node Something on a board.
+// Node A node of a board.
 type Node struct {
-	// Created When it was added.
+	// Created The time when it was added.
 	Created time.Time `json:"created"`
 
-	// Height How high; 0 for as high as it is.
+	// Height The height; 0 for the natural height.
 	//
 	// Examples: 240
 	Height float64 `json:"height"`
 
-	// ID Opaque. Pass it back as it came.
+	// ID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	ID ID `json:"id"`
 
-	// Item The result or upload; null for others and where it is missing.
+	// Item The result or upload; null for other kinds and if it is missing.
 	Item *NodeItem `json:"item"`
 
-	// Kind What a node shows: a result, an upload, a text of its own, or a run.
+	// Kind The content of a node: a result, an upload, a text, or a run.
 	Kind NodeKind `json:"kind"`
 
-	// Missing Whether what it refers to is gone: deleted, or no longer kept.
+	// Missing Whether the referenced object was deleted or has expired.
 	Missing bool `json:"missing"`
 
 	// Ref The id of the result or upload, or the `request_id` of the run; null for texts.
 	Ref *string `json:"ref"`
 
-	// Revision The board's when the node last changed.
+	// Revision The board's revision at the last change of the node.
 	//
 	// Examples: 12
 	Revision int64 `json:"revision"`
 
-	// Status How the run stands; null for others and where it is missing.
+	// Status The status of the run; null for other kinds and if it is missing.
 	//
 	// Examples: null
 	Status *GenerationStatus `json:"status"`
 
-	// Text What it says; may be empty.
+	// Text The text; may be empty.
 	//
 	// Examples: Mood
 	Text string `json:"text"`
 
-	// Width How wide; 0 for as wide as it is.
+	// Width The width; 0 for the natural width.
 	//
 	// Examples: 320
 	Width float64 `json:"width"`
 
-	// X From the left.
+	// X The distance from the left.
 	//
 	// Examples: 120.5
 	X float64 `json:"x"`
 
-	// Y From the top.
+	// Y The distance from the top.
 	//
 	// Examples: 80
 	Y float64 `json:"y"`
 
-	// Z What is higher lies on top.
+	// Z The stacking order; higher nodes are on top.
 	//
 	// Examples: 7
 	Z int64 `json:"z"`
 }
 
-// NodeChange What is to change about a node.
+// NodeChange The changes to a node.
 //
 // Examples: {"x":140,"y":96.5}
 type NodeChange struct {
 	Height *float64 `json:"height,omitempty"`
 
-	// Ref Another thing of the same kind; not for texts.
+	// Ref The id of another object of the same kind; not for texts.
 	Ref   *string  `json:"ref,omitempty"`
 	Text  *string  `json:"text,omitempty"`
 	Width *float64 `json:"width,omitempty"`
@@ -2200,7 +2206,7 @@ type NodeChange struct {
 	Z     *int64   `json:"z,omitempty"`
 }
 
-// NodeChanges What is to happen to nodes, 1 to 1,000 in all and no node twice.
+// NodeChanges The changes to nodes, 1 to 1,000 in all and each node at most once.
 //
 // Examples: {"delete":[],"update":[{"id":"b7Xk0Qm2Zt9LwVcR4yHs","x":140,"y":96.5}]}
 type NodeChanges struct {
@@ -2214,43 +2220,60 @@ type NodeChanges struct {
 	Update *[]NodeUpdate `json:"update,omitempty"`
 }
 
-// NodeDraft A node to add. Numbers are at most a billion either way, sizes not below zero.
+// NodeChangesResult The changes that were made to nodes.
+type NodeChangesResult struct {
+	// Created The added nodes, in the order of the request.
+	Created []Node `json:"created"`
+
+	// Deleted The ids of the deleted nodes.
+	Deleted []ID `json:"deleted"`
+
+	// Revision The revision of the board after the change.
+	//
+	// Examples: 13
+	Revision int64 `json:"revision"`
+
+	// Updated The changed nodes, in the order of the request.
+	Updated []Node `json:"updated"`
+}
+
+// NodeDraft A node to add. Numbers are between minus and plus one billion, sizes are not negative.
 type NodeDraft struct {
-	// Height Left out, 0.
+	// Height 0 by default.
 	Height *float64 `json:"height,omitempty"`
 
-	// Kind What a node shows: a result, an upload, a text of its own, or a run.
+	// Kind The content of a node: a result, an upload, a text, or a run.
 	Kind NodeKind `json:"kind"`
 
-	// Ref What it refers to; not for texts.
+	// Ref The id of the result, upload or run; not for texts.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	Ref *string `json:"ref,omitempty"`
 
-	// Text What it says.
+	// Text The text.
 	Text *string `json:"text,omitempty"`
 
-	// Width Left out, 0.
+	// Width 0 by default.
 	Width *float64 `json:"width,omitempty"`
 
-	// X Left out, 0.
+	// X 0 by default.
 	X *float64 `json:"x,omitempty"`
 
-	// Y Left out, 0.
+	// Y 0 by default.
 	Y *float64 `json:"y,omitempty"`
 
-	// Z Left out, on top of all others.
+	// Z On top of all other nodes by default.
 	Z *int64 `json:"z,omitempty"`
 }
 
-// NodeItem What a node shows. The addresses need no credential, work for 7 days and are new at each read.
+// NodeItem The file of a node. Its addresses need no credential, work for 7 days and are new at each read.
 type NodeItem struct {
-	// DurationSeconds How long it plays; null where it does not or nobody knows.
+	// DurationSeconds The playing time; null if the file has none or it is unknown.
 	//
 	// Examples: null
 	DurationSeconds *float64 `json:"duration_seconds"`
 
-	// Height Pixels down; null where it has none.
+	// Height The height in pixels; null for none.
 	//
 	// Examples: 1024
 	Height *int64 `json:"height"`
@@ -2260,17 +2283,17 @@ type NodeItem struct {
 	// Examples: image/png
 	MimeType string `json:"mime_type"`
 
-	// SizeBytes How long the file is.
+	// SizeBytes The size of the file.
 	//
 	// Examples: 934567
 	SizeBytes int64 `json:"size_bytes"`
 
-	// ThumbURL Address of a small picture of it; null where there is none.
+	// ThumbURL Address of a thumbnail; null for none.
 	//
 	// Examples: https://atelier.example/media/…/sunset.png?…
 	ThumbURL *string `json:"thumb_url"`
 
-	// Type The kind of medium.
+	// Type The kind of media.
 	Type Medium `json:"type"`
 
 	// URL Address of the file.
@@ -2278,25 +2301,25 @@ type NodeItem struct {
 	// Examples: https://atelier.example/media/…/sunset.png?…
 	URL string `json:"url"`
 
-	// Width Pixels across; null where it has none.
+	// Width The width in pixels; null for none.
 	//
 	// Examples: 1024
 	Width *int64 `json:"width"`
 }
 
-// NodeKind What a node shows: a result, an upload, a text of its own, or a run.
+// NodeKind The content of a node: a result, an upload, a text, or a run.
 type NodeKind string
 
 // NodeUpdate defines model for NodeUpdate.
 type NodeUpdate struct {
 	Height *float64 `json:"height,omitempty"`
 
-	// ID Opaque. Pass it back as it came.
+	// ID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	ID ID `json:"id"`
 
-	// Ref Another thing of the same kind; not for texts.
+	// Ref The id of another object of the same kind; not for texts.
 	Ref   *string  `json:"ref,omitempty"`
 	Text  *string  `json:"text,omitempty"`
 	Width *float64 `json:"width,omitempty"`
@@ -2305,36 +2328,19 @@ type NodeUpdate struct {
 	Z     *int64   `json:"z,omitempty"`
 }
 
-// NodesChanged What happened to nodes.
-type NodesChanged struct {
-	// Created Those that were added, in the order in which they were given.
-	Created []Node `json:"created"`
-
-	// Deleted The ids of those that were deleted.
-	Deleted []ID `json:"deleted"`
-
-	// Revision The board's from now on.
-	//
-	// Examples: 13
-	Revision int64 `json:"revision"`
-
-	// Updated Those that were changed, in the order in which they were given.
-	Updated []Node `json:"updated"`
-}
-
-// NumResults How many results a run of the tool may ask for.
+// NumResults The allowed numbers of results of a run.
 type NumResults struct {
-	// Default What a form starts with.
+	// Default The initial value of a form.
 	//
 	// Examples: 1
 	Default int64 `json:"default"`
 
-	// Max The most.
+	// Max The maximum.
 	//
 	// Examples: 4
 	Max int64 `json:"max"`
 
-	// Min The fewest.
+	// Min The minimum.
 	//
 	// Examples: 1
 	Min int64 `json:"min"`
@@ -2343,53 +2349,12 @@ type NumResults struct {
 // NumberInput A number, or a choice.
 type NumberInput = float64
 
-// Offer An invitation, as the person sees it whom it is for.
-type Offer struct {
-	// CompanyID Opaque. Pass it back as it came.
-	//
-	// Examples: PagW53lsaa2KiGgg5wR4
-	CompanyID ID `json:"company_id"`
-
-	// CompanyName The company's display name.
-	//
-	// Examples: Studio Fox
-	CompanyName string `json:"company_name"`
-
-	// Created When it was made.
-	Created time.Time `json:"created"`
-
-	// Expires When it ends.
-	Expires time.Time `json:"expires"`
-
-	// ID Opaque. Pass it back as it came.
-	//
-	// Examples: PagW53lsaa2KiGgg5wR4
-	ID ID `json:"id"`
-
-	// TeamID The team it leads to; null for the company only.
-	TeamID *string `json:"team_id"`
-
-	// TeamName The team's display name.
-	//
-	// Examples: Look development
-	TeamName *string `json:"team_name"`
-}
-
-// OfferList Invitations for somebody.
-type OfferList struct {
-	Data    []Offer `json:"data"`
-	HasMore bool    `json:"has_more"`
-
-	// NextCursor Always null: the list is whole.
-	NextCursor *string `json:"next_cursor"`
-}
-
 // OpenAPIDocument An OpenAPI document.
 type OpenAPIDocument map[string]interface{}
 
-// Option One choice.
+// Option One option.
 type Option struct {
-	// ImageURL Address of a PNG; only where options are laid out as pictures.
+	// ImageURL Address of a PNG; only for options that are shown as pictures.
 	ImageURL *string `json:"image_url,omitempty"`
 
 	// Text Display name.
@@ -2397,7 +2362,7 @@ type Option struct {
 	// Examples: Radial
 	Text string `json:"text"`
 
-	// Value What goes into a run's `inputs`. A number can be given as its text, too.
+	// Value The value for a run's `inputs`. A number may also be sent as text.
 	//
 	// Examples: radial
 	Value OptionValue `json:"value"`
@@ -2408,7 +2373,7 @@ type OptionList struct {
 	Options []Option `json:"options"`
 }
 
-// OptionValue What goes into a run's `inputs`. A number can be given as its text, too.
+// OptionValue The value for a run's `inputs`. A number may also be sent as text.
 //
 // Examples: radial
 type OptionValue = any
@@ -2419,37 +2384,78 @@ type Permissions = map[string]bool
 // PricingType Whether runs are deducted from the account's balance.
 type PricingType string
 
-// RefreshRequest The credential of a refresh.
+// ReceivedInvitation An invitation as the invited person sees it.
+type ReceivedInvitation struct {
+	// CompanyID Opaque. Send it back unchanged.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	CompanyID ID `json:"company_id"`
+
+	// CompanyName The company's display name.
+	//
+	// Examples: Studio Fox
+	CompanyName string `json:"company_name"`
+
+	// Created The time of creation.
+	Created time.Time `json:"created"`
+
+	// Expires The time when it expires.
+	Expires time.Time `json:"expires"`
+
+	// ID Opaque. Send it back unchanged.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	ID ID `json:"id"`
+
+	// TeamID The team to join; null for the company only.
+	TeamID *string `json:"team_id"`
+
+	// TeamName The team's display name.
+	//
+	// Examples: Look development
+	TeamName *string `json:"team_name"`
+}
+
+// ReceivedInvitationList The invitations of a person.
+type ReceivedInvitationList struct {
+	Data    []ReceivedInvitation `json:"data"`
+	HasMore bool                 `json:"has_more"`
+
+	// NextCursor Always null: the list has one page.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// RefreshRequest The refresh token to exchange.
 type RefreshRequest struct {
-	// RefreshToken The newest one you were given.
+	// RefreshToken The newest refresh token that you received.
 	RefreshToken string `json:"refresh_token"`
 }
 
-// ReportFormat How a report is written.
+// ReportFormat The format of a report.
 type ReportFormat = string
 
-// ReportTime A time, or a day for its beginning in UTC.
+// ReportTime A time, or a day, which means its start in UTC.
 //
 // Examples: 2026-11-01T00:00:00Z, 2026-11-01
 type ReportTime = string
 
-// Resolution The size of a picture or video, by its longer edge.
+// Resolution The resolution of a picture or video, by its longer edge.
 type Resolution = string
 
-// ResultID Names one result of a run. Use it whole; do not split it.
+// ResultID The id of one result of a run. Use it whole; do not split it.
 //
 // Examples: Qm3vT8sLw1ZrYb6KdXf9:0b5f8a4e-6c1d-4f0e-9a57-3d2c1b0a9e8f
 type ResultID = string
 
-// RoleChoice The role that somebody gets.
-type RoleChoice struct {
-	// Role A role's name.
+// RoleAssignment The role to assign.
+type RoleAssignment struct {
+	// Role The name of a role.
 	//
 	// Examples: member
 	Role RoleName `json:"role"`
 }
 
-// RoleName A role's name.
+// RoleName The name of a role.
 //
 // Examples: member
 type RoleName = string
@@ -2458,17 +2464,17 @@ type RoleName = string
 type RunReport struct {
 	Data []RunRow `json:"data"`
 
-	// EndUtc Until when they are counted.
+	// EndUtc The end of the period.
 	EndUtc  time.Time `json:"end_utc"`
 	HasMore bool      `json:"has_more"`
 
-	// NextCursor Where the next page begins; null on the last.
+	// NextCursor The cursor of the next page; null on the last page.
 	NextCursor *string `json:"next_cursor"`
 
-	// StartUtc From when runs are counted.
+	// StartUtc The start of the period.
 	StartUtc time.Time `json:"start_utc"`
 
-	// TimeZone By which clock the company counts its days and months, as the IANA names it.
+	// TimeZone The time zone of the company's days and months, by its IANA name.
 	//
 	// Examples: Europe/Paris
 	TimeZone TimeZone `json:"time_zone"`
@@ -2481,13 +2487,13 @@ type RunReport struct {
 type RunRow struct {
 	Created time.Time `json:"created"`
 
-	// Credential With what sort of credential runs were started.
+	// Credential The kind of credential that started the runs.
 	Credential CredentialKind `json:"credential"`
 
 	// CredentialID The id of the device or of the access token.
 	CredentialID string `json:"credential_id"`
 
-	// CredentialName The name of the access token, or the kind of the device's plugin; null where it has none or is no more.
+	// CredentialName The name of the access token, or the kind of the device's plugin; null if it has none or was deleted.
 	//
 	// Examples: Nightly renders
 	CredentialName *string `json:"credential_name"`
@@ -2497,17 +2503,17 @@ type RunRow struct {
 	// Examples: anna@studio.example
 	Email *string `json:"email"`
 
-	// ErrorCode Why it failed; null for others.
+	// ErrorCode The error code of a failed run; null for others.
 	//
 	// Examples: null
 	ErrorCode         *string   `json:"error_code"`
 	Finished          time.Time `json:"finished"`
 	FreeAllowanceUsed int64     `json:"free_allowance_used"`
 
-	// GenerationSeconds From its start to its end.
+	// GenerationSeconds The time from the start to the end of the run.
 	GenerationSeconds float64 `json:"generation_seconds"`
 
-	// NumResults How many results were asked for.
+	// NumResults The number of results requested.
 	NumResults int64 `json:"num_results"`
 
 	// Person The mail address, or `deleted person`.
@@ -2515,24 +2521,24 @@ type RunRow struct {
 	// Examples: anna@studio.example
 	Person string `json:"person"`
 
-	// Plugin What the run said in `plugin`; may be empty.
+	// Plugin The `plugin` of the run; may be empty.
 	//
 	// Examples: blender
 	Plugin string `json:"plugin"`
 
-	// RequestID Opaque. Pass it back as it came.
+	// RequestID Opaque. Send it back unchanged.
 	//
 	// Examples: 5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70
 	RequestID UUID `json:"request_id"`
 
-	// Results How many it made.
+	// Results The number of results that the run made.
 	Results int64 `json:"results"`
 
-	// Started Null where it never did.
+	// Started The time when the run started; null if it never did.
 	Started *time.Time `json:"started"`
 	Status  string     `json:"status"`
 
-	// TeamID Opaque. Pass it back as it came.
+	// TeamID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	TeamID ID `json:"team_id"`
@@ -2541,17 +2547,17 @@ type RunRow struct {
 	TeamName      string `json:"team_name"`
 	TokensCharged int64  `json:"tokens_charged"`
 
-	// ToolID Opaque. Pass it back as it came.
+	// ToolID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	ToolID ID `json:"tool_id"`
 
-	// ToolName Also of a tool that is no longer offered; null where nobody knows it.
+	// ToolName The name of the tool, even if it is no longer offered; null if it is unknown.
 	//
 	// Examples: Upscale
 	ToolName *string `json:"tool_name"`
 
-	// UID Opaque. Pass it back as it came.
+	// UID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	UID ID `json:"uid"`
@@ -2562,40 +2568,40 @@ type RunRow struct {
 // Examples: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 type SHA256 = string
 
-// ScimToken How a company's directory is connected.
+// ScimToken The SCIM token of a company.
 type ScimToken struct {
 	Created time.Time `json:"created"`
 
-	// Hint How the token ends.
+	// Hint The last characters of the token.
 	//
 	// Examples: k3Xz
 	Hint string `json:"hint"`
 
-	// LastUsed Null before the first time.
+	// LastUsed The time of the last use; null before the first use.
 	LastUsed *time.Time `json:"last_used"`
 
-	// Token The token; only where it was just made.
+	// Token The token; only in the response that created it.
 	//
 	// Examples: null
 	Token *string `json:"token"`
 
-	// URL The address to give to the identity provider.
+	// URL The address for the identity provider.
 	//
 	// Examples: https://atelier.example/scim/v2
 	URL string `json:"url"`
 }
 
-// SignedIn What a device learns when its sign-in is through.
-type SignedIn struct {
+// SignInResult The tokens and the person after a sign-in.
+type SignInResult struct {
 	Accounts []Account `json:"accounts"`
 
-	// DeviceID Opaque. Pass it back as it came.
+	// DeviceID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	DeviceID         ID           `json:"device_id"`
 	NewlyJoinedTeams []JoinedTeam `json:"newly_joined_teams"`
 
-	// Tokens What a device speaks with.
+	// Tokens The tokens of a device.
 	Tokens Tokens `json:"tokens"`
 
 	// User A person.
@@ -2630,56 +2636,57 @@ type SizeList struct {
 	Options []Size `json:"options"`
 }
 
-// Spend At most so many tokens in any window of time.
-type Spend struct {
-	// Tokens How many.
+// SpendLimit A limit of tokens in any window of time.
+type SpendLimit struct {
+	// Tokens The number of tokens.
 	//
 	// Examples: 500
 	Tokens int64 `json:"tokens"`
 
-	// WindowSeconds How long the window is.
+	// WindowSeconds The length of the window.
 	//
 	// Examples: 86400
 	WindowSeconds int64 `json:"window_seconds"`
 }
 
-// Storage What an account stores: its uploads, results and files sent with runs, with their thumbnails. A deleted file counts
-// no longer, although its bytes are removed an hour later; such bytes may take up as much room again.
+// Storage The storage of an account: its uploads, results and files sent with runs, with their thumbnails. Deleted files
+// do not count, although their bytes are removed an hour later; until then such bytes may occupy as much storage
+// again.
 type Storage struct {
-	// LimitBytes What may be stored; null for no limit.
+	// LimitBytes The limit of stored bytes; null for none.
 	//
 	// Examples: 21474836480
 	LimitBytes *int64 `json:"limit_bytes"`
 
-	// UsedBytes What is stored.
+	// UsedBytes The bytes stored.
 	//
 	// Examples: 73400320
 	UsedBytes int64 `json:"used_bytes"`
 }
 
-// StorageReport What the company's teams store now, whatever time the report is about; of one team where `team_id` is given. It is
-// on the first page only.
+// StorageReport The current storage of the company's teams, whatever the period of the report; of one team if `team_id` is
+// given. Only the first page has it.
 type StorageReport struct {
-	// Teams The teams that store anything, the one with the most first.
+	// Teams The teams that store files, the largest first.
 	Teams []TeamStorage `json:"teams"`
 
-	// UsedBytes Of all teams.
+	// UsedBytes The bytes stored by all teams.
 	//
 	// Examples: 73400320
 	UsedBytes int64 `json:"used_bytes"`
 }
 
-// Team A part of a company that works and pays together.
+// Team A team of a company.
 type Team struct {
-	// CompanyID Opaque. Pass it back as it came.
+	// CompanyID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	CompanyID ID `json:"company_id"`
 
-	// Created When it was made.
+	// Created The time of creation.
 	Created time.Time `json:"created"`
 
-	// ID Opaque. Pass it back as it came.
+	// ID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	ID ID `json:"id"`
@@ -2690,9 +2697,9 @@ type Team struct {
 	Name string `json:"name"`
 }
 
-// TeamDraft What a team is made of.
+// TeamDraft The data of a team.
 type TeamDraft struct {
-	// Name Display name, without spaces at its ends.
+	// Name Display name, without leading and trailing spaces.
 	//
 	// Examples: Look development
 	Name string `json:"name"`
@@ -2703,29 +2710,29 @@ type TeamList struct {
 	Data    []Team `json:"data"`
 	HasMore bool   `json:"has_more"`
 
-	// NextCursor Where the next page begins; null on the last.
+	// NextCursor The cursor of the next page; null on the last page.
 	NextCursor *string `json:"next_cursor"`
 }
 
-// TeamMember Somebody in a team.
+// TeamMember A member of a team.
 type TeamMember struct {
 	// Email Mail address.
 	//
 	// Examples: anna@studio.example
 	Email string `json:"email"`
 
-	// How How they came in.
+	// How The way in which the person joined.
 	How string `json:"how"`
 
-	// Joined When they came in.
+	// Joined The time when the person joined.
 	Joined time.Time `json:"joined"`
 
-	// Role A role's name.
+	// Role The name of a role.
 	//
 	// Examples: member
 	Role RoleName `json:"role"`
 
-	// UID Opaque. Pass it back as it came.
+	// UID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	UID ID `json:"uid"`
@@ -2736,52 +2743,54 @@ type TeamMemberList struct {
 	Data    []TeamMember `json:"data"`
 	HasMore bool         `json:"has_more"`
 
-	// NextCursor Where the next page begins; null on the last.
+	// NextCursor The cursor of the next page; null on the last page.
 	NextCursor *string `json:"next_cursor"`
 }
 
-// TeamRole What some members may do, use and spend in their team.
+// TeamRole A role of a team: its permissions, tools and limits.
 type TeamRole struct {
-	// Name A role's name.
+	// Name The name of a role.
 	//
 	// Examples: member
 	Name RoleName `json:"name"`
 
-	// Permissions Every permission and whether the role has it; `USE_PLUGINS` is "Allow plugin and API access".
+	// Permissions Every permission, and whether the role has it; `USE_PLUGINS` is "Allow plugin and API access".
 	//
 	// Examples: {"GENERATE":true,"MANAGE_TEAM":false,"USE_PLUGINS":true}
 	Permissions Permissions `json:"permissions"`
 
-	// PluginKinds The kinds of apps that may act; `*` alone means all.
+	// PluginKinds The kinds of apps that may act; `*` alone means all kinds.
 	PluginKinds []string `json:"plugin_kinds"`
 
-	// Spend What can be spent; null for no limit.
-	Spend *Spend `json:"spend"`
+	// Spend The spending limit; null for none.
+	Spend *SpendLimit `json:"spend"`
 
-	// ToolsAllowed The ids of the tools that can be used; empty for all.
+	// ToolsAllowed The ids of the allowed tools; empty for all tools.
 	ToolsAllowed []ID `json:"tools_allowed"`
 
-	// ToolsBlocked The ids of tools that can't be used, whatever else is allowed.
+	// ToolsBlocked The ids of forbidden tools, even if they are allowed otherwise.
 	ToolsBlocked []ID `json:"tools_blocked"`
 }
 
-// TeamRoleDraft What a role of a team is to be. It replaces the whole role.
+// TeamRoleDraft The data of a role of a team. It replaces the whole role.
 type TeamRoleDraft struct {
-	// Permissions What the role allows; what is left out it does not. The names are `USE_PLUGINS`, `GENERATE` and `MANAGE_TEAM`.
+	// Permissions The permissions of the role; absent permissions are not granted. The names are `USE_PLUGINS`, `GENERATE`
+	// and `MANAGE_TEAM`.
+	//
 	//
 	// Examples: {"GENERATE":true,"USE_PLUGINS":true}
 	Permissions map[string]bool `json:"permissions"`
 
-	// PluginKinds The kinds of apps that may act; `*` alone, or left out, means all.
+	// PluginKinds The kinds of apps that may act; `*` alone, or absent, means all kinds.
 	PluginKinds *[]string `json:"plugin_kinds,omitempty"`
 
-	// Spend What can be spent; null or left out for no limit.
-	Spend *Spend `json:"spend,omitempty"`
+	// Spend The spending limit; null or absent for none.
+	Spend *SpendLimit `json:"spend,omitempty"`
 
-	// ToolsAllowed The ids of the tools that can be used; empty or left out for all.
+	// ToolsAllowed The ids of the allowed tools; empty or absent for all tools.
 	ToolsAllowed *[]ID `json:"tools_allowed,omitempty"`
 
-	// ToolsBlocked The ids of tools that can't be used, whatever else is allowed.
+	// ToolsBlocked The ids of forbidden tools, even if they are allowed otherwise.
 	ToolsBlocked *[]ID `json:"tools_blocked,omitempty"`
 }
 
@@ -2790,18 +2799,18 @@ type TeamRoleList struct {
 	Data    []TeamRole `json:"data"`
 	HasMore bool       `json:"has_more"`
 
-	// NextCursor Always null: the list is whole.
+	// NextCursor Always null: the list has one page.
 	NextCursor *string `json:"next_cursor"`
 }
 
-// TeamStorage What a team stores.
+// TeamStorage The storage of a team.
 type TeamStorage struct {
-	// LimitBytes What it may store; null for no limit.
+	// LimitBytes The limit of stored bytes; null for none.
 	//
 	// Examples: 21474836480
 	LimitBytes *int64 `json:"limit_bytes"`
 
-	// TeamID Opaque. Pass it back as it came.
+	// TeamID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	TeamID ID `json:"team_id"`
@@ -2816,28 +2825,28 @@ type TeamStorage struct {
 // TextInput A text, or a choice.
 type TextInput = string
 
-// TimeZone By which clock the company counts its days and months, as the IANA names it.
+// TimeZone The time zone of the company's days and months, by its IANA name.
 //
 // Examples: Europe/Paris
 type TimeZone = string
 
-// Tokens What a device speaks with.
+// Tokens The tokens of a device.
 type Tokens struct {
 	// ExpiresAt When the ID token expires, in Unix seconds.
 	//
 	// Examples: 1794736800
 	ExpiresAt int64 `json:"expires_at"`
 
-	// IDToken Bearer credential for about an hour; a JWT whose keys are at `/.well-known/jwks.json`.
+	// IDToken The ID token, valid for about an hour; a JWT whose keys are at `/.well-known/jwks.json`.
 	IDToken string `json:"id_token"`
 
-	// RefreshToken For new ID tokens only. Keep it safe.
+	// RefreshToken The refresh token, only for new ID tokens. Keep it secret.
 	RefreshToken string `json:"refresh_token"`
 }
 
-// Tool A tool as lists show it.
+// Tool A tool in a list.
 type Tool struct {
-	// AvatarURL Address of a PNG that needs no credential; null when the tool has none.
+	// AvatarURL Address of a PNG that needs no credential; null for none.
 	//
 	// Examples: https://atelier.example/catalog/f01a6a1f649efae64b8012d6308601d85a57a1ab48830a24fb8bdd7650489f98.png
 	AvatarURL *string `json:"avatar_url"`
@@ -2852,7 +2861,7 @@ type Tool struct {
 	// Examples: Blends two to four colours into a smooth background.
 	Description *string `json:"description"`
 
-	// ID Opaque. Pass it back as it came.
+	// ID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	ID ID `json:"id"`
@@ -2865,7 +2874,8 @@ type Tool struct {
 	// PricingType Whether runs are deducted from the account's balance.
 	PricingType PricingType `json:"pricing_type"`
 
-	// Slug What the tool is called in commands and manifests. It stays the same when the display name changes.
+	// Slug The name of the tool in commands and manifests. It stays the same when the display name changes.
+	//
 	//
 	// Examples: gradient
 	Slug string `json:"slug"`
@@ -2875,11 +2885,11 @@ type Tool struct {
 	// Examples: 2
 	TokensPerResult int64 `json:"tokens_per_result"`
 
-	// ToolTags What the tool is sorted by; empty when it has no tags.
+	// ToolTags The tags of the tool; may be empty.
 	ToolTags []ToolTag `json:"tool_tags"`
 }
 
-// ToolDetail A tool with its form. It has all that `Tool` has, and more.
+// ToolDetail A tool with its form. It has all members of `Tool`, and more.
 type ToolDetail struct {
 	// AvatarURL As in `Tool`.
 	AvatarURL *string `json:"avatar_url"`
@@ -2889,7 +2899,7 @@ type ToolDetail struct {
 	// Examples: 8
 	AverageGenInSeconds *int `json:"average_gen_in_seconds"`
 
-	// Created When the tool was first offered.
+	// Created The time when the tool was first offered.
 	Created time.Time `json:"created"`
 
 	// Description As in `Tool`.
@@ -2900,12 +2910,12 @@ type ToolDetail struct {
 	// Fields The form, a tree of groups and fields.
 	Fields []FieldNode `json:"fields"`
 
-	// ID Opaque. Pass it back as it came.
+	// ID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	ID ID `json:"id"`
 
-	// Limits What bounds a run of the tool.
+	// Limits The limits of a run of the tool.
 	Limits ToolLimits `json:"limits"`
 
 	// Name As in `Tool`.
@@ -2913,10 +2923,10 @@ type ToolDetail struct {
 	// Examples: Gradient
 	Name string `json:"name"`
 
-	// NumResults How many results a run may ask for; null when it is always one.
+	// NumResults The allowed numbers of results of a run; null if a run always has one result.
 	NumResults *NumResults `json:"num_results"`
 
-	// Output What the tool makes.
+	// Output The output of a tool.
 	Output ToolOutput `json:"output"`
 
 	// PricingType Whether runs are deducted from the account's balance.
@@ -2932,17 +2942,17 @@ type ToolDetail struct {
 	// Examples: 2
 	TokensPerResult int64 `json:"tokens_per_result"`
 
-	// ToolFieldsHash The tool's version. It changes with every edit; pass it back when you start a run.
+	// ToolFieldsHash The version of the tool. It changes with every edit; send it back when you start a run.
 	ToolFieldsHash string    `json:"tool_fields_hash"`
 	ToolTags       []ToolTag `json:"tool_tags"`
 
-	// Updated When it was last edited.
+	// Updated The time of the last edit.
 	Updated time.Time `json:"updated"`
 }
 
-// ToolLimits What bounds a run of the tool.
+// ToolLimits The limits of a run of the tool.
 type ToolLimits struct {
-	// TimeoutSeconds The longest a run may take.
+	// TimeoutSeconds The time limit of a run.
 	//
 	// Examples: 60
 	TimeoutSeconds int64 `json:"timeout_seconds"`
@@ -2953,24 +2963,24 @@ type ToolList struct {
 	Data    []Tool `json:"data"`
 	HasMore bool   `json:"has_more"`
 
-	// NextCursor Where the next page begins; null on the last.
+	// NextCursor The cursor of the next page; null on the last page.
 	//
 	// Examples: g8EiV91rON3YY2aMTh46g1siMTAiLCJHcmFkaWVudCI
 	NextCursor *string `json:"next_cursor"`
 }
 
-// ToolOutput What the tool makes.
+// ToolOutput The output of a tool.
 type ToolOutput struct {
-	// MimeTypes The types a result can have.
+	// MimeTypes The possible MIME types of a result.
 	MimeTypes []string `json:"mime_types"`
 
-	// Type The kind of medium.
+	// Type The kind of media.
 	Type Medium `json:"type"`
 }
 
-// ToolTag A word that tools are sorted by.
+// ToolTag A tag of tools.
 type ToolTag struct {
-	// ID Opaque. Pass it back as it came.
+	// ID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	ID ID `json:"id"`
@@ -2980,59 +2990,59 @@ type ToolTag struct {
 	// Examples: Image
 	Label string `json:"label"`
 
-	// Type What the tag sorts by, such as `MEDIA` or `MODEL_FAMILY`.
+	// Type The type of the tag, such as `MEDIA` or `MODEL_FAMILY`.
 	//
 	// Examples: MEDIA
 	Type string `json:"type"`
 }
 
-// ToolTagList All tags, and the types there are, in the same order.
+// ToolTagList All tags, and their types in the same order.
 type ToolTagList struct {
 	Data  []ToolTag `json:"data"`
 	Types []string  `json:"types"`
 }
 
-// TopUp The free tokens that can be claimed.
+// TopUp The free tokens that the person can claim.
 type TopUp struct {
-	// Available Whether they can be claimed now.
+	// Available Whether the tokens can be claimed now.
 	Available bool `json:"available"`
 
-	// Tokens How many they are.
+	// Tokens The number of free tokens.
 	//
 	// Examples: 0
 	Tokens int64 `json:"tokens"`
 }
 
-// ToppedUp The personal account after a top-up.
-type ToppedUp struct {
+// TopUpResult The personal account after a top-up.
+type TopUpResult struct {
 	// Balance Tokens of an account.
 	Balance Balance `json:"balance"`
 
-	// TopUp The free tokens that can be claimed.
+	// TopUp The free tokens that the person can claim.
 	TopUp TopUp `json:"top_up"`
 }
 
-// UUID Opaque. Pass it back as it came.
+// UUID Opaque. Send it back unchanged.
 //
 // Examples: 5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70
 type UUID = string
 
-// Upload A file that was uploaded. Its addresses need no credential, work for 7 days and are new at each read.
+// Upload An uploaded file. Its addresses need no credential, work for 7 days and are new at each read.
 type Upload struct {
-	// Created When it was uploaded.
+	// Created The time of the upload.
 	Created time.Time `json:"created"`
 
-	// DurationSeconds How long it plays; null where it does not or nobody knows.
+	// DurationSeconds The playing time; null if the file has none or it is unknown.
 	//
 	// Examples: null
 	DurationSeconds *float64 `json:"duration_seconds"`
 
-	// Height Pixels down; null where it has none.
+	// Height The height in pixels; null for none.
 	//
 	// Examples: 1024
 	Height *int64 `json:"height"`
 
-	// ID Opaque. Pass it back as it came.
+	// ID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	ID ID `json:"id"`
@@ -3042,7 +3052,7 @@ type Upload struct {
 	// Examples: image/png
 	MimeType string `json:"mime_type"`
 
-	// Name What the file was called; may be empty.
+	// Name The name of the file; may be empty.
 	//
 	// Examples: photo.png
 	Name string `json:"name"`
@@ -3052,17 +3062,17 @@ type Upload struct {
 	// Examples: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 	Sha256 SHA256 `json:"sha256"`
 
-	// SizeBytes How long the file is, as it is stored.
+	// SizeBytes The size of the stored file.
 	//
 	// Examples: 934567
 	SizeBytes int64 `json:"size_bytes"`
 
-	// ThumbURL Address of a small picture of it; null where there is none.
+	// ThumbURL Address of a thumbnail; null for none.
 	//
 	// Examples: https://atelier.example/media/…/sunset.png?…
 	ThumbURL *string `json:"thumb_url"`
 
-	// Type The kind of medium; never `TEXT`.
+	// Type The kind of media; never `TEXT`.
 	Type Medium `json:"type"`
 
 	// URL Address of the file.
@@ -3070,7 +3080,7 @@ type Upload struct {
 	// Examples: https://atelier.example/media/…/sunset.png?…
 	URL string `json:"url"`
 
-	// Width Pixels across; null where it has none.
+	// Width The width in pixels; null for none.
 	//
 	// Examples: 1024
 	Width *int64 `json:"width"`
@@ -3089,13 +3099,13 @@ type UploadList struct {
 	Data    []Upload `json:"data"`
 	HasMore bool     `json:"has_more"`
 
-	// NextCursor Where the next page begins; null on the last.
+	// NextCursor The cursor of the next page; null on the last page.
 	NextCursor *string `json:"next_cursor"`
 }
 
-// UploadRef A file that was uploaded before, to the same account.
+// UploadRef A file that was uploaded before to the same account.
 type UploadRef struct {
-	// ID Opaque. Pass it back as it came.
+	// ID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	ID   ID     `json:"id"`
@@ -3110,22 +3120,22 @@ type UsageCount struct {
 	// Failed Examples: 6
 	Failed int64 `json:"failed"`
 
-	// FreeAllowanceUsed What the free allowance paid.
+	// FreeAllowanceUsed The part that the free allowance paid.
 	//
 	// Examples: 40
 	FreeAllowanceUsed int64 `json:"free_allowance_used"`
 
-	// GenerationSeconds How long they ran.
+	// GenerationSeconds The total time that the runs took.
 	//
 	// Examples: 734.25
 	GenerationSeconds float64 `json:"generation_seconds"`
 
-	// Results How many results they made.
+	// Results The number of results.
 	//
 	// Examples: 240
 	Results int64 `json:"results"`
 
-	// Runs How many runs ended.
+	// Runs The number of runs that ended.
 	//
 	// Examples: 120
 	Runs int64 `json:"runs"`
@@ -3133,7 +3143,7 @@ type UsageCount struct {
 	// Succeeded Examples: 110
 	Succeeded int64 `json:"succeeded"`
 
-	// TokensCharged What they cost, to the token as in the ledger.
+	// TokensCharged The tokens that the runs cost, as in the ledger.
 	//
 	// Examples: 960
 	TokensCharged int64 `json:"tokens_charged"`
@@ -3143,21 +3153,21 @@ type UsageCount struct {
 type UsageReport struct {
 	Data []UsageRow `json:"data"`
 
-	// EndUtc Until when they are counted.
+	// EndUtc The end of the period.
 	EndUtc  time.Time `json:"end_utc"`
 	HasMore bool      `json:"has_more"`
 
-	// NextCursor Where the next page begins; null on the last.
+	// NextCursor The cursor of the next page; null on the last page.
 	NextCursor *string `json:"next_cursor"`
 
-	// StartUtc From when runs are counted.
+	// StartUtc The start of the period.
 	StartUtc time.Time `json:"start_utc"`
 
-	// Storage What the company's teams store now, whatever time the report is about; of one team where `team_id` is given. It is
-	// on the first page only.
+	// Storage The current storage of the company's teams, whatever the period of the report; of one team if `team_id` is
+	// given. Only the first page has it.
 	Storage *StorageReport `json:"storage,omitempty"`
 
-	// TimeZone By which clock the company counts its days and months, as the IANA names it.
+	// TimeZone The time zone of the company's days and months, by its IANA name.
 	//
 	// Examples: Europe/Paris
 	TimeZone TimeZone `json:"time_zone"`
@@ -3166,23 +3176,24 @@ type UsageReport struct {
 	Totals UsageCount `json:"totals"`
 }
 
-// UsageRow The sums of a group. Of the keys only those of the groups asked for are there.
+// UsageRow The sums of a group. It has only the keys of the requested groups.
 type UsageRow struct {
 	// Cancelled Examples: 4
 	Cancelled int64 `json:"cancelled"`
 
-	// Credential With what sort of credential runs were started.
+	// Credential The kind of credential that started the runs.
 	Credential *CredentialKind `json:"credential,omitempty"`
 
 	// CredentialID The id of the device or of the access token.
 	CredentialID *string `json:"credential_id,omitempty"`
 
-	// CredentialName The name of the access token, or the kind of the device's plugin; null where it has none or is no more.
+	// CredentialName The name of the access token, or the kind of the device's plugin; null if it has none or was deleted.
+	//
 	//
 	// Examples: Nightly renders
 	CredentialName *OrNull `json:"credential_name,omitempty"`
 
-	// Day The day by the company's clock.
+	// Day The day in the company's time zone.
 	//
 	// Examples: 2026-11-15
 	Day *string `json:"day,omitempty"`
@@ -3195,12 +3206,12 @@ type UsageRow struct {
 	// Failed Examples: 6
 	Failed int64 `json:"failed"`
 
-	// FreeAllowanceUsed What the free allowance paid.
+	// FreeAllowanceUsed The part that the free allowance paid.
 	//
 	// Examples: 40
 	FreeAllowanceUsed int64 `json:"free_allowance_used"`
 
-	// GenerationSeconds How long they ran.
+	// GenerationSeconds The total time that the runs took.
 	//
 	// Examples: 734.25
 	GenerationSeconds float64 `json:"generation_seconds"`
@@ -3210,17 +3221,17 @@ type UsageRow struct {
 	// Examples: anna@studio.example
 	Person *string `json:"person,omitempty"`
 
-	// Plugin What the runs said in `plugin`; empty where they said nothing.
+	// Plugin The `plugin` of the runs; empty if they had none.
 	//
 	// Examples: blender
 	Plugin *string `json:"plugin,omitempty"`
 
-	// Results How many results they made.
+	// Results The number of results.
 	//
 	// Examples: 240
 	Results int64 `json:"results"`
 
-	// Runs How many runs ended.
+	// Runs The number of runs that ended.
 	//
 	// Examples: 120
 	Runs int64 `json:"runs"`
@@ -3228,7 +3239,7 @@ type UsageRow struct {
 	// Succeeded Examples: 110
 	Succeeded int64 `json:"succeeded"`
 
-	// TeamID Opaque. Pass it back as it came.
+	// TeamID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	TeamID *ID `json:"team_id,omitempty"`
@@ -3236,22 +3247,22 @@ type UsageRow struct {
 	// TeamName Examples: Look development
 	TeamName *string `json:"team_name,omitempty"`
 
-	// TokensCharged What they cost, to the token as in the ledger.
+	// TokensCharged The tokens that the runs cost, as in the ledger.
 	//
 	// Examples: 960
 	TokensCharged int64 `json:"tokens_charged"`
 
-	// ToolID Opaque. Pass it back as it came.
+	// ToolID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	ToolID *ID `json:"tool_id,omitempty"`
 
-	// ToolName Also of a tool that is no longer offered; null where nobody knows it.
+	// ToolName The name of the tool, even if it is no longer offered; null if it is unknown.
 	//
 	// Examples: Upscale
 	ToolName *OrNull `json:"tool_name,omitempty"`
 
-	// UID Opaque. Pass it back as it came.
+	// UID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	UID *ID `json:"uid,omitempty"`
@@ -3259,10 +3270,10 @@ type UsageRow struct {
 
 // User A person.
 type User struct {
-	// Created When they came.
+	// Created The time when the person signed up.
 	Created time.Time `json:"created"`
 
-	// CreatedAt The same.
+	// CreatedAt The same as `created`.
 	CreatedAt time.Time `json:"created_at"`
 
 	// Email Mail address.
@@ -3270,7 +3281,7 @@ type User struct {
 	// Examples: anna@studio.example
 	Email string `json:"email"`
 
-	// EmailVerified Whether it is known to be theirs.
+	// EmailVerified Whether the person has verified it.
 	EmailVerified bool `json:"email_verified"`
 
 	// SignInProvider `password`, or the name of an OpenID provider.
@@ -3278,28 +3289,28 @@ type User struct {
 	// Examples: password
 	SignInProvider string `json:"sign_in_provider"`
 
-	// TopUp The free tokens that can be claimed.
+	// TopUp The free tokens that the person can claim.
 	TopUp TopUp `json:"top_up"`
 
-	// UID Opaque. Pass it back as it came.
+	// UID Opaque. Send it back unchanged.
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	UID ID `json:"uid"`
 }
 
-// WebhookAttempt One attempt to deliver an event. What your server answered in the body is not kept.
+// WebhookAttempt One attempt to deliver a webhook. The body of your server's response is not stored.
 type WebhookAttempt struct {
-	// At When it began.
+	// At The time when the attempt began.
 	At time.Time `json:"at"`
 
-	// DurationMs How many milliseconds it took.
+	// DurationMs The duration of the attempt in milliseconds.
 	//
 	// Examples: 87
 	DurationMs int64 `json:"duration_ms"`
 
-	// Error What went wrong, in a word; null where nothing did: `timeout`, `refused` (no connection), `dns`, `tls`,
-	// `blocked` (an address that is not sent to), `redirect`, `status` (no 2xx), `body` (no proper answer),
-	// `internal` (our fault). New words may be added.
+	// Error The reason of the failure, null for a success: `timeout`, `refused` (no connection), `dns`, `tls`,
+	// `blocked` (a forbidden address), `redirect`, `status` (not 2xx), `body` (an invalid response), `internal`
+	// (an error of the service). New reasons may be added.
 	//
 	//
 	// Examples: null
@@ -3310,7 +3321,7 @@ type WebhookAttempt struct {
 	// Examples: Zt9LwVcR4yHsb7Xk0Qm2
 	ID string `json:"id"`
 
-	// StatusCode What your server answered; null where it did not.
+	// StatusCode The status code of your server's response; null if there was none.
 	//
 	// Examples: 204
 	StatusCode *int64 `json:"status_code"`
@@ -3321,35 +3332,35 @@ type WebhookAttemptList struct {
 	Data    []WebhookAttempt `json:"data"`
 	HasMore bool             `json:"has_more"`
 
-	// NextCursor Where the next page begins; null on the last.
+	// NextCursor The cursor of the next page; null on the last page.
 	NextCursor *string `json:"next_cursor"`
 }
 
-// WebhookEvent What your server is sent when a run is over.
+// WebhookEvent The webhook event of a run that has ended.
 type WebhookEvent struct {
-	// Data How a run stands. Once it is over, only addresses and the webhook's state still change.
+	// Data A run. Once it has ended, only addresses and the webhook's state still change.
 	//
 	// Examples: {"created":"2026-11-15T09:30:00Z","error":null,"estimated_seconds":8,"finished":"2026-11-15T09:30:09Z","free_allowance_used":0,"metadata":{"scene":"forest","shot":12},"num_results":1,"outputs":[{"blurhash":"LEHV6nWB2yk8pyo0adR*.7kCMdnj","duration_seconds":null,"expired":false,"height":1024,"id":"Qm3vT8sLw1ZrYb6KdXf9:0b5f8a4e-6c1d-4f0e-9a57-3d2c1b0a9e8f","mime_type":"image/png","note":null,"preview_url":null,"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","size_bytes":934567,"thumb_url":"https://atelier.example/media/…/sunset-thumb.jpg?…","type":"IMG","url":"https://atelier.example/media/…/sunset.png?…","width":1024}],"progress":null,"queue_position":null,"request_id":"5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70","retry_after_seconds":2,"seed":1234567,"stage":null,"started":"2026-11-15T09:30:01Z","status":"succeeded","team_id":null,"tokens_charged":4,"tokens_held":0,"tool_id":"PagW53lsaa2KiGgg5wR4","webhook":{"attempts":0,"state":"pending"}}
 	Data Generation `json:"data"`
 
-	// Timestamp When it ended.
+	// Timestamp The time when the run ended.
 	//
 	// Examples: 2026-11-15T09:30:09Z
 	Timestamp time.Time `json:"timestamp"`
 
-	// Type How it ended.
+	// Type The type of the event, by the final status of the run.
 	Type WebhookEventType `json:"type"`
 }
 
-// WebhookEventType How it ended.
+// WebhookEventType The type of the event, by the final status of the run.
 type WebhookEventType string
 
-// WebhookSecret What an account's events are signed with.
+// WebhookSecret The secret that signs an account's webhooks.
 type WebhookSecret struct {
-	// Created When it was made.
+	// Created The time of creation.
 	Created time.Time `json:"created"`
 
-	// PreviousValidUntil Until when the one before signs along; null where it does not.
+	// PreviousValidUntil The end of the period in which the previous secret also signs; null if it no longer does.
 	//
 	// Examples: null
 	PreviousValidUntil *time.Time `json:"previous_valid_until"`
@@ -3360,18 +3371,19 @@ type WebhookSecret struct {
 	Secret string `json:"secret"`
 }
 
-// WebhookState `pending`: not sent yet. `delivered`: your server took it. `failing`: it did not, and is tried again.
-// `exhausted`: it never did, and nothing more is tried. `gone`: it answered 410.
+// WebhookState `pending`: not sent yet. `delivered`: your server accepted it. `failing`: your server did not accept it, and
+// the service retries. `exhausted`: your server never accepted it, and the service has stopped. `gone`: your
+// server answered 410.
 //
 // Examples: delivered
 type WebhookState string
 
-// BoardID Opaque. Pass it back as it came.
+// BoardID Opaque. Send it back unchanged.
 //
 // Examples: PagW53lsaa2KiGgg5wR4
 type BoardID = ID
 
-// CompanyID Opaque. Pass it back as it came.
+// CompanyID Opaque. Send it back unchanged.
 //
 // Examples: PagW53lsaa2KiGgg5wR4
 type CompanyID = ID
@@ -3385,12 +3397,12 @@ type IfMatch = string
 // IfNoneMatch defines model for IfNoneMatch.
 type IfNoneMatch = string
 
-// InvitationID Opaque. Pass it back as it came.
+// InvitationID Opaque. Send it back unchanged.
 //
 // Examples: PagW53lsaa2KiGgg5wR4
 type InvitationID = ID
 
-// LibraryID Names one result of a run. Use it whole; do not split it.
+// LibraryID The id of one result of a run. Use it whole; do not split it.
 //
 // Examples: Qm3vT8sLw1ZrYb6KdXf9:0b5f8a4e-6c1d-4f0e-9a57-3d2c1b0a9e8f
 type LibraryID = ResultID
@@ -3416,12 +3428,12 @@ type MediaVariant = string
 // MediaViewer defines model for MediaViewer.
 type MediaViewer = string
 
-// NodeID Opaque. Pass it back as it came.
+// NodeID Opaque. Send it back unchanged.
 //
 // Examples: PagW53lsaa2KiGgg5wR4
 type NodeID = ID
 
-// PathTeamID Opaque. Pass it back as it came.
+// PathTeamID Opaque. Send it back unchanged.
 //
 // Examples: PagW53lsaa2KiGgg5wR4
 type PathTeamID = ID
@@ -3429,7 +3441,7 @@ type PathTeamID = ID
 // Range defines model for Range.
 type Range = string
 
-// ReportCompany Opaque. Pass it back as it came.
+// ReportCompany Opaque. Send it back unchanged.
 //
 // Examples: PagW53lsaa2KiGgg5wR4
 type ReportCompany = ID
@@ -3439,52 +3451,52 @@ type ReportCompany = ID
 // Examples: anna@studio.example
 type ReportEmail = Email
 
-// ReportEnd A time, or a day for its beginning in UTC.
+// ReportEnd A time, or a day, which means its start in UTC.
 //
 // Examples: 2026-11-01T00:00:00Z, 2026-11-01
 type ReportEnd = ReportTime
 
-// ReportStart A time, or a day for its beginning in UTC.
+// ReportStart A time, or a day, which means its start in UTC.
 //
 // Examples: 2026-11-01T00:00:00Z, 2026-11-01
 type ReportStart = ReportTime
 
-// ReportTeam Opaque. Pass it back as it came.
+// ReportTeam Opaque. Send it back unchanged.
 //
 // Examples: PagW53lsaa2KiGgg5wR4
 type ReportTeam = ID
 
-// RequestID Opaque. Pass it back as it came.
+// RequestID Opaque. Send it back unchanged.
 //
 // Examples: 5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70
 type RequestID = UUID
 
-// RoleInPath A role's name.
+// RoleInPath The name of a role.
 //
 // Examples: member
 type RoleInPath = RoleName
 
-// TeamID Opaque. Pass it back as it came.
+// TeamID Opaque. Send it back unchanged.
 //
 // Examples: PagW53lsaa2KiGgg5wR4
 type TeamID = ID
 
-// TokenID Opaque. Pass it back as it came.
+// TokenID Opaque. Send it back unchanged.
 //
 // Examples: PagW53lsaa2KiGgg5wR4
 type TokenID = ID
 
-// ToolFilter Opaque. Pass it back as it came.
+// ToolFilter Opaque. Send it back unchanged.
 //
 // Examples: PagW53lsaa2KiGgg5wR4
 type ToolFilter = ID
 
-// UID Opaque. Pass it back as it came.
+// UID Opaque. Send it back unchanged.
 //
 // Examples: PagW53lsaa2KiGgg5wR4
 type UID = ID
 
-// UploadID Opaque. Pass it back as it came.
+// UploadID Opaque. Send it back unchanged.
 //
 // Examples: PagW53lsaa2KiGgg5wR4
 type UploadID = ID
@@ -3498,63 +3510,63 @@ type WebhookSignature = string
 // WebhookTimestamp Examples: 1794736800
 type WebhookTimestamp = string
 
-// AddressEnded What every answer that is no success holds.
-type AddressEnded = Error
+// AddressExpired The body of every response that is not a success.
+type AddressExpired = Error
 
-// AuthorizationPending What every answer that is no success holds.
+// AuthorizationPending The body of every response that is not a success.
 type AuthorizationPending = Error
 
-// BadRequest What every answer that is no success holds.
+// BadRequest The body of every response that is not a success.
 type BadRequest = Error
 
-// DeviceCodeGone What every answer that is no success holds.
-type DeviceCodeGone = Error
+// DeviceCodeExpired The body of every response that is not a success.
+type DeviceCodeExpired = Error
 
-// Forbidden What every answer that is no success holds.
+// Forbidden The body of every response that is not a success.
 type Forbidden = Error
 
 // NewAccessToken An access token.
 type NewAccessToken = AccessToken
 
-// NotFound What every answer that is no success holds.
+// NotFound The body of every response that is not a success.
 type NotFound = Error
 
-// PayloadTooLarge What every answer that is no success holds.
+// PayloadTooLarge The body of every response that is not a success.
 type PayloadTooLarge = Error
 
-// PreconditionFailed What every answer that is no success holds.
+// PreconditionFailed The body of every response that is not a success.
 type PreconditionFailed = Error
 
-// RequestTimeout What every answer that is no success holds.
+// RequestTimeout The body of every response that is not a success.
 type RequestTimeout = Error
 
-// TooManyRequests What every answer that is no success holds.
+// TooManyRequests The body of every response that is not a success.
 type TooManyRequests = Error
 
-// ToolChanged What every answer that is no success holds.
+// ToolChanged The body of every response that is not a success.
 type ToolChanged = Error
 
-// Unauthenticated What every answer that is no success holds.
+// Unauthenticated The body of every response that is not a success.
 type Unauthenticated = Error
 
-// Unavailable What every answer that is no success holds.
+// Unavailable The body of every response that is not a success.
 type Unavailable = Error
 
-// UnsupportedMediaType What every answer that is no success holds.
+// UnsupportedMediaType The body of every response that is not a success.
 type UnsupportedMediaType = Error
 
 // ListAccessTokensParams defines parameters for ListAccessTokens.
 type ListAccessTokensParams struct {
-	// Limit How many at the most.
+	// Limit The largest number of items on the page.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The `next_cursor` of the page before. Opaque, and good only for the same list, filters and person.
+	// Cursor The `next_cursor` of the previous page. Opaque, and valid only for the same list, filters and person.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // PollDeviceParams defines parameters for PollDevice.
 type PollDeviceParams struct {
-	// DeviceCode The secret of the start.
+	// DeviceCode The `device_code` that the start returned.
 	DeviceCode string `form:"device_code" json:"device_code"`
 }
 
@@ -3566,248 +3578,254 @@ type RevokeDeviceParams struct {
 
 // ListBoardsParams defines parameters for ListBoards.
 type ListBoardsParams struct {
-	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only; a company access token needs a team, except in the catalog.
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 
-	// Deleted `true` for the boards that were deleted and can be restored.
+	// Deleted `true` for deleted boards that can be restored.
 	Deleted *bool `form:"deleted,omitempty" json:"deleted,omitempty"`
 
-	// Limit How many at the most.
+	// Limit The largest number of items on the page.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The `next_cursor` of the page before. Opaque, and good only for the same list, filters and person.
+	// Cursor The `next_cursor` of the previous page. Opaque, and valid only for the same list, filters and person.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // CreateBoardParams defines parameters for CreateBoard.
 type CreateBoardParams struct {
-	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only; a company access token needs a team, except in the catalog.
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 }
 
 // DeleteBoardParams defines parameters for DeleteBoard.
 type DeleteBoardParams struct {
-	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only; a company access token needs a team, except in the catalog.
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 
-	// IfMatch The `ETag` of the board that the change is meant for. Where the board has changed since, nothing is done, and the
-	// answer is 412 `CONFLICT` with the `revision` that it has now. Left out, the change is made to the board as it is.
+	// IfMatch The `ETag` of the board that the change is meant for. If the board has changed since, no change is made and
+	// the response is 412 `CONFLICT` with the current `revision`. Without this header the change applies to the
+	// current board.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // GetBoardParams defines parameters for GetBoard.
 type GetBoardParams struct {
-	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only; a company access token needs a team, except in the catalog.
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 
-	// Limit How many nodes at the most.
+	// Limit The largest number of nodes on the page.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The `next_cursor` of the page before. Opaque, and good only for the same list, filters and person.
+	// Cursor The `next_cursor` of the previous page. Opaque, and valid only for the same list, filters and person.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // RenameBoardParams defines parameters for RenameBoard.
 type RenameBoardParams struct {
-	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only; a company access token needs a team, except in the catalog.
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 
-	// IfMatch The `ETag` of the board that the change is meant for. Where the board has changed since, nothing is done, and the
-	// answer is 412 `CONFLICT` with the `revision` that it has now. Left out, the change is made to the board as it is.
+	// IfMatch The `ETag` of the board that the change is meant for. If the board has changed since, no change is made and
+	// the response is 412 `CONFLICT` with the current `revision`. Without this header the change applies to the
+	// current board.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // StreamBoardParams defines parameters for StreamBoard.
 type StreamBoardParams struct {
-	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only; a company access token needs a team, except in the catalog.
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 
-	// LastEventID The revision up to which you know the board.
+	// LastEventID The last revision of the board that you received.
 	LastEventID *string `json:"Last-Event-ID,omitempty"`
 }
 
 // ChangeNodesParams defines parameters for ChangeNodes.
 type ChangeNodesParams struct {
-	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only; a company access token needs a team, except in the catalog.
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 
-	// IfMatch The `ETag` of the board that the change is meant for. Where the board has changed since, nothing is done, and the
-	// answer is 412 `CONFLICT` with the `revision` that it has now. Left out, the change is made to the board as it is.
+	// IfMatch The `ETag` of the board that the change is meant for. If the board has changed since, no change is made and
+	// the response is 412 `CONFLICT` with the current `revision`. Without this header the change applies to the
+	// current board.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // AddNodeParams defines parameters for AddNode.
 type AddNodeParams struct {
-	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only; a company access token needs a team, except in the catalog.
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 
-	// IfMatch The `ETag` of the board that the change is meant for. Where the board has changed since, nothing is done, and the
-	// answer is 412 `CONFLICT` with the `revision` that it has now. Left out, the change is made to the board as it is.
+	// IfMatch The `ETag` of the board that the change is meant for. If the board has changed since, no change is made and
+	// the response is 412 `CONFLICT` with the current `revision`. Without this header the change applies to the
+	// current board.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // DeleteNodeParams defines parameters for DeleteNode.
 type DeleteNodeParams struct {
-	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only; a company access token needs a team, except in the catalog.
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 
-	// IfMatch The `ETag` of the board that the change is meant for. Where the board has changed since, nothing is done, and the
-	// answer is 412 `CONFLICT` with the `revision` that it has now. Left out, the change is made to the board as it is.
+	// IfMatch The `ETag` of the board that the change is meant for. If the board has changed since, no change is made and
+	// the response is 412 `CONFLICT` with the current `revision`. Without this header the change applies to the
+	// current board.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // ChangeNodeParams defines parameters for ChangeNode.
 type ChangeNodeParams struct {
-	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only; a company access token needs a team, except in the catalog.
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 
-	// IfMatch The `ETag` of the board that the change is meant for. Where the board has changed since, nothing is done, and the
-	// answer is 412 `CONFLICT` with the `revision` that it has now. Left out, the change is made to the board as it is.
+	// IfMatch The `ETag` of the board that the change is meant for. If the board has changed since, no change is made and
+	// the response is 412 `CONFLICT` with the current `revision`. Without this header the change applies to the
+	// current board.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // RestoreBoardParams defines parameters for RestoreBoard.
 type RestoreBoardParams struct {
-	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only; a company access token needs a team, except in the catalog.
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 }
 
 // ListCompanyAccessTokensParams defines parameters for ListCompanyAccessTokens.
 type ListCompanyAccessTokensParams struct {
-	// Limit How many at the most.
+	// Limit The largest number of items on the page.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The `next_cursor` of the page before. Opaque, and good only for the same list, filters and person.
+	// Cursor The `next_cursor` of the previous page. Opaque, and valid only for the same list, filters and person.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListAuditParams defines parameters for ListAudit.
 type ListAuditParams struct {
-	// Act Only this act, such as `company.member_set`, or all of one kind, such as `company`.
+	// Act Only this act, such as `company.member_set`, or all acts of a kind, such as `company`.
 	Act *string `form:"act,omitempty" json:"act,omitempty"`
 
-	// UID Only what this person did or what concerns them.
+	// UID Only acts by this person or about them.
 	UID *ID `form:"uid,omitempty" json:"uid,omitempty"`
 
-	// StartUtc Only what was done at this time or later.
+	// StartUtc Only acts at this time or later.
 	StartUtc *time.Time `form:"start_utc,omitempty" json:"start_utc,omitempty"`
 
-	// EndUtc Only what was done before this time.
+	// EndUtc Only acts before this time.
 	EndUtc *time.Time `form:"end_utc,omitempty" json:"end_utc,omitempty"`
 
-	// Limit How many at the most.
+	// Limit The largest number of items on the page.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The `next_cursor` of the page before. Opaque, and good only for the same list, filters and person.
+	// Cursor The `next_cursor` of the previous page. Opaque, and valid only for the same list, filters and person.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListInvitationsParams defines parameters for ListInvitations.
 type ListInvitationsParams struct {
-	// Limit How many at the most.
+	// Limit The largest number of items on the page.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The `next_cursor` of the page before. Opaque, and good only for the same list, filters and person.
+	// Cursor The `next_cursor` of the previous page. Opaque, and valid only for the same list, filters and person.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListMembersParams defines parameters for ListMembers.
 type ListMembersParams struct {
-	// Limit How many at the most.
+	// Limit The largest number of items on the page.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The `next_cursor` of the page before. Opaque, and good only for the same list, filters and person.
+	// Cursor The `next_cursor` of the previous page. Opaque, and valid only for the same list, filters and person.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListTeamsParams defines parameters for ListTeams.
 type ListTeamsParams struct {
-	// Limit How many at the most.
+	// Limit The largest number of items on the page.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The `next_cursor` of the page before. Opaque, and good only for the same list, filters and person.
+	// Cursor The `next_cursor` of the previous page. Opaque, and valid only for the same list, filters and person.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListDevicesParams defines parameters for ListDevices.
 type ListDevicesParams struct {
-	// Limit How many at the most.
+	// Limit The largest number of items on the page.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The `next_cursor` of the page before. Opaque, and good only for the same list, filters and person.
+	// Cursor The `next_cursor` of the previous page. Opaque, and valid only for the same list, filters and person.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // CreateGenerationParams defines parameters for CreateGeneration.
 type CreateGenerationParams struct {
-	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only; a company access token needs a team, except in the catalog.
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 
-	// IdempotencyKey Any text of your own, such as a UUID; good for 24 hours. Only an accepted request uses it up: one that was
-	// refused may be repeated with its key.
+	// IdempotencyKey Any text that you choose, such as a UUID; valid for 24 hours. Only an accepted request uses it up: a
+	// refused request may be repeated with its key.
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
 // PreviewCostParams defines parameters for PreviewCost.
 type PreviewCostParams struct {
-	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only; a company access token needs a team, except in the catalog.
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 }
 
 // GetGenerationParams defines parameters for GetGeneration.
 type GetGenerationParams struct {
-	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only; a company access token needs a team, except in the catalog.
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 }
 
 // CancelGenerationParams defines parameters for CancelGeneration.
 type CancelGenerationParams struct {
-	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only; a company access token needs a team, except in the catalog.
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 }
 
 // StreamGenerationParams defines parameters for StreamGeneration.
 type StreamGenerationParams struct {
-	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only; a company access token needs a team, except in the catalog.
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 
-	// LastEventID The `id` of the last event that you have seen; left out for the run as it stands now.
+	// LastEventID The `id` of the last event that you received; absent for the current state of the run.
 	LastEventID *string `json:"Last-Event-ID,omitempty"`
 }
 
 // ListWebhookAttemptsParams defines parameters for ListWebhookAttempts.
 type ListWebhookAttemptsParams struct {
-	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only; a company access token needs a team, except in the catalog.
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 
-	// Limit How many at the most.
+	// Limit The largest number of items on the page.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The `next_cursor` of the page before. Opaque, and good only for the same list, filters and person.
+	// Cursor The `next_cursor` of the previous page. Opaque, and valid only for the same list, filters and person.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // RedeliverWebhookParams defines parameters for RedeliverWebhook.
 type RedeliverWebhookParams struct {
-	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only; a company access token needs a team, except in the catalog.
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 }
 
@@ -3816,329 +3834,329 @@ type ListGenerationsParams struct {
 	// Status Only runs with this status.
 	Status *GenerationStatus `form:"status,omitempty" json:"status,omitempty"`
 
-	// ToolID Only those of this tool.
+	// ToolID Only runs of this tool.
 	ToolID *ToolFilter `form:"tool_id,omitempty" json:"tool_id,omitempty"`
 
-	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only; a company access token needs a team, except in the catalog.
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 
-	// Limit How many at the most.
+	// Limit The largest number of items on the page.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The `next_cursor` of the page before. Opaque, and good only for the same list, filters and person.
+	// Cursor The `next_cursor` of the previous page. Opaque, and valid only for the same list, filters and person.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListKitsParams defines parameters for ListKits.
 type ListKitsParams struct {
-	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only; a company access token needs a team, except in the catalog.
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 
-	// IfNoneMatch The `ETag` of an earlier answer.
+	// IfNoneMatch The `ETag` of an earlier response.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
 // ListLibraryParams defines parameters for ListLibrary.
 type ListLibraryParams struct {
-	// TeamID The team to look at, or several between commas; left out or empty means the personal account. A personal
-	// access token reaches the personal account only; a company access token needs a team.
+	// TeamID The team, or several teams separated by commas; absent or empty means the personal account. A personal
+	// access token reaches only the personal account; a company access token needs a team.
 	TeamID *string `form:"team_id,omitempty" json:"team_id,omitempty"`
 
-	// ToolID Only those of this tool.
+	// ToolID Only runs of this tool.
 	ToolID *ToolFilter `form:"tool_id,omitempty" json:"tool_id,omitempty"`
 
-	// AspectRatio Only pictures and videos whose shape is nearest to this one; `OTHER` is near none.
+	// AspectRatio Only pictures and videos whose aspect ratio is nearest to this one; `OTHER` means near none.
 	AspectRatio *AspectRatio `form:"aspect_ratio,omitempty" json:"aspect_ratio,omitempty"`
 
-	// Resolution Only pictures and videos of this size, by the longer edge.
+	// Resolution Only pictures and videos of this resolution, by the longer edge.
 	Resolution *Resolution `form:"resolution,omitempty" json:"resolution,omitempty"`
 
-	// ModelFamilyToolTagID The id of a tool tag of type `MODEL_FAMILY`; only results of tools with it.
+	// ModelFamilyToolTagID The id of a tool tag of type `MODEL_FAMILY`: only results of tools with that tag.
 	ModelFamilyToolTagID *ID `form:"model_family_tool_tag_id,omitempty" json:"model_family_tool_tag_id,omitempty"`
 
-	// MediaToolTagID The id of a tool tag of type `MEDIA`; only results of tools with it.
+	// MediaToolTagID The id of a tool tag of type `MEDIA`: only results of tools with that tag.
 	MediaToolTagID *ID `form:"media_tool_tag_id,omitempty" json:"media_tool_tag_id,omitempty"`
 
-	// Favorited `true` for your favourites only, `false` for the rest only.
+	// Favorited `true` for only favourites of the caller, `false` for only other results.
 	Favorited *bool `form:"favorited,omitempty" json:"favorited,omitempty"`
 
-	// StartUtc Only results made at this time or later.
+	// StartUtc Only results created at this time or later.
 	StartUtc *time.Time `form:"start_utc,omitempty" json:"start_utc,omitempty"`
 
-	// EndUtc Only results made before this time.
+	// EndUtc Only results created before this time.
 	EndUtc *time.Time `form:"end_utc,omitempty" json:"end_utc,omitempty"`
 
-	// Limit How many at the most.
+	// Limit The largest number of items on the page.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The `next_cursor` of the page before. Opaque, and good only for the same list, filters and person.
+	// Cursor The `next_cursor` of the previous page. Opaque, and valid only for the same list, filters and person.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // DeleteLibraryItemParams defines parameters for DeleteLibraryItem.
 type DeleteLibraryItemParams struct {
-	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only; a company access token needs a team, except in the catalog.
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 }
 
 // GetLibraryItemParams defines parameters for GetLibraryItem.
 type GetLibraryItemParams struct {
-	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only; a company access token needs a team, except in the catalog.
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 }
 
 // RemoveFavoriteParams defines parameters for RemoveFavorite.
 type RemoveFavoriteParams struct {
-	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only; a company access token needs a team, except in the catalog.
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 }
 
 // AddFavoriteParams defines parameters for AddFavorite.
 type AddFavoriteParams struct {
-	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only; a company access token needs a team, except in the catalog.
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 }
 
 // GetMediaWithoutNameParams defines parameters for GetMediaWithoutName.
 type GetMediaWithoutNameParams struct {
-	// V For whom it was made.
+	// V The person that the address was made for.
 	V MediaViewer `form:"v" json:"v"`
 
-	// E When the address ends.
+	// E The time when the address expires.
 	E MediaEnd `form:"e" json:"e"`
 
 	// S The signature.
 	S MediaSignature `form:"s" json:"s"`
 
-	// Range Which bytes you want, such as `bytes=0-1023`.
+	// Range The bytes to return, such as `bytes=0-1023`.
 	Range *Range `json:"Range,omitempty"`
 
-	// IfNoneMatch The `ETag` of an earlier answer.
+	// IfNoneMatch The `ETag` of an earlier response.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
 // GetMediaParams defines parameters for GetMedia.
 type GetMediaParams struct {
-	// V For whom it was made.
+	// V The person that the address was made for.
 	V MediaViewer `form:"v" json:"v"`
 
-	// E When the address ends.
+	// E The time when the address expires.
 	E MediaEnd `form:"e" json:"e"`
 
 	// S The signature.
 	S MediaSignature `form:"s" json:"s"`
 
-	// Range Which bytes you want, such as `bytes=0-1023`.
+	// Range The bytes to return, such as `bytes=0-1023`.
 	Range *Range `json:"Range,omitempty"`
 
-	// IfNoneMatch The `ETag` of an earlier answer.
+	// IfNoneMatch The `ETag` of an earlier response.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
 // GetOpenAPIParams defines parameters for GetOpenAPI.
 type GetOpenAPIParams struct {
-	// IfNoneMatch The `ETag` of an earlier answer.
+	// IfNoneMatch The `ETag` of an earlier response.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
 // ReportRunsParams defines parameters for ReportRuns.
 type ReportRunsParams struct {
-	// CompanyID The company; a company access token may leave it out.
+	// CompanyID The company; a company access token may omit it.
 	CompanyID *ReportCompany `form:"company_id,omitempty" json:"company_id,omitempty"`
 
-	// StartUtc Runs that ended at this time or later: a time, or a day for its beginning in UTC. Left out, the beginning of the
-	// month by the company's clock.
+	// StartUtc Only runs that ended at this time or later: a time, or a day, which means its start in UTC. The default is the
+	// start of the current month in the company's time zone.
 	StartUtc *ReportStart `form:"start_utc,omitempty" json:"start_utc,omitempty"`
 
-	// EndUtc Runs that ended before this time, which may be ten years after the start at most: a time, or a day for its
-	// beginning in UTC. Left out, now.
+	// EndUtc Only runs that ended before this time, at most ten years after the start: a time, or a day, which means its
+	// start in UTC. The default is now.
 	EndUtc *ReportEnd `form:"end_utc,omitempty" json:"end_utc,omitempty"`
 
-	// TeamID Only those of this team. One that is malformed, or several, is `ACCOUNT_SELECTION_INVALID`.
+	// TeamID Only runs of this team. A malformed id, or several ids, are `ACCOUNT_SELECTION_INVALID`.
 	TeamID *ReportTeam `form:"team_id,omitempty" json:"team_id,omitempty"`
 
-	// ToolID Only those of this tool.
+	// ToolID Only runs of this tool.
 	ToolID *ToolFilter `form:"tool_id,omitempty" json:"tool_id,omitempty"`
 
-	// Email Only those of the person with this mail address.
+	// Email Only runs of the person with this mail address.
 	Email *ReportEmail `form:"email,omitempty" json:"email,omitempty"`
 
-	// Format `csv` for all rows in one file, with the names of the JSON members as its first line; `limit` and `cursor` say
-	// nothing to it. What begins like a formula has an apostrophe before it. Where reading the report is forbidden
-	// meanwhile, or fails, the connection breaks off.
+	// Format `csv` returns all rows in one file, with the names of the JSON members in the first line, and ignores `limit`
+	// and `cursor`. Cells that begin like a formula have an apostrophe in front. If the caller loses access while
+	// the file is sent, or reading fails, the connection is aborted.
 	Format *ReportFormat `form:"format,omitempty" json:"format,omitempty"`
 
-	// Limit How many at the most.
+	// Limit The largest number of items on the page.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The `next_cursor` of the page before. Opaque, and good only for the same list, filters and person.
+	// Cursor The `next_cursor` of the previous page. Opaque, and valid only for the same list, filters and person.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ReportUsageParams defines parameters for ReportUsage.
 type ReportUsageParams struct {
-	// CompanyID The company; a company access token may leave it out.
+	// CompanyID The company; a company access token may omit it.
 	CompanyID *ReportCompany `form:"company_id,omitempty" json:"company_id,omitempty"`
 
-	// StartUtc Runs that ended at this time or later: a time, or a day for its beginning in UTC. Left out, the beginning of the
-	// month by the company's clock.
+	// StartUtc Only runs that ended at this time or later: a time, or a day, which means its start in UTC. The default is the
+	// start of the current month in the company's time zone.
 	StartUtc *ReportStart `form:"start_utc,omitempty" json:"start_utc,omitempty"`
 
-	// EndUtc Runs that ended before this time, which may be ten years after the start at most: a time, or a day for its
-	// beginning in UTC. Left out, now.
+	// EndUtc Only runs that ended before this time, at most ten years after the start: a time, or a day, which means its
+	// start in UTC. The default is now.
 	EndUtc *ReportEnd `form:"end_utc,omitempty" json:"end_utc,omitempty"`
 
-	// GroupBy How the rows are grouped, any of `day`, `team`, `person`, `tool`, `plugin` and `credential` between commas,
-	// none of them twice. The rows come in that order.
+	// GroupBy The groups of the rows: any of `day`, `team`, `person`, `tool`, `plugin` and `credential`, separated by
+	// commas, each at most once. Rows are sorted in that order.
 	GroupBy *string `form:"group_by,omitempty" json:"group_by,omitempty"`
 
-	// TeamID Only those of this team. One that is malformed, or several, is `ACCOUNT_SELECTION_INVALID`.
+	// TeamID Only runs of this team. A malformed id, or several ids, are `ACCOUNT_SELECTION_INVALID`.
 	TeamID *ReportTeam `form:"team_id,omitempty" json:"team_id,omitempty"`
 
-	// ToolID Only those of this tool.
+	// ToolID Only runs of this tool.
 	ToolID *ToolFilter `form:"tool_id,omitempty" json:"tool_id,omitempty"`
 
-	// Email Only those of the person with this mail address.
+	// Email Only runs of the person with this mail address.
 	Email *ReportEmail `form:"email,omitempty" json:"email,omitempty"`
 
-	// Format `csv` for all rows in one file, with the names of the JSON members as its first line; `limit` and `cursor` say
-	// nothing to it. What begins like a formula has an apostrophe before it. Where reading the report is forbidden
-	// meanwhile, or fails, the connection breaks off.
+	// Format `csv` returns all rows in one file, with the names of the JSON members in the first line, and ignores `limit`
+	// and `cursor`. Cells that begin like a formula have an apostrophe in front. If the caller loses access while
+	// the file is sent, or reading fails, the connection is aborted.
 	Format *ReportFormat `form:"format,omitempty" json:"format,omitempty"`
 
-	// Limit How many at the most.
+	// Limit The largest number of items on the page.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The `next_cursor` of the page before. Opaque, and good only for the same list, filters and person.
+	// Cursor The `next_cursor` of the previous page. Opaque, and valid only for the same list, filters and person.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListTeamMembersParams defines parameters for ListTeamMembers.
 type ListTeamMembersParams struct {
-	// Limit How many at the most.
+	// Limit The largest number of items on the page.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The `next_cursor` of the page before. Opaque, and good only for the same list, filters and person.
+	// Cursor The `next_cursor` of the previous page. Opaque, and valid only for the same list, filters and person.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListToolTagsParams defines parameters for ListToolTags.
 type ListToolTagsParams struct {
-	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only; a company access token needs a team, except in the catalog.
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 
-	// IfNoneMatch The `ETag` of an earlier answer.
+	// IfNoneMatch The `ETag` of an earlier response.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
 // ListToolsParams defines parameters for ListTools.
 type ListToolsParams struct {
-	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only; a company access token needs a team, except in the catalog.
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 
-	// Cursor The `next_cursor` of the page before. Opaque, and good only for the same list, filters and person.
+	// Cursor The `next_cursor` of the previous page. Opaque, and valid only for the same list, filters and person.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many tools at the most.
+	// Limit The largest number of tools on the page.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// ToolTag The id of one tool tag (not its label); only tools with that tag are listed.
+	// ToolTag The id of a tool tag (not its label): only tools with that tag.
 	ToolTag *ID `form:"tool_tag,omitempty" json:"tool_tag,omitempty"`
 
-	// IfNoneMatch The `ETag` of an earlier answer.
+	// IfNoneMatch The `ETag` of an earlier response.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
 // GetToolParams defines parameters for GetTool.
 type GetToolParams struct {
-	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only; a company access token needs a team, except in the catalog.
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 
-	// IfNoneMatch The `ETag` of an earlier answer.
+	// IfNoneMatch The `ETag` of an earlier response.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
 // ListUploadsParams defines parameters for ListUploads.
 type ListUploadsParams struct {
-	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only; a company access token needs a team, except in the catalog.
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 
-	// Limit How many at the most.
+	// Limit The largest number of items on the page.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The `next_cursor` of the page before. Opaque, and good only for the same list, filters and person.
+	// Cursor The `next_cursor` of the previous page. Opaque, and valid only for the same list, filters and person.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // CreateUploadParams defines parameters for CreateUpload.
 type CreateUploadParams struct {
-	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only; a company access token needs a team, except in the catalog.
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 
-	// Name The file's name, where the body is the bytes alone.
+	// Name The name of the file, where the body is the bytes alone.
 	Name *string `form:"name,omitempty" json:"name,omitempty"`
 }
 
 // DeleteUploadParams defines parameters for DeleteUpload.
 type DeleteUploadParams struct {
-	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only; a company access token needs a team, except in the catalog.
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 }
 
 // GetUploadParams defines parameters for GetUpload.
 type GetUploadParams struct {
-	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only; a company access token needs a team, except in the catalog.
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 }
 
 // GetWebhookSecretParams defines parameters for GetWebhookSecret.
 type GetWebhookSecretParams struct {
-	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only; a company access token needs a team, except in the catalog.
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 }
 
 // RotateWebhookSecretParams defines parameters for RotateWebhookSecret.
 type RotateWebhookSecretParams struct {
-	// TeamID The team to act for; left out or empty means the personal account. A personal access token reaches the
-	// personal account only; a company access token needs a team, except in the catalog.
+	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
+	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 }
 
 // BudgetReachedParams defines parameters for BudgetReached.
 type BudgetReachedParams struct {
-	// WebhookID Names the event, the same at every attempt.
+	// WebhookID The id of the event, the same in every attempt.
 	WebhookID WebhookID `json:"webhook-id"`
 
-	// WebhookTimestamp When this attempt was made, in Unix seconds.
+	// WebhookTimestamp The time of this attempt, in Unix seconds.
 	WebhookTimestamp WebhookTimestamp `json:"webhook-timestamp"`
 
-	// WebhookSignature `v1,` and the signature in base64; two of them with a space between while a secret is being changed.
+	// WebhookSignature `v1,` and the signature in base64; two signatures separated by a space while a secret is being rotated.
 	WebhookSignature WebhookSignature `json:"webhook-signature"`
 }
 
 // GenerationEndedParams defines parameters for GenerationEnded.
 type GenerationEndedParams struct {
-	// WebhookID Names the event, the same at every attempt.
+	// WebhookID The id of the event, the same in every attempt.
 	WebhookID WebhookID `json:"webhook-id"`
 
-	// WebhookTimestamp When this attempt was made, in Unix seconds.
+	// WebhookTimestamp The time of this attempt, in Unix seconds.
 	WebhookTimestamp WebhookTimestamp `json:"webhook-timestamp"`
 
-	// WebhookSignature `v1,` and the signature in base64; two of them with a space between while a secret is being changed.
+	// WebhookSignature `v1,` and the signature in base64; two signatures separated by a space while a secret is being rotated.
 	WebhookSignature WebhookSignature `json:"webhook-signature"`
 }
 
@@ -4182,7 +4200,7 @@ type AddDomainJSONRequestBody = DomainDraft
 type CreateInvitationJSONRequestBody = InvitationDraft
 
 // SetMemberJSONRequestBody defines body for SetMember for application/json ContentType.
-type SetMemberJSONRequestBody = RoleChoice
+type SetMemberJSONRequestBody = RoleAssignment
 
 // SetRoleJSONRequestBody defines body for SetRole for application/json ContentType.
 type SetRoleJSONRequestBody = CompanyRoleDraft
@@ -4203,7 +4221,7 @@ type PreviewCostJSONRequestBody = CreateGenerationRequest
 type AcceptInvitationJSONRequestBody = InvitationToken
 
 // DeleteMeJSONRequestBody defines body for DeleteMe for application/json ContentType.
-type DeleteMeJSONRequestBody = Farewell
+type DeleteMeJSONRequestBody = AccountDeletion
 
 // RenameTeamJSONRequestBody defines body for RenameTeam for application/json ContentType.
 type RenameTeamJSONRequestBody = TeamDraft
@@ -4212,7 +4230,7 @@ type RenameTeamJSONRequestBody = TeamDraft
 type SetBudgetJSONRequestBody = BudgetDraft
 
 // SetTeamMemberJSONRequestBody defines body for SetTeamMember for application/json ContentType.
-type SetTeamMemberJSONRequestBody = RoleChoice
+type SetTeamMemberJSONRequestBody = RoleAssignment
 
 // SetTeamRoleJSONRequestBody defines body for SetTeamRole for application/json ContentType.
 type SetTeamRoleJSONRequestBody = TeamRoleDraft

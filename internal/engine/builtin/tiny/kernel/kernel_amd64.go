@@ -2,29 +2,28 @@ package kernel
 
 import "golang.org/x/sys/cpu"
 
-func native() []Kernel {
+func nativeKernels() []Kernel {
 	var all []Kernel
 	if cpu.X86.HasAVX512F && cpu.X86.HasAVX2 && cpu.X86.HasFMA {
-		all = append(all, avx512())
+		all = append(all, avx512Kernel())
 	}
 	if cpu.X86.HasAVX2 && cpu.X86.HasFMA {
-		all = append(all, avx2())
+		all = append(all, avx2Kernel())
 	}
 	return all
 }
 
-// Relax waits for about n times what a read of memory takes, and leaves the
-// core's other thread alone.
+// Relax waits about as long as n reads of memory and leaves the core's other thread undisturbed.
 func Relax(n int) {
 	relax256(n)
 }
 
-func avx512() Kernel {
-	return Kernel{"avx512", 14, 32, ops{
-		tile: tiles([]tileFunc{nil, tile1x512, tile2x512, tile3x512, tile4x512, tile5x512, tile6x512, tile7x512, tile8x512,
+func avx512Kernel() Kernel {
+	return Kernel{"avx512", 14, 32, operations{
+		tile: splitTiles([]tileFunc{nil, tile1x512, tile2x512, tile3x512, tile4x512, tile5x512, tile6x512, tile7x512, tile8x512,
 			tile9x512, tile10x512, tile11x512, tile12x512, tile13x512, tile14x512}),
 		widen: func(k int, dst []float32, w string, scale []float32) {
-			widen512(k, &dst[0], bytes(w), &scale[0])
+			widen512(k, &dst[0], weightBytes(w), &scale[0])
 		},
 		softmax:  func(x []float32) { softmax512(len(x), &x[0]) },
 		silu:     func(x []float32) { silu512(len(x), &x[0]) },
@@ -40,16 +39,16 @@ func avx512() Kernel {
 			rope512(len(dst)/2, &dst[0], &x[0], &gain[0], &cos[0], &sin[0], float32(len(x)))
 		},
 		prelu:     func(x, slope []float32) { prelu512(len(x)/len(slope), len(slope), &x[0], &slope[0]) },
-		transpose: blocks(8, transpose8x256),
+		transpose: splitBlocks(8, transpose8x256),
 		peak:      func(n int) int { peak512(n); return n * 24 * 16 * 2 },
 	}}
 }
 
-func avx2() Kernel {
-	return Kernel{"avx2", 6, 16, ops{
-		tile: tiles([]tileFunc{nil, tile1x256, tile2x256, tile3x256, tile4x256, tile5x256, tile6x256}),
+func avx2Kernel() Kernel {
+	return Kernel{"avx2", 6, 16, operations{
+		tile: splitTiles([]tileFunc{nil, tile1x256, tile2x256, tile3x256, tile4x256, tile5x256, tile6x256}),
 		widen: func(k int, dst []float32, w string, scale []float32) {
-			widen256(k, &dst[0], bytes(w), &scale[0])
+			widen256(k, &dst[0], weightBytes(w), &scale[0])
 		},
 		softmax:  func(x []float32) { softmax256(len(x), &x[0]) },
 		silu:     func(x []float32) { silu256(len(x), &x[0]) },
@@ -65,7 +64,7 @@ func avx2() Kernel {
 			rope256(len(dst)/2, &dst[0], &x[0], &gain[0], &cos[0], &sin[0], float32(len(x)))
 		},
 		prelu:     func(x, slope []float32) { prelu256(len(x)/len(slope), len(slope), &x[0], &slope[0]) },
-		transpose: blocks(8, transpose8x256),
+		transpose: splitBlocks(8, transpose8x256),
 		peak:      func(n int) int { peak256(n); return n * 12 * 8 * 2 },
 	}}
 }

@@ -1,19 +1,19 @@
 package kernel
 
-// native needs no questions: NEON is part of every such processor.
-func native() []Kernel { return []Kernel{neon()} }
+// nativeKernels needs no check: NEON is part of every such processor.
+func nativeKernels() []Kernel { return []Kernel{neonKernel()} }
 
-// Relax waits for about n times what a read of memory takes, and leaves the
-// core's other thread alone.
+// Relax waits about as long as n reads of memory and leaves the core's other
+// thread undisturbed.
 func Relax(n int) {
 	relaxNeon(n)
 }
 
-func neon() Kernel {
-	return Kernel{"neon", 6, 16, ops{
-		tile: tiles([]tileFunc{nil, tile1xNeon, tile2xNeon, tile3xNeon, tile4xNeon, tile5xNeon, tile6xNeon}),
+func neonKernel() Kernel {
+	return Kernel{"neon", 6, 16, operations{
+		tile: splitTiles([]tileFunc{nil, tile1xNeon, tile2xNeon, tile3xNeon, tile4xNeon, tile5xNeon, tile6xNeon}),
 		widen: func(k int, dst []float32, w string, scale []float32) {
-			widenNeon(k, &dst[0], bytes(w), &scale[0])
+			widenNeon(k, &dst[0], weightBytes(w), &scale[0])
 		},
 		softmax:  func(x []float32) { softmaxNeon(len(x), &x[0]) },
 		silu:     func(x []float32) { siluNeon(len(x), &x[0]) },
@@ -29,7 +29,7 @@ func neon() Kernel {
 			ropeNeon(len(dst)/2, &dst[0], &x[0], &gain[0], &cos[0], &sin[0], float32(len(x)))
 		},
 		prelu:     func(x, slope []float32) { preluNeon(len(x)/len(slope), len(slope), &x[0], &slope[0]) },
-		transpose: blocks(4, transpose4xNeon),
+		transpose: splitBlocks(4, transpose4xNeon),
 		peak:      func(n int) int { peakNeon(n); return n * 24 * 4 * 2 },
 	}}
 }

@@ -2,9 +2,9 @@
 
 package kernel
 
-func native() []Kernel { return nil }
+func nativeKernels() []Kernel { return nil }
 
-// Relax waits for about n times what a read of memory takes.
+// Relax waits about as long as n reads of memory.
 func Relax(n int) {
 	for range n {
 		relax()

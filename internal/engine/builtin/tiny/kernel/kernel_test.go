@@ -20,9 +20,9 @@ import (
 // those of assembly to each other, bit for bit. No machine runs all of these, so
 // their results have pinned sums as well.
 
-func plain(t testing.TB) kernel.Kernel {
+func plainKernel(t testing.TB) kernel.Kernel {
 	t.Helper()
-	k, err := kernel.Named("plain")
+	k, err := kernel.ByName("plain")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func against(t *testing.T, share float64, sum string, work func(k kernel.Kernel,
 		var first []float32
 		var name string
 		reference := newField(seed)
-		want := slices.Clone(work(plain(t), reference))
+		want := slices.Clone(work(plainKernel(t), reference))
 		reference.intact(t, "plain")
 		for _, k := range kernel.All() {
 			f := newField(seed)
@@ -187,20 +187,20 @@ func TestAllKindsOfNumbers(t *testing.T) {
 	sums := sums{}
 	for _, k := range kernel.All() {
 		y := slices.Clone(x)
-		k.SiLU(y)
+		k.ApplySiLU(y)
 		sums.add(k, y)
 		for _, by := range slope {
 			copy(y, x)
-			k.PReLU(y[:len(y)-2], []float32{by})
+			k.ApplyPReLU(y[:len(y)-2], []float32{by})
 			sums.add(k, y[:len(y)-2])
 		}
 		copy(y, x)
-		k.Toward(y[:len(y)-2], x, .3, 1.2)
+		k.MoveToward(y[:len(y)-2], x, .3, 1.2)
 		sums.add(k, y[:len(y)-2])
 		copy(y, x)
-		k.Softmax(y[:2]) // of both zeros
+		k.ApplySoftmax(y[:2]) // of both zeros
 		sums.add(k, y[:2])
-		k.Softmax(y[2:2000])
+		k.ApplySoftmax(y[2:2000])
 		sums.add(k, y[2:2000])
 	}
 	sums.are(t, "78611b5bff6d4221")
@@ -216,14 +216,14 @@ func TestKernelsHaveNames(t *testing.T) {
 		t.Errorf("best = %v, want the first of %v", kernel.Best(), all)
 	}
 	for _, k := range all {
-		if n, err := kernel.Named(k.String()); err != nil || n.Rows() != k.Rows() || n.Cols() != k.Cols() {
+		if n, err := kernel.ByName(k.String()); err != nil || n.TileRows() != k.TileRows() || n.TileCols() != k.TileCols() {
 			t.Errorf("named %v = %v, %v", k, n, err)
 		}
-		if kernel.Lane%k.Cols() != 0 {
-			t.Errorf("%v takes %d columns, which do not divide %d", k, k.Cols(), kernel.Lane)
+		if kernel.Lane%k.TileCols() != 0 {
+			t.Errorf("%v takes %d columns, which do not divide %d", k, k.TileCols(), kernel.Lane)
 		}
 	}
-	if _, err := kernel.Named("abacus"); err == nil {
+	if _, err := kernel.ByName("abacus"); err == nil {
 		t.Error("there is a kernel named abacus")
 	}
 }
@@ -250,7 +250,7 @@ func TestTile(t *testing.T) {
 	for _, k := range kernel.All() {
 		for seed := range uint64(150) {
 			f := newField(seed)
-			m, depth, n := 1+f.rng.IntN(40), f.rng.IntN(90), k.Cols()
+			m, depth, n := 1+f.rng.IntN(40), f.rng.IntN(90), k.TileCols()
 			lda, ldb, ldc, ldf := depth+f.rng.IntN(9), n+f.rng.IntN(9), n+f.rng.IntN(9), n+f.rng.IntN(9)
 			if f.rng.IntN(3) == 0 {
 				ldf = 0
@@ -261,7 +261,7 @@ func TestTile(t *testing.T) {
 				c[i] = sentinel
 			}
 			want, size := product(m, n, depth, a, lda, b, ldb, from, ldf)
-			k.Tile(m, depth, a, lda, b, ldb, c, ldc, from, ldf)
+			k.MultiplyTile(m, depth, a, lda, b, ldb, c, ldc, from, ldf)
 			for i := range m {
 				row := c[i*ldc:]
 				for j := range n {
@@ -276,8 +276,8 @@ func TestTile(t *testing.T) {
 			// In two blocks of k the same bits come out.
 			first := depth / 3
 			again := f.copy(c)
-			k.Tile(m, first, a, lda, b, ldb, again, ldc, from, ldf)
-			k.Tile(m, depth-first, a[min(first, len(a)):], lda, b[min(first*ldb, len(b)):], ldb, again, ldc, again, ldc)
+			k.MultiplyTile(m, first, a, lda, b, ldb, again, ldc, from, ldf)
+			k.MultiplyTile(m, depth-first, a[min(first, len(a)):], lda, b[min(first*ldb, len(b)):], ldb, again, ldc, again, ldc)
 			same(t, fmt.Sprintf("%v in two blocks", k), again, c)
 			f.intact(t, k.String())
 		}
@@ -287,7 +287,7 @@ func TestTile(t *testing.T) {
 func TestTileRefusesWhatIsTooShort(t *testing.T) {
 	t.Parallel()
 	for _, k := range kernel.All() {
-		n := k.Cols()
+		n := k.TileCols()
 		sizes := [][4]int{{39, 10 * n, 4 * n, 4 * n}, {40, 10*n - 1, 4 * n, 4 * n}, {40, 10 * n, 4*n - 1, 4 * n}, {40, 10 * n, 4 * n, 4*n - 1}}
 		for _, s := range sizes {
 			func() {
@@ -296,7 +296,7 @@ func TestTileRefusesWhatIsTooShort(t *testing.T) {
 						t.Errorf("%v took slices of %v", k, s)
 					}
 				}()
-				k.Tile(4, 10, make([]float32, s[0]), 10, make([]float32, s[1]), n, make([]float32, s[2]), n, make([]float32, s[3]), n)
+				k.MultiplyTile(4, 10, make([]float32, s[0]), 10, make([]float32, s[1]), n, make([]float32, s[2]), n, make([]float32, s[3]), n)
 			}()
 		}
 	}
@@ -314,7 +314,7 @@ func TestTransposeRefusesDistancesBelowZero(t *testing.T) {
 					}
 				}()
 				room := make([]float32, 600)
-				k.Transpose(16, 8, room[300:], d[0], room[300:], d[1])
+				k.TransposeTo(16, 8, room[300:], d[0], room[300:], d[1])
 			}()
 		}
 	}
@@ -345,16 +345,16 @@ func TestPanelMultipliesByWeights(t *testing.T) {
 			m, depth, n := 1+f.rng.IntN(30), 1+f.rng.IntN(900), 1+f.rng.IntN(100)
 			w, wide := weights(f.rng, depth, n)
 			a := f.numbers(m*depth, 1)
-			ldc := k.Panels(w) * k.Cols()
-			c, room, from := f.room(m*ldc), f.room(k.Room()), f.room(ldc)
-			for p := range k.Panels(w) {
-				k.Panel(w, p, m, a, depth, c[p*k.Cols():], ldc, from[p*k.Cols():], 0, room)
+			ldc := k.PanelCount(w) * k.TileCols()
+			c, room, from := f.room(m*ldc), f.room(k.ScratchSize()), f.room(ldc)
+			for p := range k.PanelCount(w) {
+				k.MultiplyPanel(w, p, m, a, depth, c[p*k.TileCols():], ldc, from[p*k.TileCols():], 0, room)
 			}
 			want, size := product(m, n, depth, a, depth, wide, n, make([]float32, n), 0)
-			dense := k.Pack(depth, n, wide)
+			dense := k.PackDense(depth, n, wide)
 			other := f.room(m * ldc)
-			for p := range dense.Panels() {
-				k.Tile(m, depth, a, depth, dense.Rows(p, 0, depth), k.Cols(), other[p*k.Cols():], ldc, from, 0)
+			for p := range dense.PanelCount() {
+				k.MultiplyTile(m, depth, a, depth, dense.PanelRows(p, 0, depth), k.TileCols(), other[p*k.TileCols():], ldc, from, 0)
 			}
 			var flat []float32
 			for i := range m {
@@ -387,7 +387,7 @@ func TestSoftmax(t *testing.T) {
 	t.Parallel()
 	against(t, 1e-6, "5b9aebe6e703b322", func(k kernel.Kernel, f *field) []float32 {
 		x := f.numbers(1+f.rng.IntN(300), 1e30)
-		k.Softmax(x)
+		k.ApplySoftmax(x)
 		var sum float64
 		for _, v := range x {
 			sum += float64(v)
@@ -407,7 +407,7 @@ func TestSiLUIsRight(t *testing.T) {
 			x = append(x, float32(len(x)-500)/20)
 		}
 		got := append([]float32(nil), x...)
-		k.SiLU(got)
+		k.ApplySiLU(got)
 		for i, v := range x {
 			want := float64(v) / (1 + math.Exp(-float64(v)))
 			if math.IsNaN(float64(got[i])) || math.Abs(float64(got[i])-want) > 3e-7*math.Abs(want)+1e-7 {
@@ -428,25 +428,25 @@ func TestElementwise(t *testing.T) {
 	}{
 		"silu": {"e253e49f7c762b84", func(k kernel.Kernel, f *field) []float32 {
 			x := f.numbers(f.rng.IntN(70), 1e4)
-			k.SiLU(x)
+			k.ApplySiLU(x)
 			return x
 		}},
 		"gate": {"bfbdcb6856621277", func(k kernel.Kernel, f *field) []float32 {
 			n := f.rng.IntN(70)
 			dst, a, b := f.room(n), f.numbers(n, 1e4), f.numbers(n, 1e4)
-			k.Gate(dst, a, b)
+			k.ApplyGate(dst, a, b)
 			return dst
 		}},
 		"gate in place": {"74f822f40bd3eac8", func(k kernel.Kernel, f *field) []float32 {
 			n := f.rng.IntN(70)
 			a, b := f.numbers(n, 1e4), f.numbers(n, 1e4)
-			k.Gate(a, a, b)
+			k.ApplyGate(a, a, b)
 			return a
 		}},
 		"add": {"a9d2e8a32b878e4b", func(k kernel.Kernel, f *field) []float32 {
 			n := f.rng.IntN(70)
 			x, v := f.numbers(n, 1e4), f.numbers(n, 1e4)
-			k.Add(x, v)
+			k.AddRow(x, v)
 			return x
 		}},
 		"add gated": {"1f104ffe59aea9c8", func(k kernel.Kernel, f *field) []float32 {
@@ -458,38 +458,38 @@ func TestElementwise(t *testing.T) {
 		"toward": {"2e7661df32036d77", func(k kernel.Kernel, f *field) []float32 {
 			n := f.rng.IntN(70)
 			z, x := f.numbers(n, 10), f.numbers(n, 1e30)
-			k.Toward(z, x, f.rng.Float32(), 1.2)
+			k.MoveToward(z, x, f.rng.Float32(), 1.2)
 			return z
 		}},
 		"guide": {"19999d8c9b3803cd", func(k kernel.Kernel, f *field) []float32 {
 			n := f.rng.IntN(70)
 			x, u := f.numbers(n, 10), f.numbers(n, 10)
-			k.Guide(x, u, f.rng.Float32()*8)
+			k.ApplyGuidance(x, u, f.rng.Float32()*8)
 			return x
 		}},
 		"norm": {"01ff8ae05a94eec4", func(k kernel.Kernel, f *field) []float32 {
 			n := f.rng.IntN(500)
 			dst, x, gain, shift := f.room(n), f.numbers(n, 1e4), f.numbers(n, 1), f.numbers(n, 1)
-			k.Norm(dst, x, gain, shift)
+			k.NormalizeRow(dst, x, gain, shift)
 			return dst
 		}},
 		"rope": {"97d484e76103f35b", func(k kernel.Kernel, f *field) []float32 {
 			n := f.rng.IntN(70) * 2
 			dst, x, gain, cos, sin := f.room(n), f.numbers(n, 1e4), f.numbers(n, 1), f.numbers(n/2, 1), f.numbers(n/2, 1)
-			k.Rope(dst, x, gain, cos, sin)
+			k.RotatePairs(dst, x, gain, cos, sin)
 			return dst
 		}},
 		"prelu": {"3f780987ad857288", func(k kernel.Kernel, f *field) []float32 {
 			n := 1 + f.rng.IntN(70)
 			x, slope := f.numbers(n*f.rng.IntN(5), 1e4), f.numbers(n, 1)
-			k.PReLU(x, slope)
+			k.ApplyPReLU(x, slope)
 			return x
 		}},
 		"transpose": {"dd1e93c02c5f0475", func(k kernel.Kernel, f *field) []float32 {
 			rows, cols := 1+f.rng.IntN(30), 1+f.rng.IntN(30)
 			ldd, lds := rows+f.rng.IntN(5), cols+f.rng.IntN(5)
 			src, dst := f.numbers((rows-1)*lds+cols, 1e4), f.room((cols-1)*ldd+rows)
-			k.Transpose(rows, cols, dst, ldd, src, lds)
+			k.TransposeTo(rows, cols, dst, ldd, src, lds)
 			return dst
 		}},
 	} {
@@ -508,9 +508,9 @@ func TestNormOfNothing(t *testing.T) {
 		for i := range ones {
 			ones[i] = 1
 		}
-		k.Norm(x, x, ones, zeros)
+		k.NormalizeRow(x, x, ones, zeros)
 		same(t, k.String(), x, zeros)
-		k.Rope(x, x, ones, ones[:32], zeros[:32])
+		k.RotatePairs(x, x, ones, ones[:32], zeros[:32])
 		same(t, k.String(), x, zeros)
 	}
 }
@@ -526,7 +526,7 @@ func BenchmarkProduct(b *testing.B) {
 				m, depth, n := s[0], s[1], s[2]
 				f := newField(1)
 				w, _ := weights(f.rng, depth, n)
-				a, c, from, room := f.numbers(m*depth, 1), f.room(m*n), f.room(n), f.room(k.Room())
+				a, c, from, room := f.numbers(m*depth, 1), f.room(m*n), f.room(n), f.room(k.ScratchSize())
 				for i := range a {
 					a[i] = float32(f.rng.NormFloat64())
 				}
@@ -534,8 +534,8 @@ func BenchmarkProduct(b *testing.B) {
 				var speed, peak float64
 				for i := 0; b.Loop(); i++ {
 					began := time.Now()
-					for p := range k.Panels(w) {
-						k.Panel(w, p, m, a, depth, c[p*k.Cols():], n, from[p*k.Cols():], 0, room)
+					for p := range k.PanelCount(w) {
+						k.MultiplyPanel(w, p, m, a, depth, c[p*k.TileCols():], n, from[p*k.TileCols():], 0, room)
 					}
 					speed = max(speed, 2*float64(m)*float64(depth)*float64(n)/time.Since(began).Seconds()/1e9)
 					if i%8 == 0 {
@@ -570,30 +570,30 @@ func BenchmarkRow(b *testing.B) {
 		copy(s, g)
 		b.Run(k.String()+"/softmax280", func(b *testing.B) {
 			for b.Loop() {
-				k.Softmax(x)
+				k.ApplySoftmax(x)
 			}
 		})
 		b.Run(k.String()+"/gate1024", func(b *testing.B) {
 			d := make([]float32, 1024)
 			for b.Loop() {
-				k.Gate(d, g, g)
+				k.ApplyGate(d, g, g)
 			}
 		})
 		b.Run(k.String()+"/norm384", func(b *testing.B) {
 			for b.Loop() {
-				k.Norm(y, s, s, s)
+				k.NormalizeRow(y, s, s, s)
 			}
 		})
 		b.Run(k.String()+"/rope64", func(b *testing.B) {
 			for b.Loop() {
-				k.Rope(y[:64], s[:64], s[:64], s[:32], s[:32])
+				k.RotatePairs(y[:64], s[:64], s[:64], s[:32], s[:32])
 			}
 		})
 		b.Run(k.String()+"/widen384", func(b *testing.B) {
 			w, _ := weights(f.rng, 384, 32)
-			room := make([]float32, k.Room())
+			room := make([]float32, k.ScratchSize())
 			for b.Loop() {
-				k.Panel(w, 0, 0, nil, 384, nil, 0, nil, 0, room)
+				k.MultiplyPanel(w, 0, 0, nil, 384, nil, 0, nil, 0, room)
 			}
 		})
 	}

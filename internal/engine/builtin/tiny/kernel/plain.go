@@ -2,10 +2,10 @@ package kernel
 
 import "math"
 
-// plain is the kernel in Go. Products are rounded before they are added, with
-// an explicit conversion, since some platforms would fuse the two otherwise.
-func plain() Kernel {
-	return Kernel{"plain", 3, 16, ops{
+// plainKernel returns the kernel in Go. Products are rounded by an explicit conversion before they
+// are added, because some platforms would fuse the two otherwise.
+func plainKernel() Kernel {
+	return Kernel{"plain", 3, 16, operations{
 		tile:      plainTile,
 		widen:     plainWiden,
 		softmax:   plainSoftmax,
@@ -25,7 +25,7 @@ func plain() Kernel {
 
 func plainTile(m, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int, from []float32, ldf int) {
 	for i := 0; i < m; i += 3 {
-		// With less than three rows left, the last one is computed more than once.
+		// With fewer than three rows left, the last one is computed more than once.
 		i1 := min(i+1, m-1)
 		i2 := min(i+2, m-1)
 		for j := 0; j < 16; j += 2 {
@@ -42,9 +42,8 @@ func plainTile(m, k int, a []float32, lda int, b []float32, ldb int, c []float32
 	}
 }
 
-// plain3x2 is as large a tile as the registers of a processor hold without
-// vectors. As with assembly, the race detector does not look inside: it would
-// be ten times slower.
+// plain3x2 is the largest tile that fits into a processor's scalar registers. As
+// with assembly, the race detector skips it: it would be ten times slower.
 //
 //go:norace
 func plain3x2(k int, a0, a1, a2, b []float32, ldb int, s [6]float32) [6]float32 {
@@ -84,20 +83,20 @@ func plainWiden(k int, dst []float32, w string, scale []float32) {
 	}
 }
 
-// The numbers of the exponential function stand in build/kernels as well.
+// The constants of the exponential function. build/kernels has them as well.
 const (
 	expLow, expHigh = -86.5, 88.0
 	log2e           = 1.44269504088896341
 	ln2High, ln2Low = 0.693359375, -2.12194440e-4
-	nearest         = 3 << 22 // what is added to this loses its fraction
+	roundingShift   = 3 << 22 // adding this to a number rounds it
 )
 
 var expPoly = [...]float32{1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1, 1, 1}
 
-// exp is e to the x, never below the smallest normal numbers.
-func exp(x float32) float32 {
+// expFloat is e to the x, never below the smallest normal number.
+func expFloat(x float32) float32 {
 	x = max(min(x, expHigh), expLow)
-	t := float32(float32(x*log2e)+nearest) - nearest
+	t := float32(float32(x*log2e)+roundingShift) - roundingShift
 	x -= float32(t * ln2High)
 	x -= float32(t * ln2Low)
 	r := expPoly[0]
@@ -107,8 +106,8 @@ func exp(x float32) float32 {
 	return math.Float32frombits(math.Float32bits(r) + uint32(int32(t))<<23)
 }
 
-// fold adds sixteen lanes, halves onto halves.
-func fold(l *[16]float32) float32 {
+// foldLanes adds sixteen lanes, in halves.
+func foldLanes(l *[16]float32) float32 {
 	for h := 8; h > 0; h /= 2 {
 		for i := range h {
 			l[i] += l[i+h]
@@ -124,10 +123,10 @@ func plainSoftmax(x []float32) {
 	}
 	var lanes [16]float32
 	for i, v := range x {
-		x[i] = exp(v - top)
+		x[i] = expFloat(v - top)
 		lanes[i&15] += x[i]
 	}
-	inverse := 1 / fold(&lanes)
+	inverse := 1 / foldLanes(&lanes)
 	for i := range x {
 		x[i] *= inverse
 	}
@@ -135,13 +134,13 @@ func plainSoftmax(x []float32) {
 
 func plainSiLU(x []float32) {
 	for i, v := range x {
-		x[i] = v / (1 + exp(-v))
+		x[i] = v / (1 + expFloat(-v))
 	}
 }
 
 func plainGate(dst, a, b []float32) {
 	for i, v := range a {
-		dst[i] = v / (1 + exp(-v)) * b[i]
+		dst[i] = v / (1 + expFloat(-v)) * b[i]
 	}
 }
 
@@ -169,8 +168,8 @@ func plainGuide(x, u []float32, by float32) {
 	}
 }
 
-// inverse is one over the root mean square, from the sum of squares.
-func inverse(sum float32, n int) float32 {
+// inverseRMS returns one over the root mean square, from the sum of squares.
+func inverseRMS(sum float32, n int) float32 {
 	return 1 / float32(math.Sqrt(float64(sum/float32(n)+1e-6)))
 }
 
@@ -179,7 +178,7 @@ func plainNorm(dst, x, gain, shift []float32) {
 	for i, v := range x {
 		lanes[i&15] += float32(v * v)
 	}
-	inv := inverse(fold(&lanes), len(x))
+	inv := inverseRMS(foldLanes(&lanes), len(x))
 	for i, v := range x {
 		dst[i] = float32(float32(v*inv)*gain[i]) + shift[i]
 	}
@@ -193,7 +192,7 @@ func plainRope(dst, x, gain, cos, sin []float32) {
 			lanes[i&15] += float32(v * v)
 		}
 	}
-	inv := inverse(fold(&lanes), len(x))
+	inv := inverseRMS(foldLanes(&lanes), len(x))
 	for i := range half {
 		a := x[i] * inv * gain[i]
 		b := x[half+i] * inv * gain[half+i]
@@ -238,7 +237,7 @@ func plainPeak(n int) int {
 		s9 = float32(s9*x) + y
 	}
 	if s0+s1+s2+s3+s4+s5+s6+s7+s8+s9 < 0 {
-		return 0 // never, but the compiler does not know
+		return 0 // never true, but keeps the compiler from removing the loop
 	}
 	return n * 20
 }

@@ -4,14 +4,14 @@ package kernel
 
 import "unsafe"
 
-// bytes gives the start of weights, which assembly reads and never writes.
-func bytes(w string) *byte { return unsafe.StringData(w) } //nolint:gosec // their length was checked
+// weightBytes returns the start of weights, which assembly reads and never writes.
+func weightBytes(w string) *byte { return unsafe.StringData(w) } //nolint:gosec // their length was checked
 
 type tileFunc = func(k int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int, from *float32, ldf int)
 
-// tiles goes down m rows with the highest tile there is, then with one for
-// what is left. part[r] takes r rows.
-func tiles(part []tileFunc) func(m, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int, from []float32, ldf int) {
+// splitTiles covers m rows with the highest tile, then with one for the rest. part[r] handles r
+// rows.
+func splitTiles(part []tileFunc) func(m, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int, from []float32, ldf int) {
 	high := len(part) - 1
 	return func(m, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int, from []float32, ldf int) {
 		pa := &a[0]
@@ -26,10 +26,10 @@ func tiles(part []tileFunc) func(m, k int, a []float32, lda int, b []float32, ld
 	}
 }
 
-type turnFunc = func(blocks int, dst *float32, ldd int, src *float32, lds int)
+type transposeFunc = func(blocks int, dst *float32, ldd int, src *float32, lds int)
 
-// blocks transposes in blocks of side×side, and the edges one by one.
-func blocks(side int, turn turnFunc) func(rows, cols int, dst []float32, ldd int, src []float32, lds int) {
+// splitBlocks transposes in blocks of side×side, and the edges one by one.
+func splitBlocks(side int, turn transposeFunc) func(rows, cols int, dst []float32, ldd int, src []float32, lds int) {
 	return func(rows, cols int, dst []float32, ldd int, src []float32, lds int) {
 		whole := rows / side * side
 		across := cols / side * side

@@ -19,7 +19,7 @@ import (
 func TestUpscalerIsBetterThanBicubic(t *testing.T) {
 	t.Parallel()
 	const each, mean = 3, 6 // dB more; the mean of all 268 kept drawings is 9.6
-	m := open(t, kernel.Best(), 2)
+	m := openModel(t, kernel.Best(), 2)
 	files, err := filepath.Glob("testdata/kept/*.png")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no drawings", err)
@@ -28,7 +28,7 @@ func TestUpscalerIsBetterThanBicubic(t *testing.T) {
 	for _, file := range files {
 		large := read(t, file)
 		small := shrunk(large)
-		ours, err := m.Enlarge(t.Context(), small, func(float64) {})
+		ours, err := m.EnlargePicture(t.Context(), small, func(float64) {})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,13 +1,12 @@
-// Package neural is the picture model: the networks and how they draw.
+// Package neural is the picture model: its networks and the sampler.
 //
 //	prompt ──words──▶ text encoder ──────────────┐
-//	seed ───────────▶ noise ──▶ transformer ──▶ picture expected ──▶ a step towards it ──▶ ... ──▶ picture
+//	seed ───────────▶ noise ──▶ transformer ──▶ predicted picture ──▶ a step towards it ──▶ ... ──▶ picture
 //	picture ────────▶ upscaler ──▶ picture four times as wide and high
 //
-// The weights are part of the program, as int8; they are widened a panel at a
-// time while they are used. All other memory is taken once, when a model is
-// opened. A picture depends on the order, the weights and the kernel, and not
-// on how many threads there are.
+// The weights are embedded in the program as int8; they are converted a panel at a time while they
+// are used. All other memory is allocated once, when a model is opened. A picture depends on the
+// order, the weights and the kernel, and not on the number of threads.
 package neural
 
 import (
@@ -22,26 +21,28 @@ import (
 	"atelier/internal/engine/builtin/tiny/kernel"
 )
 
-// Model draws, one picture at a time.
+// Model draws one picture at a time.
 type Model struct {
-	k       kernel.Kernel
-	crew    *crew
-	turn    chan struct{} // held by whoever draws
-	closed  bool
-	words   vocabulary
-	core    core
-	text    textEncoder
-	up      upscaler
-	sampler sampler
-	memory  int
-	zeros   []float32
+	k           kernel.Kernel
+	pool        *workerPool
+	turn        chan struct{} // holds one value while the model is in use
+	closed      bool
+	words       vocabulary
+	transformer transformer
+	text        textEncoder
+	upscaler    upscaler
+	sampler     sampler
+	memory      int
+	zeros       []float32
 }
 
-// Open checks the embedded weights and makes a model that computes with k on
-// at most workers threads.
-func Open(k kernel.Kernel, workers int) (*Model, error) { return open(k, workers, embedded()) }
+// Open checks the embedded weights and returns a model that computes with k on at most workers
+// threads.
+func Open(k kernel.Kernel, workers int) (*Model, error) {
+	return openFiles(k, workers, embeddedFiles())
+}
 
-func open(k kernel.Kernel, workers int, files map[string]string) (*Model, error) {
+func openFiles(k kernel.Kernel, workers int, files map[string]string) (*Model, error) {
 	s, err := openStore("model.json", "atelier-tiny-2", files)
 	if err != nil {
 		return nil, err
@@ -51,113 +52,112 @@ func open(k kernel.Kernel, workers int, files map[string]string) (*Model, error)
 		return nil, err
 	}
 	c := s.index.Config
-	if err := fits(c, u.index.Config, s.index.TextLen); err != nil {
+	if err := checkShape(c, u.index.Config, s.index.TextLen); err != nil {
 		return nil, err
 	}
 	m := &Model{k: k, turn: make(chan struct{}, 1), sampler: s.index.Sampler}
-	if m.sampler.Name != "euler" || m.sampler.Steps < 1 || m.sampler.Steps > mostSteps || m.sampler.Shift <= 0 {
-		return nil, fmt.Errorf("weights: made for a sampler that is not known here: %+v", m.sampler)
+	if m.sampler.Name != "euler" || m.sampler.Steps < 1 || m.sampler.Steps > maxSteps || m.sampler.Shift <= 0 {
+		return nil, fmt.Errorf("weights: unknown sampler: %+v", m.sampler)
 	}
-	if err := errors.Join(s.verify(), u.verify()); err != nil {
+	if err := errors.Join(s.verifyHashes(), u.verifyHashes()); err != nil {
 		return nil, err
 	}
-	if m.words, err = openWords(s.file("words.txt"), s.file("words.bin"), c.Learned, s.index.Norm); err != nil {
+	if m.words, err = openWords(s.fileData("words.txt"), s.fileData("words.bin"), c.Learned, s.index.Norm); err != nil {
 		return nil, err
 	}
 	m.text = openText(s, c, s.index.TextLen)
-	m.core = openCore(s, k, c, s.index.TextLen)
-	m.up = openUpscaler(u, k)
-	if err := errors.Join(s.done(), u.done()); err != nil {
+	m.transformer = openTransformer(s, k, c, s.index.TextLen)
+	m.upscaler = openUpscaler(u, k)
+	if err := errors.Join(s.checkComplete(), u.checkComplete()); err != nil {
 		return nil, err
 	}
-	m.take(max(1, workers))
+	m.allocateMemory(max(1, workers))
 	return m, nil
 }
 
-// widest, deepest and longest are beyond what could be drawn with on a
-// processor, and keep a wrong index from taking all memory.
-const widest, deepest, longest = 1024, 64, 4096
+// Limits far above any real network. They keep a damaged index from allocating
+// all memory.
+const maxWidth, maxDepth, maxLength = 1024, 64, 4096
 
-// fits refuses shapes that the code does not expect.
-func fits(c, u config, length int) error {
+// checkShape refuses shapes that the code does not support.
+func checkShape(c, u config, length int) error {
 	within := func(most int, all ...int) bool { return slices.Min(all) >= 1 && slices.Max(all) <= most }
 	lanes := func(all ...int) bool {
-		return within(widest, all...) && !slices.ContainsFunc(all, func(n int) bool { return n%kernel.Lane != 0 })
+		return within(maxWidth, all...) && !slices.ContainsFunc(all, func(n int) bool { return n%kernel.Lane != 0 })
 	}
-	if within(deepest, c.Patch, c.Heads, c.THeads, c.Depth, c.TDepth, c.Ch, u.Layers) && within(widest, c.Res, length) &&
+	if within(maxDepth, c.Patch, c.Heads, c.THeads, c.Depth, c.TDepth, c.Ch, u.Layers) && within(maxWidth, c.Res, length) &&
 		lanes(c.D, c.Hid, c.Dt, c.THid, c.Bott, c.Cw, c.Patch*c.Patch*c.Ch, u.Channels) &&
-		c.Res%c.Patch == 0 && within(longest, c.Res/c.Patch*c.Res/c.Patch) && c.Ch >= 3 &&
+		c.Res%c.Patch == 0 && within(maxLength, c.Res/c.Patch*c.Res/c.Patch) && c.Ch >= 3 &&
 		c.D%c.Heads == 0 && lanes(c.D/c.Heads) && c.Dt%c.THeads == 0 && lanes(c.Dt/c.THeads) &&
-		c.Learned > unknown && c.Learned <= mostNumbers/widest && c.Theta > 0 &&
-		u.Scale == scale && u.Channels >= 3*scale*scale {
+		c.Learned > unknownWord && c.Learned <= maxTensorSize/maxWidth && c.Theta > 0 &&
+		u.Scale == upscaleFactor && u.Channels >= 3*upscaleFactor*upscaleFactor {
 		return nil
 	}
-	return fmt.Errorf("weights: a network of this shape is not known here: %+v %+v", c, u)
+	return fmt.Errorf("weights: unsupported network shape: %+v %+v", c, u)
 }
 
-// take takes the memory that everything works in. Drawing and enlarging share
-// one block of it, since they never happen at once.
-func (m *Model) take(workers int) {
-	c := m.core.config
-	tokens := m.core.tokens
-	hands := make([]*hand, workers)
+// allocateMemory allocates all working memory. Drawing and enlarging share one block, because they
+// never run at the same time.
+func (m *Model) allocateMemory(workers int) {
+	c := m.transformer.config
+	tokens := m.transformer.tokens
+	hands := make([]*worker, workers)
 	var own int
 	for i := range hands {
-		h := &hand{
-			room: block(m.k.Room()),
-			tile: block(tokens * 2 * m.k.Cols()),
-			rows: block(attentionRows(m.k)*wide(tokens) + chunk*c.D/c.Heads),
+		h := &worker{
+			scratch: newAligned(m.k.ScratchSize()),
+			tile:    newAligned(tokens * 2 * m.k.TileCols()),
+			rows:    newAligned(attentionRows(m.k)*padToPanel(tokens) + chunkRows*c.D/c.Heads),
 		}
-		own += len(h.room) + len(h.tile) + len(h.rows)
+		own += len(h.scratch) + len(h.tile) + len(h.rows)
 		hands[i] = h
 	}
 	var draw, enlarge arena
-	m.core.lay(&draw)
-	m.text.lay(&draw)
-	m.up.lay(&enlarge)
-	shared := block(max(draw.size, enlarge.size))
-	draw.use(shared)
-	enlarge.use(shared)
-	m.zeros = block(max(6*c.D, 2*c.Hid, 3*c.Dt, wide(tokens), c.Patch*c.Patch*c.Ch))
+	m.transformer.reserveMemory(&draw)
+	m.text.reserveMemory(&draw)
+	m.upscaler.reserveMemory(&enlarge)
+	shared := newAligned(max(draw.size, enlarge.size))
+	draw.assignMemory(shared)
+	enlarge.assignMemory(shared)
+	m.zeros = newAligned(max(6*c.D, 2*c.Hid, 3*c.Dt, padToPanel(tokens), c.Patch*c.Patch*c.Ch))
 	m.memory = 4 * (own + len(shared) + len(m.zeros))
-	m.crew = newCrew(hands)
+	m.pool = newWorkerPool(hands)
 }
 
-// Memory is how many bytes the model works in, without its weights.
-func (m *Model) Memory() int { return m.memory }
+// MemoryBytes returns the size of the model's working memory, without its weights.
+func (m *Model) MemoryBytes() int { return m.memory }
 
-// Side is how many pixels wide and high a drawn picture is.
-func (m *Model) Side() int { return m.core.config.Res }
+// PictureSide returns the width and height of a drawn picture in pixels.
+func (m *Model) PictureSide() int { return m.transformer.config.Res }
 
-// Steps is how many steps the model was made for.
-func (m *Model) Steps() int { return m.sampler.Steps }
+// DefaultSteps returns the number of steps that the model was trained for.
+func (m *Model) DefaultSteps() int { return m.sampler.Steps }
 
-// Words is how many words of a prompt are read. What comes after them is passed
-// over.
-func (m *Model) Words() int { return m.core.length }
+// MaxWords returns the number of words of a prompt that are read. Further words are ignored.
+func (m *Model) MaxWords() int { return m.transformer.length }
 
-// Unknown gives the words of a prompt that the model has never seen, and how
-// many words it has in all.
-func (m *Model) Unknown(prompt string) (unknown []string, words int) {
-	return m.words.unknown(prompt)
+// UnknownWords returns the words of a prompt that the model does not know, and the total number of
+// words.
+func (m *Model) UnknownWords(prompt string) (unknown []string, words int) {
+	return m.words.unknownWords(prompt)
 }
 
-// Guessed gives the words of a prompt that the model knows from texts only: it
-// has an idea of what they are near to, and was never shown one.
-func (m *Model) Guessed(prompt string) []string { return m.words.guessed(prompt) }
+// GuessedWords returns the words of a prompt that the model knows from texts only: it knows words
+// of similar meaning, but has seen no picture.
+func (m *Model) GuessedWords(prompt string) []string { return m.words.guessedWords(prompt) }
 
-// Close ends the threads. A picture that is being drawn is finished first.
+// Close ends the threads after the picture that is being drawn.
 func (m *Model) Close() {
 	m.turn <- struct{}{}
-	defer m.leave()
+	defer m.releaseTurn()
 	if !m.closed {
 		m.closed = true
-		m.crew.end()
+		m.pool.stopWorkers()
 	}
 }
 
-// enter waits for the turn to use the model's memory and threads.
-func (m *Model) enter(ctx context.Context) error {
+// acquireTurn waits for exclusive use of the model's memory and threads.
+func (m *Model) acquireTurn(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -167,81 +167,79 @@ func (m *Model) enter(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if m.closed {
-		m.leave()
+		m.releaseTurn()
 		return errors.New("the model is closed")
 	}
 	return nil
 }
 
-func (m *Model) leave() { <-m.turn }
+func (m *Model) releaseTurn() { <-m.turn }
 
-// Order says what to draw.
+// Order describes the picture to draw.
 type Order struct {
 	Prompt   string
 	Seed     uint64
-	Steps    int          // 1..16; the model was made for Steps()
-	Guidance float32      // up to 1: none, as distilled; more: away from the empty prompt, for twice the work
-	Start    *image.NRGBA // nil: from noise; else an opaque picture of Side()×Side() to start from
-	Strength float32      // with Start: 0..1, how much is drawn anew
+	Steps    int          // 1..16; the model was trained for DefaultSteps()
+	Guidance float32      // up to 1: none, as distilled; more: away from the empty prompt, for twice the time
+	Start    *image.NRGBA // nil: start from noise; else an opaque picture of PictureSide()×PictureSide()
+	Strength float32      // with Start: 0..1, how much is redrawn
 }
 
 const (
-	mostSteps = 16
-	// limit is how far beyond black and white an expected picture may go; the
-	// model was distilled with the same.
+	maxSteps = 16
+	// limit is the range beyond black and white of a predicted picture. The model was distilled with
+	// the same limit.
 	limit = 1.2
-	// stream is the second half of a seed, so that no other use of the number
-	// gives the same noise.
-	stream = 7
+	// seedStream is the second half of a seed, so that no other use of the number has the same noise.
+	seedStream = 7
 )
 
-func (o Order) check(side int) error {
+func (o Order) validate(side int) error {
 	switch {
-	case o.Steps < 1 || o.Steps > mostSteps:
-		return fault.New(fault.Invalid, fmt.Sprintf("from 1 to %d steps are possible", mostSteps)).On("steps")
+	case o.Steps < 1 || o.Steps > maxSteps:
+		return fault.New(fault.Invalid, fmt.Sprintf("the number of steps must be 1 to %d", maxSteps)).On("steps")
 	case !(o.Guidance >= 0 && o.Guidance <= 100):
-		return fault.New(fault.Invalid, "guidance is from 0 to 100").On("guidance")
+		return fault.New(fault.Invalid, "guidance must be 0 to 100").On("guidance")
 	case o.Start == nil:
 		return nil
 	case o.Start.Rect.Dx() != side || o.Start.Rect.Dy() != side:
-		return fault.New(fault.Invalid, fmt.Sprintf("the picture to start from has to be %d×%d", side, side)).On("start")
+		return fault.New(fault.Invalid, fmt.Sprintf("the picture to start from must have %d×%d pixels", side, side)).On("start")
 	case !(o.Strength >= 0 && o.Strength <= 1):
-		return fault.New(fault.Invalid, "strength is from 0 to 1").On("strength")
+		return fault.New(fault.Invalid, "strength must be 0 to 1").On("strength")
 	}
 	return nil
 }
 
-// Draw makes a picture of Side()×Side(). step is called after each step with
-// how many are done and the picture expected so far; an error of step, or
-// ctx's end, stops it between steps. step must not use the model: it is not its
-// turn.
-func (m *Model) Draw(ctx context.Context, o Order, step func(done, of int, soFar *image.NRGBA) error) (*image.NRGBA, error) {
-	if err := o.check(m.Side()); err != nil {
+// DrawPicture draws a picture of PictureSide()×PictureSide(). step is called after each step with
+// the number of steps done and the predicted picture; an error of step, or ctx's end, stops the
+// drawing between steps. step must not use the model.
+func (m *Model) DrawPicture(ctx context.Context, o Order, step func(done, of int, soFar *image.NRGBA) error) (*image.NRGBA, error) {
+	if err := o.validate(m.PictureSide()); err != nil {
 		return nil, err
 	}
-	if err := m.enter(ctx); err != nil {
+	if err := m.acquireTurn(ctx); err != nil {
 		return nil, err
 	}
-	defer m.leave()
+	defer m.releaseTurn()
 
 	from := 0.0
 	if o.Start != nil {
 		from = 1 - float64(o.Strength)
 	}
-	times := m.sampler.times(o.Steps, from)
-	w := &m.core.work
+	times := m.sampler.stepTimes(o.Steps, from)
+	w := &m.transformer.work
 	z := w.z
 	x := w.x
-	noise(z, o.Seed)
+	fillNoise(z, o.Seed)
 	if o.Start != nil {
-		blend(z, o.Start, float32(from))
+		blendNoise(z, o.Start, float32(from))
 	}
 	guided := o.Guidance > 1
-	if err := m.crew.run(func() {
-		m.core.begin()
-		m.encode(o.Prompt, &w.prompt)
+	if err := m.pool.runTask(func() {
+		m.transformer.clearEdges()
+		m.encodePrompt(o.Prompt, &w.prompt)
 		if guided {
-			m.encode("", &w.empty)
+			m.encodePrompt("", &w.empty)
 		}
 	}); err != nil {
 		return nil, err
@@ -251,28 +249,28 @@ func (m *Model) Draw(ctx context.Context, o Order, step func(done, of int, soFar
 			return nil, err
 		}
 		share := float32((times[i+1] - t) / (1 - t))
-		if err := m.crew.run(func() {
-			m.pass(z, float32(t), &w.prompt, x)
+		if err := m.pool.runTask(func() {
+			m.predictPicture(z, float32(t), &w.prompt, x)
 			if guided {
-				m.pass(z, float32(t), &w.empty, w.other)
-				m.k.Guide(x, w.other, o.Guidance)
+				m.predictPicture(z, float32(t), &w.empty, w.other)
+				m.k.ApplyGuidance(x, w.other, o.Guidance)
 			}
-			m.k.Toward(z, x, share, limit)
+			m.k.MoveToward(z, x, share, limit)
 		}); err != nil {
 			return nil, err
 		}
 		if step != nil {
-			if err := step(i+1, len(times)-1, m.picture(x)); err != nil {
+			if err := step(i+1, len(times)-1, toPicture(m, x)); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return m.picture(z), nil
+	return toPicture(m, z), nil
 }
 
-// times are where steps begin and end, from noise at 0 to a picture at 1: a
-// grid that is finer near noise, from the given time on.
-func (s sampler) times(steps int, from float64) []float64 {
+// stepTimes returns the times between steps, from noise at 0 to a picture at 1: a grid that is
+// finer near noise, beginning at the given time.
+func (s sampler) stepTimes(steps int, from float64) []float64 {
 	times := []float64{from}
 	for i := 1; i <= steps; i++ {
 		u := float64(i) / float64(steps)
@@ -283,8 +281,8 @@ func (s sampler) times(steps int, from float64) []float64 {
 	return times
 }
 
-// blend mixes a share of a picture with the noise in z.
-func blend(z []float32, p *image.NRGBA, share float32) {
+// blendNoise mixes a share of a picture into the noise in z.
+func blendNoise(z []float32, p *image.NRGBA, share float32) {
 	side := p.Rect.Dx()
 	for y := range side {
 		row := p.Pix[y*p.Stride:]
@@ -298,10 +296,10 @@ func blend(z []float32, p *image.NRGBA, share float32) {
 	}
 }
 
-// picture makes a picture of numbers from -1 to 1.
-func (m *Model) picture(v []float32) *image.NRGBA {
-	p := image.NewNRGBA(image.Rect(0, 0, m.Side(), m.Side()))
-	for i := range m.Side() * m.Side() {
+// toPicture converts numbers from -1 to 1 to a picture.
+func toPicture(m *Model, v []float32) *image.NRGBA {
+	p := image.NewNRGBA(image.Rect(0, 0, m.PictureSide(), m.PictureSide()))
+	for i := range m.PictureSide() * m.PictureSide() {
 		for c := range 3 {
 			p.Pix[4*i+c] = uint8(float32((min(max(v[3*i+c], -1), 1)+1)*127.5) + .5)
 		}
@@ -310,8 +308,8 @@ func (m *Model) picture(v []float32) *image.NRGBA {
 	return p
 }
 
-// block takes memory for n numbers, at the start of a cache line.
-func block(n int) []float32 { return aligned(make([]float32, n+lineNumbers), n) }
+// newAligned allocates n numbers at the start of a cache line.
+func newAligned(n int) []float32 { return alignSlice(make([]float32, n+lineNumbers), n) }
 
-// wide is n, filled up to whole panels.
-func wide(n int) int { return (n + kernel.Lane - 1) / kernel.Lane * kernel.Lane }
+// padToPanel rounds n up to whole panels.
+func padToPanel(n int) int { return (n + kernel.Lane - 1) / kernel.Lane * kernel.Lane }

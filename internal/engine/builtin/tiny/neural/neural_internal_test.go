@@ -88,7 +88,7 @@ func levels(t *testing.T, got *image.NRGBA, want []byte) (mean float64, most int
 
 func run(t *testing.T, m *Model, task func()) {
 	t.Helper()
-	if err := m.crew.run(task); err != nil {
+	if err := m.pool.runTask(task); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -102,12 +102,12 @@ func TestNetworksAgreeWithPyTorch(t *testing.T) {
 		t.Run(k.String(), func(t *testing.T) {
 			t.Parallel()
 			m := openModel(t, k, 2)
-			w := &m.core.work
+			w := &m.transformer.work
 			run(t, m, func() {
-				m.core.begin()
-				m.encode(referencePrompt, &w.prompt)
+				m.transformer.clearEdges()
+				m.encodePrompt(referencePrompt, &w.prompt)
 				formula(w.z)
-				m.pass(w.z, .37, &w.prompt, w.x)
+				m.predictPicture(w.z, .37, &w.prompt, w.x)
 			})
 			if d := distance(t, append(append([]float32(nil), w.prompt.rows...), w.prompt.all...), text); !(d < 1e-5) {
 				t.Errorf("the text encoder is off by %.2g", d)
@@ -128,18 +128,18 @@ func TestWholePictureAgreesWithPyTorch(t *testing.T) {
 	if m.k.String() == "plain" {
 		t.Skip("takes too long without vectors")
 	}
-	w := &m.core.work
-	times := m.sampler.times(m.Steps(), 0)
+	w := &m.transformer.work
+	times := m.sampler.stepTimes(m.DefaultSteps(), 0)
 	run(t, m, func() {
-		m.core.begin()
-		m.encode(referencePrompt, &w.prompt)
+		m.transformer.clearEdges()
+		m.encodePrompt(referencePrompt, &w.prompt)
 		formula(w.z)
 		for i, at := range times[:len(times)-1] {
-			m.pass(w.z, float32(at), &w.prompt, w.x)
-			m.k.Toward(w.z, w.x, float32((times[i+1]-at)/(1-at)), limit)
+			m.predictPicture(w.z, float32(at), &w.prompt, w.x)
+			m.k.MoveToward(w.z, w.x, float32((times[i+1]-at)/(1-at)), limit)
 		}
 	})
-	mean, most := levels(t, m.picture(w.z), want)
+	mean, most := levels(t, toPicture(m, w.z), want)
 	t.Logf("%.4f levels off in the mean, %d at most", mean, most)
 	if mean > .05 || most > 8 {
 		t.Errorf("%.4f levels off in the mean, %d at most", mean, most)
@@ -159,7 +159,7 @@ func TestUpscalerAgreesWithPyTorch(t *testing.T) {
 	for _, k := range kernel.All() {
 		t.Run(k.String(), func(t *testing.T) {
 			t.Parallel()
-			got, err := openModel(t, k, 2).Enlarge(t.Context(), in, nil)
+			got, err := openModel(t, k, 2).EnlargePicture(t.Context(), in, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -178,12 +178,12 @@ func TestTilesAreNotSeen(t *testing.T) {
 	for i := range in.Pix {
 		in.Pix[i] = uint8(i * i / 7)
 	}
-	whole, err := m.enlarge(t.Context(), in, 128, nil)
+	whole, err := m.enlargeTiles(t.Context(), in, 128, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, side := range []int{7, 16, 40} {
-		cut, err := m.enlarge(t.Context(), in, side, nil)
+		cut, err := m.enlargeTiles(t.Context(), in, side, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,17 +197,17 @@ func TestDamagedWeightsAreRefused(t *testing.T) {
 	t.Parallel()
 	flip := func(s string) string { return s[:len(s)/2] + string(s[len(s)/2]^1) + s[len(s)/2+1:] }
 	for _, name := range []string{"model.0.bin", "model.1.bin", "words.txt", "words.bin", "upscale.bin"} {
-		files := embedded()
+		files := embeddedFiles()
 		files[name] = flip(files[name])
-		if _, err := open(kernel.Best(), 1, files); err == nil || !strings.Contains(err.Error(), name+" is damaged") {
+		if _, err := openFiles(kernel.Best(), 1, files); err == nil || !strings.Contains(err.Error(), name+" is damaged") {
 			t.Errorf("%s with another bit: %v", name, err)
 		}
 		files[name] = files[name][1:]
-		if _, err := open(kernel.Best(), 1, files); err == nil || !strings.Contains(err.Error(), name+" is damaged") {
+		if _, err := openFiles(kernel.Best(), 1, files); err == nil || !strings.Contains(err.Error(), name+" is damaged") {
 			t.Errorf("%s without a byte: %v", name, err)
 		}
 		delete(files, name)
-		if _, err := open(kernel.Best(), 1, files); err == nil || !strings.Contains(err.Error(), name+" is missing") {
+		if _, err := openFiles(kernel.Best(), 1, files); err == nil || !strings.Contains(err.Error(), name+" is missing") {
 			t.Errorf("without %s: %v", name, err)
 		}
 	}
@@ -219,12 +219,12 @@ func TestDamagedWeightsAreRefused(t *testing.T) {
 		"another shape":      {`"heads": `, `"heads": 7`},
 		"not JSON":           {`{`, `[`},
 	} {
-		files := embedded()
+		files := embeddedFiles()
 		files["model.json"] = strings.Replace(files["model.json"], change[0], change[1], 1)
 		if files["model.json"] == modelIndex {
 			t.Fatalf("%s: nothing changed", name)
 		}
-		if _, err := open(kernel.Best(), 1, files); err == nil {
+		if _, err := openFiles(kernel.Best(), 1, files); err == nil {
 			t.Errorf("%s was taken", name)
 		}
 	}
@@ -234,7 +234,7 @@ func TestDamagedWeightsAreRefused(t *testing.T) {
 func TestNoiseIsPinned(t *testing.T) {
 	t.Parallel()
 	z := make([]float32, 1000)
-	noise(z, 42)
+	fillNoise(z, 42)
 	for i, want := range map[int]float32{0: -0.062897876, 1: 0.034063064, 999: -0.6681082} {
 		if z[i] != want {
 			t.Errorf("noise[%d] = %v, want %v", i, z[i], want)
@@ -248,7 +248,7 @@ func TestNoiseIsTheSameOnAllMachines(t *testing.T) {
 	t.Parallel()
 	z, sum := make([]float32, 128*128*3), sha256.New()
 	for _, seed := range []uint64{42, 32289, 43348, 47826, 56756, 110820} {
-		noise(z, seed)
+		fillNoise(z, seed)
 		for _, v := range z {
 			sum.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(v)))
 		}
@@ -258,7 +258,7 @@ func TestNoiseIsTheSameOnAllMachines(t *testing.T) {
 	}
 	r, own := rand.New(rand.NewPCG(1, 2)), rand.New(rand.NewPCG(1, 2))
 	for i := range 1_000_000 {
-		if want, got := r.NormFloat64(), strips().normal(own); got != want && runtime.GOARCH == "amd64" {
+		if want, got := r.NormFloat64(), zigguratTables().drawNormal(own); got != want && runtime.GOARCH == "amd64" {
 			t.Fatalf("number %d is %v, want %v as in the standard library", i, got, want)
 		}
 	}
@@ -279,7 +279,7 @@ func TestTimes(t *testing.T) {
 		{2, .9, []float64{.9, 1}},
 		{2, 1, []float64{1}},
 	} {
-		got := s.times(c.steps, c.from)
+		got := s.stepTimes(c.steps, c.from)
 		if len(got) != len(c.want) {
 			t.Errorf("times(%d, %v) = %v, want %v", c.steps, c.from, got, c.want)
 			continue
@@ -311,21 +311,21 @@ func TestWords(t *testing.T) {
 		"":              "",
 		"--- ' !":       "",
 	} {
-		if got := strings.Join(v.words(prompt), " "); got != want {
+		if got := strings.Join(v.splitWords(prompt), " "); got != want {
 			t.Errorf("words of %q = %q, want %q", prompt, got, want)
 		}
 	}
 	tokens := make([]int, 4)
-	v.encode("cats dog boxes sheep cat", tokens)
-	for i, want := range []int{2, unknown, 9, 3} {
+	v.encodeWords("cats dog boxes sheep cat", tokens)
+	for i, want := range []int{2, unknownWord, 9, 3} {
 		if tokens[i] != want {
 			t.Errorf("tokens = %v", tokens)
 		}
 	}
-	if u, n := v.unknown("a dog and a Dog, boxes, кот"); strings.Join(u, " ") != "a dog and кот" || n != 7 {
+	if u, n := v.unknownWords("a dog and a Dog, boxes, кот"); strings.Join(u, " ") != "a dog and кот" || n != 7 {
 		t.Errorf("unknown = %q of %d", u, n)
 	}
-	if g := v.guessed("two emails in boxes, a crème, a dog, Boxes"); strings.Join(g, " ") != "boxes" {
+	if g := v.guessedWords("two emails in boxes, a crème, a dog, Boxes"); strings.Join(g, " ") != "boxes" {
 		t.Errorf("guessed = %q", g)
 	}
 	if _, err := openWords(list, "", 8, 10); err == nil {
@@ -346,15 +346,15 @@ func TestFloat16(t *testing.T) {
 func TestCrewOutlivesFaults(t *testing.T) {
 	t.Parallel()
 	for _, workers := range []int{1, 3} {
-		hands := make([]*hand, workers)
+		hands := make([]*worker, workers)
 		for i := range hands {
-			hands[i] = new(hand)
+			hands[i] = new(worker)
 		}
-		c := newCrew(hands)
+		c := newWorkerPool(hands)
 		for round := range 200 {
 			done := make([]bool, 50)
-			err := c.run(func() {
-				c.each(len(done), func(_ *hand, i int) {
+			err := c.runTask(func() {
+				c.runParallel(len(done), func(_ *worker, i int) {
 					done[i] = true
 					if round%2 == 1 && i == 20 {
 						panic("fault")
@@ -370,6 +370,6 @@ func TestCrewOutlivesFaults(t *testing.T) {
 				}
 			}
 		}
-		c.end()
+		c.stopWorkers()
 	}
 }

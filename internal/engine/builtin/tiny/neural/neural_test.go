@@ -20,7 +20,7 @@ import (
 	"atelier/internal/engine/builtin/tiny/neural"
 )
 
-func open(t testing.TB, k kernel.Kernel, workers int) *neural.Model {
+func openModel(t testing.TB, k kernel.Kernel, workers int) *neural.Model {
 	t.Helper()
 	m, err := neural.Open(k, workers)
 	if err != nil {
@@ -32,7 +32,7 @@ func open(t testing.TB, k kernel.Kernel, workers int) *neural.Model {
 
 func draw(t testing.TB, m *neural.Model, o neural.Order) *image.NRGBA {
 	t.Helper()
-	p, err := m.Draw(t.Context(), o, nil)
+	p, err := m.DrawPicture(t.Context(), o, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,9 +58,9 @@ var penguin = neural.Order{Prompt: "penguin in the snow", Seed: 7, Steps: 2}
 // numbers of threads, and with every kernel of assembly.
 func TestSameOrderSamePicture(t *testing.T) {
 	t.Parallel()
-	m := open(t, kernel.Best(), 1)
+	m := openModel(t, kernel.Best(), 1)
 	first := draw(t, m, penguin)
-	if first.Rect.Dx() != m.Side() || first.Rect.Dy() != m.Side() || !first.Opaque() {
+	if first.Rect.Dx() != m.PictureSide() || first.Rect.Dy() != m.PictureSide() || !first.Opaque() {
 		t.Fatalf("the picture is %v, opaque: %v", first.Rect, first.Opaque())
 	}
 	if again := draw(t, m, penguin); !bytes.Equal(again.Pix, first.Pix) {
@@ -76,7 +76,7 @@ func TestSameOrderSamePicture(t *testing.T) {
 			continue
 		}
 		for _, workers := range []int{2, 3} {
-			if p := draw(t, open(t, k, workers), penguin); !bytes.Equal(p.Pix, first.Pix) {
+			if p := draw(t, openModel(t, k, workers), penguin); !bytes.Equal(p.Pix, first.Pix) {
 				t.Errorf("%v with %d threads draws another picture than %v", k, workers, kernel.Best())
 			}
 		}
@@ -91,14 +91,14 @@ func TestEveryMachineWithVectorsDrawsTheSame(t *testing.T) {
 		if k.String() == "plain" {
 			continue
 		}
-		m := open(t, k, 2)
+		m := openModel(t, k, 2)
 		first := draw(t, m, penguin)
 		guided.Start, guided.Strength = first, .7
 		small := image.NewNRGBA(image.Rect(0, 0, 24, 16))
 		for i := range small.Pix {
 			small.Pix[i] = uint8(i * i / 7)
 		}
-		large, err := m.Enlarge(t.Context(), small, nil)
+		large, err := m.EnlargePicture(t.Context(), small, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +122,7 @@ func TestAnotherProcessDrawsTheSame(t *testing.T) {
 	t.Parallel()
 	o := penguin
 	o.Steps = 1
-	sum := fmt.Sprintf("%x", sha256.Sum256(draw(t, open(t, kernel.Best(), 2), o).Pix))
+	sum := fmt.Sprintf("%x", sha256.Sum256(draw(t, openModel(t, kernel.Best(), 2), o).Pix))
 	if os.Getenv(child) != "" {
 		fmt.Println("drawn " + sum)
 		return
@@ -145,13 +145,13 @@ func TestPlainKernelDrawsTheSameThing(t *testing.T) {
 	if testing.Short() || kernel.Best().String() == "plain" {
 		t.Skip("slow, or nothing to compare with")
 	}
-	plain, err := kernel.Named("plain")
+	plain, err := kernel.ByName("plain")
 	if err != nil {
 		t.Fatal(err)
 	}
 	o := penguin
 	o.Steps = 1
-	mean, share := differ(draw(t, open(t, plain, 2), o), draw(t, open(t, kernel.Best(), 1), o))
+	mean, share := differ(draw(t, openModel(t, plain, 2), o), draw(t, openModel(t, kernel.Best(), 1), o))
 	t.Logf("%.5f levels in the mean, %.5f of all by more than four", mean, share)
 	if mean > .05 || share > .001 {
 		t.Errorf("%.5f levels in the mean, %.5f of all by more than four", mean, share)
@@ -160,12 +160,12 @@ func TestPlainKernelDrawsTheSameThing(t *testing.T) {
 
 func TestStepsAreTold(t *testing.T) {
 	t.Parallel()
-	m := open(t, kernel.Best(), 2)
+	m := openModel(t, kernel.Best(), 2)
 	var told []string
 	var last *image.NRGBA
 	o := penguin
 	o.Steps = 3
-	p, err := m.Draw(t.Context(), o, func(done, of int, soFar *image.NRGBA) error {
+	p, err := m.DrawPicture(t.Context(), o, func(done, of int, soFar *image.NRGBA) error {
 		told = append(told, fmt.Sprintf("%d/%d", done, of))
 		last = soFar
 		return nil
@@ -183,12 +183,12 @@ func TestStepsAreTold(t *testing.T) {
 
 func TestDrawingStops(t *testing.T) {
 	t.Parallel()
-	m := open(t, kernel.Best(), 2)
+	m := openModel(t, kernel.Best(), 2)
 	o := penguin
 	o.Steps = 8
 	ctx, cancel := context.WithCancel(t.Context())
 	steps := 0
-	_, err := m.Draw(ctx, o, func(int, int, *image.NRGBA) error {
+	_, err := m.DrawPicture(ctx, o, func(int, int, *image.NRGBA) error {
 		steps++
 		cancel()
 		return nil
@@ -198,28 +198,28 @@ func TestDrawingStops(t *testing.T) {
 	}
 	enough := errors.New("enough")
 	steps = 0
-	_, err = m.Draw(t.Context(), o, func(int, int, *image.NRGBA) error {
+	_, err = m.DrawPicture(t.Context(), o, func(int, int, *image.NRGBA) error {
 		steps++
 		return enough
 	})
 	if !errors.Is(err, enough) || steps != 1 {
 		t.Errorf("after %d steps: %v", steps, err)
 	}
-	if _, err := m.Draw(ctx, o, nil); !errors.Is(err, context.Canceled) {
+	if _, err := m.DrawPicture(ctx, o, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("with an ended context: %v", err)
 	}
-	if _, err := m.Enlarge(ctx, image.NewNRGBA(image.Rect(0, 0, 4, 4)), nil); !errors.Is(err, context.Canceled) {
+	if _, err := m.EnlargePicture(ctx, image.NewNRGBA(image.Rect(0, 0, 4, 4)), nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("with an ended context: %v", err)
 	}
 	m.Close()
-	if _, err := m.Draw(t.Context(), o, nil); err == nil {
+	if _, err := m.DrawPicture(t.Context(), o, nil); err == nil {
 		t.Error("a closed model draws")
 	}
 }
 
 func TestGuidance(t *testing.T) {
 	t.Parallel()
-	m := open(t, kernel.Best(), 2)
+	m := openModel(t, kernel.Best(), 2)
 	o := penguin
 	plain := draw(t, m, o)
 	o.Guidance = 1
@@ -241,7 +241,7 @@ func TestGuidance(t *testing.T) {
 
 func TestStartingFromAPicture(t *testing.T) {
 	t.Parallel()
-	m := open(t, kernel.Best(), 2)
+	m := openModel(t, kernel.Best(), 2)
 	start := draw(t, m, neural.Order{Prompt: "red apple", Seed: 3, Steps: 2})
 	o := penguin
 	noise := draw(t, m, o)
@@ -266,16 +266,16 @@ func TestStartingFromAPicture(t *testing.T) {
 
 func TestOrdersAreChecked(t *testing.T) {
 	t.Parallel()
-	m := open(t, kernel.Best(), 1)
+	m := openModel(t, kernel.Best(), 1)
 	small := image.NewNRGBA(image.Rect(0, 0, 4, 4))
-	fits := image.NewNRGBA(image.Rect(0, 0, m.Side(), m.Side()))
+	fits := image.NewNRGBA(image.Rect(0, 0, m.PictureSide(), m.PictureSide()))
 	for field, o := range map[string]neural.Order{
 		"steps":    {Steps: 17},
 		"guidance": {Steps: 1, Guidance: -1},
 		"start":    {Steps: 1, Start: small},
 		"strength": {Steps: 1, Start: fits, Strength: 1.5},
 	} {
-		_, err := m.Draw(t.Context(), o, nil)
+		_, err := m.DrawPicture(t.Context(), o, nil)
 		if f, ok := errors.AsType[*fault.Error](err); !ok || f.Code != fault.Invalid {
 			t.Errorf("%s: %v", field, err)
 		}
@@ -286,7 +286,7 @@ func TestOrdersAreChecked(t *testing.T) {
 // is transparent does not shine in.
 func TestEnlargingKeepsEdgesClean(t *testing.T) {
 	t.Parallel()
-	m := open(t, kernel.Best(), 2)
+	m := openModel(t, kernel.Best(), 2)
 	full, cut := image.NewNRGBA(image.Rect(0, 0, 30, 20)), image.NewNRGBA(image.Rect(0, 0, 30, 20))
 	for y := range 20 {
 		for x := range 30 {
@@ -297,14 +297,14 @@ func TestEnlargingKeepsEdgesClean(t *testing.T) {
 		}
 	}
 	var shares []float64
-	whole, err := m.Enlarge(t.Context(), full, func(s float64) { shares = append(shares, s) })
+	whole, err := m.EnlargePicture(t.Context(), full, func(s float64) { shares = append(shares, s) })
 	if err != nil {
 		t.Fatal(err)
 	}
 	if whole.Rect != image.Rect(0, 0, 120, 80) || !whole.Opaque() || len(shares) == 0 || shares[len(shares)-1] != 1 {
 		t.Errorf("%v, opaque: %v, told %v", whole.Rect, whole.Opaque(), shares)
 	}
-	part, err := m.Enlarge(t.Context(), cut, nil)
+	part, err := m.EnlargePicture(t.Context(), cut, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,25 +325,25 @@ func TestEnlargingKeepsEdgesClean(t *testing.T) {
 	if a, b := part.NRGBAAt(31, 40).A, part.NRGBAAt(88, 40).A; a != b || a == 0 || a == 255 {
 		t.Errorf("the edges have an alpha of %d and %d", a, b)
 	}
-	if p, err := m.Enlarge(t.Context(), image.NewNRGBA(image.Rect(0, 0, 3, 1)), nil); err != nil || p.Rect.Dx() != 12 {
+	if p, err := m.EnlargePicture(t.Context(), image.NewNRGBA(image.Rect(0, 0, 3, 1)), nil); err != nil || p.Rect.Dx() != 12 {
 		t.Errorf("nothing but transparent: %v", err)
 	}
 }
 
 func TestUnknownWords(t *testing.T) {
 	t.Parallel()
-	m := open(t, kernel.Best(), 1)
-	if u, n := m.Unknown("a red cat with zzzunknown Hats"); len(u) != 1 || u[0] != "zzzunknown" || n != 6 {
+	m := openModel(t, kernel.Best(), 1)
+	if u, n := m.UnknownWords("a red cat with zzzunknown Hats"); len(u) != 1 || u[0] != "zzzunknown" || n != 6 {
 		t.Errorf("unknown: %q of %d", u, n)
 	}
 }
 
 func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()
-	m := open(t, kernel.Best(), 2)
-	t.Logf("%.1f MiB", float64(m.Memory())/(1<<20))
-	if m.Memory() > 20<<20 {
-		t.Errorf("the model works in %d bytes", m.Memory())
+	m := openModel(t, kernel.Best(), 2)
+	t.Logf("%.1f MiB", float64(m.MemoryBytes())/(1<<20))
+	if m.MemoryBytes() > 20<<20 {
+		t.Errorf("the model works in %d bytes", m.MemoryBytes())
 	}
 }
 
@@ -365,9 +365,9 @@ func BenchmarkDraw(b *testing.B) {
 	for _, k := range kernel.All() {
 		for _, workers := range []int{1, 2} {
 			b.Run(fmt.Sprintf("%v/%d", k, workers), func(b *testing.B) {
-				m := open(b, k, workers)
+				m := openModel(b, k, workers)
 				o := penguin
-				o.Steps = m.Steps()
+				o.Steps = m.DefaultSteps()
 				measure(b, func() { draw(b, m, o) })
 			})
 		}
@@ -379,13 +379,13 @@ func BenchmarkEnlarge(b *testing.B) {
 	for _, k := range kernel.All() {
 		for _, workers := range []int{1, 2} {
 			b.Run(fmt.Sprintf("%v/%d", k, workers), func(b *testing.B) {
-				m := open(b, k, workers)
-				p := image.NewNRGBA(image.Rect(0, 0, m.Side(), m.Side()))
+				m := openModel(b, k, workers)
+				p := image.NewNRGBA(image.Rect(0, 0, m.PictureSide(), m.PictureSide()))
 				for i := range p.Pix {
 					p.Pix[i] = uint8(i) | 0xff>>(8*uint(min(1, (i+1)%4)))
 				}
 				measure(b, func() {
-					if _, err := m.Enlarge(b.Context(), p, nil); err != nil {
+					if _, err := m.EnlargePicture(b.Context(), p, nil); err != nil {
 						b.Fatal(err)
 					}
 				})

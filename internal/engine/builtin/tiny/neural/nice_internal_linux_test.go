@@ -15,12 +15,12 @@ import (
 // down somebody's request: it ends with its crew.
 func TestThreadsEndWithTheirCrew(t *testing.T) {
 	t.Parallel()
-	c := newCrew([]*hand{{}, {}, {}})
+	c := newWorkerPool([]*worker{{}, {}, {}})
 	ids := make([]int, 3)
 	var here sync.WaitGroup
 	here.Add(len(ids))
-	if err := c.run(func() {
-		c.each(len(ids), func(_ *hand, i int) {
+	if err := c.runTask(func() {
+		c.runParallel(len(ids), func(_ *worker, i int) {
 			ids[i] = syscall.Gettid()
 			here.Done()
 			here.Wait() // so that everybody takes one part
@@ -41,7 +41,7 @@ func TestThreadsEndWithTheirCrew(t *testing.T) {
 			t.Errorf("a thread of the crew has niceness %s", n)
 		}
 	}
-	c.end()
+	c.stopWorkers()
 	for _, id := range ids {
 		if id == os.Getpid() {
 			continue // the process's first thread cannot end; Go lets it sleep

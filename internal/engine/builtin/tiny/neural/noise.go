@@ -6,31 +6,31 @@ import (
 	"sync"
 )
 
-// noise fills z with what a seed gives.
-func noise(z []float32, seed uint64) {
-	r := rand.New(rand.NewPCG(seed, stream))
-	t := strips()
+// fillNoise fills z with the noise of a seed.
+func fillNoise(z []float32, seed uint64) {
+	r := rand.New(rand.NewPCG(seed, seedStream))
+	t := zigguratTables()
 	for i := range z {
-		z[i] = float32(t.normal(r))
+		z[i] = float32(t.drawNormal(r))
 	}
 }
 
-// A ziggurat covers the normal distribution with strips of one size (Marsaglia
-// and Tsang, The Ziggurat Method for Generating Random Variables, 2000).
+// ziggurat covers the normal distribution with strips of equal area (Marsaglia and Tsang, The
+// Ziggurat Method for Generating Random Variables, 2000).
 type ziggurat struct {
-	inside [128]uint32  // what lies below it is in the distribution for sure
-	width  [128]float32 // from whole numbers to the strip
+	inside [128]uint32  // values below this are certainly in the distribution
+	width  [128]float32 // factor from integers to the strip
 	height [128]float32
 }
 
-// base is where the lowest strip begins its tail.
-const base = 3.442619855899
+// tailStart is where the tail of the lowest strip begins.
+const tailStart = 3.442619855899
 
-var strips = sync.OnceValue(func() *ziggurat {
+var zigguratTables = sync.OnceValue(func() *ziggurat {
 	const area, whole = 9.91256303526217e-3, 1 << 31
 	density := func(x float64) float64 { return math.Exp(-.5 * x * x) }
 	var z ziggurat
-	x := base
+	x := tailStart
 	foot := area / density(x)
 	z.inside[0] = uint32(x / foot * whole)
 	z.width[0] = float32(foot / whole)
@@ -47,11 +47,11 @@ var strips = sync.OnceValue(func() *ziggurat {
 	return &z
 })
 
-// normal draws as rand.NormFloat64 does, and gives the same numbers on AMD64.
-// Elsewhere that one may fuse a multiplication with an addition: once in some
-// ten thousand pictures it then takes one number more or less, and all that
-// come after it are others. The conversions here forbid it.
-func (z *ziggurat) normal(r *rand.Rand) float64 {
+// drawNormal draws like rand.NormFloat64, with the same numbers on AMD64. On other processors that
+// function may fuse a multiplication with an addition: once in some ten thousand pictures it then
+// consumes one number more or less, and all later numbers differ. The conversions here prevent
+// fusing.
+func (z *ziggurat) drawNormal(r *rand.Rand) float64 {
 	for {
 		u := r.Uint64()
 		j := int64(int32(u))
@@ -62,15 +62,15 @@ func (z *ziggurat) normal(r *rand.Rand) float64 {
 		}
 		if i == 0 {
 			for {
-				x = float64(-math.Log(r.Float64()) * (1 / base))
+				x = float64(-math.Log(r.Float64()) * (1 / tailStart))
 				if y := -math.Log(r.Float64()); y+y >= float64(x*x) {
 					break
 				}
 			}
 			if j > 0 {
-				return base + x
+				return tailStart + x
 			}
-			return -base - x
+			return -tailStart - x
 		}
 		between := float32(float32(r.Float64()) * (z.height[i-1] - z.height[i]))
 		if z.height[i]+between < float32(math.Exp(-.5*x*x)) {

@@ -20,13 +20,13 @@ func TestAnythingIsAPrompt(t *testing.T) {
 		"right to left": "قطة حمراء \u202e cat",
 		"hyphens":       strings.Repeat("-'", 1<<16),
 	} {
-		tokens := make([]int, m.Words())
-		m.words.encode(prompt, tokens)
+		tokens := make([]int, m.MaxWords())
+		m.words.encodeWords(prompt, tokens)
 		for _, token := range tokens {
 			if token < 0 || token*vectorSize >= len(m.words.vectors) {
 				t.Errorf("%s: token %d", name, token)
 			}
 		}
-		m.Unknown(prompt)
+		m.UnknownWords(prompt)
 	}
 }

@@ -16,21 +16,21 @@ func BenchmarkStages(b *testing.B) {
 	for _, k := range kernel.All() {
 		for _, workers := range []int{1, 2} {
 			m := openModel(b, k, workers)
-			w, n := &m.core.work, &m.core
+			w, n := &m.transformer.work, &m.transformer
 			c, d := n.config, n.config.D
-			steps := float64(m.Steps())
+			steps := float64(m.DefaultSteps())
 			blocks := steps * float64(c.Depth)
 			bl := &n.blocks[0]
 			formula(w.z)
-			if err := m.crew.run(func() {
-				m.core.begin()
-				m.encode(referencePrompt, &w.prompt)
-				m.pass(w.z, .37, &w.prompt, w.x)
+			if err := m.pool.runTask(func() {
+				m.transformer.clearEdges()
+				m.encodePrompt(referencePrompt, &w.prompt)
+				m.predictPicture(w.z, .37, &w.prompt, w.x)
 			}); err != nil {
 				b.Fatal(err)
 			}
 			rows, patches := float64(n.tokens), float64(n.grid*n.grid)
-			product := func(rows float64, l linear) float64 { return 2 * rows * float64(l.w.K) * float64(l.w.N) }
+			product := func(rows float64, l linearLayer) float64 { return 2 * rows * float64(l.w.K) * float64(l.w.N) }
 			size := float64(d / c.Heads)
 			pixels := float64(c.Res * c.Res)
 			for _, s := range []struct {
@@ -39,27 +39,27 @@ func BenchmarkStages(b *testing.B) {
 				operations float64
 				work       func()
 			}{
-				{"noise", 1, 0, func() { noise(w.z, 1) }},
-				{"text", 1, 0, func() { m.encode(referencePrompt, &w.prompt) }},
-				{"condition", steps, 0, func() { m.condition(.37, &w.prompt) }},
+				{"noise", 1, 0, func() { fillNoise(w.z, 1) }},
+				{"text", 1, 0, func() { m.encodePrompt(referencePrompt, &w.prompt) }},
+				{"condition", steps, 0, func() { m.computeCondition(.37, &w.prompt) }},
 				{"patches", steps, product(patches, n.patch1) + product(patches, n.patch2), func() {
-					m.patches(w.z)
-					m.apply(&n.patch1, n.grid*n.grid, w.patches, w.narrow, c.Bott)
-					m.apply(&n.patch2, n.grid*n.grid, w.narrow, w.rows[n.length*d:], d)
+					embedPatches(m, w.z)
+					m.applyLinear(&n.patch1, n.grid*n.grid, w.patches, w.narrow, c.Bott)
+					m.applyLinear(&n.patch2, n.grid*n.grid, w.narrow, w.rows[n.length*d:], d)
 				}},
-				{"norm", 2 * blocks, 0, func() { m.normed(n.tokens, d, w.rows, w.block, w.block[d:], w.y) }},
-				{"qkv", blocks, product(rows, bl.attention.in), func() { m.apply(&bl.attention.in, n.tokens, w.y, w.qkv, apart(3*d)) }},
-				{"attention", blocks, 4 * rows * rows * size * float64(c.Heads), func() { m.attend(&bl.attention, n.tokens, d, w.qkv, n.turn, w.keys, w.y) }},
-				{"out", blocks, product(rows, bl.attention.out), func() { m.residual(&bl.attention.out, n.tokens, w.y, d, w.block, w.rows) }},
-				{"up", blocks, product(rows, bl.up), func() { m.gated(&bl.up, n.tokens, w.y, w.gated) }},
-				{"down", blocks, product(rows, bl.down), func() { m.residual(&bl.down, n.tokens, w.gated, apart(c.Hid), w.block, w.rows) }},
-				{"pixels", steps, product(patches, n.pixels), func() { m.apply(&n.pixels, n.grid*n.grid, w.y, w.out, n.pixels.w.N) }},
-				{"smooth", steps, 2 * pixels * float64(taps*(c.Ch+3)*c.Cw+taps*c.Cw*c.Cw+taps*3*c.Cw), func() { m.smooth(w.z, w.x) }},
-				{"step", steps, 0, func() { m.k.Toward(w.z, w.x, .3, limit) }},
+				{"norm", 2 * blocks, 0, func() { m.normalizeRows(n.tokens, d, w.rows, w.block, w.block[d:], w.y) }},
+				{"qkv", blocks, product(rows, bl.attention.in), func() { m.applyLinear(&bl.attention.in, n.tokens, w.y, w.qkv, rowDistance(3*d)) }},
+				{"attention", blocks, 4 * rows * rows * size * float64(c.Heads), func() { m.applyAttention(&bl.attention, n.tokens, d, w.qkv, n.turn, w.keys, w.y) }},
+				{"out", blocks, product(rows, bl.attention.out), func() { m.addLinear(&bl.attention.out, n.tokens, w.y, d, w.block, w.rows) }},
+				{"up", blocks, product(rows, bl.up), func() { m.applyGated(&bl.up, n.tokens, w.y, w.gated) }},
+				{"down", blocks, product(rows, bl.down), func() { m.addLinear(&bl.down, n.tokens, w.gated, rowDistance(c.Hid), w.block, w.rows) }},
+				{"pixels", steps, product(patches, n.pixels), func() { m.applyLinear(&n.pixels, n.grid*n.grid, w.y, w.out, n.pixels.w.N) }},
+				{"smooth", steps, 2 * pixels * float64(taps*(c.Ch+3)*c.Cw+taps*c.Cw*c.Cw+taps*3*c.Cw), func() { smoothPatches(m, w.z, w.x) }},
+				{"step", steps, 0, func() { m.k.MoveToward(w.z, w.x, .3, limit) }},
 			} {
 				b.Run(fmt.Sprintf("%v/%d/%s", k, workers, s.name), func(b *testing.B) {
 					fastest := time.Duration(math.MaxInt64)
-					if err := m.crew.run(func() {
+					if err := m.pool.runTask(func() {
 						for b.Loop() {
 							began := time.Now()
 							s.work()

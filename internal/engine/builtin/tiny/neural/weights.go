@@ -16,8 +16,8 @@ import (
 	"atelier/internal/engine/builtin/tiny/kernel"
 )
 
-// The files that model/export.py writes. As strings they stay where the
-// program was loaded to: nothing is copied, and what is not used is not read.
+// The files that model/export.py writes. As strings they stay in the program's
+// image: nothing is copied, and unused parts are not read from disk.
 var (
 	//go:embed weights/model.json
 	modelIndex string
@@ -35,33 +35,33 @@ var (
 	upscale0 string
 )
 
-// embedded names the files.
-func embedded() map[string]string {
+// embeddedFiles returns the files by name.
+func embeddedFiles() map[string]string {
 	return map[string]string{
 		"model.json": modelIndex, "model.0.bin": model0, "model.1.bin": model1, "words.txt": wordList, "words.bin": wordVectors,
 		"upscale.json": upscaleIndex, "upscale.bin": upscale0,
 	}
 }
 
-// An index tells what a network is like and where its tensors lie.
-type index struct {
+// weightIndex describes a network and the positions of its tensors.
+type weightIndex struct {
 	Format  string
 	Config  config
 	TextLen int     `json:"text_len"`
-	Norm    float64 `json:"vector_norm"` // of every word's vector
+	Norm    float64 `json:"vector_norm"` // length of every word's vector
 	Sampler sampler
-	Files   []file
+	Files   []weightFile
 	Tensors []tensor
 }
 
-// config is the shape of both networks; each uses its own part.
+// config is the shape of both networks; each uses its own fields.
 type config struct {
-	Res, Patch               int // pixels of a side, of the picture and of what becomes one token
-	D, Depth, Heads, Hid     int // the transformer: width, blocks, heads, width within
-	Dt, TDepth, THeads, THid int // the same of the text encoder
-	Bott, Ch, Cw             int // widths: of a patch on its way in, of a pixel on its way out, of the convolutions
+	Res, Patch               int // pixels per side of the picture, and of a patch that becomes one token
+	D, Depth, Heads, Hid     int // the transformer: width, blocks, heads, hidden width
+	Dt, TDepth, THeads, THid int // the text encoder, likewise
+	Bott, Ch, Cw             int // widths of an input patch, of an output pixel, of the convolutions
 	Theta                    float64
-	Learned                  int // words below this have an embedding of their own
+	Learned                  int // words below this number have a learned embedding
 
 	Channels, Layers, Scale int // the upscaler
 }
@@ -72,7 +72,7 @@ type sampler struct {
 	Steps int
 }
 
-type file struct {
+type weightFile struct {
 	Name   string
 	Size   int
 	SHA256 string
@@ -84,15 +84,15 @@ type tensor struct {
 	File, Offset int
 }
 
-// mostNumbers is how many numbers a tensor can have: what is beyond is a
-// mistake, and is found before it is computed with.
-const mostNumbers = 1 << 25
+// maxTensorSize is the largest number of values of a tensor. A larger one is an error, which is
+// found before the size is used.
+const maxTensorSize = 1 << 25
 
-// bytes is how many bytes a tensor takes, -1 for one that cannot be.
-func (t tensor) bytes() int {
+// byteSize returns the size of a tensor in bytes. -1: the tensor is invalid.
+func (t tensor) byteSize() int {
 	n := 1
 	for _, d := range t.Shape {
-		if d < 1 || d > mostNumbers/n {
+		if d < 1 || d > maxTensorSize/n {
 			return -1
 		}
 		n *= d
@@ -101,26 +101,25 @@ func (t tensor) bytes() int {
 	case t.Kind == "half":
 		return 2 * n
 	case t.Kind == "matrix" && len(t.Shape) == 2:
-		return wide(t.Shape[1]) * (4 + t.Shape[0])
+		return padToPanel(t.Shape[1]) * (4 + t.Shape[0])
 	case t.Kind == "rows" && len(t.Shape) == 2:
 		return 4*t.Shape[0] + n
 	}
 	return -1
 }
 
-// store gives the tensors of an index. The first that is missing or not as
-// expected is remembered, so that building a network reads without checks.
-type store struct {
-	index   index
+// tensorStore reads the tensors of an index. It remembers the first missing or unexpected tensor,
+// so that a network can be built without checks.
+type tensorStore struct {
+	index   weightIndex
 	parts   []string
-	tensors map[string]tensor // those that nobody has asked for yet
+	tensors map[string]tensor // those that have not been read yet
 	err     error
 }
 
-// openStore reads an index and sees that every file has its size and every
-// tensor its place.
-func openStore(name, format string, files map[string]string) (*store, error) {
-	s := &store{tensors: map[string]tensor{}}
+// openStore reads an index and checks the size of every file and the position of every tensor.
+func openStore(name, format string, files map[string]string) (*tensorStore, error) {
+	s := &tensorStore{tensors: map[string]tensor{}}
 	if err := json.Unmarshal([]byte(files[name]), &s.index); err != nil {
 		return nil, fmt.Errorf("weights: %s: %w", name, err)
 	}
@@ -137,11 +136,11 @@ func openStore(name, format string, files map[string]string) (*store, error) {
 		}
 		s.parts = append(s.parts, data)
 	}
-	return s, s.place()
+	return s, s.checkOffsets()
 }
 
-// place refuses tensors that lie outside of their file or on each other.
-func (s *store) place() error {
+// checkOffsets refuses tensors that are outside of their file or overlap.
+func (s *tensorStore) checkOffsets() error {
 	all := slices.SortedFunc(slices.Values(s.index.Tensors), func(a, b tensor) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Offset, b.Offset))
 	})
@@ -152,10 +151,10 @@ func (s *store) place() error {
 			file = t.File
 			end = 0
 		}
-		size := t.bytes()
+		size := t.byteSize()
 		_, twice := s.tensors[t.Name]
 		if file < 0 || file >= len(s.parts) || size < 0 || t.Offset < end || t.Offset > len(s.parts[file])-size || twice {
-			return fmt.Errorf("weights: the tensor %s has no place of its own", t.Name)
+			return fmt.Errorf("weights: tensor %s is outside its file or overlaps another", t.Name)
 		}
 		end = t.Offset + size
 		s.tensors[t.Name] = t
@@ -163,9 +162,9 @@ func (s *store) place() error {
 	return nil
 }
 
-// file gives all of a file that the index lists.
-func (s *store) file(name string) string {
-	i := slices.IndexFunc(s.index.Files, func(f file) bool { return f.Name == name })
+// fileData returns the content of a file in the index.
+func (s *tensorStore) fileData(name string) string {
+	i := slices.IndexFunc(s.index.Files, func(f weightFile) bool { return f.Name == name })
 	if i < 0 {
 		s.err = errors.Join(s.err, fmt.Errorf("weights: no file %s", name))
 		return ""
@@ -173,26 +172,26 @@ func (s *store) file(name string) string {
 	return s.parts[i]
 }
 
-// done tells what was wrong. Tensors that nobody wanted are wrong as well.
-func (s *store) done() error {
+// checkComplete returns the first problem. Unused tensors are a problem as well.
+func (s *tensorStore) checkComplete() error {
 	if s.err == nil && len(s.tensors) > 0 {
 		return fmt.Errorf("weights: %d tensors belong to another network", len(s.tensors))
 	}
 	return s.err
 }
 
-// verify compares every file with its SHA-256.
-func (s *store) verify() error {
+// verifyHashes compares every file with its SHA-256.
+func (s *tensorStore) verifyHashes() error {
 	for i, f := range s.index.Files {
-		if digest(s.parts[i]) != f.SHA256 {
+		if sha256Hex(s.parts[i]) != f.SHA256 {
 			return fmt.Errorf("weights: %s is damaged: its content has changed", f.Name)
 		}
 	}
 	return nil
 }
 
-// digest is the SHA-256 of a file, without a copy of all of it.
-func digest(data string) string {
+// sha256Hex returns the SHA-256 of a file without copying all of it.
+func sha256Hex(data string) string {
 	h := sha256.New()
 	var part [1 << 15]byte
 	for len(data) > 0 {
@@ -203,20 +202,20 @@ func digest(data string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// data finds a tensor of a kind and shape and gives its bytes.
-func (s *store) data(name, kind string, shape ...int) string {
+// tensorData returns the bytes of a tensor of a kind and shape.
+func (s *tensorStore) tensorData(name, kind string, shape ...int) string {
 	t := s.tensors[name]
 	if t.Kind != kind || !slices.Equal(t.Shape, shape) {
 		s.err = errors.Join(s.err, fmt.Errorf("weights: no tensor %s of kind %s and shape %v", name, kind, shape))
-		return strings.Repeat("\x00", tensor{Kind: kind, Shape: shape}.bytes())
+		return strings.Repeat("\x00", tensor{Kind: kind, Shape: shape}.byteSize())
 	}
 	delete(s.tensors, name)
-	return s.parts[t.File][t.Offset : t.Offset+t.bytes()]
+	return s.parts[t.File][t.Offset : t.Offset+t.byteSize()]
 }
 
-// half reads float16.
-func (s *store) half(name string, shape ...int) []float32 {
-	data := s.data(name, "half", shape...)
+// readHalf reads a tensor of float16.
+func (s *tensorStore) readHalf(name string, shape ...int) []float32 {
+	data := s.tensorData(name, "half", shape...)
 	v := make([]float32, len(data)/2)
 	for i := range v {
 		v[i] = float16(uint16(data[2*i]) | uint16(data[2*i+1])<<8)
@@ -224,19 +223,19 @@ func (s *store) half(name string, shape ...int) []float32 {
 	return v
 }
 
-// matrix reads the weights of a linear layer. Only the scales are copied.
-func (s *store) matrix(name string, k, n int) kernel.Matrix {
-	data := s.data(name, "matrix", k, n)
-	return kernel.Matrix{K: k, N: n, Q: data[4*wide(n):], Scales: floats(data[:4*wide(n)])}
+// readMatrix reads the weights of a linear layer. Only the scales are copied.
+func (s *tensorStore) readMatrix(name string, k, n int) kernel.Matrix {
+	data := s.tensorData(name, "matrix", k, n)
+	return kernel.Matrix{K: k, N: n, Q: data[4*padToPanel(n):], Scales: decodeHalf(data[:4*padToPanel(n)])}
 }
 
-// rows reads a table.
-func (s *store) rows(name string, n, width int) table {
-	data := s.data(name, "rows", n, width)
-	return table{width: width, scales: data[:4*n], q: data[4*n:]}
+// readTable reads a table.
+func (s *tensorStore) readTable(name string, n, width int) rowTable {
+	data := s.tensorData(name, "rows", n, width)
+	return rowTable{width: width, scales: data[:4*n], q: data[4*n:]}
 }
 
-func floats(data string) []float32 {
+func decodeHalf(data string) []float32 {
 	v := make([]float32, len(data)/4)
 	for i := range v {
 		v[i] = math.Float32frombits(binary.LittleEndian.Uint32([]byte(data[4*i : 4*i+4])))
@@ -244,22 +243,22 @@ func floats(data string) []float32 {
 	return v
 }
 
-// table is int8 rows, each with a scale.
-type table struct {
+// rowTable is int8 rows, each with a scale.
+type rowTable struct {
 	width     int
 	scales, q string
 }
 
-// add adds row i to dst.
-func (t table) add(dst []float32, i int) {
+// addRow adds row i to dst.
+func (t rowTable) addRow(dst []float32, i int) {
 	scale := math.Float32frombits(binary.LittleEndian.Uint32([]byte(t.scales[4*i : 4*i+4])))
 	row := t.q[i*t.width : (i+1)*t.width]
-	for j := range len(row) { // not over the runes of a string
+	for j := range len(row) { // by bytes, not runes
 		dst[j] += float32(float32(int8(row[j])) * scale)
 	}
 }
 
-// float16 widens a half.
+// float16 converts a half-precision number to float32.
 func float16(h uint16) float32 {
 	sign := uint32(h>>15) << 31
 	exponent := uint32(h>>10) & 31

@@ -13,7 +13,7 @@ import (
 // changed gives the files with another index.
 func changed(t *testing.T, name string, change func(index map[string]any)) map[string]string {
 	t.Helper()
-	files := embedded()
+	files := embeddedFiles()
 	var v map[string]any
 	if err := json.Unmarshal([]byte(files[name]), &v); err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func TestWrongIndexesAreRefused(t *testing.T) {
 				t.Errorf("%s: panic: %v", what, p)
 			}
 		}()
-		if m, err := open(kernel.Best(), 1, files); err == nil {
+		if m, err := openFiles(kernel.Best(), 1, files); err == nil {
 			m.Close()
 			t.Errorf("%s was taken", what)
 		} else if !strings.HasPrefix(err.Error(), "weights: ") {
@@ -86,13 +86,13 @@ func TestWrongIndexesAreRefused(t *testing.T) {
 	for what, change := range map[string]func(x map[string]any){
 		"a shift of zero":       func(x map[string]any) { x["sampler"].(map[string]any)["shift"] = 0 },
 		"a shift below zero":    func(x map[string]any) { x["sampler"].(map[string]any)["shift"] = -1 },
-		"more steps than drawn": func(x map[string]any) { x["sampler"].(map[string]any)["steps"] = mostSteps + 1 },
+		"more steps than drawn": func(x map[string]any) { x["sampler"].(map[string]any)["steps"] = maxSteps + 1 },
 		"no text":               func(x map[string]any) { x["text_len"] = 0 },
 		"much text":             func(x map[string]any) { x["text_len"] = 1 << 29 },
 	} {
 		refused(what, changed(t, "model.json", change))
 	}
-	files := embedded()
+	files := embeddedFiles()
 	files["model.0.bin"], files["model.1.bin"] = files["model.1.bin"], files["model.0.bin"]
 	refused("files that were swapped", files)
 	refused("nothing", nil)

@@ -1,0 +1,110 @@
+package companyadmin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+
+	"atelier/internal/base/audit"
+	"atelier/internal/base/fault"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
+)
+
+// Domains administers the mail domains of companies.
+type Domains struct {
+	db       auditedDB
+	resolver *net.Resolver
+}
+
+// ListDomains returns a company's mail domains, ordered by name.
+func (s *Domains) ListDomains(ctx context.Context, caller principal.Principal, companyID string) (all []company.Domain, err error) {
+	err = s.db.readCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, _ companyAccess) error {
+		all, err = company.Domains(ctx, tx, companyID)
+		return err
+	})
+	return all, err
+}
+
+// AddDomain adds a domain that is not verified yet. Once it is verified, people
+// with an address in it join the company, and the team if teamID is not "".
+func (s *Domains) AddDomain(ctx context.Context, caller principal.Principal, companyID, name, teamID, teamRole string) (added company.Domain, err error) {
+	err = s.db.changeCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, c companyAccess) (e audit.Entry, err error) {
+		if err := c.requireRole(ctx, tx, company.RoleMember); err != nil {
+			return e, err
+		}
+		if err := c.authorizeTeamEntry(ctx, tx, teamID, roleOrMember(teamRole)); err != nil {
+			return e, err
+		}
+
+		added, err = company.AddDomain(ctx, tx, companyID, name, teamID, teamRole)
+		return audit.Entry{Act: audit.DomainAdded, Details: map[string]string{"domain": added.Name, "team": added.TeamID, "team_role": added.TeamRole}}, err
+	})
+	return added, err
+}
+
+// VerifyDomain checks the DNS record by which the company proves that it owns a
+// domain. If the record is there, people with a verified address in the domain
+// join. With trust, which only the operator may use, no record is looked up.
+func (s *Domains) VerifyDomain(ctx context.Context, caller principal.Principal, companyID, name string, trust bool) (domain company.Domain, err error) {
+	err = s.db.readCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, _ companyAccess) error {
+		domain, err = company.DomainByName(ctx, tx, companyID, name)
+		return err
+	})
+	if err != nil || domain.Verified != nil {
+		return domain, err
+	}
+
+	if !(trust && caller.Operator) {
+		proven, err := company.Proves(ctx, s.resolver, domain)
+		if err != nil {
+			return domain, err
+		}
+		if !proven {
+			return domain, newUnprovenFault(domain)
+		}
+	}
+
+	proof := domain.Proof
+	err = s.db.changeCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, _ companyAccess) (e audit.Entry, err error) {
+		if domain, err = company.DomainByName(ctx, tx, companyID, name); err != nil {
+			return e, err
+		}
+		if domain.Proof != proof { // removed and added again meanwhile
+			return e, newUnprovenFault(domain)
+		}
+		// Its people joined when it was verified; someone removed by an admin since
+		// then must not join again.
+		if domain.Verified != nil {
+			return e, errVerified
+		}
+
+		if domain, err = company.VerifyDomain(ctx, tx, companyID, name); err != nil {
+			return e, err
+		}
+		joined, err := company.JoinAllByDomain(ctx, tx, companyID, name)
+		return audit.Entry{Act: audit.DomainVerified, Details: map[string]string{"domain": domain.Name, "joined": strconv.Itoa(joined)}}, err
+	})
+	if errors.Is(err, errVerified) {
+		err = nil
+	}
+	return domain, err
+}
+
+// errVerified rolls back a verification that a concurrent request has made.
+var errVerified = errors.New("domain is already verified")
+
+func newUnprovenFault(d company.Domain) error {
+	return fault.New(fault.Invalid, fmt.Sprintf("The domain has no TXT record %s with the value %s. A new record can take a while to become visible.",
+		company.DomainRecord(d.Name), d.Proof)).On("domain")
+}
+
+// RemoveDomain removes a domain. Members who joined by it stay members.
+func (s *Domains) RemoveDomain(ctx context.Context, caller principal.Principal, companyID, name string) error {
+	return s.db.changeCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, _ companyAccess) (audit.Entry, error) {
+		return audit.Entry{Act: audit.DomainRemoved, Details: map[string]string{"domain": name}}, company.RemoveDomain(ctx, tx, companyID, name)
+	})
+}

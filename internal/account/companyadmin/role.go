@@ -1,0 +1,89 @@
+package companyadmin
+
+import (
+	"context"
+	"slices"
+
+	"atelier/internal/base/audit"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
+)
+
+// Roles administers the roles of companies.
+type Roles struct {
+	db auditedDB
+}
+
+// ListRoles returns a company's roles, ordered by name.
+func (s *Roles) ListRoles(ctx context.Context, caller principal.Principal, companyID string) (all []company.Role, err error) {
+	err = s.db.readCompany(ctx, caller, companyID, allowMembers, func(tx *sqldb.Tx, _ companyAccess) error {
+		all, err = company.Roles(ctx, tx, companyID)
+		return err
+	})
+	return all, err
+}
+
+// SetRole creates a role or replaces its permissions.
+func (s *Roles) SetRole(ctx context.Context, caller principal.Principal, companyID string, r company.Role) (stored company.Role, err error) {
+	err = s.db.changeCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, c companyAccess) (e audit.Entry, err error) {
+		before, err := findRole(ctx, tx, companyID, r.Name)
+		if err != nil {
+			return e, err
+		}
+		if err := c.requirePermissions(before.Permissions); err != nil {
+			return e, err
+		}
+
+		// Stored before the new permissions are checked: an unknown permission is
+		// reported as invalid, not as one that the caller lacks.
+		if err := company.SetRole(ctx, tx, companyID, r); err != nil {
+			return e, err
+		}
+		if err := c.requirePermissions(r.Permissions); err != nil {
+			return e, err
+		}
+		if err := c.requireAdminLeft(ctx, tx); err != nil {
+			return e, err
+		}
+
+		stored, err = findRole(ctx, tx, companyID, r.Name)
+		e = audit.Entry{Act: audit.CompanyRoleSet, Details: map[string]string{"role": r.Name, "permissions": joinPermissions(stored.Permissions)}}
+		return e.Changing(describeRole(before), describeRole(stored)), err
+	})
+	return stored, err
+}
+
+// DeleteRole deletes a role that no member has.
+func (s *Roles) DeleteRole(ctx context.Context, caller principal.Principal, companyID, name string) error {
+	return s.db.changeCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, c companyAccess) (e audit.Entry, err error) {
+		before, err := findRole(ctx, tx, companyID, name)
+		if err != nil {
+			return e, err
+		}
+		if err := c.requirePermissions(before.Permissions); err != nil {
+			return e, err
+		}
+
+		e = audit.Entry{Act: audit.CompanyRoleDeleted, Details: map[string]string{"role": name}}
+		return e.Changing(describeRole(before), ""), company.DeleteRole(ctx, tx, companyID, name)
+	})
+}
+
+// findRole finds a role of a company by its name. A role that does not exist has
+// no permissions.
+func findRole(ctx context.Context, tx *sqldb.Tx, companyID, name string) (company.Role, error) {
+	all, err := company.Roles(ctx, tx, companyID)
+	if i := slices.IndexFunc(all, func(o company.Role) bool { return o.Name == name }); i >= 0 {
+		return all[i], nil
+	}
+	return company.Role{}, err
+}
+
+// roleOrMember returns the given role, or the role member if none is given.
+func roleOrMember(role string) string {
+	if role == "" {
+		return company.RoleMember
+	}
+	return role
+}

@@ -1,0 +1,200 @@
+package personaldata
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"atelier/internal/base/audit"
+	"atelier/internal/base/failpoint"
+	"atelier/internal/base/fault"
+	"atelier/internal/base/queue"
+	"atelier/internal/base/ratelimit"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/money/ledger"
+	"atelier/internal/people/company"
+	"atelier/internal/people/credential"
+	"atelier/internal/people/device"
+	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
+	"atelier/internal/people/session"
+	"atelier/internal/run/run"
+)
+
+var (
+	errEmail     = fault.New(fault.Invalid, "This is not the address of the account.").On("email")
+	errActive    = fault.New(fault.Forbidden, "There are unfinished runs. Cancel them or wait until they have finished.").With("reason", "runs_active")
+	errLastAdmin = fault.New(fault.Forbidden, "No member of one of your companies could manage its members any more. Give another member that permission first.").With("reason", "last_admin")
+)
+
+// DeletePerson deletes a person. The email must be their address, which prevents
+// mistakes. When it returns, no credential of the person works any more, on any
+// node; a job erases their contents shortly after.
+//
+// Locks are taken in this order: person, companies by id, rate-limit keys, the
+// account's storage, the account in the ledger.
+func (s *Service) DeletePerson(ctx context.Context, caller principal.Principal, personID, email string) error {
+	if err := requireOwner(caller, personID); err != nil {
+		return err
+	}
+
+	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if err := person.Lock(ctx, tx, personID); err != nil {
+			return err
+		}
+		p, err := person.ByID(ctx, tx, personID)
+		if err != nil {
+			return err
+		}
+		if !p.HasEmail(email) {
+			return errEmail
+		}
+		// No run can start meanwhile, since creating a run locks the person.
+		active, err := run.Active(ctx, tx, p.ID)
+		if err != nil {
+			return err
+		}
+		if active > 0 {
+			return errActive
+		}
+
+		left, err := leaveCompanies(ctx, tx, caller, p.ID)
+		if err != nil {
+			return err
+		}
+		tokens, err := credential.DeleteAll(ctx, tx, p.ID)
+		if err != nil {
+			return err
+		}
+		if err := s.revokeAccess(ctx, tx, p); err != nil {
+			return err
+		}
+		return recordDeletion(ctx, tx, caller, p.ID, left, tokens)
+	})
+	if err == nil {
+		failpoint.Hit("revoke.after_commit_before_reply")
+	}
+	return err
+}
+
+// formerMembership is a membership in a company that has ended.
+type formerMembership struct {
+	role  string
+	teams []string // ids
+}
+
+// leaveCompanies removes a person from all companies, and returns their former
+// memberships by company id.
+func leaveCompanies(ctx context.Context, tx *sqldb.Tx, caller principal.Principal, personID string) (map[string]formerMembership, error) {
+	memberships, err := company.OfPerson(ctx, tx, personID)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(memberships, func(a, b company.Membership) int { return cmp.Compare(a.Company.ID, b.Company.ID) })
+
+	left := map[string]formerMembership{}
+	for _, m := range memberships {
+		id := m.Company.ID
+		if err := company.Lock(ctx, tx, id); err != nil {
+			return nil, err
+		}
+		hadAdmin, err := company.HasAdmin(ctx, tx, id)
+		if err != nil {
+			return nil, err
+		}
+		// An admin may have removed them while this transaction waited for the lock.
+		teams, err := company.RemoveMember(ctx, tx, id, personID)
+		if fault.Is(err, fault.NotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		left[id] = formerMembership{role: m.Role.Name, teams: teams}
+
+		if caller.Operator || !hadAdmin {
+			continue
+		}
+		hasAdmin, err := company.HasAdmin(ctx, tx, id)
+		if err != nil {
+			return nil, err
+		}
+		hasMembers, err := company.HasMembers(ctx, tx, id)
+		if err != nil {
+			return nil, err
+		}
+		if hasMembers && !hasAdmin {
+			return nil, errLastAdmin
+		}
+	}
+	return left, nil
+}
+
+// revokeAccess deletes the person's sessions, devices, address and small rows,
+// and adds the job that erases the rest.
+func (s *Service) revokeAccess(ctx context.Context, tx *sqldb.Tx, p person.Person) error {
+	if _, err := session.EndAll(ctx, tx, p.ID); err != nil {
+		return err
+	}
+	if err := device.Erase(ctx, tx, p.ID); err != nil {
+		return err
+	}
+	if err := company.ForgetProfiles(ctx, tx, p.ID); err != nil {
+		return err
+	}
+	if err := company.DeleteInvitationsFor(ctx, tx, p.Email); err != nil {
+		return err
+	}
+
+	if err := ratelimit.ForgetSubject(ctx, tx, p.ID); err != nil {
+		return err
+	}
+	if err := ratelimit.ForgetSubject(ctx, tx, strings.ToLower(p.Email)); err != nil {
+		return err
+	}
+	if err := eraseSmallRows(ctx, tx, p.ID); err != nil {
+		return err
+	}
+	if err := person.Erase(ctx, tx, p.ID); err != nil {
+		return err
+	}
+	if _, err := ledger.Clear(ctx, tx, p.ID, ledger.Expired, ""); err != nil {
+		return err
+	}
+
+	args, err := json.Marshal(p.ID)
+	if err != nil {
+		return err
+	}
+	_, err = s.Queue.Add(ctx, tx, queue.Job{Kind: EraseKind, Args: args, Unique: p.ID})
+	return err
+}
+
+// recordDeletion adds the deletion to the audit log. Its entries contain ids and
+// no mail address.
+func recordDeletion(ctx context.Context, tx *sqldb.Tx, caller principal.Principal, personID string, left map[string]formerMembership, tokens []credential.Token) error {
+	entry := audit.Entry{ActorID: caller.PersonID, PersonID: personID, Address: caller.Address}
+	for _, t := range tokens {
+		e := entry
+		e.Act = audit.TokenDeleted
+		e.CompanyID = t.CompanyID
+		e.Details = map[string]string{"token": t.ID}
+		if err := audit.Add(ctx, tx, e); err != nil {
+			return err
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(left)) {
+		e := entry
+		e.Act = audit.CompanyMemberRemoved
+		e.CompanyID = id
+		e.Details = map[string]string{"teams": strings.Join(left[id].teams, " ")}
+		if err := audit.Add(ctx, tx, e.Changing(left[id].role, "")); err != nil {
+			return err
+		}
+	}
+	entry.Act = audit.PersonDeleted
+	return audit.Add(ctx, tx, entry)
+}

@@ -1,0 +1,154 @@
+package personaldata
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"atelier/internal/base/queue"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/board"
+	"atelier/internal/file/library"
+	"atelier/internal/file/quota"
+	"atelier/internal/notify/webhook"
+	"atelier/internal/people/person"
+	"atelier/internal/run/run"
+)
+
+// EraseKind is the kind of the jobs that erase the contents of deleted people.
+const EraseKind = "person-erase"
+
+// NewEraseHandler returns the handler of the jobs that erase the contents of
+// deleted people.
+func NewEraseHandler(db *sqldb.DB) queue.Handler {
+	return queue.Handler{
+		Kind:    EraseKind,
+		Timeout: 10 * time.Minute,
+		Retry: []time.Duration{
+			time.Second, 10 * time.Second, time.Minute, 10 * time.Minute, time.Hour, time.Hour, time.Hour, time.Hour, time.Hour, time.Hour,
+			6 * time.Hour, 6 * time.Hour, 6 * time.Hour, 6 * time.Hour, 24 * time.Hour, 24 * time.Hour, 24 * time.Hour,
+		},
+		Do: func(ctx context.Context, w queue.Work) error {
+			var personID string
+			if err := json.Unmarshal([]byte(w.Args), &personID); err != nil {
+				return queue.GiveUp(err)
+			}
+			return eraseContents(ctx, db, personID)
+		},
+	}
+}
+
+// ErasePerson erases the contents of a deleted person at once, for commands that
+// run where no worker takes jobs.
+func (s *Service) ErasePerson(ctx context.Context, personID string) error {
+	return eraseContents(ctx, s.DB, personID)
+}
+
+// Rows that one transaction erases. SQLite has one writer, and all others wait
+// for it. A board has thousands of nodes.
+const (
+	rowsPerBatch   = 200
+	boardsPerBatch = 5
+)
+
+// eraseContents erases the runs, uploads and boards of a deleted person. It can
+// be restarted; finished steps cost little.
+func eraseContents(ctx context.Context, db *sqldb.DB, personID string) error {
+	if err := requireDeleted(ctx, db, personID); err != nil {
+		return err
+	}
+	if err := eraseRuns(ctx, db, personID); err != nil {
+		return fmt.Errorf("erase runs: %w", err)
+	}
+	if err := eraseUploads(ctx, db, personID); err != nil {
+		return fmt.Errorf("erase uploads: %w", err)
+	}
+	if err := eraseBoards(ctx, db, personID); err != nil {
+		return fmt.Errorf("erase boards: %w", err)
+	}
+
+	// Requests that were in progress during the deletion may have added rows.
+	return db.Write(ctx, func(tx *sqldb.Tx) error { return eraseSmallRows(ctx, tx, personID) })
+}
+
+// requireDeleted refuses to erase a person who was not deleted.
+func requireDeleted(ctx context.Context, db *sqldb.DB, personID string) error {
+	return db.Read(ctx, func(tx *sqldb.Tx) error {
+		p, err := person.ByID(ctx, tx, personID)
+		if err == nil && !p.Deleted {
+			err = queue.GiveUp(fmt.Errorf("person %s was not deleted", personID))
+		}
+		return err
+	})
+}
+
+func eraseRuns(ctx context.Context, db *sqldb.DB, personID string) error {
+	var after run.Place
+	for {
+		var last run.Place
+		var erased int
+		err := db.Write(ctx, func(tx *sqldb.Tx) error {
+			ids, end, err := run.Some(ctx, tx, personID, after, rowsPerBatch)
+			if err != nil {
+				return err
+			}
+			last = end
+			erased = len(ids)
+			if err := run.Erase(ctx, tx, ids); err != nil {
+				return err
+			}
+			if err := webhook.Erase(ctx, tx, ids); err != nil {
+				return err
+			}
+			return library.EraseResults(ctx, tx, ids)
+		})
+		if err != nil || erased < rowsPerBatch {
+			return err
+		}
+		after = last
+	}
+}
+
+func eraseUploads(ctx context.Context, db *sqldb.DB, personID string) error {
+	after := ""
+	for {
+		var last string
+		err := db.Write(ctx, func(tx *sqldb.Tx) (err error) {
+			last, err = library.EraseUploads(ctx, tx, personID, after, rowsPerBatch)
+			return err
+		})
+		if err != nil || last == "" {
+			return err
+		}
+		after = last
+	}
+}
+
+func eraseBoards(ctx context.Context, db *sqldb.DB, personID string) error {
+	for {
+		var more bool
+		err := db.Write(ctx, func(tx *sqldb.Tx) (err error) {
+			more, err = board.EraseSome(ctx, tx, personID, boardsPerBatch)
+			return err
+		})
+		if err != nil || !more {
+			return err
+		}
+	}
+}
+
+// eraseSmallRows erases favorites, idempotency keys, the webhook secret and the
+// storage counts of a person.
+func eraseSmallRows(ctx context.Context, tx *sqldb.Tx, personID string) error {
+	if err := library.ForgetFavorites(ctx, tx, personID); err != nil {
+		return err
+	}
+	if err := run.ForgetPerson(ctx, tx, personID); err != nil {
+		return err
+	}
+	if err := webhook.EraseSecret(ctx, tx, personID); err != nil {
+		return err
+	}
+	return quota.Forget(ctx, tx, personID)
+}

@@ -1,0 +1,227 @@
+package personaldata
+
+import (
+	"archive/zip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"time"
+
+	"atelier/internal/base/sqldb"
+	"atelier/internal/board"
+	"atelier/internal/file/asset"
+	"atelier/internal/file/blob"
+	"atelier/internal/file/library"
+	"atelier/internal/run/run"
+)
+
+func (aw *archiveWriter) writeRuns(ctx context.Context, w io.Writer) error {
+	var after *run.Place
+	return writeLines(ctx, aw, w, func(tx *sqldb.Tx) ([]run.Run, error) { return run.OfPerson(ctx, tx, aw.personID, after, pageSize) }, func(r run.Run) any {
+		after = &run.Place{Created: r.Created, ID: r.ID}
+		return object{
+			"request_id":     r.ID,
+			"library_run_id": r.LibraryID,
+			"account_id":     r.AccountID,
+			"team_id":        r.TeamID,
+			"credential":     r.Credential,
+			"credential_id":  r.CredentialID,
+			"plugin":         r.Plugin,
+			"tool_id":        r.ToolID,
+			"tool_hash":      r.ToolHash,
+			"prompt":         r.Prompt,
+			"inputs":         rawJSON(r.Inputs),
+			"metadata":       rawJSON(r.Metadata),
+			"seed":           r.Seed,
+			"num_results":    r.NumResults,
+			"webhook_url":    r.WebhookURL,
+			"status":         r.State.Status(),
+			"tokens_charged": r.TokensCharged,
+			"allowance_used": r.AllowanceUsed,
+			"error_code":     r.ErrorCode,
+			"error_message":  r.ErrorText,
+			"created":        formatTime(r.Created),
+			"started":        formatTime(r.Started),
+			"finished":       formatTime(r.Finished),
+		}
+	})
+}
+
+// eachUpload passes the uploads of the personal account to write.
+func (aw *archiveWriter) eachUpload(ctx context.Context, write func(asset.Upload) error) error {
+	var after *asset.Place
+	return eachRow(ctx, aw, func(tx *sqldb.Tx) ([]asset.Upload, error) {
+		return asset.Uploads(ctx, tx, aw.personID, after, pageSize)
+	}, func(u asset.Upload) error {
+		place := u.Place()
+		after = &place
+		return write(u)
+	})
+}
+
+// eachResult passes the results of the personal account to write.
+func (aw *archiveWriter) eachResult(ctx context.Context, write func(library.Kept) error) error {
+	var after library.KeptPlace
+	return eachRow(ctx, aw, func(tx *sqldb.Tx) ([]library.Kept, error) {
+		return library.AllKept(ctx, tx, aw.personID, after, pageSize)
+	}, func(k library.Kept) error {
+		after = k.Place
+		return write(k)
+	})
+}
+
+// Paths in an archive are made of ids. The names that people gave their files are
+// in the lists only, since they may not be valid paths.
+func uploadPath(u asset.Upload) string { return "files/uploads/" + u.ID + path.Ext(u.Asset.Blob) }
+func resultPath(k library.Kept) string { return "files/results/" + k.ResultID + path.Ext(k.Asset.Blob) }
+
+// addFileFields adds the fields that describe a stored file.
+func addFileFields(a asset.Asset, o object) object {
+	o["type"] = a.Type
+	o["mime_type"] = a.MimeType
+	o["size_bytes"] = a.Size
+	o["sha256"] = a.SHA256
+	if a.Width > 0 {
+		o["width"] = a.Width
+		o["height"] = a.Height
+	}
+	if a.Duration > 0 {
+		// Duration.Seconds has rounding errors such as 1.1179999999999999.
+		o["duration_seconds"] = float64(a.Duration.Milliseconds()) / 1000
+	}
+	return o
+}
+
+func (aw *archiveWriter) writeUploads(ctx context.Context, w io.Writer) error {
+	encoder := newLineEncoder(w)
+	return aw.eachUpload(ctx, func(u asset.Upload) error {
+		return encoder.Encode(addFileFields(u.Asset, object{"id": u.ID, "name": u.Name, "created": formatTime(u.Created), "file": uploadPath(u)}))
+	})
+}
+
+func (aw *archiveWriter) writeResults(ctx context.Context, w io.Writer) error {
+	encoder := newLineEncoder(w)
+	return aw.eachResult(ctx, func(k library.Kept) error {
+		o := object{
+			"id":         k.ID,
+			"request_id": k.RequestID,
+			"tool_id":    k.ToolID,
+			"favorited":  k.Favorited,
+			"created":    formatTime(k.Created),
+			"file":       resultPath(k),
+		}
+		if k.Note != "" {
+			o["note"] = k.Note
+		}
+		return encoder.Encode(addFileFields(k.Asset, o))
+	})
+}
+
+func (aw *archiveWriter) writeFavorites(ctx context.Context, w io.Writer) error {
+	after := ""
+	return writeLines(ctx, aw, w, func(tx *sqldb.Tx) ([]library.Favorite, error) {
+		return library.Favorites(ctx, tx, aw.personID, after, pageSize)
+	}, func(f library.Favorite) any {
+		after = f.ResultID
+		return object{"result_id": f.ResultID, "created": formatTime(f.Created)}
+	})
+}
+
+func (aw *archiveWriter) writeBoards(ctx context.Context, w io.Writer) error {
+	for _, trash := range []bool{false, true} {
+		var after *board.Place
+		err := eachRow(ctx, aw, func(tx *sqldb.Tx) ([]board.Board, error) {
+			return board.Kept(ctx, tx, aw.personID, trash, after, pageSize)
+		}, func(b board.Board) error {
+			after = &board.Place{Created: b.Created, ID: b.ID}
+			return aw.writeBoard(ctx, w, b)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeBoard writes a board with its nodes on one line.
+func (aw *archiveWriter) writeBoard(ctx context.Context, w io.Writer, b board.Board) error {
+	about, err := json.Marshal(object{
+		"id":       b.ID,
+		"name":     b.Name,
+		"revision": b.Revision,
+		"created":  formatTime(b.Created),
+		"updated":  formatTime(b.Updated),
+		"deleted":  formatTime(b.Deleted),
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(w, `%s,"nodes":[`, about[:len(about)-1]); err != nil {
+		return err
+	}
+	var after *board.Place
+	comma := ""
+	err = eachRow(ctx, aw, func(tx *sqldb.Tx) ([]board.Node, error) { return board.NodesOf(ctx, tx, b, after, pageSize) }, func(n board.Node) error {
+		after = &board.Place{Created: n.Created, ID: n.ID}
+		text, err := json.Marshal(object{
+			"id":      n.ID,
+			"kind":    n.Kind,
+			"ref":     n.Ref,
+			"text":    n.Text,
+			"x":       n.Box.X,
+			"y":       n.Box.Y,
+			"width":   n.Box.Width,
+			"height":  n.Box.Height,
+			"z":       n.Z,
+			"created": formatTime(n.Created),
+		})
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(w, "%s%s", comma, text)
+		comma = ","
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, "]}\n")
+	return err
+}
+
+func (aw *archiveWriter) writeFiles(ctx context.Context) error {
+	err := aw.eachUpload(ctx, func(u asset.Upload) error { return aw.writeFile(ctx, uploadPath(u), u.Asset, u.Created) })
+	if err != nil {
+		return err
+	}
+	return aw.eachResult(ctx, func(k library.Kept) error { return aw.writeFile(ctx, resultPath(k), k.Asset, k.Created) })
+}
+
+// writeFile writes a stored file uncompressed, since most formats are compressed
+// already. A damaged file ends the archive.
+func (aw *archiveWriter) writeFile(ctx context.Context, name string, a asset.Asset, at time.Time) error {
+	if err := aw.reauthorize(ctx); err != nil {
+		return err
+	}
+	body, err := blob.OpenVerified(ctx, aw.service.Blobs, blob.File{Key: a.Blob, Size: a.Size, SHA256: a.SHA256})
+	if errors.Is(err, blob.ErrNotFound) {
+		f, err := aw.createEntry(name+".missing.txt", zip.Store, at)
+		if err == nil {
+			_, err = io.WriteString(f, "The contents of this file are lost.\n")
+		}
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	f, err := aw.createEntry(name, zip.Store, at)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, body)
+	return err
+}

@@ -1,0 +1,319 @@
+package personaldata_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"atelier/internal/account"
+	"atelier/internal/account/accounttest"
+	"atelier/internal/account/devicelogin"
+	"atelier/internal/account/personaldata"
+	"atelier/internal/account/signin"
+	"atelier/internal/account/signup"
+	"atelier/internal/base/audit"
+	"atelier/internal/base/fault"
+	"atelier/internal/base/queue"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/base/sqldb/dbtest"
+	"atelier/internal/board"
+	"atelier/internal/file/ingest"
+	"atelier/internal/file/library"
+	"atelier/internal/notify/webhook"
+	"atelier/internal/people/company"
+	"atelier/internal/people/credential"
+	"atelier/internal/people/device"
+	"atelier/internal/people/idtoken"
+	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
+	"atelier/internal/people/session"
+	"atelier/internal/run/generation"
+	"atelier/internal/run/generation/generationtest"
+	"atelier/internal/run/run"
+)
+
+// checks are those of everything that knows about people.
+var checks = slices.Concat(generationtest.Checks, personaldata.Checks, person.Checks, session.Checks, company.Checks, credential.Checks, device.Checks,
+	idtoken.Checks, audit.Checks, board.Checks)
+
+// fixture is an installation with all that can be kept about somebody.
+type fixture struct {
+	*generationtest.House
+	site   *accounttest.Site
+	boards *board.Boards
+	data   *personaldata.Service
+}
+
+// eachDatabase runs fn with a fixture on each kind of database.
+func eachDatabase(t *testing.T, fn func(h *fixture)) {
+	t.Helper()
+	dbtest.Worlds(t, checks, func(w dbtest.World) {
+		h := &fixture{House: generationtest.New(w, generationtest.Unlimited)}
+		h.site = accounttest.New(w, w.DB, accounttest.Options{Now: w.Now})
+		h.boards = &board.Boards{DB: w.DB, Hub: h.Hub}
+		h.data = &personaldata.Service{DB: w.DB, Blobs: h.Blobs, Queue: h.site.Queue}
+		fn(h)
+		if _, problems, err := audit.Verify(w.Context(), w.DB, nil); err != nil || len(problems) > 0 {
+			w.Errorf("audit log: %v, %v", problems, err)
+		}
+	})
+}
+
+// Words that are nowhere else.
+const (
+	email    = "quetzalcoatl@example.com"
+	name     = "quetzalcoatl"
+	prompt   = "axolotl at dawn"
+	metadata = `{"note":"mezcal"}`
+	filename = "tezcatlipoca.png"
+	agent    = "Ocelot/7"
+	hook     = "https://127.0.0.1:8443/huitzilopochtli"
+	plugin   = "xochipilli"
+	note     = "chalchiuhtlicue"
+	key      = "popocatepetl"
+)
+
+// canaries are those of them that must not outlive a person.
+var canaries = []string{name, "axolotl", "mezcal", "tezcatlipoca", "Ocelot", "huitzilopochtli", plugin, note, key}
+
+// life is what somebody has.
+type life struct {
+	id       string
+	company  string
+	team     string
+	session  signin.Session
+	cookie   string
+	device   devicelogin.Login
+	codes    device.Codes // approved, not fetched
+	token    string       // personal
+	company2 string       // token of the company
+	own      run.Run
+	work     run.Run // for the team
+	upload   string
+	teamFile string
+	item     library.Kept
+	picture  []byte
+	input    []byte // came with a run
+}
+
+// live gives somebody with the address everything that a person can have.
+func (h *fixture) live() (l life) {
+	h.Helper()
+	ctx := h.Context()
+	v := session.Client{UserAgent: agent, Address: "192.0.2.7"}
+	up, err := h.site.Accounts.SignUp.SignUp(ctx, signup.Application{Email: email, Password: accounttest.Password, Client: v})
+	h.OK(err)
+	l.id = up.Person.ID
+	h.Do(func(tx *sqldb.Tx) error { _, err := person.SetVerified(ctx, tx, l.id, email); return err })
+	h.Give(l.id, 100)
+	h.site.Person("boss@example.com")
+	l.company = h.site.Company("Studio", company.TeamPlan)
+	h.site.Admit(l.company, "boss@example.com", company.CompanyPermissions...)
+	h.site.Admit(l.company, email)
+	l.team = h.site.Team(l.company, "Design", "maker", email)
+	h.Give(l.team, 100)
+
+	in, err := h.site.Accounts.SignIn.SignIn(ctx, email, accounttest.Password, v)
+	h.OK(err)
+	_, err = h.site.Accounts.SignIn.SignIn(ctx, strings.ToUpper(email), "a wrong one", v)
+	if !fault.Is(err, fault.Unauthenticated) {
+		h.Fatalf("wrong password: %v", err)
+	}
+	l.cookie = in.Cookie
+	l.session, err = h.site.Accounts.SignIn.FindSession(ctx, in.Cookie, v.Address)
+	h.OK(err)
+	fetch := func(claim bool) (device.Codes, devicelogin.Login) {
+		codes, err := h.site.Accounts.Devices.Start(ctx, "figma", v)
+		h.OK(err)
+		h.OK(h.site.Decide(l.session, codes, true))
+		if !claim {
+			return codes, devicelogin.Login{}
+		}
+		signed, err := h.site.Accounts.Devices.Poll(ctx, codes.DeviceCode, v)
+		h.OK(err)
+		return codes, signed
+	}
+	_, l.device = fetch(true)
+	l.codes, _ = fetch(false)
+	_, l.token = h.site.Token(email, "")
+	_, l.company2 = h.site.Token(email, l.company)
+	h.OK(h.site.Accounts.SignIn.RequestPasswordReset(ctx, email, v))
+	h.Exec(`INSERT INTO person_identity (issuer, subject, person_id, provider, refresh, checked, created) VALUES ('https://id.example', $1, $2, 'corp', '', 1, 1)`, name, l.id)
+	h.Exec(`INSERT INTO scim_user (company_id, person_id, external_id, active, role, attributes, created, updated) VALUES ($1, $2, $3, TRUE, '', '{}', 1, 1)`, l.company, l.id, name)
+	other := h.site.Company("Other", company.TeamPlan)
+	_, _, err = h.site.Companies.Invitations.CreateInvitation(ctx, principal.Operator(), company.Draft{CompanyID: other, Email: email})
+	h.OK(err)
+
+	// What they made, for themselves and for the team.
+	secrets := webhook.NewSecrets(h.site.Keys.Box("webhook"), time.Hour)
+	h.Do(func(tx *sqldb.Tx) error { _, err := secrets.Get(ctx, tx, l.id); return err })
+	l.picture = generationtest.PNG(777)
+	u, err := h.Library.AddUpload(ctx, library.Viewer{PersonID: l.id, AccountIDs: []string{l.id}}, l.id, filename, h.Take(l.picture))
+	h.OK(err)
+	l.upload = u.ID
+	gone, err := h.Library.AddUpload(ctx, library.Viewer{PersonID: l.id, AccountIDs: []string{l.id}}, l.id, "old "+filename, h.Take(generationtest.PNG(778)))
+	h.OK(err)
+	h.OK(h.Library.DeleteUpload(ctx, library.Viewer{PersonID: l.id, AccountIDs: []string{l.id}}, l.id, gone.ID))
+	t, err := h.Library.AddUpload(ctx, library.Viewer{PersonID: l.id, AccountIDs: []string{l.team}}, l.team, "team.png", h.Take(generationtest.PNG(779)))
+	h.OK(err)
+	l.teamFile = t.ID
+	l.own = h.make(generationtest.Own(l.id), func(d *generation.Draft) {
+		d.Inputs, d.Metadata, d.WebhookURL, d.Plugin, d.Key, d.Fingerprint = map[string]any{"prompt": prompt}, metadata, hook, plugin, key, "f"
+	})
+	l.work = h.make(generationtest.In(l.id, l.team), func(d *generation.Draft) { d.Inputs = map[string]any{"prompt": "a chair"} })
+	l.input = generationtest.PNG(780)
+	withFile := h.Draft(generationtest.Own(l.id), "media")
+	withFile.Files, withFile.Inputs = []ingest.Taken{h.Take(l.input)}, map[string]any{"picture": map[string]any{"kind": "MULTIPART", "file_index": int64(0)}}
+	h.Create(withFile)
+	h.OK(h.Runs.End(ctx, h.Claim("w"), generation.Ending{State: run.Failed, ErrorCode: "INTERNAL_SERVER_ERROR", ErrorText: "It broke."}))
+	kept := dbtest.Get(h.World, func(tx *sqldb.Tx) ([]library.Kept, error) {
+		return library.AllKept(ctx, tx, l.id, library.KeptPlace{}, 10)
+	})
+	l.item = kept[0]
+	h.OK(h.Library.SetFavorite(ctx, library.Viewer{PersonID: l.id, AccountIDs: []string{l.id}}, l.item.ID, true))
+	mine := board.Viewer{PersonID: l.id, AccountID: l.id}
+	b, err := h.boards.Create(ctx, mine, note)
+	h.OK(err)
+	_, err = h.boards.Add(ctx, mine, b.ID, board.Match{}, board.Draft{Kind: board.Text, Text: note, Box: board.Box{Width: 10, Height: 10}})
+	h.OK(err)
+	_, err = h.boards.Create(ctx, board.Viewer{PersonID: l.id, AccountID: l.team}, "Moods")
+	h.OK(err)
+	return l
+}
+
+// make has a run succeed.
+func (h *fixture) make(who principal.Principal, change func(*generation.Draft)) run.Run {
+	h.Helper()
+	d := h.Draft(who, "cost")
+	change(&d)
+	h.Create(d)
+	r := h.Claim("w")
+	made := h.Results(1)
+	made[0].Note = "No idea what this is: " + r.Prompt
+	h.OK(h.Runs.End(h.Context(), r, generation.Ending{State: run.Succeeded, Results: made, Took: time.Second}))
+	return r
+}
+
+// leave deletes somebody by their own wish.
+func (h *fixture) leave(id string) error {
+	return h.data.DeletePerson(h.Context(), principal.Principal{PersonID: id, Address: "192.0.2.7"}, id, strings.ToUpper(email))
+}
+
+// finish does the job that a deletion leaves, as a worker would.
+func (h *fixture) finish() {
+	h.Helper()
+	done := make(chan error, 1)
+	handler := personaldata.NewEraseHandler(h.DB)
+	do := handler.Do
+	handler.Do = func(ctx context.Context, w queue.Work) error { err := do(ctx, w); done <- err; return err }
+	q, err := queue.Open(h.DB, []queue.Handler{handler}, queue.Options{Now: time.Now})
+	h.OK(err)
+	ctx, stop := context.WithCancel(h.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- q.Run(ctx) }()
+	select {
+	case err := <-done:
+		h.OK(err)
+	case <-time.After(time.Minute):
+		h.Error("no job came")
+	}
+	stop()
+	h.OK(<-ended)
+}
+
+// hits are the tables where a text is, with the rows.
+func (h *fixture) hits(text string) (found []string) {
+	h.Helper()
+	ctx := h.Context()
+	tables := `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'`
+	if h.DB.Dialect.Name == "postgres" {
+		tables = `SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'`
+	}
+	one := func(row sqldb.Scanner) (s string, err error) { err = row.Scan(&s); return s, err }
+	h.OK(h.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		names, err := sqldb.All(ctx, tx, tables, nil, one)
+		if err != nil {
+			return err
+		}
+		if len(names) < 40 {
+			return errors.New("too few tables")
+		}
+		for _, table := range names {
+			whole := `CAST(t AS TEXT)`
+			if h.DB.Dialect.Name != "postgres" {
+				columns, err := sqldb.All(ctx, tx, `SELECT 'coalesce(CAST("' || name || '" AS TEXT), '''')' FROM pragma_table_info('`+table+`')`, nil, one)
+				if err != nil {
+					return err
+				}
+				whole = strings.Join(columns, ` || '|' || `)
+			}
+			rows, err := sqldb.All(ctx, tx, `SELECT `+whole+` FROM "`+table+`" t`, nil, one)
+			if err != nil {
+				return err
+			}
+			for _, row := range rows {
+				if strings.Contains(strings.ToLower(row), strings.ToLower(text)) {
+					found = append(found, table+": "+row)
+				}
+			}
+		}
+		return nil
+	}))
+	return found
+}
+
+// stored tells whether bytes lie in the store.
+func (h *fixture) stored(data []byte) bool {
+	h.Helper()
+	for _, key := range h.Files() {
+		body, _, err := h.Blobs.Open(h.Context(), key, 0, -1)
+		h.OK(err)
+		got, err := io.ReadAll(body)
+		body.Close()
+		h.OK(err)
+		if bytes.Contains(got, data) {
+			return true
+		}
+	}
+	return false
+}
+
+// refused wants a failure with a code and a reason.
+func (h *fixture) refused(err error, code fault.Code, reason string) {
+	h.Helper()
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok || f.Code != code || reason != "" && f.Details["reason"] != reason {
+		h.Errorf("got %v, want %s %s", err, code, reason)
+	}
+}
+
+// export gives the files of a person's archive.
+func (h *fixture) export(id string) map[string]string {
+	h.Helper()
+	archive, err := h.data.ExportPerson(h.Context(), principal.Principal{PersonID: id}, id)
+	h.OK(err)
+	var b bytes.Buffer
+	h.OK(archive.Write(h.Context(), &b, nil))
+	r, err := zip.NewReader(bytes.NewReader(b.Bytes()), int64(b.Len()))
+	h.OK(err)
+	files := map[string]string{}
+	for _, f := range r.File {
+		body, err := f.Open()
+		h.OK(err)
+		text, err := io.ReadAll(body)
+		h.OK(err)
+		files[f.Name] = string(text)
+	}
+	return files
+}
+
+// sweep is what a node does now and then.
+func (h *fixture) sweep() error {
+	return account.DeleteExpired(h.Context(), h.DB, h.site.Devices, h.site.Tokens)
+}

@@ -1,0 +1,60 @@
+package provisioning
+
+import (
+	"context"
+	"time"
+
+	"atelier/internal/account/companyadmin"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/people/company"
+	"atelier/internal/people/credential"
+)
+
+// Client is an authenticated identity provider of one company.
+type Client struct {
+	companyID string
+	address   string // IP address
+	token     credential.DirectoryToken
+}
+
+// CompanyID returns the company whose identity provider the client is.
+func (c Client) CompanyID() string { return c.companyID }
+
+// lastUsedPrecision is how often the last use of a SCIM token is stored.
+const lastUsedPrecision = time.Minute
+
+// AuthenticateClient authenticates an identity provider by its SCIM token. If
+// only the company's plan is missing, it returns the client together with the
+// error, so that the request can be counted for the company.
+func (s *Service) AuthenticateClient(ctx context.Context, token, address string) (Client, error) {
+	t, err := credential.CheckDirectory(ctx, s.DB, token)
+	if err != nil {
+		return Client{}, err
+	}
+
+	c := Client{companyID: t.CompanyID, address: address, token: t}
+	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error { return c.checkPlan(ctx, tx) })
+	if err == nil && s.DB.Now().Sub(t.LastUsed) >= lastUsedPrecision {
+		err = s.DB.Write(ctx, func(tx *sqldb.Tx) error { return credential.TouchDirectory(ctx, tx, t.CompanyID) })
+	}
+	return c, err
+}
+
+func (c Client) checkPlan(ctx context.Context, tx *sqldb.Tx) error {
+	found, err := company.ByID(ctx, tx, c.companyID)
+	if err != nil {
+		return err
+	}
+	return companyadmin.CheckProvisioningPlan(found)
+}
+
+// Reauthorize refuses a client whose SCIM token or plan has ended. It is the
+// guard (sqldb.WithGuard) of every transaction of a client's request. It locks
+// nothing, since people are locked before companies; runChange decides about
+// changes, with the company locked.
+func (c Client) Reauthorize(ctx context.Context, tx *sqldb.Tx) error {
+	if err := credential.StillDirectory(ctx, tx, c.token); err != nil {
+		return err
+	}
+	return c.checkPlan(ctx, tx)
+}

@@ -1,0 +1,111 @@
+package catalog
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/html"
+)
+
+// keptElements are the allowed elements of an HTML leaf: text elements, which
+// load, run and submit nothing.
+var keptElements = strings.Fields(`a b blockquote br code dd dl dt em h1 h2 h3 h4 h5 h6 hr i kbd li ol p pre s small span strong
+	sub sup table tbody td th thead tr u ul`)
+
+// voidElements are the allowed elements without an end tag (HTML, section
+// 13.1.2).
+var voidElements = []string{"br", "hr"}
+
+// droppedElements are removed with their content. Of all other elements that
+// are not allowed, the text is kept.
+var droppedElements = strings.Fields(`applet audio button canvas datalist form frameset iframe math noembed noframes noscript object
+	plaintext script select style svg template textarea title video xmp`)
+
+// sanitizeHTML makes HTML from a manifest safe for web pages: clients insert it
+// into their pages, and a manifest may come from anywhere. The result is
+// rebuilt from tokens: well nested, with escaped text and no attributes except
+// the address of a link. Sanitizing it again changes nothing.
+func sanitizeHTML(text string) string {
+	var b strings.Builder
+	var open []string // open elements
+	dropped := ""     // the dropped element that contains the current token
+	depth := 0        // nested elements with that name
+
+	tokens := html.NewTokenizer(strings.NewReader(text))
+	for {
+		kind := tokens.Next()
+		if kind == html.ErrorToken { // the end; reading a string has no other error
+			break
+		}
+
+		token := tokens.Token()
+
+		switch {
+		case dropped != "":
+			switch {
+			case token.Data != dropped:
+			case kind == html.StartTagToken:
+				depth++
+			case kind == html.EndTagToken:
+				depth--
+			}
+			if depth == 0 {
+				dropped = ""
+			}
+		case kind == html.TextToken:
+			b.WriteString(html.EscapeString(token.Data))
+		case kind == html.StartTagToken && slices.Contains(droppedElements, token.Data):
+			dropped = token.Data
+			depth = 1
+		case !slices.Contains(keptElements, token.Data):
+		case slices.Contains(voidElements, token.Data):
+			if kind != html.EndTagToken {
+				b.WriteString("<" + token.Data + ">")
+			}
+		case kind == html.StartTagToken || kind == html.SelfClosingTagToken: // only void elements are self-closing
+			b.WriteString("<" + token.Data + linkAttributes(token) + ">")
+			open = append(open, token.Data)
+		case kind == html.EndTagToken && slices.Contains(open, token.Data):
+			open = closeElements(&b, open, token.Data)
+		}
+	}
+
+	for len(open) > 0 {
+		open = closeElements(&b, open, open[0])
+	}
+	return b.String()
+}
+
+// closeElements closes the innermost open element with a name, and the elements
+// in it.
+func closeElements(b *strings.Builder, open []string, name string) []string {
+	for {
+		last := open[len(open)-1]
+		open = open[:len(open)-1]
+		b.WriteString("</" + last + ">")
+		if last == name {
+			return open
+		}
+	}
+}
+
+// linkAttributes returns the attributes of a link with an https, http or mailto
+// address, "" for everything else.
+func linkAttributes(token html.Token) string {
+	if token.Data != "a" {
+		return ""
+	}
+	for _, a := range token.Attr {
+		if a.Key != "href" {
+			continue
+		}
+
+		u, err := url.Parse(strings.TrimSpace(a.Val))
+		if err != nil || u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "mailto" {
+			return ""
+		}
+		return ` href="` + html.EscapeString(u.String()) + `" rel="noopener noreferrer nofollow"`
+	}
+	return ""
+}

@@ -1,0 +1,414 @@
+package catalog
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Problem is an error in a manifest, with its position.
+type Problem struct {
+	File         string
+	Line, Column int
+	Message      string
+}
+
+func (p Problem) String() string {
+	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
+}
+
+// manifestReader reads one YAML file and collects all problems instead of
+// stopping at the first.
+type manifestReader struct {
+	file      string
+	problems  []Problem
+	nodeCount int // visited by plainValue
+	// storeAsset reads a picture that the manifest names and returns its
+	// digest. It is nil for manifests from the database, which contain digests
+	// already.
+	storeAsset func(name string) (Asset, error)
+	// readInclude reads a JSON file that the manifest names. It is nil for
+	// manifests from the database.
+	readInclude func(name string) ([]byte, error)
+}
+
+func (r *manifestReader) addProblem(n *yaml.Node, format string, args ...any) {
+	line := 1
+	column := 1
+	if n != nil {
+		line = n.Line
+		column = n.Column
+	}
+
+	r.problems = append(r.problems, Problem{r.file, line, column, fmt.Sprintf(format, args...)})
+}
+
+// locateRemark returns the problem for a remark, with its position in the file.
+func (r *manifestReader) locateRemark(root *yaml.Node, remark Remark) Problem {
+	n := root
+	where := ""
+	for _, step := range remark.Path {
+		if index, err := strconv.Atoi(step); err == nil {
+			where += "[" + step + "]"
+			if n.Kind == yaml.SequenceNode && index < len(n.Content) {
+				n = resolveAlias(n.Content[index])
+			}
+			continue
+		}
+		if where != "" {
+			where += "."
+		}
+
+		where += step
+		if i := pairIndex(n, step); n.Kind == yaml.MappingNode && i >= 0 {
+			n = resolveAlias(n.Content[i+1])
+		}
+	}
+	return Problem{r.file, max(n.Line, 1), max(n.Column, 1), pathLabel(where) + remark.Message}
+}
+
+// parseDocument returns the root node of a file with one document, nil after a
+// problem.
+func (r *manifestReader) parseDocument(text []byte) *yaml.Node {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		line := 1
+		message := strings.TrimPrefix(err.Error(), "yaml: ")
+		if _, err := fmt.Sscanf(message, "line %d:", &line); err == nil {
+			_, message, _ = strings.Cut(message, ": ")
+		}
+
+		r.problems = append(r.problems, Problem{r.file, line, 1, "not YAML: " + message})
+		return nil
+	}
+	if len(doc.Content) == 0 {
+		r.addProblem(nil, "the file is empty")
+		return nil
+	}
+	return doc.Content[0]
+}
+
+// Limits of one file after resolving aliases: with aliases, a few lines of YAML
+// can expand to more than the memory holds.
+const (
+	maxDepth = 20
+	maxNodes = 50_000
+)
+
+// resolveAlias returns the node that an alias refers to.
+func resolveAlias(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
+// mapping is a YAML mapping whose keys are read one by one. reportUnknownKeys
+// reports the keys that were not read.
+type mapping struct {
+	r         *manifestReader
+	node      *yaml.Node
+	path      string // "" or "fields[2]."
+	keys      []*yaml.Node
+	values    map[string]*yaml.Node
+	knownKeys map[string]bool
+}
+
+// openMapping returns the mapping of a node. Any other node is a problem and
+// becomes an empty mapping.
+func (r *manifestReader) openMapping(n *yaml.Node, path string) *mapping {
+	n = resolveAlias(n)
+	o := &mapping{
+		r:         r,
+		node:      n,
+		path:      path,
+		values:    map[string]*yaml.Node{},
+		knownKeys: map[string]bool{},
+	}
+	if n.Kind != yaml.MappingNode {
+		r.addProblem(n, "%smust be a mapping", pathLabel(path))
+		return o
+	}
+
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k := n.Content[i]
+		if _, twice := o.values[k.Value]; twice {
+			r.addProblem(k, "%s%s is given twice", path, k.Value)
+			continue
+		}
+
+		o.keys = append(o.keys, k)
+		o.values[k.Value] = resolveAlias(n.Content[i+1])
+	}
+	return o
+}
+
+// pathLabel returns the prefix of a message about a path.
+func pathLabel(path string) string {
+	if path == "" {
+		return ""
+	}
+	return strings.TrimSuffix(path, ".") + ": "
+}
+
+func (o *mapping) reportUnknownKeys() {
+	for _, k := range o.keys {
+		if !o.knownKeys[k.Value] {
+			o.r.addProblem(k, "%s%s is not a known setting", o.path, k.Value)
+		}
+	}
+}
+
+// lookupKey returns the value of a key, nil if it is missing or null.
+func (o *mapping) lookupKey(key string) *yaml.Node {
+	o.knownKeys[key] = true
+	n := o.values[key]
+	if n == nil || n.Tag == "!!null" {
+		return nil
+	}
+	return n
+}
+
+// addProblem adds a problem at the value of key, or at the mapping if the key
+// is missing.
+func (o *mapping) addProblem(key, format string, args ...any) {
+	n := o.values[key]
+	if n == nil {
+		n = o.node
+	}
+	o.r.addProblem(n, "%s%s: %s", o.path, key, fmt.Sprintf(format, args...))
+}
+
+func (o *mapping) hasKey(key string) bool { return o.lookupKey(key) != nil }
+
+// requireKey is lookupKey for a required key: a missing one is a problem.
+func (o *mapping) requireKey(key string) *yaml.Node {
+	n := o.lookupKey(key)
+	if n == nil {
+		o.addProblem(key, "is required")
+	}
+	return n
+}
+
+// readText reads a single line of at most limit characters.
+func (o *mapping) readText(key string, limit int) string {
+	s := o.readLongText(key, limit)
+	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		o.addProblem(key, "must be one line without control characters")
+	}
+	return s
+}
+
+// readLongText reads text that may have several lines.
+func (o *mapping) readLongText(key string, limit int) string {
+	n := o.lookupKey(key)
+	if n == nil {
+		return ""
+	}
+	if n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
+		o.addProblem(key, "must be text (put it in quotes)")
+		return ""
+	}
+	if c := utf8.RuneCountInString(n.Value); c > limit {
+		o.addProblem(key, "has %d characters, at most %d are allowed", c, limit)
+	}
+	return n.Value
+}
+
+// readInteger reads a whole number within limits, def if it is missing.
+func (o *mapping) readInteger(key string, def, low, high int64) int64 {
+	n := o.lookupKey(key)
+	if n == nil {
+		return def
+	}
+
+	v, ok := scalarValue(n).(int64)
+	if !ok {
+		o.addProblem(key, "must be a whole number")
+		return def
+	}
+	if v < low || v > high {
+		o.addProblem(key, "must be between %d and %d", low, high)
+		return def
+	}
+	return v
+}
+
+// readFloat reads a number, nil if it is missing.
+func (o *mapping) readFloat(key string) *float64 {
+	n := o.lookupKey(key)
+	if n == nil {
+		return nil
+	}
+
+	v, ok := toFloat(scalarValue(n))
+	if !ok {
+		o.addProblem(key, "must be a number")
+		return nil
+	}
+	return &v
+}
+
+func (o *mapping) readBoolean(key string) bool {
+	n := o.lookupKey(key)
+	if n == nil {
+		return false
+	}
+
+	v, ok := scalarValue(n).(bool)
+	if !ok {
+		o.addProblem(key, "must be true or false")
+	}
+	return v
+}
+
+// readDuration reads a duration: 90s, 10m, or a number of seconds.
+func (o *mapping) readDuration(key string, def, low, high time.Duration) time.Duration {
+	n := o.lookupKey(key)
+	if n == nil {
+		return def
+	}
+
+	d, err := time.ParseDuration(n.Value)
+	if seconds, whole := scalarValue(n).(int64); whole && seconds <= math.MaxInt64/int64(time.Second) {
+		d = time.Duration(seconds) * time.Second
+		err = nil
+	}
+	if err != nil {
+		o.addProblem(key, "must be a duration such as 90s or 10m")
+		return def
+	}
+	if d < low || d > high {
+		o.addProblem(key, "must be between %v and %v", low, high)
+		return def
+	}
+	return d
+}
+
+// readOneOf reads one of the given words.
+func (o *mapping) readOneOf(key, def string, words ...string) string {
+	n := o.lookupKey(key)
+	if n == nil {
+		return def
+	}
+	if !slices.Contains(words, n.Value) {
+		o.addProblem(key, "must be one of %s", strings.Join(words, ", "))
+		return def
+	}
+	return n.Value
+}
+
+// readList returns the items of a list, nil if it is missing.
+func (o *mapping) readList(key string) []*yaml.Node {
+	n := o.lookupKey(key)
+	if n == nil {
+		return nil
+	}
+	if n.Kind != yaml.SequenceNode {
+		o.addProblem(key, "must be a list")
+		return nil
+	}
+	return n.Content
+}
+
+// readWords reads a list of strings without duplicates.
+func (o *mapping) readWords(key string) []string {
+	var all []string
+	for _, n := range o.readList(key) {
+		n = resolveAlias(n)
+		switch {
+		case n.Kind != yaml.ScalarNode || n.Tag != "!!str" || n.Value == "":
+			o.r.addProblem(n, "%s%s: must contain only words", o.path, key)
+		case slices.Contains(all, n.Value):
+			o.r.addProblem(n, "%s%s: %s is given twice", o.path, key, n.Value)
+		default:
+			all = append(all, n.Value)
+		}
+	}
+	return all
+}
+
+// scalarValue returns a scalar as string, bool, int64, uint64 if int64 is too
+// small, or float64. It returns nil for null and for nodes that are not
+// scalars.
+func scalarValue(n *yaml.Node) any {
+	n = resolveAlias(n)
+	if n.Kind != yaml.ScalarNode {
+		return nil
+	}
+
+	switch n.Tag {
+	case "!!int":
+		var v int64
+		if n.Decode(&v) == nil {
+			return v
+		}
+
+		var u uint64 // seeds of some models need it
+		if n.Decode(&u) == nil {
+			return u
+		}
+
+		var f float64
+		if n.Decode(&f) == nil {
+			return f
+		}
+	case "!!float":
+		var v float64
+		if n.Decode(&v) == nil && !math.IsNaN(v) && !math.IsInf(v, 0) {
+			// 2.0 is stored as 2. From 2^53 on, a float does not identify one
+			// integer.
+			if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+				return int64(v)
+			}
+			return v
+		}
+	case "!!bool":
+		var v bool
+		if n.Decode(&v) == nil {
+			return v
+		}
+	case "!!null":
+		return nil
+	}
+	return n.Value
+}
+
+// plainValue returns any node as scalar, []any and map[string]any.
+func (r *manifestReader) plainValue(n *yaml.Node) any { return r.plainValueAt(n, 0) }
+
+func (r *manifestReader) plainValueAt(n *yaml.Node, depth int) any {
+	n = resolveAlias(n)
+	if r.nodeCount++; depth > maxDepth || r.nodeCount > maxNodes {
+		if r.nodeCount <= maxNodes+1 {
+			r.addProblem(n, "the file is too large or nested too deeply")
+			r.nodeCount = maxNodes + 1
+		}
+		return nil
+	}
+
+	switch n.Kind {
+	case yaml.SequenceNode:
+		list := make([]any, 0, len(n.Content))
+		for _, c := range n.Content {
+			list = append(list, r.plainValueAt(c, depth+1))
+		}
+		return list
+	case yaml.MappingNode:
+		m := make(map[string]any, len(n.Content)/2)
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if _, twice := m[n.Content[i].Value]; twice {
+				r.addProblem(n.Content[i], "%s is given twice", n.Content[i].Value)
+			}
+			m[n.Content[i].Value] = r.plainValueAt(n.Content[i+1], depth+1)
+		}
+		return m
+	}
+	return scalarValue(n)
+}

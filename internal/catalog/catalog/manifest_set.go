@@ -1,0 +1,433 @@
+package catalog
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"image/png"
+	"io/fs"
+	"iter"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Source is the origin of manifests.
+type Source string
+
+// If both have a manifest with the same slug, the one of the operator's folder
+// is used.
+const (
+	Builtin   Source = "builtin"
+	Directory Source = "directory"
+)
+
+// From is a folder of manifests.
+type From struct {
+	Source Source
+	Files  fs.FS
+	// Name is the prefix of file names in problems.
+	Name string
+	// Offer reports whether tools of an engine can run; nil means that all can.
+	Offer func(engine string) Offer
+	// Inspect returns what keeps a tool with a valid manifest from running; nil
+	// inspects nothing.
+	Inspect func(t *Tool) []Remark
+}
+
+// Remark is a reason in a tool's manifest that keeps the tool from running.
+type Remark struct {
+	// Path is the position as keys and list indexes, for example fields, 2,
+	// accept. For a missing key it is the position of the parent.
+	Path    []string
+	Message string
+}
+
+// Offer says whether a tool can run.
+type Offer int
+
+// The values of Availability.
+const (
+	Offered Offer = iota
+	LeftOut       // no engine or program of this node can run it
+	AsItWas       // only other nodes know; the stored state of the tool stays
+)
+
+// Files of a source that are not tools.
+const (
+	tagsFile = "tags.yaml"
+	kitsFile = "kits.yaml"
+)
+
+// Limits of a source.
+const (
+	maxManifest = 1 << 20
+	maxAsset    = 1 << 20
+	maxPixels   = 2048 // width and height
+)
+
+// Set is the desired content of the catalog from some sources.
+type Set struct {
+	// Problems are errors in manifests. The items that they concern are not applied.
+	Problems []Problem
+	// Warnings are probable mistakes: remarks on tools, and files that are
+	// ignored. They do not change what is applied.
+	Warnings []Problem
+	// Assets are the pictures that the manifests refer to, by digest.
+	Assets map[Asset][]byte
+
+	tools, tags, kits map[string]entry
+	sources           []Source
+	// brokenTools are the slugs of tools whose manifest has a problem. Their
+	// stored tools stay unchanged.
+	brokenTools map[string]bool
+	// brokenLists are list files with a problem. All stored items of them stay
+	// unchanged.
+	brokenLists map[listFile]bool
+	// unavailable are the slugs of tools that cannot run here. unknown are the
+	// slugs of tools about which other nodes decide.
+	unavailable, unknown map[string]bool
+}
+
+// entry is a valid manifest.
+type entry struct {
+	source     Source
+	definition string // canonical JSON
+}
+
+type kind string
+
+const (
+	toolKind kind = "tool"
+	tagKind  kind = "tool_tag"
+	kitKind  kind = "kit"
+)
+
+// listFile identifies the list file of a kind in a source.
+type listFile struct {
+	kind   kind
+	source Source
+}
+
+// Len returns the number of tools.
+func (s *Set) Len() int { return len(s.tools) }
+
+// LenOf returns the number of tools of a source.
+func (s *Set) LenOf(source Source) (n int) {
+	for _, e := range s.tools {
+		if e.source == source {
+			n++
+		}
+	}
+	return n
+}
+
+// Tools returns the tools in the order of their slugs, as their manifests
+// describe them.
+func (s *Set) Tools() iter.Seq2[string, *Tool] {
+	return func(yield func(string, *Tool) bool) {
+		for _, slug := range sortedKeys(s.tools) {
+			t, err := decodeTool(s.tools[slug].definition)
+			if err == nil && !yield(slug, t) { // valid: it was encoded by Read
+				return
+			}
+		}
+	}
+}
+
+// Read reads manifests and collects all problems with file and line. It returns
+// an error only if a source cannot be read at all.
+func Read(from ...From) (*Set, error) {
+	s := &Set{
+		Assets:      map[Asset][]byte{},
+		tools:       map[string]entry{},
+		tags:        map[string]entry{},
+		kits:        map[string]entry{},
+		brokenTools: map[string]bool{},
+		brokenLists: map[listFile]bool{},
+		unavailable: map[string]bool{},
+		unknown:     map[string]bool{},
+	}
+	names := make([][]string, len(from))
+	for i, f := range from {
+		s.sources = append(s.sources, f.Source)
+		all, err := fs.ReadDir(f.Files, ".")
+		if err != nil {
+			return nil, fmt.Errorf("read tools: %w", err)
+		}
+
+		for _, e := range all {
+			if n := e.Name(); !e.IsDir() && strings.HasSuffix(n, ".yaml") && !strings.HasPrefix(n, ".") {
+				names[i] = append(names[i], n)
+			}
+		}
+
+		s.warnUnread(f, all, len(names[i]) > 0)
+	}
+
+	// Tools refer to tags and kits refer to tools, so they are read in that
+	// order.
+	for _, f := range from {
+		s.readList(f, tagsFile, tagKind, func(r *manifestReader, root *yaml.Node) { r.readTags(root) })
+	}
+
+	for i, f := range from {
+		for _, n := range names[i] {
+			if n != tagsFile && n != kitsFile {
+				s.readTool(f, n)
+			}
+		}
+	}
+
+	for _, f := range from {
+		s.readList(f, kitsFile, kitKind, func(r *manifestReader, root *yaml.Node) { r.readKits(root, s.knowsTool) })
+	}
+
+	SortProblems(s.Problems)
+	SortProblems(s.Warnings)
+	return s, nil
+}
+
+// SortProblems sorts problems by file, line and column.
+func SortProblems(all []Problem) {
+	slices.SortStableFunc(all, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+}
+
+// warnUnread warns about files that look like manifests but are ignored, and
+// about a source without manifests.
+func (s *Set) warnUnread(f From, all []fs.DirEntry, hasAny bool) {
+	warn := func(name, message string) {
+		s.Warnings = append(s.Warnings, Problem{path.Join(f.Name, name), 1, 1, message})
+	}
+	for _, e := range all {
+		name := e.Name()
+		switch suffix := strings.ToLower(path.Ext(name)); {
+		case strings.HasPrefix(name, "."):
+		case e.IsDir() && hasManifests(f.Files, name):
+			warn(name, "manifests in subfolders are not read; move them to the main folder")
+		case !e.IsDir() && (suffix == ".yml" || suffix == ".yaml") && path.Ext(name) != ".yaml":
+			warn(name, "is not read: the name of a manifest must end in .yaml")
+		}
+	}
+	if !hasAny {
+		warn("", "this folder has no manifest (a file whose name ends in .yaml)")
+	}
+}
+
+// hasManifests reports whether a folder has files that look like manifests.
+func hasManifests(files fs.FS, folder string) bool {
+	all, _ := fs.ReadDir(files, folder) // an unreadable folder counts as empty
+	return slices.ContainsFunc(all, func(e fs.DirEntry) bool {
+		suffix := strings.ToLower(path.Ext(e.Name()))
+		return !e.IsDir() && (suffix == ".yml" || suffix == ".yaml")
+	})
+}
+
+// knowsTag reports whether a tool may use the tag. If tags.yaml has a problem,
+// every tag is accepted, because the stored tags stay in use.
+func (s *Set) knowsTag(slug string) bool {
+	_, ok := s.tags[slug]
+	return ok || s.brokenLists[listFile{tagKind, Builtin}] || s.brokenLists[listFile{tagKind, Directory}]
+}
+
+func (s *Set) knowsTool(slug string) bool {
+	_, ok := s.tools[slug]
+	return ok || s.brokenTools[slug] || s.unavailable[slug] || s.unknown[slug]
+}
+
+func (s *Set) readTool(f From, name string) {
+	r := &manifestReader{file: path.Join(f.Name, name), storeAsset: s.newAssetReader(f.Files), readInclude: newIncludeReader(f.Files)}
+	slug := strings.TrimSuffix(name, ".yaml")
+	if !slugPattern.MatchString(slug) || len(slug) > 64 {
+		r.addProblem(nil, "the file name of a manifest may contain only lower-case letters, digits and dashes, such as my-tool.yaml")
+	}
+	if root := s.readRoot(r, f.Files, name); root != nil {
+		t := r.readTool(root, s.knowsTag)
+		if len(r.problems) == 0 {
+			s.addTool(f, slug, t, canonicalJSON(r.plainValue(root)))
+		}
+		if f.Inspect != nil {
+			for _, remark := range f.Inspect(t) {
+				s.Warnings = append(s.Warnings, r.locateRemark(root, remark))
+			}
+		}
+	}
+	if len(r.problems) > 0 {
+		s.Problems = append(s.Problems, r.problems...)
+		s.brokenTools[slug] = true
+		delete(s.tools, slug) // a broken override must not bring the built-in tool back
+	}
+}
+
+// addTool adds a valid manifest to the set, unless its tool cannot run.
+func (s *Set) addTool(f From, slug string, t *Tool, definition string) {
+	availability := Offered
+	if f.Offer != nil {
+		availability = f.Offer(t.Engine.Name)
+	}
+	switch availability {
+	case LeftOut:
+		s.unavailable[slug] = true
+	case AsItWas:
+		s.unknown[slug] = true
+	default:
+		s.tools[slug] = entry{f.Source, definition}
+	}
+}
+
+// Left returns the slugs of the tools that cannot run here, in order.
+func (s *Set) Left() []string { return sortedKeys(s.unavailable) }
+
+// readList reads a file that maps slugs to items, if the source has it.
+func (s *Set) readList(f From, name string, k kind, check func(*manifestReader, *yaml.Node)) {
+	if _, err := fs.Stat(f.Files, name); errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+
+	r := &manifestReader{file: path.Join(f.Name, name)}
+	root := s.readRoot(r, f.Files, name)
+	if root != nil {
+		check(r, root)
+	}
+	if len(r.problems) > 0 {
+		s.Problems = append(s.Problems, r.problems...)
+		s.brokenLists[listFile{k, f.Source}] = true
+		return
+	}
+
+	items, _ := r.plainValue(root).(map[string]any) // always a mapping: check reports everything else
+	for slug, item := range items {
+		s.entriesOf(k)[slug] = entry{f.Source, canonicalJSON(item)}
+	}
+}
+
+// readRoot reads a file and returns its root node, nil after a problem. It
+// rejects files that are too large before any other function visits their
+// nodes.
+func (s *Set) readRoot(r *manifestReader, files fs.FS, name string) *yaml.Node {
+	text, err := readFile(files, name, maxManifest)
+	if err != nil {
+		r.addProblem(nil, "%v", err)
+		return nil
+	}
+
+	root := r.parseDocument(text)
+	if root == nil {
+		return nil
+	}
+
+	r.plainValue(root)
+	if len(r.problems) > 0 {
+		return nil
+	}
+
+	r.nodeCount = 0
+	return root
+}
+
+func readFile(files fs.FS, name string, limit int64) ([]byte, error) {
+	info, err := fs.Stat(files, name)
+	if err != nil {
+		return nil, fmt.Errorf("there is no file %s", name)
+	}
+	if info.Size() > limit {
+		return nil, fmt.Errorf("%s has %d bytes, at most %d are allowed", name, info.Size(), limit)
+	}
+
+	text, err := fs.ReadFile(files, name)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be read", name)
+	}
+	return text, nil
+}
+
+// newAssetReader returns a function that reads pictures from the manifests'
+// folder.
+func (s *Set) newAssetReader(files fs.FS) func(name string) (Asset, error) {
+	return func(name string) (Asset, error) {
+		if !fs.ValidPath(name) || path.Ext(name) != ".png" {
+			return "", fmt.Errorf("%q must be the name of a .png file in the manifest's folder", name)
+		}
+
+		data, err := readFile(files, name, maxAsset)
+		if err != nil {
+			return "", err
+		}
+
+		conf, err := png.DecodeConfig(bytes.NewReader(data))
+		if err != nil || conf.Width > maxPixels || conf.Height > maxPixels {
+			return "", fmt.Errorf("%s must be a PNG of at most %d × %d pixels", name, maxPixels, maxPixels)
+		}
+
+		sum := sha256.Sum256(data)
+		a := Asset(hex.EncodeToString(sum[:]))
+		s.Assets[a] = data
+		return a, nil
+	}
+}
+
+// hashOf returns the hash of a manifest's definition.
+func hashOf(definition string) string {
+	sum := sha256.Sum256([]byte(definition))
+	return "v1:" + base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// decodeStored decodes a stored item with the rules of manifests.
+func decodeStored[T any](definition string, read func(*manifestReader, *yaml.Node) T) (item T, err error) {
+	r := &manifestReader{file: "stored definition"}
+	root := r.parseDocument([]byte(definition))
+	if root != nil {
+		item = read(r, root)
+	}
+	if len(r.problems) > 0 {
+		return item, errors.New(r.problems[0].String())
+	}
+	return item, nil
+}
+
+// entriesOf returns the entries of a kind.
+func (s *Set) entriesOf(k kind) map[string]entry {
+	switch k {
+	case toolKind:
+		return s.tools
+	case tagKind:
+		return s.tags
+	}
+	return s.kits
+}
+
+// sortedKeys returns the keys in order, so that every run applies the same
+// changes in the same order.
+func sortedKeys[T any](bySlug map[string]T) []string { return slices.Sorted(maps.Keys(bySlug)) }
+
+// decodeTag decodes a stored tag.
+func decodeTag(r row) (Tag, error) {
+	list, err := decodeStored(namedDefinition(r), (*manifestReader).readTags)
+	if err != nil {
+		return Tag{}, err
+	}
+
+	list[0].ID = r.id
+	return list[0], nil
+}
+
+func decodeKit(r row) (Kit, error) {
+	list, err := decodeStored(namedDefinition(r), func(d *manifestReader, n *yaml.Node) []Kit { return d.readKits(n, nil) })
+	if err != nil {
+		return Kit{}, err
+	}
+
+	list[0].ID = r.id
+	return list[0], nil
+}
+
+func namedDefinition(r row) string { return canonicalJSON(r.slug) + ": " + r.definition }

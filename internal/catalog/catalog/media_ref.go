@@ -1,0 +1,138 @@
+package catalog
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+
+	"atelier/internal/base/ids"
+)
+
+// RefKind is the way in which a media input refers to its file.
+type RefKind string
+
+// The kinds of the API.
+const (
+	Multipart  RefKind = "MULTIPART"
+	UploadRef  RefKind = "UPLOAD_REF"
+	LibraryRef RefKind = "LIBRARY_REF"
+)
+
+// refDetail is the second property of a reference of each kind.
+var refDetail = map[RefKind]string{Multipart: "file_index", UploadRef: "id", LibraryRef: "id"}
+
+// Messages for references to missing files. The library uses the same texts, so
+// that clients cannot find out which IDs exist in other accounts.
+const (
+	NoSuchUpload      = "There is no such upload."
+	NoSuchLibraryItem = "There is no such library item."
+)
+
+// Ref is a reference of an input to a file.
+type Ref struct {
+	Kind      RefKind
+	ID        string // for UPLOAD_REF and LIBRARY_REF
+	FileIndex int    // for MULTIPART
+
+	Field  string   // key of the field
+	List   bool     // the field accepts several files
+	Place  int      // index in the list
+	Path   string   // position for problems, for example "inputs.pictures.2"
+	Accept []string // accepted mime types; empty: all of Media
+	Media  string   // accepted type of media, one of the output types
+}
+
+// mediaOf is the accepted type of media by field type.
+var mediaOf = map[FieldType]string{"IMG": "IMG", "IMGS": "IMG", "VIDEO": "VID", "AUDIO": "AUDIO", "ASSET_3D": "ASSET_3D"}
+
+// libraryIDPattern matches the ID of a result: the ID of its run, then its own.
+var libraryIDPattern = regexp.MustCompile(`^[0-9A-Za-z]{20}:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+
+func (f *inputParser) parseReferences(l *Field, path string, value any) {
+	list, ok := value.([]any)
+	if !ok {
+		f.addProblem(path, "Must be a list of references.")
+		return
+	}
+	if limit := l.Display.MaxItems; limit > 0 && int64(len(list)) > limit {
+		f.addProblem(path, fmt.Sprintf("Must have at most %d references.", limit))
+	}
+
+	for i, item := range list {
+		f.parseReference(l, path+"."+strconv.Itoa(i), i, item)
+	}
+}
+
+func (f *inputParser) parseReference(l *Field, path string, index int, value any) {
+	given, ok := value.(map[string]any)
+	if !ok {
+		f.addProblem(path, toSentence(l.Problem(value)))
+		return
+	}
+
+	kind, _ := given["kind"].(string)
+	r := Ref{
+		Kind:   RefKind(kind),
+		Field:  l.Key,
+		List:   l.Type == "IMGS",
+		Place:  index,
+		Path:   path,
+		Accept: l.Display.Accept,
+		Media:  mediaOf[l.Type],
+	}
+	detail, known := refDetail[r.Kind]
+	if !known {
+		f.addProblem(path, "The kind of a reference must be MULTIPART, UPLOAD_REF or LIBRARY_REF.")
+		return
+	}
+
+	for _, name := range sortedKeys(given) {
+		if name != "kind" && name != detail {
+			f.addProblem(path+"."+printableName(name), "A reference of this kind does not have this property.")
+		}
+	}
+
+	var problem string
+	if r.Kind == Multipart {
+		r.FileIndex, problem = f.claimFilePart(given[detail])
+	} else {
+		r.ID, problem = refID(r.Kind, given[detail])
+	}
+	if problem != "" {
+		f.addProblem(path, problem)
+		return
+	}
+
+	f.Refs = append(f.Refs, r)
+}
+
+// claimFilePart returns the index of a file part. Each part can be used once.
+func (f *inputParser) claimFilePart(index any) (i int, problem string) {
+	if f.Draft {
+		return 0, "Files are sent with the run itself; leave this input out here."
+	}
+
+	n, ok := toInteger(index)
+	switch {
+	case !ok:
+		return 0, "The file_index of a reference must be a whole number."
+	case n < 0 || n >= int64(f.Files):
+		return 0, "There is no such file part."
+	case f.claimedParts[n]:
+		return 0, "This file part is used twice."
+	}
+
+	f.claimedParts[n] = true
+	return int(n), ""
+}
+
+func refID(kind RefKind, id any) (s, problem string) {
+	s, _ = id.(string)
+	switch {
+	case kind == UploadRef && !ids.Valid(s):
+		return "", NoSuchUpload
+	case kind == LibraryRef && !libraryIDPattern.MatchString(s):
+		return "", NoSuchLibraryItem
+	}
+	return s, ""
+}

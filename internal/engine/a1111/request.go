@@ -1,0 +1,136 @@
+package a1111
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+
+	"atelier/internal/engine/backend"
+)
+
+// maxInlineBytes limits a picture, which is embedded in JSON.
+const maxInlineBytes = 48 << 20
+
+// maxBatch is the number of pictures per batch: more need more memory than most graphics cards
+// have. Further pictures are made in further batches.
+const maxBatch = 4
+
+// parameterNames map fields to parameters of other names. A manifest's rename has precedence.
+var parameterNames = map[string]map[string]string{
+	"txt2img": {"cfg": "cfg_scale", "sampler": "sampler_name", "denoise": "denoising_strength", "size.width": "width", "size.height": "height"},
+	"img2img": {"cfg": "cfg_scale", "sampler": "sampler_name", "denoise": "denoising_strength", "size.width": "width", "size.height": "height", "picture": "init_images", "pictures": "init_images"},
+	"upscale": {"factor": "upscaling_resize", "upscaler": "upscaler_1", "picture": "image", "size.width": "upscaling_resize_w", "size.height": "upscaling_resize_h"},
+}
+
+// listParameters take several pictures.
+var listParameters = map[string]bool{"init_images": true}
+
+// parameterFor returns the parameter for a field. It returns false if there is none.
+func (t *task) parameterFor(key string) (string, bool) {
+	to, ok := t.Rename[key]
+	if !ok {
+		if to, ok = parameterNames[t.Call][key]; !ok {
+			to = key
+		}
+	}
+	return to, to != "-" && to != ""
+}
+
+// requestBody returns the body of the request.
+func (t *task) requestBody(ctx context.Context) (map[string]any, error) {
+	all := map[string]any{}
+	for key, v := range t.Values {
+		if key == "seed" && t.Rename[key] == "" {
+			continue // Job.Seed has it
+		}
+		if sides, ok := v.(map[string]any); ok {
+			for side, n := range sides {
+				if to, ok := t.parameterFor(key + "." + side); ok {
+					all[to] = n
+				}
+			}
+			continue
+		}
+		// The server chooses values that a person left empty.
+		if to, ok := t.parameterFor(key); ok && v != "" {
+			all[to] = v
+		}
+	}
+	if err := t.addFiles(ctx, all); err != nil {
+		return nil, err
+	}
+	settings := map[string]any{}
+	if t.Call != "upscale" {
+		all["seed"] = t.Seed
+		all["send_images"] = true
+		all["save_images"] = false
+		if t.Checkpoint != "" {
+			settings["sd_model_checkpoint"] = t.Checkpoint
+			// Restoring the previous model takes longer than drawing many pictures,
+			// and every tool names its own model.
+			all["override_settings_restore_afterwards"] = false
+		}
+	}
+	maps.Copy(all, t.Fixed)
+	if fixed, ok := t.Fixed["override_settings"].(map[string]any); ok {
+		maps.Copy(settings, fixed)
+	}
+	if len(settings) > 0 {
+		all["override_settings"] = settings
+	}
+	if t.Call != "upscale" {
+		t.setBatches(all)
+	}
+	maps.DeleteFunc(all, func(_ string, v any) bool { return v == nil })
+	return all, nil
+}
+
+// setBatches requests as many pictures as necessary, or a few more where batches do not divide
+// evenly. A manifest may set its own batch size.
+func (t *task) setBatches(all map[string]any) {
+	rounds := (t.NumResults + maxBatch - 1) / maxBatch
+	batch := (t.NumResults + rounds - 1) / rounds
+	if n, ok := wholeNumber(t.Fixed["batch_size"]); ok && n > 0 {
+		batch = n
+		rounds = (t.NumResults + n - 1) / n
+	}
+	all["batch_size"] = batch
+	all["n_iter"] = rounds
+}
+
+func wholeNumber(v any) (int, bool) {
+	n, ok := v.(json.Number)
+	if !ok {
+		return 0, false
+	}
+	i, err := strconv.Atoi(n.String())
+	return i, err == nil
+}
+
+// addFiles adds the media inputs as data: URIs.
+func (t *task) addFiles(ctx context.Context, all map[string]any) error {
+	for _, key := range slices.Sorted(maps.Keys(t.Files)) {
+		to, ok := t.parameterFor(key)
+		if !ok {
+			continue
+		}
+		var list []any
+		for _, f := range t.Files[key] {
+			uri, err := backend.DataURI(ctx, f, maxInlineBytes)
+			if err != nil {
+				return err
+			}
+			list = append(list, uri)
+		}
+		switch {
+		case listParameters[to]:
+			before, _ := all[to].([]any)
+			all[to] = append(before, list...)
+		case len(list) > 0:
+			all[to] = list[0]
+		}
+	}
+	return nil
+}

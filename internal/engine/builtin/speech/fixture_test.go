@@ -1,0 +1,139 @@
+package speech_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"atelier/internal/engine"
+	"atelier/internal/engine/builtin/speech"
+	"atelier/internal/engine/enginetest"
+	"atelier/internal/engine/subprocess"
+	"atelier/internal/file/media"
+)
+
+// fakes are programs in place of eSpeak NG; {} is their folder.
+var fakes = map[string]string{
+	"fails":   "echo no such voice >&2; exit 1",
+	"hangs":   "exec sleep 600",
+	"garbles": "echo this is no sound > speech.wav",
+	"breaks":  "cp {}/broken.wav speech.wav",
+	"floods":  "exec cat /dev/zero > speech.wav",
+	"gives":   "exit 0",
+	"listens": `printf '%s\n' "$@" > {}/arguments; cat > {}/text; cp {}/minutes.wav speech.wav`,
+	"drones":  "cp {}/minutes.wav speech.wav",
+	"mumbles": "cp {}/silence.wav speech.wav",
+	"once":    "grep -q first && cp {}/minutes.wav speech.wav; exit 0",
+}
+
+// theatre is where the fakes are. They are all written before the first program
+// is started: one that is being written while another starts cannot be run.
+var theatre string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "speech-test-")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		theatre = dir
+		subprocess.SetSandbox(subprocess.Sandbox{Mode: subprocess.SandboxAuto, Write: []string{dir}}) // fakes have their files there
+		files := map[string][]byte{
+			"minutes.wav": wav(8000, 3*time.Minute, 8000),
+			"silence.wav": wav(8000, time.Second, 0),
+		}
+		whole := wav(8000, time.Second, 8000)
+		files["broken.wav"] = whole[:len(whole)/2]
+		for name, text := range fakes {
+			files[name] = []byte("#!/bin/sh\n" + strings.ReplaceAll(text, "{}", dir) + "\n")
+		}
+		for name, b := range files {
+			if err := os.WriteFile(filepath.Join(dir, name), b, 0o700); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				return 1
+			}
+		}
+		return m.Run()
+	}())
+}
+
+// wav is a recording of a hum.
+func wav(rate int, long time.Duration, loud int16) []byte {
+	n := int(long.Seconds() * float64(rate))
+	var b bytes.Buffer
+	b.WriteString("RIFF")
+	for _, v := range []any{
+		uint32(36 + 2*n), []byte("WAVEfmt "), uint32(16), uint16(1), uint16(1),
+		uint32(rate), uint32(2 * rate), uint16(2), uint16(16), []byte("data"), uint32(2 * n),
+	} {
+		_ = binary.Write(&b, binary.LittleEndian, v) // to memory
+	}
+	samples := make([]int16, n)
+	for i := range samples {
+		samples[i] = loud
+		if i/20%2 == 0 {
+			samples[i] = -loud
+		}
+	}
+	_ = binary.Write(&b, binary.LittleEndian, samples)
+	return b.Bytes()
+}
+
+// fake is the engine with another program.
+func fake(name string) *speech.Engine {
+	return speech.New(filepath.Join(theatre, name), speech.Options{})
+}
+
+// installed is the engine with eSpeak NG. Where it is not installed the test is
+// skipped, but fails with CI set.
+func installed(t *testing.T) *speech.Engine {
+	t.Helper()
+	enginetest.RequireInstalled(t, speech.Needs())
+	return speech.New(speech.Needs()[0].Path, speech.Options{Folder: t.TempDir()})
+}
+
+type values = map[string]any
+
+func job(text string, more values) engine.Job {
+	v := values{"text": text}
+	for key, value := range more {
+		v[key] = value
+	}
+	return engine.Job{RunID: "run-1", Attempt: 1, With: "{}", Values: v, Seed: 5, NumResults: 1, OutputType: "AUDIO", MimeTypes: []string{"audio/wav"}}
+}
+
+// spoken runs a job for one result, which has to be sound that the service
+// takes.
+func spoken(t *testing.T, e *speech.Engine, j engine.Job) ([]byte, time.Duration) {
+	t.Helper()
+	r := enginetest.MustSucceed(t, e, j)
+	if len(r.Outputs()) != 1 {
+		t.Fatalf("results = %d, want 1", len(r.Outputs()))
+	}
+	b := r.Outputs()[0]
+	return b, examined(t.Context(), t, b)
+}
+
+func examined(ctx context.Context, t *testing.T, b []byte) time.Duration {
+	t.Helper()
+	f, ok := media.Sniff(b[:min(len(b), 512)])
+	if !ok {
+		t.Fatal("the result is no media file")
+	}
+	facts, err := media.NewLab(media.Limits{}).Examine(ctx, media.Turn{}, f, bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if facts.MimeType != "audio/wav" || facts.Duration <= 0 {
+		t.Fatalf("result = %+v, want sound", facts)
+	}
+	return facts.Duration
+}

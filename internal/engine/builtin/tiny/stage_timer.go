@@ -1,0 +1,42 @@
+package tiny
+
+import "time"
+
+// stageTimer adds up the durations of a job's stages.
+type stageTimer struct {
+	now    func() time.Time
+	at     time.Time
+	stages []stage
+}
+
+type stage struct {
+	name  string
+	times int
+	took  time.Duration
+}
+
+// start starts a stage, which endStage names.
+func (w *stageTimer) start() { w.at = w.now() }
+
+// endStage ends a stage and starts the next.
+func (w *stageTimer) endStage(name string) {
+	now := w.now()
+	took := now.Sub(w.at)
+	w.at = now
+	for i := range w.stages {
+		if w.stages[i].name == name {
+			w.stages[i].times++
+			w.stages[i].took += took
+			return
+		}
+	}
+	w.stages = append(w.stages, stage{name, 1, took})
+}
+
+// logAttrs returns the mean duration of each stage as attributes of a log line.
+func (w *stageTimer) logAttrs() (all []any) {
+	for _, s := range w.stages {
+		all = append(all, s.name, (s.took / time.Duration(s.times)).Round(100*time.Microsecond).String())
+	}
+	return all
+}

@@ -1,0 +1,265 @@
+package video
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"atelier/internal/engine"
+	"atelier/internal/engine/subprocess"
+)
+
+// jobRun is a running job with its folder.
+type jobRun struct {
+	*Engine
+	task
+	out    engine.Sink
+	folder *subprocess.Folder
+}
+
+func (e *Engine) newJobRun(t task, out engine.Sink) (*jobRun, error) {
+	folder, err := subprocess.NewFolder(e.folder)
+	if err != nil {
+		return nil, errUnavailable.Because(err)
+	}
+	return &jobRun{Engine: e, task: t, out: out, folder: folder}, nil
+}
+
+// removeFolder removes the job's folder. If that fails, the clean-up of the parent folder removes
+// it later.
+func (w *jobRun) removeFolder() { _ = w.folder.Close() }
+
+// Failures with messages for people. A pass knows by its inputs which one to
+// return.
+var (
+	errUnavailable = engine.Again(engine.Unavailable, "The video programs are unavailable. Try again later.")
+	errPicture     = engine.Fail(engine.Failed, "A picture could not be read. It is damaged, or its format is not supported by this tool.")
+	errVideo       = engine.Fail(engine.Failed, "The video could not be read. It is damaged, or its format is not supported by this tool.")
+	errSound       = engine.Fail(engine.Failed, "The recording could not be read. It is damaged, or its format is not supported by this tool.")
+	errRender      = engine.Fail(engine.Failed, "The video could not be rendered.")
+	errTooLarge    = engine.Fail(engine.Failed, "The result is too large.")
+	errFetch       = engine.Again(engine.Failed, "A file could not be read from storage. Try again.")
+)
+
+// explainError translates a program's error into a failure of the job. other is the failure for
+// errors of the program itself.
+func explainError(ctx context.Context, err error, other *engine.Error) error {
+	switch _, exit := errors.AsType[*subprocess.Exit](err); {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, subprocess.ErrLimit):
+		return errTooLarge.Because(err)
+	case exit:
+		return other.Because(err)
+	}
+	return errUnavailable.Because(err)
+}
+
+// runProgram runs ffmpeg or ffprobe in the job's folder.
+func (w *jobRun) runProgram(ctx context.Context, p subprocess.Program) error {
+	p.Folder = w.folder
+	p.Limits = w.limits
+	// Otherwise each of the program's many threads reserves 64 MiB of address
+	// space, and the limit would have to be far above the memory in use.
+	p.Env = []string{"MALLOC_ARENA_MAX=2"}
+	return subprocess.Run(ctx, p)
+}
+
+// copyInput copies an input into the folder.
+func (w *jobRun) copyInput(ctx context.Context, name string, f engine.File) error {
+	if err := w.folder.CopyInput(ctx, name, f); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return errFetch.Because(err)
+	}
+	return nil
+}
+
+// threads is the number of threads of a pass. It is the same on every machine, because the
+// encoder's result depends on it.
+const threads = "2"
+
+// runFFmpeg runs one pass of ffmpeg: args are its inputs, filters and outputs, length is the
+// expected length of the output in seconds, and other is the failure if the program fails.
+func (w *jobRun) runFFmpeg(ctx context.Context, s engine.Span, length float64, other *engine.Error, args ...string) error {
+	all := append([]string{
+		"-nostdin", "-hide_banner", "-loglevel", "error", "-y", "-progress", "pipe:1", "-stats_period", "0.2",
+		"-filter_threads", threads, "-filter_complex_threads", threads,
+	}, args...)
+	s.ReportProgress(0)
+	err := w.runProgram(ctx, subprocess.Program{
+		Path: w.ffmpeg, Args: all,
+		Line: func(line []byte) {
+			if text, ok := strings.CutPrefix(string(line), "out_time_us="); ok && length > 0 {
+				if us, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64); err == nil {
+					s.ReportProgress(float64(us) / 1e6 / length)
+				}
+			}
+		},
+	})
+	if err != nil {
+		return explainError(ctx, err, other)
+	}
+	s.ReportProgress(1)
+	return nil
+}
+
+// videoOutputArgs returns the output options for a video of so many seconds.
+func videoOutputArgs(name string, fps string, length float64, sound bool) []string {
+	args := []string{
+		"-r", fps, "-c:v", "libx264", "-preset", "veryfast", "-crf", "20", "-pix_fmt", "yuv420p", "-threads", threads,
+		"-colorspace", "bt709", "-color_primaries", "bt709", "-color_trc", "bt709", "-color_range", "tv",
+	}
+	if sound {
+		args = append(args, "-c:a", "aac", "-b:a", "160k", "-ar", "48000", "-ac", "2")
+	}
+	return append(args, "-movflags", "+faststart", "-map_metadata", "-1", "-map_chapters", "-1",
+		"-fflags", "+bitexact", "-flags:v", "+bitexact", "-flags:a", "+bitexact", "-t", formatNumber(length), "-f", "mp4", name)
+}
+
+// stillOutputArgs returns the output options for one picture.
+func stillOutputArgs(name, codec string) []string {
+	return []string{"-frames:v", "1", "-c:v", codec, "-threads", "1", "-map_metadata", "-1",
+		"-fflags", "+bitexact", "-flags:v", "+bitexact", "-f", "image2", "-update", "1", name}
+}
+
+// Limits on the bytes of a preview, and of a frame of up to 1280 pixels.
+const (
+	maxPreview = 1 << 20
+	maxFrame   = 4 << 20
+)
+
+// readFile reads a small file that a pass wrote.
+func (w *jobRun) readFile(name string, maxBytes int64) ([]byte, error) {
+	r, err := w.folder.OpenFile(name)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	b, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
+	if err == nil && (len(b) == 0 || int64(len(b)) > maxBytes) {
+		err = fmt.Errorf("%s has %d bytes", name, len(b))
+	}
+	return b, err
+}
+
+// fileSize returns the size of a file that a pass wrote.
+func (w *jobRun) fileSize(ctx context.Context, name string) (int64, error) {
+	r, err := w.folder.OpenFile(name)
+	if err != nil {
+		return 0, err
+	}
+	defer r.Close()
+	return io.Copy(io.Discard, cancelReader{ctx.Err, r})
+}
+
+// sendPreview sends a picture that a pass wrote to the sink. A missing file is no error.
+func (w *jobRun) sendPreview(name string) {
+	if b, err := w.readFile(name, maxPreview); err == nil {
+		w.out.Preview(b)
+	}
+}
+
+// checkComplete refuses a result that is missing or truncated. A program can report success
+// wrongly, for example on a full disk.
+func (w *jobRun) checkComplete(ctx context.Context, name, mimeType string) error {
+	r, err := w.folder.OpenFile(name)
+	if err != nil {
+		return errRender.Because(err)
+	}
+	defer r.Close()
+	check := checkMP4Boxes
+	if mimeType == gif {
+		check = checkGIFTrailer
+	}
+	if err := check(cancelReader{ctx.Err, r}); err != nil {
+		return errors.Join(ctx.Err(), errRender.Because(err))
+	}
+	return nil
+}
+
+// sendResult passes the result to the sink.
+func (w *jobRun) sendResult(ctx context.Context, name string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r, err := w.folder.OpenFile(name)
+	if err != nil {
+		return errRender.Because(err)
+	}
+	defer r.Close()
+	return w.out.Output(ctx, engine.Result{Data: r})
+}
+
+// checkMP4Boxes checks the outer boxes of an MP4 file (ISO 14496-12): they must fill the file to
+// its last byte, and the required ones must be present.
+func checkMP4Boxes(r io.Reader) error {
+	seen := map[string]bool{}
+	for {
+		var head [16]byte
+		if _, err := io.ReadFull(r, head[:8]); err == io.EOF {
+			break
+		} else if err != nil {
+			return err
+		}
+		size := uint64(binary.BigEndian.Uint32(head[:]))
+		used := uint64(8)
+		if size == 1 {
+			if _, err := io.ReadFull(r, head[8:]); err != nil {
+				return err
+			}
+			size = binary.BigEndian.Uint64(head[8:])
+			used = 16
+		}
+		if size < used || size > 1<<62 {
+			return fmt.Errorf("box has an invalid size of %d bytes", size)
+		}
+		if _, err := io.CopyN(io.Discard, r, int64(size-used)); err != nil {
+			return fmt.Errorf("box is truncated: %w", err)
+		}
+		seen[string(head[4:8])] = true
+	}
+	if !seen["ftyp"] || !seen["moov"] || !seen["mdat"] {
+		return errors.New("a required box is missing")
+	}
+	return nil
+}
+
+// checkGIFTrailer checks for a GIF's last byte.
+func checkGIFTrailer(r io.Reader) error {
+	var last lastByte
+	n, err := io.Copy(&last, r)
+	if err == nil && (n < 14 || last != 0x3b) {
+		err = errors.New("no trailer")
+	}
+	return err
+}
+
+type lastByte byte
+
+func (l *lastByte) Write(p []byte) (int, error) {
+	if len(p) > 0 {
+		*l = lastByte(p[len(p)-1])
+	}
+	return len(p), nil
+}
+
+// cancelReader fails when the job ends.
+type cancelReader struct {
+	ended func() error
+	src   io.Reader
+}
+
+func (r cancelReader) Read(p []byte) (int, error) {
+	if err := r.ended(); err != nil {
+		return 0, err
+	}
+	return r.src.Read(p)
+}

@@ -1,0 +1,230 @@
+package comfyui
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"time"
+
+	"atelier/internal/engine"
+	"atelier/internal/engine/backend"
+)
+
+// promptState is the state of a prompt on the server.
+type promptState int
+
+const (
+	stateUnknown promptState = iota // not on the server: it never arrived, or the server has restarted
+	statePending
+	stateRunning
+	stateEnded
+)
+
+// promptStatus is the server's information about a prompt.
+type promptStatus struct {
+	state promptState
+	entry historyEntry // set if the prompt has ended
+}
+
+// errLost is the failure for a prompt that the server no longer knows. It counts as a failure of
+// the work, because a prompt that crashes the server would crash it again.
+var errLost = engine.Again(engine.Failed, "The tool's server restarted and lost the job. Try again.")
+
+const (
+	// maxFailedPolls is how many polls in a row may fail before the server counts
+	// as unavailable. lostAfter is how many must find nothing before a prompt
+	// counts as lost.
+	maxFailedPolls = 5
+	lostAfter      = 2
+	// minPollInterval is the shortest time between polls, however often the WebSocket suggests one.
+	minPollInterval = 50 * time.Millisecond
+)
+
+// awaitPrompt waits until a prompt has ended, successfully or not.
+func (t *task) awaitPrompt(ctx context.Context, id string) (historyEntry, error) {
+	failed := 0
+	missed := 0
+	wait := min(t.poll, 250*time.Millisecond) // short at first, because the results may be cached
+	for {
+		if err := t.waitForPoll(ctx, wait); err != nil {
+			return historyEntry{}, err
+		}
+		wait = t.poll
+		found, err := t.queryPrompt(ctx, id)
+		if err != nil {
+			if failed++; ctx.Err() != nil || !engine.As(err).Transient || failed == maxFailedPolls {
+				return historyEntry{}, err
+			}
+			continue
+		}
+		failed = 0
+		switch found.state {
+		case stateEnded:
+			return found.entry, nil
+		case stateUnknown:
+			if missed++; missed == lostAfter {
+				return historyEntry{}, errLost
+			}
+			wait = min(t.poll, 250*time.Millisecond)
+		default:
+			missed = 0
+		}
+	}
+}
+
+// waitForPoll waits until the next poll is due, or until the WebSocket suggests one.
+func (t *task) waitForPoll(ctx context.Context, wait time.Duration) error {
+	first := time.NewTimer(min(wait, minPollInterval))
+	defer first.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-first.C:
+	}
+	rest := time.NewTimer(max(wait-minPollInterval, 0))
+	defer rest.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-rest.C:
+	case <-t.socket.hint:
+	}
+	return nil
+}
+
+// queryPrompt queries a prompt's state: the queue first, because prompts move from the queue to
+// the history and never back.
+func (t *task) queryPrompt(ctx context.Context, id string) (promptStatus, error) {
+	short, cancel := t.server.WithTimeout(ctx)
+	defer cancel()
+	at, err := t.findInQueue(short, id)
+	if err != nil || at != stateUnknown {
+		return promptStatus{state: at}, backend.QueryFailure(ctx, err)
+	}
+	var history map[string]historyEntry
+	if err := t.server.CallJSON(short, "GET", "/history/"+url.PathEscape(id), nil, &history); err != nil {
+		return promptStatus{}, backend.QueryFailure(ctx, err)
+	}
+	if e, ok := history[id]; ok {
+		return promptStatus{stateEnded, e}, nil
+	}
+	return promptStatus{}, nil
+}
+
+// findInQueue returns a prompt's state in the queue; stateUnknown: it is not there.
+func (e *Engine) findInQueue(ctx context.Context, id string) (promptState, error) {
+	res, err := e.server.Do(ctx, backend.Request{Path: "/queue"})
+	if err != nil {
+		return stateUnknown, err
+	}
+	defer res.Body.Close()
+	var at promptState
+	// The queue contains the graphs of all clients, which can be large.
+	err = backend.StreamJSON(res.Body, backend.MaxResponse, func(d *json.Decoder) (err error) {
+		at, err = searchQueue(d, id)
+		return err
+	})
+	return at, err
+}
+
+// searchQueue searches a queue for a prompt, entry by entry.
+func searchQueue(d *json.Decoder, id string) (at promptState, err error) {
+	if err := expectDelim(d, '{'); err != nil {
+		return stateUnknown, err
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return stateUnknown, err
+		}
+		in, ok := map[json.Token]promptState{"queue_running": stateRunning, "queue_pending": statePending}[key]
+		if !ok {
+			if err := d.Decode(&json.RawMessage{}); err != nil {
+				return stateUnknown, err
+			}
+			continue
+		}
+		if err := expectDelim(d, '['); err != nil {
+			return stateUnknown, err
+		}
+		for d.More() {
+			var q queueItem
+			if err := d.Decode(&q); err != nil {
+				return stateUnknown, err
+			}
+			if string(q) == id && at != stateRunning {
+				at = in
+			}
+		}
+		if _, err := d.Token(); err != nil {
+			return stateUnknown, err
+		}
+	}
+	_, err = d.Token()
+	return at, err
+}
+
+func expectDelim(d *json.Decoder, with json.Delim) error {
+	if t, err := d.Token(); err != nil {
+		return err
+	} else if t != with {
+		return errors.New("the queue has an unexpected format")
+	}
+	return nil
+}
+
+// queueItem is the id of an entry [number, id, graph, …]. "": the entry has another form.
+type queueItem string
+
+// UnmarshalJSON reads no further than the id.
+func (q *queueItem) UnmarshalJSON(entry []byte) error {
+	d := json.NewDecoder(bytes.NewReader(entry))
+	*q = ""
+	if expectDelim(d, '[') != nil || d.Decode(&json.RawMessage{}) != nil || !d.More() {
+		return nil
+	}
+	var id string
+	if d.Decode(&id) == nil {
+		*q = queueItem(id)
+	}
+	return nil
+}
+
+// historyEntry is the history's information about a prompt.
+type historyEntry struct {
+	Outputs map[string]map[string]json.RawMessage `json:"outputs"`
+	Status  *struct {
+		Text     string              `json:"status_str"`
+		Messages [][]json.RawMessage `json:"messages"`
+	} `json:"status"` // null if the server did not keep it
+}
+
+// failureOf returns the failure of the prompt, nil if it succeeded.
+func (e historyEntry) failureOf() error {
+	if e.Status == nil || e.Status.Text != "error" {
+		return nil
+	}
+	for i := len(e.Status.Messages) - 1; i >= 0; i-- {
+		m := e.Status.Messages[i]
+		var kind string
+		if len(m) < 2 || json.Unmarshal(m[0], &kind) != nil {
+			continue
+		}
+		switch kind {
+		case "execution_interrupted":
+			return engine.Fail(engine.Failed, "The job was interrupted on the tool's server.")
+		case "execution_error":
+			var what struct {
+				Message string `json:"exception_message"`
+				Type    string `json:"exception_type"`
+				Class   string `json:"node_type"`
+			}
+			_ = json.Unmarshal(m[1], &what) // the message is optional
+			return backend.FailWithText(engine.Failed, "The tool's server could not run the workflow.", what.Message).
+				Because(errors.New(backend.SanitizeText(what.Class + ": " + what.Type)))
+		}
+	}
+	return engine.Fail(engine.Failed, "The tool's server could not run the workflow.")
+}

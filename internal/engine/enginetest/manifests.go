@@ -1,0 +1,95 @@
+package enginetest
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"atelier/tools"
+)
+
+// Manifest is the part of a shipped manifest that tests of engines read.
+type Manifest struct {
+	Engine struct {
+		Name string
+		With struct{ Operation string }
+	}
+	Output struct {
+		MimeTypes []string `yaml:"mime_types"`
+	}
+	Fields []ManifestField
+}
+
+// ManifestField is a field of the form, or a group of fields.
+type ManifestField struct {
+	Key, Type string
+	Default   any
+	Min, Max  float64
+	Options   []struct{ Value string }
+	Fields    []ManifestField // of a group
+}
+
+// ShippedManifests returns the shipped manifests of an engine, by file name
+// without the ending. There must be one.
+func ShippedManifests(t testing.TB, engineName string) map[string]Manifest {
+	t.Helper()
+	names, err := fs.Glob(tools.Files, "*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	all := map[string]Manifest{}
+	for _, name := range names {
+		b, err := fs.ReadFile(tools.Files, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m Manifest
+		// Files of tags and kits have another form.
+		if yaml.Unmarshal(b, &m) == nil && m.Engine.Name == engineName {
+			all[strings.TrimSuffix(name, ".yaml")] = m
+		}
+	}
+	if len(all) == 0 {
+		t.Fatalf("no shipped tool uses the engine %s", engineName)
+	}
+	return all
+}
+
+// ByOperation returns manifests by the operation that they name.
+func ByOperation(manifests map[string]Manifest) map[string]Manifest {
+	all := map[string]Manifest{}
+	for _, m := range manifests {
+		all[m.Engine.With.Operation] = m
+	}
+	return all
+}
+
+// InputFields returns all fields that have values, also those in groups.
+func (m Manifest) InputFields() []ManifestField { return inputFields(m.Fields) }
+
+func inputFields(list []ManifestField) []ManifestField {
+	var all []ManifestField
+	for _, f := range list {
+		all = append(all, inputFields(f.Fields)...)
+		if f.Key != "" {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// DefaultValues returns the defaults of all fields as jobs have them.
+func (m Manifest) DefaultValues() map[string]any {
+	all := map[string]any{}
+	for _, f := range m.InputFields() {
+		if n, ok := f.Default.(int); ok {
+			all[f.Key] = int64(n)
+		} else if f.Default != nil {
+			all[f.Key] = f.Default
+		}
+	}
+	return all
+}

@@ -1,0 +1,69 @@
+package enginetest
+
+import (
+	"bytes"
+	"hash/fnv"
+	"image"
+	"image/color"
+	"image/png"
+	"os"
+	"testing"
+
+	"atelier/internal/engine"
+	"atelier/internal/engine/subprocess"
+)
+
+// RequireInstalled skips a test of an engine whose programs are not installed. With CI set the
+// test fails instead.
+func RequireInstalled(t testing.TB, needs []subprocess.Need) {
+	t.Helper()
+	for _, n := range needs {
+		switch {
+		case n.Path != "":
+		case os.Getenv("CI") != "":
+			t.Fatalf("%s is not installed (Debian package %s)", n.Name, n.Package)
+		default:
+			t.Skipf("%s is not installed (Debian package %s)", n.Name, n.Package)
+		}
+	}
+}
+
+// MustSucceed runs a job that must succeed.
+func MustSucceed(t testing.TB, e engine.Engine, j engine.Job) *Recorder {
+	t.Helper()
+	var r Recorder
+	if err := e.Run(t.Context(), j, &r); err != nil {
+		t.Fatalf("run: %v", err)
+	}
+	return &r
+}
+
+// MustFail runs a job that must fail without a result, and returns the failure.
+func MustFail(t testing.TB, e engine.Engine, j engine.Job) *engine.Error {
+	t.Helper()
+	var r Recorder
+	err := e.Run(t.Context(), j, &r)
+	if err == nil || len(r.Outputs()) > 0 {
+		t.Fatalf("run = %v with %d results, want a failure", err, len(r.Outputs()))
+	}
+	return engine.As(err)
+}
+
+// StripedPNG returns a PNG of stripes whose colours depend on the text.
+func StripedPNG(width, height int, from string) []byte {
+	h := fnv.New64a()
+	h.Write([]byte(from))
+	sum := h.Sum64()
+	p := image.NewPaletted(image.Rect(0, 0, width, height), color.Palette{
+		color.NRGBA{uint8(sum), uint8(sum >> 8), uint8(sum >> 16), 255},
+		color.NRGBA{uint8(sum >> 24), uint8(sum >> 32), uint8(sum >> 40), 255},
+	})
+	for i := range p.Pix {
+		p.Pix[i] = uint8(i % width >> 3 & 1)
+	}
+	var b bytes.Buffer
+	if err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&b, p); err != nil {
+		panic(err) // writing to a buffer cannot fail
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,87 @@
+package openai_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/netip"
+	"testing"
+	"time"
+
+	"atelier/internal/base/netguard"
+	"atelier/internal/engine"
+	"atelier/internal/engine/backend"
+	"atelier/internal/engine/enginetest"
+	"atelier/internal/engine/openai"
+	"atelier/internal/engine/openai/openaitest"
+)
+
+const key = "sk-for-tests"
+
+// world is an engine and the server that it works with.
+type world struct {
+	*openaitest.Server
+	*openai.Engine
+	client *backend.Client
+}
+
+func begin(t *testing.T, o openaitest.Options) world {
+	t.Helper()
+	o.Key = key
+	s := openaitest.Start(t, o)
+	c := client(t, s.URL, key)
+	return world{s, openai.New(c, openai.Options{PollInterval: 10 * time.Millisecond, MaxResponse: 8 << 20}), c}
+}
+
+func client(t *testing.T, url, key string) *backend.Client {
+	t.Helper()
+	c, err := backend.New(backend.Options{
+		URL: url, Header: http.Header{"Authorization": {"Bearer " + key}},
+		Border: netguard.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// with writes the engine's part of a manifest.
+func with(t *testing.T, settings map[string]any) string {
+	t.Helper()
+	b, err := json.Marshal(settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// job is one for a call, with settings for the dialect's manifest.
+func job(t *testing.T, settings map[string]any, values map[string]any, results int) engine.Job {
+	t.Helper()
+	return engine.Job{RunID: "run", Attempt: 1, With: with(t, settings), Values: values, Seed: 7, NumResults: results}
+}
+
+// picture is a small PNG.
+func picture() engine.File {
+	return enginetest.FileFromBytes("image/png", enginetest.StripedPNG(32, 32, "picture"))
+}
+
+// run does a job that has to succeed.
+func (w world) run(t *testing.T, j engine.Job) *enginetest.Recorder {
+	t.Helper()
+	return enginetest.MustSucceed(t, w, j)
+}
+
+// fail does a job that has to fail.
+func (w world) fail(t *testing.T, j engine.Job) *engine.Error {
+	t.Helper()
+	var r enginetest.Recorder
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	err := w.Run(ctx, j, &r)
+	if err == nil {
+		t.Fatal("run = nil, want an error")
+	}
+	return engine.As(err)
+}

@@ -1,0 +1,45 @@
+package openai_test
+
+import (
+	"strings"
+	"testing"
+
+	"atelier/internal/engine"
+	"atelier/internal/engine/enginetest"
+	"atelier/internal/engine/openai/openaitest"
+)
+
+func TestAnotherWorkerGoesOn(t *testing.T) {
+	w := begin(t, openaitest.Options{Polls: 100})
+	enginetest.CheckHandover(t, w.moving(t), w.created)
+}
+
+// moving has the server make a video.
+func (w world) moving(t *testing.T) enginetest.Trial {
+	t.Helper()
+	j := job(t, map[string]any{"call": "videos", "model": "sora-2"}, map[string]any{"prompt": "a fox"}, 1)
+	j.OutputType = "VID"
+	return enginetest.Trial{Engine: w, Job: j}
+}
+
+// created is how many videos the server was asked for.
+func (w world) created() (n int) {
+	for _, r := range w.Requests() {
+		if r.Method == "POST" && strings.HasSuffix(r.Path, "/videos") {
+			n++
+		}
+	}
+	return n
+}
+
+func TestNobodyGoesOn(t *testing.T) {
+	w := begin(t, openaitest.Options{Polls: 1 << 20})
+	enginetest.CheckAbandon(t, w.moving(t), w.created, func() bool { return w.Working() == 0 })
+	if err := w.Abandon(t.Context(), `{"ids":[],"asking":true}`); err != nil {
+		t.Errorf("abandon what has no name: %v", err)
+	}
+	w.Stop()
+	if e := engine.As(w.Abandon(t.Context(), `{"ids":["a"]}`)); e.Code != engine.Unavailable || !e.Transient {
+		t.Errorf("abandon = %v, want one that is worth another try", e)
+	}
+}

@@ -1,0 +1,119 @@
+package openai
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+
+	"atelier/internal/engine/manifestdraft"
+)
+
+// modelInfo is a server's description of one of its models.
+type modelInfo struct {
+	ID   string `json:"id"`
+	Task string `json:"task_type"` // SGLang's task type, such as T2V
+}
+
+func (e *Engine) fetchModels(ctx context.Context) ([]modelInfo, error) {
+	short, cancel := e.c.WithTimeout(ctx)
+	defer cancel()
+	var list struct {
+		Data []modelInfo `json:"data"`
+	}
+	if err := e.c.CallJSON(short, http.MethodGet, "models", nil, &list); err != nil {
+		return nil, callFailure(ctx, err)
+	}
+	return list.Data, nil
+}
+
+// Models returns the names of the server's models, in order.
+func (e *Engine) Models(ctx context.Context) ([]string, error) {
+	list, err := e.fetchModels(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, len(list))
+	for i, m := range list {
+		ids[i] = m.ID
+	}
+	slices.Sort(ids)
+	return ids, nil
+}
+
+// Import drafts a manifest for a model. call is the purpose of the model; "": the model's task or
+// name decides.
+func (e *Engine) Import(ctx context.Context, name, call, engineName string) (manifestdraft.Tool, error) {
+	list, err := e.fetchModels(ctx)
+	if err != nil {
+		return manifestdraft.Tool{}, err
+	}
+	at := slices.IndexFunc(list, func(m modelInfo) bool { return m.ID == name })
+	if at < 0 {
+		return manifestdraft.Tool{}, fmt.Errorf("the server has no model %q", name)
+	}
+	if call == "" {
+		if call = list[at].guessCall(); call == "" {
+			return manifestdraft.Tool{}, fmt.Errorf("the purpose of the model %q is unknown: name its call (images, edits, speech, videos or video-sync)", name)
+		}
+	}
+	draw, ok := draftsByCall[call]
+	if !ok {
+		return manifestdraft.Tool{}, fmt.Errorf("there is no call %q: it is images, edits, speech, videos or video-sync", call)
+	}
+	t := manifestdraft.Tool{
+		Name:        titleOf(name),
+		Description: "Made with " + titleOf(name) + ".",
+		Price:       manifestdraft.Price{Type: "COST", Tokens: 1},
+		Engine:      manifestdraft.Engine{Name: engineName, With: map[string]any{"call": call, "model": name}},
+	}
+	draw(&t, strings.ToLower(path.Base(name)))
+	return t, nil
+}
+
+func titleOf(name string) string {
+	runes := []rune(path.Base(name))
+	return string(runes[:min(len(runes), 60)])
+}
+
+// callHints are parts of names that show a model's purpose; the first match counts. Video models
+// are often named after picture models, so they come first.
+var callHints = []struct{ part, call string }{
+	{"sora", "videos"}, {"wan2", "videos"}, {"wan-", "videos"}, {"video", "videos"}, {"ltx", "videos"}, {"t2v", "videos"}, {"i2v", "videos"}, {"mochi", "videos"}, {"veo", "videos"},
+	{"tts", "speech"}, {"kokoro", "speech"}, {"speech", "speech"}, {"piper", "speech"}, {"bark", "speech"}, {"voice", "speech"}, {"orpheus", "speech"},
+	{"image-edit", "edits"}, {"kontext", "edits"}, {"pix2pix", "edits"},
+	{"dall-e", "images"}, {"gpt-image", "images"}, {"image", "images"}, {"flux", "images"}, {"sdxl", "images"}, {"stable-diffusion", "images"}, {"stablediffusion", "images"},
+	{"sd-", "images"}, {"sd3", "images"}, {"sd1", "images"}, {"pixart", "images"}, {"dreamshaper", "images"}, {"kolors", "images"},
+}
+
+// guessCall returns the call of a model. "": unknown.
+func (m modelInfo) guessCall() string {
+	switch strings.ToUpper(m.Task) {
+	case "T2I":
+		return "images"
+	case "I2I", "TI2I":
+		return "edits"
+	case "T2V", "I2V", "TI2V":
+		return "videos"
+	}
+	name := strings.ToLower(m.ID)
+	for _, g := range callHints {
+		if strings.Contains(name, g.part) {
+			return g.call
+		}
+	}
+	return ""
+}
+
+// isOpenAIModel reports whether a model is one of OpenAI, which refuses unknown parameters; other
+// servers ignore them.
+func isOpenAIModel(name string) bool {
+	for _, start := range []string{"gpt-", "dall-e-", "tts-1", "sora-", "chatgpt-"} {
+		if strings.HasPrefix(name, start) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,228 @@
+package openai
+
+import (
+	"fmt"
+	"strings"
+
+	"atelier/internal/engine/manifestdraft"
+)
+
+// draftsByCall complete a draft for a call.
+var draftsByCall = map[string]func(t *manifestdraft.Tool, name string){
+	"images":     draftImages,
+	"edits":      draftEdits,
+	"speech":     draftSpeech,
+	"videos":     draftVideos,
+	"video-sync": draftVideoSync,
+}
+
+var pictureTypes = []string{"image/png", "image/jpeg", "image/webp"}
+
+func draftImages(t *manifestdraft.Tool, name string) {
+	t.Output = manifestdraft.Output{Type: "IMG", MimeTypes: pictureTypes}
+	t.NumResults = &manifestdraft.NumResults{Min: 1, Max: 4, Default: 1}
+	t.Timeout = "10m"
+	t.Fields = []manifestdraft.Field{promptField()}
+	switch {
+	case strings.HasPrefix(name, "dall-e-3"):
+		t.Engine.With["batch"] = 1 // the model makes one picture per call
+		t.Engine.With["response_format"] = "b64_json"
+		t.Fields = append(t.Fields, sizeField("1024x1024", "1792x1024", "1024x1792"), selectField("quality", "standard", "hd"))
+	case strings.HasPrefix(name, "dall-e-2"):
+		t.Engine.With["response_format"] = "b64_json"
+		t.Fields = append(t.Fields, sizeField("1024x1024", "512x512", "256x256"))
+	case isOpenAIModel(name): // always returns base64, and refuses response_format
+		t.Fields = append(t.Fields, sizeField("1024x1024", "1536x1024", "1024x1536"), selectField("quality", "auto", "low", "medium", "high"))
+	default:
+		t.Engine.With["response_format"] = "b64_json"
+		size := sizeField("1024x1024", "1280x768", "768x1280")
+		size.Min = pointerTo(256)
+		size.Max = pointerTo(2048)
+		size.MultipleOf = 16
+		t.Fields = append(t.Fields, size)
+		addSampling(t)
+	}
+}
+
+func draftEdits(t *manifestdraft.Tool, name string) {
+	draftImages(t, name)
+	own := []manifestdraft.Field{
+		t.Fields[0],
+		{
+			Key:      "pictures",
+			Type:     "IMGS",
+			Label:    "Pictures",
+			Required: true,
+			Accept:   pictureTypes,
+			MaxItems: 4,
+		},
+		{
+			Key:      "mask",
+			Type:     "IMG",
+			Label:    "Mask",
+			Help:     "The first picture is changed where the mask is transparent.",
+			Accept:   []string{"image/png"},
+			Advanced: true,
+		},
+	}
+	t.Fields = append(own, t.Fields[1:]...)
+}
+
+func draftSpeech(t *manifestdraft.Tool, name string) {
+	t.Output = manifestdraft.Output{Type: "AUDIO", MimeTypes: []string{"audio/mpeg"}}
+	t.Timeout = "5m"
+	t.Engine.With["response_format"] = "mp3"
+	t.Fields = []manifestdraft.Field{
+		{
+			Key:       "text",
+			Type:      "TEXT_AREA",
+			Label:     "Text",
+			Required:  true,
+			MaxLength: 4096,
+		},
+		voiceField(name),
+		{
+			Key:      "speed",
+			Type:     "SLIDER",
+			Label:    "Speed",
+			Default:  1,
+			Min:      pointerTo(0.25),
+			Max:      pointerTo(4),
+			Step:     pointerTo(0.05),
+			Advanced: true,
+		},
+	}
+	if strings.HasPrefix(name, "gpt-") {
+		t.Fields = append(t.Fields, manifestdraft.Field{
+			Key:       "instructions",
+			Type:      "TEXT",
+			Label:     "Manner",
+			Help:      "How it is to be spoken.",
+			MaxLength: 1000,
+			Advanced:  true,
+		})
+	}
+}
+
+func draftVideos(t *manifestdraft.Tool, name string) {
+	t.Output = manifestdraft.Output{Type: "VID", MimeTypes: []string{"video/mp4", "video/webm"}}
+	t.Timeout = "1h"
+	picture := manifestdraft.Field{
+		Key:      "picture",
+		Type:     "IMG",
+		Label:    "First picture",
+		Accept:   pictureTypes,
+		Advanced: true,
+	}
+	if !isOpenAIModel(name) {
+		seconds := manifestdraft.Field{
+			Key:     "seconds",
+			Type:    "NUM",
+			Label:   "Seconds",
+			Default: 4,
+			Min:     pointerTo(1),
+			Max:     pointerTo(20),
+			Integer: true,
+		}
+		size := sizeField("832x480", "480x832", "1280x720", "720x1280")
+		size.Min = pointerTo(256)
+		size.Max = pointerTo(1920)
+		size.MultipleOf = 16
+		t.Fields = []manifestdraft.Field{promptField(), picture, seconds, size}
+		addSampling(t)
+		return
+	}
+	size := sizeField("1280x720", "720x1280")
+	if strings.Contains(name, "pro") {
+		size = sizeField("1280x720", "720x1280", "1792x1024", "1024x1792")
+	}
+	t.Fields = []manifestdraft.Field{promptField(), picture, selectField("seconds", "4", "8", "12"), size}
+}
+
+func draftVideoSync(t *manifestdraft.Tool, name string) {
+	draftVideos(t, "own-"+name) // not a model of OpenAI
+}
+
+// addSampling adds the parameters of diffusion servers beside OpenAI's own. They have no defaults:
+// the model's own are best.
+func addSampling(t *manifestdraft.Tool) {
+	t.Engine.With["seed"] = "seed"
+	t.Fields = append(t.Fields,
+		manifestdraft.Field{
+			Key:       "negative_prompt",
+			Type:      "NEG_PROMPT",
+			Label:     "What to avoid",
+			MaxLength: 4000,
+			Advanced:  true,
+		},
+		manifestdraft.Field{
+			Key:      "steps",
+			Type:     "STEPS",
+			Label:    "Steps",
+			Min:      pointerTo(1),
+			Max:      pointerTo(100),
+			Advanced: true,
+		},
+		manifestdraft.Field{
+			Key:      "cfg",
+			Type:     "CFG",
+			Label:    "Guidance",
+			Min:      pointerTo(0),
+			Max:      pointerTo(20),
+			Step:     pointerTo(0.5),
+			Advanced: true,
+		},
+		manifestdraft.Field{Key: "seed", Type: "SEED", Label: "Seed", Advanced: true},
+	)
+}
+
+func promptField() manifestdraft.Field {
+	return manifestdraft.Field{
+		Key:       "prompt",
+		Type:      "PROMPT",
+		Label:     "Prompt",
+		Required:  true,
+		MaxLength: 4000,
+	}
+}
+
+// sizeField returns the field for sizes such as 640x480; the first is the default.
+func sizeField(list ...string) manifestdraft.Field {
+	f := manifestdraft.Field{Key: "size", Type: "WIDTH_HEIGHT", Label: "Size"}
+	for i, text := range list {
+		var s manifestdraft.Size
+		if _, err := fmt.Sscanf(text, "%dx%d", &s.Width, &s.Height); err != nil {
+			continue // the lists are constants in this file
+		}
+		s.Text = fmt.Sprintf("%d × %d", s.Width, s.Height)
+		f.Sizes = append(f.Sizes, s)
+		if i == 0 {
+			f.Default = map[string]any{"width": s.Width, "height": s.Height}
+		}
+	}
+	return f
+}
+
+// selectField returns a select field; the first option is the default.
+func selectField(key string, options ...string) manifestdraft.Field {
+	f := manifestdraft.Field{Key: key, Type: "SINGLE_SELECT", Label: manifestdraft.Label(key), Default: options[0]}
+	for _, o := range options {
+		f.Options = append(f.Options, manifestdraft.Option{Text: manifestdraft.Label(o), Value: o})
+	}
+	return f
+}
+
+// voiceField offers the voices of well-known models. For other models the voice is a text.
+func voiceField(name string) manifestdraft.Field {
+	switch {
+	case strings.HasPrefix(name, "tts-1"):
+		return selectField("voice", "alloy", "ash", "coral", "echo", "fable", "nova", "onyx", "sage", "shimmer")
+	case strings.HasPrefix(name, "gpt-"):
+		return selectField("voice", "alloy", "ash", "ballad", "coral", "echo", "fable", "nova", "onyx", "sage", "shimmer", "verse")
+	case strings.Contains(name, "kokoro"):
+		return selectField("voice", "af_heart", "af_bella", "af_nicole", "am_adam", "am_michael", "bf_emma", "bf_isabella", "bm_george", "bm_lewis")
+	}
+	return manifestdraft.Field{Key: "voice", Type: "TEXT", Label: "Voice", MaxLength: 100}
+}
+
+func pointerTo(n float64) *float64 { return &n }

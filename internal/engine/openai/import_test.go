@@ -1,0 +1,118 @@
+package openai_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"atelier/internal/catalog/catalog"
+	"atelier/internal/engine/manifestdraft"
+	"atelier/internal/engine/openai/openaitest"
+)
+
+func TestImport(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		model   string
+		call    string // "" leaves it to the engine
+		dialect openaitest.Dialect
+		want    string
+		fields  string
+	}{
+		{"gpt-image-1", "", openaitest.OpenAI, "images", "prompt size quality"},
+		{"dall-e-3", "", openaitest.OpenAI, "images", "prompt size quality"},
+		{"dall-e-2", "", openaitest.OpenAI, "images", "prompt size"},
+		{"gpt-4o-mini-tts", "", openaitest.OpenAI, "speech", "text voice speed instructions"},
+		{"tts-1-hd", "", openaitest.OpenAI, "speech", "text voice speed"},
+		{"sora-2-pro", "", openaitest.OpenAI, "videos", "prompt picture seconds size"},
+		{"gpt-image-1", "edits", openaitest.OpenAI, "edits", "prompt pictures mask size quality"},
+		{"black-forest-labs/FLUX.1-dev", "", openaitest.VLLMOmni, "images", "prompt size negative_prompt steps cfg seed"},
+		{"stabilityai/sdxl-turbo", "", openaitest.VLLMOmni, "images", "prompt size negative_prompt steps cfg seed"},
+		{"Qwen/Qwen-Image-Edit", "", openaitest.VLLMOmni, "edits", "prompt pictures mask size negative_prompt steps cfg seed"},
+		{"Lightricks/LTX-Video", "", openaitest.VLLMOmni, "videos", "prompt picture seconds size negative_prompt steps cfg seed"},
+		{"some/T2V-thing", "", openaitest.SGLang, "videos", "prompt picture seconds size negative_prompt steps cfg seed"},
+		{"some/thing", "", openaitest.SGLang, "images", "prompt size negative_prompt steps cfg seed"},
+		{"hexgrad/Kokoro-82M", "", openaitest.LocalAI, "speech", "text voice speed"},
+		{"parrot", "speech", openaitest.LocalAI, "speech", "text voice speed"},
+		{"ltx-video", "video-sync", openaitest.LocalAI, "video-sync", "prompt picture seconds size negative_prompt steps cfg seed"},
+	} {
+		t.Run(tt.model+" "+tt.call, func(t *testing.T) {
+			t.Parallel()
+			w := begin(t, openaitest.Options{Dialect: tt.dialect, Models: []string{"other", tt.model}})
+			tool, err := w.Import(t.Context(), tt.model, tt.call, "my-server")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var keys []string
+			for _, f := range tool.Fields {
+				keys = append(keys, f.Key)
+			}
+			if tool.Engine.With["call"] != tt.want || tool.Engine.With["model"] != tt.model || strings.Join(keys, " ") != tt.fields {
+				t.Errorf("manifest with %v and fields %v, want call %s and fields %s", tool.Engine.With, keys, tt.want, tt.fields)
+			}
+			lint(t, tool)
+		})
+	}
+}
+
+// lint holds a manifest against the catalog's rules.
+func lint(t *testing.T, tool manifestdraft.Tool) {
+	t.Helper()
+	text, err := tool.YAML("A draft.")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := catalog.Read(catalog.From{Source: catalog.Directory, Files: fstest.MapFS{manifestdraft.Slug(tool.Name) + ".yaml": {Data: text}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range set.Problems {
+		t.Errorf("%v\n%s", p, text)
+	}
+	if set.Len() != 1 {
+		t.Errorf("tools = %d, want 1", set.Len())
+	}
+}
+
+func TestImportedToolsRun(t *testing.T) {
+	t.Parallel()
+	w := begin(t, openaitest.Options{Models: []string{"gpt-image-1", "gpt-4o-mini-tts", "sora-2"}})
+	names, err := w.Models(t.Context())
+	if err != nil || !slices.Equal(names, []string{"gpt-4o-mini-tts", "gpt-image-1", "sora-2"}) {
+		t.Fatalf("models = %v, %v", names, err)
+	}
+	for _, name := range names {
+		tool, err := w.Import(t.Context(), name, "", "openai")
+		if err != nil {
+			t.Fatal(err)
+		}
+		values := map[string]any{}
+		for _, f := range tool.Fields {
+			if f.Default != nil {
+				values[f.Key] = f.Default
+			} else if f.Required {
+				values[f.Key] = "a fox"
+			}
+		}
+		w.run(t, job(t, tool.Engine.With, values, 1))
+	}
+}
+
+func TestWhatCannotBeImported(t *testing.T) {
+	t.Parallel()
+	w := begin(t, openaitest.Options{Models: []string{"gpt-5"}})
+	for _, tt := range []struct{ model, call, want string }{
+		{"gpt-5", "", "name its call"},
+		{"gpt-5", "chat", "no call"},
+		{"none", "", "no model"},
+	} {
+		if _, err := w.Import(t.Context(), tt.model, tt.call, "x"); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s %s: %v, want %q", tt.model, tt.call, err, tt.want)
+		}
+	}
+	w.Stop()
+	if _, err := w.Import(t.Context(), "gpt-5", "", "x"); err == nil {
+		t.Error("import of no server = nil")
+	}
+}

@@ -1,0 +1,105 @@
+package replicate_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"testing"
+	"time"
+
+	"atelier/internal/base/netguard"
+	"atelier/internal/engine"
+	"atelier/internal/engine/backend"
+	"atelier/internal/engine/enginetest"
+	"atelier/internal/engine/replicate"
+	"atelier/internal/engine/replicate/replicatetest"
+)
+
+// world is a provider and an engine that works with it.
+type world struct {
+	*replicatetest.Server
+	engine *replicate.Engine
+	client *backend.Client
+}
+
+func start(t *testing.T, o replicatetest.Options) *world {
+	t.Helper()
+	s := replicatetest.Start(t, o)
+	w := &world{Server: s}
+	w.client = call(t, s.URL, s.Token)
+	w.engine = w.another()
+	return w
+}
+
+// another is an engine of another process with the same account.
+func (w *world) another() *replicate.Engine {
+	return replicate.New(w.client, replicate.Options{PollInterval: 5 * time.Millisecond, PollTimeout: 300 * time.Millisecond, Now: time.Now})
+}
+
+// call makes a client to which hosts on this machine count as public.
+func call(t *testing.T, url, token string) *backend.Client {
+	t.Helper()
+	c, err := backend.New(backend.Options{
+		URL: url, Header: http.Header{"Authorization": {"Bearer " + token}},
+		Border: netguard.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+const mapping = `"seed":"seed","rename":{"picture":"image"}`
+
+// painting is a job for the painter. model is written as in a manifest.
+func painting(model string, results int) engine.Job {
+	return engine.Job{
+		RunID: "run-1", Attempt: 1, With: fmt.Sprintf(`{%s,%s}`, model, mapping),
+		Values: map[string]any{"prompt": "a fox", "guidance_scale": 7.0}, Seed: 7, NumResults: results,
+		OutputType: "IMG", MimeTypes: []string{"image/png"},
+	}
+}
+
+const official = `"model":"acme/painter"`
+
+func pictureOf(size int) map[string][]engine.File {
+	return map[string][]engine.File{"picture": {enginetest.FileFromBytes("image/png", bytes.Repeat([]byte("p"), size))}}
+}
+
+// results runs a job that has to succeed.
+func (w *world) results(t *testing.T, j engine.Job) *enginetest.Recorder {
+	t.Helper()
+	r := enginetest.MustSucceed(t, w.engine, j)
+	if n := len(r.Outputs()); n != j.NumResults {
+		t.Fatalf("results = %d, want %d", n, j.NumResults)
+	}
+	return r
+}
+
+// failure runs a job that has to fail.
+func (w *world) failure(t *testing.T, j engine.Job) (*engine.Error, *enginetest.Recorder) {
+	t.Helper()
+	var r enginetest.Recorder
+	err := w.engine.Run(t.Context(), j, &r)
+	if err == nil {
+		t.Fatal("run = nil, want an error")
+	}
+	return engine.As(err), &r
+}
+
+// last is the note that the next try finds.
+func last(r *enginetest.Recorder) string {
+	if n := r.Notes(); len(n) > 0 {
+		return n[len(n)-1]
+	}
+	return ""
+}
+
+func (w *world) wantCreates(t *testing.T, n int) {
+	t.Helper()
+	if got := w.Creates(); got != n {
+		t.Errorf("predictions created = %d, want %d", got, n)
+	}
+}

@@ -1,0 +1,119 @@
+package subprocess
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// launcher is the process name under which this program starts itself.
+const launcher = "atelier-launcher"
+
+// statusFile is the file descriptor through which the launcher reports an error. It is closed when
+// the program runs.
+const statusFile = 3
+
+// A process cannot get limits from outside before its first instruction: fork has
+// no such option, tracing is forbidden in many containers, and limits that are
+// set later miss processes that it has started by then. So this program starts
+// itself; the copy limits itself and then executes the other program.
+//
+// This happens during package initialization and not in a function that main has
+// to call: if main did not call it, the copy would do main's work again, and a
+// test would start all tests again without end. It also runs before most other
+// packages are initialized, and takes a few milliseconds.
+var _ = runAsLauncher(os.Args)
+
+// runAsLauncher never returns in a launcher, and does nothing in other processes. The arguments
+// are the launcher's name, the limits of memory and of files, the access rules, the program and
+// its arguments.
+func runAsLauncher(args []string) struct{} {
+	if len(args) < 5 || args[0] != launcher {
+		return struct{}{}
+	}
+	closeOnExec()
+	memory, err := strconv.ParseInt(args[1], 10, 64)
+	if err != nil {
+		exitLauncher("read the limits", err)
+	}
+	file, err := strconv.ParseInt(args[2], 10, 64)
+	if err != nil {
+		exitLauncher("read the limits", err)
+	}
+	if err := dropPrivileges(); err != nil {
+		exitLauncher("confine", err)
+	}
+	if err := setLimit(syscall.RLIMIT_CORE, 0); err != nil {
+		exitLauncher("limit core files", err)
+	}
+	if file > 0 {
+		if err := setLimit(syscall.RLIMIT_FSIZE, file); err != nil {
+			exitLauncher("limit files", err)
+		}
+	}
+	if err := setLimit(syscall.RLIMIT_NOFILE, 1024); err != nil {
+		exitLauncher("limit open files", err)
+	}
+	runtime.LockOSThread() // the sandbox belongs to this thread, which executes the program
+	if err := enterSandbox(args[3]); err != nil {
+		exitLauncher("enter the sandbox", err)
+	}
+	exitLauncher(execProgram(args[4], args[4:], os.Environ(), memory))
+	return struct{}{}
+}
+
+// closeOnExec keeps open files from the program: files that this process was started with would be
+// inherited otherwise.
+func closeOnExec() {
+	syscall.CloseOnExec(statusFile)
+	entries, _ := os.ReadDir("/dev/fd") // a descriptor that is not listed is not open
+	for _, e := range entries {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
+			syscall.CloseOnExec(fd)
+		}
+	}
+}
+
+// setLimit sets a limit that the program cannot raise again. It never raises an existing limit.
+func setLimit(what int, maxValue int64) error {
+	var now syscall.Rlimit
+	if err := syscall.Getrlimit(what, &now); err != nil {
+		return err
+	}
+	now.Max = min(now.Max, uint64(maxValue))
+	now.Cur = min(now.Cur, now.Max)
+	return syscall.Setrlimit(what, &now)
+}
+
+// exitLauncher ends the launcher with an error.
+func exitLauncher(doing string, err error) {
+	errno, _ := errors.AsType[syscall.Errno](err)
+	fmt.Fprintf(os.NewFile(statusFile, "status"), "%d %s\n", int(errno), doing)
+	os.Exit(127)
+}
+
+// parseLaunchError parses the launcher's error. nil: the program ran.
+func parseLaunchError(status []byte, path string) error {
+	number, doing, ok := strings.Cut(strings.TrimSpace(string(status)), " ")
+	if !ok {
+		return nil
+	}
+	errno, _ := strconv.Atoi(number) // 0: an error without a number
+	return &fs.PathError{Op: doing, Path: path, Err: syscall.Errno(errno)}
+}
+
+// launcherArgs returns the launcher's arguments for the program.
+func (p *Program) launcherArgs() []string {
+	return append([]string{
+		launcher,
+		strconv.FormatInt(p.Limits.Memory, 10),
+		strconv.FormatInt(p.Limits.File, 10),
+		p.accessRules().String(),
+		p.Path,
+	}, p.Args...)
+}

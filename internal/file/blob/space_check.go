@@ -1,0 +1,40 @@
+package blob
+
+import (
+	"context"
+	"io"
+)
+
+// spaceCheckInterval is the number of bytes that a Put stores between two
+// checks of the free space.
+const spaceCheckInterval = 4 << 20
+
+// WithSpace returns a store whose Put calls check before it stores anything and
+// again every few megabytes, and fails with the error of check.
+func WithSpace(s Store, check func() error) Store { return &spaceChecker{Store: s, check: check} }
+
+type spaceChecker struct {
+	Store
+	check func() error
+}
+
+func (s *spaceChecker) Put(ctx context.Context, key string, r io.Reader) (int64, error) {
+	if err := s.check(); err != nil {
+		return 0, err
+	}
+
+	left := spaceCheckInterval
+	return s.Store.Put(ctx, key, readerFunc(func(p []byte) (int, error) {
+		n, err := r.Read(p)
+		left -= n
+		if left > 0 {
+			return n, err
+		}
+
+		left = spaceCheckInterval
+		if full := s.check(); full != nil {
+			return 0, full
+		}
+		return n, err
+	}))
+}

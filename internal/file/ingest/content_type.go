@@ -1,0 +1,48 @@
+package ingest
+
+import (
+	"bytes"
+	"mime"
+	"slices"
+
+	"atelier/internal/base/fault"
+	"atelier/internal/file/media"
+)
+
+// acceptedTypes are the Content-Type values that a client may send: all common
+// names of the supported formats, and the generic types.
+var acceptedTypes = []string{
+	"", "application/octet-stream", "binary/octet-stream",
+	"image/jpeg", "image/jpg", "image/pjpeg",
+	"image/png", "image/apng", "image/x-png",
+	"image/webp", "image/gif",
+	"image/heic", "image/heif", "image/heic-sequence", "image/heif-sequence",
+	"video/mp4", "video/quicktime", "video/x-m4v", "video/webm",
+	"audio/mpeg", "audio/mp3", "audio/x-mp3", "audio/mpeg3", "audio/x-mpeg",
+	"audio/wav", "audio/x-wav", "audio/wave", "audio/vnd.wave",
+	"audio/flac", "audio/x-flac",
+	"audio/ogg", "application/ogg", "audio/opus", "audio/vorbis",
+	"model/gltf-binary",
+}
+
+// detectFormat detects the format from the first bytes and checks that it is
+// wanted. A declared type outside acceptedTypes is rejected; among the accepted
+// types the bytes decide.
+func detectFormat(head []byte, w Want) (media.Format, error) {
+	if claimed, _, _ := mime.ParseMediaType(w.Declared); !slices.Contains(acceptedTypes, claimed) {
+		return media.Format{}, fault.New(fault.UnsupportedMediaType, "Files with this Content-Type are not accepted here.")
+	}
+
+	f, ok := media.Sniff(head)
+	if !ok && w.Text && len(head) > 0 && !bytes.Contains(head, []byte{0}) {
+		f = media.Format{Type: media.Text, MimeType: "text/plain", Ext: "txt"}
+		ok = true // MeasureFile checks later that it is plain text
+	}
+	if !ok {
+		return f, fault.New(fault.UnsupportedMediaType, "The file type is not supported.")
+	}
+	if len(w.Types) > 0 && !slices.Contains(w.Types, f.Type) {
+		return f, fault.New(fault.UnsupportedMediaType, "Files of this type are not accepted here.").With("mime_type", f.MimeType)
+	}
+	return f, nil
+}

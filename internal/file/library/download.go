@@ -1,0 +1,156 @@
+package library
+
+import (
+	"context"
+	"errors"
+
+	"atelier/internal/base/fault"
+	"atelier/internal/base/ids"
+	"atelier/internal/file/asset"
+	"atelier/internal/file/blob"
+	"atelier/internal/people/company"
+)
+
+// File describes the bytes behind a signed URL and how to serve them.
+type File struct {
+	Key      string
+	MimeType string
+	Size     int64
+	SHA256   string // hex; "" for thumbnails and previews
+	Name     string // file name for saving
+	Inline   bool   // browsers may display it; everything else is served as an attachment
+}
+
+// inlineTypes are the content types that browsers display without running code
+// in them.
+var inlineTypes = map[string]bool{
+	"image/png": true, "image/jpeg": true, "image/webp": true, "image/gif": true, "image/avif": true,
+	"video/mp4": true, "video/webm": true, "video/quicktime": true,
+	"audio/mpeg": true, "audio/wav": true, "audio/flac": true, "audio/ogg": true,
+}
+
+// errNoFile is the same error for deleted files, swept files and missing
+// variants.
+var errNoFile = fault.New(fault.NotFound, "There is no such file.")
+
+// storedFile is the database row behind a signed URL.
+type storedFile struct {
+	accountID   string
+	suspended   bool   // the viewer's person is suspended
+	unavailable bool   // deleted, swept, or the run is not pending any more
+	name        string // name of an upload
+	tool        string // slug of the tool of a result
+	asset       asset.Asset
+}
+
+// Locate returns the bytes behind a verified signed URL. The viewer must still
+// have access: as the owner of the personal account, or as a member of the
+// team.
+func (l *Library) Locate(ctx context.Context, g Grant) (File, error) {
+	if !ids.Valid(g.ViewerID) {
+		return File{}, errSignature
+	}
+
+	s, err := l.findStored(ctx, g)
+	if err != nil {
+		return File{}, orNotFound(err, errNoFile)
+	}
+	if err := l.checkAccess(ctx, g.ViewerID, s); err != nil {
+		return File{}, err
+	}
+	if s.unavailable {
+		return File{}, errNoFile
+	}
+
+	a := s.asset
+	name := s.fileNames(g).Of(g.Variant)
+	switch g.Variant {
+	case Whole:
+		if a.Blob == "" {
+			return File{}, errNoFile
+		}
+
+		f := File{
+			Key:      a.Blob,
+			MimeType: a.MimeType,
+			Size:     a.Size,
+			SHA256:   a.SHA256,
+			Name:     name,
+			Inline:   inlineTypes[a.MimeType],
+		}
+		if f.MimeType == "text/plain" {
+			f.MimeType += "; charset=utf-8" // ingested text is always UTF-8
+		}
+		return f, nil
+	case Thumb:
+		return l.findPicture(ctx, a.Thumb, name)
+	case Preview:
+		return l.findPicture(ctx, a.Preview, name)
+	}
+	return File{}, errNoFile
+}
+
+func (l *Library) findStored(ctx context.Context, g Grant) (storedFile, error) {
+	switch {
+	case g.Kind == OfUpload && ids.Valid(g.ID):
+		return storedUpload(ctx, l.DB, g.ID, g.ViewerID)
+	case g.Kind == OfResult && validUUID(g.ID):
+		return storedResult(ctx, l.DB, g.ID, g.ViewerID)
+	case g.Kind == OfInput && ids.Valid(g.ID):
+		return storedInput(ctx, l.DB, g.ID, g.ViewerID)
+	case g.Kind == OfRun && validUUID(g.ID):
+		return storedRun(ctx, l.DB, g.ID, g.ViewerID)
+	}
+	return storedFile{}, errNoFile
+}
+
+// fileNames returns the names of the file behind a signed URL. The file name in
+// the URL itself is ignored.
+func (s storedFile) fileNames(g Grant) Names {
+	k := Keys{s.asset.Blob, s.asset.Thumb, s.asset.Preview}
+	switch g.Kind {
+	case OfUpload:
+		return namesOf(s.name, k)
+	case OfResult:
+		return ResultNames(s.tool, g.ID, k)
+	case OfRun:
+		return RunNames(k.Preview)
+	}
+	return namesOf(inputName, k)
+}
+
+// checkAccess checks that the viewer still has access to the account. The error
+// does not tell why the URL is refused.
+func (l *Library) checkAccess(ctx context.Context, viewerID string, s storedFile) error {
+	if s.suspended {
+		return errSignature
+	}
+	if viewerID == s.accountID {
+		return nil
+	}
+
+	_, err := company.StandingOf(ctx, l.DB, viewerID, s.accountID)
+	if errors.Is(err, company.ErrNotMember) {
+		return errSignature
+	}
+	return err
+}
+
+// findPicture returns the thumbnail or preview of a file.
+func (l *Library) findPicture(ctx context.Context, key, name string) (File, error) {
+	if key == "" {
+		return File{}, errNoFile
+	}
+
+	info, err := l.Blobs.Stat(ctx, key)
+	if errors.Is(err, blob.ErrNotFound) {
+		return File{}, errNoFile
+	}
+	return File{
+		Key:      key,
+		MimeType: info.ContentType,
+		Size:     info.Size,
+		Name:     name,
+		Inline:   inlineTypes[info.ContentType],
+	}, err
+}

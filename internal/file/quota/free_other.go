@@ -1,8 +1,0 @@
-//go:build !linux && !darwin
-
-package quota
-
-import "errors"
-
-// FreeSpace is not known here.
-func FreeSpace(string) (int64, error) { return 0, errors.ErrUnsupported }

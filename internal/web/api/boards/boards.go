@@ -1,0 +1,201 @@
+// Package boards serves /api/v2/boards: boards, their nodes and their events.
+package boards
+
+import (
+	"net/http"
+	"strconv"
+
+	"atelier/internal/base/cursor"
+	"atelier/internal/board"
+	"atelier/internal/file/library"
+	"atelier/internal/people/company"
+	"atelier/internal/web/access"
+	"atelier/internal/web/api/rest"
+	"atelier/internal/web/api/wire"
+)
+
+// Handler serves boards.
+type Handler struct {
+	Boards  *board.Boards
+	Links   library.Links
+	Streams *rest.Streams
+	Pages   rest.Pager
+	JSON    rest.JSONLimits
+}
+
+// Routes lists the operations on boards.
+func (h *Handler) Routes() []rest.Route {
+	return []rest.Route{
+		rest.NewRoute("GET /api/v2/boards", access.ForAccount, h.listBoards),
+		rest.NewRoute("POST /api/v2/boards", access.ForAccount, h.createBoard),
+		rest.NewRoute("GET /api/v2/boards/{board_id}", access.ForAccount, h.getBoard),
+		rest.NewRoute("PATCH /api/v2/boards/{board_id}", access.ForAccount, h.renameBoard),
+		rest.NewRoute("DELETE /api/v2/boards/{board_id}", access.ForAccount, h.deleteBoard),
+		rest.NewRoute("POST /api/v2/boards/{board_id}/restore", access.ForAccount, h.restoreBoard),
+		rest.NewRoute("POST /api/v2/boards/{board_id}/nodes", access.ForAccount, h.addNode),
+		rest.NewRoute("PATCH /api/v2/boards/{board_id}/nodes", access.ForAccount, h.changeNodes),
+		rest.NewRoute("PATCH /api/v2/boards/{board_id}/nodes/{node_id}", access.ForAccount, h.changeNode),
+		rest.NewRoute("DELETE /api/v2/boards/{board_id}/nodes/{node_id}", access.ForAccount, h.deleteNode),
+		rest.NewRoute("GET /api/v2/boards/{board_id}/events", access.ForAccount, h.streamBoard),
+	}
+}
+
+// nodePage is the number of nodes on a page of a board.
+const nodePage = 1000
+
+// boardCall is a request about boards.
+type boardCall struct {
+	*rest.Call
+	viewer  board.Viewer
+	boardID string
+	match   board.Match
+}
+
+func readBoardCall(r *http.Request) (boardCall, error) {
+	call := rest.CallOf(r)
+	c := boardCall{
+		Call:    call,
+		boardID: r.PathValue("board_id"),
+		viewer: board.Viewer{
+			PersonID:  call.Principal.PersonID,
+			AccountID: call.Principal.AccountID,
+			Manager:   call.Principal.May(company.ManageTeam),
+		},
+	}
+	var err error
+	if c.match, err = parseIfMatch(r.Header); err != nil {
+		return c, err
+	}
+	return c, call.Params.Err()
+}
+
+// nodeScope returns the scope of cursors within a board.
+func (c boardCall) nodeScope(boardID string) string {
+	return cursor.Scope("board", c.Principal.PersonID, c.Principal.AccountID, boardID)
+}
+
+// pageEnd returns the end of the previous page of boards or nodes.
+func pageEnd(page rest.Page) (*board.Place, error) {
+	if page.After == nil {
+		return nil, nil
+	}
+	at, err := page.AfterTime()
+	return &board.Place{Created: at, ID: page.After[1]}, err
+}
+
+// GET /api/v2/boards lists the boards of an account, the newest first.
+func (h *Handler) listBoards(w http.ResponseWriter, r *http.Request) error {
+	call, err := readBoardCall(r)
+	if err != nil {
+		return err
+	}
+	deleted := rest.ValueOrZero(call.Params.ReadBool("deleted"))
+	page, err := h.Pages.ReadPage(call.Params, cursor.Scope("boards", call.Principal.PersonID, call.Principal.AccountID, strconv.FormatBool(deleted)))
+	if err != nil {
+		return err
+	}
+	after, err := pageEnd(page)
+	if err != nil {
+		return err
+	}
+
+	all, err := h.Boards.List(r.Context(), call.viewer, deleted, after, page.Limit+1)
+	if err != nil {
+		return err
+	}
+	all, hasMore, next := rest.Cut(page, all, func(b board.Board) (string, string) { return rest.Micros(b.Created), b.ID })
+	return rest.Reply(w, http.StatusOK, wire.BoardList{Data: rest.Convert(all, asSummary), HasMore: hasMore, NextCursor: next})
+}
+
+// POST /api/v2/boards creates a board.
+func (h *Handler) createBoard(w http.ResponseWriter, r *http.Request) error {
+	call, err := readBoardCall(r)
+	if err != nil {
+		return err
+	}
+	d, err := rest.Decode[wire.BoardDraft](w, r, h.JSON)
+	if err != nil {
+		return err
+	}
+	b, err := h.Boards.Create(r.Context(), call.viewer, d.Name)
+	if err != nil {
+		return err
+	}
+	return h.replyBoard(w, http.StatusCreated, call, b, board.Page{})
+}
+
+// replyBoard writes a board with a page of its nodes.
+func (h *Handler) replyBoard(w http.ResponseWriter, status int, call boardCall, b board.Board, p board.Page) error {
+	var next *string
+	if p.More {
+		last := p.Nodes[len(p.Nodes)-1]
+		sealed := h.Pages.Cursors.Seal(call.nodeScope(b.ID), rest.Micros(last.Created), last.ID)
+		next = &sealed
+	}
+	setRevision(w, b.Revision)
+	return rest.Reply(w, status, h.asBoard(b, p.Nodes, next, call.Principal.PersonID))
+}
+
+// GET /api/v2/boards/{board_id} returns a board with a page of its nodes.
+func (h *Handler) getBoard(w http.ResponseWriter, r *http.Request) error {
+	call, err := readBoardCall(r)
+	if err != nil {
+		return err
+	}
+	page, err := h.Pages.WithSize(nodePage).ReadPage(call.Params, call.nodeScope(call.boardID))
+	if err != nil {
+		return err
+	}
+	after, err := pageEnd(page)
+	if err != nil {
+		return err
+	}
+
+	b, p, err := h.Boards.Get(r.Context(), call.viewer, call.boardID, after, page.Limit)
+	if err != nil {
+		return err
+	}
+	return h.replyBoard(w, http.StatusOK, call, b, p)
+}
+
+// PATCH /api/v2/boards/{board_id} renames a board.
+func (h *Handler) renameBoard(w http.ResponseWriter, r *http.Request) error {
+	call, err := readBoardCall(r)
+	if err != nil {
+		return err
+	}
+	d, err := rest.Decode[wire.BoardDraft](w, r, h.JSON)
+	if err != nil {
+		return err
+	}
+	b, p, err := h.Boards.Rename(r.Context(), call.viewer, call.boardID, call.match, d.Name, nodePage)
+	if err != nil {
+		return err
+	}
+	return h.replyBoard(w, http.StatusOK, call, b, p)
+}
+
+// DELETE /api/v2/boards/{board_id} moves a board to the trash.
+func (h *Handler) deleteBoard(w http.ResponseWriter, r *http.Request) error {
+	call, err := readBoardCall(r)
+	if err != nil {
+		return err
+	}
+	if err := h.Boards.Delete(r.Context(), call.viewer, call.boardID, call.match); err != nil {
+		return err
+	}
+	return rest.NoContent(w)
+}
+
+// POST /api/v2/boards/{board_id}/restore restores a board from the trash.
+func (h *Handler) restoreBoard(w http.ResponseWriter, r *http.Request) error {
+	call, err := readBoardCall(r)
+	if err != nil {
+		return err
+	}
+	b, p, err := h.Boards.Restore(r.Context(), call.viewer, call.boardID, nodePage)
+	if err != nil {
+		return err
+	}
+	return h.replyBoard(w, http.StatusOK, call, b, p)
+}

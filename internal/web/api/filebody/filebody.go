@@ -1,0 +1,98 @@
+// Package filebody reads request bodies that bring files: the pace and size of
+// large bodies, the parts of multipart bodies, and ingesting the files.
+package filebody
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"mime"
+	"net/http"
+	"time"
+
+	"atelier/internal/base/fault"
+	"atelier/internal/file/ingest"
+	"atelier/internal/file/library"
+	"atelier/internal/file/media"
+	"atelier/internal/web/api/rest"
+	"atelier/internal/web/httpd"
+)
+
+// Receiver reads the files of requests and ingests them.
+type Receiver struct {
+	Intake  *ingest.Intake
+	Library *library.Library
+	// Space refuses requests that store files while the disk is nearly full.
+	Space           func() error
+	MaxFileBytes    int64
+	MaxRequestBytes int64
+	// DecodeWait bounds how long a file waits for memory to be decoded in.
+	DecodeWait time.Duration
+	Now        func() time.Time
+}
+
+// formOverhead is the assumed difference between the length of a multipart body
+// and the length of its files.
+const formOverhead = 1 << 20
+
+// CheckRoom returns how many bytes the account can still store. It refuses the
+// request where its Content-Length is more than that, or where the account or
+// the disk is full.
+func (rc *Receiver) CheckRoom(r *http.Request, accountID string) (room int64, err error) {
+	if err := rc.Space(); err != nil {
+		return 0, err
+	}
+
+	length := max(r.ContentLength, 1)
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "multipart/form-data" {
+		length = max(r.ContentLength-formOverhead, 1)
+	}
+	return rc.Library.Room(r.Context(), accountID, length)
+}
+
+// ReceiveFile ingests the bytes of a file.
+func (rc *Receiver) ReceiveFile(r *http.Request, body io.Reader, want ingest.Want) (ingest.Taken, error) {
+	want.Turn = turnOf(r, rc.DecodeWait)
+	source := &errorReader{Reader: body}
+	taken, err := rc.Intake.Take(r.Context(), source, want)
+	switch {
+	case fault.Is(err, fault.UploadTooLarge):
+		return taken, rc.FileTooLarge(want.MaxBytes)
+	case source.err != nil:
+		return taken, partError(source.err)
+	}
+	return taken, err
+}
+
+// HashFile reads a file without storing it, and returns its SHA-256 and size.
+func (rc *Receiver) HashFile(body io.Reader, maxBytes int64) (sum string, size int64, err error) {
+	h := sha256.New()
+	n, err := io.Copy(h, io.LimitReader(body, maxBytes+1))
+	if err != nil {
+		return "", 0, partError(err)
+	}
+	if n > maxBytes {
+		return "", 0, rc.FileTooLarge(maxBytes)
+	}
+	return hex.EncodeToString(h.Sum(nil)), n, nil
+}
+
+// FileTooLarge refuses a file of more than maxBytes: it exceeds the limit for
+// files, or the room that the account has left.
+func (rc *Receiver) FileTooLarge(maxBytes int64) error {
+	if maxBytes < rc.MaxFileBytes {
+		return fault.New(fault.StorageQuotaExceeded, "The account has no room for this file. Delete files, or ask the operator for more storage.").
+			With("reason", "account").With("available_bytes", maxBytes)
+	}
+	return fault.New(fault.UploadTooLarge, "A file is too large.").With("limit_bytes", rc.MaxFileBytes)
+}
+
+// turnOf returns the owner of the files of a request, between whom memory for
+// decoding is shared fairly, and the longest wait for it.
+func turnOf(r *http.Request, wait time.Duration) media.Turn {
+	owner := rest.PrincipalOf(r).PersonID
+	if owner == "" {
+		owner = httpd.AddressKey(httpd.RecordOf(r.Context()).Addr)
+	}
+	return media.Turn{Owner: owner, Wait: wait}
+}

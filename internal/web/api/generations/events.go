@@ -1,0 +1,114 @@
+package generations
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"atelier/internal/file/library"
+	"atelier/internal/run/generation"
+	"atelier/internal/web/api/rest"
+	"atelier/internal/web/api/wire"
+)
+
+// GET /api/v2/generate/{request_id}/events streams the states of a run until it
+// has ended. Events are states, not steps: a client that resumes with
+// Last-Event-ID gets the states that changed since.
+func (h *Handler) streamGeneration(w http.ResponseWriter, r *http.Request) error {
+	call, id, err := RunCall(r)
+	if err != nil {
+		return err
+	}
+	release, err := h.Streams.TakeSlot(call.Principal.PersonID)
+	if err != nil {
+		return err
+	}
+	defer release()
+	changes, unfollow := h.Hub.Follow(id)
+	defer unfollow()
+
+	rec, err := h.Runs.Status(r.Context(), call.Principal.AccountID, id)
+	if err != nil {
+		return err
+	}
+	stream := runStream{links: h.Links, viewerID: call.Principal.PersonID, sent: lastEventID(r.Header)}
+	if stream.sent > rec.Revision {
+		stream.sent = 0 // this run never sent that event
+	}
+	if rec.State.Ended() && rec.Revision <= stream.sent {
+		return rest.NoContent(w) // a 204 keeps browsers from reconnecting
+	}
+
+	isFirst := true
+	return h.Streams.SendEvents(w, r, changes, func(events *rest.EventWriter) (ended bool, err error) {
+		if !isFirst {
+			if rec, err = h.Runs.Status(r.Context(), call.Principal.AccountID, id); err != nil {
+				return false, err
+			}
+		}
+		isFirst = false
+		return stream.sendChanges(events, rec)
+	})
+}
+
+// lastEventID returns the Last-Event-ID header, or 0 where it is not a revision.
+func lastEventID(header http.Header) int64 {
+	n, err := strconv.ParseInt(strings.TrimSpace(header.Get("Last-Event-ID")), 10, 64)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+// runStream is the state of one event stream about a run.
+type runStream struct {
+	links    library.Links
+	viewerID string
+	sent     int64              // the revision that was sent last
+	previous *generation.Record // nil before the first event
+}
+
+// sendChanges sends the events that are new. Only the last of several events has
+// an id: a client that was disconnected before it gets all of them again.
+func (s *runStream) sendChanges(events *rest.EventWriter, rec generation.Record) (ended bool, err error) {
+	if rec.Revision <= s.sent {
+		return false, nil
+	}
+	previous := generation.Record{}
+	if s.previous != nil {
+		previous = *s.previous
+	}
+
+	var all []rest.Event
+	add := func(name string, data any) { all = append(all, rest.Event{Name: name, Data: data}) }
+	if s.previous == nil || rec.State != previous.State || rec.Cancel != previous.Cancel {
+		add("status", rec.JSON(s.links, s.viewerID))
+	}
+	if rec.Progress != nil && (previous.Progress == nil || *previous.Progress != *rec.Progress) {
+		add("progress", wire.GenerationProgress{Progress: rec.ProgressFraction(), Stage: wire.GenerationStage(rec.State)})
+	}
+	if rec.Preview != "" && rec.Preview != previous.Preview {
+		add("preview", wire.GenerationPreview{
+			URL:      s.links.URL(library.OfRun, rec.ID, library.Preview, s.viewerID, library.RunNames(rec.Preview).Preview),
+			MimeType: previewType(rec.Preview),
+		})
+	}
+	if ended = rec.State.Ended(); ended {
+		add("done", rec.JSON(s.links, s.viewerID))
+	}
+	if len(all) > 0 {
+		all[len(all)-1].ID = rec.Revision
+	}
+
+	s.sent = rec.Revision
+	s.previous = &rec
+	return ended, events.SendAll(all...)
+}
+
+// previewType returns the MIME type of a preview by its key.
+func previewType(key string) string {
+	if strings.HasSuffix(key, ".png") {
+		return "image/png"
+	}
+	return "image/jpeg"
+}

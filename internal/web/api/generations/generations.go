@@ -1,0 +1,161 @@
+// Package generations serves /api/v2/generate and /api/v2/generations: creating,
+// pricing, reading, cancelling, listing and following runs.
+package generations
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/google/uuid"
+
+	"atelier/internal/base/cursor"
+	"atelier/internal/base/pubsub"
+	"atelier/internal/file/library"
+	"atelier/internal/run/generation"
+	"atelier/internal/run/run"
+	"atelier/internal/web/access"
+	"atelier/internal/web/api/filebody"
+	"atelier/internal/web/api/rest"
+	"atelier/internal/web/api/wire"
+)
+
+// Handler serves runs.
+type Handler struct {
+	Runs    *generation.Service
+	Hub     *pubsub.Hub // signals changes of runs
+	Files   *filebody.Receiver
+	Links   library.Links
+	Ended   *EndedCache
+	Streams *rest.Streams
+	Pages   rest.Pager
+	JSON    rest.JSONLimits
+	BaseURL string
+	// MaxKeyLength bounds the Idempotency-Key header.
+	MaxKeyLength int
+}
+
+// Routes lists the operations on runs.
+func (h *Handler) Routes() []rest.Route {
+	return []rest.Route{
+		rest.NewRoute("POST /api/v2/generate", access.Generating, h.createGeneration),
+		rest.NewRoute("POST /api/v2/generate/preview-cost", access.Pricing, h.previewCost),
+		rest.NewRoute("GET /api/v2/generate/{request_id}", access.ForAccount, h.getGeneration),
+		rest.NewRoute("POST /api/v2/generate/{request_id}/cancel", access.ForAccount, h.cancelGeneration),
+		rest.NewRoute("GET /api/v2/generate/{request_id}/events", access.ForAccount, h.streamGeneration),
+		rest.NewRoute("GET /api/v2/generations", access.ForAccount, h.listGenerations),
+	}
+}
+
+// RunCall returns the call and the run id of a request about one run.
+func RunCall(r *http.Request) (*rest.Call, string, error) {
+	call := rest.CallOf(r)
+	if err := call.Params.Err(); err != nil {
+		return nil, "", err
+	}
+
+	id := r.PathValue("request_id")
+	if u, err := uuid.Parse(id); err != nil || u.String() != id {
+		return nil, "", run.ErrNotFound
+	}
+	return call, id, nil
+}
+
+// GET /api/v2/generate/{request_id} returns a run.
+func (h *Handler) getGeneration(w http.ResponseWriter, r *http.Request) error {
+	call, id, err := RunCall(r)
+	if err != nil {
+		return err
+	}
+
+	key := cacheKey{runID: id, accountID: call.Principal.AccountID, viewerID: call.Principal.PersonID}
+	second := h.Links.Now().Unix()
+	body := h.Ended.findBody(key, second)
+	if body == nil {
+		rec, err := h.Runs.Poll(r.Context(), call.Principal, id)
+		if err != nil {
+			return err
+		}
+		if !rec.State.Ended() {
+			return h.replyRun(w, http.StatusOK, call, rec)
+		}
+		body, err = json.Marshal(rec.JSON(h.Links, call.Principal.PersonID))
+		if err != nil {
+			return fmt.Errorf("encode response: %w", err)
+		}
+		h.Ended.keepBody(key, second, body)
+	}
+
+	rest.VaryByCaller(w.Header())
+	rest.Send(w, http.StatusOK, body)
+	return nil
+}
+
+// replyRun writes a run, and the time of the next poll unless the run has ended.
+func (h *Handler) replyRun(w http.ResponseWriter, status int, call *rest.Call, rec generation.Record) error {
+	answer := rec.JSON(h.Links, call.Principal.PersonID)
+	if !rec.State.Ended() {
+		w.Header().Set("Retry-After", strconv.FormatInt(answer.RetryAfterSeconds, 10))
+	}
+	return rest.Reply(w, status, answer)
+}
+
+// POST /api/v2/generate/{request_id}/cancel cancels a run.
+func (h *Handler) cancelGeneration(w http.ResponseWriter, r *http.Request) error {
+	call, id, err := RunCall(r)
+	if err != nil {
+		return err
+	}
+	rec, hadEnded, err := h.Runs.Cancel(r.Context(), call.Principal, id)
+	if err != nil {
+		return err
+	}
+
+	status := http.StatusAccepted
+	if hadEnded {
+		status = http.StatusOK
+	}
+	return h.replyRun(w, status, call, rec)
+}
+
+// GET /api/v2/generations lists the runs of an account, the newest first.
+func (h *Handler) listGenerations(w http.ResponseWriter, r *http.Request) error {
+	call := rest.CallOf(r)
+	filter := run.Filter{Status: call.Params.ReadText("status"), ToolID: call.Params.ReadID("tool_id")}
+	if filter.Status != "" && !wire.GenerationStatus(filter.Status).Valid() {
+		call.Params.AddProblem("status", "Must be one of pending, succeeded, failed and cancelled.")
+	}
+	page, err := h.Pages.ReadPage(call.Params, cursor.Scope("generations", call.Principal.PersonID, call.Principal.AccountID, filter.Status, filter.ToolID))
+	if err != nil {
+		return err
+	}
+	var after *run.Place
+	if page.After != nil {
+		at, err := page.AfterTime()
+		if err != nil {
+			return err
+		}
+		after = &run.Place{Created: at, ID: page.After[1]}
+	}
+
+	records, err := h.Runs.List(r.Context(), call.Principal.AccountID, filter, after, page.Limit+1)
+	if err != nil {
+		return err
+	}
+	records, hasMore, next := rest.Cut(page, records, func(rec generation.Record) (string, string) { return rest.Micros(rec.Created), rec.ID })
+	return rest.Reply(w, http.StatusOK, generationList{
+		Data: rest.Convert(records, func(rec generation.Record) generation.RunJSON {
+			return rec.JSON(h.Links, call.Principal.PersonID)
+		}),
+		HasMore:    hasMore,
+		NextCursor: next,
+	})
+}
+
+// generationList is the schema GenerationList.
+type generationList struct {
+	Data       []generation.RunJSON `json:"data"`
+	HasMore    bool                 `json:"has_more"`
+	NextCursor *string              `json:"next_cursor"`
+}

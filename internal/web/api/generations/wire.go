@@ -1,0 +1,14 @@
+package generations
+
+import (
+	"atelier/internal/notify/webhook"
+	"atelier/internal/web/api/wire"
+)
+
+// AsWebhook converts the delivery of a run's webhook, nil where the run has none.
+func AsWebhook(state *webhook.State) *wire.GenerationWebhook {
+	if state == nil {
+		return nil
+	}
+	return &wire.GenerationWebhook{State: wire.WebhookState(state.Word()), Attempts: int64(state.Attempts)}
+}

@@ -1,0 +1,194 @@
+// Package library serves /api/v2/library: the results of runs.
+package library
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	"atelier/internal/base/cursor"
+	"atelier/internal/catalog/catalog"
+	"atelier/internal/file/library"
+	"atelier/internal/web/access"
+	"atelier/internal/web/api/rest"
+	"atelier/internal/web/api/wire"
+)
+
+// Handler serves the library.
+type Handler struct {
+	Library *library.Library
+	Catalog *catalog.Catalog
+	Links   library.Links
+	Pages   rest.Pager
+	// Deleted is called after a result was deleted.
+	Deleted func()
+}
+
+// Routes lists the operations on the library.
+func (h *Handler) Routes() []rest.Route {
+	return []rest.Route{
+		rest.NewRoute("GET /api/v2/library", access.ForAccounts, h.listLibrary),
+		rest.NewRoute("GET /api/v2/library/{library_id}", access.ForAccount, h.getItem),
+		rest.NewRoute("DELETE /api/v2/library/{library_id}", access.ForAccount, h.deleteItem),
+		rest.NewRoute("PUT /api/v2/library/{library_id}/favorite", access.ForAccount, h.addFavorite),
+		rest.NewRoute("DELETE /api/v2/library/{library_id}/favorite", access.ForAccount, h.removeFavorite),
+	}
+}
+
+// scopeParams lists the parameters that a cursor of the library is bound to.
+var scopeParams = []string{
+	"tool_id", "aspect_ratio", "resolution", "model_family_tool_tag_id", "media_tool_tag_id", "favorited", "start_utc", "end_utc",
+}
+
+// GET /api/v2/library lists results, the newest first.
+func (h *Handler) listLibrary(w http.ResponseWriter, r *http.Request) error {
+	call := rest.CallOf(r)
+	p := call.Params
+	viewer := rest.ViewerOf(call.Principal)
+	filter := library.Filter{
+		Shape:      p.ReadText("aspect_ratio"),
+		Resolution: p.ReadText("resolution"),
+		Favorited:  p.ReadBool("favorited"),
+		From:       p.ReadTime("start_utc"),
+		Until:      p.ReadTime("end_utc"),
+	}
+	filter.ToolIDs = h.readTools(p)
+
+	scope := []string{"library", call.Principal.PersonID, strings.Join(slices.Sorted(slices.Values(viewer.AccountIDs)), ",")}
+	for _, name := range scopeParams {
+		scope = append(scope, p.Values.Get(name))
+	}
+	page, err := h.Pages.ReadPage(p, cursor.Scope(scope...))
+	if err != nil {
+		return err
+	}
+	after, err := rest.LibraryPlace(page)
+	if err != nil {
+		return err
+	}
+
+	items, err := h.Library.List(r.Context(), viewer, filter, after, page.Limit+1)
+	if err != nil {
+		return err
+	}
+	items, hasMore, next := rest.Cut(page, items, func(i library.Item) (string, string) { return rest.Micros(i.Created), i.ResultID })
+	return rest.Reply(w, http.StatusOK, wire.LibraryList{
+		Data:       rest.Convert(items, func(i library.Item) wire.LibraryItem { return h.asItem(i, call.Principal.PersonID) }),
+		HasMore:    hasMore,
+		NextCursor: next,
+	})
+}
+
+// readTools returns the tools that match the filters by tool and tag, nil for all
+// tools.
+func (h *Handler) readTools(p *rest.Params) []string {
+	var left []string
+	narrow := func(ids []string) {
+		if left == nil {
+			left = append([]string{}, ids...)
+			return
+		}
+		left = slices.DeleteFunc(left, func(id string) bool { return !slices.Contains(ids, id) })
+	}
+
+	if id := p.ReadID("tool_id"); id != "" {
+		narrow([]string{id})
+	}
+	for _, name := range []string{"model_family_tool_tag_id", "media_tool_tag_id"} {
+		if tag := p.ReadID(name); tag != "" {
+			narrow(h.Catalog.Snapshot().Tagged(tag))
+		}
+	}
+	return left
+}
+
+// GET /api/v2/library/{library_id} returns a result with the inputs of its run.
+func (h *Handler) getItem(w http.ResponseWriter, r *http.Request) error {
+	call := rest.CallOf(r)
+	if err := call.Params.Err(); err != nil {
+		return err
+	}
+	i, err := h.Library.Get(r.Context(), rest.ViewerOf(call.Principal), r.PathValue("library_id"))
+	if err != nil {
+		return err
+	}
+
+	one := h.asItem(i, call.Principal.PersonID)
+	return rest.Reply(w, http.StatusOK, wire.LibraryItemDetail{
+		ID:              one.ID,
+		Type:            one.Type,
+		MimeType:        one.MimeType,
+		URL:             one.URL,
+		ThumbURL:        one.ThumbURL,
+		ToolID:          one.ToolID,
+		TeamID:          one.TeamID,
+		RequestID:       one.RequestID,
+		Created:         one.Created,
+		Width:           one.Width,
+		Height:          one.Height,
+		DurationSeconds: one.DurationSeconds,
+		SizeBytes:       one.SizeBytes,
+		Favorited:       one.Favorited,
+		Prompt:          one.Prompt,
+		Note:            one.Note,
+		Inputs:          json.RawMessage(i.Inputs),
+	})
+}
+
+// DELETE /api/v2/library/{library_id} deletes a result.
+func (h *Handler) deleteItem(w http.ResponseWriter, r *http.Request) error {
+	call := rest.CallOf(r)
+	if err := call.Params.Err(); err != nil {
+		return err
+	}
+	if err := h.Library.Delete(r.Context(), rest.ViewerOf(call.Principal), r.PathValue("library_id")); err != nil {
+		return err
+	}
+	h.Deleted()
+	return rest.NoContent(w)
+}
+
+// PUT /api/v2/library/{library_id}/favorite marks a result as a favorite.
+func (h *Handler) addFavorite(w http.ResponseWriter, r *http.Request) error {
+	return h.setFavorite(w, r, true)
+}
+
+// DELETE /api/v2/library/{library_id}/favorite removes a result from the
+// favorites.
+func (h *Handler) removeFavorite(w http.ResponseWriter, r *http.Request) error {
+	return h.setFavorite(w, r, false)
+}
+
+func (h *Handler) setFavorite(w http.ResponseWriter, r *http.Request, isFavorite bool) error {
+	call := rest.CallOf(r)
+	if err := call.Params.Err(); err != nil {
+		return err
+	}
+	if err := h.Library.SetFavorite(r.Context(), rest.ViewerOf(call.Principal), r.PathValue("library_id"), isFavorite); err != nil {
+		return err
+	}
+	return rest.NoContent(w)
+}
+
+// asItem converts a result. Its signed addresses are made for the viewer.
+func (h *Handler) asItem(i library.Item, viewerID string) wire.LibraryItem {
+	return wire.LibraryItem{
+		ID:              i.ID,
+		Type:            wire.Medium(i.Type),
+		MimeType:        i.MimeType,
+		URL:             h.Links.URL(library.OfResult, i.ResultID, library.Whole, viewerID, i.Names.Whole),
+		ThumbURL:        rest.MediaURL(h.Links, library.OfResult, i.ResultID, library.Thumb, viewerID, i.Names),
+		ToolID:          i.ToolID,
+		TeamID:          rest.TextOrNull(i.TeamID),
+		RequestID:       i.RequestID,
+		Created:         rest.Moment(i.Created),
+		Width:           rest.NumberOrNull(int64(i.Width)),
+		Height:          rest.NumberOrNull(int64(i.Height)),
+		DurationSeconds: rest.SecondsOrNull(i.Duration),
+		SizeBytes:       i.Size,
+		Favorited:       i.Favorited,
+		Prompt:          rest.TextOrNull(i.Prompt),
+		Note:            rest.TextOrNull(i.Note),
+	}
+}

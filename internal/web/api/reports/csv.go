@@ -1,0 +1,99 @@
+package reports
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"atelier/internal/web/api/rest"
+	"atelier/internal/web/httpd"
+)
+
+const (
+	// csvPage is the number of rows that are read at once.
+	csvPage = 1000
+	// csvPageTimeout is how long a client may take to receive csvPage rows.
+	csvPageTimeout = time.Minute
+)
+
+// contentCSV has the parameters of RFC 4180 section 3.
+var contentCSV = []string{"text/csv; charset=utf-8; header=present"}
+
+// sendCSV writes a report as one file, page by page, until next returns fewer rows
+// than a page has. Each page is read in a transaction of its own, so that a slow
+// client holds none open. Before each page but the first the caller is authorized
+// again. An error after the first page aborts the connection, so that the client
+// cannot take a part for the whole file.
+func (h *Handler) sendCSV(w http.ResponseWriter, r *http.Request, q *query, columns []string, next func(context.Context) ([][]string, error)) error {
+	ctx := r.Context()
+	isHead := r.Method == http.MethodHead
+	var rows [][]string
+	var err error
+	if isHead {
+		err = h.Reports.ResolvePeriod(ctx, &q.Request)
+	} else {
+		rows, err = next(ctx)
+	}
+	if err != nil {
+		return err
+	}
+
+	header := w.Header()
+	header["Content-Type"] = contentCSV
+	rest.VaryByCaller(header)
+	header.Set("Content-Disposition", fmt.Sprintf(`attachment; filename="%s-%s-%s.csv"`, q.name, q.From.Format(time.DateOnly), q.Until.Format(time.DateOnly)))
+	w.WriteHeader(http.StatusOK)
+	if isHead {
+		return nil
+	}
+
+	out := httpd.Patient(w, h.Now, csvPageTimeout)
+	conn := http.NewResponseController(w)
+	page := [][]string{columns}
+	for {
+		if err := writeRows(out, conn, append(page, rows...)); err != nil {
+			return err
+		}
+		if len(rows) < csvPage {
+			return nil
+		}
+		if err := rest.CallOf(r).Reauthorize(ctx); err != nil {
+			return err
+		}
+		if rows, err = next(ctx); err != nil {
+			return err
+		}
+		page = nil
+	}
+}
+
+// writeRows sends rows to the client at once.
+func writeRows(w io.Writer, conn *http.ResponseController, rows [][]string) error {
+	var b bytes.Buffer
+	lines := csv.NewWriter(&b)
+	lines.UseCRLF = true
+	if err := lines.WriteAll(rows); err != nil {
+		return fmt.Errorf("encode rows: %w", err)
+	}
+	if _, err := w.Write(b.Bytes()); err != nil {
+		return err
+	}
+	return conn.Flush()
+}
+
+// escapeFormula puts an apostrophe before a text that a spreadsheet would run as a
+// formula. Names come from people who are not trusted.
+func escapeFormula(text string) string {
+	if text == "" {
+		return ""
+	}
+	switch text[0] {
+	case '=', '+', '-', '@', '\t', '\r':
+		return "'" + text
+	}
+	return text
+}

@@ -1,0 +1,123 @@
+package rest
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"atelier/internal/base/fault"
+	"atelier/internal/base/throttle"
+	"atelier/internal/web/api/wire"
+	"atelier/internal/web/httpd"
+)
+
+// retryable lists the codes after which the same request can succeed later.
+var retryable = map[fault.Code]bool{
+	fault.AuthorizationPending: true,
+	fault.SlowDown:             true,
+	fault.Unavailable:          true,
+	fault.RateLimited:          true,
+	fault.ActiveRunCap:         true,
+	fault.RequestTimeout:       true,
+	fault.Internal:             true,
+}
+
+// defaultRetryAfter is the Retry-After of errors that know no better time.
+const defaultRetryAfter = 2 * time.Second
+
+// WriteError writes the error envelope. An error that is not a fault.Error
+// becomes INTERNAL without its text, which only the log has.
+func WriteError(w http.ResponseWriter, traceID string, err error) {
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		f = fault.New(fault.Internal, "An internal error occurred.")
+	}
+
+	details := map[string]any{}
+	for k, v := range f.Details {
+		details[k] = v
+	}
+	if f.Code == fault.Invalid {
+		fields := make([]map[string]string, 0, len(f.Fields))
+		for _, p := range f.Fields {
+			fields = append(fields, map[string]string{"path": p.Path, "message": p.Message})
+		}
+		details["fields"] = fields
+	}
+	status := httpd.Status[f.Code]
+	if details["path"] == nil && namesPart(f.Code) {
+		details["path"] = "body"
+	}
+
+	header := w.Header()
+	if f.Code == fault.RequestTimeout {
+		header.Set("Connection", "close") // the rest of the body must not be read as a request
+	}
+	if status == http.StatusUnauthorized {
+		header.Set("WWW-Authenticate", "Bearer")
+	}
+	wait := f.RetryAfter
+	if wait == 0 && f.Code == fault.Unavailable {
+		wait = defaultRetryAfter
+	}
+	if wait > 0 {
+		header.Set("Retry-After", strconv.FormatInt(fault.WholeSeconds(wait), 10))
+	}
+	header.Del("ETag")
+
+	body, err := json.Marshal(wire.Error{Error: wire.ErrorBody{
+		Code:      wire.ErrorCode(f.Code),
+		Message:   f.Message,
+		Retryable: retryable[f.Code] || f.Details["reason"] == "in_flight",
+		Details:   details,
+		TraceID:   traceID,
+	}})
+	if err != nil {
+		panic(err) // details hold only plain values
+	}
+	Send(w, status, body)
+}
+
+// namesPart reports whether details.path of an error names the part of the
+// request that is too large or has an unsupported type. STORAGE_QUOTA_EXCEEDED
+// also refuses requests without any file.
+func namesPart(code fault.Code) bool {
+	switch httpd.Status[code] {
+	case http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType:
+		return code != fault.StorageQuotaExceeded
+	}
+	return false
+}
+
+// InPart adds the part of the request, or the file, that an error is about,
+// unless the error names one already.
+func InPart(err error, path string) error {
+	f, ok := errors.AsType[*fault.Error](err)
+	switch {
+	case !ok:
+		return err
+	case f.Code == fault.Invalid && len(f.Fields) == 0:
+		return f.On(path)
+	case f.Details["path"] == nil && (namesPart(f.Code) || f.Code == fault.StorageQuotaExceeded):
+		return f.With("path", path)
+	}
+	return err
+}
+
+// IsRefusal reports whether an error proves that nothing was stored. After any
+// other error the change may have been committed.
+func IsRefusal(err error) bool {
+	f, ok := errors.AsType[*fault.Error](err)
+	return ok && f.Code != fault.Unavailable && f.Details["reason"] != "in_flight"
+}
+
+// CheckRate counts a request of key, or refuses it above the rate limit.
+func CheckRate(bucket *throttle.Buckets, key string) error {
+	wait, ok := bucket.Take(key)
+	if ok {
+		return nil
+	}
+	return fault.TooMany("Too many requests. Wait before you send the next one.", bucket.PerMinute(), time.Minute, wait)
+}

@@ -1,0 +1,135 @@
+package rest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"atelier/internal/base/fault"
+	"atelier/internal/base/throttle"
+	"atelier/internal/web/httpd"
+)
+
+const (
+	// maxStreams bounds the event streams of one person on a node.
+	maxStreams = 32
+	// pollInterval is the time between reads of the state. Changes made by other
+	// nodes are found only by reading.
+	pollInterval = 500 * time.Millisecond
+	// keepAliveInterval is the time between comments on a stream without events.
+	keepAliveInterval = 15 * time.Second
+	// reauthorizeInterval is the time between authorizations of a stream.
+	reauthorizeInterval = 5 * time.Second
+)
+
+// Streams sends server-sent events and limits the streams of each person.
+type Streams struct {
+	Now   func() time.Time
+	slots *throttle.Places
+}
+
+// NewStreams returns a limiter of event streams.
+func NewStreams(now func() time.Time) *Streams {
+	return &Streams{Now: now, slots: throttle.NewPlaces(maxStreams)}
+}
+
+// TakeSlot reserves one stream of a person until release is called.
+func (s *Streams) TakeSlot(personID string) (release func(), err error) {
+	release, ok := s.slots.Take(personID)
+	if !ok {
+		return nil, fault.TooMany("You have too many open event streams. Close one first.", maxStreams, 0, reauthorizeInterval)
+	}
+	return release, nil
+}
+
+// SendEvents sends events until update reports the last one, the client leaves,
+// this node stops, or the caller loses access. It calls update at the start,
+// after each signal on changes, and at an interval; update reads the state and
+// sends the events that are new.
+func (s *Streams) SendEvents(w http.ResponseWriter, r *http.Request, changes <-chan struct{}, update func(*EventWriter) (ended bool, err error)) error {
+	header := w.Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("X-Accel-Buffering", "no") // proxies must not hold events back
+	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodHead {
+		return nil
+	}
+
+	poll := time.NewTicker(pollInterval)
+	keepAlive := time.NewTicker(keepAliveInterval)
+	reauthorize := time.NewTicker(reauthorizeInterval)
+	defer poll.Stop()
+	defer keepAlive.Stop()
+	defer reauthorize.Stop()
+
+	ctx := r.Context()
+	call := CallOf(r)
+	events := &EventWriter{w: httpd.Patient(w, s.Now, keepAliveInterval), conn: http.NewResponseController(w)}
+	stopping := httpd.RecordOf(ctx).Stopping
+	for {
+		if ended, err := update(events); err != nil || ended {
+			return err
+		}
+
+		var err error
+		select {
+		case <-ctx.Done():
+			return nil // the client left
+		case <-stopping:
+			return nil // the client reconnects to another node
+		case <-keepAlive.C:
+			err = events.writeNow([]byte(": alive\n\n"))
+		case <-reauthorize.C:
+			err = call.Reauthorize(ctx)
+		case <-changes:
+		case <-poll.C:
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// EventWriter writes server-sent events.
+type EventWriter struct {
+	w    io.Writer // extends the write deadline with each event
+	conn *http.ResponseController
+}
+
+// Event is one server-sent event.
+type Event struct {
+	// ID lets a client that was disconnected resume after this event. Zero means
+	// that a client cannot resume here.
+	ID   int64
+	Name string
+	Data any
+}
+
+// SendAll writes events in one piece.
+func (e *EventWriter) SendAll(events ...Event) error {
+	var text []byte
+	for _, one := range events {
+		data, err := json.Marshal(one.Data)
+		if err != nil {
+			return fmt.Errorf("encode event: %w", err)
+		}
+		if one.ID > 0 {
+			text = fmt.Appendf(text, "id: %d\n", one.ID)
+		}
+		text = fmt.Appendf(text, "event: %s\ndata: %s\n\n", one.Name, data)
+	}
+	if text == nil {
+		return nil
+	}
+	return e.writeNow(text)
+}
+
+// writeNow sends bytes to the client at once.
+func (e *EventWriter) writeNow(text []byte) error {
+	if _, err := e.w.Write(text); err != nil {
+		return err
+	}
+	return e.conn.Flush()
+}

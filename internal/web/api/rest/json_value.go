@@ -1,0 +1,59 @@
+package rest
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// ReadValue reads a well-formed JSON value as string, bool, nil, int64, float64,
+// []any or map[string]any. It panics on other input.
+func ReadValue(d *jsontext.Decoder) any {
+	token, err := d.ReadToken()
+	if err != nil {
+		panic(err) // the caller has checked the syntax
+	}
+
+	switch token.Kind() {
+	case '{':
+		object := map[string]any{}
+		for d.PeekKind() != '}' {
+			name, err := d.ReadToken()
+			if err != nil {
+				panic(err)
+			}
+			key := name.String()
+			object[key] = ReadValue(d)
+		}
+		_, _ = d.ReadToken()
+		return object
+	case '[':
+		list := []any{}
+		for d.PeekKind() != ']' {
+			list = append(list, ReadValue(d))
+		}
+		_, _ = d.ReadToken()
+		return list
+	case '"':
+		return token.String()
+	case '0':
+		return ParseNumber(token.String())
+	case 't', 'f':
+		return token.Bool()
+	}
+	return nil
+}
+
+// ParseNumber parses a JSON number: as int64 where it is written as a whole
+// number and fits, else as float64. A number beyond float64 becomes infinite,
+// which no field accepts.
+func ParseNumber(text string) any {
+	if !strings.ContainsAny(text, ".eE") {
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return n
+		}
+	}
+	f, _ := strconv.ParseFloat(text, 64)
+	return f
+}

@@ -1,0 +1,99 @@
+package rest
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"atelier/internal/base/cursor"
+	"atelier/internal/base/fault"
+	"atelier/internal/people/company"
+)
+
+// Pager reads and makes the cursors of lists.
+type Pager struct {
+	Cursors     cursor.Sealer
+	DefaultSize int
+	MaxSize     int
+}
+
+// Page is a requested page of a list.
+type Page struct {
+	Limit int
+	// After is the sort key of the last item of the previous page: the value that
+	// the list is ordered by, and the id. It is nil on the first page.
+	After []string
+
+	scope string
+	pager Pager
+}
+
+// WithSize returns the pager for a list that has its own page size.
+func (p Pager) WithSize(size int) Pager {
+	p.DefaultSize = size
+	p.MaxSize = size
+	return p
+}
+
+// ReadPage reads the parameters limit and cursor. A cursor is valid only in the
+// scope that it was made in.
+func (p Pager) ReadPage(params *Params, scope string) (Page, error) {
+	page := Page{Limit: params.ReadLimit(p.DefaultSize, p.MaxSize), scope: scope, pager: p}
+	sealed := params.ReadText("cursor")
+	if err := params.Err(); err != nil {
+		return page, err
+	}
+	if sealed == "" {
+		return page, nil
+	}
+
+	after, err := p.Cursors.Open(scope, sealed, 2)
+	page.After = after
+	return page, err
+}
+
+// AfterTime returns the time in After, for a list that is ordered by time.
+func (p Page) AfterTime() (time.Time, error) { return ParseMicros(p.After[0]) }
+
+// Cut shortens a list that was read with one item more than the page has, and
+// returns the cursor of the next page, nil on the last page. key returns the
+// sort key of an item.
+func Cut[T any](p Page, items []T, key func(T) (string, string)) (page []T, hasMore bool, next *string) {
+	if len(items) <= p.Limit {
+		return items, false, nil
+	}
+
+	items = items[:p.Limit]
+	text, id := key(items[p.Limit-1])
+	sealed := p.pager.Cursors.Seal(p.scope, text, id)
+	return items, true, &sealed
+}
+
+// ReadNamedPage reads the page of a list that is ordered by text and belongs to a
+// company or a team.
+func ReadNamedPage(p Pager, r *http.Request, list, ownerID string) (Page, company.Key, error) {
+	call := CallOf(r)
+	page, err := p.ReadPage(call.Params, cursor.Scope(list, call.Principal.PersonID, ownerID))
+	if err != nil || page.After == nil {
+		return page, company.Key{}, err
+	}
+	return page, company.Key{Text: page.After[0], ID: page.After[1]}, nil
+}
+
+// NameKey returns the sort key of an item of a list that is ordered by text.
+func NameKey[T interface{ Key() company.Key }](item T) (string, string) {
+	k := item.Key()
+	return k.Text, k.ID
+}
+
+// Micros formats a time for a cursor.
+func Micros(t time.Time) string { return strconv.FormatInt(t.UnixMicro(), 10) }
+
+// ParseMicros parses the text that Micros returned.
+func ParseMicros(text string) (time.Time, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return time.Time{}, fault.New(fault.Invalid, "Some parameters are not valid.").Field("cursor", "This cursor was not made by this list.")
+	}
+	return time.UnixMicro(n).UTC(), nil
+}

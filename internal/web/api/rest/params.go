@@ -1,0 +1,142 @@
+package rest
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"atelier/internal/base/fault"
+	"atelier/internal/base/ids"
+)
+
+// Params reads query parameters and collects every problem.
+type Params struct {
+	Values url.Values
+	err    *fault.Error
+}
+
+// ParamsOf parses the query of a request.
+func ParamsOf(r *http.Request) *Params {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	for name, all := range values {
+		// A parameter given twice with the same value counts once.
+		if !slices.ContainsFunc(all, func(value string) bool { return value != all[0] }) {
+			values[name] = all[:1]
+		}
+	}
+
+	p := &Params{Values: values}
+	if err != nil {
+		p.AddProblem("query", "The query string is not correctly encoded.")
+	}
+	return p
+}
+
+// AddProblem records that a parameter is invalid.
+func (p *Params) AddProblem(path, message string) {
+	if p.err == nil {
+		p.err = fault.New(fault.Invalid, "Some parameters are not valid.")
+	}
+	p.err = p.err.Field(path, message)
+}
+
+// Err returns all problems as one error, or nil.
+func (p *Params) Err() error {
+	if p.err == nil {
+		return nil
+	}
+	return p.err
+}
+
+// ReadText returns a parameter that may be given once. An empty value means
+// that the parameter is absent.
+func (p *Params) ReadText(name string) string {
+	switch all := p.Values[name]; len(all) {
+	case 0:
+		return ""
+	case 1:
+		return all[0]
+	default:
+		p.AddProblem(name, "Give this parameter once.")
+		return ""
+	}
+}
+
+// ReadLimit returns the page size in the parameter limit.
+func (p *Params) ReadLimit(defaultSize, maxSize int) int {
+	text := p.ReadText("limit")
+	if text == "" && !p.Values.Has("limit") {
+		return defaultSize
+	}
+
+	n, err := strconv.Atoi(text)
+	if err != nil || strconv.Itoa(n) != text || n < 1 || n > maxSize {
+		p.AddProblem("limit", fmt.Sprintf("Must be a whole number from 1 to %d.", maxSize))
+		return defaultSize
+	}
+	return n
+}
+
+// ReadID returns a parameter that is an id, or "".
+func (p *Params) ReadID(name string) string {
+	id := p.ReadText(name)
+	if id != "" && !ids.Valid(id) {
+		p.AddProblem(name, "This is not an id.")
+		return ""
+	}
+	return id
+}
+
+// ReadBool returns a parameter that is true or false, or nil where it is absent.
+func (p *Params) ReadBool(name string) *bool {
+	switch text := p.ReadText(name); text {
+	case "":
+		return nil
+	case "true", "false":
+		value := text == "true"
+		return &value
+	}
+	p.AddProblem(name, "Must be true or false.")
+	return nil
+}
+
+// ReadTime returns a parameter that is a time, or the zero time where it is
+// absent.
+func (p *Params) ReadTime(name string) time.Time {
+	text := p.ReadText(name)
+	if text == "" {
+		return time.Time{}
+	}
+
+	at, err := parseTime(text)
+	if err != nil {
+		p.AddProblem(name, "Must be a time such as 2026-11-15T09:30:00Z.")
+	}
+	return at
+}
+
+// No stored time is before earliest or after latest.
+var (
+	earliest = time.Unix(0, 0).UTC()
+	latest   = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+)
+
+// parseTime parses an RFC 3339 time. Times before earliest or after latest
+// become earliest or latest: the result is never the zero time, which means no
+// time, and always fits into the database.
+func parseTime(text string) (time.Time, error) {
+	at, err := time.Parse(time.RFC3339Nano, strings.ToUpper(text)) // section 5.6: t and z may be lower case
+	switch {
+	case err != nil:
+		return time.Time{}, err
+	case at.Before(earliest):
+		return earliest, nil
+	case at.After(latest):
+		return latest, nil
+	}
+	return at, nil
+}

@@ -1,0 +1,137 @@
+package rest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"atelier/internal/web/httpd"
+)
+
+// Header values that many responses share. They must not be modified.
+var (
+	contentJSON   = []string{"application/json"}
+	varies        = []string{"Authorization"}
+	variesEncoded = []string{"Authorization, Accept-Encoding"}
+	encodingGzip  = []string{"gzip"}
+)
+
+// Reply writes a JSON response.
+func Reply(w http.ResponseWriter, status int, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode response: %w", err)
+	}
+	VaryByCaller(w.Header())
+	Send(w, status, body)
+	return nil
+}
+
+// NoContent writes a response without a body.
+func NoContent(w http.ResponseWriter) error {
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// Send writes a JSON response that is already encoded, in one or more parts.
+func Send(w http.ResponseWriter, status int, body ...[]byte) {
+	length := 0
+	for _, part := range body {
+		length += len(part)
+	}
+
+	header := w.Header()
+	header["Content-Type"] = contentJSON
+	header["Content-Length"] = []string{strconv.Itoa(length)}
+	w.WriteHeader(status)
+	for _, part := range body {
+		if len(part) > 0 {
+			w.Write(part)
+		}
+	}
+}
+
+// ReplyCompressed writes a JSON response, compressed where it is large and the
+// client accepts gzip. Use it only for responses without credentials, signed
+// addresses and other secrets: a caller who can write some of the text and see
+// the compressed length can guess a secret beside it (BREACH).
+func ReplyCompressed(w http.ResponseWriter, r *http.Request, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode response: %w", err)
+	}
+
+	header := w.Header()
+	AddVary(header, variesEncoded)
+	if len(body) >= httpd.MinGzip && httpd.AcceptsGzip(r) {
+		header["Content-Encoding"] = encodingGzip
+		body = httpd.CompressOnce(body)
+	}
+	Send(w, http.StatusOK, body)
+	return nil
+}
+
+// ReplyTagged writes a 200 response with an ETag, or 304 where the client has
+// that version already. It compresses, so the response must hold no secret (see
+// ReplyCompressed).
+func (c *GzipCache) ReplyTagged(w http.ResponseWriter, r *http.Request, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode response: %w", err)
+	}
+	c.SendTagged(w, r, httpd.ETag(body), body, nil)
+	return nil
+}
+
+// SendTagged writes a response like ReplyTagged from encoded bytes. tag is the
+// ETag of body, whose compressed form is cached under it; end follows body and
+// differs between callers.
+func (c *GzipCache) SendTagged(w http.ResponseWriter, r *http.Request, tag string, body, end []byte) {
+	isCompressed := len(body) >= httpd.MinGzip && httpd.AcceptsGzip(r)
+	if isCompressed {
+		tag = httpd.GzipETag(tag)
+	}
+
+	header := w.Header()
+	header["Etag"] = []string{tag}
+	AddVary(header, variesEncoded)
+	if known := r.Header.Get("If-None-Match"); known != "" && matchesTag(known, tag) {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+
+	if isCompressed {
+		header["Content-Encoding"] = encodingGzip
+		form := c.compressBody(tag, body)
+		body = form.Stream()
+		end = form.Finish(end)
+	}
+	Send(w, http.StatusOK, body, end)
+}
+
+// matchesTag reports whether an If-None-Match header names the tag (RFC 9110
+// section 13.1.2, weak comparison).
+func matchesTag(header, tag string) bool {
+	for one := range strings.SplitSeq(header, ",") {
+		one = strings.TrimSpace(one)
+		if one == "*" || strings.TrimPrefix(one, "W/") == tag {
+			return true
+		}
+	}
+	return false
+}
+
+// VaryByCaller marks a response as different for each caller.
+func VaryByCaller(header http.Header) { AddVary(header, varies) }
+
+// AddVary adds request headers that the response depends on to Vary.
+func AddVary(header http.Header, names []string) {
+	if len(header["Vary"]) == 0 {
+		header["Vary"] = names
+		return
+	}
+	header["Vary"] = slices.Concat(header["Vary"], names)
+}

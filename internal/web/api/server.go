@@ -1,0 +1,192 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"atelier/internal/base/fault"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/base/throttle"
+	"atelier/internal/web/access"
+	"atelier/internal/web/api/rest"
+	"atelier/internal/web/httpd"
+)
+
+// server authorizes requests and passes them to the resources.
+type server struct {
+	gate      *access.Gate
+	origins   []string
+	resources []resource
+	persons   *throttle.Buckets // rate limits of authenticated callers
+	addresses *throttle.Buckets // rate limits of all others
+	document  document
+}
+
+func newServer(p Parts) (*server, error) {
+	content, err := documentJSON()
+	if err != nil {
+		return nil, err
+	}
+	compressed := &rest.GzipCache{}
+	return &server{
+		gate:      p.Gate,
+		origins:   p.Origins,
+		resources: newResources(p, compressed),
+		persons:   throttle.New(p.Limits.RequestsPerMinute, p.Now),
+		addresses: throttle.New(p.Limits.RequestsPerMinute, p.Now),
+		document:  document{content: content, tag: httpd.ETag(content), compressed: compressed},
+	}, nil
+}
+
+// allRoutes lists every operation. A route with the zero rule admits no caller.
+func (s *server) allRoutes() []rest.Route {
+	all := s.document.Routes()
+	for _, resource := range s.resources {
+		all = append(all, resource.Routes()...)
+	}
+	return all
+}
+
+// newHandler builds the tree of routes. Known paths answer other methods with 405
+// and an Allow header; unknown paths answer 404. Patterns of the mux have no
+// methods, so that /invitations/accept and /invitations/{invitation_id} can exist
+// side by side whatever methods each of them has.
+func (s *server) newHandler(routes []rest.Route) http.Handler {
+	paths := map[string]map[string]http.Handler{}
+	for _, rt := range routes {
+		methods := paths[rt.Path]
+		if methods == nil {
+			methods = map[string]http.Handler{}
+			paths[rt.Path] = methods
+		}
+		methods[rt.Method] = s.serveRoute(rt)
+		if rt.Method == http.MethodGet {
+			methods[http.MethodHead] = methods[http.MethodGet]
+		}
+	}
+
+	mux := http.NewServeMux()
+	for path, methods := range paths {
+		mux.HandleFunc(path, s.servePath(path, methods))
+	}
+	unknown := s.serveOpen("unknown", func(http.ResponseWriter, *http.Request) error {
+		return fault.New(fault.NotFound, "There is nothing at this address.")
+	})
+	preflight := s.servePreflight("unknown", allMethods)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		if isPreflight(w, r) {
+			preflight.ServeHTTP(w, r)
+			return
+		}
+		unknown.ServeHTTP(w, r)
+	})
+	return s.allowOrigins(mux)
+}
+
+// servePath returns the handler of one path with all its methods.
+func (s *server) servePath(path string, methods map[string]http.Handler) http.HandlerFunc {
+	allowed := strings.Join(slices.Sorted(maps.Keys(methods)), ", ")
+	notAllowed := s.serveOpen(path, func(w http.ResponseWriter, r *http.Request) error {
+		w.Header().Set("Allow", allowed)
+		return fault.New(fault.MethodNotAllowed, "This address accepts only "+allowed+".")
+	})
+	preflight := s.servePreflight(path, allowed)
+	return func(w http.ResponseWriter, r *http.Request) {
+		if h, ok := methods[r.Method]; ok {
+			h.ServeHTTP(w, r)
+			return
+		}
+		if isPreflight(w, r) {
+			preflight.ServeHTTP(w, r)
+			return
+		}
+		notAllowed.ServeHTTP(w, r)
+	}
+}
+
+// serveOpen returns the handler of requests that need no credential.
+func (s *server) serveOpen(path string, handle rest.HandlerFunc) http.Handler {
+	return s.serveRoute(rest.Route{Path: path, Rule: access.Open, Handle: handle})
+}
+
+// serveRoute returns the handler of a route: its error becomes the error envelope.
+func (s *server) serveRoute(rt rest.Route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rec := httpd.RecordOf(r.Context())
+		rec.Route = rt.Path
+		err := s.callRoute(rt, rec, w, r)
+		if err == nil {
+			return
+		}
+
+		rec.Err = err
+		if _, decided := errors.AsType[*fault.Error](err); !decided && r.Context().Err() != nil {
+			rec.Left = true // the error follows from the client having left
+		}
+		if httpd.Started(w) || rec.Left {
+			panic(http.ErrAbortHandler)
+		}
+		rest.WriteError(w, rec.TraceID, err)
+	})
+}
+
+// callRoute authorizes the request, counts it against the rate limit and calls the
+// route's handler. A panic becomes an error.
+func (s *server) callRoute(rt rest.Route, rec *httpd.Record, w http.ResponseWriter, r *http.Request) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			if cause, ok := p.(error); ok && errors.Is(cause, http.ErrAbortHandler) {
+				panic(p)
+			}
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	if rt.Rule.Open {
+		if err := rest.CheckRate(s.addresses, httpd.AddressKey(rec.Addr)); err != nil {
+			return err
+		}
+		return rt.Handle(w, r)
+	}
+
+	params := rest.ParamsOf(r)
+	presented := access.Presented{
+		Authorization: r.Header["Authorization"],
+		DeviceID:      r.Header["X-Device-Id"],
+		TeamID:        params.Values["team_id"],
+		CompanyID:     params.Values["company_id"],
+		Address:       rec.Addr.String(),
+		Reads:         r.Method == http.MethodGet || r.Method == http.MethodHead,
+	}
+	p, err := s.gate.Admit(r.Context(), rt.Rule, presented)
+	bucket := s.addresses
+	key := httpd.AddressKey(rec.Addr)
+	if rec.PersonID = p.PersonID; rec.PersonID != "" {
+		bucket = s.persons
+		key = rec.PersonID
+	}
+	if limited := rest.CheckRate(bucket, key); limited != nil {
+		return limited
+	}
+	if err != nil {
+		return err
+	}
+
+	call := &rest.Call{Principal: p, Params: params, Reauthorize: func(ctx context.Context) error {
+		_, err := s.gate.Admit(ctx, rt.Rule, presented)
+		return err
+	}}
+	rec.Reauthorize = call.Reauthorize
+	ctx := sqldb.WithGuard(r.Context(), s.gate.Guard(access.Admitted{
+		Rule:      rt.Rule,
+		Presented: presented,
+		Principal: p,
+		HasBody:   r.ContentLength != 0,
+	}))
+	return rt.Handle(w, rest.WithCall(r.WithContext(ctx), call))
+}

@@ -1,0 +1,109 @@
+package tools
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	"atelier/internal/catalog/catalog"
+	"atelier/internal/web/api/wire"
+	"atelier/internal/web/httpd"
+)
+
+// pageCache holds encoded pages of tools, so that each page of a catalog view is
+// encoded once.
+type pageCache struct {
+	mu       sync.RWMutex
+	snapshot *catalog.Snapshot
+	pages    map[pageKey]encodedPage
+	size     int // bytes of all bodies
+}
+
+// pageKey names a page. start is its first index in the list of the view and tag.
+type pageKey struct {
+	view  *catalog.View
+	tag   string
+	start int
+	limit int
+}
+
+// encodedPage is an encoded page of tools. Where more pages follow, body ends at
+// the value of next_cursor, since each caller has a cursor of their own.
+type encodedPage struct {
+	body []byte
+	tag  string       // ETag
+	last *catalog.Key // nil on the last page
+}
+
+// maxPageBytes bounds the size of the cache. A full cache is emptied.
+const maxPageBytes = 16 << 20
+
+// encodedPage returns the page after a key, or the first page for nil.
+func (h *Handler) encodedPage(audience catalog.Audience, tag string, after *catalog.Key, limit int) (encodedPage, error) {
+	snapshot := h.Catalog.Snapshot()
+	key := pageKey{view: snapshot.View(audience), tag: tag, limit: limit}
+	tools := key.view.Tools
+	if tag != "" {
+		tools = key.view.Tagged(tag)
+	}
+	if after != nil {
+		key.start, _ = slices.BinarySearchFunc(tools, *after, func(t *catalog.Tool, k catalog.Key) int {
+			if t.Key().Compare(k) <= 0 {
+				return -1
+			}
+			return 1
+		})
+	}
+
+	if page, ok := h.encoded.findPage(snapshot, key); ok {
+		return page, nil
+	}
+	page, err := h.encodePage(key.view, tools[key.start:], limit)
+	if err == nil {
+		h.encoded.keepPage(snapshot, key, page)
+	}
+	return page, err
+}
+
+func (c *pageCache) findPage(snapshot *catalog.Snapshot, key pageKey) (encodedPage, bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.snapshot != snapshot {
+		return encodedPage{}, false
+	}
+	page, ok := c.pages[key]
+	return page, ok
+}
+
+func (c *pageCache) keepPage(snapshot *catalog.Snapshot, key pageKey, page encodedPage) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.snapshot != snapshot || c.size+len(page.body) > maxPageBytes {
+		c.snapshot = snapshot
+		c.pages = map[pageKey]encodedPage{}
+		c.size = 0
+	}
+	c.pages[key] = page
+	c.size += len(page.body)
+}
+
+func (h *Handler) encodePage(view *catalog.View, rest []*catalog.Tool, limit int) (encodedPage, error) {
+	list := wire.ToolList{Data: []wire.Tool{}, HasMore: len(rest) > limit}
+	for _, t := range rest[:min(limit, len(rest))] {
+		list.Data = append(list.Data, h.asTool(view, t))
+	}
+	body, err := json.Marshal(list)
+	if err != nil {
+		return encodedPage{}, fmt.Errorf("encode page: %w", err)
+	}
+
+	page := encodedPage{body: body, tag: httpd.ETag(body)}
+	if list.HasMore {
+		const end = `null}` // the value of next_cursor, which is the last member
+		page.body = append(body[:len(body)-len(end)], '"')
+		last := rest[limit-1].Key()
+		page.last = &last
+	}
+	return page, nil
+}

@@ -1,0 +1,125 @@
+// Package tools serves the catalog: tools, tool tags, kits and their pictures.
+package tools
+
+import (
+	"net/http"
+	"strconv"
+
+	"atelier/internal/base/cursor"
+	"atelier/internal/base/fault"
+	"atelier/internal/catalog/catalog"
+	"atelier/internal/file/blob"
+	"atelier/internal/run/generation"
+	"atelier/internal/web/access"
+	"atelier/internal/web/api/rest"
+)
+
+// Handler serves the catalog.
+type Handler struct {
+	Catalog    *catalog.Catalog
+	Blobs      blob.Store
+	Files      *blob.Verifier
+	Compressed *rest.GzipCache
+	Pages      rest.Pager
+	BaseURL    string
+
+	encoded pageCache
+}
+
+// Routes lists the operations on the catalog.
+func (h *Handler) Routes() []rest.Route {
+	return []rest.Route{
+		rest.NewRoute("GET /api/v2/tools", access.Catalog, h.listTools),
+		rest.NewRoute("GET /api/v2/tools/{tool_id}", access.Catalog, h.getTool),
+		rest.NewRoute("GET /api/v2/tool-tags", access.Catalog, h.listToolTags),
+		rest.NewRoute("GET /api/v2/kits", access.Catalog, h.listKits),
+		rest.NewRoute("GET /catalog/{picture}", access.Open, h.getPicture),
+	}
+}
+
+// GET /api/v2/tools lists the tools that the account can see.
+func (h *Handler) listTools(w http.ResponseWriter, r *http.Request) error {
+	call := rest.CallOf(r)
+	p := call.Params
+	audience := generation.AudienceOf(call.Principal)
+	limit := p.ReadLimit(h.Pages.DefaultSize, h.Pages.MaxSize)
+	tag := p.ReadID("tool_tag")
+	sealed := p.ReadText("cursor")
+	if err := p.Err(); err != nil {
+		return err
+	}
+
+	scope := func() string {
+		return cursor.Scope("tools", call.Principal.PersonID, audience.CompanyID, audience.TeamID, tag)
+	}
+	var after *catalog.Key
+	if sealed != "" {
+		var err error
+		if after, err = h.openCursor(scope(), sealed); err != nil {
+			return err
+		}
+	}
+	page, err := h.encodedPage(audience, tag, after, limit)
+	if err != nil {
+		return err
+	}
+
+	if page.last == nil {
+		h.Compressed.SendTagged(w, r, page.tag, page.body, nil)
+		return nil
+	}
+	next := h.Pages.Cursors.Seal(scope(), strconv.FormatInt(page.last.Position, 10), page.last.Name, page.last.ID)
+	h.Compressed.SendTagged(w, r, page.tag, page.body, []byte(next+`"}`))
+	return nil
+}
+
+// openCursor returns the sort key of the last tool on the previous page.
+func (h *Handler) openCursor(scope, sealed string) (*catalog.Key, error) {
+	part, err := h.Pages.Cursors.Open(scope, sealed, 3)
+	if err != nil {
+		return nil, err
+	}
+	position, err := strconv.ParseInt(part[0], 10, 64)
+	if err != nil {
+		return nil, err
+	}
+	return &catalog.Key{Position: position, Name: part[1], ID: part[2]}, nil
+}
+
+// viewFor returns the catalog as the request's account sees it, for routes whose
+// only parameter is the account.
+func (h *Handler) viewFor(r *http.Request) (*catalog.View, error) {
+	call := rest.CallOf(r)
+	return h.Catalog.Snapshot().View(generation.AudienceOf(call.Principal)), call.Params.Err()
+}
+
+// GET /api/v2/tools/{tool_id} returns a tool with its form.
+func (h *Handler) getTool(w http.ResponseWriter, r *http.Request) error {
+	view, err := h.viewFor(r)
+	if err != nil {
+		return err
+	}
+	t, ok := view.Tool(r.PathValue("tool_id"))
+	if !ok {
+		return fault.New(fault.NotFound, "There is no such tool.")
+	}
+	return h.Compressed.ReplyTagged(w, r, h.asDetail(view, t))
+}
+
+// GET /api/v2/tool-tags lists the tags of the tools that the account can see.
+func (h *Handler) listToolTags(w http.ResponseWriter, r *http.Request) error {
+	view, err := h.viewFor(r)
+	if err != nil {
+		return err
+	}
+	return h.Compressed.ReplyTagged(w, r, asTagList(view.Tags()))
+}
+
+// GET /api/v2/kits lists the kits that the account can see.
+func (h *Handler) listKits(w http.ResponseWriter, r *http.Request) error {
+	view, err := h.viewFor(r)
+	if err != nil {
+		return err
+	}
+	return h.Compressed.ReplyTagged(w, r, h.asKitList(view))
+}

@@ -1,0 +1,125 @@
+// Package webhooks serves the webhook secret of an account and the delivery
+// attempts of a run's webhook, and encodes the payloads of webhooks.
+package webhooks
+
+import (
+	"context"
+	"net/http"
+
+	"atelier/internal/base/cursor"
+	"atelier/internal/base/sqldb"
+	"atelier/internal/notify/webhook"
+	"atelier/internal/people/principal"
+	"atelier/internal/run/generation"
+	"atelier/internal/web/access"
+	"atelier/internal/web/api/generations"
+	"atelier/internal/web/api/rest"
+	"atelier/internal/web/api/wire"
+)
+
+// Handler serves webhook secrets and deliveries.
+type Handler struct {
+	DB      *sqldb.DB
+	Secrets *webhook.Secrets
+	Runs    *generation.Service
+	Ended   *generations.EndedCache
+	Pages   rest.Pager
+}
+
+// Routes lists the operations on webhooks.
+func (h *Handler) Routes() []rest.Route {
+	return []rest.Route{
+		rest.NewRoute("GET /api/v2/generate/{request_id}/webhook-attempts", access.ForAccount, h.listAttempts),
+		rest.NewRoute("POST /api/v2/generate/{request_id}/webhook-attempts/redeliver", access.ForAccount, h.redeliverWebhook),
+		rest.NewRoute("GET /api/v2/webhook-secret", access.Managing, h.getSecret),
+		rest.NewRoute("POST /api/v2/webhook-secret/rotate", access.Managing, h.rotateSecret),
+	}
+}
+
+// GET /api/v2/generate/{request_id}/webhook-attempts lists the delivery attempts
+// of a run's webhook, the newest first.
+func (h *Handler) listAttempts(w http.ResponseWriter, r *http.Request) error {
+	call, id, err := generations.RunCall(r)
+	if err != nil {
+		return err
+	}
+	page, err := h.Pages.ReadPage(call.Params, cursor.Scope("webhook-attempts", call.Principal.PersonID, call.Principal.AccountID, id))
+	if err != nil {
+		return err
+	}
+	attempts, err := h.Runs.WebhookAttempts(r.Context(), call.Principal.AccountID, id)
+	if err != nil {
+		return err
+	}
+
+	// A run has few attempts, so they are read whole and paged here.
+	if page.After != nil {
+		for i, one := range attempts {
+			if one.ID == page.After[1] {
+				attempts = attempts[i+1:]
+				break
+			}
+		}
+	}
+	attempts, hasMore, next := rest.Cut(page, attempts, func(a webhook.Attempt) (string, string) { return rest.Micros(a.At), a.ID })
+	return rest.Reply(w, http.StatusOK, wire.WebhookAttemptList{
+		Data:       rest.Convert(attempts, asAttempt),
+		HasMore:    hasMore,
+		NextCursor: next,
+	})
+}
+
+func asAttempt(a webhook.Attempt) wire.WebhookAttempt {
+	return wire.WebhookAttempt{
+		ID:         a.ID,
+		At:         rest.Moment(a.At),
+		DurationMs: a.Duration.Milliseconds(),
+		Error:      rest.TextOrNull(a.Error),
+		StatusCode: rest.NumberOrNull(int64(a.StatusCode)),
+	}
+}
+
+// POST /api/v2/generate/{request_id}/webhook-attempts/redeliver queues the
+// webhook of a run for one more delivery.
+func (h *Handler) redeliverWebhook(w http.ResponseWriter, r *http.Request) error {
+	call, id, err := generations.RunCall(r)
+	if err != nil {
+		return err
+	}
+	state, err := h.Runs.RedeliverWebhook(r.Context(), call.Principal.AccountID, id)
+	if err != nil {
+		return err
+	}
+	h.Ended.DropAll()
+	return rest.Reply(w, http.StatusAccepted, generations.AsWebhook(state))
+}
+
+// GET /api/v2/webhook-secret returns the secret that signs an account's webhooks.
+func (h *Handler) getSecret(w http.ResponseWriter, r *http.Request) error {
+	return h.replySecret(w, r, h.Secrets.GetFor)
+}
+
+// POST /api/v2/webhook-secret/rotate replaces the secret that signs an account's
+// webhooks.
+func (h *Handler) rotateSecret(w http.ResponseWriter, r *http.Request) error {
+	return h.replySecret(w, r, h.Secrets.RotateFor)
+}
+
+// secretFunc reads or replaces the webhook secret of an account.
+type secretFunc func(context.Context, *sqldb.DB, principal.Principal) (webhook.Secret, error)
+
+func (h *Handler) replySecret(w http.ResponseWriter, r *http.Request, secretOf secretFunc) error {
+	call := rest.CallOf(r)
+	if err := call.Params.Err(); err != nil {
+		return err
+	}
+	secret, err := secretOf(r.Context(), h.DB, call.Principal)
+	if err != nil {
+		return err
+	}
+	return rest.Reply(w, http.StatusOK, wire.WebhookSecret{
+		Secret:             secret.Value,
+		Created:            rest.Moment(secret.Created),
+		PreviousValidUntil: rest.MomentOrNull(secret.PreviousValidUntil),
+	})
+}

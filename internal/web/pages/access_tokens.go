@@ -1,0 +1,186 @@
+package pages
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"atelier/internal/base/fault"
+	"atelier/internal/base/ids"
+	"atelier/internal/people/company"
+	"atelier/internal/people/credential"
+)
+
+// tokenList is the data of the pages of access tokens.
+type tokenList struct {
+	Base    string           // the path of the page
+	Company *company.Company // nil on the person's own page
+	Tokens  []credential.Token
+	Members []company.Member  // the people that a company token can act as
+	Names   map[string]string // the names of companies and members, by id
+	More    string            // the address of the next page, or ""
+}
+
+// tokensPerPage is the number of tokens on a page.
+const tokensPerPage = 100
+
+// setTokens sets the tokens of the page from a result with one row more than the page
+// shows, and the address of the next page.
+func (l *tokenList) setTokens(all []credential.Token) {
+	if len(all) > tokensPerPage {
+		all = all[:tokensPerPage]
+		last := all[tokensPerPage-1]
+		l.More = withQuery(l.Base, url.Values{"after": {last.ID + "-" + strconv.FormatInt(last.Created.UnixMicro(), 10)}})
+	}
+	l.Tokens = all
+}
+
+// parseAfter returns the position after which a page of tokens begins, or nil for the
+// first page and for malformed addresses.
+func parseAfter(v *pageRequest) *credential.After {
+	id, at, _ := strings.Cut(v.queryValue("after"), "-")
+	micros, err := strconv.ParseInt(at, 10, 64)
+	if err != nil || !ids.Valid(id) {
+		return nil
+	}
+	return &credential.After{Created: time.UnixMicro(micros).UTC(), ID: id}
+}
+
+// showTokens handles GET /tokens.
+func (s tokenPages) showTokens(v *pageRequest) error {
+	l, err := s.loadTokenList(v)
+	if err != nil {
+		return err
+	}
+	return v.showPage("tokens", l)
+}
+
+func (s tokenPages) loadTokenList(v *pageRequest) (l tokenList, err error) {
+	all, err := s.Accounts.AccessTokens.ListTokens(v.r.Context(), v.session.PersonID, parseAfter(v), tokensPerPage+1)
+	if err != nil {
+		return l, err
+	}
+	in, err := s.Accounts.Profiles.ListCompanies(v.r.Context(), v.session.PersonID)
+	if err != nil {
+		return l, err
+	}
+	l.Names = map[string]string{}
+	for _, m := range in {
+		l.Names[m.Company.ID] = m.Company.Name
+	}
+	l.Base = "/tokens"
+	l.setTokens(all)
+	return l, nil
+}
+
+// newTokenPage is the data of the only page that shows a token's value.
+type newTokenPage struct {
+	Token  credential.Token
+	Secret string
+	Back   string
+}
+
+// createToken handles POST /tokens.
+func (s tokenPages) createToken(v *pageRequest) error {
+	t, secret, err := s.Accounts.AccessTokens.CreateAccessToken(v.r.Context(), v.currentPrincipal(), v.session.PersonID, v.form.Get("name"))
+	if err == nil {
+		return v.showPage("token", newTokenPage{t, secret, "/tokens"})
+	}
+	l, other := s.loadTokenList(v)
+	if other != nil {
+		return other
+	}
+	return v.showFormAgain("tokens", l, err)
+}
+
+// regenerateToken handles POST /tokens/regenerate.
+func (s tokenPages) regenerateToken(v *pageRequest) error {
+	t, secret, err := s.Accounts.AccessTokens.RegenerateAccessToken(v.r.Context(), v.currentPrincipal(), v.form.Get("id"))
+	if err != nil {
+		return err
+	}
+	return v.showPage("token", newTokenPage{t, secret, "/tokens"})
+}
+
+// deleteToken handles POST /tokens/delete.
+func (s tokenPages) deleteToken(v *pageRequest) error {
+	if err := s.Accounts.AccessTokens.DeleteAccessToken(v.r.Context(), v.currentPrincipal(), v.form.Get("id")); err != nil {
+		return err
+	}
+	return v.redirectTo("/tokens?done=deleted")
+}
+
+// companyTokensPath returns the path of the page of the company's tokens.
+func companyTokensPath(v *pageRequest) string {
+	return "/companies/" + v.r.PathValue("company_id") + "/tokens"
+}
+
+// showCompanyTokens handles GET /companies/{company_id}/tokens.
+func (s tokenPages) showCompanyTokens(v *pageRequest) error {
+	l, err := s.loadCompanyTokenList(v)
+	if err != nil {
+		return err
+	}
+	return v.showPage("tokens", l)
+}
+
+func (s tokenPages) loadCompanyTokenList(v *pageRequest) (l tokenList, err error) {
+	id := v.r.PathValue("company_id")
+	all, err := s.Accounts.AccessTokens.ListCompanyTokens(v.r.Context(), v.currentPrincipal(), id, parseAfter(v), tokensPerPage+1)
+	if err != nil {
+		return l, err
+	}
+	if l.Members, err = s.Accounts.AccessTokens.ListMembers(v.r.Context(), v.currentPrincipal(), id); err != nil {
+		return l, err
+	}
+	in, err := s.Accounts.Profiles.ListCompanies(v.r.Context(), v.session.PersonID)
+	if err != nil {
+		return l, err
+	}
+	for _, m := range in {
+		if m.Company.ID == id {
+			l.Company = &m.Company
+		}
+	}
+	if l.Company == nil { // the person has just left the company
+		return l, fault.New(fault.NotFound, "The company does not exist.")
+	}
+	l.Names = map[string]string{}
+	for _, m := range l.Members {
+		l.Names[m.PersonID] = m.Email
+	}
+	l.Base = companyTokensPath(v)
+	l.setTokens(all)
+	return l, nil
+}
+
+// createCompanyToken handles POST /companies/{company_id}/tokens.
+func (s tokenPages) createCompanyToken(v *pageRequest) error {
+	t, secret, err := s.Accounts.AccessTokens.CreateCompanyToken(v.r.Context(), v.currentPrincipal(), v.r.PathValue("company_id"), v.form.Get("uid"), v.form.Get("name"))
+	if err == nil {
+		return v.showPage("token", newTokenPage{t, secret, companyTokensPath(v)})
+	}
+	l, other := s.loadCompanyTokenList(v)
+	if other != nil {
+		return other
+	}
+	return v.showFormAgain("tokens", l, err)
+}
+
+// regenerateCompanyToken handles POST /companies/{company_id}/tokens/regenerate.
+func (s tokenPages) regenerateCompanyToken(v *pageRequest) error {
+	t, secret, err := s.Accounts.AccessTokens.RegenerateCompanyToken(v.r.Context(), v.currentPrincipal(), v.r.PathValue("company_id"), v.form.Get("id"))
+	if err != nil {
+		return err
+	}
+	return v.showPage("token", newTokenPage{t, secret, companyTokensPath(v)})
+}
+
+// deleteCompanyToken handles POST /companies/{company_id}/tokens/delete.
+func (s tokenPages) deleteCompanyToken(v *pageRequest) error {
+	if err := s.Accounts.AccessTokens.DeleteCompanyToken(v.r.Context(), v.currentPrincipal(), v.r.PathValue("company_id"), v.form.Get("id")); err != nil {
+		return err
+	}
+	return v.redirectTo(companyTokensPath(v) + "?done=deleted")
+}

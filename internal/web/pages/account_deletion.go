@@ -1,0 +1,12 @@
+package pages
+
+// deleteForm handles GET /account/delete.
+func (s accountPages) deleteForm(v *pageRequest) error { return v.showPage("delete", nil) }
+
+// deleteAccount handles POST /account/delete.
+func (s accountPages) deleteAccount(v *pageRequest) error {
+	if err := s.PersonalData.DeletePerson(v.r.Context(), v.currentPrincipal(), v.session.PersonID, v.form.Get("email")); err != nil {
+		return v.showFormAgain("delete", nil, err)
+	}
+	return v.redirectSignedOut("farewell")
+}

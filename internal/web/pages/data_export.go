@@ -1,0 +1,23 @@
+package pages
+
+import (
+	"mime"
+	"net/http"
+
+	"atelier/internal/account/personaldata"
+	"atelier/internal/web/httpd"
+)
+
+// exportData handles POST /account/export: it sends the archive of the person's data.
+// A link would not do, because other sites could open it and use up the rate limit.
+func (s accountPages) exportData(v *pageRequest) error {
+	archive, err := s.PersonalData.ExportPerson(v.r.Context(), v.currentPrincipal(), v.session.PersonID)
+	if err != nil {
+		return err
+	}
+	h := v.w.Header()
+	h.Set("Content-Type", "application/zip")
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": archive.FileName()}))
+	v.w.WriteHeader(http.StatusOK)
+	return archive.Write(v.r.Context(), httpd.Patient(v.w, s.Wall, personaldata.WriteTimeout), v.reauthorizeSession)
+}

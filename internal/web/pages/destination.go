@@ -1,0 +1,60 @@
+package pages
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"atelier/internal/base/ids"
+)
+
+// homePath is the page after signing in where no other was requested.
+const homePath = "/account"
+
+// destinations are the pages to which a sign-in may redirect.
+var destinations = []string{homePath, "/device", "/devices", "/invitation", "/tokens"}
+
+// safeDestination returns the page that a next parameter names, with its query encoded
+// anew. The parameter comes from a link that anyone can write, so only pages of this
+// service are accepted; anything else becomes home.
+func safeDestination(next string) string {
+	path, query, _ := strings.Cut(next, "?")
+	if !slices.Contains(destinations, path) && !isCompanyTokens(path) {
+		return homePath
+	}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return homePath
+	}
+	return withQuery(path, values)
+}
+
+func isCompanyTokens(path string) bool {
+	id, ok := strings.CutPrefix(path, "/companies/")
+	if !ok {
+		return false
+	}
+	id, ok = strings.CutSuffix(id, "/tokens")
+	return ok && ids.Valid(id)
+}
+
+func withQuery(path string, values url.Values) string {
+	if len(values) == 0 {
+		return path
+	}
+	return path + "?" + values.Encode()
+}
+
+// signInFirst returns the address of the sign-in page, with the requested page as the
+// one to open afterwards.
+func (v *pageRequest) signInFirst() string {
+	page := "/signin"
+	if v.queryValue("intent") == "signup" {
+		page = "/signup"
+	}
+	next := safeDestination(v.r.URL.RequestURI())
+	if next == homePath {
+		return page
+	}
+	return withQuery(page, url.Values{"next": {next}})
+}

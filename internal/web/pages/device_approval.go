@@ -1,0 +1,96 @@
+package pages
+
+import (
+	"errors"
+	"strings"
+
+	"atelier/internal/account/devicelogin"
+	"atelier/internal/base/fault"
+	"atelier/internal/people/device"
+)
+
+// devicePage is the data of the page on which a person approves or refuses a device.
+type devicePage struct {
+	device.Grant
+	Code string
+}
+
+// deviceForm handles GET /device: it shows the device of the code in the address, or
+// a form to enter the code. It never approves, because the sender of the address may
+// have started that device.
+func (s accountPages) deviceForm(v *pageRequest) error {
+	code := v.queryValue("code")
+	// Any site can make a browser open this address with a wrong code, which counts
+	// against the person's limit. Such a code is looked up only after the person
+	// submits it.
+	if code == "" || v.r.Header.Get("Sec-Fetch-Site") == "cross-site" {
+		return v.showPage("code", code)
+	}
+	g, err := s.Accounts.Devices.OpenGrant(v.r.Context(), v.currentPrincipal(), code)
+	if err != nil {
+		return v.refuseCode(code, err)
+	}
+	return v.showPage("device", devicePage{g, formatUserCode(code)})
+}
+
+// formatUserCode formats a valid code as devices show it.
+func formatUserCode(code string) string {
+	code = strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return -1
+	}, strings.ToUpper(code))
+	return code[:len(code)/2] + "-" + code[len(code)/2:]
+}
+
+// approveVerdict is the value of the button that approves a device.
+const approveVerdict = "approve"
+
+// decideDevice handles POST /device.
+func (s accountPages) decideDevice(v *pageRequest) error {
+	yes := v.form.Get("verdict") == approveVerdict
+	code := v.form.Get("code")
+	_, err := s.Accounts.Devices.DecideGrant(v.r.Context(), v.currentPrincipal(), devicelogin.Answer{GrantID: v.form.Get("grant"), UserCode: code, Approve: yes})
+	if err != nil {
+		return v.refuseCode("", err)
+	}
+	if !yes {
+		return v.showPage("message", refusedMessage)
+	}
+	return v.showPage("message", approvedMessage)
+}
+
+// The pages after a decision about a device.
+var (
+	refusedMessage = messagePage{
+		Title: "Refused",
+		Alert: true,
+		Text:  "You refused the device: it was not signed in. If another person sent you the code, they may have tried to get into your account.",
+		Link:  "/devices",
+		Label: "See your devices",
+	}
+	approvedMessage = messagePage{
+		Title: "Approved",
+		Text:  "You can go back to your device: it will be signed in shortly. You can sign it out again under Devices.",
+		Link:  "/devices",
+		Label: "See your devices",
+	}
+)
+
+// refuseCode responds to a code that cannot be decided about. A person who has decided
+// about it sees the decision again; others can enter another code.
+func (v *pageRequest) refuseCode(code string, err error) error {
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		return err
+	}
+	v.record.Err = err
+	switch f.Details["reason"] {
+	case "refused":
+		return v.renderPage(statusOf(f.Code), "message", refusedMessage, nil)
+	case "approved":
+		return v.renderPage(statusOf(f.Code), "message", approvedMessage, nil)
+	}
+	return v.showFormAgain("code", code, err, fault.NotFound)
+}

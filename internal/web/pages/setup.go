@@ -1,0 +1,29 @@
+package pages
+
+// setupForm handles GET /setup: it shows the form for the first account. It requires
+// the secret of the link that the first start printed; without it the response does
+// not reveal whether there is something to set up.
+func (s signInPages) setupForm(v *pageRequest) error {
+	e, err := s.checkSetup(v, v.queryValue("token"))
+	if err != nil {
+		return err
+	}
+	return v.showPage("setup", e)
+}
+
+// createFirstAccount handles POST /setup.
+func (s signInPages) createFirstAccount(v *pageRequest) error {
+	e, err := s.checkSetup(v, v.form.Get("token"))
+	if err != nil {
+		return err
+	}
+	return v.signUpPerson("setup", e)
+}
+
+func (s signInPages) checkSetup(v *pageRequest, token string) (entryPage, error) {
+	ok, err := s.Accounts.SignUp.IsSetupToken(v.r.Context(), token)
+	if err == nil && !ok {
+		err = errInvalidLink
+	}
+	return entryPage{Setup: token, Next: homePath, BaseURL: s.BaseURL}, err
+}
