@@ -58,7 +58,7 @@ var layers = []map[string][]string{
 	},
 	{ // coordinators
 		"internal/web/access": nil, "internal/catalog/toolsync": nil, "internal/file/ingest": nil, "internal/notify/mailqueue": nil,
-		"internal/money/budget": {"internal/notify/mailqueue"}, "internal/board": {"internal/file/library"}, "internal/file/library": {"internal/file/ingest"},
+		"internal/money/budget": {"internal/notify/mailqueue"}, "internal/board": {"internal/file/library", "internal/people/principal"}, "internal/file/library": {"internal/file/ingest"},
 		"internal/run/generation":       {"internal/money/budget", "internal/file/ingest", "internal/file/library"},
 		"internal/run/runner":           {"internal/run/generation", "internal/file/ingest"},
 		"internal/account/companyadmin": {"internal/money/budget", "internal/notify/mailqueue"},
@@ -135,7 +135,7 @@ var groups = []struct {
 	{"engine", []string{"base"}},
 	{"money", []string{"base", "people", "notify"}},
 	{"run", []string{"base", "people", "notify", "file", "catalog", "engine", "money"}},
-	{"board", []string{"base", "file", "run"}},
+	{"board", []string{"base", "people", "file", "run"}},
 	{"account", []string{"base", "people", "notify", "file", "money", "run", "board"}},
 	{"operate", []string{"base", "people", "notify", "file", "catalog", "money", "run", "board", "account"}},
 	{"web", []string{"base", "people", "notify", "file", "catalog", "money", "run", "board", "account"}},

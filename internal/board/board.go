@@ -30,6 +30,8 @@ import (
 	"atelier/internal/base/ids"
 	"atelier/internal/base/pubsub"
 	"atelier/internal/base/sqldb"
+	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 )
 
 const (
@@ -50,18 +52,10 @@ type Boards struct {
 	Keep time.Duration
 }
 
-// Viewer is the caller and the account of a board. The caller has been
-// authorized for the account.
-type Viewer struct {
-	PersonID  string
-	AccountID string // the id of the person or of a team
-	Manager   bool   // may delete boards of others
-}
-
-// mayRemove returns an error unless the viewer may delete and restore the
+// checkRemoval returns an error unless the principal may delete and restore the
 // board.
-func (v Viewer) mayRemove(b Board) error {
-	if v.PersonID == b.PersonID || v.Manager {
+func checkRemoval(p principal.Principal, b Board) error {
+	if p.PersonID == b.PersonID || p.May(company.ManageTeam) {
 		return nil
 	}
 	return fault.New(fault.Forbidden, "Only the creator of this board, or a manager of the team, can delete or restore it.").With("reason", "permission")
@@ -127,7 +121,7 @@ func checkName(name string) (string, error) {
 }
 
 // Create creates an empty board.
-func (bs *Boards) Create(ctx context.Context, v Viewer, name string) (b Board, err error) {
+func (bs *Boards) Create(ctx context.Context, v principal.Principal, name string) (b Board, err error) {
 	if name, err = checkName(name); err != nil {
 		return Board{}, err
 	}
@@ -151,7 +145,7 @@ func (bs *Boards) Create(ctx context.Context, v Viewer, name string) (b Board, e
 
 // checkRoom refuses one more board where the account has MaxBoards.
 // Transactions that add boards wait for each other here.
-func checkRoom(ctx context.Context, tx *sqldb.Tx, v Viewer) error {
+func checkRoom(ctx context.Context, tx *sqldb.Tx, v principal.Principal) error {
 	there, err := lockAccount(ctx, tx, v)
 	if err != nil {
 		return err
@@ -168,7 +162,7 @@ func checkRoom(ctx context.Context, tx *sqldb.Tx, v Viewer) error {
 
 // List returns at most limit boards of the account after a position, newest
 // first: the deleted ones where trash is set.
-func (bs *Boards) List(ctx context.Context, v Viewer, trash bool, after *Place, limit int) (all []Board, err error) {
+func (bs *Boards) List(ctx context.Context, v principal.Principal, trash bool, after *Place, limit int) (all []Board, err error) {
 	err = bs.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		all, err = Kept(ctx, tx, v.AccountID, trash, after, limit)
 		return err
@@ -184,7 +178,7 @@ type Page struct {
 
 // Get returns a board and at most limit of its nodes after a position, oldest
 // first. Where texts are long there are fewer.
-func (bs *Boards) Get(ctx context.Context, v Viewer, id string, after *Place, limit int) (b Board, p Page, err error) {
+func (bs *Boards) Get(ctx context.Context, v principal.Principal, id string, after *Place, limit int) (b Board, p Page, err error) {
 	err = bs.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		if b, err = findLive(ctx, tx, v, id); err != nil {
 			return err
@@ -205,7 +199,7 @@ func readPage(ctx context.Context, tx *sqldb.Tx, b Board, after *Place, limit in
 }
 
 // findBoard returns a board of the account, deleted ones included.
-func findBoard(ctx context.Context, tx *sqldb.Tx, v Viewer, id string) (Board, error) {
+func findBoard(ctx context.Context, tx *sqldb.Tx, v principal.Principal, id string) (Board, error) {
 	if !ids.Valid(id) {
 		return Board{}, errNoBoard
 	}
@@ -217,7 +211,7 @@ func findBoard(ctx context.Context, tx *sqldb.Tx, v Viewer, id string) (Board, e
 }
 
 // findLive returns a board of the account that is not deleted.
-func findLive(ctx context.Context, tx *sqldb.Tx, v Viewer, id string) (Board, error) {
+func findLive(ctx context.Context, tx *sqldb.Tx, v principal.Principal, id string) (Board, error) {
 	b, err := findBoard(ctx, tx, v, id)
 	if err == nil && !b.Deleted.IsZero() {
 		err = errNoBoard
@@ -227,7 +221,7 @@ func findLive(ctx context.Context, tx *sqldb.Tx, v Viewer, id string) (Board, er
 
 // takeRevision takes the next revision of the board, or returns the reason why
 // the change cannot be made. It locks the board.
-func (bs *Boards) takeRevision(ctx context.Context, tx *sqldb.Tx, v Viewer, id string, m Match) (Board, error) {
+func (bs *Boards) takeRevision(ctx context.Context, tx *sqldb.Tx, v principal.Principal, id string, m Match) (Board, error) {
 	if !ids.Valid(id) {
 		return Board{}, errNoBoard
 	}
@@ -248,7 +242,7 @@ func (bs *Boards) takeRevision(ctx context.Context, tx *sqldb.Tx, v Viewer, id s
 }
 
 // Rename renames a board, and returns it with at most limit of its nodes.
-func (bs *Boards) Rename(ctx context.Context, v Viewer, id string, m Match, name string, limit int) (b Board, p Page, err error) {
+func (bs *Boards) Rename(ctx context.Context, v principal.Principal, id string, m Match, name string, limit int) (b Board, p Page, err error) {
 	if name, err = checkName(name); err != nil {
 		return Board{}, Page{}, err
 	}
@@ -268,13 +262,13 @@ func (bs *Boards) Rename(ctx context.Context, v Viewer, id string, m Match, name
 
 // Delete moves a board to the trash. Its creator and managers of the account
 // may do so.
-func (bs *Boards) Delete(ctx context.Context, v Viewer, id string, m Match) error {
+func (bs *Boards) Delete(ctx context.Context, v principal.Principal, id string, m Match) error {
 	return bs.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		b, err := findLive(ctx, tx, v, id)
 		if err != nil {
 			return err
 		}
-		if err := v.mayRemove(b); err != nil {
+		if err := checkRemoval(v, b); err != nil {
 			return err
 		}
 		if b, err = bs.takeRevision(ctx, tx, v, id, m); err != nil {
@@ -287,12 +281,12 @@ func (bs *Boards) Delete(ctx context.Context, v Viewer, id string, m Match) erro
 // Restore takes a board out of the trash. The same people as for Delete may do
 // so. A board that is not in the trash stays unchanged. It is returned with at
 // most limit of its nodes.
-func (bs *Boards) Restore(ctx context.Context, v Viewer, id string, limit int) (b Board, p Page, err error) {
+func (bs *Boards) Restore(ctx context.Context, v principal.Principal, id string, limit int) (b Board, p Page, err error) {
 	err = bs.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		if b, err = findBoard(ctx, tx, v, id); err != nil {
 			return err
 		}
-		if err := v.mayRemove(b); err != nil {
+		if err := checkRemoval(v, b); err != nil {
 			return err
 		}
 		if !b.Deleted.IsZero() {

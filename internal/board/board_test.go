@@ -12,6 +12,7 @@ import (
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/board"
+	"atelier/internal/people/principal"
 )
 
 func TestALifeOfABoard(t *testing.T) {
@@ -79,11 +80,11 @@ func TestWhoseBoardsTheyAre(t *testing.T) {
 		anna := own(annaID)
 		mine := w.board(anna)
 		node := w.add(anna, mine.ID, text("mine"))
-		ours := w.board(board.Viewer{PersonID: annaID, AccountID: team})
+		ours := w.board(principal.Principal{PersonID: annaID, AccountID: team, TeamID: team})
 		if ours.Team() != team {
 			w.Errorf("the team's board is of %q", ours.Team())
 		}
-		for _, v := range []board.Viewer{own(bertID), {PersonID: annaID, AccountID: team, Manager: true}, {PersonID: annaID, AccountID: ids.New(), Manager: true}} {
+		for _, v := range []principal.Principal{own(bertID), manager(annaID, team), manager(annaID, ids.New())} {
 			for _, id := range []string{mine.ID, ids.New(), "x", "", "\x00", mine.ID + "x"} {
 				_, _, err := w.boards.Get(ctx, v, id, nil, 1)
 				w.refused(err, fault.NotFound)
@@ -105,7 +106,7 @@ func TestWhoseBoardsTheyAre(t *testing.T) {
 			}
 		}
 		// Every member changes the team's boards; those who made them or manage delete them.
-		bert, chief := board.Viewer{PersonID: bertID, AccountID: team}, board.Viewer{PersonID: bertID, AccountID: team, Manager: true}
+		bert, chief := principal.Principal{PersonID: bertID, AccountID: team, TeamID: team}, manager(bertID, team)
 		w.add(bert, ours.ID, text("ours"))
 		w.refused(w.boards.Delete(ctx, bert, ours.ID, board.Match{}), fault.Forbidden)
 		_, _, err := w.boards.Restore(ctx, bert, ours.ID, 1)
@@ -113,7 +114,7 @@ func TestWhoseBoardsTheyAre(t *testing.T) {
 		w.OK(w.boards.Delete(ctx, chief, ours.ID, board.Match{}))
 		_, _, err = w.boards.Restore(ctx, bert, ours.ID, 1)
 		w.refused(err, fault.Forbidden)
-		_, _, err = w.boards.Restore(ctx, board.Viewer{PersonID: annaID, AccountID: team}, ours.ID, 1)
+		_, _, err = w.boards.Restore(ctx, principal.Principal{PersonID: annaID, AccountID: team, TeamID: team}, ours.ID, 1)
 		w.OK(err)
 		if _, nodes := w.get(anna, mine.ID); len(nodes) != 1 || nodes[0].Text != "mine" {
 			w.Errorf("after all that: %+v", nodes)
@@ -176,7 +177,7 @@ func TestAccountsHaveSoManyBoards(t *testing.T) {
 		}
 		errs := make([]error, 6)
 		dbtest.Together(len(errs), func(i int) {
-			_, errs[i] = w.boards.Create(w.Context(), board.Viewer{PersonID: []string{annaID, bertID}[i%2], AccountID: team}, "one more")
+			_, errs[i] = w.boards.Create(w.Context(), principal.Principal{PersonID: []string{annaID, bertID}[i%2], AccountID: team, TeamID: team}, "one more")
 		})
 		made := 0
 		for _, err := range errs {
@@ -189,7 +190,7 @@ func TestAccountsHaveSoManyBoards(t *testing.T) {
 		if made != 2 {
 			w.Errorf("%d were made, want 2", made)
 		}
-		v := board.Viewer{PersonID: annaID, AccountID: team}
+		v := principal.Principal{PersonID: annaID, AccountID: team, TeamID: team}
 		first := "board000000000000000"
 		w.OK(w.boards.Delete(w.Context(), v, first, board.Match{}))
 		w.board(v)
@@ -239,7 +240,7 @@ func TestNobodyWhoIsNoMoreMakesBoards(t *testing.T) {
 	each(t, func(w world) {
 		anna, team := own(w.Person(0)), w.Team(0)
 		w.Exec(`UPDATE team SET removed = TRUE WHERE id = $1`, team)
-		_, err := w.boards.Create(w.Context(), board.Viewer{PersonID: anna.PersonID, AccountID: team}, "x")
+		_, err := w.boards.Create(w.Context(), principal.Principal{PersonID: anna.PersonID, AccountID: team, TeamID: team}, "x")
 		w.refused(err, fault.Forbidden)
 		w.Exec(`UPDATE person SET deleted = 1 WHERE id = $1`, anna.PersonID)
 		_, err = w.boards.Create(w.Context(), anna, "x")

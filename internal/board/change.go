@@ -9,6 +9,7 @@ import (
 	"atelier/internal/base/fault"
 	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
+	"atelier/internal/people/principal"
 )
 
 // MaxChanges is the maximum number of nodes that one call can change.
@@ -34,7 +35,7 @@ var errNoNode = fault.New(fault.NotFound, "There is no such node on this board."
 var errTooMuch = fault.New(fault.Invalid, "The texts of these nodes are too long for one call. Change fewer of them at once.").On("body")
 
 // Change adds, changes and deletes nodes in one step: all or nothing.
-func (bs *Boards) Change(ctx context.Context, v Viewer, boardID string, m Match, c Changes) (Changed, error) {
+func (bs *Boards) Change(ctx context.Context, v principal.Principal, boardID string, m Match, c Changes) (Changed, error) {
 	if n := len(c.Create) + len(c.Update) + len(c.Delete); n < 1 || n > MaxChanges {
 		return Changed{}, fault.New(fault.Invalid, fmt.Sprintf("A call changes 1 to %d nodes.", MaxChanges)).On("body")
 	}
@@ -42,7 +43,7 @@ func (bs *Boards) Change(ctx context.Context, v Viewer, boardID string, m Match,
 }
 
 // Add adds a node. Its revision is that of the board after the change.
-func (bs *Boards) Add(ctx context.Context, v Viewer, boardID string, m Match, d Draft) (Node, error) {
+func (bs *Boards) Add(ctx context.Context, v principal.Principal, boardID string, m Match, d Draft) (Node, error) {
 	done, err := bs.changeNodes(ctx, v, boardID, m, Changes{Create: []Draft{d}}, true)
 	if err != nil {
 		return Node{}, err
@@ -51,7 +52,7 @@ func (bs *Boards) Add(ctx context.Context, v Viewer, boardID string, m Match, d 
 }
 
 // Set changes a node.
-func (bs *Boards) Set(ctx context.Context, v Viewer, boardID string, m Match, u Update) (Node, error) {
+func (bs *Boards) Set(ctx context.Context, v principal.Principal, boardID string, m Match, u Update) (Node, error) {
 	done, err := bs.changeNodes(ctx, v, boardID, m, Changes{Update: []Update{u}}, true)
 	if err != nil {
 		return Node{}, err
@@ -60,12 +61,12 @@ func (bs *Boards) Set(ctx context.Context, v Viewer, boardID string, m Match, u 
 }
 
 // Remove deletes a node of a board.
-func (bs *Boards) Remove(ctx context.Context, v Viewer, boardID string, m Match, nodeID string) (revision int64, err error) {
+func (bs *Boards) Remove(ctx context.Context, v principal.Principal, boardID string, m Match, nodeID string) (revision int64, err error) {
 	done, err := bs.changeNodes(ctx, v, boardID, m, Changes{Delete: []string{nodeID}}, true)
 	return done.Revision, err
 }
 
-func (bs *Boards) changeNodes(ctx context.Context, v Viewer, boardID string, m Match, c Changes, single bool) (done Changed, err error) {
+func (bs *Boards) changeNodes(ctx context.Context, v principal.Principal, boardID string, m Match, c Changes, single bool) (done Changed, err error) {
 	err = bs.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		b, err := bs.takeRevision(ctx, tx, v, boardID, m)
 		if err != nil {

@@ -12,6 +12,8 @@ import (
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/board"
 	"atelier/internal/file/library"
+	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 	"atelier/internal/run/generation"
 	"atelier/internal/run/generation/generationtest"
 	"atelier/internal/run/run"
@@ -31,11 +33,21 @@ func each(t *testing.T, fn func(w world)) {
 	})
 }
 
-func own(personID string) board.Viewer {
-	return board.Viewer{PersonID: personID, AccountID: personID, Manager: true}
+func own(personID string) principal.Principal {
+	return principal.Principal{PersonID: personID, AccountID: personID}
 }
 
-func (w world) board(v board.Viewer) board.Board {
+// manager is a manager of a team.
+func manager(personID, teamID string) principal.Principal {
+	return principal.Principal{
+		PersonID:  personID,
+		AccountID: teamID,
+		TeamID:    teamID,
+		Role:      company.TeamRole{Permissions: []company.Permission{company.ManageTeam}},
+	}
+}
+
+func (w world) board(v principal.Principal) board.Board {
 	w.Helper()
 	b, err := w.boards.Create(w.Context(), v, "Board")
 	w.OK(err)
@@ -56,7 +68,7 @@ func (w world) result(personID string) (item, runID string) {
 func text(s string) board.Draft { return board.Draft{Kind: board.Text, Text: s} }
 
 // add adds a node, later than all before.
-func (w world) add(v board.Viewer, boardID string, d board.Draft) board.Node {
+func (w world) add(v principal.Principal, boardID string, d board.Draft) board.Node {
 	w.Helper()
 	w.Pass(time.Second)
 	n, err := w.boards.Add(w.Context(), v, boardID, board.Match{}, d)
@@ -65,7 +77,7 @@ func (w world) add(v board.Viewer, boardID string, d board.Draft) board.Node {
 }
 
 // get reads a board whole.
-func (w world) get(v board.Viewer, id string) (board.Board, []board.Node) {
+func (w world) get(v principal.Principal, id string) (board.Board, []board.Node) {
 	w.Helper()
 	b, p, err := w.boards.Get(w.Context(), v, id, nil, board.MaxNodes)
 	if w.OK(err); p.More {

@@ -6,6 +6,7 @@ import (
 
 	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
+	"atelier/internal/people/principal"
 )
 
 // Mark is how far a client knows a board.
@@ -31,7 +32,7 @@ type News struct {
 }
 
 // Revision returns the current revision of a board: a cheap check for changes.
-func (bs *Boards) Revision(ctx context.Context, v Viewer, id string) (int64, error) {
+func (bs *Boards) Revision(ctx context.Context, v principal.Principal, id string) (int64, error) {
 	if !ids.Valid(id) {
 		return 0, errNoBoard
 	}
@@ -46,7 +47,7 @@ func (bs *Boards) Revision(ctx context.Context, v Viewer, id string) (int64, err
 // order of their last changes. A client can always continue from the mark in
 // the result. A node that changes again comes again. Of a board in the trash it
 // returns the board alone.
-func (bs *Boards) Since(ctx context.Context, v Viewer, id string, m Mark, limit int) (n News, err error) {
+func (bs *Boards) Since(ctx context.Context, v principal.Principal, id string, m Mark, limit int) (n News, err error) {
 	err = bs.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		b, err := findBoard(ctx, tx, v, id)
 		if err != nil {

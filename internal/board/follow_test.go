@@ -10,6 +10,7 @@ import (
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/board"
+	"atelier/internal/people/principal"
 )
 
 // copied is what a follower knows.
@@ -20,7 +21,7 @@ type copied struct {
 
 // learn applies what is new, at most so much at once, and gives in how many
 // steps. Between the steps something may happen.
-func (c *copied) learn(w world, v board.Viewer, id string, limit int, between func()) (steps int) {
+func (c *copied) learn(w world, v principal.Principal, id string, limit int, between func()) (steps int) {
 	w.Helper()
 	for {
 		n, err := w.boards.Since(w.Context(), v, id, c.mark, limit)

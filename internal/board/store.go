@@ -9,6 +9,7 @@ import (
 
 	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
+	"atelier/internal/people/principal"
 )
 
 // Boards.
@@ -28,7 +29,7 @@ func scanBoard(row sqldb.Scanner) (b Board, err error) {
 // other, and reports whether the account exists. The person is locked first, as
 // in all transactions that lock one; a team is updated and not selected, since
 // that does not block transactions that only refer to it.
-func lockAccount(ctx context.Context, tx *sqldb.Tx, v Viewer) (exists bool, err error) {
+func lockAccount(ctx context.Context, tx *sqldb.Tx, v principal.Principal) (exists bool, err error) {
 	var id string
 	err = tx.QueryRow(ctx, `SELECT id FROM person WHERE id = $1 AND deleted IS NULL`+tx.Dialect.ForUpdate, v.PersonID).Scan(&id)
 	if errors.Is(err, sqldb.ErrNoRows) {

@@ -14,7 +14,6 @@ import (
 	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
-	"atelier/internal/board"
 	"atelier/internal/file/library"
 	"atelier/internal/notify/webhook"
 	"atelier/internal/people/company"
@@ -136,7 +135,7 @@ func TestNoCredentialWorksAfterDeletion(t *testing.T) {
 		h.refused(err, fault.Unauthenticated, "")
 		_, err = h.site.Companies.TeamMembers.SetTeamMember(ctx, principal.Operator(), l.team, l.id, "maker")
 		h.refused(err, fault.NotFound, "")
-		if _, err := h.boards.Create(ctx, board.Viewer{PersonID: l.id, AccountID: l.id}, "x"); err == nil {
+		if _, err := h.boards.Create(ctx, principal.Principal{PersonID: l.id, AccountID: l.id}, "x"); err == nil {
 			h.Error("a board was made")
 		}
 		h.refused(h.leave(l.id), fault.Unauthenticated, "")
@@ -273,7 +272,7 @@ func TestDeletionDuringOtherRequests(t *testing.T) {
 				},
 				func() error { return h.site.Accounts.SignIn.RequestPasswordReset(ctx, email, h.site.Client()) },
 				func() error {
-					_, err := h.boards.Create(ctx, board.Viewer{PersonID: id, AccountID: id}, "x")
+					_, err := h.boards.Create(ctx, principal.Principal{PersonID: id, AccountID: id}, "x")
 					return err
 				},
 				func() error { return h.site.Accounts.SignIn.SetSuspended(ctx, email, false) },

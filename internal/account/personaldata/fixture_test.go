@@ -177,12 +177,12 @@ func (h *fixture) live() (l life) {
 	})
 	l.item = kept[0]
 	h.OK(h.Library.SetFavorite(ctx, library.Viewer{PersonID: l.id, AccountIDs: []string{l.id}}, l.item.ID, true))
-	mine := board.Viewer{PersonID: l.id, AccountID: l.id}
+	mine := principal.Principal{PersonID: l.id, AccountID: l.id}
 	b, err := h.boards.Create(ctx, mine, note)
 	h.OK(err)
 	_, err = h.boards.Add(ctx, mine, b.ID, board.Match{}, board.Draft{Kind: board.Text, Text: note, Box: board.Box{Width: 10, Height: 10}})
 	h.OK(err)
-	_, err = h.boards.Create(ctx, board.Viewer{PersonID: l.id, AccountID: l.team}, "Moods")
+	_, err = h.boards.Create(ctx, principal.Principal{PersonID: l.id, AccountID: l.team, TeamID: l.team}, "Moods")
 	h.OK(err)
 	return l
 }

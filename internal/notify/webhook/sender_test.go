@@ -359,7 +359,7 @@ func TestCircuit(t *testing.T) {
 		if n != 0 {
 			w.Error("a success does not count")
 		}
-		if !strings.Contains(w.log.String(), "left alone") {
+		if !strings.Contains(w.log.String(), "webhook circuit open") {
 			w.Error("nobody is told")
 		}
 	})

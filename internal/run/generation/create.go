@@ -16,6 +16,7 @@ import (
 	"atelier/internal/catalog/catalog"
 	"atelier/internal/file/asset"
 	"atelier/internal/file/ingest"
+	"atelier/internal/file/quota"
 	"atelier/internal/money/budget"
 	"atelier/internal/money/ledger"
 	"atelier/internal/people/person"
@@ -39,7 +40,7 @@ type Created struct {
 // Create accepts a run, or returns the reason for refusing it. The checks come in
 // the order that the API documents.
 func (s *Service) Create(ctx context.Context, d Draft) (Created, error) {
-	a, err := s.checkDraft(ctx, d, false)
+	a, err := s.validator.checkDraft(ctx, d, false)
 	if err != nil {
 		return Created{}, err
 	}
@@ -109,7 +110,7 @@ func (s *Service) createInTx(ctx context.Context, tx *sqldb.Tx, d Draft, a check
 	if err := run.Enqueue(ctx, tx, a.tool.Engine.Name, who.PersonID); err != nil {
 		return Created{}, err
 	}
-	sent, err := s.chargeFiles(ctx, tx, who.AccountID, d.Files)
+	sent, err := chargeFiles(ctx, tx, s.Settings.Storage, who.AccountID, d.Files)
 	if err != nil {
 		return Created{}, err
 	}
@@ -141,7 +142,7 @@ func (s *Service) createInTx(ctx context.Context, tx *sqldb.Tx, d Draft, a check
 		Metadata:       d.Metadata,
 		WebhookURL:     d.WebhookURL,
 		Estimated:      estimateDuration(a.tool, a.n),
-		PollAfter:      s.pollAfter(a.tool),
+		PollAfter:      s.pacing.pollAfter(a.tool),
 		UnitTokens:     a.tool.Cost(1),
 		TokensHeld:     hold.Tokens,
 		AllowanceHeld:  hold.Allowance,
@@ -176,14 +177,14 @@ func (s *Service) createInTx(ctx context.Context, tx *sqldb.Tx, d Draft, a check
 // chargeFiles counts the files of a create against the account's storage, and
 // refuses a create of a full account: its results could not be stored. It locks
 // the account's storage row, which comes before its ledger row.
-func (s *Service) chargeFiles(ctx context.Context, tx *sqldb.Tx, accountID string, files []ingest.Taken) (bytes int64, err error) {
+func chargeFiles(ctx context.Context, tx *sqldb.Tx, storage quota.Limits, accountID string, files []ingest.Taken) (bytes int64, err error) {
 	for _, f := range files {
 		bytes += f.Asset.StoredBytes()
 	}
-	if err := s.Settings.Storage.Charge(ctx, tx, accountID, bytes); err != nil {
+	if err := storage.Charge(ctx, tx, accountID, bytes); err != nil {
 		return 0, err
 	}
-	_, err = s.Settings.Storage.Fits(ctx, tx, accountID, 1)
+	_, err = storage.Fits(ctx, tx, accountID, 1)
 	return bytes, err
 }
 
@@ -231,7 +232,7 @@ func (s *Service) holdPrice(ctx context.Context, tx *sqldb.Tx, who principal.Pri
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Code == fault.InsufficientBalance {
 		required, _ := f.Details["required"].(int64)
 		available, _ := f.Details["available"].(int64)
-		err = s.tooFewTokens(who, required, available)
+		err = errTooFewTokens(s.Settings.TopUp, who, required, available)
 	}
 	if err != nil {
 		return ledger.Hold{}, err
@@ -252,16 +253,16 @@ func (s *Service) holdPrice(ctx context.Context, tx *sqldb.Tx, who principal.Pri
 	return hold, err
 }
 
-// tooFewTokens refuses a run that the account cannot pay. The message says how
+// errTooFewTokens refuses a run that the account cannot pay. The message says how
 // to get tokens.
-func (s *Service) tooFewTokens(who principal.Principal, required, available int64) *fault.Error {
+func errTooFewTokens(topUp int64, who principal.Principal, required, available int64) *fault.Error {
 	has := "your account has"
 	then := `Ask the operator of this installation for more, who has "atelier admin grant" for it.`
 	switch {
 	case who.TeamID != "":
 		has = "the team has"
 		then = "An admin of the team can ask the operator of this installation for more."
-	case s.Settings.TopUp > 0:
+	case topUp > 0:
 		then = "Claim your free top-up if you have not yet, or ask the operator of this installation for more."
 	}
 	unit := "tokens"

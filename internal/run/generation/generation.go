@@ -12,7 +12,6 @@ package generation
 import (
 	"context"
 	"math"
-	"sync/atomic"
 	"time"
 
 	"atelier/internal/base/pubsub"
@@ -68,9 +67,10 @@ type Parts struct {
 // Service creates and ends runs. It is safe for concurrent use.
 type Service struct {
 	Parts
-	windows     []ratelimit.Window
-	unavailable atomic.Pointer[map[string]time.Time] // engines whose server is, since when
+	windows []ratelimit.Window
 
+	validator   validator
+	pacing      pacing
 	moderations moderations
 	arriving    *throttle.Places // creates of this node, by person
 }
@@ -78,7 +78,9 @@ type Service struct {
 // New returns a service.
 func New(p Parts) *Service {
 	return &Service{
-		Parts: p,
+		Parts:     p,
+		validator: validator{db: p.DB, catalog: p.Catalog, guard: p.Guard, settings: p.Settings},
+		pacing:    pacing{min: p.Settings.PollMin, max: p.Settings.PollMax},
 		windows: []ratelimit.Window{
 			{Most: p.Settings.CreatePerMinute, Span: time.Minute},
 			{Most: p.Settings.CreatePerHour, Span: time.Hour},
@@ -107,9 +109,9 @@ func (s *Service) Watch(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		_ = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
-			away, err := run.UnavailableEngines(ctx, tx)
+			engines, err := run.UnavailableEngines(ctx, tx)
 			if err == nil {
-				s.unavailable.Store(&away)
+				s.pacing.unavailable.Store(&engines)
 			}
 			return err
 		})
@@ -119,16 +121,6 @@ func (s *Service) Watch(ctx context.Context) {
 		case <-tick.C:
 		}
 	}
-}
-
-// isUnavailable reports whether the server of an engine is unavailable.
-func (s *Service) isUnavailable(engine string) bool {
-	away := s.unavailable.Load()
-	if away == nil {
-		return false
-	}
-	_, is := (*away)[engine]
-	return is
 }
 
 // AudienceOf returns the part of a principal that decides about the visibility

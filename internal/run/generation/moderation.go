@@ -195,7 +195,7 @@ func (s *Service) countRoom(ctx context.Context, tx *sqldb.Tx, who principal.Pri
 	balance := balances[who.AccountID]
 	tokens := a.price - min(a.price, balance.FreeAllowanceLeft)
 	if tokens > balance.Tokens {
-		return 0, s.tooFewTokens(who, tokens, balance.Tokens)
+		return 0, errTooFewTokens(s.Settings.TopUp, who, tokens, balance.Tokens)
 	}
 	room = min(room, (balance.Tokens+balance.FreeAllowanceLeft)/a.price)
 	if tokens == 0 {

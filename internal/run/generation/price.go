@@ -26,7 +26,7 @@ type Cost struct {
 // Price returns the cost of a draft and whether the account could run it. It
 // holds and counts nothing.
 func (s *Service) Price(ctx context.Context, d Draft) (Cost, error) {
-	a, err := s.checkDraft(ctx, d, true)
+	a, err := s.validator.checkDraft(ctx, d, true)
 	if err != nil {
 		return Cost{}, err
 	}
@@ -62,7 +62,7 @@ func (s *Service) Price(ctx context.Context, d Draft) (Cost, error) {
 		case full != nil:
 			c.Blocked = "The storage of the account is full. Delete files first."
 		case !enough:
-			c.Blocked = s.tooFewTokens(d.Principal, hold.Tokens, available).Message
+			c.Blocked = errTooFewTokens(s.Settings.TopUp, d.Principal, hold.Tokens, available).Message
 		case limited && hold.Tokens > left:
 			c.Blocked = errOverspent(hold.Tokens, left).Message
 		case hard && hold.Tokens > planned:

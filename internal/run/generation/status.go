@@ -55,7 +55,7 @@ func (s *Service) StatusUnscoped(ctx context.Context, id string) (rec Record, er
 // completeRecord reads the data of other tables, where there can be any.
 func (s *Service) completeRecord(ctx context.Context, r run.Run) (rec Record, err error) {
 	if r.State == run.Running || r.State.Ended() && r.State != run.Succeeded && r.WebhookURL == "" {
-		return Record{Run: r, RetryAfter: s.retryAfter(r)}, nil
+		return Record{Run: r, RetryAfter: s.pacing.retryAfter(r)}, nil
 	}
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		all, err := s.listRecords(ctx, tx, []run.Run{r})
@@ -67,19 +67,12 @@ func (s *Service) completeRecord(ctx context.Context, r run.Run) (rec Record, er
 	return rec, err
 }
 
-func (s *Service) retryAfter(r run.Run) time.Duration {
-	if !r.State.Ended() && s.isUnavailable(r.Engine) {
-		return max(r.PollAfter, s.Settings.PollMax)
-	}
-	return r.PollAfter
-}
-
 func (s *Service) listRecords(ctx context.Context, tx *sqldb.Tx, runs []run.Run) ([]Record, error) {
 	all := make([]Record, len(runs))
 	var succeeded []string
 	for i, r := range runs {
 		all[i].Run = r
-		all[i].RetryAfter = s.retryAfter(r)
+		all[i].RetryAfter = s.pacing.retryAfter(r)
 		var err error
 		switch {
 		case r.State == run.Queued:
@@ -113,11 +106,7 @@ func (s *Service) Poll(ctx context.Context, who principal.Principal, id string) 
 		return rec, err
 	}
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		early, err := run.RecordPoll(ctx, tx, rec.Run, run.Poller{
-			PersonID:     who.PersonID,
-			Credential:   string(who.Credential.Kind),
-			CredentialID: who.Credential.ID,
-		})
+		early, err := run.RecordPoll(ctx, tx, rec.Run, who.PersonID, string(who.Credential.Kind), who.Credential.ID)
 		if err != nil || early == 0 {
 			return err
 		}

@@ -1,7 +1,6 @@
 package generation
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"atelier/internal/base/fault"
@@ -17,6 +15,7 @@ import (
 	"atelier/internal/catalog/catalog"
 	"atelier/internal/file/asset"
 	"atelier/internal/file/library"
+	"atelier/internal/notify/webhook"
 	"atelier/internal/run/policy"
 	"atelier/internal/run/run"
 )
@@ -32,10 +31,18 @@ type checkedDraft struct {
 	seed   int64
 }
 
+// validator validates drafts. It holds and counts nothing.
+type validator struct {
+	db       *sqldb.DB
+	catalog  *catalog.Catalog
+	guard    *webhook.Guard
+	settings Settings
+}
+
 // checkDraft validates a draft against its tool. A draft that is only priced
 // may lack required inputs.
-func (s *Service) checkDraft(ctx context.Context, d Draft, pricing bool) (checkedDraft, error) {
-	tool, ok := s.Catalog.Snapshot().View(AudienceOf(d.Principal)).Tool(d.ToolID)
+func (v validator) checkDraft(ctx context.Context, d Draft, pricing bool) (checkedDraft, error) {
+	tool, ok := v.catalog.Snapshot().View(AudienceOf(d.Principal)).Tool(d.ToolID)
 	if !ok {
 		return checkedDraft{}, errNoTool
 	}
@@ -45,20 +52,20 @@ func (s *Service) checkDraft(ctx context.Context, d Draft, pricing bool) (checke
 	a := checkedDraft{tool: tool}
 	filled, problems := tool.Fill(d.Inputs, catalog.FillOptions{Draft: pricing, Files: len(d.Files)})
 	a.filled = filled
-	if limit := s.Settings.InputFiles; len(filled.Refs) > limit {
+	if limit := v.settings.InputFiles; len(filled.Refs) > limit {
 		return checkedDraft{}, TooManyFiles(limit, filled.Refs[limit].Path)
 	} else if len(d.Files) > limit {
 		return checkedDraft{}, TooManyFiles(limit, fmt.Sprintf("files.%d", limit))
 	}
-	problems = append(problems, s.findProblems(d)...)
-	resolved, more, err := s.resolveFiles(ctx, d, filled.Refs)
+	problems = append(problems, v.findProblems(d)...)
+	resolved, more, err := v.resolveFiles(ctx, d, filled.Refs)
 	if err != nil {
 		return checkedDraft{}, err
 	}
 	if problems = append(problems, more...); len(problems) > 0 {
 		return checkedDraft{}, newInvalid(problems)
 	}
-	if a.n, err = tool.Results(d.NumResults, int64(s.Settings.NumResults)); err != nil {
+	if a.n, err = tool.Results(d.NumResults, int64(v.settings.NumResults)); err != nil {
 		return checkedDraft{}, err
 	}
 	a.price = tool.Cost(a.n)
@@ -95,18 +102,18 @@ func checkUnchanged(ctx context.Context, tx *sqldb.Tx, t *catalog.Tool) error {
 }
 
 // findProblems validates everything besides the inputs.
-func (s *Service) findProblems(d Draft) []fault.Field {
+func (v validator) findProblems(d Draft) []fault.Field {
 	var all []fault.Field
-	if len(d.Metadata) > s.Settings.MetadataBytes {
-		all = append(all, fault.Field{Path: "metadata", Message: fmt.Sprintf("Must be at most %d bytes when written without spaces.", s.Settings.MetadataBytes)})
+	if len(d.Metadata) > v.settings.MetadataBytes {
+		all = append(all, fault.Field{Path: "metadata", Message: fmt.Sprintf("Must be at most %d bytes when written without spaces.", v.settings.MetadataBytes)})
 	}
 	if d.WebhookURL != "" {
-		if problem := s.Guard.CheckURL(d.WebhookURL); problem != "" {
+		if problem := v.guard.CheckURL(d.WebhookURL); problem != "" {
 			all = append(all, fault.Field{Path: "webhook_url", Message: problem})
 		}
 	}
-	if utf8.RuneCountInString(d.Plugin) > s.Settings.PluginLength || strings.ContainsFunc(d.Plugin, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		all = append(all, fault.Field{Path: "plugin", Message: fmt.Sprintf("Must be one line of at most %d characters.", s.Settings.PluginLength)})
+	if utf8.RuneCountInString(d.Plugin) > v.settings.PluginLength || strings.ContainsFunc(d.Plugin, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		all = append(all, fault.Field{Path: "plugin", Message: fmt.Sprintf("Must be one line of at most %d characters.", v.settings.PluginLength)})
 	}
 	return all
 }
@@ -125,11 +132,11 @@ func TooManyFiles(limit int, path string) error {
 
 // resolveFiles finds the files that references name, in the paying account
 // alone.
-func (s *Service) resolveFiles(ctx context.Context, d Draft, refs []catalog.Ref) (inputs []run.Input, problems []fault.Field, err error) {
+func (v validator) resolveFiles(ctx context.Context, d Draft, refs []catalog.Ref) (inputs []run.Input, problems []fault.Field, err error) {
 	if len(refs) == 0 {
 		return nil, nil, nil
 	}
-	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
+	err = v.db.Read(ctx, func(tx *sqldb.Tx) error {
 		inputs = nil
 		problems = nil
 		for _, ref := range refs {
@@ -147,7 +154,7 @@ func (s *Service) resolveFiles(ctx context.Context, d Draft, refs []catalog.Ref)
 					return err
 				}
 			}
-			if problem := misfit(a, ref); problem != "" {
+			if problem := describeMisfit(a, ref); problem != "" {
 				problems = append(problems, fault.Field{Path: ref.Path, Message: problem})
 				continue
 			}
@@ -165,8 +172,8 @@ func asNotFound(err error) *fault.Error {
 	return nil
 }
 
-// misfit returns the reason why a field does not accept a file; empty: it does.
-func misfit(a asset.Asset, ref catalog.Ref) string {
+// describeMisfit returns the reason why a field does not accept a file; empty: it does.
+func describeMisfit(a asset.Asset, ref catalog.Ref) string {
 	if a.Type != ref.Media {
 		return "Must be " + mediaNames[ref.Media] + "."
 	}
@@ -214,15 +221,4 @@ func policyTexts(f catalog.Filled) []policy.Text {
 		all = append(all, policy.Text{Path: t.Path, Value: t.Value})
 	}
 	return all
-}
-
-// pollAfter returns the wait between polls: about as long as a result takes, or
-// the longest wait while the engine is unavailable.
-func (s *Service) pollAfter(t *catalog.Tool) time.Duration {
-	if s.isUnavailable(t.Engine.Name) {
-		return s.Settings.PollMax
-	}
-	wait := cmp.Or(t.Recent, t.Average, 2*time.Second)
-	wait = (wait + time.Second - 1).Truncate(time.Second)
-	return min(max(wait, s.Settings.PollMin), s.Settings.PollMax)
 }

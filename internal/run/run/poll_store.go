@@ -12,38 +12,38 @@ import (
 // polls of this credential that came sooner than PollAfter allows, this one
 // included; it is 0 where this one did not. The create counts as the first poll
 // of the credential that created the run.
-func RecordPoll(ctx context.Context, tx *sqldb.Tx, r Run, p Poller) (early int64, err error) {
+func RecordPoll(ctx context.Context, tx *sqldb.Tx, r Run, personID, credential, credentialID string) (early int64, err error) {
 	dueSince := tx.Now.Add(-r.PollAfter)
-	createdIt := p.Credential == r.Credential && p.CredentialID == r.CredentialID
+	createdIt := credential == r.Credential && credentialID == r.CredentialID
 	if !createdIt || !r.Created.After(dueSince) {
-		onTime, err := recordTimelyPoll(ctx, tx, r.ID, p, dueSince)
+		onTime, err := recordTimelyPoll(ctx, tx, r.ID, personID, credential, credentialID, dueSince)
 		if err != nil || onTime {
 			return 0, err
 		}
 	}
-	return recordEarlyPoll(ctx, tx, r.ID, p)
+	return recordEarlyPoll(ctx, tx, r.ID, personID, credential, credentialID)
 }
 
 // recordTimelyPoll records a poll unless the credential polled the run after
 // dueSince. Of several polls at once, one is recorded.
-func recordTimelyPoll(ctx context.Context, tx *sqldb.Tx, runID string, p Poller, dueSince time.Time) (recorded bool, err error) {
+func recordTimelyPoll(ctx context.Context, tx *sqldb.Tx, runID, personID, credential, credentialID string, dueSince time.Time) (recorded bool, err error) {
 	n, err := tx.Exec(ctx, `
 		INSERT INTO run_poll (run_id, credential, credential_id, person_id, answered, early)
 		SELECT id, CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS BIGINT), 0 FROM run WHERE id = $1 AND status = 'pending'
 		ON CONFLICT (run_id, credential, credential_id) DO UPDATE SET answered = excluded.answered WHERE run_poll.answered <= $6`,
-		runID, p.Credential, p.CredentialID, p.PersonID, sqldb.At(tx.Now), sqldb.At(dueSince))
+		runID, credential, credentialID, personID, sqldb.At(tx.Now), sqldb.At(dueSince))
 	return n == 1, err
 }
 
 // recordEarlyPoll counts one more early poll and returns their number, 0 where the
 // run has ended meanwhile.
-func recordEarlyPoll(ctx context.Context, tx *sqldb.Tx, runID string, p Poller) (early int64, err error) {
+func recordEarlyPoll(ctx context.Context, tx *sqldb.Tx, runID, personID, credential, credentialID string) (early int64, err error) {
 	err = tx.QueryRow(ctx, `
 		INSERT INTO run_poll (run_id, credential, credential_id, person_id, answered, early)
 		SELECT id, CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS BIGINT), 1 FROM run WHERE id = $1 AND status = 'pending'
 		ON CONFLICT (run_id, credential, credential_id) DO UPDATE SET answered = excluded.answered, early = run_poll.early + 1
 		RETURNING early`,
-		runID, p.Credential, p.CredentialID, p.PersonID, sqldb.At(tx.Now)).Scan(&early)
+		runID, credential, credentialID, personID, sqldb.At(tx.Now)).Scan(&early)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return 0, nil
 	}

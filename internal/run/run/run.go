@@ -184,13 +184,6 @@ type Held struct {
 	Cancel  bool // the end of the run was requested
 }
 
-// Poller identifies the credential that polls a run.
-type Poller struct {
-	PersonID     string
-	Credential   string // its kind
-	CredentialID string
-}
-
 // ErrNotFound is the answer both for runs of other accounts and for runs that do
 // not exist.
 var ErrNotFound = fault.New(fault.NotFound, "There is no such run.")

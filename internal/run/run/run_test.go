@@ -12,25 +12,30 @@ import (
 	"atelier/internal/run/run"
 )
 
-func (w world) answer(r run.Run, p run.Poller) (early int64) {
+func (w world) answer(r run.Run, p poller) (early int64) {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) (int64, error) { return run.RecordPoll(w.Context(), tx, r, p) })
+	return dbtest.Get(w.World, func(tx *sqldb.Tx) (int64, error) {
+		return run.RecordPoll(w.Context(), tx, r, p.person, p.kind, p.credential)
+	})
 }
 
+// poller is a credential that polls a run.
+type poller struct{ person, kind, credential string }
+
 // maker is who made a run, with the credential that did.
-func maker(r run.Run) run.Poller {
-	return run.Poller{PersonID: r.PersonID, Credential: r.Credential, CredentialID: r.CredentialID}
+func maker(r run.Run) poller {
+	return poller{r.PersonID, r.Credential, r.CredentialID}
 }
 
 func TestEarlyPolls(t *testing.T) {
 	worlds(t, func(w world) {
 		r := w.get(w.add(w.person())) // is to be asked about every two seconds
 		anna := maker(r)
-		phone := run.Poller{PersonID: anna.PersonID, Credential: anna.Credential, CredentialID: "the phone"}
-		script := run.Poller{PersonID: anna.PersonID, Credential: "personal_token", CredentialID: anna.CredentialID}
-		bert := run.Poller{PersonID: w.person(), Credential: "device", CredentialID: "his"}
+		phone := poller{anna.person, anna.kind, "the phone"}
+		script := poller{anna.person, "personal_token", anna.credential}
+		bert := poller{w.person(), "device", "his"}
 		for i, c := range []struct {
-			who   run.Poller
+			who   poller
 			wait  time.Duration // since the answer before
 			early int64
 		}{
@@ -77,7 +82,7 @@ func TestPollsAtOnce(t *testing.T) {
 		early := make([]int64, 16)
 		dbtest.Together(len(early), func(i int) {
 			err := w.Try(func(tx *sqldb.Tx) (err error) {
-				early[i], err = run.RecordPoll(w.Context(), tx, r, maker(r))
+				early[i], err = run.RecordPoll(w.Context(), tx, r, r.PersonID, r.Credential, r.CredentialID)
 				return err
 			})
 			if err != nil {

@@ -18,7 +18,7 @@ const (
 // abandonRemoteWork ends work at model servers whose run has ended: a run that
 // was cancelled while it waited, or failed after its engine had stored the work
 // for another try.
-func (r *Runner) abandonRemoteWork(ctx context.Context) error {
+func (r reaper) abandonRemoteWork(ctx context.Context) error {
 	for _, p := range r.pools {
 		e, ok := p.Engine.(engine.Abandoner)
 		if !ok || p.unavailable.Load() {
@@ -44,7 +44,7 @@ func (r *Runner) abandonRemoteWork(ctx context.Context) error {
 }
 
 // abandonOne ends one piece of work and reports whether it must be tried again.
-func (r *Runner) abandonOne(ctx context.Context, p *pool, e engine.Abandoner, l run.RemoteWork) (again bool, err error) {
+func (r reaper) abandonOne(ctx context.Context, p *pool, e engine.Abandoner, l run.RemoteWork) (again bool, err error) {
 	short, cancel := context.WithTimeout(ctx, abandonTime)
 	defer cancel()
 	if err := e.Abandon(short, l.EngineState); err != nil {

@@ -135,7 +135,7 @@ func (r *Runner) canWait(ctx context.Context, p *pool, j *job, why error) bool {
 
 // failUnavailable fails runs that have waited for an unavailable server for as
 // long as their tool may run.
-func (r *Runner) failUnavailable(ctx context.Context) (found int, err error) {
+func (r reaper) failUnavailable(ctx context.Context) (found int, err error) {
 	var unavailable map[string]time.Time
 	var now time.Time
 	tools := map[string][]string{}
@@ -170,7 +170,7 @@ func (r *Runner) failUnavailable(ctx context.Context) (found int, err error) {
 // failOverdue fails runs of a tool that have waited too long, and returns how
 // many it found. The wait counts from the start of a run, or, for a run that
 // never started, from when the server became unavailable.
-func (r *Runner) failOverdue(ctx context.Context, name, toolHash string, since, now time.Time) (found int, err error) {
+func (r reaper) failOverdue(ctx context.Context, name, toolHash string, since, now time.Time) (found int, err error) {
 	tool, err := r.Catalog.Version(ctx, toolHash)
 	if err != nil {
 		return 0, err

@@ -3,7 +3,7 @@ package runner
 import "context"
 
 // Reap does once what Run does now and then.
-func (r *Runner) Reap(ctx context.Context) error { return r.reapRuns(ctx) }
+func (r *Runner) Reap(ctx context.Context) error { return reaper{r}.reapRuns(ctx) }
 
 // Step claims a run and works on it, with nobody else awake.
 func (r *Runner) Step(ctx context.Context, engine string) bool {
@@ -26,6 +26,6 @@ func (r *Runner) Announce(ctx context.Context) error {
 
 // GiveUpUnserved looks once for runs whose engine nobody has.
 func (r *Runner) GiveUpUnserved(ctx context.Context) error {
-	_, err := r.failUnserved(ctx)
+	_, err := reaper{r}.failUnserved(ctx)
 	return err
 }

@@ -42,8 +42,8 @@ func (s *poolSlot) moveOutside() {
 	}
 }
 
-// release frees the slot at the end of the job.
-func (s *poolSlot) release() {
+// releaseSlot frees the slot at the end of the job.
+func (s *poolSlot) releaseSlot() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.left = true

@@ -69,7 +69,7 @@ func TestLargeRunsWaitOutside(t *testing.T) {
 		if one := ended(h, small.ID); one.State != run.Succeeded {
 			h.Errorf("a small run = %+v", one)
 		}
-		if one := ended(h, never.ID); one.State != run.Failed || one.ErrorCode != "ENGINE_FAILED" || !strings.Contains(one.ErrorText, "250 MB can be had") {
+		if one := ended(h, never.ID); one.State != run.Failed || one.ErrorCode != "ENGINE_FAILED" || !strings.Contains(one.ErrorText, "the limit is 250 MB") {
 			h.Errorf("a run that never fits = %+v", one)
 		}
 		begun := 0

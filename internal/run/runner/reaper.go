@@ -13,9 +13,13 @@ import (
 // reapBatch is how many runs are read at once.
 const reapBatch = 100
 
+// reaper requeues and fails runs that no worker works on, and ends the remote work
+// of runs that have ended.
+type reaper struct{ *Runner }
+
 // reapRuns requeues runs whose worker died, and fails those that no worker
 // claims.
-func (r *Runner) reapRuns(ctx context.Context) error {
+func (r reaper) reapRuns(ctx context.Context) error {
 	for _, batch := range []func(context.Context) (int, error){r.requeueExpired, r.failWaiting, r.failUnavailable, r.failUnserved} {
 		for n := reapBatch; n == reapBatch; {
 			var err error
@@ -29,7 +33,7 @@ func (r *Runner) reapRuns(ctx context.Context) error {
 
 // requeueExpired puts lost runs back into the queue, and returns how many it
 // found.
-func (r *Runner) requeueExpired(ctx context.Context) (found int, err error) {
+func (r reaper) requeueExpired(ctx context.Context) (found int, err error) {
 	var over []run.Run
 	requeued := map[string]bool{}
 	err = r.DB.Write(ctx, func(tx *sqldb.Tx) error {
@@ -79,7 +83,7 @@ func (r *Runner) requeueExpired(ctx context.Context) (found int, err error) {
 const remoteDeaths = 10
 
 // maxDeaths returns how many workers may die with a run.
-func (r *Runner) maxDeaths(one run.Run) int64 {
+func (r reaper) maxDeaths(one run.Run) int64 {
 	if one.EngineState != "" {
 		return remoteDeaths * int64(r.Attempts)
 	}
@@ -88,7 +92,7 @@ func (r *Runner) maxDeaths(one run.Run) int64 {
 
 // failWaiting fails runs that have waited for MaxWait, and returns how many it
 // found.
-func (r *Runner) failWaiting(ctx context.Context) (found int, err error) {
+func (r reaper) failWaiting(ctx context.Context) (found int, err error) {
 	var waiting []run.Run
 	err = r.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		waiting, err = run.WaitingSince(ctx, tx, tx.Now.Add(-r.MaxWait), reapBatch)

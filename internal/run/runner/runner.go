@@ -206,16 +206,16 @@ func (r *Runner) Run(ctx context.Context) error {
 	r.renewed = r.Now()
 	r.began = r.DB.Now()
 	group.Go(func() error { r.repeatEvery(ctx, serveEvery, "report engines", r.reportServed); return nil })
-	group.Go(func() error { r.watchUnserved(ctx); return nil })
+	group.Go(func() error { reaper{r}.watchUnserved(ctx); return nil })
 	for _, p := range r.pools {
 		group.Go(func() error { r.feedPool(ctx, work, p, &jobs); return nil })
 		if server, ok := p.Engine.(engine.Prober); ok {
 			group.Go(func() error { r.watchServer(ctx, p, server); return nil })
 		}
 	}
-	group.Go(func() error { r.repeatEvery(ctx, reapEvery, "requeue lost runs", r.reapRuns); return nil })
+	group.Go(func() error { r.repeatEvery(ctx, reapEvery, "requeue lost runs", reaper{r}.reapRuns); return nil })
 	group.Go(func() error {
-		r.repeatEvery(ctx, abandonEvery, "abandon remote work", r.abandonRemoteWork)
+		r.repeatEvery(ctx, abandonEvery, "abandon remote work", reaper{r}.abandonRemoteWork)
 		return nil
 	})
 	var keeping sync.WaitGroup
@@ -279,7 +279,7 @@ func (r *Runner) feedPool(ctx, work context.Context, p *pool, jobs *sync.WaitGro
 		p.free.Store(false)
 		j.slot = &poolSlot{slots: slots, outside: p.outside}
 		jobs.Go(func() {
-			defer j.slot.release()
+			defer j.slot.releaseSlot()
 			r.runJob(work, p, j)
 		})
 	}

@@ -40,7 +40,7 @@ func (r *Runner) reportServed(ctx context.Context) error {
 
 // watchUnserved fails runs as soon as they are created here for an engine that
 // this node does not have. The reaper finds those of other nodes.
-func (r *Runner) watchUnserved(ctx context.Context) {
+func (r reaper) watchUnserved(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -54,7 +54,7 @@ func (r *Runner) watchUnserved(ctx context.Context) {
 }
 
 // failUnserved fails runs for engines that no node has.
-func (r *Runner) failUnserved(ctx context.Context) (found int, err error) {
+func (r reaper) failUnserved(ctx context.Context) (found int, err error) {
 	if !r.served.Load() { // the engines of this node would be among them
 		return 0, nil
 	}
@@ -86,7 +86,7 @@ func (r *Runner) failUnserved(ctx context.Context) (found int, err error) {
 }
 
 // failQueued fails queued runs of an engine, and returns how many it found.
-func (r *Runner) failQueued(ctx context.Context, name string) (found int, err error) {
+func (r reaper) failQueued(ctx context.Context, name string) (found int, err error) {
 	var waiting []run.Run
 	err = r.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		waiting, err = run.ListQueued(ctx, tx, name, reapBatch)

@@ -8,7 +8,6 @@ import (
 	"atelier/internal/base/cursor"
 	"atelier/internal/board"
 	"atelier/internal/file/library"
-	"atelier/internal/people/company"
 	"atelier/internal/web/access"
 	"atelier/internal/web/api/rest"
 	"atelier/internal/web/api/wire"
@@ -46,7 +45,6 @@ const nodePage = 1000
 // boardCall is a request about boards.
 type boardCall struct {
 	*rest.Call
-	viewer  board.Viewer
 	boardID string
 	match   board.Match
 }
@@ -56,11 +54,6 @@ func readBoardCall(r *http.Request) (boardCall, error) {
 	c := boardCall{
 		Call:    call,
 		boardID: r.PathValue("board_id"),
-		viewer: board.Viewer{
-			PersonID:  call.Principal.PersonID,
-			AccountID: call.Principal.AccountID,
-			Manager:   call.Principal.May(company.ManageTeam),
-		},
 	}
 	var err error
 	if c.match, err = parseIfMatch(r.Header); err != nil {
@@ -99,7 +92,7 @@ func (h *Handler) listBoards(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	all, err := h.Boards.List(r.Context(), call.viewer, deleted, after, page.Limit+1)
+	all, err := h.Boards.List(r.Context(), call.Principal, deleted, after, page.Limit+1)
 	if err != nil {
 		return err
 	}
@@ -117,7 +110,7 @@ func (h *Handler) createBoard(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	b, err := h.Boards.Create(r.Context(), call.viewer, d.Name)
+	b, err := h.Boards.Create(r.Context(), call.Principal, d.Name)
 	if err != nil {
 		return err
 	}
@@ -151,7 +144,7 @@ func (h *Handler) getBoard(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	b, p, err := h.Boards.Get(r.Context(), call.viewer, call.boardID, after, page.Limit)
+	b, p, err := h.Boards.Get(r.Context(), call.Principal, call.boardID, after, page.Limit)
 	if err != nil {
 		return err
 	}
@@ -168,7 +161,7 @@ func (h *Handler) renameBoard(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	b, p, err := h.Boards.Rename(r.Context(), call.viewer, call.boardID, call.match, d.Name, nodePage)
+	b, p, err := h.Boards.Rename(r.Context(), call.Principal, call.boardID, call.match, d.Name, nodePage)
 	if err != nil {
 		return err
 	}
@@ -181,7 +174,7 @@ func (h *Handler) deleteBoard(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := h.Boards.Delete(r.Context(), call.viewer, call.boardID, call.match); err != nil {
+	if err := h.Boards.Delete(r.Context(), call.Principal, call.boardID, call.match); err != nil {
 		return err
 	}
 	return rest.NoContent(w)
@@ -193,7 +186,7 @@ func (h *Handler) restoreBoard(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	b, p, err := h.Boards.Restore(r.Context(), call.viewer, call.boardID, nodePage)
+	b, p, err := h.Boards.Restore(r.Context(), call.Principal, call.boardID, nodePage)
 	if err != nil {
 		return err
 	}

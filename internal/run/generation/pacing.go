@@ -1,0 +1,45 @@
+package generation
+
+import (
+	"cmp"
+	"sync/atomic"
+	"time"
+
+	"atelier/internal/catalog/catalog"
+	"atelier/internal/run/run"
+)
+
+// pacing decides how long clients should wait between polls.
+type pacing struct {
+	min, max    time.Duration
+	unavailable atomic.Pointer[map[string]time.Time] // engines whose server is unavailable, since when
+}
+
+// isUnavailable reports whether the server of an engine is unavailable.
+func (p *pacing) isUnavailable(engine string) bool {
+	engines := p.unavailable.Load()
+	if engines == nil {
+		return false
+	}
+	_, found := (*engines)[engine]
+	return found
+}
+
+// pollAfter returns the wait between polls of a new run: about as long as a result
+// takes, or the longest wait while the engine is unavailable.
+func (p *pacing) pollAfter(t *catalog.Tool) time.Duration {
+	if p.isUnavailable(t.Engine.Name) {
+		return p.max
+	}
+	wait := cmp.Or(t.Recent, t.Average, 2*time.Second)
+	wait = (wait + time.Second - 1).Truncate(time.Second)
+	return min(max(wait, p.min), p.max)
+}
+
+// retryAfter returns the wait before the next poll of a run.
+func (p *pacing) retryAfter(r run.Run) time.Duration {
+	if !r.State.Ended() && p.isUnavailable(r.Engine) {
+		return max(r.PollAfter, p.max)
+	}
+	return r.PollAfter
+}
