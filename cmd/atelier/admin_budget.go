@@ -69,7 +69,7 @@ func (p *program) printBudget(asJSON bool, b budget.Budget) error {
 		Created    string  `json:"created"`
 		Updated    string  `json:"updated"`
 	}
-	out := shown{b.TeamID, b.Tokens, b.Hard, nil, b.Month, b.Spent, b.Percent, b.Told, stamp(b.Created), stamp(b.Updated)}
+	out := shown{b.TeamID, b.Tokens, b.Hard, nil, b.Month, b.Spent, b.Percent, b.Alerted, stamp(b.Created), stamp(b.Updated)}
 	if b.WebhookURL != "" {
 		out.WebhookURL = &b.WebhookURL
 	}

@@ -144,7 +144,7 @@ func (c personListCmd) read(ctx context.Context, tx *sqldb.Tx, cursor string, li
 		}
 		row := newPersonRow(who)
 		row.Role = m.Role
-		row.place = writePlace(m.Key())
+		row.place = writePlace(m.ListKey())
 		rows = append(rows, row)
 	}
 	return rows, nil
@@ -200,7 +200,7 @@ func (c personShowCmd) Run(p *program) error {
 			}
 			out = shown{personRow: newPersonRow(who), Provider: who.Provider, Companies: []groupRow{}, Teams: []groupRow{}}
 
-			companies, err := company.OfPerson(ctx, tx, who.ID)
+			companies, err := company.CompanyMemberships(ctx, tx, who.ID)
 			if err != nil {
 				return err
 			}
@@ -208,7 +208,7 @@ func (c personShowCmd) Run(p *program) error {
 				out.Companies = append(out.Companies, groupRow{ID: m.Company.ID, Name: m.Company.Name, Role: m.Role.Name})
 			}
 
-			teams, err := company.Accounts(ctx, tx, who.ID)
+			teams, err := company.TeamMemberships(ctx, tx, who.ID)
 			if err != nil {
 				return err
 			}
@@ -226,7 +226,7 @@ func (c personShowCmd) Run(p *program) error {
 				out.Teams = append(out.Teams, groupRow{a.Team.ID, a.Team.Name, a.Team.CompanyID, a.Role.Name, &balance})
 			}
 
-			devices, err := device.All(ctx, tx, who.ID)
+			devices, err := device.ListAll(ctx, tx, who.ID)
 			for _, d := range devices {
 				if d.Revoked == nil {
 					out.Devices++

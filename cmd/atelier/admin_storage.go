@@ -54,7 +54,7 @@ func (c storageShowCmd) Run(p *program) error {
 }
 
 func (p *program) printUsage(asJSON bool, u quota.Usage) error {
-	out := map[string]any{"used_bytes": u.Used, "deleted_bytes": u.Leaving, "limit_bytes": nil, "own_limit": u.Own}
+	out := map[string]any{"used_bytes": u.Used, "deleted_bytes": u.Leaving, "limit_bytes": nil, "own_limit": u.HasOwnLimit}
 	limit := "no limit"
 	if u.Limit > 0 {
 		out["limit_bytes"] = u.Limit
@@ -67,7 +67,7 @@ func (p *program) printUsage(asJSON bool, u quota.Usage) error {
 func (p *program) printTotal(ctx context.Context, asJSON bool, db *sqldb.DB) error {
 	var total int64
 	err := db.Read(ctx, func(tx *sqldb.Tx) (err error) {
-		total, err = quota.Total(ctx, tx)
+		total, err = quota.TotalBytes(ctx, tx)
 		return err
 	})
 	if err != nil {

@@ -46,7 +46,7 @@ func (c backupCmd) Run(p *program) error {
 		return err
 	}
 	defer db.Close()
-	if err := db.Migrated(p.ctx); err != nil {
+	if err := db.CheckMigrated(p.ctx); err != nil {
 		return err
 	}
 	source, err := p.backupSource(p.ctx, db)

@@ -90,7 +90,7 @@ type violation struct {
 func (p *program) verifyDatabase(ctx context.Context, db *sqldb.DB, more []sqldb.Check) (list []violation, held string, err error) {
 	checks := slices.Concat(person.Checks, personaldata.Checks, session.Checks, company.Checks, credential.Checks, device.Checks, idtoken.Checks, audit.Checks, ledger.Checks, ratelimit.Checks,
 		catalog.Checks, queue.Checks(db.Dialect), asset.Checks, library.Checks, quota.Checks, board.Checks, webhook.Checks, run.Checks, report.Checks, budget.Checks, more)
-	found, err := db.Verify(ctx, checks)
+	found, err := db.VerifyChecks(ctx, checks)
 	if err != nil {
 		return nil, "", err
 	}

@@ -34,7 +34,7 @@ func (p *program) connectionLimits(log *slog.Logger) httpd.ConnectionLimits {
 		log.Warn("the limit on open files is low; raise it (ulimit -n, LimitNOFILE)", "limit", files)
 	}
 	runs := max(p.cfg.Runs.Parallel, runtime.GOMAXPROCS(0))
-	if !p.cfg.Has("worker") {
+	if !p.cfg.HasRole("worker") {
 		runs = 0
 	}
 	own := ownFiles

@@ -141,7 +141,7 @@ func (p *program) homeless(have *engines) ([]finding, error) {
 		return nil, err
 	}
 	var all []finding
-	for slug, t := range set.Tools() {
+	for slug, t := range set.AllTools() {
 		if _, ok := have.pools[t.Engine.Name]; !ok {
 			all = append(all, finding{
 				Name: slug, Kind: "tool", State: "missing",

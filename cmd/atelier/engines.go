@@ -44,37 +44,37 @@ const (
 
 // needs returns the programs and files that the built-in engines need, with the
 // paths of those that were found.
-func needs(c *config.Config) map[string][]subprocess.Need {
-	sound := music.Needs()
+func needs(c *config.Config) map[string][]subprocess.Requirement {
+	sound := music.Requirements()
 	if file := c.Engines.Soundfont; file != "" {
 		sound[1].Path = file
 		if _, err := os.Stat(file); err != nil {
 			sound[1].Path = ""
 		}
 	}
-	return map[string][]subprocess.Need{speechEngine: speech.Needs(), musicEngine: sound, videoEngine: video.Needs()}
+	return map[string][]subprocess.Requirement{speechEngine: speech.Requirements(), musicEngine: sound, videoEngine: video.Requirements()}
 }
 
 // missing returns the needs that were not found.
-func missing(all []subprocess.Need) []subprocess.Need {
-	return slices.DeleteFunc(slices.Clone(all), func(n subprocess.Need) bool { return n.Path != "" })
+func missing(all []subprocess.Requirement) []subprocess.Requirement {
+	return slices.DeleteFunc(slices.Clone(all), func(n subprocess.Requirement) bool { return n.Path != "" })
 }
 
 // offer decides whether built-in tools of an engine are offered. A worker without
 // the engine's programs leaves them out; a node that is no worker keeps the
 // workers' decision.
-func offer(c *config.Config) func(engine string) catalog.Offer {
+func offer(c *config.Config) func(engine string) catalog.Availability {
 	all := needs(c)
-	return func(engine string) catalog.Offer {
+	return func(engine string) catalog.Availability {
 		switch need, known := all[engine]; {
 		case !known:
-			return catalog.Offered
-		case !c.Has("worker"):
-			return catalog.AsItWas
+			return catalog.Available
+		case !c.HasRole("worker"):
+			return catalog.UnknownAvailability
 		case len(missing(need)) > 0:
-			return catalog.LeftOut
+			return catalog.Unavailable
 		}
-		return catalog.Offered
+		return catalog.Available
 	}
 }
 
@@ -190,7 +190,7 @@ func (p *program) openBackend(b config.Backend) (engine.Prober, func(), error) {
 	addresses := b.Files == "address"
 	switch b.Engine {
 	case config.Cog:
-		return cog.New(client, cog.Options{Addresses: addresses}), client.Close, nil
+		return cog.New(client, cog.Options{SendURLs: addresses}), client.Close, nil
 	case config.ComfyUI:
 		return comfyui.New(client, comfyui.Options{}), client.Close, nil
 	case config.OpenAI:
@@ -198,9 +198,9 @@ func (p *program) openBackend(b config.Backend) (engine.Prober, func(), error) {
 	case config.A1111:
 		return a1111.New(client, a1111.Options{}), client.Close, nil
 	case config.Replicate:
-		return replicate.New(client, replicate.Options{Addresses: addresses, Now: time.Now}), client.Close, nil
+		return replicate.New(client, replicate.Options{SendURLs: addresses, Now: time.Now}), client.Close, nil
 	case config.Fal:
-		o := fal.Options{Addresses: addresses}
+		o := fal.Options{SendURLs: addresses}
 		shut := []func(){client.Close}
 		if b.Storage != "" {
 			if o.Storage, err = p.client(b, b.Storage); err != nil {
@@ -232,6 +232,6 @@ func (p *program) client(b config.Backend, at string) (*backend.Client, error) {
 		header.Set("Authorization", "Bearer "+b.Key)
 	}
 	return backend.New(backend.Options{
-		URL: at, Header: header, Timeout: time.Duration(b.Timeout), Border: netguard.New(p.cfg.Engines.AllowNetworks),
+		URL: at, Header: header, Timeout: time.Duration(b.Timeout), Guard: netguard.New(p.cfg.Engines.AllowNetworks),
 	})
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // addTestManuals adds the manual of that engine: it takes anything.
-func addTestManuals(all map[string]engine.Manual) { all["script"] = engine.Manual{} }
+func addTestManuals(all map[string]engine.ManifestSpec) { all["script"] = engine.ManifestSpec{} }
 
 // addTestEngines adds the engine that tests dictate to.
 func addTestEngines(all map[string]engine.Pool, parallel func(int) int) {

@@ -5,7 +5,7 @@ package main
 import "atelier/internal/engine"
 
 // addTestManuals adds nothing, like addTestEngines.
-func addTestManuals(map[string]engine.Manual) {}
+func addTestManuals(map[string]engine.ManifestSpec) {}
 
 // addTestEngines adds nothing: only builds for tests have engines that do what
 // they are told.

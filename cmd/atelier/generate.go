@@ -273,7 +273,7 @@ func (c generateCmd) keep(p *program, service *client.Client, tool *client.Tool,
 		notes = append(notes, o.Note)
 		if o.Note != "" {
 			said = true
-			fmt.Fprintf(p.stderr, "%s: %s\n", path, sanitize.Line(o.Note, engine.MaxRemark)) // the service is not trusted
+			fmt.Fprintf(p.stderr, "%s: %s\n", path, sanitize.Line(o.Note, engine.MaxNote)) // the service is not trusted
 		}
 	}
 	answer := map[string]any{

@@ -85,7 +85,7 @@ func (c importCmd) Run(p *program) error {
 
 // models prints the models that a server offers.
 func (c importCmd) models(ctx context.Context, p *program, server *openai.Engine) error {
-	all, err := server.Models(ctx)
+	all, err := server.ListModels(ctx)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (c importCmd) describe(ctx context.Context, e engine.Engine, slug string) (
 	}
 	switch e := e.(type) {
 	case *cog.Engine:
-		return e.Import(ctx, manifestdraft.Label(slug), c.Backend)
+		return e.ImportTool(ctx, manifestdraft.Label(slug), c.Backend)
 	case *comfyui.Engine:
 		if err := need("workflow", c.Workflow); err != nil {
 			return manifestdraft.Tool{}, err
@@ -111,19 +111,19 @@ func (c importCmd) describe(ctx context.Context, e engine.Engine, slug string) (
 		if err != nil {
 			return manifestdraft.Tool{}, err
 		}
-		return e.Import(ctx, comfyui.Workflow{Name: manifestdraft.Label(slug), Graph: graph, File: slug + ".json", Engine: c.Backend})
+		return e.ImportTool(ctx, comfyui.Workflow{Name: manifestdraft.Label(slug), Graph: graph, File: slug + ".json", Engine: c.Backend})
 	case *openai.Engine:
-		return e.Import(ctx, c.Model, c.Call, c.Backend)
+		return e.ImportTool(ctx, c.Model, c.Call, c.Backend)
 	case *replicate.Engine:
 		if err := need("model", c.Model); err != nil {
 			return manifestdraft.Tool{}, err
 		}
-		return e.Import(ctx, c.Model, c.Backend)
+		return e.ImportTool(ctx, c.Model, c.Backend)
 	case *fal.Engine:
 		if err := need("model", c.Model); err != nil {
 			return manifestdraft.Tool{}, err
 		}
-		return e.Import(ctx, c.Model, c.Backend)
+		return e.ImportTool(ctx, c.Model, c.Backend)
 	}
 	return manifestdraft.Tool{}, usageError{errors.New("this kind of server does not describe itself; write the manifest by hand, docs/backends.md shows how")}
 }
@@ -174,7 +174,7 @@ func lintFiles(files map[string][]byte) error {
 			return err
 		}
 	}
-	set, err := catalog.Read(catalog.From{Source: catalog.Directory, Files: os.DirFS(dir)})
+	set, err := catalog.Read(catalog.ManifestFolder{Source: catalog.Directory, Files: os.DirFS(dir)})
 	if err != nil {
 		return err
 	}

@@ -92,7 +92,7 @@ func launch(ctx context.Context, args []string, s streams) error {
 	if err := refuseUnused(k); err != nil {
 		return usageError{err}
 	}
-	if err := sources.Locate(k, c.Config.Check()); err != nil {
+	if err := sources.Locate(k, c.Config.CheckSettings()); err != nil {
 		return usageError{fmt.Errorf("settings:\n%w", err)}
 	}
 	p := &program{
@@ -153,7 +153,7 @@ func (c settingsCmd) Run(p *program) error {
 	case c.Env:
 		return config.WriteEnvironment(p.stdout, p.kong.Model)
 	}
-	p.cfg.Fill(p.cfg.Listen)
+	p.cfg.FillAddresses(p.cfg.Listen)
 	all := p.sources.Settings(p.kong, p.cfg)
 	if c.JSON {
 		type setting struct {

@@ -28,32 +28,32 @@ import (
 
 // shippedManuals returns the manuals of the built-in engines by engine name,
 // including engines whose programs are not installed.
-func shippedManuals() map[string]engine.Manual {
-	all := map[string]engine.Manual{
-		imageEngine:  imageengine.Manual(),
-		tinyEngine:   tiny.Manual(),
-		speechEngine: speech.Manual(),
-		musicEngine:  music.Manual(),
-		videoEngine:  video.Manual(),
+func shippedManuals() map[string]engine.ManifestSpec {
+	all := map[string]engine.ManifestSpec{
+		imageEngine:  imageengine.ManifestSpec(),
+		tinyEngine:   tiny.ManifestSpec(),
+		speechEngine: speech.ManifestSpec(),
+		musicEngine:  music.ManifestSpec(),
+		videoEngine:  video.ManifestSpec(),
 	}
 	addTestManuals(all)
 	return all
 }
 
 // backendManuals holds the manuals of the kinds of model servers.
-var backendManuals = map[string]func() engine.Manual{
-	config.Cog:       cog.Manual,
-	config.ComfyUI:   comfyui.Manual,
-	config.OpenAI:    openai.Manual,
-	config.A1111:     a1111.Manual,
-	config.Replicate: replicate.Manual,
-	config.Fal:       fal.Manual,
-	config.Exec:      execengine.Manual,
+var backendManuals = map[string]func() engine.ManifestSpec{
+	config.Cog:       cog.ManifestSpec,
+	config.ComfyUI:   comfyui.ManifestSpec,
+	config.OpenAI:    openai.ManifestSpec,
+	config.A1111:     a1111.ManifestSpec,
+	config.Replicate: replicate.ManifestSpec,
+	config.Fal:       fal.ManifestSpec,
+	config.Exec:      execengine.ManifestSpec,
 }
 
 // inspector finds the tools that the configured engines cannot run.
 type inspector struct {
-	manuals  map[string]engine.Manual // by engine name
+	manuals  map[string]engine.ManifestSpec // by engine name
 	shipped  []string
 	backends []string
 	noFile   bool // --backends is not set
@@ -89,7 +89,7 @@ func (in *inspector) inspect(t *catalog.Tool) (all []catalog.Remark) {
 	case !known:
 		all = append(all, catalog.Remark{Path: []string{"engine", "name"}, Message: in.unknownEngine(t.Engine.Name)})
 	default:
-		for _, misuse := range manual.Inspect(t.Engine.With) {
+		for _, misuse := range manual.FindProblems(t.Engine.With) {
 			path := []string{"engine", "with"}
 			if misuse.Key != "" {
 				path = append(path, misuse.Key)

@@ -40,7 +40,7 @@ func (p *program) openListeners(log *slog.Logger) (*listeners, error) {
 			return nil, fmt.Errorf("http.tls_cert: %w", err)
 		}
 		l.files = files
-		l.tls = files.TLS()
+		l.tls = files.TLSConfig()
 	}
 	var err error
 	l.main, err = listen("--listen", p.cfg.Listen)
@@ -73,26 +73,26 @@ func (l *listeners) useACME(db *sqldb.DB, keys keyring.Ring) error {
 		return nil
 	}
 	acme, err := certificate.NewACME(certificate.ACMEOptions{
-		Domains:   h.ACMEDomains,
-		Email:     h.ACMEEmail,
-		Directory: h.ACMEDirectory,
-		Roots:     h.ACMERoots,
-		DB:        db,
-		Box:       keys.Box("certificates"),
-		Log:       l.log,
-		Now:       time.Now,
+		Domains:      h.ACMEDomains,
+		Email:        h.ACMEEmail,
+		DirectoryURL: h.ACMEDirectory,
+		Roots:        h.ACMERoots,
+		DB:           db,
+		Box:          keys.BoxFor("certificates"),
+		Log:          l.log,
+		Now:          time.Now,
 	})
 	if err != nil {
 		return fmt.Errorf("http.acme_roots: %w", err)
 	}
 	l.acme = acme
-	l.tls = acme.TLS()
+	l.tls = acme.TLSConfig()
 	return nil
 }
 
 // certificateState returns the state of the certificates for /readyz.
 func (l *listeners) certificateState() string {
-	if len(l.acme.Missing()) > 0 {
+	if len(l.acme.MissingDomains()) > 0 {
 		return "missing"
 	}
 	return "ok"
@@ -134,9 +134,9 @@ func (l *listeners) redirectHandler() http.Handler {
 		}
 		others = append(others, &url.URL{Scheme: "https", Host: host})
 	}
-	handler := httpd.Redirect(base, others...)
+	handler := httpd.RedirectToHTTPS(base, others...)
 	if l.acme != nil {
-		handler = l.acme.Challenges(handler)
+		handler = l.acme.ChallengeHandler(handler)
 	}
 	return handler
 }

@@ -56,7 +56,7 @@ func (p *program) openExisting(ctx context.Context) (*sqldb.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := db.Exists(ctx); err != nil {
+	if err := db.CheckExists(ctx); err != nil {
 		db.Close()
 		return nil, explainNone(err)
 	}
@@ -77,7 +77,7 @@ func (p *program) openForReading(ctx context.Context) (*sqldb.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := db.Migrated(ctx); err != nil {
+	if err := db.CheckMigrated(ctx); err != nil {
 		db.Close()
 		return nil, explainNone(err)
 	}
@@ -137,10 +137,10 @@ func (p *program) openKeys(ctx context.Context, db *sqldb.DB) (ring keyring.Ring
 	if err != nil {
 		return ring, err
 	}
-	if err := db.Write(ctx, func(tx *sqldb.Tx) error { return ring.Confirm(ctx, tx) }); err != nil {
+	if err := db.Write(ctx, func(tx *sqldb.Tx) error { return ring.ConfirmSecret(ctx, tx) }); err != nil {
 		return ring, err
 	}
-	db.SetSealKey(ring.Key(sealPurpose))
+	db.SetSealKey(ring.DeriveKey(sealPurpose))
 	return ring, inspect.BeginSeals(ctx, db)
 }
 
@@ -153,7 +153,7 @@ func (p *program) findSecret(ctx context.Context, db *sqldb.DB) error {
 	}
 	var settled bool
 	err = db.Read(ctx, func(tx *sqldb.Tx) (err error) {
-		settled, err = keyring.Settled(ctx, tx)
+		settled, err = keyring.HasFingerprint(ctx, tx)
 		return err
 	})
 	if err == nil && settled {
@@ -184,10 +184,10 @@ func (p *program) openSealKey(ctx context.Context, db *sqldb.DB) (found bool, er
 	if err != nil {
 		return false, err
 	}
-	if err := db.Read(ctx, func(tx *sqldb.Tx) error { return ring.Recognize(ctx, tx) }); err != nil {
+	if err := db.Read(ctx, func(tx *sqldb.Tx) error { return ring.RecognizeSecret(ctx, tx) }); err != nil {
 		return false, err
 	}
-	db.SetSealKey(ring.Key(sealPurpose))
+	db.SetSealKey(ring.DeriveKey(sealPurpose))
 	return true, nil
 }
 
@@ -195,10 +195,10 @@ func (p *program) openSealKey(ctx context.Context, db *sqldb.DB) (found bool, er
 // retention.orphans.
 func (p *program) openBlobs(ctx context.Context) (blob.Store, error) {
 	return blob.Open(ctx, p.cfg.BlobsURL(), blob.Options{
-		AccessKey: p.cfg.S3.AccessKey,
-		SecretKey: p.cfg.S3.SecretKey,
-		Leftovers: time.Duration(p.cfg.Retention.Orphans),
-		Now:       time.Now,
+		AccessKey:        p.cfg.S3.AccessKey,
+		SecretKey:        p.cfg.S3.SecretKey,
+		UnfinishedMaxAge: time.Duration(p.cfg.Retention.Orphans),
+		Now:              time.Now,
 	})
 }
 
@@ -208,10 +208,10 @@ func (p *program) openBlobsForReading(ctx context.Context) (blob.Store, error) {
 }
 
 // manifests returns the sources of manifests: the built-in ones, then the folder.
-func manifests(c *config.Config, dir string) ([]catalog.From, error) {
-	var from []catalog.From
+func manifests(c *config.Config, dir string) ([]catalog.ManifestFolder, error) {
+	var from []catalog.ManifestFolder
 	if c.Catalog.Builtin {
-		from = append(from, catalog.From{Source: catalog.Builtin, Files: tools.Files, Name: "builtin", Offer: offer(c)})
+		from = append(from, catalog.ManifestFolder{Source: catalog.Builtin, Files: tools.Files, Name: "builtin", EngineAvailability: offer(c)})
 	}
 	if dir == "" {
 		dir = c.Tools
@@ -222,14 +222,14 @@ func manifests(c *config.Config, dir string) ([]catalog.From, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("tools: %s is not a folder", dir)
 	}
-	return append(from, catalog.From{Source: catalog.Directory, Files: os.DirFS(dir), Name: dir}), nil
+	return append(from, catalog.ManifestFolder{Source: catalog.Directory, Files: os.DirFS(dir), Name: dir}), nil
 }
 
 // inspectedManifests returns the sources of manifests with an inspection of each
 // tool against the configured engines. Only workers inspect.
-func (p *program) inspectedManifests(dir string) ([]catalog.From, error) {
+func (p *program) inspectedManifests(dir string) ([]catalog.ManifestFolder, error) {
 	from, err := manifests(p.cfg, dir)
-	if err != nil || !p.cfg.Has("worker") {
+	if err != nil || !p.cfg.HasRole("worker") {
 		return from, err
 	}
 	in, err := p.newInspector()

@@ -31,7 +31,7 @@ type people struct {
 	keys    keyring.Ring
 	devices *device.Devices
 	tokens  *idtoken.Issuer
-	budgets *budget.Keeper // can write mail once employ was called
+	budgets *budget.Service // can write mail once employ was called
 
 	// Filled in by employ, since the queue's own work needs the ones above.
 	provider     *oidc.Provider
@@ -48,12 +48,12 @@ func (p *program) openPeople(db *sqldb.DB, keys keyring.Ring) *people {
 		db:   db,
 		keys: keys,
 		devices: device.New(device.Options{
-			Key:              keys.Key("device"),
+			Key:              keys.DeriveKey("device"),
 			Now:              db.Now,
 			MaxGrants:        c.Device.Grants,
 			MaxPerNetwork:    c.Device.GrantsPerNetwork,
 			PluginKindLength: c.Limits.PluginKindLength,
-			Replayed:         devicelogin.RecordReplay,
+			OnReplay:         devicelogin.RecordReplay,
 			ExpiresIn:        time.Duration(c.Device.ExpiresIn),
 			Interval:         time.Duration(c.Device.Interval),
 			MaxInterval:      time.Duration(c.Device.MaxInterval),
@@ -61,8 +61,8 @@ func (p *program) openPeople(db *sqldb.DB, keys keyring.Ring) *people {
 			Grace:            time.Duration(c.Credentials.RefreshGrace),
 		}),
 		// All nodes have one name as the issuer, whatever addresses they have.
-		tokens:  idtoken.New(db, idtoken.Options{Box: keys.Box("signing_key"), Issuer: "atelier", Lifetime: time.Duration(c.Credentials.IDLifetime), Now: db.Now}),
-		budgets: &budget.Keeper{Guard: webhook.NewGuard(c.Webhook.AllowNetworks), Wake: func() {}},
+		tokens:  idtoken.New(db, idtoken.Options{Box: keys.BoxFor("signing_key"), Issuer: "atelier", Lifetime: time.Duration(c.Credentials.IDLifetime), Now: db.Now}),
+		budgets: &budget.Service{Guard: webhook.NewGuard(c.Webhook.AllowNetworks), Wake: func() {}},
 	}
 }
 
@@ -81,14 +81,14 @@ func (pp *people) employ(p *program, jobs queue.Queue) {
 		})
 	}
 	pp.jobs = jobs
-	office := mailqueue.Office{Queue: jobs, Box: pp.mailBox()}
+	office := mailqueue.Outbox{Queue: jobs, Box: pp.mailBox()}
 	pp.accounts = account.New(account.Parts{
 		DB:       pp.db,
 		Devices:  pp.devices,
 		Tokens:   pp.tokens,
 		Post:     office,
 		Provider: pp.provider,
-		Box:      pp.keys.Box("person_identity"),
+		Box:      pp.keys.BoxFor("person_identity"),
 		Now:      pp.db.Now,
 		Settings: account.Settings{
 			AppURL:           c.AppURL,
@@ -125,7 +125,7 @@ func (pp *people) personalData(blobs blob.Store) *personaldata.Service {
 // providerTimeout bounds how long an identity provider is waited for.
 const providerTimeout = 10 * time.Second
 
-func (pp *people) mailBox() keyring.Box { return pp.keys.Box("mail") }
+func (pp *people) mailBox() keyring.Box { return pp.keys.BoxFor("mail") }
 
 // sender is how mail goes out.
 func (p *program) sender() (mail.Sender, error) {
@@ -171,7 +171,7 @@ func (p *program) withPeople(do func(ctx context.Context, pp *people) error) err
 	if err != nil {
 		return err
 	}
-	p.cfg.Fill(p.cfg.Listen)
+	p.cfg.FillAddresses(p.cfg.Listen)
 	pp := p.openPeople(db, keys)
 	pp.employ(p, jobs)
 	return do(p.ctx, pp)

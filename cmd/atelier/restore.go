@@ -54,7 +54,7 @@ func (c restoreCmd) Run(p *program) (err error) {
 
 	staged := *p
 	cfg := *p.cfg
-	cfg.Data = stage.Folder()
+	cfg.Data = stage.FolderPath()
 	cfg.Roles = []string{"api"} // no engine is needed
 	staged.cfg = &cfg
 	header, files, err := staged.extract(p.ctx, archive)
@@ -87,7 +87,7 @@ func (c restoreCmd) open() (io.ReadCloser, error) {
 
 // extract writes the archive into the data folder.
 func (p *program) extract(ctx context.Context, archive io.Reader) (backup.Header, int, error) {
-	blobs, err := blob.Open(ctx, p.cfg.BlobsURL(), blob.Options{Now: time.Now, Unsynced: true})
+	blobs, err := blob.Open(ctx, p.cfg.BlobsURL(), blob.Options{Now: time.Now, SkipSync: true})
 	if err != nil {
 		return backup.Header{}, 0, err
 	}
@@ -138,7 +138,7 @@ func (p *program) settle(ctx context.Context, h backup.Header, signOut bool) (s 
 	}
 	defer blobs.Close()
 	log := slog.New(slog.DiscardHandler)
-	p.cfg.Fill(p.cfg.Listen)
+	p.cfg.FillAddresses(p.cfg.Listen)
 	who := p.openPeople(db, keys)
 	who.employ(p, jobs)
 	work, err := p.openRuns(db, keys, blobs, catalog.New(db, log), who.budgets, log, prometheus.NewRegistry())
@@ -166,21 +166,21 @@ const settlePage = 100
 func (s *settlement) settleRuns(ctx context.Context, db *sqldb.DB, runs *generation.Service, maxWait time.Duration) error {
 	oldest := db.Now().Add(-maxWait)
 	end := func(one run.Run) error {
-		e := generation.Ending{
+		e := generation.Outcome{
 			State:     run.Failed,
 			ErrorCode: string(engine.Unavailable),
 			ErrorText: "The run waited too long: the service was restored from a backup.",
 		}
 		if one.Cancel {
-			e = generation.Ending{State: run.Cancelled}
+			e = generation.Outcome{State: run.Cancelled}
 		}
 		s.ended++
-		return runs.End(ctx, one, e)
+		return runs.EndRun(ctx, one, e)
 	}
 	for {
 		var page []run.Run
 		err := db.Read(ctx, func(tx *sqldb.Tx) (err error) {
-			page, err = run.Claimed(ctx, tx, settlePage)
+			page, err = run.ListClaimed(ctx, tx, settlePage)
 			return err
 		})
 		if err != nil || len(page) == 0 {
@@ -195,7 +195,7 @@ func (s *settlement) settleRuns(ctx context.Context, db *sqldb.DB, runs *generat
 			} else {
 				s.requeued++
 				err = db.Write(ctx, func(tx *sqldb.Tx) error {
-					_, err := run.Requeue(ctx, tx, run.Held{ID: one.ID, Attempt: one.Attempt}, run.Returned)
+					_, err := run.Requeue(ctx, tx, run.Lease{ID: one.ID, Attempt: one.Attempt}, run.Returned)
 					return err
 				})
 			}
@@ -207,7 +207,7 @@ func (s *settlement) settleRuns(ctx context.Context, db *sqldb.DB, runs *generat
 	for {
 		var page []run.Run
 		err := db.Read(ctx, func(tx *sqldb.Tx) (err error) {
-			page, err = run.WaitingSince(ctx, tx, oldest, settlePage)
+			page, err = run.ListWaitingSince(ctx, tx, oldest, settlePage)
 			return err
 		})
 		if err != nil || len(page) == 0 {

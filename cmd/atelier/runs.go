@@ -40,10 +40,10 @@ import (
 type runs struct {
 	hub     *pubsub.Hub
 	service *generation.Service
-	intake  *ingest.Intake
+	intake  *ingest.Pipeline
 	library *library.Library
 	boards  *board.Boards
-	links   library.Links
+	links   library.URLSigner
 	secrets *webhook.Secrets
 	space   *quota.Monitor
 	memory  *memory.Budget
@@ -58,7 +58,7 @@ type runs struct {
 
 // openRuns builds them. Settings that follow from the address are filled in by
 // now.
-func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, tools *catalog.Catalog, budgets *budget.Keeper, log *slog.Logger, metrics prometheus.Registerer) (*runs, error) {
+func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, tools *catalog.Catalog, budgets *budget.Service, log *slog.Logger, metrics prometheus.Registerer) (*runs, error) {
 	c := p.cfg
 	rules, err := p.policy()
 	if err != nil {
@@ -75,10 +75,10 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 		Metrics:  metrics,
 	})
 	budget := p.openMemory(log)
-	lab := media.NewLab(media.Limits{Pixels: c.Media.Pixels, Frames: c.Media.Frames, Duration: time.Duration(c.Media.Duration), Memory: budget})
+	lab := media.NewAnalyzer(media.Limits{Pixels: c.Media.Pixels, Frames: c.Media.Frames, Duration: time.Duration(c.Media.Duration), Memory: budget})
 	rs := &runs{
 		hub:    pubsub.New(),
-		intake: &ingest.Intake{Blobs: blob.WithSpace(blobs, space.Check), Lab: lab},
+		intake: &ingest.Pipeline{Blobs: blob.WithSpaceCheck(blobs, space.CheckDisks), Analyzer: lab},
 		space:  space,
 		memory: budget,
 		library: &library.Library{
@@ -89,12 +89,12 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 			Retention: library.Retention{Uploads: time.Duration(c.Retention.Uploads), Results: time.Duration(c.Retention.Results)},
 		},
 		boards:  &board.Boards{DB: db, Hub: pubsub.New(), Keep: time.Duration(c.Retention.Boards)},
-		links:   library.Links{Key: keys.Key("media"), BaseURL: c.Media.URL, Lifetime: time.Duration(c.Media.URLLifetime), Now: db.Now},
-		secrets: webhook.NewSecrets(keys.Box("webhook"), time.Duration(c.Webhook.SecretOverlap)),
+		links:   library.URLSigner{Key: keys.DeriveKey("media"), BaseURL: c.Media.URL, Lifetime: time.Duration(c.Media.URLLifetime), Now: db.Now},
+		secrets: webhook.NewSecrets(keys.BoxFor("webhook"), time.Duration(c.Webhook.SecretOverlap)),
 	}
 	wake := func() {
 		if rs.sender != nil {
-			rs.sender.Wake()
+			rs.sender.WakeSender()
 		}
 	}
 	budgets.Wake = wake
@@ -122,10 +122,10 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 			TopUp:            c.Tokens.TopUp,
 			Storage:          storageLimits(c),
 		},
-		Queued: func(engine string) { rs.relay.Queued(engine) },
+		Queued: func(engine string) { rs.relay.RelayQueued(engine) },
 		Ended:  wake,
 	})
-	if !c.Has("worker") {
+	if !c.HasRole("worker") {
 		return rs, nil
 	}
 	if rs.engines, err = p.openEngines(log); err != nil {
@@ -137,10 +137,10 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 		log.Warn("folders of jobs that died could not be removed", "error", err)
 	}
 	if rs.engines.video != nil {
-		rs.intake.Frame = rs.engines.video.Frame
+		rs.intake.ExtractFrame = rs.engines.video.FirstFrame
 	}
 	results := *rs.intake
-	results.Blobs = blob.WithSpace(blobs, space.CheckResults)
+	results.Blobs = blob.WithSpaceCheck(blobs, space.CheckDisksForResults)
 	rs.runner = runner.New(runner.Parts{
 		DB:      db,
 		Blobs:   results.Blobs,
@@ -154,7 +154,7 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 		Metrics: metrics,
 		Now:     time.Now,
 		Address: func(a asset.Asset, personID string) string {
-			return rs.links.URL(library.OfInput, a.ID, library.Whole, personID, library.InputNames(a).Whole)
+			return rs.links.SignURL(library.KindInput, a.ID, library.VariantFile, personID, library.InputNames(a).File)
 		},
 		Settings: runner.Settings{
 			Lease:       time.Duration(c.Runs.Lease),
@@ -199,7 +199,7 @@ func (p *program) openMemory(log *slog.Logger) *memory.Budget {
 func (rs *runs) employ(db *sqldb.DB, jobs queue.Queue, log *slog.Logger) {
 	var notice func(string) bool
 	if rs.runner != nil {
-		notice = rs.runner.Notice
+		notice = rs.runner.NoticeQueued
 	}
 	rs.relay = runner.NewRelay(db, jobs, log, notice)
 }
@@ -214,7 +214,7 @@ func (rs *runs) engineNames() []string {
 
 // start runs what has to run.
 func (rs *runs) start(ctx context.Context, group *errgroup.Group) {
-	group.Go(func() error { rs.service.Watch(ctx); return nil })
+	group.Go(func() error { rs.service.WatchAvailability(ctx); return nil })
 	group.Go(func() error { rs.space.Run(ctx); return nil })
 	group.Go(func() error { rs.relay.Run(ctx); return nil })
 	if rs.runner != nil {

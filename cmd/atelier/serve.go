@@ -62,7 +62,7 @@ func (serveCmd) Run(p *program) error {
 		return err
 	}
 	defer listeners.Close()
-	cfg.Fill(listeners.main.Addr().String())
+	cfg.FillAddresses(listeners.main.Addr().String())
 
 	// What everything stands on.
 	if err := p.tightenFiles(); err != nil {
@@ -91,17 +91,17 @@ func (serveCmd) Run(p *program) error {
 	asked, stopAsking := onSignal(syscall.SIGHUP)
 	defer stopAsking()
 	tools := catalog.New(db, log)
-	keeper := &toolsync.Curator{
-		DB:      db,
-		Blobs:   blobs,
-		Catalog: tools,
-		From:    from,
-		Log:     log,
-		Every:   time.Duration(cfg.Catalog.Refresh),
-		Asked:   asked,
-		Now:     time.Now,
+	keeper := &toolsync.Syncer{
+		DB:       db,
+		Blobs:    blobs,
+		Catalog:  tools,
+		Folders:  from,
+		Log:      log,
+		Interval: time.Duration(cfg.Catalog.Refresh),
+		Reload:   asked,
+		Now:      time.Now,
 	}
-	if err := keeper.Load(ctx); err != nil {
+	if err := keeper.LoadCatalog(ctx); err != nil {
 		return err
 	}
 
@@ -123,12 +123,12 @@ func (serveCmd) Run(p *program) error {
 		Log:     log,
 		Now:     time.Now,
 	}))
-	err = db.Write(ctx, func(tx *sqldb.Tx) error { return storageLimits(cfg).Rebalance(ctx, tx) })
+	err = db.Write(ctx, func(tx *sqldb.Tx) error { return storageLimits(cfg).RebalanceShards(ctx, tx) })
 	if err != nil {
 		return fmt.Errorf("count stored files: %w", err)
 	}
 	var handlers []queue.Handler
-	if cfg.Has("worker") {
+	if cfg.HasRole("worker") {
 		sender, err := p.sender()
 		if err != nil {
 			return err
@@ -159,7 +159,7 @@ func (serveCmd) Run(p *program) error {
 
 	// The edges.
 	root := http.NotFoundHandler()
-	if cfg.Has("api") {
+	if cfg.HasRole("api") {
 		calls, err := api.New(api.Parts{
 			Gate: &access.Gate{
 				DB:                 db,
@@ -182,10 +182,10 @@ func (serveCmd) Run(p *program) error {
 			DB:           db,
 			Blobs:        blobs,
 			Catalog:      tools,
-			Cursors:      cursor.New(keys.Key("cursor")),
+			Cursors:      cursor.New(keys.DeriveKey("cursor")),
 			BaseURL:      cfg.BaseURL,
 			Now:          time.Now,
-			Space:        work.space.Check,
+			Space:        work.space.CheckDisks,
 			Origins:      cfg.HTTP.CORSOrigins,
 			Limits: api.Limits{
 				JSONBytes:         int64(cfg.Limits.JSONBytes),
@@ -211,12 +211,12 @@ func (serveCmd) Run(p *program) error {
 			Accounts:     who.accounts,
 			PersonalData: who.personalData(blobs),
 			Provider:     who.provider,
-			Box:          keys.Box("oidc pending"),
-			Key:          keys.Key("form"),
+			Box:          keys.BoxFor("oidc pending"),
+			Key:          keys.DeriveKey("form"),
 			AppURL:       cfg.AppURL,
 			BaseURL:      cfg.BaseURL,
 			Now:          db.Now,
-			Wall:         time.Now,
+			WallClock:    time.Now,
 		})
 		if err != nil {
 			return err
@@ -233,28 +233,28 @@ func (serveCmd) Run(p *program) error {
 		defer func() { _ = stop(context.WithoutCancel(ctx)) }() // what could not be sent by now is lost
 		tracer = t
 	}
-	health := &httpd.Health{Now: time.Now, Pings: map[string]func(context.Context) error{"database": db.Ping, "blobs": blobs.Ping, "queue": jobs.Ping}}
-	health.Notes = map[string]func() string{"storage": func() string { return string(work.space.State()) }}
+	health := &httpd.Health{Now: time.Now, Checks: map[string]func(context.Context) error{"database": db.Ping, "blobs": blobs.Ping, "queue": jobs.Ping}}
+	health.Details = map[string]func() string{"storage": func() string { return string(work.space.CurrentState()) }}
 	if listeners.acme != nil {
-		health.Notes["certificate"] = listeners.certificateState
+		health.Details["certificate"] = listeners.certificateState
 	}
 	server := httpd.New(root, httpd.Options{
-		Log:            log,
-		Metrics:        registry,
-		Tracer:         tracer,
-		Health:         health,
-		Now:            time.Now,
-		HSTS:           strings.HasPrefix(cfg.BaseURL, "https:"),
-		TrustedProxies: cfg.HTTP.TrustedProxies,
-		Connections:    p.connectionLimits(log),
-		TLS:            listeners.tls,
-		HeaderTimeout:  time.Duration(cfg.HTTP.HeaderTimeout),
-		BodyTimeout:    time.Duration(cfg.HTTP.BodyTimeout),
-		WriteTimeout:   time.Duration(cfg.HTTP.WriteTimeout),
-		IdleTimeout:    time.Duration(cfg.HTTP.IdleTimeout),
-		HeaderBytes:    int(cfg.HTTP.HeaderBytes),
-		Delay:          time.Duration(cfg.Shutdown.Delay),
-		Timeout:        time.Duration(cfg.Shutdown.Timeout),
+		Log:             log,
+		Metrics:         registry,
+		Tracer:          tracer,
+		Health:          health,
+		Now:             time.Now,
+		HSTS:            strings.HasPrefix(cfg.BaseURL, "https:"),
+		TrustedProxies:  cfg.HTTP.TrustedProxies,
+		Connections:     p.connectionLimits(log),
+		TLS:             listeners.tls,
+		HeaderTimeout:   time.Duration(cfg.HTTP.HeaderTimeout),
+		BodyTimeout:     time.Duration(cfg.HTTP.BodyTimeout),
+		WriteTimeout:    time.Duration(cfg.HTTP.WriteTimeout),
+		IdleTimeout:     time.Duration(cfg.HTTP.IdleTimeout),
+		HeaderBytes:     int(cfg.HTTP.HeaderBytes),
+		ShutdownDelay:   time.Duration(cfg.Shutdown.Delay),
+		ShutdownTimeout: time.Duration(cfg.Shutdown.Timeout),
 	})
 
 	// Everything that runs.
@@ -268,7 +268,7 @@ func (serveCmd) Run(p *program) error {
 	work.start(ctx, group)
 	if l := p.metricsListener(log); l != nil {
 		limited := httpd.NewListener(l, metricsConnections, log, time.Now)
-		group.Go(func() error { return telemetry.ServeMetrics(ctx, limited, limited.Track, registry) })
+		group.Go(func() error { return telemetry.ServeMetrics(ctx, limited, limited.TrackState, registry) })
 	}
 	group.Go(func() error { p.announce(ctx, log, db, health); return nil })
 	err = group.Wait()
@@ -346,7 +346,7 @@ func (p *program) metricsListener(log *slog.Logger) net.Listener {
 // long as nobody is there.
 func (p *program) announce(ctx context.Context, log *slog.Logger, db *sqldb.DB, health *httpd.Health) {
 	for {
-		wrong := health.Check(ctx)
+		wrong := health.CheckDependencies(ctx)
 		if len(wrong) == 0 {
 			break
 		}
@@ -359,11 +359,11 @@ func (p *program) announce(ctx context.Context, log *slog.Logger, db *sqldb.DB, 
 	}
 	log.Info("ready", "url", p.cfg.BaseURL, "database", db.Dialect.Name, "roles", strings.Join(p.cfg.Roles, ","), "version", version())
 	fmt.Fprintln(p.stdout, "atelier: ready", p.cfg.BaseURL)
-	if !p.cfg.Has("api") {
+	if !p.cfg.HasRole("api") {
 		return
 	}
 	var token string
-	err := db.Write(ctx, func(tx *sqldb.Tx) (err error) { token, err = person.OfferSetup(ctx, tx); return err })
+	err := db.Write(ctx, func(tx *sqldb.Tx) (err error) { token, err = person.CreateSetupToken(ctx, tx); return err })
 	if err != nil {
 		log.Warn("set-up link could not be created", "error", err)
 		return

@@ -36,7 +36,7 @@ func (c lintCmd) Run(p *program) error {
 		return err
 	}
 	for i := range from { // include tools whose engine is missing here
-		from[i].Offer = nil
+		from[i].EngineAvailability = nil
 	}
 	set, err := catalog.Read(from...)
 	if err != nil {
@@ -82,15 +82,15 @@ func (c applyCmd) Run(p *program) error {
 		return err
 	}
 	defer blobs.Close()
-	cur := toolsync.Curator{DB: db, Blobs: blobs, From: from}
-	res, err := cur.Apply(p.ctx)
+	cur := toolsync.Syncer{DB: db, Blobs: blobs, Folders: from}
+	res, err := cur.ApplyManifests(p.ctx)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
 		rows := []map[string]string{}
 		for _, ch := range res.Changes {
-			rows = append(rows, map[string]string{"kind": ch.Kind, "slug": ch.Slug, "id": ch.ID, "what": ch.What})
+			rows = append(rows, map[string]string{"kind": ch.Kind, "slug": ch.Slug, "id": ch.ID, "what": ch.Action})
 		}
 		err = p.print(true, map[string]any{"changes": rows, "problems": problemRows(res.Problems), "warnings": problemRows(res.Warnings)}, "")
 	} else {
@@ -98,7 +98,7 @@ func (c applyCmd) Run(p *program) error {
 			fmt.Fprintln(p.stderr, "warning:", w)
 		}
 		for _, ch := range res.Changes {
-			fmt.Fprintf(p.stdout, "%s %s %s (%s)\n", ch.What, ch.Kind, ch.Slug, ch.ID)
+			fmt.Fprintf(p.stdout, "%s %s %s (%s)\n", ch.Action, ch.Kind, ch.Slug, ch.ID)
 		}
 		err = p.printProblems(res.Problems, fmt.Sprintf("applied: %d changes", len(res.Changes)))
 	}
@@ -163,8 +163,8 @@ func (c listCmd) Run(p *program) error {
 // readTools returns the tools of the catalog in catalog order.
 func (p *program) readTools(ctx context.Context, db *sqldb.DB) ([]*catalog.Tool, error) {
 	cat := catalog.New(db, slog.New(slog.NewTextHandler(p.stderr, nil)))
-	if _, err := cat.Refresh(ctx); err != nil {
+	if _, err := cat.RefreshSnapshot(ctx); err != nil {
 		return nil, err
 	}
-	return cat.Snapshot().Tools(), nil
+	return cat.CurrentSnapshot().AllTools(), nil
 }

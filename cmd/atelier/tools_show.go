@@ -134,7 +134,7 @@ func newToolRow(t *catalog.Tool) toolRow {
 			Min:        f.Display.Min,
 			Max:        f.Display.Max,
 			Step:       f.Display.Step,
-			Integer:    f.Integer(),
+			Integer:    f.IsInteger(),
 			MaxLength:  f.Display.MaxLength,
 			MultipleOf: f.Display.MultipleOf,
 			Accept:     f.Display.Accept,
@@ -255,7 +255,7 @@ func describeField(f catalog.Field) string {
 
 func describeNumber(f catalog.Field) string {
 	text := "a number"
-	if f.Integer() {
+	if f.IsInteger() {
 		text = "a whole number"
 	}
 	low := f.Display.Min

@@ -34,7 +34,7 @@ type Parts struct {
 	DB      *sqldb.DB
 	Devices *device.Devices
 	Tokens  *idtoken.Issuer
-	Post    mailqueue.Office
+	Post    mailqueue.Outbox
 	// Provider is the OpenID provider that people can sign in with; nil: none.
 	Provider *oidc.Provider
 	// Box seals the provider's refresh tokens.
@@ -136,19 +136,19 @@ func New(p Parts) *Services {
 // rate-limit rows.
 func DeleteExpired(ctx context.Context, db *sqldb.DB, devices *device.Devices, tokens *idtoken.Issuer) error {
 	return db.Write(ctx, func(tx *sqldb.Tx) error {
-		if err := person.SweepLinks(ctx, tx); err != nil {
+		if err := person.DeleteExpiredLinks(ctx, tx); err != nil {
 			return err
 		}
-		if err := session.Sweep(ctx, tx); err != nil {
+		if err := session.DeleteExpired(ctx, tx); err != nil {
 			return err
 		}
-		if err := tokens.Sweep(ctx, tx); err != nil {
+		if err := tokens.DeleteExpiredKeys(ctx, tx); err != nil {
 			return err
 		}
-		if _, err := devices.Sweep(ctx, tx); err != nil {
+		if _, err := devices.DeleteExpiredGrants(ctx, tx); err != nil {
 			return err
 		}
-		if _, err := company.SweepInvitations(ctx, tx, tx.Now); err != nil {
+		if _, err := company.DeleteExpiredInvitations(ctx, tx, tx.Now); err != nil {
 			return err
 		}
 		_, err := ratelimit.Sweep(ctx, tx, tx.Now.Add(-maxLimitSpan), maxLimitRows)

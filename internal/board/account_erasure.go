@@ -8,7 +8,7 @@ import (
 
 // NodesOf returns at most limit nodes of a board after a position, fewer where
 // their texts are long. The data that they refer to is not read.
-func NodesOf(ctx context.Context, tx *sqldb.Tx, b Board, after *Place, limit int) ([]Node, error) {
+func NodesOf(ctx context.Context, tx *sqldb.Tx, b Board, after *Cursor, limit int) ([]Node, error) {
 	p, err := nodesAfter(ctx, tx, b.ID, after, limit)
 	return p.Nodes, err
 }

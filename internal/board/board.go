@@ -77,16 +77,16 @@ type Board struct {
 	forgotten int64
 }
 
-// Team returns the team that the board belongs to; empty: a personal account.
-func (b Board) Team() string {
+// TeamID returns the team that the board belongs to; empty: a personal account.
+func (b Board) TeamID() string {
 	if b.AccountID == b.PersonID {
 		return ""
 	}
 	return b.AccountID
 }
 
-// Place is the position at which a page ended.
-type Place struct {
+// Cursor is the position at which a page ended.
+type Cursor struct {
 	Created time.Time
 	ID      string
 }
@@ -103,7 +103,7 @@ type Match struct {
 var errNoBoard = fault.New(fault.NotFound, "There is no such board.")
 
 func errRevision(revision int64) error {
-	return fault.New(fault.Conflict, "The board has changed since you read it. Read it again and check whether your change still makes sense.").With("revision", revision)
+	return fault.New(fault.PreconditionFailed, "The board has changed since you read it. Read it again and check whether your change still makes sense.").With("revision", revision)
 }
 
 // checkName validates the name of a board and returns it trimmed.
@@ -120,8 +120,8 @@ func checkName(name string) (string, error) {
 	return name, nil
 }
 
-// Create creates an empty board.
-func (bs *Boards) Create(ctx context.Context, v principal.Principal, name string) (b Board, err error) {
+// CreateBoard creates an empty board.
+func (bs *Boards) CreateBoard(ctx context.Context, v principal.Principal, name string) (b Board, err error) {
 	if name, err = checkName(name); err != nil {
 		return Board{}, err
 	}
@@ -160,11 +160,11 @@ func checkRoom(ctx context.Context, tx *sqldb.Tx, v principal.Principal) error {
 	return err
 }
 
-// List returns at most limit boards of the account after a position, newest
+// ListBoards returns at most limit boards of the account after a position, newest
 // first: the deleted ones where trash is set.
-func (bs *Boards) List(ctx context.Context, v principal.Principal, trash bool, after *Place, limit int) (all []Board, err error) {
+func (bs *Boards) ListBoards(ctx context.Context, v principal.Principal, trash bool, after *Cursor, limit int) (all []Board, err error) {
 	err = bs.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
-		all, err = Kept(ctx, tx, v.AccountID, trash, after, limit)
+		all, err = List(ctx, tx, v.AccountID, trash, after, limit)
 		return err
 	})
 	return all, err
@@ -176,9 +176,9 @@ type Page struct {
 	More  bool // more nodes follow
 }
 
-// Get returns a board and at most limit of its nodes after a position, oldest
+// GetBoard returns a board and at most limit of its nodes after a position, oldest
 // first. Where texts are long there are fewer.
-func (bs *Boards) Get(ctx context.Context, v principal.Principal, id string, after *Place, limit int) (b Board, p Page, err error) {
+func (bs *Boards) GetBoard(ctx context.Context, v principal.Principal, id string, after *Cursor, limit int) (b Board, p Page, err error) {
 	err = bs.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		if b, err = findLive(ctx, tx, v, id); err != nil {
 			return err
@@ -190,7 +190,7 @@ func (bs *Boards) Get(ctx context.Context, v principal.Principal, id string, aft
 }
 
 // readPage reads nodes with the data that they refer to.
-func readPage(ctx context.Context, tx *sqldb.Tx, b Board, after *Place, limit int) (Page, error) {
+func readPage(ctx context.Context, tx *sqldb.Tx, b Board, after *Cursor, limit int) (Page, error) {
 	p, err := nodesAfter(ctx, tx, b.ID, after, limit)
 	if err != nil {
 		return Page{}, err
@@ -228,7 +228,7 @@ func (bs *Boards) takeRevision(ctx context.Context, tx *sqldb.Tx, v principal.Pr
 	if !m.Strict || len(m.Revisions) > 0 {
 		b, err := advanceRevision(ctx, tx, v.AccountID, id, m)
 		if err == nil {
-			tx.AfterCommit(func() { bs.Hub.Tell(id) })
+			tx.AfterCommit(func() { bs.Hub.Notify(id) })
 		}
 		if !errors.Is(err, sqldb.ErrNoRows) {
 			return b, err
@@ -241,8 +241,8 @@ func (bs *Boards) takeRevision(ctx context.Context, tx *sqldb.Tx, v principal.Pr
 	return Board{}, err
 }
 
-// Rename renames a board, and returns it with at most limit of its nodes.
-func (bs *Boards) Rename(ctx context.Context, v principal.Principal, id string, m Match, name string, limit int) (b Board, p Page, err error) {
+// RenameBoard renames a board, and returns it with at most limit of its nodes.
+func (bs *Boards) RenameBoard(ctx context.Context, v principal.Principal, id string, m Match, name string, limit int) (b Board, p Page, err error) {
 	if name, err = checkName(name); err != nil {
 		return Board{}, Page{}, err
 	}
@@ -260,9 +260,9 @@ func (bs *Boards) Rename(ctx context.Context, v principal.Principal, id string, 
 	return b, p, err
 }
 
-// Delete moves a board to the trash. Its creator and managers of the account
+// DeleteBoard moves a board to the trash. Its creator and managers of the account
 // may do so.
-func (bs *Boards) Delete(ctx context.Context, v principal.Principal, id string, m Match) error {
+func (bs *Boards) DeleteBoard(ctx context.Context, v principal.Principal, id string, m Match) error {
 	return bs.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		b, err := findLive(ctx, tx, v, id)
 		if err != nil {
@@ -278,10 +278,10 @@ func (bs *Boards) Delete(ctx context.Context, v principal.Principal, id string, 
 	})
 }
 
-// Restore takes a board out of the trash. The same people as for Delete may do
+// RestoreBoard takes a board out of the trash. The same people as for Delete may do
 // so. A board that is not in the trash stays unchanged. It is returned with at
 // most limit of its nodes.
-func (bs *Boards) Restore(ctx context.Context, v principal.Principal, id string, limit int) (b Board, p Page, err error) {
+func (bs *Boards) RestoreBoard(ctx context.Context, v principal.Principal, id string, limit int) (b Board, p Page, err error) {
 	err = bs.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		if b, err = findBoard(ctx, tx, v, id); err != nil {
 			return err
@@ -296,7 +296,7 @@ func (bs *Boards) Restore(ctx context.Context, v principal.Principal, id string,
 			if err := restoreBoard(ctx, tx, b); err != nil {
 				return err
 			}
-			tx.AfterCommit(func() { bs.Hub.Tell(id) })
+			tx.AfterCommit(func() { bs.Hub.Notify(id) })
 		}
 		// Another transaction may have restored it, or removed it for good.
 		if b, err = findLive(ctx, tx, v, id); err != nil {

@@ -18,13 +18,13 @@ import (
 func TestALifeOfABoard(t *testing.T) {
 	each(t, func(w world) {
 		ctx, anna := w.Context(), own(w.Person(0))
-		b, err := w.boards.Create(ctx, anna, "  Autumn  ")
+		b, err := w.boards.CreateBoard(ctx, anna, "  Autumn  ")
 		w.OK(err)
-		if b.Name != "Autumn" || b.Revision != 1 || b.Team() != "" || !ids.Valid(b.ID) || b.Nodes != 0 {
+		if b.Name != "Autumn" || b.Revision != 1 || b.TeamID() != "" || !ids.Valid(b.ID) || b.Nodes != 0 {
 			w.Errorf("a new board = %+v", b)
 		}
 		w.Pass(time.Second)
-		renamed, page, err := w.boards.Rename(ctx, anna, b.ID, board.Match{}, "Winter", 10)
+		renamed, page, err := w.boards.RenameBoard(ctx, anna, b.ID, board.Match{}, "Winter", 10)
 		w.OK(err)
 		if renamed.Name != "Winter" || renamed.Revision != 2 || len(page.Nodes) != 0 || !renamed.Updated.After(b.Updated) || !renamed.Created.Equal(b.Created) {
 			w.Errorf("renamed = %+v", renamed)
@@ -33,24 +33,24 @@ func TestALifeOfABoard(t *testing.T) {
 		if n.Revision != 3 || n.Z != 0 {
 			w.Errorf("the first node = %+v", n)
 		}
-		w.OK(w.boards.Delete(ctx, anna, b.ID, board.Match{}))
-		if _, _, err := w.boards.Get(ctx, anna, b.ID, nil, 10); !fault.Is(err, fault.NotFound) {
+		w.OK(w.boards.DeleteBoard(ctx, anna, b.ID, board.Match{}))
+		if _, _, err := w.boards.GetBoard(ctx, anna, b.ID, nil, 10); !fault.Is(err, fault.NotFound) {
 			w.Errorf("a deleted board = %v", err)
 		}
-		w.refused(w.boards.Delete(ctx, anna, b.ID, board.Match{}), fault.NotFound)
-		_, err = w.boards.Add(ctx, anna, b.ID, board.Match{}, text("late"))
+		w.refused(w.boards.DeleteBoard(ctx, anna, b.ID, board.Match{}), fault.NotFound)
+		_, err = w.boards.AddNode(ctx, anna, b.ID, board.Match{}, text("late"))
 		w.refused(err, fault.NotFound)
 		for trash, want := range map[bool]int{false: 0, true: 1} {
-			if all, err := w.boards.List(ctx, anna, trash, nil, 10); err != nil || len(all) != want || trash && all[0].Deleted.IsZero() {
+			if all, err := w.boards.ListBoards(ctx, anna, trash, nil, 10); err != nil || len(all) != want || trash && all[0].Deleted.IsZero() {
 				w.Errorf("boards with deleted %v = %+v, %v", trash, all, err)
 			}
 		}
-		back, page, err := w.boards.Restore(ctx, anna, b.ID, 10)
+		back, page, err := w.boards.RestoreBoard(ctx, anna, b.ID, 10)
 		w.OK(err)
 		if back.Revision != 5 || !back.Deleted.IsZero() || back.Name != "Winter" || len(page.Nodes) != 1 || page.Nodes[0].Text != "Mood" || page.Nodes[0].Revision != 3 {
 			w.Errorf("restored = %+v with %+v", back, page)
 		}
-		again, _, err := w.boards.Restore(ctx, anna, b.ID, 10)
+		again, _, err := w.boards.RestoreBoard(ctx, anna, b.ID, 10)
 		w.OK(err)
 		if again.Revision != 5 {
 			w.Errorf("restored twice = %+v", again)
@@ -63,12 +63,12 @@ func TestNamesOfBoards(t *testing.T) {
 		anna := own(w.Person(0))
 		b := w.board(anna)
 		for _, name := range []string{"", "   ", strings.Repeat("ü", 201), "a\nb", "a\x00b", "\xff"} {
-			_, err := w.boards.Create(w.Context(), anna, name)
+			_, err := w.boards.CreateBoard(w.Context(), anna, name)
 			w.refused(err, fault.Invalid, "name")
-			_, _, err = w.boards.Rename(w.Context(), anna, b.ID, board.Match{}, name, 1)
+			_, _, err = w.boards.RenameBoard(w.Context(), anna, b.ID, board.Match{}, name, 1)
 			w.refused(err, fault.Invalid, "name")
 		}
-		if _, err := w.boards.Create(w.Context(), anna, strings.Repeat("ü", 200)); err != nil {
+		if _, err := w.boards.CreateBoard(w.Context(), anna, strings.Repeat("ü", 200)); err != nil {
 			w.Error(err)
 		}
 	})
@@ -81,47 +81,47 @@ func TestWhoseBoardsTheyAre(t *testing.T) {
 		mine := w.board(anna)
 		node := w.add(anna, mine.ID, text("mine"))
 		ours := w.board(principal.Principal{PersonID: annaID, AccountID: team, TeamID: team})
-		if ours.Team() != team {
-			w.Errorf("the team's board is of %q", ours.Team())
+		if ours.TeamID() != team {
+			w.Errorf("the team's board is of %q", ours.TeamID())
 		}
 		for _, v := range []principal.Principal{own(bertID), manager(annaID, team), manager(annaID, ids.New())} {
 			for _, id := range []string{mine.ID, ids.New(), "x", "", "\x00", mine.ID + "x"} {
-				_, _, err := w.boards.Get(ctx, v, id, nil, 1)
+				_, _, err := w.boards.GetBoard(ctx, v, id, nil, 1)
 				w.refused(err, fault.NotFound)
-				_, _, err = w.boards.Rename(ctx, v, id, board.Match{}, "x", 1)
+				_, _, err = w.boards.RenameBoard(ctx, v, id, board.Match{}, "x", 1)
 				w.refused(err, fault.NotFound)
-				w.refused(w.boards.Delete(ctx, v, id, board.Match{}), fault.NotFound)
-				_, _, err = w.boards.Restore(ctx, v, id, 1)
+				w.refused(w.boards.DeleteBoard(ctx, v, id, board.Match{}), fault.NotFound)
+				_, _, err = w.boards.RestoreBoard(ctx, v, id, 1)
 				w.refused(err, fault.NotFound)
-				_, err = w.boards.Add(ctx, v, id, board.Match{Strict: true}, text("x"))
+				_, err = w.boards.AddNode(ctx, v, id, board.Match{Strict: true}, text("x"))
 				w.refused(err, fault.NotFound)
-				_, err = w.boards.Set(ctx, v, id, board.Match{}, board.Update{ID: node.ID, Change: board.Change{X: ptr(1.0)}})
+				_, err = w.boards.SetNode(ctx, v, id, board.Match{}, board.Update{ID: node.ID, Change: board.Change{X: ptr(1.0)}})
 				w.refused(err, fault.NotFound)
-				_, err = w.boards.Remove(ctx, v, id, board.Match{}, node.ID)
+				_, err = w.boards.RemoveNode(ctx, v, id, board.Match{}, node.ID)
 				w.refused(err, fault.NotFound)
-				_, err = w.boards.Revision(ctx, v, id)
+				_, err = w.boards.GetRevision(ctx, v, id)
 				w.refused(err, fault.NotFound)
-				_, err = w.boards.Since(ctx, v, id, board.Mark{}, 1)
+				_, err = w.boards.ListChanges(ctx, v, id, board.Mark{}, 1)
 				w.refused(err, fault.NotFound)
 			}
 		}
 		// Every member changes the team's boards; those who made them or manage delete them.
 		bert, chief := principal.Principal{PersonID: bertID, AccountID: team, TeamID: team}, manager(bertID, team)
 		w.add(bert, ours.ID, text("ours"))
-		w.refused(w.boards.Delete(ctx, bert, ours.ID, board.Match{}), fault.Forbidden)
-		_, _, err := w.boards.Restore(ctx, bert, ours.ID, 1)
+		w.refused(w.boards.DeleteBoard(ctx, bert, ours.ID, board.Match{}), fault.Forbidden)
+		_, _, err := w.boards.RestoreBoard(ctx, bert, ours.ID, 1)
 		w.refused(err, fault.Forbidden)
-		w.OK(w.boards.Delete(ctx, chief, ours.ID, board.Match{}))
-		_, _, err = w.boards.Restore(ctx, bert, ours.ID, 1)
+		w.OK(w.boards.DeleteBoard(ctx, chief, ours.ID, board.Match{}))
+		_, _, err = w.boards.RestoreBoard(ctx, bert, ours.ID, 1)
 		w.refused(err, fault.Forbidden)
-		_, _, err = w.boards.Restore(ctx, principal.Principal{PersonID: annaID, AccountID: team, TeamID: team}, ours.ID, 1)
+		_, _, err = w.boards.RestoreBoard(ctx, principal.Principal{PersonID: annaID, AccountID: team, TeamID: team}, ours.ID, 1)
 		w.OK(err)
 		if _, nodes := w.get(anna, mine.ID); len(nodes) != 1 || nodes[0].Text != "mine" {
 			w.Errorf("after all that: %+v", nodes)
 		}
 		// A node of one board is none of another.
 		other := w.board(anna)
-		_, err = w.boards.Remove(ctx, anna, other.ID, board.Match{}, node.ID)
+		_, err = w.boards.RemoveNode(ctx, anna, other.ID, board.Match{}, node.ID)
 		w.refused(err, fault.NotFound)
 	})
 }
@@ -144,7 +144,7 @@ func TestMatches(t *testing.T) {
 			"none":           {func() board.Match { return at() }, false},
 			"not among them": {func() board.Match { return at(900, 901) }, false},
 		} {
-			n, err := w.boards.Add(ctx, anna, b.ID, x.match(), text(name))
+			n, err := w.boards.AddNode(ctx, anna, b.ID, x.match(), text(name))
 			if x.ok {
 				w.OK(err)
 				if revision++; n.Revision != revision {
@@ -152,18 +152,18 @@ func TestMatches(t *testing.T) {
 				}
 				continue
 			}
-			w.refused(err, fault.Conflict)
+			w.refused(err, fault.PreconditionFailed)
 			if f, _ := err.(*fault.Error); f != nil && f.Details["revision"] != revision {
 				w.Errorf("%s: the conflict is with %v, want %d", name, f.Details["revision"], revision)
 			}
 		}
-		w.refused(w.boards.Delete(ctx, anna, b.ID, at(1)), fault.Conflict)
-		_, _, err := w.boards.Rename(ctx, anna, b.ID, at(1), "x", 1)
-		w.refused(err, fault.Conflict)
+		w.refused(w.boards.DeleteBoard(ctx, anna, b.ID, at(1)), fault.PreconditionFailed)
+		_, _, err := w.boards.RenameBoard(ctx, anna, b.ID, at(1), "x", 1)
+		w.refused(err, fault.PreconditionFailed)
 		if got, nodes := w.get(anna, b.ID); got.Revision != revision || len(nodes) != 3 || got.Name != "Board" {
 			w.Errorf("at last %+v with %d nodes", got, len(nodes))
 		}
-		w.OK(w.boards.Delete(ctx, anna, b.ID, at(revision)))
+		w.OK(w.boards.DeleteBoard(ctx, anna, b.ID, at(revision)))
 	})
 }
 
@@ -177,7 +177,7 @@ func TestAccountsHaveSoManyBoards(t *testing.T) {
 		}
 		errs := make([]error, 6)
 		dbtest.Together(len(errs), func(i int) {
-			_, errs[i] = w.boards.Create(w.Context(), principal.Principal{PersonID: []string{annaID, bertID}[i%2], AccountID: team, TeamID: team}, "one more")
+			_, errs[i] = w.boards.CreateBoard(w.Context(), principal.Principal{PersonID: []string{annaID, bertID}[i%2], AccountID: team, TeamID: team}, "one more")
 		})
 		made := 0
 		for _, err := range errs {
@@ -192,9 +192,9 @@ func TestAccountsHaveSoManyBoards(t *testing.T) {
 		}
 		v := principal.Principal{PersonID: annaID, AccountID: team, TeamID: team}
 		first := "board000000000000000"
-		w.OK(w.boards.Delete(w.Context(), v, first, board.Match{}))
+		w.OK(w.boards.DeleteBoard(w.Context(), v, first, board.Match{}))
 		w.board(v)
-		_, _, err := w.boards.Restore(w.Context(), v, first, 1)
+		_, _, err := w.boards.RestoreBoard(w.Context(), v, first, 1)
 		w.refused(err, fault.Invalid)
 	})
 }
@@ -210,16 +210,16 @@ func TestListsOfBoardsGoByKey(t *testing.T) {
 			want = append(want, w.board(anna).ID)
 		}
 		var got []board.Board
-		var after *board.Place
+		var after *board.Cursor
 		for {
-			some, err := w.boards.List(w.Context(), anna, false, after, 2)
+			some, err := w.boards.ListBoards(w.Context(), anna, false, after, 2)
 			w.OK(err)
 			if len(some) == 0 {
 				break
 			}
 			got = append(got, some...)
 			last := some[len(some)-1]
-			after = &board.Place{Created: last.Created, ID: last.ID}
+			after = &board.Cursor{Created: last.Created, ID: last.ID}
 			w.board(anna) // which comes before all of them
 		}
 		if !slices.IsSortedFunc(got, func(a, b board.Board) int { return b.Created.Compare(a.Created) }) {
@@ -240,10 +240,10 @@ func TestNobodyWhoIsNoMoreMakesBoards(t *testing.T) {
 	each(t, func(w world) {
 		anna, team := own(w.Person(0)), w.Team(0)
 		w.Exec(`UPDATE team SET removed = TRUE WHERE id = $1`, team)
-		_, err := w.boards.Create(w.Context(), principal.Principal{PersonID: anna.PersonID, AccountID: team, TeamID: team}, "x")
+		_, err := w.boards.CreateBoard(w.Context(), principal.Principal{PersonID: anna.PersonID, AccountID: team, TeamID: team}, "x")
 		w.refused(err, fault.Forbidden)
 		w.Exec(`UPDATE person SET deleted = 1 WHERE id = $1`, anna.PersonID)
-		_, err = w.boards.Create(w.Context(), anna, "x")
+		_, err = w.boards.CreateBoard(w.Context(), anna, "x")
 		w.refused(err, fault.Forbidden)
 	})
 }
@@ -255,16 +255,16 @@ func TestKeptAndErased(t *testing.T) {
 		for _, b := range []board.Board{first, second} {
 			w.add(anna, b.ID, text("a"))
 			gone := w.add(anna, b.ID, text("b"))
-			_, err := w.boards.Remove(w.Context(), anna, b.ID, board.Match{}, gone.ID)
+			_, err := w.boards.RemoveNode(w.Context(), anna, b.ID, board.Match{}, gone.ID)
 			w.OK(err)
 		}
 		w.add(bert, theirs.ID, text("c"))
-		w.OK(w.boards.Delete(w.Context(), anna, second.ID, board.Match{}))
+		w.OK(w.boards.DeleteBoard(w.Context(), anna, second.ID, board.Match{}))
 		seen := map[string]int{}
 		w.Do(func(tx *sqldb.Tx) error {
 			clear(seen)
 			for _, trash := range []bool{false, true} {
-				boards, err := board.Kept(w.Context(), tx, anna.AccountID, trash, nil, 10)
+				boards, err := board.List(w.Context(), tx, anna.AccountID, trash, nil, 10)
 				if err != nil {
 					return err
 				}

@@ -22,8 +22,8 @@ type Changes struct {
 	Delete []string
 }
 
-// Changed is the result of changes, in the order of the request.
-type Changed struct {
+// ChangeResult is the result of changes, in the order of the request.
+type ChangeResult struct {
 	Revision         int64 // of the board after the change
 	Created, Updated []Node
 	Deleted          []string
@@ -34,16 +34,16 @@ var errNoNode = fault.New(fault.NotFound, "There is no such node on this board."
 
 var errTooMuch = fault.New(fault.Invalid, "The texts of these nodes are too long for one call. Change fewer of them at once.").On("body")
 
-// Change adds, changes and deletes nodes in one step: all or nothing.
-func (bs *Boards) Change(ctx context.Context, v principal.Principal, boardID string, m Match, c Changes) (Changed, error) {
+// ChangeNodes adds, changes and deletes nodes in one step: all or nothing.
+func (bs *Boards) ChangeNodes(ctx context.Context, v principal.Principal, boardID string, m Match, c Changes) (ChangeResult, error) {
 	if n := len(c.Create) + len(c.Update) + len(c.Delete); n < 1 || n > MaxChanges {
-		return Changed{}, fault.New(fault.Invalid, fmt.Sprintf("A call changes 1 to %d nodes.", MaxChanges)).On("body")
+		return ChangeResult{}, fault.New(fault.Invalid, fmt.Sprintf("A call changes 1 to %d nodes.", MaxChanges)).On("body")
 	}
 	return bs.changeNodes(ctx, v, boardID, m, c, false)
 }
 
-// Add adds a node. Its revision is that of the board after the change.
-func (bs *Boards) Add(ctx context.Context, v principal.Principal, boardID string, m Match, d Draft) (Node, error) {
+// AddNode adds a node. Its revision is that of the board after the change.
+func (bs *Boards) AddNode(ctx context.Context, v principal.Principal, boardID string, m Match, d Draft) (Node, error) {
 	done, err := bs.changeNodes(ctx, v, boardID, m, Changes{Create: []Draft{d}}, true)
 	if err != nil {
 		return Node{}, err
@@ -51,8 +51,8 @@ func (bs *Boards) Add(ctx context.Context, v principal.Principal, boardID string
 	return done.Created[0], nil
 }
 
-// Set changes a node.
-func (bs *Boards) Set(ctx context.Context, v principal.Principal, boardID string, m Match, u Update) (Node, error) {
+// SetNode changes a node.
+func (bs *Boards) SetNode(ctx context.Context, v principal.Principal, boardID string, m Match, u Update) (Node, error) {
 	done, err := bs.changeNodes(ctx, v, boardID, m, Changes{Update: []Update{u}}, true)
 	if err != nil {
 		return Node{}, err
@@ -60,13 +60,13 @@ func (bs *Boards) Set(ctx context.Context, v principal.Principal, boardID string
 	return done.Updated[0], nil
 }
 
-// Remove deletes a node of a board.
-func (bs *Boards) Remove(ctx context.Context, v principal.Principal, boardID string, m Match, nodeID string) (revision int64, err error) {
+// RemoveNode deletes a node of a board.
+func (bs *Boards) RemoveNode(ctx context.Context, v principal.Principal, boardID string, m Match, nodeID string) (revision int64, err error) {
 	done, err := bs.changeNodes(ctx, v, boardID, m, Changes{Delete: []string{nodeID}}, true)
 	return done.Revision, err
 }
 
-func (bs *Boards) changeNodes(ctx context.Context, v principal.Principal, boardID string, m Match, c Changes, single bool) (done Changed, err error) {
+func (bs *Boards) changeNodes(ctx context.Context, v principal.Principal, boardID string, m Match, c Changes, single bool) (done ChangeResult, err error) {
 	err = bs.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		b, err := bs.takeRevision(ctx, tx, v, boardID, m)
 		if err != nil {
@@ -77,7 +77,7 @@ func (bs *Boards) changeNodes(ctx context.Context, v principal.Principal, boardI
 		return err
 	})
 	if err != nil {
-		return Changed{}, err
+		return ChangeResult{}, err
 	}
 	return done, nil
 }
@@ -111,16 +111,16 @@ func (w *changeWriter) addProblem(path, message string) {
 	w.problems = append(w.problems, fault.Field{Path: path, Message: message})
 }
 
-func (w *changeWriter) applyChanges(ctx context.Context) (Changed, error) {
+func (w *changeWriter) applyChanges(ctx context.Context) (ChangeResult, error) {
 	w.createNodes()
 	if err := w.alterNodes(ctx); err != nil {
-		return Changed{}, err
+		return ChangeResult{}, err
 	}
 	if w.board.Nodes+int64(len(w.changes.Create)-len(w.gone)) > MaxNodes {
 		w.addProblem("body", "A board has at most 5,000 nodes.")
 	}
 	if err := w.resolveRefs(ctx); err != nil {
-		return Changed{}, err
+		return ChangeResult{}, err
 	}
 	if len(w.problems) > 0 {
 		f := fault.New(fault.Invalid, "The changes are invalid.")
@@ -128,14 +128,14 @@ func (w *changeWriter) applyChanges(ctx context.Context) (Changed, error) {
 			f = fault.New(fault.Invalid, "The node is invalid.")
 		}
 		f.Fields = w.problems
-		return Changed{}, f
+		return ChangeResult{}, f
 	}
 	created := w.put[:len(w.changes.Create):len(w.changes.Create)]
 	updated := w.put[len(w.changes.Create):]
 	if err := w.storeNodes(ctx, created, updated); err != nil {
-		return Changed{}, err
+		return ChangeResult{}, err
 	}
-	return Changed{Revision: w.board.Revision, Created: created, Updated: updated, Deleted: w.changes.Delete}, nil
+	return ChangeResult{Revision: w.board.Revision, Created: created, Updated: updated, Deleted: w.changes.Delete}, nil
 }
 
 // createNodes prepares the nodes to add. Their creation times differ by a

@@ -15,7 +15,7 @@ func TestChecksSeeWhatIsWrong(t *testing.T) {
 		upload := w.Upload(bertID, bertID, onePNG)
 		node := w.add(anna, b.ID, text("x"))
 		gone := w.add(anna, b.ID, text("y"))
-		_, err := w.boards.Remove(w.Context(), anna, b.ID, board.Match{}, gone.ID)
+		_, err := w.boards.RemoveNode(w.Context(), anna, b.ID, board.Match{}, gone.ID)
 		w.OK(err)
 		one, other := ` WHERE id = '`+node.ID+`'`, ` WHERE id = '`+gone.ID+`'`
 		for damage, want := range map[string]string{

@@ -27,7 +27,7 @@ type world struct {
 
 func each(t *testing.T, fn func(w world)) {
 	t.Helper()
-	dbtest.Worlds(t, slices.Concat(generationtest.Checks, board.Checks), func(dw dbtest.World) {
+	dbtest.EachFixture(t, slices.Concat(generationtest.Checks, board.Checks), func(dw dbtest.Fixture) {
 		h := generationtest.New(dw, generationtest.Unlimited)
 		fn(world{h, &board.Boards{DB: dw.DB, Hub: pubsub.New(), Keep: 30 * 24 * time.Hour}})
 	})
@@ -49,7 +49,7 @@ func manager(personID, teamID string) principal.Principal {
 
 func (w world) board(v principal.Principal) board.Board {
 	w.Helper()
-	b, err := w.boards.Create(w.Context(), v, "Board")
+	b, err := w.boards.CreateBoard(w.Context(), v, "Board")
 	w.OK(err)
 	return b
 }
@@ -59,8 +59,8 @@ func (w world) result(personID string) (item, runID string) {
 	w.Helper()
 	w.Create(w.Draft(generationtest.Own(personID), "free"))
 	r := w.Claim("worker")
-	w.OK(w.Runs.End(w.Context(), r, generation.Ending{State: run.Succeeded, Results: w.Results(1)}))
-	all, err := w.Library.List(w.Context(), library.Viewer{PersonID: personID, AccountIDs: []string{personID}}, library.Filter{}, nil, 1)
+	w.OK(w.Runs.EndRun(w.Context(), r, generation.Outcome{State: run.Succeeded, Results: w.Results(1)}))
+	all, err := w.Library.ListItems(w.Context(), library.Viewer{PersonID: personID, AccountIDs: []string{personID}}, library.Filter{}, nil, 1)
 	w.OK(err)
 	return all[0].ID, r.ID
 }
@@ -71,7 +71,7 @@ func text(s string) board.Draft { return board.Draft{Kind: board.Text, Text: s} 
 func (w world) add(v principal.Principal, boardID string, d board.Draft) board.Node {
 	w.Helper()
 	w.Pass(time.Second)
-	n, err := w.boards.Add(w.Context(), v, boardID, board.Match{}, d)
+	n, err := w.boards.AddNode(w.Context(), v, boardID, board.Match{}, d)
 	w.OK(err)
 	return n
 }
@@ -79,7 +79,7 @@ func (w world) add(v principal.Principal, boardID string, d board.Draft) board.N
 // get reads a board whole.
 func (w world) get(v principal.Principal, id string) (board.Board, []board.Node) {
 	w.Helper()
-	b, p, err := w.boards.Get(w.Context(), v, id, nil, board.MaxNodes)
+	b, p, err := w.boards.GetBoard(w.Context(), v, id, nil, board.MaxNodes)
 	if w.OK(err); p.More {
 		w.Error("the board is longer than a page")
 	}

@@ -19,8 +19,8 @@ type Mark struct {
 	AfterID string
 }
 
-// News is the changes of a board since a mark.
-type News struct {
+// Delta is the changes of a board since a mark.
+type Delta struct {
 	Board Board
 	// Lost reports that some changes are no longer known: the client must read
 	// the board again.
@@ -31,8 +31,8 @@ type News struct {
 	Mark Mark
 }
 
-// Revision returns the current revision of a board: a cheap check for changes.
-func (bs *Boards) Revision(ctx context.Context, v principal.Principal, id string) (int64, error) {
+// GetRevision returns the current revision of a board: a cheap check for changes.
+func (bs *Boards) GetRevision(ctx context.Context, v principal.Principal, id string) (int64, error) {
 	if !ids.Valid(id) {
 		return 0, errNoBoard
 	}
@@ -43,17 +43,17 @@ func (bs *Boards) Revision(ctx context.Context, v principal.Principal, id string
 	return n, err
 }
 
-// Since returns at most limit nodes that have changed since a mark, in the
+// ListChanges returns at most limit nodes that have changed since a mark, in the
 // order of their last changes. A client can always continue from the mark in
 // the result. A node that changes again comes again. Of a board in the trash it
 // returns the board alone.
-func (bs *Boards) Since(ctx context.Context, v principal.Principal, id string, m Mark, limit int) (n News, err error) {
+func (bs *Boards) ListChanges(ctx context.Context, v principal.Principal, id string, m Mark, limit int) (n Delta, err error) {
 	err = bs.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		b, err := findBoard(ctx, tx, v, id)
 		if err != nil {
 			return err
 		}
-		n = News{Board: b, Mark: Mark{Revision: b.Revision}}
+		n = Delta{Board: b, Mark: Mark{Revision: b.Revision}}
 		// A revision that the board never had comes from another copy of the database,
 		// such as before a restore.
 		if n.Lost = m.Revision < b.forgotten || m.Revision > b.Revision; n.Lost || !b.Deleted.IsZero() {

@@ -24,7 +24,7 @@ type copied struct {
 func (c *copied) learn(w world, v principal.Principal, id string, limit int, between func()) (steps int) {
 	w.Helper()
 	for {
-		n, err := w.boards.Since(w.Context(), v, id, c.mark, limit)
+		n, err := w.boards.ListChanges(w.Context(), v, id, c.mark, limit)
 		w.OK(err)
 		if n.Lost {
 			w.Fatalf("lost at %+v", c.mark)
@@ -72,7 +72,7 @@ func TestFollowersAreNotMisled(t *testing.T) {
 					c.Update = append(c.Update, board.Update{ID: n.ID, Change: board.Change{Text: ptr(fmt.Sprint(count))}})
 				}
 			}
-			_, err := w.boards.Change(w.Context(), anna, b.ID, board.Match{}, c)
+			_, err := w.boards.ChangeNodes(w.Context(), anna, b.ID, board.Match{}, c)
 			w.OK(err)
 		}
 		follower := copied{mark: board.Mark{Revision: 1}, texts: map[string]string{}}
@@ -111,12 +111,12 @@ func TestManySweepAtOnce(t *testing.T) {
 		var trash []string
 		for range 40 {
 			b := w.board(anna)
-			n, err := w.boards.Add(ctx, anna, b.ID, board.Match{}, text("x"))
+			n, err := w.boards.AddNode(ctx, anna, b.ID, board.Match{}, text("x"))
 			w.OK(err)
-			_, err = w.boards.Remove(ctx, anna, b.ID, board.Match{}, n.ID)
+			_, err = w.boards.RemoveNode(ctx, anna, b.ID, board.Match{}, n.ID)
 			w.OK(err)
 			if len(trash) < 10 {
-				w.OK(w.boards.Delete(ctx, anna, b.ID, board.Match{}))
+				w.OK(w.boards.DeleteBoard(ctx, anna, b.ID, board.Match{}))
 				trash = append(trash, b.ID)
 			}
 		}
@@ -124,20 +124,20 @@ func TestManySweepAtOnce(t *testing.T) {
 		back := make([]bool, len(trash))
 		dbtest.Together(5, func(i int) {
 			if i > 0 {
-				if err := w.boards.Sweep(ctx); err != nil {
+				if err := w.boards.SweepDeleted(ctx); err != nil {
 					w.Error(err)
 				}
 				return
 			}
 			for j, id := range trash { // somebody wants them back
-				_, _, err := w.boards.Restore(ctx, anna, id, 1)
+				_, _, err := w.boards.RestoreBoard(ctx, anna, id, 1)
 				if back[j] = err == nil; !back[j] {
 					w.refused(err, fault.NotFound)
 				}
 			}
 		})
 		for j, id := range trash {
-			if _, err := w.boards.Revision(ctx, anna, id); (err == nil) != back[j] {
+			if _, err := w.boards.GetRevision(ctx, anna, id); (err == nil) != back[j] {
 				w.Errorf("the board was restored: %v, and is there: %v", back[j], err == nil)
 			}
 		}
@@ -155,7 +155,7 @@ func TestSweep(t *testing.T) {
 		for range 450 {
 			drafts = append(drafts, text("x"))
 		}
-		made, err := w.boards.Change(ctx, anna, b.ID, board.Match{}, board.Changes{Create: drafts})
+		made, err := w.boards.ChangeNodes(ctx, anna, b.ID, board.Match{}, board.Changes{Create: drafts})
 		w.OK(err)
 		w.add(anna, trash.ID, text("x"))
 		remove := func(nodes []board.Node) {
@@ -163,25 +163,25 @@ func TestSweep(t *testing.T) {
 			for _, n := range nodes {
 				c.Delete = append(c.Delete, n.ID)
 			}
-			_, err := w.boards.Change(ctx, anna, b.ID, board.Match{}, c)
+			_, err := w.boards.ChangeNodes(ctx, anna, b.ID, board.Match{}, c)
 			w.OK(err)
 		}
 		lost := func(revision int64) bool {
-			n, err := w.boards.Since(ctx, anna, b.ID, board.Mark{Revision: revision}, 1000)
+			n, err := w.boards.ListChanges(ctx, anna, b.ID, board.Mark{Revision: revision}, 1000)
 			w.OK(err)
 			return n.Lost
 		}
 		remove(made.Created[:200])    // 3
 		remove(made.Created[200:300]) // 4
-		w.OK(w.boards.Delete(ctx, anna, trash.ID, board.Match{}))
+		w.OK(w.boards.DeleteBoard(ctx, anna, trash.ID, board.Match{}))
 		w.Pass(23 * time.Hour)
 		remove(made.Created[300:301]) // 5
-		w.OK(w.boards.Sweep(ctx))
+		w.OK(w.boards.SweepDeleted(ctx))
 		if lost(0) || w.Count(`SELECT count(*) FROM board_node WHERE deleted IS NOT NULL`) != 301 {
 			w.Error("what is younger than a day was forgotten")
 		}
 		w.Pass(2 * time.Hour)
-		w.OK(w.boards.Sweep(ctx))
+		w.OK(w.boards.SweepDeleted(ctx))
 		if left := w.Count(`SELECT count(*) FROM board_node WHERE deleted IS NOT NULL`); left != 1 {
 			w.Errorf("%d deleted nodes are left, want 1", left)
 		}
@@ -195,19 +195,19 @@ func TestSweep(t *testing.T) {
 		}
 		// The trash is emptied after Keep.
 		w.Pass(28 * 24 * time.Hour)
-		w.OK(w.boards.Sweep(ctx))
-		if _, _, err := w.boards.Restore(ctx, anna, trash.ID, 1); err != nil {
+		w.OK(w.boards.SweepDeleted(ctx))
+		if _, _, err := w.boards.RestoreBoard(ctx, anna, trash.ID, 1); err != nil {
 			w.Errorf("restore after 29 days: %v", err)
 		}
-		w.OK(w.boards.Delete(ctx, anna, trash.ID, board.Match{}))
+		w.OK(w.boards.DeleteBoard(ctx, anna, trash.ID, board.Match{}))
 		w.Pass(31 * 24 * time.Hour)
 		forever := *w.boards
 		forever.Keep = 0
-		w.OK(forever.Sweep(ctx))
+		w.OK(forever.SweepDeleted(ctx))
 		if n := w.Count(`SELECT count(*) FROM board`); n != 3 {
 			w.Errorf("where they are kept for ever there are %d", n)
 		}
-		w.OK(w.boards.Sweep(ctx))
+		w.OK(w.boards.SweepDeleted(ctx))
 		if n := w.Count(`SELECT count(*) FROM board`); n != 2 {
 			w.Errorf("after the sweep there are %d", n)
 		}

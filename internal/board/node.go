@@ -56,9 +56,9 @@ type Node struct {
 	Deleted  time.Time // zero: it is not deleted
 
 	// The following fields are read from other tables each time.
-	Missing bool           // the item that it refers to was deleted
-	Item    *library.Shown // of results and uploads
-	Status  string         // of runs
+	Missing bool                    // the item that it refers to was deleted
+	Item    *library.ReferencedFile // of results and uploads
+	Status  string                  // of runs
 }
 
 // Draft is a node to add.
@@ -147,12 +147,12 @@ func showRefs(ctx context.Context, tx *sqldb.Tx, accountID string, nodes []Node)
 			refs[n.Kind] = append(refs[n.Kind], n.Ref)
 		}
 	}
-	items := map[Kind]map[string]library.Shown{}
+	items := map[Kind]map[string]library.ReferencedFile{}
 	for _, kind := range []Kind{Result, Upload} {
 		if len(refs[kind]) == 0 {
 			continue
 		}
-		some, err := library.Show(ctx, tx, accountID, string(kind), refs[kind])
+		some, err := library.DescribeReferences(ctx, tx, accountID, string(kind), refs[kind])
 		if err != nil {
 			return err
 		}

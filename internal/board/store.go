@@ -54,9 +54,9 @@ func insertBoard(ctx context.Context, tx *sqldb.Tx, b Board) error {
 	return err
 }
 
-// Kept returns at most limit boards of an account after a position, newest first:
+// List returns at most limit boards of an account after a position, newest first:
 // the deleted ones, or those that are not deleted.
-func Kept(ctx context.Context, tx *sqldb.Tx, accountID string, trash bool, after *Place, limit int) ([]Board, error) {
+func List(ctx context.Context, tx *sqldb.Tx, accountID string, trash bool, after *Cursor, limit int) ([]Board, error) {
 	query := `SELECT ` + columns + ` FROM board WHERE account_id = $1 AND deleted IS NULL`
 	if trash {
 		query = `SELECT ` + columns + ` FROM board WHERE account_id = $1 AND deleted IS NOT NULL`
@@ -156,7 +156,7 @@ func scanNode(row sqldb.Scanner) (n Node, err error) {
 // size. The query returns one more row, which shows that more follow.
 func pageOf(ctx context.Context, tx *sqldb.Tx, query string, args []any, limit, bytes int) (p Page, err error) {
 	enough := errors.New("enough")
-	err = tx.Each(ctx, query, args, func(row sqldb.Scanner) error {
+	err = tx.EachRow(ctx, query, args, func(row sqldb.Scanner) error {
 		if p.More = len(p.Nodes) == limit || bytes <= 0; p.More {
 			return enough
 		}
@@ -171,7 +171,7 @@ func pageOf(ctx context.Context, tx *sqldb.Tx, query string, args []any, limit, 
 	return p, err
 }
 
-func nodesAfter(ctx context.Context, tx *sqldb.Tx, boardID string, after *Place, limit int) (Page, error) {
+func nodesAfter(ctx context.Context, tx *sqldb.Tx, boardID string, after *Cursor, limit int) (Page, error) {
 	query := `SELECT ` + nodeColumns + ` FROM board_node WHERE board_id = $1 AND deleted IS NULL`
 	args := []any{boardID, limit + 1}
 	if after != nil {

@@ -14,9 +14,9 @@ const (
 	batch        = 200
 )
 
-// Sweep removes boards and nodes for good that were deleted long enough ago. It
+// SweepDeleted removes boards and nodes for good that were deleted long enough ago. It
 // may run on several nodes at once, and may be killed at any point.
-func (bs *Boards) Sweep(ctx context.Context) error {
+func (bs *Boards) SweepDeleted(ctx context.Context) error {
 	if err := bs.repeatBatches(ctx, removeTombstonesOfOne); err != nil {
 		return fmt.Errorf("sweep deleted nodes: %w", err)
 	}

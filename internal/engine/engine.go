@@ -71,14 +71,14 @@ type Job struct {
 	// them. nil: memory is not limited. Engines call Reserve.
 	Memory func(ctx context.Context, bytes int64) (release func(), err error)
 	// Left is the last checkpoint that an earlier try of this run saved with Sink.Leave. "": none.
-	Left string
+	SavedCheckpoint string
 }
 
-// Reserve waits until the job may use so many bytes of memory. Call it before any
+// ReserveMemory waits until the job may use so many bytes of memory. Call it before any
 // allocation, and never while the job holds another reservation, because that may wait for ever.
 // The caller calls release. If the machine never has as much memory, the error is a failure with a
 // message for the person.
-func (j Job) Reserve(ctx context.Context, bytes int64) (release func(), err error) {
+func (j Job) ReserveMemory(ctx context.Context, bytes int64) (release func(), err error) {
 	if j.Memory == nil {
 		return func() {}, nil
 	}
@@ -97,18 +97,18 @@ type File struct {
 	Open func(ctx context.Context) (io.ReadCloser, error)
 }
 
-// ErrElsewhere is the cause of a context's end when another worker continues the run: this worker
+// ErrHandedOver is the cause of a context's end when another worker continues the run: this worker
 // is shutting down or has lost its lease. Work that a checkpoint names may continue then. In all
 // other cases the engine must end it.
-var ErrElsewhere = errors.New("another worker continues the run")
+var ErrHandedOver = errors.New("another worker continues the run")
 
 // IsHandedOver reports whether a context ended because another worker continues the run.
-func IsHandedOver(ctx context.Context) bool { return errors.Is(context.Cause(ctx), ErrElsewhere) }
+func IsHandedOver(ctx context.Context) bool { return errors.Is(context.Cause(ctx), ErrHandedOver) }
 
 // IsFinal reports whether the run ends with an error: neither the next try nor another worker
 // continues its work.
 func IsFinal(ctx context.Context, err error) bool {
-	return !IsHandedOver(ctx) && (ctx.Err() != nil || !As(err).Transient)
+	return !IsHandedOver(ctx) && (ctx.Err() != nil || !AsError(err).Transient)
 }
 
 // Sink receives the results and progress of an engine. Its methods may be called from several
@@ -124,11 +124,11 @@ type Sink interface {
 	// Leave saves a checkpoint that another worker needs if this one dies, such as the id of work on a
 	// server. It is stored when Leave returns and replaces the checkpoint before; "" removes it. At
 	// most MaxNote bytes.
-	Leave(ctx context.Context, note string) error
+	SaveCheckpoint(ctx context.Context, note string) error
 }
 
-// MaxNote is the largest size of a checkpoint.
-const MaxNote = 4 << 10
+// MaxCheckpoint is the largest size of a checkpoint.
+const MaxCheckpoint = 4 << 10
 
 // Result is one output of an engine.
 type Result struct {
@@ -139,8 +139,8 @@ type Result struct {
 	Note string
 }
 
-// MaxRemark is the largest size of a result's note.
-const MaxRemark = 500
+// MaxNote is the largest size of a result's note.
+const MaxNote = 500
 
 // Code is the kind of failure that ended a job. Codes are public API.
 type Code string
@@ -167,13 +167,13 @@ type Error struct {
 // Fail returns a permanent failure.
 func Fail(code Code, message string) *Error { return &Error{Code: code, Message: message} }
 
-// Again returns a transient failure: another try may succeed.
-func Again(code Code, message string) *Error {
+// FailTransient returns a transient failure: another try may succeed.
+func FailTransient(code Code, message string) *Error {
 	return &Error{Code: code, Message: message, Transient: true}
 }
 
-// Because returns a copy with a cause, which appears only in logs.
-func (e *Error) Because(err error) *Error {
+// WithCause returns a copy with a cause, which appears only in logs.
+func (e *Error) WithCause(err error) *Error {
 	c := *e
 	c.cause = err
 	return &c
@@ -191,10 +191,10 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.cause }
 
-// As returns the *Error in an engine's error, or a general one if there is none.
-func As(err error) *Error {
+// AsError returns the *Error in an engine's error, or a general one if there is none.
+func AsError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
-	return Fail(Failed, "The tool could not finish.").Because(err)
+	return Fail(Failed, "The tool could not finish.").WithCause(err)
 }

@@ -12,9 +12,9 @@ import (
 	"atelier/internal/base/sanitize"
 )
 
-// Manual describes an engine's part of a manifest, so that a manifest that cannot run is refused
+// ManifestSpec describes an engine's part of a manifest, so that a manifest that cannot run is refused
 // before anyone runs it.
-type Manual struct {
+type ManifestSpec struct {
 	// Setting returns a pointer to the struct that Run decodes that part into with DecodeSetting. nil:
 	// the engine accepts anything because it passes the settings on.
 	Setting func() any
@@ -30,8 +30,8 @@ type ManifestProblem struct {
 	Message string
 }
 
-// Inspect returns all problems in an engine's part of a manifest.
-func (m Manual) Inspect(with string) (all []ManifestProblem) {
+// FindProblems returns all problems in an engine's part of a manifest.
+func (m ManifestSpec) FindProblems(with string) (all []ManifestProblem) {
 	if m.Setting == nil {
 		return nil
 	}

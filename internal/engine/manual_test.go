@@ -17,7 +17,7 @@ type mapping struct {
 
 func TestManual(t *testing.T) {
 	t.Parallel()
-	m := engine.Manual{
+	m := engine.ManifestSpec{
 		Setting: func() any {
 			return &struct {
 				Operation string `json:"operation"`
@@ -29,7 +29,7 @@ func TestManual(t *testing.T) {
 		Choices: map[string][]string{"operation": {"crop", "resize"}},
 		Check: func(with string) error {
 			if strings.Contains(with, "-1") {
-				return engine.ErrMisconfigured.Because(errors.New("batch: must be above zero"))
+				return engine.ErrMisconfigured.WithCause(errors.New("batch: must be above zero"))
 			}
 			return nil
 		},
@@ -46,15 +46,15 @@ func TestManual(t *testing.T) {
 		{`{"operation":"crop","batch":-1}`, `[{ batch: must be above zero}]`},
 		{`[]`, `[{ is not a mapping}]`},
 	} {
-		if got := fmt.Sprint(m.Inspect(c.with)); got != c.want {
+		if got := fmt.Sprint(m.FindProblems(c.with)); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.with, got, c.want)
 		}
 	}
-	if all := (engine.Manual{}).Inspect(`{"anything":1}`); len(all) != 0 {
+	if all := (engine.ManifestSpec{}).FindProblems(`{"anything":1}`); len(all) != 0 {
 		t.Errorf("an engine that takes anything refuses %v", all)
 	}
-	none := engine.Manual{Setting: func() any { return &struct{}{} }}
-	if got := fmt.Sprint(none.Inspect(`{"voice":"low"}`)); got != "[{voice there is no setting voice; there are none}]" {
+	none := engine.ManifestSpec{Setting: func() any { return &struct{}{} }}
+	if got := fmt.Sprint(none.FindProblems(`{"voice":"low"}`)); got != "[{voice there is no setting voice; there are none}]" {
 		t.Errorf("an engine that takes nothing: %s", got)
 	}
 }

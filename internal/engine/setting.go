@@ -15,7 +15,7 @@ func DecodeSetting(with string, into any) error {
 	d.DisallowUnknownFields()
 	d.UseNumber()
 	if err := d.Decode(into); err != nil {
-		return ErrMisconfigured.Because(err)
+		return ErrMisconfigured.WithCause(err)
 	}
 	return nil
 }

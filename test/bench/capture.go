@@ -79,11 +79,11 @@ func capture(ctx context.Context, s *server, m member, j job) ([]statement, erro
 	}
 	defer db.Close()
 	tools := catalog.New(db, slog.New(slog.DiscardHandler))
-	if _, err := tools.Refresh(ctx); err != nil {
+	if _, err := tools.RefreshSnapshot(ctx); err != nil {
 		return nil, err
 	}
 	service := generation.New(generation.Parts{
-		DB: db, Catalog: tools, Policy: &policy.Checker{Rules: policy.Default()}, Guard: webhook.NewGuard(nil), Hub: pubsub.New(), Budgets: &budget.Keeper{},
+		DB: db, Catalog: tools, Policy: &policy.Checker{Rules: policy.Default()}, Guard: webhook.NewGuard(nil), Hub: pubsub.New(), Budgets: &budget.Service{},
 		Settings: generation.Settings{
 			InputFiles: 12, MetadataBytes: 8 << 10, PluginLength: 64, ActiveRuns: 1_000_000, CreatePerMinute: 1_000_000, CreatePerHour: 1_000_000, NumResults: 64,
 			PollMin: time.Second, PollMax: 10 * time.Second,
@@ -101,7 +101,7 @@ func capture(ctx context.Context, s *server, m member, j job) ([]statement, erro
 	var traces [3][]heard
 	for i := range made {
 		sent = nil
-		created, err := service.Create(ctx, draft)
+		created, err := service.CreateRun(ctx, draft)
 		if err != nil {
 			return nil, fmt.Errorf("create to capture: %w", err)
 		}

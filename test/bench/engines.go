@@ -187,9 +187,9 @@ func enlarge(ctx context.Context) error {
 // drain takes results and keeps nothing.
 type drain struct{}
 
-func (drain) Progress(float64)                    {}
-func (drain) Preview([]byte)                      {}
-func (drain) Leave(context.Context, string) error { return nil }
+func (drain) Progress(float64)                             {}
+func (drain) Preview([]byte)                               {}
+func (drain) SaveCheckpoint(context.Context, string) error { return nil }
 func (drain) Output(_ context.Context, r engine.Result) error {
 	_, err := io.Copy(io.Discard, r.Data)
 	return err

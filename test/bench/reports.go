@@ -130,7 +130,7 @@ func found(ctx context.Context, s *server, reader member) (f firm, err error) {
 			return err
 		}
 		f.id = made.ID
-		role, err := company.RoleWith(ctx, tx, f.id, []company.Permission{company.ViewCompanyReports})
+		role, err := company.EnsureRole(ctx, tx, f.id, []company.Permission{company.ViewCompanyReports})
 		if err != nil {
 			return err
 		}
@@ -179,7 +179,7 @@ func (f firm) fill(ctx context.Context, s *server, people []member, j job, n int
 	if err := db.Write(ctx, func(tx *sqldb.Tx) error { return report.Recount(ctx, tx, f.id) }); err != nil {
 		return err
 	}
-	return db.Maintain(ctx)
+	return db.MaintainFiles(ctx)
 }
 
 // firmRows fill the tables that reports are about, on both databases alike.

@@ -92,7 +92,7 @@ func named(t testing.TB, db *sqldb.DB) map[string]bool {
 	keys := map[string]bool{}
 	err := db.Read(t.Context(), func(tx *sqldb.Tx) error {
 		clear(keys)
-		return tx.Each(t.Context(), `SELECT blob, thumb, preview FROM asset WHERE gone IS NULL`, nil, func(row sqldb.Scanner) error {
+		return tx.EachRow(t.Context(), `SELECT blob, thumb, preview FROM asset WHERE gone IS NULL`, nil, func(row sqldb.Scanner) error {
 			var all [3]string
 			err := row.Scan(&all[0], &all[1], &all[2])
 			for _, key := range all {

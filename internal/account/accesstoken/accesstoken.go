@@ -103,7 +103,7 @@ func (s *Service) CreateCompanyToken(ctx context.Context, p principal.Principal,
 		}
 		err = person.Lock(ctx, tx, personID) // before the membership, as in a deletion
 		if err == nil {
-			err = company.HoldMember(ctx, tx, companyID, personID)
+			err = company.LockMember(ctx, tx, companyID, personID)
 		}
 		if fault.Is(err, fault.NotFound) || errors.Is(err, person.ErrDeleted) {
 			return fault.New(fault.Invalid, "The token must stand for a member of the company.").On("uid")
@@ -185,7 +185,7 @@ func (s *Service) checkMayManage(ctx context.Context, p principal.Principal, com
 	if p.Operator {
 		return nil
 	}
-	role, _, err := company.CompanyStanding(ctx, s.DB, p.PersonID, companyID)
+	role, _, err := company.CompanyMembershipOf(ctx, s.DB, p.PersonID, companyID)
 	if err == nil && !role.May(company.ManageAPITokens) {
 		err = fault.New(fault.Forbidden, "Your role in this company does not allow managing access tokens.").With("reason", "permission")
 	}

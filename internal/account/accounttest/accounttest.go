@@ -55,7 +55,7 @@ type Site struct {
 	Accounts     *account.Services
 	Companies    *companyadmin.Services
 	Provisioning *provisioning.Service
-	Budgets      *budget.Keeper
+	Budgets      *budget.Service
 	Gate         *access.Gate
 
 	visitors atomic.Int64
@@ -83,19 +83,19 @@ func New(t testing.TB, db *sqldb.DB, o Options) *Site {
 	}
 	fill(&o)
 	s.Devices = device.New(o.Device)
-	s.Tokens = idtoken.New(db, idtoken.Options{Box: ring.Box("signing_key"), Issuer: "atelier", Lifetime: time.Hour, Now: o.Now})
-	office := mailqueue.Office{Queue: s.Queue, Box: ring.Box("mail")}
+	s.Tokens = idtoken.New(db, idtoken.Options{Box: ring.BoxFor("signing_key"), Issuer: "atelier", Lifetime: time.Hour, Now: o.Now})
+	office := mailqueue.Outbox{Queue: s.Queue, Box: ring.BoxFor("mail")}
 	s.Accounts = account.New(account.Parts{
 		DB:       db,
 		Devices:  s.Devices,
 		Tokens:   s.Tokens,
 		Post:     office,
 		Provider: o.Provider,
-		Box:      ring.Box("person_identity"),
+		Box:      ring.BoxFor("person_identity"),
 		Settings: o.Settings,
 		Now:      o.Now,
 	})
-	s.Budgets = &budget.Keeper{
+	s.Budgets = &budget.Service{
 		Post:   office,
 		Guard:  webhook.NewGuard(nil),
 		Wake:   func() {},
@@ -129,7 +129,7 @@ func fill(o *Options) {
 	d := &o.Device
 	d.Key = []byte("0123456789abcdef0123456789abcdef")
 	d.Now = o.Now
-	d.Replayed = devicelogin.RecordReplay
+	d.OnReplay = devicelogin.RecordReplay
 	d.MaxGrants = cmp.Or(d.MaxGrants, 50_000)
 	d.MaxPerNetwork = cmp.Or(d.MaxPerNetwork, 200)
 	set(&d.ExpiresIn, 10*time.Minute)

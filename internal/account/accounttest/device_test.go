@@ -50,7 +50,7 @@ func TestDeviceSignIn(t *testing.T) {
 
 		got, err := w.Accounts.Devices.Poll(w.Context(), codes.DeviceCode, session.Client{Address: "203.0.113.8"})
 		w.ok(err)
-		claims, err := w.Tokens.Verify(w.Context(), got.Tokens.ID)
+		claims, err := w.Tokens.VerifyToken(w.Context(), got.Tokens.ID)
 		if want := (idtoken.Claims{PersonID: anna.ID, DeviceID: got.DeviceID}); err != nil || claims != want {
 			w.Errorf("claims = %+v, %v, want %+v", claims, err, want)
 		}
@@ -340,7 +340,7 @@ func TestNewDeviceIsTold(t *testing.T) {
 		w.ok(w.Accounts.Devices.CheckEndLink(w.Context(), secret))
 		w.refused("another kind of link", second(w.Accounts.SignIn.ResetPassword(w.Context(), secret, "another password", w.Client())), fault.NotFound)
 		w.refused("a guess", drop(secret[1:]+"x"), fault.NotFound)
-		foreign := w.offer(person.DropLink, person.Link{PersonID: bert.ID, Target: dev.DeviceID})
+		foreign := w.offer(person.EndDeviceLink, person.Link{PersonID: bert.ID, Target: dev.DeviceID})
 		w.refused("somebody else's link", drop(foreign), fault.NotFound)
 		if !w.admits(dev.Tokens.ID) {
 			w.Error("somebody else's link ended the device")
@@ -369,6 +369,6 @@ func TestNewDeviceIsTold(t *testing.T) {
 
 // admitsDevice tells whether a device counts, whatever became of its ID token.
 func (w *world) admitsDevice(id string) bool {
-	_, err := w.Devices.Check(w.Context(), w.DB, id)
+	_, err := w.Devices.CheckDevice(w.Context(), w.DB, id)
 	return err == nil
 }

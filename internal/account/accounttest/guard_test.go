@@ -32,8 +32,8 @@ func TestEndedSessionChangesNothing(t *testing.T) {
 			w.ok(err)
 			w.ok(end(s))
 			before := w.count("access_token")
-			if _, _, err := w.Accounts.AccessTokens.CreateAccessToken(ctx, principal.Principal{PersonID: p.ID}, p.ID, "after"); !errors.Is(err, session.ErrNone) {
-				w.Errorf("%s: a token after it = %v, want %v", name, err, session.ErrNone)
+			if _, _, err := w.Accounts.AccessTokens.CreateAccessToken(ctx, principal.Principal{PersonID: p.ID}, p.ID, "after"); !errors.Is(err, session.ErrSignedOut) {
+				w.Errorf("%s: a token after it = %v, want %v", name, err, session.ErrSignedOut)
 			}
 			if n := w.count("access_token"); n != before {
 				w.Errorf("%s: %d tokens, want %d", name, n, before)

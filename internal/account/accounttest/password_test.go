@@ -22,7 +22,7 @@ import (
 func (w *world) offer(kind person.LinkKind, l person.Link) (secret string) {
 	w.Helper()
 	w.do(func(tx *sqldb.Tx) (err error) {
-		secret, err = person.OfferLink(w.Context(), tx, kind, l, time.Hour)
+		secret, err = person.CreateLink(w.Context(), tx, kind, l, time.Hour)
 		return err
 	})
 	return secret
@@ -327,7 +327,7 @@ func TestFirstPassword(t *testing.T) {
 	each(t, accounttest.Options{}, func(w *world) {
 		anna := w.create(person.Draft{Email: "anna@example.com", EmailVerified: true})
 		w.do(func(tx *sqldb.Tx) error {
-			return person.Recognise(w.Context(), tx, person.Identity{Issuer: "https://id.example", Subject: "a", PersonID: anna.ID, Provider: "Studio"})
+			return person.StoreIdentity(w.Context(), tx, person.Identity{Issuer: "https://id.example", Subject: "a", PersonID: anna.ID, Provider: "Studio"})
 		})
 		in, _ := w.browser(anna.ID)
 		in.Provider = "Studio"

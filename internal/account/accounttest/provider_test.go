@@ -47,7 +47,7 @@ func eachProvider(t *testing.T, s account.Settings, fn func(w studio)) {
 // arrive signs a browser in with the provider.
 func (w studio) arrive(login string) (signin.NewSession, error) {
 	w.Helper()
-	address, pending, err := w.Accounts.OpenID.Provider.Begin(w.Context())
+	address, pending, err := w.Accounts.OpenID.Provider.BeginSignIn(w.Context())
 	w.ok(err)
 	back, err := url.Parse(w.server.SignIn(w, address, login))
 	w.ok(err)
@@ -99,7 +99,7 @@ func TestProviderBringsANewPerson(t *testing.T) {
 		}
 		var sealed string
 		w.ok(w.DB.QueryRow(w.Context(), `SELECT refresh FROM person_identity`).Scan(&sealed))
-		plain, err := w.Keys.Box("person_identity").Open(sealed, "person_identity "+w.server.Issuer+" anna@studio.example")
+		plain, err := w.Keys.BoxFor("person_identity").Open(sealed, "person_identity "+w.server.Issuer+" anna@studio.example")
 		if err != nil || len(plain) == 0 || string(plain) == sealed {
 			w.Errorf("the provider's refresh token is not sealed to its row: %v", err)
 		}
@@ -108,7 +108,7 @@ func TestProviderBringsANewPerson(t *testing.T) {
 
 func TestProviderIsHeldToItsSignIn(t *testing.T) {
 	eachProvider(t, account.Settings{}, func(w studio) {
-		address, pending, err := w.Accounts.OpenID.Provider.Begin(w.Context())
+		address, pending, err := w.Accounts.OpenID.Provider.BeginSignIn(w.Context())
 		w.ok(err)
 		back, err := url.Parse(w.server.SignIn(w, address, "anna@studio.example"))
 		w.ok(err)
@@ -328,7 +328,7 @@ func (w studio) providerToken() string {
 	w.Helper()
 	var sealed, subject string
 	w.ok(w.DB.QueryRow(w.Context(), `SELECT refresh, subject FROM person_identity`).Scan(&sealed, &subject))
-	plain, err := w.Keys.Box("person_identity").Open(sealed, "person_identity "+w.server.Issuer+" "+subject)
+	plain, err := w.Keys.BoxFor("person_identity").Open(sealed, "person_identity "+w.server.Issuer+" "+subject)
 	w.ok(err)
 	return string(plain)
 }
@@ -344,7 +344,7 @@ func TestProviderHasAnswered(t *testing.T) {
 		})
 		w.server.Stop(w)
 		w.pass(time.Minute) // so it answers after whoever begins now
-		w.do(func(tx *sqldb.Tx) error { return person.Stood(w.Context(), tx, i, i.Refresh) })
+		w.do(func(tx *sqldb.Tx) error { return person.RecordConfirmation(w.Context(), tx, i, i.Refresh) })
 		w.pass(-time.Minute)
 		w.ok(second(w.refresh(dev.Tokens.Refresh)))
 		w.pass(time.Minute)
@@ -363,7 +363,7 @@ func TestProviderThatCannotBeAsked(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return person.Stood(w.Context(), tx, i, "")
+			return person.RecordConfirmation(w.Context(), tx, i, "")
 		})
 		w.server.Stop(w)
 		w.ok(second(w.refresh(dev.Tokens.Refresh)))

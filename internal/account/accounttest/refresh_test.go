@@ -28,7 +28,7 @@ func TestRefresh(t *testing.T) {
 		mark := w.mark()
 		got, err := w.refresh(dev.Tokens.Refresh)
 		w.ok(err)
-		claims, err := w.Tokens.Verify(w.Context(), got.ID)
+		claims, err := w.Tokens.VerifyToken(w.Context(), got.ID)
 		if want := (idtoken.Claims{PersonID: dev.Profile.Person.ID, DeviceID: dev.DeviceID}); err != nil || claims != want {
 			w.Errorf("claims = %+v, %v, want %+v", claims, err, want)
 		}
@@ -138,7 +138,7 @@ func TestSuspendedPersonDoesNotRefresh(t *testing.T) {
 		dev := w.Device(id, "")
 		w.pass(24 * time.Hour)
 		suspend := func(on bool) {
-			w.do(func(tx *sqldb.Tx) error { return person.Suspend(w.Context(), tx, id, on) })
+			w.do(func(tx *sqldb.Tx) error { return person.SetSuspended(w.Context(), tx, id, on) })
 		}
 		suspend(true)
 		got, err := w.refresh(dev.Tokens.Refresh)

@@ -226,7 +226,7 @@ func (w *world) play() *script {
 		}
 	}, audit.TokensToppedUp)
 	s.step("webhook secret", func() {
-		secrets, by := webhook.NewSecrets(w.Keys.Box("webhook"), time.Hour), principal.Principal{PersonID: bert.PersonID, AccountID: bert.PersonID}
+		secrets, by := webhook.NewSecrets(w.Keys.BoxFor("webhook"), time.Hour), principal.Principal{PersonID: bert.PersonID, AccountID: bert.PersonID}
 		for range 2 {
 			made, err := secrets.GetFor(ctx, w.DB, by)
 			w.ok(err)

@@ -51,7 +51,7 @@ func TestWrongAndUnknownAreOneAnswer(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return person.Recognise(w.Context(), tx, person.Identity{Issuer: "https://id.example", Subject: "b", PersonID: p.ID, Provider: "Studio"})
+			return person.StoreIdentity(w.Context(), tx, person.Identity{Issuer: "https://id.example", Subject: "b", PersonID: p.ID, Provider: "Studio"})
 		})
 		want := w.signIn("anna@example.com", "a wrong password")
 		w.refused("wrong", want, fault.Unauthenticated)

@@ -26,7 +26,7 @@ import (
 // offerSetup is what the first start prints.
 func (w *world) offerSetup() (token string) {
 	w.Helper()
-	w.do(func(tx *sqldb.Tx) (err error) { token, err = person.OfferSetup(w.Context(), tx); return err })
+	w.do(func(tx *sqldb.Tx) (err error) { token, err = person.CreateSetupToken(w.Context(), tx); return err })
 	return token
 }
 

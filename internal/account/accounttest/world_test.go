@@ -81,7 +81,7 @@ func (w *world) pass(d time.Duration) { w.passed.Add(int64(d)) }
 // intact.
 func (w *world) sound() {
 	w.Helper()
-	bad, err := w.DB.Verify(w.Context(), slices.Concat(person.Checks, session.Checks, company.Checks, credential.Checks, device.Checks,
+	bad, err := w.DB.VerifyChecks(w.Context(), slices.Concat(person.Checks, session.Checks, company.Checks, credential.Checks, device.Checks,
 		idtoken.Checks, audit.Checks, ledger.Checks, ratelimit.Checks, catalog.Checks, queue.Checks(w.DB.Dialect)))
 	if err != nil || len(bad) != 0 {
 		w.Errorf("checks = %v, %v", bad, err)
@@ -226,7 +226,7 @@ func (w *world) invite(email, companyID, teamID string) (secret string) {
 // mails gives all messages that were sent so far, oldest first.
 func (w *world) mails() []mail.Message {
 	w.Helper()
-	return mailqueuetest.Queued(w, w.DB, w.Keys.Box("mail"))
+	return mailqueuetest.Queued(w, w.DB, w.Keys.BoxFor("mail"))
 }
 
 // mailsTo gives the messages to an address whose subject begins so.

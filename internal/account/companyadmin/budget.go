@@ -14,7 +14,7 @@ import (
 // Budgets administers the monthly budgets of teams.
 type Budgets struct {
 	db      auditedDB
-	budgets *budget.Keeper
+	budgets *budget.Service
 }
 
 // GetBudget returns a team's budget and how much of it is spent.
@@ -38,7 +38,7 @@ func (s *Budgets) SetBudget(ctx context.Context, caller principal.Principal, tea
 		e := audit.Entry{Act: audit.BudgetSet, Details: map[string]string{
 			"team": teamID, "tokens": strconv.FormatInt(draft.Tokens, 10), "hard": strconv.FormatBool(draft.Hard),
 		}}
-		return e.Changing(describeBudget(before), describeBudget(&draft)), err
+		return e.WithChange(describeBudget(before), describeBudget(&draft)), err
 	})
 	return b, err
 }
@@ -52,7 +52,7 @@ func (s *Budgets) RemoveBudget(ctx context.Context, caller principal.Principal, 
 		}
 
 		e := audit.Entry{Act: audit.BudgetRemoved, Details: map[string]string{"team": teamID}}
-		return e.Changing(describeBudget(before), ""), budget.Remove(ctx, tx, teamID)
+		return e.WithChange(describeBudget(before), ""), budget.Remove(ctx, tx, teamID)
 	})
 }
 

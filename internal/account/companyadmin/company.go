@@ -39,7 +39,7 @@ func (s *Companies) CreateCompany(ctx context.Context, caller principal.Principa
 // companies' names.
 func (s *Companies) ListCompanies(ctx context.Context, caller principal.Principal) (all []company.Membership, err error) {
 	err = s.db.Read(ctx, func(tx *sqldb.Tx) error {
-		all, err = company.OfPerson(ctx, tx, caller.PersonID)
+		all, err = company.CompanyMemberships(ctx, tx, caller.PersonID)
 		return err
 	})
 	return all, err
@@ -104,7 +104,7 @@ func (s *Companies) ChangeCompany(ctx context.Context, caller principal.Principa
 		}
 
 		e := audit.Entry{Act: audit.CompanyChanged, Details: details}
-		return e.Changing(FormatValues(before), FormatValues(after)), problems
+		return e.WithChange(FormatValues(before), FormatValues(after)), problems
 	})
 	return m, err
 }
@@ -114,7 +114,7 @@ const recountTimeout = 2 * time.Minute
 
 // zoneChangesPerDay limits how often a company recomputes its daily counts: in
 // SQLite all other writers wait meanwhile.
-var zoneChangesPerDay = ratelimit.Window{Most: 10, Span: 24 * time.Hour}
+var zoneChangesPerDay = ratelimit.Window{Max: 10, Span: 24 * time.Hour}
 
 // setTimeZone changes the company's time zone. If a team has a hard budget, the
 // caller must be allowed to set budgets: another time zone moves the end of the

@@ -33,8 +33,8 @@ import (
 // Parts are the dependencies of the services.
 type Parts struct {
 	DB      *sqldb.DB
-	Mail    mailqueue.Office
-	Budgets *budget.Keeper
+	Mail    mailqueue.Outbox
+	Budgets *budget.Service
 	// Resolver looks up the DNS records by which companies prove their domains.
 	Resolver *net.Resolver
 	// AppURL is the address of the HTML pages; links in mail lead there.

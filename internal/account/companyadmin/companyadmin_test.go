@@ -66,16 +66,16 @@ func open(t *testing.T, engine string) fixture {
 	w.db = dbtest.OpenAt(t, dbtest.URL(t, engine), now)
 	ring, err := keyring.New(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{1}, 32)))
 	w.ok(err)
-	w.box = ring.Box("mail")
+	w.box = ring.BoxFor("mail")
 	q, err := queue.Open(w.db, nil, queue.Options{Now: now})
 	w.ok(err)
-	office := mailqueue.Office{Queue: q, Box: w.box}
-	budgets := &budget.Keeper{Post: office, Guard: webhook.NewGuard(nil), Wake: func() {}, AppURL: appURL}
+	office := mailqueue.Outbox{Queue: q, Box: w.box}
+	budgets := &budget.Service{Post: office, Guard: webhook.NewGuard(nil), Wake: func() {}, AppURL: appURL}
 	w.parts = companyadmin.Parts{DB: w.db, Mail: office, AppURL: appURL, Budgets: budgets}
 	w.companies = companyadmin.New(w.parts)
 	t.Cleanup(func() {
 		checks := slices.Concat(budget.Checks, company.Checks, credential.Checks, audit.Checks)
-		if v, err := w.db.Verify(context.Background(), checks); err != nil || len(v) != 0 {
+		if v, err := w.db.VerifyChecks(context.Background(), checks); err != nil || len(v) != 0 {
 			t.Errorf("checks = %v, %v", v, err)
 		}
 	})
@@ -156,7 +156,7 @@ func (w fixture) team(companyID string) string {
 func (w fixture) role(companyID string, a principal.Principal, perms ...company.Permission) principal.Principal {
 	w.Helper()
 	get(w, func(tx *sqldb.Tx) (bool, error) {
-		role, err := company.RoleWith(w.ctx(), tx, companyID, perms)
+		role, err := company.EnsureRole(w.ctx(), tx, companyID, perms)
 		if err != nil {
 			return false, err
 		}

@@ -59,7 +59,7 @@ func (s *Domains) VerifyDomain(ctx context.Context, caller principal.Principal, 
 	}
 
 	if !(trust && caller.Operator) {
-		proven, err := company.Proves(ctx, s.resolver, domain)
+		proven, err := company.HasDomainProof(ctx, s.resolver, domain)
 		if err != nil {
 			return domain, err
 		}

@@ -23,7 +23,7 @@ import (
 // Invitations administers invitations to companies and teams.
 type Invitations struct {
 	db     auditedDB
-	mail   mailqueue.Office
+	mail   mailqueue.Outbox
 	appURL string
 }
 
@@ -33,8 +33,8 @@ const defaultLifetime = 7 * 24 * time.Hour
 // Rate limits of invitations by mail, which go to people who did not ask for
 // them. The operator has none.
 var (
-	mailsPerPerson  = ratelimit.Window{Most: 200, Span: time.Hour}
-	mailsPerAddress = ratelimit.Window{Most: 5, Span: time.Hour} // from one company
+	mailsPerPerson  = ratelimit.Window{Max: 200, Span: time.Hour}
+	mailsPerAddress = ratelimit.Window{Max: 5, Span: time.Hour} // from one company
 )
 
 // CreateInvitation creates an invitation, for a week if the draft has no
@@ -63,7 +63,7 @@ func (s *Invitations) CreateInvitation(ctx context.Context, caller principal.Pri
 		}
 		return audit.Entry{Act: audit.InvitationCreated, Details: map[string]string{
 			"invitation": inv.ID,
-			"email":      person.Hint(inv.Email),
+			"email":      person.MaskEmail(inv.Email),
 			"role":       inv.CompanyRole,
 			"team":       inv.TeamID,
 			"team_role":  inv.TeamRole,
@@ -98,10 +98,10 @@ func (s *Invitations) mailInvitation(ctx context.Context, tx *sqldb.Tx, c compan
 	m := mail.Message{To: inv.Email, Subject: "You are invited to join a company", Text: fmt.Sprintf(
 		"%s to join the company “%s”.\n\nAccept the invitation: %s\n\nThe link works once, until %s. If you do not know what this is about, ignore this mail.\n",
 		opening, PrintableText(c.Company.Name), link, inv.Expires.Format("2006-01-02 15:04 UTC"))}
-	if err := m.Check(); err != nil {
+	if err := m.CheckMessage(); err != nil {
 		return fault.New(fault.Invalid, "Mail cannot be sent to this address.").On("email").Because(err)
 	}
-	return s.mail.Send(ctx, tx, m)
+	return s.mail.QueueMessage(ctx, tx, m)
 }
 
 // countInvitationMail counts a mail against the rate limits.

@@ -163,7 +163,7 @@ func TestMailIsLimited(t *testing.T) {
 		// One person has 200 in an hour, to whomever.
 		get(w, func(tx *sqldb.Tx) (id string, err error) {
 			for range 198 {
-				if id, _, err = ratelimit.Take(w.ctx(), tx, ratelimit.Key{Name: "invitation/person/" + admin.PersonID, Subject: admin.PersonID}, ratelimit.Window{Most: 1000, Span: time.Hour}); err != nil {
+				if id, _, err = ratelimit.Take(w.ctx(), tx, ratelimit.Key{Name: "invitation/person/" + admin.PersonID, Subject: admin.PersonID}, ratelimit.Window{Max: 1000, Span: time.Hour}); err != nil {
 					return "", err
 				}
 			}

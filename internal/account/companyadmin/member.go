@@ -39,7 +39,7 @@ func (s *Members) SetMember(ctx context.Context, caller principal.Principal, com
 
 		m, err = c.setMemberRole(ctx, tx, personID, role)
 		e := audit.Entry{Act: audit.CompanyMemberSet, PersonID: personID, Details: map[string]string{"role": role}}
-		return e.Changing(before, role), err
+		return e.WithChange(before, role), err
 	})
 	return m, err
 }
@@ -52,7 +52,7 @@ func (s *Members) SetMemberPermissions(ctx context.Context, caller principal.Pri
 	}
 
 	err = s.db.changeCompanyAndPerson(ctx, caller, companyID, personID, requireManageMembers, func(tx *sqldb.Tx, c companyAccess) (audit.Entry, error) {
-		role, err := company.RoleWith(ctx, tx, companyID, perms)
+		role, err := company.EnsureRole(ctx, tx, companyID, perms)
 		if err != nil {
 			return audit.Entry{}, err
 		}
@@ -63,7 +63,7 @@ func (s *Members) SetMemberPermissions(ctx context.Context, caller principal.Pri
 
 		_, err = c.setMemberRole(ctx, tx, personID, role)
 		e := audit.Entry{Act: audit.CompanyMemberSet, PersonID: personID, Details: map[string]string{"role": role, "permissions": joinPermissions(perms)}}
-		return e.Changing(before, role), err
+		return e.WithChange(before, role), err
 	})
 	return personID, err
 }
@@ -134,7 +134,7 @@ func (s *Members) RemoveMember(ctx context.Context, caller principal.Principal, 
 			}
 		}
 		e = audit.Entry{Act: audit.CompanyMemberRemoved, PersonID: personID, Details: map[string]string{"teams": strings.Join(teams, " ")}}
-		return e.Changing(before, ""), nil
+		return e.WithChange(before, ""), nil
 	})
 	if err == nil {
 		failpoint.Hit("revoke.after_commit_before_reply")

@@ -80,7 +80,7 @@ func FindMembership(ctx context.Context, tx *sqldb.Tx, personID, companyID strin
 	if !ids.Valid(personID) {
 		return nil, nil
 	}
-	all, err := company.OfPerson(ctx, tx, personID)
+	all, err := company.CompanyMemberships(ctx, tx, personID)
 	if i := slices.IndexFunc(all, func(m company.Membership) bool { return m.Company.ID == companyID }); i >= 0 {
 		return &all[i], nil
 	}
@@ -242,12 +242,12 @@ func authorizeTeam(ctx context.Context, tx *sqldb.Tx, caller principal.Principal
 
 // FindTeamAccount finds a person's membership in a team, nil if they are not a
 // member.
-func FindTeamAccount(ctx context.Context, tx *sqldb.Tx, personID, teamID string) (*company.Account, error) {
+func FindTeamAccount(ctx context.Context, tx *sqldb.Tx, personID, teamID string) (*company.TeamMembership, error) {
 	if !ids.Valid(personID) {
 		return nil, nil
 	}
-	all, err := company.Accounts(ctx, tx, personID)
-	if i := slices.IndexFunc(all, func(a company.Account) bool { return a.Team.ID == teamID }); i >= 0 {
+	all, err := company.TeamMemberships(ctx, tx, personID)
+	if i := slices.IndexFunc(all, func(a company.TeamMembership) bool { return a.Team.ID == teamID }); i >= 0 {
 		return &all[i], nil
 	}
 	return nil, err
@@ -289,7 +289,7 @@ func (t teamAccess) authorizeRoleChange(before *company.TeamRole, after company.
 	if err := t.requireTeamPermissions(after.Permissions); err != nil {
 		return err
 	}
-	if t.Role.May(company.ManageTeams) || t.role != nil && t.role.Covers(after) || before != nil && before.Covers(after) {
+	if t.Role.May(company.ManageTeams) || t.role != nil && t.role.CoversRole(after) || before != nil && before.CoversRole(after) {
 		return nil
 	}
 	return errLimits

@@ -49,7 +49,7 @@ func (s *Roles) SetRole(ctx context.Context, caller principal.Principal, company
 
 		stored, err = findRole(ctx, tx, companyID, r.Name)
 		e = audit.Entry{Act: audit.CompanyRoleSet, Details: map[string]string{"role": r.Name, "permissions": joinPermissions(stored.Permissions)}}
-		return e.Changing(describeRole(before), describeRole(stored)), err
+		return e.WithChange(describeRole(before), describeRole(stored)), err
 	})
 	return stored, err
 }
@@ -66,7 +66,7 @@ func (s *Roles) DeleteRole(ctx context.Context, caller principal.Principal, comp
 		}
 
 		e = audit.Entry{Act: audit.CompanyRoleDeleted, Details: map[string]string{"role": name}}
-		return e.Changing(describeRole(before), ""), company.DeleteRole(ctx, tx, companyID, name)
+		return e.WithChange(describeRole(before), ""), company.DeleteRole(ctx, tx, companyID, name)
 	})
 }
 

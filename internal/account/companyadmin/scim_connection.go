@@ -38,9 +38,9 @@ func requireManageProvisioning(c companyAccess) error {
 }
 
 // GetConnection returns the company's SCIM token, without its value.
-func (s *SCIMConnections) GetConnection(ctx context.Context, caller principal.Principal, companyID string) (t credential.DirectoryToken, err error) {
+func (s *SCIMConnections) GetConnection(ctx context.Context, caller principal.Principal, companyID string) (t credential.SCIMToken, err error) {
 	err = s.db.readCompany(ctx, caller, companyID, requireManageProvisioning, func(tx *sqldb.Tx, _ companyAccess) error {
-		t, err = credential.DirectoryOf(ctx, tx, companyID)
+		t, err = credential.SCIMTokenOf(ctx, tx, companyID)
 		return err
 	})
 	return t, err
@@ -48,7 +48,7 @@ func (s *SCIMConnections) GetConnection(ctx context.Context, caller principal.Pr
 
 // ConnectProvider creates the SCIM token of the company's identity provider and
 // revokes the previous one.
-func (s *SCIMConnections) ConnectProvider(ctx context.Context, caller principal.Principal, companyID string) (t credential.DirectoryToken, secret string, err error) {
+func (s *SCIMConnections) ConnectProvider(ctx context.Context, caller principal.Principal, companyID string) (t credential.SCIMToken, secret string, err error) {
 	err = s.db.changeCompany(ctx, caller, companyID, requireManageProvisioning, func(tx *sqldb.Tx, c companyAccess) (e audit.Entry, err error) {
 		// Checked again, since rules do not apply to the operator.
 		if err := CheckProvisioningPlan(c.Company); err != nil {
@@ -60,7 +60,7 @@ func (s *SCIMConnections) ConnectProvider(ctx context.Context, caller principal.
 			return e, err
 		}
 
-		t, secret, err = credential.ConnectDirectory(ctx, tx, companyID, caller.PersonID)
+		t, secret, err = credential.CreateSCIMToken(ctx, tx, companyID, caller.PersonID)
 		return audit.Entry{Act: audit.ScimConnected, Details: map[string]string{"hint": t.Hint}}, err
 	})
 	return t, secret, err
@@ -70,7 +70,7 @@ func (s *SCIMConnections) ConnectProvider(ctx context.Context, caller principal.
 // they are.
 func (s *SCIMConnections) DisconnectProvider(ctx context.Context, caller principal.Principal, companyID string) error {
 	return s.db.changeCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, _ companyAccess) (audit.Entry, error) {
-		t, err := credential.DisconnectDirectory(ctx, tx, companyID)
+		t, err := credential.DeleteSCIMToken(ctx, tx, companyID)
 		return audit.Entry{Act: audit.ScimDisconnected, Details: map[string]string{"hint": t.Hint}}, err
 	})
 }
@@ -79,7 +79,7 @@ func (s *SCIMConnections) DisconnectProvider(ctx context.Context, caller princip
 func (s *SCIMConnections) DisconnectAllProviders(ctx context.Context, caller principal.Principal) error {
 	var companyIDs []string
 	err := s.db.Read(ctx, func(tx *sqldb.Tx) (err error) {
-		companyIDs, err = credential.Directories(ctx, tx)
+		companyIDs, err = credential.CompaniesWithSCIMToken(ctx, tx)
 		return err
 	})
 	if err != nil {

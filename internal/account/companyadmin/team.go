@@ -47,7 +47,7 @@ func (s *Teams) RenameTeam(ctx context.Context, caller principal.Principal, team
 		team = t.team
 		team.Name = name
 		e := audit.Entry{Act: audit.TeamChanged, Details: map[string]string{"team": teamID, "name": name, "before": t.team.Name}}
-		return e.Changing(t.team.Name, name), company.RenameTeam(ctx, tx, teamID, name)
+		return e.WithChange(t.team.Name, name), company.RenameTeam(ctx, tx, teamID, name)
 	})
 	return team, err
 }

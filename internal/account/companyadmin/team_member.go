@@ -57,7 +57,7 @@ func (s *TeamMembers) SetTeamMember(ctx context.Context, caller principal.Princi
 		}
 		m = company.TeamMember{Member: company.Member{PersonID: p.ID, Email: p.Email, Role: account.Role.Name, Joined: account.Joined}, How: account.How}
 		e = audit.Entry{Act: audit.TeamMemberSet, PersonID: personID, Details: map[string]string{"team": teamID, "role": role}}
-		return e.Changing(teamRoleName(before), role), nil
+		return e.WithChange(teamRoleName(before), role), nil
 	})
 	return m, err
 }
@@ -89,7 +89,7 @@ func (s *TeamMembers) RemoveTeamMember(ctx context.Context, caller principal.Pri
 		}
 
 		e = audit.Entry{Act: audit.TeamMemberRemoved, PersonID: personID, Details: map[string]string{"team": teamID}}
-		return e.Changing(teamRoleName(before), ""), company.RemoveTeamMember(ctx, tx, teamID, personID)
+		return e.WithChange(teamRoleName(before), ""), company.RemoveTeamMember(ctx, tx, teamID, personID)
 	})
 	if err == nil {
 		failpoint.Hit("revoke.after_commit_before_reply")

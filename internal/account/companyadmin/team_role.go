@@ -89,7 +89,7 @@ func (t teamAccess) setTeamRole(ctx context.Context, tx *sqldb.Tx, r company.Tea
 	}
 
 	e = audit.Entry{Act: audit.TeamRoleSet, Details: map[string]string{"team": t.team.ID, "role": r.Name, "permissions": joinPermissions(stored.Permissions)}}
-	return stored, e.Changing(describeTeamRole(before), describeTeamRole(&stored)), nil
+	return stored, e.WithChange(describeTeamRole(before), describeTeamRole(&stored)), nil
 }
 
 // DeleteTeamRole deletes a role of a team that no member has.
@@ -104,6 +104,6 @@ func (s *TeamRoles) DeleteTeamRole(ctx context.Context, caller principal.Princip
 		}
 
 		e = audit.Entry{Act: audit.TeamRoleDeleted, Details: map[string]string{"team": teamID, "role": name}}
-		return e.Changing(describeTeamRole(before), ""), company.DeleteTeamRole(ctx, tx, teamID, name)
+		return e.WithChange(describeTeamRole(before), ""), company.DeleteTeamRole(ctx, tx, teamID, name)
 	})
 }

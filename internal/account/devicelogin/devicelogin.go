@@ -35,14 +35,14 @@ type Service struct {
 }
 
 // startsOfNetwork limits device sign-ins that a network starts.
-var startsOfNetwork = ratelimit.Backoff{Free: 100, Span: time.Hour, First: time.Second, Most: 30 * time.Second}
+var startsOfNetwork = ratelimit.Backoff{Free: 100, Span: time.Hour, First: time.Second, MaxWait: 30 * time.Second}
 
 // Limits on wrong user codes.
 var (
-	codesOfPerson  = []ratelimit.Window{{Most: 10, Span: 10 * time.Minute}, {Most: 50, Span: time.Hour}}
-	codesOfNetwork = ratelimit.Window{Most: 30, Span: time.Hour}
+	codesOfPerson  = []ratelimit.Window{{Max: 10, Span: 10 * time.Minute}, {Max: 50, Span: time.Hour}}
+	codesOfNetwork = ratelimit.Window{Max: 30, Span: time.Hour}
 	// For each person where the network has used up its own.
-	extraCodesOfPerson = ratelimit.Window{Most: 3, Span: 24 * time.Hour}
+	extraCodesOfPerson = ratelimit.Window{Max: 3, Span: 24 * time.Hour}
 )
 
 // Start begins the sign-in of a device.
@@ -53,7 +53,7 @@ func (s *Service) Start(ctx context.Context, pluginKind string, c session.Client
 		if err := flow.LimitNetwork(ctx, tx, "start", c.Network(), startsOfNetwork); err != nil {
 			return err
 		}
-		codes, err = s.Devices.Start(ctx, tx, device.Request{PluginKind: pluginKind, Agent: c.UserAgent, Address: c.Address, Network: c.Network()})
+		codes, err = s.Devices.StartGrant(ctx, tx, device.Request{PluginKind: pluginKind, Agent: c.UserAgent, Address: c.Address, Network: c.Network()})
 		return err
 	})
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *Service) OpenGrant(ctx context.Context, p principal.Principal, userCode
 		return g, err
 	}
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		if g, err = s.Devices.Open(ctx, tx, userCode, p.PersonID); err != nil {
+		if g, err = s.Devices.OpenGrant(ctx, tx, userCode, p.PersonID); err != nil {
 			return err
 		}
 		if err := attempt.ReturnUnits(ctx, tx); err != nil {
@@ -117,9 +117,9 @@ func (s *Service) DecideGrant(ctx context.Context, p principal.Principal, a Answ
 		if err := flow.RequireSession(ctx, tx, p.Credential.ID); err != nil {
 			return err
 		}
-		if g, err = s.Devices.Open(ctx, tx, a.UserCode, p.PersonID); fault.Is(err, fault.NotFound) || err == nil && g.ID != a.GrantID {
+		if g, err = s.Devices.OpenGrant(ctx, tx, a.UserCode, p.PersonID); fault.Is(err, fault.NotFound) || err == nil && g.ID != a.GrantID {
 			wrong = true
-			dead, err := s.Devices.WrongConfirmation(ctx, tx, a.GrantID)
+			dead, err := s.Devices.CountWrongCode(ctx, tx, a.GrantID)
 			if err != nil {
 				return err
 			}
@@ -132,7 +132,7 @@ func (s *Service) DecideGrant(ctx context.Context, p principal.Principal, a Answ
 			return err
 		}
 		decision := device.Decision{UserCode: a.UserCode, PersonID: p.PersonID, Provider: p.Credential.Provider, Approve: a.Approve}
-		if g, err = s.Devices.Decide(ctx, tx, decision); err != nil {
+		if g, err = s.Devices.DecideGrant(ctx, tx, decision); err != nil {
 			return err
 		}
 		if err := attempt.ReturnUnits(ctx, tx); err != nil {
@@ -172,16 +172,16 @@ const endLinkLifetime = 24 * time.Hour
 
 // Poll returns the tokens of a device once a person approved it, exactly once.
 func (s *Service) Poll(ctx context.Context, deviceCode string, c session.Client) (in Login, err error) {
-	err = s.Devices.Poll(ctx, s.DB, deviceCode, func(tx *sqldb.Tx, _ device.Grant, dev device.Device, refresh string) error {
+	err = s.Devices.PollGrant(ctx, s.DB, deviceCode, func(tx *sqldb.Tx, _ device.Grant, dev device.Device, refresh string) error {
 		p, err := flow.LockActivePerson(ctx, tx, dev.PersonID)
 		if err != nil {
 			return err
 		}
-		id, expires, err := s.Tokens.Sign(ctx, tx, idtoken.Claims{PersonID: p.ID, DeviceID: dev.ID})
+		id, expires, err := s.Tokens.SignToken(ctx, tx, idtoken.Claims{PersonID: p.ID, DeviceID: dev.ID})
 		if err != nil {
 			return err
 		}
-		if err := person.SignedIn(ctx, tx, p.ID); err != nil {
+		if err := person.RecordSignIn(ctx, tx, p.ID); err != nil {
 			return err
 		}
 		in = Login{Tokens: Tokens{id, refresh, expires}, DeviceID: dev.ID}
@@ -210,7 +210,7 @@ func principalOf(dev device.Device) principal.Principal {
 
 // notifyNewDevice notifies a person about a new device, with a link that ends it.
 func (s *Service) notifyNewDevice(ctx context.Context, tx *sqldb.Tx, p person.Person, dev device.Device) error {
-	secret, err := person.OfferLink(ctx, tx, person.DropLink, person.Link{PersonID: p.ID, Target: dev.ID}, endLinkLifetime)
+	secret, err := person.CreateLink(ctx, tx, person.EndDeviceLink, person.Link{PersonID: p.ID, Target: dev.ID}, endLinkLifetime)
 	if err != nil {
 		return err
 	}
@@ -241,7 +241,7 @@ func (s *Service) RefreshTokens(ctx context.Context, refreshToken string, c sess
 	}
 	reused := false
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		r, err := s.Devices.Refresh(ctx, tx, refreshToken)
+		r, err := s.Devices.RefreshToken(ctx, tx, refreshToken)
 		if err != nil {
 			return err
 		}
@@ -255,7 +255,7 @@ func (s *Service) RefreshTokens(ctx context.Context, refreshToken string, c sess
 		if p.Suspended {
 			return device.ErrTokenInvalid
 		}
-		id, expires, err := s.Tokens.Sign(ctx, tx, idtoken.Claims{PersonID: r.Device.PersonID, DeviceID: r.Device.ID})
+		id, expires, err := s.Tokens.SignToken(ctx, tx, idtoken.Claims{PersonID: r.Device.PersonID, DeviceID: r.Device.ID})
 		t = Tokens{id, r.Token, expires}
 		return err
 	})
@@ -273,7 +273,7 @@ func (s *Service) RefreshTokens(ctx context.Context, refreshToken string, c sess
 // first.
 func (s *Service) ListDevices(ctx context.Context, personID string, after *device.After, limit int) (all []device.Device, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		all, err = s.Devices.ListPage(ctx, tx, personID, after, limit)
+		all, err = s.Devices.ListSignedInPage(ctx, tx, personID, after, limit)
 		return err
 	})
 	return all, err
@@ -282,7 +282,7 @@ func (s *Service) ListDevices(ctx context.Context, personID string, after *devic
 // RevokeDevice ends one device of a person.
 func (s *Service) RevokeDevice(ctx context.Context, p principal.Principal, personID, deviceID string) error {
 	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		if err := s.Devices.Revoke(ctx, tx, personID, deviceID, "revoked"); err != nil {
+		if err := s.Devices.RevokeDevice(ctx, tx, personID, deviceID, "revoked"); err != nil {
 			return err
 		}
 		return audit.Add(ctx, tx, audit.Entry{
@@ -302,11 +302,11 @@ func (s *Service) RevokeDevice(ctx context.Context, p principal.Principal, perso
 // EndDeviceByLink ends a device with the link of the mail about its sign-in.
 func (s *Service) EndDeviceByLink(ctx context.Context, secret string, c session.Client) error {
 	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		l, err := person.UseLink(ctx, tx, person.DropLink, secret)
+		l, err := person.UseLink(ctx, tx, person.EndDeviceLink, secret)
 		if err != nil {
 			return err
 		}
-		if err := s.Devices.Revoke(ctx, tx, l.PersonID, l.Target, "revoked by link"); err != nil {
+		if err := s.Devices.RevokeDevice(ctx, tx, l.PersonID, l.Target, "revoked by link"); err != nil {
 			return err
 		}
 		return flow.RecordOwnAct(ctx, tx, audit.DeviceRevoked, l.PersonID, c.Address, map[string]string{"device": l.Target})
@@ -316,7 +316,7 @@ func (s *Service) EndDeviceByLink(ctx context.Context, secret string, c session.
 // CheckEndLink reports with its error whether a link to end a device works.
 func (s *Service) CheckEndLink(ctx context.Context, secret string) error {
 	return s.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		_, err := person.LookLink(ctx, tx, person.DropLink, secret)
+		_, err := person.FindLink(ctx, tx, person.EndDeviceLink, secret)
 		return err
 	})
 }
@@ -358,7 +358,7 @@ func (s *Service) ListDevicesOf(ctx context.Context, email string) (all []device
 		if err != nil {
 			return err
 		}
-		all, err = s.Devices.List(ctx, tx, p.ID)
+		all, err = s.Devices.ListSignedIn(ctx, tx, p.ID)
 		return err
 	})
 	return all, err
@@ -381,7 +381,7 @@ func (s *Service) RevokeDeviceOf(ctx context.Context, email, deviceID string) er
 // RotateKeys makes a new key sign ID tokens from now on. It is the operator's act.
 func (s *Service) RotateKeys(ctx context.Context) (kid string, err error) {
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		if kid, err = s.Tokens.Rotate(ctx, tx); err != nil {
+		if kid, err = s.Tokens.RotateKey(ctx, tx); err != nil {
 			return err
 		}
 		return audit.Add(ctx, tx, audit.Entry{Act: audit.KeysRotated, Details: map[string]string{"kid": kid}})

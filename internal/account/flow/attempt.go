@@ -30,7 +30,7 @@ func (a *Attempt) TakeWindow(ctx context.Context, tx *sqldb.Tx, key ratelimit.Ke
 
 // TakeBackoff takes a unit of a limit whose waits grow.
 func (a *Attempt) TakeBackoff(ctx context.Context, tx *sqldb.Tx, key ratelimit.Key, b ratelimit.Backoff) (ratelimit.Refusal, error) {
-	unit, full, err := ratelimit.Pace(ctx, tx, key, b)
+	unit, full, err := ratelimit.TakeWithBackoff(ctx, tx, key, b)
 	a.addUnit(unit)
 	return full, err
 }
@@ -44,7 +44,7 @@ func (a *Attempt) addUnit(unit string) {
 // ReturnUnits undoes the count after a success.
 func (a *Attempt) ReturnUnits(ctx context.Context, tx *sqldb.Tx) error {
 	for _, unit := range a.units {
-		if err := ratelimit.Return(ctx, tx, unit); err != nil {
+		if err := ratelimit.ReturnEvent(ctx, tx, unit); err != nil {
 			return err
 		}
 	}
@@ -91,12 +91,12 @@ func NetworkKey(purpose, network string) ratelimit.Key {
 }
 
 // perMinute bounds acts of a network without a person.
-var perMinute = ratelimit.Window{Most: 20, Span: time.Minute}
+var perMinute = ratelimit.Window{Max: 20, Span: time.Minute}
 
 // LimitNetwork counts an act of a network without a person: at most perMinute,
 // and fewer the longer it goes on.
 func LimitNetwork(ctx context.Context, tx *sqldb.Tx, act, network string, b ratelimit.Backoff) error {
-	_, full, err := ratelimit.Pace(ctx, tx, NetworkKey(act, network), b, perMinute)
+	_, full, err := ratelimit.TakeWithBackoff(ctx, tx, NetworkKey(act, network), b, perMinute)
 	if err != nil {
 		return err
 	}
@@ -106,4 +106,4 @@ func LimitNetwork(ctx context.Context, tx *sqldb.Tx, act, network string, b rate
 // MailsToPerson limits mail to a person that anybody can ask for. The waits end
 // well below the lifetime of a link: a person who gets no further mail has a link
 // that works.
-var MailsToPerson = ratelimit.Backoff{Free: 1, Span: 24 * time.Hour, First: time.Minute, Most: 30 * time.Minute}
+var MailsToPerson = ratelimit.Backoff{Free: 1, Span: 24 * time.Hour, First: time.Minute, MaxWait: 30 * time.Minute}

@@ -34,7 +34,7 @@ func RecordOwnAct(ctx context.Context, tx *sqldb.Tx, act audit.Act, personID, ad
 
 // Mailer sends mail with links to the sign-in pages.
 type Mailer struct {
-	Queue  mailqueue.Office
+	Queue  mailqueue.Outbox
 	AppURL string
 }
 
@@ -52,7 +52,7 @@ func (m Mailer) NotifyPerson(ctx context.Context, tx *sqldb.Tx, p person.Person,
 	if err := person.Notify(ctx, tx, p.ID, n.Kind, n.Text); err != nil {
 		return err
 	}
-	return m.Queue.Send(ctx, tx, mail.Message{To: p.Email, Subject: n.Subject, Text: n.Text + "\n\n" + n.MailText})
+	return m.Queue.QueueMessage(ctx, tx, mail.Message{To: p.Email, Subject: n.Subject, Text: n.Text + "\n\n" + n.MailText})
 }
 
 // LinkURL returns the address of a sign-in page with a one-time secret.
@@ -76,9 +76,9 @@ func LockActivePerson(ctx context.Context, tx *sqldb.Tx, id string) (person.Pers
 // RequireSession refuses a request whose session has ended. The caller has locked
 // the person's row, so the session cannot end before tx does.
 func RequireSession(ctx context.Context, tx *sqldb.Tx, sessionID string) error {
-	live, err := session.Live(ctx, tx, sessionID)
+	live, err := session.IsLive(ctx, tx, sessionID)
 	if err == nil && !live {
-		err = session.ErrNone
+		err = session.ErrSignedOut
 	}
 	return err
 }

@@ -38,7 +38,7 @@ type Service struct {
 
 // FinishSignIn signs a browser in as the person that the provider identified.
 func (s *Service) FinishSignIn(ctx context.Context, pending oidc.Pending, state, code string, c session.Client) (signin.NewSession, error) {
-	who, err := s.Provider.Finish(ctx, pending, state, code)
+	who, err := s.Provider.FinishSignIn(ctx, pending, state, code)
 	if err != nil {
 		return signin.NewSession{}, err
 	}
@@ -51,17 +51,17 @@ func (s *Service) FinishSignIn(ctx context.Context, pending oidc.Pending, state,
 		if p, err = flow.LockActivePerson(ctx, tx, p.ID); err != nil {
 			return err
 		}
-		err = person.Recognise(ctx, tx, person.Identity{
+		err = person.StoreIdentity(ctx, tx, person.Identity{
 			Issuer:   who.Issuer,
 			Subject:  who.Subject,
 			PersonID: p.ID,
-			Provider: s.Provider.Name(),
+			Provider: s.Provider.DisplayName(),
 			Refresh:  s.sealRefresh(who),
 		})
 		if err != nil {
 			return err
 		}
-		in, err = s.SignIn.StartSession(ctx, tx, p, s.Provider.Name(), c)
+		in, err = s.SignIn.StartSession(ctx, tx, p, s.Provider.DisplayName(), c)
 		return err
 	})
 	return in, err
@@ -76,7 +76,7 @@ func (s *Service) findOrCreate(ctx context.Context, tx *sqldb.Tx, who oidc.Ident
 	}
 	p, err = person.ByEmail(ctx, tx, who.Email)
 	if fault.Is(err, fault.NotFound) {
-		return s.SignUp.CreateFromProvider(ctx, tx, who, s.Provider.Name(), c)
+		return s.SignUp.CreateFromProvider(ctx, tx, who, s.Provider.DisplayName(), c)
 	}
 	if err != nil {
 		return p, err
@@ -96,7 +96,7 @@ func (s *Service) findOrCreate(ctx context.Context, tx *sqldb.Tx, who oidc.Ident
 	err = s.Mail.NotifyPerson(ctx, tx, p, flow.Notice{
 		Kind:     "provider",
 		Subject:  "A new way to sign in",
-		Text:     "You can now sign in with " + s.Provider.Name() + ".",
+		Text:     "You can now sign in with " + s.Provider.DisplayName() + ".",
 		MailText: "If this was not you, see your devices at " + s.Mail.AppURL + "/devices",
 	})
 	if err != nil {
@@ -105,7 +105,7 @@ func (s *Service) findOrCreate(ctx context.Context, tx *sqldb.Tx, who oidc.Ident
 	if err := accesstoken.RecordDeleted(ctx, tx, principal.Principal{PersonID: p.ID, Address: c.Address}, ended); err != nil {
 		return p, err
 	}
-	return p, flow.RecordOwnAct(ctx, tx, audit.IdentityLinked, p.ID, c.Address, map[string]string{"provider": s.Provider.Name()})
+	return p, flow.RecordOwnAct(ctx, tx, audit.IdentityLinked, p.ID, c.Address, map[string]string{"provider": s.Provider.DisplayName()})
 }
 
 func (s *Service) sealRefresh(who oidc.Identity) string {
@@ -136,7 +136,7 @@ func (s *Service) ConfirmRefresh(ctx context.Context, refreshToken string) error
 		return nil
 	}
 	dev, found, err := s.Devices.ByRefresh(ctx, s.DB, refreshToken)
-	if err != nil || !found || dev.Provider != s.Provider.Name() {
+	if err != nil || !found || dev.Provider != s.Provider.DisplayName() {
 		return err
 	}
 	return s.confirmPerson(ctx, dev.PersonID)
@@ -150,10 +150,10 @@ func (s *Service) confirmPerson(ctx context.Context, personID string) error {
 		var mine, settled bool
 		err := s.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
 			mine = false
-			i, settled, err = person.IdentityAt(ctx, tx, personID, s.Provider.Name())
+			i, settled, err = person.IdentityAt(ctx, tx, personID, s.Provider.DisplayName())
 			settled = !settled || i.Refresh == "" || i.Checked.After(began)
 			if err == nil && !settled {
-				mine, err = person.MayAsk(ctx, tx, i, confirmTimeout)
+				mine, err = person.ClaimConfirmation(ctx, tx, i, confirmTimeout)
 			}
 			return err
 		})
@@ -181,15 +181,15 @@ func (s *Service) askProvider(ctx context.Context, i person.Identity) error {
 	if err != nil {
 		return err
 	}
-	next, err := s.Provider.Confirm(ctx, string(refresh))
+	next, err := s.Provider.ConfirmPerson(ctx, string(refresh))
 	keep := context.WithoutCancel(ctx) // the provider has answered: the answer must be recorded
 	switch {
-	case errors.Is(err, oidc.ErrGone):
+	case errors.Is(err, oidc.ErrUnknownPerson):
 		return s.DB.Write(keep, func(tx *sqldb.Tx) error {
 			if err := person.Lock(keep, tx, i.PersonID); err != nil {
 				return err
 			}
-			if lost, err := person.Forget(keep, tx, i); err != nil || !lost { // they signed in there again
+			if lost, err := person.ForgetIdentity(keep, tx, i); err != nil || !lost { // they signed in there again
 				return err
 			}
 			if err := flow.EndSignIns(keep, tx, s.Devices, i.PersonID); err != nil {
@@ -198,11 +198,11 @@ func (s *Service) askProvider(ctx context.Context, i person.Identity) error {
 			return audit.Add(keep, tx, audit.Entry{Act: audit.IdentityLost, PersonID: i.PersonID, Details: map[string]string{"provider": i.Provider}})
 		})
 	case err != nil:
-		if back := s.DB.Write(keep, func(tx *sqldb.Tx) error { return person.Unasked(keep, tx, i) }); back != nil {
+		if back := s.DB.Write(keep, func(tx *sqldb.Tx) error { return person.ReleaseConfirmation(keep, tx, i) }); back != nil {
 			return back
 		}
 		return errUnavailable.Because(err)
 	}
 	sealed := s.Box.Seal([]byte(next), identityRow(i.Issuer, i.Subject))
-	return s.DB.Write(keep, func(tx *sqldb.Tx) error { return person.Stood(keep, tx, i, sealed) })
+	return s.DB.Write(keep, func(tx *sqldb.Tx) error { return person.RecordConfirmation(keep, tx, i, sealed) })
 }

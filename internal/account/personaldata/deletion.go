@@ -53,7 +53,7 @@ func (s *Service) DeletePerson(ctx context.Context, caller principal.Principal, 
 			return errEmail
 		}
 		// No run can start meanwhile, since creating a run locks the person.
-		active, err := run.Active(ctx, tx, p.ID)
+		active, err := run.CountActive(ctx, tx, p.ID)
 		if err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ type formerMembership struct {
 // leaveCompanies removes a person from all companies, and returns their former
 // memberships by company id.
 func leaveCompanies(ctx context.Context, tx *sqldb.Tx, caller principal.Principal, personID string) (map[string]formerMembership, error) {
-	memberships, err := company.OfPerson(ctx, tx, personID)
+	memberships, err := company.CompanyMemberships(ctx, tx, personID)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func (s *Service) revokeAccess(ctx context.Context, tx *sqldb.Tx, p person.Perso
 	if err := device.Erase(ctx, tx, p.ID); err != nil {
 		return err
 	}
-	if err := company.ForgetProfiles(ctx, tx, p.ID); err != nil {
+	if err := company.DeleteProfiles(ctx, tx, p.ID); err != nil {
 		return err
 	}
 	if err := company.DeleteInvitationsFor(ctx, tx, p.Email); err != nil {
@@ -191,7 +191,7 @@ func recordDeletion(ctx context.Context, tx *sqldb.Tx, caller principal.Principa
 		e.Act = audit.CompanyMemberRemoved
 		e.CompanyID = id
 		e.Details = map[string]string{"teams": strings.Join(left[id].teams, " ")}
-		if err := audit.Add(ctx, tx, e.Changing(left[id].role, "")); err != nil {
+		if err := audit.Add(ctx, tx, e.WithChange(left[id].role, "")); err != nil {
 			return err
 		}
 	}

@@ -40,7 +40,7 @@ func TestDeletionErasesEverything(t *testing.T) {
 		h.finish()
 		h.OK(h.data.ErasePerson(h.Context(), l.id)) // again does no harm
 		h.Pass(2 * time.Hour)
-		h.OK(h.Library.Sweep(h.Context()))
+		h.OK(h.Library.SweepFiles(h.Context()))
 		for _, word := range canaries {
 			for _, row := range h.hits(word) {
 				h.Errorf("%s is still in %s", word, row)
@@ -62,7 +62,7 @@ func TestDeletionErasesEverything(t *testing.T) {
 
 		// What is the team's is there, and so is the money.
 		team := library.Viewer{PersonID: l.id, AccountIDs: []string{l.team}}
-		if u, err := h.Library.Upload(h.Context(), team, l.team, l.teamFile); err != nil || u.Name != "team.png" {
+		if u, err := h.Library.GetUpload(h.Context(), team, l.team, l.teamFile); err != nil || u.Name != "team.png" {
 			h.Errorf("the team's file: %+v, %v", u, err)
 		}
 		if r := h.Run(l.work.ID); r.Prompt != "a chair" || r.PersonID != l.id {
@@ -125,7 +125,7 @@ func TestNoCredentialWorksAfterDeletion(t *testing.T) {
 			return nil
 		})
 		// What was asked for before it ended begins nothing after.
-		_, err = h.Runs.Create(ctx, h.Draft(generationtest.Own(l.id), "free"))
+		_, err = h.Runs.CreateRun(ctx, h.Draft(generationtest.Own(l.id), "free"))
 		h.refused(err, fault.Unauthenticated, "")
 		mine := library.Viewer{PersonID: l.id, AccountIDs: []string{l.id}}
 		_, err = h.Library.AddUpload(ctx, mine, l.id, "x", h.Take(generationtest.PNG(1)))
@@ -135,17 +135,17 @@ func TestNoCredentialWorksAfterDeletion(t *testing.T) {
 		h.refused(err, fault.Unauthenticated, "")
 		_, err = h.site.Companies.TeamMembers.SetTeamMember(ctx, principal.Operator(), l.team, l.id, "maker")
 		h.refused(err, fault.NotFound, "")
-		if _, err := h.boards.Create(ctx, principal.Principal{PersonID: l.id, AccountID: l.id}, "x"); err == nil {
+		if _, err := h.boards.CreateBoard(ctx, principal.Principal{PersonID: l.id, AccountID: l.id}, "x"); err == nil {
 			h.Error("a board was made")
 		}
 		h.refused(h.leave(l.id), fault.Unauthenticated, "")
 		_, err = h.data.ExportPerson(ctx, principal.Principal{PersonID: l.id}, l.id)
 		h.refused(err, fault.Unauthenticated, "")
-		if _, was, err := h.Runs.Cancel(ctx, principal.Principal{PersonID: ids.New(), AccountID: l.team, TeamID: l.team, Role: company.TeamRole{Permissions: []company.Permission{company.ManageTeam}}}, l.work.ID); err != nil || !was {
+		if _, was, err := h.Runs.CancelRun(ctx, principal.Principal{PersonID: ids.New(), AccountID: l.team, TeamID: l.team, Role: company.TeamRole{Permissions: []company.Permission{company.ManageTeam}}}, l.work.ID); err != nil || !was {
 			h.Errorf("cancel by a manager: %v, %v", was, err)
 		}
 		// The address of a file that is not erased yet is dead.
-		_, err = h.Library.Locate(ctx, library.Grant{Kind: library.OfUpload, ID: l.upload, Variant: library.Whole, ViewerID: l.id})
+		_, err = h.Library.FindFile(ctx, library.SignedURL{Kind: library.KindUpload, ID: l.upload, Variant: library.VariantFile, ViewerID: l.id})
 		if err == nil {
 			h.Error("the file is served")
 		}
@@ -185,7 +185,7 @@ func TestRefusedDeletions(t *testing.T) {
 		h.Create(h.Draft(generationtest.Own(id), "cost"))
 		h.refused(h.leave(id), fault.Forbidden, "runs_active")
 		h.refused(h.data.DeletePerson(ctx, principal.Operator(), id, email), fault.Forbidden, "runs_active")
-		h.OK(h.Runs.End(ctx, h.Claim("w"), generation.Ending{State: run.Succeeded, Results: h.Results(1), Took: time.Second}))
+		h.OK(h.Runs.EndRun(ctx, h.Claim("w"), generation.Outcome{State: run.Succeeded, Results: h.Results(1), Took: time.Second}))
 
 		c := h.site.Company("Studio", company.TeamPlan)
 		h.site.Admit(c, email, company.CompanyPermissions...)
@@ -251,7 +251,7 @@ func TestDeletionDuringOtherRequests(t *testing.T) {
 			u := library.Viewer{PersonID: id, AccountIDs: []string{id}}
 			var deleted atomic.Int64
 			acts := []func() error{
-				func() error { _, err := h.Runs.Create(ctx, draft); return err },
+				func() error { _, err := h.Runs.CreateRun(ctx, draft); return err },
 				func() error {
 					_, err := h.site.Accounts.SignIn.SignIn(ctx, email, accounttest.Password, h.site.Client())
 					return err
@@ -265,14 +265,14 @@ func TestDeletionDuringOtherRequests(t *testing.T) {
 					_, _, err := h.site.Accounts.AccessTokens.CreateAccessToken(ctx, principal.Principal{PersonID: id}, id, "x")
 					return err
 				},
-				func() error { _, err := h.Library.AddUpload(ctx, u, id, "x", taken[0].Taken); return err },
+				func() error { _, err := h.Library.AddUpload(ctx, u, id, "x", taken[0].StoredFile); return err },
 				func() error {
 					_, err := h.site.Companies.TeamMembers.SetTeamMember(ctx, principal.Operator(), team, id, "maker")
 					return err
 				},
 				func() error { return h.site.Accounts.SignIn.RequestPasswordReset(ctx, email, h.site.Client()) },
 				func() error {
-					_, err := h.boards.Create(ctx, principal.Principal{PersonID: id, AccountID: id}, "x")
+					_, err := h.boards.CreateBoard(ctx, principal.Principal{PersonID: id, AccountID: id}, "x")
 					return err
 				},
 				func() error { return h.site.Accounts.SignIn.SetSuspended(ctx, email, false) },
@@ -295,13 +295,13 @@ func TestDeletionDuringOtherRequests(t *testing.T) {
 				h.Errorf("deleted %d times", n)
 			}
 			if deleted.Load() == 0 { // a run came first
-				h.OK(h.Runs.End(ctx, h.Claim("w"), generation.Ending{State: run.Failed, ErrorCode: "INTERNAL_SERVER_ERROR", ErrorText: "x"}))
+				h.OK(h.Runs.EndRun(ctx, h.Claim("w"), generation.Outcome{State: run.Failed, ErrorCode: "INTERNAL_SERVER_ERROR", ErrorText: "x"}))
 				h.OK(h.leave(id))
 			}
 			if n := h.Count(`SELECT count(*) FROM run WHERE person_id = $1 AND status = 'pending'`, id); n != 0 {
 				h.Errorf("%d runs are pending", n)
 			}
-			if v, err := h.DB.Verify(ctx, checks); err != nil || len(v) > 0 {
+			if v, err := h.DB.VerifyChecks(ctx, checks); err != nil || len(v) > 0 {
 				h.Errorf("round %d: %v, %v", round, v, err)
 			}
 			h.OK(h.data.ErasePerson(ctx, id))
@@ -435,7 +435,7 @@ func TestADeletedPersonGetsNoWebhookSecret(t *testing.T) {
 	eachDatabase(t, func(h *fixture) {
 		ctx, id := h.Context(), h.site.Person(email)
 		h.OK(h.leave(id))
-		secrets := webhook.NewSecrets(h.site.Keys.Box("webhook"), time.Hour)
+		secrets := webhook.NewSecrets(h.site.Keys.BoxFor("webhook"), time.Hour)
 		by := principal.Principal{PersonID: id, AccountID: id}
 		_, err := secrets.GetFor(ctx, h.site.DB, by)
 		h.refused(err, fault.Unauthenticated, "")

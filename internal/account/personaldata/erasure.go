@@ -84,12 +84,12 @@ func requireDeleted(ctx context.Context, db *sqldb.DB, personID string) error {
 }
 
 func eraseRuns(ctx context.Context, db *sqldb.DB, personID string) error {
-	var after run.Place
+	var after run.Cursor
 	for {
-		var last run.Place
+		var last run.Cursor
 		var erased int
 		err := db.Write(ctx, func(tx *sqldb.Tx) error {
-			ids, end, err := run.Some(ctx, tx, personID, after, rowsPerBatch)
+			ids, end, err := run.ListIDs(ctx, tx, personID, after, rowsPerBatch)
 			if err != nil {
 				return err
 			}
@@ -141,14 +141,14 @@ func eraseBoards(ctx context.Context, db *sqldb.DB, personID string) error {
 // eraseSmallRows erases favorites, idempotency keys, the webhook secret and the
 // storage counts of a person.
 func eraseSmallRows(ctx context.Context, tx *sqldb.Tx, personID string) error {
-	if err := library.ForgetFavorites(ctx, tx, personID); err != nil {
+	if err := library.EraseFavorites(ctx, tx, personID); err != nil {
 		return err
 	}
-	if err := run.ForgetPerson(ctx, tx, personID); err != nil {
+	if err := run.ErasePerson(ctx, tx, personID); err != nil {
 		return err
 	}
 	if err := webhook.EraseSecret(ctx, tx, personID); err != nil {
 		return err
 	}
-	return quota.Forget(ctx, tx, personID)
+	return quota.DeleteLimit(ctx, tx, personID)
 }

@@ -17,7 +17,7 @@ import (
 
 // exportsPerDay limits how often a person can export their data, on all nodes
 // together.
-var exportsPerDay = ratelimit.Window{Most: 5, Span: 24 * time.Hour}
+var exportsPerDay = ratelimit.Window{Max: 5, Span: 24 * time.Hour}
 
 func exportRateKey(personID string) ratelimit.Key {
 	return ratelimit.Key{Name: ratelimit.Daily + "export/person/" + personID, Subject: personID}

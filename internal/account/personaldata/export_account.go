@@ -74,7 +74,7 @@ func (aw *archiveWriter) writePerson(ctx context.Context, w io.Writer) error {
 func (aw *archiveWriter) writeDevices(ctx context.Context, w io.Writer) error {
 	return writeDocument(ctx, aw, w, func(tx *sqldb.Tx) ([]object, error) {
 		list := []object{}
-		all, err := device.All(ctx, tx, aw.personID)
+		all, err := device.ListAll(ctx, tx, aw.personID)
 		for _, d := range all {
 			o := object{
 				"id":               d.ID,
@@ -136,7 +136,7 @@ func (aw *archiveWriter) writeCompanies(ctx context.Context, w io.Writer) error 
 		companies := []object{}
 		teams := []object{}
 		invitations := []object{}
-		in, err := company.OfPerson(ctx, tx, aw.personID)
+		in, err := company.CompanyMemberships(ctx, tx, aw.personID)
 		if err != nil {
 			return nil, err
 		}
@@ -149,7 +149,7 @@ func (aw *archiveWriter) writeCompanies(ctx context.Context, w io.Writer) error 
 				"joined":      formatTime(m.Joined),
 			})
 		}
-		accounts, err := company.Accounts(ctx, tx, aw.personID)
+		accounts, err := company.TeamMemberships(ctx, tx, aw.personID)
 		if err != nil {
 			return nil, err
 		}

@@ -19,9 +19,9 @@ import (
 )
 
 func (aw *archiveWriter) writeRuns(ctx context.Context, w io.Writer) error {
-	var after *run.Place
-	return writeLines(ctx, aw, w, func(tx *sqldb.Tx) ([]run.Run, error) { return run.OfPerson(ctx, tx, aw.personID, after, pageSize) }, func(r run.Run) any {
-		after = &run.Place{Created: r.Created, ID: r.ID}
+	var after *run.Cursor
+	return writeLines(ctx, aw, w, func(tx *sqldb.Tx) ([]run.Run, error) { return run.ListByPerson(ctx, tx, aw.personID, after, pageSize) }, func(r run.Run) any {
+		after = &run.Cursor{Created: r.Created, ID: r.ID}
 		return object{
 			"request_id":     r.ID,
 			"library_run_id": r.LibraryID,
@@ -38,7 +38,7 @@ func (aw *archiveWriter) writeRuns(ctx context.Context, w io.Writer) error {
 			"seed":           r.Seed,
 			"num_results":    r.NumResults,
 			"webhook_url":    r.WebhookURL,
-			"status":         r.State.Status(),
+			"status":         r.State.PublicStatus(),
 			"tokens_charged": r.TokensCharged,
 			"allowance_used": r.AllowanceUsed,
 			"error_code":     r.ErrorCode,
@@ -52,23 +52,23 @@ func (aw *archiveWriter) writeRuns(ctx context.Context, w io.Writer) error {
 
 // eachUpload passes the uploads of the personal account to write.
 func (aw *archiveWriter) eachUpload(ctx context.Context, write func(asset.Upload) error) error {
-	var after *asset.Place
+	var after *asset.Cursor
 	return eachRow(ctx, aw, func(tx *sqldb.Tx) ([]asset.Upload, error) {
 		return asset.Uploads(ctx, tx, aw.personID, after, pageSize)
 	}, func(u asset.Upload) error {
-		place := u.Place()
+		place := u.PageCursor()
 		after = &place
 		return write(u)
 	})
 }
 
 // eachResult passes the results of the personal account to write.
-func (aw *archiveWriter) eachResult(ctx context.Context, write func(library.Kept) error) error {
-	var after library.KeptPlace
-	return eachRow(ctx, aw, func(tx *sqldb.Tx) ([]library.Kept, error) {
-		return library.AllKept(ctx, tx, aw.personID, after, pageSize)
-	}, func(k library.Kept) error {
-		after = k.Place
+func (aw *archiveWriter) eachResult(ctx context.Context, write func(library.ExportedResult) error) error {
+	var after library.ExportCursor
+	return eachRow(ctx, aw, func(tx *sqldb.Tx) ([]library.ExportedResult, error) {
+		return library.ExportResults(ctx, tx, aw.personID, after, pageSize)
+	}, func(k library.ExportedResult) error {
+		after = k.Cursor
 		return write(k)
 	})
 }
@@ -76,7 +76,9 @@ func (aw *archiveWriter) eachResult(ctx context.Context, write func(library.Kept
 // Paths in an archive are made of ids. The names that people gave their files are
 // in the lists only, since they may not be valid paths.
 func uploadPath(u asset.Upload) string { return "files/uploads/" + u.ID + path.Ext(u.Asset.Blob) }
-func resultPath(k library.Kept) string { return "files/results/" + k.ResultID + path.Ext(k.Asset.Blob) }
+func resultPath(k library.ExportedResult) string {
+	return "files/results/" + k.ResultID + path.Ext(k.Asset.Blob)
+}
 
 // addFileFields adds the fields that describe a stored file.
 func addFileFields(a asset.Asset, o object) object {
@@ -104,7 +106,7 @@ func (aw *archiveWriter) writeUploads(ctx context.Context, w io.Writer) error {
 
 func (aw *archiveWriter) writeResults(ctx context.Context, w io.Writer) error {
 	encoder := newLineEncoder(w)
-	return aw.eachResult(ctx, func(k library.Kept) error {
+	return aw.eachResult(ctx, func(k library.ExportedResult) error {
 		o := object{
 			"id":         k.ID,
 			"request_id": k.RequestID,
@@ -123,7 +125,7 @@ func (aw *archiveWriter) writeResults(ctx context.Context, w io.Writer) error {
 func (aw *archiveWriter) writeFavorites(ctx context.Context, w io.Writer) error {
 	after := ""
 	return writeLines(ctx, aw, w, func(tx *sqldb.Tx) ([]library.Favorite, error) {
-		return library.Favorites(ctx, tx, aw.personID, after, pageSize)
+		return library.ExportFavorites(ctx, tx, aw.personID, after, pageSize)
 	}, func(f library.Favorite) any {
 		after = f.ResultID
 		return object{"result_id": f.ResultID, "created": formatTime(f.Created)}
@@ -132,11 +134,11 @@ func (aw *archiveWriter) writeFavorites(ctx context.Context, w io.Writer) error 
 
 func (aw *archiveWriter) writeBoards(ctx context.Context, w io.Writer) error {
 	for _, trash := range []bool{false, true} {
-		var after *board.Place
+		var after *board.Cursor
 		err := eachRow(ctx, aw, func(tx *sqldb.Tx) ([]board.Board, error) {
-			return board.Kept(ctx, tx, aw.personID, trash, after, pageSize)
+			return board.List(ctx, tx, aw.personID, trash, after, pageSize)
 		}, func(b board.Board) error {
-			after = &board.Place{Created: b.Created, ID: b.ID}
+			after = &board.Cursor{Created: b.Created, ID: b.ID}
 			return aw.writeBoard(ctx, w, b)
 		})
 		if err != nil {
@@ -162,10 +164,10 @@ func (aw *archiveWriter) writeBoard(ctx context.Context, w io.Writer, b board.Bo
 	if _, err := fmt.Fprintf(w, `%s,"nodes":[`, about[:len(about)-1]); err != nil {
 		return err
 	}
-	var after *board.Place
+	var after *board.Cursor
 	comma := ""
 	err = eachRow(ctx, aw, func(tx *sqldb.Tx) ([]board.Node, error) { return board.NodesOf(ctx, tx, b, after, pageSize) }, func(n board.Node) error {
-		after = &board.Place{Created: n.Created, ID: n.ID}
+		after = &board.Cursor{Created: n.Created, ID: n.ID}
 		text, err := json.Marshal(object{
 			"id":      n.ID,
 			"kind":    n.Kind,
@@ -197,7 +199,7 @@ func (aw *archiveWriter) writeFiles(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return aw.eachResult(ctx, func(k library.Kept) error { return aw.writeFile(ctx, resultPath(k), k.Asset, k.Created) })
+	return aw.eachResult(ctx, func(k library.ExportedResult) error { return aw.writeFile(ctx, resultPath(k), k.Asset, k.Created) })
 }
 
 // writeFile writes a stored file uncompressed, since most formats are compressed

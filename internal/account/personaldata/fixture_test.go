@@ -53,7 +53,7 @@ type fixture struct {
 // eachDatabase runs fn with a fixture on each kind of database.
 func eachDatabase(t *testing.T, fn func(h *fixture)) {
 	t.Helper()
-	dbtest.Worlds(t, checks, func(w dbtest.World) {
+	dbtest.EachFixture(t, checks, func(w dbtest.Fixture) {
 		h := &fixture{House: generationtest.New(w, generationtest.Unlimited)}
 		h.site = accounttest.New(w, w.DB, accounttest.Options{Now: w.Now})
 		h.boards = &board.Boards{DB: w.DB, Hub: h.Hub}
@@ -97,7 +97,7 @@ type life struct {
 	work     run.Run // for the team
 	upload   string
 	teamFile string
-	item     library.Kept
+	item     library.ExportedResult
 	picture  []byte
 	input    []byte // came with a run
 }
@@ -151,8 +151,8 @@ func (h *fixture) live() (l life) {
 	h.OK(err)
 
 	// What they made, for themselves and for the team.
-	secrets := webhook.NewSecrets(h.site.Keys.Box("webhook"), time.Hour)
-	h.Do(func(tx *sqldb.Tx) error { _, err := secrets.Get(ctx, tx, l.id); return err })
+	secrets := webhook.NewSecrets(h.site.Keys.BoxFor("webhook"), time.Hour)
+	h.Do(func(tx *sqldb.Tx) error { _, err := secrets.GetSecret(ctx, tx, l.id); return err })
 	l.picture = generationtest.PNG(777)
 	u, err := h.Library.AddUpload(ctx, library.Viewer{PersonID: l.id, AccountIDs: []string{l.id}}, l.id, filename, h.Take(l.picture))
 	h.OK(err)
@@ -169,20 +169,20 @@ func (h *fixture) live() (l life) {
 	l.work = h.make(generationtest.In(l.id, l.team), func(d *generation.Draft) { d.Inputs = map[string]any{"prompt": "a chair"} })
 	l.input = generationtest.PNG(780)
 	withFile := h.Draft(generationtest.Own(l.id), "media")
-	withFile.Files, withFile.Inputs = []ingest.Taken{h.Take(l.input)}, map[string]any{"picture": map[string]any{"kind": "MULTIPART", "file_index": int64(0)}}
+	withFile.Files, withFile.Inputs = []ingest.StoredFile{h.Take(l.input)}, map[string]any{"picture": map[string]any{"kind": "MULTIPART", "file_index": int64(0)}}
 	h.Create(withFile)
-	h.OK(h.Runs.End(ctx, h.Claim("w"), generation.Ending{State: run.Failed, ErrorCode: "INTERNAL_SERVER_ERROR", ErrorText: "It broke."}))
-	kept := dbtest.Get(h.World, func(tx *sqldb.Tx) ([]library.Kept, error) {
-		return library.AllKept(ctx, tx, l.id, library.KeptPlace{}, 10)
+	h.OK(h.Runs.EndRun(ctx, h.Claim("w"), generation.Outcome{State: run.Failed, ErrorCode: "INTERNAL_SERVER_ERROR", ErrorText: "It broke."}))
+	kept := dbtest.Get(h.Fixture, func(tx *sqldb.Tx) ([]library.ExportedResult, error) {
+		return library.ExportResults(ctx, tx, l.id, library.ExportCursor{}, 10)
 	})
 	l.item = kept[0]
 	h.OK(h.Library.SetFavorite(ctx, library.Viewer{PersonID: l.id, AccountIDs: []string{l.id}}, l.item.ID, true))
 	mine := principal.Principal{PersonID: l.id, AccountID: l.id}
-	b, err := h.boards.Create(ctx, mine, note)
+	b, err := h.boards.CreateBoard(ctx, mine, note)
 	h.OK(err)
-	_, err = h.boards.Add(ctx, mine, b.ID, board.Match{}, board.Draft{Kind: board.Text, Text: note, Box: board.Box{Width: 10, Height: 10}})
+	_, err = h.boards.AddNode(ctx, mine, b.ID, board.Match{}, board.Draft{Kind: board.Text, Text: note, Box: board.Box{Width: 10, Height: 10}})
 	h.OK(err)
-	_, err = h.boards.Create(ctx, principal.Principal{PersonID: l.id, AccountID: l.team, TeamID: l.team}, "Moods")
+	_, err = h.boards.CreateBoard(ctx, principal.Principal{PersonID: l.id, AccountID: l.team, TeamID: l.team}, "Moods")
 	h.OK(err)
 	return l
 }
@@ -196,7 +196,7 @@ func (h *fixture) make(who principal.Principal, change func(*generation.Draft)) 
 	r := h.Claim("w")
 	made := h.Results(1)
 	made[0].Note = "No idea what this is: " + r.Prompt
-	h.OK(h.Runs.End(h.Context(), r, generation.Ending{State: run.Succeeded, Results: made, Took: time.Second}))
+	h.OK(h.Runs.EndRun(h.Context(), r, generation.Outcome{State: run.Succeeded, Results: made, Took: time.Second}))
 	return r
 }
 

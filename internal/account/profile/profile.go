@@ -74,7 +74,7 @@ func (s *Service) ReadProfile(ctx context.Context, tx *sqldb.Tx, p principal.Pri
 		}
 		r.Accounts = []Account{{ID: personID, Label: "Personal", Permissions: []company.Permission{company.Generate, company.UsePlugins}, PluginKinds: []string{company.AnyKind}}}
 	}
-	teams, err := company.Accounts(ctx, tx, personID)
+	teams, err := company.TeamMemberships(ctx, tx, personID)
 	if err != nil {
 		return r, err
 	}
@@ -98,7 +98,7 @@ func (s *Service) ReadProfile(ctx context.Context, tx *sqldb.Tx, p principal.Pri
 	if err != nil {
 		return r, err
 	}
-	stored, err := s.Storage.OfAll(ctx, tx, ids)
+	stored, err := s.Storage.AccountUsages(ctx, tx, ids)
 	if err != nil {
 		return r, err
 	}
@@ -135,7 +135,7 @@ func (s *Service) GetOverview(ctx context.Context, p principal.Principal) (o Ove
 		if o.Profile, err = s.ReadProfile(ctx, tx, p); err != nil {
 			return err
 		}
-		if o.Devices, err = s.Devices.List(ctx, tx, personID); err != nil {
+		if o.Devices, err = s.Devices.ListSignedIn(ctx, tx, personID); err != nil {
 			return err
 		}
 		if o.Sessions, err = session.List(ctx, tx, personID); err != nil {
@@ -150,7 +150,7 @@ func (s *Service) GetOverview(ctx context.Context, p principal.Principal) (o Ove
 // ListCompanies returns the companies that a person is a member of.
 func (s *Service) ListCompanies(ctx context.Context, personID string) (all []company.Membership, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		all, err = company.OfPerson(ctx, tx, personID)
+		all, err = company.CompanyMemberships(ctx, tx, personID)
 		return err
 	})
 	return all, err

@@ -14,7 +14,7 @@ import (
 type Client struct {
 	companyID string
 	address   string // IP address
-	token     credential.DirectoryToken
+	token     credential.SCIMToken
 }
 
 // CompanyID returns the company whose identity provider the client is.
@@ -27,7 +27,7 @@ const lastUsedPrecision = time.Minute
 // only the company's plan is missing, it returns the client together with the
 // error, so that the request can be counted for the company.
 func (s *Service) AuthenticateClient(ctx context.Context, token, address string) (Client, error) {
-	t, err := credential.CheckDirectory(ctx, s.DB, token)
+	t, err := credential.CheckSCIMToken(ctx, s.DB, token)
 	if err != nil {
 		return Client{}, err
 	}
@@ -35,7 +35,7 @@ func (s *Service) AuthenticateClient(ctx context.Context, token, address string)
 	c := Client{companyID: t.CompanyID, address: address, token: t}
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error { return c.checkPlan(ctx, tx) })
 	if err == nil && s.DB.Now().Sub(t.LastUsed) >= lastUsedPrecision {
-		err = s.DB.Write(ctx, func(tx *sqldb.Tx) error { return credential.TouchDirectory(ctx, tx, t.CompanyID) })
+		err = s.DB.Write(ctx, func(tx *sqldb.Tx) error { return credential.TouchSCIMToken(ctx, tx, t.CompanyID) })
 	}
 	return c, err
 }
@@ -53,7 +53,7 @@ func (c Client) checkPlan(ctx context.Context, tx *sqldb.Tx) error {
 // nothing, since people are locked before companies; runChange decides about
 // changes, with the company locked.
 func (c Client) Reauthorize(ctx context.Context, tx *sqldb.Tx) error {
-	if err := credential.StillDirectory(ctx, tx, c.token); err != nil {
+	if err := credential.RequireSCIMToken(ctx, tx, c.token); err != nil {
 		return err
 	}
 	return c.checkPlan(ctx, tx)

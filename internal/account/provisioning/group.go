@@ -100,9 +100,9 @@ func (c Client) findCandidateGroups(ctx context.Context, tx *sqldb.Tx, q GroupQu
 		}
 		return []company.Group{g}, nil
 	case q.Name != nil:
-		return company.GroupsCalled(ctx, tx, c.companyID, *q.Name)
+		return company.GroupsByName(ctx, tx, c.companyID, *q.Name)
 	case q.ExternalID != nil:
-		return company.GroupsNamed(ctx, tx, c.companyID, *q.ExternalID)
+		return company.GroupsByExternalID(ctx, tx, c.companyID, *q.ExternalID)
 	}
 
 	rows, err := company.Groups(ctx, tx, c.companyID, 0, maxScanned+1)
@@ -185,7 +185,7 @@ func (s *Service) CreateGroup(ctx context.Context, client Client, draft GroupDra
 		if err != nil {
 			return nil, err
 		}
-		if err := company.KeepGroup(ctx, tx, company.Group{Team: t, ExternalID: draft.ExternalID}); err != nil {
+		if err := company.StoreGroup(ctx, tx, company.Group{Team: t, ExternalID: draft.ExternalID}); err != nil {
 			return nil, err
 		}
 
@@ -225,7 +225,7 @@ func (s *Service) ChangeGroup(ctx context.Context, client Client, id string, cha
 			entries = append(entries, newGroupChange(before, draft))
 		}
 		if len(entries) > 0 {
-			if err := company.KeepGroup(ctx, tx, company.Group{Team: t, ExternalID: draft.ExternalID}); err != nil {
+			if err := company.StoreGroup(ctx, tx, company.Group{Team: t, ExternalID: draft.ExternalID}); err != nil {
 				return nil, err
 			}
 		}
@@ -241,7 +241,7 @@ func newGroupChange(before Group, draft GroupDraft) audit.Entry {
 	e := audit.Entry{Act: audit.TeamChanged, Details: map[string]string{
 		"team": before.ID, "name": draft.Name, "before": before.Name, "external_id": draft.ExternalID,
 	}}
-	return e.Changing(
+	return e.WithChange(
 		companyadmin.FormatValues(map[string]string{"name": before.Name, "external_id": before.ExternalID}),
 		companyadmin.FormatValues(map[string]string{"name": draft.Name, "external_id": draft.ExternalID}))
 }
@@ -293,7 +293,7 @@ func removeGroupMember(ctx context.Context, tx *sqldb.Tx, teamID, personID strin
 	if err != nil {
 		return e, err
 	}
-	if err := company.DropSeat(ctx, tx, teamID, personID); err != nil {
+	if err := company.DeleteSeat(ctx, tx, teamID, personID); err != nil {
 		return e, err
 	}
 	if err := ignoreNotFound(company.RemoveTeamMember(ctx, tx, teamID, personID)); err != nil {
@@ -305,7 +305,7 @@ func removeGroupMember(ctx context.Context, tx *sqldb.Tx, teamID, personID strin
 		role = account.Role.Name
 	}
 	e = audit.Entry{Act: audit.TeamMemberRemoved, PersonID: personID, Details: map[string]string{"team": teamID}}
-	return e.Changing(role, ""), nil
+	return e.WithChange(role, ""), nil
 }
 
 // addGroupMember adds a user to a team with the role member. An inactive user
@@ -322,7 +322,7 @@ func (c Client) addGroupMember(ctx context.Context, tx *sqldb.Tx, t company.Team
 	}
 
 	e = audit.Entry{Act: audit.TeamMemberSet, PersonID: personID, Details: map[string]string{"team": t.ID, "role": company.RoleMember}}
-	return e.Changing("", company.RoleMember), err
+	return e.WithChange("", company.RoleMember), err
 }
 
 // DeleteGroup removes a team.

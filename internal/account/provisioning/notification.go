@@ -62,8 +62,8 @@ func (s *Service) mailMembership(ctx context.Context, tx *sqldb.Tx, client Clien
 
 // sendMail queues a mail. It refuses addresses to which mail cannot be sent.
 func (s *Service) sendMail(ctx context.Context, tx *sqldb.Tx, m mail.Message) error {
-	if err := m.Check(); err != nil {
+	if err := m.CheckMessage(); err != nil {
 		return fault.New(fault.Invalid, "Mail cannot be sent to this address.").On("userName").Because(err)
 	}
-	return s.Mail.Send(ctx, tx, m)
+	return s.Mail.QueueMessage(ctx, tx, m)
 }

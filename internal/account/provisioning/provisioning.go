@@ -24,7 +24,7 @@ import (
 // for concurrent use.
 type Service struct {
 	DB   *sqldb.DB
-	Mail mailqueue.Office
+	Mail mailqueue.Outbox
 	// AppURL is the address of the HTML pages; links in mail lead there.
 	AppURL string
 	// EnsureAccount locks and returns the person with an address in a domain that

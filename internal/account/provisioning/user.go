@@ -101,7 +101,7 @@ func (c Client) findCandidates(ctx context.Context, tx *sqldb.Tx, q UserQuery) (
 		}
 		id = p.ID
 	case q.ExternalID != nil:
-		return company.ProfilesNamed(ctx, tx, c.companyID, *q.ExternalID)
+		return company.ProfilesByExternalID(ctx, tx, c.companyID, *q.ExternalID)
 	default:
 		rows, err := company.Profiles(ctx, tx, c.companyID, 0, maxScanned+1)
 		if err == nil && len(rows) > maxScanned {

@@ -29,7 +29,7 @@ func (s *Service) CreateUser(ctx context.Context, client Client, draft UserDraft
 		}
 		// Locks the person before the company, as every transaction does.
 		p, created, entries, err := s.EnsureAccount(ctx, tx, draft.Name)
-		if errors.Is(err, person.ErrTaken) {
+		if errors.Is(err, person.ErrEmailTaken) {
 			return nil, errUserTaken
 		}
 		if err != nil {
@@ -50,7 +50,7 @@ func (s *Service) CreateUser(ctx context.Context, client Client, draft UserDraft
 		if !fault.Is(err, fault.NotFound) {
 			return nil, err
 		}
-		if err := company.KeepProfile(ctx, tx, client.companyID, newProfile(p.ID, tx.Now, draft)); err != nil {
+		if err := company.StoreProfile(ctx, tx, client.companyID, newProfile(p.ID, tx.Now, draft)); err != nil {
 			return nil, err
 		}
 		entries = append(entries, audit.Entry{Act: audit.ScimUserMade, PersonID: p.ID})
@@ -110,11 +110,11 @@ func (s *Service) ChangeUser(ctx context.Context, client Client, id string, chan
 
 		deactivated = before.Active && !draft.Active
 		if draft != (UserDraft{before.Name, before.ExternalID, before.Active, before.Attributes}) {
-			if err := company.KeepProfile(ctx, tx, client.companyID, newProfile(id, before.Created, draft)); err != nil {
+			if err := company.StoreProfile(ctx, tx, client.companyID, newProfile(id, before.Created, draft)); err != nil {
 				return nil, err
 			}
 			e := audit.Entry{Act: audit.ScimUserChanged, PersonID: id}
-			entries = append(entries, e.Changing(describeUser(before.Active), describeUser(draft.Active)))
+			entries = append(entries, e.WithChange(describeUser(before.Active), describeUser(draft.Active)))
 			verification, err := s.verifyAddress(ctx, tx, client, draft.Name)
 			if err != nil {
 				return nil, err
@@ -202,7 +202,7 @@ func (s *Service) changeAddress(ctx context.Context, tx *sqldb.Tx, client Client
 	}
 
 	err = person.SetEmail(ctx, tx, before.ID, email)
-	if errors.Is(err, person.ErrTaken) {
+	if errors.Is(err, person.ErrEmailTaken) {
 		return e, errUserTaken
 	}
 	if err != nil {
@@ -212,8 +212,8 @@ func (s *Service) changeAddress(ctx context.Context, tx *sqldb.Tx, client Client
 		return e, err
 	}
 
-	e = audit.Entry{Act: audit.PersonEmailChanged, PersonID: before.ID, Details: map[string]string{"email": person.Hint(email), "before": person.Hint(before.Name)}}
-	return e.Changing(person.Hint(before.Name), person.Hint(email)), nil
+	e = audit.Entry{Act: audit.PersonEmailChanged, PersonID: before.ID, Details: map[string]string{"email": person.MaskEmail(email), "before": person.MaskEmail(before.Name)}}
+	return e.WithChange(person.MaskEmail(before.Name), person.MaskEmail(email)), nil
 }
 
 // DeleteUser removes a user from the company and deletes the attributes that its
@@ -271,7 +271,7 @@ func (c Client) removeMember(ctx context.Context, tx *sqldb.Tx, id string, remov
 		entries = append(entries, audit.Entry{Act: audit.TokenDeleted, PersonID: id, Details: map[string]string{"token": t.ID, "name": t.Name}})
 	}
 	e := audit.Entry{Act: audit.CompanyMemberRemoved, PersonID: id, Details: map[string]string{"teams": strings.Join(teams, " ")}}
-	return append(entries, e.Changing(role, "")), nil
+	return append(entries, e.WithChange(role, "")), nil
 }
 
 // activateUser makes a user a member of the company again, with their previous
@@ -279,5 +279,5 @@ func (c Client) removeMember(ctx context.Context, tx *sqldb.Tx, id string, remov
 func (c Client) activateUser(ctx context.Context, tx *sqldb.Tx, id string) (audit.Entry, error) {
 	role, teams, err := company.Activate(ctx, tx, c.companyID, id)
 	e := audit.Entry{Act: audit.CompanyMemberSet, PersonID: id, Details: map[string]string{"role": role, "teams": strings.Join(teams, " ")}}
-	return e.Changing("", role), err
+	return e.WithChange("", role), err
 }

@@ -17,18 +17,18 @@ import (
 // together. Successes do not count.
 var (
 	// Of a pair of person and network, and of a known browser.
-	passwordsOfPair = ratelimit.Backoff{Free: 10, Span: 24 * time.Hour, First: 30 * time.Second, Most: 15 * time.Minute}
+	passwordsOfPair = ratelimit.Backoff{Free: 10, Span: 24 * time.Hour, First: 30 * time.Second, MaxWait: 15 * time.Minute}
 	// Of a person, in unknown browsers: beyond it each pair waits longer.
-	passwordsOfPerson      = ratelimit.Window{Most: 100, Span: time.Hour}
-	passwordsDuringAttacks = ratelimit.Backoff{Free: 1, Span: 24 * time.Hour, First: 5 * time.Second, Most: time.Hour}
+	passwordsOfPerson      = ratelimit.Window{Max: 100, Span: time.Hour}
+	passwordsDuringAttacks = ratelimit.Backoff{Free: 1, Span: 24 * time.Hour, First: 5 * time.Second, MaxWait: time.Hour}
 	// Of a network, in unknown browsers.
-	passwordsOfNetwork = ratelimit.Backoff{Free: 100, Span: time.Hour, First: time.Second, Most: 30 * time.Second}
+	passwordsOfNetwork = ratelimit.Backoff{Free: 100, Span: time.Hour, First: time.Second, MaxWait: 30 * time.Second}
 
 	// Of a session, for the old password of a change.
-	passwordsOfSession = []ratelimit.Window{{Most: 10, Span: 5 * time.Minute}}
+	passwordsOfSession = []ratelimit.Window{{Max: 10, Span: 5 * time.Minute}}
 
 	// Of a network, for mail with links to choose a new password.
-	mailsOfNetwork = ratelimit.Backoff{Free: 30, Span: time.Hour, First: 2 * time.Second, Most: time.Minute}
+	mailsOfNetwork = ratelimit.Backoff{Free: 30, Span: time.Hour, First: 2 * time.Second, MaxWait: time.Minute}
 )
 
 func pairKey(email string, c session.Client) ratelimit.Key {
@@ -51,7 +51,7 @@ func knownBrowser(ctx context.Context, tx *sqldb.Tx, email string, c session.Cli
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return "", err
 	}
-	return session.Known(ctx, tx, p.ID, c.KnownBrowser)
+	return session.KnownBrowserID(ctx, tx, p.ID, c.KnownBrowser)
 }
 
 // tryPassword counts one try of a password. A known browser whose own limit is used

@@ -27,7 +27,7 @@ func (s *Service) TakeOver(ctx context.Context, tx *sqldb.Tx, p person.Person, h
 
 // setPassword replaces a password. Links to choose a new one end.
 func setPassword(ctx context.Context, tx *sqldb.Tx, personID, hash string) error {
-	if err := person.DropLinks(ctx, tx, person.ResetLink, personID); err != nil {
+	if err := person.DeleteLinks(ctx, tx, person.ResetLink, personID); err != nil {
 		return err
 	}
 	return person.SetPassword(ctx, tx, personID, hash)
@@ -41,7 +41,7 @@ func (s *Service) ChangePassword(ctx context.Context, in Session, old, password 
 		if err != nil {
 			return NewSession{}, err
 		}
-		proof, err := person.SignIn(ctx, s.DB, in.Person.Email, old)
+		proof, err := person.CheckSignIn(ctx, s.DB, in.Person.Email, old)
 		if err != nil {
 			return NewSession{}, err
 		}

@@ -40,14 +40,14 @@ func (s *Service) RequestPasswordReset(ctx context.Context, email string, c sess
 		if err != nil {
 			return err
 		}
-		secret, err := person.OfferLink(ctx, tx, person.ResetLink, person.Link{PersonID: p.ID, Target: p.Email}, resetLifetime)
+		secret, err := person.CreateLink(ctx, tx, person.ResetLink, person.Link{PersonID: p.ID, Target: p.Email}, resetLifetime)
 		if errors.Is(err, person.ErrDeleted) { // meanwhile
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		err = s.Mail.Queue.Send(ctx, tx, mail.Message{
+		err = s.Mail.Queue.QueueMessage(ctx, tx, mail.Message{
 			To:      p.Email,
 			Subject: "Choose a new password",
 			Text: "Open this link to choose a new password:\n\n" + s.Mail.LinkURL("/reset", secret) +
@@ -70,7 +70,7 @@ func (s *Service) CheckResetLink(ctx context.Context, secret string) error {
 // readResetLink returns a link to choose a new password, without using it.
 func (s *Service) readResetLink(ctx context.Context, secret string) (l person.Link, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		l, err = person.LookLink(ctx, tx, person.ResetLink, secret)
+		l, err = person.FindLink(ctx, tx, person.ResetLink, secret)
 		return err
 	})
 	return l, err
@@ -127,7 +127,7 @@ func (s *Service) ResetPassword(ctx context.Context, secret, password string, c 
 		if err := ratelimit.Drop(ctx, tx, resetKey(p.Email)); err != nil {
 			return err
 		}
-		if browser, err = session.Remember(ctx, tx, p.ID, c.KnownBrowser, s.KnownLifetime); err != nil {
+		if browser, err = session.RememberBrowser(ctx, tx, p.ID, c.KnownBrowser, s.KnownLifetime); err != nil {
 			return err
 		}
 		return flow.RecordOwnAct(ctx, tx, audit.PersonPasswordChanged, p.ID, c.Address, nil)
@@ -146,7 +146,7 @@ func (s *Service) OperatorResetLink(ctx context.Context, email string) (link str
 		if err != nil {
 			return err
 		}
-		secret, err := person.OfferLink(ctx, tx, person.ResetLink, person.Link{PersonID: p.ID, Target: p.Email}, resetLifetime)
+		secret, err := person.CreateLink(ctx, tx, person.ResetLink, person.Link{PersonID: p.ID, Target: p.Email}, resetLifetime)
 		if err != nil {
 			return err
 		}

@@ -47,7 +47,7 @@ func (s *Service) StartSession(ctx context.Context, tx *sqldb.Tx, p person.Perso
 	if err != nil {
 		return NewSession{}, fmt.Errorf("start session: %w", err)
 	}
-	browser, err := session.Remember(ctx, tx, p.ID, c.KnownBrowser, s.KnownLifetime)
+	browser, err := session.RememberBrowser(ctx, tx, p.ID, c.KnownBrowser, s.KnownLifetime)
 	if err != nil {
 		return NewSession{}, fmt.Errorf("remember browser: %w", err)
 	}
@@ -67,7 +67,7 @@ func (s *Service) SignIn(ctx context.Context, email, password string, c session.
 	if err != nil {
 		return NewSession{}, err
 	}
-	proof, err := person.SignIn(ctx, s.DB, email, password)
+	proof, err := person.CheckSignIn(ctx, s.DB, email, password)
 	if err != nil {
 		return NewSession{}, err
 	}
@@ -82,7 +82,7 @@ func (s *Service) SignIn(ctx context.Context, email, password string, c session.
 			p, err := person.ByEmail(ctx, tx, email)
 			switch {
 			case fault.Is(err, fault.NotFound):
-				e.Details = map[string]string{"email": person.Hint(email)}
+				e.Details = map[string]string{"email": person.MaskEmail(email)}
 			case err != nil:
 				return err
 			default:
@@ -100,7 +100,7 @@ func (s *Service) SignIn(ctx context.Context, email, password string, c session.
 		if err != nil {
 			return err
 		}
-		if ok, err := proof.Holds(ctx, tx); err != nil {
+		if ok, err := proof.IsCurrent(ctx, tx); err != nil {
 			return err
 		} else if !ok { // it was changed meanwhile
 			return refuse(errWrongPassword)
@@ -199,7 +199,7 @@ func (s *Service) SignOutEveryone(ctx context.Context) (people int, err error) {
 	const page = 100
 	for last := ""; ; {
 		var ids []string
-		err := s.DB.Read(ctx, func(tx *sqldb.Tx) (err error) { ids, err = person.IDs(ctx, tx, last, page); return err })
+		err := s.DB.Read(ctx, func(tx *sqldb.Tx) (err error) { ids, err = person.ListIDs(ctx, tx, last, page); return err })
 		if err != nil || len(ids) == 0 {
 			return people, err
 		}
@@ -248,7 +248,7 @@ func (s *Service) SetSuspended(ctx context.Context, email string, suspended bool
 		if err := person.Lock(ctx, tx, p.ID); err != nil {
 			return err
 		}
-		if err := person.Suspend(ctx, tx, p.ID, suspended); err != nil {
+		if err := person.SetSuspended(ctx, tx, p.ID, suspended); err != nil {
 			return err
 		}
 		done := audit.PersonRestored
@@ -259,7 +259,7 @@ func (s *Service) SetSuspended(ctx context.Context, email string, suspended bool
 			}
 		}
 		e := audit.Entry{Act: done, PersonID: p.ID}
-		return audit.Add(ctx, tx, e.Changing(accountState(p.Suspended), accountState(suspended)))
+		return audit.Add(ctx, tx, e.WithChange(accountState(p.Suspended), accountState(suspended)))
 	})
 }
 
@@ -272,4 +272,4 @@ func accountState(suspended bool) string {
 }
 
 // IsSignedOut reports whether an error means that the browser is not signed in.
-func IsSignedOut(err error) bool { return errors.Is(err, session.ErrNone) }
+func IsSignedOut(err error) bool { return errors.Is(err, session.ErrSignedOut) }

@@ -33,7 +33,7 @@ func recordAccepted(ctx context.Context, tx *sqldb.Tx, personID string, inv comp
 	if inv.TeamID != "" {
 		to = inv.TeamRole // a member of the company keeps their role there
 	}
-	return audit.Add(ctx, tx, e.Changing("", to))
+	return audit.Add(ctx, tx, e.WithChange("", to))
 }
 
 // AcceptInvitation uses the link of an invitation. One that went to the

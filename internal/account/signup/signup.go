@@ -56,7 +56,7 @@ type Application struct {
 }
 
 // signupsOfNetwork limits sign-ups of a network.
-var signupsOfNetwork = ratelimit.Backoff{Free: 100, Span: time.Hour, First: time.Second, Most: time.Minute}
+var signupsOfNetwork = ratelimit.Backoff{Free: 100, Span: time.Hour, First: time.Second, MaxWait: time.Minute}
 
 // SignUp creates a person and signs them in. Where addresses must be verified
 // first it starts no session and returns no cookie: the answer is then the same
@@ -139,7 +139,7 @@ func (s *Service) useSetupToken(ctx context.Context, tx *sqldb.Tx, a Application
 	if a.Setup == "" {
 		return false, nil
 	}
-	ok, err := person.UseSetup(ctx, tx, a.Setup)
+	ok, err := person.UseSetupToken(ctx, tx, a.Setup)
 	if ok || err != nil {
 		return ok, err
 	}
@@ -154,10 +154,10 @@ func (s *Service) remindOwner(ctx context.Context, tx *sqldb.Tx, email string) e
 	if err != nil {
 		return err
 	}
-	if id, _, err := ratelimit.Pace(ctx, tx, flow.PersonKey(ratelimit.Daily+"remind", p.ID), flow.MailsToPerson); err != nil || id == "" {
+	if id, _, err := ratelimit.TakeWithBackoff(ctx, tx, flow.PersonKey(ratelimit.Daily+"remind", p.ID), flow.MailsToPerson); err != nil || id == "" {
 		return err
 	}
-	return s.Mail.Queue.Send(ctx, tx, mail.Message{
+	return s.Mail.Queue.QueueMessage(ctx, tx, mail.Message{
 		To:      p.Email,
 		Subject: "You have an account already",
 		Text:    "Somebody, probably you, tried to sign up with this address. You have an account already.\n\nSign in at " + s.Mail.AppURL + "/signin",
@@ -192,7 +192,7 @@ func (s *Service) CreatePerson(ctx context.Context, email, password string, isVe
 // transaction that accepts the invitation checks that again.
 func (s *Service) checkPolicy(ctx context.Context, tx *sqldb.Tx, a Application) error {
 	if a.Setup != "" {
-		if ok, err := person.MaySetup(ctx, tx, a.Setup); ok || err != nil {
+		if ok, err := person.IsSetupToken(ctx, tx, a.Setup); ok || err != nil {
 			return err
 		}
 	}
@@ -227,7 +227,7 @@ func checkInvitation(ctx context.Context, tx *sqldb.Tx, a Application) error {
 // there are no people yet.
 func (s *Service) IsSetupToken(ctx context.Context, token string) (ok bool, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		ok, err = person.MaySetup(ctx, tx, token)
+		ok, err = person.IsSetupToken(ctx, tx, token)
 		return err
 	})
 	return ok, err

@@ -23,7 +23,7 @@ const linkLifetime = 72 * time.Hour
 
 // mailsOfPerson limits mail with links that a person asks for while they are
 // signed in.
-var mailsOfPerson = []ratelimit.Window{{Most: 5, Span: time.Hour}}
+var mailsOfPerson = []ratelimit.Window{{Max: 5, Span: time.Hour}}
 
 // Service verifies mail addresses. It is safe for concurrent use.
 type Service struct {
@@ -33,11 +33,11 @@ type Service struct {
 
 // SendLink mails a verification link to a person.
 func (s *Service) SendLink(ctx context.Context, tx *sqldb.Tx, p person.Person) error {
-	secret, err := person.OfferLink(ctx, tx, person.VerifyLink, person.Link{PersonID: p.ID, Target: p.Email}, linkLifetime)
+	secret, err := person.CreateLink(ctx, tx, person.VerifyLink, person.Link{PersonID: p.ID, Target: p.Email}, linkLifetime)
 	if err != nil {
 		return err
 	}
-	return s.Mail.Queue.Send(ctx, tx, mail.Message{
+	return s.Mail.Queue.QueueMessage(ctx, tx, mail.Message{
 		To:      p.Email,
 		Subject: "Verify your address",
 		Text: "Open this link to show that this address is yours:\n\n" + s.Mail.LinkURL("/verify", secret) +
@@ -78,7 +78,7 @@ func (s *Service) OperatorLink(ctx context.Context, email string) (link string, 
 		if err != nil {
 			return err
 		}
-		secret, err := person.OfferLink(ctx, tx, person.VerifyLink, person.Link{PersonID: p.ID, Target: p.Email}, linkLifetime)
+		secret, err := person.CreateLink(ctx, tx, person.VerifyLink, person.Link{PersonID: p.ID, Target: p.Email}, linkLifetime)
 		link = s.Mail.LinkURL("/verify", secret)
 		return err
 	})
@@ -120,5 +120,5 @@ func JoinByDomain(ctx context.Context, tx *sqldb.Tx, p person.Person, address st
 		Address:   address,
 		Details:   details,
 	}
-	return audit.Add(ctx, tx, e.Changing("", company.RoleMember))
+	return audit.Add(ctx, tx, e.WithChange("", company.RoleMember))
 }

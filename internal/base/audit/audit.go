@@ -103,9 +103,9 @@ func addEntry(ctx context.Context, tx *sqldb.Tx, e Entry, head Head, intact bool
 	return nil
 }
 
-// Changing is the entry with what was before and what is from now on, "" for
+// WithChange is the entry with what was before and what is from now on, "" for
 // nothing.
-func (e Entry) Changing(from, to string) Entry {
+func (e Entry) WithChange(from, to string) Entry {
 	details := map[string]string{"from": from, "to": to}
 	maps.Copy(details, e.Details)
 	e.Details = details
@@ -160,12 +160,12 @@ type row struct {
 
 // keyedSeal returns the seal of the row. Its hash covers every row before it, and so
 // does the seal, which nobody can make without the installation's secret.
-func (r row) keyedSeal(tx *sqldb.Tx) string { return tx.Seal("audit", r.hash) }
+func (r row) keyedSeal(tx *sqldb.Tx) string { return tx.SealTexts("audit", r.hash) }
 
 // keyedSeal returns the seal of the head: not one that a row has, so that nobody can
 // make an older row the head.
 func (h Head) keyedSeal(tx *sqldb.Tx) string {
-	return tx.Seal("audit_head", strconv.FormatInt(h.Seq, 10), h.Hash)
+	return tx.SealTexts("audit_head", strconv.FormatInt(h.Seq, 10), h.Hash)
 }
 
 // chainHash returns the hash of the row that follows the one with the hash before.

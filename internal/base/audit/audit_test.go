@@ -52,7 +52,7 @@ func intact(t *testing.T, db *sqldb.DB, n int64) audit.Head {
 	if err != nil || len(problems) != 0 || head.Seq != n {
 		t.Errorf("verify = %+v, %v, %v, want %d rows intact", head, problems, err, n)
 	}
-	if v, err := db.Verify(t.Context(), audit.Checks); err != nil || len(v) != 0 {
+	if v, err := db.VerifyChecks(t.Context(), audit.Checks); err != nil || len(v) != 0 {
 		t.Errorf("checks = %v, %v", v, err)
 	}
 	return head
@@ -142,7 +142,7 @@ func TestChangesSayFromWhatToWhat(t *testing.T) {
 			if add(e) == nil {
 				t.Errorf("%s is recorded without what was before", act)
 			}
-			if err := add(e.Changing("", "admin")); err != nil {
+			if err := add(e.WithChange("", "admin")); err != nil {
 				t.Error(err)
 			}
 			if _, changed := e.Details["from"]; changed {
@@ -287,7 +287,7 @@ func TestVerifyNamesWhatWasDone(t *testing.T) {
 				if err != nil || !slices.Equal(problems, c.want) {
 					t.Errorf("problems = %q, %v, want %q", problems, err, c.want)
 				}
-				if v, err := db.Verify(t.Context(), audit.Checks); err != nil || len(v) != c.checks {
+				if v, err := db.VerifyChecks(t.Context(), audit.Checks); err != nil || len(v) != c.checks {
 					t.Errorf("checks = %v, %v, want %d", v, err, c.checks)
 				}
 				if _, problems, err := audit.Verify(t.Context(), db, &exported); err != nil || len(problems) == 0 {

@@ -277,8 +277,8 @@ type Reporting struct {
 	OAuth string `name:"oauth" hidden:"" help:"Reports for ID tokens: allow or refuse." default:"allow" enum:"allow,refuse"`
 }
 
-// Has reports whether this process has a role.
-func (c *Config) Has(role string) bool { return slices.Contains(c.Roles, role) }
+// HasRole reports whether this process has a role.
+func (c *Config) HasRole(role string) bool { return slices.Contains(c.Roles, role) }
 
 // DatabaseURL is where the database is, given or inside the data folder.
 func (c *Config) DatabaseURL() string {
@@ -322,8 +322,8 @@ func isUnspecified(host string) bool {
 	return host == "" || err == nil && ip.Unmap().IsUnspecified()
 }
 
-// Fill sets the addresses that follow from where the program listens.
-func (c *Config) Fill(listen string) {
+// FillAddresses sets the addresses that follow from where the program listens.
+func (c *Config) FillAddresses(listen string) {
 	if c.BaseURL == "" {
 		c.BaseURL = c.ownURL(listen)
 	}
@@ -360,9 +360,9 @@ func (c *Config) ownURL(listen string) string {
 	return "https://" + net.JoinHostPort(host, port)
 }
 
-// Check reports every setting that cannot be. It is not called Validate: kong would
+// CheckSettings reports every setting that cannot be. It is not called Validate: kong would
 // call that itself, before it is known where values came from.
-func (c *Config) Check() error {
+func (c *Config) CheckSettings() error {
 	var problems Problems
 	bad := func(name, format string, args ...any) {
 		problems = append(problems, Problem{Name: name, Text: fmt.Sprintf(format, args...)})

@@ -41,7 +41,7 @@ func parse(t *testing.T, file string, env map[string]string, args ...string) (co
 	if err != nil {
 		return c.Config, nil, err
 	}
-	return c.Config, sources.Settings(k, &c.Config), sources.Locate(k, c.Config.Check())
+	return c.Config, sources.Settings(k, &c.Config), sources.Locate(k, c.Config.CheckSettings())
 }
 
 func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
@@ -205,7 +205,7 @@ func TestAddresses(t *testing.T) {
 		{"127.0.0.1:8080", "https://a.example/", "https://a.example"},
 	} {
 		cfg := config.Config{BaseURL: c.base}
-		cfg.Fill(c.listen)
+		cfg.FillAddresses(c.listen)
 		if cfg.BaseURL != c.wantBase || cfg.AppURL != c.wantBase {
 			t.Errorf("%s with %q: base %s, app %s, want %s", c.listen, c.base, cfg.BaseURL, cfg.AppURL, c.wantBase)
 		}
@@ -238,7 +238,7 @@ func TestSecureAddresses(t *testing.T) {
 			t.Fatal(err)
 		}
 		warning := cfg.NamesLocalhost()
-		cfg.Fill(c.listen)
+		cfg.FillAddresses(c.listen)
 		if cfg.BaseURL != c.want || warning != c.warning {
 			t.Errorf("%s %v: %s, warning %t, want %s, %t", c.listen, c.args, cfg.BaseURL, warning, c.want, c.warning)
 		}

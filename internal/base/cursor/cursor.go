@@ -29,8 +29,8 @@ func New(key []byte) Sealer { return Sealer{key} }
 // Scope joins the parts of a scope unambiguously.
 func Scope(parts ...string) string { return string(packTexts(nil, parts)) }
 
-// Seal returns the cursor of a sort key.
-func (s Sealer) Seal(scope string, key ...string) string {
+// SealKey returns the cursor of a sort key.
+func (s Sealer) SealKey(scope string, key ...string) string {
 	sealed := packTexts(make([]byte, sealLength, 128), key)
 	copy(sealed, s.sealFor(scope, sealed[sealLength:]))
 	return base64.RawURLEncoding.EncodeToString(sealed)

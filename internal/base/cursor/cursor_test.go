@@ -11,7 +11,7 @@ func TestOpensOnlyItsOwn(t *testing.T) {
 	t.Parallel()
 	s := cursor.New([]byte("key"))
 	scope := cursor.Scope("tools", "anna", "")
-	c := s.Seal(scope, "10", "Näme \"x\"", "id")
+	c := s.SealKey(scope, "10", "Näme \"x\"", "id")
 	got, err := s.Open(scope, c, 3)
 	if err != nil || !slices.Equal(got, []string{"10", "Näme \"x\"", "id"}) {
 		t.Fatalf("open = %q, %v", got, err)
@@ -35,7 +35,7 @@ func TestOpensOnlyItsOwn(t *testing.T) {
 func TestAlteredNeverOpens(t *testing.T) {
 	t.Parallel()
 	s := cursor.New([]byte("key"))
-	c := s.Seal("scope", "10", "name", "id")
+	c := s.SealKey("scope", "10", "name", "id")
 	for i := range c {
 		for _, b := range []byte{'A', 'z', '0', '-', '.', 0, '\n'} {
 			if c[i] == b {
@@ -55,7 +55,7 @@ func TestAlteredNeverOpens(t *testing.T) {
 
 func FuzzOpen(f *testing.F) {
 	s := cursor.New([]byte("key"))
-	good := s.Seal("scope", "a")
+	good := s.SealKey("scope", "a")
 	f.Add(good)
 	f.Add("")
 	f.Add("AAAA")

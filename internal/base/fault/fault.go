@@ -33,7 +33,7 @@ const (
 	NotFound                Code = "NOT_FOUND"
 	ToolSchemaStale         Code = "TOOL_SCHEMA_STALE"
 	IdempotencyKeyConflict  Code = "IDEMPOTENCY_KEY_CONFLICT"
-	Conflict                Code = "CONFLICT"
+	PreconditionFailed      Code = "CONFLICT"
 	InsufficientBalance     Code = "INSUFFICIENT_BALANCE"
 	NumResultsLimit         Code = "NUM_RESULTS_LIMIT"
 	ContentPolicyViolation  Code = "CONTENT_POLICY_VIOLATION"
@@ -52,7 +52,7 @@ var Codes = []Code{
 	Unauthenticated, TokenInvalid, AuthorizationPending, SlowDown, DeviceCodeExpired,
 	Unavailable, RateLimited, ActiveRunCap, PluginNotAllowed, Forbidden, EmailNotVerified,
 	AccountSelectionInvalid, Invalid, NotFound, ToolSchemaStale, IdempotencyKeyConflict,
-	Conflict, InsufficientBalance, NumResultsLimit, ContentPolicyViolation, TooManyInputFiles,
+	PreconditionFailed, InsufficientBalance, NumResultsLimit, ContentPolicyViolation, TooManyInputFiles,
 	UploadTooLarge, PayloadTooLarge, StorageQuotaExceeded, UnsupportedMediaType, MethodNotAllowed,
 	RequestTimeout, Internal,
 }

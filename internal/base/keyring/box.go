@@ -11,9 +11,9 @@ import (
 // database alone does not reveal them.
 type Box struct{ aead cipher.AEAD }
 
-// Box returns the box for a purpose.
-func (r Ring) Box(purpose string) Box {
-	block, err := aes.NewCipher(r.Key(purpose))
+// BoxFor returns the box for a purpose.
+func (r Ring) BoxFor(purpose string) Box {
+	block, err := aes.NewCipher(r.DeriveKey(purpose))
 	if err != nil {
 		panic(err) // the key has the right length
 	}

@@ -14,7 +14,7 @@ func TestBox(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	box, plain := ring.Box("a"), []byte("a secret")
+	box, plain := ring.BoxFor("a"), []byte("a secret")
 	sealed := box.Seal(plain, "row 1")
 	if again := box.Seal(plain, "row 1"); again == sealed || strings.Contains(sealed, "secret") {
 		t.Errorf("sealed = %s, and again %s", sealed, again)
@@ -28,7 +28,7 @@ func TestBox(t *testing.T) {
 	}
 	for name, open := range map[string]func() ([]byte, error){
 		"moved to another row": func() ([]byte, error) { return box.Open(sealed, "row 2") },
-		"of another purpose":   func() ([]byte, error) { return ring.Box("b").Open(sealed, "row 1") },
+		"of another purpose":   func() ([]byte, error) { return ring.BoxFor("b").Open(sealed, "row 1") },
 		"shortened":            func() ([]byte, error) { return box.Open(sealed[:len(sealed)-2], "row 1") },
 		"empty":                func() ([]byte, error) { return box.Open("", "row 1") },
 		"not even base64":      func() ([]byte, error) { return box.Open("%%%", "row 1") },

@@ -83,8 +83,8 @@ func createSecret(path string) error {
 	return nil
 }
 
-// Key derives the key for a purpose. Keys of different purposes are independent.
-func (r Ring) Key(purpose string) []byte {
+// DeriveKey derives the key for a purpose. Keys of different purposes are independent.
+func (r Ring) DeriveKey(purpose string) []byte {
 	key, err := hkdf.Key(sha256.New, r.secret, nil, "atelier "+purpose, 32)
 	if err != nil {
 		panic(err) // only for absurd lengths
@@ -92,10 +92,10 @@ func (r Ring) Key(purpose string) []byte {
 	return key
 }
 
-// Confirm fails if the database belongs to an installation with another secret.
+// ConfirmSecret fails if the database belongs to an installation with another secret.
 // The first call stores the fingerprint of its secret.
-func (r Ring) Confirm(ctx context.Context, tx *sqldb.Tx) error {
-	mine := hex.EncodeToString(r.Key("fingerprint"))
+func (r Ring) ConfirmSecret(ctx context.Context, tx *sqldb.Tx) error {
+	mine := hex.EncodeToString(r.DeriveKey("fingerprint"))
 	theirs, err := settleFingerprint(ctx, tx, mine)
 	if err != nil {
 		return fmt.Errorf("confirm secret: %w", err)
@@ -103,8 +103,8 @@ func (r Ring) Confirm(ctx context.Context, tx *sqldb.Tx) error {
 	return compareFingerprints(mine, theirs)
 }
 
-// Settled reports whether the database has the fingerprint of a secret.
-func Settled(ctx context.Context, tx *sqldb.Tx) (bool, error) {
+// HasFingerprint reports whether the database has the fingerprint of a secret.
+func HasFingerprint(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 	_, err := readFingerprint(ctx, tx)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return false, nil
@@ -112,9 +112,9 @@ func Settled(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 	return err == nil, err
 }
 
-// Recognize is Confirm for read-only callers: it stores nothing and accepts any
+// RecognizeSecret is Confirm for read-only callers: it stores nothing and accepts any
 // secret where the database has no fingerprint yet.
-func (r Ring) Recognize(ctx context.Context, tx *sqldb.Tx) error {
+func (r Ring) RecognizeSecret(ctx context.Context, tx *sqldb.Tx) error {
 	theirs, err := readFingerprint(ctx, tx)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return nil
@@ -122,7 +122,7 @@ func (r Ring) Recognize(ctx context.Context, tx *sqldb.Tx) error {
 	if err != nil {
 		return fmt.Errorf("recognize secret: %w", err)
 	}
-	return compareFingerprints(hex.EncodeToString(r.Key("fingerprint")), theirs)
+	return compareFingerprints(hex.EncodeToString(r.DeriveKey("fingerprint")), theirs)
 }
 
 func compareFingerprints(mine, theirs string) error {

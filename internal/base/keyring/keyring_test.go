@@ -25,7 +25,7 @@ func TestLoadMakesOneSecret(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			keys[i] = ring.Key("a")
+			keys[i] = ring.DeriveKey("a")
 		})
 	}
 	group.Wait()
@@ -50,7 +50,7 @@ func TestKeysDifferByPurpose(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if bytes.Equal(ring.Key("a"), ring.Key("b")) || !bytes.Equal(ring.Key("a"), ring.Key("a")) {
+	if bytes.Equal(ring.DeriveKey("a"), ring.DeriveKey("b")) || !bytes.Equal(ring.DeriveKey("a"), ring.DeriveKey("a")) {
 		t.Error("keys do not follow their purpose")
 	}
 	for _, bad := range []string{"", "short", strings.Repeat("A", 40), "not base64 at all, however long it may be!!"} {
@@ -68,7 +68,7 @@ func TestConfirmRefusesAStranger(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return db.Write(t.Context(), func(tx *sqldb.Tx) error { return ring.Confirm(t.Context(), tx) })
+			return db.Write(t.Context(), func(tx *sqldb.Tx) error { return ring.ConfirmSecret(t.Context(), tx) })
 		}
 		first, second := strings.Repeat("A", 43)+"=", strings.Repeat("B", 43)+"="
 		for range 2 {

@@ -20,8 +20,8 @@ func Lower() {
 // Do runs work on a thread of low priority and waits for it. A panic of work is
 // repeated in the caller.
 func Do(work func()) {
-	AddTurns(1)
-	defer AddTurns(-1)
+	AddProcessors(1)
+	defer AddProcessors(-1)
 	ended := make(chan any, 1)
 	go func() {
 		defer func() { ended <- recover() }()
@@ -38,8 +38,8 @@ var (
 	lent    loan
 )
 
-// AddTurns raises GOMAXPROCS by n, or lowers it by -n.
-func AddTurns(n int) {
+// AddProcessors raises GOMAXPROCS by n, or lowers it by -n.
+func AddProcessors(n int) {
 	turning.Lock()
 	defer turning.Unlock()
 	runtime.GOMAXPROCS(lent.changeTurns(runtime.GOMAXPROCS(0), n))

@@ -92,8 +92,8 @@ func newBudget(bytes int64, cores int) *Budget {
 	return b
 }
 
-// Most returns the largest number of bytes that a request of a lane can reserve.
-func (b *Budget) Most(l Lane) int64 { return b.lanes[l].share }
+// MaxBytes returns the largest number of bytes that a request of a lane can reserve.
+func (b *Budget) MaxBytes(l Lane) int64 { return b.lanes[l].share }
 
 // Request is a request for memory.
 type Request struct {
@@ -102,8 +102,8 @@ type Request struct {
 	Lane  Lane
 }
 
-// Hold is reserved memory.
-type Hold struct {
+// Reservation is reserved memory.
+type Reservation struct {
 	budget  *Budget
 	request Request
 	once    sync.Once
@@ -111,7 +111,7 @@ type Hold struct {
 
 // Acquire waits for memory until ctx ends. The caller must release the
 // reservation, and must not have another one: two such callers would deadlock.
-func (b *Budget) Acquire(ctx context.Context, r Request) (*Hold, error) {
+func (b *Budget) Acquire(ctx context.Context, r Request) (*Reservation, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func (b *Budget) Acquire(ctx context.Context, r Request) (*Hold, error) {
 
 	select {
 	case <-w.ready:
-		return &Hold{budget: b, request: r}, nil
+		return &Reservation{budget: b, request: r}, nil
 	case <-ctx.Done():
 	}
 
@@ -153,7 +153,7 @@ func (b *Budget) Acquire(ctx context.Context, r Request) (*Hold, error) {
 }
 
 // Release frees the memory. Only the first call counts.
-func (h *Hold) Release() {
+func (h *Reservation) Release() {
 	h.once.Do(func() {
 		h.budget.mu.Lock()
 		defer h.budget.mu.Unlock()
@@ -214,17 +214,17 @@ func (l *lane) removeWaiter(owner string, i int) {
 	}
 }
 
-type holdKey struct{}
+type reservationKey struct{}
 
-// WithHold passes a reservation on: calls with the context may use the memory
+// WithReservation passes a reservation on: calls with the context may use the memory
 // instead of a reservation of their own.
-func WithHold(ctx context.Context, h *Hold) context.Context {
-	return context.WithValue(ctx, holdKey{}, h)
+func WithReservation(ctx context.Context, h *Reservation) context.Context {
+	return context.WithValue(ctx, reservationKey{}, h)
 }
 
 // Covers reports whether the context has a reservation of at least bytes.
 func Covers(ctx context.Context, bytes int64) bool {
-	h, ok := ctx.Value(holdKey{}).(*Hold)
+	h, ok := ctx.Value(reservationKey{}).(*Reservation)
 	return ok && h != nil && bytes <= h.request.Bytes
 }
 

@@ -126,7 +126,7 @@ func TestWaitingEnds(t *testing.T) {
 		if _, err := b.Acquire(t.Context(), Request{"anna", 701, Large}); !errors.Is(err, ErrNeverFits) {
 			t.Errorf("more than the share: %v", err)
 		}
-		h, err := b.Acquire(t.Context(), Request{"anna", b.Most(Large), Large})
+		h, err := b.Acquire(t.Context(), Request{"anna", b.MaxBytes(Large), Large})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,8 +190,8 @@ func TestHoldsCover(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx := WithHold(t.Context(), h)
-	if !Covers(ctx, 100) || Covers(ctx, 101) || Covers(t.Context(), 1) || Covers(WithHold(t.Context(), nil), 1) {
+	ctx := WithReservation(t.Context(), h)
+	if !Covers(ctx, 100) || Covers(ctx, 101) || Covers(t.Context(), 1) || Covers(WithReservation(t.Context(), nil), 1) {
 		t.Error("a hold covers other than its bytes")
 	}
 }

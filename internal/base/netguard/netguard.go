@@ -19,16 +19,16 @@ import (
 // ErrBlocked marks a connection that was refused here.
 var ErrBlocked = errors.New("the address is not one to connect to")
 
-// Border decides which addresses may be connected to.
-type Border struct {
+// Guard decides which addresses may be connected to.
+type Guard struct {
 	allow   []netip.Prefix
 	special *ssrf.Guardian // refuses what IANA lists as special
 }
 
 // New returns a border that lets the public internet pass, and the networks that
 // the operator allows.
-func New(allow []netip.Prefix) *Border {
-	b := &Border{special: ssrf.New(ssrf.WithAnyPort())}
+func New(allow []netip.Prefix) *Guard {
+	b := &Guard{special: ssrf.New(ssrf.WithAnyPort())}
 	for _, p := range allow {
 		if p.Addr().Is4In6() && p.Bits() >= 96 {
 			p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
@@ -38,9 +38,9 @@ func New(allow []netip.Prefix) *Border {
 	return b
 }
 
-// Check returns ErrBlocked for an address that requests from outside must not
+// CheckAddress returns ErrBlocked for an address that requests from outside must not
 // reach.
-func (b *Border) Check(ip netip.Addr) error {
+func (b *Guard) CheckAddress(ip netip.Addr) error {
 	if !ip.IsValid() || ip.Zone() != "" {
 		return ErrBlocked
 	}
@@ -58,12 +58,12 @@ func (b *Border) Check(ip netip.Addr) error {
 
 // Dialer returns a dialer that connects to allowed addresses only, also after name
 // resolution.
-func (b *Border) Dialer(timeout time.Duration) *net.Dialer {
+func (b *Guard) Dialer(timeout time.Duration) *net.Dialer {
 	return &net.Dialer{Timeout: timeout, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)
 		if err != nil {
 			return ErrBlocked
 		}
-		return b.Check(at.Addr())
+		return b.CheckAddress(at.Addr())
 	}}
 }

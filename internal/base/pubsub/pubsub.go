@@ -34,8 +34,8 @@ func (h *Hub) Follow(id string) (changed <-chan struct{}, stop func()) {
 	}
 }
 
-// Tell signals all followers of a thing.
-func (h *Hub) Tell(id string) {
+// Notify signals all followers of a thing.
+func (h *Hub) Notify(id string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for ch := range h.followers[id] {

@@ -13,9 +13,9 @@ func TestFollowing(t *testing.T) {
 	second, stopSecond := h.Follow("a")
 	other, stopOther := h.Follow("b")
 	defer stopOther()
-	h.Tell("a")
-	h.Tell("a")
-	h.Tell("nobody")
+	h.Notify("a")
+	h.Notify("a")
+	h.Notify("nobody")
 	for name, ch := range map[string]<-chan struct{}{"first": first, "second": second} {
 		if len(ch) != 1 {
 			t.Errorf("%s heard %d times, want once", name, len(ch))
@@ -27,7 +27,7 @@ func TestFollowing(t *testing.T) {
 	<-first
 	<-second
 	stopFirst()
-	h.Tell("a")
+	h.Notify("a")
 	if len(first) != 0 || len(second) != 1 {
 		t.Errorf("after one stopped: %d and %d", len(first), len(second))
 	}

@@ -120,7 +120,7 @@ func TestChecksFindWhatIsWrong(t *testing.T) {
 				return err
 			})
 		}
-		found, err := db.Verify(t.Context(), Checks(db.Dialect))
+		found, err := db.VerifyChecks(t.Context(), Checks(db.Dialect))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +188,7 @@ func write(t *testing.T, db *sqldb.DB, fn func(*sqldb.Tx) error) {
 
 func wantSound(t *testing.T, db *sqldb.DB) {
 	t.Helper()
-	found, err := db.Verify(t.Context(), Checks(db.Dialect))
+	found, err := db.VerifyChecks(t.Context(), Checks(db.Dialect))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ type Key struct {
 // Window admits at most Most events in any interval as long as Span. An event
 // that is exactly Span old is outside.
 type Window struct {
-	Most int
+	Max  int
 	Span time.Duration
 }
 
@@ -51,7 +51,7 @@ type Refusal struct {
 
 // Fault returns the error for the caller, with the limit and the wait.
 func (r Refusal) Fault(message string) *fault.Error {
-	return fault.TooMany(message, r.Most, r.Span, r.Wait)
+	return fault.TooMany(message, r.Max, r.Span, r.Wait)
 }
 
 // Take records an event under the key if every window admits it, and returns
@@ -66,7 +66,7 @@ func Take(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) (id str
 	if err := lockKey(ctx, tx, key); err != nil {
 		return "", Refusal{}, fmt.Errorf("rate limit %s: %w", key.Name, err)
 	}
-	if full, err = Full(ctx, tx, key, windows...); err != nil || full.Wait > 0 {
+	if full, err = Peek(ctx, tx, key, windows...); err != nil || full.Wait > 0 {
 		return "", full, err
 	}
 	id = ids.New()
@@ -80,28 +80,28 @@ func Take(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) (id str
 // Each further event has to wait since the one before: First, then twice that,
 // and so on up to Most. It slows a caller down where a Window would refuse.
 type Backoff struct {
-	Free        int
-	Span        time.Duration
-	First, Most time.Duration
+	Free           int
+	Span           time.Duration
+	First, MaxWait time.Duration
 }
 
 // waitAfter returns the wait after the last of n events, where n is at least Free.
 func (b Backoff) waitAfter(n int) time.Duration {
 	wait := b.First
-	for i := b.Free; i < n && wait < b.Most; i++ {
+	for i := b.Free; i < n && wait < b.MaxWait; i++ {
 		wait *= 2
 	}
-	return min(wait, b.Most)
+	return min(wait, b.MaxWait)
 }
 
 // isValid reports whether the backoff limits anything at all.
 func (b Backoff) isValid() bool {
-	return b.Free >= 1 && b.Span >= time.Microsecond && b.First >= time.Microsecond && b.Most >= b.First && b.Most <= b.Span
+	return b.Free >= 1 && b.Span >= time.Microsecond && b.First >= time.Microsecond && b.MaxWait >= b.First && b.MaxWait <= b.Span
 }
 
-// Pace is Take with a backoff. The windows must admit the event as well. It
+// TakeWithBackoff is Take with a backoff. The windows must admit the event as well. It
 // locks the key as Take does.
-func Pace(ctx context.Context, tx *sqldb.Tx, key Key, b Backoff, windows ...Window) (id string, full Refusal, err error) {
+func TakeWithBackoff(ctx context.Context, tx *sqldb.Tx, key Key, b Backoff, windows ...Window) (id string, full Refusal, err error) {
 	if err := key.validateKey(); err != nil {
 		return "", Refusal{}, err
 	}
@@ -117,13 +117,13 @@ func Pace(ctx context.Context, tx *sqldb.Tx, key Key, b Backoff, windows ...Wind
 		return "", Refusal{}, fmt.Errorf("rate limit %s: %w", key.Name, err)
 	}
 	if len(windows) > 0 {
-		if full, err = Full(ctx, tx, key, windows...); err != nil {
+		if full, err = Peek(ctx, tx, key, windows...); err != nil {
 			return "", Refusal{}, err
 		}
 	}
 	if n >= b.Free {
 		full = longerRefusal(full, Refusal{
-			Window: Window{Most: b.Free, Span: b.Span},
+			Window: Window{Max: b.Free, Span: b.Span},
 			Wait:   last.Add(b.waitAfter(n)).Sub(tx.Now),
 		})
 	}
@@ -146,10 +146,10 @@ func longerRefusal(a, b Refusal) Refusal {
 	return a
 }
 
-// Full returns the refusal that Take would return now, zero where Take would
+// Peek returns the refusal that Take would return now, zero where Take would
 // record the event. It records and locks nothing, so a concurrent Take may come
 // first.
-func Full(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) (full Refusal, err error) {
+func Peek(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) (full Refusal, err error) {
 	if err := validateWindows(key, windows); err != nil {
 		return Refusal{}, err
 	}
@@ -168,7 +168,7 @@ func Full(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) (full R
 // Left returns how many events Take would admit now or, where that is none, the
 // refusal. It records and locks nothing.
 func Left(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) (left int, full Refusal, err error) {
-	if full, err = Full(ctx, tx, key, windows...); err != nil || full.Wait > 0 {
+	if full, err = Peek(ctx, tx, key, windows...); err != nil || full.Wait > 0 {
 		return 0, full, err
 	}
 	left = math.MaxInt
@@ -177,7 +177,7 @@ func Left(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) (left i
 		if err != nil {
 			return 0, Refusal{}, fmt.Errorf("rate limit %s: %w", key.Name, err)
 		}
-		left = min(left, w.Most-n)
+		left = min(left, w.Max-n)
 	}
 	return left, Refusal{}, nil
 }
@@ -203,7 +203,7 @@ func Admit(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) (rooms
 	}
 	for i := range rooms {
 		if rooms[i].Left == 0 {
-			full, err = Full(ctx, tx, key, windows...)
+			full, err = Peek(ctx, tx, key, windows...)
 			return nil, full, err
 		}
 		rooms[i].Left--
@@ -225,7 +225,7 @@ func Rooms(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) ([]Roo
 		if err != nil {
 			return nil, fmt.Errorf("rate limit %s: %w", key.Name, err)
 		}
-		rooms[i] = Room{Left: max(w.Most-n, 0), Reset: w.Span}
+		rooms[i] = Room{Left: max(w.Max-n, 0), Reset: w.Span}
 		if n > 0 && first.Before(tx.Now) {
 			rooms[i].Reset = first.Add(w.Span).Sub(tx.Now)
 		}
@@ -259,8 +259,8 @@ func validateWindows(key Key, windows []Window) error {
 		return fmt.Errorf("rate limit %s: no window", key.Name)
 	}
 	for _, w := range windows {
-		if w.Most < 1 || w.Span < time.Microsecond {
-			return fmt.Errorf("rate limit %s: invalid window of %d in %v", key.Name, w.Most, w.Span)
+		if w.Max < 1 || w.Span < time.Microsecond {
+			return fmt.Errorf("rate limit %s: invalid window of %d in %v", key.Name, w.Max, w.Span)
 		}
 	}
 	return nil

@@ -36,7 +36,7 @@ func each(t *testing.T, fn func(t *testing.T, db *sqldb.DB, c *clock)) {
 			c.Store(start)
 			db := dbtest.OpenAt(t, dbtest.URL(t, engine), c.now)
 			fn(t, db, c)
-			if v, err := db.Verify(t.Context(), ratelimit.Checks); err != nil || len(v) != 0 {
+			if v, err := db.VerifyChecks(t.Context(), ratelimit.Checks); err != nil || len(v) != 0 {
 				t.Errorf("checks = %v, %v", v, err)
 			}
 		})
@@ -62,7 +62,7 @@ func take(t *testing.T, db *sqldb.DB, key string, windows ...ratelimit.Window) (
 func full(t *testing.T, db *sqldb.DB, key string, windows ...ratelimit.Window) (wait time.Duration) {
 	t.Helper()
 	err := db.Read(t.Context(), func(tx *sqldb.Tx) error {
-		full, err := ratelimit.Full(t.Context(), tx, ratelimit.Key{Name: key}, windows...)
+		full, err := ratelimit.Peek(t.Context(), tx, ratelimit.Key{Name: key}, windows...)
 		wait = full.Wait
 		return err
 	})
@@ -96,7 +96,7 @@ func admit(t *testing.T, db *sqldb.DB, key string, windows ...ratelimit.Window) 
 func TestTake(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *sqldb.DB, c *clock) {
-		minute := ratelimit.Window{Most: 3, Span: time.Minute}
+		minute := ratelimit.Window{Max: 3, Span: time.Minute}
 		for _, s := range []struct {
 			name string
 			at   time.Duration
@@ -132,7 +132,7 @@ func TestTake(t *testing.T) {
 func TestTwoWindows(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *sqldb.DB, c *clock) {
-		windows := []ratelimit.Window{{Most: 2, Span: time.Minute}, {Most: 3, Span: time.Hour}}
+		windows := []ratelimit.Window{{Max: 2, Span: time.Minute}, {Max: 3, Span: time.Hour}}
 		for _, s := range []struct {
 			at, wait time.Duration
 		}{
@@ -159,8 +159,8 @@ func TestTwoWindows(t *testing.T) {
 func TestRefusalNamesTheLimit(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *sqldb.DB, c *clock) {
-		minute, hour := ratelimit.Window{Most: 1, Span: time.Minute}, ratelimit.Window{Most: 2, Span: time.Hour}
-		backoff := ratelimit.Backoff{Free: 2, Span: 2 * time.Hour, First: 90 * time.Second, Most: time.Hour}
+		minute, hour := ratelimit.Window{Max: 1, Span: time.Minute}, ratelimit.Window{Max: 2, Span: time.Hour}
+		backoff := ratelimit.Backoff{Free: 2, Span: 2 * time.Hour, First: 90 * time.Second, MaxWait: time.Hour}
 		check := func(at time.Duration, do func(*sqldb.Tx) (ratelimit.Refusal, error), want ratelimit.Refusal) {
 			t.Helper()
 			c.stepTo(at)
@@ -178,7 +178,7 @@ func TestRefusalNamesTheLimit(t *testing.T) {
 			return full, err
 		}
 		paceOne := func(tx *sqldb.Tx) (ratelimit.Refusal, error) {
-			_, full, err := ratelimit.Pace(t.Context(), tx, ratelimit.Key{Name: "b"}, backoff, minute)
+			_, full, err := ratelimit.TakeWithBackoff(t.Context(), tx, ratelimit.Key{Name: "b"}, backoff, minute)
 			return full, err
 		}
 		none := ratelimit.Refusal{}
@@ -193,8 +193,8 @@ func TestRefusalNamesTheLimit(t *testing.T) {
 
 		check(3*time.Hour, paceOne, none)
 		check(3*time.Hour+time.Minute, paceOne, none)
-		check(3*time.Hour+2*time.Minute, paceOne, ratelimit.Refusal{Window: ratelimit.Window{Most: 2, Span: 2 * time.Hour}, Wait: 30 * time.Second})
-		check(3*time.Hour+61*time.Second, paceOne, ratelimit.Refusal{Window: ratelimit.Window{Most: 2, Span: 2 * time.Hour}, Wait: 89 * time.Second})
+		check(3*time.Hour+2*time.Minute, paceOne, ratelimit.Refusal{Window: ratelimit.Window{Max: 2, Span: 2 * time.Hour}, Wait: 30 * time.Second})
+		check(3*time.Hour+61*time.Second, paceOne, ratelimit.Refusal{Window: ratelimit.Window{Max: 2, Span: 2 * time.Hour}, Wait: 89 * time.Second})
 
 		f := ratelimit.Refusal{Window: hour, Wait: 10*time.Second + time.Microsecond}.Fault("Wait.")
 		if f.Code != fault.RateLimited || f.RetryAfter != 10*time.Second+time.Microsecond || f.Details["limit"] != 2 ||
@@ -207,11 +207,11 @@ func TestRefusalNamesTheLimit(t *testing.T) {
 func TestReturn(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *sqldb.DB, _ *clock) {
-		once := ratelimit.Window{Most: 1, Span: time.Minute}
+		once := ratelimit.Window{Max: 1, Span: time.Minute}
 		id, _ := take(t, db, "a", once)
 		other, _ := take(t, db, "b", once)
 		for range 2 { // a second time is no error and gives nothing more
-			if err := db.Write(t.Context(), func(tx *sqldb.Tx) error { return ratelimit.Return(t.Context(), tx, id) }); err != nil {
+			if err := db.Write(t.Context(), func(tx *sqldb.Tx) error { return ratelimit.ReturnEvent(t.Context(), tx, id) }); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -230,7 +230,7 @@ func TestReturn(t *testing.T) {
 func TestWhatWasRolledBackDidNotHappen(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *sqldb.DB, _ *clock) {
-		once := ratelimit.Window{Most: 1, Span: time.Minute}
+		once := ratelimit.Window{Max: 1, Span: time.Minute}
 		no := errors.New("refused for another reason")
 		err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
 			id, _, err := ratelimit.Take(t.Context(), tx, ratelimit.Key{Name: "a"}, once)
@@ -250,16 +250,16 @@ func TestWhatWasRolledBackDidNotHappen(t *testing.T) {
 
 func TestNonsenseIsRefused(t *testing.T) {
 	t.Parallel()
-	minute := ratelimit.Window{Most: 1, Span: time.Minute}
+	minute := ratelimit.Window{Max: 1, Span: time.Minute}
 	each(t, func(t *testing.T, db *sqldb.DB, _ *clock) {
 		for _, c := range []struct {
 			name, key string
 			windows   []ratelimit.Window
 		}{
 			{"no window", "a", nil},
-			{"no room", "a", []ratelimit.Window{minute, {Most: 0, Span: time.Minute}}},
-			{"less than none", "a", []ratelimit.Window{{Most: -1, Span: time.Minute}}},
-			{"no span", "a", []ratelimit.Window{{Most: 1}}},
+			{"no room", "a", []ratelimit.Window{minute, {Max: 0, Span: time.Minute}}},
+			{"less than none", "a", []ratelimit.Window{{Max: -1, Span: time.Minute}}},
+			{"no span", "a", []ratelimit.Window{{Max: 1}}},
 			{"no key", "", []ratelimit.Window{minute}},
 			{"a long key", strings.Repeat("a", 501), []ratelimit.Window{minute}},
 			{"a broken key", "a\xff", []ratelimit.Window{minute}},
@@ -272,7 +272,7 @@ func TestNonsenseIsRefused(t *testing.T) {
 				t.Errorf("%s: taken", c.name)
 			}
 			err = db.Read(t.Context(), func(tx *sqldb.Tx) error {
-				_, err := ratelimit.Full(t.Context(), tx, ratelimit.Key{Name: c.key}, c.windows...)
+				_, err := ratelimit.Peek(t.Context(), tx, ratelimit.Key{Name: c.key}, c.windows...)
 				return err
 			})
 			if err == nil {
@@ -286,7 +286,7 @@ func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *sqldb.DB, c *clock) {
 		ctx := t.Context()
-		windows := []ratelimit.Window{{Most: 10, Span: time.Minute}, {Most: 100, Span: time.Hour}}
+		windows := []ratelimit.Window{{Max: 10, Span: time.Minute}, {Max: 100, Span: time.Hour}}
 		var admitted atomic.Int64
 		var group sync.WaitGroup
 		for range 64 {
@@ -328,7 +328,7 @@ func (m *model) room(now int64) bool {
 				n++
 			}
 		}
-		if n >= w.Most {
+		if n >= w.Max {
 			return false
 		}
 	}
@@ -338,7 +338,7 @@ func (m *model) room(now int64) bool {
 // rooms is what the windows have left once one more is admitted.
 func (m *model) rooms(now int64) (all []ratelimit.Room) {
 	for _, w := range m.windows {
-		left, first := w.Most-1, now
+		left, first := w.Max-1, now
 		for _, at := range m.at {
 			if at > now-w.Span.Microseconds() {
 				left, first = left-1, min(first, at)
@@ -380,8 +380,8 @@ func TestRandomSchedules(t *testing.T) {
 		for schedule := range 6 {
 			key := fmt.Sprint("schedule/", schedule)
 			m := &model{windows: []ratelimit.Window{
-				{Most: 1 + r.IntN(4), Span: time.Duration(1+r.IntN(20)) * time.Microsecond},
-				{Most: 3 + r.IntN(6), Span: time.Duration(20+r.IntN(60)) * time.Microsecond},
+				{Max: 1 + r.IntN(4), Span: time.Duration(1+r.IntN(20)) * time.Microsecond},
+				{Max: 3 + r.IntN(6), Span: time.Duration(20+r.IntN(60)) * time.Microsecond},
 			}}
 			c.stepTo(time.Duration(schedule) * time.Hour)
 			for range 120 {
@@ -436,9 +436,9 @@ func TestRandomSchedules(t *testing.T) {
 			}
 			slices.Sort(m.at)
 			for _, w := range m.windows {
-				for i := range len(m.at) - w.Most {
-					if span := m.at[i+w.Most] - m.at[i]; span < w.Span.Microseconds() {
-						t.Fatalf("%d within %dµs, the window is %v", w.Most+1, span, w)
+				for i := range len(m.at) - w.Max {
+					if span := m.at[i+w.Max] - m.at[i]; span < w.Span.Microseconds() {
+						t.Fatalf("%d within %dµs, the window is %v", w.Max+1, span, w)
 					}
 				}
 			}
@@ -452,7 +452,7 @@ func TestRandomSchedules(t *testing.T) {
 func pace(t *testing.T, db *sqldb.DB, key string, b ratelimit.Backoff, windows ...ratelimit.Window) (id string, wait time.Duration) {
 	t.Helper()
 	err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
-		got, full, err := ratelimit.Pace(t.Context(), tx, ratelimit.Key{Name: key}, b, windows...)
+		got, full, err := ratelimit.TakeWithBackoff(t.Context(), tx, ratelimit.Key{Name: key}, b, windows...)
 		id, wait = got, full.Wait
 		return err
 	})
@@ -468,7 +468,7 @@ func pace(t *testing.T, db *sqldb.DB, key string, b ratelimit.Backoff, windows .
 // TestPace waits longer and longer, up to the end, and begins anew after a rest.
 func TestPace(t *testing.T) {
 	t.Parallel()
-	b := ratelimit.Backoff{Free: 3, Span: time.Hour, First: 10 * time.Second, Most: time.Minute}
+	b := ratelimit.Backoff{Free: 3, Span: time.Hour, First: 10 * time.Second, MaxWait: time.Minute}
 	each(t, func(t *testing.T, db *sqldb.DB, c *clock) {
 		for range 3 {
 			if _, wait := pace(t, db, "a", b); wait != 0 {
@@ -506,11 +506,11 @@ func TestPace(t *testing.T) {
 // TestPaceWithWindows holds both, also for many at once.
 func TestPaceWithWindows(t *testing.T) {
 	t.Parallel()
-	b := ratelimit.Backoff{Free: 7, Span: time.Hour, First: time.Second, Most: time.Minute}
+	b := ratelimit.Backoff{Free: 7, Span: time.Hour, First: time.Second, MaxWait: time.Minute}
 	each(t, func(t *testing.T, db *sqldb.DB, c *clock) {
 		var admitted atomic.Int64
 		dbtest.Together(30, func(int) {
-			if id, _ := pace(t, db, "a", b, ratelimit.Window{Most: 5, Span: time.Minute}); id != "" {
+			if id, _ := pace(t, db, "a", b, ratelimit.Window{Max: 5, Span: time.Minute}); id != "" {
 				admitted.Add(1)
 			}
 		})
@@ -527,7 +527,7 @@ func TestPaceWithWindows(t *testing.T) {
 			t.Errorf("%d of 30 at once, want 7", n)
 		}
 		id, _ := pace(t, db, "c", b)
-		if err := db.Write(t.Context(), func(tx *sqldb.Tx) error { return ratelimit.Return(t.Context(), tx, id) }); err != nil {
+		if err := db.Write(t.Context(), func(tx *sqldb.Tx) error { return ratelimit.ReturnEvent(t.Context(), tx, id) }); err != nil {
 			t.Fatal(err)
 		}
 		for i := range 7 {
@@ -540,19 +540,19 @@ func TestPaceWithWindows(t *testing.T) {
 
 func TestBadBackoffs(t *testing.T) {
 	t.Parallel()
-	good := ratelimit.Backoff{Free: 1, Span: time.Hour, First: time.Second, Most: time.Minute}
+	good := ratelimit.Backoff{Free: 1, Span: time.Hour, First: time.Second, MaxWait: time.Minute}
 	each(t, func(t *testing.T, db *sqldb.DB, _ *clock) {
 		for _, change := range []func(b *ratelimit.Backoff){
 			func(b *ratelimit.Backoff) { b.Free = 0 },
 			func(b *ratelimit.Backoff) { b.Span = 0 },
 			func(b *ratelimit.Backoff) { b.First = 0 },
-			func(b *ratelimit.Backoff) { b.Most = 0 },
-			func(b *ratelimit.Backoff) { b.Most = 2 * time.Hour },
+			func(b *ratelimit.Backoff) { b.MaxWait = 0 },
+			func(b *ratelimit.Backoff) { b.MaxWait = 2 * time.Hour },
 		} {
 			b := good
 			change(&b)
 			err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
-				_, _, err := ratelimit.Pace(t.Context(), tx, ratelimit.Key{Name: "a"}, b)
+				_, _, err := ratelimit.TakeWithBackoff(t.Context(), tx, ratelimit.Key{Name: "a"}, b)
 				return err
 			})
 			if err == nil {
@@ -564,7 +564,7 @@ func TestBadBackoffs(t *testing.T) {
 
 func TestForgetSubject(t *testing.T) {
 	t.Parallel()
-	w := ratelimit.Window{Most: 1, Span: time.Hour}
+	w := ratelimit.Window{Max: 1, Span: time.Hour}
 	each(t, func(t *testing.T, db *sqldb.DB, _ *clock) {
 		ctx := t.Context()
 		keys := []ratelimit.Key{

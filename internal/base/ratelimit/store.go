@@ -21,7 +21,7 @@ func lockKey(ctx context.Context, tx *sqldb.Tx, key Key) error {
 // The window is full until that event leaves it.
 func oldestOfFull(ctx context.Context, tx *sqldb.Tx, key string, w Window) (at time.Time, full bool, err error) {
 	oldest, full, err := sqldb.Find[sqldb.Time](ctx, tx, `SELECT at FROM rate_log WHERE key = $1 AND at > $2 ORDER BY at DESC LIMIT 1 OFFSET $3`,
-		key, sqldb.At(tx.Now.Add(-w.Span)), int64(w.Most-1))
+		key, sqldb.At(tx.Now.Add(-w.Span)), int64(w.Max-1))
 	return oldest.Time, full, err
 }
 
@@ -46,9 +46,9 @@ func insertEvent(ctx context.Context, tx *sqldb.Tx, id, key string) error {
 	return err
 }
 
-// Return removes an event that Take recorded, as if it had not happened. An
+// ReturnEvent removes an event that Take recorded, as if it had not happened. An
 // event that was swept or returned before is no error.
-func Return(ctx context.Context, tx *sqldb.Tx, id string) error {
+func ReturnEvent(ctx context.Context, tx *sqldb.Tx, id string) error {
 	_, err := tx.Exec(ctx, `DELETE FROM rate_log WHERE id = $1`, id)
 	return err
 }

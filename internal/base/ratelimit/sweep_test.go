@@ -27,7 +27,7 @@ func sweep(t *testing.T, db *sqldb.DB, before time.Time, limit int) (removed int
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *sqldb.DB, c *clock) {
-		window := ratelimit.Window{Most: 100, Span: time.Hour}
+		window := ratelimit.Window{Max: 100, Span: time.Hour}
 		for i := range 5 {
 			take(t, db, fmt.Sprint("old/", i), window)
 			take(t, db, "both", window)
@@ -38,7 +38,7 @@ func TestSweep(t *testing.T) {
 		if sweep(t, db, old, 4); count(t, db, "rate_log") != 11-4 {
 			t.Errorf("%d rows are left, want 7: at most 4 go at once", count(t, db, "rate_log"))
 		}
-		if v, err := db.Verify(t.Context(), ratelimit.Checks); err != nil || len(v) != 0 {
+		if v, err := db.VerifyChecks(t.Context(), ratelimit.Checks); err != nil || len(v) != 0 {
 			t.Errorf("checks after part of a sweep = %v, %v", v, err)
 		}
 		for sweep(t, db, old, 4) >= 4 {
@@ -52,7 +52,7 @@ func TestSweep(t *testing.T) {
 		if n := sweep(t, db, c.now().Add(time.Microsecond), 4); n != 2 {
 			t.Errorf("removed %d, want the newest and its key", n)
 		}
-		if err := db.Write(t.Context(), func(tx *sqldb.Tx) error { return ratelimit.Return(t.Context(), tx, last) }); err != nil {
+		if err := db.Write(t.Context(), func(tx *sqldb.Tx) error { return ratelimit.ReturnEvent(t.Context(), tx, last) }); err != nil {
 			t.Errorf("return what was swept: %v", err)
 		}
 	})
@@ -64,7 +64,7 @@ func TestSweepLeavesAKeyInUse(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *sqldb.DB, c *clock) {
 		ctx := t.Context()
-		once := ratelimit.Window{Most: 1, Span: time.Minute}
+		once := ratelimit.Window{Max: 1, Span: time.Minute}
 		take(t, db, "a", once)
 		c.stepTo(time.Hour)
 		before := c.now().Add(-2 * time.Minute)
@@ -103,7 +103,7 @@ func TestSweepAmongMany(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *sqldb.DB, c *clock) {
 		ctx := t.Context()
-		window := ratelimit.Window{Most: 5, Span: time.Minute}
+		window := ratelimit.Window{Max: 5, Span: time.Minute}
 		for range 5 {
 			take(t, db, "a", window)
 		}

@@ -26,13 +26,13 @@ type Table struct {
 	Columns []string
 }
 
-// Of returns the seal of a row with these values of Key and Columns, in that
+// SealOf returns the seal of a row with these values of Key and Columns, in that
 // order: integers in decimal, NULL as "".
-func (t Table) Of(tx *sqldb.Tx, values ...string) string {
+func (t Table) SealOf(tx *sqldb.Tx, values ...string) string {
 	if len(values) != len(t.Key)+len(t.Columns) {
 		panic("seal: " + t.Name + ": wrong number of values")
 	}
-	return tx.Seal(append([]string{t.Name}, values...)...)
+	return tx.SealTexts(append([]string{t.Name}, values...)...)
 }
 
 // row is a row of a sealed table.
@@ -49,7 +49,7 @@ func (t Table) eachRow(ctx context.Context, tx *sqldb.Tx, where string, args []a
 		texts[i] = `coalesce(CAST(` + name + ` AS TEXT), '')`
 	}
 	query := `SELECT ` + strings.Join(texts, `, `) + `, seal FROM ` + t.Name + ` WHERE ` + where
-	return tx.Each(ctx, query, args, func(s sqldb.Scanner) error {
+	return tx.EachRow(ctx, query, args, func(s sqldb.Scanner) error {
 		r := row{values: make([]string, len(names))}
 		columns := make([]any, 0, len(names)+1)
 		for i := range r.values {
@@ -62,9 +62,9 @@ func (t Table) eachRow(ctx context.Context, tx *sqldb.Tx, where string, args []a
 	})
 }
 
-// Renew seals the rows that match a condition. The caller must have written all
+// RenewSeals seals the rows that match a condition. The caller must have written all
 // sealed columns; a caller that wrote only some of them uses Change.
-func (t Table) Renew(ctx context.Context, tx *sqldb.Tx, where string, args ...any) error {
+func (t Table) RenewSeals(ctx context.Context, tx *sqldb.Tx, where string, args ...any) error {
 	_, err := t.renewSeals(ctx, tx, nil, where, args)
 	return err
 }
@@ -72,9 +72,9 @@ func (t Table) Renew(ctx context.Context, tx *sqldb.Tx, where string, args ...an
 // beginRows is the number of rows that Begin holds in memory at once.
 const beginRows = 20_000
 
-// Begin seals the rows without a seal and returns their number. It is for rows
+// BeginSeals seals the rows without a seal and returns their number. It is for rows
 // that were stored before seals were introduced.
-func (t Table) Begin(ctx context.Context, tx *sqldb.Tx) (n int, err error) {
+func (t Table) BeginSeals(ctx context.Context, tx *sqldb.Tx) (n int, err error) {
 	for {
 		sealed, err := t.renewSeals(ctx, tx, nil, `seal = '' LIMIT `+strconv.Itoa(beginRows), nil)
 		n += sealed
@@ -84,10 +84,10 @@ func (t Table) Begin(ctx context.Context, tx *sqldb.Tx) (n int, err error) {
 	}
 }
 
-// Change calls write, which changes the rows that match a condition, and renews
+// ChangeRows calls write, which changes the rows that match a condition, and renews
 // their seals. The condition must match before and after. A row with a wrong seal
 // keeps it, so that a forged row is not sealed together with the change.
-func (t Table) Change(ctx context.Context, tx *sqldb.Tx, where string, args []any, write func() error) error {
+func (t Table) ChangeRows(ctx context.Context, tx *sqldb.Tx, where string, args []any, write func() error) error {
 	broken := map[string]bool{}
 	err := t.eachRow(ctx, tx, where, args, func(r row) error {
 		if !t.sealFits(tx, r) {
@@ -106,7 +106,7 @@ func (t Table) Change(ctx context.Context, tx *sqldb.Tx, where string, args []an
 }
 
 func (t Table) sealFits(tx *sqldb.Tx, r row) bool {
-	return hmac.Equal([]byte(r.seal), []byte(t.Of(tx, r.values...)))
+	return hmac.Equal([]byte(r.seal), []byte(t.SealOf(tx, r.values...)))
 }
 
 func (t Table) rowName(r row) string { return t.Name + " " + strings.Join(r.values[:len(t.Key)], " ") }
@@ -126,7 +126,7 @@ func (t Table) renewSeals(ctx context.Context, tx *sqldb.Tx, broken map[string]b
 	}
 	for _, r := range all {
 		var args sqldb.Args
-		update := `UPDATE ` + t.Name + ` SET seal = ` + args.Add(t.Of(tx, r.values...)) + ` WHERE TRUE`
+		update := `UPDATE ` + t.Name + ` SET seal = ` + args.Add(t.SealOf(tx, r.values...)) + ` WHERE TRUE`
 		for i, name := range t.Key {
 			update += ` AND ` + name + ` = ` + args.Add(r.values[i])
 		}
@@ -137,8 +137,8 @@ func (t Table) renewSeals(ctx context.Context, tx *sqldb.Tx, broken map[string]b
 	return len(all), nil
 }
 
-// Verify reports every row without a seal or with a wrong one.
-func (t Table) Verify(ctx context.Context, tx *sqldb.Tx, report func(problem string)) error {
+// VerifySeals reports every row without a seal or with a wrong one.
+func (t Table) VerifySeals(ctx context.Context, tx *sqldb.Tx, report func(problem string)) error {
 	err := t.eachRow(ctx, tx, `TRUE`, nil, func(r row) error {
 		switch {
 		case r.seal == "":

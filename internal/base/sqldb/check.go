@@ -21,14 +21,14 @@ type Violation struct {
 // verifyLimit is how long the checks may take together.
 const verifyLimit = time.Hour
 
-// Verify runs the checks on one consistent view and writes nothing.
-func (db *DB) Verify(ctx context.Context, checks []Check) ([]Violation, error) {
+// VerifyChecks runs the checks on one consistent view and writes nothing.
+func (db *DB) VerifyChecks(ctx context.Context, checks []Check) ([]Violation, error) {
 	var found []Violation
 	ctx = WithLimit(ctx, verifyLimit)
 	err := db.Read(ctx, func(tx *Tx) error {
 		found = nil
 		for _, c := range checks {
-			err := tx.Each(ctx, c.Query, nil, func(row Scanner) error {
+			err := tx.EachRow(ctx, c.Query, nil, func(row Scanner) error {
 				v := Violation{Check: c.Name}
 				if err := row.Scan(&v.Row); err != nil {
 					return err

@@ -23,8 +23,8 @@ func isConflict(err error) bool {
 	return false
 }
 
-// Duplicate reports whether a statement was refused by a unique index.
-func Duplicate(err error) bool {
+// IsDuplicate reports whether a statement was refused by a unique index.
+func IsDuplicate(err error) bool {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return pg.Code == "23505"
 	}
@@ -37,9 +37,9 @@ func Duplicate(err error) bool {
 // lockNotAvailable is PostgreSQL's code for a lock timeout.
 const lockNotAvailable = "55P03"
 
-// LockTimedOut reports whether another transaction held a row for too long. The
+// IsLockTimeout reports whether another transaction held a row for too long. The
 // database itself is available, and the statement may be retried.
-func LockTimedOut(err error) bool {
+func IsLockTimeout(err error) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && pg.Code == lockNotAvailable
 }

@@ -79,7 +79,7 @@ func (db *DB) boundContext(ctx context.Context) (context.Context, context.Cancel
 // once more, within the time of its operation.
 func mayWaitAgain(limited context.Context, err error) bool {
 	deadline, ok := limited.Deadline()
-	return ok && LockTimedOut(err) && time.Until(deadline) > lockLimit
+	return ok && IsLockTimeout(err) && time.Until(deadline) > lockLimit
 }
 
 // noticeOutcome learns from the outcome of an operation whether the server answers. One

@@ -44,7 +44,7 @@ func TestPausedServer(t *testing.T) {
 			})
 		},
 		"long read": func() error {
-			_, err := db.Verify(ctx, []sqldb.Check{{Name: "x", Query: `SELECT 'x' WHERE FALSE`}})
+			_, err := db.VerifyChecks(ctx, []sqldb.Check{{Name: "x", Query: `SELECT 'x' WHERE FALSE`}})
 			return err
 		},
 		"write with pause": nil,
@@ -153,7 +153,7 @@ func TestLockTimesOut(t *testing.T) {
 			return err
 		}
 		err := waiter.Write(ctx, touch)
-		if !fault.Is(err, fault.Unavailable) || !sqldb.LockTimedOut(err) {
+		if !fault.Is(err, fault.Unavailable) || !sqldb.IsLockTimeout(err) {
 			t.Errorf("a write that waits for the row = %v, want a lock that timed out", err)
 		}
 		return nil

@@ -90,9 +90,9 @@ func (db *DB) Migrate(ctx context.Context) (steps int, err error) {
 // ErrNone says that the database holds no installation.
 var ErrNone = errors.New("there is no installation of atelier in this database")
 
-// Migrated fails unless the schema is exactly this release's. It writes
+// CheckMigrated fails unless the schema is exactly this release's. It writes
 // nothing.
-func (db *DB) Migrated(ctx context.Context) error {
+func (db *DB) CheckMigrated(ctx context.Context) error {
 	have, err := db.stepsTaken(ctx)
 	if err != nil {
 		return fmt.Errorf("read schema version: %w", err)
@@ -116,9 +116,9 @@ func (db *DB) Migrated(ctx context.Context) error {
 	return nil
 }
 
-// Exists fails with ErrNone where the database has no schema at all. It writes
+// CheckExists fails with ErrNone where the database has no schema at all. It writes
 // nothing.
-func (db *DB) Exists(ctx context.Context) error {
+func (db *DB) CheckExists(ctx context.Context) error {
 	have, err := db.stepsTaken(ctx)
 	if err == nil && len(have) == 0 {
 		err = ErrNone

@@ -37,7 +37,7 @@ func Changed(ctx context.Context, tx *Tx, query string, args ...any) (bool, erro
 // All runs a query and collects the results of scan, one for every row.
 func All[T any](ctx context.Context, tx *Tx, query string, args []any, scan func(Scanner) (T, error)) ([]T, error) {
 	var all []T
-	err := tx.Each(ctx, query, args, func(row Scanner) error {
+	err := tx.EachRow(ctx, query, args, func(row Scanner) error {
 		one, err := scan(row)
 		if err == nil {
 			all = append(all, one)

@@ -61,7 +61,7 @@ func TestReadOnly(t *testing.T) {
 			t.Parallel()
 			address := dbtest.URL(t, engine)
 			db := mustOpenReadOnly(t, address)
-			if err := db.Migrated(t.Context()); err != nil {
+			if err := db.CheckMigrated(t.Context()); err != nil {
 				t.Errorf("migrated = %v", err)
 			}
 			if _, err := readVersion(t, db); err != nil {
@@ -76,7 +76,7 @@ func TestReadOnly(t *testing.T) {
 			if _, err := db.Migrate(t.Context()); err == nil {
 				t.Error("migrate was not refused")
 			}
-			if err := db.Maintain(t.Context()); err != nil {
+			if err := db.MaintainFiles(t.Context()); err != nil {
 				t.Errorf("maintain = %v", err)
 			}
 		})
@@ -99,10 +99,10 @@ func TestNoInstallation(t *testing.T) {
 				dbtest.Open(t, address).Close()
 			}
 			db := mustOpenReadOnly(t, address)
-			if err := db.Migrated(t.Context()); !errors.Is(err, sqldb.ErrNone) {
+			if err := db.CheckMigrated(t.Context()); !errors.Is(err, sqldb.ErrNone) {
 				t.Errorf("migrated = %v", err)
 			}
-			if err := db.Exists(t.Context()); !errors.Is(err, sqldb.ErrNone) {
+			if err := db.CheckExists(t.Context()); !errors.Is(err, sqldb.ErrNone) {
 				t.Errorf("exists = %v", err)
 			}
 			var n int64

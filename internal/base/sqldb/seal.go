@@ -14,10 +14,10 @@ func (db *DB) SetSealKey(key []byte) { db.sealKey = key }
 // CanSeal reports whether there is a key to seal with.
 func (tx *Tx) CanSeal() bool { return len(tx.sealKey) > 0 }
 
-// Seal returns a keyed hash of texts in their order, of which the first names what
+// SealTexts returns a keyed hash of texts in their order, of which the first names what
 // they are. Whoever can write the database and does not have the installation's
 // secret cannot make one.
-func (tx *Tx) Seal(texts ...string) string {
+func (tx *Tx) SealTexts(texts ...string) string {
 	if len(tx.sealKey) == 0 {
 		return ""
 	}

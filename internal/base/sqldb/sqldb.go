@@ -346,9 +346,9 @@ func (r Row) Scan(dest ...any) error {
 	return classifyError(err)
 }
 
-// Each runs a query and calls scan with every row, in order. scan must not use
+// EachRow runs a query and calls scan with every row, in order. scan must not use
 // tx: PostgreSQL reads the rest of the result from the same connection.
-func (tx *Tx) Each(ctx context.Context, query string, args []any, scan func(Scanner) error) error {
+func (tx *Tx) EachRow(ctx context.Context, query string, args []any, scan func(Scanner) error) error {
 	if tx.trace != nil {
 		tx.trace(query, args)
 	}
@@ -382,9 +382,9 @@ func eachRow(rows interface {
 	return rows.Err()
 }
 
-// Maintain updates the planner's statistics and truncates the write-ahead log on
+// MaintainFiles updates the planner's statistics and truncates the write-ahead log on
 // SQLite. PostgreSQL does both by itself.
-func (db *DB) Maintain(ctx context.Context) error {
+func (db *DB) MaintainFiles(ctx context.Context) error {
 	if db.lite == nil || db.readOnly {
 		return nil
 	}

@@ -160,10 +160,10 @@ func TestDuplicateIsRecognised(t *testing.T) {
 		err := db.Write(ctx, func(tx *sqldb.Tx) error {
 			return errors.Join(put(ctx, tx, "a"), put(ctx, tx, "a"))
 		})
-		if !sqldb.Duplicate(err) {
+		if !sqldb.IsDuplicate(err) {
 			t.Errorf("second insert = %v, want a duplicate", err)
 		}
-		if sqldb.Duplicate(errors.New("other")) || sqldb.Duplicate(nil) {
+		if sqldb.IsDuplicate(errors.New("other")) || sqldb.IsDuplicate(nil) {
 			t.Error("another error counts as a duplicate")
 		}
 	})
@@ -278,7 +278,7 @@ func TestMigrateAtOnceAndAgain(t *testing.T) {
 				t.Errorf("steps taken = %v, want all of them by one node", steps)
 			}
 			db := dbtest.Open(t, address)
-			if err := db.Migrated(t.Context()); err != nil {
+			if err := db.CheckMigrated(t.Context()); err != nil {
 				t.Errorf("migrated = %v, want nil", err)
 			}
 			err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
@@ -302,7 +302,7 @@ func TestVerifyNamesTheRow(t *testing.T) {
 			{Name: "fine", Query: `SELECT name FROM deployment WHERE name = 'never'`},
 			{Name: "one catalog row", Query: `SELECT CAST(id AS TEXT) FROM catalog WHERE id = 1`},
 		}
-		got, err := db.Verify(t.Context(), checks)
+		got, err := db.VerifyChecks(t.Context(), checks)
 		want := []sqldb.Violation{{Check: "one catalog row", Row: "1"}}
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("verify = %v, %v, want %v", got, err, want)
@@ -313,7 +313,7 @@ func TestVerifyNamesTheRow(t *testing.T) {
 func TestMaintain(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
-		if err := db.Maintain(t.Context()); err != nil {
+		if err := db.MaintainFiles(t.Context()); err != nil {
 			t.Error(err)
 		}
 		if err := db.Write(t.Context(), func(tx *sqldb.Tx) error { return put(t.Context(), tx, "after") }); err != nil {

@@ -83,7 +83,7 @@ func TestGovernanceStep(t *testing.T) {
 			if again := read(sums); len(counted) < 100 || !slices.Equal(counted, again) {
 				t.Errorf("%d sums after the step, %d counted anew, or others", len(counted), len(again))
 			}
-			if v, err := db.Verify(ctx, slices.Concat(report.Checks, webhook.Checks)); err != nil || len(v) > 0 {
+			if v, err := db.VerifyChecks(ctx, slices.Concat(report.Checks, webhook.Checks)); err != nil || len(v) > 0 {
 				t.Errorf("checks = %v, %v", v, err)
 			}
 			if err := exec(`INSERT INTO webhook_attempt (id, event_id, at, duration_ms, error) VALUES ('x', 'nothing', 1, 1, 'x')`); err == nil {
@@ -142,18 +142,18 @@ func TestStorageStep(t *testing.T) {
 			if _, err := db.Migrate(ctx); err != nil {
 				t.Fatal(err)
 			}
-			if v, err := db.Verify(ctx, quota.Checks); err != nil || len(v) > 0 {
+			if v, err := db.VerifyChecks(ctx, quota.Checks); err != nil || len(v) > 0 {
 				t.Errorf("checks = %v, %v", v, err)
 			}
 			err := db.Read(ctx, func(tx *sqldb.Tx) error {
-				all, err := quota.Limits{}.OfAll(ctx, tx, []string{"p9", "team0"})
+				all, err := quota.Limits{}.AccountUsages(ctx, tx, []string{"p9", "team0"})
 				if err != nil {
 					return err
 				}
 				if all["p9"].Used != 7 || all["p9"].Leaving != 0 || all["team0"].Used == 0 || all["team0"].Leaving != 1000 {
 					t.Errorf("usage = %+v", all)
 				}
-				total, err := quota.Total(ctx, tx)
+				total, err := quota.TotalBytes(ctx, tx)
 				if total <= 1007 {
 					t.Errorf("total = %d", total)
 				}

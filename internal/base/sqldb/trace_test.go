@@ -31,7 +31,7 @@ func TestTraceHearsStatements(t *testing.T) {
 				if err := tx.QueryRow(ctx, one, "a").Scan(&value); err != nil {
 					return err
 				}
-				return tx.Each(ctx, all, []any{"b"}, func(row sqldb.Scanner) error { return row.Scan(&value) })
+				return tx.EachRow(ctx, all, []any{"b"}, func(row sqldb.Scanner) error { return row.Scan(&value) })
 			}
 			err = db.Write(ctx, func(tx *sqldb.Tx) error {
 				if _, err := tx.Exec(ctx, insert, "a", "b"); err != nil {

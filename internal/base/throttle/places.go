@@ -2,19 +2,19 @@ package throttle
 
 import "sync"
 
-// Places limits the number of slots that each key may use at the same time.
-type Places struct {
+// Slots limits the number of slots that each key may use at the same time.
+type Slots struct {
 	perKey int
 
 	mu    sync.Mutex
 	taken map[string]int
 }
 
-// NewPlaces returns a limit of perKey slots for each key.
-func NewPlaces(perKey int) *Places { return &Places{perKey: perKey, taken: map[string]int{}} }
+// NewSlots returns a limit of perKey slots for each key.
+func NewSlots(perKey int) *Slots { return &Slots{perKey: perKey, taken: map[string]int{}} }
 
 // Take uses a slot until release is called, once. ok is false where none is free.
-func (p *Places) Take(key string) (release func(), ok bool) {
+func (p *Slots) Take(key string) (release func(), ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.taken[key] >= p.perKey {
@@ -31,7 +31,7 @@ func (p *Places) Take(key string) (release func(), ok bool) {
 }
 
 // Count returns the number of slots of a key in use.
-func (p *Places) Count(key string) int {
+func (p *Slots) Count(key string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.taken[key]

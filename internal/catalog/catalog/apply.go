@@ -12,10 +12,10 @@ import (
 
 // Change is one change that Apply made to the stored catalog.
 type Change struct {
-	Kind string // tool, tool_tag or kit
-	Slug string
-	ID   string
-	What string // added, changed or removed
+	Kind   string // tool, tool_tag or kit
+	Slug   string
+	ID     string
+	Action string // added, changed or removed
 }
 
 // Apply updates the stored catalog to match the set, in one transaction. Items

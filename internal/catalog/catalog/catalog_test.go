@@ -35,7 +35,7 @@ func open(t *testing.T, db *sqldb.DB) *shop {
 }
 
 // apply applies some sources and gives what changed as "added tool x".
-func (s *shop) apply(from ...catalog.From) []string {
+func (s *shop) apply(from ...catalog.ManifestFolder) []string {
 	s.t.Helper()
 	set, err := catalog.Read(from...)
 	if err != nil {
@@ -45,24 +45,26 @@ func (s *shop) apply(from ...catalog.From) []string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if _, err := s.Refresh(s.t.Context()); err != nil {
+	if _, err := s.RefreshSnapshot(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
 	var all []string
 	for _, c := range changes {
-		all = append(all, c.What+" "+c.Kind+" "+c.Slug)
+		all = append(all, c.Action+" "+c.Kind+" "+c.Slug)
 	}
 	return all
 }
 
-func dir(f fs.FS) catalog.From { return catalog.From{Source: catalog.Directory, Files: f, Name: "dir"} }
-func builtin(f fs.FS) catalog.From {
-	return catalog.From{Source: catalog.Builtin, Files: f, Name: "builtin"}
+func dir(f fs.FS) catalog.ManifestFolder {
+	return catalog.ManifestFolder{Source: catalog.Directory, Files: f, Name: "dir"}
+}
+func builtin(f fs.FS) catalog.ManifestFolder {
+	return catalog.ManifestFolder{Source: catalog.Builtin, Files: f, Name: "builtin"}
 }
 
 func (s *shop) tool(slug string) *catalog.Tool {
 	s.t.Helper()
-	for _, t := range s.Snapshot().View(catalog.Audience{}).Tools {
+	for _, t := range s.CurrentSnapshot().ViewFor(catalog.Audience{}).Tools {
 		if t.Slug == slug {
 			return t
 		}
@@ -72,7 +74,7 @@ func (s *shop) tool(slug string) *catalog.Tool {
 
 func (s *shop) slugs() []string {
 	var all []string
-	for _, t := range s.Snapshot().View(catalog.Audience{}).Tools {
+	for _, t := range s.CurrentSnapshot().ViewFor(catalog.Audience{}).Tools {
 		all = append(all, t.Slug)
 	}
 	return all
@@ -117,8 +119,8 @@ func TestApply(t *testing.T) {
 		f["tags.yaml"].Data, f["kits.yaml"].Data = []byte("g: 3"), []byte("k: 3")
 		f["b.yaml"].Data = []byte(namedDefinition("B") + "tags: [g]\n")
 		equal(t, "broken lists", s.apply(dir(f)), []string{"changed tool b"})
-		if v := s.Snapshot().View(catalog.Audience{}); len(v.Tags()) != 1 || len(v.Kits()) != 1 {
-			t.Errorf("%d tags and %d kits, want the last good one of each", len(v.Tags()), len(v.Kits()))
+		if v := s.CurrentSnapshot().ViewFor(catalog.Audience{}); len(v.PublicTags()) != 1 || len(v.VisibleKits()) != 1 {
+			t.Errorf("%d tags and %d kits, want the last good one of each", len(v.PublicTags()), len(v.VisibleKits()))
 		}
 
 		delete(f, "a.yaml")
@@ -127,7 +129,7 @@ func TestApply(t *testing.T) {
 		f["b.yaml"].Data = []byte(namedDefinition("B"))
 		equal(t, "removal", s.apply(dir(f)), []string{"removed tool_tag g", "changed tool b", "removed tool a", "removed kit k"})
 		equal(t, "tools", s.slugs(), []string{"b"})
-		if name, other := s.Snapshot().Name(a.ID), s.Snapshot().Name(ids.New()); name != "A2" || other != "" {
+		if name, other := s.CurrentSnapshot().ToolName(a.ID), s.CurrentSnapshot().ToolName(ids.New()); name != "A2" || other != "" {
 			t.Errorf("the removed tool's name is %q and nobody's %q, want A2 and none", name, other)
 		}
 
@@ -136,7 +138,7 @@ func TestApply(t *testing.T) {
 		if got := s.tool("a"); got.ID != a.ID || got.Hash != a.Hash {
 			t.Errorf("a tool that came back is %+v, want id and hash of %+v", got, a)
 		}
-		if v, err := db.Verify(t.Context(), catalog.Checks); err != nil || len(v) != 0 {
+		if v, err := db.VerifyChecks(t.Context(), catalog.Checks); err != nil || len(v) != 0 {
 			t.Errorf("checks = %v, %v", v, err)
 		}
 	})
@@ -169,7 +171,7 @@ func TestSources(t *testing.T) {
 		ours = builtin(files("a.yaml", namedDefinition("ours"), "b.yaml", namedDefinition("ours"), "tags.yaml", tag("Ours")))
 		s.apply(ours, dir(files("c.yaml", namedDefinition("theirs"), "tags.yaml", tag("Theirs"))))
 		equal(t, "a list that broke", s.apply(ours, dir(files("c.yaml", namedDefinition("theirs"), "tags.yaml", "g: 3"))), nil)
-		if got := s.Snapshot().View(catalog.Audience{}).Tags()[0].Label; got != "Theirs" {
+		if got := s.CurrentSnapshot().ViewFor(catalog.Audience{}).PublicTags()[0].Label; got != "Theirs" {
 			t.Errorf("the tag is %s, want the directory's last good one", got)
 		}
 		s.apply(ours, dir(files("c.yaml", namedDefinition("theirs"))))
@@ -199,7 +201,7 @@ func TestEveryEditChangesTheHash(t *testing.T) {
 				t.Errorf("%s: changes %q, want one", edit, got)
 			}
 			var hash string
-			for _, tool := range s.Snapshot().View(catalog.Audience{Role: "r"}).Tools {
+			for _, tool := range s.CurrentSnapshot().ViewFor(catalog.Audience{Role: "r"}).Tools {
 				hash = tool.Hash
 			}
 			if before, taken := seen[hash]; taken {
@@ -240,22 +242,22 @@ func TestVisibility(t *testing.T) {
 			{catalog.Audience{Role: "lead"}, "all explicit mixed", "open:all:"},
 			{catalog.Audience{CompanyID: "t1", TeamID: "c1", Role: "t1"}, "all explicit", "open:all:"},
 		} {
-			view := s.Snapshot().View(c.audience)
+			view := s.CurrentSnapshot().ViewFor(c.audience)
 			var got, kits []string
 			for _, tool := range view.Tools {
 				got = append(got, tool.Slug)
-				if _, ok := view.Tool(tool.ID); !ok {
+				if _, ok := view.ToolByID(tool.ID); !ok {
 					t.Errorf("%+v: %s is in the list and not found by id", c.audience, tool.Slug)
 				}
 			}
 			slices.Sort(got)
-			for _, k := range view.Kits() {
+			for _, k := range view.VisibleKits() {
 				kits = append(kits, k.Slug+":"+k.Default.Slug+":"+strings.Join(k.Tags, ","))
 			}
 			equal(t, fmt.Sprintf("tools for %+v", c.audience), got, strings.Fields(c.want))
 			equal(t, fmt.Sprintf("kits for %+v", c.audience), kits, strings.Fields(c.kits))
 		}
-		view := s.Snapshot().View
+		view := s.CurrentSnapshot().ViewFor
 		if view(catalog.Audience{TeamID: "x"}) != view(catalog.Audience{TeamID: "y"}) || view(catalog.Audience{}) == view(catalog.Audience{TeamID: "t1"}) {
 			t.Error("audiences that see the same tools do not share a view, or others do")
 		}
@@ -264,9 +266,9 @@ func TestVisibility(t *testing.T) {
 				t.Fatalf("audience %d sees %d tools, want 2", i, n)
 			}
 		}
-		hidden := s.Snapshot().View(catalog.Audience{TeamID: "t1"}).Tools
+		hidden := s.CurrentSnapshot().ViewFor(catalog.Audience{TeamID: "t1"}).Tools
 		for _, tool := range hidden {
-			_, seen := s.Snapshot().View(catalog.Audience{}).Tool(tool.ID)
+			_, seen := s.CurrentSnapshot().ViewFor(catalog.Audience{}).ToolByID(tool.ID)
 			if open := tool.Slug == "all" || tool.Slug == "explicit"; seen != open {
 				t.Errorf("%s found by id from outside: %v, want %v", tool.Slug, seen, open)
 			}
@@ -281,32 +283,32 @@ func TestTags(t *testing.T) {
 		f := files("a.yaml", namedDefinition("A")+"tags: [z, hidden, m]\n", "b.yaml", namedDefinition("B")+"tags: [m]\n",
 			"tags.yaml", "z: {type: MEDIA, label: Zoo}\nm: {type: MEDIA, label: Ape}\nfam: {type: FAMILY, label: Fam}\nhidden: {type: MEDIA, label: Hidden, internal: true}")
 		s.apply(dir(f))
-		v := s.Snapshot().View(catalog.Audience{})
+		v := s.CurrentSnapshot().ViewFor(catalog.Audience{})
 		label := func(tags []catalog.Tag) (all []string) {
 			for _, g := range tags {
 				all = append(all, g.Label)
 			}
 			return all
 		}
-		equal(t, "vocabulary", label(v.Tags()), []string{"Fam", "Ape", "Zoo"})
+		equal(t, "vocabulary", label(v.PublicTags()), []string{"Fam", "Ape", "Zoo"})
 		equal(t, "tags of a", label(v.TagsOf(s.tool("a"))), []string{"Zoo", "Ape"})
 		ids := map[string]string{}
-		for _, g := range v.Tags() {
+		for _, g := range v.PublicTags() {
 			ids[g.Slug] = g.ID
 		}
-		if n := len(v.Tagged(ids["m"])); n != 2 {
+		if n := len(v.ToolsByTag(ids["m"])); n != 2 {
 			t.Errorf("%d tools with m, want 2", n)
 		}
-		if n := len(v.Tagged(ids["fam"])) + len(v.Tagged("unknown")); n != 0 {
+		if n := len(v.ToolsByTag(ids["fam"])) + len(v.ToolsByTag("unknown")); n != 0 {
 			t.Errorf("%d tools with a tag nobody has, want none", n)
 		}
 		delete(f, "tags.yaml")
 		f["tags.yaml"] = &fstest.MapFile{Data: []byte("m: {type: MEDIA, label: Ape}")}
 		f["a.yaml"].Data, f["b.yaml"].Data = []byte(namedDefinition("A")+"tags: [m]\n"), []byte(namedDefinition("B")+"tags: [m]\n")
 		s.apply(dir(f))
-		v = s.Snapshot().View(catalog.Audience{})
-		equal(t, "after deletion", label(v.Tags()), []string{"Ape"})
-		if v.Tags()[0].ID != ids["m"] {
+		v = s.CurrentSnapshot().ViewFor(catalog.Audience{})
+		equal(t, "after deletion", label(v.PublicTags()), []string{"Ape"})
+		if v.PublicTags()[0].ID != ids["m"] {
 			t.Error("a tag's id changed")
 		}
 	})
@@ -321,7 +323,7 @@ func TestOrder(t *testing.T) {
 			"third.yaml", namedDefinition("b")+at("2"), "rest.yaml", namedDefinition("A"))))
 		equal(t, "order", s.slugs(), []string{"first", "second", "third", "late", "rest"})
 		s.apply(dir(files("x.yaml", namedDefinition("Same"), "y.yaml", namedDefinition("Same"))))
-		tools := s.Snapshot().View(catalog.Audience{}).Tools
+		tools := s.CurrentSnapshot().ViewFor(catalog.Audience{}).Tools
 		if tools[0].ID > tools[1].ID {
 			t.Error("tools of one name are not in order of id")
 		}
@@ -333,7 +335,7 @@ func TestStoredDefinitionReadsBackWhole(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
 		s := open(t, db)
 		s.apply(dir(os.DirFS(filepath.Join("testdata", "everything"))))
-		v := s.Snapshot().View(catalog.Audience{Role: "artist"})
+		v := s.CurrentSnapshot().ViewFor(catalog.Audience{Role: "artist"})
 		if len(v.Tools) != 1 {
 			t.Fatalf("%d tools, want 1", len(v.Tools))
 		}
@@ -375,8 +377,8 @@ func TestAverage(t *testing.T) {
 		s := open(t, db)
 		s.apply(dir(files("a.yaml", namedDefinition("A"), "b.yaml", namedDefinition("B"))))
 		before := *s.tool("a")
-		if before.Average != 0 {
-			t.Errorf("average of a new tool = %v, want none", before.Average)
+		if before.AverageDuration != 0 {
+			t.Errorf("average of a new tool = %v, want none", before.AverageDuration)
 		}
 		at := time.Now()
 		run := func(d time.Duration, times int) {
@@ -393,33 +395,33 @@ func TestAverage(t *testing.T) {
 			if err := errors.Join(err, catalog.UpdateAverages(ctx, db)); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.Refresh(ctx); err != nil {
+			if _, err := s.RefreshSnapshot(ctx); err != nil {
 				t.Fatal(err)
 			}
 		}
 		run(2*time.Second, 1)
 		run(4*time.Second, 1)
 		got := s.tool("a")
-		if got.Average != 3*time.Second || got.Recent != 2*time.Second || got.Hash != before.Hash || !got.Updated.Equal(before.Updated) {
+		if got.AverageDuration != 3*time.Second || got.RecentDuration != 2*time.Second || got.Hash != before.Hash || !got.Updated.Equal(before.Updated) {
 			t.Errorf("tool = %+v, want an average of 3 s, a middle of 2 s and nothing else changed", got)
 		}
-		if s.tool("b").Average != 0 {
+		if s.tool("b").AverageDuration != 0 {
 			t.Error("another tool's runs count")
 		}
 		run(10*time.Second, 150)
-		if got := s.tool("a").Average; got != 10*time.Second {
+		if got := s.tool("a").AverageDuration; got != 10*time.Second {
 			t.Errorf("average = %v, want the newest hundred runs' 10s", got)
 		}
 		run(2*time.Second, 12)
 		run(time.Minute, 3) // the model was loaded again
-		if got := s.tool("a"); got.Recent != 2*time.Second || got.Average < 10*time.Second {
-			t.Errorf("recent = %v and average = %v, want the 2s of most of the newest runs in spite of the average", got.Recent, got.Average)
+		if got := s.tool("a"); got.RecentDuration != 2*time.Second || got.AverageDuration < 10*time.Second {
+			t.Errorf("recent = %v and average = %v, want the 2s of most of the newest runs in spite of the average", got.RecentDuration, got.AverageDuration)
 		}
-		version := s.Snapshot().Version
+		version := s.CurrentSnapshot().Version
 		if err := catalog.UpdateAverages(ctx, db); err != nil {
 			t.Fatal(err)
 		}
-		if changed, err := s.Refresh(ctx); changed || err != nil || s.Snapshot().Version != version {
+		if changed, err := s.RefreshSnapshot(ctx); changed || err != nil || s.CurrentSnapshot().Version != version {
 			t.Errorf("refresh without news = %v, %v", changed, err)
 		}
 	})
@@ -465,7 +467,7 @@ func TestManyNodes(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		const tools = 10
-		set := func(name string) catalog.From {
+		set := func(name string) catalog.ManifestFolder {
 			f := fstest.MapFS{}
 			for i := range tools {
 				f[fmt.Sprintf("t%d.yaml", i)] = &fstest.MapFile{Data: []byte(namedDefinition(name))}
@@ -492,12 +494,12 @@ func TestManyNodes(t *testing.T) {
 				c := catalog.New(db, slog.New(slog.DiscardHandler))
 				ids := map[string]string{}
 				for ctx.Err() == nil {
-					if _, err := c.Refresh(t.Context()); err != nil {
+					if _, err := c.RefreshSnapshot(t.Context()); err != nil {
 						t.Error(err)
 						return
 					}
 					names := map[string]bool{}
-					for _, tool := range c.Snapshot().View(catalog.Audience{}).Tools {
+					for _, tool := range c.CurrentSnapshot().ViewFor(catalog.Audience{}).Tools {
 						names[tool.Name] = true
 						if was, ok := ids[tool.Slug]; ok && was != tool.ID {
 							t.Errorf("id of %s changed", tool.Slug)

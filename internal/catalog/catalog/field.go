@@ -89,18 +89,18 @@ var fieldTypes = map[FieldType]fieldFamily{
 	"HEADER": noValueFamily, "HTML": noValueFamily,
 }
 
-// Integer reports whether the field accepts only whole numbers.
-func (f *Field) Integer() bool {
+// IsInteger reports whether the field accepts only whole numbers.
+func (f *Field) IsInteger() bool {
 	return f.Display.Integer || f.Type == "STEPS" || f.Type == "SEED"
 }
 
 // maxSeed is the largest seed, 2^32-1.
 const maxSeed = math.MaxUint32
 
-// Problem returns what is wrong with a value for the field, or "" if it is
+// CheckValue returns what is wrong with a value for the field, or "" if it is
 // valid. Values have the types of decoded YAML or JSON: string, bool, int64,
 // float64, []any, map[string]any. It does not validate references to media.
-func (f *Field) Problem(value any) string {
+func (f *Field) CheckValue(value any) string {
 	switch fieldTypes[f.Type] {
 	case textFamily:
 		return f.textProblem(value)
@@ -142,7 +142,7 @@ func (f *Field) numberProblem(value any) string {
 	if !ok {
 		return "must be a number"
 	}
-	if f.Integer() && n != math.Trunc(n) {
+	if f.IsInteger() && n != math.Trunc(n) {
 		return "must be a whole number"
 	}
 

@@ -25,8 +25,8 @@ func part(i int) string { return fmt.Sprintf(`{"kind":"MULTIPART","file_index":%
 func TestFill(t *testing.T) {
 	t.Parallel()
 	tool := everything(t)
-	got, problems := tool.Fill(inputs(t, `{"pictures":[`+anItem+`,`+part(1)+`],"prompt":"a fox","negative":"","story":"once","factor":4.0,"seed":7,"cfg":null,
-		"picture":`+part(0)+`,"film":`+anUpload+`,"sound":`+anUpload+`,"model_3d":`+anUpload+`,"model":2.5}`), catalog.FillOptions{Files: 2})
+	got, problems := tool.ParseInputs(inputs(t, `{"pictures":[`+anItem+`,`+part(1)+`],"prompt":"a fox","negative":"","story":"once","factor":4.0,"seed":7,"cfg":null,
+		"picture":`+part(0)+`,"film":`+anUpload+`,"sound":`+anUpload+`,"model_3d":`+anUpload+`,"model":2.5}`), catalog.InputOptions{Files: 2})
 	if len(problems) > 0 {
 		t.Fatal(lines(problems))
 	}
@@ -42,12 +42,12 @@ func TestFill(t *testing.T) {
 	}
 	up, item := "aB3aB3aB3aB3aB3aB3aB", "aB3aB3aB3aB3aB3aB3aB:0198c0de-aaaa-7bbb-8ccc-0123456789ab"
 	refs := []catalog.Ref{
-		{Kind: catalog.Multipart, Field: "picture", Path: "inputs.picture", Accept: []string{"image/png"}, Media: "IMG"},
-		{Kind: catalog.LibraryRef, ID: item, Field: "pictures", List: true, Path: "inputs.pictures.0", Media: "IMG"},
-		{Kind: catalog.Multipart, FileIndex: 1, Field: "pictures", List: true, Place: 1, Path: "inputs.pictures.1", Media: "IMG"},
-		{Kind: catalog.UploadRef, ID: up, Field: "film", Path: "inputs.film", Media: "VID"},
-		{Kind: catalog.UploadRef, ID: up, Field: "sound", Path: "inputs.sound", Media: "AUDIO"},
-		{Kind: catalog.UploadRef, ID: up, Field: "model_3d", Path: "inputs.model_3d", Media: "ASSET_3D"},
+		{Kind: catalog.Multipart, Field: "picture", Path: "inputs.picture", Accept: []string{"image/png"}, MediaType: "IMG"},
+		{Kind: catalog.LibraryRef, ID: item, Field: "pictures", List: true, Path: "inputs.pictures.0", MediaType: "IMG"},
+		{Kind: catalog.Multipart, FileIndex: 1, Field: "pictures", List: true, Index: 1, Path: "inputs.pictures.1", MediaType: "IMG"},
+		{Kind: catalog.UploadRef, ID: up, Field: "film", Path: "inputs.film", MediaType: "VID"},
+		{Kind: catalog.UploadRef, ID: up, Field: "sound", Path: "inputs.sound", MediaType: "AUDIO"},
+		{Kind: catalog.UploadRef, ID: up, Field: "model_3d", Path: "inputs.model_3d", MediaType: "ASSET_3D"},
 	}
 	if !reflect.DeepEqual(got.Refs, refs) {
 		t.Errorf("refs = %+v\nwant %+v", got.Refs, refs)
@@ -73,7 +73,7 @@ func TestPromptAndSeed(t *testing.T) {
 		{set, `{"a":"d","s":7.0}`, "d", &seven, 1},
 		{form(t), `{}`, "", nil, 0},
 	} {
-		got, problems := c.tool.Fill(inputs(t, c.in), catalog.FillOptions{})
+		got, problems := c.tool.ParseInputs(inputs(t, c.in), catalog.InputOptions{})
 		if len(problems) > 0 || got.Prompt != c.prompt || !reflect.DeepEqual(got.Seed, c.seed) || len(got.Texts) != c.texts {
 			t.Errorf("%s gave %+v, %v", c.in, got, problems)
 		}
@@ -110,11 +110,11 @@ inputs.line�break�: This tool has no such field.
 inputs.zebra: This tool has no such field.
 files.0: No input refers to this file.`)
 	for range 5 { // in the same order each time
-		got, problems := tool.Fill(in, catalog.FillOptions{Files: 2})
+		got, problems := tool.ParseInputs(in, catalog.InputOptions{Files: 2})
 		if lines(problems) != want {
 			t.Fatalf("problems:\n%s\nwant:\n%s", lines(problems), want)
 		}
-		if len(got.Refs) != 3 || got.Refs[2].Place != 3 {
+		if len(got.Refs) != 3 || got.Refs[2].Index != 3 {
 			t.Errorf("refs = %+v, want the three that are well-formed", got.Refs)
 		}
 	}
@@ -125,32 +125,32 @@ func TestFileParts(t *testing.T) {
 	tool := form(t, "key: one, type: IMG, label: A", "key: many, type: IMGS, label: B", "group: G, fields: [{key: film, type: VIDEO, label: C}]")
 	for _, c := range []struct {
 		name, in string
-		o        catalog.FillOptions
+		o        catalog.InputOptions
 		refs     int
 		want     string
 	}{
-		{"none", `{}`, catalog.FillOptions{}, 0, ""},
-		{"each once, in any order", `{"one":` + part(2) + `,"many":[` + part(1) + `],"film":` + part(0) + `}`, catalog.FillOptions{Files: 3}, 3, ""},
-		{"index as a fraction that is whole", `{"one":{"kind":"MULTIPART","file_index":0.0}}`, catalog.FillOptions{Files: 1}, 1, ""},
-		{"the one after the last", `{"one":` + part(1) + `}`, catalog.FillOptions{Files: 1}, 0, "inputs.one: There is no such file part.\nfiles.0: No input refers to this file."},
-		{"before the first", `{"one":` + part(-1) + `}`, catalog.FillOptions{}, 0, "inputs.one: There is no such file part."},
-		{"far away", `{"one":{"kind":"MULTIPART","file_index":9223372036854775807}}`, catalog.FillOptions{Files: 1}, 0, "inputs.one: There is no such file part.\nfiles.0: No input refers to this file."},
-		{"twice in a list", `{"many":[` + part(0) + `,` + part(0) + `]}`, catalog.FillOptions{Files: 1}, 1, "inputs.many.1: This file part is used twice."},
-		{"twice in two fields", `{"film":` + part(0) + `,"one":` + part(0) + `}`, catalog.FillOptions{Files: 1}, 1, "inputs.film: This file part is used twice."},
-		{"never", `{"one":` + anUpload + `}`, catalog.FillOptions{Files: 2}, 1, "files.0: No input refers to this file.\nfiles.1: No input refers to this file."},
-		{"one of three never", `{"many":[` + part(2) + `,` + part(0) + `]}`, catalog.FillOptions{Files: 3}, 2, "files.1: No input refers to this file."},
-		{"only in an unknown field", `{"two":` + part(0) + `}`, catalog.FillOptions{Files: 1}, 0, "inputs.two: This tool has no such field.\nfiles.0: No input refers to this file."},
-		{"with a strange name", `{"one":{"kind":"MULTIPART","file_index":0,"id":"x"}}`, catalog.FillOptions{Files: 1}, 1, "inputs.one.id: A reference of this kind does not have this property."},
-		{"an upload twice", `{"one":` + anUpload + `,"many":[` + anUpload + `,` + anUpload + `]}`, catalog.FillOptions{}, 3, ""},
-		{"twelve in a list", `{"many":[` + strings.Repeat(anUpload+`,`, 11) + anItem + `]}`, catalog.FillOptions{}, 12, ""},
-		{"thirteen in a list", `{"many":[` + strings.Repeat(anUpload+`,`, 12) + anItem + `]}`, catalog.FillOptions{}, 13, "inputs.many: Must have at most 12 references."},
-		{"drafts take no files", `{"one":` + part(0) + `,"many":[` + anItem + `,{"kind":"MULTIPART"}]}`, catalog.FillOptions{Draft: true}, 1,
+		{"none", `{}`, catalog.InputOptions{}, 0, ""},
+		{"each once, in any order", `{"one":` + part(2) + `,"many":[` + part(1) + `],"film":` + part(0) + `}`, catalog.InputOptions{Files: 3}, 3, ""},
+		{"index as a fraction that is whole", `{"one":{"kind":"MULTIPART","file_index":0.0}}`, catalog.InputOptions{Files: 1}, 1, ""},
+		{"the one after the last", `{"one":` + part(1) + `}`, catalog.InputOptions{Files: 1}, 0, "inputs.one: There is no such file part.\nfiles.0: No input refers to this file."},
+		{"before the first", `{"one":` + part(-1) + `}`, catalog.InputOptions{}, 0, "inputs.one: There is no such file part."},
+		{"far away", `{"one":{"kind":"MULTIPART","file_index":9223372036854775807}}`, catalog.InputOptions{Files: 1}, 0, "inputs.one: There is no such file part.\nfiles.0: No input refers to this file."},
+		{"twice in a list", `{"many":[` + part(0) + `,` + part(0) + `]}`, catalog.InputOptions{Files: 1}, 1, "inputs.many.1: This file part is used twice."},
+		{"twice in two fields", `{"film":` + part(0) + `,"one":` + part(0) + `}`, catalog.InputOptions{Files: 1}, 1, "inputs.film: This file part is used twice."},
+		{"never", `{"one":` + anUpload + `}`, catalog.InputOptions{Files: 2}, 1, "files.0: No input refers to this file.\nfiles.1: No input refers to this file."},
+		{"one of three never", `{"many":[` + part(2) + `,` + part(0) + `]}`, catalog.InputOptions{Files: 3}, 2, "files.1: No input refers to this file."},
+		{"only in an unknown field", `{"two":` + part(0) + `}`, catalog.InputOptions{Files: 1}, 0, "inputs.two: This tool has no such field.\nfiles.0: No input refers to this file."},
+		{"with a strange name", `{"one":{"kind":"MULTIPART","file_index":0,"id":"x"}}`, catalog.InputOptions{Files: 1}, 1, "inputs.one.id: A reference of this kind does not have this property."},
+		{"an upload twice", `{"one":` + anUpload + `,"many":[` + anUpload + `,` + anUpload + `]}`, catalog.InputOptions{}, 3, ""},
+		{"twelve in a list", `{"many":[` + strings.Repeat(anUpload+`,`, 11) + anItem + `]}`, catalog.InputOptions{}, 12, ""},
+		{"thirteen in a list", `{"many":[` + strings.Repeat(anUpload+`,`, 12) + anItem + `]}`, catalog.InputOptions{}, 13, "inputs.many: Must have at most 12 references."},
+		{"drafts take no files", `{"one":` + part(0) + `,"many":[` + anItem + `,{"kind":"MULTIPART"}]}`, catalog.InputOptions{PriceOnly: true}, 1,
 			"inputs.one: Files are sent with the run itself; leave this input out here.\ninputs.many.1: Files are sent with the run itself; leave this input out here."},
-		{"drafts take references", `{"one":` + anUpload + `,"many":[` + anItem + `]}`, catalog.FillOptions{Draft: true}, 2, ""},
+		{"drafts take references", `{"one":` + anUpload + `,"many":[` + anItem + `]}`, catalog.InputOptions{PriceOnly: true}, 2, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			got, problems := tool.Fill(inputs(t, c.in), c.o)
+			got, problems := tool.ParseInputs(inputs(t, c.in), c.o)
 			if lines(problems) != c.want || len(got.Refs) != c.refs {
 				t.Errorf("%d refs and problems:\n%s\nwant %d and:\n%s", len(got.Refs), lines(problems), c.refs, c.want)
 			}
@@ -168,15 +168,15 @@ func TestDraft(t *testing.T) {
 		{`{"a":3,"e":5,"f":1}`, "inputs.a: Must be text.\ninputs.e: Must be at most 4.\ninputs.f: This tool has no such field.",
 			"inputs.a: Must be text.\ninputs.b: This field is required.\ninputs.d: This field is required.\ninputs.e: Must be at most 4.\ninputs.f: This tool has no such field."},
 	} {
-		got, draft := tool.Fill(inputs(t, c.in), catalog.FillOptions{Draft: true})
-		if _, run := tool.Fill(inputs(t, c.in), catalog.FillOptions{}); lines(draft) != c.draft || lines(run) != c.run {
+		got, draft := tool.ParseInputs(inputs(t, c.in), catalog.InputOptions{PriceOnly: true})
+		if _, run := tool.ParseInputs(inputs(t, c.in), catalog.InputOptions{}); lines(draft) != c.draft || lines(run) != c.run {
 			t.Errorf("%s as a draft:\n%s\nwant\n%s\nas a run:\n%s\nwant\n%s", c.in, lines(draft), c.draft, lines(run), c.run)
 		}
 		if got.Values["c"] != int64(3) {
 			t.Errorf("%s gave %v for c, want its default", c.in, got.Values["c"])
 		}
 	}
-	if got, problems := tool.Fill(nil, catalog.FillOptions{Draft: true}); len(problems) > 0 || show(got.Values) != "{c:3}" {
+	if got, problems := tool.ParseInputs(nil, catalog.InputOptions{PriceOnly: true}); len(problems) > 0 || show(got.Values) != "{c:3}" {
 		t.Errorf("no inputs at all gave %+v, %v", got, problems)
 	}
 }
@@ -194,7 +194,7 @@ func TestProblemsAreBounded(t *testing.T) {
 		want  int
 	}{{int64(1), 0, 99}, {"x", 0, 100}, {"x", 1, 100}, {"x", 5000, 100}} {
 		in["n"] = c.n
-		if _, problems := tool.Fill(in, catalog.FillOptions{Files: c.files}); len(problems) != c.want {
+		if _, problems := tool.ParseInputs(in, catalog.InputOptions{Files: c.files}); len(problems) != c.want {
 			t.Errorf("%d problems, want %d", len(problems), c.want)
 		}
 	}
@@ -222,12 +222,12 @@ func TestDefaultsFill(t *testing.T) {
 		}
 	}
 	for name, tool := range all {
-		draft := catalog.FillOptions{Draft: true}
-		first, problems := tool.Fill(nil, draft)
+		draft := catalog.InputOptions{PriceOnly: true}
+		first, problems := tool.ParseInputs(nil, draft)
 		if len(problems) > 0 {
 			t.Errorf("%s: %s", name, lines(problems))
 		}
-		again, problems := tool.Fill(first.Values, draft)
+		again, problems := tool.ParseInputs(first.Values, draft)
 		if len(problems) > 0 || show(again.Values) != show(first.Values) {
 			t.Errorf("%s: its own defaults give %s, %s\nwant %s", name, show(again.Values), lines(problems), show(first.Values))
 		}
@@ -239,7 +239,7 @@ func TestDefaultsFill(t *testing.T) {
 				v["width"] = "changed"
 			}
 		}
-		if fresh, _ := tool.Fill(nil, draft); show(fresh.Values) != show(again.Values) {
+		if fresh, _ := tool.ParseInputs(nil, draft); show(fresh.Values) != show(again.Values) {
 			t.Errorf("%s: changing what was filled changed the tool: %s", name, show(fresh.Values))
 		}
 	}
@@ -285,10 +285,10 @@ func inputsOf(text string) map[string]any {
 
 // sound holds what is true of every filling: the same each time, either good or
 // with problems that a person can read, and what is good stays good.
-func sound(t rapid.TB, tool *catalog.Tool, in map[string]any, o catalog.FillOptions) {
+func sound(t rapid.TB, tool *catalog.Tool, in map[string]any, o catalog.InputOptions) {
 	t.Helper()
-	got, problems := tool.Fill(in, o)
-	again, same := tool.Fill(in, o)
+	got, problems := tool.ParseInputs(in, o)
+	again, same := tool.ParseInputs(in, o)
 	if !reflect.DeepEqual(got, again) || !slices.Equal(problems, same) {
 		t.Fatalf("twice the same inputs gave %+v, %v and %+v, %v", got, problems, again, same)
 	}
@@ -311,7 +311,7 @@ func sound(t rapid.TB, tool *catalog.Tool, in map[string]any, o catalog.FillOpti
 	for _, r := range got.Refs {
 		refill[r.Field] = in[r.Field]
 	}
-	if again, problems := tool.Fill(refill, o); len(problems) > 0 || show(again.Values) != show(got.Values) || !reflect.DeepEqual(again.Refs, got.Refs) {
+	if again, problems := tool.ParseInputs(refill, o); len(problems) > 0 || show(again.Values) != show(got.Values) || !reflect.DeepEqual(again.Refs, got.Refs) {
 		t.Fatalf("what was filled gives %s and %s\nwant %s", show(again.Values), lines(problems), show(got.Values))
 	}
 	if _, err := json.Marshal(got.Values); err != nil {
@@ -328,13 +328,13 @@ func TestAnyInputs(t *testing.T) {
 		if rapid.Bool().Draw(rt, "prompted") {
 			in["prompt"] = "a fox"
 		}
-		o := catalog.FillOptions{Draft: rapid.Bool().Draw(rt, "draft"), Files: rapid.IntRange(0, 2).Draw(rt, "files")}
+		o := catalog.InputOptions{PriceOnly: rapid.Bool().Draw(rt, "draft"), Files: rapid.IntRange(0, 2).Draw(rt, "files")}
 		sound(rt, tool, in, o)
 	})
 	// One field at a time fills more often than not.
 	for _, key := range keys {
 		rapid.Check(t, func(rt *rapid.T) {
-			sound(rt, tool, map[string]any{key: anyValue(2).Draw(rt, "value")}, catalog.FillOptions{Draft: true})
+			sound(rt, tool, map[string]any{key: anyValue(2).Draw(rt, "value")}, catalog.InputOptions{PriceOnly: true})
 		})
 	}
 }
@@ -350,6 +350,6 @@ func FuzzFill(f *testing.F) {
 		if !ok || !isMap || files > 1000 {
 			return
 		}
-		sound(t, tool, in, catalog.FillOptions{Draft: draft, Files: files})
+		sound(t, tool, in, catalog.InputOptions{PriceOnly: draft, Files: files})
 	})
 }

@@ -98,7 +98,7 @@ func (f *formReader) readDisplay(o *mapping, l *Field, kind fieldFamily) {
 		if d.Step != nil && *d.Step <= 0 {
 			o.addProblem("step", "must be above 0")
 		}
-		if l.Integer() {
+		if l.IsInteger() {
 			for key, v := range map[string]*float64{"min": d.Min, "max": d.Max, "step": d.Step} {
 				if v != nil && *v != math.Trunc(*v) {
 					o.addProblem(key, "must be a whole number, because the field accepts only whole numbers")
@@ -212,7 +212,7 @@ func (f *formReader) readDefault(o *mapping, l *Field, kind fieldFamily) {
 	}
 
 	l.Default = f.r.plainValue(n)
-	if p := l.Problem(l.Default); p != "" {
+	if p := l.CheckValue(l.Default); p != "" {
 		o.addProblem("default", "%s", p)
 		return
 	}

@@ -12,11 +12,11 @@ const flow = "name: Flow\nprice: {type: FREE}\noutput: {type: IMG, mime_types: [
 // only reads the files and gives their one tool.
 func only(t *testing.T, all ...string) *catalog.Tool {
 	t.Helper()
-	set, err := catalog.Read(catalog.From{Source: catalog.Directory, Files: files(all...)})
+	set, err := catalog.Read(catalog.ManifestFolder{Source: catalog.Directory, Files: files(all...)})
 	if err != nil || len(set.Problems) > 0 {
 		t.Fatalf("read: %v %v", set.Problems, err)
 	}
-	for _, tool := range set.Tools() {
+	for _, tool := range set.AllTools() {
 		return tool
 	}
 	t.Fatal("there is no tool")
@@ -59,7 +59,7 @@ func TestIncludesThatCannotBe(t *testing.T) {
 		"{workflow: [good.json]}":                   "must be text",
 		"{workflow: good.json, workflow: bad.json}": "is given twice",
 	} {
-		set, err := catalog.Read(catalog.From{Source: catalog.Directory, Files: files(
+		set, err := catalog.Read(catalog.ManifestFolder{Source: catalog.Directory, Files: files(
 			"flow.yaml", flow+"engine: {name: studio, with: {bind: {}}, include: "+include+"}\n",
 			"good.json", "{}", "bad.json", "{", "two.json", "{}}", "huge.json", `"`+strings.Repeat("x", 2<<20)+`"`,
 			"deep.json", strings.Repeat("[", 100)+strings.Repeat("]", 100),
@@ -83,12 +83,12 @@ func TestOffers(t *testing.T) {
 		"here.yaml", flow+"engine: {name: image}\n", "gone.yaml", flow+"engine: {name: video}\n", "other.yaml", flow+"engine: {name: music}\n",
 		"kits.yaml", "all: {label: All, tools: [{tool: here}, {tool: gone}, {tool: other}]}\n",
 	)
-	offers := map[string]catalog.Offer{"video": catalog.LeftOut, "music": catalog.AsItWas}
-	set, err := catalog.Read(catalog.From{Source: catalog.Builtin, Files: all, Offer: func(engine string) catalog.Offer { return offers[engine] }})
+	offers := map[string]catalog.Availability{"video": catalog.Unavailable, "music": catalog.UnknownAvailability}
+	set, err := catalog.Read(catalog.ManifestFolder{Source: catalog.Builtin, Files: all, EngineAvailability: func(engine string) catalog.Availability { return offers[engine] }})
 	if err != nil || len(set.Problems) > 0 {
 		t.Fatalf("read: %v %v", set.Problems, err)
 	}
-	if set.Len() != 1 || len(set.Left()) != 1 || set.Left()[0] != "gone" {
-		t.Errorf("%d tools, left %v", set.Len(), set.Left())
+	if set.Len() != 1 || len(set.UnavailableTools()) != 1 || set.UnavailableTools()[0] != "gone" {
+		t.Errorf("%d tools, left %v", set.Len(), set.UnavailableTools())
 	}
 }

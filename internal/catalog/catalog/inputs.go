@@ -12,18 +12,18 @@ import (
 	"atelier/internal/base/sanitize"
 )
 
-// FillOptions describe the request that the inputs came with.
-type FillOptions struct {
+// InputOptions describe the request that the inputs came with.
+type InputOptions struct {
 	// Draft allows required inputs to be missing and rejects MULTIPART
 	// references. It is set when a run is only priced.
-	Draft bool
+	PriceOnly bool
 	// Files is the number of file parts in the request; inputs must refer to
 	// each of them exactly once.
 	Files int
 }
 
-// Filled are the validated inputs of a run.
-type Filled struct {
+// FormInputs are the validated inputs of a run.
+type FormInputs struct {
 	// Values are the values by field key: string, bool, int64, float64, []any
 	// or map[string]any. Defaults are included. Fields without a value or
 	// default are missing, and so are media.
@@ -45,14 +45,14 @@ type TextInput struct{ Path, Value string }
 // maxProblems is the maximum number of problems in one response.
 const maxProblems = 100
 
-// Fill validates the inputs of a request against the tool's form. Values have
+// ParseInputs validates the inputs of a request against the tool's form. Values have
 // the types of decoded JSON: string, bool, nil, int64, float64, []any,
 // map[string]any.
 //
 // It returns all problems at once: those of the form in its order, then unknown
 // keys, then files. After a problem, the inputs may only be used for counting.
-func (t *Tool) Fill(inputs map[string]any, o FillOptions) (Filled, []fault.Field) {
-	f := inputParser{FillOptions: o, inputs: inputs, knownKeys: map[string]bool{}, claimedParts: map[int64]bool{}}
+func (t *Tool) ParseInputs(inputs map[string]any, o InputOptions) (FormInputs, []fault.Field) {
+	f := inputParser{InputOptions: o, inputs: inputs, knownKeys: map[string]bool{}, claimedParts: map[int64]bool{}}
 	f.Values = map[string]any{}
 	f.parseFields(t.Fields)
 	for _, key := range sortedKeys(inputs) {
@@ -74,13 +74,13 @@ func (t *Tool) Fill(inputs map[string]any, o FillOptions) (Filled, []fault.Field
 			f.Seed = &n
 		}
 	}
-	return f.Filled, f.problems
+	return f.FormInputs, f.problems
 }
 
 // inputParser validates inputs while it visits the fields of a form.
 type inputParser struct {
-	FillOptions
-	Filled
+	InputOptions
+	FormInputs
 
 	inputs       map[string]any
 	knownKeys    map[string]bool
@@ -149,7 +149,7 @@ func (f *inputParser) parseLeaf(l *Field) {
 // applyDefault sets the default of a field without a value. An empty default
 // does not satisfy a required field, except an empty option.
 func (f *inputParser) applyDefault(l *Field, path string) {
-	if l.Required && !f.Draft && (l.Default == nil || l.isEmptyValue(l.Default) && fieldTypes[l.Type] != selectFamily) {
+	if l.Required && !f.PriceOnly && (l.Default == nil || l.isEmptyValue(l.Default) && fieldTypes[l.Type] != selectFamily) {
 		f.addProblem(path, "This field is required.")
 		return
 	}
@@ -182,7 +182,7 @@ func (f *Field) isEmptyValue(value any) bool {
 // convertValue validates a value and converts it to the form that engines get.
 // The result shares no memory with the tool.
 func (f *Field) convertValue(value any) (converted any, problem string) {
-	if p := f.Problem(value); p != "" {
+	if p := f.CheckValue(value); p != "" {
 		return nil, p
 	}
 	switch fieldTypes[f.Type] {
@@ -191,7 +191,7 @@ func (f *Field) convertValue(value any) (converted any, problem string) {
 			return nil, fmt.Sprintf("must have at most %d characters", maxTextLen)
 		}
 	case numberFamily, seedFamily:
-		if !f.Integer() {
+		if !f.IsInteger() {
 			break
 		}
 

@@ -122,7 +122,7 @@ func lines(problems []fault.Field) string {
 
 // outcome is what filling in the field x gave. Problems with x itself stand
 // without a path.
-func outcome(f catalog.Filled, problems []fault.Field) string {
+func outcome(f catalog.FormInputs, problems []fault.Field) string {
 	if len(problems) > 0 {
 		text := "\n" + choices.ReplaceAllString(lines(problems), "$1.") // see TestRefusedOptions
 		return strings.ReplaceAll(strings.ReplaceAll(text, "\ninputs.x: ", "\n"), "\ninputs.x.", "\nx.")[1:]
@@ -132,7 +132,7 @@ func outcome(f catalog.Filled, problems []fault.Field) string {
 	}
 	var refs []string
 	for _, r := range f.Refs {
-		refs = append(refs, fmt.Sprintf("%s %s%d at %d", r.Kind, r.ID, r.FileIndex, r.Place))
+		refs = append(refs, fmt.Sprintf("%s %s%d at %d", r.Kind, r.ID, r.FileIndex, r.Index))
 	}
 	return strings.Join(refs, ", ")
 }
@@ -150,16 +150,16 @@ func TestRefusedOptions(t *testing.T) {
 		"type: WIDTH_HEIGHT, sizes: [{text: S, width: 8, height: 9}, {text: L, width: 80, height: 90}]":                "Must be a width and a height in whole pixels.",
 		"type: SINGLE_SELECT, options: [" + strings.Join(many, ", ") + "]":                                             "Must be one of the options: v0, v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14, v15, v16, v17, v18, v19 and 3 more.",
 	} {
-		if _, problems := form(t, "key: x, label: X, "+settings).Fill(inputs(t, `{"x":"dark"}`), catalog.FillOptions{}); len(problems) != 1 || problems[0].Message != want {
+		if _, problems := form(t, "key: x, label: X, "+settings).ParseInputs(inputs(t, `{"x":"dark"}`), catalog.InputOptions{}); len(problems) != 1 || problems[0].Message != want {
 			t.Errorf("%.60s: %v, want %s", settings, problems, want)
 		}
 	}
-	_, problems := form(t, "key: x, label: X, type: MULTI_SELECT, options: [{text: A, value: a}, {text: B, value: b}]").Fill(inputs(t, `{"x":["c"]}`), catalog.FillOptions{})
+	_, problems := form(t, "key: x, label: X, type: MULTI_SELECT, options: [{text: A, value: a}, {text: B, value: b}]").ParseInputs(inputs(t, `{"x":["c"]}`), catalog.InputOptions{})
 	if len(problems) != 1 || problems[0].Message != "Must hold only the options: a, b." {
 		t.Errorf("problems = %v", problems)
 	}
 	_, problems = form(t, "key: x, label: X, type: WIDTH_HEIGHT, sizes: [{text: S, width: 8, height: 9}, {text: L, width: 80, height: 90}]").
-		Fill(inputs(t, `{"x":{"width":9,"height":8}}`), catalog.FillOptions{})
+		ParseInputs(inputs(t, `{"x":{"width":9,"height":8}}`), catalog.InputOptions{})
 	if len(problems) != 1 || problems[0].Message != "Must be one of the sizes: 8x9, 80x90." {
 		t.Errorf("problems = %v", problems)
 	}
@@ -283,7 +283,7 @@ func TestInputs(t *testing.T) {
 			rows++
 			t.Run(fmt.Sprintf("%s %.60s", field.settings, in), func(t *testing.T) {
 				t.Parallel()
-				if got := outcome(tool.Fill(inputs(t, `{"x":`+in+`}`), catalog.FillOptions{})); got != want {
+				if got := outcome(tool.ParseInputs(inputs(t, `{"x":`+in+`}`), catalog.InputOptions{})); got != want {
 					t.Errorf("%s gave\n%s\nwant\n%s", in, got, want)
 				}
 			})
@@ -293,7 +293,7 @@ func TestInputs(t *testing.T) {
 		t.Errorf("%d rows, want at least 200", rows)
 	}
 	at := long(catalog.MaxTextLen, "ü")
-	if got := outcome(form(t, "key: x, label: X, type: TEXT").Fill(inputs(t, `{"x":`+at+`}`), catalog.FillOptions{})); got != at {
+	if got := outcome(form(t, "key: x, label: X, type: TEXT").ParseInputs(inputs(t, `{"x":`+at+`}`), catalog.InputOptions{})); got != at {
 		t.Errorf("a text of the largest length gave %.80s", got)
 	}
 }

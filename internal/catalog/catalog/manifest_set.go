@@ -29,14 +29,14 @@ const (
 	Directory Source = "directory"
 )
 
-// From is a folder of manifests.
-type From struct {
+// ManifestFolder is a folder of manifests.
+type ManifestFolder struct {
 	Source Source
 	Files  fs.FS
 	// Name is the prefix of file names in problems.
 	Name string
 	// Offer reports whether tools of an engine can run; nil means that all can.
-	Offer func(engine string) Offer
+	EngineAvailability func(engine string) Availability
 	// Inspect returns what keeps a tool with a valid manifest from running; nil
 	// inspects nothing.
 	Inspect func(t *Tool) []Remark
@@ -50,14 +50,14 @@ type Remark struct {
 	Message string
 }
 
-// Offer says whether a tool can run.
-type Offer int
+// Availability says whether a tool can run.
+type Availability int
 
 // The values of Availability.
 const (
-	Offered Offer = iota
-	LeftOut       // no engine or program of this node can run it
-	AsItWas       // only other nodes know; the stored state of the tool stays
+	Available           Availability = iota
+	Unavailable                      // no engine or program of this node can run it
+	UnknownAvailability              // only other nodes know; the stored state of the tool stays
 )
 
 // Files of a source that are not tools.
@@ -129,9 +129,9 @@ func (s *Set) LenOf(source Source) (n int) {
 	return n
 }
 
-// Tools returns the tools in the order of their slugs, as their manifests
+// AllTools returns the tools in the order of their slugs, as their manifests
 // describe them.
-func (s *Set) Tools() iter.Seq2[string, *Tool] {
+func (s *Set) AllTools() iter.Seq2[string, *Tool] {
 	return func(yield func(string, *Tool) bool) {
 		for _, slug := range sortedKeys(s.tools) {
 			t, err := decodeTool(s.tools[slug].definition)
@@ -144,7 +144,7 @@ func (s *Set) Tools() iter.Seq2[string, *Tool] {
 
 // Read reads manifests and collects all problems with file and line. It returns
 // an error only if a source cannot be read at all.
-func Read(from ...From) (*Set, error) {
+func Read(from ...ManifestFolder) (*Set, error) {
 	s := &Set{
 		Assets:      map[Asset][]byte{},
 		tools:       map[string]entry{},
@@ -204,7 +204,7 @@ func SortProblems(all []Problem) {
 
 // warnUnread warns about files that look like manifests but are ignored, and
 // about a source without manifests.
-func (s *Set) warnUnread(f From, all []fs.DirEntry, hasAny bool) {
+func (s *Set) warnUnread(f ManifestFolder, all []fs.DirEntry, hasAny bool) {
 	warn := func(name, message string) {
 		s.Warnings = append(s.Warnings, Problem{path.Join(f.Name, name), 1, 1, message})
 	}
@@ -244,7 +244,7 @@ func (s *Set) knowsTool(slug string) bool {
 	return ok || s.brokenTools[slug] || s.unavailable[slug] || s.unknown[slug]
 }
 
-func (s *Set) readTool(f From, name string) {
+func (s *Set) readTool(f ManifestFolder, name string) {
 	r := &manifestReader{file: path.Join(f.Name, name), storeAsset: s.newAssetReader(f.Files), readInclude: newIncludeReader(f.Files)}
 	slug := strings.TrimSuffix(name, ".yaml")
 	if !slugPattern.MatchString(slug) || len(slug) > 64 {
@@ -269,26 +269,26 @@ func (s *Set) readTool(f From, name string) {
 }
 
 // addTool adds a valid manifest to the set, unless its tool cannot run.
-func (s *Set) addTool(f From, slug string, t *Tool, definition string) {
-	availability := Offered
-	if f.Offer != nil {
-		availability = f.Offer(t.Engine.Name)
+func (s *Set) addTool(f ManifestFolder, slug string, t *Tool, definition string) {
+	availability := Available
+	if f.EngineAvailability != nil {
+		availability = f.EngineAvailability(t.Engine.Name)
 	}
 	switch availability {
-	case LeftOut:
+	case Unavailable:
 		s.unavailable[slug] = true
-	case AsItWas:
+	case UnknownAvailability:
 		s.unknown[slug] = true
 	default:
 		s.tools[slug] = entry{f.Source, definition}
 	}
 }
 
-// Left returns the slugs of the tools that cannot run here, in order.
-func (s *Set) Left() []string { return sortedKeys(s.unavailable) }
+// UnavailableTools returns the slugs of the tools that cannot run here, in order.
+func (s *Set) UnavailableTools() []string { return sortedKeys(s.unavailable) }
 
 // readList reads a file that maps slugs to items, if the source has it.
-func (s *Set) readList(f From, name string, k kind, check func(*manifestReader, *yaml.Node)) {
+func (s *Set) readList(f ManifestFolder, name string, k kind, check func(*manifestReader, *yaml.Node)) {
 	if _, err := fs.Stat(f.Files, name); errors.Is(err, fs.ErrNotExist) {
 		return
 	}

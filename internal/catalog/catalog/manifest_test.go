@@ -33,7 +33,7 @@ func files(pairs ...string) fstest.MapFS {
 
 func read(t *testing.T, f fs.FS) *catalog.Set {
 	t.Helper()
-	s, err := catalog.Read(catalog.From{Source: catalog.Directory, Files: f, Name: "dir"})
+	s, err := catalog.Read(catalog.ManifestFolder{Source: catalog.Directory, Files: f, Name: "dir"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(manifest + "fields: [{group: G, fields: [{key: a, type: SLIDER, label: A, min: 0, max: 1}]}]")
 	f.Add("a: &a [*a]")
 	f.Fuzz(func(t *testing.T, text string) {
-		s, err := catalog.Read(catalog.From{Source: catalog.Directory, Files: files("x.yaml", text), Name: "dir"})
+		s, err := catalog.Read(catalog.ManifestFolder{Source: catalog.Directory, Files: files("x.yaml", text), Name: "dir"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,12 +34,12 @@ type Ref struct {
 	ID        string // for UPLOAD_REF and LIBRARY_REF
 	FileIndex int    // for MULTIPART
 
-	Field  string   // key of the field
-	List   bool     // the field accepts several files
-	Place  int      // index in the list
-	Path   string   // position for problems, for example "inputs.pictures.2"
-	Accept []string // accepted mime types; empty: all of Media
-	Media  string   // accepted type of media, one of the output types
+	Field     string   // key of the field
+	List      bool     // the field accepts several files
+	Index     int      // index in the list
+	Path      string   // position for problems, for example "inputs.pictures.2"
+	Accept    []string // accepted mime types; empty: all of Media
+	MediaType string   // accepted type of media, one of the output types
 }
 
 // mediaOf is the accepted type of media by field type.
@@ -66,19 +66,19 @@ func (f *inputParser) parseReferences(l *Field, path string, value any) {
 func (f *inputParser) parseReference(l *Field, path string, index int, value any) {
 	given, ok := value.(map[string]any)
 	if !ok {
-		f.addProblem(path, toSentence(l.Problem(value)))
+		f.addProblem(path, toSentence(l.CheckValue(value)))
 		return
 	}
 
 	kind, _ := given["kind"].(string)
 	r := Ref{
-		Kind:   RefKind(kind),
-		Field:  l.Key,
-		List:   l.Type == "IMGS",
-		Place:  index,
-		Path:   path,
-		Accept: l.Display.Accept,
-		Media:  mediaOf[l.Type],
+		Kind:      RefKind(kind),
+		Field:     l.Key,
+		List:      l.Type == "IMGS",
+		Index:     index,
+		Path:      path,
+		Accept:    l.Display.Accept,
+		MediaType: mediaOf[l.Type],
 	}
 	detail, known := refDetail[r.Kind]
 	if !known {
@@ -108,7 +108,7 @@ func (f *inputParser) parseReference(l *Field, path string, index int, value any
 
 // claimFilePart returns the index of a file part. Each part can be used once.
 func (f *inputParser) claimFilePart(index any) (i int, problem string) {
-	if f.Draft {
+	if f.PriceOnly {
 		return 0, "Files are sent with the run itself; leave this input out here."
 	}
 

@@ -28,7 +28,7 @@ func TestSuggestedSizes(t *testing.T) {
 		var got []string
 		for _, s := range field.Display.Sizes {
 			got = append(got, fmt.Sprintf("%dx%d", s.Width, s.Height))
-			if p := field.Problem(map[string]any{"width": s.Width, "height": s.Height}); p != "" {
+			if p := field.CheckValue(map[string]any{"width": s.Width, "height": s.Height}); p != "" {
 				t.Errorf("%s: %v %s", c.settings, s, p)
 			}
 		}
@@ -55,7 +55,7 @@ func TestShippedSizes(t *testing.T) {
 			}
 		}
 	}
-	for slug, tool := range read(t, tools.Files).Tools() {
+	for slug, tool := range read(t, tools.Files).AllTools() {
 		look(slug, tool.Fields)
 	}
 	if found < 8 {

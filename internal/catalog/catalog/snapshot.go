@@ -42,8 +42,8 @@ type View struct {
 // is emptied.
 const maxViews = 1000
 
-// View returns the view of an audience.
-func (s *Snapshot) View(a Audience) *View {
+// ViewFor returns the view of an audience.
+func (s *Snapshot) ViewFor(a Audience) *View {
 	s.mu.RLock()
 	v, ok := s.views[a]
 	s.mu.RUnlock()
@@ -53,7 +53,7 @@ func (s *Snapshot) View(a Audience) *View {
 
 	seen := make([]byte, len(s.restricted))
 	for i, t := range s.restricted {
-		if t.Visibility.Includes(a) {
+		if t.Visibility.IncludesAudience(a) {
 			seen[i] = 1
 		}
 	}
@@ -87,7 +87,7 @@ func (s *Snapshot) buildView(a Audience) *View {
 		kits:   s.kits,
 	}
 	for _, t := range s.tools {
-		if !a.Sees(t) {
+		if !a.CanSee(t) {
 			continue
 		}
 
@@ -101,16 +101,16 @@ func (s *Snapshot) buildView(a Audience) *View {
 	return v
 }
 
-// Tools returns all tools in list order, without checking visibility.
-func (s *Snapshot) Tools() []*Tool { return s.tools }
+// AllTools returns all tools in list order, without checking visibility.
+func (s *Snapshot) AllTools() []*Tool { return s.tools }
 
-// Name returns the name of a tool, also of a removed one; "" if the ID is
+// ToolName returns the name of a tool, also of a removed one; "" if the ID is
 // unknown.
-func (s *Snapshot) Name(id string) string { return s.names[id] }
+func (s *Snapshot) ToolName(id string) string { return s.names[id] }
 
-// Tagged returns the IDs of all tools with a tag, without checking visibility.
+// TaggedToolIDs returns the IDs of all tools with a tag, without checking visibility.
 // An internal or unknown tag has none.
-func (s *Snapshot) Tagged(tagID string) []string {
+func (s *Snapshot) TaggedToolIDs(tagID string) []string {
 	var ids []string
 	for _, g := range s.tags {
 		if g.ID != tagID || g.Internal {
@@ -125,15 +125,15 @@ func (s *Snapshot) Tagged(tagID string) []string {
 	return ids
 }
 
-// Tool returns a tool by ID.
-func (v *View) Tool(id string) (*Tool, bool) {
+// ToolByID returns a tool by ID.
+func (v *View) ToolByID(id string) (*Tool, bool) {
 	t, ok := v.byID[id]
 	return t, ok
 }
 
-// Tagged returns the tools with a tag, in list order. An internal or unknown
+// ToolsByTag returns the tools with a tag, in list order. An internal or unknown
 // tag has none.
-func (v *View) Tagged(tagID string) []*Tool { return v.byTag[tagID] }
+func (v *View) ToolsByTag(tagID string) []*Tool { return v.byTag[tagID] }
 
 // TagsOf returns the public tags of a tool, in the order of its manifest.
 func (v *View) TagsOf(t *Tool) []Tag {
@@ -146,8 +146,8 @@ func (v *View) TagsOf(t *Tool) []Tag {
 	return shown
 }
 
-// Tags returns all public tags, sorted by type, then label.
-func (v *View) Tags() []Tag {
+// PublicTags returns all public tags, sorted by type, then label.
+func (v *View) PublicTags() []Tag {
 	var all []Tag
 	for _, g := range v.tags {
 		if !g.Internal {
@@ -161,17 +161,17 @@ func (v *View) Tags() []Tag {
 	return all
 }
 
-// Kits returns the kits with their visible entries, without empty kits. If the
+// VisibleKits returns the kits with their visible entries, without empty kits. If the
 // default tool of a kit is not visible, the first entry is the default. The
 // tags are those of the visible entries, in the kit's order, because clients
 // show a tab for each tag.
-func (v *View) Kits() []ShownKit {
-	var all []ShownKit
+func (v *View) VisibleKits() []VisibleKit {
+	var all []VisibleKit
 	for _, k := range v.kits {
-		shown := ShownKit{Kit: k, Default: v.bySlug[k.Default]}
+		shown := VisibleKit{Kit: k, Default: v.bySlug[k.Default]}
 		for _, e := range k.Entries {
 			if t := v.bySlug[e.Tool]; t != nil {
-				shown.Tools = append(shown.Tools, ShownEntry{e, t})
+				shown.Tools = append(shown.Tools, VisibleKitEntry{e, t})
 			}
 		}
 		if len(shown.Tools) == 0 {
@@ -189,7 +189,7 @@ func (v *View) Kits() []ShownKit {
 
 // usedTags returns the tags of the visible entries: tags of the kit in its
 // order, then others.
-func (k ShownKit) usedTags() []string {
+func (k VisibleKit) usedTags() []string {
 	var used []string
 	for _, e := range k.Tools {
 		for _, tag := range e.Tags {
@@ -210,15 +210,15 @@ func (k ShownKit) usedTags() []string {
 	return used
 }
 
-// ShownKit is a kit with the entries that are visible for an audience.
-type ShownKit struct {
+// VisibleKit is a kit with the entries that are visible for an audience.
+type VisibleKit struct {
 	Kit
 	Default *Tool
-	Tools   []ShownEntry
+	Tools   []VisibleKitEntry
 }
 
-// ShownEntry is a visible tool of a kit.
-type ShownEntry struct {
+// VisibleKitEntry is a visible tool of a kit.
+type VisibleKitEntry struct {
 	KitEntry
 	Tool *Tool
 }
@@ -242,12 +242,12 @@ func New(db *sqldb.DB, log *slog.Logger) *Catalog {
 	return c
 }
 
-// Snapshot returns the newest loaded snapshot.
-func (c *Catalog) Snapshot() *Snapshot { return c.current.Load() }
+// CurrentSnapshot returns the newest loaded snapshot.
+func (c *Catalog) CurrentSnapshot() *Snapshot { return c.current.Load() }
 
-// Refresh loads the catalog if its version has changed, and reports whether it
+// RefreshSnapshot loads the catalog if its version has changed, and reports whether it
 // did.
-func (c *Catalog) Refresh(ctx context.Context) (bool, error) {
+func (c *Catalog) RefreshSnapshot(ctx context.Context) (bool, error) {
 	c.refreshing.Lock()
 	defer c.refreshing.Unlock()
 	var version int64
@@ -305,7 +305,7 @@ func (c *Catalog) loadSnapshot(ctx context.Context) (*Snapshot, error) {
 		}
 	}
 
-	slices.SortFunc(s.tools, func(a, b *Tool) int { return a.Key().Compare(b.Key()) })
+	slices.SortFunc(s.tools, func(a, b *Tool) int { return a.SortKey().Compare(b.SortKey()) })
 	for _, t := range s.tools {
 		if t.Visibility.isRestricted() {
 			s.restricted = append(s.restricted, t)
@@ -355,8 +355,8 @@ func (c *Catalog) buildTool(r row) (*Tool, error) {
 	t.ID = r.id
 	t.Slug = r.slug
 	t.Hash = r.hash
-	t.Average = r.average
-	t.Recent = r.recent
+	t.AverageDuration = r.average
+	t.RecentDuration = r.recent
 	t.Created = r.created
 	t.Updated = r.updated
 	return &t, nil

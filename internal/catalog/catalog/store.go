@@ -43,7 +43,7 @@ func readRows(ctx context.Context, tx *sqldb.Tx, k kind) (map[string]row, error)
 	}
 
 	all := map[string]row{}
-	err := tx.Each(ctx, `SELECT `+columns+` FROM `+string(k), nil, func(s sqldb.Scanner) error {
+	err := tx.EachRow(ctx, `SELECT `+columns+` FROM `+string(k), nil, func(s sqldb.Scanner) error {
 		var r row
 		var average, recent int64
 		var created, updated sqldb.Time
@@ -97,9 +97,9 @@ func versionDefinition(ctx context.Context, db *sqldb.DB, hash string) (definiti
 	return definition, err
 }
 
-// Live returns the current hash of a tool in the database; ok is false if the
+// LiveHash returns the current hash of a tool in the database; ok is false if the
 // tool was removed. The snapshot in memory may be slightly older.
-func Live(ctx context.Context, tx *sqldb.Tx, toolID string) (hash string, ok bool, err error) {
+func LiveHash(ctx context.Context, tx *sqldb.Tx, toolID string) (hash string, ok bool, err error) {
 	err = tx.QueryRow(ctx, `SELECT hash FROM tool WHERE id = $1 AND NOT removed`, toolID).Scan(&hash)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return "", false, nil

@@ -29,7 +29,7 @@ func FuzzStored(f *testing.F) {
 		f.Add(base + odd + "}}\nname: N\n")
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		set, err := Read(From{Source: Directory, Files: fstest.MapFS{"x.yaml": {Data: []byte(text)}}})
+		set, err := Read(ManifestFolder{Source: Directory, Files: fstest.MapFS{"x.yaml": {Data: []byte(text)}}})
 		if err != nil {
 			t.Fatal(err)
 		}

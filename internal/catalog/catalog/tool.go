@@ -44,10 +44,10 @@ type Tool struct {
 
 	Created, Updated time.Time
 	// Average is the average duration of one result, zero before the first run.
-	Average time.Duration
+	AverageDuration time.Duration
 	// Recent is the median duration of one result in the newest runs. A few
 	// slow runs, for example while a model is loaded, do not change it.
-	Recent time.Duration
+	RecentDuration time.Duration
 }
 
 // PricingType says whether runs cost tokens.
@@ -68,10 +68,10 @@ type Price struct {
 // NumResults limits the number of results of a run.
 type NumResults struct{ Min, Max, Default int64 }
 
-// Results returns the number of results of a run for a requested number, which
+// ResultCount returns the number of results of a run for a requested number, which
 // may be nil. maxResults is the general limit of the installation. A tool
 // without NumResults always makes one.
-func (t *Tool) Results(requested *int64, maxResults int64) (n int64, err error) {
+func (t *Tool) ResultCount(requested *int64, maxResults int64) (n int64, err error) {
 	if t.NumResults == nil {
 		return 1, nil
 	}
@@ -89,9 +89,9 @@ func (t *Tool) Results(requested *int64, maxResults int64) (n int64, err error) 
 	return n, nil
 }
 
-// Cost returns the tokens for n results. On overflow it returns math.MaxInt64,
+// TokenCost returns the tokens for n results. On overflow it returns math.MaxInt64,
 // which no account can pay.
-func (t *Tool) Cost(n int64) int64 {
+func (t *Tool) TokenCost(n int64) int64 {
 	if t.Price.Type == Free || t.Price.Tokens <= 0 || n <= 0 {
 		return 0
 	}
@@ -145,21 +145,21 @@ type Audience struct {
 // IDSet is a comparable set of tool IDs.
 type IDSet string
 
-// IDs returns the set of sorted IDs.
-func IDs(ids []string) IDSet { return IDSet(strings.Join(ids, ",")) }
+// NewIDSet returns the set of sorted IDs.
+func NewIDSet(ids []string) IDSet { return IDSet(strings.Join(ids, ",")) }
 
 // hasID reports whether the set contains an ID. All IDs have the same length
 // and no comma.
 func (s IDSet) hasID(id string) bool { return strings.Contains(string(s), id) }
 
-// Sees reports whether the audience may see and use the tool. No other function
+// CanSee reports whether the audience may see and use the tool. No other function
 // decides this.
-func (a Audience) Sees(t *Tool) bool {
-	return t.Visibility.Includes(a) && (a.Allowed == "" || a.Allowed.hasID(t.ID)) && !a.Blocked.hasID(t.ID)
+func (a Audience) CanSee(t *Tool) bool {
+	return t.Visibility.IncludesAudience(a) && (a.Allowed == "" || a.Allowed.hasID(t.ID)) && !a.Blocked.hasID(t.ID)
 }
 
-// Includes reports whether the manifest shows the tool to the audience.
-func (v Visibility) Includes(a Audience) bool {
+// IncludesAudience reports whether the manifest shows the tool to the audience.
+func (v Visibility) IncludesAudience(a Audience) bool {
 	if !v.isRestricted() {
 		return true
 	}
@@ -199,16 +199,16 @@ type KitEntry struct {
 // KitLabel is a badge on an entry.
 type KitLabel struct{ ID, Icon, Label string }
 
-// Key is the sort key of a tool in lists: position, then name, then ID.
-type Key struct {
+// SortKey is the sort key of a tool in lists: position, then name, then ID.
+type SortKey struct {
 	Position int64
 	Name, ID string
 }
 
-// Key returns the tool's sort key.
-func (t *Tool) Key() Key { return Key{t.Position, t.Name, t.ID} }
+// SortKey returns the tool's sort key.
+func (t *Tool) SortKey() SortKey { return SortKey{t.Position, t.Name, t.ID} }
 
 // Compare compares two sort keys.
-func (k Key) Compare(o Key) int {
+func (k SortKey) Compare(o SortKey) int {
 	return cmp.Or(cmp.Compare(k.Position, o.Position), cmp.Compare(k.Name, o.Name), cmp.Compare(k.ID, o.ID))
 }

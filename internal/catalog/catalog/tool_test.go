@@ -43,7 +43,7 @@ func TestResults(t *testing.T) {
 			if c.asked == none {
 				asked = nil
 			}
-			n, err := (&catalog.Tool{NumResults: c.bounds}).Results(asked, c.most)
+			n, err := (&catalog.Tool{NumResults: c.bounds}).ResultCount(asked, c.most)
 			if c.want > 0 {
 				if n != c.want || err != nil {
 					t.Errorf("results = %d, %v, want %d", n, err, c.want)
@@ -77,7 +77,7 @@ func TestCost(t *testing.T) {
 		// What manifests and the interface allow is far from any edge.
 		{catalog.Price{Type: catalog.Cost, Tokens: catalog.MaxTokens}, catalog.MaxResults, 64_000_000},
 	} {
-		if got := (&catalog.Tool{Price: c.price}).Cost(c.n); got != c.want {
+		if got := (&catalog.Tool{Price: c.price}).TokenCost(c.n); got != c.want {
 			t.Errorf("%d × %+v = %d, want %d", c.n, c.price, got, c.want)
 		}
 	}

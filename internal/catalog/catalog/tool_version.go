@@ -45,11 +45,11 @@ func (v *versionCache) addVersion(t *Tool) *Tool {
 	return t
 }
 
-// Version returns the tool as it was at a hash, even if it has changed or was
+// ToolVersion returns the tool as it was at a hash, even if it has changed or was
 // removed since. It contains only what the manifest says: ID, slug, times and
 // averages are not part of a version. Callers share the tool and must not
 // change it.
-func (c *Catalog) Version(ctx context.Context, hash string) (*Tool, error) {
+func (c *Catalog) ToolVersion(ctx context.Context, hash string) (*Tool, error) {
 	if t, ok := c.versions.findVersion(hash); ok {
 		return t, nil
 	}

@@ -11,13 +11,13 @@ import (
 )
 
 func TestVersions(t *testing.T) {
-	dbtest.Worlds(t, catalog.Checks, func(w dbtest.World) {
+	dbtest.EachFixture(t, catalog.Checks, func(w dbtest.Fixture) {
 		s := open(w.T, w.DB)
 		version := func(hash, name string) *catalog.Tool {
 			w.Helper()
-			tool, err := s.Version(w.Context(), hash)
+			tool, err := s.ToolVersion(w.Context(), hash)
 			w.OK(err)
-			if tool.Name != name || tool.Hash != hash || tool.ID+tool.Slug != "" || !tool.Created.IsZero() || !tool.Updated.IsZero() || tool.Average != 0 {
+			if tool.Name != name || tool.Hash != hash || tool.ID+tool.Slug != "" || !tool.Created.IsZero() || !tool.Updated.IsZero() || tool.AverageDuration != 0 {
 				w.Errorf("version = %+v, want that of %s and nothing of the row", tool, name)
 			}
 			return tool
@@ -44,12 +44,12 @@ func TestVersions(t *testing.T) {
 			w.Error("an edit that was taken back has another hash")
 		}
 		for _, unknown := range []string{"", "v1:", first + "x", "v2" + first[2:]} {
-			if tool, err := s.Version(w.Context(), unknown); !fault.Is(err, fault.NotFound) || tool != nil {
+			if tool, err := s.ToolVersion(w.Context(), unknown); !fault.Is(err, fault.NotFound) || tool != nil {
 				w.Errorf("version %q = %v, %v, want none", unknown, tool, err)
 			}
 		}
 		w.Exec(`INSERT INTO tool_version (hash, definition) VALUES ('v1:odd', '{"name":3}')`)
-		if _, err := s.Version(w.Context(), "v1:odd"); err == nil || fault.Is(err, fault.NotFound) {
+		if _, err := s.ToolVersion(w.Context(), "v1:odd"); err == nil || fault.Is(err, fault.NotFound) {
 			w.Errorf("a version that cannot be read = %v, want an accident", err)
 		}
 
@@ -65,7 +65,7 @@ func TestVersions(t *testing.T) {
 // TestVersionsInMemory asks for the same versions from many sides: all get one
 // tool, and when more were read than are kept the first is read anew.
 func TestVersionsInMemory(t *testing.T) {
-	dbtest.Worlds(t, nil, func(w dbtest.World) {
+	dbtest.EachFixture(t, nil, func(w dbtest.Fixture) {
 		hash := make([]string, catalog.MaxVersions+1)
 		w.Do(func(tx *sqldb.Tx) error {
 			for i := range hash {
@@ -83,7 +83,7 @@ func TestVersionsInMemory(t *testing.T) {
 		dbtest.Together(readers, func(r int) {
 			for i := range shared {
 				var err error
-				if got[r][i], err = s.Version(w.Context(), hash[i]); err != nil {
+				if got[r][i], err = s.ToolVersion(w.Context(), hash[i]); err != nil {
 					w.Error(err)
 				}
 			}
@@ -94,7 +94,7 @@ func TestVersionsInMemory(t *testing.T) {
 			}
 		}
 		read := func(i int) *catalog.Tool {
-			tool, err := s.Version(w.Context(), hash[i])
+			tool, err := s.ToolVersion(w.Context(), hash[i])
 			w.OK(err)
 			if tool.Name != fmt.Sprint("N", i) {
 				w.Fatalf("version %d is %s", i, tool.Name)
@@ -131,14 +131,14 @@ func TestTaggedForEverybody(t *testing.T) {
 			return id
 		}
 		var want []string
-		for _, tool := range s.Snapshot().View(catalog.Audience{Role: "r"}).Tagged(id("m")) {
+		for _, tool := range s.CurrentSnapshot().ViewFor(catalog.Audience{Role: "r"}).ToolsByTag(id("m")) {
 			want = append(want, tool.ID)
 		}
-		if equal(t, "with m", s.Snapshot().Tagged(id("m")), want); len(want) != 2 {
+		if equal(t, "with m", s.CurrentSnapshot().TaggedToolIDs(id("m")), want); len(want) != 2 {
 			t.Errorf("%d tools with m, want 2", len(want))
 		}
 		for _, none := range []string{id("nobody"), id("hidden"), "unknown", ""} {
-			equal(t, "with "+none, s.Snapshot().Tagged(none), nil)
+			equal(t, "with "+none, s.CurrentSnapshot().TaggedToolIDs(none), nil)
 		}
 	})
 }

@@ -18,38 +18,38 @@ import (
 	"atelier/internal/file/blob"
 )
 
-// Curator reads the manifests of some sources and applies them.
-type Curator struct {
+// Syncer reads the manifests of some sources and applies them.
+type Syncer struct {
 	DB      *sqldb.DB
 	Blobs   blob.Store
 	Catalog *catalog.Catalog
-	From    []catalog.From
+	Folders []catalog.ManifestFolder
 	Log     *slog.Logger
 	// Every is the interval at which Run checks for changes.
-	Every time.Duration
+	Interval time.Duration
 	// Asked makes Run apply the manifests at once (SIGHUP).
-	Asked <-chan struct{}
-	Now   func() time.Time
+	Reload <-chan struct{}
+	Now    func() time.Time
 
 	lastFingerprint uint64 // fingerprint of the manifests that were applied last
 }
 
-// Result is the result of applying the manifests once.
-type Result struct {
-	Changes  []catalog.Change
-	Problems []catalog.Problem
-	Warnings []catalog.Problem
-	Left     []string // slugs of tools that this node cannot run
+// Report is the result of applying the manifests once.
+type Report struct {
+	Changes     []catalog.Change
+	Problems    []catalog.Problem
+	Warnings    []catalog.Problem
+	Unavailable []string // slugs of tools that this node cannot run
 }
 
-// Apply reads the manifests and applies the valid ones.
-func (c *Curator) Apply(ctx context.Context) (Result, error) {
-	set, err := catalog.Read(c.From...)
+// ApplyManifests reads the manifests and applies the valid ones.
+func (c *Syncer) ApplyManifests(ctx context.Context) (Report, error) {
+	set, err := catalog.Read(c.Folders...)
 	if err != nil {
-		return Result{}, err
+		return Report{}, err
 	}
 
-	result := Result{Problems: set.Problems, Warnings: set.Warnings, Left: set.Left()}
+	result := Report{Problems: set.Problems, Warnings: set.Warnings, Unavailable: set.UnavailableTools()}
 	if err := c.storeAssets(ctx, set.Assets); err != nil {
 		return result, err
 	}
@@ -60,7 +60,7 @@ func (c *Curator) Apply(ctx context.Context) (Result, error) {
 
 // storeAssets stores pictures in the blob store, where all nodes find them.
 // Their keys are hashes of their content, so an existing one is never replaced.
-func (c *Curator) storeAssets(ctx context.Context, assets map[catalog.Asset][]byte) error {
+func (c *Syncer) storeAssets(ctx context.Context, assets map[catalog.Asset][]byte) error {
 	for a, data := range assets {
 		_, err := c.Blobs.Stat(ctx, catalog.AssetKey(a))
 		if errors.Is(err, blob.ErrNotFound) {
@@ -73,28 +73,28 @@ func (c *Curator) storeAssets(ctx context.Context, assets map[catalog.Asset][]by
 	return nil
 }
 
-// Load applies the manifests and loads the catalog when a node starts. Problems
+// LoadCatalog applies the manifests and loads the catalog when a node starts. Problems
 // in manifests do not stop it.
-func (c *Curator) Load(ctx context.Context) error {
+func (c *Syncer) LoadCatalog(ctx context.Context) error {
 	if err := c.reloadManifests(ctx); err != nil {
 		return err
 	}
-	_, err := c.Catalog.Refresh(ctx)
+	_, err := c.Catalog.RefreshSnapshot(ctx)
 	return err
 }
 
 // Run watches the manifests and the stored catalog until ctx ends. It compares
 // names, sizes and times of files, because network file systems and mounted
 // configuration do not send change notifications.
-func (c *Curator) Run(ctx context.Context) {
-	tick := time.NewTicker(c.Every)
+func (c *Syncer) Run(ctx context.Context) {
+	tick := time.NewTicker(c.Interval)
 	defer tick.Stop()
 	for {
 		apply := false
 		select {
 		case <-ctx.Done():
 			return
-		case <-c.Asked:
+		case <-c.Reload:
 			apply = true
 		case <-tick.C:
 		}
@@ -104,19 +104,19 @@ func (c *Curator) Run(ctx context.Context) {
 				continue
 			}
 		}
-		if changed, err := c.Catalog.Refresh(ctx); err != nil {
+		if changed, err := c.Catalog.RefreshSnapshot(ctx); err != nil {
 			c.Log.Warn("catalog not refreshed; serving the previous version", "error", err)
 		} else if changed {
-			c.Log.Info("catalog loaded", "version", c.Catalog.Snapshot().Version)
+			c.Log.Info("catalog loaded", "version", c.Catalog.CurrentSnapshot().Version)
 		}
 	}
 }
 
 // reloadManifests applies the manifests and logs the result. Edits during the
 // call count as a new change.
-func (c *Curator) reloadManifests(ctx context.Context) error {
+func (c *Syncer) reloadManifests(ctx context.Context) error {
 	before := c.computeFingerprint()
-	result, err := c.Apply(ctx)
+	result, err := c.ApplyManifests(ctx)
 	for _, p := range result.Problems {
 		c.Log.Error("manifest has a problem; the stored items stay unchanged", "at", p.String())
 	}
@@ -124,8 +124,8 @@ func (c *Curator) reloadManifests(ctx context.Context) error {
 	for _, w := range result.Warnings {
 		c.Log.Warn("manifest has a probable mistake", "at", w.String())
 	}
-	if len(result.Left) > 0 {
-		c.Log.Info("tools left out because their program is missing; run atelier tools doctor", "tools", strings.Join(result.Left, ", "))
+	if len(result.Unavailable) > 0 {
+		c.Log.Info("tools left out because their program is missing; run atelier tools doctor", "tools", strings.Join(result.Unavailable, ", "))
 	}
 	if err != nil {
 		return err
@@ -143,12 +143,12 @@ func (c *Curator) reloadManifests(ctx context.Context) error {
 // logged.
 const maxLoggedChanges = 5
 
-func (c *Curator) logChanges(all []catalog.Change) {
+func (c *Syncer) logChanges(all []catalog.Change) {
 	counts := map[string]int{}
 	var names []string
 	for _, ch := range all {
-		counts[ch.What]++
-		names = append(names, ch.What+" "+ch.Kind+" "+ch.Slug)
+		counts[ch.Action]++
+		names = append(names, ch.Action+" "+ch.Kind+" "+ch.Slug)
 	}
 
 	attributes := []any{"added", counts["added"], "changed", counts["changed"], "removed", counts["removed"]}
@@ -168,9 +168,9 @@ const recentEdit = 2 * time.Second
 // sources. It includes the content of recently edited files. When they are no
 // longer recent, the value changes once more, which causes one pass without
 // changes.
-func (c *Curator) computeFingerprint() uint64 {
+func (c *Syncer) computeFingerprint() uint64 {
 	h := fnv.New64a()
-	for _, f := range c.From {
+	for _, f := range c.Folders {
 		all, err := fs.ReadDir(f.Files, ".")
 		fmt.Fprintln(h, f.Source, err)
 		for _, e := range all {

@@ -28,7 +28,7 @@ import (
 const manifest = "name: One\navatar: dot.png\nprice: {type: FREE}\noutput: {type: IMG, mime_types: [image/png]}\nengine: {name: script}\n"
 
 type shop struct {
-	*toolsync.Curator
+	*toolsync.Syncer
 	dir string
 	log *watch.Log
 }
@@ -37,9 +37,9 @@ func open(t *testing.T, db *sqldb.DB, blobs blob.Store, asked <-chan struct{}, e
 	t.Helper()
 	s := &shop{dir: t.TempDir(), log: &watch.Log{}}
 	log := slog.New(slog.NewTextHandler(s.log, nil))
-	s.Curator = &toolsync.Curator{
-		DB: db, Blobs: blobs, Catalog: catalog.New(db, log), Log: log, Every: every, Asked: asked, Now: time.Now,
-		From: []catalog.From{{Source: catalog.Directory, Files: os.DirFS(s.dir), Name: "tools"}},
+	s.Syncer = &toolsync.Syncer{
+		DB: db, Blobs: blobs, Catalog: catalog.New(db, log), Log: log, Interval: every, Reload: asked, Now: time.Now,
+		Folders: []catalog.ManifestFolder{{Source: catalog.Directory, Files: os.DirFS(s.dir), Name: "tools"}},
 	}
 	return s
 }
@@ -53,7 +53,7 @@ func (s *shop) write(t *testing.T, name, text string) {
 
 // name gives the only tool's name, "" when there is none.
 func (s *shop) name() string {
-	all := s.Catalog.Snapshot().Tools()
+	all := s.Catalog.CurrentSnapshot().AllTools()
 	if len(all) == 0 {
 		return ""
 	}
@@ -86,10 +86,10 @@ func TestWatch(t *testing.T) {
 		s := open(t, db, blobs, nil, 10*time.Millisecond)
 		s.write(t, "one.yaml", manifest)
 		s.write(t, "dot.png", dot(t))
-		if err := s.Load(t.Context()); err != nil {
+		if err := s.LoadCatalog(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		tool := s.Catalog.Snapshot().Tools()[0]
+		tool := s.Catalog.CurrentSnapshot().AllTools()[0]
 		body, _, err := blobs.Open(t.Context(), catalog.AssetKey(tool.Avatar), 0, -1)
 		if err != nil {
 			t.Fatalf("the avatar is not stored: %v", err)
@@ -107,7 +107,7 @@ func TestWatch(t *testing.T) {
 		go func() { s.Run(ctx); close(done) }()
 		defer func() { stop(); <-done }()
 		watch.Until(t, "the edit", func() bool { return s.name() == "Two" })
-		if got := s.Catalog.Snapshot().Tools()[0]; got.ID != tool.ID || got.Hash == tool.Hash {
+		if got := s.Catalog.CurrentSnapshot().AllTools()[0]; got.ID != tool.ID || got.Hash == tool.Hash {
 			t.Error("the edit changed the id or left the hash")
 		}
 		s.write(t, "one.yaml", "name: [")
@@ -166,10 +166,10 @@ func TestEditWhileReading(t *testing.T) {
 			}
 		}
 		write(text, 2*time.Hour)
-		s.From[0].Files = &meddling{FS: os.DirFS(s.dir), name: "one.yaml", edit: func() {
+		s.Folders[0].Files = &meddling{FS: os.DirFS(s.dir), name: "one.yaml", edit: func() {
 			write(strings.Replace(text, "One", "Two", 1), time.Hour)
 		}}
-		if err := s.Load(t.Context()); err != nil {
+		if err := s.LoadCatalog(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if s.name() != "One" {
@@ -190,9 +190,9 @@ func TestTwoNodes(t *testing.T) {
 		blobs := store(t)
 		asked := make(chan struct{})
 		first, second := open(t, db, blobs, asked, time.Hour), open(t, db, blobs, nil, 10*time.Millisecond)
-		second.From = nil
+		second.Folders = nil
 		for _, s := range []*shop{first, second} {
-			if err := s.Load(t.Context()); err != nil {
+			if err := s.LoadCatalog(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			ctx, stop := context.WithCancel(t.Context())
@@ -223,10 +223,10 @@ func TestStoreAway(t *testing.T) {
 		if err := blobs.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Apply(t.Context()); err == nil {
+		if _, err := s.ApplyManifests(t.Context()); err == nil {
 			t.Fatal("applied without a place for the picture")
 		}
-		if _, err := s.Catalog.Refresh(t.Context()); err != nil || s.name() != "" {
+		if _, err := s.Catalog.RefreshSnapshot(t.Context()); err != nil || s.name() != "" {
 			t.Errorf("catalog has %q, %v, want nothing", s.name(), err)
 		}
 	})
@@ -242,7 +242,7 @@ func TestLogOfChanges(t *testing.T) {
 		for i := range 40 {
 			s.write(t, fmt.Sprintf("tool-%d.yaml", i), strings.Replace(manifest, "One", fmt.Sprintf("Tool %d", i), 1))
 		}
-		if err := s.Load(t.Context()); err != nil {
+		if err := s.LoadCatalog(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if line := s.log.String(); !strings.Contains(line, "added=40 changed=0 removed=0") || len(line) > 200 {
@@ -256,7 +256,7 @@ func TestLogOfChanges(t *testing.T) {
 		for i := 2; i < 40; i++ {
 			few.write(t, fmt.Sprintf("tool-%d.yaml", i), strings.Replace(manifest, "One", fmt.Sprintf("Tool %d", i), 1))
 		}
-		if err := few.Load(t.Context()); err != nil {
+		if err := few.LoadCatalog(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if line := few.log.String(); !strings.Contains(line, `items="changed tool tool-1"`) {

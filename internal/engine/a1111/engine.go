@@ -65,9 +65,9 @@ type manifestSetting struct {
 // callNames are the calls that a manifest can name.
 var callNames = []string{"img2img", "txt2img", "upscale"}
 
-// Manual describes the settings that a manifest can give the engine.
-func Manual() engine.Manual {
-	return engine.Manual{Setting: func() any { return &manifestSetting{} }, Choices: map[string][]string{"call": callNames}}
+// ManifestSpec describes the settings that a manifest can give the engine.
+func ManifestSpec() engine.ManifestSpec {
+	return engine.ManifestSpec{Setting: func() any { return &manifestSetting{} }, Choices: map[string][]string{"call": callNames}}
 }
 
 // task is a running job.
@@ -183,7 +183,7 @@ func (t *task) upscalePicture(ctx context.Context) error {
 func (t *task) postWork(ctx context.Context, path string, body map[string]any, into any) error {
 	b, err := json.Marshal(body)
 	if err != nil {
-		return engine.ErrMisconfigured.Because(err)
+		return engine.ErrMisconfigured.WithCause(err)
 	}
 	res, err := t.e.c.Do(ctx, backend.Request{Method: http.MethodPost, Path: path, Body: bytes.NewReader(b), Type: "application/json"})
 	if err != nil {

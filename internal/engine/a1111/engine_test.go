@@ -143,11 +143,11 @@ func TestProbe(t *testing.T) {
 		t.Errorf("probe = %v, want nil", err)
 	}
 	stranger := a1111.New(client(t, w.URL, user+":wrong"), a1111.Options{})
-	if e := engine.As(stranger.Probe(t.Context())); e.Code != engine.Failed || e.Transient {
+	if e := engine.AsError(stranger.Probe(t.Context())); e.Code != engine.Failed || e.Transient {
 		t.Errorf("probe with a wrong password = %v", e)
 	}
 	w.Stop()
-	if e := engine.As(w.Probe(t.Context())); e.Code != engine.Unavailable || !e.Transient {
+	if e := engine.AsError(w.Probe(t.Context())); e.Code != engine.Unavailable || !e.Transient {
 		t.Errorf("probe of no server = %v", e)
 	}
 }

@@ -14,7 +14,7 @@ import (
 var (
 	// errLost counts as a failure of the work, because work that crashes the server would crash it
 	// again.
-	errLost   = engine.Again(engine.Failed, "The tool's server restarted and lost the job. Try again.")
+	errLost   = engine.FailTransient(engine.Failed, "The tool's server restarted and lost the job. Try again.")
 	errMemory = engine.Fail(engine.Failed, "The tool's server does not have enough memory for this job. Try a smaller size or fewer results.")
 )
 
@@ -28,11 +28,11 @@ func callFailure(ctx context.Context, err error) error {
 	e, ok := errors.AsType[*engine.Error](backend.CallFailure(ctx, err))
 	switch {
 	case kind == "OutOfMemoryError" || strings.Contains(words, "out of memory"):
-		return errMemory.Because(err)
+		return errMemory.WithCause(err)
 	case !ok || e.Transient || s.Code == http.StatusUnauthorized || s.Code == http.StatusForbidden:
 		return backend.CallFailure(ctx, err)
 	}
-	return backend.FailWithText(e.Code, e.Message, words).Because(err)
+	return backend.FailWithText(e.Code, e.Message, words).WithCause(err)
 }
 
 // parseError parses an error's body: {error, detail, body, errors}, where the last is an

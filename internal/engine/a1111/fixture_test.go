@@ -74,7 +74,7 @@ func (w world) fail(t *testing.T, j engine.Job) *engine.Error {
 	if err == nil {
 		t.Fatal("run = nil, want an error")
 	}
-	return engine.As(err)
+	return engine.AsError(err)
 }
 
 // until waits for something that will be soon.

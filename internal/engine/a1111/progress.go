@@ -57,7 +57,7 @@ func (t *task) callWithProgress(ctx context.Context, name string, call func(cont
 		return ctx.Err() // the response may be the result of an interruption
 	}
 	if lost && ctx.Err() == nil {
-		return errLost.Because(err)
+		return errLost.WithCause(err)
 	}
 	// After a timeout of a gateway the server may still be working.
 	s, answered := errors.AsType[*backend.Status](err)

@@ -40,7 +40,7 @@ type Options struct {
 	// Timeout limits calls that do not do the work themselves. Default: 30 s.
 	Timeout time.Duration
 	// Border checks addresses of other hosts (SSRF guard).
-	Border *netguard.Border
+	Guard *netguard.Guard
 }
 
 // Client calls one server. It is safe for concurrent use.
@@ -73,7 +73,7 @@ func New(o Options) (*Client, error) {
 	}
 	c.remoteTransport = &http.Transport{
 		Proxy:                  nil, // with a proxy, the guard would check the proxy's address
-		DialContext:            cmp.Or(o.Border, netguard.New(nil)).Dialer(10 * time.Second).DialContext,
+		DialContext:            cmp.Or(o.Guard, netguard.New(nil)).Dialer(10 * time.Second).DialContext,
 		TLSHandshakeTimeout:    10 * time.Second,
 		ForceAttemptHTTP2:      true,
 		DisableKeepAlives:      true,

@@ -19,7 +19,7 @@ func TestAnswersHaveAnEnd(t *testing.T) {
 			t.Errorf("%d characters: %v", size, err)
 		}
 	}
-	e := engine.As(CallFailure(t.Context(), DecodeJSONLimit(strings.NewReader(strings.Repeat(" ", most+1)), most, &out)))
+	e := engine.AsError(CallFailure(t.Context(), DecodeJSONLimit(strings.NewReader(strings.Repeat(" ", most+1)), most, &out)))
 	if e.Code != engine.Invalid || e.Transient {
 		t.Errorf("failure = %v, want one that stays", e)
 	}

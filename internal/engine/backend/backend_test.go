@@ -71,7 +71,7 @@ func client(t testing.TB, address string, allow ...string) *backend.Client {
 		nets = append(nets, netip.MustParsePrefix(a))
 	}
 	c, err := backend.New(backend.Options{
-		URL: address, Header: http.Header{"Authorization": {secret}}, Timeout: 5 * time.Second, Border: netguard.New(nets),
+		URL: address, Header: http.Header{"Authorization": {secret}}, Timeout: 5 * time.Second, Guard: netguard.New(nets),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +185,7 @@ func TestAnswers(t *testing.T) {
 	} {
 		var out struct{ A int }
 		err := backend.DecodeJSON(strings.NewReader(body), &out)
-		if err == nil && want != "" || err != nil && engine.As(backend.CallFailure(t.Context(), err)).Code != want {
+		if err == nil && want != "" || err != nil && engine.AsError(backend.CallFailure(t.Context(), err)).Code != want {
 			t.Errorf("%q: %v, want %q", body, err, want)
 		}
 	}
@@ -205,7 +205,7 @@ func TestAnswersWithoutFilesAreSmall(t *testing.T) {
 	})
 	c := client(t, s.URL)
 	var out string
-	if e := engine.As(backend.CallFailure(t.Context(), c.CallJSON(t.Context(), "GET", "large", nil, &out))); e.Code != engine.Invalid || e.Transient {
+	if e := engine.AsError(backend.CallFailure(t.Context(), c.CallJSON(t.Context(), "GET", "large", nil, &out))); e.Code != engine.Invalid || e.Transient {
 		t.Errorf("plain: %v, want that it is too much", e)
 	}
 	if err := c.CallJSONLimit(t.Context(), backend.MaxResponse, "GET", "large", nil, &out); err != nil || len(out) != size {
@@ -224,7 +224,7 @@ func TestShort(t *testing.T) {
 	t.Cleanup(c.Close)
 	short, end := c.WithTimeout(t.Context())
 	defer end()
-	e := engine.As(backend.CallFailure(t.Context(), c.CallJSON(short, "GET", "hangs", nil, nil)))
+	e := engine.AsError(backend.CallFailure(t.Context(), c.CallJSON(short, "GET", "hangs", nil, nil)))
 	if e.Code != engine.Unavailable || !e.Transient {
 		t.Errorf("failure = %v, transient %v; want that the server is away", e, e.Transient)
 	}

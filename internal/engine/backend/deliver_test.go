@@ -32,8 +32,8 @@ func TestHandTellsWhoseFaultItIs(t *testing.T) {
 		wants func(error) bool
 	}{
 		"the sink's":     {strings.NewReader("a fox"), &enginetest.Recorder{FailAt: 1, Err: full}, func(err error) bool { return errors.Is(err, full) }},
-		"the server's":   {broken, &enginetest.Recorder{}, func(err error) bool { return engine.As(err).Code == engine.Unavailable }},
-		"at its start":   {iotest.ErrReader(io.ErrUnexpectedEOF), &enginetest.Recorder{}, func(err error) bool { return engine.As(err).Code == engine.Unavailable }},
+		"the server's":   {broken, &enginetest.Recorder{}, func(err error) bool { return engine.AsError(err).Code == engine.Unavailable }},
+		"at its start":   {iotest.ErrReader(io.ErrUnexpectedEOF), &enginetest.Recorder{}, func(err error) bool { return engine.AsError(err).Code == engine.Unavailable }},
 		"nothing at all": {strings.NewReader(""), &enginetest.Recorder{}, func(err error) bool { return errors.Is(err, backend.ErrNoResult) }},
 	} {
 		t.Run(name, func(t *testing.T) {

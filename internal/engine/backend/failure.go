@@ -51,19 +51,19 @@ func CallFailure(ctx context.Context, err error) error {
 	s, ok := errors.AsType[*Status](err)
 	switch {
 	case errors.Is(err, errTooLarge):
-		return ErrTooLarge.Because(err)
+		return ErrTooLarge.WithCause(err)
 	case errors.Is(err, errBadResponse), errors.Is(err, netguard.ErrBlocked): // an address that will not change
-		return ErrBadResponse.Because(err)
+		return ErrBadResponse.WithCause(err)
 	case !ok:
-		return engine.Again(engine.Unavailable, messageUnavailable).Because(err)
+		return engine.FailTransient(engine.Unavailable, messageUnavailable).WithCause(err)
 	}
 	switch s.Code {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return engine.Again(engine.Unavailable, messageBusy).Because(err)
+		return engine.FailTransient(engine.Unavailable, messageBusy).WithCause(err)
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return engine.ErrMisconfigured.Because(err)
+		return engine.ErrMisconfigured.WithCause(err)
 	}
-	return engine.Fail(engine.Failed, messageRefused).Because(err)
+	return engine.Fail(engine.Failed, messageRefused).WithCause(err)
 }
 
 // QueryFailure is CallFailure for calls that only read: after a server error they may be repeated,
@@ -73,7 +73,7 @@ func QueryFailure(ctx context.Context, err error) error {
 		return CallFailure(ctx, err)
 	}
 	if s, ok := errors.AsType[*Status](err); ok && s.Code/100 == 5 {
-		return engine.Again(engine.Unavailable, messageBusy).Because(err)
+		return engine.FailTransient(engine.Unavailable, messageBusy).WithCause(err)
 	}
 	return CallFailure(ctx, err)
 }
@@ -85,7 +85,7 @@ func CancelFailure(ctx context.Context, err error) error {
 		return nil
 	}
 	if ctx.Err() != nil {
-		return engine.Again(engine.Unavailable, messageUnavailable).Because(err)
+		return engine.FailTransient(engine.Unavailable, messageUnavailable).WithCause(err)
 	}
 	if s, ok := errors.AsType[*Status](err); ok && s.Code/100 == 4 {
 		switch s.Code {
@@ -103,7 +103,7 @@ func remoteFailure(ctx context.Context, err error) error {
 	if _, own := errors.AsType[inputError](err); own || ctx.Err() != nil || errors.Is(err, netguard.ErrBlocked) {
 		return err
 	}
-	e := engine.Again(engine.Failed, messageFileFailed)
+	e := engine.FailTransient(engine.Failed, messageFileFailed)
 	if s, ok := errors.AsType[*Status](err); ok {
 		switch {
 		case s.Code/100 == 5, s.Code == http.StatusTooManyRequests, s.Code == http.StatusRequestTimeout:
@@ -111,7 +111,7 @@ func remoteFailure(ctx context.Context, err error) error {
 			e = engine.Fail(engine.Invalid, messageFileFailed)
 		}
 	}
-	return e.Because(errors.New(err.Error())) // the cause must not count as the server's status
+	return e.WithCause(errors.New(err.Error())) // the cause must not count as the server's status
 }
 
 // MayHaveArrived reports whether a failed call may have reached the server. A call that costs

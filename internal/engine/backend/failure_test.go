@@ -41,7 +41,7 @@ func TestFailures(t *testing.T) {
 		"time":            {context.DeadlineExceeded, engine.Unavailable, true},
 		"blocked":         {fmt.Errorf("open: %w", netguard.ErrBlocked), engine.Failed, false},
 		"told already":    {engine.Fail(engine.Refused, "No."), engine.Refused, false},
-		"of the manifest": {engine.ErrMisconfigured.Because(errors.New("x")), engine.Failed, false},
+		"of the manifest": {engine.ErrMisconfigured.WithCause(errors.New("x")), engine.Failed, false},
 	} {
 		e, ok := errors.AsType[*engine.Error](backend.CallFailure(t.Context(), tt.err))
 		if !ok || e.Code != tt.code || e.Transient != tt.transient || !errors.Is(e, tt.err) {
@@ -141,13 +141,13 @@ func TestTakingWorkBack(t *testing.T) {
 		400: "", 404: "", 409: "", 410: "", 429: engine.Unavailable, 500: engine.Unavailable, 503: engine.Unavailable, 401: engine.Failed,
 	} {
 		err := backend.CancelFailure(t.Context(), &backend.Status{Code: code})
-		if err == nil && want != "" || err != nil && (engine.As(err).Code != want || engine.As(err).Transient != (want == engine.Unavailable)) {
+		if err == nil && want != "" || err != nil && (engine.AsError(err).Code != want || engine.AsError(err).Transient != (want == engine.Unavailable)) {
 			t.Errorf("%d: %v, want %q", code, err, want)
 		}
 	}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	if e := engine.As(backend.CancelFailure(over, context.Canceled)); e.Code != engine.Unavailable || !e.Transient {
+	if e := engine.AsError(backend.CancelFailure(over, context.Canceled)); e.Code != engine.Unavailable || !e.Transient {
 		t.Errorf("without time: %v, want one that is worth another try", e)
 	}
 	if err := backend.CancelFailure(over, nil); err != nil {

@@ -127,7 +127,7 @@ type base64Reader struct{ r io.Reader }
 func (d base64Reader) Read(p []byte) (int, error) {
 	n, err := d.r.Read(p)
 	if _, ok := errors.AsType[base64.CorruptInputError](err); ok || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = engine.Fail(engine.Invalid, messageBadResponse).Because(err)
+		err = engine.Fail(engine.Invalid, messageBadResponse).WithCause(err)
 	}
 	return n, err
 }

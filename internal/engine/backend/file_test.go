@@ -88,7 +88,7 @@ func TestOpenStaysOutside(t *testing.T) {
 		if err == nil || !errors.Is(err, netguard.ErrBlocked) {
 			t.Errorf("%s: %q, %v, want that it is not fetched", ref, got, err)
 		}
-		if e := engine.As(backend.CallFailure(t.Context(), err)); e.Transient {
+		if e := engine.AsError(backend.CallFailure(t.Context(), err)); e.Transient {
 			t.Errorf("%s: %v is tried again", ref, e)
 		}
 	}
@@ -101,7 +101,7 @@ func TestOpenStaysOutside(t *testing.T) {
 	if n := len(s.heard()); n > 8 {
 		t.Errorf("the server got %d calls, want a few", n)
 	}
-	if _, err := fetch(t, c, "/nowhere"); engine.As(backend.CallFailure(t.Context(), err)).Code != engine.Failed {
+	if _, err := fetch(t, c, "/nowhere"); engine.AsError(backend.CallFailure(t.Context(), err)).Code != engine.Failed {
 		t.Errorf("a file that is not there: %v", err)
 	}
 	if _, err := fetch(t, c, ":"); err == nil {
@@ -131,7 +131,7 @@ func TestDataURIs(t *testing.T) {
 		}
 	}
 	for _, uri := range []string{"", "data", "data:", "data:;base64", "data:,%zz", "http://x/,"} {
-		if _, err := backend.DataReader(uri); err == nil || engine.As(backend.CallFailure(t.Context(), err)).Transient {
+		if _, err := backend.DataReader(uri); err == nil || engine.AsError(backend.CallFailure(t.Context(), err)).Transient {
 			t.Errorf("%q: %v, want that it never will be one", uri, err)
 		}
 	}
@@ -154,7 +154,7 @@ func TestFileAsDataURI(t *testing.T) {
 	if uri, err := backend.DataURI(t.Context(), f, 5); uri != "data:image/png;base64,YSBmb3g=" || err != nil {
 		t.Errorf("URI = %q, %v", uri, err)
 	}
-	if _, err := backend.DataURI(t.Context(), f, 4); engine.As(err).Code != engine.Failed {
+	if _, err := backend.DataURI(t.Context(), f, 4); engine.AsError(err).Code != engine.Failed {
 		t.Errorf("a file that is too large: %v", err)
 	}
 	f.Size = 1 // it is longer than it says

@@ -27,7 +27,7 @@ var (
 	ErrToolNoResult = engine.Fail(engine.Invalid, "The tool made no result.")
 	// ErrProviderFailed is not Unavailable, because the provider itself works for
 	// other runs.
-	ErrProviderFailed = engine.Again(engine.Failed, "The provider could not run the job. Try again later.")
+	ErrProviderFailed = engine.FailTransient(engine.Failed, "The provider could not run the job. Try again later.")
 )
 
 // ContentRefused returns the failure for refused content, with the provider's
@@ -121,7 +121,7 @@ func (p *PaidJob) SaveCheckpoint(ctx context.Context, checkpoint any) error {
 	if err != nil {
 		return err
 	}
-	return p.Out.Leave(ctx, string(text))
+	return p.Out.SaveCheckpoint(ctx, string(text))
 }
 
 // PostCreate sends a create request and decodes the response into out. It waits

@@ -84,7 +84,7 @@ func TestAnotherHostIsNotTheServer(t *testing.T) {
 		other.URL + "/429": true, other.URL + "/500": true, other.URL + "/503": true, other.URL + "/half": true, gone(t) + "/fox": true,
 	} {
 		var r enginetest.Recorder
-		e := engine.As(c.DeliverFile(t.Context(), ref, &r))
+		e := engine.AsError(c.DeliverFile(t.Context(), ref, &r))
 		if e.Code == engine.Unavailable || e.Transient != passing {
 			t.Errorf("%s: %v, transient %v; want %v, and not that the server is away", ref, e, e.Transient, passing)
 		}
@@ -98,7 +98,7 @@ func TestOddAnswersAreGarbage(t *testing.T) {
 	t.Parallel()
 	var out struct{ N json.Number }
 	err := backend.DecodeJSON(strings.NewReader(`{"n":"many"}`), &out)
-	if e := engine.As(backend.CallFailure(t.Context(), err)); e.Transient || e.Code != engine.Failed {
+	if e := engine.AsError(backend.CallFailure(t.Context(), err)); e.Transient || e.Code != engine.Failed {
 		t.Errorf("failure = %v, transient %v; want one that stays", e, e.Transient)
 	}
 }
@@ -112,7 +112,7 @@ func TestAQuestionMayBePutAgain(t *testing.T) {
 			t.Errorf("bear = %v, want another look", err)
 		}
 		time.Sleep(61 * time.Second)
-		if e := engine.As(p.CheckError(t.Context(), ill)); !e.Transient {
+		if e := engine.AsError(p.CheckError(t.Context(), ill)); !e.Transient {
 			t.Errorf("after a minute: %v, want one that may be over soon", e)
 		}
 	})
@@ -132,7 +132,7 @@ func TestAnUnreadFileIsNotTheServers(t *testing.T) {
 	put := c.UploadFile(t.Context(), s.URL+"/upload", "image/png", io.NopCloser(broken{lost}), 5)
 	for what, err := range map[string]error{"form": err, "put": put} {
 		failure := backend.CallFailure(t.Context(), err)
-		if e := engine.As(failure); !errors.Is(failure, lost) || e.Code == engine.Unavailable {
+		if e := engine.AsError(failure); !errors.Is(failure, lost) || e.Code == engine.Unavailable {
 			t.Errorf("%s: %v, want the file's own error", what, failure)
 		}
 	}

@@ -38,7 +38,7 @@ func TestPut(t *testing.T) {
 	}))
 	defer s.Close()
 	header := http.Header{"Authorization": {"Bearer secret"}}
-	near, err := backend.New(backend.Options{URL: s.URL, Header: header, Border: netguard.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})})
+	near, err := backend.New(backend.Options{URL: s.URL, Header: header, Guard: netguard.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestPut(t *testing.T) {
 	if want := "PUT image/png  bytes"; strings.Join(got, " ") != want {
 		t.Errorf("the server got %q, want %q without credentials", got, want)
 	}
-	if e := engine.As(near.UploadFile(t.Context(), s.URL+"/full", "image/png", &closing{Reader: strings.NewReader("x")}, 1)); !e.Transient || e.Code != engine.Failed {
+	if e := engine.AsError(near.UploadFile(t.Context(), s.URL+"/full", "image/png", &closing{Reader: strings.NewReader("x")}, 1)); !e.Transient || e.Code != engine.Failed {
 		t.Errorf("put to a full server = %v, transient %v", e, e.Transient)
 	}
 	far, err := backend.New(backend.Options{URL: s.URL, Header: header})

@@ -26,7 +26,7 @@ import (
 type Options struct {
 	// Addresses sends media inputs as URLs, if they have any, to a server that can reach this service.
 	// Otherwise they are embedded in the call.
-	Addresses bool
+	SendURLs bool
 }
 
 // Engine runs jobs on one server.
@@ -64,9 +64,9 @@ const (
 	messageNoResult    = "The tool made no result."
 )
 
-// Manual describes the settings that a manifest can give the engine.
-func Manual() engine.Manual {
-	return engine.Manual{Setting: func() any { return &backend.Mapping{} }}
+// ManifestSpec describes the settings that a manifest can give the engine.
+func ManifestSpec() engine.ManifestSpec {
+	return engine.ManifestSpec{Setting: func() any { return &backend.Mapping{} }}
 }
 
 // Run makes one prediction for all results if the model has an input for their number, or
@@ -102,7 +102,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 		}
 		found, err := as.listResults(raw)
 		if err != nil {
-			return engine.Fail(engine.Invalid, messageBadResponse).Because(err)
+			return engine.Fail(engine.Invalid, messageBadResponse).WithCause(err)
 		}
 		if as.files {
 			found = slices.DeleteFunc(found, func(ref string) bool { return backend.IsEcho(ref, j.Values) })
@@ -128,7 +128,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 func (e *Engine) fileConverter() func(context.Context, engine.File) (any, error) {
 	left := int64(maxFileBytes)
 	return func(ctx context.Context, f engine.File) (any, error) {
-		if e.o.Addresses && f.Address != nil {
+		if e.o.SendURLs && f.Address != nil {
 			return f.Address(), nil
 		}
 		uri, err := backend.DataURI(ctx, f, left)
@@ -174,11 +174,11 @@ func (e *Engine) runPrediction(ctx context.Context, id string, in map[string]any
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		return nil, engine.Again(engine.Failed, messageStopped) // as a server does that is shutting down
+		return nil, engine.FailTransient(engine.Failed, messageStopped) // as a server does that is shutting down
 	case "starting", "processing": // an earlier try with the same id is still running
-		return nil, engine.Again(engine.Unavailable, messageBusy)
+		return nil, engine.FailTransient(engine.Unavailable, messageBusy)
 	}
-	return nil, engine.Fail(engine.Failed, messageBadResponse).Because(fmt.Errorf("status %.40q", p.Status))
+	return nil, engine.Fail(engine.Failed, messageBadResponse).WithCause(fmt.Errorf("status %.40q", p.Status))
 }
 
 // isFull reports whether the server had no free slot.
@@ -220,9 +220,9 @@ func callFailure(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil || !ok:
 	case isFull(err):
-		return engine.Again(engine.Unavailable, messageBusy).Because(err)
+		return engine.FailTransient(engine.Unavailable, messageBusy).WithCause(err)
 	case s.Code == http.StatusUnprocessableEntity:
-		return backend.FailWithText(engine.Failed, messageRefused, inputErrors(s.Body)).Because(err)
+		return backend.FailWithText(engine.Failed, messageRefused, inputErrors(s.Body)).WithCause(err)
 	}
 	return backend.CallFailure(ctx, err)
 }
@@ -251,13 +251,13 @@ func (e *Engine) Probe(ctx context.Context) error {
 	case "READY", "BUSY":
 		return nil
 	case "STARTING":
-		return engine.Again(engine.Unavailable, "The tool's server is still starting. Try again later.")
+		return engine.FailTransient(engine.Unavailable, "The tool's server is still starting. Try again later.")
 	}
-	return engine.Again(engine.Unavailable, messageUnhealthy).Because(fmt.Errorf("status %.40q", h.Status))
+	return engine.FailTransient(engine.Unavailable, messageUnhealthy).WithCause(fmt.Errorf("status %.40q", h.Status))
 }
 
-// Import drafts a tool from the server's description of its model.
-func (e *Engine) Import(ctx context.Context, name, engineName string) (manifestdraft.Tool, error) {
+// ImportTool drafts a tool from the server's description of its model.
+func (e *Engine) ImportTool(ctx context.Context, name, engineName string) (manifestdraft.Tool, error) {
 	ctx, end := e.c.WithTimeout(ctx)
 	defer end()
 	var doc json.RawMessage

@@ -200,7 +200,7 @@ func TestFilesTogether(t *testing.T) {
 func TestAddresses(t *testing.T) {
 	t.Parallel()
 	s := serve(t, gives(fox))
-	e := cog.New(client(t, s.URL), cog.Options{Addresses: true})
+	e := cog.New(client(t, s.URL), cog.Options{SendURLs: true})
 	there := enginetest.FileFromBytes("image/png", []byte("one"))
 	there.Address = func() string { return "https://atelier.example/files/1?signature=x" }
 	there.Open = func(context.Context) (io.ReadCloser, error) {
@@ -275,13 +275,13 @@ func TestImportProblems(t *testing.T) {
 	} {
 		s := httptest.NewServer(text(200, body))
 		t.Cleanup(s.Close)
-		if _, err := open(t, s.URL).Import(t.Context(), "x", "cog"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := open(t, s.URL).ImportTool(t.Context(), "x", "cog"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", body, err, want)
 		}
 	}
 	s := httptest.NewServer(text(503, `{"error":"OpenAPI schema not available"}`))
 	t.Cleanup(s.Close)
-	if _, err := open(t, s.URL).Import(t.Context(), "x", "cog"); err == nil {
+	if _, err := open(t, s.URL).ImportTool(t.Context(), "x", "cog"); err == nil {
 		t.Error("import from a server that is not ready: no error")
 	}
 }

@@ -116,7 +116,7 @@ func TestFiles(t *testing.T) {
 		io.Copy(w, f)
 	}))
 	defer files.Close()
-	there := cog.New(client(t, s.URL), cog.Options{Addresses: true})
+	there := cog.New(client(t, s.URL), cog.Options{SendURLs: true})
 	f := picture(t)
 	f.Address = func() string { return files.URL + "/file.png?signature=secret" }
 	if got := results(t, there, with(f))[0]; !bytes.Equal(got, inside) || asked.Load() == 0 {
@@ -165,7 +165,7 @@ func TestCancelledByOthers(t *testing.T) {
 			return false
 		}
 	})
-	if f := engine.As(err); f.Code != engine.Failed || !f.Transient {
+	if f := engine.AsError(err); f.Code != engine.Failed || !f.Transient {
 		t.Errorf("failure = %v", f)
 	}
 }
@@ -177,7 +177,7 @@ func TestServerRestarts(t *testing.T) {
 	_, ended := begun(t, e, job(drawing, values{"sleep": int64(500)}))
 	eventually(t, "the model works", func() bool { return s.Health(t) == "BUSY" })
 	s.Kill(t)
-	if f := engine.As(<-ended); f.Code != engine.Unavailable || !f.Transient {
+	if f := engine.AsError(<-ended); f.Code != engine.Unavailable || !f.Transient {
 		t.Errorf("failure = %v, transient %v", f, f.Transient)
 	}
 	if f := failure(t, e, job(drawing, nil)); f.Code != engine.Unavailable || !f.Transient {
@@ -223,7 +223,7 @@ func TestText(t *testing.T) {
 	if f := failure(t, e, j); f.Code != engine.Invalid {
 		t.Errorf("no text: %v", f)
 	}
-	tool, err := e.Import(t.Context(), "Writer", "cog")
+	tool, err := e.ImportTool(t.Context(), "Writer", "cog")
 	if err != nil || tool.Output.Type != "TEXT" {
 		t.Errorf("import = %+v, %v", tool, err)
 	}
@@ -233,7 +233,7 @@ func TestImport(t *testing.T) {
 	t.Parallel()
 	s := cogtest.Start(t, cogtest.Options{})
 	e := open(t, s.URL)
-	tool, err := e.Import(t.Context(), "Stripes", "gpu-box")
+	tool, err := e.ImportTool(t.Context(), "Stripes", "gpu-box")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +241,7 @@ func TestImport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := catalog.Read(catalog.From{Source: catalog.Directory, Files: fstest.MapFS{"stripes.yaml": {Data: text}}})
+	set, err := catalog.Read(catalog.ManifestFolder{Source: catalog.Directory, Files: fstest.MapFS{"stripes.yaml": {Data: text}}})
 	if err != nil || len(set.Problems) > 0 {
 		t.Fatalf("lint: %v, %v\n%s", err, set.Problems, text)
 	}

@@ -188,7 +188,7 @@ func TestGotcha5OldPromptsLeaveTheHistory(t *testing.T) {
 	first := r.results(t, job(t))
 	r.call(t, "POST", "/history", `{"clear":true}`)
 	j := job(t)
-	j.Attempt, j.Left = 2, last(first)
+	j.Attempt, j.SavedCheckpoint = 2, last(first)
 	again := r.results(t, j)
 	if !slices.EqualFunc(first.Outputs(), again.Outputs(), bytes.Equal) || len(r.server.Prompts()) != 2 {
 		t.Errorf("prompts = %d, want the work done again, with the same result", len(r.server.Prompts()))
@@ -309,7 +309,7 @@ func TestGotcha11ANodeThatIsGone(t *testing.T) {
 
 // last is the note that a run has left.
 func last(r *enginetest.Recorder) string {
-	n := r.Notes()
+	n := r.Checkpoints()
 	return n[len(n)-1]
 }
 

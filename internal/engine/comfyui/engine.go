@@ -72,7 +72,7 @@ func (e *Engine) Probe(ctx context.Context) error {
 		return backend.CallFailure(ctx, err)
 	}
 	if len(stats.System) == 0 {
-		return engine.ErrMisconfigured.Because(errors.New("the server is not ComfyUI"))
+		return engine.ErrMisconfigured.WithCause(errors.New("the server is not ComfyUI"))
 	}
 	return nil
 }
@@ -92,7 +92,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 		out:        out,
 		graph:      g,
 		bar:        engine.NewSpan(out),
-		checkpoint: parseCheckpoint(j.Left),
+		checkpoint: parseCheckpoint(j.SavedCheckpoint),
 	}
 	if t.checkpoint.ClientID == "" {
 		t.checkpoint.ClientID = uuid.NewString()
@@ -180,7 +180,7 @@ func (t *task) resumePrompt(ctx context.Context, number int) (bool, error) {
 	}
 	if found.state != stateUnknown {
 		err = t.finishPrompt(ctx, id)
-		again := errors.Is(err, errLost) || err != nil && !engine.As(err).Transient
+		again := errors.Is(err, errLost) || err != nil && !engine.AsError(err).Transient
 		if !again || ctx.Err() != nil || t.delivered > before {
 			return true, err
 		}

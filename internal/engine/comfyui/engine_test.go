@@ -130,7 +130,7 @@ func TestAFileOfOursThatFailsIsNotTheServersFault(t *testing.T) {
 	f := &j.Files["picture"][0]
 	f.Open = func(context.Context) (rc readCloser, err error) { return nil, errGone }
 	err := r.Run(t.Context(), j, &enginetest.Recorder{})
-	if err == nil || !strings.Contains(err.Error(), errGone.Error()) || engine.As(err).Code == engine.Unavailable {
+	if err == nil || !strings.Contains(err.Error(), errGone.Error()) || engine.AsError(err).Code == engine.Unavailable {
 		t.Errorf("run = %v, want the file's own error", err)
 	}
 }
@@ -309,12 +309,12 @@ func TestProbe(t *testing.T) {
 		t.Errorf("probe = %v", err)
 	}
 	r.server.Stop()
-	if e := engine.As(r.Probe(t.Context())); e.Code != engine.Unavailable || !e.Transient {
+	if e := engine.AsError(r.Probe(t.Context())); e.Code != engine.Unavailable || !e.Transient {
 		t.Errorf("stopped: probe = %+v", e)
 	}
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{}`) }))
 	defer other.Close()
-	if e := engine.As(rig{}.to(t, other.URL).Probe(t.Context())); e.Transient || !strings.Contains(e.Message, "not configured correctly") {
+	if e := engine.AsError(rig{}.to(t, other.URL).Probe(t.Context())); e.Transient || !strings.Contains(e.Message, "not configured correctly") {
 		t.Errorf("another server: probe = %+v", e)
 	}
 }

@@ -70,9 +70,9 @@ func parseGraph(with string) (*graph, error) {
 	return &g, nil
 }
 
-// Manual describes the settings that a manifest can give the engine.
-func Manual() engine.Manual {
-	return engine.Manual{
+// ManifestSpec describes the settings that a manifest can give the engine.
+func ManifestSpec() engine.ManifestSpec {
+	return engine.ManifestSpec{
 		Setting: func() any { return &graph{} },
 		Check: func(with string) error {
 			_, err := parseGraph(with)
@@ -82,7 +82,7 @@ func Manual() engine.Manual {
 }
 
 func misconfigured(format string, args ...any) error {
-	return engine.ErrMisconfigured.Because(fmt.Errorf(format, args...))
+	return engine.ErrMisconfigured.WithCause(fmt.Errorf(format, args...))
 }
 
 // isBound reports whether a key is bound to inputs.
@@ -103,7 +103,7 @@ func (g *graph) setInputs(j engine.Job, seed uint32, results int, names map[stri
 		case isFile && len(files) == 1:
 			setTargets(targets, files[0])
 		case isFile && len(files) > len(targets):
-			return engine.Fail(engine.Failed, fmt.Sprintf("This field accepts at most %d files.", len(targets))).Because(errors.New(key))
+			return engine.Fail(engine.Failed, fmt.Sprintf("This field accepts at most %d files.", len(targets))).WithCause(errors.New(key))
 		case isFile:
 			for i, name := range files {
 				targets[i].inputs[targets[i].name] = name

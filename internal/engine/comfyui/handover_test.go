@@ -29,7 +29,7 @@ func TestAbandonNeedsTheServer(t *testing.T) {
 	t.Parallel()
 	r := start(t, comfyuitest.Options{})
 	r.server.Stop()
-	e := engine.As(r.Abandon(t.Context(), `{"client_id":"a","prompts":["b"]}`))
+	e := engine.AsError(r.Abandon(t.Context(), `{"client_id":"a","prompts":["b"]}`))
 	if e.Code != engine.Unavailable || !e.Transient {
 		t.Errorf("abandon = %v, want one that is worth another try", e)
 	}

@@ -21,9 +21,9 @@ type Workflow struct {
 	Engine string // name of the engine in the settings
 }
 
-// Import drafts a manifest for a workflow. Usual choices become fields, with the server's ranges
+// ImportTool drafts a manifest for a workflow. Usual choices become fields, with the server's ranges
 // and the workflow's values as defaults; everything else stays as it is in the workflow.
-func (e *Engine) Import(ctx context.Context, from Workflow) (manifestdraft.Tool, error) {
+func (e *Engine) ImportTool(ctx context.Context, from Workflow) (manifestdraft.Tool, error) {
 	nodes, err := readGraph(from.Graph)
 	if err != nil {
 		return manifestdraft.Tool{}, err

@@ -20,7 +20,7 @@ import (
 
 func (r rig) draft(t *testing.T, g dict) manifestdraft.Tool {
 	t.Helper()
-	tool, err := r.Import(t.Context(), comfyui.Workflow{Name: "Portrait", Graph: []byte(text(t, g)), File: "portrait.json", Engine: "studio"})
+	tool, err := r.ImportTool(t.Context(), comfyui.Workflow{Name: "Portrait", Graph: []byte(text(t, g)), File: "portrait.json", Engine: "studio"})
 	if err != nil {
 		t.Fatalf("import: %v", err)
 	}
@@ -39,7 +39,7 @@ func taken(t *testing.T, tool manifestdraft.Tool) *catalog.Tool {
 	for name, b := range tool.Files {
 		files[name] = &fstest.MapFile{Data: b}
 	}
-	set, err := catalog.Read(catalog.From{Source: catalog.Directory, Files: files, Name: "dir"})
+	set, err := catalog.Read(catalog.ManifestFolder{Source: catalog.Directory, Files: files, Name: "dir"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,10 +51,10 @@ func taken(t *testing.T, tool manifestdraft.Tool) *catalog.Tool {
 		t.Fatal(err)
 	}
 	c := catalog.New(db, slog.New(slog.DiscardHandler))
-	if _, err := c.Refresh(t.Context()); err != nil {
+	if _, err := c.RefreshSnapshot(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return c.Snapshot().Tools()[0]
+	return c.CurrentSnapshot().AllTools()[0]
 }
 
 // filled is a job for a tool with nothing but what is required.
@@ -70,11 +70,11 @@ func filled(t *testing.T, tool *catalog.Tool) engine.Job {
 			in[f.Key] = "a fox"
 		}
 	}
-	got, problems := tool.Fill(in, catalog.FillOptions{Draft: true})
+	got, problems := tool.ParseInputs(in, catalog.InputOptions{PriceOnly: true})
 	if len(problems) > 0 {
 		t.Fatalf("fill: %v", problems)
 	}
-	n, err := tool.Results(nil, 64)
+	n, err := tool.ResultCount(nil, 64)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -398,13 +398,13 @@ func TestWorkflowsThatCannotBeImported(t *testing.T) {
 		{"nothing is saved", text(t, nothing), "saves nothing"},
 		{"only temporary files", text(t, temporary), "saves nothing"},
 	} {
-		_, err := r.Import(t.Context(), comfyui.Workflow{Name: "X", Graph: []byte(tt.graph), File: "x.json", Engine: "studio"})
+		_, err := r.ImportTool(t.Context(), comfyui.Workflow{Name: "X", Graph: []byte(tt.graph), File: "x.json", Engine: "studio"})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: import = %v, want %q", tt.name, err, tt.want)
 		}
 	}
 	r.server.Change(func(f *comfyuitest.Faults) { f.Garble = "/object_info" })
-	if _, err := r.Import(t.Context(), comfyui.Workflow{Graph: []byte(text(t, portrait())), File: "x.json"}); err == nil {
+	if _, err := r.ImportTool(t.Context(), comfyui.Workflow{Graph: []byte(text(t, portrait())), File: "x.json"}); err == nil {
 		t.Error("import = nil although the server talks nonsense")
 	}
 }

@@ -96,7 +96,7 @@ func (t *task) deliverResult(ctx context.Context, r outputFile) error {
 	q := url.Values{"filename": {r.Filename}, "subfolder": {r.Subfolder}, "type": {r.Type}}
 	res, err := t.server.Do(ctx, backend.Request{Path: "/view?" + q.Encode()})
 	if s, ok := errors.AsType[*backend.Status](err); ok && s.Code == http.StatusNotFound {
-		return engine.Fail(engine.Invalid, "The tool's result was deleted from its server.").Because(err)
+		return engine.Fail(engine.Invalid, "The tool's result was deleted from its server.").WithCause(err)
 	}
 	if err != nil {
 		return backend.CallFailure(ctx, err)

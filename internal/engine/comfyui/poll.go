@@ -30,7 +30,7 @@ type promptStatus struct {
 
 // errLost is the failure for a prompt that the server no longer knows. It counts as a failure of
 // the work, because a prompt that crashes the server would crash it again.
-var errLost = engine.Again(engine.Failed, "The tool's server restarted and lost the job. Try again.")
+var errLost = engine.FailTransient(engine.Failed, "The tool's server restarted and lost the job. Try again.")
 
 const (
 	// maxFailedPolls is how many polls in a row may fail before the server counts
@@ -54,7 +54,7 @@ func (t *task) awaitPrompt(ctx context.Context, id string) (historyEntry, error)
 		wait = t.poll
 		found, err := t.queryPrompt(ctx, id)
 		if err != nil {
-			if failed++; ctx.Err() != nil || !engine.As(err).Transient || failed == maxFailedPolls {
+			if failed++; ctx.Err() != nil || !engine.AsError(err).Transient || failed == maxFailedPolls {
 				return historyEntry{}, err
 			}
 			continue
@@ -223,7 +223,7 @@ func (e historyEntry) failureOf() error {
 			}
 			_ = json.Unmarshal(m[1], &what) // the message is optional
 			return backend.FailWithText(engine.Failed, "The tool's server could not run the workflow.", what.Message).
-				Because(errors.New(backend.SanitizeText(what.Class + ": " + what.Type)))
+				WithCause(errors.New(backend.SanitizeText(what.Class + ": " + what.Type)))
 		}
 	}
 	return engine.Fail(engine.Failed, "The tool's server could not run the workflow.")

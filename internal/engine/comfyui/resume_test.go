@@ -30,14 +30,14 @@ func TestNotesNameAllPromptsBeforeTheyAreSent(t *testing.T) {
 		`{"client_id":"` + p[0].ClientID + `","prompts":["` + p[0].ID + `"]}`,
 		`{"client_id":"` + p[0].ClientID + `","prompts":["` + p[0].ID + `","` + p[1].ID + `"]}`,
 	}
-	if !slices.Equal(out.Notes(), want) {
-		t.Errorf("notes = %q, want %q", out.Notes(), want)
+	if !slices.Equal(out.Checkpoints(), want) {
+		t.Errorf("notes = %q, want %q", out.Checkpoints(), want)
 	}
 	own := start(t, comfyuitest.Options{OwnIDs: true})
 	out = own.results(t, job(t))
 	p = own.server.Prompts()
-	if n := out.Notes(); len(n) != 2 || n[1] != `{"client_id":"`+p[0].ClientID+`","prompts":["`+p[0].ID+`"]}` {
-		t.Errorf("notes = %q, want the server's id in the end", out.Notes())
+	if n := out.Checkpoints(); len(n) != 2 || n[1] != `{"client_id":"`+p[0].ClientID+`","prompts":["`+p[0].ID+`"]}` {
+		t.Errorf("notes = %q, want the server's id in the end", out.Checkpoints())
 	}
 }
 
@@ -49,8 +49,8 @@ func TestNotesOfTheLargestRunFit(t *testing.T) {
 	g := portrait()
 	inputs(g, "3")["steps"] = 1
 	j.With = with(t, g, bound)
-	if n := len(last(r.results(t, j))); n > engine.MaxNote {
-		t.Errorf("the note has %d bytes, at most %d are taken", n, engine.MaxNote)
+	if n := len(last(r.results(t, j))); n > engine.MaxCheckpoint {
+		t.Errorf("the note has %d bytes, at most %d are taken", n, engine.MaxCheckpoint)
 	}
 }
 
@@ -60,7 +60,7 @@ func TestFinishedWorkIsTakenUp(t *testing.T) {
 	j := job(t)
 	j.NumResults = 3
 	first := r.results(t, j)
-	j.Attempt, j.Left = 2, last(first)
+	j.Attempt, j.SavedCheckpoint = 2, last(first)
 	again := r.results(t, j)
 	if !slices.EqualFunc(first.Outputs(), again.Outputs(), bytes.Equal) {
 		t.Error("the results are others")
@@ -69,7 +69,7 @@ func TestFinishedWorkIsTakenUp(t *testing.T) {
 		t.Errorf("prompts = %d, want no new one", n)
 	}
 	// The worker died after the second of three.
-	j.Attempt, j.Left = 3, first.Notes()[1]
+	j.Attempt, j.SavedCheckpoint = 3, first.Checkpoints()[1]
 	again = r.results(t, j)
 	if !slices.EqualFunc(first.Outputs(), again.Outputs(), bytes.Equal) {
 		t.Error("the results are others when one was missing")
@@ -85,7 +85,7 @@ func TestWorkThatGoesOnIsTakenUp(t *testing.T) {
 	id, client := uuid.NewString(), uuid.NewString()
 	r.send(t, portrait(), client, id)
 	j := job(t)
-	j.Left = text(t, dict{"client_id": client, "prompts": []string{id}})
+	j.SavedCheckpoint = text(t, dict{"client_id": client, "prompts": []string{id}})
 	out := r.results(t, j)
 	if len(out.Outputs()) != 1 || len(r.server.Prompts()) != 1 {
 		t.Errorf("results = %d of %d prompts, want 1 of 1", len(out.Outputs()), len(r.server.Prompts()))
@@ -111,7 +111,7 @@ func TestWhatCannotBeTakenUpIsDoneAnew(t *testing.T) {
 	} {
 		before := len(r.server.Prompts())
 		j := job(t)
-		j.Left = left
+		j.SavedCheckpoint = left
 		if n := len(r.results(t, j).Outputs()); n != 1 || len(r.server.Prompts()) != before+1 {
 			t.Errorf("%s: results = %d, new prompts = %d, want 1 of 1", name, n, len(r.server.Prompts())-before)
 		}
@@ -126,7 +126,7 @@ func TestTheWorkerBeforeCancelsWhatWasTakenUp(t *testing.T) {
 	id := uuid.NewString()
 	r.send(t, portrait(), "a", id)
 	j := job(t)
-	j.Left = text(t, dict{"client_id": "a", "prompts": []string{id}})
+	j.SavedCheckpoint = text(t, dict{"client_id": "a", "prompts": []string{id}})
 	var out enginetest.Recorder
 	done := make(chan error, 1)
 	go func() { done <- r.Run(t.Context(), j, &out) }()

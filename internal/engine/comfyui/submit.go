@@ -65,7 +65,7 @@ func (t *task) uploadFile(ctx context.Context, name string, f engine.File) (stri
 			return "", own.error
 		}
 		if s, ok := errors.AsType[*backend.Status](err); ok && s.Code == http.StatusRequestEntityTooLarge {
-			return "", engine.Fail(engine.Failed, "A file is too large for this tool.").Because(err)
+			return "", engine.Fail(engine.Failed, "A file is too large for this tool.").WithCause(err)
 		}
 		return "", backend.CallFailure(ctx, err)
 	}
@@ -78,7 +78,7 @@ func (t *task) uploadFile(ctx context.Context, name string, f engine.File) (stri
 		return "", backend.CallFailure(ctx, err)
 	}
 	if at.Name == "" {
-		return "", engine.Fail(engine.Failed, messageRefused).Because(errors.New("the upload has no name"))
+		return "", engine.Fail(engine.Failed, messageRefused).WithCause(errors.New("the upload has no name"))
 	}
 	if at.Subfolder != "" {
 		return at.Subfolder + "/" + at.Name, nil
@@ -131,7 +131,7 @@ func extensionOf(mimeType string) string {
 func (t *task) submitPrompt(ctx context.Context, number int) (string, error) {
 	id := uuid.NewString()
 	t.checkpoint.Prompts = append(t.checkpoint.Prompts[:number], id)
-	if err := t.out.Leave(ctx, t.checkpoint.String()); err != nil {
+	if err := t.out.SaveCheckpoint(ctx, t.checkpoint.String()); err != nil {
 		return "", err
 	}
 	var answer struct {
@@ -151,7 +151,7 @@ func (t *task) submitPrompt(ctx context.Context, number int) (string, error) {
 	if answer.PromptID != "" && answer.PromptID != id {
 		id = answer.PromptID
 		t.checkpoint.Prompts[number] = id
-		if err := t.out.Leave(ctx, t.checkpoint.String()); err != nil {
+		if err := t.out.SaveCheckpoint(ctx, t.checkpoint.String()); err != nil {
 			t.cancelPrompt(ctx, id)
 			return "", err
 		}
@@ -205,7 +205,7 @@ func explainRefusal(ctx context.Context, err error) error {
 	} else if body.Error.Details != "" && body.Error.Details != words {
 		words += ": " + body.Error.Details
 	}
-	return backend.FailWithText(engine.Failed, messageRefused, words).Because(err)
+	return backend.FailWithText(engine.Failed, messageRefused, words).WithCause(err)
 }
 
 // nodeErrorText returns the server's messages about nodes as one text. "": there are none.

@@ -111,7 +111,7 @@ func (tr Trial) runToFailure(ctx context.Context, t *testing.T, r *Recorder) *en
 	if err == nil {
 		t.Fatal("run = nil, want an error")
 	}
-	e := engine.As(err)
+	e := engine.AsError(err)
 	if e.Message == "" || strings.Contains(e.Message, "://") || strings.Contains(e.Message, "127.0.0.1") || strings.Contains(e.Message, "/tmp") {
 		t.Errorf("message = %q, want words for a person that name no place", e.Message)
 	}
@@ -234,7 +234,7 @@ func CheckHandover(t *testing.T, tr Trial, begun func() int) {
 	c := tr.asCase()
 	next := c.newJob(t, 1)
 	next.Attempt = 2
-	next.Left = tr.runUntilHandover(t, begun)
+	next.SavedCheckpoint = tr.runUntilHandover(t, begun)
 	r := c.runToEnd(t, next)
 	if n := len(r.Outputs()); n != tr.Job.NumResults {
 		t.Errorf("results = %d, want %d", n, tr.Job.NumResults)
@@ -277,17 +277,17 @@ func (tr Trial) runUntilHandover(t *testing.T, begun func() int) string {
 	defer stop(nil)
 	var first Recorder
 	go func() {
-		for (begun() == 0 || len(first.Notes()) == 0) && t.Context().Err() == nil {
+		for (begun() == 0 || len(first.Checkpoints()) == 0) && t.Context().Err() == nil {
 			time.Sleep(5 * time.Millisecond)
 		}
 		time.Sleep(50 * time.Millisecond) // so that the response has arrived
-		stop(engine.ErrElsewhere)
+		stop(engine.ErrHandedOver)
 	}()
 	c := tr.asCase()
 	if err := c.runJob(ctx, t, c.newJob(t, 1), &first, stuckLimit); err == nil {
 		t.Fatal("run = nil although the worker had to stop")
 	}
-	notes := first.Notes()
+	notes := first.Checkpoints()
 	if len(notes) == 0 {
 		t.Fatal("the worker left no note")
 	}

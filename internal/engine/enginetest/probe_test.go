@@ -35,7 +35,7 @@ func TestAProbeDoesNotWaitForLong(t *testing.T) {
 		"openai":    openai.New(c, openai.Options{}),
 		"replicate": replicate.New(c, replicate.Options{}),
 	} {
-		if e := engine.As(prober.Probe(t.Context())); e.Code != engine.Unavailable || !e.Transient {
+		if e := engine.AsError(prober.Probe(t.Context())); e.Code != engine.Unavailable || !e.Transient {
 			t.Errorf("%s: probe = %v, transient %v; want that the server is unavailable", name, e, e.Transient)
 		}
 	}

@@ -90,16 +90,16 @@ func (r *Recorder) endOutput() {
 	r.busy--
 }
 
-// Leave records the checkpoint.
-func (r *Recorder) Leave(ctx context.Context, note string) error {
+// SaveCheckpoint records the checkpoint.
+func (r *Recorder) SaveCheckpoint(ctx context.Context, note string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.notes = append(r.notes, note)
 	return ctx.Err()
 }
 
-// Notes returns the checkpoints that the engine saved, in order.
-func (r *Recorder) Notes() []string {
+// Checkpoints returns the checkpoints that the engine saved, in order.
+func (r *Recorder) Checkpoints() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.notes)
@@ -112,8 +112,8 @@ func (r *Recorder) Outputs() [][]byte {
 	return slices.Clone(r.outputs)
 }
 
-// Remarks returns the notes of the results, in order; "" for none.
-func (r *Recorder) Remarks() []string {
+// Notes returns the notes of the results, in order; "" for none.
+func (r *Recorder) Notes() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.remarks)

@@ -15,7 +15,7 @@ import (
 
 // RequireInstalled skips a test of an engine whose programs are not installed. With CI set the
 // test fails instead.
-func RequireInstalled(t testing.TB, needs []subprocess.Need) {
+func RequireInstalled(t testing.TB, needs []subprocess.Requirement) {
 	t.Helper()
 	for _, n := range needs {
 		switch {
@@ -46,7 +46,7 @@ func MustFail(t testing.TB, e engine.Engine, j engine.Job) *engine.Error {
 	if err == nil || len(r.Outputs()) > 0 {
 		t.Fatalf("run = %v with %d results, want a failure", err, len(r.Outputs()))
 	}
-	return engine.As(err)
+	return engine.AsError(err)
 }
 
 // StripedPNG returns a PNG of stripes whose colours depend on the text.

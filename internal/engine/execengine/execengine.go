@@ -70,7 +70,7 @@ func New(o Options) (*Engine, error) {
 
 // Failures with messages for people. The program may have sent its own.
 var (
-	errMissing       = engine.Again(engine.Unavailable, "The tool's program cannot be started. Try again later.")
+	errMissing       = engine.FailTransient(engine.Unavailable, "The tool's program cannot be started. Try again later.")
 	errMisconfigured = engine.Fail(engine.Failed, "This tool is not configured correctly. Contact the operator.")
 	errLimit         = engine.Fail(engine.Failed, "The tool exceeded its limit of memory, disk space or processes.")
 	errFailed        = engine.Fail(engine.Failed, "The tool could not finish.")
@@ -84,13 +84,13 @@ func (e *Engine) Probe(ctx context.Context) error {
 		return err
 	}
 	if _, err := exec.LookPath(e.command[0]); err != nil {
-		return errMissing.Because(err)
+		return errMissing.WithCause(err)
 	}
 	return nil
 }
 
-// Manual describes the settings in a manifest: any, because the program gets them unchanged.
-func Manual() engine.Manual { return engine.Manual{} }
+// ManifestSpec describes the settings in a manifest: any, because the program gets them unchanged.
+func ManifestSpec() engine.ManifestSpec { return engine.ManifestSpec{} }
 
 // Run runs the program.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
@@ -169,7 +169,7 @@ func prepareFolder(ctx context.Context, j engine.Job, folder *subprocess.Folder)
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false) // with is passed on unchanged
 	if err := enc.Encode(t); err != nil {
-		return nil, errMisconfigured.Because(err)
+		return nil, errMisconfigured.WithCause(err)
 	}
 	return b.Bytes(), nil
 }

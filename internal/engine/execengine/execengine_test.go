@@ -207,7 +207,7 @@ func TestMemoryBomb(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.run(t, job("")); engine.As(err).Code != engine.Failed || !strings.Contains(err.Error(), "exit status 7") {
+	if _, err := w.run(t, job("")); engine.AsError(err).Code != engine.Failed || !strings.Contains(err.Error(), "exit status 7") {
 		t.Errorf("run = %v, want that it failed", err)
 	}
 }
@@ -266,11 +266,11 @@ func TestErrorsOfPrograms(t *testing.T) {
 		{`{"error":"text"}`, engine.Failed, "The tool could not finish.", false},
 	} {
 		_, err := w.run(t, job("error", tt.line))
-		if e := engine.As(err); e.Code != tt.code || e.Message != tt.message || e.Transient != tt.transient {
+		if e := engine.AsError(err); e.Code != tt.code || e.Message != tt.message || e.Transient != tt.transient {
 			t.Errorf("%.80s: %s, %q, transient %v", tt.line, e.Code, e.Message, e.Transient)
 		}
 	}
-	if _, err := w.run(t, job("error and no exit code", `{"error":{"message":"Too dark."}}`)); engine.As(err).Message != "Too dark." {
+	if _, err := w.run(t, job("error and no exit code", `{"error":{"message":"Too dark."}}`)); engine.AsError(err).Message != "Too dark." {
 		t.Errorf("run = %v, want the program's error", err)
 	}
 }
@@ -301,7 +301,7 @@ func TestProbe(t *testing.T) {
 	}
 	probe := func() engine.Code {
 		if err := e.Probe(t.Context()); err != nil {
-			return engine.As(err).Code
+			return engine.AsError(err).Code
 		}
 		return ""
 	}

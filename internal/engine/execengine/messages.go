@@ -108,11 +108,11 @@ func (n *programOutput) deliverResult(ctx context.Context, name string) error {
 		return nil // a result counts once, however often it is announced
 	}
 	if !filepath.IsLocal(name) {
-		return errBadResult.Because(errors.New("the result is outside the folder"))
+		return errBadResult.WithCause(errors.New("the result is outside the folder"))
 	}
 	f, err := n.folder.OpenFile(name)
 	if err != nil {
-		return errBadResult.Because(err)
+		return errBadResult.WithCause(err)
 	}
 	defer f.Close()
 	n.announced[path.Clean(name)] = true
@@ -132,13 +132,13 @@ func (n *programOutput) finalError(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, subprocess.ErrLimit):
-		return errLimit.Because(err)
+		return errLimit.WithCause(err)
 	case n.reported != nil:
-		return n.reported.Because(err)
+		return n.reported.WithCause(err)
 	case exit:
-		return errFailed.Because(err)
+		return errFailed.WithCause(err)
 	case err != nil:
-		return errMissing.Because(err)
+		return errMissing.WithCause(err)
 	}
 	return nil
 }
@@ -147,7 +147,7 @@ func (n *programOutput) finalError(ctx context.Context, err error) error {
 func (n *programOutput) deliverUnannounced(ctx context.Context) error {
 	entries, err := n.folder.ListEntries("out")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return errBadResult.Because(err)
+		return errBadResult.WithCause(err)
 	}
 	for _, e := range entries {
 		name := path.Join("out", e.Name())

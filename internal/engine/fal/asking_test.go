@@ -57,7 +57,7 @@ func TestAnUploadWithoutAnAddress(t *testing.T) {
 	e := fal.New(c, fal.Options{PollInterval: 5 * time.Millisecond, Storage: c})
 	j := painting(painter, 1)
 	j.Files = pictureOf(300 << 10)
-	if got := engine.As(e.Run(t.Context(), j, &enginetest.Recorder{})); got.Code != engine.Failed || got.Transient || !strings.Contains(got.Message, "invalid response") {
+	if got := engine.AsError(e.Run(t.Context(), j, &enginetest.Recorder{})); got.Code != engine.Failed || got.Transient || !strings.Contains(got.Message, "invalid response") {
 		t.Errorf("failure = %v, transient %v", got, got.Transient)
 	}
 }

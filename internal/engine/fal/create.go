@@ -56,7 +56,7 @@ func (t *task) createRequest(ctx context.Context, i int) error {
 	if ctx.Err() != nil {
 		return errors.Join(ctx.Err(), err)
 	}
-	return backend.ErrUnconfirmed.Because(err)
+	return backend.ErrUnconfirmed.WithCause(err)
 }
 
 // requestFrom returns the queue's URLs of a request, as far as they are in the queue.
@@ -95,7 +95,7 @@ func (t *task) fileInput(ctx context.Context, f engine.File) (any, error) {
 	switch {
 	case f.Size <= inlineBytes:
 		return backend.DataURI(ctx, f, inlineBytes)
-	case t.e.o.Addresses && f.Address != nil:
+	case t.e.o.SendURLs && f.Address != nil:
 		return f.Address(), nil
 	case t.e.o.Storage == nil:
 		return backend.DataURI(ctx, f, maxInlineBytes)
@@ -111,7 +111,7 @@ func (t *task) fileInput(ctx context.Context, f engine.File) (any, error) {
 		return nil, backend.CallFailure(ctx, err)
 	}
 	if at.Upload == "" || at.File == "" {
-		return nil, backend.ErrBadResponse.Because(errors.New("the upload has no URL"))
+		return nil, backend.ErrBadResponse.WithCause(errors.New("the upload has no URL"))
 	}
 	content, err := f.Open(ctx)
 	if err != nil {

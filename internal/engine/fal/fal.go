@@ -31,7 +31,7 @@ type Options struct {
 	Storage *backend.Client
 	// Addresses sends large inputs as URLs of this service, which the provider must be able to reach,
 	// instead of uploading them.
-	Addresses bool
+	SendURLs bool
 	// Catalog has the schemas of models, for Import.
 	Catalog *backend.Client
 }
@@ -85,9 +85,9 @@ func (s manifestSetting) appName() string {
 	return strings.Join(parts[:min(n, len(parts))], "/")
 }
 
-// Manual describes the settings that a manifest can give the engine.
-func Manual() engine.Manual {
-	return engine.Manual{
+// ManifestSpec describes the settings that a manifest can give the engine.
+func ManifestSpec() engine.ManifestSpec {
+	return engine.ManifestSpec{
 		Setting: func() any { return &manifestSetting{} },
 		Check: func(with string) error {
 			var s manifestSetting
@@ -95,7 +95,7 @@ func Manual() engine.Manual {
 				return err
 			}
 			if !endpointPattern.MatchString(s.Endpoint) {
-				return engine.ErrMisconfigured.Because(errors.New("endpoint must be the name of one, such as fal-ai/flux/dev"))
+				return engine.ErrMisconfigured.WithCause(errors.New("endpoint must be the name of one, such as fal-ai/flux/dev"))
 			}
 			return nil
 		},
@@ -117,7 +117,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	end, cancel := backend.WithGrace(ctx, backend.GracePeriod)
 	defer cancel()
 	t.PaidJob = backend.NewPaidJob(e.c, j, out, t.with.Mapping, end)
-	t.resumeCheckpoint(j.Left)
+	t.resumeCheckpoint(j.SavedCheckpoint)
 	err := t.runRequests(ctx)
 	if err != nil {
 		t.cancelRequests(ctx, err)

@@ -68,7 +68,7 @@ func TestWithoutAStorageFilesGoInside(t *testing.T) {
 func TestAddressesInsteadOfUploads(t *testing.T) {
 	t.Parallel()
 	w := start(t, faltest.Options{})
-	w.engine = w.with(t, w.URL, fal.Options{Addresses: true})
+	w.engine = w.with(t, w.URL, fal.Options{SendURLs: true})
 	j := painting(painter, 1)
 	j.Files = pictureOf(300 << 10)
 	j.Files["picture"][0].Address = func() string { return "https://atelier.example/media/1?signature=x" }
@@ -145,7 +145,7 @@ func TestProbe(t *testing.T) {
 		t.Errorf("probe = %v", err)
 	}
 	wrong := fal.New(call(t, w.URL, "wrong"), fal.Options{})
-	if e := engine.As(wrong.Probe(t.Context())); e.Transient || strings.Contains(e.Error(), "Key ") {
+	if e := engine.AsError(wrong.Probe(t.Context())); e.Transient || strings.Contains(e.Error(), "Key ") {
 		t.Errorf("probe with a wrong key = %v", e)
 	}
 }

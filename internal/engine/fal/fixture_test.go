@@ -51,7 +51,7 @@ func call(t *testing.T, url, key string) *backend.Client {
 	t.Helper()
 	c, err := backend.New(backend.Options{
 		URL: url, Header: http.Header{"Authorization": {"Key " + key}},
-		Border: netguard.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}),
+		Guard: netguard.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -93,12 +93,12 @@ func (w *world) failure(t *testing.T, j engine.Job) (*engine.Error, *enginetest.
 	if err == nil {
 		t.Fatal("run = nil, want an error")
 	}
-	return engine.As(err), &r
+	return engine.AsError(err), &r
 }
 
 // last is the note that the next try finds.
 func last(r *enginetest.Recorder) string {
-	if n := r.Notes(); len(n) > 0 {
+	if n := r.Checkpoints(); len(n) > 0 {
 		return n[len(n)-1]
 	}
 	return ""

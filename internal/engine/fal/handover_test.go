@@ -25,7 +25,7 @@ func TestNobodyGoesOn(t *testing.T) {
 		}
 	}
 	away := fal.New(call(t, "http://127.0.0.1:1", "key"), fal.Options{})
-	if e := engine.As(away.Abandon(t.Context(), `{"app":"fal-ai/painter","ids":["a"]}`)); e.Code != engine.Unavailable || !e.Transient {
+	if e := engine.AsError(away.Abandon(t.Context(), `{"app":"fal-ai/painter","ids":["a"]}`)); e.Code != engine.Unavailable || !e.Transient {
 		t.Errorf("abandon = %v, want one that is worth another try", e)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"atelier/internal/engine/manifestdraft"
 )
 
-// Import drafts a tool for an endpoint from its description in the catalog.
-func (e *Engine) Import(ctx context.Context, model, engineName string) (manifestdraft.Tool, error) {
+// ImportTool drafts a tool for an endpoint from its description in the catalog.
+func (e *Engine) ImportTool(ctx context.Context, model, engineName string) (manifestdraft.Tool, error) {
 	if !endpointPattern.MatchString(model) {
 		return manifestdraft.Tool{}, errors.New("an endpoint is called owner/name, or owner/name/path")
 	}

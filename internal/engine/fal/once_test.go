@@ -28,7 +28,7 @@ func TestARequestWithoutAnAnswerIsNotMadeAgain(t *testing.T) {
 			t.Errorf("%s: %v, transient %v", fault, e, e.Transient)
 		}
 		j := painting(painter, 2)
-		j.Attempt, j.Left = 2, last(r)
+		j.Attempt, j.SavedCheckpoint = 2, last(r)
 		if e, _ := w.failure(t, j); e.Message != unknown {
 			t.Errorf("%s, the next try: %v", fault, e)
 		}
@@ -46,7 +46,7 @@ func TestTheOthersAreCancelled(t *testing.T) {
 		}
 		return false
 	}}
-	if e := engine.As(w.engine.Run(t.Context(), painting(painter, 2), c)); e.Message != unknown {
+	if e := engine.AsError(w.engine.Run(t.Context(), painting(painter, 2), c)); e.Message != unknown {
 		t.Errorf("failure = %v", e)
 	}
 	w.wantCreates(t, 1)
@@ -71,8 +71,8 @@ type crash struct {
 	dead context.CancelFunc
 }
 
-func (c *crash) Leave(ctx context.Context, note string) error {
-	err := c.Recorder.Leave(ctx, note)
+func (c *crash) SaveCheckpoint(ctx context.Context, note string) error {
+	err := c.Recorder.SaveCheckpoint(ctx, note)
 	if c.at(note) {
 		c.dead()
 		runtime.Goexit() // nothing of this worker goes on
@@ -93,7 +93,7 @@ func TestAnotherWorkerTakesUp(t *testing.T) {
 			t.Fatal("the worker did not come to where it dies")
 		}
 		j := painting(painter, 2)
-		j.Attempt, j.Left = 2, last(&c.Recorder)
+		j.Attempt, j.SavedCheckpoint = 2, last(&c.Recorder)
 		w.engine = w.with(t, w.URL, fal.Options{})
 		w.results(t, j)
 		w.wantCreates(t, 2)
@@ -103,12 +103,12 @@ func TestAnotherWorkerTakesUp(t *testing.T) {
 func TestAWorkerThatDiesBeforeTheAnswer(t *testing.T) {
 	t.Parallel()
 	w := start(t, faltest.Options{})
-	notes := w.results(t, painting(painter, 1)).Notes()
+	notes := w.results(t, painting(painter, 1)).Checkpoints()
 	if len(notes) != 2 || !strings.Contains(notes[0], "creating") {
 		t.Fatalf("notes = %q", notes)
 	}
 	j := painting(painter, 1)
-	j.Attempt, j.Left = 2, notes[0]
+	j.Attempt, j.SavedCheckpoint = 2, notes[0]
 	if e, _ := w.failure(t, j); e.Message != unknown {
 		t.Errorf("failure = %v", e)
 	}
@@ -126,11 +126,11 @@ func TestCancelledRequestsAreMadeAfresh(t *testing.T) {
 			if err := w.engine.Run(ctx, painting(painter, 2), &r); err == nil {
 				t.Fatal("run = nil although the context ended")
 			}
-			notes := r.Notes()
+			notes := r.Checkpoints()
 			j := painting(painter, 2)
-			j.Attempt, j.Left = 2, notes[len(notes)-1]
+			j.Attempt, j.SavedCheckpoint = 2, notes[len(notes)-1]
 			if forget { // the last note did not get through
-				j.Left = notes[len(notes)-2]
+				j.SavedCheckpoint = notes[len(notes)-2]
 			}
 			w.results(t, j)
 			w.wantCreates(t, 4)
@@ -156,7 +156,7 @@ func TestInterruptedRequestsAreMadeAfresh(t *testing.T) {
 	w.SetFault(faltest.Interrupts, 1)
 	_, r := w.failure(t, painting(painter, 2))
 	j := painting(painter, 2)
-	j.Attempt, j.Left = 2, last(r)
+	j.Attempt, j.SavedCheckpoint = 2, last(r)
 	w.results(t, j)
 	w.wantCreates(t, 3)
 }
@@ -174,7 +174,7 @@ func TestLooksThatFailAreBorneForAWhile(t *testing.T) {
 	}
 	w.ClearFault()
 	j := painting(painter, 1)
-	j.Attempt, j.Left = 2, last(r)
+	j.Attempt, j.SavedCheckpoint = 2, last(r)
 	w.results(t, j)
 	w.wantCreates(t, 2)
 }
@@ -184,7 +184,7 @@ func TestNotesOfOthersAreNotUnderstood(t *testing.T) {
 	for _, left := range []string{"", "{", `{"ids":["a","b","c"]}`, `{"prompt_id":"x"}`, `[]`} {
 		w := start(t, faltest.Options{})
 		j := painting(painter, 1)
-		j.Left = left
+		j.SavedCheckpoint = left
 		w.results(t, j)
 		w.wantCreates(t, 1)
 	}

@@ -104,21 +104,21 @@ func (t *task) requestFailure(ctx context.Context, i int, why failureReason, err
 	}
 	switch why.Type {
 	case policyViolation:
-		return backend.ContentRefused(why.Words).Because(err)
+		return backend.ContentRefused(why.Words).WithCause(err)
 	case "client_cancelled":
 		if t.requests[i].resumed {
 			return errCancelledBefore
 		}
-		return backend.ErrJobCancelled.Because(err)
+		return backend.ErrJobCancelled.WithCause(err)
 	case "startup_timeout", "runner_scheduling_failure", "runner_connection_timeout", "runner_disconnected",
 		"runner_connection_refused", "runner_connection_error", "runner_incomplete_response", "internal_error":
 		t.checkpoint.IDs[i] = ""
 		if err := t.SaveCheckpoint(ctx, t.checkpoint); err != nil {
 			return err
 		}
-		return backend.ErrProviderFailed.Because(err)
+		return backend.ErrProviderFailed.WithCause(err)
 	}
-	return backend.ToolFailed(why.Words).Because(err)
+	return backend.ToolFailed(why.Words).WithCause(err)
 }
 
 // createFailure translates the queue's refusal of a request.
@@ -129,14 +129,14 @@ func createFailure(ctx context.Context, err error) error {
 	}
 	switch s.Code {
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
-		return engine.ErrMisconfigured.Because(err) // the endpoint does not exist
+		return engine.ErrMisconfigured.WithCause(err) // the endpoint does not exist
 	case http.StatusBadRequest, http.StatusPaymentRequired, http.StatusUnprocessableEntity:
 		var why failureReason
 		why.readStatus(s)
 		if why.Type == policyViolation {
-			return backend.ContentRefused(why.Words).Because(err)
+			return backend.ContentRefused(why.Words).WithCause(err)
 		}
-		return backend.ProviderRefused(why.Words).Because(err)
+		return backend.ProviderRefused(why.Words).WithCause(err)
 	}
 	return backend.CallFailure(ctx, err)
 }

@@ -124,7 +124,7 @@ func (t *task) awaitRequest(ctx context.Context, i int) (json.RawMessage, error)
 		}
 		if s, ok := errors.AsType[*backend.Status](err); ok && s.Code == http.StatusNotFound {
 			t.requests[i].done = true
-			return nil, backend.ErrJobLost.Because(err)
+			return nil, backend.ErrJobLost.WithCause(err)
 		}
 		if err := pace.CheckError(ctx, err); err != nil {
 			return nil, err

@@ -54,7 +54,7 @@ func lint(t require, tool manifestdraft.Tool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := catalog.Read(catalog.From{Source: catalog.Directory, Files: fstest.MapFS{"a-model.yaml": {Data: text}}})
+	set, err := catalog.Read(catalog.ManifestFolder{Source: catalog.Directory, Files: fstest.MapFS{"a-model.yaml": {Data: text}}})
 	if err != nil {
 		t.Fatal(err)
 	}

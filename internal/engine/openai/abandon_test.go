@@ -62,7 +62,7 @@ func TestAllVideosOfARunAreDeleted(t *testing.T) {
 		fmt.Fprint(w, `{"status":"in_progress","progress":10}`)
 	})
 	j := film(t, 2)
-	j.Left = `{"ids":["one","two"]}`
+	j.SavedCheckpoint = `{"ids":["one","two"]}`
 	var r enginetest.Recorder
 	if err := w.Run(ended(t, &r), j, &r); err == nil {
 		t.Fatal("run = nil, want an error")
@@ -70,7 +70,7 @@ func TestAllVideosOfARunAreDeleted(t *testing.T) {
 	if got := deleted(); !slices.Equal(got, []string{"one", "two"}) {
 		t.Errorf("deleted = %v, want both", got)
 	}
-	if notes := r.Notes(); notes[len(notes)-1] != "" {
+	if notes := r.Checkpoints(); notes[len(notes)-1] != "" {
 		t.Errorf("notes = %q, want none in the end", notes)
 	}
 }

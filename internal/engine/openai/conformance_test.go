@@ -148,11 +148,11 @@ func TestAServerThatIsAwayDoesNotProbe(t *testing.T) {
 		t.Errorf("probe = %v, want nil", err)
 	}
 	w.Set(enginetest.Busy)
-	if e := engine.As(w.Probe(t.Context())); e.Code != engine.Unavailable || !e.Transient {
+	if e := engine.AsError(w.Probe(t.Context())); e.Code != engine.Unavailable || !e.Transient {
 		t.Errorf("probe of a busy server = %v, want one that may be over soon", e)
 	}
 	w.Stop()
-	if e := engine.As(w.Probe(t.Context())); e.Code != engine.Unavailable || !e.Transient {
+	if e := engine.AsError(w.Probe(t.Context())); e.Code != engine.Unavailable || !e.Transient {
 		t.Errorf("probe of no server = %v, want one that may be over soon", e)
 	}
 }

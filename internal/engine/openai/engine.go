@@ -93,9 +93,9 @@ var callFuncs = map[string]func(*task, context.Context) error{
 	"video-sync": (*task).makeVideosSync,
 }
 
-// Manual describes the settings that a manifest can give the engine.
-func Manual() engine.Manual {
-	return engine.Manual{
+// ManifestSpec describes the settings that a manifest can give the engine.
+func ManifestSpec() engine.ManifestSpec {
+	return engine.ManifestSpec{
 		Setting: func() any { return &manifestSetting{} },
 		Choices: map[string][]string{"call": slices.Sorted(maps.Keys(callFuncs))},
 		Check: func(with string) error {
@@ -104,7 +104,7 @@ func Manual() engine.Manual {
 				return err
 			}
 			if s.Batch < 0 {
-				return engine.ErrMisconfigured.Because(errors.New("batch: must not be below zero"))
+				return engine.ErrMisconfigured.WithCause(errors.New("batch: must not be below zero"))
 			}
 			return nil
 		},

@@ -111,7 +111,7 @@ func TestFilesGoWhereTheyBelong(t *testing.T) {
 func TestResultsAreRealFiles(t *testing.T) {
 	t.Parallel()
 	w := begin(t, openaitest.Options{Dialect: openaitest.LocalAI})
-	lab := media.NewLab(media.Limits{})
+	lab := media.NewAnalyzer(media.Limits{})
 	for _, tt := range []struct {
 		call, format string
 		want         string
@@ -124,7 +124,7 @@ func TestResultsAreRealFiles(t *testing.T) {
 			t.Errorf("%s %s gave %v, want %s", tt.call, tt.format, f, tt.want)
 			continue
 		}
-		facts, err := lab.Examine(t.Context(), media.Turn{}, f, bytes.NewReader(out[0]), int64(len(out[0])))
+		facts, err := lab.AnalyzeFile(t.Context(), media.DecodeRequest{}, f, bytes.NewReader(out[0]), int64(len(out[0])))
 		if err != nil || tt.call == "images" && (facts.Width != 256 || facts.Height != 256) {
 			t.Errorf("%s %s: %dx%d, %v", tt.call, tt.format, facts.Width, facts.Height, err)
 		}
@@ -229,7 +229,7 @@ func TestWrongKeysAndManifestsAreTheOperatorsMatter(t *testing.T) {
 		"call":    w.fail(t, job(t, map[string]any{"call": "chat"}, values, 1)),
 		"setting": w.fail(t, job(t, map[string]any{"call": "images", "colour": "red"}, values, 1)),
 		"model":   w.fail(t, job(t, map[string]any{"call": "images", "model": "none"}, values, 1)),
-		"probe":   engine.As(stranger.Probe(t.Context())),
+		"probe":   engine.AsError(stranger.Probe(t.Context())),
 	} {
 		if e.Code != engine.Failed || e.Transient || !strings.Contains(e.Message, "not configured correctly") {
 			t.Errorf("%s: %v", name, e)

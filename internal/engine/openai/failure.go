@@ -14,7 +14,7 @@ var (
 	errFailed = engine.Fail(engine.Failed, "The tool's server failed to make the result.")
 	// errLost counts as a failure of the work, because work that crashes the server would crash it
 	// again.
-	errLost      = engine.Again(engine.Failed, "The tool's server restarted and lost the job. Try again.")
+	errLost      = engine.FailTransient(engine.Failed, "The tool's server restarted and lost the job. Try again.")
 	errUncertain = engine.Fail(engine.Failed, "The tool's server did not confirm the job, and starting it again could cost twice. Start a new run if you want to try again.")
 )
 
@@ -40,16 +40,16 @@ func callFailure(ctx context.Context, err error) error {
 	}
 	c := parseError(s.Body)
 	if e := c.knownFailure(); e != nil {
-		return e.Because(err)
+		return e.WithCause(err)
 	}
 	switch {
 	case s.Code == http.StatusNotFound && c.Code == "model_not_found":
-		return engine.ErrMisconfigured.Because(err)
+		return engine.ErrMisconfigured.WithCause(err)
 	case s.Code == http.StatusUnauthorized, s.Code == http.StatusForbidden, c.Message == "":
 		return backend.CallFailure(ctx, err)
 	}
 	if e, ok := errors.AsType[*engine.Error](backend.CallFailure(ctx, err)); ok && !e.Transient {
-		return backend.FailWithText(e.Code, e.Message, c.Message).Because(err)
+		return backend.FailWithText(e.Code, e.Message, c.Message).WithCause(err)
 	}
 	return backend.CallFailure(ctx, err)
 }
@@ -60,7 +60,7 @@ func (c serverError) knownFailure() *engine.Error {
 	case refusalCodes[c.Code]:
 		return backend.FailWithText(engine.Refused, "The tool's server refused the content.", c.Message)
 	case quotaCodes[c.Code]:
-		return engine.Again(engine.Unavailable, "The operator's quota at the tool's server is exhausted. Try again later or contact the operator.")
+		return engine.FailTransient(engine.Unavailable, "The operator's quota at the tool's server is exhausted. Try again later or contact the operator.")
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func client(t *testing.T, url, key string) *backend.Client {
 	t.Helper()
 	c, err := backend.New(backend.Options{
 		URL: url, Header: http.Header{"Authorization": {"Bearer " + key}},
-		Border: netguard.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}),
+		Guard: netguard.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -83,5 +83,5 @@ func (w world) fail(t *testing.T, j engine.Job) *engine.Error {
 	if err == nil {
 		t.Fatal("run = nil, want an error")
 	}
-	return engine.As(err)
+	return engine.AsError(err)
 }

@@ -39,7 +39,7 @@ func TestNobodyGoesOn(t *testing.T) {
 		t.Errorf("abandon what has no name: %v", err)
 	}
 	w.Stop()
-	if e := engine.As(w.Abandon(t.Context(), `{"ids":["a"]}`)); e.Code != engine.Unavailable || !e.Transient {
+	if e := engine.AsError(w.Abandon(t.Context(), `{"ids":["a"]}`)); e.Code != engine.Unavailable || !e.Transient {
 		t.Errorf("abandon = %v, want one that is worth another try", e)
 	}
 }

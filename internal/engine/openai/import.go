@@ -29,8 +29,8 @@ func (e *Engine) fetchModels(ctx context.Context) ([]modelInfo, error) {
 	return list.Data, nil
 }
 
-// Models returns the names of the server's models, in order.
-func (e *Engine) Models(ctx context.Context) ([]string, error) {
+// ListModels returns the names of the server's models, in order.
+func (e *Engine) ListModels(ctx context.Context) ([]string, error) {
 	list, err := e.fetchModels(ctx)
 	if err != nil {
 		return nil, err
@@ -43,9 +43,9 @@ func (e *Engine) Models(ctx context.Context) ([]string, error) {
 	return ids, nil
 }
 
-// Import drafts a manifest for a model. call is the purpose of the model; "": the model's task or
+// ImportTool drafts a manifest for a model. call is the purpose of the model; "": the model's task or
 // name decides.
-func (e *Engine) Import(ctx context.Context, name, call, engineName string) (manifestdraft.Tool, error) {
+func (e *Engine) ImportTool(ctx context.Context, name, call, engineName string) (manifestdraft.Tool, error) {
 	list, err := e.fetchModels(ctx)
 	if err != nil {
 		return manifestdraft.Tool{}, err

@@ -40,7 +40,7 @@ func TestImport(t *testing.T) {
 		t.Run(tt.model+" "+tt.call, func(t *testing.T) {
 			t.Parallel()
 			w := begin(t, openaitest.Options{Dialect: tt.dialect, Models: []string{"other", tt.model}})
-			tool, err := w.Import(t.Context(), tt.model, tt.call, "my-server")
+			tool, err := w.ImportTool(t.Context(), tt.model, tt.call, "my-server")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -63,7 +63,7 @@ func lint(t *testing.T, tool manifestdraft.Tool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := catalog.Read(catalog.From{Source: catalog.Directory, Files: fstest.MapFS{manifestdraft.Slug(tool.Name) + ".yaml": {Data: text}}})
+	set, err := catalog.Read(catalog.ManifestFolder{Source: catalog.Directory, Files: fstest.MapFS{manifestdraft.Slug(tool.Name) + ".yaml": {Data: text}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,12 +78,12 @@ func lint(t *testing.T, tool manifestdraft.Tool) {
 func TestImportedToolsRun(t *testing.T) {
 	t.Parallel()
 	w := begin(t, openaitest.Options{Models: []string{"gpt-image-1", "gpt-4o-mini-tts", "sora-2"}})
-	names, err := w.Models(t.Context())
+	names, err := w.ListModels(t.Context())
 	if err != nil || !slices.Equal(names, []string{"gpt-4o-mini-tts", "gpt-image-1", "sora-2"}) {
 		t.Fatalf("models = %v, %v", names, err)
 	}
 	for _, name := range names {
-		tool, err := w.Import(t.Context(), name, "", "openai")
+		tool, err := w.ImportTool(t.Context(), name, "", "openai")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,12 +107,12 @@ func TestWhatCannotBeImported(t *testing.T) {
 		{"gpt-5", "chat", "no call"},
 		{"none", "", "no model"},
 	} {
-		if _, err := w.Import(t.Context(), tt.model, tt.call, "x"); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := w.ImportTool(t.Context(), tt.model, tt.call, "x"); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s %s: %v, want %q", tt.model, tt.call, err, tt.want)
 		}
 	}
 	w.Stop()
-	if _, err := w.Import(t.Context(), "gpt-5", "", "x"); err == nil {
+	if _, err := w.ImportTool(t.Context(), "gpt-5", "", "x"); err == nil {
 		t.Error("import of no server = nil")
 	}
 }

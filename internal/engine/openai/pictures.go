@@ -132,7 +132,7 @@ func (t *task) followStream(ctx context.Context, body io.Reader, there int, part
 	err = eachEvent(body, t.e.maxResponse, func(data []byte) error {
 		var e streamEvent
 		if err := json.Unmarshal(data, &e); err != nil {
-			return backend.ErrBadResponse.Because(err)
+			return backend.ErrBadResponse.WithCause(err)
 		}
 		switch e.Type {
 		case "image_generation.partial_image", "image_edit.partial_image":

@@ -211,7 +211,7 @@ func (t *task) postJSON(ctx context.Context, path string, body map[string]any) (
 	}
 	b, err := json.Marshal(body)
 	if err != nil {
-		return nil, engine.ErrMisconfigured.Because(err)
+		return nil, engine.ErrMisconfigured.WithCause(err)
 	}
 	return t.e.c.Do(ctx, backend.Request{Method: http.MethodPost, Path: path, Body: bytes.NewReader(b), Type: "application/json"})
 }

@@ -77,16 +77,16 @@ func (t *task) saveCheckpoint(ctx context.Context, n checkpoint) error {
 		}
 		text = string(b)
 	}
-	if len(text) > engine.MaxNote {
+	if len(text) > engine.MaxCheckpoint {
 		return nil // too large: the last checkpoint names the first videos; the others are made again
 	}
-	return t.out.Leave(ctx, text)
+	return t.out.SaveCheckpoint(ctx, text)
 }
 
 // makeVideos makes one video after another, and continues with those that an earlier try of this
 // run began.
 func (t *task) makeVideos(ctx context.Context) error {
-	n := parseCheckpoint(t.Left)
+	n := parseCheckpoint(t.SavedCheckpoint)
 	for i := 0; i < t.NumResults; i++ {
 		v := video{ID: n.idOf(i)}
 		known := v.ID != ""
@@ -100,7 +100,7 @@ func (t *task) makeVideos(ctx context.Context) error {
 			}
 		}
 		err := t.finishVideo(ctx, v, i, known)
-		if ctx.Err() != nil || err != nil && !errors.Is(err, errNotFound) && !engine.As(err).Transient {
+		if ctx.Err() != nil || err != nil && !errors.Is(err, errNotFound) && !engine.AsError(err).Transient {
 			t.deleteVideos(ctx, n, i)
 		}
 		if errors.Is(err, errNotFound) {
@@ -109,7 +109,7 @@ func (t *task) makeVideos(ctx context.Context) error {
 				return err
 			}
 			if !known { // the server knew it before
-				return errLost.Because(err)
+				return errLost.WithCause(err)
 			}
 			i-- // a video of an earlier try: it is made again
 			continue
@@ -139,7 +139,7 @@ func (t *task) beginVideo(ctx context.Context, n *checkpoint, i int) (video, err
 		if ctx.Err() != nil {
 			return video{}, ctx.Err()
 		}
-		return video{}, errUncertain.Because(err)
+		return video{}, errUncertain.WithCause(err)
 	}
 	n.Asking = false
 	end, cancel := backend.WithGrace(ctx, createGrace)
@@ -258,7 +258,7 @@ func (t *task) queryVideo(ctx context.Context, id string) (video, error) {
 func (t *task) fetchVideo(ctx context.Context, id string) error {
 	res, err := t.e.c.Do(ctx, backend.Request{Path: "videos/" + url.PathEscape(id) + "/content"})
 	if isNotFound(err) {
-		return backend.ErrNoResult.Because(err)
+		return backend.ErrNoResult.WithCause(err)
 	}
 	if err != nil {
 		return callFailure(ctx, err)

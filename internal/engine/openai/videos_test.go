@@ -27,7 +27,7 @@ func TestTheNextWorkerTakesVideosUp(t *testing.T) {
 	w := begin(t, openaitest.Options{Dialect: openaitest.VLLMOmni})
 	j := film(t, 2)
 	whole := w.run(t, j)
-	notes := whole.Notes()
+	notes := whole.Checkpoints()
 	for _, tt := range []struct {
 		name    string
 		left    string
@@ -39,7 +39,7 @@ func TestTheNextWorkerTakesVideosUp(t *testing.T) {
 		{"no note of ours", "?", 2},
 	} {
 		before := len(w.Requests())
-		j.Left = tt.left
+		j.SavedCheckpoint = tt.left
 		r := w.run(t, j)
 		if got := len(w.Requests()) - before; got != tt.created {
 			t.Errorf("%s: %d were made (note %s), want %d", tt.name, got, tt.left, tt.created)
@@ -50,7 +50,7 @@ func TestTheNextWorkerTakesVideosUp(t *testing.T) {
 			}
 		}
 	}
-	j.Left = `{"ids":[],"asking":true}`
+	j.SavedCheckpoint = `{"ids":[],"asking":true}`
 	before := len(w.Requests())
 	if e := w.fail(t, j); e.Code != engine.Failed || e.Transient || len(w.Requests()) != before {
 		t.Errorf("a video that may have been begun: %v, calls %d", e, len(w.Requests())-before)
@@ -73,10 +73,10 @@ func TestAnAmbiguousCreateIsNotRepeated(t *testing.T) {
 		t.Cleanup(s.Close)
 		var r enginetest.Recorder
 		err := openai.New(client(t, s.URL+"/v1", key), openai.Options{}).Run(t.Context(), film(t, 1), &r)
-		if e := engine.As(err); e.Code != engine.Failed || e.Transient || !strings.Contains(e.Message, "did not confirm") || calls.Load() != 1 {
+		if e := engine.AsError(err); e.Code != engine.Failed || e.Transient || !strings.Contains(e.Message, "did not confirm") || calls.Load() != 1 {
 			t.Errorf("%s: %v after %d calls", name, err, calls.Load())
 		}
-		if notes := r.Notes(); !strings.Contains(notes[len(notes)-1], "asking") {
+		if notes := r.Checkpoints(); !strings.Contains(notes[len(notes)-1], "asking") {
 			t.Errorf("%s: notes = %q, want the doubt kept", name, notes)
 		}
 	}
@@ -93,7 +93,7 @@ func TestARefusedCreateLeavesNoDoubt(t *testing.T) {
 		if err := w.Run(t.Context(), film(t, 1), &r); err == nil {
 			t.Errorf("%s: run = nil", f)
 		}
-		if notes := r.Notes(); notes[len(notes)-1] != "" {
+		if notes := r.Checkpoints(); notes[len(notes)-1] != "" {
 			t.Errorf("%s: notes = %q, want none in the end", f, notes)
 		}
 	}
@@ -109,7 +109,7 @@ func TestEndedVideosAreDeleted(t *testing.T) {
 	if w.Working() != 0 {
 		t.Error("the server still works")
 	}
-	if notes := r.Notes(); notes[len(notes)-1] != "" {
+	if notes := r.Checkpoints(); notes[len(notes)-1] != "" {
 		t.Errorf("notes = %q, want none in the end", notes)
 	}
 }

@@ -95,14 +95,14 @@ func createFailure(ctx context.Context, err error) error {
 	}
 	switch s.Code {
 	case http.StatusNotFound:
-		return engine.ErrMisconfigured.Because(err) // the model does not exist
+		return engine.ErrMisconfigured.WithCause(err) // the model does not exist
 	case http.StatusBadRequest, http.StatusPaymentRequired, http.StatusUnprocessableEntity:
 		var said struct{ Title, Detail string }
 		_ = json.Unmarshal(s.Body, &said) // a body of another form has no detail
 		if said.Detail == "" {
 			said.Detail = said.Title
 		}
-		return backend.ProviderRefused(said.Detail).Because(err)
+		return backend.ProviderRefused(said.Detail).WithCause(err)
 	}
 	return backend.CallFailure(ctx, err)
 }

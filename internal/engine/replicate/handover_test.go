@@ -21,7 +21,7 @@ func TestNobodyGoesOn(t *testing.T) {
 	w := start(t, replicatetest.Options{Takes: time.Hour})
 	idle := func() bool { return w.Running() == 0 }
 	enginetest.CheckAbandon(t, enginetest.Trial{Engine: w.engine, Job: painting(official, 1)}, w.Creates, idle)
-	if e := engine.As(replicate.New(call(t, "http://127.0.0.1:1", "r8"), replicate.Options{}).Abandon(t.Context(), `{"ids":["a"]}`)); e.Code != engine.Unavailable || !e.Transient {
+	if e := engine.AsError(replicate.New(call(t, "http://127.0.0.1:1", "r8"), replicate.Options{}).Abandon(t.Context(), `{"ids":["a"]}`)); e.Code != engine.Unavailable || !e.Transient {
 		t.Errorf("abandon = %v, want one that is worth another try", e)
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"atelier/internal/engine/manifestdraft"
 )
 
-// Import drafts a tool for a model, owner/name, from its own description. An official model runs
+// ImportTool drafts a tool for a model, owner/name, from its own description. An official model runs
 // by its name, any other by its newest version.
-func (e *Engine) Import(ctx context.Context, model, engineName string) (manifestdraft.Tool, error) {
+func (e *Engine) ImportTool(ctx context.Context, model, engineName string) (manifestdraft.Tool, error) {
 	if !pairPattern.MatchString(model) {
 		return manifestdraft.Tool{}, errors.New("a model must be given as owner/name")
 	}

@@ -16,7 +16,7 @@ func (t *task) fileInput(ctx context.Context, f engine.File) (any, error) {
 	if f.Size <= inlineBytes {
 		return backend.DataURI(ctx, f, inlineBytes)
 	}
-	if t.e.o.Addresses && f.Address != nil {
+	if t.e.o.SendURLs && f.Address != nil {
 		return f.Address(), nil
 	}
 	name := backend.FileName(f)
@@ -38,7 +38,7 @@ func (t *task) fileInput(ctx context.Context, f engine.File) (any, error) {
 		return nil, backend.CallFailure(ctx, err)
 	}
 	if made.URLs.Get == "" {
-		return nil, backend.ErrBadResponse.Because(errors.New("the upload has no URL"))
+		return nil, backend.ErrBadResponse.WithCause(errors.New("the upload has no URL"))
 	}
 	return made.URLs.Get, nil
 }

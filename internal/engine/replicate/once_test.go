@@ -46,7 +46,7 @@ func TestACreateThatCannotBeFoundIsNotMadeAgain(t *testing.T) {
 	}
 	w.wantCreates(t, 0)
 	j := painting(official, 1)
-	j.Attempt, j.Left = 2, last(r)
+	j.Attempt, j.SavedCheckpoint = 2, last(r)
 	if e, _ := w.failure(t, j); e.Message != unknown {
 		t.Errorf("the next try: %v", e)
 	}
@@ -100,7 +100,7 @@ func TestOldPredictionsAreNotTakenForNewOnes(t *testing.T) {
 	t.Parallel()
 	w := start(t, replicatetest.Options{})
 	j := painting(official, 1)
-	notes := w.results(t, j).Notes()
+	notes := w.results(t, j).Checkpoints()
 	var left map[string]any
 	if err := json.Unmarshal([]byte(notes[0]), &left); err != nil || left["creating"] == nil {
 		t.Fatalf("first note = %s, %v", notes[0], err)
@@ -110,7 +110,7 @@ func TestOldPredictionsAreNotTakenForNewOnes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j.Attempt, j.Left = 2, string(text)
+	j.Attempt, j.SavedCheckpoint = 2, string(text)
 	if e, _ := w.failure(t, j); e.Message != unknown {
 		t.Errorf("failure = %v", e)
 	}
@@ -124,8 +124,8 @@ type crash struct {
 	dead context.CancelFunc
 }
 
-func (c *crash) Leave(ctx context.Context, note string) error {
-	err := c.Recorder.Leave(ctx, note)
+func (c *crash) SaveCheckpoint(ctx context.Context, note string) error {
+	err := c.Recorder.SaveCheckpoint(ctx, note)
 	if c.at(note) {
 		c.dead()
 		runtime.Goexit() // nothing of this worker goes on
@@ -165,7 +165,7 @@ func TestAnotherWorkerTakesUp(t *testing.T) {
 			w := start(t, replicatetest.Options{Takes: 100 * time.Millisecond})
 			left := w.die(t, painting(official, 2), tt.at)
 			j := painting(official, 2)
-			j.Attempt, j.Left = 2, left
+			j.Attempt, j.SavedCheckpoint = 2, left
 			w.engine = w.another()
 			w.results(t, j)
 			w.wantCreates(t, tt.creates)
@@ -194,11 +194,11 @@ func TestAWorkerThatDiesBeforeTheAnswer(t *testing.T) {
 	j := painting(official, 1)
 	j.Files = pictureOf(300 << 10) // the next worker's upload has another address
 	r := w.results(t, j)
-	notes := r.Notes()
+	notes := r.Checkpoints()
 	if len(notes) != 2 || !strings.Contains(notes[0], "creating") {
 		t.Fatalf("notes = %q", notes)
 	}
-	j.Attempt, j.Left = 2, notes[0]
+	j.Attempt, j.SavedCheckpoint = 2, notes[0]
 	w.engine = w.another()
 	w.results(t, j)
 	w.wantCreates(t, 1)
@@ -213,7 +213,7 @@ func TestCancelledPredictionsAreCreatedAfresh(t *testing.T) {
 		t.Fatal("run = nil although the context ended")
 	}
 	j := painting(official, 2)
-	j.Attempt, j.Left = 2, last(&r)
+	j.Attempt, j.SavedCheckpoint = 2, last(&r)
 	w.results(t, j)
 	w.wantCreates(t, 4)
 	if w.Running() != 0 {
@@ -239,7 +239,7 @@ func TestInterruptedPredictionsAreCreatedAfresh(t *testing.T) {
 	w.SetFault(replicatetest.Interrupts, 1)
 	_, r := w.failure(t, painting(official, 2))
 	j := painting(official, 2)
-	j.Attempt, j.Left = 2, last(r)
+	j.Attempt, j.SavedCheckpoint = 2, last(r)
 	w.results(t, j)
 	w.wantCreates(t, 3)
 }
@@ -257,7 +257,7 @@ func TestLooksThatFailAreBorneForAWhile(t *testing.T) {
 	}
 	w.ClearFault()
 	j := painting(official, 1)
-	j.Attempt, j.Left = 2, last(r)
+	j.Attempt, j.SavedCheckpoint = 2, last(r)
 	w.results(t, j)
 	w.wantCreates(t, 2)
 }
@@ -267,7 +267,7 @@ func TestNotesOfOthersAreNotUnderstood(t *testing.T) {
 	for _, left := range []string{"", "{", `{"ids":["a","b","c"]}`, `{"prompt_id":"x"}`, `[]`} {
 		w := start(t, replicatetest.Options{})
 		j := painting(official, 1)
-		j.Left = left
+		j.SavedCheckpoint = left
 		w.results(t, j)
 		w.wantCreates(t, 1)
 	}

@@ -35,7 +35,7 @@ type Options struct {
 	PollTimeout time.Duration
 	// Addresses sends large inputs as URLs of this service, which the provider must be able to reach,
 	// instead of uploading them.
-	Addresses bool
+	SendURLs bool
 	// Now returns the time. nil: a prediction of any age may be adopted for a create request without a
 	// response.
 	Now func() time.Time
@@ -110,9 +110,9 @@ func (m model) hasMade(p listedPrediction) bool {
 	return p.Deployment == "" || strings.EqualFold(p.Deployment, m.Deployment)
 }
 
-// Manual describes the settings that a manifest can give the engine.
-func Manual() engine.Manual {
-	return engine.Manual{
+// ManifestSpec describes the settings that a manifest can give the engine.
+func ManifestSpec() engine.ManifestSpec {
+	return engine.ManifestSpec{
 		Setting: func() any { return &manifestSetting{} },
 		Check: func(with string) error {
 			var s manifestSetting
@@ -120,7 +120,7 @@ func Manual() engine.Manual {
 				return err
 			}
 			if _, err := s.createPath(); err != nil {
-				return engine.ErrMisconfigured.Because(errors.New("must name one of model, version and deployment, a model or a deployment as owner/name"))
+				return engine.ErrMisconfigured.WithCause(errors.New("must name one of model, version and deployment, a model or a deployment as owner/name"))
 			}
 			return nil
 		},
@@ -143,7 +143,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	end, cancel := backend.WithGrace(ctx, backend.GracePeriod)
 	defer cancel()
 	t.PaidJob = backend.NewPaidJob(e.c, j, out, t.with.Mapping, end)
-	t.resumeCheckpoint(j.Left)
+	t.resumeCheckpoint(j.SavedCheckpoint)
 	defer t.releaseActive()
 	if err = t.runPredictions(ctx); err != nil {
 		t.cancelPredictions(ctx, err)

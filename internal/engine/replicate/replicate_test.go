@@ -57,7 +57,7 @@ func TestLargeFilesAreUploadedOnce(t *testing.T) {
 func TestAddressesInsteadOfUploads(t *testing.T) {
 	t.Parallel()
 	w := start(t, replicatetest.Options{})
-	w.engine = replicate.New(w.client, replicate.Options{PollInterval: 5 * time.Millisecond, Addresses: true})
+	w.engine = replicate.New(w.client, replicate.Options{PollInterval: 5 * time.Millisecond, SendURLs: true})
 	j := painting(official, 1)
 	j.Files = pictureOf(300 << 10)
 	j.Files["picture"][0].Address = func() string { return "https://atelier.example/media/1?signature=x" }
@@ -133,7 +133,7 @@ func TestProbe(t *testing.T) {
 		t.Errorf("probe = %v", err)
 	}
 	wrong := replicate.New(call(t, w.URL, "r8_wrong"), replicate.Options{})
-	if e := engine.As(wrong.Probe(t.Context())); e.Transient || strings.Contains(e.Error(), "r8_wrong") {
+	if e := engine.AsError(wrong.Probe(t.Context())); e.Transient || strings.Contains(e.Error(), "r8_wrong") {
 		t.Errorf("probe with a wrong token = %v", e)
 	}
 }

@@ -120,7 +120,7 @@ func (t *task) awaitPrediction(ctx context.Context, i int) (prediction, error) {
 		p, err := t.queryPrediction(ctx, t.checkpoint.IDs[i])
 		if s, ok := errors.AsType[*backend.Status](err); ok && s.Code == http.StatusNotFound {
 			t.done[i] = true
-			return p, backend.ErrJobLost.Because(err)
+			return p, backend.ErrJobLost.WithCause(err)
 		}
 		if failed := pace.CheckError(ctx, err); failed != nil {
 			return p, failed
@@ -187,7 +187,7 @@ func (t *task) predictionFailure(ctx context.Context, i int, p prediction) error
 		if err := t.SaveCheckpoint(ctx, t.checkpoint); err != nil {
 			return err
 		}
-		return backend.ErrProviderFailed.Because(errors.New(backend.SanitizeText(words)))
+		return backend.ErrProviderFailed.WithCause(errors.New(backend.SanitizeText(words)))
 	}
 	return backend.ToolFailed(words)
 }

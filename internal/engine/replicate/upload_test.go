@@ -21,7 +21,7 @@ func TestAnUploadWithoutAnAddress(t *testing.T) {
 	t.Cleanup(s.Close)
 	j := painting(official, 1)
 	j.Files = pictureOf(300 << 10)
-	e := engine.As(replicate.New(call(t, s.URL, "token"), replicate.Options{}).Run(t.Context(), j, &enginetest.Recorder{}))
+	e := engine.AsError(replicate.New(call(t, s.URL, "token"), replicate.Options{}).Run(t.Context(), j, &enginetest.Recorder{}))
 	if e.Code != engine.Failed || e.Transient {
 		t.Errorf("failure = %v, transient %v", e, e.Transient)
 	}

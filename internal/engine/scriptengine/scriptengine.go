@@ -252,7 +252,7 @@ func (e *Engine) failTimes(run string, number int, f *failStep) error {
 		message = "The script says so."
 	}
 	if f.Transient {
-		return engine.Again(code, message)
+		return engine.FailTransient(code, message)
 	}
 	return engine.Fail(code, message)
 }

@@ -156,7 +156,7 @@ func TestFailures(t *testing.T) {
 	}
 	for attempt := range 2 {
 		n, err := try("run-1")
-		if f := engine.As(err); n != 1 || f.Code != engine.Unavailable || f.Message != "Busy." || !f.Transient {
+		if f := engine.AsError(err); n != 1 || f.Code != engine.Unavailable || f.Message != "Busy." || !f.Transient {
 			t.Errorf("attempt %d: %d results, %v", attempt+1, n, err)
 		}
 	}
@@ -168,7 +168,7 @@ func TestFailures(t *testing.T) {
 	}
 	for range 3 {
 		err := e.Run(t.Context(), job(`[{"fail":{}}]`), &enginetest.Recorder{})
-		if f := engine.As(err); f.Code != engine.Failed || f.Transient || f.Message == "" {
+		if f := engine.AsError(err); f.Code != engine.Failed || f.Transient || f.Message == "" {
 			t.Errorf("failure = %v", err)
 		}
 	}
@@ -285,7 +285,7 @@ func TestWhatIsNotUnderstoodIsAnError(t *testing.T) {
 		if strings.HasPrefix(text, "[") && (err == nil || len(r.Outputs()) != 0) {
 			t.Errorf("%s after a good step: %v with %d results, want an error before any", text, err, len(r.Outputs()))
 		}
-		if err := scriptengine.New().Run(t.Context(), job(text), &r); err == nil || engine.As(err).Code != engine.Failed {
+		if err := scriptengine.New().Run(t.Context(), job(text), &r); err == nil || engine.AsError(err).Code != engine.Failed {
 			t.Errorf("%s: %v, want a failure", text, err)
 		}
 	}

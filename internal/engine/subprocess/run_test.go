@@ -280,11 +280,11 @@ func TestNothingIsLeftBehind(t *testing.T) {
 
 func TestFind(t *testing.T) {
 	t.Parallel()
-	if got := subprocess.Find("sh"); !filepath.IsAbs(got) || filepath.Base(got) != "sh" {
+	if got := subprocess.FindProgram("sh"); !filepath.IsAbs(got) || filepath.Base(got) != "sh" {
 		t.Errorf("find sh = %q", got)
 	}
 	for _, name := range []string{"", ".", "..", "no-such-program", "/bin/sh", "./sh", "../bin/sh"} {
-		if got := subprocess.Find(name); got != "" {
+		if got := subprocess.FindProgram(name); got != "" {
 			t.Errorf("find %q = %q, want none", name, got)
 		}
 	}

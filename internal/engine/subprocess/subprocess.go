@@ -77,8 +77,8 @@ func (e *Exit) Error() string {
 // Is reports whether target is ErrLimit and a limit caused the exit.
 func (e *Exit) Is(target error) bool { return target == ErrLimit && e.limit }
 
-// Need is a program or file that an engine requires.
-type Need struct {
+// Requirement is a program or file that an engine requires.
+type Requirement struct {
 	Name    string // for people
 	Package string // Debian package that contains it
 	Path    string // "": missing
@@ -94,8 +94,8 @@ func programFolders() []string {
 	return usual
 }
 
-// Find returns the absolute path of a program in the usual folders. "": not found.
-func Find(name string) string {
+// FindProgram returns the absolute path of a program in the usual folders. "": not found.
+func FindProgram(name string) string {
 	if name == "" || strings.ContainsRune(name, '/') {
 		return ""
 	}

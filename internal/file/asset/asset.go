@@ -44,9 +44,9 @@ type Asset struct {
 // preview.
 func (a Asset) StoredBytes() int64 { return a.Size + a.PictureBytes }
 
-// Place is the sort key of the last entry of a page. Lists are sorted by
+// Cursor is the sort key of the last entry of a page. Lists are sorted by
 // creation time, newest first, then by ID.
-type Place struct {
+type Cursor struct {
 	Created time.Time
 	ID      string
 }
@@ -85,8 +85,8 @@ type Upload struct {
 	Created   time.Time
 }
 
-// Place returns the upload's sort key in lists.
-func (u Upload) Place() Place { return Place{u.Created, u.ID} }
+// PageCursor returns the upload's sort key in lists.
+func (u Upload) PageCursor() Cursor { return Cursor{u.Created, u.ID} }
 
 // ErrNoUpload is the same error for uploads of other accounts, deleted uploads,
 // and IDs that never existed, so that callers cannot tell them apart.
@@ -100,7 +100,7 @@ func AddUpload(ctx context.Context, tx *sqldb.Tx, u Upload) error {
 	}
 
 	u.Asset.AccountID = u.AccountID
-	u.Name = Name(u.Name)
+	u.Name = CleanName(u.Name)
 	if err := Insert(ctx, tx, u.Asset); err != nil {
 		return err
 	}
@@ -137,9 +137,9 @@ const (
 	maxNameRead = 4 * (maxName + 1) // bytes
 )
 
-// Name turns a file name from a client into one clean line of at most 255
+// CleanName turns a file name from a client into one clean line of at most 255
 // characters. The result is for display; never build a path from it.
-func Name(s string) string {
+func CleanName(s string) string {
 	s = strings.TrimSpace(sanitize.Line(s, maxNameRead))
 	if utf8.RuneCountInString(s) > maxName {
 		s = strings.TrimSpace(string([]rune(s)[:maxName]))

@@ -16,11 +16,11 @@ import (
 	"atelier/internal/file/asset"
 )
 
-type world struct{ dbtest.World }
+type world struct{ dbtest.Fixture }
 
 func each(t *testing.T, fn func(w world)) {
 	t.Helper()
-	dbtest.Worlds(t, asset.Checks, func(w dbtest.World) { fn(world{w}) })
+	dbtest.EachFixture(t, asset.Checks, func(w dbtest.Fixture) { fn(world{w}) })
 }
 
 func (w world) person() string {
@@ -43,7 +43,7 @@ func (w world) add(u asset.Upload) asset.Upload {
 	w.Helper()
 	u.ID, u.Asset = ids.New(), file()
 	w.Do(func(tx *sqldb.Tx) error { return asset.AddUpload(w.Context(), tx, u) })
-	u.Name, u.Created = asset.Name(u.Name), w.Now()
+	u.Name, u.Created = asset.CleanName(u.Name), w.Now()
 	u.Asset.AccountID, u.Asset.Created = u.AccountID, w.Now()
 	return u
 }
@@ -73,13 +73,13 @@ func TestFiles(t *testing.T) {
 			if a.Created.IsZero() {
 				a.Created = w.Now()
 			}
-			got := dbtest.Get(w.World, func(tx *sqldb.Tx) (asset.Asset, error) { return asset.Get(w.Context(), tx, a.ID) })
+			got := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (asset.Asset, error) { return asset.Get(w.Context(), tx, a.ID) })
 			if got != a {
 				w.Errorf("got %+v, want %+v", got, a)
 			}
 		}
 		w.Exec(`UPDATE asset SET gone = $2 WHERE id = $1`, film.ID, sqldb.At(w.Now()))
-		got := dbtest.Get(w.World, func(tx *sqldb.Tx) (asset.Asset, error) { return asset.Get(w.Context(), tx, film.ID) })
+		got := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (asset.Asset, error) { return asset.Get(w.Context(), tx, film.ID) })
 		if !got.Gone.Equal(w.Now()) {
 			w.Errorf("gone = %v, want %v", got.Gone, w.Now())
 		}
@@ -96,7 +96,7 @@ func TestFiles(t *testing.T) {
 		}
 		again := file()
 		again.AccountID, again.Blob = "team", sound.Blob
-		if err := w.Try(func(tx *sqldb.Tx) error { return asset.Insert(w.Context(), tx, again) }); !sqldb.Duplicate(err) {
+		if err := w.Try(func(tx *sqldb.Tx) error { return asset.Insert(w.Context(), tx, again) }); !sqldb.IsDuplicate(err) {
 			w.Errorf("two files with one key: %v, want a duplicate", err)
 		}
 	})
@@ -139,14 +139,14 @@ func TestUploadsAreListedNewestFirst(t *testing.T) {
 		w.Do(func(tx *sqldb.Tx) error { return asset.DeleteUpload(w.Context(), tx, anna, gone.ID) })
 
 		var all []asset.Upload
-		var after *asset.Place
+		var after *asset.Cursor
 		for {
-			page := dbtest.Get(w.World, func(tx *sqldb.Tx) ([]asset.Upload, error) { return asset.Uploads(w.Context(), tx, anna, after, 2) })
+			page := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]asset.Upload, error) { return asset.Uploads(w.Context(), tx, anna, after, 2) })
 			if len(page) == 0 {
 				break
 			}
 			all = append(all, page...)
-			last := page[len(page)-1].Place()
+			last := page[len(page)-1].PageCursor()
 			after = &last
 		}
 		for i, u := range all {
@@ -183,7 +183,7 @@ func TestNames(t *testing.T) {
 		{strings.Repeat("é", 4096), strings.Repeat("é", 255)},
 		{strings.Repeat("\x00", 4096), strings.Repeat("\ufffd", 255)},
 	} {
-		if got := asset.Name(c.name); got != c.want {
+		if got := asset.CleanName(c.name); got != c.want {
 			t.Errorf("Name(%q) = %q, want %q", c.name, got, c.want)
 		}
 	}
@@ -193,8 +193,8 @@ func FuzzName(f *testing.F) {
 	f.Add("a\x00b")
 	f.Add(strings.Repeat("é", 300))
 	f.Fuzz(func(t *testing.T, s string) {
-		got := asset.Name(s)
-		if !utf8.ValidString(got) || utf8.RuneCountInString(got) > 255 || strings.ContainsAny(got, "\x00\r\n") || asset.Name(got) != got {
+		got := asset.CleanName(s)
+		if !utf8.ValidString(got) || utf8.RuneCountInString(got) > 255 || strings.ContainsAny(got, "\x00\r\n") || asset.CleanName(got) != got {
 			t.Errorf("Name(%q) = %q", s, got)
 		}
 	})
@@ -206,7 +206,7 @@ func TestOddNamesAreKept(t *testing.T) {
 		anna := w.person()
 		for _, name := range []string{"../../etc", "a\x00b", strings.Repeat("n", 4096), "\xff", "CON", ""} {
 			u := w.add(asset.Upload{AccountID: anna, PersonID: anna, Name: name})
-			if got, err := w.upload(anna, u.ID); err != nil || got.Name != asset.Name(name) {
+			if got, err := w.upload(anna, u.ID); err != nil || got.Name != asset.CleanName(name) {
 				w.Errorf("%q came back as %q, %v", name, got.Name, err)
 			}
 		}

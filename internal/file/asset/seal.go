@@ -2,9 +2,9 @@ package asset
 
 import "atelier/internal/base/seal"
 
-// Sealed are the columns of a file's row that its seal covers: owner, content
+// SealedAssets are the columns of a file's row that its seal covers: owner, content
 // and blob keys.
-var Sealed = seal.Table{Name: "asset", Key: []string{"id"}, Columns: []string{"account_id", "mime_type", "size_bytes", "sha256", "blob", "thumb", "preview"}}
+var SealedAssets = seal.Table{Name: "asset", Key: []string{"id"}, Columns: []string{"account_id", "mime_type", "size_bytes", "sha256", "blob", "thumb", "preview"}}
 
 // SealedUploads are the columns of an upload's row that its seal covers: the
 // account, the person and the file.

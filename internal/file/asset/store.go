@@ -40,7 +40,7 @@ func insertAsset(ctx context.Context, tx *sqldb.Tx, a Asset) error {
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
 		a.ID, a.AccountID, a.Type, a.MimeType, a.Size, a.SHA256, nullIfZero(int64(a.Width)), nullIfZero(int64(a.Height)), nullIfZero(a.Duration.Milliseconds()),
 		a.Blurhash, a.Blob, a.Thumb, a.Preview, sqldb.At(a.Created), a.StoredBytes(),
-		Sealed.Of(tx, a.ID, a.AccountID, a.MimeType, strconv.FormatInt(a.Size, 10), a.SHA256, a.Blob, a.Thumb, a.Preview))
+		SealedAssets.SealOf(tx, a.ID, a.AccountID, a.MimeType, strconv.FormatInt(a.Size, 10), a.SHA256, a.Blob, a.Thumb, a.Preview))
 	return err
 }
 
@@ -54,7 +54,7 @@ func byID(ctx context.Context, tx *sqldb.Tx, id string) (a Asset, err error) {
 
 func insertUpload(ctx context.Context, tx *sqldb.Tx, u Upload) error {
 	_, err := tx.Exec(ctx, `INSERT INTO upload (id, account_id, person_id, asset_id, name, created, seal) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		u.ID, u.AccountID, u.PersonID, u.Asset.ID, u.Name, sqldb.At(u.Created), SealedUploads.Of(tx, u.ID, u.AccountID, u.PersonID, u.Asset.ID))
+		u.ID, u.AccountID, u.PersonID, u.Asset.ID, u.Name, sqldb.At(u.Created), SealedUploads.SealOf(tx, u.ID, u.AccountID, u.PersonID, u.Asset.ID))
 	return err
 }
 
@@ -81,7 +81,7 @@ func uploadByID(ctx context.Context, tx *sqldb.Tx, accountID, id string) (Upload
 
 // Uploads returns at most limit uploads of an account, newest first. If after
 // is nil, it starts with the newest.
-func Uploads(ctx context.Context, tx *sqldb.Tx, accountID string, after *Place, limit int) ([]Upload, error) {
+func Uploads(ctx context.Context, tx *sqldb.Tx, accountID string, after *Cursor, limit int) ([]Upload, error) {
 	const newest = ` ORDER BY u.created DESC, u.id DESC LIMIT $2`
 	if after == nil {
 		return sqldb.All(ctx, tx, liveUploads+newest, []any{accountID, limit}, scanUpload)
@@ -104,7 +104,7 @@ func Release(ctx context.Context, tx *sqldb.Tx, assetIDs []string) (map[string]i
 
 	in, args := sqldb.In(assetIDs, sqldb.At(tx.Now))
 	released := map[string]int64{}
-	err := tx.Each(ctx, `UPDATE asset SET released = $1 WHERE released IS NULL AND id IN `+in+` RETURNING account_id, stored_bytes`, args,
+	err := tx.EachRow(ctx, `UPDATE asset SET released = $1 WHERE released IS NULL AND id IN `+in+` RETURNING account_id, stored_bytes`, args,
 		func(row sqldb.Scanner) error {
 			var accountID string
 			var bytes int64

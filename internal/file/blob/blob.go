@@ -71,7 +71,7 @@ type Store interface {
 	// Sweep removes partial data of Puts that began before the given time and
 	// never finished, for example because the process was killed. A Put that is
 	// still running fails if its data is swept.
-	Sweep(ctx context.Context, before time.Time) error
+	SweepUnfinished(ctx context.Context, before time.Time) error
 
 	// Ping checks that the store is usable now.
 	Ping(ctx context.Context) error
@@ -100,14 +100,14 @@ type Options struct {
 
 	// Leftovers is the age at which an unfinished Put counts as abandoned; 0
 	// means one hour.
-	Leftovers time.Duration
+	UnfinishedMaxAge time.Duration
 
 	// Now returns the current time.
 	Now func() time.Time
 
 	// Unsynced skips fsync in a folder; the caller makes the files durable, for
 	// example many at once.
-	Unsynced bool
+	SkipSync bool
 
 	// ReadOnly opens an existing store. Nothing is created or swept, and
 	// changes fail.
@@ -126,10 +126,10 @@ func Open(ctx context.Context, address string, o Options) (Store, error) {
 	if o.ReadOnly {
 		return readOnlyStore{s}, nil
 	}
-	if o.Leftovers < 0 { // else the Puts of other processes would be swept
+	if o.UnfinishedMaxAge < 0 { // else the Puts of other processes would be swept
 		return nil, errors.Join(errors.New("open blob store: the maximum age of unfinished files must not be negative"), s.Close())
 	}
-	if err := s.Sweep(ctx, o.Now().Add(-cmp.Or(o.Leftovers, defaultUnfinishedMaxAge))); err != nil {
+	if err := s.SweepUnfinished(ctx, o.Now().Add(-cmp.Or(o.UnfinishedMaxAge, defaultUnfinishedMaxAge))); err != nil {
 		return nil, fmt.Errorf("open blob store: %w", errors.Join(err, s.Close()))
 	}
 	return s, nil
@@ -151,7 +151,7 @@ func openAddress(ctx context.Context, address string, o Options) (Store, error) 
 		if o.ReadOnly {
 			return openDiskReadOnly(u.Path)
 		}
-		return openDisk(u.Path, o.Unsynced)
+		return openDisk(u.Path, o.SkipSync)
 	case "s3":
 		a, err := parseS3(u)
 		if err != nil {

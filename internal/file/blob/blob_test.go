@@ -83,7 +83,7 @@ func TestAddressesRefused(t *testing.T) {
 func TestExt(t *testing.T) {
 	t.Parallel()
 	for contentType, want := range map[string]string{"image/png": ".png", "image/jpeg": ".jpg", "image/svg+xml": "", "": ""} {
-		if got := blob.Ext(contentType); got != want {
+		if got := blob.ExtensionFor(contentType); got != want {
 			t.Errorf("Ext(%q) = %q, want %q", contentType, got, want)
 		}
 	}

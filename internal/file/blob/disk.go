@@ -258,7 +258,7 @@ func (d *disk) List(ctx context.Context, folder string) iter.Seq2[Item, error] {
 	}
 }
 
-func (d *disk) Sweep(ctx context.Context, before time.Time) error {
+func (d *disk) SweepUnfinished(ctx context.Context, before time.Time) error {
 	entries, err := fs.ReadDir(d.root.FS(), tmpDir)
 	if err != nil {
 		return storageError("sweep", err)

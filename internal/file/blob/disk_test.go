@@ -140,7 +140,7 @@ func TestDiskSweepsAtOpen(t *testing.T) {
 			t.Fatal(err)
 		}
 		later := func() time.Time { return time.Now().Add(tt.age) }
-		openAddress(t, "file://"+folder, blob.Options{Leftovers: tt.leftovers, Now: later})
+		openAddress(t, "file://"+folder, blob.Options{UnfinishedMaxAge: tt.leftovers, Now: later})
 		if got := len(files(t, folder)); got != tt.left {
 			t.Errorf("%s: %d files, want %d", tt.name, got, tt.left)
 		}
@@ -181,7 +181,7 @@ func TestDiskReadOnly(t *testing.T) {
 	for name, change := range map[string]func(blob.Store) error{
 		"put":    func(s blob.Store) error { _, err := s.Put(t.Context(), "b", strings.NewReader("x")); return err },
 		"delete": func(s blob.Store) error { return s.Delete(t.Context(), "a") },
-		"sweep":  func(s blob.Store) error { return s.Sweep(t.Context(), later()) },
+		"sweep":  func(s blob.Store) error { return s.SweepUnfinished(t.Context(), later()) },
 		"ping":   func(s blob.Store) error { return s.Ping(t.Context()) },
 	} {
 		if change(s) == nil || change(none) == nil {

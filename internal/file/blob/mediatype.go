@@ -27,9 +27,9 @@ var mediaTypes = []struct{ ext, contentType string }{
 	{".zip", "application/zip"},
 }
 
-// Ext returns the extension, with its dot, for keys of the content type; "" if
+// ExtensionFor returns the extension, with its dot, for keys of the content type; "" if
 // the type cannot be stored.
-func Ext(contentType string) string {
+func ExtensionFor(contentType string) string {
 	for _, m := range mediaTypes {
 		if m.contentType == contentType {
 			return m.ext

@@ -33,7 +33,7 @@ type readOnlyStore struct{ Store }
 
 func (readOnlyStore) Put(context.Context, string, io.Reader) (int64, error) { return 0, errReadOnly }
 func (readOnlyStore) Delete(context.Context, string) error                  { return errReadOnly }
-func (readOnlyStore) Sweep(context.Context, time.Time) error                { return errReadOnly }
+func (readOnlyStore) SweepUnfinished(context.Context, time.Time) error      { return errReadOnly }
 func (readOnlyStore) Ping(context.Context) error                            { return errReadOnly }
 
 // emptyStore is the store of a folder that does not exist. readOnlyStore wraps

@@ -297,9 +297,9 @@ func (b *bucket) List(ctx context.Context, folder string) iter.Seq2[Item, error]
 	}
 }
 
-// Sweep goes by the time at which an upload was initiated: the list of uploads
+// SweepUnfinished goes by the time at which an upload was initiated: the list of uploads
 // has no other.
-func (b *bucket) Sweep(ctx context.Context, before time.Time) error {
+func (b *bucket) SweepUnfinished(ctx context.Context, before time.Time) error {
 	var key, upload string
 	for {
 		page, err := b.core.ListMultipartUploads(ctx, b.name, "", key, upload, "", 1000)

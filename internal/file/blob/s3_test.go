@@ -224,7 +224,7 @@ func uses(s blob.Store, b blobtest.Bucket) map[string]func(context.Context) erro
 			return last
 		},
 		"delete": func(ctx context.Context) error { return s.Delete(ctx, "a") },
-		"sweep":  func(ctx context.Context) error { return s.Sweep(ctx, time.Now()) },
+		"sweep":  func(ctx context.Context) error { return s.SweepUnfinished(ctx, time.Now()) },
 		"ping":   s.Ping,
 		"another store": func(ctx context.Context) error {
 			_, err := blob.Open(ctx, b.Address(), b.Options())

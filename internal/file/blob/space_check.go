@@ -9,9 +9,9 @@ import (
 // checks of the free space.
 const spaceCheckInterval = 4 << 20
 
-// WithSpace returns a store whose Put calls check before it stores anything and
+// WithSpaceCheck returns a store whose Put calls check before it stores anything and
 // again every few megabytes, and fails with the error of check.
-func WithSpace(s Store, check func() error) Store { return &spaceChecker{Store: s, check: check} }
+func WithSpaceCheck(s Store, check func() error) Store { return &spaceChecker{Store: s, check: check} }
 
 type spaceChecker struct {
 	Store

@@ -20,7 +20,7 @@ func TestWithSpace(t *testing.T) {
 	defer disk.Close()
 	full := errors.New("full")
 	looks := 0
-	store := blob.WithSpace(disk, func() error {
+	store := blob.WithSpaceCheck(disk, func() error {
 		if looks++; looks > 3 {
 			return full
 		}

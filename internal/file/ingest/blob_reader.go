@@ -13,9 +13,9 @@ const (
 	maxBlocks = 8
 )
 
-// File gives random access to a stored value, for parsers that follow offsets.
+// BlobReader gives random access to a stored value, for parsers that follow offsets.
 // It caches the most recently read blocks, at most 2 MiB.
-type File struct {
+type BlobReader struct {
 	fetch func(offset, length int64) (io.ReadCloser, error)
 	size  int64
 
@@ -28,24 +28,24 @@ type block struct {
 	bytes  []byte
 }
 
-// File opens a stored value for random access until ctx ends. The value must
+// OpenFile opens a stored value for random access until ctx ends. The value must
 // not be replaced meanwhile; keys of this program are written once.
-func (in *Intake) File(ctx context.Context, key string) (*File, error) {
+func (in *Pipeline) OpenFile(ctx context.Context, key string) (*BlobReader, error) {
 	info, err := in.Blobs.Stat(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", key, err)
 	}
-	return &File{size: info.Size, fetch: func(offset, length int64) (io.ReadCloser, error) {
+	return &BlobReader{size: info.Size, fetch: func(offset, length int64) (io.ReadCloser, error) {
 		r, _, err := in.Blobs.Open(ctx, key, offset, length)
 		return r, err
 	}}, nil
 }
 
 // Size returns the number of bytes.
-func (f *File) Size() int64 { return f.size }
+func (f *BlobReader) Size() int64 { return f.size }
 
 // ReadAt implements io.ReaderAt.
-func (f *File) ReadAt(p []byte, offset int64) (int, error) {
+func (f *BlobReader) ReadAt(p []byte, offset int64) (int, error) {
 	if offset < 0 {
 		return 0, errors.New("negative offset")
 	}
@@ -70,7 +70,7 @@ func (f *File) ReadAt(p []byte, offset int64) (int, error) {
 }
 
 // readBlock returns one block, from the cache if it is there.
-func (f *File) readBlock(number int64) ([]byte, error) {
+func (f *BlobReader) readBlock(number int64) ([]byte, error) {
 	for i, b := range f.blocks {
 		if b.number == number {
 			copy(f.blocks[i:], f.blocks[i+1:])
@@ -110,4 +110,4 @@ func (f *File) readBlock(number int64) ([]byte, error) {
 	return buf, nil
 }
 
-var _ io.ReaderAt = (*File)(nil)
+var _ io.ReaderAt = (*BlobReader)(nil)

@@ -27,7 +27,7 @@ func TestFileReadsAnywhere(t *testing.T) {
 	for _, size := range []int{0, 1, block - 1, block, block + 1, 12*block + 7} {
 		want := noise(size)
 		p.put("media/aa/x.bin", want)
-		f, err := p.File(t.Context(), "media/aa/x.bin")
+		f, err := p.OpenFile(t.Context(), "media/aa/x.bin")
 		if err != nil || f.Size() != int64(size) {
 			t.Fatalf("size = %d, %v, want %d", f.Size(), err, size)
 		}
@@ -43,14 +43,14 @@ func TestFileReadsAnywhere(t *testing.T) {
 	}
 	small := noise(1000)
 	p.put("media/aa/x.bin", small)
-	f, _ := p.File(t.Context(), "media/aa/x.bin")
+	f, _ := p.OpenFile(t.Context(), "media/aa/x.bin")
 	if err := iotest.TestReader(io.NewSectionReader(f, 0, f.Size()), small); err != nil {
 		t.Error(err)
 	}
 	if _, err := f.ReadAt(make([]byte, 1), -1); err == nil || err == io.EOF {
 		t.Errorf("before the beginning: %v", err)
 	}
-	if _, err := p.File(t.Context(), "media/aa/none.bin"); !errors.Is(err, blob.ErrNotFound) {
+	if _, err := p.OpenFile(t.Context(), "media/aa/none.bin"); !errors.Is(err, blob.ErrNotFound) {
 		t.Errorf("none = %v, want not found", err)
 	}
 }
@@ -67,7 +67,7 @@ func TestFileServesManyAtOnce(t *testing.T) {
 	p := newFixture(t)
 	want := noise(4 << 20)
 	p.put("media/aa/x.bin", want)
-	f, err := p.File(t.Context(), "media/aa/x.bin")
+	f, err := p.OpenFile(t.Context(), "media/aa/x.bin")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestFileRecovers(t *testing.T) {
 	p := newFixture(t)
 	want := noise(600 << 10)
 	p.put("media/aa/x.bin", want)
-	f, err := p.File(t.Context(), "media/aa/x.bin")
+	f, err := p.OpenFile(t.Context(), "media/aa/x.bin")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestFileRecovers(t *testing.T) {
 func TestFileKeepsMemorySmall(t *testing.T) {
 	p := newFixture(t)
 	p.put("media/aa/x.bin", noise(32<<20))
-	f, err := p.File(t.Context(), "media/aa/x.bin")
+	f, err := p.OpenFile(t.Context(), "media/aa/x.bin")
 	if err != nil {
 		t.Fatal(err)
 	}

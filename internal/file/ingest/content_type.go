@@ -28,13 +28,13 @@ var acceptedTypes = []string{
 // detectFormat detects the format from the first bytes and checks that it is
 // wanted. A declared type outside acceptedTypes is rejected; among the accepted
 // types the bytes decide.
-func detectFormat(head []byte, w Want) (media.Format, error) {
-	if claimed, _, _ := mime.ParseMediaType(w.Declared); !slices.Contains(acceptedTypes, claimed) {
+func detectFormat(head []byte, w Options) (media.Format, error) {
+	if claimed, _, _ := mime.ParseMediaType(w.DeclaredType); !slices.Contains(acceptedTypes, claimed) {
 		return media.Format{}, fault.New(fault.UnsupportedMediaType, "Files with this Content-Type are not accepted here.")
 	}
 
 	f, ok := media.Sniff(head)
-	if !ok && w.Text && len(head) > 0 && !bytes.Contains(head, []byte{0}) {
+	if !ok && w.AllowText && len(head) > 0 && !bytes.Contains(head, []byte{0}) {
 		f = media.Format{Type: media.Text, MimeType: "text/plain", Ext: "txt"}
 		ok = true // MeasureFile checks later that it is plain text
 	}

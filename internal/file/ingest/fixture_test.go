@@ -27,7 +27,7 @@ import (
 // fixture is an ingest pipeline with a store in a folder of its own.
 type fixture struct {
 	*testing.T
-	*ingest.Intake
+	*ingest.Pipeline
 	folder string
 }
 
@@ -39,8 +39,8 @@ func newFixture(t *testing.T) fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	analyzer := media.NewLab(media.Limits{Pixels: 20_000_000, Frames: 100, Duration: time.Hour})
-	return fixture{t, &ingest.Intake{Blobs: store, Lab: analyzer}, folder}
+	analyzer := media.NewAnalyzer(media.Limits{Pixels: 20_000_000, Frames: 100, Duration: time.Hour})
+	return fixture{t, &ingest.Pipeline{Blobs: store, Analyzer: analyzer}, folder}
 }
 
 // listFiles gives every file in the folder, unfinished ones too.
@@ -67,9 +67,9 @@ func (p fixture) readBlob(key string) []byte {
 	return b
 }
 
-func (p fixture) ingestFile(b []byte, w ingest.Want) ingest.Taken {
+func (p fixture) ingestFile(b []byte, w ingest.Options) ingest.StoredFile {
 	p.Helper()
-	stored, err := p.Take(p.Context(), bytes.NewReader(b), w)
+	stored, err := p.IngestFile(p.Context(), bytes.NewReader(b), w)
 	if err != nil {
 		p.Fatal(err)
 	}

@@ -34,29 +34,29 @@ const Folder = "media"
 // discardTimeout limits the cleanup after a failure.
 const discardTimeout = 30 * time.Second
 
-// Intake validates, cleans and stores files. It is safe for concurrent use.
-type Intake struct {
-	Blobs blob.Store
-	Lab   *media.Lab
+// Pipeline validates, cleans and stores files. It is safe for concurrent use.
+type Pipeline struct {
+	Blobs    blob.Store
+	Analyzer *media.Analyzer
 	// Frame extracts the first frame of a video as a JPEG; nil if this node
 	// cannot.
-	Frame func(ctx context.Context, mimeType string, video io.Reader) ([]byte, error)
+	ExtractFrame func(ctx context.Context, mimeType string, video io.Reader) ([]byte, error)
 }
 
-// Want are the requirements for one file.
-type Want struct {
-	MaxBytes int64        // before cleaning
-	Types    []media.Type // accepted types; empty: all that can be uploaded
-	Declared string       // Content-Type from the client, "" for none
-	Text     bool         // accept plain text too, for outputs of tools
-	Mark     []byte       // XMP packet to embed, nil for none
-	Frame    bool         // store a preview picture of a video
-	Bare     bool         // do not decode the file and make no thumbnail
-	Turn     media.Turn   // the owner, and how long to wait for memory
+// Options are the requirements for one file.
+type Options struct {
+	MaxBytes     int64               // before cleaning
+	Types        []media.Type        // accepted types; empty: all that can be uploaded
+	DeclaredType string              // Content-Type from the client, "" for none
+	AllowText    bool                // accept plain text too, for outputs of tools
+	XMP          []byte              // XMP packet to embed, nil for none
+	VideoPreview bool                // store a preview picture of a video
+	NoThumbnail  bool                // do not decode the file and make no thumbnail
+	Decode       media.DecodeRequest // the owner, and how long to wait for memory
 }
 
-// Taken is a file in the blob store that no row refers to yet.
-type Taken struct {
+// StoredFile is a file in the blob store that no row refers to yet.
+type StoredFile struct {
 	Asset asset.Asset // AccountID is empty
 	// RawSHA256 and RawSize describe the file as it was sent, before cleaning.
 	// Equal values in two requests mean that the same file was sent.
@@ -73,29 +73,29 @@ func Key(id, part, ext string) string {
 	return Folder + "/" + id[:2] + "/" + id + part + "." + ext
 }
 
-// Take reads r to its end and stores the file. On failure nothing stays in the
+// IngestFile reads r to its end and stores the file. On failure nothing stays in the
 // store. Errors are UploadTooLarge, UnsupportedMediaType, the errors of media
 // for a damaged file, and the errors of r.
-func (in *Intake) Take(ctx context.Context, r io.Reader, w Want) (Taken, error) {
+func (in *Pipeline) IngestFile(ctx context.Context, r io.Reader, w Options) (StoredFile, error) {
 	raw := &meter{from: r, maxBytes: w.MaxBytes, hash: sha256.New()}
 	stored, err := in.runPipeline(ctx, raw, w)
 	if err == nil {
 		return stored, nil
 	}
 
-	in.Drop(ctx, stored)
+	in.DiscardFiles(ctx, stored)
 	if raw.err != nil {
 		err = raw.err // the original error; readers above it wrap it with less detail
 	}
 	if f, ok := errors.AsType[*fault.Error](err); ok {
-		return Taken{}, f
+		return StoredFile{}, f
 	}
-	return Taken{}, fmt.Errorf("ingest file: %w", err)
+	return StoredFile{}, fmt.Errorf("ingest file: %w", err)
 }
 
 // runPipeline stores the file. The result names the keys that may have been
 // written, also on failure.
-func (in *Intake) runPipeline(ctx context.Context, raw *meter, w Want) (stored Taken, err error) {
+func (in *Pipeline) runPipeline(ctx context.Context, raw *meter, w Options) (stored StoredFile, err error) {
 	head := make([]byte, media.HeadLength)
 	n, err := io.ReadFull(raw, head)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -111,7 +111,7 @@ func (in *Intake) runPipeline(ctx context.Context, raw *meter, w Want) (stored T
 	a := &stored.Asset
 	a.ID = ids.New()
 	a.Blob = Key(a.ID, "", format.Ext)
-	clean := &meter{from: media.Mark(format, media.Clean(format, io.MultiReader(bytes.NewReader(head), raw)), w.Mark), maxBytes: -1, hash: sha256.New()}
+	clean := &meter{from: media.EmbedXMP(format, media.Clean(format, io.MultiReader(bytes.NewReader(head), raw)), w.XMP), maxBytes: -1, hash: sha256.New()}
 	if a.Size, err = in.Blobs.Put(ctx, a.Blob, clean); err != nil {
 		return stored, err
 	}
@@ -123,17 +123,17 @@ func (in *Intake) runPipeline(ctx context.Context, raw *meter, w Want) (stored T
 	stored.RawSHA256 = raw.hexSum()
 	stored.RawSize = raw.bytesRead
 
-	file, err := in.File(ctx, a.Blob)
+	file, err := in.OpenFile(ctx, a.Blob)
 	if err != nil {
 		return stored, err
 	}
 
-	examine := in.Lab.Examine
-	if w.Bare {
-		examine = in.Lab.Measure
+	examine := in.Analyzer.AnalyzeFile
+	if w.NoThumbnail {
+		examine = in.Analyzer.MeasureFile
 	}
 
-	facts, err := examine(ctx, w.Turn, format, file, file.Size())
+	facts, err := examine(ctx, w.Decode, format, file, file.Size())
 	if err != nil {
 		return stored, err
 	}
@@ -151,16 +151,16 @@ func (in *Intake) runPipeline(ctx context.Context, raw *meter, w Want) (stored T
 			return stored, err
 		}
 	}
-	if w.Frame && format.Type == media.Video {
-		err = in.storePreview(ctx, w.Turn, a)
+	if w.VideoPreview && format.Type == media.Video {
+		err = in.storePreview(ctx, w.Decode, a)
 	}
 	return stored, err
 }
 
 // storePreview stores the first frame of a video as preview, and a thumbnail of
 // it. A video without a readable frame is accepted without both.
-func (in *Intake) storePreview(ctx context.Context, t media.Turn, a *asset.Asset) error {
-	if in.Frame == nil {
+func (in *Pipeline) storePreview(ctx context.Context, t media.DecodeRequest, a *asset.Asset) error {
+	if in.ExtractFrame == nil {
 		return nil
 	}
 
@@ -170,13 +170,13 @@ func (in *Intake) storePreview(ctx context.Context, t media.Turn, a *asset.Asset
 	}
 
 	defer video.Close()
-	picture, err := in.Frame(ctx, a.MimeType, video)
+	picture, err := in.ExtractFrame(ctx, a.MimeType, video)
 	format, ok := media.Sniff(picture)
 	if err != nil || !ok || format.Type != media.Image {
 		return ctx.Err()
 	}
 
-	facts, err := in.Lab.Examine(ctx, t, format, bytes.NewReader(picture), int64(len(picture)))
+	facts, err := in.Analyzer.AnalyzeFile(ctx, t, format, bytes.NewReader(picture), int64(len(picture)))
 	if err != nil {
 		return ctx.Err()
 	}
@@ -196,10 +196,10 @@ func (in *Intake) storePreview(ctx context.Context, t media.Turn, a *asset.Asset
 	return err
 }
 
-// Drop deletes files that IngestFile stored and that will get no owner. It
+// DiscardFiles deletes files that IngestFile stored and that will get no owner. It
 // ignores errors and works even after ctx has ended; the sweep deletes the
 // rest.
-func (in *Intake) Drop(ctx context.Context, files ...Taken) {
+func (in *Pipeline) DiscardFiles(ctx context.Context, files ...StoredFile) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardTimeout)
 	defer cancel()
 	for _, t := range files {

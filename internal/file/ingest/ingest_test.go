@@ -39,7 +39,7 @@ func TestTake(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			p := newFixture(t)
-			stored := p.ingestFile(c.bytes, ingest.Want{MaxBytes: int64(len(c.bytes))})
+			stored := p.ingestFile(c.bytes, ingest.Options{MaxBytes: int64(len(c.bytes))})
 			a := stored.Asset
 			if a.Type != string(c.kind) || a.MimeType != c.mime || a.Width != c.width || a.Height != c.height || a.Duration != c.duration || a.AccountID != "" {
 				t.Errorf("asset = %+v", a)
@@ -72,7 +72,7 @@ func TestTake(t *testing.T) {
 			if all := p.listFiles(); len(all) != want {
 				t.Errorf("files = %v, want %d", all, want)
 			}
-			p.Drop(t.Context(), stored)
+			p.DiscardFiles(t.Context(), stored)
 			if all := p.listFiles(); len(all) != 0 {
 				t.Errorf("after Drop there are %v", all)
 			}
@@ -85,7 +85,7 @@ func TestTake(t *testing.T) {
 func TestBare(t *testing.T) {
 	t.Parallel()
 	p := newFixture(t)
-	bare := ingest.Want{MaxBytes: noLimit, Bare: true}
+	bare := ingest.Options{MaxBytes: noLimit, NoThumbnail: true}
 	for mime, b := range map[string][]byte{"image/png": pngBytes(640, 360), "image/jpeg": jpegBytes(640, 360), "image/gif": gifBytes(640, 360)} {
 		stored := p.ingestFile(b, bare)
 		a := stored.Asset
@@ -95,13 +95,13 @@ func TestBare(t *testing.T) {
 		if content := p.readBlob(a.Blob); a.SHA256 != sum(content) || bytes.Contains(content, []byte("GPS")) {
 			t.Errorf("%s: the stored bytes are others, or tell the place", mime)
 		}
-		p.Drop(t.Context(), stored)
+		p.DiscardFiles(t.Context(), stored)
 	}
 	sound := p.ingestFile(wavBytes(88200), bare)
 	if sound.Asset.Duration != time.Second {
 		t.Errorf("sound = %+v", sound.Asset)
 	}
-	p.Drop(t.Context(), sound)
+	p.DiscardFiles(t.Context(), sound)
 
 	whole := pngBytes(64, 64)
 	for name, b := range map[string][]byte{
@@ -112,7 +112,7 @@ func TestBare(t *testing.T) {
 		"huge claim":         hugePNG(),
 		"glb too short":      glbBytes()[:16],
 	} {
-		_, err := p.Take(t.Context(), bytes.NewReader(b), bare)
+		_, err := p.IngestFile(t.Context(), bytes.NewReader(b), bare)
 		p.wantFault(name, err, fault.Invalid)
 	}
 }
@@ -123,16 +123,16 @@ func TestSizeLimit(t *testing.T) {
 	b := wavBytes(10_000)
 	size := int64(len(b))
 	for _, most := range []int64{size + 1, size} {
-		p.Drop(t.Context(), p.ingestFile(b, ingest.Want{MaxBytes: most}))
+		p.DiscardFiles(t.Context(), p.ingestFile(b, ingest.Options{MaxBytes: most}))
 	}
 	for _, most := range []int64{size - 1, 4096, 10, 0} {
-		_, err := p.Take(t.Context(), bytes.NewReader(b), ingest.Want{MaxBytes: most})
+		_, err := p.IngestFile(t.Context(), bytes.NewReader(b), ingest.Options{MaxBytes: most})
 		if f := p.wantFault("too large", err, fault.UploadTooLarge); f.Details["limit_bytes"] != most {
 			t.Errorf("limit %d: details = %v", most, f.Details)
 		}
 	}
 	// A reader that gives byte by byte reaches the same limit.
-	_, err := p.Take(t.Context(), iotest.OneByteReader(bytes.NewReader(b)), ingest.Want{MaxBytes: size - 1})
+	_, err := p.IngestFile(t.Context(), iotest.OneByteReader(bytes.NewReader(b)), ingest.Options{MaxBytes: size - 1})
 	p.wantFault("byte by byte", err, fault.UploadTooLarge)
 }
 
@@ -142,7 +142,7 @@ func TestEndlessStreams(t *testing.T) {
 	p := newFixture(t)
 	for name, head := range map[string][]byte{"wav": wavHeader(1 << 30), "png with a tail": pngBytes(8, 8), "jpeg": jpegBytes(8, 8)} {
 		tail := &endless{from: []byte("tail")}
-		_, err := p.Take(t.Context(), io.MultiReader(bytes.NewReader(head), tail), ingest.Want{MaxBytes: 1 << 20})
+		_, err := p.IngestFile(t.Context(), io.MultiReader(bytes.NewReader(head), tail), ingest.Options{MaxBytes: 1 << 20})
 		f, ok := errors.AsType[*fault.Error](err)
 		if !ok || f.Code != fault.UploadTooLarge && f.Code != fault.Invalid {
 			t.Errorf("%s: %v, want a refusal", name, err)
@@ -164,14 +164,14 @@ func TestNotAccepted(t *testing.T) {
 		"html": "<!doctype html><script>alert(1)</script>", "pdf": "%PDF-1.7\n", "zip": "PK\x03\x04" + strings.Repeat("\x00", 60),
 		"program": "\x7fELF" + strings.Repeat("\x00", 60), "half a magic": "\x89PN",
 	} {
-		_, err := p.Take(t.Context(), strings.NewReader(b), ingest.Want{MaxBytes: noLimit})
+		_, err := p.IngestFile(t.Context(), strings.NewReader(b), ingest.Options{MaxBytes: noLimit})
 		p.wantFault(name, err, fault.UnsupportedMediaType)
 	}
-	_, err := p.Take(t.Context(), bytes.NewReader(pngBytes(4, 4)), ingest.Want{MaxBytes: noLimit, Types: []media.Type{media.Video, media.Audio}})
+	_, err := p.IngestFile(t.Context(), bytes.NewReader(pngBytes(4, 4)), ingest.Options{MaxBytes: noLimit, Types: []media.Type{media.Video, media.Audio}})
 	p.wantFault("a picture for a video", err, fault.UnsupportedMediaType)
-	_, err = p.Take(t.Context(), strings.NewReader("hello"), ingest.Want{MaxBytes: noLimit, Types: []media.Type{media.Text}})
+	_, err = p.IngestFile(t.Context(), strings.NewReader("hello"), ingest.Options{MaxBytes: noLimit, Types: []media.Type{media.Text}})
 	p.wantFault("text that nobody wants", err, fault.UnsupportedMediaType)
-	p.ingestFile(pngBytes(4, 4), ingest.Want{MaxBytes: noLimit, Types: []media.Type{media.Video, media.Image}})
+	p.ingestFile(pngBytes(4, 4), ingest.Options{MaxBytes: noLimit, Types: []media.Type{media.Video, media.Image}})
 }
 
 func TestDeclared(t *testing.T) {
@@ -185,15 +185,15 @@ func TestDeclared(t *testing.T) {
 		}
 	}
 	for _, claim := range fine {
-		one := p.ingestFile(b, ingest.Want{MaxBytes: noLimit, Declared: claim})
+		one := p.ingestFile(b, ingest.Options{MaxBytes: noLimit, DeclaredType: claim})
 		if one.Asset.MimeType != "image/png" {
 			t.Errorf("a PNG sent as %q is %s", claim, one.Asset.MimeType)
 		}
-		p.Drop(t.Context(), one)
+		p.DiscardFiles(t.Context(), one)
 	}
 	for _, wrong := range []string{"image/svg+xml", "text/html", "text/plain", "application/pdf", "application/json", "application/x-www-form-urlencoded",
 		"image/x-unheard-of", "image/tiff", "Image/AVIF; q=1", "nonsense"} {
-		_, err := p.Take(t.Context(), bytes.NewReader(b), ingest.Want{MaxBytes: noLimit, Declared: wrong})
+		_, err := p.IngestFile(t.Context(), bytes.NewReader(b), ingest.Options{MaxBytes: noLimit, DeclaredType: wrong})
 		p.wantFault("png as "+wrong, err, fault.UnsupportedMediaType)
 	}
 }
@@ -210,7 +210,7 @@ func TestBrokenFilesLeaveNothing(t *testing.T) {
 		"huge claim":    hugePNG(),
 		"glb too short": glbBytes()[:16],
 	} {
-		_, err := p.Take(t.Context(), bytes.NewReader(b), ingest.Want{MaxBytes: noLimit})
+		_, err := p.IngestFile(t.Context(), bytes.NewReader(b), ingest.Options{MaxBytes: noLimit})
 		f, ok := err.(*fault.Error)
 		if !ok || f.Code != fault.Invalid && f.Code != fault.UnsupportedMediaType {
 			t.Errorf("%s: %v, want a bare refusal", name, err)
@@ -254,7 +254,7 @@ func TestAbortedUploads(t *testing.T) {
 		case 2:
 			r, want = io.MultiReader(bytes.NewReader(cut), calling(cancel), bytes.NewReader(b[len(cut):])), context.Canceled
 		}
-		_, err := p.Take(ctx, r, ingest.Want{MaxBytes: noLimit})
+		_, err := p.IngestFile(ctx, r, ingest.Options{MaxBytes: noLimit})
 		cancel()
 		if !errors.Is(err, want) {
 			t.Fatalf("upload %d: %v, want %v", i, err, want)
@@ -280,7 +280,7 @@ func TestStoreFails(t *testing.T) {
 	if err := os.RemoveAll(p.folder + "/tmp"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Take(t.Context(), bytes.NewReader(pngBytes(4, 4)), ingest.Want{MaxBytes: noLimit}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := p.IngestFile(t.Context(), bytes.NewReader(pngBytes(4, 4)), ingest.Options{MaxBytes: noLimit}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("take = %v, want the store's failure", err)
 	}
 }
@@ -288,11 +288,11 @@ func TestStoreFails(t *testing.T) {
 func TestDropOutlivesTheRequest(t *testing.T) {
 	t.Parallel()
 	p := newFixture(t)
-	one, two := p.ingestFile(pngBytes(9, 9), ingest.Want{MaxBytes: noLimit}), p.ingestFile(wavBytes(10), ingest.Want{MaxBytes: noLimit})
+	one, two := p.ingestFile(pngBytes(9, 9), ingest.Options{MaxBytes: noLimit}), p.ingestFile(wavBytes(10), ingest.Options{MaxBytes: noLimit})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	p.Drop(ctx, one, ingest.Taken{}, two)
-	p.Drop(ctx, one) // again is no harm
+	p.DiscardFiles(ctx, one, ingest.StoredFile{}, two)
+	p.DiscardFiles(ctx, one) // again is no harm
 	if left := p.listFiles(); len(left) != 0 {
 		t.Errorf("left %v", left)
 	}
@@ -301,11 +301,11 @@ func TestDropOutlivesTheRequest(t *testing.T) {
 func TestText(t *testing.T) {
 	t.Parallel()
 	p := newFixture(t)
-	want := ingest.Want{MaxBytes: noLimit, Text: true}
+	want := ingest.Options{MaxBytes: noLimit, AllowText: true}
 	long := strings.Repeat("zwölf Boxkämpfer 😀\n", 2000)
 	for name, text := range map[string]string{"short": "a", "lines": "a\r\n\tb\n", "long": long, "markup": "<b>no page</b>"} {
 		for _, r := range []io.Reader{strings.NewReader(text), iotest.OneByteReader(strings.NewReader(text)), iotest.DataErrReader(strings.NewReader(text))} {
-			stored, err := p.Take(t.Context(), r, want)
+			stored, err := p.IngestFile(t.Context(), r, want)
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue
@@ -313,7 +313,7 @@ func TestText(t *testing.T) {
 			if a := stored.Asset; a.Type != "TEXT" || a.MimeType != "text/plain" || !strings.HasSuffix(a.Blob, ".txt") || string(p.readBlob(a.Blob)) != text || a.SHA256 != sum([]byte(text)) {
 				t.Errorf("%s: asset = %+v", name, a)
 			}
-			p.Drop(t.Context(), stored)
+			p.DiscardFiles(t.Context(), stored)
 		}
 	}
 	for _, c := range []struct {
@@ -328,7 +328,7 @@ func TestText(t *testing.T) {
 		{"cut character", long + "\xf0\x9f", fault.Invalid},
 	} {
 		for _, r := range []io.Reader{strings.NewReader(c.text), iotest.OneByteReader(strings.NewReader(c.text)), iotest.DataErrReader(strings.NewReader(c.text))} {
-			_, err := p.Take(t.Context(), r, want)
+			_, err := p.IngestFile(t.Context(), r, want)
 			p.wantFault(c.name, err, c.code)
 		}
 	}
@@ -344,7 +344,7 @@ func TestLongStreamsKeepMemorySmall(t *testing.T) {
 	r := io.MultiReader(bytes.NewReader(wavHeader(size)), io.LimitReader(&endless{from: []byte{1, 2, 3, 4, 5}}, size))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	stored, err := p.Take(t.Context(), r, ingest.Want{MaxBytes: noLimit})
+	stored, err := p.IngestFile(t.Context(), r, ingest.Options{MaxBytes: noLimit})
 	if err != nil || stored.Asset.Size != size+44 || stored.RawSize != size+44 {
 		t.Fatalf("take = %+v, %v", stored, err)
 	}

@@ -2,11 +2,11 @@ package library
 
 import "math"
 
-// Shapes are the aspect ratios that the library can be filtered by.
-var Shapes = []string{"1:1", "16:9", "2:1", "3:2", "4:3", "21:9", "9:16", "2:3", "3:4"}
+// AspectRatios are the aspect ratios that the library can be filtered by.
+var AspectRatios = []string{"1:1", "16:9", "2:1", "3:2", "4:3", "21:9", "9:16", "2:3", "3:4"}
 
-// OtherShape is the value for pictures that are near none of them.
-const OtherShape = "OTHER"
+// OtherAspectRatio is the value for pictures that are near none of them.
+const OtherAspectRatio = "OTHER"
 
 var ratios = []float64{1, 16. / 9, 2, 3. / 2, 4. / 3, 21. / 9, 9. / 16, 2. / 3, 3. / 4}
 
@@ -15,19 +15,19 @@ var ratios = []float64{1, 16. / 9, 2, 3. / 2, 4. / 3, 21. / 9, 9. / 16, 2. / 3, 
 // so their pictures are never exactly 16:9.
 const maxRatioFactor = 1.05
 
-// Shape returns the nearest common aspect ratio, OTHER if none is within 5 %,
+// AspectRatio returns the nearest common aspect ratio, OTHER if none is within 5 %,
 // and "" for a file without dimensions. The distance is a factor, so that
 // portrait and landscape are treated alike.
-func Shape(width, height int) string {
+func AspectRatio(width, height int) string {
 	if width <= 0 || height <= 0 {
 		return ""
 	}
 
-	nearest := OtherShape
+	nearest := OtherAspectRatio
 	maxDistance := math.Log(maxRatioFactor) + 1e-9 // exactly 5 % still matches, in portrait and landscape
 	for i, ratio := range ratios {
 		if d := math.Abs(math.Log(float64(width) / float64(height) / ratio)); d <= maxDistance {
-			nearest = Shapes[i]
+			nearest = AspectRatios[i]
 			maxDistance = d
 		}
 	}

@@ -21,7 +21,7 @@ func TestShape(t *testing.T) {
 		{10000, 1, "OTHER"}, {1, 10000, "OTHER"},
 		{0, 0, ""}, {0, 5, ""}, {5, 0, ""}, {-5, 5, ""},
 	} {
-		if got := library.Shape(c.width, c.height); got != c.want {
+		if got := library.AspectRatio(c.width, c.height); got != c.want {
 			t.Errorf("Shape(%d, %d) = %q, want %q", c.width, c.height, got, c.want)
 		}
 	}

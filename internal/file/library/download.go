@@ -43,10 +43,10 @@ type storedFile struct {
 	asset       asset.Asset
 }
 
-// Locate returns the bytes behind a verified signed URL. The viewer must still
+// FindFile returns the bytes behind a verified signed URL. The viewer must still
 // have access: as the owner of the personal account, or as a member of the
 // team.
-func (l *Library) Locate(ctx context.Context, g Grant) (File, error) {
+func (l *Library) FindFile(ctx context.Context, g SignedURL) (File, error) {
 	if !ids.Valid(g.ViewerID) {
 		return File{}, errSignature
 	}
@@ -63,9 +63,9 @@ func (l *Library) Locate(ctx context.Context, g Grant) (File, error) {
 	}
 
 	a := s.asset
-	name := s.fileNames(g).Of(g.Variant)
+	name := s.fileNames(g).ByVariant(g.Variant)
 	switch g.Variant {
-	case Whole:
+	case VariantFile:
 		if a.Blob == "" {
 			return File{}, errNoFile
 		}
@@ -82,23 +82,23 @@ func (l *Library) Locate(ctx context.Context, g Grant) (File, error) {
 			f.MimeType += "; charset=utf-8" // ingested text is always UTF-8
 		}
 		return f, nil
-	case Thumb:
+	case VariantThumb:
 		return l.findPicture(ctx, a.Thumb, name)
-	case Preview:
+	case VariantPreview:
 		return l.findPicture(ctx, a.Preview, name)
 	}
 	return File{}, errNoFile
 }
 
-func (l *Library) findStored(ctx context.Context, g Grant) (storedFile, error) {
+func (l *Library) findStored(ctx context.Context, g SignedURL) (storedFile, error) {
 	switch {
-	case g.Kind == OfUpload && ids.Valid(g.ID):
+	case g.Kind == KindUpload && ids.Valid(g.ID):
 		return storedUpload(ctx, l.DB, g.ID, g.ViewerID)
-	case g.Kind == OfResult && validUUID(g.ID):
+	case g.Kind == KindResult && validUUID(g.ID):
 		return storedResult(ctx, l.DB, g.ID, g.ViewerID)
-	case g.Kind == OfInput && ids.Valid(g.ID):
+	case g.Kind == KindInput && ids.Valid(g.ID):
 		return storedInput(ctx, l.DB, g.ID, g.ViewerID)
-	case g.Kind == OfRun && validUUID(g.ID):
+	case g.Kind == KindRunPreview && validUUID(g.ID):
 		return storedRun(ctx, l.DB, g.ID, g.ViewerID)
 	}
 	return storedFile{}, errNoFile
@@ -106,14 +106,14 @@ func (l *Library) findStored(ctx context.Context, g Grant) (storedFile, error) {
 
 // fileNames returns the names of the file behind a signed URL. The file name in
 // the URL itself is ignored.
-func (s storedFile) fileNames(g Grant) Names {
+func (s storedFile) fileNames(g SignedURL) Names {
 	k := Keys{s.asset.Blob, s.asset.Thumb, s.asset.Preview}
 	switch g.Kind {
-	case OfUpload:
+	case KindUpload:
 		return namesOf(s.name, k)
-	case OfResult:
+	case KindResult:
 		return ResultNames(s.tool, g.ID, k)
-	case OfRun:
+	case KindRunPreview:
 		return RunNames(k.Preview)
 	}
 	return namesOf(inputName, k)
@@ -129,7 +129,7 @@ func (l *Library) checkAccess(ctx context.Context, viewerID string, s storedFile
 		return nil
 	}
 
-	_, err := company.StandingOf(ctx, l.DB, viewerID, s.accountID)
+	_, err := company.TeamMembershipOf(ctx, l.DB, viewerID, s.accountID)
 	if errors.Is(err, company.ErrNotMember) {
 		return errSignature
 	}

@@ -6,8 +6,8 @@ import (
 	"atelier/internal/file/asset"
 )
 
-// Kept is a result of a personal account, for the export of a person's data.
-type Kept struct {
+// ExportedResult is a result of a personal account, for the export of a person's data.
+type ExportedResult struct {
 	ID, ResultID string
 	RequestID    string
 	ToolID       string
@@ -16,12 +16,12 @@ type Kept struct {
 	Expired      bool        // the bytes are removed
 	Note         string      // the tool's note on the result
 	Favorited    bool        // by the owner of the account
-	Place        KeptPlace
+	Cursor       ExportCursor
 }
 
-// KeptPlace is the position after a page of AllKept. The zero value is the
+// ExportCursor is the position after a page of AllKept. The zero value is the
 // beginning.
-type KeptPlace struct {
+type ExportCursor struct {
 	created time.Time
 	runID   string
 	place   int64

@@ -13,17 +13,17 @@ import (
 // Names are the file names of a file, its thumbnail and its preview, for URLs
 // and downloads. A name is "" if there is no such file.
 type Names struct {
-	Whole, Thumb, Preview string
+	File, Thumb, Preview string
 }
 
-// Of returns the name of a variant.
-func (n Names) Of(variant string) string {
+// ByVariant returns the name of a variant.
+func (n Names) ByVariant(variant string) string {
 	switch variant {
-	case Whole:
-		return n.Whole
-	case Thumb:
+	case VariantFile:
+		return n.File
+	case VariantThumb:
 		return n.Thumb
-	case Preview:
+	case VariantPreview:
 		return n.Preview
 	}
 	return ""
@@ -64,7 +64,7 @@ func InputNames(a asset.Asset) Names { return namesOf(inputName, Keys{Blob: a.Bl
 func namesOf(base string, k Keys) Names {
 	var n Names
 	if k.Blob != "" {
-		n.Whole = downloadName(base, path.Ext(k.Blob))
+		n.File = downloadName(base, path.Ext(k.Blob))
 	}
 
 	stem := base
@@ -75,10 +75,10 @@ func namesOf(base string, k Keys) Names {
 		stem = defaultName
 	}
 	if k.Thumb != "" {
-		n.Thumb = downloadName(stem+"-"+Thumb, path.Ext(k.Thumb))
+		n.Thumb = downloadName(stem+"-"+VariantThumb, path.Ext(k.Thumb))
 	}
 	if k.Preview != "" {
-		n.Preview = downloadName(stem+"-"+Preview, path.Ext(k.Preview))
+		n.Preview = downloadName(stem+"-"+VariantPreview, path.Ext(k.Preview))
 	}
 	return n
 }

@@ -34,23 +34,23 @@ import (
 // fixture is a library with a real store. Stored files are as old as the
 // clock of the fixture says.
 type fixture struct {
-	dbtest.World
+	dbtest.Fixture
 	lib      *library.Library
-	pipeline *ingest.Intake
+	pipeline *ingest.Pipeline
 	folder   string
-	links    library.Links
+	links    library.URLSigner
 }
 
 func eachDatabase(t *testing.T, fn func(w fixture)) {
 	t.Helper()
-	dbtest.Worlds(t, slices.Concat(asset.Checks, library.Checks, quota.Checks), func(dw dbtest.World) {
-		w := fixture{World: dw, folder: dw.TempDir()}
+	dbtest.EachFixture(t, slices.Concat(asset.Checks, library.Checks, quota.Checks), func(dw dbtest.Fixture) {
+		w := fixture{Fixture: dw, folder: dw.TempDir()}
 		store, err := blob.Open(dw.Context(), "file://"+w.folder, blob.Options{Now: time.Now})
 		w.OK(err)
 		dw.Cleanup(func() { store.Close() })
-		analyzer := media.NewLab(media.Limits{Pixels: 20_000_000, Frames: 100, Duration: time.Hour})
-		w.lib, w.pipeline = &library.Library{DB: dw.DB, Blobs: store}, &ingest.Intake{Blobs: store, Lab: analyzer}
-		w.links = library.Links{Key: []byte("a key of this test"), BaseURL: "https://media.example", Lifetime: 7 * 24 * time.Hour, Now: dw.Now}
+		analyzer := media.NewAnalyzer(media.Limits{Pixels: 20_000_000, Frames: 100, Duration: time.Hour})
+		w.lib, w.pipeline = &library.Library{DB: dw.DB, Blobs: store}, &ingest.Pipeline{Blobs: store, Analyzer: analyzer}
+		w.links = library.URLSigner{Key: []byte("a key of this test"), BaseURL: "https://media.example", Lifetime: 7 * 24 * time.Hour, Now: dw.Now}
 		fn(w)
 	})
 }
@@ -140,9 +140,9 @@ func picture(width, height int) []byte {
 	return b.Bytes()
 }
 
-func (w fixture) ingestFile(b []byte) ingest.Taken {
+func (w fixture) ingestFile(b []byte) ingest.StoredFile {
 	w.Helper()
-	stored, err := w.pipeline.Take(w.Context(), bytes.NewReader(b), ingest.Want{MaxBytes: 1 << 30, Text: true})
+	stored, err := w.pipeline.IngestFile(w.Context(), bytes.NewReader(b), ingest.Options{MaxBytes: 1 << 30, AllowText: true})
 	w.OK(err)
 	w.touch(stored.Asset.Blob, stored.Asset.Thumb)
 	return stored
@@ -191,7 +191,7 @@ func (w fixture) make(m made) (r results) {
 			_, err := tx.Exec(w.Context(), `
 				INSERT INTO result (id, run_id, place, asset_id, account_id, tool_id, type, shape, resolution, note, created)
 				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`, id, r.run, i, a.ID, m.account, m.tool, a.Type,
-				library.Shape(a.Width, a.Height), library.Resolution(a.Width, a.Height), "Not quite: "+m.prompt, sqldb.At(w.Now()))
+				library.AspectRatio(a.Width, a.Height), library.Resolution(a.Width, a.Height), "Not quite: "+m.prompt, sqldb.At(w.Now()))
 			return err
 		})
 		r.results, r.ids, r.assets = append(r.results, id), append(r.ids, r.library+":"+id), append(r.assets, a)
@@ -204,7 +204,7 @@ func (w fixture) insert(tx *sqldb.Tx, a asset.Asset) error {
 	if err := asset.Insert(w.Context(), tx, a); err != nil {
 		return err
 	}
-	if err := w.lib.Storage.Charge(w.Context(), tx, a.AccountID, a.StoredBytes()); err != nil {
+	if err := w.lib.Storage.ChargeAccount(w.Context(), tx, a.AccountID, a.StoredBytes()); err != nil {
 		return err
 	}
 	return w.lib.Storage.ChargeTotal(w.Context(), tx, a.AccountID, a.StoredBytes())

@@ -38,20 +38,20 @@ type Item struct {
 	Favorited bool // by the viewer
 }
 
-// Place returns the item's sort key in lists.
-func (i Item) Place() Place { return Place{Created: i.Created, ID: i.ResultID} }
+// PageCursor returns the item's sort key in lists.
+func (i Item) PageCursor() Cursor { return Cursor{Created: i.Created, ID: i.ResultID} }
 
 // Filter selects the items of a list. The zero Filter selects all.
 type Filter struct {
 	ToolIDs     []string // nil: any tool; empty: no tool
-	Shape       string   // one of AspectRatios
+	AspectRatio string   // one of AspectRatios
 	Resolution  string   // one of Resolutions
 	Favorited   *bool
 	From, Until time.Time // created at or after From and before Until
 }
 
 func (f Filter) checkValues() error {
-	if f.Shape != "" && f.Shape != OtherShape && !slices.Contains(Shapes, f.Shape) {
+	if f.AspectRatio != "" && f.AspectRatio != OtherAspectRatio && !slices.Contains(AspectRatios, f.AspectRatio) {
 		return fault.New(fault.Invalid, "The aspect ratio is not one of the supported values.").On("aspect_ratio")
 	}
 	if f.Resolution != "" && !slices.Contains(Resolutions, f.Resolution) {
@@ -64,9 +64,9 @@ func (f Filter) checkValues() error {
 // IDs that never existed, so that callers cannot tell them apart.
 var errNoItem = fault.New(fault.NotFound, "There is no such library item.")
 
-// List returns at most limit items of the viewer's accounts, newest first,
+// ListItems returns at most limit items of the viewer's accounts, newest first,
 // without texts. If after is nil, it starts with the newest.
-func (l *Library) List(ctx context.Context, v Viewer, f Filter, after *Place, limit int) (all []Item, err error) {
+func (l *Library) ListItems(ctx context.Context, v Viewer, f Filter, after *Cursor, limit int) (all []Item, err error) {
 	if err := f.checkValues(); err != nil {
 		return nil, err
 	}
@@ -98,8 +98,8 @@ func (l *Library) List(ctx context.Context, v Viewer, f Filter, after *Place, li
 	return all[:min(limit, len(all))], err
 }
 
-// Get returns one item with the inputs of its run.
-func (l *Library) Get(ctx context.Context, v Viewer, id string) (i Item, err error) {
+// GetItem returns one item with the inputs of its run.
+func (l *Library) GetItem(ctx context.Context, v Viewer, id string) (i Item, err error) {
 	err = l.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		i, err = findItem(ctx, tx, v, id)
 		return err
@@ -136,9 +136,9 @@ func (l *Library) SetFavorite(ctx context.Context, v Viewer, id string, on bool)
 	})
 }
 
-// Delete deletes an item. Only its creator and managers of the account may. Its
+// DeleteItem deletes an item. Only its creator and managers of the account may. Its
 // URLs stop working at once.
-func (l *Library) Delete(ctx context.Context, v Viewer, id string) error {
+func (l *Library) DeleteItem(ctx context.Context, v Viewer, id string) error {
 	return l.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		i, err := findItem(ctx, tx, v, id)
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 
 func (w fixture) list(v library.Viewer, f library.Filter) (ids []string) {
 	w.Helper()
-	all, err := w.lib.List(w.Context(), v, f, nil, 1000)
+	all, err := w.lib.ListItems(w.Context(), v, f, nil, 1000)
 	w.OK(err)
 	for _, i := range all {
 		ids = append(ids, i.ID)
@@ -40,16 +40,16 @@ func TestItems(t *testing.T) {
 		if a.Blurhash == "" || a.SHA256 != sum(b) {
 			w.Errorf("asset = %+v", a)
 		}
-		all, err := w.lib.List(w.Context(), teamViewer(bert, team), library.Filter{}, nil, 10)
+		all, err := w.lib.ListItems(w.Context(), teamViewer(bert, team), library.Filter{}, nil, 10)
 		if err != nil || len(all) != 1 || all[0] != want {
 			w.Errorf("list = %+v, %v, want %+v", all, err, want)
 		}
 		want.Inputs = `{"prompt":"a fox"}`
-		if got, err := w.lib.Get(w.Context(), teamViewer(bert, team), want.ID); err != nil || got != want {
+		if got, err := w.lib.GetItem(w.Context(), teamViewer(bert, team), want.ID); err != nil || got != want {
 			w.Errorf("got %+v, %v, want %+v", got, err, want)
 		}
 		mine := w.make(made{account: anna, person: anna, files: [][]byte{picture(5, 5)}})
-		got, err := w.lib.Get(w.Context(), viewerOf(anna), mine.ids[0])
+		got, err := w.lib.GetItem(w.Context(), viewerOf(anna), mine.ids[0])
 		if err != nil || got.TeamID != "" || got.AccountID != anna {
 			w.Errorf("own = %+v, %v", got, err)
 		}
@@ -63,7 +63,7 @@ func TestTextsAreReadAndNotListed(t *testing.T) {
 		if got := w.list(viewerOf(anna), library.Filter{}); !slices.Equal(got, r.ids[1:]) {
 			w.Errorf("list = %v, want the picture", got)
 		}
-		if got, err := w.lib.Get(w.Context(), viewerOf(anna), r.ids[0]); err != nil || got.Type != "TEXT" || got.Names.Thumb != "" {
+		if got, err := w.lib.GetItem(w.Context(), viewerOf(anna), r.ids[0]); err != nil || got.Type != "TEXT" || got.Names.Thumb != "" {
 			w.Errorf("text = %+v, %v", got, err)
 		}
 	})
@@ -90,8 +90,8 @@ func TestTenantsAreApart(t *testing.T) {
 		for i, p := range people {
 			v := teamViewer(p, p, teams[i])
 			w.OK(w.lib.SetFavorite(w.Context(), v, ids[i][0], true))
-			for _, f := range []library.Filter{{}, {ToolIDs: []string{shared}}, {Shape: "1:1"}, {Resolution: "1K"}, {Favorited: &yes}, {Favorited: &no}, {From: w.Now()}, {Until: w.Now().Add(time.Second)}} {
-				all, err := w.lib.List(w.Context(), v, f, nil, 1000)
+			for _, f := range []library.Filter{{}, {ToolIDs: []string{shared}}, {AspectRatio: "1:1"}, {Resolution: "1K"}, {Favorited: &yes}, {Favorited: &no}, {From: w.Now()}, {Until: w.Now().Add(time.Second)}} {
+				all, err := w.lib.ListItems(w.Context(), v, f, nil, 1000)
 				w.OK(err)
 				text := fmt.Sprintf("%+v", all)
 				for other := range people {
@@ -104,14 +104,14 @@ func TestTenantsAreApart(t *testing.T) {
 				}
 			}
 			for _, account := range v.AccountIDs {
-				all, err := w.lib.Uploads(w.Context(), v, account, nil, 1000)
+				all, err := w.lib.ListUploads(w.Context(), v, account, nil, 1000)
 				if err != nil || len(all) != 1 || all[0].Name != tag(i) {
 					w.Errorf("uploads of %s = %+v, %v", tag(i), all, err)
 				}
 			}
 			for other := range people {
 				for _, id := range ids[other] {
-					got, err := w.lib.Get(w.Context(), v, id)
+					got, err := w.lib.GetItem(w.Context(), v, id)
 					if other == i {
 						w.OK(err)
 						continue
@@ -121,14 +121,14 @@ func TestTenantsAreApart(t *testing.T) {
 						w.Errorf("a refusal gives %+v", got)
 					}
 					v.Manager = map[string]bool{p: true, people[other]: true, teams[other]: true}
-					w.refused(w.lib.Delete(w.Context(), v, id), noItem)
+					w.refused(w.lib.DeleteItem(w.Context(), v, id), noItem)
 					w.refused(w.lib.SetFavorite(w.Context(), v, id, true), noItem)
 					w.refused(w.lib.SetFavorite(w.Context(), v, id, false), noItem)
 				}
 				for _, id := range uploads[other] {
 					if other != i {
 						for _, account := range v.AccountIDs {
-							_, err := w.lib.Upload(w.Context(), v, account, id)
+							_, err := w.lib.GetUpload(w.Context(), v, account, id)
 							w.refused(err, noUpload)
 							w.refused(w.lib.DeleteUpload(w.Context(), v, account, id), noUpload)
 						}
@@ -139,12 +139,12 @@ func TestTenantsAreApart(t *testing.T) {
 		if got := w.list(teamViewer(people[0]), library.Filter{}); len(got) != 0 {
 			w.Errorf("with no account there is %v", got)
 		}
-		if _, err := w.lib.Get(w.Context(), teamViewer(people[0]), ids[0][0]); !fault.Is(err, fault.NotFound) {
+		if _, err := w.lib.GetItem(w.Context(), teamViewer(people[0]), ids[0][0]); !fault.Is(err, fault.NotFound) {
 			w.Errorf("with no account: %v", err)
 		}
 		for i := range people {
 			for _, id := range ids[i] {
-				if _, err := w.lib.Get(w.Context(), teamViewer(people[i], people[i], teams[i]), id); err != nil {
+				if _, err := w.lib.GetItem(w.Context(), teamViewer(people[i], people[i], teams[i]), id); err != nil {
 					w.Errorf("after all that %s lost %s: %v", tag(i), id, err)
 				}
 			}
@@ -166,10 +166,10 @@ func TestPages(t *testing.T) {
 				want[id] = true
 			}
 		}
-		var after *library.Place
+		var after *library.Cursor
 		var last library.Item
 		for n := 0; ; n++ {
-			page, err := w.lib.List(w.Context(), teamViewer(anna, anna, team), library.Filter{}, after, 5)
+			page, err := w.lib.ListItems(w.Context(), teamViewer(anna, anna, team), library.Filter{}, after, 5)
 			w.OK(err)
 			if len(page) == 0 {
 				if n != 3 {
@@ -184,7 +184,7 @@ func TestPages(t *testing.T) {
 				delete(want, i.ID)
 				last = i
 			}
-			place := last.Place()
+			place := last.PageCursor()
 			after = &place
 			w.Pass(time.Second)
 			w.make(made{account: anna, person: anna, tool: tool, files: [][]byte{b}}) // new ones do not shift the pages
@@ -218,8 +218,8 @@ func TestFilters(t *testing.T) {
 			"another tool":      {library.Filter{ToolIDs: []string{ids.New()}}, nil},
 			"no tool":           {library.Filter{ToolIDs: []string{}}, nil},
 			"no tool's id":      {library.Filter{ToolIDs: []string{"\x00"}}, nil},
-			"wide":              {library.Filter{Shape: "16:9"}, []string{wide}},
-			"other shapes":      {library.Filter{Shape: "OTHER"}, []string{odd}},
+			"wide":              {library.Filter{AspectRatio: "16:9"}, []string{wide}},
+			"other shapes":      {library.Filter{AspectRatio: "OTHER"}, []string{odd}},
 			"1K":                {library.Filter{Resolution: "1K"}, []string{wide}},
 			"2K":                {library.Filter{Resolution: "2K"}, []string{square}},
 			"4K+":               {library.Filter{Resolution: "4K+"}, []string{odd}},
@@ -229,14 +229,14 @@ func TestFilters(t *testing.T) {
 			"from a bit later":  {library.Filter{From: start.Add(time.Minute + time.Microsecond)}, []string{odd}},
 			"until":             {library.Filter{Until: start.Add(time.Minute)}, []string{wide}},
 			"until a bit later": {library.Filter{Until: start.Add(time.Minute + time.Microsecond)}, sorted(wide, square)},
-			"all at once":       {library.Filter{ToolIDs: []string{hound}, Shape: "1:1", Resolution: "2K", Favorited: &yes, From: start, Until: w.Now()}, []string{square}},
+			"all at once":       {library.Filter{ToolIDs: []string{hound}, AspectRatio: "1:1", Resolution: "2K", Favorited: &yes, From: start, Until: w.Now()}, []string{square}},
 		} {
 			if got := w.list(viewerOf(anna), c.filter); !slices.Equal(got, c.want) {
 				w.Errorf("%s = %v, want %v", name, got, c.want)
 			}
 		}
-		for field, f := range map[string]library.Filter{"aspect_ratio": {Shape: "5:4"}, "resolution": {Resolution: "8K\x00"}} {
-			_, err := w.lib.List(w.Context(), viewerOf(anna), f, nil, 10)
+		for field, f := range map[string]library.Filter{"aspect_ratio": {AspectRatio: "5:4"}, "resolution": {Resolution: "8K\x00"}} {
+			_, err := w.lib.ListItems(w.Context(), viewerOf(anna), f, nil, 10)
 			if e, ok := err.(*fault.Error); !ok || e.Code != fault.Invalid || e.Fields[0].Path != field {
 				w.Errorf("%+v = %v, want a problem with %s", f, err, field)
 			}
@@ -252,10 +252,10 @@ func TestFavorites(t *testing.T) {
 		id := w.make(made{account: team, person: anna, files: [][]byte{picture(3, 3)}}).ids[0]
 		for _, on := range []bool{true, true, false, false, true} {
 			w.OK(w.lib.SetFavorite(w.Context(), teamViewer(anna, team), id, on))
-			if got, err := w.lib.Get(w.Context(), teamViewer(anna, team), id); err != nil || got.Favorited != on {
+			if got, err := w.lib.GetItem(w.Context(), teamViewer(anna, team), id); err != nil || got.Favorited != on {
 				w.Errorf("hers = %v, %v, want %v", got.Favorited, err, on)
 			}
-			if got, err := w.lib.Get(w.Context(), teamViewer(bert, team), id); err != nil || got.Favorited {
+			if got, err := w.lib.GetItem(w.Context(), teamViewer(bert, team), id); err != nil || got.Favorited {
 				w.Errorf("his = %v, %v, want none", got.Favorited, err)
 			}
 		}
@@ -267,15 +267,15 @@ func TestDelete(t *testing.T) {
 		anna, bert := w.person(), w.person()
 		team := w.team(anna, bert)
 		r := w.make(made{account: team, person: anna, files: [][]byte{picture(3, 3), picture(3, 3), picture(3, 3)}})
-		w.refused(w.lib.Delete(w.Context(), teamViewer(bert, team), r.ids[0]), permission)
+		w.refused(w.lib.DeleteItem(w.Context(), teamViewer(bert, team), r.ids[0]), permission)
 		manager := teamViewer(bert, team)
 		manager.Manager = map[string]bool{team: true}
-		w.OK(w.lib.Delete(w.Context(), manager, r.ids[0]))
+		w.OK(w.lib.DeleteItem(w.Context(), manager, r.ids[0]))
 		w.OK(w.lib.SetFavorite(w.Context(), teamViewer(bert, team), r.ids[1], true))
-		w.OK(w.lib.Delete(w.Context(), teamViewer(anna, team), r.ids[1]))
+		w.OK(w.lib.DeleteItem(w.Context(), teamViewer(anna, team), r.ids[1]))
 		for _, id := range r.ids[:2] {
-			w.refused(w.lib.Delete(w.Context(), teamViewer(anna, team), id), noItem)
-			_, err := w.lib.Get(w.Context(), teamViewer(anna, team), id)
+			w.refused(w.lib.DeleteItem(w.Context(), teamViewer(anna, team), id), noItem)
+			_, err := w.lib.GetItem(w.Context(), teamViewer(anna, team), id)
 			w.refused(err, noItem)
 			w.refused(w.lib.SetFavorite(w.Context(), teamViewer(anna, team), id, true), noItem)
 		}

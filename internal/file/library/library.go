@@ -68,13 +68,13 @@ func (v Viewer) authorizeRemoval(accountID, personID string) error {
 	return fault.New(fault.Forbidden, "Only the person who created this, or a manager of the team, can delete it.").With("reason", "permission")
 }
 
-// Place is the sort key of the last entry of a page.
-type Place = asset.Place
+// Cursor is the sort key of the last entry of a page.
+type Cursor = asset.Cursor
 
 // AddUpload records a stored file as an upload of an account. On failure the
 // bytes stay for the sweep, because the commit may have succeeded although its
 // response was lost.
-func (l *Library) AddUpload(ctx context.Context, v Viewer, accountID, name string, file ingest.Taken) (u asset.Upload, err error) {
+func (l *Library) AddUpload(ctx context.Context, v Viewer, accountID, name string, file ingest.StoredFile) (u asset.Upload, err error) {
 	if !v.canSee(accountID) {
 		return asset.Upload{}, errNoAccount
 	}
@@ -87,14 +87,14 @@ func (l *Library) AddUpload(ctx context.Context, v Viewer, accountID, name strin
 			ID:        ids.New(),
 			AccountID: accountID,
 			PersonID:  v.PersonID,
-			Name:      asset.Name(name),
+			Name:      asset.CleanName(name),
 			Asset:     file.Asset,
 			Created:   tx.Now,
 		}
 		u.Asset.AccountID = accountID
 		u.Asset.Created = tx.Now
 		bytes := u.Asset.StoredBytes()
-		if err := l.Storage.Charge(ctx, tx, accountID, bytes); err != nil {
+		if err := l.Storage.ChargeAccount(ctx, tx, accountID, bytes); err != nil {
 			return err
 		}
 		if err := asset.AddUpload(ctx, tx, u); err != nil {
@@ -105,12 +105,12 @@ func (l *Library) AddUpload(ctx context.Context, v Viewer, accountID, name strin
 	return u, err
 }
 
-// Room returns how many bytes an account can store now, and an error if that is
+// CheckAvailable returns how many bytes an account can store now, and an error if that is
 // less than bytes. It rejects an upload before the file is sent; AddUpload
 // makes the final decision.
-func (l *Library) Room(ctx context.Context, accountID string, bytes int64) (available int64, err error) {
+func (l *Library) CheckAvailable(ctx context.Context, accountID string, bytes int64) (available int64, err error) {
 	err = l.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
-		available, err = l.Storage.Fits(ctx, tx, accountID, bytes)
+		available, err = l.Storage.CheckAvailable(ctx, tx, accountID, bytes)
 		return err
 	})
 	return available, err
@@ -134,8 +134,8 @@ func releaseFiles(ctx context.Context, tx *sqldb.Tx, assetIDs []string) error {
 
 var errNoAccount = fault.New(fault.Forbidden, "You do not have access to this account.").With("reason", "account")
 
-// Uploads returns at most limit uploads of an account, newest first.
-func (l *Library) Uploads(ctx context.Context, v Viewer, accountID string, after *Place, limit int) (all []asset.Upload, err error) {
+// ListUploads returns at most limit uploads of an account, newest first.
+func (l *Library) ListUploads(ctx context.Context, v Viewer, accountID string, after *Cursor, limit int) (all []asset.Upload, err error) {
 	if !v.canSee(accountID) {
 		return nil, errNoAccount
 	}
@@ -146,8 +146,8 @@ func (l *Library) Uploads(ctx context.Context, v Viewer, accountID string, after
 	return all, err
 }
 
-// Upload returns an upload of an account.
-func (l *Library) Upload(ctx context.Context, v Viewer, accountID, id string) (u asset.Upload, err error) {
+// GetUpload returns an upload of an account.
+func (l *Library) GetUpload(ctx context.Context, v Viewer, accountID, id string) (u asset.Upload, err error) {
 	if !v.canSee(accountID) {
 		return asset.Upload{}, asset.ErrNoUpload
 	}

@@ -15,12 +15,12 @@ import (
 
 func (w fixture) usage(accountID string) quota.Usage {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) (quota.Usage, error) { return w.lib.Storage.Of(w.Context(), tx, accountID) })
+	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (quota.Usage, error) { return w.lib.Storage.AccountUsage(w.Context(), tx, accountID) })
 }
 
 func (w fixture) total() int64 {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) (int64, error) { return quota.Total(w.Context(), tx) })
+	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (int64, error) { return quota.TotalBytes(w.Context(), tx) })
 }
 
 // Many uploads at once, on two nodes and for several accounts, never store more
@@ -28,7 +28,7 @@ func (w fixture) total() int64 {
 func TestConcurrentUploadsStayWithinTheQuota(t *testing.T) {
 	eachDatabase(t, func(w fixture) {
 		const accounts, each, fit, fitTotal = 6, 12, 4, 17
-		files := make([]ingest.Taken, accounts*each)
+		files := make([]ingest.StoredFile, accounts*each)
 		for i := range files {
 			files[i] = w.ingestFile(picture(8, 8))
 			// All of one size, so that it is known how many fit.
@@ -90,7 +90,7 @@ func TestConcurrentUploadsStayWithinTheQuota(t *testing.T) {
 func TestDeletionFreesTheQuota(t *testing.T) {
 	eachDatabase(t, func(w fixture) {
 		anna := w.person()
-		stored := func() ingest.Taken {
+		stored := func() ingest.StoredFile {
 			one := w.ingestFile(picture(8, 8))
 			one.Asset.Size, one.Asset.PictureBytes = 900, 100
 			return one
@@ -178,7 +178,7 @@ func TestQuotaCountsResultsAndPictures(t *testing.T) {
 			t.Errorf("%d bytes are stored, %d counted", onDisk, want)
 		}
 
-		w.OK(w.lib.Delete(w.Context(), viewerOf(anna), r.ids[0]))
+		w.OK(w.lib.DeleteItem(w.Context(), viewerOf(anna), r.ids[0]))
 		if u := w.usage(anna); u.Used != want-r.assets[0].StoredBytes() || u.Leaving != r.assets[0].StoredBytes() {
 			t.Errorf("usage after a deletion = %+v", u)
 		}
@@ -205,11 +205,11 @@ func TestOwnLimit(t *testing.T) {
 		anna := w.person()
 		set := func(limit *int64) (before *int64) {
 			w.Helper()
-			return dbtest.Get(w.World, func(tx *sqldb.Tx) (*int64, error) { return quota.SetLimit(w.Context(), tx, anna, limit) })
+			return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (*int64, error) { return quota.SetLimit(w.Context(), tx, anna, limit) })
 		}
 		room := func() int64 {
 			w.Helper()
-			n, err := w.lib.Room(w.Context(), anna, 0)
+			n, err := w.lib.CheckAvailable(w.Context(), anna, 0)
 			w.OK(err)
 			return n
 		}

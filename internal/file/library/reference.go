@@ -18,10 +18,10 @@ const (
 	LibraryRef = "LIBRARY_REF"
 )
 
-// Resolve returns the file that a reference in the inputs of a run names. Its
+// ResolveReference returns the file that a reference in the inputs of a run names. Its
 // bytes stay at least for OrphanAge, even if the upload or result is deleted
 // meanwhile. That is enough time to commit the run, which then keeps the bytes.
-func Resolve(ctx context.Context, tx *sqldb.Tx, accountID, kind, id string) (asset.Asset, error) {
+func ResolveReference(ctx context.Context, tx *sqldb.Tx, accountID, kind, id string) (asset.Asset, error) {
 	switch kind {
 	case UploadRef:
 		u, err := asset.UploadByID(ctx, tx, accountID, id)
@@ -65,10 +65,10 @@ func validUUID(s string) bool {
 	return true
 }
 
-// Shown describes the file behind a reference, for display.
-type Shown struct {
-	Kind           Kind   // kind of its signed URLs
-	ID             string // ID in its signed URLs
+// ReferencedFile describes the file behind a reference, for display.
+type ReferencedFile struct {
+	Kind           URLKind // kind of its signed URLs
+	ID             string  // ID in its signed URLs
 	Type, MimeType string
 	Width, Height  int
 	Duration       time.Duration
@@ -79,10 +79,10 @@ type Shown struct {
 // maxRefsPerQuery is the maximum number of references in one query.
 const maxRefsPerQuery = 1024
 
-// Show returns the files behind references of one kind, by reference. Files of
+// DescribeReferences returns the files behind references of one kind, by reference. Files of
 // other accounts, deleted files and files without bytes are left out, like
 // references to nothing.
-func Show(ctx context.Context, tx *sqldb.Tx, accountID, kind string, refs []string) (map[string]Shown, error) {
+func DescribeReferences(ctx context.Context, tx *sqldb.Tx, accountID, kind string, refs []string) (map[string]ReferencedFile, error) {
 	valid := ids.Valid
 	find := referencedUploads
 	switch kind {
@@ -94,7 +94,7 @@ func Show(ctx context.Context, tx *sqldb.Tx, accountID, kind string, refs []stri
 		return nil, fault.New(fault.Invalid, "The kind of a reference must be UPLOAD_REF or LIBRARY_REF.")
 	}
 
-	all := map[string]Shown{}
+	all := map[string]ReferencedFile{}
 	refs = slices.DeleteFunc(slices.Clone(refs), func(ref string) bool { return !valid(ref) })
 	for page := range slices.Chunk(refs, maxRefsPerQuery) {
 		if err := find(ctx, tx, accountID, page, all); err != nil {

@@ -16,12 +16,12 @@ import (
 
 var noon = time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 
-func links(now time.Time) library.Links {
-	return library.Links{Key: bytes.Repeat([]byte{7}, 32), BaseURL: "https://media.example", Lifetime: time.Hour, Now: func() time.Time { return now }}
+func links(now time.Time) library.URLSigner {
+	return library.URLSigner{Key: bytes.Repeat([]byte{7}, 32), BaseURL: "https://media.example", Lifetime: time.Hour, Now: func() time.Time { return now }}
 }
 
 // address takes an address apart as the edge does.
-func address(t *testing.T, text string) (kind library.Kind, id, variant string, query url.Values) {
+func address(t *testing.T, text string) (kind library.URLKind, id, variant string, query url.Values) {
 	t.Helper()
 	u, err := url.Parse(text)
 	if err != nil {
@@ -32,14 +32,14 @@ func address(t *testing.T, text string) (kind library.Kind, id, variant string, 
 		t.Fatalf("address = %s", text)
 	}
 	id, _ = url.PathUnescape(parts[3])
-	return library.Kind(parts[2]), id, parts[4], u.Query()
+	return library.URLKind(parts[2]), id, parts[4], u.Query()
 }
 
 // refusedAddress holds an error to the one answer there is.
-func refusedAddress(t *testing.T, what string, g library.Grant, err error) {
+func refusedAddress(t *testing.T, what string, g library.SignedURL, err error) {
 	t.Helper()
 	f, ok := err.(*fault.Error)
-	if !ok || f.Code != fault.Forbidden || f.Message != invalidURL.Message || f.Details["reason"] != "signature" || g != (library.Grant{}) {
+	if !ok || f.Code != fault.Forbidden || f.Message != invalidURL.Message || f.Details["reason"] != "signature" || g != (library.SignedURL{}) {
 		t.Errorf("%s: %+v, %v, want %v", what, g, err, invalidURL)
 	}
 }
@@ -47,28 +47,28 @@ func refusedAddress(t *testing.T, what string, g library.Grant, err error) {
 func TestAddresses(t *testing.T) {
 	t.Parallel()
 	person := ids.New()
-	for _, want := range []library.Grant{
-		{Kind: library.OfUpload, ID: ids.New(), Variant: library.Whole, ViewerID: person},
-		{Kind: library.OfResult, ID: uuid.NewString(), Variant: library.Thumb, ViewerID: person},
-		{Kind: library.OfRun, ID: uuid.NewString(), Variant: library.Preview, ViewerID: person},
+	for _, want := range []library.SignedURL{
+		{Kind: library.KindUpload, ID: ids.New(), Variant: library.VariantFile, ViewerID: person},
+		{Kind: library.KindResult, ID: uuid.NewString(), Variant: library.VariantThumb, ViewerID: person},
+		{Kind: library.KindRunPreview, ID: uuid.NewString(), Variant: library.VariantPreview, ViewerID: person},
 	} {
-		text := links(noon).URL(want.Kind, want.ID, want.Variant, want.ViewerID, "a cat?.png")
+		text := links(noon).SignURL(want.Kind, want.ID, want.Variant, want.ViewerID, "a cat?.png")
 		if !strings.HasPrefix(text, "https://media.example/media/"+string(want.Kind)+"/"+want.ID+"/"+want.Variant+"/a%20cat%3F.png?") {
 			t.Errorf("address = %s", text)
 		}
 		kind, id, variant, query := address(t, text)
 		for _, at := range []time.Time{noon, noon.Add(time.Hour - 1)} {
-			if got, err := links(at).Open(kind, id, variant, query); err != nil || got != want {
+			if got, err := links(at).VerifyURL(kind, id, variant, query); err != nil || got != want {
 				t.Errorf("%v: grant = %+v, %v, want %+v", at, got, err, want)
 			}
 		}
 		for _, at := range []time.Time{noon.Add(time.Hour), noon.Add(8760 * time.Hour)} {
-			g, err := links(at).Open(kind, id, variant, query)
+			g, err := links(at).VerifyURL(kind, id, variant, query)
 			refusedAddress(t, "expired", g, err)
 		}
 		other := links(noon)
 		other.Key = bytes.Repeat([]byte{8}, 32)
-		g, err := other.Open(kind, id, variant, query)
+		g, err := other.VerifyURL(kind, id, variant, query)
 		refusedAddress(t, "another key", g, err)
 	}
 }
@@ -76,10 +76,10 @@ func TestAddresses(t *testing.T) {
 func TestAlteredAddresses(t *testing.T) {
 	t.Parallel()
 	l := links(noon)
-	kind, id, variant, query := address(t, l.URL(library.OfResult, uuid.NewString(), library.Whole, ids.New(), "a.png"))
+	kind, id, variant, query := address(t, l.SignURL(library.KindResult, uuid.NewString(), library.VariantFile, ids.New(), "a.png"))
 	parts := map[string]string{"kind": string(kind), "id": id, "variant": variant, "v": query.Get("v"), "e": query.Get("e"), "s": query.Get("s")}
-	open := func(p map[string]string) (library.Grant, error) {
-		return l.Open(library.Kind(p["kind"]), p["id"], p["variant"], url.Values{"v": {p["v"]}, "e": {p["e"]}, "s": {p["s"]}})
+	open := func(p map[string]string) (library.SignedURL, error) {
+		return l.VerifyURL(library.URLKind(p["kind"]), p["id"], p["variant"], url.Values{"v": {p["v"]}, "e": {p["e"]}, "s": {p["s"]}})
 	}
 	if _, err := open(parts); err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestAlteredAddresses(t *testing.T) {
 	// A letter can go from one part to the next only with a new seal.
 	g, err := open(with("id", id+variant))
 	refusedAddress(t, "moved", g, err)
-	for name, other := range map[string]string{"kind": "u", "id": uuid.NewString(), "variant": library.Thumb, "v": ids.New()} {
+	for name, other := range map[string]string{"kind": "u", "id": uuid.NewString(), "variant": library.VariantThumb, "v": ids.New()} {
 		g, err := open(with(name, other))
 		refusedAddress(t, "swapped "+name, g, err)
 	}
@@ -117,11 +117,11 @@ func TestAlteredAddresses(t *testing.T) {
 		"no time":  {"v": query["v"], "s": query["s"]},
 		"two ends": {"v": query["v"], "e": {query.Get("e"), query.Get("e")}, "s": query["s"]},
 	} {
-		g, err := l.Open(kind, id, variant, q)
+		g, err := l.VerifyURL(kind, id, variant, q)
 		refusedAddress(t, what, g, err)
 	}
 	query.Set("download", "1")
-	if _, err := l.Open(kind, id, variant, query); err != nil {
+	if _, err := l.VerifyURL(kind, id, variant, query); err != nil {
 		t.Errorf("a parameter of others: %v", err)
 	}
 }
@@ -131,7 +131,7 @@ func TestAlteredAddresses(t *testing.T) {
 func TestPartsOfAnAddressAreApart(t *testing.T) {
 	t.Parallel()
 	l := links(noon)
-	_, _, _, query := address(t, l.URL("r", "ab", "c", "v", "a.png"))
-	g, err := l.Open("r", "a", "bc", query)
+	_, _, _, query := address(t, l.SignURL("r", "ab", "c", "v", "a.png"))
+	g, err := l.VerifyURL("r", "a", "bc", query)
 	refusedAddress(t, "shifted", g, err)
 }

@@ -83,14 +83,14 @@ func scanItem(row sqldb.Scanner) (i Item, err error) {
 	return i, err
 }
 
-func queryItems(ctx context.Context, tx *sqldb.Tx, v Viewer, f Filter, after *Place, limit int) ([]Item, error) {
+func queryItems(ctx context.Context, tx *sqldb.Tx, v Viewer, f Filter, after *Cursor, limit int) ([]Item, error) {
 	q := selectItems(v, `''`)
 	q.appendText(` AND r.type <> 'TEXT'`)
 	if len(f.ToolIDs) > 0 {
 		q.appendText(` AND r.tool_id IN `, q.addArgs(f.ToolIDs))
 	}
-	if f.Shape != "" {
-		q.appendText(` AND r.shape = `, q.addArg(f.Shape))
+	if f.AspectRatio != "" {
+		q.appendText(` AND r.shape = `, q.addArg(f.AspectRatio))
 	}
 	if f.Resolution != "" {
 		q.appendText(` AND r.resolution = `, q.addArg(f.Resolution))
@@ -184,7 +184,7 @@ func markGone(ctx context.Context, tx *sqldb.Tx, ids []string, before time.Time)
 	in, args := sqldb.In(ids, before.UnixMicro(), sqldb.At(tx.Now))
 	var rows [][3]string
 	removed = map[string]int64{}
-	err = tx.Each(ctx, `
+	err = tx.EachRow(ctx, `
 		UPDATE asset SET gone = $2 WHERE released IS NOT NULL AND id IN `+in+` AND `+unowned+`
 		RETURNING blob, thumb, preview, account_id, stored_bytes`, args, func(row sqldb.Scanner) error {
 		var k [3]string
@@ -248,9 +248,9 @@ func filesAfter(ctx context.Context, tx *sqldb.Tx, id string) ([]asset.Asset, er
 		})
 }
 
-// AllKept returns at most limit results of a person's own account, including
+// ExportResults returns at most limit results of a person's own account, including
 // texts, in the order in which their runs were created.
-func AllKept(ctx context.Context, tx *sqldb.Tx, personID string, after KeptPlace, limit int) ([]Kept, error) {
+func ExportResults(ctx context.Context, tx *sqldb.Tx, personID string, after ExportCursor, limit int) ([]ExportedResult, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT n.created, n.id, n.library_id, n.tool_id, r.place, r.id, r.created, a.type, a.mime_type, a.size_bytes, a.sha256,
 			coalesce(a.width, 0), coalesce(a.height, 0), coalesce(a.duration_ms, 0), a.blob, a.gone IS NOT NULL, r.note,
@@ -258,24 +258,24 @@ func AllKept(ctx context.Context, tx *sqldb.Tx, personID string, after KeptPlace
 		FROM run n JOIN result r ON r.run_id = n.id JOIN asset a ON a.id = r.asset_id
 		WHERE n.account_id = $1 AND r.deleted IS NULL AND (n.created, n.id) >= ($2, $3) AND (n.created, n.id, r.place) > ($2, $3, $4)
 		ORDER BY n.created, n.id, r.place LIMIT $5`,
-		[]any{personID, after.created.UnixMicro(), after.runID, after.place, int64(limit)}, func(row sqldb.Scanner) (k Kept, err error) {
+		[]any{personID, after.created.UnixMicro(), after.runID, after.place, int64(limit)}, func(row sqldb.Scanner) (k ExportedResult, err error) {
 			var started, created sqldb.Time
 			var library string
 			var ms int64
-			err = row.Scan(&started, &k.RequestID, &library, &k.ToolID, &k.Place.place, &k.ResultID, &created, &k.Asset.Type, &k.Asset.MimeType, &k.Asset.Size, &k.Asset.SHA256,
+			err = row.Scan(&started, &k.RequestID, &library, &k.ToolID, &k.Cursor.place, &k.ResultID, &created, &k.Asset.Type, &k.Asset.MimeType, &k.Asset.Size, &k.Asset.SHA256,
 				&k.Asset.Width, &k.Asset.Height, &ms, &k.Asset.Blob, &k.Expired, &k.Note, &k.Favorited)
 			k.ID = library + ":" + k.ResultID
 			k.Created = created.Time
 			k.Asset.Duration = time.Duration(ms) * time.Millisecond
-			k.Place.created = started.Time
-			k.Place.runID = k.RequestID
+			k.Cursor.created = started.Time
+			k.Cursor.runID = k.RequestID
 			return k, err
 		})
 }
 
-// Favorites returns at most limit favorites of a person with result IDs above
+// ExportFavorites returns at most limit favorites of a person with result IDs above
 // after, in the order of result IDs.
-func Favorites(ctx context.Context, tx *sqldb.Tx, personID, after string, limit int) ([]Favorite, error) {
+func ExportFavorites(ctx context.Context, tx *sqldb.Tx, personID, after string, limit int) ([]Favorite, error) {
 	return sqldb.All(ctx, tx, `SELECT result_id, created FROM favorite WHERE person_id = $1 AND result_id > $2 ORDER BY result_id LIMIT $3`,
 		[]any{personID, after, int64(limit)}, func(row sqldb.Scanner) (f Favorite, err error) {
 			var created sqldb.Time
@@ -285,8 +285,8 @@ func Favorites(ctx context.Context, tx *sqldb.Tx, personID, after string, limit 
 		})
 }
 
-// ForgetFavorites deletes all favorites of a person.
-func ForgetFavorites(ctx context.Context, tx *sqldb.Tx, personID string) error {
+// EraseFavorites deletes all favorites of a person.
+func EraseFavorites(ctx context.Context, tx *sqldb.Tx, personID string) error {
 	_, err := tx.Exec(ctx, `DELETE FROM favorite WHERE person_id = $1`, personID)
 	return err
 }
@@ -395,7 +395,7 @@ func resultAsset(ctx context.Context, tx *sqldb.Tx, accountID, run, result strin
 
 const referencedColumns = `a.type, a.mime_type, coalesce(a.width, 0), coalesce(a.height, 0), coalesce(a.duration_ms, 0), a.size_bytes, a.blob, a.thumb, a.preview`
 
-func (s *Shown) scanFile(row sqldb.Scanner, k *Keys, first ...any) error {
+func (s *ReferencedFile) scanFile(row sqldb.Scanner, k *Keys, first ...any) error {
 	var ms int64
 	err := row.Scan(append(first, &s.Type, &s.MimeType, &s.Width, &s.Height, &ms, &s.Size, &k.Blob, &k.Thumb, &k.Preview)...)
 	s.Duration = time.Duration(ms) * time.Millisecond
@@ -403,13 +403,13 @@ func (s *Shown) scanFile(row sqldb.Scanner, k *Keys, first ...any) error {
 }
 
 // referencedUploads adds the existing uploads among refs to all.
-func referencedUploads(ctx context.Context, tx *sqldb.Tx, accountID string, refs []string, all map[string]Shown) error {
+func referencedUploads(ctx context.Context, tx *sqldb.Tx, accountID string, refs []string, all map[string]ReferencedFile) error {
 	in, args := sqldb.In(refs, accountID)
-	return tx.Each(ctx, `
+	return tx.EachRow(ctx, `
 		SELECT u.id, u.name, `+referencedColumns+` FROM upload u JOIN asset a ON a.id = u.asset_id
 		WHERE u.account_id = $1 AND a.account_id = $1 AND u.deleted IS NULL AND a.gone IS NULL AND u.id IN `+in, args,
 		func(row sqldb.Scanner) error {
-			s := Shown{Kind: OfUpload}
+			s := ReferencedFile{Kind: KindUpload}
 			var name string
 			var k Keys
 			err := s.scanFile(row, &k, &s.ID, &name)
@@ -420,19 +420,19 @@ func referencedUploads(ctx context.Context, tx *sqldb.Tx, accountID string, refs
 }
 
 // referencedResults adds the existing results among refs to all.
-func referencedResults(ctx context.Context, tx *sqldb.Tx, accountID string, refs []string, all map[string]Shown) error {
+func referencedResults(ctx context.Context, tx *sqldb.Tx, accountID string, refs []string, all map[string]ReferencedFile) error {
 	ids := make([]string, len(refs))
 	for i, ref := range refs {
 		_, ids[i], _ = splitItemID(ref)
 	}
 
 	in, args := sqldb.In(ids, accountID)
-	return tx.Each(ctx, `
+	return tx.EachRow(ctx, `
 		SELECT n.library_id, r.id, coalesce(t.slug, 'result'), `+referencedColumns+`
 		FROM result r JOIN run n ON n.id = r.run_id JOIN asset a ON a.id = r.asset_id LEFT JOIN tool t ON t.id = r.tool_id
 		WHERE r.account_id = $1 AND a.account_id = $1 AND r.deleted IS NULL AND a.gone IS NULL AND r.id IN `+in, args,
 		func(row sqldb.Scanner) error {
-			s := Shown{Kind: OfResult}
+			s := ReferencedFile{Kind: KindResult}
 			var run, tool string
 			var k Keys
 			err := s.scanFile(row, &k, &run, &s.ID, &tool)
@@ -483,9 +483,9 @@ func storedRun(ctx context.Context, db *sqldb.DB, id, viewerID string) (s stored
 	return s, err
 }
 
-// ForgetHolds deletes all holds in a copy of a database, because they belong to
+// DeleteSweepHolds deletes all holds in a copy of a database, because they belong to
 // the original.
-func ForgetHolds(ctx context.Context, tx *sqldb.Tx) error {
+func DeleteSweepHolds(ctx context.Context, tx *sqldb.Tx) error {
 	_, err := tx.Exec(ctx, `DELETE FROM sweep_hold`)
 	return err
 }

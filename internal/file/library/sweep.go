@@ -25,10 +25,10 @@ const (
 	defaultOrphanAge = time.Hour
 )
 
-// Sweep expires files by retention and removes bytes that are no longer needed.
+// SweepFiles expires files by retention and removes bytes that are no longer needed.
 // It can run on several nodes at once and can be killed at any point; the next
 // sweep continues. Bytes that cannot be removed do not stop it.
-func (l *Library) Sweep(ctx context.Context) error {
+func (l *Library) SweepFiles(ctx context.Context) error {
 	if err := l.expireOlderThan(ctx, "upload", l.Retention.Uploads); err != nil {
 		return fmt.Errorf("sweep uploads: %w", err)
 	}

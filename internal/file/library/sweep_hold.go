@@ -25,9 +25,9 @@ const (
 	holdRenewInterval = time.Minute
 )
 
-// Hold stops the sweep from removing bytes. It works with the embedded database
+// SweepHold stops the sweep from removing bytes. It works with the embedded database
 // only.
-type Hold struct {
+type SweepHold struct {
 	db   *sqldb.DB
 	id   string
 	stop context.CancelFunc
@@ -35,13 +35,13 @@ type Hold struct {
 	err  error // set before done: the hold expired in between
 }
 
-// ErrHoldLapsed reports that the hold expired for some time, so that files may
+// ErrHoldExpired reports that the hold expired for some time, so that files may
 // have been removed.
-var ErrHoldLapsed = errors.New("the sweep hold expired; files may have been removed meanwhile")
+var ErrHoldExpired = errors.New("the sweep hold expired; files may have been removed meanwhile")
 
-// HoldFiles begins a hold. Release ends it.
-func HoldFiles(ctx context.Context, db *sqldb.DB) (*Hold, error) {
-	h := &Hold{db: db, id: ids.New()}
+// HoldSweep begins a hold. Release ends it.
+func HoldSweep(ctx context.Context, db *sqldb.DB) (*SweepHold, error) {
+	h := &SweepHold{db: db, id: ids.New()}
 	err := db.Write(ctx, func(tx *sqldb.Tx) error { return insertHold(ctx, tx, h.id, tx.Now.Add(holdDuration)) })
 	if err != nil {
 		return nil, fmt.Errorf("hold sweep: %w", err)
@@ -53,7 +53,7 @@ func HoldFiles(ctx context.Context, db *sqldb.DB) (*Hold, error) {
 }
 
 // renewLoop renews the hold until ctx ends or the hold has expired.
-func (h *Hold) renewLoop(ctx context.Context) {
+func (h *SweepHold) renewLoop(ctx context.Context) {
 	tick := time.NewTicker(holdRenewInterval)
 	defer tick.Stop()
 	for {
@@ -69,15 +69,15 @@ func (h *Hold) renewLoop(ctx context.Context) {
 			return err
 		})
 		if err == nil && !renewed {
-			h.err = ErrHoldLapsed
+			h.err = ErrHoldExpired
 			return
 		}
 	}
 }
 
-// Release ends the hold. It returns ErrHoldLapsed if the hold expired in
+// ReleaseHold ends the hold. It returns ErrHoldLapsed if the hold expired in
 // between, for example after a long pause of the process.
-func (h *Hold) Release(ctx context.Context) error {
+func (h *SweepHold) ReleaseHold(ctx context.Context) error {
 	h.stop()
 	h.done.Wait()
 	ended := false
@@ -87,7 +87,7 @@ func (h *Hold) Release(ctx context.Context) error {
 		return err
 	})
 	if err == nil && !ended {
-		err = ErrHoldLapsed
+		err = ErrHoldExpired
 	}
 	return errors.Join(h.err, err)
 }

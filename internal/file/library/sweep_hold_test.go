@@ -17,9 +17,9 @@ func TestHeldFilesStay(t *testing.T) {
 		anna := w.person()
 		u := w.upload(anna, anna, "a")
 		w.OK(w.lib.DeleteUpload(w.Context(), viewerOf(anna), anna, u.ID))
-		first, err := library.HoldFiles(w.Context(), w.DB)
+		first, err := library.HoldSweep(w.Context(), w.DB)
 		w.OK(err)
-		second, err := library.HoldFiles(w.Context(), w.DB)
+		second, err := library.HoldSweep(w.Context(), w.DB)
 		w.OK(err)
 
 		w.Pass(time.Minute)
@@ -28,14 +28,14 @@ func TestHeldFilesStay(t *testing.T) {
 		if w.there(u.Asset) != 1 {
 			w.Error("held bytes were removed")
 		}
-		w.OK(first.Release(w.Context()))
+		w.OK(first.ReleaseHold(w.Context()))
 		w.sweep()
 		if w.there(u.Asset) != 1 {
 			w.Error("bytes were removed that another still holds")
 		}
 		called, off := context.WithCancel(w.Context())
 		off()
-		w.OK(second.Release(called))
+		w.OK(second.ReleaseHold(called))
 		w.sweep()
 		if w.there(u.Asset) != 0 {
 			w.Error("bytes are left that nobody holds")
@@ -50,14 +50,14 @@ func TestHoldsEnd(t *testing.T) {
 		anna := w.person()
 		u := w.upload(anna, anna, "a")
 		w.OK(w.lib.DeleteUpload(w.Context(), viewerOf(anna), anna, u.ID))
-		hold, err := library.HoldFiles(w.Context(), w.DB)
+		hold, err := library.HoldSweep(w.Context(), w.DB)
 		w.OK(err)
 		w.Pass(2 * time.Hour)
 		w.sweep()
 		if w.there(u.Asset) != 0 {
 			w.Error("a hold that nobody renews lasts for two hours")
 		}
-		if err := hold.Release(w.Context()); !errors.Is(err, library.ErrHoldLapsed) {
+		if err := hold.ReleaseHold(w.Context()); !errors.Is(err, library.ErrHoldExpired) {
 			w.Errorf("release = %v, want that it lapsed", err)
 		}
 	})
@@ -66,10 +66,10 @@ func TestHoldsEnd(t *testing.T) {
 // TestHoldsOfACopy are none.
 func TestHoldsOfACopy(t *testing.T) {
 	eachDatabase(t, func(w fixture) {
-		hold, err := library.HoldFiles(w.Context(), w.DB)
+		hold, err := library.HoldSweep(w.Context(), w.DB)
 		w.OK(err)
-		w.Do(func(tx *sqldb.Tx) error { return library.ForgetHolds(w.Context(), tx) })
-		if err := hold.Release(w.Context()); !errors.Is(err, library.ErrHoldLapsed) {
+		w.Do(func(tx *sqldb.Tx) error { return library.DeleteSweepHolds(w.Context(), tx) })
+		if err := hold.ReleaseHold(w.Context()); !errors.Is(err, library.ErrHoldExpired) {
 			w.Errorf("release = %v, want that it lapsed", err)
 		}
 	})

@@ -22,7 +22,7 @@ import (
 
 func (w fixture) sweep() {
 	w.Helper()
-	w.OK(w.lib.Sweep(w.Context()))
+	w.OK(w.lib.SweepFiles(w.Context()))
 }
 
 // there tells which of these files have their bytes.
@@ -45,7 +45,7 @@ func TestSweepTakesDeletedBytes(t *testing.T) {
 		r := w.make(made{account: anna, person: anna, files: [][]byte{picture(9, 9), picture(9, 9)}})
 		u, kept := w.upload(anna, anna, "a"), w.upload(anna, anna, "b")
 		w.Pass(48 * time.Hour)
-		w.OK(w.lib.Delete(w.Context(), viewerOf(anna), r.ids[0]))
+		w.OK(w.lib.DeleteItem(w.Context(), viewerOf(anna), r.ids[0]))
 		w.OK(w.lib.DeleteUpload(w.Context(), viewerOf(anna), anna, u.ID))
 		// Somebody may be creating a run from them at this moment.
 		for _, pass := range []time.Duration{0, time.Hour} {
@@ -61,7 +61,7 @@ func TestSweepTakesDeletedBytes(t *testing.T) {
 			w.Errorf("keys = %v", w.keys())
 		}
 		for id, want := range map[string]bool{r.assets[0].ID: true, u.Asset.ID: true, r.assets[1].ID: false, kept.Asset.ID: false} {
-			a := dbtest.Get(w.World, func(tx *sqldb.Tx) (asset.Asset, error) { return asset.Get(w.Context(), tx, id) })
+			a := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (asset.Asset, error) { return asset.Get(w.Context(), tx, id) })
 			if a.Gone.IsZero() == want {
 				w.Errorf("gone = %v, want %v", a.Gone, want)
 			}
@@ -89,12 +89,12 @@ func TestRetention(t *testing.T) {
 		if got := w.list(viewerOf(anna), library.Filter{}); !slices.Equal(got, fresh.ids) {
 			w.Errorf("items = %v, want %v", got, fresh.ids)
 		}
-		if all, err := w.lib.Uploads(w.Context(), viewerOf(anna), anna, nil, 10); err != nil || len(all) != 2 {
+		if all, err := w.lib.ListUploads(w.Context(), viewerOf(anna), anna, nil, 10); err != nil || len(all) != 2 {
 			w.Errorf("uploads = %v, %v, want both", all, err)
 		}
 		w.lib.Retention = library.Retention{Uploads: 10_000*time.Hour + 1*time.Minute}
 		w.sweep()
-		if all, err := w.lib.Uploads(w.Context(), viewerOf(anna), anna, nil, 10); err != nil || len(all) != 1 || all[0].ID != freshUpload.ID {
+		if all, err := w.lib.ListUploads(w.Context(), viewerOf(anna), anna, nil, 10); err != nil || len(all) != 1 || all[0].ID != freshUpload.ID {
 			w.Errorf("uploads = %v, %v, want the fresh one", all, err)
 		}
 		w.Pass(2 * time.Hour)
@@ -117,7 +117,7 @@ func TestSweepSparesPendingRuns(t *testing.T) {
 		sent.AccountID, sent.Created = anna, w.Now()
 		w.Do(func(tx *sqldb.Tx) error { return w.insert(tx, sent) })
 		run := w.pending(anna, anna, r.assets[0].ID, u.Asset.ID, sent.ID)
-		w.OK(w.lib.Delete(w.Context(), viewerOf(anna), r.ids[0]))
+		w.OK(w.lib.DeleteItem(w.Context(), viewerOf(anna), r.ids[0]))
 		w.lib.Retention = library.Retention{Uploads: time.Second}
 		for range 3 {
 			w.Pass(24 * time.Hour)
@@ -251,16 +251,16 @@ func TestSweepKilledAnywhere(t *testing.T) {
 			u := w.upload(anna, anna, "a")
 			w.put("media/xx/junk.png")
 			w.put("preview/junk.png")
-			w.OK(w.lib.Delete(w.Context(), viewerOf(anna), r.ids[0]))
+			w.OK(w.lib.DeleteItem(w.Context(), viewerOf(anna), r.ids[0]))
 			w.OK(w.lib.DeleteUpload(w.Context(), viewerOf(anna), anna, u.ID))
 			w.Pass(2 * time.Hour)
 			w.lib.Blobs = &dying{store, n, killed}
-			err := w.lib.Sweep(w.Context())
+			err := w.lib.SweepFiles(w.Context())
 			w.lib.Blobs = store
 			if err != nil && !errors.Is(err, killed) {
 				w.Fatal(err)
 			}
-			if v, err := w.DB.Verify(w.Context(), checks); err != nil || len(v) != 0 {
+			if v, err := w.DB.VerifyChecks(w.Context(), checks); err != nil || len(v) != 0 {
 				w.Errorf("killed at %d: checks = %v, %v", n, v, err)
 			}
 			w.OK(w.lib.VerifyFiles(w.Context(), func(problem string) { w.Errorf("killed at %d: %s", n, problem) }))
@@ -287,7 +287,7 @@ func TestSweepGoesOn(t *testing.T) {
 		w.Pass(2 * time.Hour)
 		store, stuck := w.lib.Blobs, errors.New("stuck")
 		w.lib.Blobs = &stubborn{store, "media/xx/junk2.png", stuck}
-		if err := w.lib.Sweep(w.Context()); !errors.Is(err, stuck) {
+		if err := w.lib.SweepFiles(w.Context()); !errors.Is(err, stuck) {
 			w.Errorf("sweep = %v, want %v", err, stuck)
 		}
 		if got := w.keys(); !slices.Equal(got, []string{"media/xx/junk2.png"}) {
@@ -295,7 +295,7 @@ func TestSweepGoesOn(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(w.Context())
 		cancel()
-		if err := w.lib.Sweep(ctx); !errors.Is(err, context.Canceled) {
+		if err := w.lib.SweepFiles(ctx); !errors.Is(err, context.Canceled) {
 			w.Errorf("cancelled sweep = %v", err)
 		}
 	})
@@ -341,7 +341,7 @@ func TestManySweepers(t *testing.T) {
 		w.lib.Retention.Uploads = time.Hour
 		for range 2 {
 			errs := make([]error, 4)
-			dbtest.Together(len(errs), func(i int) { errs[i] = w.lib.Sweep(w.Context()) })
+			dbtest.Together(len(errs), func(i int) { errs[i] = w.lib.SweepFiles(w.Context()) })
 			w.OK(errors.Join(errs...))
 			w.Pass(time.Hour + time.Second)
 			w.Exec(`UPDATE upload SET created = created + 3601000000 WHERE id = $1`, kept.ID)

@@ -25,20 +25,20 @@ func TestUploads(t *testing.T) {
 			u.Asset.Width != 16 || u.Asset.SHA256 != stored.Asset.SHA256 || !ids.Valid(u.ID) {
 			w.Errorf("upload = %+v", u)
 		}
-		if got, err := w.lib.Upload(w.Context(), viewerOf(anna), anna, u.ID); err != nil || got != u {
+		if got, err := w.lib.GetUpload(w.Context(), viewerOf(anna), anna, u.ID); err != nil || got != u {
 			w.Errorf("got %+v, %v, want %+v", got, err, u)
 		}
-		all, err := w.lib.Uploads(w.Context(), viewerOf(anna), anna, nil, 10)
+		all, err := w.lib.ListUploads(w.Context(), viewerOf(anna), anna, nil, 10)
 		if err != nil || len(all) != 1 || all[0] != u {
 			w.Errorf("list = %+v, %v", all, err)
 		}
-		place := u.Place()
-		if all, err := w.lib.Uploads(w.Context(), viewerOf(anna), anna, &place, 10); err != nil || len(all) != 0 {
+		place := u.PageCursor()
+		if all, err := w.lib.ListUploads(w.Context(), viewerOf(anna), anna, &place, 10); err != nil || len(all) != 0 {
 			w.Errorf("behind the last = %+v, %v", all, err)
 		}
 		w.OK(w.lib.DeleteUpload(w.Context(), viewerOf(anna), anna, u.ID))
 		w.refused(w.lib.DeleteUpload(w.Context(), viewerOf(anna), anna, u.ID), noUpload)
-		_, err = w.lib.Upload(w.Context(), viewerOf(anna), anna, u.ID)
+		_, err = w.lib.GetUpload(w.Context(), viewerOf(anna), anna, u.ID)
 		w.refused(err, noUpload)
 	})
 }
@@ -49,10 +49,10 @@ func TestUploadsStayInTheSelectedAccount(t *testing.T) {
 		anna, bert := w.person(), w.person()
 		u := w.upload(anna, anna, "TENANT-A")
 		for _, v := range []library.Viewer{viewerOf(bert), teamViewer(anna), teamViewer(bert, bert, anna+"x")} {
-			_, err := w.lib.Upload(w.Context(), v, anna, u.ID)
+			_, err := w.lib.GetUpload(w.Context(), v, anna, u.ID)
 			w.refused(err, noUpload)
 			w.refused(w.lib.DeleteUpload(w.Context(), v, anna, u.ID), noUpload)
-			if all, err := w.lib.Uploads(w.Context(), v, anna, nil, 10); !fault.Is(err, fault.Forbidden) || len(all) != 0 {
+			if all, err := w.lib.ListUploads(w.Context(), v, anna, nil, 10); !fault.Is(err, fault.Forbidden) || len(all) != 0 {
 				w.Errorf("list = %v, %v", all, err)
 			}
 			if _, err := w.lib.AddUpload(w.Context(), v, anna, "x", w.ingestFile(picture(2, 2))); !fault.Is(err, fault.Forbidden) {
@@ -60,10 +60,10 @@ func TestUploadsStayInTheSelectedAccount(t *testing.T) {
 			}
 		}
 		for _, id := range []string{ids.New(), "", "\x00", strings.Repeat("\xff", 20), u.Asset.ID} {
-			_, err := w.lib.Upload(w.Context(), viewerOf(anna), anna, id)
+			_, err := w.lib.GetUpload(w.Context(), viewerOf(anna), anna, id)
 			w.refused(err, noUpload)
 		}
-		_, err := w.lib.Upload(w.Context(), viewerOf(bert), bert, u.ID)
+		_, err := w.lib.GetUpload(w.Context(), viewerOf(bert), bert, u.ID)
 		w.refused(err, noUpload)
 	})
 }
@@ -85,7 +85,7 @@ func TestWhoMayDeleteAnUpload(t *testing.T) {
 
 func resolve(w fixture, accountID, kind, id string) (a asset.Asset, err error) {
 	err = w.DB.Read(w.Context(), func(tx *sqldb.Tx) (err error) {
-		a, err = library.Resolve(w.Context(), tx, accountID, kind, id)
+		a, err = library.ResolveReference(w.Context(), tx, accountID, kind, id)
 		return err
 	})
 	return a, err
@@ -145,22 +145,22 @@ func TestReferencesToNothing(t *testing.T) {
 		} {
 			_, err := resolve(w, anna, library.LibraryRef, id)
 			w.refused(err, noItem)
-			_, err = w.lib.Get(w.Context(), viewerOf(anna), id)
+			_, err = w.lib.GetItem(w.Context(), viewerOf(anna), id)
 			w.refused(err, noItem)
-			w.refused(w.lib.Delete(w.Context(), viewerOf(anna), id), noItem)
+			w.refused(w.lib.DeleteItem(w.Context(), viewerOf(anna), id), noItem)
 			w.refused(w.lib.SetFavorite(w.Context(), viewerOf(anna), id, true), noItem)
 			_, err = resolve(w, anna, library.UploadRef, id)
 			w.refused(err, noUpload)
 		}
 		// Deleted at once, gone later: both are missing.
-		w.OK(w.lib.Delete(w.Context(), viewerOf(anna), two.ids[0]))
+		w.OK(w.lib.DeleteItem(w.Context(), viewerOf(anna), two.ids[0]))
 		_, err := resolve(w, anna, library.LibraryRef, two.ids[0])
 		w.refused(err, noItem)
 		w.OK(w.lib.DeleteUpload(w.Context(), viewerOf(anna), anna, u.ID))
 		_, err = resolve(w, anna, library.UploadRef, u.ID)
 		w.refused(err, noUpload)
 		w.Pass(2 * time.Hour)
-		w.OK(w.lib.Sweep(w.Context()))
+		w.OK(w.lib.SweepFiles(w.Context()))
 		_, err = resolve(w, anna, library.LibraryRef, two.ids[0])
 		w.refused(err, noItem)
 		_, err = resolve(w, anna, library.UploadRef, u.ID)
@@ -177,8 +177,8 @@ func TestOddNames(t *testing.T) {
 		anna := w.person()
 		for _, name := range []string{"../../etc/passwd", "..", "/etc/passwd", `C:\con`, "a\x00b.png", strings.Repeat("n", 4096), strings.Repeat("é", 300), "\xff\xfe", "", "CON", "a\r\nX: y"} {
 			u := w.upload(anna, anna, name)
-			got, err := w.lib.Upload(w.Context(), viewerOf(anna), anna, u.ID)
-			if err != nil || got != u || got.Name != asset.Name(name) {
+			got, err := w.lib.GetUpload(w.Context(), viewerOf(anna), anna, u.ID)
+			if err != nil || got != u || got.Name != asset.CleanName(name) {
 				w.Errorf("%q: %+v, %v", name, got, err)
 			}
 		}
@@ -208,7 +208,7 @@ func TestATakenFileHasOneOwner(t *testing.T) {
 		for _, err := range errs {
 			if err == nil {
 				fine++
-			} else if !sqldb.Duplicate(err) {
+			} else if !sqldb.IsDuplicate(err) {
 				w.Errorf("error = %v, want a duplicate", err)
 			}
 		}

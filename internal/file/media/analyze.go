@@ -43,21 +43,21 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Lab analyzes files. It is safe for concurrent use. Use one per process, or
+// Analyzer analyzes files. It is safe for concurrent use. Use one per process, or
 // the memory for decoding is not limited.
-type Lab struct {
+type Analyzer struct {
 	limits Limits
 }
 
-// NewLab returns an analyzer with these limits.
-func NewLab(l Limits) *Lab {
-	return &Lab{limits: l.withDefaults()}
+// NewAnalyzer returns an analyzer with these limits.
+func NewAnalyzer(l Limits) *Analyzer {
+	return &Analyzer{limits: l.withDefaults()}
 }
 
-// Turn says for whom a file is decoded and how long it may wait for memory.
-type Turn struct {
-	Owner string        // a person, or the IP address of an unknown client; owners get memory in turn
-	Wait  time.Duration // 0: until the context ends
+// DecodeRequest says for whom a file is decoded and how long it may wait for memory.
+type DecodeRequest struct {
+	Owner   string        // a person, or the IP address of an unknown client; owners get memory in turn
+	Timeout time.Duration // 0: until the context ends
 }
 
 // Facts are the properties of an analyzed file.
@@ -70,21 +70,21 @@ type Facts struct {
 	ThumbExt      string        // "jpg" or "png"
 }
 
-// Examine analyzes a stored file that was cleaned before. It checks the pixels,
+// AnalyzeFile analyzes a stored file that was cleaned before. It checks the pixels,
 // frames and duration before it decodes anything, and makes a thumbnail. If no
 // memory becomes free in time, the error is Unavailable.
-func (l *Lab) Examine(ctx context.Context, t Turn, f Format, src io.ReaderAt, size int64) (Facts, error) {
+func (l *Analyzer) AnalyzeFile(ctx context.Context, t DecodeRequest, f Format, src io.ReaderAt, size int64) (Facts, error) {
 	return l.analyzeSource(ctx, t, f, newSource(ctx, src, size), true)
 }
 
-// Measure is AnalyzeFile without decoding, which takes most of the time: it
+// MeasureFile is AnalyzeFile without decoding, which takes most of the time: it
 // parses the structure of a file and checks the limits, but makes no thumbnail.
 // It does not find damage inside of compressed pixels.
-func (l *Lab) Measure(ctx context.Context, t Turn, f Format, src io.ReaderAt, size int64) (Facts, error) {
+func (l *Analyzer) MeasureFile(ctx context.Context, t DecodeRequest, f Format, src io.ReaderAt, size int64) (Facts, error) {
 	return l.analyzeSource(ctx, t, f, newSource(ctx, src, size), false)
 }
 
-func (l *Lab) analyzeSource(ctx context.Context, t Turn, f Format, s *source, decodes bool) (Facts, error) {
+func (l *Analyzer) analyzeSource(ctx context.Context, t DecodeRequest, f Format, s *source, decodes bool) (Facts, error) {
 	facts, err := l.analyzeFormat(ctx, t, f, s, decodes)
 	if s.err != nil { // the original error; a decoder wraps it with less detail
 		err = s.err
@@ -95,7 +95,7 @@ func (l *Lab) analyzeSource(ctx context.Context, t Turn, f Format, s *source, de
 	return facts, nil
 }
 
-func (l *Lab) analyzeFormat(ctx context.Context, t Turn, f Format, s *source, decodes bool) (Facts, error) {
+func (l *Analyzer) analyzeFormat(ctx context.Context, t DecodeRequest, f Format, s *source, decodes bool) (Facts, error) {
 	facts := Facts{Format: f}
 	if f.Type == Text {
 		return facts, checkText(s)
@@ -128,7 +128,7 @@ func (l *Lab) analyzeFormat(ctx context.Context, t Turn, f Format, s *source, de
 	return l.analyzePicture(ctx, t, facts, s, decodes)
 }
 
-func (l *Lab) measureVideo(facts Facts, s *source, measure func(*source) (videoInfo, error)) (Facts, error) {
+func (l *Analyzer) measureVideo(facts Facts, s *source, measure func(*source) (videoInfo, error)) (Facts, error) {
 	m, err := measure(s)
 	if err != nil {
 		return facts, err
@@ -143,7 +143,7 @@ func (l *Lab) measureVideo(facts Facts, s *source, measure func(*source) (videoI
 	return facts, l.checkDuration(Video, m.duration)
 }
 
-func (l *Lab) measureAudio(facts Facts, s *source, measure func(*source) (time.Duration, error)) (Facts, error) {
+func (l *Analyzer) measureAudio(facts Facts, s *source, measure func(*source) (time.Duration, error)) (Facts, error) {
 	var err error
 	if facts.Duration, err = measure(s); err != nil {
 		return facts, err
@@ -151,7 +151,7 @@ func (l *Lab) measureAudio(facts Facts, s *source, measure func(*source) (time.D
 	return facts, l.checkDuration(Audio, facts.Duration)
 }
 
-func (l *Lab) checkModel(ctx context.Context, t Turn, s *source) error {
+func (l *Analyzer) checkModel(ctx context.Context, t DecodeRequest, s *source) error {
 	at, err := findScene(s)
 	if err != nil {
 		return err
@@ -176,7 +176,7 @@ func memoryLane(bytes, pixels int64) memory.Lane {
 const retryAfter = 10 * time.Second
 
 // runWithMemory waits until the memory is free, and then runs work.
-func (l *Lab) runWithMemory(ctx context.Context, t Turn, kind Type, bytes int64, lane memory.Lane, work func() error) error {
+func (l *Analyzer) runWithMemory(ctx context.Context, t DecodeRequest, kind Type, bytes int64, lane memory.Lane, work func() error) error {
 	if lane == memory.Large {
 		large := work
 		work = func() (err error) {
@@ -190,9 +190,9 @@ func (l *Lab) runWithMemory(ctx context.Context, t Turn, kind Type, bytes int64,
 	}
 
 	waiting := ctx
-	if t.Wait > 0 {
+	if t.Timeout > 0 {
 		var cancel context.CancelFunc
-		waiting, cancel = context.WithTimeout(ctx, t.Wait)
+		waiting, cancel = context.WithTimeout(ctx, t.Timeout)
 		defer cancel()
 	}
 
@@ -213,14 +213,14 @@ func (l *Lab) runWithMemory(ctx context.Context, t Turn, kind Type, bytes int64,
 
 // memoryError is the error for a file that needs more memory than its lane can
 // ever have.
-func (l *Lab) memoryError(kind Type, bytes int64, lane memory.Lane) error {
+func (l *Analyzer) memoryError(kind Type, bytes int64, lane memory.Lane) error {
 	const mega = 1 << 20
-	maxBytes := l.limits.Memory.Most(lane)
+	maxBytes := l.limits.Memory.MaxBytes(lane)
 	text := fmt.Sprintf("The %s is too large: processing it needs %d MB of memory, and this server allows %d MB.", kind.displayName(), bytes/mega+1, maxBytes/mega)
 	return fault.New(fault.Invalid, text).With("limit_memory_bytes", maxBytes)
 }
 
-func (l *Lab) checkPixels(t Type, width, height int) error {
+func (l *Analyzer) checkPixels(t Type, width, height int) error {
 	if int64(width) > l.limits.Pixels/int64(max(height, 1)) {
 		millions := strconv.FormatFloat(float64(l.limits.Pixels)/1e6, 'f', -1, 64)
 		return fault.New(fault.Invalid, "The "+t.displayName()+" has more than "+millions+" megapixels.").With("limit_pixels", l.limits.Pixels)
@@ -228,7 +228,7 @@ func (l *Lab) checkPixels(t Type, width, height int) error {
 	return nil
 }
 
-func (l *Lab) checkDuration(t Type, d time.Duration) error {
+func (l *Analyzer) checkDuration(t Type, d time.Duration) error {
 	if d > l.limits.Duration {
 		limit := l.limits.Duration.String()
 		if l.limits.Duration%time.Minute == 0 {

@@ -144,7 +144,7 @@ func TestWebPChunksBecomeZeros(t *testing.T) {
 		odd += "\x00"
 	}
 	odd = riff("WEBP", "VP8L"+le32(len(odd))+odd) // the padding of the last chunk is forgotten
-	if _, _, err := admit(media.NewLab(media.Limits{}), odd); err != nil {
+	if _, _, err := admit(media.NewAnalyzer(media.Limits{}), odd); err != nil {
 		t.Errorf("without padding: %v", err)
 	}
 }
@@ -170,9 +170,9 @@ func TestHEIFItemsBecomeZeros(t *testing.T) {
 		t.Errorf("the last box is %q", got[len(got)-14:])
 	}
 
-	check(t, "data first", media.NewLab(media.Limits{}), heifWith(0, ftyp("heic"), true),
+	check(t, "data first", media.NewAnalyzer(media.Limits{}), heifWith(0, ftyp("heic"), true),
 		"The picture is stored with its metadata after its data, which is not supported. Save it again, or as JPEG.")
-	check(t, "data beyond the end", media.NewLab(media.Limits{}), heifWith(10_000, ftyp("heic"), false), "The picture is damaged or incomplete.")
+	check(t, "data beyond the end", media.NewAnalyzer(media.Limits{}), heifWith(10_000, ftyp("heic"), false), "The picture is damaged or incomplete.")
 }
 
 func TestHEIFDataMayEndWithTheFile(t *testing.T) {
@@ -261,7 +261,7 @@ func TestHEIFPiecesInAnyOrder(t *testing.T) {
 	if want := strings.ReplaceAll(file, "SECRET", "\x00\x00\x00\x00\x00\x00"); err != nil || got != want {
 		t.Errorf("%q, %v", got, err)
 	}
-	if facts, err := examine(media.NewLab(media.Limits{}), f, got); err != nil || facts.Width != 4 || facts.Height != 3 {
+	if facts, err := examine(media.NewAnalyzer(media.Limits{}), f, got); err != nil || facts.Width != 4 || facts.Height != 3 {
 		t.Errorf("%dx%d, %v", facts.Width, facts.Height, err)
 	}
 }

@@ -65,7 +65,7 @@ func FuzzClean(f *testing.F) {
 
 func FuzzExamine(f *testing.F) {
 	seed(f, func(file string) { f.Add([]byte(file)) })
-	analyzer := media.NewLab(media.Limits{Pixels: 1e5})
+	analyzer := media.NewAnalyzer(media.Limits{Pixels: 1e5})
 	f.Fuzz(func(t *testing.T, file []byte) {
 		format, ok := media.Sniff(file)
 		if !ok {

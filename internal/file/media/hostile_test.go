@@ -235,7 +235,7 @@ func raced() bool {
 // TestHostileFilesAreRefused runs alone: it watches the memory and the time of
 // the whole process.
 func TestHostileFilesAreRefused(t *testing.T) {
-	analyzer := media.NewLab(media.Limits{})
+	analyzer := media.NewAnalyzer(media.Limits{})
 	most := time.Second
 	if raced() {
 		most *= 10
@@ -271,7 +271,7 @@ func TestHostileFilesAreRefused(t *testing.T) {
 
 func TestCutFilesAreRefused(t *testing.T) {
 	t.Parallel()
-	analyzer := media.NewLab(media.Limits{})
+	analyzer := media.NewAnalyzer(media.Limits{})
 	for _, s := range samples() {
 		// Of these the end cannot be told from the structure alone.
 		loose := strings.Contains(s.name, "mp3") || s.name == "flac" || s.name == "vorbis" || s.name == "opus" || s.name == "webm stream"
@@ -289,7 +289,7 @@ func TestCutFilesAreRefused(t *testing.T) {
 
 func TestChangedBytesNeverPanic(t *testing.T) {
 	t.Parallel()
-	analyzer := media.NewLab(media.Limits{Pixels: 1e6})
+	analyzer := media.NewAnalyzer(media.Limits{Pixels: 1e6})
 	for i, s := range samples() {
 		random := rand.New(rand.NewPCG(7, uint64(i)))
 		for range 80 {
@@ -306,7 +306,7 @@ func TestChangedBytesNeverPanic(t *testing.T) {
 
 func TestDamageInsideIsFound(t *testing.T) {
 	t.Parallel()
-	analyzer := media.NewLab(media.Limits{})
+	analyzer := media.NewAnalyzer(media.Limits{})
 	file := pngOf(flag(300, 300))
 	b := []byte(file)
 	b[len(b)/2] ^= 0x55

@@ -26,12 +26,12 @@ func clean(f media.Format, file string) (string, error) {
 	return string(b), err
 }
 
-func examine(l *media.Lab, f media.Format, file string) (media.Facts, error) {
-	return l.Examine(context.Background(), media.Turn{}, f, strings.NewReader(file), int64(len(file)))
+func examine(l *media.Analyzer, f media.Format, file string) (media.Facts, error) {
+	return l.AnalyzeFile(context.Background(), media.DecodeRequest{}, f, strings.NewReader(file), int64(len(file)))
 }
 
 // admit takes a file the whole way: recognised, cleaned, examined.
-func admit(l *media.Lab, file string) (media.Facts, string, error) {
+func admit(l *media.Analyzer, file string) (media.Facts, string, error) {
 	f, ok := sniff(file)
 	if !ok {
 		return media.Facts{}, "", fault.New(fault.Invalid, "not recognised")
@@ -102,7 +102,7 @@ func TestOtherFilesAreNot(t *testing.T) {
 
 func TestFacts(t *testing.T) {
 	t.Parallel()
-	analyzer := media.NewLab(media.Limits{})
+	analyzer := media.NewAnalyzer(media.Limits{})
 	for _, tt := range []struct {
 		sample        string
 		width, height int
@@ -159,7 +159,7 @@ func TestFacts(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	analyzer := media.NewLab(media.Limits{Pixels: 800, Frames: 3, Duration: 2 * time.Second})
+	analyzer := media.NewAnalyzer(media.Limits{Pixels: 800, Frames: 3, Duration: 2 * time.Second})
 	for _, tt := range []struct {
 		name, file, want string
 	}{
@@ -181,7 +181,7 @@ func TestLimits(t *testing.T) {
 	} {
 		check(t, tt.name, analyzer, tt.file, tt.want)
 	}
-	analyzer = media.NewLab(media.Limits{})
+	analyzer = media.NewAnalyzer(media.Limits{})
 	check(t, "ten minutes", analyzer, mp4("isom", 600_000, applyOrientation), "")
 	check(t, "ten minutes and a bit", analyzer, mp4("isom", 600_001, applyOrientation), "The video is longer than 10 minutes.")
 	check(t, "a sound of many frames", analyzer, mp3Counted(1<<31), "The recording is longer than 10 minutes.")
@@ -192,7 +192,7 @@ func TestLimits(t *testing.T) {
 // TestLimitsAreTold reads the limits from what refuses a file.
 func TestLimitsAreTold(t *testing.T) {
 	t.Parallel()
-	analyzer := media.NewLab(media.Limits{Pixels: 800, Frames: 3, Duration: 2500 * time.Millisecond, Memory: memory.NewBudget(1000)})
+	analyzer := media.NewAnalyzer(media.Limits{Pixels: 800, Frames: 3, Duration: 2500 * time.Millisecond, Memory: memory.NewBudget(1000)})
 	scene := `{"asset":{"version":"2.0"}}` + strings.Repeat(" ", 16<<20)
 	for _, tt := range []struct {
 		file, detail string
@@ -214,7 +214,7 @@ func TestLimitsAreTold(t *testing.T) {
 }
 
 // check holds what becomes of a file against a message, "" for none.
-func check(t *testing.T, name string, analyzer *media.Lab, file, want string) {
+func check(t *testing.T, name string, analyzer *media.Analyzer, file, want string) {
 	t.Helper()
 	_, _, err := admit(analyzer, file)
 	got := ""
@@ -230,7 +230,7 @@ func check(t *testing.T, name string, analyzer *media.Lab, file, want string) {
 
 func TestText(t *testing.T) {
 	t.Parallel()
-	analyzer := media.NewLab(media.Limits{})
+	analyzer := media.NewAnalyzer(media.Limits{})
 	text := media.Formats()[len(media.Formats())-1]
 	if text.Type != media.Text {
 		t.Fatalf("the last format is %+v", text)
@@ -257,7 +257,7 @@ func TestText(t *testing.T) {
 
 func TestTheBytesDecideAndNotTheFormat(t *testing.T) {
 	t.Parallel()
-	analyzer := media.NewLab(media.Limits{})
+	analyzer := media.NewAnalyzer(media.Limits{})
 	for _, f := range media.Formats() {
 		if f.Type == media.Text {
 			continue
@@ -287,10 +287,10 @@ func (b brokenDisk) ReadAt(p []byte, offset int64) (int, error) {
 
 func TestFailingStorageIsNoDamage(t *testing.T) {
 	t.Parallel()
-	analyzer := media.NewLab(media.Limits{})
+	analyzer := media.NewAnalyzer(media.Limits{})
 	for _, s := range samples() {
 		f, _ := sniff(s.file)
-		_, err := analyzer.Examine(t.Context(), media.Turn{}, f, brokenDisk{s.file, 0}, int64(len(s.file)))
+		_, err := analyzer.AnalyzeFile(t.Context(), media.DecodeRequest{}, f, brokenDisk{s.file, 0}, int64(len(s.file)))
 		if !errors.Is(err, errDisk) || fault.Is(err, fault.Invalid) {
 			t.Errorf("examine %s: %v", s.name, err)
 		}
@@ -301,19 +301,19 @@ func TestFailingStorageIsNoDamage(t *testing.T) {
 	}
 	file := pngOf(flag(600, 600))
 	f, _ := sniff(file)
-	if _, err := analyzer.Examine(t.Context(), media.Turn{}, f, brokenDisk{file, int64(len(file)) - 100}, int64(len(file))); !errors.Is(err, errDisk) {
+	if _, err := analyzer.AnalyzeFile(t.Context(), media.DecodeRequest{}, f, brokenDisk{file, int64(len(file)) - 100}, int64(len(file))); !errors.Is(err, errDisk) {
 		t.Errorf("a disk that breaks late: %v", err)
 	}
 }
 
 func TestExamineEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	analyzer := media.NewLab(media.Limits{})
+	analyzer := media.NewAnalyzer(media.Limits{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, s := range samples() {
 		f, _ := sniff(s.file)
-		if _, err := analyzer.Examine(ctx, media.Turn{}, f, strings.NewReader(s.file), int64(len(s.file))); !errors.Is(err, context.Canceled) {
+		if _, err := analyzer.AnalyzeFile(ctx, media.DecodeRequest{}, f, strings.NewReader(s.file), int64(len(s.file))); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", s.name, err)
 		}
 	}
@@ -321,7 +321,7 @@ func TestExamineEndsWithItsContext(t *testing.T) {
 
 func TestOtherWaysToSayTheSame(t *testing.T) {
 	t.Parallel()
-	analyzer := media.NewLab(media.Limits{})
+	analyzer := media.NewAnalyzer(media.Limits{})
 	film := func(parts ...string) string { return ftyp("mp42") + box("moov", parts...) + box("mdat", "x") }
 	video := trak("vide", applyOrientation, 640, 360)
 	wide := box("mvhd", "\x01\x00\x00\x00", be64(0), be64(0), be32(1000), be64(2500), strings.Repeat("\x00", 80))

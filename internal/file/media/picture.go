@@ -27,7 +27,7 @@ const (
 )
 
 // analyzePicture analyzes a picture with the parser that also cleans it.
-func (l *Lab) analyzePicture(ctx context.Context, t Turn, facts Facts, s *source, decodes bool) (Facts, error) {
+func (l *Analyzer) analyzePicture(ctx context.Context, t DecodeRequest, facts Facts, s *source, decodes bool) (Facts, error) {
 	walk := newCleaner(facts.Format, s.newReader())
 	if walk == nil {
 		return facts, damagedError(facts.Type, "it is no "+facts.MimeType)
@@ -63,7 +63,7 @@ func (l *Lab) analyzePicture(ctx context.Context, t Turn, facts Facts, s *source
 	need += shrinkMemory(canvas, thumbSide)
 	lane := memoryLane(need, int64(o.width)*int64(o.height))
 	if !decodes {
-		if need > l.limits.Memory.Most(lane) {
+		if need > l.limits.Memory.MaxBytes(lane) {
 			return facts, l.memoryError(Image, need, lane)
 		}
 		return facts, nil

@@ -21,7 +21,7 @@ import (
 // thumbnail examines a file and decodes its thumbnail.
 func thumbnail(t *testing.T, file string) (media.Facts, image.Image) {
 	t.Helper()
-	facts, _, err := admit(media.NewLab(media.Limits{}), file)
+	facts, _, err := admit(media.NewAnalyzer(media.Limits{}), file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestDecodingsShareMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := pngOf(flag(600, 600)) // 1.4 MB of pixels, and more to shrink them
 		f, _ := sniff(file)
-		analyzer := media.NewLab(media.Limits{Memory: memory.NewBudget(32 << 20)}) // enough for one
+		analyzer := media.NewAnalyzer(media.Limits{Memory: memory.NewBudget(32 << 20)}) // enough for one
 		gate, inside := make(chan struct{}), make(chan struct{}, 3)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -168,7 +168,7 @@ func TestDecodingsShareMemory(t *testing.T) {
 		for range 3 {
 			go func() {
 				h := &held{Reader: strings.NewReader(file), gate: gate, inside: inside}
-				_, err := analyzer.Examine(ctx, media.Turn{}, f, h, int64(len(file)))
+				_, err := analyzer.AnalyzeFile(ctx, media.DecodeRequest{}, f, h, int64(len(file)))
 				done <- err
 			}()
 		}
@@ -196,16 +196,16 @@ func TestWaitingForMemoryEnds(t *testing.T) {
 		file := pngOf(flag(600, 600))
 		f, _ := sniff(file)
 		budget := memory.NewBudget(32 << 20)
-		analyzer := media.NewLab(media.Limits{Memory: budget})
+		analyzer := media.NewAnalyzer(media.Limits{Memory: budget})
 		if _, err := budget.Acquire(t.Context(), memory.Request{Owner: "anna", Bytes: 16 << 20, Lane: memory.Quick}); err != nil {
 			t.Fatal(err)
 		}
 		before := time.Now()
-		_, err := analyzer.Examine(t.Context(), media.Turn{Owner: "bea", Wait: 20 * time.Second}, f, strings.NewReader(file), int64(len(file)))
+		_, err := analyzer.AnalyzeFile(t.Context(), media.DecodeRequest{Owner: "bea", Timeout: 20 * time.Second}, f, strings.NewReader(file), int64(len(file)))
 		if e, ok := errors.AsType[*fault.Error](err); !ok || e.Code != fault.Unavailable || e.RetryAfter <= 0 || time.Since(before) != 20*time.Second {
 			t.Errorf("a full budget, after %v: %v", time.Since(before), err)
 		}
-		small := media.NewLab(media.Limits{Memory: memory.NewBudget(16 << 20)})
+		small := media.NewAnalyzer(media.Limits{Memory: memory.NewBudget(16 << 20)})
 		if _, err := examine(small, f, file); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "this server allows 16 MB") {
 			t.Errorf("more than there is: %v", err)
 		}

@@ -9,20 +9,20 @@ import (
 	"io"
 )
 
-// MaxMark is the maximum size of an XMP packet in all formats: a JPEG segment
+// MaxXMP is the maximum size of an XMP packet in all formats: a JPEG segment
 // holds no more.
-const MaxMark = 65535 - 2 - len(jpegXMP)
+const MaxXMP = 65535 - 2 - len(jpegXMP)
 
-// Mark embeds an XMP packet in a file, if its format supports that (XMP
+// EmbedXMP embeds an XMP packet in a file, if its format supports that (XMP
 // specification, part 3). The file must be clean; other files may become
 // invalid. Files with an unknown structure are returned unchanged, and so are
 // audio, text and models.
-func Mark(f Format, r io.Reader, packet []byte) io.Reader {
+func EmbedXMP(f Format, r io.Reader, packet []byte) io.Reader {
 	mark := map[Format]func(*xmpWriter) error{
 		pngFormat: (*xmpWriter).writePNG, jpegFormat: (*xmpWriter).writeJPEG, gifFormat: (*xmpWriter).writeGIF, webpFormat: (*xmpWriter).writeWebP,
 		mp4Format: (*xmpWriter).writeMP4, movFormat: (*xmpWriter).writeMP4, webmFormat: (*xmpWriter).writeWebM,
 	}[f]
-	if mark == nil || len(packet) == 0 || len(packet) > MaxMark {
+	if mark == nil || len(packet) == 0 || len(packet) > MaxXMP {
 		return r
 	}
 

@@ -18,7 +18,7 @@ const packet = `<?xpacket begin="" id="W5M0MpCehiHzreSzNTczkc9d"?><x:xmpmeta xml
 	`<xmp:CreatorTool>Marker</xmp:CreatorTool></rdf:Description></rdf:RDF></x:xmpmeta><?xpacket end="r"?>`
 
 func mark(f media.Format, r io.Reader, with string) (string, error) {
-	b, err := io.ReadAll(media.Mark(f, r, []byte(with)))
+	b, err := io.ReadAll(media.EmbedXMP(f, r, []byte(with)))
 	return string(b), err
 }
 
@@ -26,7 +26,7 @@ func mark(f media.Format, r io.Reader, with string) (string, error) {
 // packet is there once, and cleaning takes it away again.
 func TestMarkedFilesAreWhole(t *testing.T) {
 	t.Parallel()
-	analyzer := media.NewLab(media.Limits{})
+	analyzer := media.NewAnalyzer(media.Limits{})
 	for _, s := range samples() {
 		f, _ := sniff(s.file)
 		plain, err := clean(f, s.file)
@@ -113,7 +113,7 @@ func TestPacketsThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	for _, s := range samples() {
 		f, _ := sniff(s.file)
-		for _, with := range []string{"", strings.Repeat("x", media.MaxMark+1)} {
+		for _, with := range []string{"", strings.Repeat("x", media.MaxXMP+1)} {
 			if got, err := mark(f, strings.NewReader(s.file), with); err != nil || got != s.file {
 				t.Errorf("%s with a packet of %d bytes is changed: %v", s.name, len(with), err)
 			}

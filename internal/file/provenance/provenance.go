@@ -39,8 +39,8 @@ const namespace = "urn:atelier:provenance:1.0"
 // fits into every format.
 const maxPrompt = 8 << 10
 
-// Packet returns the statement as an XMP packet.
-func (s Statement) Packet() []byte {
+// XMPPacket returns the statement as an XMP packet.
+func (s Statement) XMPPacket() []byte {
 	var b bytes.Buffer
 	b.WriteString(`<?xpacket begin="` + "\ufeff" + `" id="W5M0MpCehiHzreSzNTczkc9d"?>` +
 		`<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">` +

@@ -44,7 +44,7 @@ func texts(t *testing.T, packet []byte) map[string]string {
 
 func TestAStatement(t *testing.T) {
 	t.Parallel()
-	got := texts(t, statement().Packet())
+	got := texts(t, statement().XMPPacket())
 	for name, want := range map[string]string{
 		"DigitalSourceType": "http://cv.iptc.org/newscodes/digitalsourcetype/algorithmicMedia",
 		"CreatorTool":       "Atelier", "CreateDate": "2026-11-15T08:30:00Z", "Tool": `Gradient <&> "so"`, "ToolID": "PagW53lsaa2KiGgg5wR4",
@@ -63,7 +63,7 @@ func TestWhatAModelMade(t *testing.T) {
 	t.Parallel()
 	s := statement()
 	s.Trained, s.Prompt = true, "a fox\n<in> the snow"
-	got := texts(t, s.Packet())
+	got := texts(t, s.XMPPacket())
 	if got["DigitalSourceType"] != "http://cv.iptc.org/newscodes/digitalsourcetype/trainedAlgorithmicMedia" {
 		t.Errorf("source type = %q", got["DigitalSourceType"])
 	}
@@ -78,9 +78,9 @@ func TestLongPromptsFit(t *testing.T) {
 	for _, letter := range []string{"x", `"`, "\n", "ü", "狐", "\x00"} {
 		s := statement()
 		s.Prompt = strings.Repeat(letter, 100_000)
-		packet := s.Packet()
-		if len(packet) > media.MaxMark {
-			t.Errorf("with %q: %d bytes, at most %d have room", letter, len(packet), media.MaxMark)
+		packet := s.XMPPacket()
+		if len(packet) > media.MaxXMP {
+			t.Errorf("with %q: %d bytes, at most %d have room", letter, len(packet), media.MaxXMP)
 		}
 		if strings.ContainsRune(texts(t, packet)["li"], '\ufffd') && letter != "\x00" {
 			t.Errorf("with %q: a letter was cut in two", letter)

@@ -93,7 +93,7 @@ func (m *Monitor) Run(ctx context.Context) {
 	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
 	for {
-		m.Look(ctx)
+		m.RefreshState(ctx)
 		select {
 		case <-ctx.Done():
 			return
@@ -102,8 +102,8 @@ func (m *Monitor) Run(ctx context.Context) {
 	}
 }
 
-// Look refreshes the state and the metrics once, and logs changes of state.
-func (m *Monitor) Look(ctx context.Context) {
+// RefreshState refreshes the state and the metrics once, and logs changes of state.
+func (m *Monitor) RefreshState(ctx context.Context) {
 	for name, folder := range m.Folders {
 		free, err := m.Free(folder)
 		if err != nil {
@@ -119,7 +119,7 @@ func (m *Monitor) Look(ctx context.Context) {
 
 	var bytes int64
 	err := m.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
-		bytes, err = Total(ctx, tx)
+		bytes, err = TotalBytes(ctx, tx)
 		return err
 	})
 	if err != nil {
@@ -199,8 +199,8 @@ func (m *Monitor) updateTotal(bytes int64) {
 	}
 }
 
-// State returns the worst state of all disks and the installation.
-func (m *Monitor) State() State {
+// CurrentState returns the worst state of all disks and the installation.
+func (m *Monitor) CurrentState() State {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	states := append(slices.Collect(maps.Values(m.disks)), m.total)
@@ -213,12 +213,12 @@ func (m *Monitor) State() State {
 	return OK
 }
 
-// Check fails while a disk has less than MinFree bytes free.
-func (m *Monitor) Check() error { return m.checkFree(m.MinFree) }
+// CheckDisks fails while a disk has less than MinFree bytes free.
+func (m *Monitor) CheckDisks() error { return m.checkFree(m.MinFree) }
 
-// CheckResults fails while a disk has less than half of MinFree free. Results
+// CheckDisksForResults fails while a disk has less than half of MinFree free. Results
 // of accepted runs may use the first half; the other half is for the database.
-func (m *Monitor) CheckResults() error { return m.checkFree(m.MinFree / 2) }
+func (m *Monitor) CheckDisksForResults() error { return m.checkFree(m.MinFree / 2) }
 
 func (m *Monitor) checkFree(minFree int64) error {
 	if minFree <= 0 {

@@ -52,15 +52,15 @@ func TestMonitor(t *testing.T) {
 		} {
 			free.Store(step.free)
 			log.Reset()
-			m.Look(t.Context())
-			m.Look(t.Context())
-			if lines := strings.Count(log.String(), "\n"); m.State() != step.state || !strings.Contains(log.String(), step.logged) || lines > 1 || (lines == 1) != (step.logged != "") {
-				t.Errorf("%d bytes free: %s, logged %q; want %s and %q once", step.free, m.State(), log.String(), step.state, step.logged)
+			m.RefreshState(t.Context())
+			m.RefreshState(t.Context())
+			if lines := strings.Count(log.String(), "\n"); m.CurrentState() != step.state || !strings.Contains(log.String(), step.logged) || lines > 1 || (lines == 1) != (step.logged != "") {
+				t.Errorf("%d bytes free: %s, logged %q; want %s and %q once", step.free, m.CurrentState(), log.String(), step.state, step.logged)
 			}
-			if err := m.Check(); fault.Is(err, fault.Unavailable) != step.refused {
+			if err := m.CheckDisks(); fault.Is(err, fault.Unavailable) != step.refused {
 				t.Errorf("%d bytes free: check = %v", step.free, err)
 			}
-			if err := m.CheckResults(); fault.Is(err, fault.Unavailable) != step.halved {
+			if err := m.CheckDisksForResults(); fault.Is(err, fault.Unavailable) != step.halved {
 				t.Errorf("%d bytes free: check of results = %v", step.free, err)
 			}
 		}
@@ -74,9 +74,9 @@ func TestMonitor(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m.Look(t.Context())
-			if m.State() != step.state {
-				t.Errorf("after %d more bytes: %s, want %s", step.add, m.State(), step.state)
+			m.RefreshState(t.Context())
+			if m.CurrentState() != step.state {
+				t.Errorf("after %d more bytes: %s, want %s", step.add, m.CurrentState(), step.state)
 			}
 		}
 		err := testutil.GatherAndCompare(metrics, strings.NewReader(`
@@ -98,11 +98,11 @@ func TestFreeSpace(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
 		m := quota.NewMonitor(quota.Options{DB: db, Folders: map[string]string{"files": t.TempDir()}, MinFree: 1, Log: slog.New(slog.DiscardHandler)})
-		if err := m.Check(); err != nil {
+		if err := m.CheckDisks(); err != nil {
 			t.Errorf("check of the temporary folder: %v", err)
 		}
 		m = quota.NewMonitor(quota.Options{DB: db, Folders: map[string]string{"files": t.TempDir()}, MinFree: 1 << 62, Log: slog.New(slog.DiscardHandler)})
-		if err := m.Check(); !fault.Is(err, fault.Unavailable) {
+		if err := m.CheckDisks(); !fault.Is(err, fault.Unavailable) {
 			t.Errorf("check for more than any disk has: %v", err)
 		}
 	})
@@ -125,7 +125,7 @@ func TestShards(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			err := db.Read(t.Context(), func(tx *sqldb.Tx) (err error) { total, err = quota.Total(t.Context(), tx); return err })
+			err := db.Read(t.Context(), func(tx *sqldb.Tx) (err error) { total, err = quota.TotalBytes(t.Context(), tx); return err })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -140,7 +140,7 @@ func TestShards(t *testing.T) {
 			t.Fatal(err)
 		}
 		later := quota.Limits{Total: 2000}
-		if err := db.Write(t.Context(), func(tx *sqldb.Tx) error { return later.Rebalance(t.Context(), tx) }); err != nil {
+		if err := db.Write(t.Context(), func(tx *sqldb.Tx) error { return later.RebalanceShards(t.Context(), tx) }); err != nil {
 			t.Fatal(err)
 		}
 		if total := fill(later); total != 1997 {

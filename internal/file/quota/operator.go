@@ -17,7 +17,7 @@ func (l Limits) UsageByOperator(ctx context.Context, db *sqldb.DB, email, teamID
 		if err != nil {
 			return err
 		}
-		u, err = l.Of(ctx, tx, p.AccountID)
+		u, err = l.AccountUsage(ctx, tx, p.AccountID)
 		return err
 	})
 	return u, err
@@ -35,7 +35,7 @@ func (l Limits) SetLimitByOperator(ctx context.Context, db *sqldb.DB, email, tea
 		if err != nil {
 			return err
 		}
-		u, err = l.Of(ctx, tx, p.AccountID)
+		u, err = l.AccountUsage(ctx, tx, p.AccountID)
 		if err != nil {
 			return err
 		}

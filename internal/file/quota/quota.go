@@ -35,10 +35,10 @@ type Limits struct {
 
 // Usage is the storage used by an account.
 type Usage struct {
-	Used    int64 // bytes of files that are not deleted
-	Leaving int64 // bytes of deleted files that the sweep has not removed yet
-	Limit   int64 // 0: no limit
-	Own     bool  // the account has a limit of its own
+	Used        int64 // bytes of files that are not deleted
+	Leaving     int64 // bytes of deleted files that the sweep has not removed yet
+	Limit       int64 // 0: no limit
+	HasOwnLimit bool  // the account has a limit of its own
 }
 
 // availableBytes returns how many more bytes the account can store, and the
@@ -75,9 +75,9 @@ func (u Usage) quotaError(bytes int64) error {
 
 var errTotal = fault.New(fault.StorageQuotaExceeded, "The storage of this installation is full. Its operator must free space.").With("reason", reasonTotal)
 
-// Charge adds bytes to an account, or fails if they exceed its limit. The same
+// ChargeAccount adds bytes to an account, or fails if they exceed its limit. The same
 // transaction must call ChargeTotal with the same bytes afterwards.
-func (l Limits) Charge(ctx context.Context, tx *sqldb.Tx, accountID string, bytes int64) error {
+func (l Limits) ChargeAccount(ctx context.Context, tx *sqldb.Tx, accountID string, bytes int64) error {
 	if bytes == 0 {
 		return nil
 	}
@@ -97,7 +97,7 @@ func (l Limits) Charge(ctx context.Context, tx *sqldb.Tx, accountID string, byte
 		return err
 	}
 
-	u, err := l.Of(ctx, tx, accountID)
+	u, err := l.AccountUsage(ctx, tx, accountID)
 	if err != nil {
 		return err
 	}
@@ -180,10 +180,10 @@ func (l Limits) addToAllShards(ctx context.Context, tx *sqldb.Tx, bytes int64) e
 	return nil
 }
 
-// Rebalance divides the count of the installation evenly among its shards. It
+// RebalanceShards divides the count of the installation evenly among its shards. It
 // must run once after the limit has changed: with a lower limit, one shard may
 // exceed its share without the others noticing.
-func (l Limits) Rebalance(ctx context.Context, tx *sqldb.Tx) error {
+func (l Limits) RebalanceShards(ctx context.Context, tx *sqldb.Tx) error {
 	return l.addToAllShards(ctx, tx, 0)
 }
 
@@ -219,10 +219,10 @@ func Remove(ctx context.Context, tx *sqldb.Tx, removed map[string]int64) error {
 	return nil
 }
 
-// Fits returns how many bytes an account can store now, and an error if that is
+// CheckAvailable returns how many bytes an account can store now, and an error if that is
 // less than bytes. It reserves nothing.
-func (l Limits) Fits(ctx context.Context, tx *sqldb.Tx, accountID string, bytes int64) (available int64, err error) {
-	u, err := l.Of(ctx, tx, accountID)
+func (l Limits) CheckAvailable(ctx context.Context, tx *sqldb.Tx, accountID string, bytes int64) (available int64, err error) {
+	u, err := l.AccountUsage(ctx, tx, accountID)
 	if err != nil {
 		return 0, err
 	}
@@ -235,7 +235,7 @@ func (l Limits) Fits(ctx context.Context, tx *sqldb.Tx, accountID string, bytes 
 		return available, nil
 	}
 
-	total, err := Total(ctx, tx)
+	total, err := TotalBytes(ctx, tx)
 	if err != nil {
 		return 0, err
 	}
@@ -247,14 +247,14 @@ func (l Limits) Fits(ctx context.Context, tx *sqldb.Tx, accountID string, bytes 
 	return min(available, left), nil
 }
 
-// Of returns the usage of an account.
-func (l Limits) Of(ctx context.Context, tx *sqldb.Tx, accountID string) (Usage, error) {
-	all, err := l.OfAll(ctx, tx, []string{accountID})
+// AccountUsage returns the usage of an account.
+func (l Limits) AccountUsage(ctx context.Context, tx *sqldb.Tx, accountID string) (Usage, error) {
+	all, err := l.AccountUsages(ctx, tx, []string{accountID})
 	return all[accountID], err
 }
 
-// OfAll returns the usage of accounts by ID.
-func (l Limits) OfAll(ctx context.Context, tx *sqldb.Tx, accountIDs []string) (map[string]Usage, error) {
+// AccountUsages returns the usage of accounts by ID.
+func (l Limits) AccountUsages(ctx context.Context, tx *sqldb.Tx, accountIDs []string) (map[string]Usage, error) {
 	all := make(map[string]Usage, len(accountIDs))
 	if len(accountIDs) == 0 {
 		return all, nil
@@ -273,16 +273,16 @@ func (l Limits) OfAll(ctx context.Context, tx *sqldb.Tx, accountIDs []string) (m
 		u := Usage{Used: row.used, Leaving: row.leaving, Limit: l.Account}
 		if row.limit != nil {
 			u.Limit = *row.limit
-			u.Own = true
+			u.HasOwnLimit = true
 		}
 		all[row.id] = u
 	}
 	return all, nil
 }
 
-// Forget removes the own limit of a deleted account. Its stored bytes count
+// DeleteLimit removes the own limit of a deleted account. Its stored bytes count
 // until the sweep removes them.
-func Forget(ctx context.Context, tx *sqldb.Tx, accountID string) error {
+func DeleteLimit(ctx context.Context, tx *sqldb.Tx, accountID string) error {
 	if _, err := SetLimit(ctx, tx, accountID, nil); err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func shardBytes(ctx context.Context, tx *sqldb.Tx, shard int64) (bytes int64, er
 
 // lockShards locks all shards in order and returns their sum.
 func lockShards(ctx context.Context, tx *sqldb.Tx) (sum int64, err error) {
-	err = tx.Each(ctx, `SELECT bytes FROM storage_shard ORDER BY shard`+tx.Dialect.ForUpdate, nil, func(row sqldb.Scanner) error {
+	err = tx.EachRow(ctx, `SELECT bytes FROM storage_shard ORDER BY shard`+tx.Dialect.ForUpdate, nil, func(row sqldb.Scanner) error {
 		var bytes int64
 		err := row.Scan(&bytes)
 		sum += bytes
@@ -97,8 +97,8 @@ func setShard(ctx context.Context, tx *sqldb.Tx, shard, bytes int64) error {
 	return err
 }
 
-// Total returns the number of bytes that the installation stores.
-func Total(ctx context.Context, tx *sqldb.Tx) (bytes int64, err error) {
+// TotalBytes returns the number of bytes that the installation stores.
+func TotalBytes(ctx context.Context, tx *sqldb.Tx) (bytes int64, err error) {
 	err = tx.QueryRow(ctx, `SELECT CAST(sum(bytes) AS BIGINT) FROM storage_shard`).Scan(&bytes)
 	return bytes, err
 }

@@ -40,10 +40,10 @@ type Alert struct {
 	Tokens           int64  `json:"tokens"` // the budget
 }
 
-// Charged alerts people about the threshold that a team's budget has reached by
+// CheckThresholds alerts people about the threshold that a team's budget has reached by
 // a run that was just charged and counted, in the transaction that ends the
 // run. For a team without a budget it is one query.
-func (k *Keeper) Charged(ctx context.Context, tx *sqldb.Tx, teamID string) error {
+func (k *Service) CheckThresholds(ctx context.Context, tx *sqldb.Tx, teamID string) error {
 	// Of two transactions the second reads the additions of the first, on any day.
 	b, err := readBudget(ctx, tx, teamID, tx.Dialect.ForUpdate)
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -77,7 +77,7 @@ func (k *Keeper) Charged(ctx context.Context, tx *sqldb.Tx, teamID string) error
 
 // publishAlert adds an event for each threshold above before, up to that of the
 // alert, and sends a mail about the last.
-func (k *Keeper) publishAlert(ctx context.Context, tx *sqldb.Tx, b budgetRow, before int64, a Alert) error {
+func (k *Service) publishAlert(ctx context.Context, tx *sqldb.Tx, b budgetRow, before int64, a Alert) error {
 	for _, t := range thresholds {
 		if b.WebhookURL == "" || t <= before || t > a.ThresholdPercent {
 			continue
@@ -98,7 +98,7 @@ func (k *Keeper) publishAlert(ctx context.Context, tx *sqldb.Tx, b budgetRow, be
 	return k.mailAlert(ctx, tx, b, a)
 }
 
-func (k *Keeper) mailAlert(ctx context.Context, tx *sqldb.Tx, b budgetRow, a Alert) error {
+func (k *Service) mailAlert(ctx context.Context, tx *sqldb.Tx, b budgetRow, a Alert) error {
 	c, err := company.ByID(ctx, tx, a.CompanyID)
 	if err != nil {
 		return err
@@ -110,10 +110,10 @@ func (k *Keeper) mailAlert(ctx context.Context, tx *sqldb.Tx, b budgetRow, a Ale
 	for _, address := range all {
 		m := k.composeMail(b, a, c.Name)
 		m.To = address
-		if m.Check() != nil {
+		if m.CheckMessage() != nil {
 			continue // an invalid address must not keep the run from ending
 		}
-		if err := k.Post.Send(ctx, tx, m); err != nil {
+		if err := k.Post.QueueMessage(ctx, tx, m); err != nil {
 			return err
 		}
 	}
@@ -121,7 +121,7 @@ func (k *Keeper) mailAlert(ctx context.Context, tx *sqldb.Tx, b budgetRow, a Ale
 }
 
 // composeMail returns the mail about an alert, without a recipient.
-func (k *Keeper) composeMail(b budgetRow, a Alert, companyName string) mail.Message {
+func (k *Service) composeMail(b budgetRow, a Alert, companyName string) mail.Message {
 	team := sanitize.Line(a.TeamName, maxShown)
 	text := fmt.Sprintf("The team “%s” of “%s” has spent %d of the %d tokens of its budget for %s. That is %d %%.\n",
 		team, sanitize.Line(companyName, maxShown), a.Spent, a.Tokens, a.Month, percentOf(a.Spent, a.Tokens))

@@ -54,14 +54,14 @@ type Budget struct {
 	Month   string // the current month, as in 2026-11
 	Spent   int64  // tokens, in the month
 	Percent int64  // of the tokens, rounded down
-	Told    int64  // the highest threshold that was alerted in the month
+	Alerted int64  // the highest threshold that was alerted in the month
 
 	Created, Updated time.Time
 }
 
-// Keeper sets budgets and sends alerts. It is safe for concurrent use.
-type Keeper struct {
-	Post  mailqueue.Office
+// Service sets budgets and sends alerts. It is safe for concurrent use.
+type Service struct {
+	Post  mailqueue.Outbox
 	Guard *webhook.Guard
 	// Wake is called for events that wait to be sent, after their commit.
 	Wake func()
@@ -85,14 +85,14 @@ func Of(ctx context.Context, tx *sqldb.Tx, teamID string) (Budget, error) {
 		return Budget{}, fmt.Errorf("budget: %w", err)
 	}
 	b.Percent = percentOf(b.Spent, b.Tokens)
-	b.Told = k.alertedIn(b.Month)
+	b.Alerted = k.alertedIn(b.Month)
 	return b, nil
 }
 
 // Set sets the budget of a team. Thresholds that the new budget has reached
 // already and that were not alerted are alerted now; alerted thresholds that it
 // has not reached are alerted again when it does.
-func (k *Keeper) Set(ctx context.Context, tx *sqldb.Tx, teamID string, d Draft) (Budget, error) {
+func (k *Service) Set(ctx context.Context, tx *sqldb.Tx, teamID string, d Draft) (Budget, error) {
 	if err := k.checkDraft(d); err != nil {
 		return Budget{}, err
 	}
@@ -118,13 +118,13 @@ func (k *Keeper) Set(ctx context.Context, tx *sqldb.Tx, teamID string, d Draft) 
 	if err := putBudget(ctx, tx, teamID, now); err != nil {
 		return Budget{}, fmt.Errorf("set budget: %w", err)
 	}
-	if err := k.Charged(ctx, tx, teamID); err != nil {
+	if err := k.CheckThresholds(ctx, tx, teamID); err != nil {
 		return Budget{}, err
 	}
 	return Of(ctx, tx, teamID)
 }
 
-func (k *Keeper) checkDraft(d Draft) error {
+func (k *Service) checkDraft(d Draft) error {
 	problems := fault.New(fault.Invalid, "The budget is invalid.")
 	if d.Tokens < 1 || d.Tokens > maxTokens {
 		problems = problems.Field("tokens", "Tokens are a whole number from 1 to 1,000,000,000,000,000.")

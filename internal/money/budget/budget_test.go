@@ -49,7 +49,7 @@ func TestThresholds(t *testing.T) {
 					if got := w.told(); !slices.Equal(got, c.told[i]) || len(w.mails()) != c.mails[i] {
 						w.Errorf("at %d: told %v with %d mails, want %v with %d", sum, got, len(w.mails()), c.told[i], c.mails[i])
 					}
-					if b := w.of(); b.Spent != sum || b.Percent != sum || b.Told != highest || b.Month != "2026-11" || b.TeamID != w.team {
+					if b := w.of(); b.Spent != sum || b.Percent != sum || b.Alerted != highest || b.Month != "2026-11" || b.TeamID != w.team {
 						w.Errorf("at %d: budget = %+v", sum, b)
 					}
 				}
@@ -117,8 +117,8 @@ func TestWithoutAWebhookThereIsMail(t *testing.T) {
 func TestRunsThatFailTellNothing(t *testing.T) {
 	each(t, func(w world) {
 		w.plan(100)
-		w.OK(w.Runs.End(w.Context(), w.begin(100), generation.Ending{State: run.Failed, ErrorCode: "ENGINE_ERROR"}))
-		w.OK(w.Runs.End(w.Context(), w.Create(w.draft(100)), generation.Ending{State: run.Cancelled}))
+		w.OK(w.Runs.EndRun(w.Context(), w.begin(100), generation.Outcome{State: run.Failed, ErrorCode: "ENGINE_ERROR"}))
+		w.OK(w.Runs.EndRun(w.Context(), w.Create(w.draft(100)), generation.Outcome{State: run.Cancelled}))
 		free := w.Create(w.Draft(generationtest.In(w.worker, w.team), "free"))
 		w.Claim("worker")
 		w.succeed(w.Run(free.ID))
@@ -131,7 +131,7 @@ func TestRunsThatFailTellNothing(t *testing.T) {
 func TestOthersDoNotCount(t *testing.T) {
 	each(t, func(w world) {
 		w.plan(100)
-		other := dbtest.Get(w.World, func(tx *sqldb.Tx) (company.Team, error) {
+		other := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (company.Team, error) {
 			return company.CreateTeam(w.Context(), tx, w.company, "Other")
 		})
 		w.Give(other.ID, 1000)
@@ -156,11 +156,11 @@ func TestANewMonthBeginsByTheCompanysClock(t *testing.T) {
 		w.spend(50)
 		w.Pass(time.Date(2026, 11, 30, 11, 0, 0, 0, time.UTC).Sub(w.Now()) - time.Microsecond)
 		w.spend(20)
-		if b := w.of(); b.Month != "2026-11" || b.Spent != 70 || b.Told != 50 {
+		if b := w.of(); b.Month != "2026-11" || b.Spent != 70 || b.Alerted != 50 {
 			w.Errorf("at the end of the month: %+v", b)
 		}
 		w.Pass(time.Microsecond)
-		if b := w.of(); b.Month != "2026-12" || b.Spent != 0 || b.Percent != 0 || b.Told != 0 {
+		if b := w.of(); b.Month != "2026-12" || b.Spent != 0 || b.Percent != 0 || b.Alerted != 0 {
 			w.Errorf("when the next begins: %+v", b)
 		}
 		w.spend(49)
@@ -192,7 +192,7 @@ func TestANewMonthBeginsByTheCompanysClock(t *testing.T) {
 func TestSetting(t *testing.T) {
 	each(t, func(w world) {
 		w.spend(50)
-		if b := w.plan(100); b.Told != 50 || b.Spent != 50 || b.Percent != 50 || b.Tokens != 100 || b.WebhookURL != hook || b.Hard || !b.Created.Equal(w.Now()) || !b.Updated.Equal(w.Now()) {
+		if b := w.plan(100); b.Alerted != 50 || b.Spent != 50 || b.Percent != 50 || b.Tokens != 100 || b.WebhookURL != hook || b.Hard || !b.Created.Equal(w.Now()) || !b.Updated.Equal(w.Now()) {
 			w.Errorf("half spent: %+v", b)
 		}
 		steps := []struct {
@@ -221,8 +221,8 @@ func TestSetting(t *testing.T) {
 				w.spend(s.spend)
 			}
 			b, got := w.of(), w.told()
-			if b.Told != s.now || !slices.Equal(got, s.told) {
-				w.Errorf("%s: told %v, now %d", s.name, got, b.Told)
+			if b.Alerted != s.now || !slices.Equal(got, s.told) {
+				w.Errorf("%s: told %v, now %d", s.name, got, b.Alerted)
 			}
 			if news := len(got) > before; (len(w.mails()) == mails+1) != news || len(w.mails()) > mails+1 {
 				w.Errorf("%s: %d mails more", s.name, len(w.mails())-mails)
@@ -380,7 +380,7 @@ func TestABudgetMissesNoRunThatEndsMeanwhile(t *testing.T) {
 					w.plan(int64(50 * (i + 1)))
 				}
 			})
-			if b := w.of(); b.Told != 100 || b.Percent != 100 {
+			if b := w.of(); b.Alerted != 100 || b.Percent != 100 {
 				w.Errorf("budget = %+v", b)
 			}
 			w.Do(func(tx *sqldb.Tx) error { return budget.Remove(w.Context(), tx, w.team) })
@@ -434,9 +434,9 @@ func TestNoBudgetCostsOneLook(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer db.Close()
-			var k budget.Keeper
+			var k budget.Service
 			for name, act := range map[string]func(tx *sqldb.Tx) error{
-				"charged": func(tx *sqldb.Tx) error { return k.Charged(t.Context(), tx, "team") },
+				"charged": func(tx *sqldb.Tx) error { return k.CheckThresholds(t.Context(), tx, "team") },
 				"left": func(tx *sqldb.Tx) error {
 					_, limited, err := budget.Left(t.Context(), tx, "team", tx.Now)
 					if limited {
@@ -485,7 +485,7 @@ func TestWhoMovesTheRowTells(t *testing.T) {
 			w.Exec(`UPDATE budget SET tokens = 250, told = 0`)
 			before := len(w.told())
 			dbtest.Together(8, func(int) {
-				w.Do(func(tx *sqldb.Tx) error { return w.Budgets.Charged(w.Context(), tx, w.team) })
+				w.Do(func(tx *sqldb.Tx) error { return w.Budgets.CheckThresholds(w.Context(), tx, w.team) })
 			})
 			if n := len(w.told()) - before; n != 3 {
 				w.Errorf("%d were told, want 3", n)

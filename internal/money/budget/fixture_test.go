@@ -92,7 +92,7 @@ func (w world) plan(tokens int64) budget.Budget {
 
 func (w world) of() budget.Budget {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) (budget.Budget, error) { return budget.Of(w.Context(), tx, w.team) })
+	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (budget.Budget, error) { return budget.Of(w.Context(), tx, w.team) })
 }
 
 // draft asks for a run of a price.
@@ -110,7 +110,7 @@ func (w world) begin(price int64) run.Run {
 
 func (w world) succeed(r run.Run) {
 	w.Helper()
-	w.OK(w.Runs.End(w.Context(), r, generation.Ending{State: run.Succeeded, Results: w.Results(1)}))
+	w.OK(w.Runs.EndRun(w.Context(), r, generation.Outcome{State: run.Succeeded, Results: w.Results(1)}))
 }
 
 // spend has runs of these prices succeed, one after the other.
@@ -124,7 +124,7 @@ func (w world) spend(prices ...int64) {
 // alerts are what the webhook was told, in order of the thresholds of a month.
 func (w world) alerts() (all []budget.Event) {
 	w.Helper()
-	bodies := dbtest.Get(w.World, func(tx *sqldb.Tx) ([]string, error) {
+	bodies := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]string, error) {
 		return sqldb.All(w.Context(), tx, `SELECT body FROM webhook_event WHERE account_id = $1 AND url = $2 AND run_id IS NULL`, []any{w.team, hook},
 			func(row sqldb.Scanner) (s string, err error) { return s, row.Scan(&s) })
 	})

@@ -24,7 +24,7 @@ func TestHardBudgetForThree(t *testing.T) {
 		dbtest.Together(32, func(i int) {
 			d := d
 			d.Principal = generationtest.In(people[i%len(people)], w.team)
-			switch _, err := w.Runs.Create(w.Context(), d); {
+			switch _, err := w.Runs.CreateRun(w.Context(), d); {
 			case err == nil:
 				accepted.Add(1)
 			case !fault.Is(err, fault.InsufficientBalance):
@@ -42,18 +42,18 @@ func TestHardBudget(t *testing.T) {
 		blocked := func(price, left int64) {
 			w.Helper()
 			before := w.Rows()
-			_, err := w.Runs.Create(w.Context(), w.draft(price))
+			_, err := w.Runs.CreateRun(w.Context(), w.draft(price))
 			f := refused(w, err, fault.InsufficientBalance)
 			if f.Details["reason"] != "budget" || f.Details["required"] != price || f.Details["available"] != left || w.Rows() != before {
 				w.Errorf("details = %v", f.Details)
 			}
-			if c, err := w.Runs.Price(w.Context(), w.draft(price)); err != nil || c.Blocked != f.Message {
+			if c, err := w.Runs.PriceDraft(w.Context(), w.draft(price)); err != nil || c.Blocked != f.Message {
 				w.Errorf("price = %+v, %v", c, err)
 			}
 		}
 		fits := func(price int64) {
 			w.Helper()
-			if c, err := w.Runs.Price(w.Context(), w.draft(price)); err != nil || c.Blocked != "" {
+			if c, err := w.Runs.PriceDraft(w.Context(), w.draft(price)); err != nil || c.Blocked != "" {
 				w.Errorf("price = %+v, %v", c, err)
 			}
 		}
@@ -64,7 +64,7 @@ func TestHardBudget(t *testing.T) {
 		second := w.Create(w.draft(30))
 		blocked(25, 20)
 		fits(20)
-		w.OK(w.Runs.End(w.Context(), second, generation.Ending{State: run.Cancelled}))
+		w.OK(w.Runs.EndRun(w.Context(), second, generation.Outcome{State: run.Cancelled}))
 		fits(50)
 		w.succeed(first)
 		blocked(79, 50) // what was held is spent now
@@ -97,7 +97,7 @@ func TestAllowanceIsNotBudget(t *testing.T) {
 		d := h.Draft(generationtest.In(anna, team), "cost") // 3 of the allowance, then 1 and 2 tokens
 		h.Create(d)
 		h.Create(d)
-		_, err := h.Runs.Create(h.Context(), d)
+		_, err := h.Runs.CreateRun(h.Context(), d)
 		if !fault.Is(err, fault.InsufficientBalance) {
 			h.Errorf("create: %v", err)
 		}
@@ -126,7 +126,7 @@ func TestHardBudgetOfTheMonthInWhichTheWaitingEnds(t *testing.T) {
 				return err
 			}
 			go func() {
-				_, err := w.Runs.Create(w.Context(), d)
+				_, err := w.Runs.CreateRun(w.Context(), d)
 				waited <- err
 			}()
 			watch.Until(w.T, "the create to wait", func() bool {

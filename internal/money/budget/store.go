@@ -41,7 +41,7 @@ func putBudget(ctx context.Context, tx *sqldb.Tx, teamID string, k budgetRow) er
 	if err != nil {
 		return err
 	}
-	return Sealed.Renew(ctx, tx, `team_id = $1`, teamID)
+	return Sealed.RenewSeals(ctx, tx, `team_id = $1`, teamID)
 }
 
 // setAlerted records the highest threshold that was alerted in a month.

@@ -11,11 +11,11 @@ import (
 )
 
 // world has a person and a tool, so that runs can be written down.
-type world struct{ dbtest.World }
+type world struct{ dbtest.Fixture }
 
 func worlds(t *testing.T, fn func(w world)) {
 	t.Helper()
-	dbtest.Worlds(t, ledger.Checks, func(d dbtest.World) {
+	dbtest.EachFixture(t, ledger.Checks, func(d dbtest.Fixture) {
 		d.Exec(`INSERT INTO person (id, email, email_key, email_verified, password_hash, created) VALUES ('p', 'p@example.com', 'p@example.com', TRUE, '', 1)`)
 		d.Exec(`INSERT INTO tool (id, slug, source, definition, hash, removed, created, updated) VALUES ('t', 't', 'builtin', '{}', 'h', FALSE, 1, 1)`)
 		d.Exec(`INSERT INTO tool_version (hash, definition) VALUES ('h', '{}')`)

@@ -120,5 +120,5 @@ func grantDetails(accountID string, tokens int64, memo string) map[string]string
 // withBalance returns the audit entry of a movement that left an account with a
 // balance.
 func withBalance(e audit.Entry, tokens, balance int64) audit.Entry {
-	return e.Changing(strconv.FormatInt(balance-tokens, 10), strconv.FormatInt(balance, 10))
+	return e.WithChange(strconv.FormatInt(balance-tokens, 10), strconv.FormatInt(balance, 10))
 }

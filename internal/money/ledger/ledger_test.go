@@ -71,7 +71,7 @@ func number(t *testing.T, db *sqldb.DB, query string) (n int64) {
 
 func sound(t *testing.T, db *sqldb.DB) {
 	t.Helper()
-	if v, err := db.Verify(t.Context(), ledger.Checks); err != nil || len(v) != 0 {
+	if v, err := db.VerifyChecks(t.Context(), ledger.Checks); err != nil || len(v) != 0 {
 		t.Errorf("checks = %v, %v", v, err)
 	}
 }

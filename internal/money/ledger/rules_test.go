@@ -66,7 +66,7 @@ func TestChecksSeeWhatIsWrong(t *testing.T) {
 				exec(t, db, `INSERT INTO ledger_account (id, posted, held, allowance_month, allowance_used) VALUES ('bert', 0, 0, '', 0)`)
 				sound(t, db)
 				exec(t, db, append(off[db.Dialect.Name], c.statement)...)
-				found, err := db.Verify(t.Context(), ledger.Checks)
+				found, err := db.VerifyChecks(t.Context(), ledger.Checks)
 				if err != nil || len(found) != len(c.want) {
 					t.Errorf("checks = %v, %v, want %v", found, err, c.want)
 				}

@@ -33,9 +33,9 @@ func VerifySeals(ctx context.Context, tx *sqldb.Tx, old string, report func(prob
 	return nil
 }
 
-// Old returns a digest of the transactions without a seal, empty where there
+// UnsealedDigest returns a digest of the transactions without a seal, empty where there
 // are none. The table refuses changes, so they cannot be sealed later.
-func Old(ctx context.Context, tx *sqldb.Tx) (string, error) {
+func UnsealedDigest(ctx context.Context, tx *sqldb.Tx) (string, error) {
 	var unsealed unsealedSet
 	err := eachMovement(ctx, tx, func(m movement, created int64, seal string) error {
 		if seal == "" {

@@ -44,7 +44,7 @@ type movement struct {
 
 // sealedHash returns the keyed hash of the movement with both of its sides.
 func (m movement) sealedHash(tx *sqldb.Tx, created int64) string {
-	return tx.Seal("ledger_transaction", m.id, string(m.kind), m.note, m.runID, m.system, m.account,
+	return tx.SealTexts("ledger_transaction", m.id, string(m.kind), m.note, m.runID, m.system, m.account,
 		strconv.FormatInt(m.tokens, 10), strconv.FormatInt(m.allowance, 10), strconv.FormatInt(created, 10))
 }
 
@@ -160,7 +160,7 @@ func Entries(ctx context.Context, tx *sqldb.Tx, accountID, after string, limit i
 // Sums returns the sums by account.
 func Sums(ctx context.Context, tx *sqldb.Tx) (map[string]Sum, error) {
 	all := map[string]Sum{}
-	err := tx.Each(ctx, `
+	err := tx.EachRow(ctx, `
 		SELECT e.account_id, CAST(sum(CASE t.kind WHEN '`+string(Granted)+`' THEN e.amount ELSE 0 END) AS BIGINT),
 			CAST(sum(CASE t.kind WHEN '`+string(ToppedUp)+`' THEN 1 ELSE 0 END) AS BIGINT)
 		FROM ledger_entry e JOIN ledger_transaction t ON t.id = e.transaction_id
@@ -180,7 +180,7 @@ func Sums(ctx context.Context, tx *sqldb.Tx) (map[string]Sum, error) {
 // eachMovement reads every transaction with its entries. One with other than
 // two entries has no matching seal.
 func eachMovement(ctx context.Context, tx *sqldb.Tx, found func(m movement, created int64, seal string) error) error {
-	return tx.Each(ctx, `
+	return tx.EachRow(ctx, `
 		SELECT t.id, t.kind, t.note, coalesce(t.run_id, ''), t.created, t.seal,
 			coalesce((SELECT max(e.account_id) FROM ledger_entry e WHERE e.transaction_id = t.id AND e.account_id LIKE '`+systemPrefix+`%'), ''),
 			coalesce((SELECT max(e.account_id) FROM ledger_entry e WHERE e.transaction_id = t.id AND e.account_id NOT LIKE '`+systemPrefix+`%'), ''),

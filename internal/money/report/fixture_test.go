@@ -27,7 +27,7 @@ type world struct {
 // worlds runs fn in a world that begins at a moment, on each kind of database.
 func worlds(t *testing.T, begin time.Time, fn func(w world)) {
 	t.Helper()
-	dbtest.Worlds(t, generationtest.Checks, func(d dbtest.World) {
+	dbtest.EachFixture(t, generationtest.Checks, func(d dbtest.Fixture) {
 		d.Pass(begin.Sub(d.Now()))
 		fn(world{generationtest.New(d, func(s *generation.Settings) { generationtest.Unlimited(s); s.MonthlyAllowance = 100 })})
 	})
@@ -47,24 +47,24 @@ func (w world) begin(who principal.Principal, slug, plugin string, n int64) run.
 // succeed ends a run with so many results. Their files are nowhere.
 func (w world) succeed(r run.Run, n int) {
 	w.Helper()
-	e := generation.Ending{State: run.Succeeded, Took: time.Second}
+	e := generation.Outcome{State: run.Succeeded, Took: time.Second}
 	for range n {
 		id := ids.New()
-		e.Results = append(e.Results, generation.Made{Taken: ingest.Taken{Asset: asset.Asset{
+		e.Results = append(e.Results, generation.StoredResult{StoredFile: ingest.StoredFile{Asset: asset.Asset{
 			ID: id, Type: "IMG", MimeType: "image/png", Size: 1, SHA256: ids.Hash(id), Width: 8, Height: 8, Blob: ingest.Key(id, "", "png"),
 		}}})
 	}
-	w.OK(w.Runs.End(w.Context(), r, e))
+	w.OK(w.Runs.EndRun(w.Context(), r, e))
 }
 
 func (w world) fail(r run.Run) {
 	w.Helper()
-	w.OK(w.Runs.End(w.Context(), r, generation.Ending{State: run.Failed, ErrorCode: "ENGINE_FAILED", ErrorText: "It broke."}))
+	w.OK(w.Runs.EndRun(w.Context(), r, generation.Outcome{State: run.Failed, ErrorCode: "ENGINE_FAILED", ErrorText: "It broke."}))
 }
 
 func (w world) cancel(r run.Run) {
 	w.Helper()
-	w.OK(w.Runs.End(w.Context(), r, generation.Ending{State: run.Cancelled}))
+	w.OK(w.Runs.EndRun(w.Context(), r, generation.Outcome{State: run.Cancelled}))
 }
 
 func (w world) setZone(companyID, zone string) {
@@ -80,7 +80,7 @@ func (w world) usage(q report.Query, by []report.Dimension, page int) (all []rep
 		for {
 			var after []string
 			if len(all) > 0 {
-				after = all[len(all)-1].Keys(by)
+				after = all[len(all)-1].SortKeys(by)
 			}
 			some, err := report.Usage(w.Context(), tx, q, by, after, page)
 			all = append(all, some...)
@@ -104,10 +104,10 @@ func (w world) runs(q report.Query, page int) (all []report.Run) {
 	w.OK(w.DB.Read(w.Context(), func(tx *sqldb.Tx) error {
 		all = nil
 		for {
-			var after *report.Place
+			var after *report.Cursor
 			if len(all) > 0 {
 				last := all[len(all)-1]
-				after = &report.Place{Finished: last.Finished, ID: last.ID}
+				after = &report.Cursor{Finished: last.Finished, ID: last.ID}
 			}
 			some, err := report.Runs(w.Context(), tx, q, after, page)
 			all = append(all, some...)
@@ -120,12 +120,12 @@ func (w world) runs(q report.Query, page int) (all []report.Run) {
 }
 
 // ended reads all runs that have ended, without the help of the package.
-func (w world) ended() (all []report.Ended) {
+func (w world) ended() (all []report.EndedRun) {
 	w.Helper()
 	w.OK(w.DB.Read(w.Context(), func(tx *sqldb.Tx) (err error) {
 		all, err = sqldb.All(w.Context(), tx, `
 			SELECT coalesce(company_id, ''), coalesce(team_id, ''), person_id, tool_id, plugin, credential, credential_id, status, tokens_charged, allowance_used, started, finished,
-				(SELECT count(*) FROM result s WHERE s.run_id = run.id) FROM run WHERE status <> 'pending'`, nil, func(row sqldb.Scanner) (e report.Ended, err error) {
+				(SELECT count(*) FROM result s WHERE s.run_id = run.id) FROM run WHERE status <> 'pending'`, nil, func(row sqldb.Scanner) (e report.EndedRun, err error) {
 			var started, finished sqldb.Time
 			err = row.Scan(&e.CompanyID, &e.TeamID, &e.PersonID, &e.ToolID, &e.Plugin, &e.Credential, &e.CredentialID, &e.Status, &e.TokensCharged, &e.AllowanceUsed,
 				&started, &finished, &e.Results)
@@ -138,7 +138,7 @@ func (w world) ended() (all []report.Ended) {
 }
 
 // plus adds a run to a sum.
-func plus(c report.Count, e report.Ended) report.Count {
+func plus(c report.Count, e report.EndedRun) report.Count {
 	c.Runs++
 	switch e.Status {
 	case "succeeded":
@@ -158,14 +158,14 @@ func plus(c report.Count, e report.Ended) report.Count {
 }
 
 // matches tells whether a query means a run.
-func matches(q report.Query, e report.Ended) bool {
+func matches(q report.Query, e report.EndedRun) bool {
 	return e.CompanyID == q.CompanyID && !e.Finished.Before(q.From) && (q.Until.IsZero() || e.Finished.Before(q.Until)) &&
 		(q.TeamID == "" || q.TeamID == e.TeamID) && (q.ToolID == "" || q.ToolID == e.ToolID) && (q.Email == "" || q.Email == e.PersonID+"@example.com")
 }
 
 // count sums up the runs that a query means, group by group, in the order of the
 // keys.
-func count(all []report.Ended, q report.Query, by []report.Dimension, loc *time.Location) (rows []report.Row, total report.Count) {
+func count(all []report.EndedRun, q report.Query, by []report.Dimension, loc *time.Location) (rows []report.Row, total report.Count) {
 	groups := map[string]report.Row{}
 	for _, e := range all {
 		if !matches(q, e) {
@@ -189,7 +189,7 @@ func count(all []report.Ended, q report.Query, by []report.Dimension, loc *time.
 				r.Credential, r.CredentialID, r.CredentialName = e.Credential, e.CredentialID, credentials[e.CredentialID]
 			}
 		}
-		key := fmt.Sprintf("%q", r.Keys(by))
+		key := fmt.Sprintf("%q", r.SortKeys(by))
 		was, ok := groups[key]
 		if !ok {
 			was = r
@@ -200,7 +200,7 @@ func count(all []report.Ended, q report.Query, by []report.Dimension, loc *time.
 	for _, r := range groups {
 		rows = append(rows, r)
 	}
-	slices.SortFunc(rows, func(a, b report.Row) int { return slices.Compare(a.Keys(by), b.Keys(by)) })
+	slices.SortFunc(rows, func(a, b report.Row) int { return slices.Compare(a.SortKeys(by), b.SortKeys(by)) })
 	return rows, total
 }
 

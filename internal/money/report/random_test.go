@@ -48,7 +48,7 @@ func TestReportsEqualTheLedger(t *testing.T) {
 			}
 			w.compare(rnd, all, q, teams, people)
 		}
-		if v, err := w.DB.Verify(w.Context(), report.Checks); err != nil || len(v) > 0 {
+		if v, err := w.DB.VerifyChecks(w.Context(), report.Checks); err != nil || len(v) > 0 {
 			w.Errorf("checks = %v, %v", v, err)
 		}
 	})
@@ -114,9 +114,9 @@ func (w world) live(rnd *rand.Rand, teams, people []string, n int) {
 }
 
 // compare holds reports of all kinds against sums over the runs.
-func (w world) compare(rnd *rand.Rand, all []report.Ended, q report.Query, teams, people []string) {
+func (w world) compare(rnd *rand.Rand, all []report.EndedRun, q report.Query, teams, people []string) {
 	w.Helper()
-	loc := dbtest.Get(w.World, func(tx *sqldb.Tx) (*time.Location, error) { return report.Zone(w.Context(), tx, q.CompanyID) })
+	loc := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (*time.Location, error) { return report.Zone(w.Context(), tx, q.CompanyID) })
 	same := func(q report.Query, by []report.Dimension, page int) {
 		w.Helper()
 		want, total := count(all, q, by, loc)
@@ -178,7 +178,7 @@ func (w world) compare(rnd *rand.Rand, all []report.Ended, q report.Query, teams
 
 // moment is one in which reports can go wrong: near a run, a quarter, a midnight
 // or now, and to the nanosecond.
-func (w world) moment(rnd *rand.Rand, all []report.Ended, loc *time.Location) time.Time {
+func (w world) moment(rnd *rand.Rand, all []report.EndedRun, loc *time.Location) time.Time {
 	t := all[rnd.IntN(len(all))].Finished
 	switch rnd.IntN(6) {
 	case 0:
@@ -232,7 +232,7 @@ func TestRunsOfACompany(t *testing.T) {
 			}
 			r := w.Run(one.ID)
 			want := report.Run{
-				ID: r.ID, Status: r.State.Status(), ErrorCode: r.ErrorCode, TeamID: teams[0], TeamName: "Team", PersonID: r.PersonID, Email: anna + "@example.com",
+				ID: r.ID, Status: r.State.PublicStatus(), ErrorCode: r.ErrorCode, TeamID: teams[0], TeamName: "Team", PersonID: r.PersonID, Email: anna + "@example.com",
 				ToolID: r.ToolID, Plugin: r.Plugin, Credential: r.Credential, CredentialID: r.CredentialID, CredentialName: credentials[r.CredentialID],
 				Asked: r.NumResults, TokensCharged: r.TokensCharged, AllowanceUsed: r.AllowanceUsed, Created: r.Created, Started: r.Started, Finished: r.Finished,
 			}

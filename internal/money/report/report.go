@@ -23,8 +23,8 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Ended is a run that has just ended.
-type Ended struct {
+// EndedRun is a run that has just ended.
+type EndedRun struct {
 	CompanyID, TeamID, PersonID, ToolID string
 	Plugin                              string
 	Credential, CredentialID            string
@@ -96,15 +96,15 @@ type Run struct {
 	Created, Started, Finished time.Time // Started is zero where it never started
 }
 
-// Place is the position at which a page of runs ended.
-type Place struct {
+// Cursor is the position at which a page of runs ended.
+type Cursor struct {
 	Finished time.Time
 	ID       string
 }
 
 // Add counts a run that has just ended, in the transaction that ends it. Rows
 // are locked in one order, the busiest last.
-func Add(ctx context.Context, tx *sqldb.Tx, e Ended) error {
+func Add(ctx context.Context, tx *sqldb.Tx, e EndedRun) error {
 	loc, err := shareZone(ctx, tx, e.CompanyID)
 	if err != nil {
 		return fmt.Errorf("time zone of company %s: %w", e.CompanyID, err)
@@ -125,8 +125,8 @@ func Usage(ctx context.Context, tx *sqldb.Tx, q Query, by []Dimension, after []s
 	return listUsage(ctx, tx, p, by, after, limit)
 }
 
-// Keys returns the sort keys of a row, for the next page.
-func (r Row) Keys(by []Dimension) []string {
+// SortKeys returns the sort keys of a row, for the next page.
+func (r Row) SortKeys(by []Dimension) []string {
 	var keys []string
 	for _, d := range by {
 		switch d {
@@ -158,7 +158,7 @@ func Total(ctx context.Context, tx *sqldb.Tx, q Query) (Count, error) {
 
 // Runs returns at most limit runs after a position, those that ended last
 // first.
-func Runs(ctx context.Context, tx *sqldb.Tx, q Query, after *Place, limit int) ([]Run, error) {
+func Runs(ctx context.Context, tx *sqldb.Tx, q Query, after *Cursor, limit int) ([]Run, error) {
 	f, ok, err := filterOf(ctx, tx, q)
 	if err != nil || !ok {
 		return nil, err

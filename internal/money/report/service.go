@@ -92,7 +92,7 @@ func (s *Service) ReadUsageRows(ctx context.Context, r *Request, by []Dimension,
 }
 
 // ReadRuns returns at most limit runs after a place, with totals.
-func (s *Service) ReadRuns(ctx context.Context, r *Request, after *Place, limit int) (RunPage, error) {
+func (s *Service) ReadRuns(ctx context.Context, r *Request, after *Cursor, limit int) (RunPage, error) {
 	var page RunPage
 	err := s.readPage(ctx, r, func(tx *sqldb.Tx) error {
 		page = RunPage{}
@@ -107,7 +107,7 @@ func (s *Service) ReadRuns(ctx context.Context, r *Request, after *Place, limit 
 }
 
 // ReadRunRows returns at most limit runs after a place.
-func (s *Service) ReadRunRows(ctx context.Context, r *Request, after *Place, limit int) ([]Run, error) {
+func (s *Service) ReadRunRows(ctx context.Context, r *Request, after *Cursor, limit int) ([]Run, error) {
 	var rows []Run
 	err := s.readPage(ctx, r, func(tx *sqldb.Tx) error {
 		var err error

@@ -37,7 +37,7 @@ const (
 
 // addCounts counts a run in every grain. The rows are locked in this order;
 // those that all runs of a company share come last.
-func addCounts(ctx context.Context, tx *sqldb.Tx, e Ended, day int64) error {
+func addCounts(ctx context.Context, tx *sqldb.Tx, e EndedRun, day int64) error {
 	var took int64
 	if !e.Started.IsZero() {
 		took = e.Finished.Sub(e.Started).Milliseconds()
@@ -333,7 +333,7 @@ func listUsage(ctx context.Context, tx *sqldb.Tx, p plan, by []Dimension, after 
 	})
 }
 
-func listRuns(ctx context.Context, tx *sqldb.Tx, q Query, f filter, after *Place, limit int) ([]Run, error) {
+func listRuns(ctx context.Context, tx *sqldb.Tx, q Query, f filter, after *Cursor, limit int) ([]Run, error) {
 	var a queryArgs
 	where := `r.company_id = ` + a.addArg(q.CompanyID) + ` AND r.finished >= ` + a.addArg(toMicroseconds(q.From))
 	if !q.Until.IsZero() {

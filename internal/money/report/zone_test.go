@@ -19,7 +19,7 @@ func TestZones(t *testing.T) {
 	worlds(t, time.Date(2026, 11, 15, 23, 30, 0, 0, time.UTC), func(w world) {
 		companyID := w.Company()
 		zone := func() string {
-			return dbtest.Get(w.World, func(tx *sqldb.Tx) (string, error) {
+			return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (string, error) {
 				loc, err := report.Zone(w.Context(), tx, companyID)
 				return loc.String(), err
 			})
@@ -103,7 +103,7 @@ func TestAddingAtOnce(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(7, uint64(i)))
 			for range each {
 				some := func() string { return string(rune('a' + rnd.IntN(2))) }
-				e := report.Ended{
+				e := report.EndedRun{
 					CompanyID: companyID, TeamID: some(), PersonID: some(), ToolID: some(), Plugin: some(), Credential: some(), CredentialID: some(),
 					Status: "failed", Finished: w.Now().Add(time.Duration(rnd.IntN(3)) * 24 * time.Hour),
 				}

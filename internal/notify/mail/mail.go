@@ -30,8 +30,8 @@ type Sender interface {
 	Send(ctx context.Context, m Message) error
 }
 
-// Permanent reports whether a retry would fail the same way.
-func Permanent(err error) bool {
+// IsPermanent reports whether a retry would fail the same way.
+func IsPermanent(err error) bool {
 	_, ok := errors.AsType[permanent](err)
 	return ok
 }
@@ -47,9 +47,9 @@ const (
 	maxText    = 64 << 10
 )
 
-// Check returns the reason why no sender could send the message, or nil. Such
+// CheckMessage returns the reason why no sender could send the message, or nil. Such
 // errors are Permanent. They do not repeat the message.
-func (m Message) Check() error {
+func (m Message) CheckMessage() error {
 	switch {
 	case !isBareAddress(m.To):
 		return permanent{errors.New("check mail: the recipient is not an address")}

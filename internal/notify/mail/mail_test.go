@@ -127,11 +127,11 @@ func TestSignIn(t *testing.T) {
 				t.Errorf("mail came from %q, over TLS: %t", got.Username, got.TLS)
 			}
 			s.Password = "wrong"
-			if err := open(t, s).Send(t.Context(), hello); err == nil || mail.Permanent(err) {
+			if err := open(t, s).Send(t.Context(), hello); err == nil || mail.IsPermanent(err) {
 				t.Errorf("send with a wrong password = %v, want an error that can pass", err)
 			}
 			s.Username, s.Password = "", ""
-			if err := open(t, s).Send(t.Context(), hello); err == nil || mail.Permanent(err) {
+			if err := open(t, s).Send(t.Context(), hello); err == nil || mail.IsPermanent(err) {
 				t.Errorf("send without a password = %v, want an error that can pass", err)
 			}
 			server.None(t)
@@ -144,7 +144,7 @@ func TestTLSIsInsistedOn(t *testing.T) {
 	refused := func(t *testing.T, server *mailtest.Server, s mail.Settings) {
 		t.Helper()
 		s.Username, s.Password = username, password
-		if err := open(t, s).Send(t.Context(), hello); err == nil || mail.Permanent(err) || strings.Contains(err.Error(), password) {
+		if err := open(t, s).Send(t.Context(), hello); err == nil || mail.IsPermanent(err) || strings.Contains(err.Error(), password) {
 			t.Errorf("send = %v, want an error that can pass", err)
 		}
 		server.None(t)
@@ -183,8 +183,8 @@ func TestRefusals(t *testing.T) {
 			t.Parallel()
 			server := mailtest.Start(t, tt.options)
 			err := open(t, settings(server, "none")).Send(t.Context(), hello)
-			if err == nil || mail.Permanent(err) != tt.permanent {
-				t.Errorf("send = %v, permanent = %t, want %t", err, mail.Permanent(err), tt.permanent)
+			if err == nil || mail.IsPermanent(err) != tt.permanent {
+				t.Errorf("send = %v, permanent = %t, want %t", err, mail.IsPermanent(err), tt.permanent)
 			}
 		})
 	}
@@ -224,7 +224,7 @@ func TestDeadServers(t *testing.T) {
 	gone.Close()
 	for _, address := range []string{gone.Addr().String(), l.Addr().String()} {
 		s := mail.Settings{Address: address, From: "noreply@atelier.example", TLS: "starttls", Timeout: 50 * time.Millisecond}
-		if err := open(t, s).Send(t.Context(), hello); err == nil || mail.Permanent(err) {
+		if err := open(t, s).Send(t.Context(), hello); err == nil || mail.IsPermanent(err) {
 			t.Errorf("send to a dead server = %v, want an error that can pass", err)
 		}
 	}
@@ -232,7 +232,7 @@ func TestDeadServers(t *testing.T) {
 	why := errors.New("stopping")
 	time.AfterFunc(20*time.Millisecond, func() { cancel(why) })
 	s := mail.Settings{Address: l.Addr().String(), From: "noreply@atelier.example", TLS: "starttls", Timeout: time.Hour}
-	if err := open(t, s).Send(ctx, hello); !errors.Is(err, why) || mail.Permanent(err) {
+	if err := open(t, s).Send(ctx, hello); !errors.Is(err, why) || mail.IsPermanent(err) {
 		t.Errorf("send that was cancelled = %v, want %v", err, why)
 	}
 }
@@ -271,7 +271,7 @@ func TestBadMessagesAreRefused(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, s := range senders {
-				if err := s.Send(t.Context(), tt.m); !mail.Permanent(err) {
+				if err := s.Send(t.Context(), tt.m); !mail.IsPermanent(err) {
 					t.Errorf("%T: send = %v, want a permanent error", s, err)
 				}
 			}
@@ -335,7 +335,7 @@ func (broken) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
 
 func TestPrintFails(t *testing.T) {
 	t.Parallel()
-	if err := mail.Print(broken{}).Send(t.Context(), hello); err == nil || mail.Permanent(err) {
+	if err := mail.Print(broken{}).Send(t.Context(), hello); err == nil || mail.IsPermanent(err) {
 		t.Errorf("send = %v, want an error that can pass", err)
 	}
 }

@@ -19,7 +19,7 @@ type printer struct {
 
 // Send writes the message as a separate block.
 func (p *printer) Send(_ context.Context, m Message) error {
-	if err := m.Check(); err != nil {
+	if err := m.CheckMessage(); err != nil {
 		return err
 	}
 	var b strings.Builder

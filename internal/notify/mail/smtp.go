@@ -93,7 +93,7 @@ type server struct {
 
 // Send delivers the message to the mail server.
 func (s *server) Send(ctx context.Context, m Message) error {
-	if err := m.Check(); err != nil {
+	if err := m.CheckMessage(); err != nil {
 		return err
 	}
 	// The library ignores the context after it has dialled, and leaves the connection

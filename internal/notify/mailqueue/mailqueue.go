@@ -26,16 +26,16 @@ type jobArgs struct {
 	Sealed string `json:"sealed"`
 }
 
-// Office queues messages.
-type Office struct {
+// Outbox queues messages.
+type Outbox struct {
 	Queue queue.Queue
 	Box   keyring.Box
 }
 
-// Send queues the message; it is sent after tx commits. A message that no
+// QueueMessage queues the message; it is sent after tx commits. A message that no
 // sender could send is refused.
-func (o Office) Send(ctx context.Context, tx *sqldb.Tx, m mail.Message) error {
-	if err := m.Check(); err != nil {
+func (o Outbox) QueueMessage(ctx context.Context, tx *sqldb.Tx, m mail.Message) error {
+	if err := m.CheckMessage(); err != nil {
 		return fmt.Errorf("queue mail: %w", err)
 	}
 	plain, err := json.Marshal(m)
@@ -67,7 +67,7 @@ func Handler(s mail.Sender, box keyring.Box, log *slog.Logger) queue.Handler {
 				return queue.GiveUp(err)
 			}
 			if err := s.Send(ctx, m); err != nil {
-				if mail.Permanent(err) {
+				if mail.IsPermanent(err) {
 					return queue.GiveUp(err)
 				}
 				return err

@@ -34,7 +34,7 @@ func box(t *testing.T, secret byte) keyring.Box {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return ring.Box("mail")
+	return ring.BoxFor("mail")
 }
 
 // send queues a message as a node does that only serves requests.
@@ -45,7 +45,7 @@ func send(t *testing.T, db *sqldb.DB, b keyring.Box, m mail.Message) error {
 		t.Fatal(err)
 	}
 	return db.Write(t.Context(), func(tx *sqldb.Tx) error {
-		return mailqueue.Office{Queue: q, Box: b}.Send(t.Context(), tx, m)
+		return mailqueue.Outbox{Queue: q, Box: b}.QueueMessage(t.Context(), tx, m)
 	})
 }
 
@@ -168,7 +168,7 @@ func TestRolledBackMailIsNotSent(t *testing.T) {
 		}
 		why := errors.New("changed my mind")
 		err = db.Write(t.Context(), func(tx *sqldb.Tx) error {
-			if err := (mailqueue.Office{Queue: q, Box: box(t, 1)}).Send(t.Context(), tx, hello); err != nil {
+			if err := (mailqueue.Outbox{Queue: q, Box: box(t, 1)}).QueueMessage(t.Context(), tx, hello); err != nil {
 				return err
 			}
 			return why
@@ -187,7 +187,7 @@ func TestBadMailIsNotQueued(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
 		bad := hello
 		bad.Subject = "a\r\nBcc: eve@evil.example"
-		if err := send(t, db, box(t, 1), bad); !mail.Permanent(err) {
+		if err := send(t, db, box(t, 1), bad); !mail.IsPermanent(err) {
 			t.Errorf("send = %v, want a permanent error", err)
 		}
 		if all := args(t, db); len(all) != 0 {

@@ -15,7 +15,7 @@ func (s *Secrets) GetFor(ctx context.Context, db *sqldb.DB, p principal.Principa
 		if err := p.LockOwner(ctx, tx); err != nil {
 			return err
 		}
-		secret, err = s.Get(ctx, tx, p.AccountID)
+		secret, err = s.GetSecret(ctx, tx, p.AccountID)
 		if err != nil || !secret.Fresh {
 			return err
 		}
@@ -30,7 +30,7 @@ func (s *Secrets) RotateFor(ctx context.Context, db *sqldb.DB, p principal.Princ
 		if err := p.LockOwner(ctx, tx); err != nil {
 			return err
 		}
-		if secret, err = s.Rotate(ctx, tx, p.AccountID); err != nil {
+		if secret, err = s.RotateSecret(ctx, tx, p.AccountID); err != nil {
 			return err
 		}
 		return recordSecret(ctx, tx, audit.WebhookSecretRotated, p)

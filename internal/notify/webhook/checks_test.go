@@ -21,7 +21,7 @@ func TestChecksSeeWhatIsWrong(t *testing.T) {
 		w.until(waiting, "failing", 1)
 		w.notice("https://waiting.test/", "{}") // several events without a run are no second event
 		w.notice("https://waiting.test/", "{}")
-		plain := dbtest.Get(w.World, func(tx *sqldb.Tx) (string, error) { return w.ended(tx, "") })
+		plain := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (string, error) { return w.ended(tx, "") })
 		event := "(SELECT id FROM webhook_event WHERE run_id = '" + run + "')"
 		for damage, want := range map[string]string{
 			`UPDATE run SET webhook_url = 'https://x/' WHERE id = '` + plain + `'`:                                                       "a finished run with a webhook has an event",

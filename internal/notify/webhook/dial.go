@@ -90,7 +90,7 @@ func (c *dialer) resolveHost(ctx context.Context, host string) ([]netip.Addr, er
 		return nil, &stepError{failDNS, err}
 	}
 	for _, ip := range addrs {
-		if err := c.guard.border.Check(ip); err != nil {
+		if err := c.guard.border.CheckAddress(ip); err != nil {
 			return nil, &stepError{failBlocked, err}
 		}
 	}
@@ -133,5 +133,5 @@ func (c *dialer) checkSocket(_ context.Context, _, address string, _ syscall.Raw
 	if n, err := strconv.ParseUint(port, 10, 32); err != nil || !isAllowedPort(n) {
 		return netguard.ErrBlocked
 	}
-	return c.guard.border.Check(ip)
+	return c.guard.border.CheckAddress(ip)
 }

@@ -62,20 +62,20 @@ func TestDeniedAddresses(t *testing.T) {
 	g := NewGuard(nil)
 	for _, a := range denied {
 		ip := netip.MustParseAddr(a)
-		if err := g.border.Check(ip); !errors.Is(err, netguard.ErrBlocked) {
+		if err := g.border.CheckAddress(ip); !errors.Is(err, netguard.ErrBlocked) {
 			t.Errorf("%s = %v, want it blocked", a, err)
 		}
-		if ip.Is4() && !errors.Is(g.border.Check(netip.AddrFrom16(ip.As16())), netguard.ErrBlocked) {
+		if ip.Is4() && !errors.Is(g.border.CheckAddress(netip.AddrFrom16(ip.As16())), netguard.ErrBlocked) {
 			t.Errorf("%s passes as ::ffff:%s", a, a)
 		}
 	}
 	for _, a := range public {
-		if err := g.border.Check(netip.MustParseAddr(a)); err != nil {
+		if err := g.border.CheckAddress(netip.MustParseAddr(a)); err != nil {
 			t.Errorf("%s = %v, want it to pass", a, err)
 		}
 	}
 	for name, ip := range map[string]netip.Addr{"none": {}, "with a zone": netip.MustParseAddr("2606:4700::1%eth0")} {
-		if g.border.Check(ip) == nil {
+		if g.border.CheckAddress(ip) == nil {
 			t.Errorf("an address %s passes", name)
 		}
 	}
@@ -93,7 +93,7 @@ func TestAllowedNetworks(t *testing.T) {
 		"192.168.7.0": true, "192.168.7.255": true, "192.168.6.255": false, "192.168.8.0": false,
 		"fd00:1::1": true, "fd00:1:0:1::1": false, "64:ff9b::a01:203": false, "2002:a01:203::": false, "8.8.8.8": true,
 	} {
-		if got := g.border.Check(netip.MustParseAddr(a)) == nil; got != want {
+		if got := g.border.CheckAddress(netip.MustParseAddr(a)) == nil; got != want {
 			t.Errorf("%s passes: %v, want %v", a, got, want)
 		}
 	}

@@ -28,7 +28,7 @@ const overlap = 24 * time.Hour
 // world is a database with a clock of its own, an account whose runs end, and a
 // name server that knows *.example.com as this machine.
 type world struct {
-	dbtest.World
+	dbtest.Fixture
 	secrets *webhook.Secrets
 	account string
 	log     *watch.Log
@@ -37,10 +37,10 @@ type world struct {
 // each runs fn in a new world of every kind.
 func each(t *testing.T, fn func(w world)) {
 	t.Helper()
-	dbtest.Worlds(t, webhook.Checks, func(base dbtest.World) {
+	dbtest.EachFixture(t, webhook.Checks, func(base dbtest.Fixture) {
 		ring, err := keyring.New(strings.Repeat("A", 43) + "=")
 		base.OK(err)
-		w := world{base, webhook.NewSecrets(ring.Box("webhook secrets"), overlap), ids.New(), &watch.Log{}}
+		w := world{base, webhook.NewSecrets(ring.BoxFor("webhook secrets"), overlap), ids.New(), &watch.Log{}}
 		w.Exec(`INSERT INTO person (id, email, email_key, email_verified, password_hash, created) VALUES ($1, $1, $1, TRUE, '', 0)`, w.account)
 		w.Exec(`INSERT INTO tool (id, slug, source, definition, hash, removed, created, updated) VALUES ('tool', 'tool', 'builtin', '{}', 'hash', FALSE, 0, 0)`)
 		w.Exec(`INSERT INTO tool_version (hash, definition) VALUES ('hash', '{}')`)
@@ -63,7 +63,7 @@ func (w world) ended(tx *sqldb.Tx, url string) (runID string, err error) {
 // run adds a run that has ended, and its event.
 func (w world) run(url string) (runID string) {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) (string, error) {
+	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (string, error) {
 		id, err := w.ended(tx, url)
 		if err == nil {
 			err = webhook.Add(w.Context(), tx, webhook.Event{RunID: id, AccountID: w.account, URL: url})
@@ -82,7 +82,7 @@ func (w world) notice(url, body string) {
 
 func (w world) state(runID string) webhook.State {
 	w.Helper()
-	s := dbtest.Get(w.World, func(tx *sqldb.Tx) (*webhook.State, error) { return webhook.StateOf(w.Context(), tx, runID) })
+	s := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (*webhook.State, error) { return webhook.StateOf(w.Context(), tx, runID) })
 	if s == nil {
 		w.Fatal("the run has no event")
 	}
@@ -91,7 +91,7 @@ func (w world) state(runID string) webhook.State {
 
 func (w world) attempts(runID string) []webhook.Attempt {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) ([]webhook.Attempt, error) {
+	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]webhook.Attempt, error) {
 		return webhook.Attempts(w.Context(), tx, runID)
 	})
 }
@@ -103,7 +103,7 @@ func (w world) redeliver(runID string) {
 
 func (w world) secret() string {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) (webhook.Secret, error) { return w.secrets.Get(w.Context(), tx, w.account) }).Value
+	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (webhook.Secret, error) { return w.secrets.GetSecret(w.Context(), tx, w.account) }).Value
 }
 
 // nextAt is when an event is due, zero where it is not.
@@ -165,7 +165,7 @@ func (w world) until(runID, word string, attempts int) {
 	w.Helper()
 	watch.Until(w, word, func() bool {
 		s := w.state(runID)
-		return s.Word() == word && s.Attempts == attempts
+		return s.PublicState() == word && s.Attempts == attempts
 	})
 }
 
@@ -177,7 +177,7 @@ func (w world) quiet(s *webhook.Sender, r *receiver) {
 	before := len(r.requests())
 	for range 2 {
 		runID := w.run(r.at("quiet"))
-		s.Wake()
+		s.WakeSender()
 		w.until(runID, "delivered", 1)
 	}
 	if got := len(r.requests()); got != before+2 {

@@ -20,7 +20,7 @@ const (
 
 // Guard is the SSRF guard of webhooks: it decides which addresses a receiver
 // may have.
-type Guard struct{ border *netguard.Border }
+type Guard struct{ border *netguard.Guard }
 
 // NewGuard returns a guard that allows the public internet, and the networks
 // that the operator allows.
@@ -76,7 +76,7 @@ func (g *Guard) checkLiteral(name string) string {
 	if err != nil || ip.Is4In6() || ip.String() != strings.ToLower(name) {
 		return "The IP address is not in its usual form."
 	}
-	if g.border.Check(ip) != nil {
+	if g.border.CheckAddress(ip) != nil {
 		return "Events are not sent to this IP address."
 	}
 	return ""
@@ -100,7 +100,7 @@ func (g *Guard) checkName(name string) string {
 		}
 	}
 	// Where the operator allows loopback addresses, their name is allowed as well.
-	if labels[len(labels)-1] == "localhost" && g.border.Check(netip.IPv6Loopback()) != nil && g.border.Check(netip.AddrFrom4([4]byte{127, 0, 0, 1})) != nil {
+	if labels[len(labels)-1] == "localhost" && g.border.CheckAddress(netip.IPv6Loopback()) != nil && g.border.CheckAddress(netip.AddrFrom4([4]byte{127, 0, 0, 1})) != nil {
 		return "Events are not sent to localhost."
 	}
 	return ""

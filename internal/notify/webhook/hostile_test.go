@@ -51,7 +51,7 @@ func TestHungReceiversDelayNobody(t *testing.T) {
 		for i := range 40 { // with the hung ones settled in their slots
 			w.run(r.at(fmt.Sprint("also", i)))
 		}
-		s.Wake()
+		s.WakeSender()
 		delivered(80)
 		busy := map[string]int{}
 		for _, q := range r.requests() {
@@ -282,7 +282,7 @@ func TestAnswersAreNotKept(t *testing.T) {
 				`SELECT host || ' ' || failures FROM webhook_host`,
 				`SELECT account_id || ' ' || secret || ' ' || previous FROM webhook_secret`,
 			} {
-				err := tx.Each(w.Context(), query, nil, func(row sqldb.Scanner) error {
+				err := tx.EachRow(w.Context(), query, nil, func(row sqldb.Scanner) error {
 					var line string
 					err := row.Scan(&line)
 					all.WriteString(line + "\n")

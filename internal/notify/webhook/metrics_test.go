@@ -21,7 +21,7 @@ func TestMetrics(t *testing.T) {
 		o.Metrics = registry
 		o.Schedule = nil // one attempt is all
 		backlog := func() webhook.Backlog {
-			return dbtest.Get(w.World, func(tx *sqldb.Tx) (webhook.Backlog, error) { return webhook.ReadBacklog(w.Context(), tx) })
+			return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (webhook.Backlog, error) { return webhook.ReadBacklog(w.Context(), tx) })
 		}
 		if b := backlog(); b != (webhook.Backlog{}) {
 			w.Errorf("backlog of nothing = %+v", b)

@@ -59,7 +59,7 @@ func TestNoticesAreRetried(t *testing.T) {
 		w.quiet(s, r)
 		r.then(nil)
 		w.Pass(10 * time.Second)
-		s.Wake()
+		s.WakeSender()
 		w.notices(webhook.Delivered, 1, 2)
 		got := r.requests()
 		first, last := got[0], got[len(got)-1]

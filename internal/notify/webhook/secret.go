@@ -41,9 +41,9 @@ type Secrets struct {
 // events for overlap.
 func NewSecrets(box Box, overlap time.Duration) *Secrets { return &Secrets{box, overlap} }
 
-// Get returns the secret of an account, and creates it where there is none: tx
+// GetSecret returns the secret of an account, and creates it where there is none: tx
 // must be a writing transaction.
-func (s *Secrets) Get(ctx context.Context, tx *sqldb.Tx, accountID string) (Secret, error) {
+func (s *Secrets) GetSecret(ctx context.Context, tx *sqldb.Tx, accountID string) (Secret, error) {
 	fresh, err := insertSecret(ctx, tx, accountID, s.generateSecret(accountID))
 	if err != nil {
 		return Secret{}, fmt.Errorf("webhook secret: %w", err)
@@ -53,9 +53,9 @@ func (s *Secrets) Get(ctx context.Context, tx *sqldb.Tx, accountID string) (Secr
 	return secret, err
 }
 
-// Rotate replaces the secret of an account. The old secret continues to sign
+// RotateSecret replaces the secret of an account. The old secret continues to sign
 // for the overlap; an even older one no longer does.
-func (s *Secrets) Rotate(ctx context.Context, tx *sqldb.Tx, accountID string) (Secret, error) {
+func (s *Secrets) RotateSecret(ctx context.Context, tx *sqldb.Tx, accountID string) (Secret, error) {
 	if err := replaceSecret(ctx, tx, accountID, s.generateSecret(accountID), tx.Now.Add(s.overlap)); err != nil {
 		return Secret{}, fmt.Errorf("rotate webhook secret: %w", err)
 	}

@@ -16,11 +16,11 @@ func TestSecret(t *testing.T) {
 	each(t, func(w world) {
 		get := func(id string) webhook.Secret {
 			w.Helper()
-			return dbtest.Get(w.World, func(tx *sqldb.Tx) (webhook.Secret, error) { return w.secrets.Get(w.Context(), tx, id) })
+			return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (webhook.Secret, error) { return w.secrets.GetSecret(w.Context(), tx, id) })
 		}
 		rotate := func(id string) webhook.Secret {
 			w.Helper()
-			return dbtest.Get(w.World, func(tx *sqldb.Tx) (webhook.Secret, error) { return w.secrets.Rotate(w.Context(), tx, id) })
+			return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (webhook.Secret, error) { return w.secrets.RotateSecret(w.Context(), tx, id) })
 		}
 		first := get("anna")
 		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(first.Value, "whsec_"))
@@ -56,7 +56,7 @@ func TestSecret(t *testing.T) {
 func TestSecretsAreKeptSealed(t *testing.T) {
 	each(t, func(w world) {
 		value := w.secret()
-		w.Do(func(tx *sqldb.Tx) error { _, err := w.secrets.Rotate(w.Context(), tx, w.account); return err })
+		w.Do(func(tx *sqldb.Tx) error { _, err := w.secrets.RotateSecret(w.Context(), tx, w.account); return err })
 		var secret, previous string
 		w.OK(w.DB.QueryRow(w.Context(), `SELECT secret, previous FROM webhook_secret WHERE account_id = $1`, w.account).Scan(&secret, &previous))
 		for _, kept := range []string{secret, previous} {
@@ -67,7 +67,7 @@ func TestSecretsAreKeptSealed(t *testing.T) {
 		}
 		// What was moved to another account does not open there.
 		w.Exec(`INSERT INTO webhook_secret (account_id, secret, created, previous) VALUES ('thief', $1, 0, '')`, secret)
-		err := w.Try(func(tx *sqldb.Tx) error { _, err := w.secrets.Get(w.Context(), tx, "thief"); return err })
+		err := w.Try(func(tx *sqldb.Tx) error { _, err := w.secrets.GetSecret(w.Context(), tx, "thief"); return err })
 		if err == nil {
 			w.Error("a secret opens for another account")
 		}
@@ -80,7 +80,7 @@ func TestFirstUsesAtOnceMakeOneSecret(t *testing.T) {
 		seen := map[string]bool{}
 		dbtest.Together(16, func(int) {
 			err := w.Try(func(tx *sqldb.Tx) error {
-				s, err := w.secrets.Get(w.Context(), tx, w.account)
+				s, err := w.secrets.GetSecret(w.Context(), tx, w.account)
 				if err == nil {
 					mu.Lock()
 					defer mu.Unlock()

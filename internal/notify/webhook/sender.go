@@ -96,9 +96,9 @@ func New(o Options) *Sender {
 	}
 }
 
-// Wake makes the sender look for events now. Events of other nodes are found
+// WakeSender makes the sender look for events now. Events of other nodes are found
 // within a second without it.
-func (s *Sender) Wake() { s.loop.Wake() }
+func (s *Sender) WakeSender() { s.loop.Wake() }
 
 // Run sends events until ctx ends. Attempts in progress then have Grace to
 // finish; the rest are cancelled and left to the next sender. Run returns when
@@ -157,7 +157,7 @@ func (s *Sender) sendDue(ctx context.Context) (wait time.Duration, err error) {
 			continue
 		}
 		s.sending.Go(func() {
-			defer s.Wake()
+			defer s.WakeSender()
 			defer s.slots.releaseSlot(e.host)
 			s.deliverEvent(ctx, leased[i])
 		})

@@ -31,7 +31,7 @@ func TestSchedule(t *testing.T) {
 			w.Pass(next - time.Microsecond)
 			w.quiet(s, r)
 			w.Pass(time.Microsecond)
-			s.Wake()
+			s.WakeSender()
 		}
 		w.until(run, "exhausted", 8)
 		w.Pass(48 * time.Hour)
@@ -87,7 +87,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 				w.WriteHeader(c.status)
 			})
 			run := w.run(r.at(fmt.Sprint("r", i)))
-			s.Wake()
+			s.WakeSender()
 			w.until(run, "failing", 1)
 			if got := w.nextAt(run).Sub(w.Now()); got < c.least || got > c.most {
 				w.Errorf("%d with Retry-After %q: again after %v, want %v to %v", c.status, c.header, got, c.least, c.most)
@@ -141,7 +141,7 @@ func TestTwoSendersShareTheWork(t *testing.T) {
 		}
 		first, _ := w.start(w.options(r))
 		second, _ := w.start(w.options(r))
-		dbtest.Together(20, func(i int) { []*webhook.Sender{first, second}[i%2].Wake() })
+		dbtest.Together(20, func(i int) { []*webhook.Sender{first, second}[i%2].WakeSender() })
 		for _, run := range runs {
 			w.until(run, "delivered", 1)
 		}
@@ -172,7 +172,7 @@ func TestALostSenderIsTakenOver(t *testing.T) {
 		w.redeliver(run) // it is on its way already
 		w.quiet(second, r)
 		w.Pass(time.Microsecond)
-		second.Wake()
+		second.WakeSender()
 		w.until(run, "delivered", 1)
 		close(release)
 		stopFirst() // its 200 comes too late to be written down
@@ -244,14 +244,14 @@ func TestOurOwnFailures(t *testing.T) {
 		for kind := range int64(2) {
 			broken.Store(kind + 1)
 			run := w.run(r.at("a"))
-			s.Wake()
+			s.WakeSender()
 			w.until(run, "failing", 1)
 			if a := w.attempts(run)[0]; a.Error != "internal" || a.StatusCode != 0 {
 				w.Errorf("attempt = %+v", a)
 			}
 			broken.Store(0)
 			w.Pass(10 * time.Second)
-			s.Wake()
+			s.WakeSender()
 			w.until(run, "delivered", 2)
 		}
 		// The host has nothing to do with it.
@@ -265,7 +265,7 @@ func TestOurOwnFailures(t *testing.T) {
 		}
 		w.Exec(`UPDATE webhook_secret SET secret = 'damaged'`)
 		run := w.run(r.at("a"))
-		s.Wake()
+		s.WakeSender()
 		w.until(run, "failing", 1)
 		if a := w.attempts(run)[0]; a.Error != "internal" {
 			w.Errorf("attempt = %+v", a)
@@ -282,7 +282,7 @@ func TestWhatIsAllowedIsAskedAtEveryAttempt(t *testing.T) {
 		for _, address := range []string{r.at("a"), "https://127.0.0.1" + port + "/", "https://localhost" + port + "/", "https://b.example.com:80/"} {
 			run := w.run(address)
 			s, stop := w.start(o)
-			s.Wake()
+			s.WakeSender()
 			w.until(run, "failing", 1)
 			stop()
 			if a := w.attempts(run)[0]; a.Error != "blocked" || a.StatusCode != 0 {
@@ -326,7 +326,7 @@ func TestCircuit(t *testing.T) {
 			w.Pass(left() - time.Microsecond)
 			w.quiet(s, r)
 			w.Pass(time.Microsecond)
-			s.Wake()
+			s.WakeSender()
 			watch.Until(w, "another chance", func() bool { return left() > 0 })
 			if got := left(); got != again || failures() != 21+i {
 				w.Errorf("left alone for %v after %d failures, want %v after %d", got, failures(), again, 21+i)
@@ -335,13 +335,13 @@ func TestCircuit(t *testing.T) {
 		// The last one has waited all this time, and its schedule has not begun.
 		last := ""
 		for _, run := range runs {
-			if w.state(run).Word() == "pending" {
+			if w.state(run).PublicState() == "pending" {
 				last += run
 			}
 		}
 		w.Exec(`UPDATE webhook_host SET failures = 40`)
 		w.Pass(left())
-		s.Wake()
+		s.WakeSender()
 		watch.Until(w, "another chance", func() bool { return left() > 0 })
 		if got := left(); got != 30*time.Minute {
 			w.Errorf("left alone for %v, want half an hour at most", got)
@@ -350,7 +350,7 @@ func TestCircuit(t *testing.T) {
 
 		r.then(nil)
 		w.Pass(96 * time.Hour)
-		s.Wake()
+		s.WakeSender()
 		for _, run := range runs {
 			w.until(run, "delivered", 2)
 		}

@@ -25,11 +25,11 @@ func insertSecret(ctx context.Context, tx *sqldb.Tx, accountID, sealed string) (
 	if err != nil || n == 0 {
 		return false, err
 	}
-	return true, Sealed.Renew(ctx, tx, `account_id = $1`, accountID)
+	return true, Sealed.RenewSeals(ctx, tx, `account_id = $1`, accountID)
 }
 
 func replaceSecret(ctx context.Context, tx *sqldb.Tx, accountID, sealed string, until time.Time) error {
-	return Sealed.Change(ctx, tx, `account_id = $1`, []any{accountID}, func() error {
+	return Sealed.ChangeRows(ctx, tx, `account_id = $1`, []any{accountID}, func() error {
 		_, err := tx.Exec(ctx, `
 			INSERT INTO webhook_secret (account_id, secret, created, previous) VALUES ($1, $2, $3, '')
 			ON CONFLICT (account_id) DO UPDATE SET secret = $2, created = $3,

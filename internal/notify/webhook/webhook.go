@@ -112,9 +112,9 @@ type State struct {
 	Attempts int
 }
 
-// Word returns the public state: "pending" before the first attempt, "failing"
+// PublicState returns the public state: "pending" before the first attempt, "failing"
 // between attempts, "delivered", "exhausted" or "gone".
-func (s State) Word() string {
+func (s State) PublicState() string {
 	switch {
 	case s.State != Waiting:
 		return s.State

@@ -21,7 +21,7 @@ func TestDelivery(t *testing.T) {
 	each(t, func(w world) {
 		r := newReceiver(w, status(http.StatusNoContent))
 		run := w.run(r.at("a"))
-		if s := w.state(run); s.Word() != "pending" || s.Attempts != 0 || len(w.attempts(run)) != 0 {
+		if s := w.state(run); s.PublicState() != "pending" || s.Attempts != 0 || len(w.attempts(run)) != 0 {
 			w.Errorf("before: %+v", s)
 		}
 		w.start(w.options(r))
@@ -122,11 +122,11 @@ func TestRotationSignsWithBoth(t *testing.T) {
 	each(t, func(w world) {
 		r := newReceiver(w, nil)
 		first := w.secret()
-		second := dbtest.Get(w.World, func(tx *sqldb.Tx) (webhook.Secret, error) { return w.secrets.Rotate(w.Context(), tx, w.account) }).Value
+		second := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (webhook.Secret, error) { return w.secrets.RotateSecret(w.Context(), tx, w.account) }).Value
 		s, _ := w.start(w.options(r))
 		verified := func() (by []string) {
 			run := w.run(r.at(ids.Text(8)))
-			s.Wake()
+			s.WakeSender()
 			w.until(run, "delivered", 1)
 			got := r.requests()[len(r.requests())-1]
 			for _, secret := range []string{first, second} {
@@ -162,7 +162,7 @@ func TestARunHasOneEvent(t *testing.T) {
 		err := w.Try(func(tx *sqldb.Tx) error {
 			return webhook.Add(w.Context(), tx, webhook.Event{RunID: run, AccountID: w.account, URL: address})
 		})
-		if !sqldb.Duplicate(err) {
+		if !sqldb.IsDuplicate(err) {
 			w.Errorf("a second event = %v", err)
 		}
 		for _, bad := range []string{"", "https://", "https://a b/", "%"} {
@@ -177,8 +177,8 @@ func TestARunHasOneEvent(t *testing.T) {
 				w.Errorf("an event for %q was added", bad)
 			}
 		}
-		none := dbtest.Get(w.World, func(tx *sqldb.Tx) (string, error) { return w.ended(tx, "") })
-		s := dbtest.Get(w.World, func(tx *sqldb.Tx) (*webhook.State, error) { return webhook.StateOf(w.Context(), tx, none) })
+		none := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (string, error) { return w.ended(tx, "") })
+		s := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (*webhook.State, error) { return webhook.StateOf(w.Context(), tx, none) })
 		if s != nil || len(w.attempts(none)) != 0 {
 			w.Errorf("a run without a webhook has %+v", s)
 		}
@@ -214,7 +214,7 @@ func TestRedeliver(t *testing.T) {
 		attempt := func(run string, code int, word string, attempts int) {
 			w.Helper()
 			r.then(status(code))
-			s.Wake()
+			s.WakeSender()
 			w.until(run, word, attempts)
 			if next := w.nextAt(run); next.IsZero() != (word != "failing") {
 				w.Errorf("%s, and the next attempt at %v", word, next)
@@ -233,7 +233,7 @@ func TestRedeliver(t *testing.T) {
 		gone := w.run(r.at("gone"))
 		attempt(gone, 410, "gone", 1)
 		w.redeliver(gone)
-		if s := w.state(gone); s.State != webhook.Waiting || s.Word() != "failing" {
+		if s := w.state(gone); s.State != webhook.Waiting || s.PublicState() != "failing" {
 			w.Errorf("asked for = %+v", s)
 		}
 		attempt(gone, 500, "gone", 2)

@@ -50,7 +50,7 @@ func Handlers(p Parts) []queue.Handler {
 		periodicHandlers(p),
 		mailqueue.Handler(p.Mail, p.MailBox, p.Log),
 		personaldata.NewEraseHandler(p.DB),
-		p.Runner.Tickets(),
+		p.Runner.TicketHandler(),
 	)
 }
 
@@ -70,23 +70,25 @@ func periodicHandlers(p Parts) []queue.Handler {
 		},
 		{
 			Kind: "key-sweep", Every: 10 * time.Minute, Timeout: 5 * time.Minute,
-			Do: func(ctx context.Context, _ queue.Work) error { return run.Forget(ctx, p.DB, p.KeyLifetime) },
+			Do: func(ctx context.Context, _ queue.Work) error { return run.DeleteExpired(ctx, p.DB, p.KeyLifetime) },
 		},
 		{
 			Kind: "library-sweep", Every: p.SweepEvery, Timeout: 10 * time.Minute,
-			Do: func(ctx context.Context, _ queue.Work) error { return p.Library.Sweep(ctx) },
+			Do: func(ctx context.Context, _ queue.Work) error { return p.Library.SweepFiles(ctx) },
 		},
 		{
 			Kind: "board-sweep", Every: p.SweepEvery, Timeout: 10 * time.Minute,
-			Do: func(ctx context.Context, _ queue.Work) error { return p.Boards.Sweep(ctx) },
+			Do: func(ctx context.Context, _ queue.Work) error { return p.Boards.SweepDeleted(ctx) },
 		},
 		{
 			Kind: "blob-sweep", Every: p.SweepEvery, Timeout: 10 * time.Minute,
-			Do: func(ctx context.Context, _ queue.Work) error { return p.Blobs.Sweep(ctx, p.Now().Add(-p.Leftovers)) },
+			Do: func(ctx context.Context, _ queue.Work) error {
+				return p.Blobs.SweepUnfinished(ctx, p.Now().Add(-p.Leftovers))
+			},
 		},
 		{
 			Kind: "database-upkeep", Every: time.Hour, Timeout: 5 * time.Minute,
-			Do: func(ctx context.Context, _ queue.Work) error { return p.DB.Maintain(ctx) },
+			Do: func(ctx context.Context, _ queue.Work) error { return p.DB.MaintainFiles(ctx) },
 		},
 	}
 }

@@ -38,7 +38,7 @@ func TestHousekeeping(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer blobs.Close()
-		set, err := catalog.Read(catalog.From{Source: catalog.Directory, Files: fstest.MapFS{"one.yaml": {Data: []byte(manifest)}}})
+		set, err := catalog.Read(catalog.ManifestFolder{Source: catalog.Directory, Files: fstest.MapFS{"one.yaml": {Data: []byte(manifest)}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +67,7 @@ func TestHousekeeping(t *testing.T) {
 		handlers := backgroundjobs.Handlers(backgroundjobs.Parts{
 			DB: db, Blobs: blobs, Library: &library.Library{DB: db, Blobs: blobs}, Boards: &board.Boards{DB: db, Hub: pubsub.New()},
 			Runner: runner.New(runner.Parts{}), Devices: site.Devices, Tokens: site.Tokens,
-			Mail: mail.Print(&sent), MailBox: site.Keys.Box("mail"), Log: slog.New(slog.DiscardHandler), Now: time.Now,
+			Mail: mail.Print(&sent), MailBox: site.Keys.BoxFor("mail"), Log: slog.New(slog.DiscardHandler), Now: time.Now,
 			Leftovers: time.Hour, SweepEvery: time.Hour, KeyLifetime: time.Hour,
 		})
 		done := make(chan string, 10*len(handlers))
@@ -111,13 +111,13 @@ func TestHousekeeping(t *testing.T) {
 			t.Errorf("mail = %s", text)
 		}
 		cat := catalog.New(db, slog.New(slog.DiscardHandler))
-		if _, err := cat.Refresh(ctx); err != nil {
+		if _, err := cat.RefreshSnapshot(ctx); err != nil {
 			t.Fatal(err)
 		}
-		if got := cat.Snapshot().Tools()[0].Average; got != 3*time.Second {
+		if got := cat.CurrentSnapshot().AllTools()[0].AverageDuration; got != 3*time.Second {
 			t.Errorf("average = %v, want 3s", got)
 		}
-		if v, err := db.Verify(ctx, queue.Checks(db.Dialect)); err != nil || len(v) != 0 {
+		if v, err := db.VerifyChecks(ctx, queue.Checks(db.Dialect)); err != nil || len(v) != 0 {
 			t.Errorf("checks = %v, %v", v, err)
 		}
 	})

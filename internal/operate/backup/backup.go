@@ -219,11 +219,11 @@ func syncFolder(path string) error {
 // writeArchive copies the installation. The copy of the database is left at copied, and
 // the lines of the manifest in spool.
 func writeArchive(ctx context.Context, s Source, out io.Writer, copied string, spool *os.File) (r Report, err error) {
-	hold, err := library.HoldFiles(ctx, s.DB)
+	hold, err := library.HoldSweep(ctx, s.DB)
 	if err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, hold.Release(ctx)) }()
+	defer func() { err = errors.Join(err, hold.ReleaseHold(ctx)) }()
 	r.Format = format
 	r.Made = s.Now().UTC().Truncate(time.Second)
 	r.Version = s.Version
@@ -271,7 +271,7 @@ func (s Source) prepareCopy(ctx context.Context, copied string, r *Report) error
 		return err
 	}
 	err = db.Write(ctx, func(tx *sqldb.Tx) error {
-		return errors.Join(library.ForgetHolds(ctx, tx), queue.ReturnAll(ctx, tx))
+		return errors.Join(library.DeleteSweepHolds(ctx, tx), queue.ReturnAll(ctx, tx))
 	})
 	if err != nil {
 		return err

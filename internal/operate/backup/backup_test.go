@@ -103,9 +103,9 @@ func extract(t *testing.T, archive []byte) (files map[string]string, folder stri
 		t.Fatal(err)
 	}
 	defer stage.Close()
-	store := openStore(t, filepath.Join(stage.Folder(), "blobs"))
+	store := openStore(t, filepath.Join(stage.FolderPath(), "blobs"))
 	layout := backup.Layout{
-		Folder: stage.Folder(), Database: filepath.Join(stage.Folder(), "atelier.db"), Secret: filepath.Join(stage.Folder(), "keys", "secret"), Blobs: store,
+		Folder: stage.FolderPath(), Database: filepath.Join(stage.FolderPath(), "atelier.db"), Secret: filepath.Join(stage.FolderPath(), "keys", "secret"), Blobs: store,
 	}
 	if _, _, err := backup.Extract(t.Context(), bytes.NewReader(archive), layout, func(backup.Header) error { return nil }); err != nil {
 		return nil, target, err
@@ -341,7 +341,7 @@ func TestOnlyNewFoldersAreTaken(t *testing.T) {
 	if _, err := backup.NewStage(target); err == nil {
 		t.Error("two restores into one folder")
 	}
-	if err := os.WriteFile(filepath.Join(stage.Folder(), "new"), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(stage.FolderPath(), "new"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(stage.Commit(), stage.Close()); err != nil {

@@ -104,8 +104,8 @@ func NewStage(target string) (*Stage, error) {
 	return &Stage{target, f}, nil
 }
 
-// Folder is where to put what is to be in the target.
-func (s *Stage) Folder() string { return s.folder.Name() }
+// FolderPath is where to put what is to be in the target.
+func (s *Stage) FolderPath() string { return s.folder.Name() }
 
 // Commit makes what is in the folder durable, all at once, and the folder the
 // target.
@@ -114,7 +114,7 @@ func (s *Stage) Commit() error {
 		return err
 	}
 	// os.Rename refuses even an empty folder.
-	err := syscall.Rename(s.Folder(), s.target)
+	err := syscall.Rename(s.FolderPath(), s.target)
 	if errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.EXDEV) {
 		return fmt.Errorf("%s is a mount point, which a folder cannot be put in place of; restore into a folder in it", s.target)
 	}
@@ -127,9 +127,9 @@ func (s *Stage) Commit() error {
 // Close removes the folder, unless it has become the target.
 func (s *Stage) Close() error {
 	var err error
-	if here, statErr := os.Stat(s.Folder()); statErr == nil {
+	if here, statErr := os.Stat(s.FolderPath()); statErr == nil {
 		if held, heldErr := s.folder.Stat(); heldErr == nil && os.SameFile(here, held) {
-			err = os.RemoveAll(s.Folder())
+			err = os.RemoveAll(s.FolderPath())
 		}
 	}
 	return errors.Join(err, s.folder.Close())

@@ -31,8 +31,8 @@ import (
 
 // tables are the sealed tables, except those of the ledger and the audit log.
 var tables = slices.Concat(company.Sealed, []seal.Table{
-	person.Sealed, credential.Sealed, credential.SealedDirectories, device.Sealed, device.SealedRefreshTokens, idtoken.Sealed,
-	webhook.Sealed, budget.Sealed, asset.Sealed, asset.SealedUploads, run.Sealed, run.SealedResults,
+	person.Sealed, credential.Sealed, credential.SealedSCIMTokens, device.Sealed, device.SealedRefreshTokens, idtoken.Sealed,
+	webhook.Sealed, budget.Sealed, asset.SealedAssets, asset.SealedUploads, run.Sealed, run.SealedResults,
 })
 
 // ledgerDetail is the detail of a log entry that names the ledger's transactions
@@ -51,7 +51,7 @@ func BeginSeals(ctx context.Context, db *sqldb.DB) error {
 		return audit.BeginSeals(ctx, tx, func() (map[string]string, error) {
 			details := map[string]string{}
 			for _, t := range tables {
-				n, err := t.Begin(ctx, tx)
+				n, err := t.BeginSeals(ctx, tx)
 				if err != nil {
 					return nil, err
 				}
@@ -59,7 +59,7 @@ func BeginSeals(ctx context.Context, db *sqldb.DB) error {
 					details[t.Name] = strconv.Itoa(n)
 				}
 			}
-			old, err := ledger.Old(ctx, tx)
+			old, err := ledger.UnsealedDigest(ctx, tx)
 			if err != nil {
 				return nil, err
 			}
@@ -101,7 +101,7 @@ func VerifySeals(ctx context.Context, db *sqldb.DB) (problems []Problem, kept bo
 func verifySeals(ctx context.Context, tx *sqldb.Tx) (problems []Problem, err error) {
 	report := func(row string) { problems = append(problems, Problem{sealedRule, row}) }
 	for _, t := range tables {
-		if err := t.Verify(ctx, tx, report); err != nil {
+		if err := t.VerifySeals(ctx, tx, report); err != nil {
 			return nil, err
 		}
 	}

@@ -152,7 +152,7 @@ func TestTamperings(t *testing.T) {
 					return err
 				}
 				e := audit.Entry{Act: audit.TokensGranted, PersonID: account, Details: map[string]string{"account": account, "tokens": strconv.FormatInt(tokens, 10)}}
-				return audit.Add(ctx, tx, e.Changing("", ""))
+				return audit.Add(ctx, tx, e.WithChange("", ""))
 			})
 		}
 		grant(victim, 100, "")
@@ -163,7 +163,7 @@ func TestTamperings(t *testing.T) {
 		h.Do(func(tx *sqldb.Tx) error { // as credential.ConnectDirectory would
 			for _, t := range tables {
 				if t.Name == "scim_token" {
-					return t.Renew(ctx, tx, `company_id = $1`, c.ID)
+					return t.RenewSeals(ctx, tx, `company_id = $1`, c.ID)
 				}
 			}
 			return nil
@@ -268,7 +268,7 @@ func upload(h *generationtest.House, owner string) {
 		a := asset.Asset{ID: ids.New(), AccountID: owner, Type: "TEXT", MimeType: "text/plain", Size: 1, SHA256: strings.Repeat("0", 64), Blob: "b/" + owner, Created: tx.Now}
 		err := asset.AddUpload(h.Context(), tx, asset.Upload{ID: ids.New(), AccountID: owner, PersonID: owner, Asset: a, Name: "n", Created: tx.Now})
 		if err == nil {
-			err = quota.Limits{}.Charge(h.Context(), tx, owner, a.StoredBytes())
+			err = quota.Limits{}.ChargeAccount(h.Context(), tx, owner, a.StoredBytes())
 		}
 		if err == nil {
 			err = quota.Limits{}.ChargeTotal(h.Context(), tx, owner, a.StoredBytes())

@@ -47,7 +47,7 @@ func open(db *sqldb.DB) (registry *prometheus.Registry, grow func()) {
 
 // fill adds a person with runs that wait for an engine, the oldest of them an
 // hour old, one that is worked on and one that has ended.
-func fill(w dbtest.World, waiting int) {
+func fill(w dbtest.Fixture, waiting int) {
 	w.Helper()
 	person := ids.New()
 	w.Exec(`INSERT INTO person (id, email, email_key, email_verified, password_hash, created) VALUES ($1, $1, $1, TRUE, '', 0)`, person)
@@ -70,9 +70,9 @@ func fill(w dbtest.World, waiting int) {
 	w.Exec(`INSERT INTO run_turn (engine, person_id, served, waiting) VALUES ('busy', $1, 0, $2), ('done', $1, 0, 0)`, person, int64(waiting))
 }
 
-func start(t *testing.T, fn func(w dbtest.World)) {
+func start(t *testing.T, fn func(w dbtest.Fixture)) {
 	t.Helper()
-	dbtest.Worlds(t, webhook.Checks, func(w dbtest.World) {
+	dbtest.EachFixture(t, webhook.Checks, func(w dbtest.Fixture) {
 		w.Exec(`INSERT INTO tool (id, slug, source, definition, hash, removed, created, updated) VALUES ('tool', 'tool', 'builtin', '{}', 'hash', FALSE, 0, 0)`)
 		w.Exec(`INSERT INTO tool_version (hash, definition) VALUES ('hash', '{}')`)
 		fn(w)
@@ -106,7 +106,7 @@ func answers(t testing.TB, r *prometheus.Registry, grow func()) {
 }
 
 func TestFigures(t *testing.T) {
-	start(t, func(w dbtest.World) {
+	start(t, func(w dbtest.Fixture) {
 		fill(w, 3)
 		fill(w, 2)
 		account := ids.New()
@@ -160,7 +160,7 @@ func TestFigures(t *testing.T) {
 // TestBusyDatabase keeps every connection of the process busy: a scrape answers
 // all the same, without what the database would have said.
 func TestBusyDatabase(t *testing.T) {
-	start(t, func(w dbtest.World) {
+	start(t, func(w dbtest.Fixture) {
 		registry, grow := open(w.DB)
 		answers(w.T, registry, grow)
 		release := make(chan struct{})

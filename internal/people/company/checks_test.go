@@ -20,13 +20,13 @@ func TestChecksFind(t *testing.T) {
 		carl := w.person("carl@example.com")
 		w.joinTeam(film.ID, carl, "member")
 		w.Do(func(tx *sqldb.Tx) error {
-			if err := company.KeepProfile(w.Context(), tx, fox.ID, company.Profile{PersonID: carl, Attributes: "{}", Created: tx.Now}); err != nil {
+			if err := company.StoreProfile(w.Context(), tx, fox.ID, company.Profile{PersonID: carl, Attributes: "{}", Created: tx.Now}); err != nil {
 				return err
 			}
 			if _, err := company.Deactivate(w.Context(), tx, fox.ID, carl); err != nil {
 				return err
 			}
-			return company.KeepGroup(w.Context(), tx, company.Group{Team: film})
+			return company.StoreGroup(w.Context(), tx, company.Group{Team: film})
 		})
 		for _, test := range []struct {
 			check  string

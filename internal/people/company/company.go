@@ -131,7 +131,7 @@ type Membership struct {
 // PermissionsOf returns what somebody may do with each of their companies, by
 // the company's id.
 func PermissionsOf(ctx context.Context, tx *sqldb.Tx, personID string) (map[string][]Permission, error) {
-	all, err := OfPerson(ctx, tx, personID)
+	all, err := CompanyMemberships(ctx, tx, personID)
 	if err != nil {
 		return nil, err
 	}

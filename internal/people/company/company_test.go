@@ -15,11 +15,11 @@ import (
 
 // world is a database with a clock. What a test leaves in it must pass the
 // checks.
-type world struct{ dbtest.World }
+type world struct{ dbtest.Fixture }
 
 func each(t *testing.T, fn func(w world)) {
 	t.Helper()
-	dbtest.Worlds(t, company.Checks, func(w dbtest.World) { fn(world{w}) })
+	dbtest.EachFixture(t, company.Checks, func(w dbtest.Fixture) { fn(world{w}) })
 }
 
 func (w world) count(query string, args ...any) (n int64) {
@@ -51,24 +51,24 @@ func (w world) person(email string) string {
 
 func (w world) company(name string) company.Company {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) (company.Company, error) {
+	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (company.Company, error) {
 		return company.Create(w.Context(), tx, name, company.TeamPlan)
 	})
 }
 
 func (w world) team(companyID, name string) company.Team {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) (company.Team, error) { return company.CreateTeam(w.Context(), tx, companyID, name) })
+	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (company.Team, error) { return company.CreateTeam(w.Context(), tx, companyID, name) })
 }
 
 func (w world) join(companyID, personID, role string) (fresh bool) {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) (bool, error) { return company.SetMember(w.Context(), tx, companyID, personID, role) })
+	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (bool, error) { return company.SetMember(w.Context(), tx, companyID, personID, role) })
 }
 
 func (w world) joinTeam(teamID, personID, role string) (fresh bool) {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) (bool, error) {
+	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (bool, error) {
 		return company.SetTeamMember(w.Context(), tx, teamID, personID, role, company.Added)
 	})
 }
@@ -95,7 +95,7 @@ var badNames = map[string]string{
 
 func TestCompany(t *testing.T) {
 	each(t, func(w world) {
-		made := dbtest.Get(w.World, func(tx *sqldb.Tx) (company.Company, error) {
+		made := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (company.Company, error) {
 			return company.Create(w.Context(), tx, strings.Repeat("ü", 100), company.EnterprisePlan)
 		})
 		if made.Plan != company.EnterprisePlan || made.Zone != "UTC" || !made.Created.Equal(w.Now()) || !ids.Valid(made.ID) {
@@ -157,12 +157,14 @@ func TestOfPerson(t *testing.T) {
 		w.join(zoo.ID, anna, company.RoleAdmin)
 		w.Pass(time.Hour)
 		w.join(ark.ID, anna, company.RoleMember)
-		all := dbtest.Get(w.World, func(tx *sqldb.Tx) ([]company.Membership, error) { return company.OfPerson(w.Context(), tx, anna) })
+		all := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]company.Membership, error) {
+			return company.CompanyMemberships(w.Context(), tx, anna)
+		})
 		if len(all) != 2 || all[0].Company != ark || all[1].Company != zoo || all[0].Role.Name != "member" || all[1].Role.Name != "admin" ||
 			!all[0].Joined.Equal(w.Now()) || all[0].Role.May(company.ManageTeams) || !all[1].Role.May(company.ManageTeams) {
 			w.Errorf("companies = %+v", all)
 		}
-		of := dbtest.Get(w.World, func(tx *sqldb.Tx) (map[string][]company.Permission, error) {
+		of := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (map[string][]company.Permission, error) {
 			return company.PermissionsOf(w.Context(), tx, anna)
 		})
 		if len(of) != 2 || of[ark.ID] == nil || len(of[ark.ID]) != 0 || len(of[zoo.ID]) != len(company.CompanyPermissions) {

@@ -118,7 +118,7 @@ func VerifyDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) (Do
 		return d, err
 	}
 	verified, err := verifyDomain(ctx, tx, companyID, d.Name)
-	if sqldb.Duplicate(err) {
+	if sqldb.IsDuplicate(err) {
 		return Domain{}, fault.New(fault.Invalid, "Another company has this domain.").On("domain").Because(err)
 	}
 	if err != nil || !verified {
@@ -131,9 +131,9 @@ func VerifyDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) (Do
 // DomainRecord is the name of the TXT record that proves a domain.
 func DomainRecord(domain string) string { return recordPrefix + domain }
 
-// Proves reports whether the domain's record says what it must. It asks the
+// HasDomainProof reports whether the domain's record says what it must. It asks the
 // network, and so belongs outside of transactions.
-func Proves(ctx context.Context, resolver *net.Resolver, d Domain) (bool, error) {
+func HasDomainProof(ctx context.Context, resolver *net.Resolver, d Domain) (bool, error) {
 	texts, err := resolver.LookupTXT(ctx, DomainRecord(d.Name)+".") // rooted: no search list
 	if e, ok := errors.AsType[*net.DNSError](err); ok && e.IsNotFound {
 		return false, nil

@@ -52,7 +52,7 @@ func (w world) verified(companyID, name, teamID, role string) {
 
 func (w world) domains(companyID string) []company.Domain {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) ([]company.Domain, error) { return company.Domains(w.Context(), tx, companyID) })
+	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]company.Domain, error) { return company.Domains(w.Context(), tx, companyID) })
 }
 
 func TestDomain(t *testing.T) {
@@ -407,7 +407,7 @@ func TestProves(t *testing.T) {
 				}
 				out.WriteMsg(m)
 			})
-			got, err := company.Proves(t.Context(), resolver, d)
+			got, err := company.HasDomainProof(t.Context(), resolver, d)
 			f, _ := errors.AsType[*fault.Error](err)
 			if got != test.want || (err != nil) != (test.fault != "") || f != nil && f.Code != test.fault {
 				t.Errorf("proves = %v, %v, want %v, %q", got, err, test.want, test.fault)
@@ -426,13 +426,13 @@ func TestProvesWithoutAnAnswer(t *testing.T) {
 	t.Cleanup(func() { silent.Close() })
 	soon, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err = company.Proves(soon, resolverAt(silent.LocalAddr().String()), d)
+	_, err = company.HasDomainProof(soon, resolverAt(silent.LocalAddr().String()), d)
 	if f, ok := errors.AsType[*fault.Error](err); !ok || f.Code != fault.Unavailable {
 		t.Errorf("a silent server = %v, want %s", err, fault.Unavailable)
 	}
 	left, leave := context.WithCancel(t.Context())
 	leave()
-	if _, err := company.Proves(left, resolverAt(silent.LocalAddr().String()), d); err != context.Canceled {
+	if _, err := company.HasDomainProof(left, resolverAt(silent.LocalAddr().String()), d); err != context.Canceled {
 		t.Errorf("a caller who left = %v, want %v", err, context.Canceled)
 	}
 }

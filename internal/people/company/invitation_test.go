@@ -65,7 +65,7 @@ func TestInvite(t *testing.T) {
 		if got, err := w.bySecret(secret); err != nil || got != want {
 			w.Errorf("by secret = %+v, %v, want %+v", got, err, want)
 		}
-		if got := dbtest.Get(w.World, func(tx *sqldb.Tx) (company.Invitation, error) { return company.InvitationByID(w.Context(), tx, inv.ID) }); got != want {
+		if got := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (company.Invitation, error) { return company.InvitationByID(w.Context(), tx, inv.ID) }); got != want {
 			w.Errorf("by id = %+v, want %+v", got, want)
 		}
 		sum := sha256.Sum256([]byte(secret))
@@ -134,7 +134,7 @@ func TestAccept(t *testing.T) {
 		w.role(c.ID, "keeper", company.ManageTeams)
 		_, secret := w.invite(company.Draft{CompanyID: c.ID, CompanyRole: "keeper", TeamID: team.ID, TeamRole: "manager", Email: "Anna@Example.com", Lifetime: time.Hour})
 		var fresh bool
-		inv := dbtest.Get(w.World, func(tx *sqldb.Tx) (inv company.Invitation, err error) {
+		inv := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (inv company.Invitation, err error) {
 			inv, fresh, err = company.AcceptSecret(w.Context(), tx, secret, anna, "anna@EXAMPLE.com")
 			return inv, err
 		})
@@ -311,7 +311,7 @@ func TestInvitationsPageNewestFirst(t *testing.T) {
 		w.Pass(55 * time.Minute)
 		var got []string
 		for after := (*company.After)(nil); len(got) < 10; {
-			page := dbtest.Get(w.World, func(tx *sqldb.Tx) ([]company.Invitation, error) {
+			page := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]company.Invitation, error) {
 				return company.Invitations(w.Context(), tx, c.ID, after, 2)
 			})
 			if len(page) == 0 {
@@ -337,7 +337,7 @@ func TestInvitationsFor(t *testing.T) {
 		w.invite(company.Draft{CompanyID: fox.ID, Email: "bert@example.com", Lifetime: time.Hour})
 		w.invite(company.Draft{CompanyID: fox.ID, Lifetime: time.Hour})
 		of := func(email string) []company.Invitation {
-			return dbtest.Get(w.World, func(tx *sqldb.Tx) ([]company.Invitation, error) {
+			return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]company.Invitation, error) {
 				return company.InvitationsFor(w.Context(), tx, email)
 			})
 		}
@@ -356,7 +356,7 @@ func TestSweepInvitations(t *testing.T) {
 		w.invite(company.Draft{CompanyID: c.ID, Lifetime: time.Hour})
 		_, kept := w.invite(company.Draft{CompanyID: c.ID, Lifetime: 2 * time.Hour})
 		sweep := func(before time.Time) int64 {
-			return dbtest.Get(w.World, func(tx *sqldb.Tx) (int64, error) { return company.SweepInvitations(w.Context(), tx, before) })
+			return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (int64, error) { return company.DeleteExpiredInvitations(w.Context(), tx, before) })
 		}
 		if n := sweep(w.Now().Add(time.Hour)); n != 0 {
 			w.Errorf("swept %d that have not expired before", n)

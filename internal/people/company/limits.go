@@ -2,10 +2,10 @@ package company
 
 import "slices"
 
-// Covers reports whether the role allows everything that o allows: whoever is
+// CoversRole reports whether the role allows everything that o allows: whoever is
 // held to r could do, use and spend all that o lets them. It is the one place
 // where the limits of roles are compared.
-func (r TeamRole) Covers(o TeamRole) bool {
+func (r TeamRole) CoversRole(o TeamRole) bool {
 	return allMatch(o.Permissions, r.May) && r.coversTools(o) && r.coversKinds(o) && r.Spend.coversSpend(o.Spend)
 }
 

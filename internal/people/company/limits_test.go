@@ -28,14 +28,14 @@ func TestSpendCovers(t *testing.T) {
 	for _, s := range limits {
 		for _, o := range limits {
 			want := s == nil || o != nil && most(s, o) <= s.Tokens
-			if got := role(s).Covers(role(o)); got != want {
+			if got := role(s).CoversRole(role(o)); got != want {
 				t.Errorf("%+v covers %+v: %v", s, o, got)
 			}
 		}
 	}
 	// The largest that can be set: the product would overflow.
 	year := &company.Spend{Tokens: 1e15, Window: 366 * 24 * time.Hour}
-	if role(year).Covers(role(&company.Spend{Tokens: 1e15, Window: time.Second})) {
+	if role(year).CoversRole(role(&company.Spend{Tokens: 1e15, Window: time.Second})) {
 		t.Error("a second's limit is within a year's")
 	}
 }

@@ -131,7 +131,7 @@ func TestOverlappingChangesSeeEachOther(t *testing.T) {
 							w.Errorf("%s and %s: %v", one, other, err)
 						}
 					}
-					if v, err := w.DB.Verify(w.Context(), company.Checks); err != nil || len(v) != 0 {
+					if v, err := w.DB.VerifyChecks(w.Context(), company.Checks); err != nil || len(v) != 0 {
 						w.Fatalf("%s and %s: checks = %v, %v", one, other, v, err)
 					}
 					w.Do(func(tx *sqldb.Tx) error { return company.RemoveDomain(w.Context(), tx, s.company.ID, "fox.example") })

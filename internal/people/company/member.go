@@ -20,8 +20,8 @@ type Member struct {
 	Joined   time.Time
 }
 
-// Key is where the member stands in a list.
-func (m Member) Key() Key { return Key{emailKey(m.Email), m.PersonID} }
+// ListKey is where the member stands in a list.
+func (m Member) ListKey() Key { return Key{emailKey(m.Email), m.PersonID} }
 
 // SetMember takes a person, who must exist, into the company or gives them
 // another role there.
@@ -56,10 +56,10 @@ func RemoveMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string)
 	return teams, nil
 }
 
-// HoldMember tells that a person is in the company and keeps them there until
+// LockMember tells that a person is in the company and keeps them there until
 // tx ends: for callers who are about to write down something that only members
 // have.
-func HoldMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string) error {
+func LockMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string) error {
 	if err := Lock(ctx, tx, companyID); err != nil {
 		return err
 	}

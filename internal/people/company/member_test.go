@@ -32,21 +32,21 @@ func (w world) removeMember(companyID, personID string) (teams []string, err err
 
 func (w world) members(companyID string) []company.Member {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) ([]company.Member, error) {
+	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]company.Member, error) {
 		return company.Members(w.Context(), tx, companyID, company.Key{}, 1000)
 	})
 }
 
 func (w world) teamMembers(teamID string) []company.TeamMember {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) ([]company.TeamMember, error) {
+	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]company.TeamMember, error) {
 		return company.TeamMembers(w.Context(), tx, teamID, company.Key{}, 1000)
 	})
 }
 
 func (w world) hasAdmin(companyID string) bool {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) (bool, error) { return company.HasAdmin(w.Context(), tx, companyID) })
+	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (bool, error) { return company.HasAdmin(w.Context(), tx, companyID) })
 }
 
 func TestMembers(t *testing.T) {
@@ -119,23 +119,23 @@ func TestMembersPageByAddress(t *testing.T) {
 		want := []string{"a@example.com", "B@example.com", "C@example.com", "d@example.com", "e@example.com"}
 		var inCompany, inTeam []string
 		for after := (company.Key{}); len(inCompany) < 10; {
-			page := dbtest.Get(w.World, func(tx *sqldb.Tx) ([]company.Member, error) { return company.Members(w.Context(), tx, c.ID, after, 2) })
+			page := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]company.Member, error) { return company.Members(w.Context(), tx, c.ID, after, 2) })
 			if len(page) == 0 {
 				break
 			}
 			for _, m := range page {
-				inCompany, after = append(inCompany, m.Email), m.Key()
+				inCompany, after = append(inCompany, m.Email), m.ListKey()
 			}
 		}
 		for after := (company.Key{}); len(inTeam) < 10; {
-			page := dbtest.Get(w.World, func(tx *sqldb.Tx) ([]company.TeamMember, error) {
+			page := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]company.TeamMember, error) {
 				return company.TeamMembers(w.Context(), tx, team.ID, after, 2)
 			})
 			if len(page) == 0 {
 				break
 			}
 			for _, m := range page {
-				inTeam, after = append(inTeam, m.Email), m.Key()
+				inTeam, after = append(inTeam, m.Email), m.ListKey()
 			}
 		}
 		if !slices.Equal(inCompany, want) || !slices.Equal(inTeam, want) {
@@ -328,7 +328,7 @@ func TestMembershipHoldsUnderEverythingAtOnce(t *testing.T) {
 			}
 		})
 		for _, who := range people {
-			_, err := company.StandingOf(w.Context(), w.DB, who, goes.ID)
+			_, err := company.TeamMembershipOf(w.Context(), w.DB, who, goes.ID)
 			if f, ok := errors.AsType[*fault.Error](err); !ok || f.Code != fault.Forbidden {
 				w.Errorf("standing in a removed team = %v", err)
 			}
@@ -341,7 +341,7 @@ func TestHoldMember(t *testing.T) {
 		c := w.company("Fox")
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
 		hold := func(companyID, personID string) error {
-			return w.Try(func(tx *sqldb.Tx) error { return company.HoldMember(w.Context(), tx, companyID, personID) })
+			return w.Try(func(tx *sqldb.Tx) error { return company.LockMember(w.Context(), tx, companyID, personID) })
 		}
 		w.join(c.ID, anna, "member")
 		w.OK(hold(c.ID, anna))
@@ -354,7 +354,7 @@ func TestHoldMember(t *testing.T) {
 			dbtest.Together(2, func(i int) {
 				err := w.Try(func(tx *sqldb.Tx) error {
 					if i == 0 {
-						if err := company.HoldMember(w.Context(), tx, c.ID, anna); err != nil {
+						if err := company.LockMember(w.Context(), tx, c.ID, anna); err != nil {
 							return err
 						}
 						_, err := tx.Exec(w.Context(), `INSERT INTO person_notice (id, person_id, kind, text, created) VALUES ($1, $2, '', '', 0)`, ids.New(), anna)

@@ -99,10 +99,10 @@ func DeleteRole(ctx context.Context, tx *sqldb.Tx, companyID, name string) error
 	return nil
 }
 
-// RoleWith names a role of the company that allows exactly perms, and makes
+// EnsureRole names a role of the company that allows exactly perms, and makes
 // one where there is none. It is member for none of them and admin for all,
 // and is else called after what it allows.
-func RoleWith(ctx context.Context, tx *sqldb.Tx, companyID string, perms []Permission) (string, error) {
+func EnsureRole(ctx context.Context, tx *sqldb.Tx, companyID string, perms []Permission) (string, error) {
 	if problems := checkRole(RoleMember, perms, CompanyPermissions); len(problems.Fields) > 0 {
 		return "", problems
 	}

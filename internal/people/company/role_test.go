@@ -29,7 +29,7 @@ func (w world) deleteRole(companyID, name string) error {
 func (w world) roles(companyID string) map[string][]company.Permission {
 	w.Helper()
 	all := map[string][]company.Permission{}
-	for _, r := range dbtest.Get(w.World, func(tx *sqldb.Tx) ([]company.Role, error) { return company.Roles(w.Context(), tx, companyID) }) {
+	for _, r := range dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]company.Role, error) { return company.Roles(w.Context(), tx, companyID) }) {
 		all[r.Name] = r.Permissions
 	}
 	return all
@@ -119,7 +119,7 @@ func TestRoleWith(t *testing.T) {
 		c := w.company("Fox")
 		with := func(perms ...company.Permission) string {
 			w.Helper()
-			return dbtest.Get(w.World, func(tx *sqldb.Tx) (string, error) { return company.RoleWith(w.Context(), tx, c.ID, perms) })
+			return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (string, error) { return company.EnsureRole(w.Context(), tx, c.ID, perms) })
 		}
 		for _, test := range []struct {
 			want  string
@@ -159,12 +159,12 @@ func TestRoleWith(t *testing.T) {
 		}
 		for _, id := range []string{c.ID, ids.New()} {
 			err := w.Try(func(tx *sqldb.Tx) error {
-				_, err := company.RoleWith(w.Context(), tx, id, []company.Permission{"EVIL PERMISSION"})
+				_, err := company.EnsureRole(w.Context(), tx, id, []company.Permission{"EVIL PERMISSION"})
 				return err
 			})
 			w.refused(err, fault.Invalid, "permissions")
 		}
-		err := w.Try(func(tx *sqldb.Tx) error { _, err := company.RoleWith(w.Context(), tx, ids.New(), nil); return err })
+		err := w.Try(func(tx *sqldb.Tx) error { _, err := company.EnsureRole(w.Context(), tx, ids.New(), nil); return err })
 		w.refused(err, fault.NotFound, "")
 	})
 }
@@ -184,7 +184,7 @@ func (w world) teamRole(teamID, name string) (r company.TeamRole, err error) {
 func TestNewTeamHasItsRoles(t *testing.T) {
 	each(t, func(w world) {
 		team := w.team(w.company("Fox").ID, "Film")
-		got := dbtest.Get(w.World, func(tx *sqldb.Tx) ([]company.TeamRole, error) { return company.TeamRoles(w.Context(), tx, team.ID) })
+		got := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]company.TeamRole, error) { return company.TeamRoles(w.Context(), tx, team.ID) })
 		all := company.TeamRole{Permissions: []company.Permission{company.Generate, company.ManageTeam, company.UsePlugins},
 			ToolsAllowed: []string{}, ToolsBlocked: []string{}, PluginKinds: []string{"*"}}
 		manager, member := all, all

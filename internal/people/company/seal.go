@@ -25,5 +25,5 @@ func execSealed(ctx context.Context, tx *sqldb.Tx, t seal.Table, where string, k
 	if err := execQuery(ctx, tx, query, args...); err != nil {
 		return err
 	}
-	return t.Renew(ctx, tx, where, keys...)
+	return t.RenewSeals(ctx, tx, where, keys...)
 }

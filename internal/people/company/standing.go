@@ -14,23 +14,23 @@ import (
 // and for those that never were.
 var ErrNotMember = fault.New(fault.Forbidden, "You are not a member of this team.").With("reason", "not_a_member")
 
-// StandingOf reads what a person is in a team. It is asked at every request
+// TeamMembershipOf reads what a person is in a team. It is asked at every request
 // that names a team, and so is one statement. In a transaction the membership,
 // the team and the role are locked.
-func StandingOf(ctx context.Context, q sqldb.Querier, personID, teamID string) (Account, error) {
+func TeamMembershipOf(ctx context.Context, q sqldb.Querier, personID, teamID string) (TeamMembership, error) {
 	if !ids.Valid(teamID) {
-		return Account{}, ErrNotMember
+		return TeamMembership{}, ErrNotMember
 	}
 	a, err := teamMembership(ctx, q, personID, teamID)
 	if errors.Is(err, sqldb.ErrNoRows) {
-		return Account{}, ErrNotMember
+		return TeamMembership{}, ErrNotMember
 	}
 	return a, err
 }
 
-// CompanyStanding reads what a person is in a company, in one statement. In a
+// CompanyMembershipOf reads what a person is in a company, in one statement. In a
 // transaction the membership and the role are locked.
-func CompanyStanding(ctx context.Context, q sqldb.Querier, personID, companyID string) (Role, Company, error) {
+func CompanyMembershipOf(ctx context.Context, q sqldb.Querier, personID, companyID string) (Role, Company, error) {
 	if !ids.Valid(companyID) {
 		return Role{}, Company{}, errNoCompany
 	}
@@ -41,8 +41,8 @@ func CompanyStanding(ctx context.Context, q sqldb.Querier, personID, companyID s
 	return m.Role, m.Company, err
 }
 
-// Account is a team that somebody works in.
-type Account struct {
+// TeamMembership is a team that somebody works in.
+type TeamMembership struct {
 	Team   Team
 	Plan   Plan
 	Role   TeamRole

@@ -26,12 +26,12 @@ func TestStandingOf(t *testing.T) {
 		w.OK(w.setTeamRole(team.ID, role))
 		w.joinTeam(team.ID, anna, "intern")
 		w.join(c.ID, bert, "admin")
-		want := company.Account{Team: team, Plan: company.TeamPlan, Role: role}
-		if got, err := company.StandingOf(w.Context(), w.DB, anna, team.ID); err != nil || got.Joined.IsZero() || !reflect.DeepEqual(company.Account{Team: got.Team, Plan: got.Plan, Role: got.Role}, want) {
+		want := company.TeamMembership{Team: team, Plan: company.TeamPlan, Role: role}
+		if got, err := company.TeamMembershipOf(w.Context(), w.DB, anna, team.ID); err != nil || got.Joined.IsZero() || !reflect.DeepEqual(company.TeamMembership{Team: got.Team, Plan: got.Plan, Role: got.Role}, want) {
 			w.Errorf("standing = %+v, %v, want %+v", got, err, want)
 		}
 		w.joinTeam(team.ID, anna, "manager")
-		if got, err := company.StandingOf(w.Context(), w.DB, anna, team.ID); err != nil || got.Role.Name != "manager" || got.Role.Spend != nil {
+		if got, err := company.TeamMembershipOf(w.Context(), w.DB, anna, team.ID); err != nil || got.Role.Name != "manager" || got.Role.Spend != nil {
 			w.Errorf("standing after the change = %+v, %v", got, err)
 		}
 
@@ -40,7 +40,7 @@ func TestStandingOf(t *testing.T) {
 		w.Exec(`UPDATE team SET removed = TRUE WHERE id = $1`, removed.ID) // the members are forgotten
 		var answers []error
 		for _, who := range [][2]string{{bert, team.ID}, {anna, other.ID}, {anna, ids.New()}, {anna, removed.ID}, {anna, ""}, {anna, anna}, {anna, "\x00\xff"}} {
-			_, err := company.StandingOf(w.Context(), w.DB, who[0], who[1])
+			_, err := company.TeamMembershipOf(w.Context(), w.DB, who[0], who[1])
 			answers = append(answers, err)
 		}
 		for _, err := range answers {
@@ -49,7 +49,9 @@ func TestStandingOf(t *testing.T) {
 				w.Errorf("answers differ: %v and %v", err, answers[0])
 			}
 		}
-		accounts := dbtest.Get(w.World, func(tx *sqldb.Tx) ([]company.Account, error) { return company.Accounts(w.Context(), tx, anna) })
+		accounts := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]company.TeamMembership, error) {
+			return company.TeamMemberships(w.Context(), tx, anna)
+		})
 		if len(accounts) != 1 {
 			w.Errorf("accounts = %+v, want none of the removed team", accounts)
 		}
@@ -63,17 +65,17 @@ func TestCompanyStanding(t *testing.T) {
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
 		w.join(c.ID, anna, "admin")
 		w.join(other.ID, bert, "admin")
-		role, of, err := company.CompanyStanding(w.Context(), w.DB, anna, c.ID)
+		role, of, err := company.CompanyMembershipOf(w.Context(), w.DB, anna, c.ID)
 		if err != nil || of != c || role.Name != "admin" || !slices.Equal(role.Permissions, everything) {
 			w.Errorf("standing = %+v, %+v, %v", role, of, err)
 		}
 		w.join(c.ID, anna, "member")
-		if role, _, err := company.CompanyStanding(w.Context(), w.DB, anna, c.ID); err != nil || role.Name != "member" || len(role.Permissions) != 0 {
+		if role, _, err := company.CompanyMembershipOf(w.Context(), w.DB, anna, c.ID); err != nil || role.Name != "member" || len(role.Permissions) != 0 {
 			w.Errorf("standing after the change = %+v, %v", role, err)
 		}
-		_, _, first := company.CompanyStanding(w.Context(), w.DB, bert, c.ID)
+		_, _, first := company.CompanyMembershipOf(w.Context(), w.DB, bert, c.ID)
 		for _, who := range [][2]string{{bert, c.ID}, {anna, other.ID}, {anna, ids.New()}, {anna, ""}, {anna, "\x00"}} {
-			_, _, err := company.CompanyStanding(w.Context(), w.DB, who[0], who[1])
+			_, _, err := company.CompanyMembershipOf(w.Context(), w.DB, who[0], who[1])
 			w.refused(err, fault.NotFound, "")
 			if err.Error() != first.Error() {
 				w.Errorf("answers differ: %v and %v", err, first)
@@ -85,7 +87,7 @@ func TestCompanyStanding(t *testing.T) {
 func TestAccounts(t *testing.T) {
 	each(t, func(w world) {
 		zoo := w.company("Zoo")
-		ark := dbtest.Get(w.World, func(tx *sqldb.Tx) (company.Company, error) {
+		ark := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (company.Company, error) {
 			return company.Create(w.Context(), tx, "Ark", company.EnterprisePlan)
 		})
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
@@ -97,7 +99,9 @@ func TestAccounts(t *testing.T) {
 			w.joinTeam(team.ID, anna, "manager")
 		}
 		w.OK(w.removeTeam(gone.ID))
-		got := dbtest.Get(w.World, func(tx *sqldb.Tx) ([]company.Account, error) { return company.Accounts(w.Context(), tx, anna) })
+		got := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]company.TeamMembership, error) {
+			return company.TeamMemberships(w.Context(), tx, anna)
+		})
 		if len(got) != 3 {
 			w.Fatalf("accounts = %+v", got)
 		}
@@ -134,7 +138,7 @@ func TestJoinedSince(t *testing.T) {
 		removed := join(company.Invited)
 		w.Exec(`UPDATE team SET removed = TRUE WHERE id = $1`, removed.ID) // the members are forgotten
 		joined := func(since time.Time) []company.Team {
-			return dbtest.Get(w.World, func(tx *sqldb.Tx) ([]company.Team, error) { return company.JoinedSince(w.Context(), tx, anna, since) })
+			return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]company.Team, error) { return company.JoinedSince(w.Context(), tx, anna, since) })
 		}
 		if got, want := joined(since), []company.Team{byDomain, invited}; !slices.Equal(got, want) {
 			w.Errorf("joined = %+v, want %+v", got, want)

@@ -149,8 +149,8 @@ func scanMembership(row sqldb.Scanner) (m Membership, err error) {
 	return m, err
 }
 
-// OfPerson returns the companies somebody is in, by name.
-func OfPerson(ctx context.Context, tx *sqldb.Tx, personID string) ([]Membership, error) {
+// CompanyMemberships returns the companies somebody is in, by name.
+func CompanyMemberships(ctx context.Context, tx *sqldb.Tx, personID string) ([]Membership, error) {
 	return sqldb.All(ctx, tx, membershipQuery+` ORDER BY c.name, c.id`, []any{personID}, scanMembership)
 }
 
@@ -277,7 +277,7 @@ func addMember(ctx context.Context, tx *sqldb.Tx, companyID, personID, role stri
 	if err != nil || !fresh {
 		return fresh, err
 	}
-	if err := sealedMembers.Renew(ctx, tx, `company_id = $1 AND person_id = $2`, companyID, personID); err != nil {
+	if err := sealedMembers.RenewSeals(ctx, tx, `company_id = $1 AND person_id = $2`, companyID, personID); err != nil {
 		return fresh, err
 	}
 	off, err := execChanged(ctx, tx, `UPDATE scim_user SET active = TRUE, role = '', updated = $3 WHERE company_id = $1 AND person_id = $2 AND NOT active`,
@@ -319,7 +319,7 @@ func addTeamMember(ctx context.Context, tx *sqldb.Tx, teamID, personID, role str
 	if err != nil || !fresh {
 		return fresh, err
 	}
-	return fresh, sealedTeamMembers.Renew(ctx, tx, `team_id = $1 AND person_id = $2`, teamID, personID)
+	return fresh, sealedTeamMembers.RenewSeals(ctx, tx, `team_id = $1 AND person_id = $2`, teamID, personID)
 }
 
 func setTeamMemberRole(ctx context.Context, tx *sqldb.Tx, teamID, personID, role string) error {
@@ -385,7 +385,7 @@ func removeTeam(ctx context.Context, tx *sqldb.Tx, id string) error {
 		}
 	}
 	domains := `company_id = (SELECT company_id FROM team WHERE id = $1)`
-	return sealedDomains.Change(ctx, tx, domains, []any{id}, func() error {
+	return sealedDomains.ChangeRows(ctx, tx, domains, []any{id}, func() error {
 		return execQuery(ctx, tx, `UPDATE company_domain SET team_id = NULL, team_role = '' WHERE team_id = $1`, id)
 	})
 }
@@ -427,17 +427,17 @@ const accountQuery = `
 	JOIN team_role r ON r.team_id = m.team_id AND r.name = m.role
 	WHERE m.person_id = $1 AND NOT t.removed`
 
-func scanAccount(row sqldb.Scanner) (a Account, err error) {
+func scanAccount(row sqldb.Scanner) (a TeamMembership, err error) {
 	err = readTeamRole(row, &a.Role, append(a.Team.scanColumns(), (*string)(&a.Plan), scanTime(&a.Joined), (*string)(&a.How))...)
 	return a, err
 }
 
-func teamMembership(ctx context.Context, q sqldb.Querier, personID, teamID string) (Account, error) {
+func teamMembership(ctx context.Context, q sqldb.Querier, personID, teamID string) (TeamMembership, error) {
 	return scanAccount(q.QueryRow(ctx, accountQuery+` AND m.team_id = $2`+q.Locking("SHARE OF m, t, r"), personID, teamID))
 }
 
-// Accounts returns the teams somebody is in, by the names of company and team.
-func Accounts(ctx context.Context, tx *sqldb.Tx, personID string) ([]Account, error) {
+// TeamMemberships returns the teams somebody is in, by the names of company and team.
+func TeamMemberships(ctx context.Context, tx *sqldb.Tx, personID string) ([]TeamMembership, error) {
 	return sqldb.All(ctx, tx, accountQuery+` ORDER BY c.name, t.name, t.id`, []any{personID}, scanAccount)
 }
 
@@ -498,7 +498,7 @@ func invitationsFor(ctx context.Context, tx *sqldb.Tx, key string) ([]Invitation
 // useInvitation takes one use of a live invitation and returns how many are left.
 func useInvitation(ctx context.Context, tx *sqldb.Tx, id string) (int64, error) {
 	var left int64
-	err := sealedInvitations.Change(ctx, tx, `id = $1`, []any{id}, func() (err error) {
+	err := sealedInvitations.ChangeRows(ctx, tx, `id = $1`, []any{id}, func() (err error) {
 		left, err = scanOne(tx.QueryRow(ctx, `
 			UPDATE invitation SET uses_left = uses_left - 1 WHERE id = $1 AND uses_left > 0 AND expires > $2
 			RETURNING uses_left`, id, sqldb.At(tx.Now)), func(row sqldb.Scanner) (left int64, err error) {
@@ -525,9 +525,9 @@ func HasMembers(ctx context.Context, tx *sqldb.Tx, companyID string) (bool, erro
 	return hasRows(ctx, tx, `SELECT 1 FROM company_member WHERE company_id = $1`, companyID)
 }
 
-// SweepInvitations forgets those that expired before a time, and returns how many
+// DeleteExpiredInvitations forgets those that expired before a time, and returns how many
 // they were.
-func SweepInvitations(ctx context.Context, tx *sqldb.Tx, before time.Time) (int64, error) {
+func DeleteExpiredInvitations(ctx context.Context, tx *sqldb.Tx, before time.Time) (int64, error) {
 	return tx.Exec(ctx, `DELETE FROM invitation WHERE expires < $1`, sqldb.At(before))
 }
 
@@ -563,7 +563,7 @@ func insertDomain(ctx context.Context, tx *sqldb.Tx, d Domain) (fresh bool, err 
 	if err != nil || !fresh {
 		return fresh, err
 	}
-	return fresh, sealedDomains.Renew(ctx, tx, `company_id = $1 AND domain = $2`, d.CompanyID, d.Name)
+	return fresh, sealedDomains.RenewSeals(ctx, tx, `company_id = $1 AND domain = $2`, d.CompanyID, d.Name)
 }
 
 func deleteDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) error {
@@ -574,7 +574,7 @@ func deleteDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) err
 // unique index refuses.
 func verifyDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) (bool, error) {
 	var verified bool
-	err := sealedDomains.Change(ctx, tx, `company_id = $1 AND domain = $2`, []any{companyID, name}, func() (err error) {
+	err := sealedDomains.ChangeRows(ctx, tx, `company_id = $1 AND domain = $2`, []any{companyID, name}, func() (err error) {
 		verified, err = execChanged(ctx, tx, `UPDATE company_domain SET verified = $3 WHERE company_id = $1 AND domain = $2`, companyID, name, sqldb.At(tx.Now))
 		return err
 	})
@@ -586,7 +586,7 @@ func verifyDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) (bo
 // that become verified at once cannot miss each other: the later of the two
 // transactions sees both.
 func lockOwner(ctx context.Context, tx *sqldb.Tx, name string) (owner string, err error) {
-	err = tx.Each(ctx, `SELECT company_id, verified FROM company_domain WHERE domain = $1 ORDER BY company_id`+tx.Dialect.ForUpdate,
+	err = tx.EachRow(ctx, `SELECT company_id, verified FROM company_domain WHERE domain = $1 ORDER BY company_id`+tx.Dialect.ForUpdate,
 		[]any{name}, func(row sqldb.Scanner) error {
 			var id string
 			var verified sqldb.Time
@@ -615,7 +615,7 @@ func joinAll(ctx context.Context, tx *sqldb.Tx, d Domain) (int, error) {
 		return 0, err
 	}
 	for _, id := range newcomers {
-		if err := sealedMembers.Renew(ctx, tx, `company_id = $1 AND person_id = $2`, d.CompanyID, id); err != nil {
+		if err := sealedMembers.RenewSeals(ctx, tx, `company_id = $1 AND person_id = $2`, d.CompanyID, id); err != nil {
 			return 0, err
 		}
 	}
@@ -635,7 +635,7 @@ func joinAll(ctx context.Context, tx *sqldb.Tx, d Domain) (int, error) {
 		return 0, err
 	}
 	for _, id := range newcomers {
-		if err := sealedTeamMembers.Renew(ctx, tx, `team_id = $1 AND person_id = $2`, d.TeamID, id); err != nil {
+		if err := sealedTeamMembers.RenewSeals(ctx, tx, `team_id = $1 AND person_id = $2`, d.TeamID, id); err != nil {
 			return 0, err
 		}
 	}
@@ -682,16 +682,16 @@ func profileOf(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (P
 		WHERE m.person_id IS NOT NULL OR u.person_id IS NOT NULL`, companyID, personID), scanProfile, errNoProfile)
 }
 
-// ProfilesNamed returns profiles by what the directory calls them.
-func ProfilesNamed(ctx context.Context, tx *sqldb.Tx, companyID, externalID string) ([]Profile, error) {
+// ProfilesByExternalID returns profiles by what the directory calls them.
+func ProfilesByExternalID(ctx context.Context, tx *sqldb.Tx, companyID, externalID string) ([]Profile, error) {
 	return sqldb.All(ctx, tx, `SELECT `+profileColumns+`
 		FROM (SELECT person_id FROM scim_user WHERE company_id = $1 AND external_id = $2 AND external_id <> '') w`+profileRows+`
 		ORDER BY p.email_key, p.id`, []any{companyID, externalID}, scanProfile)
 }
 
-// KeepProfile keeps what the directory says about somebody. Whether they are
+// StoreProfile keeps what the directory says about somebody. Whether they are
 // active is for Activate and Deactivate.
-func KeepProfile(ctx context.Context, tx *sqldb.Tx, companyID string, p Profile) error {
+func StoreProfile(ctx context.Context, tx *sqldb.Tx, companyID string, p Profile) error {
 	return execQuery(ctx, tx, `
 		INSERT INTO scim_user (company_id, person_id, external_id, active, role, attributes, created, updated)
 		VALUES ($1, $2, $3, EXISTS (SELECT 1 FROM company_member WHERE company_id = $1 AND person_id = $2), '', $4, $5, $6)
@@ -703,9 +703,9 @@ func deleteProfile(ctx context.Context, tx *sqldb.Tx, companyID, personID string
 	return execQuery(ctx, tx, `DELETE FROM scim_user WHERE company_id = $1 AND person_id = $2`, companyID, personID)
 }
 
-// ForgetProfiles drops what the directories of all companies say about a
+// DeleteProfiles drops what the directories of all companies say about a
 // person.
-func ForgetProfiles(ctx context.Context, tx *sqldb.Tx, personID string) error {
+func DeleteProfiles(ctx context.Context, tx *sqldb.Tx, personID string) error {
 	if err := execQuery(ctx, tx, `DELETE FROM scim_seat WHERE person_id = $1`, personID); err != nil {
 		return err
 	}
@@ -751,8 +751,8 @@ func insertSeat(ctx context.Context, tx *sqldb.Tx, teamID, personID, role string
 	return execChanged(ctx, tx, `INSERT INTO scim_seat (team_id, person_id, role) VALUES ($1, $2, $3) ON CONFLICT (team_id, person_id) DO NOTHING`, teamID, personID, role)
 }
 
-// DropSeat takes such a place away.
-func DropSeat(ctx context.Context, tx *sqldb.Tx, teamID, personID string) error {
+// DeleteSeat takes such a place away.
+func DeleteSeat(ctx context.Context, tx *sqldb.Tx, teamID, personID string) error {
 	return execQuery(ctx, tx, `DELETE FROM scim_seat WHERE team_id = $1 AND person_id = $2`, teamID, personID)
 }
 
@@ -791,19 +791,19 @@ func groupByID(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) (Gro
 	return scanOne(tx.QueryRow(ctx, groupQuery+` AND t.id = $2`, companyID, teamID), scanGroup, errNoGroup)
 }
 
-// GroupsCalled returns groups by their name.
-func GroupsCalled(ctx context.Context, tx *sqldb.Tx, companyID, name string) ([]Group, error) {
+// GroupsByName returns groups by their name.
+func GroupsByName(ctx context.Context, tx *sqldb.Tx, companyID, name string) ([]Group, error) {
 	return sqldb.All(ctx, tx, groupQuery+` AND t.name = $2 ORDER BY t.id`, []any{companyID, name}, scanGroup)
 }
 
-// GroupsNamed returns groups by what the directory calls them.
-func GroupsNamed(ctx context.Context, tx *sqldb.Tx, companyID, externalID string) ([]Group, error) {
+// GroupsByExternalID returns groups by what the directory calls them.
+func GroupsByExternalID(ctx context.Context, tx *sqldb.Tx, companyID, externalID string) ([]Group, error) {
 	return sqldb.All(ctx, tx, groupQuery+` AND t.id IN (SELECT team_id FROM scim_group WHERE company_id = $1 AND external_id = $2 AND external_id <> '')
 		ORDER BY t.name, t.id`, []any{companyID, externalID}, scanGroup)
 }
 
-// KeepGroup keeps what the directory calls a group, and that it changed.
-func KeepGroup(ctx context.Context, tx *sqldb.Tx, g Group) error {
+// StoreGroup keeps what the directory calls a group, and that it changed.
+func StoreGroup(ctx context.Context, tx *sqldb.Tx, g Group) error {
 	return execQuery(ctx, tx, `
 		INSERT INTO scim_group (team_id, company_id, external_id, updated) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (team_id) DO UPDATE SET external_id = excluded.external_id, updated = excluded.updated`,

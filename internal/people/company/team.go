@@ -17,8 +17,8 @@ type Team struct {
 	Created   time.Time
 }
 
-// Key is where the team stands in a list.
-func (t Team) Key() Key { return Key{t.Name, t.ID} }
+// ListKey is where the team stands in a list.
+func (t Team) ListKey() Key { return Key{t.Name, t.ID} }
 
 // errNoTeam is one answer for teams that were removed and for those that never
 // were.

@@ -88,11 +88,11 @@ func TestRemovedTeamIsGone(t *testing.T) {
 		if n := len(w.teamMembers(print.ID)); n != 2 {
 			w.Errorf("%d are in the other, want 2", n)
 		}
-		domains := dbtest.Get(w.World, func(tx *sqldb.Tx) ([]company.Domain, error) { return company.Domains(w.Context(), tx, c.ID) })
+		domains := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]company.Domain, error) { return company.Domains(w.Context(), tx, c.ID) })
 		if len(domains) != 2 || domains[0].TeamID != "" || domains[0].TeamRole != "" || domains[1].TeamID != print.ID || domains[1].TeamRole != "manager" {
 			w.Errorf("domains = %+v", domains)
 		}
-		left := dbtest.Get(w.World, func(tx *sqldb.Tx) ([]company.Team, error) {
+		left := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]company.Team, error) {
 			return company.Teams(w.Context(), tx, c.ID, company.Key{}, 10)
 		})
 		if !slices.Equal(left, []company.Team{print}) {
@@ -111,12 +111,12 @@ func TestTeamsPageByName(t *testing.T) {
 		var names []string
 		ids := map[string]bool{}
 		for after := (company.Key{}); len(names) < 10; {
-			page := dbtest.Get(w.World, func(tx *sqldb.Tx) ([]company.Team, error) { return company.Teams(w.Context(), tx, c.ID, after, 2) })
+			page := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]company.Team, error) { return company.Teams(w.Context(), tx, c.ID, after, 2) })
 			if len(page) == 0 {
 				break
 			}
 			for _, team := range page {
-				names, ids[team.ID], after = append(names, team.Name), true, team.Key()
+				names, ids[team.ID], after = append(names, team.Name), true, team.ListKey()
 			}
 		}
 		if want := []string{"a", "b", "b", "b", "c"}; !slices.Equal(names, want) || len(ids) != len(want) {

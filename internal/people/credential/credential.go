@@ -126,20 +126,20 @@ func DeleteValue(ctx context.Context, tx *sqldb.Tx, value string) (Token, error)
 	return deleteByHash(ctx, tx, ids.Hash(value))
 }
 
-// Holding is what a presented token proves.
-type Holding struct {
+// CheckedToken is what a presented token proves.
+type CheckedToken struct {
 	Token
 	EmailVerified bool // of the person
 }
 
-// ErrNone is the one answer for every credential that is no good: the caller
+// ErrInvalid is the one answer for every credential that is no good: the caller
 // learns nothing about which part was wrong.
-var ErrNone = fault.New(fault.Unauthenticated, "This call needs a valid credential.")
+var ErrInvalid = fault.New(fault.Unauthenticated, "This call needs a valid credential.")
 
 // Check returns what a presented token stands for.
-func Check(ctx context.Context, q sqldb.Querier, token string) (Holding, error) {
+func Check(ctx context.Context, q sqldb.Querier, token string) (CheckedToken, error) {
 	if !WellFormed(token) {
-		return Holding{}, ErrNone
+		return CheckedToken{}, ErrInvalid
 	}
 	return byHash(ctx, q, ids.Hash(token))
 }

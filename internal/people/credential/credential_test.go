@@ -21,17 +21,17 @@ import (
 
 // world is a database with a clock. What a test leaves in it must pass the
 // checks.
-type world struct{ dbtest.World }
+type world struct{ dbtest.Fixture }
 
 func each(t *testing.T, fn func(w world)) {
 	t.Helper()
-	dbtest.Worlds(t, credential.Checks, func(w dbtest.World) { fn(world{w}) })
+	dbtest.EachFixture(t, credential.Checks, func(w dbtest.Fixture) { fn(world{w}) })
 }
 
 // person gives the id of somebody new.
 func (w world) person(email string) string {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) (string, error) {
+	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (string, error) {
 		p, err := person.Create(w.Context(), tx, person.Draft{Email: email, PasswordHash: "x"})
 		return p.ID, err
 	})
@@ -40,7 +40,7 @@ func (w world) person(email string) string {
 // company gives the id of a company with these people in it.
 func (w world) company(name string, members ...string) string {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) (string, error) {
+	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (string, error) {
 		c, err := company.Create(w.Context(), tx, name, company.TeamPlan)
 		for _, id := range members {
 			if err == nil {
@@ -75,12 +75,12 @@ func (w world) remove(h credential.Holder, id string) (t credential.Token, err e
 
 func (w world) list(h credential.Holder) []credential.Token {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) ([]credential.Token, error) { return credential.List(w.Context(), tx, h, nil, 100) })
+	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]credential.Token, error) { return credential.List(w.Context(), tx, h, nil, 100) })
 }
 
 func (w world) touch(id string) (first bool) {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) (bool, error) { return credential.Touch(w.Context(), tx, id) })
+	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (bool, error) { return credential.Touch(w.Context(), tx, id) })
 }
 
 // proves wants the value to be that of t.
@@ -95,8 +95,8 @@ func (w world) proves(secret string, t credential.Token) {
 // dead wants the value to prove nothing.
 func (w world) dead(secret string) {
 	w.Helper()
-	if got, err := credential.Check(w.Context(), w.DB, secret); !errors.Is(err, credential.ErrNone) || got != (credential.Holding{}) {
-		w.Errorf("check = %+v, %v, want %v", got, err, credential.ErrNone)
+	if got, err := credential.Check(w.Context(), w.DB, secret); !errors.Is(err, credential.ErrInvalid) || got != (credential.CheckedToken{}) {
+		w.Errorf("check = %+v, %v, want %v", got, err, credential.ErrInvalid)
 	}
 }
 
@@ -208,11 +208,11 @@ func TestCheckRefuses(t *testing.T) {
 				w.Errorf("%.60q is well-formed", bad)
 			}
 			// Nobody asks the database, which is none here.
-			if got, err := credential.Check(w.Context(), nil, bad); !errors.Is(err, credential.ErrNone) || got != (credential.Holding{}) {
-				w.Errorf("check %.60q = %+v, %v, want %v", bad, got, err, credential.ErrNone)
+			if got, err := credential.Check(w.Context(), nil, bad); !errors.Is(err, credential.ErrInvalid) || got != (credential.CheckedToken{}) {
+				w.Errorf("check %.60q = %+v, %v, want %v", bad, got, err, credential.ErrInvalid)
 			}
 		}
-		w.refused(credential.ErrNone, fault.Unauthenticated)
+		w.refused(credential.ErrInvalid, fault.Unauthenticated)
 
 		var never string
 		_ = w.Try(func(tx *sqldb.Tx) (err error) {
@@ -237,7 +237,7 @@ func TestSuspendedPersonHasNoTokens(t *testing.T) {
 		his, hisSecret := w.token(credential.Draft{PersonID: bert})
 		suspend := func(yes bool) {
 			w.Helper()
-			w.Do(func(tx *sqldb.Tx) error { return person.Suspend(w.Context(), tx, anna, yes) })
+			w.Do(func(tx *sqldb.Tx) error { return person.SetSuspended(w.Context(), tx, anna, yes) })
 		}
 		suspend(true)
 		w.dead(secret)
@@ -296,7 +296,7 @@ func TestChecksFind(t *testing.T) {
 		w.token(credential.Draft{PersonID: anna, CompanyID: w.company("Fox", anna)})
 		company := w.company("Hound")
 		w.Do(func(tx *sqldb.Tx) error {
-			_, _, err := credential.ConnectDirectory(w.Context(), tx, company, anna)
+			_, _, err := credential.CreateSCIMToken(w.Context(), tx, company, anna)
 			return err
 		})
 		for damage, check := range map[string]string{

@@ -9,9 +9,9 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// DirectoryToken is by what a company's own directory is known here. A company
+// SCIMToken is by what a company's own directory is known here. A company
 // has one at most.
-type DirectoryToken struct {
+type SCIMToken struct {
 	CompanyID string
 	Hint      string // its last characters
 	MadeBy    string // a person's id, "" for the operator
@@ -25,28 +25,28 @@ const scimPrefix = "atl_s_"
 
 var errNoSCIMToken = fault.New(fault.NotFound, "The company has no token for its directory.")
 
-// ConnectDirectory makes the token of a company's directory. One from before is
+// CreateSCIMToken makes the token of a company's directory. One from before is
 // dead once tx commits. The second result is the token itself, which exists
 // nowhere else.
-func ConnectDirectory(ctx context.Context, tx *sqldb.Tx, companyID, madeBy string) (DirectoryToken, string, error) {
+func CreateSCIMToken(ctx context.Context, tx *sqldb.Tx, companyID, madeBy string) (SCIMToken, string, error) {
 	secret := newSecret(scimPrefix)
-	t := DirectoryToken{CompanyID: companyID, Hint: hintOf(secret), MadeBy: madeBy, Created: tx.Now}
+	t := SCIMToken{CompanyID: companyID, Hint: hintOf(secret), MadeBy: madeBy, Created: tx.Now}
 	return t, secret, storeSCIMToken(ctx, tx, t, ids.Hash(secret))
 }
 
-// CheckDirectory returns the company whose directory presents a token.
-func CheckDirectory(ctx context.Context, db *sqldb.DB, token string) (DirectoryToken, error) {
+// CheckSCIMToken returns the company whose directory presents a token.
+func CheckSCIMToken(ctx context.Context, db *sqldb.DB, token string) (SCIMToken, error) {
 	if !wellFormed(token, scimPrefix) {
-		return DirectoryToken{}, ErrNone
+		return SCIMToken{}, ErrInvalid
 	}
 	return scimTokenByHash(ctx, db, ids.Hash(token))
 }
 
-// StillDirectory refuses a token that was checked and has ended since.
-func StillDirectory(ctx context.Context, tx *sqldb.Tx, t DirectoryToken) error {
+// RequireSCIMToken refuses a token that was checked and has ended since.
+func RequireSCIMToken(ctx context.Context, tx *sqldb.Tx, t SCIMToken) error {
 	live, err := hasSCIMToken(ctx, tx, t.CompanyID, t.hash)
 	if err == nil && !live {
-		err = ErrNone
+		err = ErrInvalid
 	}
 	return err
 }

@@ -266,7 +266,7 @@ func TestDeleteOf(t *testing.T) {
 		for _, d := range []credential.Draft{{PersonID: anna, CompanyID: fox}, {PersonID: anna}, {PersonID: bert, CompanyID: hound}} {
 			want := all[d]
 			delete(all, d)
-			got := dbtest.Get(w.World, func(tx *sqldb.Tx) ([]credential.Token, error) {
+			got := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]credential.Token, error) {
 				return credential.DeleteOf(w.Context(), tx, d.PersonID, d.CompanyID)
 			})
 			slices.SortFunc(got, newestFirst)
@@ -315,7 +315,7 @@ func TestListPagesThroughEveryTokenOnce(t *testing.T) {
 			slices.SortFunc(want, newestFirst)
 			var got []credential.Token
 			for after := (*credential.After)(nil); len(got) <= len(want); {
-				page := dbtest.Get(w.World, func(tx *sqldb.Tx) ([]credential.Token, error) { return credential.List(w.Context(), tx, h, after, 2) })
+				page := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]credential.Token, error) { return credential.List(w.Context(), tx, h, after, 2) })
 				if len(page) == 0 {
 					break
 				}

@@ -5,5 +5,5 @@ import "atelier/internal/base/seal"
 // Sealed are access tokens: whose they are, and what they are recognised by.
 var Sealed = seal.Table{Name: "access_token", Key: []string{"id"}, Columns: []string{"person_id", "company_id", "hash"}}
 
-// SealedDirectories are the tokens of companies' directories.
-var SealedDirectories = seal.Table{Name: "scim_token", Key: []string{"company_id"}, Columns: []string{"hash"}}
+// SealedSCIMTokens are the tokens of companies' directories.
+var SealedSCIMTokens = seal.Table{Name: "scim_token", Key: []string{"company_id"}, Columns: []string{"hash"}}

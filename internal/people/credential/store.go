@@ -27,7 +27,7 @@ func insertToken(ctx context.Context, tx *sqldb.Tx, t Token, hash string) error 
 	if err != nil {
 		return err
 	}
-	return Sealed.Renew(ctx, tx, `id = $1`, t.ID)
+	return Sealed.RenewSeals(ctx, tx, `id = $1`, t.ID)
 }
 
 // ownerCondition is the condition for a holder's tokens, with its argument.
@@ -63,7 +63,7 @@ func byID(ctx context.Context, tx *sqldb.Tx, h Holder, id string) (Token, error)
 }
 
 func replaceSecret(ctx context.Context, tx *sqldb.Tx, t Token, hash string) error {
-	return Sealed.Change(ctx, tx, `id = $1`, []any{t.ID}, func() error {
+	return Sealed.ChangeRows(ctx, tx, `id = $1`, []any{t.ID}, func() error {
 		_, err := tx.Exec(ctx, `UPDATE access_token SET hash = $2, hint = $3, last_used = NULL WHERE id = $1`, t.ID, hash, t.Hint)
 		return err
 	})
@@ -97,7 +97,7 @@ func deleteByHash(ctx context.Context, tx *sqldb.Tx, hash string) (Token, error)
 
 // byHash is read at every request. Tokens of people who were suspended count as
 // unknown.
-func byHash(ctx context.Context, q sqldb.Querier, hash string) (h Holding, err error) {
+func byHash(ctx context.Context, q sqldb.Querier, hash string) (h CheckedToken, err error) {
 	var stored string
 	var used sqldb.Time
 	err = q.QueryRow(ctx, `
@@ -106,7 +106,7 @@ func byHash(ctx context.Context, q sqldb.Querier, hash string) (h Holding, err e
 		WHERE t.hash = $1 AND NOT p.suspended`+q.Locking("UPDATE OF p", "SHARE OF t"), hash).
 		Scan(&h.ID, &h.PersonID, &h.CompanyID, &stored, &used, &h.EmailVerified)
 	if errors.Is(err, sqldb.ErrNoRows) || err == nil && subtle.ConstantTimeCompare([]byte(hash), []byte(stored)) != 1 {
-		return Holding{}, ErrNone
+		return CheckedToken{}, ErrInvalid
 	}
 	h.LastUsed = used.Time
 	return h, err
@@ -126,7 +126,7 @@ func Touch(ctx context.Context, tx *sqldb.Tx, id string) (first bool, err error)
 
 const scimTokenColumns = `company_id, hint, made_by, created, last_used`
 
-func scanSCIMToken(row sqldb.Scanner, more ...any) (t DirectoryToken, err error) {
+func scanSCIMToken(row sqldb.Scanner, more ...any) (t SCIMToken, err error) {
 	var created, used sqldb.Time
 	err = row.Scan(append([]any{&t.CompanyID, &t.Hint, &t.MadeBy, &created, &used}, more...)...)
 	t.Created = created.Time
@@ -134,7 +134,7 @@ func scanSCIMToken(row sqldb.Scanner, more ...any) (t DirectoryToken, err error)
 	return t, err
 }
 
-func storeSCIMToken(ctx context.Context, tx *sqldb.Tx, t DirectoryToken, hash string) error {
+func storeSCIMToken(ctx context.Context, tx *sqldb.Tx, t SCIMToken, hash string) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO scim_token (company_id, hash, hint, made_by, created) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (company_id) DO UPDATE SET hash = excluded.hash, hint = excluded.hint, made_by = excluded.made_by,
@@ -143,39 +143,39 @@ func storeSCIMToken(ctx context.Context, tx *sqldb.Tx, t DirectoryToken, hash st
 	if err != nil {
 		return err
 	}
-	return SealedDirectories.Renew(ctx, tx, `company_id = $1`, t.CompanyID)
+	return SealedSCIMTokens.RenewSeals(ctx, tx, `company_id = $1`, t.CompanyID)
 }
 
-// DirectoryOf returns the token of a company's directory.
-func DirectoryOf(ctx context.Context, tx *sqldb.Tx, companyID string) (DirectoryToken, error) {
+// SCIMTokenOf returns the token of a company's directory.
+func SCIMTokenOf(ctx context.Context, tx *sqldb.Tx, companyID string) (SCIMToken, error) {
 	t, err := scanSCIMToken(tx.QueryRow(ctx, `SELECT `+scimTokenColumns+` FROM scim_token WHERE company_id = $1`, companyID))
 	if errors.Is(err, sqldb.ErrNoRows) {
-		return DirectoryToken{}, errNoSCIMToken
+		return SCIMToken{}, errNoSCIMToken
 	}
 	return t, err
 }
 
-// Directories returns the companies whose directory is connected.
-func Directories(ctx context.Context, tx *sqldb.Tx) ([]string, error) {
+// CompaniesWithSCIMToken returns the companies whose directory is connected.
+func CompaniesWithSCIMToken(ctx context.Context, tx *sqldb.Tx) ([]string, error) {
 	return sqldb.All(ctx, tx, `SELECT company_id FROM scim_token ORDER BY company_id`, nil,
 		func(row sqldb.Scanner) (id string, err error) { return id, row.Scan(&id) })
 }
 
-// DisconnectDirectory ends the token of a company's directory.
-func DisconnectDirectory(ctx context.Context, tx *sqldb.Tx, companyID string) (DirectoryToken, error) {
+// DeleteSCIMToken ends the token of a company's directory.
+func DeleteSCIMToken(ctx context.Context, tx *sqldb.Tx, companyID string) (SCIMToken, error) {
 	t, err := scanSCIMToken(tx.QueryRow(ctx, `DELETE FROM scim_token WHERE company_id = $1 RETURNING `+scimTokenColumns, companyID))
 	if errors.Is(err, sqldb.ErrNoRows) {
-		return DirectoryToken{}, errNoSCIMToken
+		return SCIMToken{}, errNoSCIMToken
 	}
 	return t, err
 }
 
 // scimTokenByHash is read at every request of a directory.
-func scimTokenByHash(ctx context.Context, db *sqldb.DB, hash string) (DirectoryToken, error) {
+func scimTokenByHash(ctx context.Context, db *sqldb.DB, hash string) (SCIMToken, error) {
 	var stored string
 	t, err := scanSCIMToken(db.QueryRow(ctx, `SELECT `+scimTokenColumns+`, hash FROM scim_token WHERE hash = $1`, hash), &stored)
 	if errors.Is(err, sqldb.ErrNoRows) || err == nil && subtle.ConstantTimeCompare([]byte(hash), []byte(stored)) != 1 {
-		return DirectoryToken{}, ErrNone
+		return SCIMToken{}, ErrInvalid
 	}
 	t.hash = stored
 	return t, err
@@ -186,8 +186,8 @@ func hasSCIMToken(ctx context.Context, tx *sqldb.Tx, companyID, hash string) (ha
 	return has, err
 }
 
-// TouchDirectory records that the token of a company's directory is in use.
-func TouchDirectory(ctx context.Context, tx *sqldb.Tx, companyID string) error {
+// TouchSCIMToken records that the token of a company's directory is in use.
+func TouchSCIMToken(ctx context.Context, tx *sqldb.Tx, companyID string) error {
 	_, err := tx.Exec(ctx, `UPDATE scim_token SET last_used = $2 WHERE company_id = $1`, companyID, sqldb.At(tx.Now))
 	return err
 }

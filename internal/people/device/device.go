@@ -52,7 +52,7 @@ type Options struct {
 	Now func() time.Time
 	// Replayed hears, in the transaction that revokes it, of a device whose
 	// code was presented again long after its claim.
-	Replayed func(ctx context.Context, tx *sqldb.Tx, dev Device) error
+	OnReplay func(ctx context.Context, tx *sqldb.Tx, dev Device) error
 }
 
 // Devices are the devices of an installation. It is safe for concurrent use.
@@ -77,8 +77,8 @@ type Device struct {
 	Revoked    *time.Time
 }
 
-// Live is what a request needs to know about its device and person.
-type Live struct {
+// DeviceStatus is what a request needs to know about its device and person.
+type DeviceStatus struct {
 	PersonID   string
 	PluginKind string
 	Provider   string
@@ -98,28 +98,28 @@ var (
 	errNotLive  = fault.New(fault.Unauthenticated, "This call needs a valid credential.")
 )
 
-// Check reads a device and its person afresh. Every request with an ID token
+// CheckDevice reads a device and its person afresh. Every request with an ID token
 // asks this, and nothing remembers the answer: a device that was revoked is
 // refused at the next request on every node. In a transaction both rows are
 // locked, the person first.
-func (d *Devices) Check(ctx context.Context, q sqldb.Querier, deviceID string) (Live, error) {
+func (d *Devices) CheckDevice(ctx context.Context, q sqldb.Querier, deviceID string) (DeviceStatus, error) {
 	if !ids.Valid(deviceID) {
-		return Live{}, errNotLive
+		return DeviceStatus{}, errNotLive
 	}
 	l, err := readLive(ctx, q, deviceID)
 	if errors.Is(err, sqldb.ErrNoRows) {
-		return Live{}, errNotLive
+		return DeviceStatus{}, errNotLive
 	}
 	return l, err
 }
 
-// Touch records that a device was used, and from where.
-func (d *Devices) Touch(ctx context.Context, tx *sqldb.Tx, deviceID, address string) error {
+// TouchDevice records that a device was used, and from where.
+func (d *Devices) TouchDevice(ctx context.Context, tx *sqldb.Tx, deviceID, address string) error {
 	return touchDevice(ctx, tx, deviceID, sanitize.Line(address, maxAddress))
 }
 
-// List returns the devices on which a person is signed in, newest first.
-func (d *Devices) List(ctx context.Context, tx *sqldb.Tx, personID string) ([]Device, error) {
+// ListSignedIn returns the devices on which a person is signed in, newest first.
+func (d *Devices) ListSignedIn(ctx context.Context, tx *sqldb.Tx, personID string) ([]Device, error) {
 	return devicesOfPerson(ctx, tx, personID)
 }
 
@@ -129,8 +129,8 @@ type After struct {
 	ID      string
 }
 
-// ListPage is List for so many devices, from after on.
-func (d *Devices) ListPage(ctx context.Context, tx *sqldb.Tx, personID string, after *After, limit int) ([]Device, error) {
+// ListSignedInPage is List for so many devices, from after on.
+func (d *Devices) ListSignedInPage(ctx context.Context, tx *sqldb.Tx, personID string, after *After, limit int) ([]Device, error) {
 	return pageOfPerson(ctx, tx, personID, after, limit)
 }
 
@@ -146,9 +146,9 @@ func ByID(ctx context.Context, tx *sqldb.Tx, id string) (Device, error) {
 	return d, err
 }
 
-// Revoke signs a person out on one of their devices. A device of somebody else
+// RevokeDevice signs a person out on one of their devices. A device of somebody else
 // is as unknown as one that never was.
-func (d *Devices) Revoke(ctx context.Context, tx *sqldb.Tx, personID, deviceID, why string) error {
+func (d *Devices) RevokeDevice(ctx context.Context, tx *sqldb.Tx, personID, deviceID, why string) error {
 	if !ids.Valid(deviceID) {
 		return errNoDevice
 	}

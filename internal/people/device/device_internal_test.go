@@ -30,7 +30,7 @@ func TestMoves(t *testing.T) {
 						if _, err := tx.Exec(ctx, `DELETE FROM device_grant`); err != nil {
 							return err
 						}
-						if _, err := d.Start(ctx, tx, Request{}); err != nil {
+						if _, err := d.StartGrant(ctx, tx, Request{}); err != nil {
 							return err
 						}
 						if _, err := tx.Exec(ctx, `UPDATE device_grant SET state = $1`, string(is)); err != nil {
@@ -74,7 +74,7 @@ func TestATakenUserCodeIsDrawnAgain(t *testing.T) {
 				t.Helper()
 				codes = draw
 				err := db.Write(ctx, func(tx *sqldb.Tx) error {
-					c, err := d.Start(ctx, tx, Request{})
+					c, err := d.StartGrant(ctx, tx, Request{})
 					shown = c.UserCode
 					return err
 				})
@@ -98,7 +98,7 @@ func TestATakenUserCodeIsDrawnAgain(t *testing.T) {
 				if _, err := tx.Exec(ctx, `INSERT INTO person (id, email, email_key, email_verified, password_hash, created) VALUES ($1, $1, $1, TRUE, '', 0)`, id); err != nil {
 					return err
 				}
-				_, err := d.Decide(ctx, tx, Decision{UserCode: "dddd dddd", PersonID: id})
+				_, err := d.DecideGrant(ctx, tx, Decision{UserCode: "dddd dddd", PersonID: id})
 				return err
 			})
 			if err != nil {
@@ -118,7 +118,7 @@ func TestIntervalsOnlyGrow(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
 		ctx, d := t.Context(), New(testOptions)
 		err := db.Write(ctx, func(tx *sqldb.Tx) error {
-			c, err := d.Start(ctx, tx, Request{})
+			c, err := d.StartGrant(ctx, tx, Request{})
 			if err != nil {
 				return err
 			}

@@ -17,7 +17,7 @@ import (
 )
 
 func (w *world) revoke(personID, deviceID string) error {
-	return w.write(func(tx *sqldb.Tx) error { return w.Revoke(w.t.Context(), tx, personID, deviceID, "by its owner") })
+	return w.write(func(tx *sqldb.Tx) error { return w.RevokeDevice(w.t.Context(), tx, personID, deviceID, "by its owner") })
 }
 
 func (w *world) revokeAll(personID string) (n int64, err error) {
@@ -30,7 +30,7 @@ func (w *world) revokeAll(personID string) (n int64, err error) {
 
 func (w *world) list(personID string) (all []device.Device) {
 	w.t.Helper()
-	if err := w.db.Read(w.t.Context(), func(tx *sqldb.Tx) (err error) { all, err = w.List(w.t.Context(), tx, personID); return err }); err != nil {
+	if err := w.db.Read(w.t.Context(), func(tx *sqldb.Tx) (err error) { all, err = w.ListSignedIn(w.t.Context(), tx, personID); return err }); err != nil {
 		w.t.Fatal(err)
 	}
 	return all
@@ -41,17 +41,17 @@ func TestCheckReadsAfresh(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		who := w.person()
 		dev, _ := w.signIn(who)
-		check := func(want device.Live) {
+		check := func(want device.DeviceStatus) {
 			t.Helper()
-			got, err := w.Check(t.Context(), w.db, dev.ID)
+			got, err := w.CheckDevice(t.Context(), w.db, dev.ID)
 			if err != nil || got != want {
 				t.Errorf("check = %+v, %v, want %+v", got, err, want)
 			}
 		}
-		want := device.Live{PersonID: who, PluginKind: "blender", Provider: "password", LastUsed: start, Verified: true}
+		want := device.DeviceStatus{PersonID: who, PluginKind: "blender", Provider: "password", LastUsed: start, Verified: true}
 		check(want)
 		w.pass(time.Hour)
-		if err := w.write(func(tx *sqldb.Tx) error { return w.Touch(t.Context(), tx, dev.ID, "2001:db8::1\n") }); err != nil {
+		if err := w.write(func(tx *sqldb.Tx) error { return w.TouchDevice(t.Context(), tx, dev.ID, "2001:db8::1\n") }); err != nil {
 			t.Fatal(err)
 		}
 		want.LastUsed = w.now()
@@ -65,14 +65,14 @@ func TestCheckReadsAfresh(t *testing.T) {
 		if err := w.revoke(who, dev.ID); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.write(func(tx *sqldb.Tx) error { return w.Touch(t.Context(), tx, dev.ID, "192.0.2.1") }); err != nil {
+		if err := w.write(func(tx *sqldb.Tx) error { return w.TouchDevice(t.Context(), tx, dev.ID, "192.0.2.1") }); err != nil {
 			t.Fatal(err)
 		}
 		if n := w.count(`SELECT count(*) FROM device WHERE address = '192.0.2.1'`); n != 0 {
 			t.Error("a device was used after it was revoked")
 		}
 		for _, id := range []string{dev.ID, ids.New(), "", "x", dev.ID + "0", strings.Repeat("\x00", 20), "é" + dev.ID[2:]} {
-			_, err := w.Check(t.Context(), w.db, id)
+			_, err := w.CheckDevice(t.Context(), w.db, id)
 			w.want(fmt.Sprintf("check %q", id), err, fault.Unauthenticated)
 			if fmt.Sprint(err) != "UNAUTHENTICATED: This call needs a valid credential." {
 				t.Errorf("check %q = %v", id, err)
@@ -275,7 +275,7 @@ func TestLocksAreTakenInOrder(t *testing.T) {
 					}
 				}
 				for _, table := range []string{"device_grant", "device", "refresh_token"} {
-					if err := tx.Each(t.Context(), `SELECT 1 FROM `+table+` FOR UPDATE NOWAIT`, nil, func(sqldb.Scanner) error { return nil }); err != nil {
+					if err := tx.EachRow(t.Context(), `SELECT 1 FROM `+table+` FOR UPDATE NOWAIT`, nil, func(sqldb.Scanner) error { return nil }); err != nil {
 						t.Errorf("%s locks a %s first: %v", a.name, table, err)
 					}
 				}
@@ -309,7 +309,7 @@ func TestChecksFindWhatIsBroken(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.exec(breakIt)
-			bad, err := w.db.Verify(t.Context(), device.Checks)
+			bad, err := w.db.VerifyChecks(t.Context(), device.Checks)
 			if err != nil || len(bad) == 0 {
 				t.Errorf("%s: checks = %v, %v", rule, bad, err)
 			}

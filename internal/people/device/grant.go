@@ -91,8 +91,8 @@ var (
 			With("reason", "locked")
 )
 
-// Start makes the codes for a machine that asks to be signed in.
-func (d *Devices) Start(ctx context.Context, tx *sqldb.Tx, r Request) (Codes, error) {
+// StartGrant makes the codes for a machine that asks to be signed in.
+func (d *Devices) StartGrant(ctx context.Context, tx *sqldb.Tx, r Request) (Codes, error) {
 	longest := min(cmp.Or(d.o.PluginKindLength, maxPluginKind), maxPluginKind)
 	if len(r.PluginKind) > longest || !pluginKind.MatchString(r.PluginKind) {
 		return Codes{}, fault.New(fault.Invalid, fmt.Sprintf("A plugin kind has 1 to %d of a-z, 0-9, _ and -.", longest)).On("plugin_kind")
@@ -171,10 +171,10 @@ func (d *Devices) makeRoom(ctx context.Context, tx *sqldb.Tx, network string) er
 	return nil
 }
 
-// Open returns the grant that waits with a code and remembers who has seen it.
+// OpenGrant returns the grant that waits with a code and remembers who has seen it.
 // The first person may approve it. When another one comes, somebody may be
 // sending the code around, and from then on nobody may.
-func (d *Devices) Open(ctx context.Context, tx *sqldb.Tx, userCode, personID string) (Grant, error) {
+func (d *Devices) OpenGrant(ctx context.Context, tx *sqldb.Tx, userCode, personID string) (Grant, error) {
 	g, err := d.waitingGrant(ctx, tx, userCode)
 	if err != nil {
 		return Grant{}, d.explainMissing(ctx, tx, err, userCode, personID)
@@ -212,13 +212,13 @@ func (d *Devices) explainMissing(ctx context.Context, tx *sqldb.Tx, err error, u
 	return errRefused
 }
 
-// Decide approves or refuses a grant. Of several decisions the first counts,
+// DecideGrant approves or refuses a grant. Of several decisions the first counts,
 // and the others are told. A locked grant can be refused only.
 //
 // An approval locks the person, and so waits for a sign-out everywhere that is
 // under way. Whether the person is still signed in must be read after it, in
 // the same transaction.
-func (d *Devices) Decide(ctx context.Context, tx *sqldb.Tx, by Decision) (Grant, error) {
+func (d *Devices) DecideGrant(ctx context.Context, tx *sqldb.Tx, by Decision) (Grant, error) {
 	decide := refuseGrant
 	if by.Approve {
 		if err := lockPerson(ctx, tx, by.PersonID); err != nil {
@@ -245,9 +245,9 @@ func (d *Devices) Decide(ctx context.Context, tx *sqldb.Tx, by Decision) (Grant,
 	}
 }
 
-// WrongConfirmation counts that somebody who opened a grant confirmed another
+// CountWrongCode counts that somebody who opened a grant confirmed another
 // code. After five of them the grant is gone.
-func (d *Devices) WrongConfirmation(ctx context.Context, tx *sqldb.Tx, grantID string) (dead bool, err error) {
+func (d *Devices) CountWrongCode(ctx context.Context, tx *sqldb.Tx, grantID string) (dead bool, err error) {
 	counted, err := countWrong(ctx, tx, grantID)
 	if err != nil {
 		return false, err
@@ -265,8 +265,8 @@ const kept = 24 * time.Hour
 // sweepSize is how many grants a sweep deletes at most.
 const sweepSize = 1000
 
-// Sweep deletes grants that ended long ago, and returns how many.
-func (d *Devices) Sweep(ctx context.Context, tx *sqldb.Tx) (int64, error) {
+// DeleteExpiredGrants deletes grants that ended long ago, and returns how many.
+func (d *Devices) DeleteExpiredGrants(ctx context.Context, tx *sqldb.Tx) (int64, error) {
 	return deleteGrants(ctx, tx, tx.Now.Add(-kept), sweepSize)
 }
 

@@ -397,7 +397,7 @@ func TestWrongConfirmationsKill(t *testing.T) {
 		c, who := w.start(), w.person()
 		spared := w.start()
 		wrong := func(id string) (dead bool, err error) {
-			err = w.write(func(tx *sqldb.Tx) (err error) { dead, err = w.WrongConfirmation(t.Context(), tx, id); return err })
+			err = w.write(func(tx *sqldb.Tx) (err error) { dead, err = w.CountWrongCode(t.Context(), tx, id); return err })
 			return dead, err
 		}
 		g, err := w.open(c.UserCode, who)
@@ -449,7 +449,7 @@ func TestSweepKeepsTheLastDay(t *testing.T) {
 		who := w.person()
 		sweep := func() (n int64) {
 			t.Helper()
-			if err := w.write(func(tx *sqldb.Tx) (err error) { n, err = w.Sweep(t.Context(), tx); return err }); err != nil {
+			if err := w.write(func(tx *sqldb.Tx) (err error) { n, err = w.DeleteExpiredGrants(t.Context(), tx); return err }); err != nil {
 				t.Fatal(err)
 			}
 			return n

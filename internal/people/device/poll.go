@@ -30,12 +30,12 @@ var (
 	errTooSoon     = fault.New(fault.SlowDown, "This device polls too often. Wait longer between polls.")
 )
 
-// Poll answers a machine that waits to be signed in. Once, after the approval,
+// PollGrant answers a machine that waits to be signed in. Once, after the approval,
 // it makes the device and hands it with its refresh token to claim, in the
 // transaction that ends the grant; what claim refuses has not happened. In all
 // other cases the error says how to go on. When nothing changes that is one
 // read.
-func (d *Devices) Poll(ctx context.Context, db *sqldb.DB, deviceCode string,
+func (d *Devices) PollGrant(ctx context.Context, db *sqldb.DB, deviceCode string,
 	claim func(tx *sqldb.Tx, g Grant, dev Device, refresh string) error) error {
 	if !wellFormed(devicePrefix, deviceCode) {
 		return ErrUnknownCode
@@ -108,10 +108,10 @@ func (d *Devices) answerReplay(ctx context.Context, db *sqldb.DB, g grant, now t
 		if err != nil {
 			return err
 		}
-		if dev, err = d.revokeLocked(ctx, tx, dev, whyReplayed); err != nil || d.o.Replayed == nil {
+		if dev, err = d.revokeLocked(ctx, tx, dev, whyReplayed); err != nil || d.o.OnReplay == nil {
 			return err
 		}
-		return d.o.Replayed(ctx, tx, dev)
+		return d.o.OnReplay(ctx, tx, dev)
 	})
 	if err != nil {
 		return err

@@ -115,7 +115,7 @@ func TestGoneCodesLookAlike(t *testing.T) {
 		// What cannot be a code does not reach the database.
 		for _, code := range []string{"", "atl_d_", old.DeviceCode + "0", old.DeviceCode[1:], old.DeviceCode[:48], strings.Replace(old.DeviceCode, "_d_", "_r_", 1),
 			"atl_d_" + strings.Repeat("é", 21) + "0", "atl_d_" + strings.Repeat("\x00", 43), "atl_d_" + ids.Text(42) + "'", strings.Repeat("a", 1<<20)} {
-			w.want(fmt.Sprintf("%.60q", code), w.Poll(t.Context(), nil, code, nil), fault.DeviceCodeExpired)
+			w.want(fmt.Sprintf("%.60q", code), w.PollGrant(t.Context(), nil, code, nil), fault.DeviceCodeExpired)
 		}
 	})
 }
@@ -127,7 +127,7 @@ func TestAClaimMakesTheDevice(t *testing.T) {
 		w.approve(codes.UserCode, who)
 		w.pass(3 * time.Second)
 		no := errors.New("no")
-		if err := w.Poll(t.Context(), w.db, codes.DeviceCode, func(*sqldb.Tx, device.Grant, device.Device, string) error { return no }); !errors.Is(err, no) {
+		if err := w.PollGrant(t.Context(), w.db, codes.DeviceCode, func(*sqldb.Tx, device.Grant, device.Device, string) error { return no }); !errors.Is(err, no) {
 			t.Errorf("a claim that its caller refuses = %v", err)
 		}
 		if n := w.count(`SELECT count(*) FROM device`); n != 0 {
@@ -135,7 +135,7 @@ func TestAClaimMakesTheDevice(t *testing.T) {
 		}
 		var grant device.Grant
 		var dev device.Device
-		err := w.Poll(t.Context(), w.db, codes.DeviceCode, func(_ *sqldb.Tx, g device.Grant, d device.Device, refresh string) error {
+		err := w.PollGrant(t.Context(), w.db, codes.DeviceCode, func(_ *sqldb.Tx, g device.Grant, d device.Device, refresh string) error {
 			grant, dev = g, d
 			if len(refresh) != 49 || !strings.HasPrefix(refresh, "atl_r_") {
 				t.Errorf("refresh token = %q", refresh)
@@ -190,7 +190,7 @@ func TestSlowDown(t *testing.T) {
 		// At the end of the rope nothing is written.
 		before := w.count(`SELECT wait_ms + told_s FROM device_grant`)
 		w.whileWriting(func(ctx context.Context) {
-			w.want("a poll while another writes", w.Poll(ctx, w.db, codes.DeviceCode, nil), fault.SlowDown)
+			w.want("a poll while another writes", w.PollGrant(ctx, w.db, codes.DeviceCode, nil), fault.SlowDown)
 		})
 		if after := w.count(`SELECT wait_ms + told_s FROM device_grant`); after != before {
 			t.Errorf("intervals went from %d to %d", before, after)
@@ -324,7 +324,7 @@ func TestAReplayIsToldOnce(t *testing.T) {
 		_, err = w.refresh(refresh)
 		w.want("its refresh token", err, fault.TokenInvalid)
 		w.whileWriting(func(ctx context.Context) {
-			w.want("a replay of what is dead", w.Poll(ctx, w.db, codes.DeviceCode, nil), fault.DeviceCodeExpired)
+			w.want("a replay of what is dead", w.PollGrant(ctx, w.db, codes.DeviceCode, nil), fault.DeviceCodeExpired)
 		})
 	})
 }
@@ -338,10 +338,10 @@ func TestWithoutTheDatabase(t *testing.T) {
 		dev, _ := w.signIn(w.person())
 		away := dbtest.Open(t, w.address)
 		away.Close()
-		if err := w.Poll(t.Context(), away, codes.DeviceCode, nil); err == nil || code(err) == fault.DeviceCodeExpired {
+		if err := w.PollGrant(t.Context(), away, codes.DeviceCode, nil); err == nil || code(err) == fault.DeviceCodeExpired {
 			t.Errorf("poll = %v", err)
 		}
-		if _, err := w.Check(t.Context(), away, dev.ID); err == nil || code(err) == fault.Unauthenticated {
+		if _, err := w.CheckDevice(t.Context(), away, dev.ID); err == nil || code(err) == fault.Unauthenticated {
 			t.Errorf("check = %v", err)
 		}
 	})

@@ -35,14 +35,14 @@ type token struct {
 	replaced   time.Time // zero: this is the live one
 }
 
-// Refresh exchanges a refresh token. A young one stays. An old one is replaced
+// RefreshToken exchanges a refresh token. A young one stays. An old one is replaced
 // by a successor that follows from it, so that a client who lost the answer
 // gets the same one again; after Grace, or once the successor was replaced too,
 // the old one is a sign of theft.
 //
 // Tokens that are unknown and those of revoked devices go the same way: both
 // statements run, no row is locked, nothing is written.
-func (d *Devices) Refresh(ctx context.Context, tx *sqldb.Tx, presented string) (Refreshed, error) {
+func (d *Devices) RefreshToken(ctx context.Context, tx *sqldb.Tx, presented string) (Refreshed, error) {
 	if !wellFormed(refreshPrefix, presented) {
 		return Refreshed{}, ErrTokenInvalid
 	}

@@ -228,7 +228,7 @@ func insertDevice(ctx context.Context, tx *sqldb.Tx, d Device, grantID string) e
 	if err != nil {
 		return err
 	}
-	if err := Sealed.Renew(ctx, tx, `id = $1`, d.ID); err != nil {
+	if err := Sealed.RenewSeals(ctx, tx, `id = $1`, d.ID); err != nil {
 		return err
 	}
 	_, err = tx.Exec(ctx, `UPDATE device_grant SET device_id = $1 WHERE id = $2`, d.ID, grantID)
@@ -236,7 +236,7 @@ func insertDevice(ctx context.Context, tx *sqldb.Tx, d Device, grantID string) e
 }
 
 // readLive is the read of every request.
-func readLive(ctx context.Context, q sqldb.Querier, deviceID string) (l Live, err error) {
+func readLive(ctx context.Context, q sqldb.Querier, deviceID string) (l DeviceStatus, err error) {
 	var lastUsed sqldb.Time
 	err = q.QueryRow(ctx, `
 		SELECT d.person_id, d.plugin_kind, d.provider, d.last_used, p.email_verified, p.suspended
@@ -286,9 +286,9 @@ func byID(ctx context.Context, tx *sqldb.Tx, id string) (Device, error) {
 	return scanDevice(tx.QueryRow(ctx, `SELECT `+deviceColumns+` FROM device WHERE id = $1`, id))
 }
 
-// All returns every device of a person, newest first, also those that are signed
+// ListAll returns every device of a person, newest first, also those that are signed
 // out.
-func All(ctx context.Context, tx *sqldb.Tx, personID string) ([]Device, error) {
+func ListAll(ctx context.Context, tx *sqldb.Tx, personID string) ([]Device, error) {
 	return sqldb.All(ctx, tx, `SELECT `+deviceColumns+` FROM device WHERE person_id = $1 ORDER BY created DESC, id DESC`, []any{personID}, scanDevice)
 }
 
@@ -308,7 +308,7 @@ func Erase(ctx context.Context, tx *sqldb.Tx, personID string) error {
 }
 
 func revokeDevice(ctx context.Context, tx *sqldb.Tx, personID, deviceID, why string) (n int64, err error) {
-	err = Sealed.Change(ctx, tx, `id = $1`, []any{deviceID}, func() (err error) {
+	err = Sealed.ChangeRows(ctx, tx, `id = $1`, []any{deviceID}, func() (err error) {
 		n, err = tx.Exec(ctx, `UPDATE device SET revoked = $1, revoked_why = $2 WHERE id = $3 AND person_id = $4 AND revoked IS NULL`,
 			sqldb.At(tx.Now), why, deviceID, personID)
 		return err
@@ -318,7 +318,7 @@ func revokeDevice(ctx context.Context, tx *sqldb.Tx, personID, deviceID, why str
 
 func revokeAll(ctx context.Context, tx *sqldb.Tx, personID, why string) (n int64, err error) {
 	open := `person_id = $1 AND (revoked IS NULL OR revoked = $2)`
-	err = Sealed.Change(ctx, tx, open, []any{personID, sqldb.At(tx.Now)}, func() (err error) {
+	err = Sealed.ChangeRows(ctx, tx, open, []any{personID, sqldb.At(tx.Now)}, func() (err error) {
 		n, err = tx.Exec(ctx, `UPDATE device SET revoked = $1, revoked_why = $2 WHERE person_id = $3 AND revoked IS NULL`, sqldb.At(tx.Now), why, personID)
 		return err
 	})
@@ -356,7 +356,7 @@ func tokenByHash(ctx context.Context, tx *sqldb.Tx, hash string) (t token, err e
 
 func insertToken(ctx context.Context, tx *sqldb.Tx, deviceID, hash string, generation int64) error {
 	_, err := tx.Exec(ctx, `INSERT INTO refresh_token (hash, device_id, generation, created, seal) VALUES ($1, $2, $3, $4, $5)`,
-		hash, deviceID, generation, sqldb.At(tx.Now), SealedRefreshTokens.Of(tx, hash, deviceID, strconv.FormatInt(generation, 10)))
+		hash, deviceID, generation, sqldb.At(tx.Now), SealedRefreshTokens.SealOf(tx, hash, deviceID, strconv.FormatInt(generation, 10)))
 	return err
 }
 

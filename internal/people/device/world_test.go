@@ -38,7 +38,7 @@ func (w *world) options() device.Options {
 	return device.Options{
 		Key: []byte("a key for tests"), ExpiresIn: 600 * time.Second, Interval: 5 * time.Second, MaxInterval: 60 * time.Second, MaxGrants: 50_000, MaxPerNetwork: 200,
 		RotateAfter: 24 * time.Hour, Grace: time.Minute, Now: w.now,
-		Replayed: func(_ context.Context, tx *sqldb.Tx, dev device.Device) error {
+		OnReplay: func(_ context.Context, tx *sqldb.Tx, dev device.Device) error {
 			tx.AfterCommit(func() {
 				w.mu.Lock()
 				defer w.mu.Unlock()
@@ -70,7 +70,7 @@ func on(t *testing.T, engines []string, fn func(t *testing.T, w *world)) {
 			w.db = dbtest.OpenAt(t, w.address, w.now)
 			w.Devices = device.New(w.options())
 			fn(t, w)
-			if bad, err := w.db.Verify(t.Context(), device.Checks); err != nil || len(bad) != 0 {
+			if bad, err := w.db.VerifyChecks(t.Context(), device.Checks); err != nil || len(bad) != 0 {
 				t.Errorf("checks = %v, %v", bad, err)
 			}
 		})
@@ -103,7 +103,7 @@ func (w *world) person() (id string) {
 }
 
 func (w *world) tryStart(r device.Request) (c device.Codes, err error) {
-	err = w.write(func(tx *sqldb.Tx) (err error) { c, err = w.Start(w.t.Context(), tx, r); return err })
+	err = w.write(func(tx *sqldb.Tx) (err error) { c, err = w.StartGrant(w.t.Context(), tx, r); return err })
 	return c, err
 }
 
@@ -117,13 +117,13 @@ func (w *world) start() device.Codes {
 }
 
 func (w *world) open(code, personID string) (g device.Grant, err error) {
-	err = w.write(func(tx *sqldb.Tx) (err error) { g, err = w.Open(w.t.Context(), tx, code, personID); return err })
+	err = w.write(func(tx *sqldb.Tx) (err error) { g, err = w.OpenGrant(w.t.Context(), tx, code, personID); return err })
 	return g, err
 }
 
 func (w *world) decide(code, personID string, approve bool) (g device.Grant, err error) {
 	err = w.write(func(tx *sqldb.Tx) (err error) {
-		g, err = w.Decide(w.t.Context(), tx, device.Decision{UserCode: code, PersonID: personID, Provider: "password", Approve: approve})
+		g, err = w.DecideGrant(w.t.Context(), tx, device.Decision{UserCode: code, PersonID: personID, Provider: "password", Approve: approve})
 		return err
 	})
 	return g, err
@@ -138,7 +138,7 @@ func (w *world) approve(code, personID string) {
 
 // poll polls once. The device is there when it was claimed.
 func (w *world) poll(code string) (dev device.Device, refresh string, err error) {
-	err = w.Poll(w.t.Context(), w.db, code, func(_ *sqldb.Tx, _ device.Grant, d device.Device, r string) error {
+	err = w.PollGrant(w.t.Context(), w.db, code, func(_ *sqldb.Tx, _ device.Grant, d device.Device, r string) error {
 		dev, refresh = d, r
 		return nil
 	})
@@ -158,14 +158,14 @@ func (w *world) signIn(personID string) (dev device.Device, refresh string) {
 }
 
 func (w *world) refresh(token string) (r device.Refreshed, err error) {
-	err = w.write(func(tx *sqldb.Tx) (err error) { r, err = w.Refresh(w.t.Context(), tx, token); return err })
+	err = w.write(func(tx *sqldb.Tx) (err error) { r, err = w.RefreshToken(w.t.Context(), tx, token); return err })
 	return r, err
 }
 
 // alive tells whether a device may make requests.
 func (w *world) alive(deviceID string) bool {
 	w.t.Helper()
-	_, err := w.Check(w.t.Context(), w.db, deviceID)
+	_, err := w.CheckDevice(w.t.Context(), w.db, deviceID)
 	if err != nil {
 		w.want("check", err, fault.Unauthenticated)
 	}

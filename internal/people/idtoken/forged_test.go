@@ -251,12 +251,12 @@ func TestForgeriesAreRefused(t *testing.T) {
 		node, who := in.node(), someone()
 		good, _ := in.sign(t, node, who)
 		kid, key := in.key(t)
-		if _, err := node.Verify(t.Context(), forge(header(kid), text(honest(who)), key)); err != nil {
+		if _, err := node.VerifyToken(t.Context(), forge(header(kid), text(honest(who)), key)); err != nil {
 			t.Fatalf("the test's own tokens are not well made: %v", err)
 		}
 		extra := honest(who)
 		extra["locale"], extra["iat"] = "de", start.Unix()+60
-		if _, err := node.Verify(t.Context(), forge(header(kid), text(extra), key)); err != nil {
+		if _, err := node.VerifyToken(t.Context(), forge(header(kid), text(extra), key)); err != nil {
 			t.Errorf("a claim that we do not know, and a clock that is ahead: %v", err)
 		}
 		bad := forgeries(t, in, good)
@@ -264,12 +264,12 @@ func TestForgeriesAreRefused(t *testing.T) {
 			t.Errorf("%d forgeries, want 300", len(bad))
 		}
 		for name, token := range bad {
-			_, err := node.Verify(t.Context(), token)
+			_, err := node.VerifyToken(t.Context(), token)
 			refused(t, name, err)
-			_, err = in.node().Verify(t.Context(), token) // a node that knows no key yet
+			_, err = in.node().VerifyToken(t.Context(), token) // a node that knows no key yet
 			refused(t, name, err)
 		}
-		if got, err := node.Verify(t.Context(), good); err != nil || got != who {
+		if got, err := node.VerifyToken(t.Context(), good); err != nil || got != who {
 			t.Errorf("the good one afterwards = %+v, %v", got, err)
 		}
 	})
@@ -280,7 +280,7 @@ func FuzzVerify(f *testing.F) {
 	in := install(f, "sqlite")
 	node, who := in.node(), someone()
 	good, _ := in.sign(f, node, who)
-	if _, err := node.Verify(f.Context(), good); err != nil {
+	if _, err := node.VerifyToken(f.Context(), good); err != nil {
 		f.Fatal(err)
 	}
 	part := strings.Split(good, ".")
@@ -288,7 +288,7 @@ func FuzzVerify(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, token string) {
-		got, err := node.Verify(t.Context(), token)
+		got, err := node.VerifyToken(t.Context(), token)
 		if token == good {
 			if err != nil || got != who {
 				t.Fatalf("the good one = %+v, %v", got, err)

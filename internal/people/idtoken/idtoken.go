@@ -93,9 +93,9 @@ type private struct {
 	Use      string `json:"token_use"`
 }
 
-// Sign makes a token with the key that is current in this transaction, and
+// SignToken makes a token with the key that is current in this transaction, and
 // makes the first key where there is none. expires is what the token says.
-func (i *Issuer) Sign(ctx context.Context, tx *sqldb.Tx, c Claims) (token string, expires time.Time, err error) {
+func (i *Issuer) SignToken(ctx context.Context, tx *sqldb.Tx, c Claims) (token string, expires time.Time, err error) {
 	signer, err := i.currentSigner(ctx, tx)
 	if err != nil {
 		return "", time.Time{}, fmt.Errorf("sign ID token: %w", err)
@@ -118,9 +118,9 @@ func (i *Issuer) Sign(ctx context.Context, tx *sqldb.Tx, c Claims) (token string
 // errInvalid is the one answer for every token that is no good.
 var errInvalid = fault.New(fault.Unauthenticated, "This call needs a valid credential.")
 
-// Verify reads a token that this installation signed and that has not expired.
+// VerifyToken reads a token that this installation signed and that has not expired.
 // Everything else is fault.Unauthenticated.
-func (i *Issuer) Verify(ctx context.Context, token string) (Claims, error) {
+func (i *Issuer) VerifyToken(ctx context.Context, token string) (Claims, error) {
 	if len(token) > maxLength {
 		return Claims{}, errInvalid
 	}

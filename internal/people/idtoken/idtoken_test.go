@@ -46,7 +46,7 @@ func install(t testing.TB, engine string) *installation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := &installation{box: ring.Box("signing keys")}
+	in := &installation{box: ring.BoxFor("signing keys")}
 	in.db = dbtest.OpenAt(t, dbtest.URL(t, engine), in.now)
 	return in
 }
@@ -59,7 +59,7 @@ func each(t *testing.T, fn func(t *testing.T, in *installation)) {
 			t.Parallel()
 			in := install(t, engine)
 			fn(t, in)
-			if bad, err := in.db.Verify(context.Background(), idtoken.Checks); err != nil || len(bad) != 0 {
+			if bad, err := in.db.VerifyChecks(context.Background(), idtoken.Checks); err != nil || len(bad) != 0 {
 				t.Errorf("checks = %v, %v", bad, err)
 			}
 		})
@@ -73,7 +73,7 @@ func (in *installation) node() *idtoken.Issuer {
 func (in *installation) sign(t testing.TB, i *idtoken.Issuer, c idtoken.Claims) (token string, expires time.Time) {
 	t.Helper()
 	err := in.db.Write(context.Background(), func(tx *sqldb.Tx) (err error) {
-		token, expires, err = i.Sign(context.Background(), tx, c)
+		token, expires, err = i.SignToken(context.Background(), tx, c)
 		return err
 	})
 	if err != nil {
@@ -84,7 +84,7 @@ func (in *installation) sign(t testing.TB, i *idtoken.Issuer, c idtoken.Claims) 
 
 func (in *installation) rotate(t testing.TB, i *idtoken.Issuer) (kid string) {
 	t.Helper()
-	err := in.db.Write(context.Background(), func(tx *sqldb.Tx) (err error) { kid, err = i.Rotate(context.Background(), tx); return err })
+	err := in.db.Write(context.Background(), func(tx *sqldb.Tx) (err error) { kid, err = i.RotateKey(context.Background(), tx); return err })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestATokenSaysWhoAndWhere(t *testing.T) {
 		token, expires := in.sign(t, here, who)
 		for range 2 { // checked, then remembered
 			for name, node := range map[string]*idtoken.Issuer{"here": here, "there": there} {
-				if got, err := node.Verify(t.Context(), token); err != nil || got != who {
+				if got, err := node.VerifyToken(t.Context(), token); err != nil || got != who {
 					t.Errorf("%s = %+v, %v, want %+v", name, got, err, who)
 				}
 			}
@@ -164,19 +164,19 @@ func TestATokenEndsWhenItSays(t *testing.T) {
 	each(t, func(t *testing.T, in *installation) {
 		node, fresh := in.node(), in.node()
 		token, expires := in.sign(t, node, someone())
-		if _, err := node.Verify(t.Context(), token); err != nil {
+		if _, err := node.VerifyToken(t.Context(), token); err != nil {
 			t.Fatal(err)
 		}
 		in.pass(expires.Sub(in.now()) - time.Microsecond)
 		for range 2 { // the second is remembered for less than trusted allows
-			if _, err := node.Verify(t.Context(), token); err != nil {
+			if _, err := node.VerifyToken(t.Context(), token); err != nil {
 				t.Errorf("just before: %v", err)
 			}
 		}
 		in.pass(time.Microsecond)
-		_, err := node.Verify(t.Context(), token)
+		_, err := node.VerifyToken(t.Context(), token)
 		refused(t, "remembered", err)
-		_, err = fresh.Verify(t.Context(), token)
+		_, err = fresh.VerifyToken(t.Context(), token)
 		refused(t, "never seen", err)
 	})
 }
@@ -187,7 +187,7 @@ func TestRotationKeepsTokensValid(t *testing.T) {
 		here, there, who := in.node(), in.node(), someone()
 		old, _ := in.sign(t, here, who)
 		before, _ := in.key(t)
-		if _, err := there.Verify(t.Context(), old); err != nil {
+		if _, err := there.VerifyToken(t.Context(), old); err != nil {
 			t.Fatal(err)
 		}
 		kid := in.rotate(t, here)
@@ -198,7 +198,7 @@ func TestRotationKeepsTokensValid(t *testing.T) {
 		}
 		for name, token := range map[string]string{"old": old, "young": young, "own": own} {
 			for _, node := range []*idtoken.Issuer{here, there, in.node()} {
-				if got, err := node.Verify(t.Context(), token); err != nil || got != who {
+				if got, err := node.VerifyToken(t.Context(), token); err != nil || got != who {
 					t.Errorf("%s = %+v, %v", name, got, err)
 				}
 			}
@@ -207,7 +207,7 @@ func TestRotationKeepsTokensValid(t *testing.T) {
 			t.Errorf("published = %v, want %s and %s", got, kid, before)
 		}
 		in.pass(lifetime - time.Second)
-		if _, err := in.node().Verify(t.Context(), old); err != nil {
+		if _, err := in.node().VerifyToken(t.Context(), old); err != nil {
 			t.Errorf("an old token in its last second: %v", err)
 		}
 		in.pass(3 * time.Minute)
@@ -216,7 +216,7 @@ func TestRotationKeepsTokensValid(t *testing.T) {
 		}
 		sweep := func() (left int) {
 			t.Helper()
-			if err := in.db.Write(t.Context(), func(tx *sqldb.Tx) error { return here.Sweep(t.Context(), tx) }); err != nil {
+			if err := in.db.Write(t.Context(), func(tx *sqldb.Tx) error { return here.DeleteExpiredKeys(t.Context(), tx) }); err != nil {
 				t.Fatal(err)
 			}
 			if err := in.db.QueryRow(t.Context(), `SELECT count(*) FROM signing_key`).Scan(&left); err != nil {
@@ -246,16 +246,16 @@ func TestARotatedKeyEndsForThieves(t *testing.T) {
 		claims := honest(who)
 		claims["exp"] = start.AddDate(10, 0, 0).Unix()
 		forged := forge(header(kid), text(claims), private)
-		if _, err := node.Verify(t.Context(), forged); err != nil {
+		if _, err := node.VerifyToken(t.Context(), forged); err != nil {
 			t.Fatalf("the test's token is not well made: %v", err)
 		}
 		in.rotate(t, node)
 		for in.clock.Load() < int64(lifetime+time.Minute) { // a busy node never forgets
-			node.Verify(t.Context(), forged)
+			node.VerifyToken(t.Context(), forged)
 			in.pass(30 * time.Second)
 		}
 		in.pass(2 * time.Minute)
-		_, err := node.Verify(t.Context(), forged)
+		_, err := node.VerifyToken(t.Context(), forged)
 		refused(t, "a stolen key", err)
 	})
 }
@@ -288,7 +288,7 @@ func TestManyNodesMakeOneKey(t *testing.T) {
 			t.Errorf("keys that sign = %d, %v, want 1", signing, err)
 		}
 		token, _ := in.sign(t, in.node(), who)
-		if _, err := in.node().Verify(t.Context(), token); err != nil {
+		if _, err := in.node().VerifyToken(t.Context(), token); err != nil {
 			t.Error(err)
 		}
 	})
@@ -318,7 +318,7 @@ func TestPrivateKeysAreSealed(t *testing.T) {
 		stranger := install(t, "sqlite")
 		other := idtoken.New(in.db, idtoken.Options{Box: stranger.box, Issuer: issuer, Lifetime: lifetime, Now: in.now})
 		sign := func(i *idtoken.Issuer) error {
-			return in.db.Write(t.Context(), func(tx *sqldb.Tx) error { _, _, err := i.Sign(t.Context(), tx, someone()); return err })
+			return in.db.Write(t.Context(), func(tx *sqldb.Tx) error { _, _, err := i.SignToken(t.Context(), tx, someone()); return err })
 		}
 		if err := sign(other); err == nil {
 			t.Error("a node with another secret signs")
@@ -340,12 +340,12 @@ func TestPublishedKeysVerifyTokens(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, in *installation) {
 		node := in.node()
-		empty, err := node.JWKS(t.Context())
+		empty, err := node.MarshalJWKS(t.Context())
 		if err != nil || string(empty) != `{"keys":[]}` {
 			t.Errorf("without keys = %s, %v", empty, err)
 		}
 		token, _ := in.sign(t, node, someone())
-		document, err := node.JWKS(t.Context())
+		document, err := node.MarshalJWKS(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -374,22 +374,22 @@ func TestUnknownKeysAskLittle(t *testing.T) {
 		_, private, _ := ed25519.GenerateKey(nil)
 		flood := func() {
 			for range 100 {
-				_, err := there.Verify(t.Context(), forge(header(ids.New()), text(honest(who)), private))
+				_, err := there.VerifyToken(t.Context(), forge(header(ids.New()), text(honest(who)), private))
 				refused(t, "an unknown key", err)
 			}
 		}
 		in.sign(t, here, who)
 		flood()
 		young, _ := in.sign(t, here, who)
-		if _, err := there.Verify(t.Context(), young); err != nil {
+		if _, err := there.VerifyToken(t.Context(), young); err != nil {
 			t.Errorf("a key that a flood taught: %v", err)
 		}
 		in.rotate(t, here)
 		young, _ = in.sign(t, here, who)
-		_, err := there.Verify(t.Context(), young)
+		_, err := there.VerifyToken(t.Context(), young)
 		refused(t, "the flood used up what may be asked", err)
 		in.pass(100 * time.Millisecond)
-		if _, err := there.Verify(t.Context(), young); err != nil {
+		if _, err := there.VerifyToken(t.Context(), young); err != nil {
 			t.Errorf("a new key a moment later: %v", err)
 		}
 	})
@@ -410,7 +410,7 @@ func TestManyAtANewNode(t *testing.T) {
 				tokens = append(tokens, token)
 			}
 			if when == "after a rotation" {
-				if _, err := node.Verify(t.Context(), tokens[0]); err != nil {
+				if _, err := node.VerifyToken(t.Context(), tokens[0]); err != nil {
 					t.Fatal(err)
 				}
 				in.rotate(t, signer)
@@ -421,7 +421,7 @@ func TestManyAtANewNode(t *testing.T) {
 			var group sync.WaitGroup
 			for _, token := range tokens {
 				group.Go(func() {
-					if _, err := node.Verify(t.Context(), token); err != nil {
+					if _, err := node.VerifyToken(t.Context(), token); err != nil {
 						t.Errorf("%s: %v", when, err)
 					}
 				})
@@ -438,18 +438,18 @@ func TestWithoutTheDatabase(t *testing.T) {
 	token, _ := in.sign(t, node, someone())
 	ctx, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()
-	_, err := in.node().Verify(ctx, token)
+	_, err := in.node().VerifyToken(ctx, token)
 	if f, ok := errors.AsType[*fault.Error](err); !ok || f.Code != fault.Unavailable {
 		t.Errorf("an unknown key = %v, want %s", err, fault.Unavailable)
 	}
-	if _, err := node.Verify(t.Context(), token); err != nil {
+	if _, err := node.VerifyToken(t.Context(), token); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := node.Verify(ctx, token); err != nil {
+	if _, err := node.VerifyToken(ctx, token); err != nil {
 		t.Errorf("a known token: %v", err)
 	}
 	in.pass(2 * time.Minute)
-	_, err = node.Verify(ctx, token)
+	_, err = node.VerifyToken(ctx, token)
 	if f, ok := errors.AsType[*fault.Error](err); !ok || f.Code != fault.Unavailable {
 		t.Errorf("a key that was not asked about for long = %v, want %s", err, fault.Unavailable)
 	}
@@ -468,7 +468,7 @@ func keyOf(t *testing.T, token string) string {
 // published gives the key ids of the document.
 func published(t *testing.T, i *idtoken.Issuer) (kids []string) {
 	t.Helper()
-	document, err := i.JWKS(t.Context())
+	document, err := i.MarshalJWKS(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -489,7 +489,7 @@ func BenchmarkVerify(b *testing.B) {
 	b.Run("remembered", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := node.Verify(b.Context(), token); err != nil {
+			if _, err := node.VerifyToken(b.Context(), token); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -497,7 +497,7 @@ func BenchmarkVerify(b *testing.B) {
 	b.Run("first on a node", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := in.node().Verify(b.Context(), token); err != nil {
+			if _, err := in.node().VerifyToken(b.Context(), token); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -89,9 +89,9 @@ func (i *Issuer) createKey(ctx context.Context, tx *sqldb.Tx) (storedKey, error)
 	return currentKey(ctx, tx)
 }
 
-// Rotate has a new key sign from now on. Of several rotations at once one
+// RotateKey has a new key sign from now on. Of several rotations at once one
 // counts, and all give its key.
-func (i *Issuer) Rotate(ctx context.Context, tx *sqldb.Tx) (kid string, err error) {
+func (i *Issuer) RotateKey(ctx context.Context, tx *sqldb.Tx) (kid string, err error) {
 	if err := retireKey(ctx, tx); err != nil {
 		return "", fmt.Errorf("rotate signing key: %w", err)
 	}
@@ -102,14 +102,14 @@ func (i *Issuer) Rotate(ctx context.Context, tx *sqldb.Tx) (kid string, err erro
 	return k.kid, nil
 }
 
-// Sweep deletes keys whose tokens expired long ago.
-func (i *Issuer) Sweep(ctx context.Context, tx *sqldb.Tx) error {
+// DeleteExpiredKeys deletes keys whose tokens expired long ago.
+func (i *Issuer) DeleteExpiredKeys(ctx context.Context, tx *sqldb.Tx) error {
 	return deleteReplaced(ctx, tx, tx.Now.Add(-2*i.o.Lifetime-rotationGrace))
 }
 
-// JWKS is the document with the keys that can still verify something (RFC 7517
+// MarshalJWKS is the document with the keys that can still verify something (RFC 7517
 // section 5), read afresh: a verifier that meets a new key id asks at once.
-func (i *Issuer) JWKS(ctx context.Context) ([]byte, error) {
+func (i *Issuer) MarshalJWKS(ctx context.Context) ([]byte, error) {
 	keys, err := i.verifyingKeys(ctx)
 	if err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ func TestVerifyWhileTheDatabaseHangs(t *testing.T) {
 	var tokens []string
 	for range 20 {
 		err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
-			token, _, err := idtoken.New(db, o).Sign(t.Context(), tx, idtoken.Claims{PersonID: ids.New(), DeviceID: ids.New()})
+			token, _, err := idtoken.New(db, o).SignToken(t.Context(), tx, idtoken.Claims{PersonID: ids.New(), DeviceID: ids.New()})
 			tokens = append(tokens, token)
 			return err
 		})
@@ -43,7 +43,7 @@ func TestVerifyWhileTheDatabaseHangs(t *testing.T) {
 	var group sync.WaitGroup
 	for _, token := range tokens {
 		group.Go(func() {
-			if _, err := node.Verify(t.Context(), token); !fault.Is(err, fault.Unavailable) {
+			if _, err := node.VerifyToken(t.Context(), token); !fault.Is(err, fault.Unavailable) {
 				t.Errorf("during the pause: %v, want unavailable", err)
 			}
 		})
@@ -59,7 +59,7 @@ func TestVerifyWhileTheDatabaseHangs(t *testing.T) {
 	}
 	for _, token := range tokens {
 		group.Go(func() {
-			if _, err := node.Verify(t.Context(), token); err != nil {
+			if _, err := node.VerifyToken(t.Context(), token); err != nil {
 				t.Errorf("after the pause: %v", err)
 			}
 		})

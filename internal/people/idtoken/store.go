@@ -18,7 +18,7 @@ func currentKey(ctx context.Context, tx *sqldb.Tx) (k storedKey, err error) {
 func insertKey(ctx context.Context, tx *sqldb.Tx, k storedKey) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO signing_key (id, public, private, created, seal) VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT DO NOTHING`, k.kid, k.public, k.private, sqldb.At(tx.Now), Sealed.Of(tx, k.kid, k.public, k.private))
+		ON CONFLICT DO NOTHING`, k.kid, k.public, k.private, sqldb.At(tx.Now), Sealed.SealOf(tx, k.kid, k.public, k.private))
 	return err
 }
 

@@ -22,7 +22,7 @@ func TestBrowserSignsIn(t *testing.T) {
 	ours := settings(s)
 	ours.RedirectURL = service.URL + "/callback"
 	p := oidc.New(ours)
-	address, pending, err := p.Begin(t.Context())
+	address, pending, err := p.BeginSignIn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestBrowserSignsIn(t *testing.T) {
 	if err != nil || b.Text() != "back" || !strings.HasPrefix(b.URL(), service.URL) {
 		t.Fatalf("the browser is at %s: %s, %v", b.URL(), b.Text(), err)
 	}
-	who, err := p.Finish(t.Context(), pending, back.Query().Get("state"), back.Query().Get("code"))
+	who, err := p.FinishSignIn(t.Context(), pending, back.Query().Get("state"), back.Query().Get("code"))
 	if err != nil || who.Email != "anna@studio.example" {
 		t.Errorf("finish = %+v, %v", who, err)
 	}

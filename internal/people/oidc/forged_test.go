@@ -135,7 +135,7 @@ func (f *forger) provider() *oidc.Provider {
 // finish signs in.
 func (f *forger) finish(t *testing.T) (oidc.Identity, error) {
 	t.Helper()
-	return f.provider().Finish(t.Context(), oidc.Pending{State: "state", Nonce: "nonce", Verifier: "verifier"}, "state", "code")
+	return f.provider().FinishSignIn(t.Context(), oidc.Pending{State: "state", Nonce: "nonce", Verifier: "verifier"}, "state", "code")
 }
 
 func status(code int, body string) http.HandlerFunc {
@@ -244,7 +244,7 @@ func TestNothingWasBegun(t *testing.T) {
 	f := newForger(t)
 	f.claims["nonce"] = ""
 	for _, pending := range []oidc.Pending{{}, {State: "state"}} {
-		_, err := f.provider().Finish(t.Context(), pending, pending.State, "code")
+		_, err := f.provider().FinishSignIn(t.Context(), pending, pending.State, "code")
 		wantRefused(t, err)
 	}
 	if n := f.calls.Load(); n != 1 {
@@ -330,14 +330,14 @@ func TestConfirmTellsRefusalsFromFailures(t *testing.T) {
 			t.Parallel()
 			f := newForger(t)
 			f.answer["/token"] = tt.answer
-			next, err := f.provider().Confirm(t.Context(), "old")
+			next, err := f.provider().ConfirmPerson(t.Context(), "old")
 			switch {
 			case tt.next != "":
 				if next != tt.next || err != nil {
 					t.Errorf("confirm = %q, %v, want %q", next, err, tt.next)
 				}
 			case tt.gone:
-				if !errors.Is(err, oidc.ErrGone) {
+				if !errors.Is(err, oidc.ErrUnknownPerson) {
 					t.Errorf("confirm = %v, want ErrGone", err)
 				}
 			default:
@@ -358,7 +358,7 @@ func TestConfirmSurvivesItsCaller(t *testing.T) {
 		leave()
 		status(200, `{"access_token":"a","token_type":"Bearer","refresh_token":"new"}`)(w, r)
 	}
-	if next, err := f.provider().Confirm(ctx, "old"); next != "new" || err != nil {
+	if next, err := f.provider().ConfirmPerson(ctx, "old"); next != "new" || err != nil {
 		t.Errorf("confirm = %q, %v, want the new token", next, err)
 	}
 }
@@ -380,12 +380,12 @@ func TestKeysComeBack(t *testing.T) {
 	}
 	p := oidc.New(oidc.Settings{Name: "Studio", Issuer: f.URL, ClientID: forgedID, RedirectURL: callback, Timeout: 200 * time.Millisecond, Now: time.Now})
 	pending := oidc.Pending{State: "state", Nonce: "nonce", Verifier: "verifier"}
-	_, err := p.Finish(t.Context(), pending, "state", "code")
+	_, err := p.FinishSignIn(t.Context(), pending, "state", "code")
 	wantAway(t, err)
 	stuck.Store(false)
 	// The request that hangs ends by itself; nobody lets it go.
 	for deadline := time.Now().Add(10 * time.Second); ; {
-		if _, err = p.Finish(t.Context(), pending, "state", "code"); err == nil || time.Now().After(deadline) {
+		if _, err = p.FinishSignIn(t.Context(), pending, "state", "code"); err == nil || time.Now().After(deadline) {
 			break
 		}
 	}
@@ -415,7 +415,7 @@ func TestHowWeSignIn(t *testing.T) {
 				f.document["token_endpoint_auth_methods_supported"] = tt.methods
 			}
 			p := oidc.New(oidc.Settings{Name: "Studio", Issuer: f.URL, ClientID: forgedID, ClientSecret: tt.secret, RedirectURL: callback})
-			if _, err := p.Finish(t.Context(), oidc.Pending{State: "s", Nonce: "nonce", Verifier: "verifier"}, "s", "code"); err != nil {
+			if _, err := p.FinishSignIn(t.Context(), oidc.Pending{State: "s", Nonce: "nonce", Verifier: "verifier"}, "s", "code"); err != nil {
 				t.Fatal(err)
 			}
 			f.mu.Lock()
@@ -451,7 +451,7 @@ func TestScopes(t *testing.T) {
 				f.document["scopes_supported"] = tt.offered
 			}
 			p := oidc.New(oidc.Settings{Name: "Studio", Issuer: f.URL, ClientID: forgedID, RedirectURL: callback, Scopes: tt.asked})
-			address, _, err := p.Begin(t.Context())
+			address, _, err := p.BeginSignIn(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -33,7 +33,7 @@ func (y *laxBool) UnmarshalJSON(b []byte) error {
 // section 3.1.3.7) and reads from it who came.
 func (p *Provider) verifyIdentity(ctx context.Context, f *metadata, token *oauth2.Token, nonce string) (Identity, error) {
 	forged := func(err error) (Identity, error) {
-		return Identity{}, p.refusedError(p.Name()+" gave an answer that cannot be trusted. Start again.", shortenError(err))
+		return Identity{}, p.refusedError(p.DisplayName()+" gave an answer that cannot be trusted. Start again.", shortenError(err))
 	}
 	raw, _ := token.Extra("id_token").(string)
 	keys := &watchedKeys{KeySet: f.keys}

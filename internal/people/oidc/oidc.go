@@ -83,11 +83,11 @@ func (b limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// Name is what people know the provider by.
-func (p *Provider) Name() string { return p.settings.Name }
+// DisplayName is what people know the provider by.
+func (p *Provider) DisplayName() string { return p.settings.Name }
 
-// Issuer is the provider's address as it calls itself.
-func (p *Provider) Issuer() string { return p.settings.Issuer }
+// IssuerURL is the provider's address as it calls itself.
+func (p *Provider) IssuerURL() string { return p.settings.Issuer }
 
 // Pending is a sign-in that was begun. Whoever has it can finish it, so it
 // stays with the browser that began it.
@@ -107,9 +107,9 @@ type Identity struct {
 	Refresh string
 }
 
-// Begin returns the address to send the browser to, and what Finish needs when
+// BeginSignIn returns the address to send the browser to, and what Finish needs when
 // it comes back.
-func (p *Provider) Begin(ctx context.Context) (address string, pending Pending, err error) {
+func (p *Provider) BeginSignIn(ctx context.Context) (address string, pending Pending, err error) {
 	ctx, cancel := p.withTimeout(ctx)
 	defer cancel()
 	f, err := p.loadMetadata(ctx)
@@ -124,17 +124,17 @@ func (p *Provider) Begin(ctx context.Context) (address string, pending Pending, 
 	return f.oauth.AuthCodeURL(pending.State, options...), pending, nil
 }
 
-// Finish takes the state and the code that the browser brought back, and asks
+// FinishSignIn takes the state and the code that the browser brought back, and asks
 // the provider who came. Without a code the provider, or the person there, has
 // refused. A code works once.
-func (p *Provider) Finish(ctx context.Context, pending Pending, state, code string) (Identity, error) {
+func (p *Provider) FinishSignIn(ctx context.Context, pending Pending, state, code string) (Identity, error) {
 	ctx, cancel := p.withTimeout(ctx)
 	defer cancel()
 	if pending.State == "" || subtle.ConstantTimeCompare([]byte(pending.State), []byte(state)) != 1 {
 		return Identity{}, p.refusedError("This answer does not belong to a sign-in that began in this browser. Start again.", errors.New("the state differs"))
 	}
 	if code == "" {
-		return Identity{}, p.refusedError(p.Name()+" did not sign you in.", errors.New("there is no code"))
+		return Identity{}, p.refusedError(p.DisplayName()+" did not sign you in.", errors.New("there is no code"))
 	}
 	f, err := p.loadMetadata(ctx)
 	if err != nil {
@@ -147,18 +147,18 @@ func (p *Provider) Finish(ctx context.Context, pending Pending, state, code stri
 	return p.verifyIdentity(ctx, f, token, pending.Nonce)
 }
 
-// ErrGone is what Confirm returns when the provider no longer stands by
+// ErrUnknownPerson is what Confirm returns when the provider no longer stands by
 // somebody.
-var ErrGone = errors.New("the provider no longer stands by the person")
+var ErrUnknownPerson = errors.New("the provider no longer stands by the person")
 
-// Confirm asks the provider whether it still stands by the person that the
+// ConfirmPerson asks the provider whether it still stands by the person that the
 // refresh token was given for. It returns the token to ask with the next time,
 // the old one may be used up. Every other end than that and ErrGone is a
 // fault.Unavailable and says nothing about the person.
 //
 // Once the provider was asked, a caller who leaves does not keep its answer
 // from coming: the next token would be lost.
-func (p *Provider) Confirm(ctx context.Context, refresh string) (next string, err error) {
+func (p *Provider) ConfirmPerson(ctx context.Context, refresh string) (next string, err error) {
 	ctx, cancel := p.withTimeout(context.WithoutCancel(ctx))
 	defer cancel()
 	f, err := p.loadMetadata(ctx)
@@ -167,7 +167,7 @@ func (p *Provider) Confirm(ctx context.Context, refresh string) (next string, er
 	}
 	token, err := f.oauth.TokenSource(ctx, &oauth2.Token{RefreshToken: refresh}).Token()
 	if refusal, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refusal.ErrorCode == "invalid_grant" && refusal.Response.StatusCode < http.StatusInternalServerError {
-		return "", ErrGone
+		return "", ErrUnknownPerson
 	}
 	if err != nil {
 		return "", p.unavailableError("refresh", err)
@@ -185,20 +185,20 @@ func (p *Provider) withTimeout(ctx context.Context) (context.Context, context.Ca
 func (p *Provider) classifyError(doing string, err error) error {
 	refusal, ok := errors.AsType[*oauth2.RetrieveError](err)
 	if ok && refusal.Response.StatusCode < http.StatusInternalServerError && slices.Contains([]string{"invalid_grant", "access_denied"}, refusal.ErrorCode) {
-		return p.refusedError(p.Name()+" did not confirm who you are. Start again.", fmt.Errorf("%s: %w", doing, shortenError(err)))
+		return p.refusedError(p.DisplayName()+" did not confirm who you are. Start again.", fmt.Errorf("%s: %w", doing, shortenError(err)))
 	}
 	return p.unavailableError(doing, err)
 }
 
 // refusedError is the answer to somebody who cannot be signed in.
 func (p *Provider) refusedError(message string, cause error) error {
-	return fault.New(fault.Forbidden, message).With("reason", "provider").Because(fmt.Errorf("sign in with %s: %w", p.Issuer(), cause))
+	return fault.New(fault.Forbidden, message).With("reason", "provider").Because(fmt.Errorf("sign in with %s: %w", p.IssuerURL(), cause))
 }
 
 // unavailableError is the answer while the provider gives none.
 func (p *Provider) unavailableError(doing string, cause error) error {
-	return fault.New(fault.Unavailable, p.Name()+" does not answer. Try again shortly.").
-		Because(fmt.Errorf("sign in with %s: %s: %w", p.Issuer(), doing, shortenError(cause)))
+	return fault.New(fault.Unavailable, p.DisplayName()+" does not answer. Try again shortly.").
+		Because(fmt.Errorf("sign in with %s: %s: %w", p.IssuerURL(), doing, shortenError(cause)))
 }
 
 // shortenError is an error without the page that a provider's proxy sends along.

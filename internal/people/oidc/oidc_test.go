@@ -32,7 +32,7 @@ func settings(s *oidctest.Server) oidc.Settings {
 // begin starts a sign-in and goes through the provider's pages.
 func begin(t *testing.T, p *oidc.Provider, s *oidctest.Server, login string) (pending oidc.Pending, state, code string) {
 	t.Helper()
-	address, pending, err := p.Begin(t.Context())
+	address, pending, err := p.BeginSignIn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func begin(t *testing.T, p *oidc.Provider, s *oidctest.Server, login string) (pe
 func signIn(t *testing.T, p *oidc.Provider, s *oidctest.Server, login string) oidc.Identity {
 	t.Helper()
 	pending, state, code := begin(t, p, s, login)
-	who, err := p.Finish(t.Context(), pending, state, code)
+	who, err := p.FinishSignIn(t.Context(), pending, state, code)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func wantRefused(t *testing.T, err error) {
 func wantAway(t *testing.T, err error) {
 	t.Helper()
 	f, ok := errors.AsType[*fault.Error](err)
-	if !ok || f.Code != fault.Unavailable || !strings.Contains(f.Message, "Studio") || errors.Is(err, oidc.ErrGone) {
+	if !ok || f.Code != fault.Unavailable || !strings.Contains(f.Message, "Studio") || errors.Is(err, oidc.ErrUnknownPerson) {
 		t.Errorf("err = %v, want UPSTREAM_UNAVAILABLE", err)
 	}
 }
@@ -79,8 +79,8 @@ func wantAway(t *testing.T, err error) {
 func TestSignIn(t *testing.T) {
 	t.Parallel()
 	p, s := open(t)
-	if p.Name() != "Studio" || p.Issuer() != s.Issuer {
-		t.Errorf("provider = %s at %s", p.Name(), p.Issuer())
+	if p.DisplayName() != "Studio" || p.IssuerURL() != s.Issuer {
+		t.Errorf("provider = %s at %s", p.DisplayName(), p.IssuerURL())
 	}
 	tests := []struct {
 		login    string
@@ -106,7 +106,7 @@ func TestBeginIsNewEachTime(t *testing.T) {
 	p, _ := open(t)
 	seen := map[string]bool{}
 	for range 3 {
-		address, pending, err := p.Begin(t.Context())
+		address, pending, err := p.BeginSignIn(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,28 +147,28 @@ func TestForeignAnswersAreRefused(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := p.Finish(t.Context(), tt.pending, tt.state, tt.code)
+			_, err := p.FinishSignIn(t.Context(), tt.pending, tt.state, tt.code)
 			wantRefused(t, err)
 		})
 	}
-	if _, err := p.Finish(t.Context(), mine, state, code); err != nil {
+	if _, err := p.FinishSignIn(t.Context(), mine, state, code); err != nil {
 		t.Errorf("finish after all that = %v", err)
 	}
 	t.Run("a code used twice", func(t *testing.T) {
-		_, err := p.Finish(t.Context(), mine, state, code)
+		_, err := p.FinishSignIn(t.Context(), mine, state, code)
 		wantRefused(t, err)
 	})
 	t.Run("another browser's verifier", func(t *testing.T) {
 		mine, state, code := begin(t, p, s, "anna@studio.example")
 		mine.Verifier = theirs.Verifier
-		_, err := p.Finish(t.Context(), mine, state, code)
+		_, err := p.FinishSignIn(t.Context(), mine, state, code)
 		wantRefused(t, err)
 	})
 	for name, nonce := range map[string]string{"another browser's nonce": theirs.Nonce, "no nonce": ""} {
 		t.Run(name, func(t *testing.T) {
 			mine, state, code := begin(t, p, s, "anna@studio.example")
 			mine.Nonce = nonce
-			_, err := p.Finish(t.Context(), mine, state, code)
+			_, err := p.FinishSignIn(t.Context(), mine, state, code)
 			wantRefused(t, err)
 		})
 	}
@@ -177,7 +177,7 @@ func TestForeignAnswersAreRefused(t *testing.T) {
 func TestPersonTurnsAround(t *testing.T) {
 	t.Parallel()
 	p, s := open(t)
-	address, pending, err := p.Begin(t.Context())
+	address, pending, err := p.BeginSignIn(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func TestPersonTurnsAround(t *testing.T) {
 	if q.Get("error") != "access_denied" {
 		t.Fatalf("sent back to %s", back)
 	}
-	_, err = p.Finish(t.Context(), pending, q.Get("state"), q.Get("code"))
+	_, err = p.FinishSignIn(t.Context(), pending, q.Get("state"), q.Get("code"))
 	wantRefused(t, err)
 }
 
@@ -200,7 +200,7 @@ func TestOneCodeSignsInOnce(t *testing.T) {
 	results := make([]error, 8)
 	var all sync.WaitGroup
 	for i := range results {
-		all.Go(func() { _, results[i] = p.Finish(t.Context(), pending, state, code) })
+		all.Go(func() { _, results[i] = p.FinishSignIn(t.Context(), pending, state, code) })
 	}
 	all.Wait()
 	good := 0
@@ -220,7 +220,7 @@ func TestConfirm(t *testing.T) {
 	who := signIn(t, p, s, "anna@studio.example")
 	refresh := who.Refresh
 	for range 3 {
-		next, err := p.Confirm(t.Context(), refresh)
+		next, err := p.ConfirmPerson(t.Context(), refresh)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,15 +230,15 @@ func TestConfirm(t *testing.T) {
 		refresh = next
 	}
 	s.Revoke(t, "eve@evil.example")
-	refresh, err := p.Confirm(t.Context(), refresh)
+	refresh, err := p.ConfirmPerson(t.Context(), refresh)
 	if err != nil {
 		t.Fatalf("confirm after somebody else was revoked = %v", err)
 	}
 	s.Revoke(t, "anna@studio.example")
-	if _, err := p.Confirm(t.Context(), refresh); !errors.Is(err, oidc.ErrGone) {
+	if _, err := p.ConfirmPerson(t.Context(), refresh); !errors.Is(err, oidc.ErrUnknownPerson) {
 		t.Errorf("confirm = %v, want ErrGone", err)
 	}
-	if _, err := p.Confirm(t.Context(), "invented"); !errors.Is(err, oidc.ErrGone) {
+	if _, err := p.ConfirmPerson(t.Context(), "invented"); !errors.Is(err, oidc.ErrUnknownPerson) {
 		t.Errorf("confirm with an invented token = %v, want ErrGone", err)
 	}
 }
@@ -247,10 +247,10 @@ func TestUsedRefreshTokenIsGone(t *testing.T) {
 	t.Parallel()
 	p, s := open(t)
 	who := signIn(t, p, s, "anna@studio.example")
-	if _, err := p.Confirm(t.Context(), who.Refresh); err != nil {
+	if _, err := p.ConfirmPerson(t.Context(), who.Refresh); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Confirm(t.Context(), who.Refresh); !errors.Is(err, oidc.ErrGone) {
+	if _, err := p.ConfirmPerson(t.Context(), who.Refresh); !errors.Is(err, oidc.ErrUnknownPerson) {
 		t.Errorf("confirm = %v, want ErrGone", err)
 	}
 }
@@ -261,18 +261,18 @@ func TestProviderGoesAndComesBack(t *testing.T) {
 	who := signIn(t, p, s, "anna@studio.example")
 	pending, state, code := begin(t, p, s, "anna@studio.example")
 	s.Stop(t)
-	_, err := p.Finish(t.Context(), pending, state, code)
+	_, err := p.FinishSignIn(t.Context(), pending, state, code)
 	wantAway(t, err)
-	_, err = p.Confirm(t.Context(), who.Refresh)
+	_, err = p.ConfirmPerson(t.Context(), who.Refresh)
 	wantAway(t, err)
-	if _, _, err := p.Begin(t.Context()); err != nil {
+	if _, _, err := p.BeginSignIn(t.Context()); err != nil {
 		t.Errorf("begin needs nothing of the provider any more, but %v", err)
 	}
 	s.Resume(t)
-	if _, err := p.Finish(t.Context(), pending, state, code); err != nil {
+	if _, err := p.FinishSignIn(t.Context(), pending, state, code); err != nil {
 		t.Errorf("finish = %v", err)
 	}
-	if _, err := p.Confirm(t.Context(), who.Refresh); err != nil {
+	if _, err := p.ConfirmPerson(t.Context(), who.Refresh); err != nil {
 		t.Errorf("confirm = %v", err)
 	}
 }
@@ -281,11 +281,11 @@ func TestProviderIsDownAtFirst(t *testing.T) {
 	t.Parallel()
 	p, s := open(t)
 	s.Stop(t)
-	_, _, err := p.Begin(t.Context())
+	_, _, err := p.BeginSignIn(t.Context())
 	wantAway(t, err)
-	_, err = p.Finish(t.Context(), oidc.Pending{State: "a", Nonce: "b", Verifier: "c"}, "a", "code")
+	_, err = p.FinishSignIn(t.Context(), oidc.Pending{State: "a", Nonce: "b", Verifier: "c"}, "a", "code")
 	wantAway(t, err)
-	_, err = p.Confirm(t.Context(), "refresh")
+	_, err = p.ConfirmPerson(t.Context(), "refresh")
 	wantAway(t, err)
 	s.Resume(t)
 	signIn(t, p, s, "anna@studio.example")
@@ -299,7 +299,7 @@ func TestProviderNeverAnswers(t *testing.T) {
 	}
 	defer l.Close()
 	p := oidc.New(oidc.Settings{Name: "Studio", Issuer: "http://" + l.Addr().String(), ClientID: "a", Timeout: 50 * time.Millisecond})
-	_, _, err = p.Begin(t.Context())
+	_, _, err = p.BeginSignIn(t.Context())
 	wantAway(t, err)
 }
 
@@ -311,15 +311,15 @@ func TestWrongClientIsForTheOperator(t *testing.T) {
 	wrong.ClientSecret = "wrong"
 	p := oidc.New(wrong)
 	pending, state, code := begin(t, p, s, "anna@studio.example")
-	_, err := p.Finish(t.Context(), pending, state, code)
+	_, err := p.FinishSignIn(t.Context(), pending, state, code)
 	wantAway(t, err)
 	who := signIn(t, oidc.New(right), s, "anna@studio.example")
-	_, err = p.Confirm(t.Context(), who.Refresh)
+	_, err = p.ConfirmPerson(t.Context(), who.Refresh)
 	wantAway(t, err)
 	if strings.Contains(err.Error(), who.Refresh) || strings.Contains(err.Error(), "wrong") {
 		t.Errorf("the error tells a secret: %v", err)
 	}
-	if _, err := oidc.New(right).Confirm(t.Context(), who.Refresh); err != nil {
+	if _, err := oidc.New(right).ConfirmPerson(t.Context(), who.Refresh); err != nil {
 		t.Errorf("confirm with the right secret = %v", err)
 	}
 }
@@ -331,7 +331,7 @@ func TestTokenIsTooOld(t *testing.T) {
 	late.Now = func() time.Time { return time.Now().Add(time.Hour) }
 	p := oidc.New(late)
 	pending, state, code := begin(t, p, s, "anna@studio.example")
-	_, err := p.Finish(t.Context(), pending, state, code)
+	_, err := p.FinishSignIn(t.Context(), pending, state, code)
 	wantRefused(t, err)
 }
 
@@ -339,7 +339,7 @@ func TestIssuersWithoutAProvider(t *testing.T) {
 	t.Parallel()
 	for _, issuer := range []string{"", "studio", "ftp://127.0.0.1", "file:///etc", "http://", "https://127.0.0.1:x"} {
 		p := oidc.New(oidc.Settings{Name: "Studio", Issuer: issuer, ClientID: "a"})
-		_, _, err := p.Begin(t.Context())
+		_, _, err := p.BeginSignIn(t.Context())
 		wantAway(t, err)
 	}
 }

@@ -25,24 +25,24 @@ func ByIdentity(ctx context.Context, tx *sqldb.Tx, issuer, subject string) (Pers
 	return ByID(ctx, tx, id)
 }
 
-// Recognise keeps who a person is at a provider, as of now. It locks the person:
+// StoreIdentity keeps who a person is at a provider, as of now. It locks the person:
 // two sign-ins at once would take each other for another identity.
-func Recognise(ctx context.Context, tx *sqldb.Tx, i Identity) error {
+func StoreIdentity(ctx context.Context, tx *sqldb.Tx, i Identity) error {
 	if err := Lock(ctx, tx, i.PersonID); err != nil {
 		return err
 	}
 	return upsertIdentity(ctx, tx, i)
 }
 
-// Stood records what the provider answered: it stands by the person, and this
+// RecordConfirmation records what the provider answered: it stands by the person, and this
 // is its next refresh token.
-func Stood(ctx context.Context, tx *sqldb.Tx, i Identity, refresh string) error {
+func RecordConfirmation(ctx context.Context, tx *sqldb.Tx, i Identity, refresh string) error {
 	_, err := storeConfirmation(ctx, tx, i, refresh)
 	return err
 }
 
-// Forget removes what the provider gave us for a person it no longer stands by.
+// ForgetIdentity removes what the provider gave us for a person it no longer stands by.
 // It is false where they signed in there anew since it was asked.
-func Forget(ctx context.Context, tx *sqldb.Tx, i Identity) (lost bool, err error) {
+func ForgetIdentity(ctx context.Context, tx *sqldb.Tx, i Identity) (lost bool, err error) {
 	return storeConfirmation(ctx, tx, i, "")
 }

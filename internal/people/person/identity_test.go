@@ -21,7 +21,7 @@ func (w world) recognise(i person.Identity) {
 }
 
 func (w world) tryRecognise(i person.Identity) error {
-	return w.Try(func(tx *sqldb.Tx) error { return person.Recognise(w.Context(), tx, i) })
+	return w.Try(func(tx *sqldb.Tx) error { return person.StoreIdentity(w.Context(), tx, i) })
 }
 
 // at gives who a person is at a provider, which must know them.
@@ -39,7 +39,7 @@ func (w world) at(p person.Person, provider string) (i person.Identity) {
 
 func (w world) mayAsk(i person.Identity) bool {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) (bool, error) { return person.MayAsk(w.Context(), tx, i, lease) })
+	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (bool, error) { return person.ClaimConfirmation(w.Context(), tx, i, lease) })
 }
 
 const lease = 15 * time.Second
@@ -196,7 +196,10 @@ func TestOneOfManyMayAsk(t *testing.T) {
 			var won atomic.Int64
 			dbtest.Together(32, func(int) {
 				var mine bool
-				err := w.Try(func(tx *sqldb.Tx) (err error) { mine, err = person.MayAsk(w.Context(), tx, i, lease); return err })
+				err := w.Try(func(tx *sqldb.Tx) (err error) {
+					mine, err = person.ClaimConfirmation(w.Context(), tx, i, lease)
+					return err
+				})
 				if err != nil {
 					w.Error(err)
 				}
@@ -239,13 +242,13 @@ func TestAnswersOfTheProvider(t *testing.T) {
 		checked bool
 	}{
 		"it stands by the person": {func(ctx context.Context, tx *sqldb.Tx, i person.Identity) error {
-			return person.Stood(ctx, tx, i, "next")
+			return person.RecordConfirmation(ctx, tx, i, "next")
 		}, "next", true},
 		"it no longer does": {func(ctx context.Context, tx *sqldb.Tx, i person.Identity) error {
-			_, err := person.Forget(ctx, tx, i)
+			_, err := person.ForgetIdentity(ctx, tx, i)
 			return err
 		}, "", true},
-		"it gave none": {person.Unasked, "sealed", false},
+		"it gave none": {person.ReleaseConfirmation, "sealed", false},
 	} {
 		t.Run(what, func(t *testing.T) {
 			each(t, func(w world) {
@@ -300,16 +303,16 @@ func TestAnOldAnswerChangesNothing(t *testing.T) {
 		before := person.Identity{Issuer: corp, Subject: "a", PersonID: anna.ID, Provider: "corp", Refresh: "before"}
 		after := before
 		after.Refresh = "after"
-		w.Do(func(tx *sqldb.Tx) error { return person.Recognise(w.Context(), tx, before) })
-		w.Do(func(tx *sqldb.Tx) error { return person.Recognise(w.Context(), tx, after) })
+		w.Do(func(tx *sqldb.Tx) error { return person.StoreIdentity(w.Context(), tx, before) })
+		w.Do(func(tx *sqldb.Tx) error { return person.StoreIdentity(w.Context(), tx, after) })
 		w.Do(func(tx *sqldb.Tx) error {
-			lost, err := person.Forget(w.Context(), tx, before)
+			lost, err := person.ForgetIdentity(w.Context(), tx, before)
 			if lost {
 				w.Error("the new sign-in was forgotten")
 			}
 			return err
 		})
-		w.Do(func(tx *sqldb.Tx) error { return person.Stood(w.Context(), tx, before, "next") })
+		w.Do(func(tx *sqldb.Tx) error { return person.RecordConfirmation(w.Context(), tx, before, "next") })
 		if got := w.at(anna, "corp"); got.Refresh != "after" {
 			w.Errorf("refresh = %q, want the newest", got.Refresh)
 		}

@@ -14,9 +14,9 @@ type LinkKind string
 
 // The kinds of links.
 const (
-	VerifyLink LinkKind = "verify" // the target is the address
-	ResetLink  LinkKind = "reset"
-	DropLink   LinkKind = "drop_device" // the target is the device
+	VerifyLink    LinkKind = "verify" // the target is the address
+	ResetLink     LinkKind = "reset"
+	EndDeviceLink LinkKind = "drop_device" // the target is the device
 )
 
 // Link is what the holder of a link may do.
@@ -28,11 +28,11 @@ type Link struct {
 // secretChars makes a secret that nobody guesses: 238 bits.
 const secretChars = 40
 
-// OfferLink makes the secret of a link that works once and for a while. Earlier
+// CreateLink makes the secret of a link that works once and for a while. Earlier
 // ones of the same kind and target stop working, but for a new password: anybody
 // can ask for such a link, and would end those of the owner with it. The lock
 // has two that are made at once come one after the other.
-func OfferLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, l Link, lifetime time.Duration) (secret string, err error) {
+func CreateLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, l Link, lifetime time.Duration) (secret string, err error) {
 	if err := Lock(ctx, tx, l.PersonID); err != nil {
 		return "", err
 	}
@@ -48,8 +48,8 @@ func OfferLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, l Link, lifetim
 // errLink is one answer for links that were used, ran out or never were.
 var errLink = fault.New(fault.NotFound, "This link does not work any more. Ask for a new one.")
 
-// LookLink returns what a link is good for and leaves it as it is.
-func LookLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, secret string) (Link, error) {
+// FindLink returns what a link is good for and leaves it as it is.
+func FindLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, secret string) (Link, error) {
 	return findLink(ctx, tx, kind, ids.Hash(secret))
 }
 

@@ -18,11 +18,11 @@ import (
 
 func (w world) offer(kind person.LinkKind, l person.Link, lifetime time.Duration) (secret string) {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) (string, error) { return person.OfferLink(w.Context(), tx, kind, l, lifetime) })
+	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (string, error) { return person.CreateLink(w.Context(), tx, kind, l, lifetime) })
 }
 
 func (w world) look(kind person.LinkKind, secret string) (l person.Link, err error) {
-	err = w.DB.Read(w.Context(), func(tx *sqldb.Tx) (err error) { l, err = person.LookLink(w.Context(), tx, kind, secret); return err })
+	err = w.DB.Read(w.Context(), func(tx *sqldb.Tx) (err error) { l, err = person.FindLink(w.Context(), tx, kind, secret); return err })
 	return l, err
 }
 
@@ -94,7 +94,7 @@ func TestLinkWorksOnce(t *testing.T) {
 
 func TestLinkIsOfOneKind(t *testing.T) {
 	each(t, func(w world) {
-		kinds := []person.LinkKind{person.VerifyLink, person.ResetLink, person.DropLink}
+		kinds := []person.LinkKind{person.VerifyLink, person.ResetLink, person.EndDeviceLink}
 		anna := w.person("anna@example.com")
 		link := person.Link{PersonID: anna.ID, Target: "one and the same"}
 		secrets := map[person.LinkKind]string{}
@@ -116,24 +116,24 @@ func TestLinkRunsOut(t *testing.T) {
 	each(t, func(w world) {
 		anna := w.person("anna@example.com")
 		short, long := person.Link{PersonID: anna.ID, Target: "short"}, person.Link{PersonID: anna.ID, Target: "long"}
-		s, l := w.offer(person.DropLink, short, time.Hour), w.offer(person.DropLink, long, 2*time.Hour)
+		s, l := w.offer(person.EndDeviceLink, short, time.Hour), w.offer(person.EndDeviceLink, long, 2*time.Hour)
 		sweep := func(want int64) {
 			w.Helper()
-			w.Do(func(tx *sqldb.Tx) error { return person.SweepLinks(w.Context(), tx) })
+			w.Do(func(tx *sqldb.Tx) error { return person.DeleteExpiredLinks(w.Context(), tx) })
 			if n := w.count(`SELECT count(*) FROM person_link`); n != want {
 				w.Errorf("%d links are left, want %d", n, want)
 			}
 		}
 		w.Pass(time.Hour - time.Microsecond)
-		w.works(person.DropLink, s, short)
+		w.works(person.EndDeviceLink, s, short)
 		sweep(2)
 		w.Pass(time.Microsecond)
-		w.dead(person.DropLink, s)
-		w.works(person.DropLink, l, long)
+		w.dead(person.EndDeviceLink, s)
+		w.works(person.EndDeviceLink, l, long)
 		sweep(1)
-		w.works(person.DropLink, l, long)
+		w.works(person.EndDeviceLink, l, long)
 		w.Pass(time.Hour)
-		w.dead(person.DropLink, l)
+		w.dead(person.EndDeviceLink, l)
 		sweep(0)
 	})
 }
@@ -147,7 +147,7 @@ func TestNewerLinkReplacesTheOlder(t *testing.T) {
 			kind person.LinkKind
 			person.Link
 		}{
-			{person.DropLink, link},
+			{person.EndDeviceLink, link},
 			{person.VerifyLink, person.Link{PersonID: anna.ID, Target: "y"}},
 			{person.VerifyLink, person.Link{PersonID: bert.ID, Target: "x"}},
 		}
@@ -163,7 +163,7 @@ func TestNewerLinkReplacesTheOlder(t *testing.T) {
 			w.works(o.kind, kept[i], o.Link)
 		}
 
-		w.Do(func(tx *sqldb.Tx) error { return person.DropLinks(w.Context(), tx, person.VerifyLink, anna.ID) })
+		w.Do(func(tx *sqldb.Tx) error { return person.DeleteLinks(w.Context(), tx, person.VerifyLink, anna.ID) })
 		w.dead(person.VerifyLink, fresh)
 		w.works(others[0].kind, kept[0], others[0].Link)
 		w.dead(others[1].kind, kept[1])
@@ -174,7 +174,7 @@ func TestNewerLinkReplacesTheOlder(t *testing.T) {
 func TestLinkForNobody(t *testing.T) {
 	each(t, func(w world) {
 		err := w.Try(func(tx *sqldb.Tx) error {
-			_, err := person.OfferLink(w.Context(), tx, person.ResetLink, person.Link{PersonID: ids.New()}, time.Hour)
+			_, err := person.CreateLink(w.Context(), tx, person.ResetLink, person.Link{PersonID: ids.New()}, time.Hour)
 			return err
 		})
 		w.refused(err, fault.NotFound)
@@ -216,7 +216,7 @@ func testManyOfferedLinks(t *testing.T, kind person.LinkKind, want int) {
 		secrets := make([]string, 32)
 		dbtest.Together(len(secrets), func(i int) {
 			err := w.Try(func(tx *sqldb.Tx) (err error) {
-				secrets[i], err = person.OfferLink(w.Context(), tx, kind, link, time.Hour)
+				secrets[i], err = person.CreateLink(w.Context(), tx, kind, link, time.Hour)
 				return err
 			})
 			if err != nil {

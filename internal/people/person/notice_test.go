@@ -21,7 +21,7 @@ func TestNoticesComeNewestFirst(t *testing.T) {
 		}
 		read := func(p person.Person, limit int) (texts []string) {
 			w.Helper()
-			for _, n := range dbtest.Get(w.World, func(tx *sqldb.Tx) ([]person.Notice, error) { return person.Notices(w.Context(), tx, p.ID, limit) }) {
+			for _, n := range dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]person.Notice, error) { return person.Notices(w.Context(), tx, p.ID, limit) }) {
 				texts = append(texts, n.Text)
 			}
 			return texts
@@ -39,7 +39,7 @@ func TestNoticesComeNewestFirst(t *testing.T) {
 			w.Errorf("somebody else was told %v", got)
 		}
 		notify(bert, "password", "Ümläut & <b>")
-		got := dbtest.Get(w.World, func(tx *sqldb.Tx) ([]person.Notice, error) { return person.Notices(w.Context(), tx, bert.ID, 9) })
+		got := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]person.Notice, error) { return person.Notices(w.Context(), tx, bert.ID, 9) })
 		if len(got) != 1 || !ids.Valid(got[0].ID) {
 			w.Fatalf("notices = %+v, want one with an id", got)
 		}
@@ -55,7 +55,7 @@ func TestNoticesOfOneMomentKeepTheirOrder(t *testing.T) {
 		for range 8 {
 			w.Do(func(tx *sqldb.Tx) error { return person.Notify(w.Context(), tx, anna.ID, "device", "x") })
 		}
-		got := dbtest.Get(w.World, func(tx *sqldb.Tx) ([]person.Notice, error) { return person.Notices(w.Context(), tx, anna.ID, 9) })
+		got := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]person.Notice, error) { return person.Notices(w.Context(), tx, anna.ID, 9) })
 		if len(got) != 8 || !slices.IsSortedFunc(got, func(a, b person.Notice) int { return strings.Compare(b.ID, a.ID) }) {
 			w.Errorf("notices = %+v, want 8 by id from above", got)
 		}

@@ -53,20 +53,20 @@ func HashPassword(ctx context.Context, password string) (string, error) {
 		current.memory, current.passes, current.threads, b64(salt), b64(hash)), nil
 }
 
-// Proof is a password that was found right, outside of any transaction since
+// PasswordProof is a password that was found right, outside of any transaction since
 // that is slow.
-type Proof struct {
+type PasswordProof struct {
 	PersonID string
 	stored   string
 }
 
-// SignIn returns the person with this address and password; PersonID is "" where
+// CheckSignIn returns the person with this address and password; PersonID is "" where
 // there is no such person. An address that nobody has costs as much time as a
 // wrong password.
-func SignIn(ctx context.Context, db *sqldb.DB, email, password string) (Proof, error) {
+func CheckSignIn(ctx context.Context, db *sqldb.DB, email, password string) (PasswordProof, error) {
 	id, stored, err := passwordOf(ctx, db, emailKey(email))
 	if err != nil {
-		return Proof{}, err
+		return PasswordProof{}, err
 	}
 	known := stored != ""
 	if !known {
@@ -74,14 +74,14 @@ func SignIn(ctx context.Context, db *sqldb.DB, email, password string) (Proof, e
 	}
 	ok, err := CheckPassword(ctx, stored, password)
 	if err != nil || !ok || !known {
-		return Proof{}, err
+		return PasswordProof{}, err
 	}
-	return Proof{id, stored}, nil
+	return PasswordProof{id, stored}, nil
 }
 
-// Holds reports whether the password was not changed since. The person's row is
+// IsCurrent reports whether the password was not changed since. The person's row is
 // locked.
-func (p Proof) Holds(ctx context.Context, tx *sqldb.Tx) (bool, error) {
+func (p PasswordProof) IsCurrent(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 	return hasPassword(ctx, tx, p.PersonID, p.stored)
 }
 

@@ -100,7 +100,7 @@ func TestSignIn(t *testing.T) {
 			{"person without a password", "carl@example.com", "correct horse", ""},
 			{"person without a password, none given", "carl@example.com", "", ""},
 		} {
-			if got, err := person.SignIn(w.Context(), w.DB, test.email, test.password); err != nil || got.PersonID != test.want {
+			if got, err := person.CheckSignIn(w.Context(), w.DB, test.email, test.password); err != nil || got.PersonID != test.want {
 				w.Errorf("%s: sign in = %q, %v, want %q", test.what, got.PersonID, err, test.want)
 			}
 		}
@@ -114,7 +114,7 @@ func TestSetPassword(t *testing.T) {
 		bert := w.create(person.Draft{Email: "bert@example.com", PasswordHash: cheap})
 		signIn := func(p person.Person, password string) bool {
 			w.Helper()
-			proof, err := person.SignIn(w.Context(), w.DB, p.Email, password)
+			proof, err := person.CheckSignIn(w.Context(), w.DB, p.Email, password)
 			w.OK(err)
 			return proof.PersonID == p.ID
 		}
@@ -148,14 +148,14 @@ func TestSetPassword(t *testing.T) {
 func TestSignInTellsNothingByItsTime(t *testing.T) {
 	for _, engine := range dbtest.Engines {
 		t.Run(engine, func(t *testing.T) {
-			w := world{dbtest.World{T: t, DB: dbtest.Open(t, dbtest.URL(t, engine))}}
+			w := world{dbtest.Fixture{T: t, DB: dbtest.Open(t, dbtest.URL(t, engine))}}
 			w.create(person.Draft{Email: "anna@example.com", PasswordHash: w.hash("correct horse")})
 			w.byProvider("carl@example.com")
 			took := map[string][]time.Duration{}
 			for range 5 {
 				for _, email := range []string{"anna@example.com", "dora@example.com", "carl@example.com"} {
 					began := w.worked()
-					if proof, err := person.SignIn(w.Context(), w.DB, email, "battery staple"); err != nil || proof.PersonID != "" {
+					if proof, err := person.CheckSignIn(w.Context(), w.DB, email, "battery staple"); err != nil || proof.PersonID != "" {
 						t.Fatalf("sign in = %q, %v", proof.PersonID, err)
 					}
 					took[email] = append(took[email], w.worked()-began)
@@ -184,11 +184,11 @@ func (w world) worked() time.Duration {
 func TestAProofEndsWithItsPassword(t *testing.T) {
 	each(t, func(w world) {
 		anna := w.create(person.Draft{Email: "anna@example.com", PasswordHash: cheap})
-		proof, err := person.SignIn(w.Context(), w.DB, anna.Email, "correct horse")
+		proof, err := person.CheckSignIn(w.Context(), w.DB, anna.Email, "correct horse")
 		w.OK(err)
 		holds := func() (ok bool) {
 			w.Helper()
-			w.Do(func(tx *sqldb.Tx) (err error) { ok, err = proof.Holds(w.Context(), tx); return err })
+			w.Do(func(tx *sqldb.Tx) (err error) { ok, err = proof.IsCurrent(w.Context(), tx); return err })
 			return ok
 		}
 		if proof.PersonID != anna.ID || !holds() {

@@ -65,14 +65,14 @@ func Create(ctx context.Context, tx *sqldb.Tx, d Draft) (Person, error) {
 		return Person{}, err
 	}
 	if !fresh {
-		return Person{}, ErrTaken
+		return Person{}, ErrEmailTaken
 	}
 	_, err = takeSetups(ctx, tx)
 	return p, err
 }
 
-// ErrTaken is why an address cannot be given to a person.
-var ErrTaken = fault.New(fault.Invalid, "Somebody with this address is here already.").On("email")
+// ErrEmailTaken is why an address cannot be given to a person.
+var ErrEmailTaken = fault.New(fault.Invalid, "Somebody with this address is here already.").On("email")
 
 // ErrDeleted is why nothing can be done any more in a person's name.
 var ErrDeleted = fault.New(fault.Unauthenticated, "This account was deleted.")
@@ -115,8 +115,8 @@ func SetEmail(ctx context.Context, tx *sqldb.Tx, id, email string) error {
 	if err := setEmail(ctx, tx, id, email); err != nil {
 		return err
 	}
-	for _, kind := range []LinkKind{VerifyLink, ResetLink, DropLink} {
-		if err := DropLinks(ctx, tx, kind, id); err != nil {
+	for _, kind := range []LinkKind{VerifyLink, ResetLink, EndDeviceLink} {
+		if err := DeleteLinks(ctx, tx, kind, id); err != nil {
 			return err
 		}
 	}
@@ -128,9 +128,9 @@ func (p Person) HasEmail(email string) bool {
 	return !p.Deleted && emailKey(p.Email) == emailKey(email)
 }
 
-// Hint is what is written of an address where it can never be erased: enough to
+// MaskEmail is what is written of an address where it can never be erased: enough to
 // recognise one that is known.
-func Hint(email string) string {
+func MaskEmail(email string) string {
 	first, size := utf8.DecodeRuneInString(email)
 	at := strings.LastIndexByte(email, '@')
 	if size == 0 || at < size {

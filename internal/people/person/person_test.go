@@ -18,11 +18,11 @@ import (
 
 // world is a database with a clock. What a test leaves in it must pass the
 // checks.
-type world struct{ dbtest.World }
+type world struct{ dbtest.Fixture }
 
 func each(t *testing.T, fn func(w world)) {
 	t.Helper()
-	dbtest.Worlds(t, person.Checks, func(w dbtest.World) { fn(world{w}) })
+	dbtest.EachFixture(t, person.Checks, func(w dbtest.Fixture) { fn(world{w}) })
 }
 
 func (w world) count(query string, args ...any) (n int64) {
@@ -39,12 +39,12 @@ func (w world) person(email string) person.Person {
 
 func (w world) create(d person.Draft) person.Person {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) (person.Person, error) { return person.Create(w.Context(), tx, d) })
+	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (person.Person, error) { return person.Create(w.Context(), tx, d) })
 }
 
 func (w world) byID(id string) person.Person {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) (person.Person, error) { return person.ByID(w.Context(), tx, id) })
+	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (person.Person, error) { return person.ByID(w.Context(), tx, id) })
 }
 
 // refused wants a fault with this code and a message for a person.
@@ -91,7 +91,7 @@ func TestCreate(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		if v, err := db.Verify(ctx, person.Checks); err != nil || len(v) != 0 {
+		if v, err := db.VerifyChecks(ctx, person.Checks); err != nil || len(v) != 0 {
 			t.Errorf("checks = %v, %v", v, err)
 		}
 	})
@@ -103,14 +103,14 @@ func TestSetup(t *testing.T) {
 		ctx := t.Context()
 		offer := func() (token string) {
 			t.Helper()
-			if err := db.Write(ctx, func(tx *sqldb.Tx) (err error) { token, err = person.OfferSetup(ctx, tx); return err }); err != nil {
+			if err := db.Write(ctx, func(tx *sqldb.Tx) (err error) { token, err = person.CreateSetupToken(ctx, tx); return err }); err != nil {
 				t.Fatal(err)
 			}
 			return token
 		}
 		may := func(token string) (ok bool) {
 			t.Helper()
-			if err := db.Read(ctx, func(tx *sqldb.Tx) (err error) { ok, err = person.MaySetup(ctx, tx, token); return err }); err != nil {
+			if err := db.Read(ctx, func(tx *sqldb.Tx) (err error) { ok, err = person.IsSetupToken(ctx, tx, token); return err }); err != nil {
 				t.Fatal(err)
 			}
 			return ok
@@ -134,7 +134,7 @@ func TestSetup(t *testing.T) {
 		if may(first) || may(second) || offer() != "" {
 			t.Error("setting up is still possible after the first person")
 		}
-		if v, err := db.Verify(ctx, person.Checks); err != nil || len(v) != 0 {
+		if v, err := db.VerifyChecks(ctx, person.Checks); err != nil || len(v) != 0 {
 			t.Errorf("checks = %v, %v", v, err)
 		}
 	})
@@ -146,14 +146,14 @@ func TestOneSetsUp(t *testing.T) {
 		var offers []string
 		for range 2 { // nodes
 			w.Do(func(tx *sqldb.Tx) error {
-				token, err := person.OfferSetup(w.Context(), tx)
+				token, err := person.CreateSetupToken(w.Context(), tx)
 				offers = append(offers, token)
 				return err
 			})
 		}
 		undo := errors.New("undo")
 		err := w.Try(func(tx *sqldb.Tx) error {
-			if ok, err := person.UseSetup(w.Context(), tx, offers[0]+"x"); ok || err != nil {
+			if ok, err := person.UseSetupToken(w.Context(), tx, offers[0]+"x"); ok || err != nil {
 				w.Errorf("a token that was not offered = %v, %v", ok, err)
 			}
 			return undo
@@ -165,7 +165,7 @@ func TestOneSetsUp(t *testing.T) {
 		dbtest.Together(16, func(i int) {
 			var ok bool
 			err := w.Try(func(tx *sqldb.Tx) (err error) {
-				ok, err = person.UseSetup(w.Context(), tx, offers[i%2])
+				ok, err = person.UseSetupToken(w.Context(), tx, offers[i%2])
 				return err
 			})
 			if err != nil {
@@ -225,7 +225,7 @@ func TestSetVerified(t *testing.T) {
 		anna, bert := w.person("Anna@example.com"), w.person("bert@example.com")
 		verify := func(id, email string) bool {
 			w.Helper()
-			return dbtest.Get(w.World, func(tx *sqldb.Tx) (bool, error) { return person.SetVerified(w.Context(), tx, id, email) })
+			return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (bool, error) { return person.SetVerified(w.Context(), tx, id, email) })
 		}
 		for _, test := range []struct{ what, id, email string }{
 			{"another's address", anna.ID, bert.Email},
@@ -281,7 +281,7 @@ func TestSetEmail(t *testing.T) {
 		set := func(email string) error {
 			return w.Try(func(tx *sqldb.Tx) error { return person.SetEmail(w.Context(), tx, anna.ID, email) })
 		}
-		if err := set("BERT@example.com"); !errors.Is(err, person.ErrTaken) {
+		if err := set("BERT@example.com"); !errors.Is(err, person.ErrEmailTaken) {
 			w.Errorf("somebody else's address: %v", err)
 		}
 		if err := set("nonsense"); !fault.Is(err, fault.Invalid) {
@@ -300,7 +300,7 @@ func TestSuspend(t *testing.T) {
 	each(t, func(w world) {
 		anna, bert := w.person("anna@example.com"), w.person("bert@example.com")
 		for _, suspended := range []bool{true, true, false} {
-			w.Do(func(tx *sqldb.Tx) error { return person.Suspend(w.Context(), tx, anna.ID, suspended) })
+			w.Do(func(tx *sqldb.Tx) error { return person.SetSuspended(w.Context(), tx, anna.ID, suspended) })
 			if got := w.byID(anna.ID).Suspended; got != suspended {
 				w.Errorf("suspended = %v, want %v", got, suspended)
 			}
@@ -325,7 +325,7 @@ func TestSignedInRemembersTheOneBefore(t *testing.T) {
 			} else {
 				want = append(want, w.Now().Add(-time.Hour))
 			}
-			w.Do(func(tx *sqldb.Tx) error { return person.SignedIn(w.Context(), tx, anna.ID) })
+			w.Do(func(tx *sqldb.Tx) error { return person.RecordSignIn(w.Context(), tx, anna.ID) })
 			w.Pass(time.Hour)
 		}
 		if got := w.byID(bert.ID).SignedInBefore; !got.Equal(never) {

@@ -13,7 +13,7 @@ var Sealed = seal.Table{Name: "person", Key: []string{"id"}, Columns: []string{"
 // execSealed runs a statement that changes a person's row, and returns how many rows
 // it touched.
 func execSealed(ctx context.Context, tx *sqldb.Tx, id, query string, args ...any) (n int64, err error) {
-	err = Sealed.Change(ctx, tx, `id = $1`, []any{id}, func() (err error) {
+	err = Sealed.ChangeRows(ctx, tx, `id = $1`, []any{id}, func() (err error) {
 		n, err = tx.Exec(ctx, query, args...)
 		return err
 	})

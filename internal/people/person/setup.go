@@ -8,9 +8,9 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// OfferSetup makes a token for whoever sets up a service that has nobody yet.
+// CreateSetupToken makes a token for whoever sets up a service that has nobody yet.
 // It is "" when there is somebody. Tokens die with the first person.
-func OfferSetup(ctx context.Context, tx *sqldb.Tx) (string, error) {
+func CreateSetupToken(ctx context.Context, tx *sqldb.Tx) (string, error) {
 	if err := lockSetups(ctx, tx); err != nil {
 		return "", err
 	}
@@ -22,17 +22,17 @@ func OfferSetup(ctx context.Context, tx *sqldb.Tx) (string, error) {
 	return token, insertSetup(ctx, tx, ids.Hash(token))
 }
 
-// MaySetup reports whether a token was offered and still counts.
-func MaySetup(ctx context.Context, tx *sqldb.Tx, token string) (bool, error) {
+// IsSetupToken reports whether a token was offered and still counts.
+func IsSetupToken(ctx context.Context, tx *sqldb.Tx, token string) (bool, error) {
 	if len(token) != secretChars {
 		return false, nil
 	}
 	return hasSetup(ctx, tx, ids.Hash(token))
 }
 
-// UseSetup ends all offers and reports whether the token was one of them: of those
+// UseSetupToken ends all offers and reports whether the token was one of them: of those
 // who come at once, with one token or with several, one is first.
-func UseSetup(ctx context.Context, tx *sqldb.Tx, token string) (bool, error) {
+func UseSetupToken(ctx context.Context, tx *sqldb.Tx, token string) (bool, error) {
 	offers, err := takeSetups(ctx, tx)
 	return slices.Contains(offers, ids.Hash(token)), err
 }

@@ -61,9 +61,9 @@ func Lock(ctx context.Context, tx *sqldb.Tx, id string) error {
 	return err
 }
 
-// IDs returns at most limit people who were not deleted, by their ids: those after
+// ListIDs returns at most limit people who were not deleted, by their ids: those after
 // one, or the first.
-func IDs(ctx context.Context, tx *sqldb.Tx, after string, limit int) ([]string, error) {
+func ListIDs(ctx context.Context, tx *sqldb.Tx, after string, limit int) ([]string, error) {
 	return sqldb.All(ctx, tx, `SELECT id FROM person WHERE id > $1 AND deleted IS NULL ORDER BY id LIMIT $2`, []any{after, int64(limit)},
 		func(row sqldb.Scanner) (id string, err error) { return id, row.Scan(&id) })
 }
@@ -115,8 +115,8 @@ func setEmail(ctx context.Context, tx *sqldb.Tx, id, email string) error {
 	n, err := execSealed(ctx, tx, id, `
 		UPDATE person SET email = $2, email_key = $3
 		WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM person o WHERE o.email_key = $3 AND o.id <> $1)`, id, email, emailKey(email))
-	if sqldb.Duplicate(err) || err == nil && n == 0 {
-		return ErrTaken
+	if sqldb.IsDuplicate(err) || err == nil && n == 0 {
+		return ErrEmailTaken
 	}
 	return err
 }
@@ -128,15 +128,15 @@ func SetPassword(ctx context.Context, tx *sqldb.Tx, id, hash string) error {
 	return err
 }
 
-// Suspend shuts a person out or lets them in again.
-func Suspend(ctx context.Context, tx *sqldb.Tx, id string, suspended bool) error {
+// SetSuspended shuts a person out or lets them in again.
+func SetSuspended(ctx context.Context, tx *sqldb.Tx, id string, suspended bool) error {
 	_, err := execSealed(ctx, tx, id, `UPDATE person SET suspended = $2 WHERE id = $1`, id, suspended)
 	return err
 }
 
-// SignedIn records a sign-in on a device: the one before it becomes
+// RecordSignIn records a sign-in on a device: the one before it becomes
 // SignedInBefore.
-func SignedIn(ctx context.Context, tx *sqldb.Tx, id string) error {
+func RecordSignIn(ctx context.Context, tx *sqldb.Tx, id string) error {
 	_, err := tx.Exec(ctx, `UPDATE person SET signed_in_before = signed_in, signed_in = $2 WHERE id = $1`, id, sqldb.At(tx.Now))
 	return err
 }
@@ -189,8 +189,8 @@ func deleteLinks(ctx context.Context, tx *sqldb.Tx, kind LinkKind, l Link) error
 	return err
 }
 
-// DropLinks ends all links of a kind that a person was sent.
-func DropLinks(ctx context.Context, tx *sqldb.Tx, kind LinkKind, personID string) error {
+// DeleteLinks ends all links of a kind that a person was sent.
+func DeleteLinks(ctx context.Context, tx *sqldb.Tx, kind LinkKind, personID string) error {
 	_, err := tx.Exec(ctx, `DELETE FROM person_link WHERE kind = $1 AND person_id = $2`, kind, personID)
 	return err
 }
@@ -214,8 +214,8 @@ func takeLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, hash string) (l 
 	return l, err
 }
 
-// SweepLinks removes links that ran out.
-func SweepLinks(ctx context.Context, tx *sqldb.Tx) error {
+// DeleteExpiredLinks removes links that ran out.
+func DeleteExpiredLinks(ctx context.Context, tx *sqldb.Tx) error {
 	_, err := tx.Exec(ctx, `DELETE FROM person_link WHERE expires <= $1`, sqldb.At(tx.Now))
 	return err
 }
@@ -271,7 +271,7 @@ func upsertIdentity(ctx context.Context, tx *sqldb.Tx, i Identity) error {
 		ON CONFLICT (issuer, subject) DO UPDATE SET provider = excluded.provider, refresh = excluded.refresh, checked = excluded.checked, asking = NULL
 		WHERE person_identity.person_id = excluded.person_id`,
 		i.Issuer, i.Subject, i.PersonID, i.Provider, i.Refresh, sqldb.At(tx.Now))
-	if sqldb.Duplicate(err) || err == nil && n == 0 {
+	if sqldb.IsDuplicate(err) || err == nil && n == 0 {
 		return fault.New(fault.Forbidden, "This account belongs to another identity of the same provider.").With("reason", "provider")
 	}
 	return err
@@ -291,10 +291,10 @@ func IdentityAt(ctx context.Context, tx *sqldb.Tx, personID, provider string) (i
 	return i, err == nil, err
 }
 
-// MayAsk returns the right to ask the provider about a person to one caller at a
+// ClaimConfirmation returns the right to ask the provider about a person to one caller at a
 // time, until the lease ends: a provider that replaces its refresh tokens takes
 // a second question with the same one for theft.
-func MayAsk(ctx context.Context, tx *sqldb.Tx, i Identity, lease time.Duration) (bool, error) {
+func ClaimConfirmation(ctx context.Context, tx *sqldb.Tx, i Identity, lease time.Duration) (bool, error) {
 	n, err := tx.Exec(ctx, `
 		UPDATE person_identity SET asking = $4
 		WHERE issuer = $1 AND subject = $2 AND (asking IS NULL OR asking <= $3) AND checked = $5`,
@@ -311,8 +311,8 @@ func storeConfirmation(ctx context.Context, tx *sqldb.Tx, i Identity, refresh st
 	return n == 1, err
 }
 
-// Unasked returns the right to ask back when no answer came.
-func Unasked(ctx context.Context, tx *sqldb.Tx, i Identity) error {
+// ReleaseConfirmation returns the right to ask back when no answer came.
+func ReleaseConfirmation(ctx context.Context, tx *sqldb.Tx, i Identity) error {
 	_, err := tx.Exec(ctx, `UPDATE person_identity SET asking = NULL WHERE issuer = $1 AND subject = $2`, i.Issuer, i.Subject)
 	return err
 }

@@ -25,9 +25,9 @@ const (
 	between = "."
 )
 
-// Remember makes a browser known to a person and returns its new cookie. The
+// RememberBrowser makes a browser known to a person and returns its new cookie. The
 // secret that it had for the same person is good for nothing any more.
-func Remember(ctx context.Context, tx *sqldb.Tx, personID, cookie string, lifetime time.Duration) (fresh string, err error) {
+func RememberBrowser(ctx context.Context, tx *sqldb.Tx, personID, cookie string, lifetime time.Duration) (fresh string, err error) {
 	others := secretsIn(cookie)
 	for i, secret := range others {
 		had, err := dropKnown(ctx, tx, personID, ids.Hash(secret))
@@ -50,9 +50,9 @@ func Remember(ctx context.Context, tx *sqldb.Tx, personID, cookie string, lifeti
 	return strings.Join(append([]string{secret}, others[:min(len(others), maxPeople-1)]...), between), nil
 }
 
-// Known returns the id under which a browser with this cookie is known to a
+// KnownBrowserID returns the id under which a browser with this cookie is known to a
 // person, "" where it is not.
-func Known(ctx context.Context, tx *sqldb.Tx, personID, cookie string) (id string, err error) {
+func KnownBrowserID(ctx context.Context, tx *sqldb.Tx, personID, cookie string) (id string, err error) {
 	for _, secret := range secretsIn(cookie) {
 		if id, err = knownID(ctx, tx, personID, ids.Hash(secret)); err != nil || id != "" {
 			return id, err

@@ -12,14 +12,14 @@ import (
 
 func (w world) remember(personID, cookie string) string {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) (string, error) {
-		return session.Remember(w.Context(), tx, personID, cookie, lifetime)
+	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (string, error) {
+		return session.RememberBrowser(w.Context(), tx, personID, cookie, lifetime)
 	})
 }
 
 func (w world) known(personID, cookie string) bool {
 	w.Helper()
-	id := dbtest.Get(w.World, func(tx *sqldb.Tx) (string, error) { return session.Known(w.Context(), tx, personID, cookie) })
+	id := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (string, error) { return session.KnownBrowserID(w.Context(), tx, personID, cookie) })
 	return id != ""
 }
 
@@ -57,8 +57,8 @@ func TestKnownBrowsers(t *testing.T) {
 		if w.known(bert, again) {
 			w.Error("it does not end")
 		}
-		w.Do(func(tx *sqldb.Tx) error { return session.Sweep(w.Context(), tx) })
-		if n := dbtest.Get(w.World, func(tx *sqldb.Tx) (n int, err error) {
+		w.Do(func(tx *sqldb.Tx) error { return session.DeleteExpired(w.Context(), tx) })
+		if n := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (n int, err error) {
 			err = tx.QueryRow(w.Context(), `SELECT count(*) FROM known_browser`).Scan(&n)
 			return n, err
 		}); n != 0 {

@@ -43,14 +43,14 @@ func Start(ctx context.Context, tx *sqldb.Tx, s Session, lifetime time.Duration)
 	return s, cookie, insertSession(ctx, tx, s, ids.Hash(cookie), tx.Now.Add(lifetime))
 }
 
-// ErrNone is why a cookie is not good for anything.
-var ErrNone = fault.New(fault.Unauthenticated, "You are not signed in.")
+// ErrSignedOut is why a cookie is not good for anything.
+var ErrSignedOut = fault.New(fault.Unauthenticated, "You are not signed in.")
 
 // Find returns the session of a cookie. A person who was suspended has none. In a
 // transaction the rows of the person and of the session are locked.
 func Find(ctx context.Context, q sqldb.Querier, cookie string, now time.Time) (Session, error) {
 	if !isCookie(cookie) {
-		return Session{}, ErrNone
+		return Session{}, ErrSignedOut
 	}
 	return byHash(ctx, q, ids.Hash(cookie), now)
 }

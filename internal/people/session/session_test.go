@@ -19,17 +19,17 @@ import (
 
 // world is a database with a clock. What a test leaves in it must pass the
 // checks.
-type world struct{ dbtest.World }
+type world struct{ dbtest.Fixture }
 
 func each(t *testing.T, fn func(w world)) {
 	t.Helper()
-	dbtest.Worlds(t, session.Checks, func(w dbtest.World) { fn(world{w}) })
+	dbtest.EachFixture(t, session.Checks, func(w dbtest.Fixture) { fn(world{w}) })
 }
 
 // person gives the id of somebody new.
 func (w world) person(email string) string {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) (string, error) {
+	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (string, error) {
 		p, err := person.Create(w.Context(), tx, person.Draft{Email: email, PasswordHash: "x"})
 		return p.ID, err
 	})
@@ -48,17 +48,17 @@ func (w world) start(s session.Session) (started session.Session, cookie string)
 
 func (w world) live(id string) bool {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) (bool, error) { return session.Live(w.Context(), tx, id) })
+	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (bool, error) { return session.IsLive(w.Context(), tx, id) })
 }
 
 func (w world) list(personID string) []session.Session {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) ([]session.Session, error) { return session.List(w.Context(), tx, personID) })
+	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]session.Session, error) { return session.List(w.Context(), tx, personID) })
 }
 
 func (w world) end(personID, id string) bool {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) (bool, error) { return session.End(w.Context(), tx, personID, id) })
+	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (bool, error) { return session.End(w.Context(), tx, personID, id) })
 }
 
 // found wants the cookie to stand for s.
@@ -72,8 +72,8 @@ func (w world) found(cookie string, s session.Session) {
 // none wants the cookie to stand for nothing.
 func (w world) none(cookie string) {
 	w.Helper()
-	if got, err := session.Find(w.Context(), w.DB, cookie, w.Now()); !errors.Is(err, session.ErrNone) || got != (session.Session{}) {
-		w.Errorf("find = %+v, %v, want %v", got, err, session.ErrNone)
+	if got, err := session.Find(w.Context(), w.DB, cookie, w.Now()); !errors.Is(err, session.ErrSignedOut) || got != (session.Session{}) {
+		w.Errorf("find = %+v, %v, want %v", got, err, session.ErrSignedOut)
 	}
 }
 
@@ -122,12 +122,12 @@ func TestMalformedCookies(t *testing.T) {
 		"", good[1:], good + "0", " " + good[1:], good[1:] + "-", good[1:] + "\x00", good[1:] + "\xff", good[2:] + "é", good[1:] + "'",
 		strings.Repeat("a", 64), strings.Repeat("a", 1<<20),
 	} {
-		if got, err := session.Find(t.Context(), nil, bad, time.Now()); !errors.Is(err, session.ErrNone) || got != (session.Session{}) {
-			t.Errorf("find %.50q = %+v, %v, want %v", bad, got, err, session.ErrNone)
+		if got, err := session.Find(t.Context(), nil, bad, time.Now()); !errors.Is(err, session.ErrSignedOut) || got != (session.Session{}) {
+			t.Errorf("find %.50q = %+v, %v, want %v", bad, got, err, session.ErrSignedOut)
 		}
 	}
-	if f, ok := errors.AsType[*fault.Error](session.ErrNone); !ok || f.Code != fault.Unauthenticated {
-		t.Errorf("ErrNone = %v, want %s", session.ErrNone, fault.Unauthenticated)
+	if f, ok := errors.AsType[*fault.Error](session.ErrSignedOut); !ok || f.Code != fault.Unauthenticated {
+		t.Errorf("ErrNone = %v, want %s", session.ErrSignedOut, fault.Unauthenticated)
 	}
 }
 
@@ -149,7 +149,7 @@ func TestSessionRunsOut(t *testing.T) {
 		fresh, freshCookie := w.start(session.Session{PersonID: anna})
 		sweep := func(want int64) {
 			w.Helper()
-			w.Do(func(tx *sqldb.Tx) error { return session.Sweep(w.Context(), tx) })
+			w.Do(func(tx *sqldb.Tx) error { return session.DeleteExpired(w.Context(), tx) })
 			var n int64
 			if err := w.DB.QueryRow(w.Context(), `SELECT count(*) FROM web_session`).Scan(&n); err != nil || n != want {
 				w.Errorf("%d sessions are left, %v, want %d", n, err, want)
@@ -183,7 +183,7 @@ func TestSuspendedPersonHasNoSession(t *testing.T) {
 		his, hisCookie := w.start(session.Session{PersonID: bert})
 		suspend := func(yes bool) {
 			w.Helper()
-			w.Do(func(tx *sqldb.Tx) error { return person.Suspend(w.Context(), tx, anna, yes) })
+			w.Do(func(tx *sqldb.Tx) error { return person.SetSuspended(w.Context(), tx, anna, yes) })
 		}
 		suspend(true)
 		w.none(cookie)
@@ -270,7 +270,7 @@ func TestEndAll(t *testing.T) {
 		}
 		his, hisCookie := w.start(session.Session{PersonID: bert})
 		for _, want := range []int64{3, 0} {
-			if n := dbtest.Get(w.World, func(tx *sqldb.Tx) (int64, error) { return session.EndAll(w.Context(), tx, anna) }); n != want {
+			if n := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (int64, error) { return session.EndAll(w.Context(), tx, anna) }); n != want {
 				w.Errorf("ended %d, want %d", n, want)
 			}
 		}

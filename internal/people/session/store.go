@@ -26,16 +26,16 @@ func byHash(ctx context.Context, q sqldb.Querier, hash string, now time.Time) (s
 		WHERE s.hash = $1 AND s.expires > $2 AND NOT p.suspended`+q.Locking("UPDATE OF p", "SHARE OF s"), hash, sqldb.At(now)).
 		Scan(&s.ID, &stored, &s.PersonID, &s.Provider, &s.Agent, &s.Address, &created, &used)
 	if errors.Is(err, sqldb.ErrNoRows) || err == nil && subtle.ConstantTimeCompare([]byte(hash), []byte(stored)) != 1 {
-		return Session{}, ErrNone
+		return Session{}, ErrSignedOut
 	}
 	s.Created = created.Time
 	s.LastUsed = used.Time
 	return s, err
 }
 
-// Live tells, inside the transaction that depends on it, whether a session has
+// IsLive tells, inside the transaction that depends on it, whether a session has
 // not been ended meanwhile.
-func Live(ctx context.Context, tx *sqldb.Tx, id string) (found bool, err error) {
+func IsLive(ctx context.Context, tx *sqldb.Tx, id string) (found bool, err error) {
 	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM web_session WHERE id = $1 AND expires > $2)`, id, sqldb.At(tx.Now)).Scan(&found)
 	return found, err
 }
@@ -73,8 +73,8 @@ func EndAll(ctx context.Context, tx *sqldb.Tx, personID string) (int64, error) {
 	return tx.Exec(ctx, `DELETE FROM web_session WHERE person_id = $1`, personID)
 }
 
-// Sweep removes sessions and known browsers that ran out.
-func Sweep(ctx context.Context, tx *sqldb.Tx) error {
+// DeleteExpired removes sessions and known browsers that ran out.
+func DeleteExpired(ctx context.Context, tx *sqldb.Tx) error {
 	for _, query := range []string{`DELETE FROM web_session WHERE expires <= $1`, `DELETE FROM known_browser WHERE expires <= $1`} {
 		if _, err := tx.Exec(ctx, query, sqldb.At(tx.Now)); err != nil {
 			return err

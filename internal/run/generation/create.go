@@ -37,9 +37,9 @@ type Created struct {
 	Rooms []ratelimit.Room
 }
 
-// Create accepts a run, or returns the reason for refusing it. The checks come in
+// CreateRun accepts a run, or returns the reason for refusing it. The checks come in
 // the order that the API documents.
-func (s *Service) Create(ctx context.Context, d Draft) (Created, error) {
+func (s *Service) CreateRun(ctx context.Context, d Draft) (Created, error) {
 	a, err := s.validator.checkDraft(ctx, d, false)
 	if err != nil {
 		return Created{}, err
@@ -48,7 +48,7 @@ func (s *Service) Create(ctx context.Context, d Draft) (Created, error) {
 	if err := s.Policy.CheckRules(said); err != nil {
 		return Created{}, err
 	}
-	if s.Policy.Asks(said) {
+	if s.Policy.NeedsModeration(said) {
 		c, replayed, done, err := s.moderateDraft(ctx, d, a, said)
 		if err != nil || replayed {
 			return c, err
@@ -68,7 +68,7 @@ func (s *Service) Create(ctx context.Context, d Draft) (Created, error) {
 	})
 	if err != nil {
 		// The commit may have happened: a request with the same key finds out.
-		if errors.Is(context.Cause(ctx), errInFlight) || d.Key != "" && sqldb.LockTimedOut(err) {
+		if errors.Is(context.Cause(ctx), errInFlight) || d.Key != "" && sqldb.IsLockTimeout(err) {
 			err = fault.New(fault.IdempotencyKeyConflict, "A request with this key is still being handled. Try again shortly.").
 				With("reason", "in_flight").After(time.Second).Because(err)
 		}
@@ -95,7 +95,7 @@ func (s *Service) createInTx(ctx context.Context, tx *sqldb.Tx, d Draft, a check
 	if err := checkUnchanged(ctx, tx, a.tool); err != nil {
 		return Created{}, err
 	}
-	active, err := run.Active(ctx, tx, who.PersonID)
+	active, err := run.CountActive(ctx, tx, who.PersonID)
 	if err != nil {
 		return Created{}, err
 	}
@@ -143,7 +143,7 @@ func (s *Service) createInTx(ctx context.Context, tx *sqldb.Tx, d Draft, a check
 		WebhookURL:     d.WebhookURL,
 		Estimated:      estimateDuration(a.tool, a.n),
 		PollAfter:      s.pacing.pollAfter(a.tool),
-		UnitTokens:     a.tool.Cost(1),
+		UnitTokens:     a.tool.TokenCost(1),
 		TokensHeld:     hold.Tokens,
 		AllowanceHeld:  hold.Allowance,
 		AllowanceMonth: hold.Month,
@@ -177,22 +177,22 @@ func (s *Service) createInTx(ctx context.Context, tx *sqldb.Tx, d Draft, a check
 // chargeFiles counts the files of a create against the account's storage, and
 // refuses a create of a full account: its results could not be stored. It locks
 // the account's storage row, which comes before its ledger row.
-func chargeFiles(ctx context.Context, tx *sqldb.Tx, storage quota.Limits, accountID string, files []ingest.Taken) (bytes int64, err error) {
+func chargeFiles(ctx context.Context, tx *sqldb.Tx, storage quota.Limits, accountID string, files []ingest.StoredFile) (bytes int64, err error) {
 	for _, f := range files {
 		bytes += f.Asset.StoredBytes()
 	}
-	if err := storage.Charge(ctx, tx, accountID, bytes); err != nil {
+	if err := storage.ChargeAccount(ctx, tx, accountID, bytes); err != nil {
 		return 0, err
 	}
-	_, err = storage.Fits(ctx, tx, accountID, 1)
+	_, err = storage.CheckAvailable(ctx, tx, accountID, 1)
 	return bytes, err
 }
 
-// Busy refuses a request whose rate limit is used up, before its body is read.
+// CheckRate refuses a request whose rate limit is used up, before its body is read.
 // It counts nothing.
-func (s *Service) Busy(ctx context.Context, personID string) error {
+func (s *Service) CheckRate(ctx context.Context, personID string) error {
 	return s.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		full, err := ratelimit.Full(ctx, tx, rateKey(personID), s.windows...)
+		full, err := ratelimit.Peek(ctx, tx, rateKey(personID), s.windows...)
 		if err == nil && full.Wait > 0 {
 			err = errTooFast(full)
 		}
@@ -305,9 +305,9 @@ func errOverspent(required, left int64) *fault.Error {
 // estimateDuration returns how long n results of the tool take, in whole
 // seconds; 0 where the tool has no history.
 func estimateDuration(t *catalog.Tool, n int64) time.Duration {
-	if t.Average == 0 {
+	if t.AverageDuration == 0 {
 		return 0
 	}
-	all := time.Duration(n) * t.Average
+	all := time.Duration(n) * t.AverageDuration
 	return max(all.Round(time.Second), time.Second)
 }

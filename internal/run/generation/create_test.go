@@ -24,7 +24,7 @@ var own, in = generationtest.Own, generationtest.In
 
 // create tries to create a run.
 func create(h *house, d generation.Draft) (generation.Created, error) {
-	return h.Runs.Create(h.Context(), d)
+	return h.Runs.CreateRun(h.Context(), d)
 }
 
 // refused fails the test unless the error has the code.
@@ -91,7 +91,7 @@ func TestOrderOfChecks(t *testing.T) {
 			h.Errorf("active cap = %#v", f)
 		}
 		one := h.Claim("worker")
-		h.OK(h.Runs.End(h.Context(), one, generation.Ending{State: run.Cancelled}))
+		h.OK(h.Runs.EndRun(h.Context(), one, generation.Outcome{State: run.Cancelled}))
 		f = step("too poor", fault.InsufficientBalance, func(*generation.Draft) { h.Give(anna, 1) })
 		if f.Details["required"] != int64(3) || f.Details["available"] != int64(2) ||
 			f.Message != `This run needs 3 tokens and your account has 2. Ask the operator of this installation for more, who has "atelier admin grant" for it.` {
@@ -162,7 +162,7 @@ func TestRate(t *testing.T) {
 		d := h.Draft(own(anna), "free")
 		busy := func(want time.Duration) {
 			h.Helper()
-			err := h.Runs.Busy(h.Context(), anna)
+			err := h.Runs.CheckRate(h.Context(), anna)
 			if want == 0 {
 				h.OK(err)
 			} else if f := refused(h, "busy", err, fault.RateLimited); f.RetryAfter != want {
@@ -180,7 +180,7 @@ func TestRate(t *testing.T) {
 		if len(c.Rooms) != 2 || c.Rooms[0].Left != 9 || c.Rooms[1].Left != 89 {
 			h.Errorf("rooms = %+v", c.Rooms)
 		}
-		if h.OK(h.Runs.Busy(h.Context(), h.Person(0))); h.Failed() {
+		if h.OK(h.Runs.CheckRate(h.Context(), h.Person(0))); h.Failed() {
 			h.Error("another is held up")
 		}
 		// The hour ends the day's work before the minute does.
@@ -215,11 +215,11 @@ func TestRunsAtOnce(t *testing.T) {
 		if accepted.Load() != 10 {
 			h.Errorf("%d go on, want 10", accepted.Load())
 		}
-		if c, err := h.Runs.Price(h.Context(), d); err != nil || c.Blocked == "" {
+		if c, err := h.Runs.PriceDraft(h.Context(), d); err != nil || c.Blocked == "" {
 			h.Errorf("price = %+v, %v", c, err)
 		}
 		h.Create(h.Draft(own(h.Person(0)), "free"))
-		for _, e := range []generation.Ending{
+		for _, e := range []generation.Outcome{
 			{State: run.Succeeded, Results: h.Results(1)},
 			{State: run.Failed, ErrorCode: "ENGINE_FAILED"},
 			{State: run.Cancelled},
@@ -230,7 +230,7 @@ func TestRunsAtOnce(t *testing.T) {
 			}
 			_, err := create(h, d)
 			refused(h, "while it runs", err, fault.ActiveRunCap)
-			h.OK(h.Runs.End(h.Context(), r, e))
+			h.OK(h.Runs.EndRun(h.Context(), r, e))
 			h.Create(d)
 		}
 	})
@@ -263,7 +263,7 @@ func TestASlotThatBecomesFree(t *testing.T) {
 				return h.Count(`SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`) == 1
 			})
 			h.Pass(time.Second)
-			return h.Runs.End(h.Context(), worked, generation.Ending{State: run.Cancelled})
+			return h.Runs.EndRun(h.Context(), worked, generation.Outcome{State: run.Cancelled})
 		})
 		began, ended := h.Run((<-second).Run.ID).Created, h.Run(first.ID).Finished
 		if began.Before(ended) {

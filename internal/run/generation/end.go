@@ -21,25 +21,25 @@ import (
 	"atelier/internal/run/run"
 )
 
-// Ending is the outcome of a run.
-type Ending struct {
+// Outcome is the outcome of a run.
+type Outcome struct {
 	State     run.State
-	ErrorCode string        // of failed runs
-	ErrorText string        // of failed runs, for people
-	Results   []Made        // of succeeded runs
-	Took      time.Duration // duration of the attempt that succeeded
+	ErrorCode string         // of failed runs
+	ErrorText string         // of failed runs, for people
+	Results   []StoredResult // of succeeded runs
+	Took      time.Duration  // duration of the attempt that succeeded
 }
 
-// Made is a result whose bytes are stored.
-type Made struct {
-	ingest.Taken
+// StoredResult is a result whose bytes are stored.
+type StoredResult struct {
+	ingest.StoredFile
 	Note string // a remark of the tool for people; empty: none
 }
 
-// ErrOver is returned to a worker that no longer holds the run.
-var ErrOver = errors.New("the run has ended or another worker has it")
+// ErrNotHeld is returned to a worker that no longer holds the run.
+var ErrNotHeld = errors.New("the run has ended or another worker has it")
 
-// End ends a run in one transaction: its state, its results, the report of its
+// EndRun ends a run in one transaction: its state, its results, the report of its
 // company, its settlement, the budget of its team, its webhook event and the
 // history of the tool. Where the state or attempt of the run differs from r, it
 // returns ErrOver; where the results do not fit into the account's storage,
@@ -48,7 +48,7 @@ var ErrOver = errors.New("the run has ended or another worker has it")
 // The rows of files are written before the state: where the outcome of a first
 // call is unknown, a second call fails on them and not with ErrOver, after
 // which a worker deletes the files.
-func (s *Service) End(ctx context.Context, r run.Run, e Ending) error {
+func (s *Service) EndRun(ctx context.Context, r run.Run, e Outcome) error {
 	if n := int64(len(e.Results)); n > r.NumResults || (e.State == run.Succeeded) != (n > 0) {
 		return fmt.Errorf("end run %s: %s with %d results of %d", r.ID, e.State, n, r.NumResults)
 	}
@@ -59,7 +59,7 @@ func (s *Service) End(ctx context.Context, r run.Run, e Ending) error {
 	return err
 }
 
-func (s *Service) endInTx(ctx context.Context, tx *sqldb.Tx, r run.Run, e Ending) error {
+func (s *Service) endInTx(ctx context.Context, tx *sqldb.Tx, r run.Run, e Outcome) error {
 	if r.State == run.Queued { // the queue of the person changes, which creates lock too
 		if err := person.Lock(ctx, tx, r.PersonID); err != nil {
 			return err
@@ -84,7 +84,7 @@ func (s *Service) endInTx(ctx context.Context, tx *sqldb.Tx, r run.Run, e Ending
 			AssetID:    a.ID,
 			Type:       a.Type,
 			Note:       taken.Note,
-			Shape:      library.Shape(a.Width, a.Height),
+			Shape:      library.AspectRatio(a.Width, a.Height),
 			Resolution: library.Resolution(a.Width, a.Height),
 		})
 	}
@@ -93,7 +93,7 @@ func (s *Service) endInTx(ctx context.Context, tx *sqldb.Tx, r run.Run, e Ending
 		return err
 	}
 	if !ok {
-		return ErrOver
+		return ErrNotHeld
 	}
 	if ended.CompanyID != "" {
 		if err := report.Add(ctx, tx, reportOf(ended, len(o.Results))); err != nil {
@@ -101,11 +101,11 @@ func (s *Service) endInTx(ctx context.Context, tx *sqldb.Tx, r run.Run, e Ending
 		}
 	}
 	if o.TokensCharged > 0 && r.TeamID != "" { // before the ledger, whose last row all settlements lock
-		if err := s.Budgets.Charged(ctx, tx, r.TeamID); err != nil {
+		if err := s.Budgets.CheckThresholds(ctx, tx, r.TeamID); err != nil {
 			return err
 		}
 	}
-	if err := s.Settings.Storage.Charge(ctx, tx, r.AccountID, stored); err != nil {
+	if err := s.Settings.Storage.ChargeAccount(ctx, tx, r.AccountID, stored); err != nil {
 		return err
 	}
 	tokens, allowance, err := ledger.Settle(ctx, tx, r.AccountID, r.ID, hold, charge)
@@ -129,14 +129,14 @@ func (s *Service) endInTx(ctx context.Context, tx *sqldb.Tx, r run.Run, e Ending
 	if err := s.Settings.Storage.ChargeTotal(ctx, tx, r.AccountID, stored); err != nil {
 		return err
 	}
-	tx.AfterCommit(func() { s.Hub.Tell(r.ID) })
+	tx.AfterCommit(func() { s.Hub.Notify(r.ID) })
 	failpoint.Hit("settle.before_commit")
 	return nil
 }
 
 // reportOf returns a run that has ended as the reports of its company count it.
-func reportOf(r run.Run, results int) report.Ended {
-	return report.Ended{
+func reportOf(r run.Run, results int) report.EndedRun {
+	return report.EndedRun{
 		CompanyID:     r.CompanyID,
 		TeamID:        r.TeamID,
 		PersonID:      r.PersonID,
@@ -144,7 +144,7 @@ func reportOf(r run.Run, results int) report.Ended {
 		Plugin:        r.Plugin,
 		Credential:    r.Credential,
 		CredentialID:  r.CredentialID,
-		Status:        r.State.Status(),
+		Status:        r.State.PublicStatus(),
 		Results:       int64(results),
 		TokensCharged: r.TokensCharged,
 		AllowanceUsed: r.AllowanceUsed,

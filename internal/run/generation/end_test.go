@@ -21,19 +21,19 @@ import (
 // TestWhatARunCosts settles runs of four results for 2 tokens each.
 func TestWhatARunCosts(t *testing.T) {
 	generationtest.Worlds(t, func(s *generation.Settings) { generationtest.Unlimited(s); s.MonthlyAllowance = 3 }, func(h *house) {
-		failed := generation.Ending{State: run.Failed, ErrorCode: "ENGINE_FAILED", ErrorText: "It broke."}
+		failed := generation.Outcome{State: run.Failed, ErrorCode: "ENGINE_FAILED", ErrorText: "It broke."}
 		for _, c := range []struct {
 			name    string
-			ending  generation.Ending
+			ending  generation.Outcome
 			results int
 			tokens  int64 // charged beyond the allowance
 			free    int64
 		}{
-			{"all", generation.Ending{State: run.Succeeded}, 4, 5, 3},
-			{"all but one", generation.Ending{State: run.Succeeded}, 3, 3, 3},
-			{"one", generation.Ending{State: run.Succeeded}, 1, 0, 2},
+			{"all", generation.Outcome{State: run.Succeeded}, 4, 5, 3},
+			{"all but one", generation.Outcome{State: run.Succeeded}, 3, 3, 3},
+			{"one", generation.Outcome{State: run.Succeeded}, 1, 0, 2},
 			{"none", failed, 0, 0, 0},
-			{"cancelled", generation.Ending{State: run.Cancelled}, 0, 0, 0},
+			{"cancelled", generation.Outcome{State: run.Cancelled}, 0, 0, 0},
 		} {
 			anna := h.Person(10)
 			d := h.Draft(own(anna), "many")
@@ -47,7 +47,7 @@ func TestWhatARunCosts(t *testing.T) {
 			c.ending.Results, c.ending.Took = h.Results(c.results), 8*time.Second
 			events := 0
 			h.Ended = func() { events++ }
-			h.OK(h.Runs.End(h.Context(), r, c.ending))
+			h.OK(h.Runs.EndRun(h.Context(), r, c.ending))
 			now := h.Run(r.ID)
 			if now.State != c.ending.State || now.TokensCharged != c.tokens || now.AllowanceUsed != c.free || now.ErrorCode != c.ending.ErrorCode || now.ErrorText != c.ending.ErrorText {
 				h.Errorf("%s: %+v", c.name, now)
@@ -67,22 +67,22 @@ func TestWhatARunCosts(t *testing.T) {
 				}
 			}
 			before := h.Rows()
-			for _, again := range []generation.Ending{c.ending, failed, {State: run.Cancelled}} {
+			for _, again := range []generation.Outcome{c.ending, failed, {State: run.Cancelled}} {
 				again.Results = nil
 				if again.State == run.Succeeded {
 					again.Results = h.Results(1)
 				}
-				if err := h.Runs.End(h.Context(), r, again); !errors.Is(err, generation.ErrOver) {
+				if err := h.Runs.EndRun(h.Context(), r, again); !errors.Is(err, generation.ErrNotHeld) {
 					h.Errorf("%s, then %s: %v", c.name, again.State, err)
 				}
 				for _, one := range again.Results {
-					h.Intake.Drop(h.Context(), one.Taken)
+					h.Intake.DiscardFiles(h.Context(), one.StoredFile)
 				}
 			}
 			// Whether the first try came through is not known to who tries again
 			// with the same files: they must not be dropped.
 			if c.results > 0 {
-				if err := h.Runs.End(h.Context(), r, c.ending); err == nil || errors.Is(err, generation.ErrOver) {
+				if err := h.Runs.EndRun(h.Context(), r, c.ending); err == nil || errors.Is(err, generation.ErrNotHeld) {
 					h.Errorf("%s, the same again: %v", c.name, err)
 				}
 			}
@@ -102,20 +102,20 @@ func TestMistakesOfWorkers(t *testing.T) {
 		h.Create(h.Draft(own(anna), "many"))
 		r := h.Claim("worker")
 		before := h.Rows()
-		for _, e := range []generation.Ending{
+		for _, e := range []generation.Outcome{
 			{State: run.Succeeded},
 			{State: run.Succeeded, Results: h.Results(3)},
 			{State: run.Cancelled, Results: h.Results(1)},
 			{State: run.Failed, ErrorCode: "ENGINE_FAILED", Results: h.Results(1)},
 		} {
-			if err := h.Runs.End(h.Context(), r, e); err == nil || errors.Is(err, generation.ErrOver) {
+			if err := h.Runs.EndRun(h.Context(), r, e); err == nil || errors.Is(err, generation.ErrNotHeld) {
 				h.Errorf("%s with %d results: %v", e.State, len(e.Results), err)
 			}
 		}
 		if h.Rows() != before {
 			h.Error("a mistake left a trace")
 		}
-		h.OK(h.Runs.End(h.Context(), r, generation.Ending{State: run.Succeeded, Results: h.Results(2)}))
+		h.OK(h.Runs.EndRun(h.Context(), r, generation.Outcome{State: run.Succeeded, Results: h.Results(2)}))
 	})
 }
 
@@ -127,21 +127,21 @@ func TestEndingAtOnce(t *testing.T) {
 		d.WebhookURL = "https://example.com/"
 		h.Create(d)
 		r := h.Claim("worker")
-		endings := make([]generation.Ending, 12)
+		endings := make([]generation.Outcome, 12)
 		for i := range endings {
-			endings[i] = generation.Ending{State: run.Cancelled}
+			endings[i] = generation.Outcome{State: run.Cancelled}
 			if i%2 == 0 {
-				endings[i] = generation.Ending{State: run.Succeeded, Results: h.Results(2)}
+				endings[i] = generation.Outcome{State: run.Succeeded, Results: h.Results(2)}
 			}
 		}
 		var ended atomic.Int64
 		dbtest.Together(len(endings), func(i int) {
-			switch err := h.Runs.End(h.Context(), r, endings[i]); {
+			switch err := h.Runs.EndRun(h.Context(), r, endings[i]); {
 			case err == nil:
 				ended.Add(1)
-			case errors.Is(err, generation.ErrOver):
+			case errors.Is(err, generation.ErrNotHeld):
 				for _, one := range endings[i].Results {
-					h.Intake.Drop(h.Context(), one.Taken)
+					h.Intake.DiscardFiles(h.Context(), one.StoredFile)
 				}
 			default:
 				h.Errorf("end: %v", err)
@@ -161,7 +161,7 @@ func TestRunsWithoutAWebhookHaveNoEvent(t *testing.T) {
 	generationtest.Worlds(t, nil, func(h *house) {
 		h.Ended = func() { h.Error("somebody was told of an event") }
 		h.Create(h.Draft(own(h.Person(0)), "free"))
-		h.OK(h.Runs.End(h.Context(), h.Claim("worker"), generation.Ending{State: run.Succeeded, Results: h.Results(1)}))
+		h.OK(h.Runs.EndRun(h.Context(), h.Claim("worker"), generation.Outcome{State: run.Succeeded, Results: h.Results(1)}))
 		if n := h.Count(`SELECT count(*) FROM webhook_event`); n != 0 {
 			h.Errorf("%d events", n)
 		}
@@ -190,7 +190,7 @@ func TestPriceIsWhatIsHeld(t *testing.T) {
 			d := h.Draft(own(anna), c.slug)
 			d.NumResults = c.asked
 			before := h.Rows()
-			got, err := h.Runs.Price(h.Context(), d)
+			got, err := h.Runs.PriceDraft(h.Context(), d)
 			if err != nil || got != c.want {
 				h.Errorf("%s: price = %+v, %v, want %+v", c.slug, got, err, c.want)
 			}
@@ -209,17 +209,17 @@ func TestPriceIsWhatIsHeld(t *testing.T) {
 		}
 		anna := h.Person(100)
 		d := h.Draft(own(anna), "needs")
-		if c, err := h.Runs.Price(h.Context(), d); err != nil || c.Blocked != "" {
+		if c, err := h.Runs.PriceDraft(h.Context(), d); err != nil || c.Blocked != "" {
 			h.Errorf("without a required input: %+v, %v", c, err)
 		}
 		_, err := create(h, d)
 		refused(h, "without a required input", err, fault.Invalid)
 		d.Principal.TeamID = h.Team(0) // with a role that allows nothing
-		if c, err := h.Runs.Price(h.Context(), d); err != nil || c.Blocked == "" || c.FreeAllowance != 3 {
+		if c, err := h.Runs.PriceDraft(h.Context(), d); err != nil || c.Blocked == "" || c.FreeAllowance != 3 {
 			h.Errorf("for who may not: %+v, %v", c, err)
 		}
 		d.ToolHash = "v1:old"
-		_, err = h.Runs.Price(h.Context(), d)
+		_, err = h.Runs.PriceDraft(h.Context(), d)
 		refused(h, "an old hash", err, fault.ToolSchemaStale)
 	})
 }
@@ -278,10 +278,10 @@ func TestNobodyWaitsForACompanyThatIsChanged(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(h.Context(), 10*time.Second)
 			defer cancel()
-			if _, err := h.Runs.Create(ctx, h.Draft(generationtest.In(anna, team), "cost")); err != nil {
+			if _, err := h.Runs.CreateRun(ctx, h.Draft(generationtest.In(anna, team), "cost")); err != nil {
 				return fmt.Errorf("begin: %w", err)
 			}
-			if err := h.Runs.End(ctx, h.Claim("worker"), generation.Ending{State: run.Succeeded, Results: h.Results(1)}); err != nil {
+			if err := h.Runs.EndRun(ctx, h.Claim("worker"), generation.Outcome{State: run.Succeeded, Results: h.Results(1)}); err != nil {
 				return fmt.Errorf("end: %w", err)
 			}
 			return nil

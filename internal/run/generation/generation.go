@@ -53,8 +53,8 @@ type Parts struct {
 	Policy   *policy.Checker
 	Guard    *webhook.Guard
 	Hub      *pubsub.Hub
-	Budgets  *budget.Keeper
-	Links    library.Links // addresses of results in webhook events
+	Budgets  *budget.Service
+	Links    library.URLSigner // addresses of results in webhook events
 	Settings Settings
 	// Queued is called for every run that waits for an engine, after its
 	// commit.
@@ -72,7 +72,7 @@ type Service struct {
 	validator   validator
 	pacing      pacing
 	moderations moderations
-	arriving    *throttle.Places // creates of this node, by person
+	arriving    *throttle.Slots // creates of this node, by person
 }
 
 // New returns a service.
@@ -82,18 +82,18 @@ func New(p Parts) *Service {
 		validator: validator{db: p.DB, catalog: p.Catalog, guard: p.Guard, settings: p.Settings},
 		pacing:    pacing{min: p.Settings.PollMin, max: p.Settings.PollMax},
 		windows: []ratelimit.Window{
-			{Most: p.Settings.CreatePerMinute, Span: time.Minute},
-			{Most: p.Settings.CreatePerHour, Span: time.Hour},
+			{Max: p.Settings.CreatePerMinute, Span: time.Minute},
+			{Max: p.Settings.CreatePerHour, Span: time.Hour},
 		},
-		arriving: throttle.NewPlaces(math.MaxInt),
+		arriving: throttle.NewSlots(math.MaxInt),
 	}
 }
 
-// Expect records that a create of a person is arriving, perhaps with files that
+// ExpectCreate records that a create of a person is arriving, perhaps with files that
 // take a while, until done is called. Early polls of the person leave room in
 // the rate limit for it. Only this node knows: the transaction of the create
 // decides.
-func (s *Service) Expect(personID string) (done func()) {
+func (s *Service) ExpectCreate(personID string) (done func()) {
 	done, _ = s.arriving.Take(personID)
 	return done
 }
@@ -101,10 +101,10 @@ func (s *Service) Expect(personID string) (done func()) {
 // lookEvery is the interval at which Watch reads which engines are unavailable.
 const lookEvery = time.Second
 
-// Watch keeps a copy of the engines whose servers are unavailable, as workers
+// WatchAvailability keeps a copy of the engines whose servers are unavailable, as workers
 // report them, until ctx ends. The copy only lengthens the wait between polls,
 // so after a failed read the last one stays.
-func (s *Service) Watch(ctx context.Context) {
+func (s *Service) WatchAvailability(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
@@ -130,8 +130,8 @@ func AudienceOf(p principal.Principal) catalog.Audience {
 		CompanyID: p.CompanyID,
 		TeamID:    p.TeamID,
 		Role:      p.Role.Name,
-		Allowed:   catalog.IDs(p.Role.ToolsAllowed),
-		Blocked:   catalog.IDs(p.Role.ToolsBlocked),
+		Allowed:   catalog.NewIDSet(p.Role.ToolsAllowed),
+		Blocked:   catalog.NewIDSet(p.Role.ToolsBlocked),
 	}
 }
 
@@ -145,7 +145,7 @@ type Draft struct {
 	WebhookURL string
 	Metadata   string // a JSON object, compact; "" for none
 	Plugin     string
-	Files      []ingest.Taken // sent with the request, by index
+	Files      []ingest.StoredFile // sent with the request, by index
 	// Key is the idempotency key, empty: none. Fingerprint is a hash by which a
 	// repeated request is recognised.
 	Key, Fingerprint string

@@ -21,9 +21,9 @@ func (s *Service) FindKey(ctx context.Context, personID, key string) (k *run.Key
 	return k, err
 }
 
-// Replay answers a create again whose idempotency key FindKey found. A request
+// ReplayCreate answers a create again whose idempotency key FindKey found. A request
 // with another fingerprint than the first is refused.
-func (s *Service) Replay(ctx context.Context, personID string, k run.Key, fingerprint string) (c Created, err error) {
+func (s *Service) ReplayCreate(ctx context.Context, personID string, k run.Key, fingerprint string) (c Created, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		c, err = s.replayKey(ctx, tx, personID, k, fingerprint)
 		return err

@@ -53,7 +53,7 @@ func TestOneKeyIsOneRun(t *testing.T) {
 		if err != nil || used == nil {
 			h.Fatalf("the key = %v, %v", used, err)
 		}
-		c, err := h.Runs.Replay(h.Context(), anna, *used, "print")
+		c, err := h.Runs.ReplayCreate(h.Context(), anna, *used, "print")
 		if err != nil || answer(c) != answers[0] || !c.Replayed || fmt.Sprint(c.Rooms) != "[{9 1m0s} {99 1h0m0s}]" {
 			h.Errorf("replay = %+v, %v", c, err)
 		}
@@ -65,7 +65,7 @@ func TestOneKeyIsOneRun(t *testing.T) {
 		if f := refused(h, "another request", err, fault.IdempotencyKeyConflict); f.Details["reason"] != nil {
 			h.Errorf("details = %v", f.Details)
 		}
-		_, err = h.Runs.Replay(h.Context(), anna, *used, "another")
+		_, err = h.Runs.ReplayCreate(h.Context(), anna, *used, "another")
 		refused(h, "another request", err, fault.IdempotencyKeyConflict)
 		if h.Rows() != before {
 			h.Error("a conflict left a trace")
@@ -101,7 +101,7 @@ func TestAKeyInUse(t *testing.T) {
 			if err := person.Lock(h.Context(), tx, anna); err != nil {
 				return err
 			}
-			_, err := hasty.Create(h.Context(), d)
+			_, err := hasty.CreateRun(h.Context(), d)
 			f := refused(h, "the second", err, fault.IdempotencyKeyConflict)
 			if f.Details["reason"] != "in_flight" || f.RetryAfter <= 0 {
 				h.Errorf("in flight = %#v", f)

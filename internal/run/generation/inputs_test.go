@@ -38,8 +38,8 @@ func jpegOf(h *house) []byte {
 func result(h *house, who principal.Principal) string {
 	h.Helper()
 	r := h.Create(h.Draft(who, "free"))
-	h.OK(h.Runs.End(h.Context(), h.Claim("worker"), generation.Ending{State: run.Succeeded, Results: h.Results(1)}))
-	rec, err := h.Runs.Status(h.Context(), who.AccountID, r.ID)
+	h.OK(h.Runs.EndRun(h.Context(), h.Claim("worker"), generation.Outcome{State: run.Succeeded, Results: h.Results(1)}))
+	rec, err := h.Runs.GetStatus(h.Context(), who.AccountID, r.ID)
 	h.OK(err)
 	return r.LibraryID + ":" + rec.Outputs[0].ID
 }
@@ -127,7 +127,7 @@ func TestFilesOfARequest(t *testing.T) {
 	generationtest.Worlds(t, func(s *generation.Settings) { generationtest.Unlimited(s); s.InputFiles = 3 }, func(h *house) {
 		anna := h.Person(0)
 		d := h.Draft(own(anna), "media")
-		d.Files = []ingest.Taken{h.Take(generationtest.PNG(1)), h.Take(generationtest.PNG(2)), h.Take(generationtest.PNG(3))}
+		d.Files = []ingest.StoredFile{h.Take(generationtest.PNG(1)), h.Take(generationtest.PNG(2)), h.Take(generationtest.PNG(3))}
 		d.Inputs["pictures"] = []any{part(2), part(0)}
 		_, err := create(h, d)
 		refused(h, "a part that nobody names", err, fault.Invalid)
@@ -153,7 +153,7 @@ func TestFilesOfARequest(t *testing.T) {
 		}
 
 		d = h.Draft(own(anna), "media")
-		d.Files = []ingest.Taken{h.Take(generationtest.PNG(4)), h.Take(generationtest.PNG(5)), h.Take(generationtest.PNG(6)), h.Take(generationtest.PNG(7))}
+		d.Files = []ingest.StoredFile{h.Take(generationtest.PNG(4)), h.Take(generationtest.PNG(5)), h.Take(generationtest.PNG(6)), h.Take(generationtest.PNG(7))}
 		d.Inputs["pictures"] = []any{part(0), part(1), part(2), part(3)}
 		before := h.Rows()
 		_, err = create(h, d)
@@ -228,7 +228,7 @@ func TestWhatIsKept(t *testing.T) {
 		} {
 			h.Exec(`UPDATE tool SET average_ms = $1`, c.ms)
 			h.Exec(`UPDATE catalog SET version = version + 1`)
-			_, err := h.Catalog.Refresh(h.Context())
+			_, err := h.Catalog.RefreshSnapshot(h.Context())
 			h.OK(err)
 			r := h.Create(h.Draft(own(anna), "free"))
 			if r.Estimated != c.estimated || r.PollAfter != c.poll {

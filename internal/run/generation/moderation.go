@@ -109,7 +109,7 @@ func (s *Service) moderateDraft(ctx context.Context, d Draft, a checkedDraft, sa
 		one.endCreate(d.Key)
 		leave()
 	}
-	if err := s.Policy.Moderate(ctx, said); err != nil {
+	if err := s.Policy.ModerateTexts(ctx, said); err != nil {
 		done()
 		return Created{}, false, nil, err
 	}
@@ -175,7 +175,7 @@ func (s *Service) countRoom(ctx context.Context, tx *sqldb.Tx, who principal.Pri
 	if full.Wait > 0 {
 		return 0, errTooFast(full)
 	}
-	active, err := run.Active(ctx, tx, who.PersonID)
+	active, err := run.CountActive(ctx, tx, who.PersonID)
 	if err != nil {
 		return 0, err
 	}

@@ -67,7 +67,7 @@ func TestModeratorIsAskedLast(t *testing.T) {
 				who := generationtest.Own(h.Person(c.tokens))
 				var accepted atomic.Int64
 				dbtest.Together(c.creates, func(i int) {
-					_, err := h.Runs.Create(h.Context(), asking(h, who, "cost", "a fox"))
+					_, err := h.Runs.CreateRun(h.Context(), asking(h, who, "cost", "a fox"))
 					switch {
 					case err == nil:
 						accepted.Add(1)
@@ -94,7 +94,7 @@ func TestModeratorRefuses(t *testing.T) {
 			if i%2 == 0 {
 				prompt = "bad"
 			}
-			_, err := h.Runs.Create(h.Context(), asking(h, who, "cost", prompt))
+			_, err := h.Runs.CreateRun(h.Context(), asking(h, who, "cost", prompt))
 			switch {
 			case err == nil:
 				accepted.Add(1)
@@ -120,7 +120,7 @@ func TestReplayAsksNobody(t *testing.T) {
 		d.Key, d.Fingerprint = "key", "print"
 		var replayed atomic.Int64
 		create := func(int) {
-			c, err := h.Runs.Create(h.Context(), d)
+			c, err := h.Runs.CreateRun(h.Context(), d)
 			if err != nil {
 				h.Errorf("create = %v", err)
 			}
@@ -133,7 +133,7 @@ func TestReplayAsksNobody(t *testing.T) {
 		if asked.Load() != 1 || replayed.Load() != 20 {
 			h.Errorf("asked %d times, %d replays, want 1 and 20", asked.Load(), replayed.Load())
 		}
-		if _, err := h.Runs.Price(h.Context(), d); err != nil || asked.Load() != 1 {
+		if _, err := h.Runs.PriceDraft(h.Context(), d); err != nil || asked.Load() != 1 {
 			h.Errorf("a price = %v, asked %d times, want 1", err, asked.Load())
 		}
 	})
@@ -148,12 +148,12 @@ func TestCallerLeavesModerator(t *testing.T) {
 		dbtest.Together(20, func(i int) {
 			ctx, leave := context.WithTimeout(h.Context(), time.Duration(i)*time.Millisecond)
 			defer leave()
-			_, _ = h.Runs.Create(ctx, asking(h, who, "cost", "a fox"))
+			_, _ = h.Runs.CreateRun(ctx, asking(h, who, "cost", "a fox"))
 		})
 		if asked.Load() > 20 {
 			h.Errorf("asked %d times", asked.Load())
 		}
-		_, err := h.Runs.Create(h.Context(), asking(h, who, "cost", "a fox"))
+		_, err := h.Runs.CreateRun(h.Context(), asking(h, who, "cost", "a fox"))
 		if n := h.Count(`SELECT count(*) FROM run`); n != 1 || err != nil && !fault.Is(err, fault.ActiveRunCap) {
 			h.Errorf("create after that = %v with %d runs, want one run", err, n)
 		}

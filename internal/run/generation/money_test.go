@@ -73,7 +73,7 @@ func TestSpendingWindow(t *testing.T) {
 			if f.Details["reason"] != "spending_window" || f.Details["required"] != int64(3) || f.Details["available"] != left || h.Rows() != before {
 				h.Errorf("details = %v", f.Details)
 			}
-			if c, err := h.Runs.Price(h.Context(), d); err != nil || c.Blocked == "" {
+			if c, err := h.Runs.PriceDraft(h.Context(), d); err != nil || c.Blocked == "" {
 				h.Errorf("price = %+v, %v", c, err)
 			}
 		}
@@ -83,7 +83,7 @@ func TestSpendingWindow(t *testing.T) {
 		h.Create(d)
 		blocked(2)
 		h.Create(h.Draft(in(bert, team), "cost")) // another's window
-		h.OK(h.Runs.End(h.Context(), first, generation.Ending{State: run.Cancelled}))
+		h.OK(h.Runs.EndRun(h.Context(), first, generation.Outcome{State: run.Cancelled}))
 		h.Create(d) // what was given back can be spent again
 		blocked(2)
 		h.Pass(time.Hour - time.Microsecond)
@@ -127,11 +127,11 @@ func TestTooFewTokensSaysWhatToDo(t *testing.T) {
 		} {
 			want := "This run needs 3 tokens and " + c.want
 			d := h.Draft(c.who, "cost")
-			_, err := c.runs.Create(h.Context(), d)
+			_, err := c.runs.CreateRun(h.Context(), d)
 			if f := refused(h, "create", err, fault.InsufficientBalance); f.Message != want {
 				h.Errorf("create says %q, want %q", f.Message, want)
 			}
-			cost, err := c.runs.Price(h.Context(), d)
+			cost, err := c.runs.PriceDraft(h.Context(), d)
 			h.OK(err)
 			if cost.Blocked != want {
 				h.Errorf("preview says %q, want %q", cost.Blocked, want)

@@ -31,14 +31,14 @@ func (p *pacing) pollAfter(t *catalog.Tool) time.Duration {
 	if p.isUnavailable(t.Engine.Name) {
 		return p.max
 	}
-	wait := cmp.Or(t.Recent, t.Average, 2*time.Second)
+	wait := cmp.Or(t.RecentDuration, t.AverageDuration, 2*time.Second)
 	wait = (wait + time.Second - 1).Truncate(time.Second)
 	return min(max(wait, p.min), p.max)
 }
 
 // retryAfter returns the wait before the next poll of a run.
 func (p *pacing) retryAfter(r run.Run) time.Duration {
-	if !r.State.Ended() && p.isUnavailable(r.Engine) {
+	if !r.State.IsEnded() && p.isUnavailable(r.Engine) {
 		return max(r.PollAfter, p.max)
 	}
 	return r.PollAfter

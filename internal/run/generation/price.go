@@ -23,14 +23,14 @@ type Cost struct {
 	Blocked string
 }
 
-// Price returns the cost of a draft and whether the account could run it. It
+// PriceDraft returns the cost of a draft and whether the account could run it. It
 // holds and counts nothing.
-func (s *Service) Price(ctx context.Context, d Draft) (Cost, error) {
+func (s *Service) PriceDraft(ctx context.Context, d Draft) (Cost, error) {
 	a, err := s.validator.checkDraft(ctx, d, true)
 	if err != nil {
 		return Cost{}, err
 	}
-	c := Cost{PerResult: a.tool.Cost(1), Estimated: estimateDuration(a.tool, a.n)}
+	c := Cost{PerResult: a.tool.TokenCost(1), Estimated: estimateDuration(a.tool, a.n)}
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		hold, enough, available, err := ledger.Quote(ctx, tx, d.Principal.AccountID, a.price, s.Settings.MonthlyAllowance)
 		if err != nil {
@@ -38,7 +38,7 @@ func (s *Service) Price(ctx context.Context, d Draft) (Cost, error) {
 		}
 		c.Tokens = hold.Tokens
 		c.FreeAllowance = hold.Allowance
-		active, err := run.Active(ctx, tx, d.Principal.PersonID)
+		active, err := run.CountActive(ctx, tx, d.Principal.PersonID)
 		if err != nil {
 			return err
 		}
@@ -46,7 +46,7 @@ func (s *Service) Price(ctx context.Context, d Draft) (Cost, error) {
 		if err != nil {
 			return err
 		}
-		_, full := s.Settings.Storage.Fits(ctx, tx, d.Principal.AccountID, 1)
+		_, full := s.Settings.Storage.CheckAvailable(ctx, tx, d.Principal.AccountID, 1)
 		if full != nil && !fault.Is(full, fault.StorageQuotaExceeded) {
 			return full
 		}

@@ -92,27 +92,27 @@ var retryableCodes = map[engine.Code]bool{
 // EventBody returns the body of the webhook event of a run. Its links are made
 // for the person who started the run.
 func (s *Service) EventBody(ctx context.Context, runID string) ([]byte, error) {
-	rec, err := s.StatusUnscoped(ctx, runID)
+	rec, err := s.GetStatusUnscoped(ctx, runID)
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(rec.Event(s.Links))
+	return json.Marshal(rec.EventJSON(s.Links))
 }
 
-// Event returns the webhook event of a run that has ended.
-func (rec Record) Event(links library.Links) EventJSON {
+// EventJSON returns the webhook event of a run that has ended.
+func (rec Record) EventJSON(links library.URLSigner) EventJSON {
 	return EventJSON{
-		Type:      "generation." + rec.State.Status(),
+		Type:      "generation." + rec.State.PublicStatus(),
 		Timestamp: wholeSecond(rec.Finished),
-		Data:      rec.JSON(links, rec.PersonID),
+		Data:      rec.RunJSON(links, rec.PersonID),
 	}
 }
 
-// JSON returns the representation of a run, with links for the viewer.
-func (rec Record) JSON(links library.Links, viewerID string) RunJSON {
+// RunJSON returns the representation of a run, with links for the viewer.
+func (rec Record) RunJSON(links library.URLSigner, viewerID string) RunJSON {
 	out := RunJSON{
 		RequestID:         rec.ID,
-		Status:            rec.State.Status(),
+		Status:            rec.State.PublicStatus(),
 		RetryAfterSeconds: int64(rec.RetryAfter / time.Second),
 		EstimatedSeconds:  orNull(int64(rec.Estimated / time.Second)),
 		Created:           wholeSecond(rec.Created),
@@ -131,7 +131,7 @@ func (rec Record) JSON(links library.Links, viewerID string) RunJSON {
 	if rec.Metadata != "" {
 		out.Metadata = json.RawMessage(rec.Metadata)
 	}
-	if !rec.State.Ended() {
+	if !rec.State.IsEnded() {
 		out.Stage = orNull(string(rec.State))
 		out.TokensHeld = rec.TokensHeld
 		out.Progress = rec.ProgressFraction()
@@ -153,7 +153,7 @@ func (rec Record) JSON(links library.Links, viewerID string) RunJSON {
 	return out
 }
 
-func outputJSON(links library.Links, r run.Run, o run.Output, viewerID string) OutputJSON {
+func outputJSON(links library.URLSigner, r run.Run, o run.Output, viewerID string) OutputJSON {
 	out := OutputJSON{
 		ID:        r.LibraryID + ":" + o.ID,
 		Type:      o.Type,
@@ -178,15 +178,15 @@ func outputJSON(links library.Links, r run.Run, o run.Output, viewerID string) O
 	out.Note = orNull(o.Note)
 	names := library.ResultNames(o.ToolSlug, o.ID, library.Keys{Blob: o.Blob, Thumb: o.Thumb, Preview: o.Preview})
 	link := func(variant string) *string {
-		name := names.Of(variant)
+		name := names.ByVariant(variant)
 		if name == "" {
 			return nil
 		}
-		return orNull(links.URL(library.OfResult, o.ID, variant, viewerID, name))
+		return orNull(links.SignURL(library.KindResult, o.ID, variant, viewerID, name))
 	}
-	out.URL = link(library.Whole)
-	out.ThumbURL = link(library.Thumb)
-	out.PreviewURL = link(library.Preview)
+	out.URL = link(library.VariantFile)
+	out.ThumbURL = link(library.VariantThumb)
+	out.PreviewURL = link(library.VariantPreview)
 	return out
 }
 
@@ -194,7 +194,7 @@ func deliveryJSON(state *webhook.State) *DeliveryJSON {
 	if state == nil {
 		return nil
 	}
-	return &DeliveryJSON{State: state.Word(), Attempts: int64(state.Attempts)}
+	return &DeliveryJSON{State: state.PublicState(), Attempts: int64(state.Attempts)}
 }
 
 // wholeSecond returns a time as JSON shows it.

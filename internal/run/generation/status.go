@@ -26,8 +26,8 @@ type Record struct {
 	RetryAfter time.Duration
 }
 
-// Status returns a run of an account.
-func (s *Service) Status(ctx context.Context, accountID, id string) (Record, error) {
+// GetStatus returns a run of an account.
+func (s *Service) GetStatus(ctx context.Context, accountID, id string) (Record, error) {
 	r, err := run.Get(ctx, s.DB, accountID, id)
 	if err != nil {
 		return Record{}, err
@@ -35,9 +35,9 @@ func (s *Service) Status(ctx context.Context, accountID, id string) (Record, err
 	return s.completeRecord(ctx, r)
 }
 
-// StatusUnscoped returns a run of any account, for its webhook event: no account
+// GetStatusUnscoped returns a run of any account, for its webhook event: no account
 // is checked.
-func (s *Service) StatusUnscoped(ctx context.Context, id string) (rec Record, err error) {
+func (s *Service) GetStatusUnscoped(ctx context.Context, id string) (rec Record, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		r, err := run.GetUnscoped(ctx, tx, id)
 		if err != nil {
@@ -54,7 +54,7 @@ func (s *Service) StatusUnscoped(ctx context.Context, id string) (rec Record, er
 
 // completeRecord reads the data of other tables, where there can be any.
 func (s *Service) completeRecord(ctx context.Context, r run.Run) (rec Record, err error) {
-	if r.State == run.Running || r.State.Ended() && r.State != run.Succeeded && r.WebhookURL == "" {
+	if r.State == run.Running || r.State.IsEnded() && r.State != run.Succeeded && r.WebhookURL == "" {
 		return Record{Run: r, RetryAfter: s.pacing.retryAfter(r)}, nil
 	}
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
@@ -80,7 +80,7 @@ func (s *Service) listRecords(ctx context.Context, tx *sqldb.Tx, runs []run.Run)
 		case r.State == run.Succeeded:
 			succeeded = append(succeeded, r.ID)
 		}
-		if err == nil && r.State.Ended() && r.WebhookURL != "" {
+		if err == nil && r.State.IsEnded() && r.WebhookURL != "" {
 			all[i].Webhook, err = webhook.StateOf(ctx, tx, r.ID)
 		}
 		if err != nil {
@@ -94,15 +94,15 @@ func (s *Service) listRecords(ctx context.Context, tx *sqldb.Tx, runs []run.Run)
 	return all, err
 }
 
-// Poll is Status for a client that waits for a run. A poll that comes sooner
+// PollRun is Status for a client that waits for a run. A poll that comes sooner
 // than RetryAfter counts as a create while the rate limit has room. Without
 // room, the first early poll of a run is answered all the same, for clients
 // that poll once right after the create and give up at an error; later ones are
 // refused. The first early poll does not take the room of a create that is
 // arriving either.
-func (s *Service) Poll(ctx context.Context, who principal.Principal, id string) (Record, error) {
-	rec, err := s.Status(ctx, who.AccountID, id)
-	if err != nil || rec.State.Ended() {
+func (s *Service) PollRun(ctx context.Context, who principal.Principal, id string) (Record, error) {
+	rec, err := s.GetStatus(ctx, who.AccountID, id)
+	if err != nil || rec.State.IsEnded() {
 		return rec, err
 	}
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
@@ -136,11 +136,11 @@ func (s *Service) leaveRoom(ctx context.Context, tx *sqldb.Tx, personID, unit st
 	if err != nil || left >= arriving {
 		return err
 	}
-	return ratelimit.Return(ctx, tx, unit)
+	return ratelimit.ReturnEvent(ctx, tx, unit)
 }
 
-// List returns the runs of an account, newest first.
-func (s *Service) List(ctx context.Context, accountID string, f run.Filter, after *run.Place, limit int) (all []Record, err error) {
+// ListRuns returns the runs of an account, newest first.
+func (s *Service) ListRuns(ctx context.Context, accountID string, f run.Filter, after *run.Cursor, limit int) (all []Record, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		runs, err := run.List(ctx, tx, accountID, f, after, limit)
 		if err != nil {
@@ -152,9 +152,9 @@ func (s *Service) List(ctx context.Context, accountID string, f run.Filter, afte
 	return all, err
 }
 
-// Cancel ends a queued run, or requests the worker of a running one to stop.
+// CancelRun ends a queued run, or requests the worker of a running one to stop.
 // was is whether the run had ended before.
-func (s *Service) Cancel(ctx context.Context, who principal.Principal, id string) (rec Record, was bool, err error) {
+func (s *Service) CancelRun(ctx context.Context, who principal.Principal, id string) (rec Record, was bool, err error) {
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		r, err := run.Get(ctx, tx, who.AccountID, id)
 		if err != nil {
@@ -177,14 +177,14 @@ func (s *Service) Cancel(ctx context.Context, who principal.Principal, id string
 			return err
 		}
 		if r.State == run.Queued {
-			return s.endInTx(ctx, tx, r, Ending{State: run.Cancelled})
+			return s.endInTx(ctx, tx, r, Outcome{State: run.Cancelled})
 		}
-		tx.AfterCommit(func() { s.Hub.Tell(r.ID) })
+		tx.AfterCommit(func() { s.Hub.Notify(r.ID) })
 		return nil
 	})
 	if err != nil {
 		return Record{}, false, err
 	}
-	rec, err = s.Status(ctx, who.AccountID, id)
+	rec, err = s.GetStatus(ctx, who.AccountID, id)
 	return rec, was, err
 }

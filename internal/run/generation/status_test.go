@@ -35,7 +35,7 @@ func TestPolls(t *testing.T) {
 		}
 		poll := func(who principal.Principal, what string, wantAnna, wantBert int64) {
 			h.Helper()
-			rec, err := h.Runs.Poll(h.Context(), who, r.ID)
+			rec, err := h.Runs.PollRun(h.Context(), who, r.ID)
 			if err != nil || rec.ID != r.ID {
 				h.Errorf("%s: %v", what, err)
 			}
@@ -53,10 +53,10 @@ func TestPolls(t *testing.T) {
 
 		before := h.Rows()
 		for _, who := range []principal.Principal{own(anna), own(bert), in(bert, "other")} {
-			_, err := h.Runs.Poll(h.Context(), who, r.ID)
+			_, err := h.Runs.PollRun(h.Context(), who, r.ID)
 			refused(h, "another account", err, fault.NotFound)
 		}
-		_, err := h.Runs.Poll(h.Context(), in(anna, team), uuid.NewString())
+		_, err := h.Runs.PollRun(h.Context(), in(anna, team), uuid.NewString())
 		refused(h, "no such run", err, fault.NotFound)
 		if after := h.Rows(); after != before {
 			h.Errorf("a foreign poll left %s, was %s", after, before)
@@ -66,7 +66,7 @@ func TestPolls(t *testing.T) {
 			poll(in(anna, team), "until it is full", units(h, anna)+1, 1)
 		}
 		before = h.Rows()
-		_, err = h.Runs.Poll(h.Context(), in(anna, team), r.ID)
+		_, err = h.Runs.PollRun(h.Context(), in(anna, team), r.ID)
 		if f := refused(h, "too often", err, fault.RateLimited); f.RetryAfter <= 0 {
 			h.Errorf("retry after %v", f.RetryAfter)
 		}
@@ -83,14 +83,14 @@ func TestPolls(t *testing.T) {
 		phone.Credential.ID = "phone"
 		poll(phone, "the first of another device", 10, 1)
 		poll(phone, "the first early one of another device, though all is used up", 10, 1)
-		_, err = h.Runs.Poll(h.Context(), phone, r.ID)
+		_, err = h.Runs.PollRun(h.Context(), phone, r.ID)
 		refused(h, "the second early one", err, fault.RateLimited)
 		h.Pass(2 * time.Second)
 		poll(phone, "in time again", 10, 1)
-		_, err = h.Runs.Poll(h.Context(), phone, r.ID)
+		_, err = h.Runs.PollRun(h.Context(), phone, r.ID)
 		refused(h, "an early one later", err, fault.RateLimited)
 
-		h.OK(h.Runs.End(h.Context(), h.Claim("worker"), generation.Ending{State: run.Cancelled}))
+		h.OK(h.Runs.EndRun(h.Context(), h.Claim("worker"), generation.Outcome{State: run.Cancelled}))
 		for range 3 {
 			poll(in(anna, team), "after the end", 10, 1)
 		}
@@ -112,11 +112,11 @@ func TestDevicesPollPolitely(t *testing.T) {
 		for range 5 {
 			h.Pass(r.PollAfter / 2)
 			for _, who := range []principal.Principal{phone, script} {
-				_, err := h.Runs.Poll(h.Context(), who, r.ID)
+				_, err := h.Runs.PollRun(h.Context(), who, r.ID)
 				h.OK(err)
 			}
 			h.Pass(r.PollAfter / 2)
-			_, err := h.Runs.Poll(h.Context(), desk, r.ID)
+			_, err := h.Runs.PollRun(h.Context(), desk, r.ID)
 			h.OK(err)
 		}
 		if n := units(h, anna); n != 1 {
@@ -138,14 +138,14 @@ func TestPollAtOnceAfterCreate(t *testing.T) {
 			runs = append(runs, h.Create(h.Draft(anna, "free")))
 		}
 		for i, r := range runs {
-			if _, err := h.Runs.Poll(h.Context(), anna, r.ID); err != nil {
+			if _, err := h.Runs.PollRun(h.Context(), anna, r.ID); err != nil {
 				h.Errorf("first poll of run %d: %v", i, err)
 			}
 		}
 		if n := units(h, anna.PersonID); n != 10 {
 			h.Errorf("%d units, want 10: there was no room", n)
 		}
-		_, err := h.Runs.Poll(h.Context(), anna, runs[0].ID)
+		_, err := h.Runs.PollRun(h.Context(), anna, runs[0].ID)
 		f := refused(h, "second poll", err, fault.RateLimited)
 		if f.Details["limit"] != 10 || f.Details["window_seconds"] != int64(60) || f.Details["retry_after_seconds"] != int64(60) {
 			h.Errorf("details = %v", f.Details)
@@ -171,7 +171,7 @@ func TestPollSendsOneWrite(t *testing.T) {
 			h.Helper()
 			h.Pass(wait)
 			sent = nil
-			_, err := traced.Poll(h.Context(), anna, r.ID)
+			_, err := traced.PollRun(h.Context(), anna, r.ID)
 			h.OK(err)
 			if len(sent) != want {
 				h.Errorf("%s sent %d statements in transactions, want %d: %q", what, len(sent), want, sent)
@@ -196,7 +196,7 @@ func TestPollInterval(t *testing.T) {
 				h.Do(func(tx *sqldb.Tx) error { return catalog.RecordDuration(h.Context(), tx, tool.ID, took) })
 			}
 			h.OK(catalog.UpdateAverages(h.Context(), h.DB))
-			_, err := h.Catalog.Refresh(h.Context())
+			_, err := h.Catalog.RefreshSnapshot(h.Context())
 			h.OK(err)
 		}
 		check := func(results int64, pollAfter, estimated time.Duration) {
@@ -207,7 +207,7 @@ func TestPollInterval(t *testing.T) {
 			if r.PollAfter != pollAfter || r.Estimated != estimated {
 				h.Errorf("%d results: poll after %v, estimated %v, want %v and %v", results, r.PollAfter, r.Estimated, pollAfter, estimated)
 			}
-			cost, err := h.Runs.Price(h.Context(), d)
+			cost, err := h.Runs.PriceDraft(h.Context(), d)
 			h.OK(err)
 			if cost.Estimated != estimated {
 				h.Errorf("%d results: priced with %v, want %v", results, cost.Estimated, estimated)
@@ -234,7 +234,7 @@ func TestCancel(t *testing.T) {
 		manager.Role.Permissions = []company.Permission{company.Generate, company.ManageTeam}
 		cancel := func(who principal.Principal, id string) (generation.Record, bool) {
 			h.Helper()
-			rec, was, err := h.Runs.Cancel(h.Context(), who, id)
+			rec, was, err := h.Runs.CancelRun(h.Context(), who, id)
 			h.OK(err)
 			return rec, was
 		}
@@ -242,12 +242,12 @@ func TestCancel(t *testing.T) {
 		d.WebhookURL = "https://example.com/hook"
 		r := h.Create(d)
 		before := h.Rows()
-		_, _, err := h.Runs.Cancel(h.Context(), in(bert, team), r.ID)
+		_, _, err := h.Runs.CancelRun(h.Context(), in(bert, team), r.ID)
 		if f := refused(h, "another member", err, fault.Forbidden); f.Details["reason"] != "permission" {
 			h.Errorf("details = %v", f.Details)
 		}
 		for _, who := range []principal.Principal{own(bert), own(anna)} {
-			_, _, err = h.Runs.Cancel(h.Context(), who, r.ID)
+			_, _, err = h.Runs.CancelRun(h.Context(), who, r.ID)
 			refused(h, "another account", err, fault.NotFound)
 		}
 		if h.Rows() != before || h.Run(r.ID).Cancel {
@@ -291,7 +291,7 @@ func TestCancel(t *testing.T) {
 		default:
 			h.Error("who works on it heard nothing")
 		}
-		h.OK(h.Runs.End(h.Context(), running, generation.Ending{State: run.Cancelled}))
+		h.OK(h.Runs.EndRun(h.Context(), running, generation.Outcome{State: run.Cancelled}))
 		done, was := cancel(in(anna, team), running.ID)
 		if !was || done.State != run.Cancelled {
 			h.Errorf("after its end = %+v, %v", done, was)
@@ -312,13 +312,13 @@ func TestCancellingAtOnce(t *testing.T) {
 			var first atomic.Int64
 			dbtest.Together(12, func(i int) {
 				if i == 0 {
-					err := h.Runs.End(h.Context(), r, generation.Ending{State: run.Failed, ErrorCode: "ENGINE_UNAVAILABLE"})
-					if err != nil && !errors.Is(err, generation.ErrOver) {
+					err := h.Runs.EndRun(h.Context(), r, generation.Outcome{State: run.Failed, ErrorCode: "ENGINE_UNAVAILABLE"})
+					if err != nil && !errors.Is(err, generation.ErrNotHeld) {
 						h.Errorf("end: %v", err)
 					}
 					return
 				}
-				_, was, err := h.Runs.Cancel(h.Context(), own(anna), r.ID)
+				_, was, err := h.Runs.CancelRun(h.Context(), own(anna), r.ID)
 				if err != nil {
 					h.Errorf("cancel: %v", err)
 				}
@@ -327,7 +327,7 @@ func TestCancellingAtOnce(t *testing.T) {
 				}
 			})
 			now := h.Run(r.ID)
-			if want := map[run.State]int64{run.Cancelled: 1, run.Failed: 0}[now.State]; first.Load() != want || !now.State.Ended() {
+			if want := map[run.State]int64{run.Cancelled: 1, run.Failed: 0}[now.State]; first.Load() != want || !now.State.IsEnded() {
 				h.Errorf("it is %s and %d cancelled it", now.State, first.Load())
 			}
 		}
@@ -343,7 +343,7 @@ func TestRecords(t *testing.T) {
 		d := h.Draft(own(anna), "many")
 		d.WebhookURL = "https://example.com/"
 		done := h.Create(d)
-		h.OK(h.Runs.End(h.Context(), h.Claim("worker"), generation.Ending{State: run.Succeeded, Results: h.Results(2), Took: 6 * time.Second}))
+		h.OK(h.Runs.EndRun(h.Context(), h.Claim("worker"), generation.Outcome{State: run.Succeeded, Results: h.Results(2), Took: 6 * time.Second}))
 		h.Pass(time.Second)
 		running := h.Create(h.Draft(own(anna), "free"))
 		h.Claim("worker")
@@ -352,14 +352,14 @@ func TestRecords(t *testing.T) {
 		h.Pass(time.Second)
 		queued := h.Create(h.Draft(own(anna), "free"))
 
-		list, err := h.Runs.List(h.Context(), anna, run.Filter{}, nil, 10)
+		list, err := h.Runs.ListRuns(h.Context(), anna, run.Filter{}, nil, 10)
 		h.OK(err)
 		var ids []string
 		for _, rec := range list {
 			ids = append(ids, rec.ID)
-			one, err := h.Runs.Status(h.Context(), anna, rec.ID)
+			one, err := h.Runs.GetStatus(h.Context(), anna, rec.ID)
 			h.OK(err)
-			any, err := h.Runs.StatusUnscoped(h.Context(), rec.ID)
+			any, err := h.Runs.GetStatusUnscoped(h.Context(), rec.ID)
 			h.OK(err)
 			if a, b, c := fmt.Sprintf("%+v", flat(rec)), fmt.Sprintf("%+v", flat(one)), fmt.Sprintf("%+v", flat(any)); a != b || a != c {
 				h.Errorf("listed %s, status %s, event %s", a, b, c)
@@ -373,7 +373,7 @@ func TestRecords(t *testing.T) {
 			h.Errorf("records = %+v", list)
 		}
 		for _, id := range []string{other.ID, uuid.NewString()} {
-			_, err := h.Runs.Status(h.Context(), anna, id)
+			_, err := h.Runs.GetStatus(h.Context(), anna, id)
 			refused(h, "status", err, fault.NotFound)
 		}
 	})

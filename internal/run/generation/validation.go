@@ -23,7 +23,7 @@ import (
 // checkedDraft is a draft without problems.
 type checkedDraft struct {
 	tool   *catalog.Tool
-	filled catalog.Filled
+	filled catalog.FormInputs
 	n      int64 // results
 	price  int64
 	inputs []run.Input
@@ -42,7 +42,7 @@ type validator struct {
 // checkDraft validates a draft against its tool. A draft that is only priced
 // may lack required inputs.
 func (v validator) checkDraft(ctx context.Context, d Draft, pricing bool) (checkedDraft, error) {
-	tool, ok := v.catalog.Snapshot().View(AudienceOf(d.Principal)).Tool(d.ToolID)
+	tool, ok := v.catalog.CurrentSnapshot().ViewFor(AudienceOf(d.Principal)).ToolByID(d.ToolID)
 	if !ok {
 		return checkedDraft{}, errNoTool
 	}
@@ -50,7 +50,7 @@ func (v validator) checkDraft(ctx context.Context, d Draft, pricing bool) (check
 		return checkedDraft{}, errStaleTool(tool.Hash)
 	}
 	a := checkedDraft{tool: tool}
-	filled, problems := tool.Fill(d.Inputs, catalog.FillOptions{Draft: pricing, Files: len(d.Files)})
+	filled, problems := tool.ParseInputs(d.Inputs, catalog.InputOptions{PriceOnly: pricing, Files: len(d.Files)})
 	a.filled = filled
 	if limit := v.settings.InputFiles; len(filled.Refs) > limit {
 		return checkedDraft{}, TooManyFiles(limit, filled.Refs[limit].Path)
@@ -65,10 +65,10 @@ func (v validator) checkDraft(ctx context.Context, d Draft, pricing bool) (check
 	if problems = append(problems, more...); len(problems) > 0 {
 		return checkedDraft{}, newInvalid(problems)
 	}
-	if a.n, err = tool.Results(d.NumResults, int64(v.settings.NumResults)); err != nil {
+	if a.n, err = tool.ResultCount(d.NumResults, int64(v.settings.NumResults)); err != nil {
 		return checkedDraft{}, err
 	}
-	a.price = tool.Cost(a.n)
+	a.price = tool.TokenCost(a.n)
 	a.inputs = resolved
 	a.seed = int64(rand.Uint32())
 	if filled.Seed != nil {
@@ -89,7 +89,7 @@ func errStaleTool(live string) error {
 // checkUnchanged makes sure that the tool is still the version that the draft
 // was checked against: another node may have changed it.
 func checkUnchanged(ctx context.Context, tx *sqldb.Tx, t *catalog.Tool) error {
-	live, ok, err := catalog.Live(ctx, tx, t.ID)
+	live, ok, err := catalog.LiveHash(ctx, tx, t.ID)
 	switch {
 	case err != nil:
 		return err
@@ -145,7 +145,7 @@ func (v validator) resolveFiles(ctx context.Context, d Draft, refs []catalog.Ref
 				a = d.Files[ref.FileIndex].Asset
 			} else {
 				var err error
-				a, err = library.Resolve(ctx, tx, d.Principal.AccountID, string(ref.Kind), ref.ID)
+				a, err = library.ResolveReference(ctx, tx, d.Principal.AccountID, string(ref.Kind), ref.ID)
 				if f := asNotFound(err); f != nil {
 					problems = append(problems, fault.Field{Path: ref.Path, Message: f.Message})
 					continue
@@ -158,7 +158,7 @@ func (v validator) resolveFiles(ctx context.Context, d Draft, refs []catalog.Ref
 				problems = append(problems, fault.Field{Path: ref.Path, Message: problem})
 				continue
 			}
-			inputs = append(inputs, run.Input{Field: ref.Field, Index: ref.Place, AssetID: a.ID})
+			inputs = append(inputs, run.Input{Field: ref.Field, Index: ref.Index, AssetID: a.ID})
 		}
 		return nil
 	})
@@ -174,8 +174,8 @@ func asNotFound(err error) *fault.Error {
 
 // describeMisfit returns the reason why a field does not accept a file; empty: it does.
 func describeMisfit(a asset.Asset, ref catalog.Ref) string {
-	if a.Type != ref.Media {
-		return "Must be " + mediaNames[ref.Media] + "."
+	if a.Type != ref.MediaType {
+		return "Must be " + mediaNames[ref.MediaType] + "."
 	}
 	if len(ref.Accept) > 0 && !slices.Contains(ref.Accept, a.MimeType) {
 		return "Must be one of " + strings.Join(ref.Accept, ", ") + "."
@@ -187,7 +187,7 @@ var mediaNames = map[string]string{"IMG": "a picture", "VID": "a video", "AUDIO"
 
 // storedInputs returns the inputs as the library shows them: values with
 // defaults, and media as the caller referred to them.
-func storedInputs(f catalog.Filled) (string, error) {
+func storedInputs(f catalog.FormInputs) (string, error) {
 	all := make(map[string]any, len(f.Values)+len(f.Refs))
 	for key, v := range f.Values {
 		all[key] = v
@@ -215,7 +215,7 @@ func storedInputs(f catalog.Filled) (string, error) {
 }
 
 // policyTexts returns the texts that the content policy checks.
-func policyTexts(f catalog.Filled) []policy.Text {
+func policyTexts(f catalog.FormInputs) []policy.Text {
 	var all []policy.Text
 	for _, t := range f.Texts {
 		all = append(all, policy.Text{Path: t.Path, Value: t.Value})

@@ -48,7 +48,7 @@ func (c *Checker) Check(ctx context.Context, texts []Text) error {
 	if err := c.CheckRules(texts); err != nil {
 		return err
 	}
-	return c.Moderate(ctx, texts)
+	return c.ModerateTexts(ctx, texts)
 }
 
 // CheckRules refuses texts that the rules do not allow with a
@@ -57,7 +57,7 @@ func (c *Checker) Check(ctx context.Context, texts []Text) error {
 func (c *Checker) CheckRules(texts []Text) error {
 	path, refused := exceedsLimit(texts)
 	if !refused {
-		path, refused = c.Rules.Match(texts)
+		path, refused = c.Rules.FindViolation(texts)
 	}
 	if refused {
 		return newViolation(path)
@@ -65,15 +65,15 @@ func (c *Checker) CheckRules(texts []Text) error {
 	return nil
 }
 
-// Asks reports whether Moderate would call the moderator.
-func (c *Checker) Asks(texts []Text) bool {
+// NeedsModeration reports whether Moderate would call the moderator.
+func (c *Checker) NeedsModeration(texts []Text) bool {
 	return c.Moderator != nil && slices.ContainsFunc(texts, func(t Text) bool { return !t.isBlank() })
 }
 
-// Moderate refuses texts that the moderator does not allow, as CheckRules does.
+// ModerateTexts refuses texts that the moderator does not allow, as CheckRules does.
 // It returns a fault.Unavailable where the moderator cannot be reached.
-func (c *Checker) Moderate(ctx context.Context, texts []Text) error {
-	if !c.Asks(texts) {
+func (c *Checker) ModerateTexts(ctx context.Context, texts []Text) error {
+	if !c.NeedsModeration(texts) {
 		return nil
 	}
 	path, refused, err := c.Moderator.askServer(ctx, texts)

@@ -119,11 +119,11 @@ func plainLiterals(e *syntax.Regexp) *syntax.Regexp {
 	return e
 }
 
-// Match finds a rule that the texts break: each text alone, and all together,
+// FindViolation finds a rule that the texts break: each text alone, and all together,
 // since a phrase may be spread over several. It returns the path of the text
 // that completes it. Texts that are too long are refused. The time grows
 // linearly with the length of the texts.
-func (r *Rules) Match(texts []Text) (path string, refused bool) {
+func (r *Rules) FindViolation(texts []Text) (path string, refused bool) {
 	if path, refused = exceedsLimit(texts); refused || r == nil {
 		return path, refused
 	}

@@ -26,7 +26,7 @@ func parse(t testing.TB, lines ...string) *policy.Rules {
 func prompt(s string) []policy.Text { return []policy.Text{{Path: "inputs.prompt", Value: s}} }
 
 func refuses(r *policy.Rules, s string) bool {
-	_, refused := r.Match(prompt(s))
+	_, refused := r.FindViolation(prompt(s))
 	return refused
 }
 
@@ -91,7 +91,7 @@ func TestNoRules(t *testing.T) {
 	t.Parallel()
 	for name, r := range map[string]*policy.Rules{"nil": nil, "none": {}, "an empty file": parse(t)} {
 		for _, texts := range [][]policy.Text{nil, {}, prompt(""), prompt("pipe bomb")} {
-			if path, refused := r.Match(texts); refused || path != "" {
+			if path, refused := r.FindViolation(texts); refused || path != "" {
 				t.Errorf("%s: %v = %q, %v", name, texts, path, refused)
 			}
 		}
@@ -153,7 +153,7 @@ func TestSpreadOverTexts(t *testing.T) {
 		{texts("onl", "x"), ""},
 		{texts("", ""), ""},
 	} {
-		if path, refused := r.Match(c.texts); path != c.path || refused != (c.path != "") {
+		if path, refused := r.FindViolation(c.texts); path != c.path || refused != (c.path != "") {
 			t.Errorf("%v = %q, %v, want %q", c.texts, path, refused, c.path)
 		}
 	}
@@ -165,7 +165,7 @@ func TestTooLongIsRefused(t *testing.T) {
 	for _, r := range []*policy.Rules{nil, parse(t, "pipe bomb")} {
 		for length, want := range map[int]string{most - 1: "", most: "", most + 1: "b"} {
 			texts := []policy.Text{{"a", strings.Repeat("x", most-10)}, {"b", strings.Repeat("y", length-most+10)}, {"c", ""}}
-			if path, refused := r.Match(texts); path != want || refused != (want != "") {
+			if path, refused := r.FindViolation(texts); path != want || refused != (want != "") {
 				t.Errorf("%d bytes = %q, %v, want %q", length, path, refused, want)
 			}
 		}
@@ -210,12 +210,12 @@ func FuzzRules(f *testing.F) {
 			return
 		}
 		texts := []policy.Text{{"one", one}, {"two", two}}
-		path, refused := r.Match(texts)
+		path, refused := r.FindViolation(texts)
 		if refused != (path != "") || refused && path != "one" && path != "two" {
 			t.Errorf("match = %q, %v", path, refused)
 		}
 		for _, alone := range texts { // what is refused alone is refused in company
-			if _, also := r.Match([]policy.Text{alone}); also && !refused {
+			if _, also := r.FindViolation([]policy.Text{alone}); also && !refused {
 				t.Errorf("%q is refused alone and not with the other", alone)
 			}
 		}

@@ -56,7 +56,7 @@ func HasReports(ctx context.Context, tx *sqldb.Tx, engine string) (found bool, e
 func UnavailableEngines(ctx context.Context, tx *sqldb.Tx) (map[string]time.Time, error) {
 	all := map[string]time.Time{}
 	stale := tx.Now.Add(-reportLifetime)
-	err := tx.Each(ctx, `
+	err := tx.EachRow(ctx, `
 		SELECT engine, min(since) FROM engine_away a WHERE away AND said >= $1
 			AND NOT EXISTS (SELECT 1 FROM engine_away b WHERE b.engine = a.engine AND NOT b.away AND b.said >= $1)
 		GROUP BY engine`, []any{sqldb.At(stale)}, func(row sqldb.Scanner) error {
@@ -105,7 +105,7 @@ func UnservedEngines(ctx context.Context, tx *sqldb.Tx, since time.Time) ([]stri
 // a worker last reported to have it or claimed a run of it; zero: never.
 func listWaitedFor(ctx context.Context, tx *sqldb.Tx) (map[string]time.Time, error) {
 	last := map[string]time.Time{}
-	err := tx.Each(ctx, `
+	err := tx.EachRow(ctx, `
 		SELECT w.engine, coalesce((SELECT seen FROM engine_served s WHERE s.engine = w.engine), 0), (SELECT max(served) FROM run_turn t WHERE t.engine = w.engine)
 		FROM (SELECT DISTINCT engine FROM run_turn WHERE waiting > 0) AS w`, nil, func(row sqldb.Scanner) error {
 		var engine string

@@ -76,7 +76,7 @@ func TestLimitChecks(t *testing.T) {
 			for _, s := range setup {
 				w.Exec(s)
 			}
-			v, err := w.DB.Verify(w.Context(), checks)
+			v, err := w.DB.VerifyChecks(w.Context(), checks)
 			w.OK(err)
 			for _, one := range v {
 				found[one.Check] = true

@@ -60,7 +60,7 @@ func Claim(ctx context.Context, tx *sqldb.Tx, engine, worker string, lease time.
 // returns the claims that it still has: other workers have taken over the rest.
 // Runs that the worker has claimed but does not work on are not renewed, so that
 // another worker claims them.
-func RenewLeases(ctx context.Context, tx *sqldb.Tx, worker string, ids []string, lease time.Duration) ([]Held, error) {
+func RenewLeases(ctx context.Context, tx *sqldb.Tx, worker string, ids []string, lease time.Duration) ([]Lease, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -75,7 +75,7 @@ const (
 
 // Requeue puts a run back into the queue, unless the attempt no longer holds it
 // or its cancellation was requested.
-func Requeue(ctx context.Context, tx *sqldb.Tx, h Held, outcome string) (ok bool, err error) {
+func Requeue(ctx context.Context, tx *sqldb.Tx, h Lease, outcome string) (ok bool, err error) {
 	r, ok, err := requeueRun(ctx, tx, h)
 	if err != nil || !ok {
 		return false, err
@@ -92,7 +92,7 @@ func RequeueLost(ctx context.Context, tx *sqldb.Tx, lost []Run) error {
 	type schedulingKey struct{ engine, personID string }
 	waiting := map[schedulingKey]int64{}
 	for _, candidate := range lost {
-		r, ok, err := requeueRun(ctx, tx, Held{ID: candidate.ID, Attempt: candidate.Attempt})
+		r, ok, err := requeueRun(ctx, tx, Lease{ID: candidate.ID, Attempt: candidate.Attempt})
 		if err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func RequeueLost(ctx context.Context, tx *sqldb.Tx, lost []Run) error {
 // expired, as after a pause or a long time without the database: the run was
 // returned and not lost with the worker. A run that another worker has claimed
 // since stays with that worker.
-func MarkReturned(ctx context.Context, tx *sqldb.Tx, h Held) error {
+func MarkReturned(ctx context.Context, tx *sqldb.Tx, h Lease) error {
 	if ok, err := Requeue(ctx, tx, h, Returned); err != nil || ok {
 		return err
 	}

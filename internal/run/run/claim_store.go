@@ -58,26 +58,26 @@ func claimRun(ctx context.Context, tx *sqldb.Tx, id, worker string, until time.T
 	return r, err
 }
 
-func scanHeld(row sqldb.Scanner) (h Held, err error) {
+func scanHeld(row sqldb.Scanner) (h Lease, err error) {
 	err = row.Scan(&h.ID, &h.Attempt, &h.Cancel)
 	return h, err
 }
 
-func renewLeases(ctx context.Context, tx *sqldb.Tx, worker string, ids []string, until time.Time) ([]Held, error) {
+func renewLeases(ctx context.Context, tx *sqldb.Tx, worker string, ids []string, until time.Time) ([]Lease, error) {
 	placeholders, args := numberPlaceholders(ids, worker, sqldb.At(until))
 	return sqldb.All(ctx, tx, `
 		UPDATE run SET lease_until = $2 WHERE worker = $1 AND stage = 'running' AND id IN (`+placeholders+`) RETURNING id, attempt, cancel`, args, scanHeld)
 }
 
-// HeldBy returns the claims of a worker.
-func HeldBy(ctx context.Context, tx *sqldb.Tx, worker string) ([]Held, error) {
+// ListLeases returns the claims of a worker.
+func ListLeases(ctx context.Context, tx *sqldb.Tx, worker string) ([]Lease, error) {
 	return sqldb.All(ctx, tx, `SELECT id, attempt, cancel FROM run WHERE worker = $1 AND stage = 'running'`, []any{worker}, scanHeld)
 }
 
 // SetProgress stores the progress of a run in thousandths, nil where it is
 // unknown, and the blob key of its newest preview. ok is false where the attempt
 // no longer holds the run.
-func SetProgress(ctx context.Context, tx *sqldb.Tx, h Held, progress *int64, preview string) (ok bool, err error) {
+func SetProgress(ctx context.Context, tx *sqldb.Tx, h Lease, progress *int64, preview string) (ok bool, err error) {
 	n, err := tx.Exec(ctx, `
 		UPDATE run SET progress = $3, preview = $4, revision = revision + 1 WHERE id = $1 AND attempt = $2 AND stage = 'running'`,
 		h.ID, h.Attempt, progress, preview)
@@ -86,7 +86,7 @@ func SetProgress(ctx context.Context, tx *sqldb.Tx, h Held, progress *int64, pre
 
 // SetEngineState stores the state by which the engine can resume a run. ok is
 // false where the attempt no longer holds the run.
-func SetEngineState(ctx context.Context, tx *sqldb.Tx, h Held, state string) (ok bool, err error) {
+func SetEngineState(ctx context.Context, tx *sqldb.Tx, h Lease, state string) (ok bool, err error) {
 	n, err := tx.Exec(ctx, `UPDATE run SET note = $3 WHERE id = $1 AND attempt = $2 AND stage = 'running'`, h.ID, h.Attempt, state)
 	return n == 1, err
 }
@@ -117,13 +117,13 @@ func LockExpired(ctx context.Context, tx *sqldb.Tx, limit int) ([]Run, error) {
 		[]any{sqldb.At(tx.Now), int64(limit)}, scanRun)
 }
 
-// Claimed returns runs that a worker has claimed, whether the worker lives or not.
-func Claimed(ctx context.Context, tx *sqldb.Tx, limit int) ([]Run, error) {
+// ListClaimed returns runs that a worker has claimed, whether the worker lives or not.
+func ListClaimed(ctx context.Context, tx *sqldb.Tx, limit int) ([]Run, error) {
 	return sqldb.All(ctx, tx, `SELECT `+columns+` FROM run WHERE stage = 'running' LIMIT $1`, []any{int64(limit)}, scanRun)
 }
 
-// WaitingSince returns queued runs that no worker has had since before a time.
-func WaitingSince(ctx context.Context, tx *sqldb.Tx, before time.Time, limit int) ([]Run, error) {
+// ListWaitingSince returns queued runs that no worker has had since before a time.
+func ListWaitingSince(ctx context.Context, tx *sqldb.Tx, before time.Time, limit int) ([]Run, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT `+columns+` FROM run WHERE stage = 'queued' AND created < $1
 			AND NOT EXISTS (SELECT 1 FROM run_attempt a WHERE a.run_id = run.id AND a.ended >= $1) LIMIT $2`,
@@ -154,7 +154,7 @@ func ListQueued(ctx context.Context, tx *sqldb.Tx, engine string, limit int) ([]
 
 // requeueRun puts a run back into the queue. A run whose cancellation was
 // requested is left to its worker, which ends it.
-func requeueRun(ctx context.Context, tx *sqldb.Tx, h Held) (r Run, ok bool, err error) {
+func requeueRun(ctx context.Context, tx *sqldb.Tx, h Lease) (r Run, ok bool, err error) {
 	r, err = scanRun(tx.QueryRow(ctx, `
 		UPDATE run SET stage = 'queued', worker = '', lease_until = NULL, progress = NULL, preview = '', revision = revision + 1
 		WHERE id = $1 AND attempt = $2 AND stage = 'running' AND NOT cancel RETURNING `+columns, h.ID, h.Attempt))
@@ -177,7 +177,7 @@ func endAttempt(ctx context.Context, tx *sqldb.Tx, runID string, attempt int64, 
 }
 
 // changeOutcome changes the recorded outcome of an attempt.
-func changeOutcome(ctx context.Context, tx *sqldb.Tx, h Held, from, to string) error {
+func changeOutcome(ctx context.Context, tx *sqldb.Tx, h Lease, from, to string) error {
 	_, err := tx.Exec(ctx, `UPDATE run_attempt SET outcome = $4 WHERE run_id = $1 AND attempt = $2 AND outcome = $3`, h.ID, h.Attempt, from, to)
 	return err
 }

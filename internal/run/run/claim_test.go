@@ -135,7 +135,7 @@ func TestALateWorkerChangesNothing(t *testing.T) {
 		}
 		w.end(now, outcome(run.Succeeded))
 		check("once it is over")
-		if n := dbtest.Get(w.World, func(tx *sqldb.Tx) (int64, error) { return run.CountLosses(w.Context(), tx, id) }); n != 1 {
+		if n := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (int64, error) { return run.CountLosses(w.Context(), tx, id) }); n != 1 {
 			w.Errorf("lost %d times, want 1", n)
 		}
 	})
@@ -193,7 +193,7 @@ func TestLeases(t *testing.T) {
 			w.Errorf("expired = %v, want %v", got, want)
 		}
 		w.Exec(`UPDATE run SET cancel = TRUE WHERE id = $1`, ids[1])
-		held := dbtest.Get(w.World, func(tx *sqldb.Tx) ([]run.Held, error) { return run.HeldBy(w.Context(), tx, "mine") })
+		held := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]run.Lease, error) { return run.ListLeases(w.Context(), tx, "mine") })
 		if len(held) != 3 {
 			w.Errorf("held = %+v, want 3", held)
 		}
@@ -220,7 +220,7 @@ func TestTurnsAreCounted(t *testing.T) {
 			if n := w.turn(anna); n != want {
 				w.Errorf("%s: %d wait, want %d", what, n, want)
 			}
-			if v, err := w.DB.Verify(w.Context(), run.Checks); err != nil || len(v) != 0 {
+			if v, err := w.DB.VerifyChecks(w.Context(), run.Checks); err != nil || len(v) != 0 {
 				w.Errorf("%s: %v, %v", what, v, err)
 			}
 		}
@@ -248,7 +248,7 @@ func TestWaitingSince(t *testing.T) {
 		since := func(at time.Time) (ids []string) {
 			w.Helper()
 			w.Do(func(tx *sqldb.Tx) error {
-				all, err := run.WaitingSince(w.Context(), tx, at, 10)
+				all, err := run.ListWaitingSince(w.Context(), tx, at, 10)
 				for _, r := range all {
 					ids = append(ids, r.ID)
 				}

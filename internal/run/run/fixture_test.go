@@ -20,13 +20,13 @@ const (
 
 // world is a database with a tool and nobody who works.
 type world struct {
-	dbtest.World
+	dbtest.Fixture
 	toolID string
 }
 
 func worlds(t *testing.T, fn func(w world)) {
 	t.Helper()
-	dbtest.Worlds(t, run.Checks, func(dw dbtest.World) {
+	dbtest.EachFixture(t, run.Checks, func(dw dbtest.Fixture) {
 		w := world{dw, ids.New()}
 		w.Exec(`INSERT INTO tool_version (hash, definition) VALUES ('v1:test', '{}')`)
 		w.tool(w.toolID)
@@ -65,7 +65,7 @@ func (w world) add(personID string) string { w.Helper(); return w.insert(w.draft
 
 func (w world) get(id string) run.Run {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) (run.Run, error) { return run.GetUnscoped(w.Context(), tx, id) })
+	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (run.Run, error) { return run.GetUnscoped(w.Context(), tx, id) })
 }
 
 // try takes the next run, if there is one.
@@ -89,7 +89,7 @@ func (w world) claim(worker string) run.Run {
 
 func (w world) end(r run.Run, o run.Outcome) (ok bool) {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) (ok bool, err error) {
+	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (ok bool, err error) {
 		_, ok, err = run.End(w.Context(), tx, r, o)
 		return ok, err
 	})
@@ -97,12 +97,12 @@ func (w world) end(r run.Run, o run.Outcome) (ok bool) {
 
 func (w world) requeue(r run.Run, why string) (ok bool) {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) (bool, error) { return run.Requeue(w.Context(), tx, hold(r), why) })
+	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (bool, error) { return run.Requeue(w.Context(), tx, hold(r), why) })
 }
 
 func (w world) report(r run.Run, progress int64, preview string) (ok bool) {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) (bool, error) { return run.SetProgress(w.Context(), tx, hold(r), &progress, preview) })
+	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (bool, error) { return run.SetProgress(w.Context(), tx, hold(r), &progress, preview) })
 }
 
 func (w world) turn(personID string) (waiting int64) {
@@ -111,7 +111,7 @@ func (w world) turn(personID string) (waiting int64) {
 	return waiting
 }
 
-func hold(r run.Run) run.Held { return run.Held{ID: r.ID, Attempt: r.Attempt} }
+func hold(r run.Run) run.Lease { return run.Lease{ID: r.ID, Attempt: r.Attempt} }
 
 // outcome is how a run may end in a state.
 func outcome(s run.State) run.Outcome {

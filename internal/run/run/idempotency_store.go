@@ -51,10 +51,10 @@ func StoreKey(ctx context.Context, tx *sqldb.Tx, personID, key string, k Key) er
 
 const expiryBatch = 1000 // rows of each table in one transaction
 
-// Forget deletes idempotency keys that are older than their lifetime, and polls
+// DeleteExpired deletes idempotency keys that are older than their lifetime, and polls
 // of runs that have ended: on PostgreSQL a poll can be recorded while the end is
 // being committed. It works in batches.
-func Forget(ctx context.Context, db *sqldb.DB, lifetime time.Duration) error {
+func DeleteExpired(ctx context.Context, db *sqldb.DB, lifetime time.Duration) error {
 	for {
 		var n int64
 		err := db.Write(ctx, func(tx *sqldb.Tx) error {

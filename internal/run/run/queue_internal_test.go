@@ -67,7 +67,7 @@ func TestQueuesAreReadByIndex(t *testing.T) {
 
 // explained gives the lines of a plan.
 func explained(tx *sqldb.Tx, t *testing.T, query string, args []any) (lines []string, err error) {
-	err = tx.Each(t.Context(), query, args, func(row sqldb.Scanner) error {
+	err = tx.EachRow(t.Context(), query, args, func(row sqldb.Scanner) error {
 		var id, parent, unused int64
 		var line string
 		if tx.Dialect.Name == "postgres" {

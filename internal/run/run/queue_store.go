@@ -50,7 +50,7 @@ func oldestWaiting(ctx context.Context, tx *sqldb.Tx, engine string) (time.Time,
 
 func countActiveByEngine(ctx context.Context, tx *sqldb.Tx) (map[string]int64, error) {
 	all := map[string]int64{}
-	err := tx.Each(ctx, countActiveQuery, []any{int64(countedActive)}, func(row sqldb.Scanner) error {
+	err := tx.EachRow(ctx, countActiveQuery, []any{int64(countedActive)}, func(row sqldb.Scanner) error {
 		var engine string
 		var n int64
 		if err := row.Scan(&engine, &n); err != nil {

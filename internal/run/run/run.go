@@ -64,12 +64,12 @@ var next = map[State][]State{
 // Pending is the status of runs that have not ended.
 const Pending = "pending"
 
-// Ended reports whether the state is final.
-func (s State) Ended() bool { return len(next[s]) == 0 }
+// IsEnded reports whether the state is final.
+func (s State) IsEnded() bool { return len(next[s]) == 0 }
 
-// Status returns the state as callers see it.
-func (s State) Status() string {
-	if s.Ended() {
+// PublicStatus returns the state as callers see it.
+func (s State) PublicStatus() string {
+	if s.IsEnded() {
 		return string(s)
 	}
 	return Pending
@@ -177,8 +177,8 @@ type Outcome struct {
 	Results       []Result
 }
 
-// Held is a worker's claim on one attempt of a run.
-type Held struct {
+// Lease is a worker's claim on one attempt of a run.
+type Lease struct {
 	ID      string // of the run
 	Attempt int64
 	Cancel  bool // the end of the run was requested
@@ -194,8 +194,8 @@ type Filter struct {
 	ToolID string
 }
 
-// Place is the position of a run in lists that are ordered by creation.
-type Place struct {
+// Cursor is the position of a run in lists that are ordered by creation.
+type Cursor struct {
 	Created time.Time
 	ID      string
 }

@@ -14,7 +14,7 @@ import (
 
 func (w world) answer(r run.Run, p poller) (early int64) {
 	w.Helper()
-	return dbtest.Get(w.World, func(tx *sqldb.Tx) (int64, error) {
+	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (int64, error) {
 		return run.RecordPoll(w.Context(), tx, r, p.person, p.kind, p.credential)
 	})
 }
@@ -121,12 +121,12 @@ func TestListsGoByKey(t *testing.T) {
 		w.add(bert)
 		list := func(account string, f run.Filter, size int) (ids []string) {
 			w.Helper()
-			var after *run.Place
+			var after *run.Cursor
 			for {
-				page := dbtest.Get(w.World, func(tx *sqldb.Tx) ([]run.Run, error) { return run.List(w.Context(), tx, account, f, after, size) })
+				page := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]run.Run, error) { return run.List(w.Context(), tx, account, f, after, size) })
 				for _, r := range page {
 					ids = append(ids, r.ID)
-					after = &run.Place{Created: r.Created, ID: r.ID}
+					after = &run.Cursor{Created: r.Created, ID: r.ID}
 				}
 				if len(page) < size {
 					return ids
@@ -179,7 +179,7 @@ func TestPositions(t *testing.T) {
 		elsewhere := w.insert(d)
 		at := func(id string, want int64) {
 			w.Helper()
-			if got := dbtest.Get(w.World, func(tx *sqldb.Tx) (int64, error) { return run.Position(w.Context(), tx, w.look(tx, id)) }); got != want {
+			if got := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (int64, error) { return run.Position(w.Context(), tx, w.look(tx, id)) }); got != want {
 				w.Errorf("position = %d, want %d", got, want)
 			}
 		}
@@ -211,7 +211,7 @@ func TestCountsOfAPerson(t *testing.T) {
 		w.end(r, run.Outcome{State: run.Succeeded, TokensCharged: 3})
 		w.add(anna)
 		w.add(bert)
-		active := dbtest.Get(w.World, func(tx *sqldb.Tx) (int64, error) { return run.Active(w.Context(), tx, anna) })
+		active := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (int64, error) { return run.CountActive(w.Context(), tx, anna) })
 		if active != 2 {
 			w.Errorf("%d go on, want 2", active)
 		}
@@ -225,7 +225,7 @@ func TestCountsOfAPerson(t *testing.T) {
 			{anna, since.Add(time.Second), 0},
 			{bert, since, 0}, // her runs that others pay
 		} {
-			if got := dbtest.Get(w.World, func(tx *sqldb.Tx) (int64, error) { return run.Spent(w.Context(), tx, c.account, anna, c.since) }); got != c.want {
+			if got := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (int64, error) { return run.Spent(w.Context(), tx, c.account, anna, c.since) }); got != c.want {
 				w.Errorf("spent of %s since %v = %d, want %d", c.account, c.since, got, c.want)
 			}
 		}
@@ -259,7 +259,7 @@ func TestKeysLive(t *testing.T) {
 			w.OK(w.DB.QueryRow(w.Context(), `SELECT count(*) FROM idempotency`).Scan(&n))
 			return n
 		}
-		forget := func() { w.Helper(); w.OK(run.Forget(w.Context(), w.DB, lifetime)) }
+		forget := func() { w.Helper(); w.OK(run.DeleteExpired(w.Context(), w.DB, lifetime)) }
 		want := store(anna, "k")
 		if k, ok := find(anna, "k"); !ok || k != want {
 			w.Errorf("found = %+v, %v, want %+v", k, ok, want)
@@ -307,7 +307,7 @@ func TestPollDuringTheEnd(t *testing.T) {
 		w.answer(going, maker(going))
 		w.end(r, outcome(run.Cancelled))
 		w.Exec(`INSERT INTO run_poll (run_id, credential, credential_id, person_id, answered, early) VALUES ($1, 'id_token', 'd', $2, 1, 0)`, r.ID, r.PersonID)
-		w.OK(run.Forget(w.Context(), w.DB, time.Hour))
+		w.OK(run.DeleteExpired(w.Context(), w.DB, time.Hour))
 		var all, kept int64
 		w.OK(w.DB.QueryRow(w.Context(), `SELECT count(*), count(CASE WHEN run_id = $1 THEN 1 END) FROM run_poll`, going.ID).Scan(&all, &kept))
 		if all != 1 || kept != 1 {
@@ -332,7 +332,7 @@ func TestForgettingTakesAllBatches(t *testing.T) {
 			return nil
 		})
 		w.Pass(time.Hour + time.Microsecond)
-		w.OK(run.Forget(w.Context(), w.DB, time.Hour))
+		w.OK(run.DeleteExpired(w.Context(), w.DB, time.Hour))
 		var left int64
 		w.OK(w.DB.QueryRow(w.Context(), `SELECT count(*) FROM idempotency`).Scan(&left))
 		if left != 0 {

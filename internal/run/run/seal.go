@@ -20,6 +20,6 @@ var SealedResults = seal.Table{Name: "result", Key: []string{"id"}, Columns: []s
 
 func (r Run) sealedHash(tx *sqldb.Tx) string {
 	format := func(n int64) string { return strconv.FormatInt(n, 10) }
-	return Sealed.Of(tx, r.ID, r.LibraryID, r.PersonID, r.AccountID, r.TeamID, r.Credential, r.CredentialID, r.ToolID, r.ToolHash, format(r.NumResults),
+	return Sealed.SealOf(tx, r.ID, r.LibraryID, r.PersonID, r.AccountID, r.TeamID, r.Credential, r.CredentialID, r.ToolID, r.ToolHash, format(r.NumResults),
 		format(r.UnitTokens), format(r.TokensHeld), format(r.AllowanceHeld), r.AllowanceMonth)
 }

@@ -17,8 +17,8 @@ func TestStatesAsTheyAreSeen(t *testing.T) {
 		Queued: {false, Pending}, Running: {false, Pending},
 		Succeeded: {true, "succeeded"}, Failed: {true, "failed"}, Cancelled: {true, "cancelled"},
 	} {
-		if s.Ended() != want.ended || s.Status() != want.status {
-			t.Errorf("%s: ended %v, %s", s, s.Ended(), s.Status())
+		if s.IsEnded() != want.ended || s.PublicStatus() != want.status {
+			t.Errorf("%s: ended %v, %s", s, s.IsEnded(), s.PublicStatus())
 		}
 	}
 }

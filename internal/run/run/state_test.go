@@ -122,7 +122,7 @@ func TestALife(t *testing.T) {
 		if got := w.get(d.ID); !reflect.DeepEqual(got, d) {
 			w.Errorf("ended as %+v, want %+v", got, d)
 		}
-		all := dbtest.Get(w.World, func(tx *sqldb.Tx) (map[string][]run.Output, error) {
+		all := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (map[string][]run.Output, error) {
 			return run.Outputs(w.Context(), tx, d.ID, "other")
 		})
 		want := run.Output{ID: o.Results[0].ID, Type: "IMG", MimeType: "image/png", Width: 3, Height: 4, Size: 5, SHA256: "00", ToolSlug: d.ToolID, Blob: asset, Thumb: "t"}
@@ -130,7 +130,7 @@ func TestALife(t *testing.T) {
 			w.Errorf("outputs = %+v, want %+v", all, want)
 		}
 		w.Exec(`UPDATE asset SET gone = 1 WHERE id = $1`, asset)
-		all = dbtest.Get(w.World, func(tx *sqldb.Tx) (map[string][]run.Output, error) { return run.Outputs(w.Context(), tx, d.ID) })
+		all = dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (map[string][]run.Output, error) { return run.Outputs(w.Context(), tx, d.ID) })
 		if !all[d.ID][0].Expired {
 			w.Error("an output whose bytes are gone has not expired")
 		}

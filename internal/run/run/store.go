@@ -105,7 +105,7 @@ func findRun(row sqldb.Scanner) (Run, error) {
 }
 
 // List returns the runs of an account, newest first.
-func List(ctx context.Context, tx *sqldb.Tx, accountID string, f Filter, after *Place, limit int) ([]Run, error) {
+func List(ctx context.Context, tx *sqldb.Tx, accountID string, f Filter, after *Cursor, limit int) ([]Run, error) {
 	query := `SELECT ` + columns + ` FROM run WHERE account_id = $1`
 	args := []any{accountID}
 	add := func(condition string, values ...any) {
@@ -128,9 +128,9 @@ func List(ctx context.Context, tx *sqldb.Tx, accountID string, f Filter, after *
 	return sqldb.All(ctx, tx, query+` ORDER BY created DESC, id DESC LIMIT $`+strconv.Itoa(len(args)), args, scanRun)
 }
 
-// OfPerson returns the runs that a person started, for any account, newest
+// ListByPerson returns the runs that a person started, for any account, newest
 // first.
-func OfPerson(ctx context.Context, tx *sqldb.Tx, personID string, after *Place, limit int) ([]Run, error) {
+func ListByPerson(ctx context.Context, tx *sqldb.Tx, personID string, after *Cursor, limit int) ([]Run, error) {
 	const newest = ` ORDER BY created DESC, id DESC LIMIT $2`
 	if after == nil {
 		return sqldb.All(ctx, tx, `SELECT `+columns+` FROM run WHERE person_id = $1`+newest, []any{personID, int64(limit)}, scanRun)
@@ -139,10 +139,10 @@ func OfPerson(ctx context.Context, tx *sqldb.Tx, personID string, after *Place, 
 		[]any{personID, int64(limit), sqldb.At(after.Created), after.ID}, scanRun)
 }
 
-// Some returns the ids of at most limit runs of an account, oldest first, that
+// ListIDs returns the ids of at most limit runs of an account, oldest first, that
 // come after a position. last is the position to continue from.
-func Some(ctx context.Context, tx *sqldb.Tx, accountID string, after Place, limit int) (ids []string, last Place, err error) {
-	err = tx.Each(ctx, `
+func ListIDs(ctx context.Context, tx *sqldb.Tx, accountID string, after Cursor, limit int) (ids []string, last Cursor, err error) {
+	err = tx.EachRow(ctx, `
 		SELECT created, id FROM run WHERE account_id = $1 AND (created, id) > ($2, $3) ORDER BY created, id LIMIT $4`,
 		[]any{accountID, after.Created.UnixMicro(), after.ID, int64(limit)}, func(row sqldb.Scanner) error {
 			var created sqldb.Time
@@ -162,7 +162,7 @@ func Statuses(ctx context.Context, tx *sqldb.Tx, accountID string, ids []string)
 	all := map[string]string{}
 	for chunk := range slices.Chunk(ids, 1024) {
 		in, args := sqldb.In(chunk, accountID)
-		err := tx.Each(ctx, `SELECT id, status FROM run WHERE account_id = $1 AND id IN `+in, args, func(row sqldb.Scanner) error {
+		err := tx.EachRow(ctx, `SELECT id, status FROM run WHERE account_id = $1 AND id IN `+in, args, func(row sqldb.Scanner) error {
 			var id, status string
 			err := row.Scan(&id, &status)
 			all[id] = status
@@ -175,8 +175,8 @@ func Statuses(ctx context.Context, tx *sqldb.Tx, accountID string, ids []string)
 	return all, nil
 }
 
-// Active counts the runs of a person that have not ended.
-func Active(ctx context.Context, tx *sqldb.Tx, personID string) (n int64, err error) {
+// CountActive counts the runs of a person that have not ended.
+func CountActive(ctx context.Context, tx *sqldb.Tx, personID string) (n int64, err error) {
 	err = tx.QueryRow(ctx, `SELECT count(*) FROM run WHERE person_id = $1 AND status = 'pending'`, personID).Scan(&n)
 	return n, err
 }
@@ -209,7 +209,7 @@ func Outputs(ctx context.Context, tx *sqldb.Tx, runIDs ...string) (map[string][]
 
 	placeholders, args := numberPlaceholders(runIDs)
 	all := make(map[string][]Output, len(runIDs))
-	err := tx.Each(ctx, `
+	err := tx.EachRow(ctx, `
 		SELECT r.run_id, r.id, a.type, a.mime_type, a.width, a.height, a.duration_ms, a.size_bytes, a.sha256, a.blurhash, coalesce(t.slug, 'result'), a.blob, a.thumb, a.preview,
 			r.deleted IS NOT NULL OR a.gone IS NOT NULL, r.note
 		FROM result r JOIN asset a ON a.id = r.asset_id LEFT JOIN tool t ON t.id = r.tool_id WHERE r.run_id IN (`+placeholders+`) ORDER BY r.run_id, r.place`, args, func(row sqldb.Scanner) error {
@@ -261,7 +261,7 @@ func insertResult(ctx context.Context, tx *sqldb.Tx, r Run, index int, result Re
 		INSERT INTO result (id, run_id, place, asset_id, account_id, tool_id, type, shape, resolution, note, created, seal)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
 		result.ID, r.ID, int64(index), result.AssetID, r.AccountID, r.ToolID, result.Type, result.Shape, result.Resolution, result.Note, sqldb.At(tx.Now),
-		SealedResults.Of(tx, result.ID, r.ID, strconv.Itoa(index), result.AssetID, r.AccountID, r.ToolID))
+		SealedResults.SealOf(tx, result.ID, r.ID, strconv.Itoa(index), result.AssetID, r.AccountID, r.ToolID))
 	return err
 }
 
@@ -290,10 +290,10 @@ func Erase(ctx context.Context, tx *sqldb.Tx, ids []string) error {
 	return nil
 }
 
-// ForgetPerson deletes the rows about a person besides their runs: idempotency
+// ErasePerson deletes the rows about a person besides their runs: idempotency
 // keys, polls and scheduling rows. All runs of the person must have ended. It
 // scans all polls, of which only pending runs have any.
-func ForgetPerson(ctx context.Context, tx *sqldb.Tx, personID string) error {
+func ErasePerson(ctx context.Context, tx *sqldb.Tx, personID string) error {
 	for _, query := range []string{
 		`DELETE FROM idempotency WHERE person_id = $1`,
 		`DELETE FROM run_poll WHERE person_id = $1`,

@@ -48,7 +48,7 @@ func (r reaper) abandonOne(ctx context.Context, p *pool, e engine.Abandoner, l r
 	short, cancel := context.WithTimeout(ctx, abandonTime)
 	defer cancel()
 	if err := e.Abandon(short, l.EngineState); err != nil {
-		if short.Err() != nil || engine.As(err).Transient {
+		if short.Err() != nil || engine.AsError(err).Transient {
 			r.Log.Info("remote work not ended, trying again", "run", l.RunID, "engine", p.name, "error", err)
 			return true, ctx.Err()
 		}

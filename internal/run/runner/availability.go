@@ -100,7 +100,7 @@ func (r *Runner) reportAvailability(ctx context.Context, p *pool, unavailable bo
 		r.Log.Warn("availability not reported", "engine", p.name, "error", err)
 	}
 	if was && !unavailable {
-		r.Notice(p.name)
+		r.NoticeQueued(p.name)
 	}
 }
 
@@ -129,7 +129,7 @@ func (r *Runner) canWait(ctx context.Context, p *pool, j *job, why error) bool {
 	case p.foundUnavailable <- struct{}{}:
 	default:
 	}
-	tool, err := r.Catalog.Version(ctx, j.run.ToolHash)
+	tool, err := r.Catalog.ToolVersion(ctx, j.run.ToolHash)
 	return err == nil && r.DB.Now().Sub(j.run.Started) < tool.Timeout
 }
 
@@ -171,7 +171,7 @@ func (r reaper) failUnavailable(ctx context.Context) (found int, err error) {
 // many it found. The wait counts from the start of a run, or, for a run that
 // never started, from when the server became unavailable.
 func (r reaper) failOverdue(ctx context.Context, name, toolHash string, since, now time.Time) (found int, err error) {
-	tool, err := r.Catalog.Version(ctx, toolHash)
+	tool, err := r.Catalog.ToolVersion(ctx, toolHash)
 	if err != nil {
 		return 0, err
 	}
@@ -189,10 +189,10 @@ func (r reaper) failOverdue(ctx context.Context, name, toolHash string, since, n
 		return 0, err
 	}
 	for _, one := range waiting {
-		err := r.Runs.End(ctx, one, generation.Ending{
+		err := r.Runs.EndRun(ctx, one, generation.Outcome{
 			State: run.Failed, ErrorCode: string(engine.Unavailable), ErrorText: "The server that runs this tool could not be reached in time. Try again later.",
 		})
-		if err != nil && !errors.Is(err, generation.ErrOver) {
+		if err != nil && !errors.Is(err, generation.ErrNotHeld) {
 			return 0, err
 		}
 	}

@@ -30,7 +30,7 @@ type server struct {
 func (s *server) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	s.begun.Add(1)
 	if s.away.Load() {
-		return engine.Again(engine.Unavailable, "Nobody is there.")
+		return engine.FailTransient(engine.Unavailable, "Nobody is there.")
 	}
 	return s.script(ctx, j, out)
 }
@@ -49,7 +49,7 @@ func quickProbes(p *runner.Parts) { p.Probe = 20 * time.Millisecond }
 func watchEngines(h *house) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(h.Context()))
 	done := make(chan struct{})
-	go func() { defer close(done); h.Runs.Watch(ctx) }()
+	go func() { defer close(done); h.Runs.WatchAvailability(ctx) }()
 	h.Cleanup(func() { cancel(); <-done })
 }
 
@@ -63,7 +63,7 @@ func TestRunsWaitForTheirServer(t *testing.T) {
 		work(h, s, quickProbes)
 		made := create(h, "cost", nil)
 		watch.Until(h.T, "somebody says that the server is away", func() bool {
-			rec, err := h.Runs.Status(h.Context(), made.AccountID, made.ID)
+			rec, err := h.Runs.GetStatus(h.Context(), made.AccountID, made.ID)
 			h.OK(err)
 			return rec.State == run.Queued && rec.RetryAfter == 10*time.Second
 		})
@@ -102,7 +102,7 @@ func TestAServerThatStaysAway(t *testing.T) {
 		work(h, s, quickProbes)
 		made := create(h, "quick", nil)
 		watch.Until(h.T, "somebody says that the server is away", func() bool { return h.Count(`SELECT count(*) FROM engine_away`) == 1 })
-		if r := h.Run(made.ID); r.State.Ended() {
+		if r := h.Run(made.ID); r.State.IsEnded() {
 			h.Errorf("run = %+v, want it to wait", r)
 		}
 		h.Pass(2 * time.Second)
@@ -144,13 +144,13 @@ func TestAServerThatOneNodeReaches(t *testing.T) {
 		second := create(h, "quick", nil)
 		watch.Until(h.T, "both nodes said what they find", func() bool { return h.Count(`SELECT count(*) FROM engine_away`) == 2 })
 		watch.Until(h.T, "the polls are as usual", func() bool {
-			rec, err := h.Runs.Status(h.Context(), second.AccountID, second.ID)
+			rec, err := h.Runs.GetStatus(h.Context(), second.AccountID, second.ID)
 			h.OK(err)
 			return rec.RetryAfter == rec.PollAfter
 		})
 		h.Pass(2 * time.Second) // more than the tool's time
 		h.OK(blind.Reap(h.Context()))
-		if r := h.Run(second.ID); r.State.Ended() {
+		if r := h.Run(second.ID); r.State.IsEnded() {
 			h.Errorf("run = %+v, want it to wait for the node that has a server", r)
 		}
 		close(free)
@@ -167,7 +167,7 @@ func TestAServerThatOneNodeReaches(t *testing.T) {
 func TestOurOwnStoreIsNoServer(t *testing.T) {
 	worlds(t, func(h *house) {
 		s := &server{script: func(context.Context, engine.Job, engine.Sink) error {
-			return engine.Again(engine.Unavailable, "Not now.").Because(fault.New(fault.Unavailable, "the store is away"))
+			return engine.FailTransient(engine.Unavailable, "Not now.").WithCause(fault.New(fault.Unavailable, "the store is away"))
 		}}
 		work(h, s, quickProbes)
 		if r := ended(h, create(h, "cost", nil).ID); r.State != run.Failed || r.ErrorCode != string(engine.Unavailable) || r.Attempt != 1 {
@@ -187,7 +187,7 @@ func TestCancelAsTheServerGoesAway(t *testing.T) {
 		s.script = func(_ context.Context, j engine.Job, _ engine.Sink) error {
 			h.Exec(`UPDATE run SET cancel = TRUE WHERE id = $1`, j.RunID)
 			s.away.Store(true)
-			return engine.Again(engine.Unavailable, "Nobody is there.")
+			return engine.FailTransient(engine.Unavailable, "Nobody is there.")
 		}
 		work(h, s, quickProbes)
 		if r := ended(h, create(h, "cost", nil).ID); r.State != run.Cancelled {
@@ -214,12 +214,12 @@ func TestNotesOutliveAWorker(t *testing.T) {
 		left := make(chan string, 2)
 		dies := make(chan struct{})
 		stop := work(h, script(func(ctx context.Context, j engine.Job, out engine.Sink) error {
-			left <- j.Left
-			if j.Left == "" {
-				if err := out.Leave(ctx, strings.Repeat("x", engine.MaxNote+1)); err == nil {
+			left <- j.SavedCheckpoint
+			if j.SavedCheckpoint == "" {
+				if err := out.SaveCheckpoint(ctx, strings.Repeat("x", engine.MaxCheckpoint+1)); err == nil {
 					return errors.New("a note without end was kept")
 				}
-				if err := out.Leave(ctx, "job-7"); err != nil {
+				if err := out.SaveCheckpoint(ctx, "job-7"); err != nil {
 					return err
 				}
 				close(dies)
@@ -236,7 +236,7 @@ func TestNotesOutliveAWorker(t *testing.T) {
 		}
 		<-left
 		work(h, script(func(ctx context.Context, j engine.Job, out engine.Sink) error {
-			left <- j.Left
+			left <- j.SavedCheckpoint
 			return paints(ctx, j, out)
 		}), nil)
 		if r := ended(h, made.ID); r.State != run.Succeeded {
@@ -257,12 +257,12 @@ func TestALateNoteIsRefused(t *testing.T) {
 		made := create(h, "cost", nil)
 		old := h.Claim("old")
 		h.Do(func(tx *sqldb.Tx) error {
-			_, err := run.Requeue(h.Context(), tx, run.Held{ID: old.ID, Attempt: old.Attempt}, run.Lost)
+			_, err := run.Requeue(h.Context(), tx, run.Lease{ID: old.ID, Attempt: old.Attempt}, run.Lost)
 			return err
 		})
 		h.Claim("new")
 		h.Do(func(tx *sqldb.Tx) error {
-			ok, err := run.SetEngineState(h.Context(), tx, run.Held{ID: old.ID, Attempt: old.Attempt}, "late")
+			ok, err := run.SetEngineState(h.Context(), tx, run.Lease{ID: old.ID, Attempt: old.Attempt}, "late")
 			if ok {
 				h.Error("a late note was kept")
 			}
@@ -286,7 +286,7 @@ type remote struct {
 
 func (e *remote) Abandon(_ context.Context, note string) error {
 	if e.ill.Load() {
-		return engine.Again(engine.Unavailable, "Nobody is there.")
+		return engine.FailTransient(engine.Unavailable, "Nobody is there.")
 	}
 	e.ended <- note
 	return nil
@@ -298,7 +298,7 @@ func TestNobodyWaitsForItAnyMore(t *testing.T) {
 	worlds(t, func(h *house) {
 		reached := make(chan struct{}, 1)
 		e := &remote{ended: make(chan string, 10), script: func(ctx context.Context, j engine.Job, out engine.Sink) error {
-			if err := out.Leave(ctx, "job of "+j.RunID); err != nil {
+			if err := out.SaveCheckpoint(ctx, "job of "+j.RunID); err != nil {
 				return err
 			}
 			if j.Values["prompt"] == "fail" {
@@ -317,7 +317,7 @@ func TestNobodyWaitsForItAnyMore(t *testing.T) {
 		waits := create(h, "cost", prompt("wait"))
 		receive(h, reached, "the engine")
 		stop()
-		if _, _, err := h.Runs.Cancel(h.Context(), generationtest.Own(waits.PersonID), waits.ID); err != nil {
+		if _, _, err := h.Runs.CancelRun(h.Context(), generationtest.Own(waits.PersonID), waits.ID); err != nil {
 			h.Fatal(err)
 		}
 		e.ill.Store(false)

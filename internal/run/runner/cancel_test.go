@@ -24,7 +24,7 @@ func TestCancelHere(t *testing.T) {
 		done := make(chan bool)
 		go func() { done <- r.Step(h.Context(), generationtest.Engine) }()
 		receive(h, e.reached, "the engine")
-		_, was, err := h.Runs.Cancel(h.Context(), generationtest.Own(made.PersonID), made.ID)
+		_, was, err := h.Runs.CancelRun(h.Context(), generationtest.Own(made.PersonID), made.ID)
 		if err != nil || was {
 			h.Fatalf("cancel = %v, %v", was, err)
 		}
@@ -80,7 +80,7 @@ func TestAnEngineThatIsDeaf(t *testing.T) {
 		}), nil)
 		made := create(h, "many", nil)
 		receive(h, e.reached, "the engine")
-		_, _, err := h.Runs.Cancel(h.Context(), generationtest.Own(made.PersonID), made.ID)
+		_, _, err := h.Runs.CancelRun(h.Context(), generationtest.Own(made.PersonID), made.ID)
 		h.OK(err)
 		if r := ended(h, made.ID); r.State != run.Cancelled {
 			h.Errorf("it is %s", r.State)

@@ -81,7 +81,7 @@ func build(h *house, e engine.Engine, change func(*runner.Parts)) *runner.Runner
 		change(&p)
 	}
 	r := runner.New(p)
-	h.Queued = func(engine string) { r.Notice(engine) }
+	h.Queued = func(engine string) { r.NoticeQueued(engine) }
 	return r
 }
 
@@ -118,7 +118,7 @@ func work(h *house, e engine.Engine, change func(*runner.Parts)) (stop func()) {
 // ended waits for the end of a run.
 func ended(h *house, id string) run.Run {
 	h.Helper()
-	watch.Until(h.T, "the end of the run", func() bool { return h.Run(id).State.Ended() })
+	watch.Until(h.T, "the end of the run", func() bool { return h.Run(id).State.IsEnded() })
 	return h.Run(id)
 }
 

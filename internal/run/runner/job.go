@@ -33,7 +33,7 @@ type job struct {
 	stop    context.CancelCauseFunc
 }
 
-func (j *job) claimOf() run.Held { return run.Held{ID: j.run.ID, Attempt: j.run.Attempt} }
+func (j *job) claimOf() run.Lease { return run.Lease{ID: j.run.ID, Attempt: j.run.Attempt} }
 
 // runJob works on a run until it ends, is returned, or is lost.
 func (r *Runner) runJob(work context.Context, p *pool, j *job) {
@@ -57,7 +57,7 @@ func (r *Runner) runJob(work context.Context, p *pool, j *job) {
 		defer close(watched)
 		r.watchCancel(ctx, j, news)
 	}()
-	r.Hub.Tell(j.run.ID)
+	r.Hub.Notify(j.run.ID)
 
 	out := newSink(work, r, j)
 	if j.run.Cancel { // while another worker had it
@@ -74,14 +74,14 @@ func (r *Runner) runJob(work context.Context, p *pool, j *job) {
 	defer cancel()
 	switch {
 	case errors.Is(why, errLost):
-		e = generation.Ending{}
+		e = generation.Outcome{}
 		r.Log.Warn("run taken over by another worker", "run", j.run.ID, "attempt", j.run.Attempt)
 		r.markReturned(end, j)
 	case errors.Is(why, errCancelled):
-		e = generation.Ending{State: run.Cancelled}
+		e = generation.Outcome{State: run.Cancelled}
 	case e.State == "": // the worker stops, or the engine's server is unavailable
 		if r.returnRun(end, j) {
-			e = generation.Ending{State: run.Cancelled}
+			e = generation.Outcome{State: run.Cancelled}
 		}
 	}
 	if e.State != run.Succeeded {
@@ -111,29 +111,29 @@ func (r *Runner) watchCancel(ctx context.Context, j *job, news <-chan struct{}) 
 
 // attemptRun runs the job with all its tries and returns its outcome, without a
 // state where it was interrupted.
-func (r *Runner) attemptRun(ctx context.Context, p *pool, j *job, out *sink) generation.Ending {
+func (r *Runner) attemptRun(ctx context.Context, p *pool, j *job, out *sink) generation.Outcome {
 	for try := 0; ; try++ {
 		err := r.tryOnce(ctx, p, j, try, out)
 		if err == nil {
-			return generation.Ending{State: run.Succeeded, Results: out.closeResults(), Took: r.Now().Sub(j.claimed)}
+			return generation.Outcome{State: run.Succeeded, Results: out.closeResults(), Took: r.Now().Sub(j.claimed)}
 		}
 		out.dropResults(ctx)
 		if ctx.Err() != nil {
-			return generation.Ending{}
+			return generation.Outcome{}
 		}
-		e := engine.As(err)
+		e := engine.AsError(err)
 		// An unavailable part of this installation, such as the blob store, is not the
 		// fault of the engine's server.
 		serverFault := e.Transient && e.Code == engine.Unavailable && !fault.Is(err, fault.Unavailable)
 		if serverFault && try >= len(r.Retry) && r.canWait(ctx, p, j, err) {
 			r.Log.Info("engine server unavailable, run waits", "run", j.run.ID, "engine", p.name, "cause", e.Unwrap())
-			return generation.Ending{}
+			return generation.Outcome{}
 		}
 		if !e.Transient || try >= len(r.Retry) {
 			// The person sees only the message of the engine. The log does not have the
 			// message: it may repeat the prompt.
 			r.Log.Warn("run failed", "run", j.run.ID, "engine", j.run.Engine, "code", string(e.Code), "cause", e.Unwrap())
-			return generation.Ending{State: run.Failed, ErrorCode: string(e.Code), ErrorText: e.Message}
+			return generation.Outcome{State: run.Failed, ErrorCode: string(e.Code), ErrorText: e.Message}
 		}
 		r.Log.Info("engine failed, trying again", "run", j.run.ID, "engine", p.name, "try", try+1, "code", string(e.Code), "cause", e.Unwrap())
 		select {
@@ -145,22 +145,22 @@ func (r *Runner) attemptRun(ctx context.Context, p *pool, j *job, out *sink) gen
 
 // tryOnce runs the job once.
 func (r *Runner) tryOnce(ctx context.Context, p *pool, j *job, try int, out *sink) error {
-	tool, err := r.Catalog.Version(ctx, j.run.ToolHash)
+	tool, err := r.Catalog.ToolVersion(ctx, j.run.ToolHash)
 	if err != nil {
 		return wrapAccident("read the tool", err)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, tool.Timeout-r.Now().Sub(j.claimed), errTimeout)
 	defer cancel()
 	task := engine.Job{
-		RunID:      j.run.ID,
-		Attempt:    j.run.Attempt,
-		Try:        try,
-		With:       tool.Engine.With,
-		Seed:       uint32(j.run.Seed),
-		NumResults: int(j.run.NumResults),
-		OutputType: tool.Output.Type,
-		MimeTypes:  tool.Output.MimeTypes,
-		Left:       out.engineState(),
+		RunID:           j.run.ID,
+		Attempt:         j.run.Attempt,
+		Try:             try,
+		With:            tool.Engine.With,
+		Seed:            uint32(j.run.Seed),
+		NumResults:      int(j.run.NumResults),
+		OutputType:      tool.Output.Type,
+		MimeTypes:       tool.Output.MimeTypes,
+		SavedCheckpoint: out.engineState(),
 	}
 	if r.Memory != nil {
 		task.Memory = func(ctx context.Context, bytes int64) (func(), error) { return r.reserveMemory(ctx, j, out, bytes) }
@@ -173,7 +173,7 @@ func (r *Runner) tryOnce(ctx context.Context, p *pool, j *job, try int, out *sin
 	}
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), errTimeout):
-		return engine.Fail(generation.TimedOut, fmt.Sprintf("The tool took longer than %v.", tool.Timeout)).Because(err)
+		return engine.Fail(generation.TimedOut, fmt.Sprintf("The tool took longer than %v.", tool.Timeout)).WithCause(err)
 	case err == nil && out.countResults() == 0:
 		return engine.Fail(engine.Invalid, "The tool made no result.")
 	}
@@ -200,7 +200,7 @@ func (r *Runner) provenanceMark(p *pool, j *job, tool *catalog.Tool) []byte {
 	if r.Prompts {
 		s.Prompt = j.run.Prompt
 	}
-	return s.Packet()
+	return s.XMPPacket()
 }
 
 // wrapAccident wraps an internal failure. The try is repeated where the
@@ -208,7 +208,7 @@ func (r *Runner) provenanceMark(p *pool, j *job, tool *catalog.Tool) []byte {
 func wrapAccident(doing string, err error) error {
 	err = fmt.Errorf("%s: %w", doing, err)
 	if fault.Is(err, fault.Unavailable) {
-		return engine.Again(engine.Unavailable, "The tool could not be run. Try again later.").Because(err)
+		return engine.FailTransient(engine.Unavailable, "The tool could not be run. Try again later.").WithCause(err)
 	}
 	return err
 }
@@ -249,20 +249,20 @@ const stopWait = 5 * time.Second
 // last, so that results are not lost while the database is unavailable. It
 // returns the outcome, which is a failure where the results exceed the storage
 // quota.
-func (r *Runner) endRun(ctx context.Context, j *job, e generation.Ending, out *sink) generation.Ending {
+func (r *Runner) endRun(ctx context.Context, j *job, e generation.Outcome, out *sink) generation.Outcome {
 	for wait := 50 * time.Millisecond; ; wait *= 2 {
-		err := r.Runs.End(ctx, j.run, e)
+		err := r.Runs.EndRun(ctx, j.run, e)
 		if err == nil {
 			return e
 		}
 		if f, ok := errors.AsType[*fault.Error](err); ok && f.Code == fault.StorageQuotaExceeded && e.State == run.Succeeded {
 			// Nothing was committed. The run fails without cost.
 			out.dropResults(ctx)
-			e = generation.Ending{State: run.Failed, ErrorCode: string(f.Code), ErrorText: "The results did not fit into the account's storage."}
+			e = generation.Outcome{State: run.Failed, ErrorCode: string(f.Code), ErrorText: "The results did not fit into the account's storage."}
 			r.Log.Warn("results exceed the storage quota", "run", j.run.ID, "reason", f.Details["reason"])
 			continue
 		}
-		over := errors.Is(err, generation.ErrOver)
+		over := errors.Is(err, generation.ErrNotHeld)
 		if over || wait > r.Lease/2 || ctx.Err() != nil {
 			r.Log.Warn("run could not be ended", "run", j.run.ID, "error", err)
 			// After a retry the first commit may have happened: the sweep then deletes

@@ -69,7 +69,7 @@ func TestSuccess(t *testing.T) {
 				h.Errorf("picture %d is not where it belongs", n)
 			}
 		}
-		rec, err := h.Runs.Status(h.Context(), r.AccountID, r.ID)
+		rec, err := h.Runs.GetStatus(h.Context(), r.AccountID, r.ID)
 		if err != nil || len(rec.Outputs) != 1 || rec.Outputs[0].Width != 8 || rec.Outputs[0].Thumb == "" {
 			h.Errorf("record = %+v, %v", rec, err)
 		}
@@ -136,10 +136,12 @@ func TestFailures(t *testing.T) {
 		code   string
 		text   string // within the message
 	}{
-		"it says why":          {"many", func(context.Context, engine.Job, engine.Sink) error { return engine.Fail(engine.Refused, "Not that.") }, "CONTENT_POLICY_VIOLATION", "Not that."},
-		"it cannot be reached": {"many", func(context.Context, engine.Job, engine.Sink) error { return engine.Again(engine.Unavailable, "Away.") }, "ENGINE_UNAVAILABLE", "Away."},
-		"it does not say why":  {"many", func(context.Context, engine.Job, engine.Sink) error { return errors.New("secret") }, "ENGINE_FAILED", "could not finish"},
-		"it panics":            {"many", func(context.Context, engine.Job, engine.Sink) error { panic("secret") }, "ENGINE_FAILED", "could not finish"},
+		"it says why": {"many", func(context.Context, engine.Job, engine.Sink) error { return engine.Fail(engine.Refused, "Not that.") }, "CONTENT_POLICY_VIOLATION", "Not that."},
+		"it cannot be reached": {"many", func(context.Context, engine.Job, engine.Sink) error {
+			return engine.FailTransient(engine.Unavailable, "Away.")
+		}, "ENGINE_UNAVAILABLE", "Away."},
+		"it does not say why": {"many", func(context.Context, engine.Job, engine.Sink) error { return errors.New("secret") }, "ENGINE_FAILED", "could not finish"},
+		"it panics":           {"many", func(context.Context, engine.Job, engine.Sink) error { panic("secret") }, "ENGINE_FAILED", "could not finish"},
 		"it panics too late": {"many", func(ctx context.Context, j engine.Job, out engine.Sink) error {
 			picture(ctx, out, 1)
 			panic("secret")
@@ -180,7 +182,7 @@ func (endless) Read(p []byte) (int, error) { return copy(p, bytes.Repeat([]byte(
 // kept with the result, and is no part of what an earlier try left behind.
 func TestNotes(t *testing.T) {
 	worlds(t, func(h *house) {
-		long := strings.Repeat("é", engine.MaxRemark)
+		long := strings.Repeat("é", engine.MaxNote)
 		work(h, script(func(ctx context.Context, j engine.Job, out engine.Sink) error {
 			notes := []string{"1 of 2 words is unknown: <b>zeppelin</b>.", "", "two\nlines\x00\u202e", long}
 			if j.Try == 0 {
@@ -192,18 +194,18 @@ func TestNotes(t *testing.T) {
 				}
 			}
 			if j.Try == 0 {
-				return engine.Again(engine.Failed, "Once more.")
+				return engine.FailTransient(engine.Failed, "Once more.")
 			}
 			return nil
 		}), func(p *runner.Parts) { p.Retry = []time.Duration{time.Millisecond} })
 		four := int64(4)
 		made := create(h, "many", func(d *generation.Draft) { d.NumResults = &four })
 		r := ended(h, made.ID)
-		rec, err := h.Runs.Status(h.Context(), r.AccountID, r.ID)
+		rec, err := h.Runs.GetStatus(h.Context(), r.AccountID, r.ID)
 		if err != nil || r.State != run.Succeeded || len(rec.Outputs) != 4 {
 			h.Fatalf("record = %+v, %v", rec, err)
 		}
-		for i, want := range []string{"1 of 2 words is unknown: <b>zeppelin</b>.", "", "two\ufffdlines\ufffd\ufffd", long[:engine.MaxRemark]} {
+		for i, want := range []string{"1 of 2 words is unknown: <b>zeppelin</b>.", "", "two\ufffdlines\ufffd\ufffd", long[:engine.MaxNote]} {
 			if got := rec.Outputs[i].Note; got != want {
 				h.Errorf("note %d = %q, want %q", i, got, want)
 			}
@@ -218,7 +220,7 @@ func TestWords(t *testing.T) {
 		}), nil)
 		made := create(h, "words", nil)
 		r := ended(h, made.ID)
-		rec, err := h.Runs.Status(h.Context(), r.AccountID, r.ID)
+		rec, err := h.Runs.GetStatus(h.Context(), r.AccountID, r.ID)
 		if err != nil || r.State != run.Succeeded || len(rec.Outputs) != 1 || rec.Outputs[0].Type != "TEXT" {
 			h.Errorf("record = %+v, %v", rec, err)
 		}
@@ -239,7 +241,7 @@ func TestAnotherTry(t *testing.T) {
 						return err
 					}
 					if calls.Add(1) <= c.failures {
-						return engine.Again(engine.Unavailable, "Away.")
+						return engine.FailTransient(engine.Unavailable, "Away.")
 					}
 					return picture(ctx, out, 2)
 				}), func(p *runner.Parts) { p.Retry = []time.Duration{time.Millisecond, 2 * time.Millisecond} })
@@ -275,7 +277,7 @@ func TestAStoreThatIsAway(t *testing.T) {
 		store.away.Store(1)
 		work(h, paints, func(p *runner.Parts) {
 			p.Retry = []time.Duration{time.Millisecond}
-			p.Intake = &ingest.Intake{Blobs: store, Lab: h.Intake.Lab}
+			p.Intake = &ingest.Pipeline{Blobs: store, Analyzer: h.Intake.Analyzer}
 		})
 		if r := ended(h, create(h, "many", nil).ID); r.State != run.Succeeded {
 			h.Errorf("away for one try: %s %s", r.State, r.ErrorCode)

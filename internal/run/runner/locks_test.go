@@ -47,7 +47,7 @@ func TestTransactionsNeverDeadlock(t *testing.T) {
 				case 0, 1, 2:
 					who := callers[random.IntN(len(callers))]
 					var c generation.Created
-					c, err = h.Runs.Create(ctx, h.Draft(who, "cost"))
+					c, err = h.Runs.CreateRun(ctx, h.Draft(who, "cost"))
 					if err == nil {
 						made.Add(1)
 						own = append(own, run.Run{ID: c.Run.ID, AccountID: who.AccountID, PersonID: who.PersonID})
@@ -65,11 +65,11 @@ func TestTransactionsNeverDeadlock(t *testing.T) {
 					}
 					if random.IntN(2) == 0 {
 						err = h.DB.Write(ctx, func(tx *sqldb.Tx) error {
-							_, err := run.Requeue(ctx, tx, run.Held{ID: one.ID, Attempt: one.Attempt}, run.Returned)
+							_, err := run.Requeue(ctx, tx, run.Lease{ID: one.ID, Attempt: one.Attempt}, run.Returned)
 							return err
 						})
 					} else {
-						err = h.Runs.End(ctx, one, generation.Ending{State: run.Failed, ErrorCode: string(engine.Failed), ErrorText: "no"})
+						err = h.Runs.EndRun(ctx, one, generation.Outcome{State: run.Failed, ErrorCode: string(engine.Failed), ErrorText: "no"})
 					}
 				case 5:
 					h.Pass(time.Millisecond)
@@ -81,12 +81,12 @@ func TestTransactionsNeverDeadlock(t *testing.T) {
 					r := own[random.IntN(len(own))]
 					who := principal.Principal{PersonID: r.PersonID, AccountID: r.AccountID}
 					if random.IntN(2) == 0 {
-						_, err = h.Runs.Poll(ctx, who, r.ID)
+						_, err = h.Runs.PollRun(ctx, who, r.ID)
 					} else {
-						_, _, err = h.Runs.Cancel(ctx, who, r.ID)
+						_, _, err = h.Runs.CancelRun(ctx, who, r.ID)
 					}
 				}
-				if err != nil && !errors.Is(err, generation.ErrOver) {
+				if err != nil && !errors.Is(err, generation.ErrNotHeld) {
 					h.Errorf("step: %v", err)
 					return
 				}

@@ -74,7 +74,7 @@ func (r *Runner) reserveMemory(ctx context.Context, j *job, out *sink, bytes int
 	hold, err := r.Memory.Acquire(ctx, memory.Request{Owner: j.run.PersonID, Bytes: bytes, Lane: lane})
 	if errors.Is(err, memory.ErrNeverFits) {
 		const mega = 1 << 20
-		text := fmt.Sprintf("This input is too large for the server: the tool needs %d MB of memory, and the limit is %d MB.", bytes/mega+1, r.Memory.Most(lane)/mega)
+		text := fmt.Sprintf("This input is too large for the server: the tool needs %d MB of memory, and the limit is %d MB.", bytes/mega+1, r.Memory.MaxBytes(lane)/mega)
 		return nil, engine.Fail(engine.Failed, text)
 	}
 	if err != nil {

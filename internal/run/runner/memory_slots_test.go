@@ -15,7 +15,7 @@ import (
 // greedy takes memory as its prompt says.
 func greedy(bytes func(engine.Job) int64, inside chan<- string, gate <-chan struct{}) script {
 	return func(ctx context.Context, j engine.Job, out engine.Sink) error {
-		release, err := j.Reserve(ctx, bytes(j))
+		release, err := j.ReserveMemory(ctx, bytes(j))
 		if err != nil {
 			return err
 		}

@@ -60,9 +60,9 @@ func newMetrics(to prometheus.Registerer, pools map[string]engine.Pool) *metrics
 
 // countRun counts a run until end is called with its outcome; an outcome
 // without a state is a run that continues elsewhere.
-func (m *metrics) countRun(engine string) (end func(e generation.Ending, took time.Duration)) {
+func (m *metrics) countRun(engine string) (end func(e generation.Outcome, took time.Duration)) {
 	m.running.WithLabelValues(engine).Inc()
-	return func(e generation.Ending, took time.Duration) {
+	return func(e generation.Outcome, took time.Duration) {
 		m.running.WithLabelValues(engine).Dec()
 		outcome := string(e.State)
 		if outcome == "" {

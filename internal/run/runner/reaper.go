@@ -63,14 +63,14 @@ func (r reaper) requeueExpired(ctx context.Context) (found int, err error) {
 		return 0, err
 	}
 	for name := range requeued {
-		r.Notice(name)
+		r.NoticeQueued(name)
 	}
 	for _, one := range over {
-		e := generation.Ending{State: run.Failed, ErrorCode: string(engine.Failed), ErrorText: "The worker of this run died at every attempt. The run is not tried again."}
+		e := generation.Outcome{State: run.Failed, ErrorCode: string(engine.Failed), ErrorText: "The worker of this run died at every attempt. The run is not tried again."}
 		if one.Cancel {
-			e = generation.Ending{State: run.Cancelled}
+			e = generation.Outcome{State: run.Cancelled}
 		}
-		if err := r.Runs.End(ctx, one, e); err != nil && !errors.Is(err, generation.ErrOver) {
+		if err := r.Runs.EndRun(ctx, one, e); err != nil && !errors.Is(err, generation.ErrNotHeld) {
 			return 0, err
 		}
 	}
@@ -95,17 +95,17 @@ func (r reaper) maxDeaths(one run.Run) int64 {
 func (r reaper) failWaiting(ctx context.Context) (found int, err error) {
 	var waiting []run.Run
 	err = r.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
-		waiting, err = run.WaitingSince(ctx, tx, tx.Now.Add(-r.MaxWait), reapBatch)
+		waiting, err = run.ListWaitingSince(ctx, tx, tx.Now.Add(-r.MaxWait), reapBatch)
 		return err
 	})
 	if err != nil {
 		return 0, err
 	}
 	for _, one := range waiting {
-		err := r.Runs.End(ctx, one, generation.Ending{
+		err := r.Runs.EndRun(ctx, one, generation.Outcome{
 			State: run.Failed, ErrorCode: string(engine.Unavailable), ErrorText: "No worker was free to run this tool in time. Try again later.",
 		})
-		if err != nil && !errors.Is(err, generation.ErrOver) {
+		if err != nil && !errors.Is(err, generation.ErrNotHeld) {
 			return 0, err
 		}
 	}

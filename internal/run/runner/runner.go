@@ -47,7 +47,7 @@ import (
 type Parts struct {
 	DB      *sqldb.DB
 	Blobs   blob.Store
-	Intake  *ingest.Intake
+	Intake  *ingest.Pipeline
 	Catalog *catalog.Catalog
 	Runs    *generation.Service
 	Hub     *pubsub.Hub
@@ -122,8 +122,8 @@ type pool struct {
 // The causes for which the context of a job ends.
 var (
 	errCancelled = errors.New("cancelled")
-	errLost      = fmt.Errorf("lease lost: %w", engine.ErrElsewhere)
-	errStopping  = fmt.Errorf("worker stopping: %w", engine.ErrElsewhere)
+	errLost      = fmt.Errorf("lease lost: %w", engine.ErrHandedOver)
+	errStopping  = fmt.Errorf("worker stopping: %w", engine.ErrHandedOver)
 	errTimeout   = errors.New("the tool timed out")
 )
 
@@ -157,9 +157,9 @@ func New(p Parts) *Runner {
 	return r
 }
 
-// Notice is called for a run that was queued on this node. It reports whether
+// NoticeQueued is called for a run that was queued on this node. It reports whether
 // this node may claim it soon: false means that other nodes should be notified.
-func (r *Runner) Notice(engine string) bool {
+func (r *Runner) NoticeQueued(engine string) bool {
 	p := r.pools[engine]
 	if p == nil {
 		select {
@@ -179,9 +179,9 @@ func (r *Runner) Notice(engine string) bool {
 	}
 }
 
-// Offer waits until a slot for the engine is free here, and looks for work
+// OfferSlot waits until a slot for the engine is free here, and looks for work
 // then. It returns after a while in any case: a ticket is only a hint.
-func (r *Runner) Offer(ctx context.Context, engine string) {
+func (r *Runner) OfferSlot(ctx context.Context, engine string) {
 	p := r.pools[engine]
 	if p == nil {
 		return
@@ -318,8 +318,8 @@ func (r *Runner) checkCancelled(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.Lease)
 	defer cancel()
-	var held []run.Held
-	err := r.DB.Read(ctx, func(tx *sqldb.Tx) (err error) { held, err = run.HeldBy(ctx, tx, r.worker); return err })
+	var held []run.Lease
+	err := r.DB.Read(ctx, func(tx *sqldb.Tx) (err error) { held, err = run.ListLeases(ctx, tx, r.worker); return err })
 	if err == nil {
 		stopOver(jobs, held)
 	}
@@ -339,7 +339,7 @@ func (r *Runner) renewLeases(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.Lease)
 	defer cancel()
-	var held []run.Held
+	var held []run.Lease
 	asked := r.Now()
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		held, err = run.RenewLeases(ctx, tx, r.worker, ids, r.Lease)
@@ -372,8 +372,8 @@ func (r *Runner) currentJobs() []*job {
 
 // stopOver stops the jobs whose claim the database no longer has. The jobs must
 // have existed before the database was read.
-func stopOver(jobs []*job, held []run.Held) {
-	claims := make(map[string]run.Held, len(held))
+func stopOver(jobs []*job, held []run.Lease) {
+	claims := make(map[string]run.Lease, len(held))
 	for _, h := range held {
 		claims[h.ID] = h
 	}

@@ -136,7 +136,7 @@ func TestLostRuns(t *testing.T) {
 			h.Helper()
 			one := h.Claim("worker")
 			h.Do(func(tx *sqldb.Tx) error {
-				_, err := run.Requeue(h.Context(), tx, run.Held{ID: one.ID, Attempt: one.Attempt}, why)
+				_, err := run.Requeue(h.Context(), tx, run.Lease{ID: one.ID, Attempt: one.Attempt}, why)
 				return err
 			})
 		}
@@ -251,25 +251,25 @@ func TestNotice(t *testing.T) {
 		r := build(h, e, func(p *runner.Parts) {
 			p.Pools = map[string]engine.Pool{generationtest.Engine: {Engine: e, Parallel: 1}}
 		})
-		if r.Notice(generationtest.Engine) {
+		if r.NoticeQueued(generationtest.Engine) {
 			h.Error("who does not work takes a run")
 		}
 		start(h, r)
-		watch.Until(h.T, "a free place", func() bool { return r.Notice(generationtest.Engine) })
-		if r.Notice("other") {
+		watch.Until(h.T, "a free place", func() bool { return r.NoticeQueued(generationtest.Engine) })
+		if r.NoticeQueued("other") {
 			h.Error("an engine that is not here takes a run")
 		}
 		made := create(h, "free", nil)
 		receive(h, e.reached, "the engine")
-		if r.Notice(generationtest.Engine) {
+		if r.NoticeQueued(generationtest.Engine) {
 			h.Error("who is busy takes a run")
 		}
 		offered := make(chan struct{})
-		go func() { defer close(offered); r.Offer(h.Context(), generationtest.Engine) }()
+		go func() { defer close(offered); r.OfferSlot(h.Context(), generationtest.Engine) }()
 		ctx, cancel := context.WithCancel(h.Context())
 		cancel()
-		r.Offer(ctx, generationtest.Engine) // comes back at once
-		r.Offer(h.Context(), "other")
+		r.OfferSlot(ctx, generationtest.Engine) // comes back at once
+		r.OfferSlot(h.Context(), "other")
 		select {
 		case <-offered:
 			h.Error("an offer was taken while all were busy")
@@ -286,7 +286,7 @@ func TestNothingIsLeftRunning(t *testing.T) {
 	for _, engineName := range dbtest.Engines {
 		t.Run(engineName, func(t *testing.T) {
 			db := dbtest.Open(t, dbtest.URL(t, engineName))
-			h := generationtest.New(dbtest.World{T: t, DB: db}, generationtest.Unlimited)
+			h := generationtest.New(dbtest.Fixture{T: t, DB: db}, generationtest.Unlimited)
 			if err := db.Ping(t.Context()); err != nil {
 				t.Fatal(err)
 			}

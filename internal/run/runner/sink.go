@@ -31,16 +31,16 @@ type sink struct {
 	mu       sync.Mutex
 	want     media.Type
 	mark     []byte // statement of origin for results
-	taken    []generation.Made
+	taken    []generation.StoredResult
 	progress *int64
-	picture  []byte       // preview to be stored
-	moved    bool         // there is progress to be written
-	key      string       // blob key of the newest preview
-	stored   []string     // blob keys of previews that must be deleted
-	shown    int          // number of previews so far
-	closed   bool         // no more results are accepted
-	note     string       // the newest state of the engine
-	hold     *memory.Hold // memory reservation of the engine
+	picture  []byte              // preview to be stored
+	moved    bool                // there is progress to be written
+	key      string              // blob key of the newest preview
+	stored   []string            // blob keys of previews that must be deleted
+	shown    int                 // number of previews so far
+	closed   bool                // no more results are accepted
+	note     string              // the newest state of the engine
+	hold     *memory.Reservation // memory reservation of the engine
 
 	stop chan struct{}
 	done chan struct{}
@@ -93,7 +93,7 @@ func (s *sink) Output(ctx context.Context, r engine.Result) error {
 	mark := s.mark
 	late := s.closed
 	full := s.isFull()
-	ctx = memory.WithHold(ctx, s.hold)
+	ctx = memory.WithReservation(ctx, s.hold)
 	s.mu.Unlock()
 	switch {
 	case late:
@@ -101,17 +101,17 @@ func (s *sink) Output(ctx context.Context, r engine.Result) error {
 	case full:
 		return nil // further results are neither stored nor charged
 	}
-	one, err := s.r.Intake.Take(ctx, r.Data, ingest.Want{
-		MaxBytes: s.r.OutputBytes,
-		Types:    []media.Type{want},
-		Text:     want == media.Text,
-		Mark:     mark,
-		Frame:    true,
-		Turn:     media.Turn{Owner: s.j.run.PersonID},
+	one, err := s.r.Intake.IngestFile(ctx, r.Data, ingest.Options{
+		MaxBytes:     s.r.OutputBytes,
+		Types:        []media.Type{want},
+		AllowText:    want == media.Text,
+		XMP:          mark,
+		VideoPreview: true,
+		Decode:       media.DecodeRequest{Owner: s.j.run.PersonID},
 	})
 	if err != nil {
 		if f, ok := errors.AsType[*fault.Error](err); ok && f.Code != fault.Unavailable {
-			return engine.Fail(engine.Invalid, "The result of the tool is invalid: "+f.Message).Because(err)
+			return engine.Fail(engine.Invalid, "The result of the tool is invalid: "+f.Message).WithCause(err)
 		}
 		return wrapAccident("store a result", err)
 	}
@@ -120,12 +120,12 @@ func (s *sink) Output(ctx context.Context, r engine.Result) error {
 	late = s.closed
 	full = s.isFull()
 	if !late && !full {
-		s.taken = append(s.taken, generation.Made{Taken: one, Note: sanitize.Line(r.Note, engine.MaxRemark)})
+		s.taken = append(s.taken, generation.StoredResult{StoredFile: one, Note: sanitize.Line(r.Note, engine.MaxNote)})
 	}
 	first := len(s.taken) == 1
 	s.mu.Unlock()
 	if late || full {
-		s.r.Intake.Drop(ctx, one)
+		s.r.Intake.DiscardFiles(ctx, one)
 	}
 	if late {
 		return errLate
@@ -136,11 +136,11 @@ func (s *sink) Output(ctx context.Context, r engine.Result) error {
 	return nil
 }
 
-// Leave stores the state of the engine at once: the engine continues when it is
+// SaveCheckpoint stores the state of the engine at once: the engine continues when it is
 // committed.
-func (s *sink) Leave(ctx context.Context, note string) error {
-	if len(note) > engine.MaxNote {
-		return fmt.Errorf("engine state of %d bytes, the limit is %d", len(note), engine.MaxNote)
+func (s *sink) SaveCheckpoint(ctx context.Context, note string) error {
+	if len(note) > engine.MaxCheckpoint {
+		return fmt.Errorf("engine state of %d bytes, the limit is %d", len(note), engine.MaxCheckpoint)
 	}
 	var ours bool
 	err := s.r.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
@@ -171,7 +171,7 @@ var errLate = errors.New("the run has ended")
 
 // setReservation remembers the memory reservation of the engine: its results
 // are read within it.
-func (s *sink) setReservation(h *memory.Hold) {
+func (s *sink) setReservation(h *memory.Reservation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hold = h
@@ -195,7 +195,7 @@ func (s *sink) countResults() int {
 }
 
 // closeResults returns the results and accepts no more.
-func (s *sink) closeResults() []generation.Made {
+func (s *sink) closeResults() []generation.StoredResult {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
@@ -211,7 +211,7 @@ func (s *sink) dropResults(ctx context.Context) {
 	s.progress = nil
 	s.mu.Unlock()
 	for _, one := range taken {
-		s.r.Intake.Drop(ctx, one.Taken)
+		s.r.Intake.DiscardFiles(ctx, one.StoredFile)
 	}
 }
 
@@ -259,7 +259,7 @@ func (s *sink) writeProgress(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.r.Hub.Tell(s.j.run.ID)
+	s.r.Hub.Notify(s.j.run.ID)
 	for len(s.stored) > 1 {
 		if err := s.r.Blobs.Delete(ctx, s.stored[0]); err != nil {
 			return err

@@ -32,8 +32,8 @@ func NewRelay(db *sqldb.DB, jobs queue.Queue, log *slog.Logger, notice func(engi
 	}
 }
 
-// Queued is called for every run that was queued on this node.
-func (l *Relay) Queued(engine string) {
+// RelayQueued is called for every run that was queued on this node.
+func (l *Relay) RelayQueued(engine string) {
 	if l.notice != nil && l.notice(engine) || l.db.Pool() == nil {
 		return
 	}
@@ -82,8 +82,8 @@ func (l *Relay) Run(ctx context.Context) {
 // TicketKind is the kind of the queue jobs that notify nodes of work.
 const TicketKind = "run-ticket"
 
-// Tickets returns the handler of the tickets of other nodes.
-func (r *Runner) Tickets() queue.Handler {
+// TicketHandler returns the handler of the tickets of other nodes.
+func (r *Runner) TicketHandler() queue.Handler {
 	return queue.Handler{
 		Kind: TicketKind, Timeout: time.Minute, Parallel: max(len(r.pools), 1),
 		Do: func(ctx context.Context, w queue.Work) error {
@@ -91,7 +91,7 @@ func (r *Runner) Tickets() queue.Handler {
 			if err != nil {
 				return queue.GiveUp(err)
 			}
-			r.Offer(ctx, name)
+			r.OfferSlot(ctx, name)
 			return nil
 		},
 	}

@@ -34,7 +34,7 @@ func TestTickets(t *testing.T) {
 			return paints(ctx, j, out)
 		}), func(p *runner.Parts) { p.Hub = pubsub.New() })
 		log := slog.New(slog.DiscardHandler)
-		jobs, err := queue.Open(h.DB, []queue.Handler{there.Tickets()}, queue.Options{Now: time.Now, Log: log})
+		jobs, err := queue.Open(h.DB, []queue.Handler{there.TicketHandler()}, queue.Options{Now: time.Now, Log: log})
 		h.OK(err)
 		background(h, func(ctx context.Context) { jobs.Run(ctx) })
 		start(h, there)
@@ -50,7 +50,7 @@ func TestTickets(t *testing.T) {
 			h.Queued = func(string) {}
 			untold := create(h, "free", nil)
 			looked := receive(h, began, "the look")
-			h.Queued = here.Queued
+			h.Queued = here.RelayQueued
 			told := create(h, "free", nil)
 			asked := time.Now()
 			at := receive(h, began, "the ticket")
@@ -69,11 +69,11 @@ func TestATicketThatIsNone(t *testing.T) {
 	worlds(t, func(h *house) {
 		r := build(h, paints, nil)
 		for _, args := range []string{"", `"`, `x`, `{}`} {
-			if err := r.Tickets().Do(h.Context(), queue.Work{Args: []byte(args)}); err == nil {
+			if err := r.TicketHandler().Do(h.Context(), queue.Work{Args: []byte(args)}); err == nil {
 				h.Errorf("%q was taken", args)
 			}
 		}
-		h.OK(r.Tickets().Do(h.Context(), queue.Work{Args: []byte(`"other"`)}))
+		h.OK(r.TicketHandler().Do(h.Context(), queue.Work{Args: []byte(`"other"`)}))
 	})
 }
 
@@ -94,7 +94,7 @@ func TestWhoIsTold(t *testing.T) {
 		}
 		for _, take := range []bool{true, false, true, false} {
 			takes <- take
-			relay.Queued(generationtest.Engine)
+			relay.RelayQueued(generationtest.Engine)
 		}
 		if h.DB.Pool() == nil {
 			if n := tickets(); n != 0 {

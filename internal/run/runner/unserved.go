@@ -96,12 +96,12 @@ func (r reaper) failQueued(ctx context.Context, name string) (found int, err err
 		return 0, err
 	}
 	for _, one := range waiting {
-		err := r.Runs.End(ctx, one, generation.Ending{
+		err := r.Runs.EndRun(ctx, one, generation.Outcome{
 			State:     run.Failed,
 			ErrorCode: string(engine.Unavailable),
 			ErrorText: "No server of this installation runs this tool. Tell the operator.",
 		})
-		if err != nil && !errors.Is(err, generation.ErrOver) {
+		if err != nil && !errors.Is(err, generation.ErrNotHeld) {
 			return 0, err
 		}
 	}

@@ -129,7 +129,7 @@ func (g *Gate) acceptsKind(r Rule, k principal.Kind) bool {
 func (g *Gate) authenticateRequest(ctx context.Context, r Rule, p Presented) (authenticated, error) {
 	token, ok := bearerToken(p.Authorization)
 	if !ok {
-		return authenticated{}, credential.ErrNone
+		return authenticated{}, credential.ErrInvalid
 	}
 	if credential.WellFormed(token) {
 		who, err := identifyToken(ctx, g.DB, token, p.Address)
@@ -139,28 +139,28 @@ func (g *Gate) authenticateRequest(ctx context.Context, r Rule, p Presented) (au
 		return who, err
 	}
 
-	claims, err := g.Tokens.Verify(ctx, token)
+	claims, err := g.Tokens.VerifyToken(ctx, token)
 	if err != nil {
 		return authenticated{}, err
 	}
 	if !r.NamesDevice && !sameDevice(p.DeviceID, claims.DeviceID) {
-		return authenticated{}, credential.ErrNone
+		return authenticated{}, credential.ErrInvalid
 	}
 	who, err := g.identifyDevice(ctx, g.DB, claims.PersonID, claims.DeviceID, p.Address)
 	if err == nil && g.isStale(who.used) {
-		err = g.DB.Write(ctx, func(tx *sqldb.Tx) error { return g.Devices.Touch(ctx, tx, claims.DeviceID, p.Address) })
+		err = g.DB.Write(ctx, func(tx *sqldb.Tx) error { return g.Devices.TouchDevice(ctx, tx, claims.DeviceID, p.Address) })
 	}
 	return who, err
 }
 
 // identifyDevice reads the rows behind an ID token.
 func (g *Gate) identifyDevice(ctx context.Context, q sqldb.Querier, personID, deviceID, address string) (authenticated, error) {
-	d, err := g.Devices.Check(ctx, q, deviceID)
+	d, err := g.Devices.CheckDevice(ctx, q, deviceID)
 	if err != nil {
 		return authenticated{}, err
 	}
 	if d.PersonID != personID || d.Suspended {
-		return authenticated{}, credential.ErrNone
+		return authenticated{}, credential.ErrInvalid
 	}
 	who := principal.Principal{
 		PersonID:   d.PersonID,
@@ -271,7 +271,7 @@ func selectTeam(ctx context.Context, q sqldb.Querier, r Rule, who principal.Prin
 	case who.Credential.Kind == principal.PersonalToken:
 		return who, who.CheckTeam("", company.TeamRole{}) // before the membership is read
 	}
-	in, err := company.StandingOf(ctx, q, who.PersonID, teamID)
+	in, err := company.TeamMembershipOf(ctx, q, who.PersonID, teamID)
 	if err != nil {
 		return who, err
 	}
@@ -307,7 +307,7 @@ func selectCompany(ctx context.Context, q sqldb.Querier, r Rule, who principal.P
 	case id == "":
 		return who, fault.New(fault.Forbidden, "Name the company with company_id.").With("reason", "company")
 	}
-	role, of, err := company.CompanyStanding(ctx, q, who.PersonID, id)
+	role, of, err := company.CompanyMembershipOf(ctx, q, who.PersonID, id)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return who, errNotInCompany

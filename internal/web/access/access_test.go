@@ -274,7 +274,7 @@ func TestDeviceIDs(t *testing.T) {
 func TestRecordsDecide(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		suspend := func(on bool) {
-			if err := w.site.DB.Write(t.Context(), func(tx *sqldb.Tx) error { return person.Suspend(t.Context(), tx, w.anna, on) }); err != nil {
+			if err := w.site.DB.Write(t.Context(), func(tx *sqldb.Tx) error { return person.SetSuspended(t.Context(), tx, w.anna, on) }); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -291,7 +291,7 @@ func TestRecordsDecide(t *testing.T) {
 		bert := w.site.Person("bert@example.com")
 		var token string
 		err := w.site.DB.Write(t.Context(), func(tx *sqldb.Tx) (err error) {
-			token, _, err = w.site.Tokens.Sign(t.Context(), tx, idtoken.Claims{PersonID: bert, DeviceID: w.device.DeviceID})
+			token, _, err = w.site.Tokens.SignToken(t.Context(), tx, idtoken.Claims{PersonID: bert, DeviceID: w.device.DeviceID})
 			return err
 		})
 		if err != nil {

@@ -59,7 +59,7 @@ func (g *Gate) reauthorizeRequest(ctx context.Context, tx *sqldb.Tx, a Admitted)
 		return err
 	}
 	if who.PersonID != a.Principal.PersonID || who.Credential != a.Principal.Credential || who.Plugin != a.Principal.Plugin {
-		return credential.ErrNone
+		return credential.ErrInvalid
 	}
 	now, err := g.authorizeRequest(ctx, tx, a.Rule, who, a.Presented)
 	if err != nil {

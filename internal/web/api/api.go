@@ -49,10 +49,10 @@ type Parts struct {
 	Runs         *generation.Service
 	Hub          *pubsub.Hub // signals changes of runs
 	Boards       *board.Boards
-	Intake       *ingest.Intake
+	Intake       *ingest.Pipeline
 	Library      *library.Library
 	PersonalData *personaldata.Service
-	Links        library.Links
+	Links        library.URLSigner
 	Secrets      *webhook.Secrets
 	DB           *sqldb.DB
 	Blobs        blob.Store

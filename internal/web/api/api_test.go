@@ -49,7 +49,7 @@ type service struct {
 	url    string
 	token  string
 	client *http.Client
-	keeper *toolsync.Curator
+	keeper *toolsync.Syncer
 	parts  api.Parts
 	runner *runner.Runner // nil until somebody works
 	shut   func()         // waits for all requests, and takes no more
@@ -74,7 +74,7 @@ func start(t *testing.T, db *sqldb.DB, l api.Limits) *service {
 	}
 	s := &service{t: t, db: db, folder: folder, arrived: new(atomic.Int64), full: new(atomic.Bool), client: apitest.Client(t), site: accounttest.New(t, db, accounttest.Options{})}
 	cat := catalog.New(db, log)
-	s.keeper = &toolsync.Curator{DB: db, Blobs: blobs, Catalog: cat, Log: log, Now: time.Now}
+	s.keeper = &toolsync.Syncer{DB: db, Blobs: blobs, Catalog: cat, Log: log, Now: time.Now}
 	s.parts = api.Parts{
 		Gate: s.site.Gate, Accounts: s.site.Accounts, Companies: s.site.Companies, PersonalData: &personaldata.Service{DB: db, Blobs: blobs, Queue: s.site.Queue}, DB: db, Blobs: blobs, Catalog: cat, Cursors: cursor.New([]byte("a key")), BaseURL: "https://atelier.example", Limits: l, Now: time.Now,
 	}
@@ -109,8 +109,8 @@ func (s *service) person(email string) (token string) {
 // offer makes the catalog be what the files say.
 func (s *service) offer(files fs.FS) {
 	s.t.Helper()
-	s.keeper.From = []catalog.From{{Source: catalog.Directory, Files: files, Name: "dir"}}
-	if err := s.keeper.Load(s.t.Context()); err != nil {
+	s.keeper.Folders = []catalog.ManifestFolder{{Source: catalog.Directory, Files: files, Name: "dir"}}
+	if err := s.keeper.LoadCatalog(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
 }

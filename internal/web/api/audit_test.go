@@ -40,11 +40,11 @@ func TestAuditFilters(t *testing.T) {
 		add( // numbered from 1 below
 			audit.Entry{Act: audit.TokenCreated, CompanyID: id, ActorID: boss.uid, PersonID: other.uid},
 			audit.Entry{Act: audit.TokenDeleted, CompanyID: id, ActorID: other.uid, PersonID: other.uid},
-			audit.Entry{Act: audit.TokensGranted, CompanyID: id}.Changing("0", "5"),
+			audit.Entry{Act: audit.TokensGranted, CompanyID: id}.WithChange("0", "5"),
 			audit.Entry{Act: audit.TokenCreated, CompanyID: second, ActorID: boss.uid, PersonID: other.uid},
 		)
 		middle := time.Now().Truncate(time.Microsecond).Add(time.Microsecond)
-		add(audit.Entry{Act: audit.TeamCreated, CompanyID: id, ActorID: boss.uid}, audit.Entry{Act: audit.TeamChanged, CompanyID: id, ActorID: boss.uid}.Changing("Film", "Print"))
+		add(audit.Entry{Act: audit.TeamCreated, CompanyID: id, ActorID: boss.uid}, audit.Entry{Act: audit.TeamChanged, CompanyID: id, ActorID: boss.uid}.WithChange("Film", "Print"))
 		stamp := func(at time.Time) string { return url.QueryEscape(at.UTC().Format(time.RFC3339Nano)) }
 
 		for _, c := range []struct {

@@ -60,7 +60,7 @@ func TestBoardEvents(t *testing.T) {
 		// Another node's hub is told, and not ours.
 		elsewhere := &board.Boards{DB: m.db, Hub: pubsub.New()}
 		me := get[wire.Identity](m.service, "/api/v2/me").User.UID
-		if _, err := elsewhere.Add(t.Context(), principal.Principal{PersonID: me, AccountID: me}, b.ID, board.Match{}, board.Draft{Kind: board.Text, Text: "elsewhere"}); err != nil {
+		if _, err := elsewhere.AddNode(t.Context(), principal.Principal{PersonID: me, AccountID: me}, b.ID, board.Match{}, board.Draft{Kind: board.Text, Text: "elsewhere"}); err != nil {
 			t.Fatal(err)
 		}
 		if e := s.must("nodes", 6); !strings.Contains(e.data, "elsewhere") {
@@ -117,7 +117,7 @@ func TestBoardEventsResume(t *testing.T) {
 			return err
 		})
 		if err == nil {
-			err = m.parts.Boards.Sweep(t.Context())
+			err = m.parts.Boards.SweepDeleted(t.Context())
 		}
 		if err != nil {
 			t.Fatal(err)

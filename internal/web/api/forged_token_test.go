@@ -39,7 +39,7 @@ func (m *matrix) forger() (f forger) {
 	m.t.Helper()
 	var sealed string
 	m.must(nil, m.db.QueryRow(m.t.Context(), `SELECT id, private FROM signing_key WHERE replaced IS NULL`).Scan(&f.kid, &sealed))
-	seed, err := m.site.Keys.Box("signing_key").Open(sealed, "signing_key "+f.kid)
+	seed, err := m.site.Keys.BoxFor("signing_key").Open(sealed, "signing_key "+f.kid)
 	m.must(nil, err)
 	f.key = ed25519.NewKeyFromSeed(seed)
 	return f

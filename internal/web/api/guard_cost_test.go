@@ -62,7 +62,7 @@ func (m *runFixture) timeCreates(count int, p access.Presented) (bare, guarded t
 			with = checked
 		}
 		begun := time.Now()
-		_, err := m.parts.Runs.Create(with, draft)
+		_, err := m.parts.Runs.CreateRun(with, draft)
 		if err != nil {
 			m.t.Fatal(err)
 		}

@@ -106,7 +106,7 @@ func TestAlteredAddresses(t *testing.T) {
 			"another file": with(func(u *url.URL, _ url.Values) { u.Path = other.Path }), "another variant": with(func(u *url.URL, _ url.Values) { u.Path = strings.Replace(u.Path, "/file", "/thumb", 1) }),
 			"another kind": with(func(u *url.URL, _ url.Values) { u.Path = strings.Replace(u.Path, "/u/", "/r/", 1) }), "another viewer": with(func(_ *url.URL, q url.Values) { q.Set("v", bertID) }),
 			"a longer life": with(func(_ *url.URL, q url.Values) { q.Set("e", q.Get("e")+"0") }), "the same life otherwise": with(func(_ *url.URL, q url.Values) { q.Set("e", "0"+q.Get("e")) }),
-			"no seal": with(func(_ *url.URL, q url.Values) { q.Del("s") }), "an empty seal": with(func(_ *url.URL, q url.Values) { q.Set("s", "") }), "two seals": one.URL + "&s=x", "an expired one": expired.URL("u", one.ID, "file", "x", "a.png"),
+			"no seal": with(func(_ *url.URL, q url.Values) { q.Del("s") }), "an empty seal": with(func(_ *url.URL, q url.Values) { q.Set("s", "") }), "two seals": one.URL + "&s=x", "an expired one": expired.SignURL("u", one.ID, "file", "x", "a.png"),
 		}
 		seal := good.Query().Get("s")
 		for i := range len(seal) {

@@ -154,7 +154,7 @@ func TestReportsTellWhatTeamsStore(t *testing.T) {
 	reports(t, func(t *testing.T, b *reportFixture) {
 		err := b.db.Write(t.Context(), func(tx *sqldb.Tx) error {
 			for i, bytes := range []int64{100, 300} {
-				if err := (quota.Limits{}).Charge(t.Context(), tx, b.teams[i], bytes); err != nil {
+				if err := (quota.Limits{}).ChargeAccount(t.Context(), tx, b.teams[i], bytes); err != nil {
 					return err
 				}
 			}

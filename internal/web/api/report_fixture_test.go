@@ -137,7 +137,7 @@ func (b *reportFixture) insert(tx *sqldb.Tx, p past) error {
 	if err != nil {
 		return err
 	}
-	return report.Add(b.t.Context(), tx, report.Ended{
+	return report.Add(b.t.Context(), tx, report.EndedRun{
 		CompanyID: b.company, TeamID: b.teams[p.team], PersonID: b.people[p.person], ToolID: b.tools[p.tool], Plugin: p.plugin, Credential: kind, CredentialID: credential,
 		Status: status, TokensCharged: p.tokens, Started: p.finished.Add(-p.took), Finished: p.finished,
 	})

@@ -127,9 +127,9 @@ func (s *server) serveRoute(rt rest.Route) http.Handler {
 
 		rec.Err = err
 		if _, decided := errors.AsType[*fault.Error](err); !decided && r.Context().Err() != nil {
-			rec.Left = true // the error follows from the client having left
+			rec.ClientLeft = true // the error follows from the client having left
 		}
-		if httpd.Started(w) || rec.Left {
+		if httpd.ResponseStarted(w) || rec.ClientLeft {
 			panic(http.ErrAbortHandler)
 		}
 		rest.WriteError(w, rec.TraceID, err)

@@ -23,11 +23,11 @@ import (
 func (s *service) addRuns(log *slog.Logger) {
 	p := &s.parts
 	p.Hub = pubsub.New()
-	p.Intake = &ingest.Intake{Blobs: p.Blobs, Lab: media.NewLab(media.Limits{Pixels: 50e6, Frames: 600, Duration: 10 * time.Minute})}
+	p.Intake = &ingest.Pipeline{Blobs: p.Blobs, Analyzer: media.NewAnalyzer(media.Limits{Pixels: 50e6, Frames: 600, Duration: 10 * time.Minute})}
 	p.Library = &library.Library{DB: s.db, Blobs: p.Blobs}
 	p.Boards = &board.Boards{DB: s.db, Hub: pubsub.New(), Keep: 30 * 24 * time.Hour}
-	p.Links = library.Links{Key: []byte("a key of the links"), BaseURL: p.BaseURL, Lifetime: 7 * 24 * time.Hour, Now: time.Now}
-	p.Secrets = webhook.NewSecrets(s.site.Keys.Box("webhook"), 24*time.Hour)
+	p.Links = library.URLSigner{Key: []byte("a key of the links"), BaseURL: p.BaseURL, Lifetime: 7 * 24 * time.Hour, Now: time.Now}
+	p.Secrets = webhook.NewSecrets(s.site.Keys.BoxFor("webhook"), 24*time.Hour)
 	p.Runs = generation.New(generation.Parts{
 		DB: s.db, Catalog: p.Catalog, Policy: &policy.Checker{Rules: policy.Default()}, Guard: webhook.NewGuard(nil), Hub: p.Hub, Budgets: s.site.Budgets, Links: p.Links,
 		Settings: generation.Settings{
@@ -36,7 +36,7 @@ func (s *service) addRuns(log *slog.Logger) {
 		},
 		Queued: func(engine string) {
 			if s.runner != nil {
-				s.runner.Notice(engine)
+				s.runner.NoticeQueued(engine)
 			}
 		},
 		Ended: func() {},

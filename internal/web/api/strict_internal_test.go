@@ -153,7 +153,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(`{"meta":{"x":[1,2,{"y":null}]}}`)
 	f.Add("[[[")
 	f.Fuzz(func(t *testing.T, text string) {
-		if httpd.WellFormed([]byte(text), 64) != nil {
+		if httpd.CheckJSON([]byte(text), 64) != nil {
 			return
 		}
 		if !json.Valid([]byte(text)) {

@@ -45,7 +45,7 @@ func (m *runFixture) receive(status int) (address string, events <-chan told) {
 		DB: m.db, Secrets: m.parts.Secrets, SecretMade: webhook.RecordFirstSecret, Guard: p.Guard, Now: time.Now, RootCAs: roots, Grace: time.Millisecond,
 		Events: m.parts.Runs,
 	})
-	p.Ended, p.Budgets.Wake, p.Budgets.Guard = sender.Wake, sender.Wake, p.Guard
+	p.Ended, p.Budgets.Wake, p.Budgets.Guard = sender.WakeSender, sender.WakeSender, p.Guard
 	*m.parts.Runs = *generation.New(p)
 	ctx, stop := context.WithCancel(context.WithoutCancel(m.t.Context()))
 	ended := make(chan error, 1)

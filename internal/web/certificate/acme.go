@@ -36,9 +36,9 @@ const (
 
 // ACMEOptions are the settings and dependencies of ACME.
 type ACMEOptions struct {
-	Domains   []string // lower case
-	Email     string   // the operator's address, sent to the authority; may be empty
-	Directory string   // the authority's directory URL (RFC 8555 section 7.1.1)
+	Domains      []string // lower case
+	Email        string   // the operator's address, sent to the authority; may be empty
+	DirectoryURL string   // the authority's directory URL (RFC 8555 section 7.1.1)
 	// Roots is a PEM file with the root certificates that verify the authority's
 	// own server. Empty: the system's roots.
 	Roots string
@@ -80,7 +80,7 @@ func NewACME(o ACMEOptions) (*ACME, error) {
 	a := &ACME{
 		options:   o,
 		transport: &challengeTransport{RoundTripper: transport},
-		store:     &store{db: o.DB, box: o.Box, directoryURL: o.Directory},
+		store:     &store{db: o.DB, box: o.Box, directoryURL: o.DirectoryURL},
 		current:   map[string]*tls.Certificate{},
 	}
 	a.manager = &autocert.Manager{
@@ -89,7 +89,7 @@ func NewACME(o ACMEOptions) (*ACME, error) {
 		HostPolicy: a.checkHost,
 		Email:      o.Email,
 		Client: &acme.Client{
-			DirectoryURL: o.Directory,
+			DirectoryURL: o.DirectoryURL,
 			HTTPClient:   &http.Client{Transport: a.transport, Timeout: callTimeout},
 			UserAgent:    "atelier",
 		},
@@ -110,16 +110,16 @@ func LoadRoots(path string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// TLS returns the configuration that serves the certificates and answers
+// TLSConfig returns the configuration that serves the certificates and answers
 // tls-alpn-01 challenges (RFC 8737).
-func (a *ACME) TLS() *tls.Config { return serverConfig(a.selectCertificate, acme.ALPNProto) }
+func (a *ACME) TLSConfig() *tls.Config { return serverConfig(a.selectCertificate, acme.ALPNProto) }
 
-// Challenges returns a handler that answers http-01 challenges (RFC 8555 section
+// ChallengeHandler returns a handler that answers http-01 challenges (RFC 8555 section
 // 8.3) and passes other requests to next. Call it before Run.
-func (a *ACME) Challenges(next http.Handler) http.Handler { return a.manager.HTTPHandler(next) }
+func (a *ACME) ChallengeHandler(next http.Handler) http.Handler { return a.manager.HTTPHandler(next) }
 
-// Missing lists the domains that have no certificate yet.
-func (a *ACME) Missing() []string {
+// MissingDomains lists the domains that have no certificate yet.
+func (a *ACME) MissingDomains() []string {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	var missing []string
@@ -165,7 +165,7 @@ func (a *ACME) maintainCertificate(ctx context.Context, domain string) {
 		case errors.Is(err, errClaimed):
 			pause = claimedRetry
 		default:
-			a.options.Log.Warn("no certificate could be obtained", "domain", domain, "directory", a.options.Directory, "retry_after", retry.String(), "reason", a.transport.takeReason(domain), "error", err)
+			a.options.Log.Warn("no certificate could be obtained", "domain", domain, "directory", a.options.DirectoryURL, "retry_after", retry.String(), "reason", a.transport.takeReason(domain), "error", err)
 			pause = retry
 			retry = min(2*retry, maxRetry)
 		}

@@ -24,7 +24,7 @@ func box(t *testing.T) keyring.Box {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return ring.Box("certificates")
+	return ring.BoxFor("certificates")
 }
 
 func TestStore(t *testing.T) {
@@ -121,13 +121,13 @@ func TestACMESaysWhy(t *testing.T) {
 	authority := acmetest.Start(t)
 	log := &watch.Log{}
 	a, err := NewACME(ACMEOptions{
-		Domains:   []string{"atelier.example.com"},
-		Directory: authority.Directory,
-		Roots:     authority.RootsFile,
-		DB:        dbtest.Open(t, dbtest.URL(t, "sqlite")),
-		Box:       box(t),
-		Log:       slog.New(slog.NewTextHandler(log, nil)),
-		Now:       time.Now,
+		Domains:      []string{"atelier.example.com"},
+		DirectoryURL: authority.Directory,
+		Roots:        authority.RootsFile,
+		DB:           dbtest.Open(t, dbtest.URL(t, "sqlite")),
+		Box:          box(t),
+		Log:          slog.New(slog.NewTextHandler(log, nil)),
+		Now:          time.Now,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func TestACMESaysWhy(t *testing.T) {
 			t.Errorf("%q gets %v", name, cert.Leaf.DNSNames)
 		}
 	}
-	if got := a.Missing(); len(got) != 1 {
+	if got := a.MissingDomains(); len(got) != 1 {
 		t.Errorf("missing = %v", got)
 	}
 	cancel()

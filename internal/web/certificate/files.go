@@ -54,8 +54,8 @@ func LoadFiles(certFile, keyFile string, log *slog.Logger, now func() time.Time)
 	return f, nil
 }
 
-// TLS returns the configuration that serves the certificate.
-func (f *Files) TLS() *tls.Config {
+// TLSConfig returns the configuration that serves the certificate.
+func (f *Files) TLSConfig() *tls.Config {
 	return serverConfig(func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return f.current.Load(), nil })
 }
 

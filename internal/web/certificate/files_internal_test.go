@@ -45,7 +45,7 @@ func TestFilesFollowChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := f.TLS()
+	config := f.TLSConfig()
 	serves := func(when, name string) {
 		t.Helper()
 		for range 3 { // content counts once it was found twice

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Patient returns a writer for a long response: the client has timeout for each
+// NewDeadlineWriter returns a writer for a long response: the client has timeout for each
 // part of it, not for the whole.
-func Patient(w http.ResponseWriter, now func() time.Time, timeout time.Duration) io.Writer {
+func NewDeadlineWriter(w http.ResponseWriter, now func() time.Time, timeout time.Duration) io.Writer {
 	return &deadlineWriter{w, http.NewResponseController(w), now, timeout}
 }
 

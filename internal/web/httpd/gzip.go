@@ -12,9 +12,9 @@ import (
 	"sync"
 )
 
-// MinGzip is the size in bytes from which responses are compressed. Below it the
+// MinGzipBytes is the size in bytes from which responses are compressed. Below it the
 // headers cost more than compression saves.
-const MinGzip = 1 << 10
+const MinGzipBytes = 1 << 10
 
 // AcceptsGzip reports whether the response to a request should be compressed with
 // gzip (RFC 9110, section 12.5.3). Range requests are never compressed.
@@ -95,16 +95,16 @@ func Compress(content []byte) *Gzip {
 	}
 }
 
-// Stream returns the compressed content without its end, which Finish returns.
-func (g *Gzip) Stream() []byte { return g.stream }
+// StreamHead returns the compressed content without its end, which Finish returns.
+func (g *Gzip) StreamHead() []byte { return g.stream }
 
 // maxStored is the most bytes that a stored block of DEFLATE can hold.
 const maxStored = math.MaxUint16
 
-// Finish returns the end of the stream, with rest after the content. rest is stored
+// StreamTail returns the end of the stream, with rest after the content. rest is stored
 // uncompressed, because it is short (RFC 1951, section 3.2.4; RFC 1952, section
 // 2.3.1).
-func (g *Gzip) Finish(rest []byte) []byte {
+func (g *Gzip) StreamTail(rest []byte) []byte {
 	sum := crc32.Update(g.sum, crc32.IEEETable, rest)
 	length := g.length + uint32(len(rest))
 

@@ -26,11 +26,11 @@ const (
 // Health serves the liveness and readiness checks of the process.
 type Health struct {
 	// Pings check the dependencies of the service, by name.
-	Pings map[string]func(context.Context) error
+	Checks map[string]func(context.Context) error
 	// Notes add a short text about the service to the readiness check, by name.
 	// They do not decide whether it is ready.
-	Notes map[string]func() string
-	Now   func() time.Time
+	Details map[string]func() string
+	Now     func() time.Time
 
 	draining atomic.Bool
 
@@ -39,12 +39,12 @@ type Health struct {
 	failures  map[string]error // of that round, by name
 }
 
-// Drain makes the process not ready, for good.
-func (h *Health) Drain() { h.draining.Store(true) }
+// MarkDraining makes the process not ready, for good.
+func (h *Health) MarkDraining() { h.draining.Store(true) }
 
-// Check runs Pings, or reuses a recent result, and returns the errors by name. The
+// CheckDependencies runs Pings, or reuses a recent result, and returns the errors by name. The
 // map is empty when the process is ready.
-func (h *Health) Check(ctx context.Context) map[string]error {
+func (h *Health) CheckDependencies(ctx context.Context) map[string]error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.checkedAt.IsZero() && h.Now().Sub(h.checkedAt) < checkMaxAge {
@@ -57,7 +57,7 @@ func (h *Health) Check(ctx context.Context) map[string]error {
 	var group sync.WaitGroup
 	var mu sync.Mutex
 	wrong := map[string]error{}
-	for name, ping := range h.Pings {
+	for name, ping := range h.Checks {
 		group.Go(func() {
 			if err := ping(ctx); err != nil {
 				mu.Lock()
@@ -89,15 +89,15 @@ func (h *Health) serveReady(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	checks := map[string]string{}
-	for name := range h.Pings {
+	for name := range h.Checks {
 		checks[name] = "ok"
 	}
-	for name, note := range h.Notes {
+	for name, note := range h.Details {
 		checks[name] = note()
 	}
 	status := http.StatusOK
 	word := "ready"
-	for name, err := range h.Check(r.Context()) {
+	for name, err := range h.CheckDependencies(r.Context()) {
 		checks[name] = "unreachable"
 		status = http.StatusServiceUnavailable
 		word = "not ready"

@@ -50,7 +50,7 @@ type Options struct {
 	HeaderBytes                                           int
 	// Delay is the time between the readiness check turning negative and the end of
 	// accepting connections. Timeout is the time that running requests have after it.
-	Delay, Timeout time.Duration
+	ShutdownDelay, ShutdownTimeout time.Duration
 }
 
 // Server serves a handler until its context ends.
@@ -89,7 +89,7 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	limits := s.options.Connections
 	limits.Proxies = s.options.TrustedProxies
 	counted := NewListener(l, limits, s.options.Log, s.options.Now)
-	counted.Register(s.options.Metrics)
+	counted.RegisterMetrics(s.options.Metrics)
 	var listener net.Listener = counted
 	if s.options.TLS != nil {
 		listener = newSecureListener(counted, s.options.TLS, s.options.HeaderTimeout)
@@ -101,7 +101,7 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 		WriteTimeout:      s.options.WriteTimeout,
 		IdleTimeout:       s.options.IdleTimeout,
 		MaxHeaderBytes:    s.options.HeaderBytes,
-		ConnState:         counted.Track,
+		ConnState:         counted.TrackState,
 		HTTP2:             http2Config(s.options.WriteTimeout),
 		ErrorLog:          slog.NewLogLogger(s.options.Log.Handler(), slog.LevelDebug), // errors of clients' connections
 	}
@@ -114,14 +114,14 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	case <-ctx.Done():
 	}
 
-	s.options.Health.Drain()
-	time.Sleep(s.options.Delay)
+	s.options.Health.MarkDraining()
+	time.Sleep(s.options.ShutdownDelay)
 	close(s.stopping)
-	shutdown, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.Timeout)
+	shutdown, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.ShutdownTimeout)
 	defer cancel()
 	err := srv.Shutdown(shutdown)
 	if errors.Is(err, context.DeadlineExceeded) {
-		s.options.Log.Warn("running requests aborted at the shutdown timeout", "timeout", s.options.Timeout)
+		s.options.Log.Warn("running requests aborted at the shutdown timeout", "timeout", s.options.ShutdownTimeout)
 		err = srv.Close()
 	}
 	if err != nil {
@@ -143,7 +143,7 @@ type Record struct {
 	// Err is the error that failed the request, with its hidden cause.
 	Err error
 	// Left reports that the client disconnected before a response.
-	Left bool
+	ClientLeft bool
 	// Stopping is closed when the server shuts down, which ends long-lived streams.
 	Stopping <-chan struct{}
 	// Reauthorize, if set, re-checks authorization while a response is being sent,
@@ -244,7 +244,7 @@ const statusClientLeft = 499
 func (s *Server) recordRequest(r *http.Request, rec *Record, a *recordedResponse, span trace.Span, took time.Duration) {
 	status := a.status
 	switch {
-	case rec.Left:
+	case rec.ClientLeft:
 		status = statusClientLeft
 	case status == 0:
 		status = http.StatusOK

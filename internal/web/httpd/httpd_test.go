@@ -35,8 +35,8 @@ func serve(t *testing.T, h http.Handler, o httpd.Options) (url string, log *watc
 	if o.Health == nil {
 		o.Health = &httpd.Health{Now: time.Now}
 	}
-	if o.Timeout == 0 {
-		o.Timeout = 5 * time.Second
+	if o.ShutdownTimeout == 0 {
+		o.ShutdownTimeout = 5 * time.Second
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -141,7 +141,7 @@ func TestClientsThatLeave(t *testing.T) {
 		close(came)
 		<-r.Context().Done()
 		rec := httpd.RecordOf(r.Context())
-		rec.Err, rec.Left = r.Context().Err(), true
+		rec.Err, rec.ClientLeft = r.Context().Err(), true
 		panic(http.ErrAbortHandler)
 	}), httpd.Options{})
 	ctx, leave := context.WithCancel(t.Context())
@@ -185,7 +185,7 @@ func TestReadiness(t *testing.T) {
 	var clock, asked atomic.Int64
 	var broken atomic.Bool
 	broken.Store(true)
-	health := &httpd.Health{Now: func() time.Time { return time.Unix(clock.Load(), 0) }, Pings: map[string]func(context.Context) error{
+	health := &httpd.Health{Now: func() time.Time { return time.Unix(clock.Load(), 0) }, Checks: map[string]func(context.Context) error{
 		"database": func(context.Context) error { asked.Add(1); return nil },
 		"blobs": func(ctx context.Context) error {
 			if broken.Load() {
@@ -229,7 +229,7 @@ func TestShutdown(t *testing.T) {
 			<-release
 			io.WriteString(w, "whole")
 		}
-	}), httpd.Options{Delay: 500 * time.Millisecond, Timeout: 10 * time.Second})
+	}), httpd.Options{ShutdownDelay: 500 * time.Millisecond, ShutdownTimeout: 10 * time.Second})
 	slow := make(chan string, 1)
 	go func() {
 		res, err := http.Get(url + "/slow")
@@ -266,7 +266,7 @@ func TestShutdownCutsOffWhatDoesNotEnd(t *testing.T) {
 	t.Parallel()
 	entered, release := make(chan struct{}), make(chan struct{})
 	defer close(release)
-	url, _, stop, ended := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(entered); <-release }), httpd.Options{Timeout: 100 * time.Millisecond})
+	url, _, stop, ended := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(entered); <-release }), httpd.Options{ShutdownTimeout: 100 * time.Millisecond})
 	go http.Get(url)
 	<-entered
 	stop()
@@ -365,7 +365,7 @@ func TestProbesAreNotLogged(t *testing.T) {
 	t.Parallel()
 	var broken atomic.Bool
 	var clock atomic.Int64
-	health := &httpd.Health{Now: func() time.Time { return time.Unix(clock.Load(), 0) }, Pings: map[string]func(context.Context) error{
+	health := &httpd.Health{Now: func() time.Time { return time.Unix(clock.Load(), 0) }, Checks: map[string]func(context.Context) error{
 		"database": func(context.Context) error {
 			if broken.Load() {
 				return errors.New("away")

@@ -22,15 +22,15 @@ func ReadJSON(r io.Reader) ([]byte, error) {
 		if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			return nil, fault.New(fault.PayloadTooLarge, "The request body is too large.").With("limit_bytes", large.Limit)
 		}
-		return nil, NotWhole(err)
+		return nil, IncompleteBody(err)
 	}
 	return body, nil
 }
 
-// NotWhole returns the fault for a body that could not be read to its end: the
+// IncompleteBody returns the fault for a body that could not be read to its end: the
 // client stopped or was too slow, or the chunks are malformed. An error that is a
 // fault already is returned unchanged.
-func NotWhole(err error) error {
+func IncompleteBody(err error) error {
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return f
 	}
@@ -41,10 +41,10 @@ func NotWhole(err error) error {
 	return fault.New(fault.Invalid, "The request body cannot be read.").Field("body", "The chunked encoding is malformed.").Because(err)
 }
 
-// WellFormed returns a fault unless body is one JSON value that all parsers read
+// CheckJSON returns a fault unless body is one JSON value that all parsers read
 // alike: no duplicate names, valid UTF-8, no NUL characters, and at most depth
 // levels of nesting.
-func WellFormed(body []byte, depth int) error {
+func CheckJSON(body []byte, depth int) error {
 	refuse := func(message string, cause error) error {
 		return fault.New(fault.Invalid, "The request body is not valid JSON.").Field("body", message).Because(cause)
 	}

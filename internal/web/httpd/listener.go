@@ -120,8 +120,8 @@ func NewListener(l net.Listener, limits ConnectionLimits, log *slog.Logger, now 
 	return n
 }
 
-// Register registers the metrics of the listener, which begin at zero.
-func (l *Listener) Register(r prometheus.Registerer) {
+// RegisterMetrics registers the metrics of the listener, which begin at zero.
+func (l *Listener) RegisterMetrics(r prometheus.Registerer) {
 	for _, limit := range []string{limitTotal, limitAddress} {
 		l.refused.WithLabelValues(limit)
 	}
@@ -297,8 +297,8 @@ func (l *Listener) drainConn(raw net.Conn) {
 	_, _ = io.CopyN(io.Discard, raw, 64<<10)
 }
 
-// Track records the states of connections. It is the ConnState of the http.Server.
-func (l *Listener) Track(nc net.Conn, state http.ConnState) {
+// TrackState records the states of connections. It is the ConnState of the http.Server.
+func (l *Listener) TrackState(nc net.Conn, state http.ConnState) {
 	c := countedConn(nc)
 	if c == nil {
 		return

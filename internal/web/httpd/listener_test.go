@@ -43,7 +43,7 @@ func TestListenerSurvivesErrors(t *testing.T) {
 			l := httpd.NewListener(broken, httpd.ConnectionLimits{}, slog.New(slog.DiscardHandler), time.Now)
 			s := &http.Server{
 				Handler:           http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }),
-				ConnState:         l.Track,
+				ConnState:         l.TrackState,
 				ReadHeaderTimeout: time.Minute,
 			}
 			ended := make(chan error, 1)

@@ -15,13 +15,13 @@ import (
 // redirectTimeout limits each phase of a connection to the redirect.
 const redirectTimeout = 5 * time.Second
 
-// Redirect returns a handler that redirects plain HTTP to the same path on HTTPS.
+// RedirectToHTTPS returns a handler that redirects plain HTTP to the same path on HTTPS.
 // first and others are the public URLs of the service; a request for any other host
 // is redirected to first, so that a forged Host header cannot choose the target.
 //
 // Requests other than GET and HEAD are refused: a client that follows the redirect
 // would send its next body unencrypted too.
-func Redirect(first *url.URL, others ...*url.URL) http.Handler {
+func RedirectToHTTPS(first *url.URL, others ...*url.URL) http.Handler {
 	byHost := map[string]string{}
 	for _, origin := range append(others, first) {
 		byHost[strings.ToLower(origin.Hostname())] = "https://" + origin.Host
@@ -58,7 +58,7 @@ func ServeRedirect(ctx context.Context, l net.Listener, handler http.Handler, li
 		WriteTimeout:      2 * redirectTimeout, // answering an ACME challenge reads the database
 		IdleTimeout:       redirectTimeout,
 		MaxHeaderBytes:    16 << 10,
-		ConnState:         listener.Track,
+		ConnState:         listener.TrackState,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	stop := context.AfterFunc(ctx, func() { _ = srv.Close() })

@@ -12,7 +12,7 @@ import (
 // go is never up to a stranger's Host header.
 func TestRedirect(t *testing.T) {
 	t.Parallel()
-	h := httpd.Redirect(&url.URL{Scheme: "https", Host: "atelier.example:8443"}, &url.URL{Scheme: "https", Host: "files.example"})
+	h := httpd.RedirectToHTTPS(&url.URL{Scheme: "https", Host: "atelier.example:8443"}, &url.URL{Scheme: "https", Host: "files.example"})
 	for _, c := range []struct {
 		method, host, target string
 		status               int

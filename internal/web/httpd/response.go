@@ -70,9 +70,9 @@ func (a *recordedResponse) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Started reports whether a response has begun. From then on its status cannot
+// ResponseStarted reports whether a response has begun. From then on its status cannot
 // change, and an error can only abort it.
-func Started(w http.ResponseWriter) bool {
+func ResponseStarted(w http.ResponseWriter) bool {
 	a, ok := w.(*recordedResponse)
 	return ok && a.status != 0
 }

@@ -24,7 +24,7 @@ var Status = map[fault.Code]int{
 	fault.NotFound:                http.StatusNotFound,
 	fault.ToolSchemaStale:         http.StatusConflict,
 	fault.IdempotencyKeyConflict:  http.StatusConflict,
-	fault.Conflict:                http.StatusPreconditionFailed,
+	fault.PreconditionFailed:      http.StatusPreconditionFailed,
 	fault.InsufficientBalance:     http.StatusPaymentRequired,
 	fault.NumResultsLimit:         http.StatusBadRequest,
 	fault.ContentPolicyViolation:  http.StatusUnprocessableEntity,

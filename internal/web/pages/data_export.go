@@ -19,5 +19,5 @@ func (s accountPages) exportData(v *pageRequest) error {
 	h.Set("Content-Type", "application/zip")
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": archive.FileName()}))
 	v.w.WriteHeader(http.StatusOK)
-	return archive.Write(v.r.Context(), httpd.Patient(v.w, s.Wall, personaldata.WriteTimeout), v.reauthorizeSession)
+	return archive.Write(v.r.Context(), httpd.NewDeadlineWriter(v.w, s.WallClock, personaldata.WriteTimeout), v.reauthorizeSession)
 }

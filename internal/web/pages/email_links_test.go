@@ -197,10 +197,10 @@ func TestGetChangesNothing(t *testing.T) {
 		s.device(anna, in, "blender", "blender/4.5")
 		var reset, verify string
 		s.write(func(ctx context.Context, tx *sqldb.Tx) (err error) {
-			if verify, err = person.OfferLink(ctx, tx, person.VerifyLink, person.Link{PersonID: anna.ID, Target: anna.Email}, time.Hour); err != nil {
+			if verify, err = person.CreateLink(ctx, tx, person.VerifyLink, person.Link{PersonID: anna.ID, Target: anna.Email}, time.Hour); err != nil {
 				return err
 			}
-			reset, err = person.OfferLink(ctx, tx, person.ResetLink, person.Link{PersonID: anna.ID}, time.Hour)
+			reset, err = person.CreateLink(ctx, tx, person.ResetLink, person.Link{PersonID: anna.ID}, time.Hour)
 			return err
 		})
 		codes := s.start("blender", "blender/4.5", "198.51.100.7")

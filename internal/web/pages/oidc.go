@@ -32,7 +32,7 @@ func (s signInPages) startProvider(v *pageRequest) error {
 	if s.Provider == nil {
 		return fault.New(fault.NotFound, "Signing in with an OpenID provider is not set up here.")
 	}
-	address, pending, err := s.Provider.Begin(v.r.Context())
+	address, pending, err := s.Provider.BeginSignIn(v.r.Context())
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func (v *pageRequest) readForm() error {
 		return fault.New(fault.PayloadTooLarge, "The form is too large.")
 	}
 	if err != nil {
-		return httpd.NotWhole(err)
+		return httpd.IncompleteBody(err)
 	}
 	form, err := url.ParseQuery(string(body))
 	if err != nil {

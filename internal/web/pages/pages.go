@@ -34,7 +34,7 @@ type Parts struct {
 	AppURL, BaseURL string
 	Now             func() time.Time
 	// Wall is the clock for connections' deadlines; Now is the database's clock.
-	Wall func() time.Time
+	WallClock func() time.Time
 }
 
 type server struct {

@@ -83,7 +83,7 @@ func (s *server) newRouteHandler(rt route) http.Handler {
 			return
 		}
 		rec.Err = err
-		if httpd.Started(w) {
+		if httpd.ResponseStarted(w) {
 			panic(http.ErrAbortHandler)
 		}
 		v.showError(err)

@@ -23,7 +23,7 @@ func TestAccidentsBecomePages(t *testing.T) {
 		{"an error", func(*pageRequest) error { return errors.New("secret words") }, 500, "The request failed because of an internal error."},
 		{"a page that can't be made", func(v *pageRequest) error { return v.showPage("signin", "secret words") }, 500, "The request failed because of an internal error."},
 		{"a fault", func(*pageRequest) error {
-			return fault.New(fault.Conflict, "Not now.").Because(errors.New("secret words"))
+			return fault.New(fault.PreconditionFailed, "Not now.").Because(errors.New("secret words"))
 		}, 412, "Not now."},
 		{"away", func(*pageRequest) error { return fault.New(fault.Unavailable, "Away.") }, 503, "Away."},
 	}
@@ -47,7 +47,7 @@ func TestASessionThatEndedMeanwhile(t *testing.T) {
 	t.Parallel()
 	s := &server{openForms: map[string]bool{}}
 	w := httptest.NewRecorder()
-	h := s.newHandler([]route{{"GET", "/device", sessionIgnored, func(v *pageRequest) error { return v.showFormAgain("code", "", session.ErrNone) }}})
+	h := s.newHandler([]route{{"GET", "/device", sessionIgnored, func(v *pageRequest) error { return v.showFormAgain("code", "", session.ErrSignedOut) }}})
 	h.ServeHTTP(w, httptest.NewRequest("GET", "/device?code=x", nil))
 	if to := w.Header().Get("Location"); w.Code != 303 || to != "/signin?next=%2Fdevice%3Fcode%3Dx" {
 		t.Errorf("answer = %d %s", w.Code, to)

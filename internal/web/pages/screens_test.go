@@ -63,7 +63,7 @@ func TestScreens(t *testing.T) {
 	s := build(t, dbtest.Engines[0], nil, nil)
 	var setup string
 	s.write(func(ctx context.Context, tx *sqldb.Tx) (err error) {
-		setup, err = person.OfferSetup(ctx, tx)
+		setup, err = person.CreateSetupToken(ctx, tx)
 		return err
 	})
 	out := chromium.Open(t)
@@ -81,10 +81,10 @@ func TestScreens(t *testing.T) {
 	var reset, verify string
 	s.write(func(ctx context.Context, tx *sqldb.Tx) (err error) {
 		link := person.Link{PersonID: anna.ID, Target: anna.Email}
-		if reset, err = person.OfferLink(ctx, tx, person.ResetLink, link, time.Hour); err != nil {
+		if reset, err = person.CreateLink(ctx, tx, person.ResetLink, link, time.Hour); err != nil {
 			return err
 		}
-		verify, err = person.OfferLink(ctx, tx, person.VerifyLink, link, time.Hour)
+		verify, err = person.CreateLink(ctx, tx, person.VerifyLink, link, time.Hour)
 		return err
 	})
 

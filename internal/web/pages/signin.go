@@ -25,7 +25,7 @@ func (s signInPages) newEntryPage(next, invitation string) entryPage {
 		e.Join = invitationLink(invitation)
 	}
 	if s.Provider != nil {
-		e.Provider = s.Provider.Name()
+		e.Provider = s.Provider.DisplayName()
 	}
 	switch {
 	case s.Accounts.Settings.Signup == signup.Closed:

@@ -204,7 +204,7 @@ func TestSetup(t *testing.T) {
 	each(t, func(c *account.Settings) { c.Signup, c.RequireVerified = signup.Closed, true }, func(t *testing.T, s *site) {
 		var token string
 		s.write(func(ctx context.Context, tx *sqldb.Tx) (err error) {
-			token, err = person.OfferSetup(ctx, tx)
+			token, err = person.CreateSetupToken(ctx, tx)
 			return err
 		})
 		b := s.browser()

@@ -84,16 +84,16 @@ func build(t *testing.T, engine string, change func(*account.Settings), provider
 	}
 	s.db = dbtest.OpenAt(t, dbtest.URL(t, engine), s.clock.now)
 	parts := accounttest.New(t, s.db, accounttest.Options{Settings: settings, Provider: from, Now: s.clock.now})
-	s.accounts, s.box = parts.Accounts, parts.Keys.Box("mail")
-	s.key = parts.Keys.Key("form")
+	s.accounts, s.box = parts.Accounts, parts.Keys.BoxFor("mail")
+	s.key = parts.Keys.DeriveKey("form")
 	blobs, err := blob.Open(t.Context(), "file://"+t.TempDir(), blob.Options{Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { blobs.Close() })
 	pages, err := pages.New(pages.Parts{
-		Accounts: s.accounts, PersonalData: &personaldata.Service{DB: s.db, Blobs: blobs, Queue: parts.Queue}, Provider: from, Box: parts.Keys.Box("pending"), Key: s.key,
-		AppURL: s.url, BaseURL: "https://api.atelier.example", Now: s.clock.now, Wall: time.Now,
+		Accounts: s.accounts, PersonalData: &personaldata.Service{DB: s.db, Blobs: blobs, Queue: parts.Queue}, Provider: from, Box: parts.Keys.BoxFor("pending"), Key: s.key,
+		AppURL: s.url, BaseURL: "https://api.atelier.example", Now: s.clock.now, WallClock: time.Now,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -72,7 +72,7 @@ func newFileHandler(route, mediaType string, content []byte) http.Handler {
 	tag := httpd.ETag(content)
 	compress := sync.OnceValue(func() []byte {
 		zipped := httpd.Compress(content)
-		return slices.Concat(zipped.Stream(), zipped.Finish(nil))
+		return slices.Concat(zipped.StreamHead(), zipped.StreamTail(nil))
 	})
 
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -83,7 +83,7 @@ func newFileHandler(route, mediaType string, content []byte) http.Handler {
 		h.Set("Content-Security-Policy", policy)
 		h.Set("Cache-Control", "no-cache")
 		h.Set("Vary", "Accept-Encoding")
-		if len(content) < httpd.MinGzip || !httpd.AcceptsGzip(r) {
+		if len(content) < httpd.MinGzipBytes || !httpd.AcceptsGzip(r) {
 			h.Set("ETag", tag)
 			httpd.ServeBytes(w, r, content)
 			return

@@ -51,7 +51,7 @@ func TestGroups(t *testing.T) {
 		if got := w.acts(before); !slices.Equal(got, []string{"team.created", "team.member_set", "team.member_set"}) {
 			w.Errorf("acts = %v", got)
 		}
-		if s, err := company.StandingOf(w.Context(), w.site.DB, anna, id); err != nil || s.Role.Name != "member" {
+		if s, err := company.TeamMembershipOf(w.Context(), w.site.DB, anna, id); err != nil || s.Role.Name != "member" {
 			w.Errorf("standing = %+v, %v", s, err)
 		}
 		w.do(200, "GET", "/Users/"+anna, "").has(map[string]any{"groups|0|value": id, "groups|0|display": "Film", "groups|0|$ref": w.url + "/scim/v2/Groups/" + id})
@@ -64,7 +64,7 @@ func TestGroups(t *testing.T) {
 		if got := w.acts(before); !slices.Equal(got, []string{"team.member_removed", "team.member_set"}) {
 			w.Errorf("acts = %v", got)
 		}
-		if s, _ := company.StandingOf(w.Context(), w.site.DB, anna, id); s.Role.Name != "lead" {
+		if s, _ := company.TeamMembershipOf(w.Context(), w.site.DB, anna, id); s.Role.Name != "lead" {
 			w.Errorf("role = %s, want lead: who is in keeps theirs", s.Role.Name)
 		}
 		before = w.seq()
@@ -83,11 +83,11 @@ func TestGroups(t *testing.T) {
 		w.patch(200, "/Users/"+bert, `[{"op":"replace","path":"active","value":false}]`)
 		w.patch(200, "/Groups/"+id, `[{"op":"add","path":"members","value":`+member(bert)+`}]`).members(bert, carl)
 		w.patch(200, "/Groups/"+id, `[{"op":"remove","path":"members","value":`+member(carl)+`}]`).members(bert)
-		if _, err := company.StandingOf(w.Context(), w.site.DB, bert, id); err == nil {
+		if _, err := company.TeamMembershipOf(w.Context(), w.site.DB, bert, id); err == nil {
 			w.Error("in a team and not active")
 		}
 		w.patch(200, "/Users/"+bert, `[{"op":"replace","path":"active","value":true}]`)
-		if _, err := company.StandingOf(w.Context(), w.site.DB, bert, id); err != nil {
+		if _, err := company.TeamMembershipOf(w.Context(), w.site.DB, bert, id); err != nil {
 			w.Errorf("not in the team: %v", err)
 		}
 

@@ -155,9 +155,9 @@ func (s *Server) wrapHandler(path string, do handler) http.Handler {
 		_, isFault := errors.AsType[*fault.Error](err)
 		_, isProblem := errors.AsType[*problem](err)
 		if !isFault && !isProblem && r.Context().Err() != nil {
-			rec.Left = true
+			rec.ClientLeft = true
 		}
-		if httpd.Started(w) || rec.Left {
+		if httpd.ResponseStarted(w) || rec.ClientLeft {
 			panic(http.ErrAbortHandler)
 		}
 		writeError(w, err)
@@ -307,7 +307,7 @@ func readBody(w http.ResponseWriter, r *http.Request) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := httpd.WellFormed(text, maxNesting); err != nil {
+	if err := httpd.CheckJSON(text, maxNesting); err != nil {
 		return nil, newProblem(invalidSyntax, "The body is not valid JSON.")
 	}
 

@@ -67,7 +67,7 @@ func open(t *testing.T, engine string, perMinute int) *fixture {
 	w.fox, w.token = w.connected("Fox", "fox.example")
 	t.Cleanup(func() {
 		checks := slices.Concat(company.Checks, credential.Checks, audit.Checks, person.Checks)
-		if v, err := db.Verify(context.Background(), checks); err != nil || len(v) != 0 {
+		if v, err := db.VerifyChecks(context.Background(), checks); err != nil || len(v) != 0 {
 			t.Errorf("checks = %v, %v", v, err)
 		}
 	})

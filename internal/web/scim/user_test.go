@@ -22,7 +22,7 @@ import (
 // mails reads what lies in the queue, oldest first.
 func (w *fixture) mails() []mail.Message {
 	w.Helper()
-	return mailqueuetest.Queued(w, w.site.DB, w.site.Keys.Box("mail"))
+	return mailqueuetest.Queued(w, w.site.DB, w.site.Keys.BoxFor("mail"))
 }
 
 // lastMail is the newest to an address.
@@ -147,7 +147,7 @@ func TestASquatterLosesTheAddress(t *testing.T) {
 		if _, err := credential.Check(w.Context(), w.site.DB, token); err == nil {
 			w.Error("the squatter's token works")
 		}
-		if _, err := w.site.Devices.Check(w.Context(), w.site.DB, device.DeviceID); err == nil {
+		if _, err := w.site.Devices.CheckDevice(w.Context(), w.site.DB, device.DeviceID); err == nil {
 			w.Error("the squatter's device works")
 		}
 	})
@@ -230,7 +230,7 @@ func TestDeactivationAndReturn(t *testing.T) {
 		if _, in := w.roles(w.fox)["anna@fox.example"]; in {
 			w.Error("a member who is not active")
 		}
-		if _, err := company.StandingOf(w.Context(), w.site.DB, id, film); err == nil {
+		if _, err := company.TeamMembershipOf(w.Context(), w.site.DB, id, film); err == nil {
 			w.Error("in a team and not active")
 		}
 		w.do(200, "GET", "/Users?filter=active+eq+false", "").has(map[string]any{"totalResults": 1, "Resources|0|id": id})
@@ -273,7 +273,7 @@ func TestDeactivationAndReturn(t *testing.T) {
 			w.Errorf("role = %q, want %q", got, role)
 		}
 		for team, want := range map[string]string{film: "lead", sound: "member"} {
-			if s, err := company.StandingOf(w.Context(), w.site.DB, id, team); err != nil || s.Role.Name != want {
+			if s, err := company.TeamMembershipOf(w.Context(), w.site.DB, id, team); err != nil || s.Role.Name != want {
 				w.Errorf("role in a team = %q, %v, want %q", s.Role.Name, err, want)
 			}
 		}
@@ -426,7 +426,7 @@ func (w *fixture) duringDeletion(id string, send func() answer) answer {
 		if err := person.Lock(ctx, tx, id); err != nil {
 			return err
 		}
-		in, err := company.OfPerson(ctx, tx, id)
+		in, err := company.CompanyMemberships(ctx, tx, id)
 		for _, m := range in {
 			_, lost := company.RemoveMember(ctx, tx, m.Company.ID, id)
 			err = errors.Join(err, lost)
@@ -434,7 +434,7 @@ func (w *fixture) duringDeletion(id string, send func() answer) answer {
 		if err != nil {
 			return err
 		}
-		if err := company.ForgetProfiles(ctx, tx, id); err != nil {
+		if err := company.DeleteProfiles(ctx, tx, id); err != nil {
 			return err
 		}
 		go func() { got <- send() }()

@@ -10,28 +10,28 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// World is a database with a clock that moves only when the test says so. A
+// Fixture is a database with a clock that moves only when the test says so. A
 // package embeds it in a type that has its own helpers.
-type World struct {
+type Fixture struct {
 	*testing.T
 	DB    *sqldb.DB
 	URL   string        // of the database
 	clock *atomic.Int64 // microseconds
 }
 
-// Worlds runs fn in a new world of every kind, in parallel with other tests.
+// EachFixture runs fn in a new world of every kind, in parallel with other tests.
 // What fn leaves in it must pass the checks.
-func Worlds(t *testing.T, checks []sqldb.Check, fn func(w World)) {
+func EachFixture(t *testing.T, checks []sqldb.Check, fn func(w Fixture)) {
 	t.Helper()
 	t.Parallel()
 	for _, engine := range Engines {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			w := World{T: t, URL: URL(t, engine), clock: new(atomic.Int64)}
+			w := Fixture{T: t, URL: URL(t, engine), clock: new(atomic.Int64)}
 			w.clock.Store(time.Date(2026, 11, 15, 9, 30, 0, 0, time.UTC).UnixMicro())
 			w.DB = OpenAt(t, w.URL, w.Now)
 			fn(w)
-			if v, err := w.DB.Verify(t.Context(), checks); err != nil || len(v) != 0 {
+			if v, err := w.DB.VerifyChecks(t.Context(), checks); err != nil || len(v) != 0 {
 				t.Errorf("checks = %v, %v", v, err)
 			}
 		})
@@ -39,19 +39,19 @@ func Worlds(t *testing.T, checks []sqldb.Check, fn func(w World)) {
 }
 
 // Now is what the clock of the database shows.
-func (w World) Now() time.Time { return time.UnixMicro(w.clock.Load()).UTC() }
+func (w Fixture) Now() time.Time { return time.UnixMicro(w.clock.Load()).UTC() }
 
 // Pass moves the clock on.
-func (w World) Pass(d time.Duration) { w.clock.Add(d.Microseconds()) }
+func (w Fixture) Pass(d time.Duration) { w.clock.Add(d.Microseconds()) }
 
 // Try runs fn in a transaction of its own.
-func (w World) Try(fn func(*sqldb.Tx) error) error { return w.DB.Write(w.Context(), fn) }
+func (w Fixture) Try(fn func(*sqldb.Tx) error) error { return w.DB.Write(w.Context(), fn) }
 
 // Do is Try for what must succeed.
-func (w World) Do(fn func(*sqldb.Tx) error) { w.Helper(); w.OK(w.Try(fn)) }
+func (w Fixture) Do(fn func(*sqldb.Tx) error) { w.Helper(); w.OK(w.Try(fn)) }
 
 // OK ends the test at an error.
-func (w World) OK(err error) {
+func (w Fixture) OK(err error) {
 	w.Helper()
 	if err != nil {
 		w.Fatal(err)
@@ -59,13 +59,13 @@ func (w World) OK(err error) {
 }
 
 // Exec changes the database behind the package's back.
-func (w World) Exec(query string, args ...any) {
+func (w Fixture) Exec(query string, args ...any) {
 	w.Helper()
 	w.Do(func(tx *sqldb.Tx) error { _, err := tx.Exec(w.Context(), query, args...); return err })
 }
 
 // Get returns the result of one transaction.
-func Get[T any](w World, fn func(*sqldb.Tx) (T, error)) (v T) {
+func Get[T any](w Fixture, fn func(*sqldb.Tx) (T, error)) (v T) {
 	w.Helper()
 	w.Do(func(tx *sqldb.Tx) (err error) { v, err = fn(tx); return err })
 	return v
@@ -73,7 +73,7 @@ func Get[T any](w World, fn func(*sqldb.Tx) (T, error)) (v T) {
 
 // Damage does damage in a transaction that is not kept, and returns the checks that
 // found some.
-func (w World) Damage(checks []sqldb.Check, damage string, args ...any) (found map[string]bool) {
+func (w Fixture) Damage(checks []sqldb.Check, damage string, args ...any) (found map[string]bool) {
 	w.Helper()
 	found = map[string]bool{}
 	undo := errors.New("undo")
@@ -82,7 +82,7 @@ func (w World) Damage(checks []sqldb.Check, damage string, args ...any) (found m
 			return err
 		}
 		for _, c := range checks {
-			err := tx.Each(w.Context(), c.Query, nil, func(row sqldb.Scanner) error {
+			err := tx.EachRow(w.Context(), c.Query, nil, func(row sqldb.Scanner) error {
 				var line string
 				found[c.Name] = true
 				return row.Scan(&line)

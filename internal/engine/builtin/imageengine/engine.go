@@ -55,9 +55,9 @@ type manifestSetting struct {
 	Operation string `json:"operation"`
 }
 
-// Manual describes the settings that a manifest can give the engine.
-func Manual() engine.Manual {
-	return engine.Manual{
+// ManifestSpec describes the settings that a manifest can give the engine.
+func ManifestSpec() engine.ManifestSpec {
+	return engine.ManifestSpec{
 		Setting: func() any { return &manifestSetting{} },
 		Choices: map[string][]string{"operation": slices.Sorted(maps.Keys(operations))},
 	}

@@ -37,7 +37,7 @@ func (h *memoryReservation) releaseMemory() {
 		h.free = nil
 	}
 	if h.low {
-		lowpriority.AddTurns(-1)
+		lowpriority.AddProcessors(-1)
 	}
 }
 
@@ -45,7 +45,7 @@ func (h *memoryReservation) releaseMemory() {
 // alone.
 func (h *memoryReservation) lowerPriority() {
 	h.low = true
-	lowpriority.AddTurns(1)
+	lowpriority.AddProcessors(1)
 	lowpriority.Lower()
 }
 
@@ -71,7 +71,7 @@ func (t task) reserveMemory(ctx context.Context, working, result int64) error {
 		each += pixelBytes // a copy on white, for JPEG
 	}
 	bytes := working + each*result + sinkMemory
-	free, err := t.Reserve(ctx, bytes)
+	free, err := t.ReserveMemory(ctx, bytes)
 	if err != nil {
 		return err
 	}

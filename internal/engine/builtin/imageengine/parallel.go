@@ -35,8 +35,8 @@ func eachBand(ctx context.Context, s engine.Span, n, minRows int, do func(from, 
 	}
 	low := hasLowPriority(ctx)
 	if low && workers > 1 {
-		lowpriority.AddTurns(workers - 1)
-		defer lowpriority.AddTurns(1 - workers)
+		lowpriority.AddProcessors(workers - 1)
+		defer lowpriority.AddProcessors(1 - workers)
 	}
 	var others sync.WaitGroup
 	var broken atomic.Value

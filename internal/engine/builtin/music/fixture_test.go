@@ -91,7 +91,7 @@ func fake(name string) *music.Engine {
 // is skipped, but fails with CI set.
 func installed(t *testing.T) *music.Engine {
 	t.Helper()
-	needs := music.Needs()
+	needs := music.Requirements()
 	enginetest.RequireInstalled(t, needs)
 	return music.New(needs[0].Path, needs[1].Path, music.Options{Folder: t.TempDir()})
 }
@@ -120,7 +120,7 @@ func played(t *testing.T, e *music.Engine, j engine.Job) ([]byte, time.Duration)
 	if !ok {
 		t.Fatal("the result is no media file")
 	}
-	facts, err := media.NewLab(media.Limits{}).Examine(t.Context(), media.Turn{}, f, bytes.NewReader(b), int64(len(b)))
+	facts, err := media.NewAnalyzer(media.Limits{}).AnalyzeFile(t.Context(), media.DecodeRequest{}, f, bytes.NewReader(b), int64(len(b)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ const (
 // from each other.
 func (e *Engine) playScore(ctx context.Context, s *score, whole engine.Span) ([]byte, error) {
 	if _, err := os.Stat(e.soundfont); err != nil {
-		return nil, errUnavailable.Because(err)
+		return nil, errUnavailable.WithCause(err)
 	}
 	var mix recording
 	playing := whole.SubSpan(0, 0.92)
@@ -47,7 +47,7 @@ func (e *Engine) playScore(ctx context.Context, s *score, whole engine.Span) ([]
 		mix = mix.mixIn(stem, p.level)
 	}
 	if !mix.trimAndLevel() {
-		return nil, errResult.Because(errors.New("the recording is silent"))
+		return nil, errResult.WithCause(errors.New("the recording is silent"))
 	}
 	return mix.encodeWAV(), nil
 }
@@ -68,18 +68,18 @@ func (e *Engine) renderPart(ctx context.Context, s *score, part engine.Span) (re
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, errUnavailable.Because(err)
+		return nil, errUnavailable.WithCause(err)
 	case err != nil:
-		return nil, errProgram.Because(err)
+		return nil, errProgram.WithCause(err)
 	}
 	f, err := folder.OpenFile(resultFile)
 	if err != nil {
-		return nil, errResult.Because(err)
+		return nil, errResult.WithCause(err)
 	}
 	defer f.Close()
 	out, err := parseWAV(f)
 	if err != nil {
-		return nil, errResult.Because(err)
+		return nil, errResult.WithCause(err)
 	}
 	part.ReportProgress(1)
 	return out, nil

@@ -35,10 +35,10 @@ type Engine struct {
 
 var _ engine.Engine = (*Engine)(nil)
 
-// Needs returns the files that must be installed: FluidSynth and a soundfont.
-func Needs() []subprocess.Need {
-	return []subprocess.Need{
-		{Name: "fluidsynth", Package: "fluidsynth", Path: subprocess.Find("fluidsynth")},
+// Requirements returns the files that must be installed: FluidSynth and a soundfont.
+func Requirements() []subprocess.Requirement {
+	return []subprocess.Requirement{
+		{Name: "fluidsynth", Package: "fluidsynth", Path: subprocess.FindProgram("fluidsynth")},
 		{Name: "a General MIDI soundfont", Package: "timgm6mb-soundfont", Path: findSoundfont()},
 	}
 }
@@ -69,14 +69,14 @@ func New(fluidsynth, soundfont string, o Options) *Engine {
 }
 
 var (
-	errUnavailable = engine.Again(engine.Unavailable, "The music synthesizer is unavailable. Try again later.")
+	errUnavailable = engine.FailTransient(engine.Unavailable, "The music synthesizer is unavailable. Try again later.")
 	errProgram     = engine.Fail(engine.Failed, "The music synthesizer could not play the tune.")
 	errResult      = engine.Fail(engine.Invalid, "The music synthesizer returned no usable audio.")
 )
 
-// Manual describes the engine's settings in a manifest, of which there are none.
-func Manual() engine.Manual {
-	return engine.Manual{Setting: func() any { return &struct{}{} }}
+// ManifestSpec describes the engine's settings in a manifest, of which there are none.
+func ManifestSpec() engine.ManifestSpec {
+	return engine.ManifestSpec{Setting: func() any { return &struct{}{} }}
 }
 
 // Run does the job.

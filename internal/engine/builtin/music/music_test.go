@@ -17,7 +17,7 @@ import (
 
 func TestMissingProgramsAreNamed(t *testing.T) {
 	t.Parallel()
-	needs := music.Needs()
+	needs := music.Requirements()
 	if len(needs) != 2 || needs[0].Package != "fluidsynth" || needs[1].Package != "timgm6mb-soundfont" {
 		t.Fatalf("needs = %+v", needs)
 	}

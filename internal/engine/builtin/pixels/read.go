@@ -78,9 +78,9 @@ func (s *fileReader) explainError(err error) error {
 	case s.ended() != nil:
 		return s.ended()
 	case s.err != nil:
-		return engine.Again(engine.Failed, "The picture could not be read from storage. Try again.").Because(s.err)
+		return engine.FailTransient(engine.Failed, "The picture could not be read from storage. Try again.").WithCause(s.err)
 	}
-	return engine.Fail(engine.Failed, "The picture could not be read. It is damaged, or its format is not supported by this tool.").Because(err)
+	return engine.Fail(engine.Failed, "The picture could not be read. It is damaged, or its format is not supported by this tool.").WithCause(err)
 }
 
 // openSource reads a picture's header. The caller closes reader.

@@ -96,8 +96,8 @@ func fake(name string) *speech.Engine {
 // skipped, but fails with CI set.
 func installed(t *testing.T) *speech.Engine {
 	t.Helper()
-	enginetest.RequireInstalled(t, speech.Needs())
-	return speech.New(speech.Needs()[0].Path, speech.Options{Folder: t.TempDir()})
+	enginetest.RequireInstalled(t, speech.Requirements())
+	return speech.New(speech.Requirements()[0].Path, speech.Options{Folder: t.TempDir()})
 }
 
 type values = map[string]any
@@ -128,7 +128,7 @@ func examined(ctx context.Context, t *testing.T, b []byte) time.Duration {
 	if !ok {
 		t.Fatal("the result is no media file")
 	}
-	facts, err := media.NewLab(media.Limits{}).Examine(ctx, media.Turn{}, f, bytes.NewReader(b), int64(len(b)))
+	facts, err := media.NewAnalyzer(media.Limits{}).AnalyzeFile(ctx, media.DecodeRequest{}, f, bytes.NewReader(b), int64(len(b)))
 	if err != nil {
 		t.Fatal(err)
 	}

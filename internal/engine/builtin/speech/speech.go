@@ -39,9 +39,9 @@ type Engine struct {
 
 var _ engine.Engine = (*Engine)(nil)
 
-// Needs returns the programs that must be installed.
-func Needs() []subprocess.Need {
-	return []subprocess.Need{{Name: "espeak-ng", Package: "espeak-ng", Path: subprocess.Find("espeak-ng")}}
+// Requirements returns the programs that must be installed.
+func Requirements() []subprocess.Requirement {
+	return []subprocess.Requirement{{Name: "espeak-ng", Package: "espeak-ng", Path: subprocess.FindProgram("espeak-ng")}}
 }
 
 // New returns an engine that uses eSpeak NG at this path.
@@ -59,7 +59,7 @@ const (
 var limits = subprocess.Limits{Memory: 2 << 30, File: 64 << 20, Folder: 80 << 20}
 
 var (
-	errUnavailable = engine.Again(engine.Unavailable, "The speech synthesizer is unavailable. Try again later.")
+	errUnavailable = engine.FailTransient(engine.Unavailable, "The speech synthesizer is unavailable. Try again later.")
 	errProgram     = engine.Fail(engine.Failed, "The speech synthesizer could not read the text.")
 	errResult      = engine.Fail(engine.Invalid, "The speech synthesizer returned no usable audio.")
 	errTooLong     = engine.Fail(engine.Failed, fmt.Sprintf("The speech would be longer than %.0f minutes. Shorten the text or raise the speed.", maxDuration.Minutes()))
@@ -72,9 +72,9 @@ type readingStyle struct {
 	speed, pitch, pause int    // words per minute, 0 to 99, hundredths of a second
 }
 
-// Manual describes the engine's settings in a manifest, of which there are none.
-func Manual() engine.Manual {
-	return engine.Manual{Setting: func() any { return &struct{}{} }}
+// ManifestSpec describes the engine's settings in a manifest, of which there are none.
+func ManifestSpec() engine.ManifestSpec {
+	return engine.ManifestSpec{Setting: func() any { return &struct{}{} }}
 }
 
 // Run does the job.
@@ -159,7 +159,7 @@ func (e *Engine) speakPieces(ctx context.Context, pieces []piece, m readingStyle
 		}
 		if !s.isSilent() { // a silent piece, such as a line of dashes, adds no pause
 			if err := whole.appendSound(s); err != nil {
-				return nil, errResult.Because(err)
+				return nil, errResult.WithCause(err)
 			}
 			if p.paragraph {
 				whole.appendSilence(between)
@@ -193,18 +193,18 @@ func (e *Engine) speakPiece(ctx context.Context, text string, m readingStyle) (*
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, errUnavailable.Because(err)
+		return nil, errUnavailable.WithCause(err)
 	case err != nil:
-		return nil, errProgram.Because(err)
+		return nil, errProgram.WithCause(err)
 	}
 	f, err := folder.OpenFile(result)
 	if err != nil {
-		return nil, errResult.Because(err)
+		return nil, errResult.WithCause(err)
 	}
 	defer f.Close()
 	s, err := parseWAV(bufio.NewReader(f))
 	if err != nil {
-		return nil, errResult.Because(err)
+		return nil, errResult.WithCause(err)
 	}
 	return s, nil
 }

@@ -18,7 +18,7 @@ import (
 
 func TestMissingProgramsAreNamed(t *testing.T) {
 	t.Parallel()
-	needs := speech.Needs()
+	needs := speech.Requirements()
 	if len(needs) != 1 || needs[0].Package != "espeak-ng" || needs[0].Path != "" && !filepath.IsAbs(needs[0].Path) {
 		t.Errorf("needs = %+v", needs)
 	}

@@ -115,7 +115,7 @@ func TestNotesFit(t *testing.T) {
 		strings.Repeat(many("zz")+" ", 9),
 	} {
 		_, read := task.buildCaption(prompt)
-		if note := task.promptNote(prompt, read); len(note) > engine.MaxRemark || !strings.Contains(note, "…") && len(prompt) > 300 && !strings.HasPrefix(note, "Only") {
+		if note := task.promptNote(prompt, read); len(note) > engine.MaxNote || !strings.Contains(note, "…") && len(prompt) > 300 && !strings.HasPrefix(note, "Only") {
 			t.Errorf("a note of %d bytes: %s", len(note), note)
 		}
 	}

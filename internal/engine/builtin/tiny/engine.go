@@ -82,9 +82,9 @@ type manifestSetting struct {
 	Operation string `json:"operation"`
 }
 
-// Manual describes the settings that a manifest can give the engine.
-func Manual() engine.Manual {
-	return engine.Manual{
+// ManifestSpec describes the settings that a manifest can give the engine.
+func ManifestSpec() engine.ManifestSpec {
+	return engine.ManifestSpec{
 		Setting: func() any { return &manifestSetting{} },
 		Choices: map[string][]string{"operation": slices.Sorted(maps.Keys(operations))},
 	}
@@ -106,7 +106,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	if err != nil {
 		return err
 	}
-	release, err := j.Reserve(ctx, need)
+	release, err := j.ReserveMemory(ctx, need)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	if e.model == nil {
 		m, err := e.with.Open()
 		if err != nil {
-			return engine.Fail(engine.Failed, "The picture model could not be loaded. Contact the operator.").Because(err)
+			return engine.Fail(engine.Failed, "The picture model could not be loaded. Contact the operator.").WithCause(err)
 		}
 		e.model = m
 		w.endStage("open")

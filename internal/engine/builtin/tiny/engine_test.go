@@ -117,12 +117,12 @@ func TestUnknownWords(t *testing.T) {
 	t.Parallel()
 	j := job("sketch", values{"prompt": "red fox on a Blorptangle", "steps": int64(1), "style": "flat", "background": "snow"})
 	j.NumResults = 2
-	for _, note := range results(t, shared(), j).Remarks() {
+	for _, note := range results(t, shared(), j).Notes() {
 		if want := "1 of 5 words is unknown to this model and was left out of the drawing: blorptangle."; note != want {
 			t.Errorf("note = %q, want %q", note, want)
 		}
 	}
-	if note := results(t, shared(), job("sketch", values{"steps": int64(1)})).Remarks()[0]; note != "" {
+	if note := results(t, shared(), job("sketch", values{"steps": int64(1)})).Notes()[0]; note != "" {
 		t.Errorf("note = %q, want none", note)
 	}
 }
@@ -213,7 +213,7 @@ func TestModelThatDoesNotOpen(t *testing.T) {
 	}})
 	defer e.Close()
 	var r enginetest.Recorder
-	if err := e.Run(t.Context(), job("sketch", nil), &r); err == nil || strings.Contains(engine.As(err).Message, "weights") {
+	if err := e.Run(t.Context(), job("sketch", nil), &r); err == nil || strings.Contains(engine.AsError(err).Message, "weights") {
 		t.Errorf("run = %v", err)
 	}
 	results(t, e, job("sketch", values{"steps": int64(1)}))

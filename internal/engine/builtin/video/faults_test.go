@@ -113,7 +113,7 @@ func TestEveryInputIsGuarded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Frame(t.Context(), f.MimeType, r); err != nil {
+	if _, err := e.FirstFrame(t.Context(), f.MimeType, r); err != nil {
 		t.Fatal(err)
 	}
 	b, err := os.ReadFile(log)

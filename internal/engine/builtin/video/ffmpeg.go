@@ -24,7 +24,7 @@ type jobRun struct {
 func (e *Engine) newJobRun(t task, out engine.Sink) (*jobRun, error) {
 	folder, err := subprocess.NewFolder(e.folder)
 	if err != nil {
-		return nil, errUnavailable.Because(err)
+		return nil, errUnavailable.WithCause(err)
 	}
 	return &jobRun{Engine: e, task: t, out: out, folder: folder}, nil
 }
@@ -36,13 +36,13 @@ func (w *jobRun) removeFolder() { _ = w.folder.Close() }
 // Failures with messages for people. A pass knows by its inputs which one to
 // return.
 var (
-	errUnavailable = engine.Again(engine.Unavailable, "The video programs are unavailable. Try again later.")
+	errUnavailable = engine.FailTransient(engine.Unavailable, "The video programs are unavailable. Try again later.")
 	errPicture     = engine.Fail(engine.Failed, "A picture could not be read. It is damaged, or its format is not supported by this tool.")
 	errVideo       = engine.Fail(engine.Failed, "The video could not be read. It is damaged, or its format is not supported by this tool.")
 	errSound       = engine.Fail(engine.Failed, "The recording could not be read. It is damaged, or its format is not supported by this tool.")
 	errRender      = engine.Fail(engine.Failed, "The video could not be rendered.")
 	errTooLarge    = engine.Fail(engine.Failed, "The result is too large.")
-	errFetch       = engine.Again(engine.Failed, "A file could not be read from storage. Try again.")
+	errFetch       = engine.FailTransient(engine.Failed, "A file could not be read from storage. Try again.")
 )
 
 // explainError translates a program's error into a failure of the job. other is the failure for
@@ -54,11 +54,11 @@ func explainError(ctx context.Context, err error, other *engine.Error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, subprocess.ErrLimit):
-		return errTooLarge.Because(err)
+		return errTooLarge.WithCause(err)
 	case exit:
-		return other.Because(err)
+		return other.WithCause(err)
 	}
-	return errUnavailable.Because(err)
+	return errUnavailable.WithCause(err)
 }
 
 // runProgram runs ffmpeg or ffprobe in the job's folder.
@@ -77,7 +77,7 @@ func (w *jobRun) copyInput(ctx context.Context, name string, f engine.File) erro
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return errFetch.Because(err)
+		return errFetch.WithCause(err)
 	}
 	return nil
 }
@@ -172,7 +172,7 @@ func (w *jobRun) sendPreview(name string) {
 func (w *jobRun) checkComplete(ctx context.Context, name, mimeType string) error {
 	r, err := w.folder.OpenFile(name)
 	if err != nil {
-		return errRender.Because(err)
+		return errRender.WithCause(err)
 	}
 	defer r.Close()
 	check := checkMP4Boxes
@@ -180,7 +180,7 @@ func (w *jobRun) checkComplete(ctx context.Context, name, mimeType string) error
 		check = checkGIFTrailer
 	}
 	if err := check(cancelReader{ctx.Err, r}); err != nil {
-		return errors.Join(ctx.Err(), errRender.Because(err))
+		return errors.Join(ctx.Err(), errRender.WithCause(err))
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func (w *jobRun) sendResult(ctx context.Context, name string) error {
 	}
 	r, err := w.folder.OpenFile(name)
 	if err != nil {
-		return errRender.Because(err)
+		return errRender.WithCause(err)
 	}
 	defer r.Close()
 	return w.out.Output(ctx, engine.Result{Data: r})

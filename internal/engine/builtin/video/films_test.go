@@ -224,7 +224,7 @@ func TestFrame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := e.Frame(t.Context(), f.MimeType, r)
+	b, err := e.FirstFrame(t.Context(), f.MimeType, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +236,7 @@ func TestFrame(t *testing.T) {
 		t.Errorf("colour = %v, want the blue of the clip", got)
 	}
 	for _, mimeType := range []string{"video/mp4", "image/png", "", "application/x-mpegurl"} {
-		if _, err := e.Frame(t.Context(), mimeType, bytes.NewReader([]byte("no video"))); err == nil {
+		if _, err := e.FirstFrame(t.Context(), mimeType, bytes.NewReader([]byte("no video"))); err == nil {
 			t.Errorf("%q: no error", mimeType)
 		}
 	}

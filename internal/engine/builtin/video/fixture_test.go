@@ -33,8 +33,8 @@ func size(w, h int64) values { return values{"width": w, "height": h} }
 // skipped, but fails with CI set.
 func programs(t testing.TB) (ffmpeg, ffprobe string) {
 	t.Helper()
-	enginetest.RequireInstalled(t, video.Needs())
-	return subprocess.Find("ffmpeg"), subprocess.Find("ffprobe")
+	enginetest.RequireInstalled(t, video.Requirements())
+	return subprocess.FindProgram("ffmpeg"), subprocess.FindProgram("ffprobe")
 }
 
 func newEngine(t testing.TB) *video.Engine {
@@ -186,7 +186,7 @@ func examined(t testing.TB, b []byte) media.Facts {
 	if !ok {
 		t.Fatal("the result is of no known type")
 	}
-	facts, err := media.NewLab(media.Limits{}).Examine(context.WithoutCancel(t.Context()), media.Turn{}, f, bytes.NewReader(b), int64(len(b)))
+	facts, err := media.NewAnalyzer(media.Limits{}).AnalyzeFile(context.WithoutCancel(t.Context()), media.DecodeRequest{}, f, bytes.NewReader(b), int64(len(b)))
 	if err != nil {
 		t.Fatalf("examine: %v", err)
 	}

@@ -7,8 +7,8 @@ import (
 	"atelier/internal/engine"
 )
 
-// Frame returns the first frame of a video as a JPEG, at most 1280 pixels wide.
-func (e *Engine) Frame(ctx context.Context, mimeType string, r io.Reader) ([]byte, error) {
+// FirstFrame returns the first frame of a video as a JPEG, at most 1280 pixels wide.
+func (e *Engine) FirstFrame(ctx context.Context, mimeType string, r io.Reader) ([]byte, error) {
 	w, err := e.newJobRun(task{}, nil)
 	if err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func (e *Engine) Frame(ctx context.Context, mimeType string, r io.Reader) ([]byt
 	}
 	b, err := w.readFile("frame.jpg", maxFrame)
 	if err != nil {
-		return nil, errVideo.Because(err)
+		return nil, errVideo.WithCause(err)
 	}
 	return b, nil
 }

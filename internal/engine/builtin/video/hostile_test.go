@@ -84,7 +84,7 @@ func TestFilesThatNameOtherFiles(t *testing.T) {
 					j.Files = map[string][]engine.File{in.key: {enginetest.FileFromBytes(mimeType, []byte(text))}}
 					var r enginetest.Recorder
 					err := newEngine(t).Run(t.Context(), j, &r)
-					e := engine.As(err)
+					e := engine.AsError(err)
 					if err == nil || len(r.Outputs())+len(r.Previews()) != 0 {
 						t.Errorf("%s: run = %v, %d results, %d previews", mimeType, err, len(r.Outputs()), len(r.Previews()))
 					}

@@ -45,7 +45,7 @@ func choiceInput[T any](t task, key, fallback string, words map[string]T) (T, er
 	}
 	chosen, ok := words[word]
 	if !ok {
-		return chosen, engine.ErrMisconfigured.Because(fmt.Errorf("%s is not a supported choice", key))
+		return chosen, engine.ErrMisconfigured.WithCause(fmt.Errorf("%s is not a supported choice", key))
 	}
 	return chosen, nil
 }

@@ -122,7 +122,7 @@ func (w *jobRun) probeInput(ctx context.Context, in inputFile) (mediaInfo, error
 	}
 	f, err := parseProbe(b.Bytes())
 	if err != nil {
-		return mediaInfo{}, in.kind.other.Because(err)
+		return mediaInfo{}, in.kind.other.WithCause(err)
 	}
 	return f, nil
 }

@@ -12,7 +12,7 @@ import (
 func TestNeeds(t *testing.T) {
 	t.Parallel()
 	var names []string
-	for _, n := range video.Needs() {
+	for _, n := range video.Requirements() {
 		names = append(names, n.Name+" of "+n.Package)
 	}
 	if got := strings.Join(names, ", "); got != "ffmpeg of ffmpeg, ffprobe of ffmpeg" {

@@ -26,7 +26,7 @@ func (w *jobRun) prepareSound(ctx context.Context, s engine.Span, f engine.File,
 	size, err := w.fileSize(ctx, plain.name)
 	seconds := float64(size-44) / soundBytes // without the WAV header
 	if err != nil || seconds < 0.05 {
-		return inputFile{}, 0, errSound.Because(err)
+		return inputFile{}, 0, errSound.WithCause(err)
 	}
 	return plain, seconds, nil
 }

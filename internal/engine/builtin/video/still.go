@@ -69,7 +69,7 @@ func (w *jobRun) prepareStill(ctx context.Context, s engine.Span, p still, to, b
 		return inputFile{}, err
 	}
 	if n, err := w.fileSize(ctx, plain.name); err != nil || n == 0 { // FFmpeg reports no error for a picture without a frame
-		return inputFile{}, errPicture.Because(err)
+		return inputFile{}, errPicture.WithCause(err)
 	}
 	if preview {
 		w.sendPreview("preview.jpg")
@@ -99,13 +99,13 @@ func coverFilters(p, frame shape, flags string) string {
 func (w *jobRun) readOrientation(name string) (int, error) {
 	r, err := w.folder.OpenFile(name)
 	if err != nil {
-		return 0, errUnavailable.Because(err)
+		return 0, errUnavailable.WithCause(err)
 	}
 	defer r.Close()
 	const maxHeader = 1 << 20 // profiles may come before the orientation
 	start, err := io.ReadAll(io.LimitReader(r, maxHeader))
 	if err != nil {
-		return 0, errUnavailable.Because(err)
+		return 0, errUnavailable.WithCause(err)
 	}
 	return int(pixels.OrientationOf(start)), nil
 }

@@ -39,11 +39,11 @@ type Engine struct {
 
 var _ engine.Engine = (*Engine)(nil)
 
-// Needs returns the programs that must be installed.
-func Needs() []subprocess.Need {
-	return []subprocess.Need{
-		{Name: "ffmpeg", Package: "ffmpeg", Path: subprocess.Find("ffmpeg")},
-		{Name: "ffprobe", Package: "ffmpeg", Path: subprocess.Find("ffprobe")},
+// Requirements returns the programs that must be installed.
+func Requirements() []subprocess.Requirement {
+	return []subprocess.Requirement{
+		{Name: "ffmpeg", Package: "ffmpeg", Path: subprocess.FindProgram("ffmpeg")},
+		{Name: "ffprobe", Package: "ffmpeg", Path: subprocess.FindProgram("ffprobe")},
 	}
 }
 
@@ -77,9 +77,9 @@ type manifestSetting struct {
 	Operation string `json:"operation"`
 }
 
-// Manual describes the settings that a manifest can give the engine.
-func Manual() engine.Manual {
-	return engine.Manual{
+// ManifestSpec describes the settings that a manifest can give the engine.
+func ManifestSpec() engine.ManifestSpec {
+	return engine.ManifestSpec{
 		Setting: func() any { return &manifestSetting{} },
 		Choices: map[string][]string{"operation": slices.Sorted(maps.Keys(operations))},
 	}

@@ -25,7 +25,7 @@ func Queued(t testing.TB, db *sqldb.DB, box keyring.Box) []mail.Message {
 	h := mailqueue.Handler(&all, box, slog.New(slog.DiscardHandler))
 	err := db.Read(t.Context(), func(tx *sqldb.Tx) error {
 		all = nil
-		return tx.Each(t.Context(), query, nil, func(row sqldb.Scanner) error {
+		return tx.EachRow(t.Context(), query, nil, func(row sqldb.Scanner) error {
 			var args string
 			if err := row.Scan(&args); err != nil {
 				return err
@@ -44,5 +44,5 @@ type inbox []mail.Message
 
 func (i *inbox) Send(_ context.Context, m mail.Message) error {
 	*i = append(*i, m)
-	return m.Check()
+	return m.CheckMessage()
 }

@@ -33,18 +33,18 @@ func WAV() []byte {
 }
 
 // Take stores bytes that belong to nobody yet.
-func (h *House) Take(data []byte) ingest.Taken {
+func (h *House) Take(data []byte) ingest.StoredFile {
 	h.Helper()
-	taken, err := h.Intake.Take(h.Context(), bytes.NewReader(data), ingest.Want{MaxBytes: 1 << 20})
+	taken, err := h.Intake.IngestFile(h.Context(), bytes.NewReader(data), ingest.Options{MaxBytes: 1 << 20})
 	h.OK(err)
 	return taken
 }
 
 // Results stores so many pictures, as an engine would make them.
-func (h *House) Results(n int) (all []generation.Made) {
+func (h *House) Results(n int) (all []generation.StoredResult) {
 	h.Helper()
 	for i := range n {
-		all = append(all, generation.Made{Taken: h.Take(PNG(i))})
+		all = append(all, generation.StoredResult{StoredFile: h.Take(PNG(i))})
 	}
 	return all
 }
@@ -73,7 +73,7 @@ func (h *House) Owned() (keys []string) {
 	h.Helper()
 	h.Do(func(tx *sqldb.Tx) error {
 		keys = nil
-		return tx.Each(h.Context(), `SELECT blob, thumb, preview FROM asset`, nil, func(row sqldb.Scanner) error {
+		return tx.EachRow(h.Context(), `SELECT blob, thumb, preview FROM asset`, nil, func(row sqldb.Scanner) error {
 			var some [3]string
 			if err := row.Scan(&some[0], &some[1], &some[2]); err != nil {
 				return err

@@ -59,13 +59,13 @@ var Checks = slices.Concat(run.Checks, ledger.Checks, webhook.Checks, asset.Chec
 // House is an installation whose clock moves only when it is told to. Nobody
 // works in it.
 type House struct {
-	dbtest.World
+	dbtest.Fixture
 	Blobs   blob.Store
-	Intake  *ingest.Intake
+	Intake  *ingest.Pipeline
 	Library *library.Library
 	Catalog *catalog.Catalog
 	Hub     *pubsub.Hub
-	Budgets *budget.Keeper
+	Budgets *budget.Service
 	MailBox keyring.Box // what mail in the queue is sealed with
 	Runs    *generation.Service
 
@@ -80,18 +80,18 @@ type House struct {
 // the operator decided otherwise.
 func Worlds(t *testing.T, change func(*generation.Settings), fn func(h *House)) {
 	t.Helper()
-	dbtest.Worlds(t, Checks, func(w dbtest.World) { fn(New(w, change)) })
+	dbtest.EachFixture(t, Checks, func(w dbtest.Fixture) { fn(New(w, change)) })
 }
 
 // New builds a house in a world.
-func New(w dbtest.World, change func(*generation.Settings)) *House {
+func New(w dbtest.Fixture, change func(*generation.Settings)) *House {
 	w.Helper()
-	h := &House{World: w, Hub: pubsub.New(), Queued: func(string) {}, Ended: func() {}}
+	h := &House{Fixture: w, Hub: pubsub.New(), Queued: func(string) {}, Ended: func() {}}
 	var err error
 	h.Blobs, err = blob.Open(w.Context(), "file://"+w.TempDir(), blob.Options{Now: time.Now})
 	w.OK(err)
 	w.Cleanup(func() { h.Blobs.Close() })
-	h.Intake = &ingest.Intake{Blobs: h.Blobs, Lab: media.NewLab(media.Limits{Pixels: 1_000_000, Frames: 100, Duration: time.Hour})}
+	h.Intake = &ingest.Pipeline{Blobs: h.Blobs, Analyzer: media.NewAnalyzer(media.Limits{Pixels: 1_000_000, Frames: 100, Duration: time.Hour})}
 	h.Library = &library.Library{DB: w.DB, Blobs: h.Blobs}
 	h.Catalog = catalog.New(w.DB, nil)
 	h.Apply(tools)
@@ -99,9 +99,9 @@ func New(w dbtest.World, change func(*generation.Settings)) *House {
 	w.OK(err)
 	jobs, err := queue.Open(w.DB, nil, queue.Options{Now: w.Now})
 	w.OK(err)
-	h.MailBox = ring.Box("mail")
-	h.Budgets = &budget.Keeper{
-		Post:   mailqueue.Office{Queue: jobs, Box: h.MailBox},
+	h.MailBox = ring.BoxFor("mail")
+	h.Budgets = &budget.Service{
+		Post:   mailqueue.Outbox{Queue: jobs, Box: h.MailBox},
 		Guard:  guard(),
 		Wake:   func() { h.Ended() },
 		AppURL: "https://atelier.example",
@@ -159,7 +159,7 @@ func Unlimited(s *generation.Settings) {
 func (h *House) Apply(manifests map[string]string) {
 	h.Helper()
 	h.ApplyElsewhere(manifests)
-	_, err := h.Catalog.Refresh(h.Context())
+	_, err := h.Catalog.RefreshSnapshot(h.Context())
 	h.OK(err)
 }
 
@@ -170,7 +170,7 @@ func (h *House) ApplyElsewhere(manifests map[string]string) {
 	for slug, text := range manifests {
 		files[slug+".yaml"] = &fstest.MapFile{Data: []byte("name: " + slug + "\n" + text)}
 	}
-	set, err := catalog.Read(catalog.From{Source: catalog.Directory, Files: files})
+	set, err := catalog.Read(catalog.ManifestFolder{Source: catalog.Directory, Files: files})
 	h.OK(err)
 	if len(set.Problems) > 0 {
 		h.Fatalf("manifests: %v", set.Problems)
@@ -185,7 +185,7 @@ func Manifest(slug string) string { return tools[slug] }
 // Tool finds a tool.
 func (h *House) Tool(slug string) *catalog.Tool {
 	h.Helper()
-	for _, t := range h.Catalog.Snapshot().Tools() {
+	for _, t := range h.Catalog.CurrentSnapshot().AllTools() {
 		if t.Slug == slug {
 			return t
 		}
@@ -242,7 +242,7 @@ func (h *House) Give(accountID string, tokens int64) {
 // Balance is what an account has, with no allowance.
 func (h *House) Balance(accountID string) ledger.Balance {
 	h.Helper()
-	return dbtest.Get(h.World, func(tx *sqldb.Tx) (ledger.Balance, error) {
+	return dbtest.Get(h.Fixture, func(tx *sqldb.Tx) (ledger.Balance, error) {
 		all, err := ledger.Balances(h.Context(), tx, []string{accountID}, 0)
 		return all[accountID], err
 	})
@@ -282,7 +282,7 @@ func (h *House) Draft(who principal.Principal, slug string) generation.Draft {
 // Create creates a run that must be accepted.
 func (h *House) Create(d generation.Draft) run.Run {
 	h.Helper()
-	c, err := h.Runs.Create(h.Context(), d)
+	c, err := h.Runs.CreateRun(h.Context(), d)
 	h.OK(err)
 	return h.Run(c.Run.ID)
 }

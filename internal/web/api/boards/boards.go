@@ -16,7 +16,7 @@ import (
 // Handler serves boards.
 type Handler struct {
 	Boards  *board.Boards
-	Links   library.Links
+	Links   library.URLSigner
 	Streams *rest.Streams
 	Pages   rest.Pager
 	JSON    rest.JSONLimits
@@ -68,12 +68,12 @@ func (c boardCall) nodeScope(boardID string) string {
 }
 
 // pageEnd returns the end of the previous page of boards or nodes.
-func pageEnd(page rest.Page) (*board.Place, error) {
+func pageEnd(page rest.Page) (*board.Cursor, error) {
 	if page.After == nil {
 		return nil, nil
 	}
 	at, err := page.AfterTime()
-	return &board.Place{Created: at, ID: page.After[1]}, err
+	return &board.Cursor{Created: at, ID: page.After[1]}, err
 }
 
 // GET /api/v2/boards lists the boards of an account, the newest first.
@@ -92,7 +92,7 @@ func (h *Handler) listBoards(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	all, err := h.Boards.List(r.Context(), call.Principal, deleted, after, page.Limit+1)
+	all, err := h.Boards.ListBoards(r.Context(), call.Principal, deleted, after, page.Limit+1)
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (h *Handler) createBoard(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	b, err := h.Boards.Create(r.Context(), call.Principal, d.Name)
+	b, err := h.Boards.CreateBoard(r.Context(), call.Principal, d.Name)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (h *Handler) replyBoard(w http.ResponseWriter, status int, call boardCall, 
 	var next *string
 	if p.More {
 		last := p.Nodes[len(p.Nodes)-1]
-		sealed := h.Pages.Cursors.Seal(call.nodeScope(b.ID), rest.Micros(last.Created), last.ID)
+		sealed := h.Pages.Cursors.SealKey(call.nodeScope(b.ID), rest.Micros(last.Created), last.ID)
 		next = &sealed
 	}
 	setRevision(w, b.Revision)
@@ -144,7 +144,7 @@ func (h *Handler) getBoard(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	b, p, err := h.Boards.Get(r.Context(), call.Principal, call.boardID, after, page.Limit)
+	b, p, err := h.Boards.GetBoard(r.Context(), call.Principal, call.boardID, after, page.Limit)
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (h *Handler) renameBoard(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	b, p, err := h.Boards.Rename(r.Context(), call.Principal, call.boardID, call.match, d.Name, nodePage)
+	b, p, err := h.Boards.RenameBoard(r.Context(), call.Principal, call.boardID, call.match, d.Name, nodePage)
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (h *Handler) deleteBoard(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := h.Boards.Delete(r.Context(), call.Principal, call.boardID, call.match); err != nil {
+	if err := h.Boards.DeleteBoard(r.Context(), call.Principal, call.boardID, call.match); err != nil {
 		return err
 	}
 	return rest.NoContent(w)
@@ -186,7 +186,7 @@ func (h *Handler) restoreBoard(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	b, p, err := h.Boards.Restore(r.Context(), call.Principal, call.boardID, nodePage)
+	b, p, err := h.Boards.RestoreBoard(r.Context(), call.Principal, call.boardID, nodePage)
 	if err != nil {
 		return err
 	}

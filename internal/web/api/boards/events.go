@@ -28,7 +28,7 @@ func (h *Handler) streamBoard(w http.ResponseWriter, r *http.Request) error {
 	defer unfollow()
 
 	ctx := r.Context()
-	revision, err := h.Boards.Revision(ctx, call.Principal, call.boardID)
+	revision, err := h.Boards.GetRevision(ctx, call.Principal, call.boardID)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ type boardStream struct {
 // any event.
 func (s *boardStream) sendChanges(ctx context.Context, events *rest.EventWriter) (ended bool, err error) {
 	boards := s.h.Boards
-	revision, err := boards.Revision(ctx, s.call.Principal, s.call.boardID)
+	revision, err := boards.GetRevision(ctx, s.call.Principal, s.call.boardID)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return false, err
 	}
@@ -77,7 +77,7 @@ func (s *boardStream) sendChanges(ctx context.Context, events *rest.EventWriter)
 				return false, err
 			}
 		}
-		n, err := boards.Since(ctx, s.call.Principal, s.call.boardID, s.mark, nodePage)
+		n, err := boards.ListChanges(ctx, s.call.Principal, s.call.boardID, s.mark, nodePage)
 		if fault.Is(err, fault.NotFound) && s.board.ID != "" { // removed for good
 			return true, events.SendAll(rest.Event{ID: s.mark.Revision, Name: "deleted", Data: asSummary(s.board)})
 		}
@@ -110,7 +110,7 @@ func (s *boardStream) sendChanges(ctx context.Context, events *rest.EventWriter)
 	return false, nil
 }
 
-func (s *boardStream) asBoardChange(n board.News) wire.BoardChange {
+func (s *boardStream) asBoardChange(n board.Delta) wire.BoardChange {
 	change := wire.BoardChange{Revision: n.Mark.Revision, Put: []wire.Node{}, Deleted: []string{}}
 	for _, one := range n.Nodes {
 		if one.Deleted.IsZero() {

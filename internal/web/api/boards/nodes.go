@@ -18,7 +18,7 @@ func (h *Handler) addNode(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	n, err := h.Boards.Add(r.Context(), call.Principal, call.boardID, call.match, toDraft(d))
+	n, err := h.Boards.AddNode(r.Context(), call.Principal, call.boardID, call.match, toDraft(d))
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (h *Handler) changeNodes(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	changed, err := h.Boards.Change(r.Context(), call.Principal, call.boardID, call.match, toChanges(d))
+	changed, err := h.Boards.ChangeNodes(r.Context(), call.Principal, call.boardID, call.match, toChanges(d))
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (h *Handler) changeNode(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	update := board.Update{ID: r.PathValue("node_id"), Change: toChange(d)}
-	n, err := h.Boards.Set(r.Context(), call.Principal, call.boardID, call.match, update)
+	n, err := h.Boards.SetNode(r.Context(), call.Principal, call.boardID, call.match, update)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (h *Handler) deleteNode(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	revision, err := h.Boards.Remove(r.Context(), call.Principal, call.boardID, call.match, r.PathValue("node_id"))
+	revision, err := h.Boards.RemoveNode(r.Context(), call.Principal, call.boardID, call.match, r.PathValue("node_id"))
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ func asSummary(b board.Board) wire.BoardSummary {
 	return wire.BoardSummary{
 		ID:        b.ID,
 		Name:      b.Name,
-		TeamID:    rest.TextOrNull(b.Team()),
+		TeamID:    rest.TextOrNull(b.TeamID()),
 		Revision:  b.Revision,
 		Created:   rest.Moment(b.Created),
 		Updated:   rest.Moment(b.Updated),
@@ -67,8 +67,8 @@ func (h *Handler) asNode(n board.Node, viewerID string) wire.Node {
 		one.Item = &wire.NodeItem{
 			Type:            wire.Medium(i.Type),
 			MimeType:        i.MimeType,
-			URL:             h.Links.URL(i.Kind, i.ID, library.Whole, viewerID, i.Names.Whole),
-			ThumbURL:        rest.MediaURL(h.Links, i.Kind, i.ID, library.Thumb, viewerID, i.Names),
+			URL:             h.Links.SignURL(i.Kind, i.ID, library.VariantFile, viewerID, i.Names.File),
+			ThumbURL:        rest.MediaURL(h.Links, i.Kind, i.ID, library.VariantThumb, viewerID, i.Names),
 			Width:           rest.NumberOrNull(int64(i.Width)),
 			Height:          rest.NumberOrNull(int64(i.Height)),
 			DurationSeconds: rest.SecondsOrNull(i.Duration),

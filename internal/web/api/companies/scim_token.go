@@ -38,7 +38,7 @@ func (h *Handler) deleteScimToken(w http.ResponseWriter, r *http.Request) error 
 }
 
 // asScimToken converts a SCIM token. secret is empty unless it was just created.
-func (h *Handler) asScimToken(t credential.DirectoryToken, secret string) wire.ScimToken {
+func (h *Handler) asScimToken(t credential.SCIMToken, secret string) wire.ScimToken {
 	return wire.ScimToken{
 		URL:      h.BaseURL + "/scim/v2",
 		Token:    rest.TextOrNull(secret),

@@ -107,7 +107,7 @@ func (h *Handler) refreshTokens(w http.ResponseWriter, r *http.Request) error {
 
 // GET /.well-known/jwks.json returns the public keys that verify ID tokens.
 func (h *Handler) getKeys(w http.ResponseWriter, r *http.Request) error {
-	body, err := h.Logins.Tokens.JWKS(r.Context())
+	body, err := h.Logins.Tokens.MarshalJWKS(r.Context())
 	if err != nil {
 		return err
 	}

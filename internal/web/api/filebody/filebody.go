@@ -20,7 +20,7 @@ import (
 
 // Receiver reads the files of requests and ingests them.
 type Receiver struct {
-	Intake  *ingest.Intake
+	Intake  *ingest.Pipeline
 	Library *library.Library
 	// Space refuses requests that store files while the disk is nearly full.
 	Space           func() error
@@ -47,14 +47,14 @@ func (rc *Receiver) CheckRoom(r *http.Request, accountID string) (room int64, er
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "multipart/form-data" {
 		length = max(r.ContentLength-formOverhead, 1)
 	}
-	return rc.Library.Room(r.Context(), accountID, length)
+	return rc.Library.CheckAvailable(r.Context(), accountID, length)
 }
 
 // ReceiveFile ingests the bytes of a file.
-func (rc *Receiver) ReceiveFile(r *http.Request, body io.Reader, want ingest.Want) (ingest.Taken, error) {
-	want.Turn = turnOf(r, rc.DecodeWait)
+func (rc *Receiver) ReceiveFile(r *http.Request, body io.Reader, want ingest.Options) (ingest.StoredFile, error) {
+	want.Decode = turnOf(r, rc.DecodeWait)
 	source := &errorReader{Reader: body}
-	taken, err := rc.Intake.Take(r.Context(), source, want)
+	taken, err := rc.Intake.IngestFile(r.Context(), source, want)
 	switch {
 	case fault.Is(err, fault.UploadTooLarge):
 		return taken, rc.FileTooLarge(want.MaxBytes)
@@ -89,10 +89,10 @@ func (rc *Receiver) FileTooLarge(maxBytes int64) error {
 
 // turnOf returns the owner of the files of a request, between whom memory for
 // decoding is shared fairly, and the longest wait for it.
-func turnOf(r *http.Request, wait time.Duration) media.Turn {
+func turnOf(r *http.Request, wait time.Duration) media.DecodeRequest {
 	owner := rest.PrincipalOf(r).PersonID
 	if owner == "" {
 		owner = httpd.AddressKey(httpd.RecordOf(r.Context()).Addr)
 	}
-	return media.Turn{Owner: owner, Wait: wait}
+	return media.DecodeRequest{Owner: owner, Timeout: wait}
 }

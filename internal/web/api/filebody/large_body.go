@@ -65,7 +65,7 @@ func (b *largeBody) Read(p []byte) (int, error) {
 		// A deadline set after this would end that wait and cancel the request.
 		b.err = io.EOF
 	case err != nil:
-		b.err = httpd.NotWhole(err)
+		b.err = httpd.IncompleteBody(err)
 		return n, b.err
 	}
 	return n, err

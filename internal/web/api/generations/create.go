@@ -39,7 +39,7 @@ func (h *Handler) createGeneration(w http.ResponseWriter, r *http.Request) error
 		return err
 	}
 
-	defer h.Runs.Expect(call.Principal.PersonID)()
+	defer h.Runs.ExpectCreate(call.Principal.PersonID)()
 	var used *run.Key // the earlier use of the key, if any
 	if key != "" {
 		if used, err = h.Runs.FindKey(r.Context(), call.Principal.PersonID, key); err != nil {
@@ -66,7 +66,7 @@ func (h *Handler) createGeneration(w http.ResponseWriter, r *http.Request) error
 	}
 	created, err := h.createRun(r, call, body, key, used)
 	if rest.IsRefusal(err) || created.Replayed {
-		h.Files.Intake.Drop(r.Context(), body.files...)
+		h.Files.Intake.DiscardFiles(r.Context(), body.files...)
 	}
 	if fault.Is(err, fault.StorageQuotaExceeded) && len(body.files) > 0 {
 		err = rest.InPart(err, "files")
@@ -98,7 +98,7 @@ func (h *Handler) checkRoom(r *http.Request, accountID string) (room int64, err 
 // createRun creates a run from a request, or returns the response that its key
 // had before.
 func (h *Handler) createRun(r *http.Request, call *rest.Call, body requestBody, key string, used *run.Key) (generation.Created, error) {
-	if err := httpd.WellFormed(body.payload, h.JSON.Depth); err != nil {
+	if err := httpd.CheckJSON(body.payload, h.JSON.Depth); err != nil {
 		if used != nil {
 			return generation.Created{}, fault.New(fault.IdempotencyKeyConflict, "This Idempotency-Key was used with another request. Use a new one.")
 		}
@@ -110,7 +110,7 @@ func (h *Handler) createRun(r *http.Request, call *rest.Call, body requestBody, 
 	}
 
 	if used != nil {
-		return h.Runs.Replay(r.Context(), call.Principal.PersonID, *used, fingerprint)
+		return h.Runs.ReplayCreate(r.Context(), call.Principal.PersonID, *used, fingerprint)
 	}
 
 	d, err := parseDraft(body.payload)
@@ -121,7 +121,7 @@ func (h *Handler) createRun(r *http.Request, call *rest.Call, body requestBody, 
 	d.Files = body.files
 	d.Key = key
 	d.Fingerprint = fingerprint
-	return h.Runs.Create(r.Context(), d)
+	return h.Runs.CreateRun(r.Context(), d)
 }
 
 // refuseEarly refuses a request by its headers, so that no large body is sent in
@@ -135,7 +135,7 @@ func (h *Handler) refuseEarly(w http.ResponseWriter, r *http.Request, personID s
 	if r.ContentLength > h.Files.MaxRequestBytes {
 		err = filebody.TooLarge(h.Files.MaxRequestBytes)
 	} else if !isKnown {
-		err = h.Runs.Busy(r.Context(), personID)
+		err = h.Runs.CheckRate(r.Context(), personID)
 		setRateLimitExceeded(w.Header(), err)
 	}
 	if err != nil {
@@ -179,7 +179,7 @@ func (h *Handler) previewCost(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	d.Principal = call.Principal
-	cost, err := h.Runs.Price(r.Context(), d)
+	cost, err := h.Runs.PriceDraft(r.Context(), d)
 	if err != nil {
 		return err
 	}

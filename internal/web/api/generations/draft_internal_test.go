@@ -25,7 +25,7 @@ func FuzzDraft(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if httpd.WellFormed(body, 64) != nil {
+		if httpd.CheckJSON(body, 64) != nil {
 			return
 		}
 		d, err := parseDraft(body)

@@ -27,7 +27,7 @@ func (h *Handler) streamGeneration(w http.ResponseWriter, r *http.Request) error
 	changes, unfollow := h.Hub.Follow(id)
 	defer unfollow()
 
-	rec, err := h.Runs.Status(r.Context(), call.Principal.AccountID, id)
+	rec, err := h.Runs.GetStatus(r.Context(), call.Principal.AccountID, id)
 	if err != nil {
 		return err
 	}
@@ -35,14 +35,14 @@ func (h *Handler) streamGeneration(w http.ResponseWriter, r *http.Request) error
 	if stream.sent > rec.Revision {
 		stream.sent = 0 // this run never sent that event
 	}
-	if rec.State.Ended() && rec.Revision <= stream.sent {
+	if rec.State.IsEnded() && rec.Revision <= stream.sent {
 		return rest.NoContent(w) // a 204 keeps browsers from reconnecting
 	}
 
 	isFirst := true
 	return h.Streams.SendEvents(w, r, changes, func(events *rest.EventWriter) (ended bool, err error) {
 		if !isFirst {
-			if rec, err = h.Runs.Status(r.Context(), call.Principal.AccountID, id); err != nil {
+			if rec, err = h.Runs.GetStatus(r.Context(), call.Principal.AccountID, id); err != nil {
 				return false, err
 			}
 		}
@@ -62,7 +62,7 @@ func lastEventID(header http.Header) int64 {
 
 // runStream is the state of one event stream about a run.
 type runStream struct {
-	links    library.Links
+	links    library.URLSigner
 	viewerID string
 	sent     int64              // the revision that was sent last
 	previous *generation.Record // nil before the first event
@@ -82,19 +82,19 @@ func (s *runStream) sendChanges(events *rest.EventWriter, rec generation.Record)
 	var all []rest.Event
 	add := func(name string, data any) { all = append(all, rest.Event{Name: name, Data: data}) }
 	if s.previous == nil || rec.State != previous.State || rec.Cancel != previous.Cancel {
-		add("status", rec.JSON(s.links, s.viewerID))
+		add("status", rec.RunJSON(s.links, s.viewerID))
 	}
 	if rec.Progress != nil && (previous.Progress == nil || *previous.Progress != *rec.Progress) {
 		add("progress", wire.GenerationProgress{Progress: rec.ProgressFraction(), Stage: wire.GenerationStage(rec.State)})
 	}
 	if rec.Preview != "" && rec.Preview != previous.Preview {
 		add("preview", wire.GenerationPreview{
-			URL:      s.links.URL(library.OfRun, rec.ID, library.Preview, s.viewerID, library.RunNames(rec.Preview).Preview),
+			URL:      s.links.SignURL(library.KindRunPreview, rec.ID, library.VariantPreview, s.viewerID, library.RunNames(rec.Preview).Preview),
 			MimeType: previewType(rec.Preview),
 		})
 	}
-	if ended = rec.State.Ended(); ended {
-		add("done", rec.JSON(s.links, s.viewerID))
+	if ended = rec.State.IsEnded(); ended {
+		add("done", rec.RunJSON(s.links, s.viewerID))
 	}
 	if len(all) > 0 {
 		all[len(all)-1].ID = rec.Revision

@@ -26,7 +26,7 @@ type Handler struct {
 	Runs    *generation.Service
 	Hub     *pubsub.Hub // signals changes of runs
 	Files   *filebody.Receiver
-	Links   library.Links
+	Links   library.URLSigner
 	Ended   *EndedCache
 	Streams *rest.Streams
 	Pages   rest.Pager
@@ -73,14 +73,14 @@ func (h *Handler) getGeneration(w http.ResponseWriter, r *http.Request) error {
 	second := h.Links.Now().Unix()
 	body := h.Ended.findBody(key, second)
 	if body == nil {
-		rec, err := h.Runs.Poll(r.Context(), call.Principal, id)
+		rec, err := h.Runs.PollRun(r.Context(), call.Principal, id)
 		if err != nil {
 			return err
 		}
-		if !rec.State.Ended() {
+		if !rec.State.IsEnded() {
 			return h.replyRun(w, http.StatusOK, call, rec)
 		}
-		body, err = json.Marshal(rec.JSON(h.Links, call.Principal.PersonID))
+		body, err = json.Marshal(rec.RunJSON(h.Links, call.Principal.PersonID))
 		if err != nil {
 			return fmt.Errorf("encode response: %w", err)
 		}
@@ -94,8 +94,8 @@ func (h *Handler) getGeneration(w http.ResponseWriter, r *http.Request) error {
 
 // replyRun writes a run, and the time of the next poll unless the run has ended.
 func (h *Handler) replyRun(w http.ResponseWriter, status int, call *rest.Call, rec generation.Record) error {
-	answer := rec.JSON(h.Links, call.Principal.PersonID)
-	if !rec.State.Ended() {
+	answer := rec.RunJSON(h.Links, call.Principal.PersonID)
+	if !rec.State.IsEnded() {
 		w.Header().Set("Retry-After", strconv.FormatInt(answer.RetryAfterSeconds, 10))
 	}
 	return rest.Reply(w, status, answer)
@@ -107,7 +107,7 @@ func (h *Handler) cancelGeneration(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	rec, hadEnded, err := h.Runs.Cancel(r.Context(), call.Principal, id)
+	rec, hadEnded, err := h.Runs.CancelRun(r.Context(), call.Principal, id)
 	if err != nil {
 		return err
 	}
@@ -130,23 +130,23 @@ func (h *Handler) listGenerations(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	var after *run.Place
+	var after *run.Cursor
 	if page.After != nil {
 		at, err := page.AfterTime()
 		if err != nil {
 			return err
 		}
-		after = &run.Place{Created: at, ID: page.After[1]}
+		after = &run.Cursor{Created: at, ID: page.After[1]}
 	}
 
-	records, err := h.Runs.List(r.Context(), call.Principal.AccountID, filter, after, page.Limit+1)
+	records, err := h.Runs.ListRuns(r.Context(), call.Principal.AccountID, filter, after, page.Limit+1)
 	if err != nil {
 		return err
 	}
 	records, hasMore, next := rest.Cut(page, records, func(rec generation.Record) (string, string) { return rest.Micros(rec.Created), rec.ID })
 	return rest.Reply(w, http.StatusOK, generationList{
 		Data: rest.Convert(records, func(rec generation.Record) generation.RunJSON {
-			return rec.JSON(h.Links, call.Principal.PersonID)
+			return rec.RunJSON(h.Links, call.Principal.PersonID)
 		}),
 		HasMore:    hasMore,
 		NextCursor: next,

@@ -21,7 +21,7 @@ import (
 // requestBody is the body of a create request.
 type requestBody struct {
 	payload []byte
-	files   []ingest.Taken
+	files   []ingest.StoredFile
 	digests []string // SHA-256 of each file as it was sent
 }
 
@@ -59,7 +59,7 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, isKnown bool,
 func (h *Handler) readParts(w http.ResponseWriter, r *http.Request, isKnown bool, room int64) (body requestBody, err error) {
 	defer func() {
 		if err != nil {
-			h.Files.Intake.Drop(r.Context(), body.files...)
+			h.Files.Intake.DiscardFiles(r.Context(), body.files...)
 			body = requestBody{}
 		}
 	}()
@@ -108,10 +108,10 @@ func (h *Handler) readFile(r *http.Request, part *multipart.Part, body *requestB
 	// Decoding a picture takes most of the time of a create. No page or response
 	// shows these files, so they get no thumbnail (Bare), and the tool decodes them
 	// after the response.
-	taken, err := h.Files.ReceiveFile(r, part, ingest.Want{
-		MaxBytes: maxBytes,
-		Declared: part.Header.Get("Content-Type"),
-		Bare:     true,
+	taken, err := h.Files.ReceiveFile(r, part, ingest.Options{
+		MaxBytes:     maxBytes,
+		DeclaredType: part.Header.Get("Content-Type"),
+		NoThumbnail:  true,
 	})
 	if err != nil {
 		return 0, err

@@ -10,5 +10,5 @@ func AsWebhook(state *webhook.State) *wire.GenerationWebhook {
 	if state == nil {
 		return nil
 	}
-	return &wire.GenerationWebhook{State: wire.WebhookState(state.Word()), Attempts: int64(state.Attempts)}
+	return &wire.GenerationWebhook{State: wire.WebhookState(state.PublicState()), Attempts: int64(state.Attempts)}
 }

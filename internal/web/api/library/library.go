@@ -19,7 +19,7 @@ import (
 type Handler struct {
 	Library *library.Library
 	Catalog *catalog.Catalog
-	Links   library.Links
+	Links   library.URLSigner
 	Pages   rest.Pager
 	// Deleted is called after a result was deleted.
 	Deleted func()
@@ -47,11 +47,11 @@ func (h *Handler) listLibrary(w http.ResponseWriter, r *http.Request) error {
 	p := call.Params
 	viewer := rest.ViewerOf(call.Principal)
 	filter := library.Filter{
-		Shape:      p.ReadText("aspect_ratio"),
-		Resolution: p.ReadText("resolution"),
-		Favorited:  p.ReadBool("favorited"),
-		From:       p.ReadTime("start_utc"),
-		Until:      p.ReadTime("end_utc"),
+		AspectRatio: p.ReadText("aspect_ratio"),
+		Resolution:  p.ReadText("resolution"),
+		Favorited:   p.ReadBool("favorited"),
+		From:        p.ReadTime("start_utc"),
+		Until:       p.ReadTime("end_utc"),
 	}
 	filter.ToolIDs = h.readTools(p)
 
@@ -68,7 +68,7 @@ func (h *Handler) listLibrary(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	items, err := h.Library.List(r.Context(), viewer, filter, after, page.Limit+1)
+	items, err := h.Library.ListItems(r.Context(), viewer, filter, after, page.Limit+1)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (h *Handler) readTools(p *rest.Params) []string {
 	}
 	for _, name := range []string{"model_family_tool_tag_id", "media_tool_tag_id"} {
 		if tag := p.ReadID(name); tag != "" {
-			narrow(h.Catalog.Snapshot().Tagged(tag))
+			narrow(h.Catalog.CurrentSnapshot().TaggedToolIDs(tag))
 		}
 	}
 	return left
@@ -109,7 +109,7 @@ func (h *Handler) getItem(w http.ResponseWriter, r *http.Request) error {
 	if err := call.Params.Err(); err != nil {
 		return err
 	}
-	i, err := h.Library.Get(r.Context(), rest.ViewerOf(call.Principal), r.PathValue("library_id"))
+	i, err := h.Library.GetItem(r.Context(), rest.ViewerOf(call.Principal), r.PathValue("library_id"))
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (h *Handler) deleteItem(w http.ResponseWriter, r *http.Request) error {
 	if err := call.Params.Err(); err != nil {
 		return err
 	}
-	if err := h.Library.Delete(r.Context(), rest.ViewerOf(call.Principal), r.PathValue("library_id")); err != nil {
+	if err := h.Library.DeleteItem(r.Context(), rest.ViewerOf(call.Principal), r.PathValue("library_id")); err != nil {
 		return err
 	}
 	h.Deleted()
@@ -177,8 +177,8 @@ func (h *Handler) asItem(i library.Item, viewerID string) wire.LibraryItem {
 		ID:              i.ID,
 		Type:            wire.Medium(i.Type),
 		MimeType:        i.MimeType,
-		URL:             h.Links.URL(library.OfResult, i.ResultID, library.Whole, viewerID, i.Names.Whole),
-		ThumbURL:        rest.MediaURL(h.Links, library.OfResult, i.ResultID, library.Thumb, viewerID, i.Names),
+		URL:             h.Links.SignURL(library.KindResult, i.ResultID, library.VariantFile, viewerID, i.Names.File),
+		ThumbURL:        rest.MediaURL(h.Links, library.KindResult, i.ResultID, library.VariantThumb, viewerID, i.Names),
 		ToolID:          i.ToolID,
 		TeamID:          rest.TextOrNull(i.TeamID),
 		RequestID:       i.RequestID,

@@ -28,7 +28,7 @@ func (h *Handler) exportMe(w http.ResponseWriter, r *http.Request) error {
 	header.Set("Content-Type", "application/zip")
 	header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": archive.FileName()}))
 	w.WriteHeader(http.StatusOK)
-	return archive.Write(r.Context(), httpd.Patient(w, h.Now, personaldata.WriteTimeout), rest.CallOf(r).Reauthorize)
+	return archive.Write(r.Context(), httpd.NewDeadlineWriter(w, h.Now, personaldata.WriteTimeout), rest.CallOf(r).Reauthorize)
 }
 
 // DELETE /api/v2/me deletes the account of the caller, who confirms it with their

@@ -21,7 +21,7 @@ import (
 // Handler serves files.
 type Handler struct {
 	Library *library.Library
-	Links   library.Links
+	Links   library.URLSigner
 	Blobs   blob.Store
 	Files   *blob.Verifier
 	Now     func() time.Time
@@ -38,16 +38,16 @@ func (h *Handler) Routes() []rest.Route {
 // GET /media/{kind}/{id}/{variant}/{name} returns a file, or the parts of it that
 // a Range header names. The headers keep browsers from running any script in it.
 func (h *Handler) getMedia(w http.ResponseWriter, r *http.Request) error {
-	grant, err := h.Links.Open(library.Kind(r.PathValue("kind")), r.PathValue("id"), r.PathValue("variant"), r.URL.Query())
+	grant, err := h.Links.VerifyURL(library.URLKind(r.PathValue("kind")), r.PathValue("id"), r.PathValue("variant"), r.URL.Query())
 	if err != nil {
 		return err
 	}
-	f, err := h.Library.Locate(r.Context(), grant)
+	f, err := h.Library.FindFile(r.Context(), grant)
 	if err != nil {
 		return err
 	}
 	httpd.RecordOf(r.Context()).Reauthorize = func(ctx context.Context) error {
-		_, err := h.Library.Locate(ctx, grant) // fails once the file is deleted or the viewer left the team
+		_, err := h.Library.FindFile(ctx, grant) // fails once the file is deleted or the viewer left the team
 		return err
 	}
 

@@ -51,7 +51,7 @@ func (h *Handler) sendCSV(w http.ResponseWriter, r *http.Request, q *query, colu
 		return nil
 	}
 
-	out := httpd.Patient(w, h.Now, csvPageTimeout)
+	out := httpd.NewDeadlineWriter(w, h.Now, csvPageTimeout)
 	conn := http.NewResponseController(w)
 	page := [][]string{columns}
 	for {

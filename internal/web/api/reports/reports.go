@@ -40,7 +40,7 @@ func (h *Handler) Routes() []rest.Route {
 func (h *Handler) reportUsage(w http.ResponseWriter, r *http.Request) error {
 	call := rest.CallOf(r)
 	by := readGroups(call.Params)
-	q, err := h.readQuery(call, "usage", len(report.Row{}.Keys(by)), "group_by")
+	q, err := h.readQuery(call, "usage", len(report.Row{}.SortKeys(by)), "group_by")
 	if err != nil {
 		return err
 	}
@@ -52,8 +52,8 @@ func (h *Handler) reportUsage(w http.ResponseWriter, r *http.Request) error {
 			if err != nil || len(rows) == 0 {
 				return nil, err
 			}
-			after = rows[len(rows)-1].Keys(by)
-			return usageCells(rows, by, h.Catalog.Snapshot()), nil
+			after = rows[len(rows)-1].SortKeys(by)
+			return usageCells(rows, by, h.Catalog.CurrentSnapshot()), nil
 		})
 	}
 
@@ -61,9 +61,9 @@ func (h *Handler) reportUsage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	rows, hasMore, next := cutPage(h.Pages.Cursors, q, page.Rows, func(r report.Row) []string { return r.Keys(by) })
+	rows, hasMore, next := cutPage(h.Pages.Cursors, q, page.Rows, func(r report.Row) []string { return r.SortKeys(by) })
 	answer := wire.UsageReport{
-		Data:       asUsageRows(rows, by, h.Catalog.Snapshot()),
+		Data:       asUsageRows(rows, by, h.Catalog.CurrentSnapshot()),
 		HasMore:    hasMore,
 		NextCursor: next,
 		Totals:     asCount(page.Totals),
@@ -86,25 +86,25 @@ func (h *Handler) reportRuns(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	if q.isCSV {
-		var after *report.Place
+		var after *report.Cursor
 		return h.sendCSV(w, r, q, runColumns, func(ctx context.Context) ([][]string, error) {
 			rows, err := h.Reports.ReadRunRows(ctx, &q.Request, after, csvPage)
 			if err != nil || len(rows) == 0 {
 				return nil, err
 			}
 			last := rows[len(rows)-1]
-			after = &report.Place{Finished: last.Finished, ID: last.ID}
-			return runCells(rows, h.Catalog.Snapshot()), nil
+			after = &report.Cursor{Finished: last.Finished, ID: last.ID}
+			return runCells(rows, h.Catalog.CurrentSnapshot()), nil
 		})
 	}
 
-	var after *report.Place
+	var after *report.Cursor
 	if q.after != nil {
 		at, err := rest.ParseMicros(q.after[0])
 		if err != nil {
 			return err
 		}
-		after = &report.Place{Finished: at, ID: q.after[1]}
+		after = &report.Cursor{Finished: at, ID: q.after[1]}
 	}
 	page, err := h.Reports.ReadRuns(r.Context(), &q.Request, after, q.limit+1)
 	if err != nil {
@@ -112,7 +112,7 @@ func (h *Handler) reportRuns(w http.ResponseWriter, r *http.Request) error {
 	}
 	rows, hasMore, next := cutPage(h.Pages.Cursors, q, page.Rows, func(r report.Run) []string { return []string{rest.Micros(r.Finished), r.ID} })
 	return rest.ReplyCompressed(w, r, wire.RunReport{
-		Data:       asRunRows(rows, h.Catalog.Snapshot()),
+		Data:       asRunRows(rows, h.Catalog.CurrentSnapshot()),
 		HasMore:    hasMore,
 		NextCursor: next,
 		Totals:     asCount(page.Totals),
@@ -207,7 +207,7 @@ func cutPage[T any](cursors cursor.Sealer, q *query, rows []T, keys func(T) []st
 	}
 	rows = rows[:q.limit]
 	period := []string{rest.Micros(q.From), rest.Micros(q.Until), q.Zone}
-	sealed := cursors.Seal(q.scope, slices.Concat(period, keys(rows[q.limit-1]))...)
+	sealed := cursors.SealKey(q.scope, slices.Concat(period, keys(rows[q.limit-1]))...)
 	return rows, true, &sealed
 }
 

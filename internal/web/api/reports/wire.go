@@ -76,7 +76,7 @@ func asUsageRows(rows []report.Row, by []report.Dimension, tools *catalog.Snapsh
 				one.Person = new(personName(r.Email))
 			case report.Tool:
 				one.ToolID = &r.ToolID
-				one.ToolName = new(wire.OrNull(tools.Name(r.ToolID)))
+				one.ToolName = new(wire.OrNull(tools.ToolName(r.ToolID)))
 			case report.Plugin:
 				one.Plugin = &r.Plugin
 			case report.Credential:
@@ -106,7 +106,7 @@ func asRunRows(rows []report.Run, tools *catalog.Snapshot) []wire.RunRow {
 			Email:             rest.TextOrNull(r.Email),
 			Person:            personName(r.Email),
 			ToolID:            r.ToolID,
-			ToolName:          rest.TextOrNull(tools.Name(r.ToolID)),
+			ToolName:          rest.TextOrNull(tools.ToolName(r.ToolID)),
 			Plugin:            r.Plugin,
 			Credential:        r.Credential,
 			CredentialID:      r.CredentialID,
@@ -157,7 +157,7 @@ func usageCells(rows []report.Row, by []report.Dimension, tools *catalog.Snapsho
 			report.Day:        {r.Day},
 			report.Team:       {r.TeamID, r.TeamName},
 			report.Person:     {r.PersonID, r.Email, personName(r.Email)},
-			report.Tool:       {r.ToolID, tools.Name(r.ToolID)},
+			report.Tool:       {r.ToolID, tools.ToolName(r.ToolID)},
 			report.Plugin:     {r.Plugin},
 			report.Credential: {r.Credential, r.CredentialID, r.CredentialName},
 		}
@@ -187,7 +187,7 @@ func runCells(rows []report.Run, tools *catalog.Snapshot) (all [][]string) {
 		}
 		line := escapeCells(
 			r.ID, r.Status, r.ErrorCode, rest.Moment(r.Created).Format(time.RFC3339), started, rest.Moment(r.Finished).Format(time.RFC3339),
-			r.TeamID, r.TeamName, r.PersonID, r.Email, personName(r.Email), r.ToolID, tools.Name(r.ToolID), r.Plugin,
+			r.TeamID, r.TeamName, r.PersonID, r.Email, personName(r.Email), r.ToolID, tools.ToolName(r.ToolID), r.Plugin,
 			r.Credential, r.CredentialID, r.CredentialName,
 		)
 		line = append(line, formatNumbers(r.Asked, r.Results, r.TokensCharged, r.AllowanceUsed)...)

@@ -53,10 +53,10 @@ func ViewerOf(p principal.Principal) library.Viewer {
 }
 
 // LibraryPlace returns the end of the previous page of a list of package library.
-func LibraryPlace(p Page) (*library.Place, error) {
+func LibraryPlace(p Page) (*library.Cursor, error) {
 	if p.After == nil {
 		return nil, nil
 	}
 	at, err := p.AfterTime()
-	return &library.Place{Created: at, ID: p.After[1]}, err
+	return &library.Cursor{Created: at, ID: p.After[1]}, err
 }

@@ -39,7 +39,7 @@ func Decode[T any](w http.ResponseWriter, r *http.Request, limits JSONLimits) (T
 		return value, err
 	}
 
-	if err := httpd.WellFormed(body, limits.Depth); err != nil {
+	if err := httpd.CheckJSON(body, limits.Depth); err != nil {
 		return value, err
 	}
 	if err := checkShape(body, reflect.TypeFor[T]()); err != nil {

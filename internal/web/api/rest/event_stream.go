@@ -27,12 +27,12 @@ const (
 // Streams sends server-sent events and limits the streams of each person.
 type Streams struct {
 	Now   func() time.Time
-	slots *throttle.Places
+	slots *throttle.Slots
 }
 
 // NewStreams returns a limiter of event streams.
 func NewStreams(now func() time.Time) *Streams {
-	return &Streams{Now: now, slots: throttle.NewPlaces(maxStreams)}
+	return &Streams{Now: now, slots: throttle.NewSlots(maxStreams)}
 }
 
 // TakeSlot reserves one stream of a person until release is called.
@@ -66,7 +66,7 @@ func (s *Streams) SendEvents(w http.ResponseWriter, r *http.Request, changes <-c
 
 	ctx := r.Context()
 	call := CallOf(r)
-	events := &EventWriter{w: httpd.Patient(w, s.Now, keepAliveInterval), conn: http.NewResponseController(w)}
+	events := &EventWriter{w: httpd.NewDeadlineWriter(w, s.Now, keepAliveInterval), conn: http.NewResponseController(w)}
 	stopping := httpd.RecordOf(ctx).Stopping
 	for {
 		if ended, err := update(events); err != nil || ended {

@@ -27,7 +27,7 @@ func (c *GzipCache) compressBody(tag string, body []byte) *httpd.Gzip {
 	}
 
 	form = httpd.Compress(body)
-	size := len(form.Stream())
+	size := len(form.StreamHead())
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.forms == nil || c.size+size > maxGzipCacheBytes {

@@ -65,7 +65,7 @@ func Cut[T any](p Page, items []T, key func(T) (string, string)) (page []T, hasM
 
 	items = items[:p.Limit]
 	text, id := key(items[p.Limit-1])
-	sealed := p.pager.Cursors.Seal(p.scope, text, id)
+	sealed := p.pager.Cursors.SealKey(p.scope, text, id)
 	return items, true, &sealed
 }
 
@@ -81,8 +81,8 @@ func ReadNamedPage(p Pager, r *http.Request, list, ownerID string) (Page, compan
 }
 
 // NameKey returns the sort key of an item of a list that is ordered by text.
-func NameKey[T interface{ Key() company.Key }](item T) (string, string) {
-	k := item.Key()
+func NameKey[T interface{ ListKey() company.Key }](item T) (string, string) {
+	k := item.ListKey()
 	return k.Text, k.ID
 }
 

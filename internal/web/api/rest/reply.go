@@ -66,7 +66,7 @@ func ReplyCompressed(w http.ResponseWriter, r *http.Request, v any) error {
 
 	header := w.Header()
 	AddVary(header, variesEncoded)
-	if len(body) >= httpd.MinGzip && httpd.AcceptsGzip(r) {
+	if len(body) >= httpd.MinGzipBytes && httpd.AcceptsGzip(r) {
 		header["Content-Encoding"] = encodingGzip
 		body = httpd.CompressOnce(body)
 	}
@@ -90,7 +90,7 @@ func (c *GzipCache) ReplyTagged(w http.ResponseWriter, r *http.Request, v any) e
 // ETag of body, whose compressed form is cached under it; end follows body and
 // differs between callers.
 func (c *GzipCache) SendTagged(w http.ResponseWriter, r *http.Request, tag string, body, end []byte) {
-	isCompressed := len(body) >= httpd.MinGzip && httpd.AcceptsGzip(r)
+	isCompressed := len(body) >= httpd.MinGzipBytes && httpd.AcceptsGzip(r)
 	if isCompressed {
 		tag = httpd.GzipETag(tag)
 	}
@@ -106,8 +106,8 @@ func (c *GzipCache) SendTagged(w http.ResponseWriter, r *http.Request, tag strin
 	if isCompressed {
 		header["Content-Encoding"] = encodingGzip
 		form := c.compressBody(tag, body)
-		body = form.Stream()
-		end = form.Finish(end)
+		body = form.StreamHead()
+		end = form.StreamTail(end)
 	}
 	Send(w, http.StatusOK, body, end)
 }

@@ -109,11 +109,11 @@ func PermissionFlags(all, granted []company.Permission) map[string]bool {
 
 // MediaURL returns the signed address of a file for a viewer, nil where the
 // variant does not exist.
-func MediaURL(links library.Links, kind library.Kind, id, variant, viewerID string, names library.Names) *string {
-	name := names.Of(variant)
+func MediaURL(links library.URLSigner, kind library.URLKind, id, variant, viewerID string, names library.Names) *string {
+	name := names.ByVariant(variant)
 	if name == "" {
 		return nil
 	}
-	address := links.URL(kind, id, variant, viewerID, name)
+	address := links.SignURL(kind, id, variant, viewerID, name)
 	return &address
 }

@@ -70,7 +70,7 @@ func asBudget(b budget.Budget) wire.Budget {
 		Month:       b.Month,
 		Spent:       b.Spent,
 		Percent:     b.Percent,
-		ToldPercent: b.Told,
+		ToldPercent: b.Alerted,
 		Created:     rest.Moment(b.Created),
 		Updated:     rest.Moment(b.Updated),
 		WebhookURL:  rest.TextOrNull(b.WebhookURL),

@@ -32,24 +32,24 @@ type pageKey struct {
 // the value of next_cursor, since each caller has a cursor of their own.
 type encodedPage struct {
 	body []byte
-	tag  string       // ETag
-	last *catalog.Key // nil on the last page
+	tag  string           // ETag
+	last *catalog.SortKey // nil on the last page
 }
 
 // maxPageBytes bounds the size of the cache. A full cache is emptied.
 const maxPageBytes = 16 << 20
 
 // encodedPage returns the page after a key, or the first page for nil.
-func (h *Handler) encodedPage(audience catalog.Audience, tag string, after *catalog.Key, limit int) (encodedPage, error) {
-	snapshot := h.Catalog.Snapshot()
-	key := pageKey{view: snapshot.View(audience), tag: tag, limit: limit}
+func (h *Handler) encodedPage(audience catalog.Audience, tag string, after *catalog.SortKey, limit int) (encodedPage, error) {
+	snapshot := h.Catalog.CurrentSnapshot()
+	key := pageKey{view: snapshot.ViewFor(audience), tag: tag, limit: limit}
 	tools := key.view.Tools
 	if tag != "" {
-		tools = key.view.Tagged(tag)
+		tools = key.view.ToolsByTag(tag)
 	}
 	if after != nil {
-		key.start, _ = slices.BinarySearchFunc(tools, *after, func(t *catalog.Tool, k catalog.Key) int {
-			if t.Key().Compare(k) <= 0 {
+		key.start, _ = slices.BinarySearchFunc(tools, *after, func(t *catalog.Tool, k catalog.SortKey) int {
+			if t.SortKey().Compare(k) <= 0 {
 				return -1
 			}
 			return 1
@@ -102,7 +102,7 @@ func (h *Handler) encodePage(view *catalog.View, rest []*catalog.Tool, limit int
 	if list.HasMore {
 		const end = `null}` // the value of next_cursor, which is the last member
 		page.body = append(body[:len(body)-len(end)], '"')
-		last := rest[limit-1].Key()
+		last := rest[limit-1].SortKey()
 		page.last = &last
 	}
 	return page, nil

@@ -52,7 +52,7 @@ func (h *Handler) listTools(w http.ResponseWriter, r *http.Request) error {
 	scope := func() string {
 		return cursor.Scope("tools", call.Principal.PersonID, audience.CompanyID, audience.TeamID, tag)
 	}
-	var after *catalog.Key
+	var after *catalog.SortKey
 	if sealed != "" {
 		var err error
 		if after, err = h.openCursor(scope(), sealed); err != nil {
@@ -68,13 +68,13 @@ func (h *Handler) listTools(w http.ResponseWriter, r *http.Request) error {
 		h.Compressed.SendTagged(w, r, page.tag, page.body, nil)
 		return nil
 	}
-	next := h.Pages.Cursors.Seal(scope(), strconv.FormatInt(page.last.Position, 10), page.last.Name, page.last.ID)
+	next := h.Pages.Cursors.SealKey(scope(), strconv.FormatInt(page.last.Position, 10), page.last.Name, page.last.ID)
 	h.Compressed.SendTagged(w, r, page.tag, page.body, []byte(next+`"}`))
 	return nil
 }
 
 // openCursor returns the sort key of the last tool on the previous page.
-func (h *Handler) openCursor(scope, sealed string) (*catalog.Key, error) {
+func (h *Handler) openCursor(scope, sealed string) (*catalog.SortKey, error) {
 	part, err := h.Pages.Cursors.Open(scope, sealed, 3)
 	if err != nil {
 		return nil, err
@@ -83,14 +83,14 @@ func (h *Handler) openCursor(scope, sealed string) (*catalog.Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &catalog.Key{Position: position, Name: part[1], ID: part[2]}, nil
+	return &catalog.SortKey{Position: position, Name: part[1], ID: part[2]}, nil
 }
 
 // viewFor returns the catalog as the request's account sees it, for routes whose
 // only parameter is the account.
 func (h *Handler) viewFor(r *http.Request) (*catalog.View, error) {
 	call := rest.CallOf(r)
-	return h.Catalog.Snapshot().View(generation.AudienceOf(call.Principal)), call.Params.Err()
+	return h.Catalog.CurrentSnapshot().ViewFor(generation.AudienceOf(call.Principal)), call.Params.Err()
 }
 
 // GET /api/v2/tools/{tool_id} returns a tool with its form.
@@ -99,7 +99,7 @@ func (h *Handler) getTool(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	t, ok := view.Tool(r.PathValue("tool_id"))
+	t, ok := view.ToolByID(r.PathValue("tool_id"))
 	if !ok {
 		return fault.New(fault.NotFound, "There is no such tool.")
 	}
@@ -112,7 +112,7 @@ func (h *Handler) listToolTags(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.Compressed.ReplyTagged(w, r, asTagList(view.Tags()))
+	return h.Compressed.ReplyTagged(w, r, asTagList(view.PublicTags()))
 }
 
 // GET /api/v2/kits lists the kits that the account can see.

@@ -20,7 +20,7 @@ func (h *Handler) asTool(v *catalog.View, t *catalog.Tool) wire.Tool {
 		Name:                t.Name,
 		Description:         rest.TextOrNull(t.Description),
 		AvatarURL:           h.pictureURL(t.Avatar),
-		AverageGenInSeconds: averageSeconds(t.Average),
+		AverageGenInSeconds: averageSeconds(t.AverageDuration),
 		ToolTags:            asTags(v.TagsOf(t)),
 		PricingType:         wire.PricingType(t.Price.Type),
 		TokensPerResult:     t.Price.Tokens,
@@ -95,7 +95,7 @@ func (h *Handler) asDisplay(f *catalog.Field) wire.FieldDisplay {
 		MultipleOf:  rest.NumberOrNull(d.MultipleOf),
 		MaxItems:    rest.NumberOrNull(d.MaxItems),
 	}
-	if f.Integer() {
+	if f.IsInteger() {
 		whole := true
 		w.Integer = &whole
 		if w.Step == nil {
@@ -158,7 +158,7 @@ func asTagList(tags []catalog.Tag) wire.ToolTagList {
 
 func (h *Handler) asKitList(v *catalog.View) wire.KitList {
 	list := wire.KitList{Data: []wire.Kit{}}
-	for _, k := range v.Kits() {
+	for _, k := range v.VisibleKits() {
 		kit := wire.Kit{
 			ID:            k.ID,
 			Label:         k.Label,

@@ -21,7 +21,7 @@ import (
 type Handler struct {
 	Library *library.Library
 	Files   *filebody.Receiver
-	Links   library.Links
+	Links   library.URLSigner
 	Pages   rest.Pager
 }
 
@@ -54,7 +54,7 @@ func (h *Handler) createUpload(w http.ResponseWriter, r *http.Request) error {
 	u, err := h.Library.AddUpload(r.Context(), rest.ViewerOf(call.Principal), call.Principal.AccountID, name, taken)
 	if err != nil {
 		if rest.IsRefusal(err) {
-			h.Files.Intake.Drop(r.Context(), taken)
+			h.Files.Intake.DiscardFiles(r.Context(), taken)
 		}
 		return rest.InPart(err, "file")
 	}
@@ -63,7 +63,7 @@ func (h *Handler) createUpload(w http.ResponseWriter, r *http.Request) error {
 
 // receiveUpload reads the file of a request: the part "file" of a form, or the
 // body itself. It reads no more bytes than the account has room for.
-func (h *Handler) receiveUpload(w http.ResponseWriter, r *http.Request, accountID string) (taken ingest.Taken, name string, err error) {
+func (h *Handler) receiveUpload(w http.ResponseWriter, r *http.Request, accountID string) (taken ingest.StoredFile, name string, err error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil {
 		err = fault.New(fault.UnsupportedMediaType, "A Content-Type header is required: the type of the file, or multipart/form-data.")
@@ -82,17 +82,17 @@ func (h *Handler) receiveUpload(w http.ResponseWriter, r *http.Request, accountI
 	}
 
 	h.Files.ExtendDeadlines(w, r)
-	want := ingest.Want{MaxBytes: min(h.Files.MaxFileBytes, room)}
+	want := ingest.Options{MaxBytes: min(h.Files.MaxFileBytes, room)}
 	if isForm {
 		return h.receivePart(r, want)
 	}
-	want.Declared = kind
+	want.DeclaredType = kind
 	taken, err = h.Files.ReceiveFile(r, r.Body, want)
 	return taken, "", err
 }
 
 // receivePart reads the part "file" of a form, and returns its file name too.
-func (h *Handler) receivePart(r *http.Request, want ingest.Want) (taken ingest.Taken, name string, err error) {
+func (h *Handler) receivePart(r *http.Request, want ingest.Options) (taken ingest.StoredFile, name string, err error) {
 	isFound := false
 	err = filebody.EachPart(r, func(part *multipart.Part) (err error) {
 		if part.FormName() != "file" {
@@ -103,7 +103,7 @@ func (h *Handler) receivePart(r *http.Request, want ingest.Want) (taken ingest.T
 		}
 		isFound = true
 		name = part.FileName()
-		want.Declared = part.Header.Get("Content-Type")
+		want.DeclaredType = part.Header.Get("Content-Type")
 		taken, err = h.Files.ReceiveFile(r, part, want)
 		return err
 	})
@@ -111,8 +111,8 @@ func (h *Handler) receivePart(r *http.Request, want ingest.Want) (taken ingest.T
 		err = fault.New(fault.Invalid, "The request has no file.").Field("file", "This part is required.")
 	}
 	if err != nil {
-		h.Files.Intake.Drop(r.Context(), taken)
-		return ingest.Taken{}, "", err
+		h.Files.Intake.DiscardFiles(r.Context(), taken)
+		return ingest.StoredFile{}, "", err
 	}
 	return taken, name, nil
 }
@@ -129,7 +129,7 @@ func (h *Handler) listUploads(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	uploads, err := h.Library.Uploads(r.Context(), rest.ViewerOf(call.Principal), call.Principal.AccountID, after, page.Limit+1)
+	uploads, err := h.Library.ListUploads(r.Context(), rest.ViewerOf(call.Principal), call.Principal.AccountID, after, page.Limit+1)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (h *Handler) getUpload(w http.ResponseWriter, r *http.Request) error {
 	if err := call.Params.Err(); err != nil {
 		return err
 	}
-	u, err := h.Library.Upload(r.Context(), rest.ViewerOf(call.Principal), call.Principal.AccountID, r.PathValue("upload_id"))
+	u, err := h.Library.GetUpload(r.Context(), rest.ViewerOf(call.Principal), call.Principal.AccountID, r.PathValue("upload_id"))
 	if err != nil {
 		return err
 	}
@@ -171,8 +171,8 @@ func (h *Handler) asUpload(u asset.Upload, viewerID string) wire.Upload {
 	names := library.UploadNames(u)
 	return wire.Upload{
 		ID:              u.ID,
-		URL:             h.Links.URL(library.OfUpload, u.ID, library.Whole, viewerID, names.Whole),
-		ThumbURL:        rest.MediaURL(h.Links, library.OfUpload, u.ID, library.Thumb, viewerID, names),
+		URL:             h.Links.SignURL(library.KindUpload, u.ID, library.VariantFile, viewerID, names.File),
+		ThumbURL:        rest.MediaURL(h.Links, library.KindUpload, u.ID, library.VariantThumb, viewerID, names),
 		Name:            u.Name,
 		Created:         rest.Moment(u.Created),
 		MimeType:        u.Asset.MimeType,

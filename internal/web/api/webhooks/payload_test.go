@@ -24,7 +24,7 @@ func TestFailedRunsSayWhetherToRetry(t *testing.T) {
 		wire.GenerationErrorCodeSTORAGEQUOTAEXCEEDED:   false,
 	} {
 		rec := generation.Record{Run: run.Run{State: run.Failed, ErrorCode: string(code), ErrorText: "It failed."}}
-		event, err := json.Marshal(rec.Event(library.Links{}))
+		event, err := json.Marshal(rec.EventJSON(library.URLSigner{}))
 		if err != nil {
 			t.Fatal(err)
 		}

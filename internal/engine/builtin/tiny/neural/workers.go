@@ -52,7 +52,7 @@ const spinCount, spinPause = 100, 8
 func newWorkerPool(hands []*worker) *workerPool {
 	c := &workerPool{workers: hands, tasks: make(chan func())}
 	c.current.Store(&phase{})
-	lowpriority.AddTurns(len(hands))
+	lowpriority.AddProcessors(len(hands))
 	for i, h := range hands {
 		h.wake = make(chan struct{}, 1)
 		c.ended.Add(1)
@@ -190,5 +190,5 @@ func (c *workerPool) stopWorkers() {
 		h.wakeUp()
 	}
 	c.ended.Wait()
-	lowpriority.AddTurns(-len(c.workers))
+	lowpriority.AddProcessors(-len(c.workers))
 }
