@@ -70,8 +70,8 @@ type Field struct {
 	Children []Field `json:"children"`
 }
 
-// Leaves gives the fields that take a value, groups opened.
-func (t *Tool) Leaves() []Field {
+// InputFields gives the fields that take a value, groups opened.
+func (t *Tool) InputFields() []Field {
 	var all []Field
 	var walk func([]Field)
 	walk = func(fields []Field) {
@@ -106,9 +106,9 @@ type file struct {
 	body io.Reader
 }
 
-// File adds a file to the request and gives the input that stands for it. The
+// AddFile adds a file to the request and gives the input that stands for it. The
 // reader is read when the request is sent.
-func (r *Request) File(name string, body io.Reader) any {
+func (r *Request) AddFile(name string, body io.Reader) any {
 	r.files = append(r.files, file{name, body})
 	return map[string]any{"kind": "MULTIPART", "file_index": len(r.files) - 1}
 }
@@ -151,11 +151,11 @@ type Failure struct {
 	Retryable bool   `json:"retryable"` // the same create can succeed later
 }
 
-// Ended tells whether the run is over.
-func (r *Run) Ended() bool { return r.Status != "pending" }
+// HasEnded tells whether the run is over.
+func (r *Run) HasEnded() bool { return r.Status != "pending" }
 
-// Tools lists the tools that the account may use.
-func (c *Client) Tools(ctx context.Context) ([]Tool, error) {
+// ListTools lists the tools that the account may use.
+func (c *Client) ListTools(ctx context.Context) ([]Tool, error) {
 	var all []Tool
 	for cursor := ""; ; {
 		var page struct {
@@ -166,7 +166,7 @@ func (c *Client) Tools(ctx context.Context) ([]Tool, error) {
 		if cursor != "" {
 			q.Set("cursor", cursor)
 		}
-		if err := c.call(ctx, http.MethodGet, "/tools?"+c.account(q).Encode(), nil, nil, &page); err != nil {
+		if err := c.callJSON(ctx, http.MethodGet, "/tools?"+c.withAccount(q).Encode(), nil, nil, &page); err != nil {
 			return nil, err
 		}
 		all = append(all, page.Data...)
@@ -177,15 +177,15 @@ func (c *Client) Tools(ctx context.Context) ([]Tool, error) {
 	}
 }
 
-// Tool gives a tool with its form.
-func (c *Client) Tool(ctx context.Context, id string) (*Tool, error) {
+// GetTool gives a tool with its form.
+func (c *Client) GetTool(ctx context.Context, id string) (*Tool, error) {
 	var t Tool
-	err := c.call(ctx, http.MethodGet, "/tools/"+url.PathEscape(id)+"?"+c.account(nil).Encode(), nil, nil, &t)
+	err := c.callJSON(ctx, http.MethodGet, "/tools/"+url.PathEscape(id)+"?"+c.withAccount(nil).Encode(), nil, nil, &t)
 	return &t, err
 }
 
-// Start begins a run.
-func (c *Client) Start(ctx context.Context, r *Request) (*Run, error) {
+// StartRun begins a run.
+func (c *Client) StartRun(ctx context.Context, r *Request) (*Run, error) {
 	payload := map[string]any{"tool_id": r.Tool.ID, "tool_fields_hash": r.Tool.Hash, "inputs": r.Inputs}
 	if r.Inputs == nil {
 		payload["inputs"] = map[string]any{}
@@ -206,7 +206,7 @@ func (c *Client) Start(ctx context.Context, r *Request) (*Run, error) {
 	header := http.Header{"Content-Type": {"application/json"}}
 	var body io.Reader = bytes.NewReader(text)
 	if len(r.files) > 0 {
-		form, kind := r.form(text)
+		form, kind := r.multipartBody(text)
 		defer form.Close()
 		body = form
 		header.Set("Content-Type", kind)
@@ -215,12 +215,12 @@ func (c *Client) Start(ctx context.Context, r *Request) (*Run, error) {
 		header.Set("Idempotency-Key", r.Key)
 	}
 	var run Run
-	err = c.call(ctx, http.MethodPost, "/generate?"+c.account(nil).Encode(), header, body, &run)
+	err = c.callJSON(ctx, http.MethodPost, "/generate?"+c.withAccount(nil).Encode(), header, body, &run)
 	return &run, err
 }
 
-// form gives the request with its files as a stream.
-func (r *Request) form(payload []byte) (io.ReadCloser, string) {
+// multipartBody gives the request with its files as a stream.
+func (r *Request) multipartBody(payload []byte) (io.ReadCloser, string) {
 	from, to := io.Pipe()
 	form := multipart.NewWriter(to)
 	go func() {
@@ -246,36 +246,36 @@ func (r *Request) form(payload []byte) (io.ReadCloser, string) {
 	return from, form.FormDataContentType()
 }
 
-// Status gives a run as it stands.
-func (c *Client) Status(ctx context.Context, id string) (*Run, error) {
+// GetRun gives a run as it stands.
+func (c *Client) GetRun(ctx context.Context, id string) (*Run, error) {
 	var run Run
-	err := c.call(ctx, http.MethodGet, c.run(id), nil, nil, &run)
+	err := c.callJSON(ctx, http.MethodGet, c.runPath(id), nil, nil, &run)
 	return &run, err
 }
 
-// Cancel ends a run.
-func (c *Client) Cancel(ctx context.Context, id string) (*Run, error) {
+// CancelRun ends a run.
+func (c *Client) CancelRun(ctx context.Context, id string) (*Run, error) {
 	var run Run
-	err := c.call(ctx, http.MethodPost, c.run(id, "cancel"), nil, nil, &run)
+	err := c.callJSON(ctx, http.MethodPost, c.runPath(id, "cancel"), nil, nil, &run)
 	return &run, err
 }
 
-// run is the path of a run.
-func (c *Client) run(id string, more ...string) string {
+// runPath is the path of a run.
+func (c *Client) runPath(id string, more ...string) string {
 	path := "/generate/" + url.PathEscape(id)
 	if len(more) > 0 {
 		path += "/" + strings.Join(more, "/")
 	}
-	return path + "?" + c.account(nil).Encode()
+	return path + "?" + c.withAccount(nil).Encode()
 }
 
-// Download gives the bytes of an output. The reader has to be closed.
-func (c *Client) Download(ctx context.Context, o Output) (io.ReadCloser, error) {
+// DownloadOutput gives the bytes of an output. The reader has to be closed.
+func (c *Client) DownloadOutput(ctx context.Context, o Output) (io.ReadCloser, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, o.URL, nil) // the address says all; the token stays here
 	if err != nil {
 		return nil, err
 	}
-	res, err := c.http().Do(req)
+	res, err := c.httpClient().Do(req)
 	if err != nil {
 		return nil, err
 	}
@@ -286,15 +286,15 @@ func (c *Client) Download(ctx context.Context, o Output) (io.ReadCloser, error) 
 	return res.Body, nil
 }
 
-func (c *Client) http() *http.Client {
+func (c *Client) httpClient() *http.Client {
 	if c.HTTP != nil {
 		return c.HTTP
 	}
 	return http.DefaultClient
 }
 
-// account adds the selected account to a query.
-func (c *Client) account(q url.Values) url.Values {
+// withAccount adds the selected account to a query.
+func (c *Client) withAccount(q url.Values) url.Values {
 	if q == nil {
 		q = url.Values{}
 	}
@@ -304,20 +304,20 @@ func (c *Client) account(q url.Values) url.Values {
 	return q
 }
 
-// maxAnswer bounds what is read of an answer.
-const maxAnswer = 64 << 20
+// maxResponseBytes bounds what is read of an answer.
+const maxResponseBytes = 64 << 20
 
-func (c *Client) call(ctx context.Context, method, path string, header http.Header, body io.Reader, into any) error {
-	res, err := c.send(ctx, method, path, header, body)
+func (c *Client) callJSON(ctx context.Context, method, path string, header http.Header, body io.Reader, into any) error {
+	res, err := c.sendRequest(ctx, method, path, header, body)
 	if err != nil {
 		return err
 	}
 	defer res.Body.Close()
-	return json.NewDecoder(io.LimitReader(res.Body, maxAnswer)).Decode(into)
+	return json.NewDecoder(io.LimitReader(res.Body, maxResponseBytes)).Decode(into)
 }
 
-// send gives the answer, or the service's *Error.
-func (c *Client) send(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error) {
+// sendRequest gives the answer, or the service's *Error.
+func (c *Client) sendRequest(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(c.URL, "/")+"/api/v2"+path, body)
 	if err != nil {
 		return nil, err
@@ -326,7 +326,7 @@ func (c *Client) send(ctx context.Context, method, path string, header http.Head
 		req.Header = header
 	}
 	req.Header.Set("Authorization", "Bearer "+c.Token)
-	res, err := c.http().Do(req)
+	res, err := c.httpClient().Do(req)
 	if err != nil {
 		return nil, err
 	}
@@ -337,7 +337,7 @@ func (c *Client) send(ctx context.Context, method, path string, header http.Head
 	var answer struct {
 		Error *Error `json:"error"`
 	}
-	if err := json.NewDecoder(io.LimitReader(res.Body, maxAnswer)).Decode(&answer); err != nil || answer.Error == nil {
+	if err := json.NewDecoder(io.LimitReader(res.Body, maxResponseBytes)).Decode(&answer); err != nil || answer.Error == nil {
 		return nil, fmt.Errorf("%s: status %d, and no error that is understood", strings.SplitN(path, "?", 2)[0], res.StatusCode)
 	}
 	answer.Error.Status = res.StatusCode

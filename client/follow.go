@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// Follow waits for a run's end and tells how far it is meanwhile, from 0 to 1.
+// FollowRun waits for a run's end and tells how far it is meanwhile, from 0 to 1.
 // It listens to the service's events, and asks where these break off.
-func (c *Client) Follow(ctx context.Context, id string, progress func(fraction float64)) (*Run, error) {
+func (c *Client) FollowRun(ctx context.Context, id string, progress func(fraction float64)) (*Run, error) {
 	last := ""
 	for {
-		run, err := c.listen(ctx, id, &last, progress)
+		run, err := c.followEvents(ctx, id, &last, progress)
 		if err == nil && run != nil {
 			return run, nil
 		}
@@ -26,10 +26,10 @@ func (c *Client) Follow(ctx context.Context, id string, progress func(fraction f
 		}
 		// The stream ended early: the record says how things stand, and how long
 		// to wait before the next try.
-		run, err = c.Status(ctx, id)
+		run, err = c.GetRun(ctx, id)
 		wait := time.Second
 		switch e, ok := errors.AsType[*Error](err); {
-		case err == nil && run.Ended():
+		case err == nil && run.HasEnded():
 			return run, nil
 		case err == nil:
 			wait = max(wait, time.Duration(run.RetryAfter)*time.Second)
@@ -46,19 +46,19 @@ func (c *Client) Follow(ctx context.Context, id string, progress func(fraction f
 	}
 }
 
-// listen reads events until the run has ended or the stream has.
-func (c *Client) listen(ctx context.Context, id string, last *string, progress func(float64)) (*Run, error) {
+// followEvents reads events until the run has ended or the stream has.
+func (c *Client) followEvents(ctx context.Context, id string, last *string, progress func(float64)) (*Run, error) {
 	header := http.Header{"Accept": {"text/event-stream"}}
 	if *last != "" {
 		header.Set("Last-Event-ID", *last)
 	}
-	res, err := c.send(ctx, http.MethodGet, c.run(id, "events"), header, nil)
+	res, err := c.sendRequest(ctx, http.MethodGet, c.runPath(id, "events"), header, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer res.Body.Close()
 	lines := bufio.NewScanner(res.Body)
-	lines.Buffer(nil, maxAnswer)
+	lines.Buffer(nil, maxResponseBytes)
 	var name string
 	var data strings.Builder
 	for lines.Scan() {
@@ -72,7 +72,7 @@ func (c *Client) listen(ctx context.Context, id string, last *string, progress f
 		case "data":
 			data.WriteString(value)
 		case "":
-			run, err := heard(name, data.String(), progress)
+			run, err := handleEvent(name, data.String(), progress)
 			if run != nil || err != nil {
 				return run, err
 			}
@@ -86,8 +86,8 @@ func (c *Client) listen(ctx context.Context, id string, last *string, progress f
 	return nil, io.ErrUnexpectedEOF
 }
 
-// heard treats one event. It gives the run where that has ended.
-func heard(name, data string, progress func(float64)) (*Run, error) {
+// handleEvent treats one event. It gives the run where that has ended.
+func handleEvent(name, data string, progress func(float64)) (*Run, error) {
 	switch name {
 	case "progress":
 		var step struct {

@@ -28,7 +28,7 @@ func TestFollowWaits(t *testing.T) {
 	s := httptest.NewServer(mux)
 	t.Cleanup(s.Close)
 	began := time.Now()
-	run, err := (&client.Client{URL: s.URL, Token: "t"}).Follow(t.Context(), "r", nil)
+	run, err := (&client.Client{URL: s.URL, Token: "t"}).FollowRun(t.Context(), "r", nil)
 	if err != nil || run.Status != "succeeded" {
 		t.Fatalf("run = %+v, %v", run, err)
 	}

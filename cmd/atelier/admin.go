@@ -97,7 +97,7 @@ func (c personCreateCmd) Run(p *program) error {
 		if weak, ok := errors.AsType[*fault.Error](person.CheckNewPassword(password, c.Email)); ok {
 			fmt.Fprintln(p.stderr, "atelier: warning: people may not choose such a password themselves:", weak.Message)
 		}
-		return p.print(c.JSON, map[string]string{"uid": made.ID}, fmt.Sprintf("made %s, uid %s", made.Email, made.ID))
+		return p.printResult(c.JSON, map[string]string{"uid": made.ID}, fmt.Sprintf("made %s, uid %s", made.Email, made.ID))
 	})
 }
 
@@ -117,7 +117,7 @@ func (c personLinkCmd) Run(p *program) error {
 		if err != nil {
 			return err
 		}
-		return p.print(c.JSON, map[string]string{"url": link}, link)
+		return p.printResult(c.JSON, map[string]string{"url": link}, link)
 	})
 }
 
@@ -126,21 +126,21 @@ type personSuspendCmd struct {
 	Email string `required:"" help:"The person's e-mail address." placeholder:"ADDRESS"`
 }
 
-func (c personSuspendCmd) Run(p *program) error { return p.suspend(c.JSON, c.Email, true) }
+func (c personSuspendCmd) Run(p *program) error { return p.setSuspended(c.JSON, c.Email, true) }
 
 type personRestoreCmd struct {
 	jsonFlag
 	Email string `required:"" help:"The person's e-mail address." placeholder:"ADDRESS"`
 }
 
-func (c personRestoreCmd) Run(p *program) error { return p.suspend(c.JSON, c.Email, false) }
+func (c personRestoreCmd) Run(p *program) error { return p.setSuspended(c.JSON, c.Email, false) }
 
-func (p *program) suspend(asJSON bool, email string, suspended bool) error {
+func (p *program) setSuspended(asJSON bool, email string, suspended bool) error {
 	return p.withPeople(func(ctx context.Context, pp *people) error {
 		if err := pp.accounts.SignIn.SetSuspended(ctx, email, suspended); err != nil {
 			return err
 		}
-		return p.print(asJSON, struct{}{}, "done")
+		return p.printResult(asJSON, struct{}{}, "done")
 	})
 }
 
@@ -156,7 +156,7 @@ func (c companyCreateCmd) Run(p *program) error {
 		if err != nil {
 			return err
 		}
-		return p.print(c.JSON, map[string]string{"id": made.ID}, fmt.Sprintf("made %s, id %s", made.Name, made.ID))
+		return p.printResult(c.JSON, map[string]string{"id": made.ID}, fmt.Sprintf("made %s, id %s", made.Name, made.ID))
 	})
 }
 
@@ -175,7 +175,7 @@ func (c companySetCmd) Run(p *program) error {
 			return err
 		}
 		is := m.Company
-		return p.print(c.JSON, map[string]string{"id": is.ID, "name": is.Name, "plan": string(is.Plan), "time_zone": is.Zone},
+		return p.printResult(c.JSON, map[string]string{"id": is.ID, "name": is.Name, "plan": string(is.Plan), "time_zone": is.Zone},
 			fmt.Sprintf("%s, plan %s, time zone %s", is.Name, is.Plan, is.Zone))
 	})
 }
@@ -198,13 +198,13 @@ func (c companyAddCmd) Run(p *program) error {
 			if _, err := pp.companies.Members.SetMember(ctx, principal.Operator(), c.Company, who.ID, c.Role); err != nil {
 				return err
 			}
-			return p.print(c.JSON, map[string]string{"uid": who.ID}, "uid "+who.ID)
+			return p.printResult(c.JSON, map[string]string{"uid": who.ID}, "uid "+who.ID)
 		}
 		uid, err := pp.companies.Members.SetMemberPermissions(ctx, principal.Operator(), c.Company, c.Email, c.Permission)
 		if err != nil {
 			return err
 		}
-		return p.print(c.JSON, map[string]string{"uid": uid}, "uid "+uid)
+		return p.printResult(c.JSON, map[string]string{"uid": uid}, "uid "+uid)
 	})
 }
 
@@ -219,7 +219,7 @@ func (c companyRemoveCmd) Run(p *program) error {
 		if err := pp.companies.Members.RemoveMemberByEmail(ctx, principal.Operator(), c.Company, c.Email); err != nil {
 			return err
 		}
-		return p.print(c.JSON, struct{}{}, "done")
+		return p.printResult(c.JSON, struct{}{}, "done")
 	})
 }
 
@@ -243,7 +243,7 @@ func (c companyDomainCmd) Run(p *program) error {
 		if _, err := pp.companies.Domains.VerifyDomain(ctx, principal.Operator(), c.Company, c.Domain, true); err != nil {
 			return err
 		}
-		return p.print(c.JSON, map[string]string{"domain": c.Domain}, "people with addresses in "+c.Domain+" join by themselves")
+		return p.printResult(c.JSON, map[string]string{"domain": c.Domain}, "people with addresses in "+c.Domain+" join by themselves")
 	})
 }
 
@@ -259,7 +259,7 @@ func (c teamCreateCmd) Run(p *program) error {
 		if err != nil {
 			return err
 		}
-		return p.print(c.JSON, map[string]string{"id": made.ID}, fmt.Sprintf("made %s, id %s", made.Name, made.ID))
+		return p.printResult(c.JSON, map[string]string{"id": made.ID}, fmt.Sprintf("made %s, id %s", made.Name, made.ID))
 	})
 }
 
@@ -276,7 +276,7 @@ func (c teamAddCmd) Run(p *program) error {
 		if err != nil {
 			return err
 		}
-		return p.print(c.JSON, map[string]string{"uid": uid}, "uid "+uid)
+		return p.printResult(c.JSON, map[string]string{"uid": uid}, "uid "+uid)
 	})
 }
 
@@ -291,7 +291,7 @@ func (c teamRemoveCmd) Run(p *program) error {
 		if err := pp.companies.TeamMembers.RemoveTeamMemberByEmail(ctx, principal.Operator(), c.Team, c.Email); err != nil {
 			return err
 		}
-		return p.print(c.JSON, struct{}{}, "done")
+		return p.printResult(c.JSON, struct{}{}, "done")
 	})
 }
 
@@ -308,6 +308,6 @@ func (c roleSetCmd) Run(p *program) error {
 		if err != nil {
 			return err
 		}
-		return p.print(c.JSON, map[string]string{"name": role.Name}, "done")
+		return p.printResult(c.JSON, map[string]string{"name": role.Name}, "done")
 	})
 }

@@ -51,7 +51,7 @@ func (c budgetRemoveCmd) Run(p *program) error {
 		if err := pp.companies.Budgets.RemoveBudget(ctx, principal.Operator(), c.Team); err != nil {
 			return err
 		}
-		return p.print(c.JSON, struct{}{}, "done")
+		return p.printResult(c.JSON, struct{}{}, "done")
 	})
 }
 
@@ -69,7 +69,7 @@ func (p *program) printBudget(asJSON bool, b budget.Budget) error {
 		Created    string  `json:"created"`
 		Updated    string  `json:"updated"`
 	}
-	out := shown{b.TeamID, b.Tokens, b.Hard, nil, b.Month, b.Spent, b.Percent, b.Alerted, stamp(b.Created), stamp(b.Updated)}
+	out := shown{b.TeamID, b.Tokens, b.Hard, nil, b.Month, b.Spent, b.Percent, b.Alerted, formatTime(b.Created), formatTime(b.Updated)}
 	if b.WebhookURL != "" {
 		out.WebhookURL = &b.WebhookURL
 	}
@@ -77,5 +77,5 @@ func (p *program) printBudget(asJSON bool, b budget.Budget) error {
 	if b.Hard {
 		kind = "is a hard one"
 	}
-	return p.print(asJSON, out, fmt.Sprintf("in %s %d of %d tokens are spent, %d %%; the budget %s", b.Month, b.Spent, b.Tokens, b.Percent, kind))
+	return p.printResult(asJSON, out, fmt.Sprintf("in %s %d of %d tokens are spent, %d %%; the budget %s", b.Month, b.Spent, b.Tokens, b.Percent, kind))
 }

@@ -22,7 +22,7 @@ type companyRow struct {
 }
 
 func newCompanyRow(c company.Company) companyRow {
-	return companyRow{c.ID, c.Name, string(c.Plan), c.Zone, stamp(c.Created)}
+	return companyRow{c.ID, c.Name, string(c.Plan), c.Zone, formatTime(c.Created)}
 }
 
 type companyListCmd struct {
@@ -31,7 +31,7 @@ type companyListCmd struct {
 }
 
 func (c companyListCmd) Run(p *program) error {
-	companies := listing[companyRow]{
+	companies := pagedList[companyRow]{
 		name:    "companies",
 		columns: []string{"ID", "NAME", "PLAN", "CREATED"},
 		read: func(ctx context.Context, tx *sqldb.Tx, cursor string, limit int) (rows []companyRow, err error) {
@@ -41,11 +41,11 @@ func (c companyListCmd) Run(p *program) error {
 			}
 			return rows, err
 		},
-		place: func(r companyRow) string { return r.ID },
-		cells: func(r companyRow) []string { return []string{r.ID, r.Name, r.Plan, day(r.Created)} },
+		cursorOf: func(r companyRow) string { return r.ID },
+		cells:    func(r companyRow) []string { return []string{r.ID, r.Name, r.Plan, dateOf(r.Created)} },
 	}
 	return p.withReading(func(ctx context.Context, db *sqldb.DB) error {
-		return companies.print(ctx, p, db, c.JSON, c.pageFlags)
+		return companies.printPages(ctx, p, db, c.JSON, c.pageFlags)
 	})
 }
 
@@ -87,7 +87,7 @@ func (c companyShowCmd) Run(p *program) error {
 			{"teams", strconv.Itoa(out.Teams)},
 			{"created", out.Created},
 		}
-		return p.table(append(rows, describeRoles(out.Roles)...))
+		return p.printTable(append(rows, describeRoles(out.Roles)...))
 	})
 }
 
@@ -101,7 +101,7 @@ type teamRow struct {
 }
 
 func newTeamRow(t company.Team) teamRow {
-	return teamRow{ID: t.ID, CompanyID: t.CompanyID, Name: t.Name, Created: stamp(t.Created)}
+	return teamRow{ID: t.ID, CompanyID: t.CompanyID, Name: t.Name, Created: formatTime(t.Created)}
 }
 
 type teamListCmd struct {
@@ -111,7 +111,7 @@ type teamListCmd struct {
 }
 
 func (c teamListCmd) Run(p *program) error {
-	teams := listing[teamRow]{
+	teams := pagedList[teamRow]{
 		name:    "teams",
 		columns: []string{"ID", "NAME", "TOKENS", "COMPANY", "CREATED"},
 		read: func(ctx context.Context, tx *sqldb.Tx, cursor string, limit int) (rows []teamRow, err error) {
@@ -129,19 +129,19 @@ func (c teamListCmd) Run(p *program) error {
 				ids = append(ids, t.ID)
 				rows = append(rows, newTeamRow(t))
 			}
-			balances, err := p.balances(ctx, tx, ids...)
+			balances, err := p.readBalances(ctx, tx, ids...)
 			for i := range rows {
 				rows[i].Balance = balances[rows[i].ID]
 			}
 			return rows, err
 		},
-		place: func(r teamRow) string { return r.ID },
+		cursorOf: func(r teamRow) string { return r.ID },
 		cells: func(r teamRow) []string {
-			return []string{r.ID, r.Name, strconv.FormatInt(r.Balance.Tokens, 10), r.CompanyID, day(r.Created)}
+			return []string{r.ID, r.Name, strconv.FormatInt(r.Balance.Tokens, 10), r.CompanyID, dateOf(r.Created)}
 		},
 	}
 	return p.withReading(func(ctx context.Context, db *sqldb.DB) error {
-		return teams.print(ctx, p, db, c.JSON, c.pageFlags)
+		return teams.printPages(ctx, p, db, c.JSON, c.pageFlags)
 	})
 }
 
@@ -176,7 +176,7 @@ func (c teamShowCmd) Run(p *program) error {
 			if out.Roles, err = readRoles(ctx, tx, "", t.ID); err != nil {
 				return err
 			}
-			balances, err := p.balances(ctx, tx, t.ID)
+			balances, err := p.readBalances(ctx, tx, t.ID)
 			out.Balance = balances[t.ID]
 			return err
 		})
@@ -191,7 +191,7 @@ func (c teamShowCmd) Run(p *program) error {
 			{"members", strconv.Itoa(out.Members)},
 			{"created", out.Created},
 		}
-		return p.table(append(rows, describeRoles(out.Roles)...))
+		return p.printTable(append(rows, describeRoles(out.Roles)...))
 	})
 }
 
@@ -253,7 +253,7 @@ func orNone(all []company.Permission) []company.Permission {
 	return all
 }
 
-func (r roleRow) describe() string {
+func (r roleRow) listPermissions() string {
 	var words []string
 	for _, p := range r.Permissions {
 		words = append(words, string(p))
@@ -267,7 +267,7 @@ func (r roleRow) describe() string {
 // describeRoles returns a table row for each role.
 func describeRoles(all []roleRow) (rows [][]string) {
 	for _, r := range all {
-		rows = append(rows, []string{"role " + r.Name, r.describe()})
+		rows = append(rows, []string{"role " + r.Name, r.listPermissions()})
 	}
 	return rows
 }
@@ -281,13 +281,13 @@ type roleListCmd struct {
 func (c roleListCmd) Run(p *program) error {
 	return p.withRoles(c.Company, c.Team, func(roles []roleRow) error {
 		if c.JSON {
-			return p.print(true, map[string]any{"roles": roles}, "")
+			return p.printResult(true, map[string]any{"roles": roles}, "")
 		}
 		rows := [][]string{{"NAME", "PERMISSIONS"}}
 		for _, r := range roles {
-			rows = append(rows, []string{r.Name, r.describe()})
+			rows = append(rows, []string{r.Name, r.listPermissions()})
 		}
-		return p.table(rows)
+		return p.printTable(rows)
 	})
 }
 
@@ -324,16 +324,16 @@ func (c roleShowCmd) Run(p *program) error {
 		}
 		role := roles[i]
 		if c.JSON {
-			return p.print(true, role, "")
+			return p.printResult(true, role, "")
 		}
-		rows := [][]string{{"name", role.Name}, {"permissions", role.describe()}}
+		rows := [][]string{{"name", role.Name}, {"permissions", role.listPermissions()}}
 		if c.Team != "" {
 			rows = append(rows,
 				[]string{"plugin kinds", strings.Join(role.PluginKinds, ", ")},
 				[]string{"tools", describeTools(role)},
 				[]string{"spends at most", describeSpend(role.Spend)})
 		}
-		return p.table(rows)
+		return p.printTable(rows)
 	})
 }
 

@@ -29,7 +29,7 @@ func (c tokenCreateCmd) Run(p *program) error {
 		if err != nil {
 			return err
 		}
-		return p.print(c.JSON, map[string]string{"id": made.ID, "token": secret}, secret)
+		return p.printResult(c.JSON, map[string]string{"id": made.ID, "token": secret}, secret)
 	})
 }
 
@@ -51,7 +51,7 @@ func (c tokenRevokeCmd) Run(p *program) error {
 		if err != nil {
 			return err
 		}
-		return p.print(c.JSON, map[string]string{"id": ended.ID, "uid": ended.PersonID}, fmt.Sprintf("ended %q, id %s", ended.Name, ended.ID))
+		return p.printResult(c.JSON, map[string]string{"id": ended.ID, "uid": ended.PersonID}, fmt.Sprintf("ended %q, id %s", ended.Name, ended.ID))
 	})
 }
 
@@ -66,7 +66,7 @@ func (c scimTokenCreateCmd) Run(p *program) error {
 		if err != nil {
 			return err
 		}
-		return p.print(c.JSON, map[string]string{"url": p.cfg.BaseURL + scim.Prefix, "token": secret}, secret)
+		return p.printResult(c.JSON, map[string]string{"url": p.cfg.BaseURL + scim.Prefix, "token": secret}, secret)
 	})
 }
 
@@ -80,7 +80,7 @@ func (c scimTokenDeleteCmd) Run(p *program) error {
 		if err := pp.companies.SCIMConnections.DisconnectProvider(ctx, principal.Operator(), c.Company); err != nil {
 			return err
 		}
-		return p.print(c.JSON, struct{}{}, "done")
+		return p.printResult(c.JSON, struct{}{}, "done")
 	})
 }
 
@@ -98,7 +98,7 @@ func (c grantCmd) Run(p *program) error {
 		if err != nil {
 			return err
 		}
-		return p.print(c.JSON, map[string]int64{"balance": balance}, fmt.Sprintf("the balance is %d", balance))
+		return p.printResult(c.JSON, map[string]int64{"balance": balance}, fmt.Sprintf("the balance is %d", balance))
 	})
 }
 
@@ -114,7 +114,7 @@ func (c deviceRevokeCmd) Run(p *program) error {
 		if err := pp.accounts.Devices.RevokeDeviceOf(ctx, c.Email, c.Device); err != nil {
 			return err
 		}
-		return p.print(c.JSON, struct{}{}, "done")
+		return p.printResult(c.JSON, struct{}{}, "done")
 	})
 }
 
@@ -165,18 +165,18 @@ func (c auditListCmd) Run(p *program) error {
 		list := []entry{}
 		rows := [][]string{{"SEQ", "AT", "ACT", "ACTOR", "PERSON", "COMPANY", "ADDRESS", "DETAILS"}}
 		for _, r := range all {
-			list = append(list, entry{r.Seq, stamp(r.At), string(r.Act), r.ActorID, r.PersonID, r.CompanyID, r.Address, r.Details, r.Hash})
-			rows = append(rows, []string{strconv.FormatInt(r.Seq, 10), stamp(r.At), string(r.Act), r.ActorID, r.PersonID, r.CompanyID, r.Address, details(r.Details)})
+			list = append(list, entry{r.Seq, formatTime(r.At), string(r.Act), r.ActorID, r.PersonID, r.CompanyID, r.Address, r.Details, r.Hash})
+			rows = append(rows, []string{strconv.FormatInt(r.Seq, 10), formatTime(r.At), string(r.Act), r.ActorID, r.PersonID, r.CompanyID, r.Address, formatDetails(r.Details)})
 		}
 		if c.JSON {
-			return p.print(true, map[string]any{"entries": list}, "")
+			return p.printResult(true, map[string]any{"entries": list}, "")
 		}
-		return p.table(rows)
+		return p.printTable(rows)
 	})
 }
 
-// details returns the details of an audit entry on one line.
-func details(m map[string]string) string {
+// formatDetails returns the details of an audit entry on one line.
+func formatDetails(m map[string]string) string {
 	var all []string
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		all = append(all, k+"="+m[k])
@@ -212,11 +212,11 @@ func (c auditVerifyCmd) Run(p *program) error {
 		if problems == nil {
 			problems = []string{}
 		}
-		text := fmt.Sprintf("%s, none was changed\nhead %d:%s", count(int(head.Seq), "entry", "entries"), head.Seq, head.Hash)
+		text := fmt.Sprintf("%s, none was changed\nhead %d:%s", countNoun(int(head.Seq), "entry", "entries"), head.Seq, head.Hash)
 		if len(problems) > 0 {
 			text = strings.Join(problems, "\n")
 		}
-		err = p.print(c.JSON, map[string]any{"entries": head.Seq, "head": fmt.Sprintf("%d:%s", head.Seq, head.Hash), "problems": problems}, text)
+		err = p.printResult(c.JSON, map[string]any{"entries": head.Seq, "head": fmt.Sprintf("%d:%s", head.Seq, head.Hash), "problems": problems}, text)
 		if err == nil && len(problems) > 0 {
 			err = errTampered
 		}
@@ -236,6 +236,6 @@ func (c keysRotateCmd) Run(p *program) error {
 		if err != nil {
 			return err
 		}
-		return p.print(c.JSON, map[string]string{"kid": kid}, "key "+kid+" signs from now on")
+		return p.printResult(c.JSON, map[string]string{"kid": kid}, "key "+kid+" signs from now on")
 	})
 }

@@ -20,7 +20,7 @@ type balanceRow struct {
 	FreeAllowanceLeft int64 `json:"free_allowance_left"`
 }
 
-func (p *program) balances(ctx context.Context, tx *sqldb.Tx, accountIDs ...string) (map[string]balanceRow, error) {
+func (p *program) readBalances(ctx context.Context, tx *sqldb.Tx, accountIDs ...string) (map[string]balanceRow, error) {
 	all, err := ledger.Balances(ctx, tx, accountIDs, p.cfg.Tokens.MonthlyAllowance)
 	rows := map[string]balanceRow{}
 	for id, b := range all {
@@ -39,7 +39,7 @@ type personRow struct {
 	Balance       balanceRow `json:"balance"`
 	Created       string     `json:"created"`
 
-	place string
+	cursor string
 }
 
 func newPersonRow(who person.Person) personRow {
@@ -48,13 +48,13 @@ func newPersonRow(who person.Person) personRow {
 		Email:         who.Email,
 		EmailVerified: who.EmailVerified,
 		Suspended:     who.Suspended,
-		Created:       stamp(who.Created),
-		place:         who.Email,
+		Created:       formatTime(who.Created),
+		cursor:        who.Email,
 	}
 }
 
-// state returns active, unverified or suspended.
-func (r personRow) state() string {
+// stateName returns active, unverified or suspended.
+func (r personRow) stateName() string {
 	switch {
 	case r.Suspended:
 		return "suspended"
@@ -77,11 +77,11 @@ func (c personListCmd) Run(p *program) error {
 	if grouped {
 		columns = append(columns, "ROLE")
 	}
-	people := listing[personRow]{
+	people := pagedList[personRow]{
 		name:    "people",
 		columns: columns,
 		read: func(ctx context.Context, tx *sqldb.Tx, cursor string, limit int) ([]personRow, error) {
-			rows, err := c.read(ctx, tx, cursor, limit)
+			rows, err := c.readPeople(ctx, tx, cursor, limit)
 			if err != nil {
 				return nil, err
 			}
@@ -89,15 +89,15 @@ func (c personListCmd) Run(p *program) error {
 			for i, r := range rows {
 				ids[i] = r.UID
 			}
-			balances, err := p.balances(ctx, tx, ids...)
+			balances, err := p.readBalances(ctx, tx, ids...)
 			for i := range rows {
 				rows[i].Balance = balances[rows[i].UID]
 			}
 			return rows, err
 		},
-		place: func(r personRow) string { return r.place },
+		cursorOf: func(r personRow) string { return r.cursor },
 		cells: func(r personRow) []string {
-			cells := []string{r.UID, r.Email, r.state(), strconv.FormatInt(r.Balance.Tokens, 10), day(r.Created)}
+			cells := []string{r.UID, r.Email, r.stateName(), strconv.FormatInt(r.Balance.Tokens, 10), dateOf(r.Created)}
 			if grouped {
 				cells = append(cells, r.Role)
 			}
@@ -105,25 +105,25 @@ func (c personListCmd) Run(p *program) error {
 		},
 	}
 	return p.withReading(func(ctx context.Context, db *sqldb.DB) error {
-		return people.print(ctx, p, db, c.JSON, c.pageFlags)
+		return people.printPages(ctx, p, db, c.JSON, c.pageFlags)
 	})
 }
 
-// read returns the people of the installation, a company or a team.
-func (c personListCmd) read(ctx context.Context, tx *sqldb.Tx, cursor string, limit int) (rows []personRow, err error) {
+// readPeople returns the people of the installation, a company or a team.
+func (c personListCmd) readPeople(ctx context.Context, tx *sqldb.Tx, cursor string, limit int) (rows []personRow, err error) {
 	var members []company.Member
 	switch {
 	case c.Company != "":
 		if _, err := company.ByID(ctx, tx, c.Company); err != nil {
 			return nil, err
 		}
-		members, err = company.Members(ctx, tx, c.Company, readPlace(cursor), limit)
+		members, err = company.Members(ctx, tx, c.Company, parseMemberCursor(cursor), limit)
 	case c.Team != "":
 		if _, err := company.TeamByID(ctx, tx, c.Team); err != nil {
 			return nil, err
 		}
 		var all []company.TeamMember
-		all, err = company.TeamMembers(ctx, tx, c.Team, readPlace(cursor), limit)
+		all, err = company.TeamMembers(ctx, tx, c.Team, parseMemberCursor(cursor), limit)
 		for _, m := range all {
 			members = append(members, m.Member)
 		}
@@ -144,7 +144,7 @@ func (c personListCmd) read(ctx context.Context, tx *sqldb.Tx, cursor string, li
 		}
 		row := newPersonRow(who)
 		row.Role = m.Role
-		row.place = writePlace(m.ListKey())
+		row.cursor = writePlace(m.ListKey())
 		rows = append(rows, row)
 	}
 	return rows, nil
@@ -153,13 +153,13 @@ func (c personListCmd) read(ctx context.Context, tx *sqldb.Tx, cursor string, li
 // writePlace and readPlace convert the sort key of a member to a cursor and back.
 func writePlace(k company.Key) string { return k.Text + " " + k.ID }
 
-func readPlace(cursor string) company.Key {
+func parseMemberCursor(cursor string) company.Key {
 	text, id, _ := strings.Cut(cursor, " ") // e-mail addresses contain no space
 	return company.Key{Text: text, ID: id}
 }
 
-// day returns the date part of a time that stamp formatted.
-func day(stamp string) string {
+// dateOf returns the date part of a time that stamp formatted.
+func dateOf(stamp string) string {
 	date, _, _ := strings.Cut(stamp, "T")
 	return date
 }
@@ -216,7 +216,7 @@ func (c personShowCmd) Run(p *program) error {
 			for _, a := range teams {
 				ids = append(ids, a.Team.ID)
 			}
-			balances, err := p.balances(ctx, tx, ids...)
+			balances, err := p.readBalances(ctx, tx, ids...)
 			if err != nil {
 				return err
 			}
@@ -240,7 +240,7 @@ func (c personShowCmd) Run(p *program) error {
 		rows := [][]string{
 			{"uid", out.UID},
 			{"email", out.Email},
-			{"state", out.state()},
+			{"state", out.stateName()},
 			{"signs in with", out.Provider},
 			{"tokens", describeBalance(out.Balance)},
 			{"devices", strconv.Itoa(out.Devices)},
@@ -252,7 +252,7 @@ func (c personShowCmd) Run(p *program) error {
 		for _, g := range out.Teams {
 			rows = append(rows, []string{"team", g.ID + "  " + g.Name + ", " + g.Role + ", " + describeBalance(*g.Balance) + " tokens"})
 		}
-		return p.table(rows)
+		return p.printTable(rows)
 	})
 }
 
@@ -261,7 +261,7 @@ func orPrint(p *program, err error, v any) error {
 	if err != nil {
 		return err
 	}
-	return p.print(true, v, "")
+	return p.printResult(true, v, "")
 }
 
 // describeBalance returns a balance on one line.
@@ -295,11 +295,11 @@ func newDeviceRow(d device.Device) deviceRow {
 		PluginKind: d.PluginKind,
 		Agent:      d.Agent,
 		Address:    d.Address,
-		Created:    stamp(d.Created),
-		LastUsed:   stamp(d.LastUsed),
+		Created:    formatTime(d.Created),
+		LastUsed:   formatTime(d.LastUsed),
 	}
 	if d.Revoked != nil {
-		at := stamp(*d.Revoked)
+		at := formatTime(*d.Revoked)
 		row.Revoked = &at
 	}
 	return row
@@ -312,7 +312,7 @@ type deviceListCmd struct {
 }
 
 func (c deviceListCmd) Run(p *program) error {
-	devices := listing[deviceRow]{
+	devices := pagedList[deviceRow]{
 		name:    "devices",
 		columns: []string{"ID", "KIND", "UID", "LAST USED", "ADDRESS", "AGENT"},
 		read: func(ctx context.Context, tx *sqldb.Tx, cursor string, limit int) ([]deviceRow, error) {
@@ -331,13 +331,13 @@ func (c deviceListCmd) Run(p *program) error {
 			}
 			return rows, err
 		},
-		place: func(r deviceRow) string { return r.ID },
+		cursorOf: func(r deviceRow) string { return r.ID },
 		cells: func(r deviceRow) []string {
 			return []string{r.ID, r.PluginKind, r.UID, r.LastUsed, r.Address, r.Agent}
 		},
 	}
 	return p.withReading(func(ctx context.Context, db *sqldb.DB) error {
-		return devices.print(ctx, p, db, c.JSON, c.pageFlags)
+		return devices.printPages(ctx, p, db, c.JSON, c.pageFlags)
 	})
 }
 
@@ -370,7 +370,7 @@ func (c deviceShowCmd) Run(p *program) error {
 		if out.Revoked != nil {
 			state = "signed out at " + *out.Revoked
 		}
-		return p.table([][]string{
+		return p.printTable([][]string{
 			{"id", out.ID},
 			{"person", out.UID + "  " + out.Email},
 			{"state", state},
@@ -384,5 +384,5 @@ func (c deviceShowCmd) Run(p *program) error {
 	})
 }
 
-// stamp formats a time as the API does.
-func stamp(t time.Time) string { return t.UTC().Truncate(time.Second).Format(time.RFC3339) }
+// formatTime formats a time as the API does.
+func formatTime(t time.Time) string { return t.UTC().Truncate(time.Second).Format(time.RFC3339) }

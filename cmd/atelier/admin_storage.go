@@ -60,7 +60,7 @@ func (p *program) printUsage(asJSON bool, u quota.Usage) error {
 		out["limit_bytes"] = u.Limit
 		limit = fmt.Sprintf("%v at most", config.Size(u.Limit))
 	}
-	return p.print(asJSON, out, fmt.Sprintf("%d bytes are stored, and %d of deleted files; %s", u.Used, u.Leaving, limit))
+	return p.printResult(asJSON, out, fmt.Sprintf("%d bytes are stored, and %d of deleted files; %s", u.Used, u.Leaving, limit))
 }
 
 // printTotal prints the storage of the installation and the free disk space.
@@ -93,5 +93,5 @@ func (p *program) printTotal(ctx context.Context, asJSON bool, db *sqldb.DB) err
 		text += fmt.Sprintf("; %d bytes are free in %s", n, folder)
 	}
 	out["free_bytes"] = free
-	return p.print(asJSON, out, text)
+	return p.printResult(asJSON, out, text)
 }

@@ -61,7 +61,7 @@ func (c backupCmd) Run(p *program) error {
 
 	var made backup.Report
 	began := time.Now()
-	if c.File == "-" && terminal(p.stdout) {
+	if c.File == "-" && isTerminal(p.stdout) {
 		return usageError{errors.New("standard output is a terminal: redirect the archive to a file or a program")}
 	}
 	if c.File == "-" {
@@ -72,15 +72,15 @@ func (c backupCmd) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	return c.report(p, made, time.Since(began))
+	return c.printReport(p, made, time.Since(began))
 }
 
-// report prints a summary, to standard error when standard output is the archive.
-func (c backupCmd) report(p *program, made backup.Report, took time.Duration) error {
+// printReport prints a summary, to standard error when standard output is the archive.
+func (c backupCmd) printReport(p *program, made backup.Report, took time.Duration) error {
 	for _, problem := range made.Problems {
 		fmt.Fprintln(p.stderr, problem)
 	}
-	text := fmt.Sprintf("%s: %d files, %d bytes, as of %s, in %s; verified", c.File, made.Files, made.Bytes, stamp(made.Made), took.Round(time.Millisecond))
+	text := fmt.Sprintf("%s: %d files, %d bytes, as of %s, in %s; verified", c.File, made.Files, made.Bytes, formatTime(made.Made), took.Round(time.Millisecond))
 	if !made.HasSecret {
 		text += "\nthe secret is not in the backup: keep ATELIER_SECRET, which is needed to restore it"
 	}
@@ -89,10 +89,10 @@ func (c backupCmd) report(p *program, made backup.Report, took time.Duration) er
 		fmt.Fprintln(p.stderr, strings.Replace(text, "; verified", "; atelier restore verifies it", 1))
 	default:
 		answer := map[string]any{
-			"file": c.File, "files": made.Files, "bytes": made.Bytes, "made": stamp(made.Made), "has_secret": made.HasSecret,
+			"file": c.File, "files": made.Files, "bytes": made.Bytes, "made": formatTime(made.Made), "has_secret": made.HasSecret,
 			"seconds": float64(took.Milliseconds()) / 1000, "problems": append([]string{}, made.Problems...),
 		}
-		if err := p.print(c.JSON, answer, text); err != nil {
+		if err := p.printResult(c.JSON, answer, text); err != nil {
 			return err
 		}
 	}
@@ -140,7 +140,7 @@ func (p *program) backupSource(ctx context.Context, db *sqldb.DB) (s backup.Sour
 		return s, err
 	}
 	s.DB = db
-	s.Version = version()
+	s.Version = buildVersion()
 	s.Now = time.Now
 	s.Check = func(ctx context.Context, copied *sqldb.DB) (problems []string, err error) {
 		// Checks of deadlines and limits are left out: the service may be stopped,

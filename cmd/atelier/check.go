@@ -63,15 +63,15 @@ func (c checkCmd) Run(p *program) error {
 	}
 	held += ", and " + intact
 	if c.JSON {
-		err = p.print(true, map[string]any{"violations": list}, "")
+		err = p.printResult(true, map[string]any{"violations": list}, "")
 	} else if len(list) == 0 {
-		err = p.print(false, nil, held)
+		err = p.printResult(false, nil, held)
 	} else {
 		rows := [][]string{{"ROW", "BREAKS"}}
 		for _, v := range list {
 			rows = append(rows, []string{v.Row, v.Check})
 		}
-		err = p.table(rows)
+		err = p.printTable(rows)
 	}
 	if err == nil && len(list) > 0 {
 		err = errViolations

@@ -42,9 +42,9 @@ const (
 	videoEngine  = "video"
 )
 
-// needs returns the programs and files that the built-in engines need, with the
+// requiredPrograms returns the programs and files that the built-in engines need, with the
 // paths of those that were found.
-func needs(c *config.Config) map[string][]subprocess.Requirement {
+func requiredPrograms(c *config.Config) map[string][]subprocess.Requirement {
 	sound := music.Requirements()
 	if file := c.Engines.Soundfont; file != "" {
 		sound[1].Path = file
@@ -55,23 +55,23 @@ func needs(c *config.Config) map[string][]subprocess.Requirement {
 	return map[string][]subprocess.Requirement{speechEngine: speech.Requirements(), musicEngine: sound, videoEngine: video.Requirements()}
 }
 
-// missing returns the needs that were not found.
-func missing(all []subprocess.Requirement) []subprocess.Requirement {
+// missingPrograms returns the needs that were not found.
+func missingPrograms(all []subprocess.Requirement) []subprocess.Requirement {
 	return slices.DeleteFunc(slices.Clone(all), func(n subprocess.Requirement) bool { return n.Path != "" })
 }
 
-// offer decides whether built-in tools of an engine are offered. A worker without
+// toolAvailability decides whether built-in tools of an engine are offered. A worker without
 // the engine's programs leaves them out; a node that is no worker keeps the
 // workers' decision.
-func offer(c *config.Config) func(engine string) catalog.Availability {
-	all := needs(c)
+func toolAvailability(c *config.Config) func(engine string) catalog.Availability {
+	all := requiredPrograms(c)
 	return func(engine string) catalog.Availability {
 		switch need, known := all[engine]; {
 		case !known:
 			return catalog.Available
 		case !c.HasRole("worker"):
 			return catalog.UnknownAvailability
-		case len(missing(need)) > 0:
+		case len(missingPrograms(need)) > 0:
 			return catalog.Unavailable
 		}
 		return catalog.Available
@@ -110,24 +110,26 @@ func (p *program) openEngines(log *slog.Logger) (*engines, error) {
 	cores := runtime.GOMAXPROCS(0)
 	all := &engines{pools: map[string]engine.Pool{imageEngine: {Engine: imageengine.New(), Parallel: parallel(cores)}}}
 	sketcher := tiny.New(tiny.Options{
-		Open: func() (*neural.Model, error) { return neural.Open(kernel.Best(), threads(cores, c.Engines.Threads)) },
-		Log:  log, Now: time.Now,
+		Open: func() (*neural.Model, error) {
+			return neural.Open(kernel.Best(), workerThreads(cores, c.Engines.Threads))
+		},
+		Log: log, Now: time.Now,
 	})
 	all.pools[tinyEngine] = engine.Pool{Engine: sketcher, Parallel: 1, Trained: true} // it uses all cores for one picture
 	all.close = append(all.close, sketcher.Close)
-	have := needs(c)
-	if n := have[speechEngine]; len(missing(n)) == 0 {
+	have := requiredPrograms(c)
+	if n := have[speechEngine]; len(missingPrograms(n)) == 0 {
 		all.pools[speechEngine] = engine.Pool{Engine: speech.New(n[0].Path, speech.Options{Folder: c.Engines.Folder}), Parallel: parallel(cores)}
 	}
-	if n := have[musicEngine]; len(missing(n)) == 0 {
+	if n := have[musicEngine]; len(missingPrograms(n)) == 0 {
 		all.pools[musicEngine] = engine.Pool{Engine: music.New(n[0].Path, n[1].Path, music.Options{Folder: c.Engines.Folder}), Parallel: parallel(cores)}
 	}
-	if n := have[videoEngine]; len(missing(n)) == 0 {
+	if n := have[videoEngine]; len(missingPrograms(n)) == 0 {
 		all.video = video.New(n[0].Path, n[1].Path, video.Options{Folder: c.Engines.Folder})
 		all.pools[videoEngine] = engine.Pool{Engine: all.video, Parallel: parallel(max(1, cores/2))}
 	}
 	addTestEngines(all.pools, parallel)
-	backends, err := p.backends()
+	backends, err := p.readBackends()
 	if err != nil {
 		return nil, err
 	}
@@ -152,17 +154,17 @@ func (p *program) openEngines(log *slog.Logger) (*engines, error) {
 	return all, nil
 }
 
-// threads returns the number of threads of the built-in picture model: one per
+// workerThreads returns the number of threads of the built-in picture model: one per
 // core, or fewer if the operator wants that. More would only wait for each other.
-func threads(cores, wanted int) int {
+func workerThreads(cores, wanted int) int {
 	if wanted == 0 {
 		return cores
 	}
 	return min(wanted, cores)
 }
 
-// backends reads the --backends file, if one is set.
-func (p *program) backends() (map[string]config.Backend, error) {
+// readBackends reads the --backends file, if one is set.
+func (p *program) readBackends() (map[string]config.Backend, error) {
 	if p.cfg.Backends == "" {
 		return nil, nil
 	}
@@ -183,7 +185,7 @@ func (p *program) openBackend(b config.Backend) (engine.Prober, func(), error) {
 		})
 		return e, nothing, err
 	}
-	client, err := p.client(b, b.URL)
+	client, err := p.newBackendClient(b, b.URL)
 	if err != nil {
 		return nil, nothing, err
 	}
@@ -203,13 +205,13 @@ func (p *program) openBackend(b config.Backend) (engine.Prober, func(), error) {
 		o := fal.Options{SendURLs: addresses}
 		shut := []func(){client.Close}
 		if b.Storage != "" {
-			if o.Storage, err = p.client(b, b.Storage); err != nil {
+			if o.Storage, err = p.newBackendClient(b, b.Storage); err != nil {
 				return nil, nothing, err
 			}
 			shut = append(shut, o.Storage.Close)
 		}
 		if b.Catalog != "" {
-			if o.Catalog, err = p.client(config.Backend{Timeout: b.Timeout}, b.Catalog); err != nil {
+			if o.Catalog, err = p.newBackendClient(config.Backend{Timeout: b.Timeout}, b.Catalog); err != nil {
 				return nil, nothing, err
 			}
 			shut = append(shut, o.Catalog.Close)
@@ -219,9 +221,9 @@ func (p *program) openBackend(b config.Backend) (engine.Prober, func(), error) {
 	return nil, nothing, fmt.Errorf("there is no engine %s", b.Engine)
 }
 
-// client makes the HTTP client of a model server, with its credentials.
-func (p *program) client(b config.Backend, at string) (*backend.Client, error) {
-	header := http.Header{"User-Agent": {"Atelier/" + version()}}
+// newBackendClient makes the HTTP client of a model server, with its credentials.
+func (p *program) newBackendClient(b config.Backend, at string) (*backend.Client, error) {
+	header := http.Header{"User-Agent": {"Atelier/" + buildVersion()}}
 	switch {
 	case b.Key == "":
 	case b.Engine == config.A1111: // user:password

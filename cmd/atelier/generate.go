@@ -44,22 +44,22 @@ func (c generateCmd) Run(p *program) error {
 		return usageError{errors.New("an access token is required: set --token or ATELIER_TOKEN")}
 	}
 	service := &client.Client{URL: c.Service, Token: token, TeamID: c.Team}
-	tool, err := c.find(p.ctx, service)
+	tool, err := c.findTool(p.ctx, service)
 	if err != nil {
 		return err
 	}
-	run, err := c.begin(p, service, tool)
+	run, err := c.startRun(p, service, tool)
 	if err != nil {
 		return err
 	}
 	id := run.ID
-	run, err = service.Follow(p.ctx, id, c.bar(p, nameOf(tool)))
+	run, err = service.FollowRun(p.ctx, id, c.showProgress(p, toolSlug(tool)))
 	if err != nil {
 		return fmt.Errorf("run %s is still running: %w", id, err)
 	}
 	if !c.JSON {
-		line := nameOf(tool) + ": " + run.Status
-		if terminal(p.stderr) { // overwrites the progress bar
+		line := toolSlug(tool) + ": " + run.Status
+		if isTerminal(p.stderr) { // overwrites the progress bar
 			line = fmt.Sprintf("\r%s%40s", line, "")
 		}
 		fmt.Fprintln(p.stderr, line)
@@ -70,23 +70,23 @@ func (c generateCmd) Run(p *program) error {
 		}
 		return fmt.Errorf("the run was %s", run.Status)
 	}
-	return c.keep(p, service, tool, run)
+	return c.saveResults(p, service, tool, run)
 }
 
-// patience is the longest Retry-After that the command waits for.
-const patience = 2 * time.Minute
+// maxRetryWait is the longest Retry-After that the command waits for.
+const maxRetryWait = 2 * time.Minute
 
-// begin starts the run. It waits and tries again when the service says
+// startRun starts the run. It waits and tries again when the service says
 // Retry-After; the idempotency key makes that safe.
-func (c generateCmd) begin(p *program, service *client.Client, tool *client.Tool) (*client.Run, error) {
+func (c generateCmd) startRun(p *program, service *client.Client, tool *client.Tool) (*client.Run, error) {
 	key := uuid.NewString()
 	for {
-		run, err := c.start(p.ctx, service, &client.Request{Tool: tool, NumResults: c.Results, Key: key})
+		run, err := c.sendRun(p.ctx, service, &client.Request{Tool: tool, NumResults: c.Results, Key: key})
 		e, ok := errors.AsType[*client.Error](err)
-		if !ok || !e.Retryable || e.RetryAfter <= 0 || e.RetryAfter > patience {
+		if !ok || !e.Retryable || e.RetryAfter <= 0 || e.RetryAfter > maxRetryWait {
 			return run, err
 		}
-		fmt.Fprintf(p.stderr, "%s: waiting for %v: %s\n", nameOf(tool), e.RetryAfter, e.Message)
+		fmt.Fprintf(p.stderr, "%s: waiting for %v: %s\n", toolSlug(tool), e.RetryAfter, e.Message)
 		select {
 		case <-p.ctx.Done():
 			return nil, p.ctx.Err()
@@ -95,29 +95,29 @@ func (c generateCmd) begin(p *program, service *client.Client, tool *client.Tool
 	}
 }
 
-// start sends the request with the files named on the command line.
-func (c generateCmd) start(ctx context.Context, service *client.Client, req *client.Request) (*client.Run, error) {
-	files, err := c.fill(req)
+// sendRun sends the request with the files named on the command line.
+func (c generateCmd) sendRun(ctx context.Context, service *client.Client, req *client.Request) (*client.Run, error) {
+	files, err := c.readInputs(req)
 	defer closeAll(files)
 	if err != nil {
 		return nil, usageError{err}
 	}
-	return service.Start(ctx, req)
+	return service.StartRun(ctx, req)
 }
 
-// find returns the tool with this slug or id. Display names are not accepted:
+// findTool returns the tool with this slug or id. Display names are not accepted:
 // several tools can have the same one, and it can change.
-func (c generateCmd) find(ctx context.Context, service *client.Client) (*client.Tool, error) {
-	all, err := service.Tools(ctx)
+func (c generateCmd) findTool(ctx context.Context, service *client.Client) (*client.Tool, error) {
+	all, err := service.ListTools(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var slugs []string
 	var displayed []string // slugs of those with this display name
 	for _, t := range all {
-		name := nameOf(&t)
+		name := toolSlug(&t)
 		if t.ID == c.Tool || name == c.Tool {
-			return service.Tool(ctx, t.ID)
+			return service.GetTool(ctx, t.ID)
 		}
 		if strings.EqualFold(t.Name, c.Tool) {
 			displayed = append(displayed, name)
@@ -131,12 +131,12 @@ func (c generateCmd) find(ctx context.Context, service *client.Client) (*client.
 		return nil, usageError{fmt.Errorf("%q is a display name; the tool is called %s", c.Tool, strings.Join(displayed, " or "))}
 	}
 	slices.Sort(slugs)
-	return nil, usageError{fmt.Errorf("there is no tool %q; there are:\n  %s", c.Tool, wrap(commas(slugs), "  ", helpColumns-2))}
+	return nil, usageError{fmt.Errorf("there is no tool %q; there are:\n  %s", c.Tool, wrapWords(withCommas(slugs), "  ", helpColumns-2))}
 }
 
-// nameOf returns the tool's slug. The result becomes a file name and the service
+// toolSlug returns the tool's slug. The result becomes a file name and the service
 // is not trusted, so anything else is turned into a slug.
-func nameOf(t *client.Tool) string {
+func toolSlug(t *client.Tool) string {
 	isSlug := t.Slug != "" && strings.Trim(t.Slug, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 	if isSlug {
 		return t.Slug
@@ -144,10 +144,10 @@ func nameOf(t *client.Tool) string {
 	return manifestdraft.Slug(t.Slug)
 }
 
-// fill reads the inputs from the command line. It returns the files that it
+// readInputs reads the inputs from the command line. It returns the files that it
 // opened, also after an error.
-func (c generateCmd) fill(req *client.Request) (files []io.Closer, err error) {
-	fields := req.Tool.Leaves()
+func (c generateCmd) readInputs(req *client.Request) (files []io.Closer, err error) {
+	fields := req.Tool.InputFields()
 	req.Inputs = map[string]any{}
 	for _, one := range c.Inputs {
 		key, text, ok := strings.Cut(one, "=")
@@ -171,18 +171,18 @@ func (c generateCmd) fill(req *client.Request) (files []io.Closer, err error) {
 				return nil, err
 			}
 			files = append(files, f)
-			return req.File(filepath.Base(f.Name()), f), nil
+			return req.AddFile(filepath.Base(f.Name()), f), nil
 		}
-		if req.Inputs[key], err = value(fields[i].Type, text, media); err != nil {
+		if req.Inputs[key], err = parseInput(fields[i].Type, text, media); err != nil {
 			return files, fmt.Errorf("%s: %w", key, err)
 		}
 	}
 	return files, nil
 }
 
-// value parses the input of a field of the given type. Values that it cannot
+// parseInput parses the input of a field of the given type. Values that it cannot
 // parse are sent as text: the service validates them and explains the problem.
-func value(kind, text string, media func(string) (any, error)) (any, error) {
+func parseInput(kind, text string, media func(string) (any, error)) (any, error) {
 	switch kind {
 	case "IMG", "VIDEO", "AUDIO", "ASSET_3D":
 		return media(text)
@@ -215,35 +215,35 @@ func value(kind, text string, media func(string) (any, error)) (any, error) {
 	return text, nil
 }
 
-// bar returns a function that prints progress: as one moving line on a terminal,
+// showProgress returns a function that prints progress: as one moving line on a terminal,
 // as a few lines in a file.
-func (c generateCmd) bar(p *program, name string) func(float64) {
+func (c generateCmd) showProgress(p *program, name string) func(float64) {
 	if c.JSON {
 		return nil
 	}
-	if terminal(p.stderr) {
-		return func(fraction float64) { fmt.Fprintf(p.stderr, "\r%s: %s", name, gauge(fraction)) }
+	if isTerminal(p.stderr) {
+		return func(fraction float64) { fmt.Fprintf(p.stderr, "\r%s: %s", name, progressBar(fraction)) }
 	}
 	const step = 0.25
 	last := -step
 	return func(fraction float64) {
 		if fraction >= last+step || fraction == 1 && last < 1 {
 			last = fraction
-			fmt.Fprintf(p.stderr, "%s: %s\n", name, gauge(fraction))
+			fmt.Fprintf(p.stderr, "%s: %s\n", name, progressBar(fraction))
 		}
 	}
 }
 
-// gauge draws a progress bar for a fraction between 0 and 1.
-func gauge(fraction float64) string {
+// progressBar draws a progress bar for a fraction between 0 and 1.
+func progressBar(fraction float64) string {
 	const width = 30
 	fraction = min(max(fraction, 0), 1)
 	done := int(fraction * width)
 	return fmt.Sprintf("[%s%s] %3.0f%%", strings.Repeat("=", done), strings.Repeat(" ", width-done), fraction*100)
 }
 
-// terminal reports whether w is a terminal.
-func terminal(w io.Writer) bool {
+// isTerminal reports whether w is a terminal.
+func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {
 		return false
@@ -252,20 +252,20 @@ func terminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// keep downloads the results and prints their paths.
-func (c generateCmd) keep(p *program, service *client.Client, tool *client.Tool, run *client.Run) error {
+// saveResults downloads the results and prints their paths.
+func (c generateCmd) saveResults(p *program, service *client.Client, tool *client.Tool, run *client.Run) error {
 	if err := os.MkdirAll(c.Out, 0o755); err != nil { //nolint:gosec // for its person to share
 		return err
 	}
 	var paths, ids, notes []string
 	said := false
 	for i, o := range run.Outputs {
-		name := cmp.Or(c.As, nameOf(tool))
+		name := cmp.Or(c.As, toolSlug(tool))
 		if len(run.Outputs) > 1 {
 			name += "-" + strconv.Itoa(i+1)
 		}
-		path := filepath.Join(c.Out, name+ending(o.MimeType))
-		if err := save(p.ctx, service, o, path); err != nil {
+		path := filepath.Join(c.Out, name+fileExtension(o.MimeType))
+		if err := downloadOutput(p.ctx, service, o, path); err != nil {
 			return err
 		}
 		paths = append(paths, path)
@@ -282,13 +282,13 @@ func (c generateCmd) keep(p *program, service *client.Client, tool *client.Tool,
 	if said {
 		answer["notes"] = notes // one for each file
 	}
-	return p.print(c.JSON, answer, strings.Join(paths, "\n"))
+	return p.printResult(c.JSON, answer, strings.Join(paths, "\n"))
 }
 
-// save downloads an output into a file. The file appears only when it is complete
+// downloadOutput downloads an output into a file. The file appears only when it is complete
 // and its hash is right.
-func save(ctx context.Context, service *client.Client, o client.Output, path string) (err error) {
-	from, err := service.Download(ctx, o)
+func downloadOutput(ctx context.Context, service *client.Client, o client.Output, path string) (err error) {
+	from, err := service.DownloadOutput(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -313,8 +313,8 @@ func save(ctx context.Context, service *client.Client, o client.Output, path str
 	return os.Rename(to.Name(), path)
 }
 
-// ending returns the file name extension for a MIME type.
-func ending(mimeType string) string {
+// fileExtension returns the file name extension for a MIME type.
+func fileExtension(mimeType string) string {
 	usual := map[string]string{
 		"image/jpeg": ".jpg", "image/png": ".png", "image/gif": ".gif", "image/webp": ".webp", "video/mp4": ".mp4", "video/webm": ".webm",
 		"audio/wav": ".wav", "audio/mpeg": ".mp3", "text/plain": ".txt", "model/gltf-binary": ".glb",

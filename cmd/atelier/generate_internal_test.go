@@ -56,7 +56,7 @@ func studio(t *testing.T, picture, promised string, whole bool) *httptest.Server
 func generate(t *testing.T, s *httptest.Server, tool, out string) (stderr string, err error) {
 	t.Helper()
 	var printed, complaints bytes.Buffer
-	err = launch(t.Context(), []string{"generate", tool, "--service", s.URL, "--token", "secret", "--out", out},
+	err = runCommand(t.Context(), []string{"generate", tool, "--service", s.URL, "--token", "secret", "--out", out},
 		streams{getenv: func(string) string { return "" }, stdout: &printed, stderr: &complaints})
 	return complaints.String(), err
 }
@@ -115,7 +115,7 @@ func TestNamesOfTools(t *testing.T) {
 		"sketch": "sketch", "upscale-4-art": "upscale-4-art", strings.Repeat("long-", 30) + "x": strings.Repeat("long-", 30) + "x",
 		"../../evil": "evil", "/etc/passwd": "etc-passwd", "a\x1b[2J": "a-2j", "": "tool", "..": "tool",
 	} {
-		if got := nameOf(&client.Tool{Slug: slug}); got != want {
+		if got := toolSlug(&client.Tool{Slug: slug}); got != want {
 			t.Errorf("%q is called %q, want %q", slug, got, want)
 		}
 	}
@@ -124,7 +124,7 @@ func TestNamesOfTools(t *testing.T) {
 func TestProgressStaysOnItsLine(t *testing.T) {
 	t.Parallel()
 	for _, fraction := range []float64{-1, 0, 0.5, 1, 1.5} {
-		if got := gauge(fraction); len(got) != 37 {
+		if got := progressBar(fraction); len(got) != 37 {
 			t.Errorf("gauge(%v) = %q", fraction, got)
 		}
 	}
@@ -139,7 +139,7 @@ func TestImportStaysInItsFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"../up", "/top", "Big", "a/b", "."} {
-		err := launch(t.Context(), []string{"tools", "import", "a", "--backends", backends, "--into", filepath.Join(dir, "tools"), "--as", name},
+		err := runCommand(t.Context(), []string{"tools", "import", "a", "--backends", backends, "--into", filepath.Join(dir, "tools"), "--as", name},
 			streams{getenv: func(string) string { return "" }, stdout: new(bytes.Buffer), stderr: new(bytes.Buffer)})
 		if err == nil || !strings.Contains(err.Error(), "--as") {
 			t.Errorf("%s: %v", name, err)

@@ -36,7 +36,7 @@ type helpCmd struct {
 }
 
 func (c helpCmd) Run(p *program) error {
-	return launch(p.ctx, append(c.Command, "--help"), p.streams)
+	return runCommand(p.ctx, append(c.Command, "--help"), p.streams)
 }
 
 // printHelp prints the help of the program, which lists every setting, or the
@@ -51,7 +51,7 @@ func printHelp(o kong.HelpOptions, k *kong.Context) error {
 		f.Hidden = f.Name != helpFlag
 	}
 	o.NoAppSummary = true
-	if _, err := fmt.Fprint(k.Stdout, "Usage: ", wrap(usage(node), "    ", helpColumns-len("Usage: ")), "\n"); err != nil {
+	if _, err := fmt.Fprint(k.Stdout, "Usage: ", wrapWords(usageWords(node), "    ", helpColumns-len("Usage: ")), "\n"); err != nil {
 		return err
 	}
 	if err := kong.DefaultHelpPrinter(o, k); err != nil {
@@ -61,9 +61,9 @@ func printHelp(o kong.HelpOptions, k *kong.Context) error {
 	return err
 }
 
-// usage returns the words of a command's usage line. Required flags that exclude
+// usageWords returns the words of a command's usage line. Required flags that exclude
 // each other are written as alternatives.
-func usage(node *kong.Node) []string {
+func usageWords(node *kong.Node) []string {
 	words := []string{"atelier " + node.Path()}
 	if !node.Leaf() {
 		return append(words, "<command>")
@@ -169,11 +169,11 @@ func describeSettings(node *kong.Node) string {
 		}
 		flags = append(flags, "--"+name)
 	}
-	return "Settings accepted as flags (\"atelier help\" and \"atelier config\" explain them):\n  " + wrap(commas(flags), "  ", helpColumns-2)
+	return "Settings accepted as flags (\"atelier help\" and \"atelier config\" explain them):\n  " + wrapWords(withCommas(flags), "  ", helpColumns-2)
 }
 
-// commas appends a comma to every word but the last.
-func commas(words []string) []string {
+// withCommas appends a comma to every word but the last.
+func withCommas(words []string) []string {
 	list := slices.Clone(words)
 	for i := range len(list) - 1 {
 		list[i] += ","
@@ -181,9 +181,9 @@ func commas(words []string) []string {
 	return list
 }
 
-// wrap joins words into lines of at most width characters. Every line but the
+// wrapWords joins words into lines of at most width characters. Every line but the
 // first begins with indent, which is not counted.
-func wrap(words []string, indent string, width int) string {
+func wrapWords(words []string, indent string, width int) string {
 	var b strings.Builder
 	column := 0
 	for i, word := range words {

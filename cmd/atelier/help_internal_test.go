@@ -60,7 +60,7 @@ func TestHelpPages(t *testing.T) {
 	for _, words := range pages {
 		var page bytes.Buffer
 		s := streams{getenv: func(string) string { return "" }, stdout: &page, stderr: &page}
-		if err := launch(t.Context(), append([]string{"help"}, words...), s); err != nil {
+		if err := runCommand(t.Context(), append([]string{"help"}, words...), s); err != nil {
 			t.Errorf("%v: %v", words, err)
 		}
 		text := page.String()

@@ -17,13 +17,13 @@ import (
 // once, and never many of them in memory.
 func TestListAll(t *testing.T) {
 	t.Parallel()
-	const length = 2*rowsAtOnce + 7
+	const length = 2*rowsPerRead + 7
 	db := dbtest.Open(t, dbtest.URL(t, "sqlite"))
-	numbers := listing[int]{
+	numbers := pagedList[int]{
 		name:    "numbers",
 		columns: []string{"NUMBER"},
 		read: func(_ context.Context, _ *sqldb.Tx, cursor string, limit int) (rows []int, err error) {
-			if limit > rowsAtOnce+1 {
+			if limit > rowsPerRead+1 {
 				t.Errorf("%d rows were asked for at once", limit)
 			}
 			after, _ := strconv.Atoi(cursor) // 0 at the beginning
@@ -32,8 +32,8 @@ func TestListAll(t *testing.T) {
 			}
 			return rows, nil
 		},
-		place: strconv.Itoa,
-		cells: func(n int) []string { return []string{strconv.Itoa(n)} },
+		cursorOf: strconv.Itoa,
+		cells:    func(n int) []string { return []string{strconv.Itoa(n)} },
 	}
 	two := 2
 	for _, f := range []struct {
@@ -46,13 +46,13 @@ func TestListAll(t *testing.T) {
 		{pageFlags{All: true, Cursor: "1000"}, 1001, length, ""},
 		{pageFlags{Limit: &two}, 1, 2, "2"},
 		{pageFlags{Limit: &two, Cursor: strconv.Itoa(length - 2)}, length - 1, length, ""},
-		{pageFlags{}, 1, rowsUnlessAsked, strconv.Itoa(rowsUnlessAsked)},
+		{pageFlags{}, 1, defaultRows, strconv.Itoa(defaultRows)},
 		{pageFlags{Cursor: strconv.Itoa(length)}, length + 1, length, ""},
 	} {
 		for _, asJSON := range []bool{true, false} {
 			var stdout, stderr bytes.Buffer
 			p := &program{streams: streams{stdout: &stdout, stderr: &stderr}}
-			if err := numbers.print(t.Context(), p, db, asJSON, f.flags); err != nil {
+			if err := numbers.printPages(t.Context(), p, db, asJSON, f.flags); err != nil {
 				t.Fatal(err)
 			}
 			var want strings.Builder

@@ -43,14 +43,14 @@ func (p *program) openListeners(log *slog.Logger) (*listeners, error) {
 		l.tls = files.TLSConfig()
 	}
 	var err error
-	l.main, err = listen("--listen", p.cfg.Listen)
+	l.main, err = openListener("--listen", p.cfg.Listen)
 	if err != nil {
 		return nil, err
 	}
 	if p.cfg.HTTP.RedirectListen == "" {
 		return l, nil
 	}
-	l.redirect, err = listen("--http.redirect-listen", p.cfg.HTTP.RedirectListen)
+	l.redirect, err = openListener("--http.redirect-listen", p.cfg.HTTP.RedirectListen)
 	if err != nil {
 		l.Close()
 		return nil, err
@@ -98,8 +98,8 @@ func (l *listeners) certificateState() string {
 	return "ok"
 }
 
-// start runs certificate renewal and the redirect to HTTPS.
-func (l *listeners) start(ctx context.Context, group *errgroup.Group) {
+// runBackground runs certificate renewal and the redirect to HTTPS.
+func (l *listeners) runBackground(ctx context.Context, group *errgroup.Group) {
 	if l.files != nil {
 		group.Go(func() error { l.files.Run(ctx); return nil })
 	}

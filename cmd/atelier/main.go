@@ -15,7 +15,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	err := launch(ctx, os.Args[1:], streams{
+	err := runCommand(ctx, os.Args[1:], streams{
 		getenv:  os.Getenv,
 		environ: os.Environ(),
 		stdin:   os.Stdin,

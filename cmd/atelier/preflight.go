@@ -44,26 +44,26 @@ func (p *program) checkInstallation() error {
 			return fmt.Errorf("http.acme_roots: %w", err)
 		}
 	}
-	if _, err := manifests(p.cfg, ""); err != nil {
+	if _, err := manifestSources(p.cfg, ""); err != nil {
 		return err
 	}
-	if _, err := p.backends(); err != nil {
+	if _, err := p.readBackends(); err != nil {
 		return err
 	}
 	return p.checkFolders()
 }
 
-// place is a file or folder that must be writable, with the setting that names it.
-type place struct {
+// checkedPath is a file or folder that must be writable, with the setting that names it.
+type checkedPath struct {
 	setting, path string
 	isFolder      bool
 }
 
 // checkFolders returns an error for the first file or folder that is not writable.
 func (p *program) checkFolders() error {
-	var places []place
+	var places []checkedPath
 	if p.cfg.Secret == "" {
-		places = append(places, place{"--data", filepath.Dir(p.cfg.SecretFile()), true})
+		places = append(places, checkedPath{"--data", filepath.Dir(p.cfg.SecretFile()), true})
 	}
 	if database, ok := strings.CutPrefix(p.cfg.DatabaseURL(), "sqlite://"); ok {
 		setting := "--data"
@@ -74,10 +74,10 @@ func (p *program) checkFolders() error {
 		if err != nil {
 			return fmt.Errorf("database: %w", err)
 		}
-		places = append(places, place{setting, filepath.Dir(path), true})
+		places = append(places, checkedPath{setting, filepath.Dir(path), true})
 		for _, suffix := range []string{"", "-wal", "-shm", ".lock"} {
 			if _, err := os.Lstat(path + suffix); err == nil {
-				places = append(places, place{setting, path + suffix, false})
+				places = append(places, checkedPath{setting, path + suffix, false})
 			}
 		}
 	}
@@ -86,19 +86,19 @@ func (p *program) checkFolders() error {
 		if p.cfg.Blobs != "" {
 			setting = "--blobs"
 		}
-		places = append(places, place{setting, blobs, true})
+		places = append(places, checkedPath{setting, blobs, true})
 	}
 	for _, one := range places {
-		if err := one.check(); err != nil {
+		if err := one.checkWritable(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// check reports whether the path is writable or can be created. The error says
+// checkWritable reports whether the path is writable or can be created. The error says
 // how to fix it.
-func (p place) check() error {
+func (p checkedPath) checkWritable() error {
 	path := p.path
 	for {
 		info, err := os.Stat(path)
@@ -130,8 +130,8 @@ func (p place) check() error {
 	}
 }
 
-// listen opens the address of a setting. The error says how to fix it.
-func listen(setting, address string) (net.Listener, error) {
+// openListener opens the address of a setting. The error says how to fix it.
+func openListener(setting, address string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	switch {
 	case err == nil:

@@ -65,7 +65,7 @@ func TestServeChecksBeforeItWrites(t *testing.T) {
 			var said bytes.Buffer
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
-			err := launch(ctx, args, streams{
+			err := runCommand(ctx, args, streams{
 				getenv:  func(string) string { return "" },
 				environ: []string{"ATELIER_DATBASE=hunter2"},
 				stdout:  &said,
@@ -118,7 +118,7 @@ func TestUnwritablePlaces(t *testing.T) {
 					return
 				}
 			}
-			result <- place{"--data", path, path != file}.check()
+			result <- checkedPath{"--data", path, path != file}.checkWritable()
 		}()
 		return <-result
 	}

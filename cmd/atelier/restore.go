@@ -36,7 +36,7 @@ func (c restoreCmd) Run(p *program) (err error) {
 	if p.cfg.Database != "" || p.cfg.Blobs != "" {
 		return usageError{errors.New("a backup is restored into a data folder: omit --database and --blobs")}
 	}
-	archive, err := c.open()
+	archive, err := c.openArchive()
 	if err != nil {
 		return err
 	}
@@ -57,11 +57,11 @@ func (c restoreCmd) Run(p *program) (err error) {
 	cfg.Data = stage.FolderPath()
 	cfg.Roles = []string{"api"} // no engine is needed
 	staged.cfg = &cfg
-	header, files, err := staged.extract(p.ctx, archive)
+	header, files, err := staged.extractArchive(p.ctx, archive)
 	if err != nil {
 		return fmt.Errorf("restore %s: %w", c.File, err)
 	}
-	settled, err := staged.settle(p.ctx, header, c.SignOutEveryone)
+	settled, err := staged.adoptRestored(p.ctx, header, c.SignOutEveryone)
 	if err != nil {
 		return fmt.Errorf("restore %s: %w", c.File, err)
 	}
@@ -69,24 +69,24 @@ func (c restoreCmd) Run(p *program) (err error) {
 		return err
 	}
 	answer := map[string]any{
-		"data": target, "files": files, "made": stamp(header.Made), "requeued_runs": settled.requeued, "ended_runs": settled.ended, "signed_out_people": settled.signedOut,
+		"data": target, "files": files, "made": formatTime(header.Made), "requeued_runs": settled.requeued, "ended_runs": settled.ended, "signed_out_people": settled.signedOut,
 	}
-	text := fmt.Sprintf("%s: %d files, as of %s; %d runs begin again, %d are over", target, files, stamp(header.Made), settled.requeued, settled.ended)
+	text := fmt.Sprintf("%s: %d files, as of %s; %d runs begin again, %d are over", target, files, formatTime(header.Made), settled.requeued, settled.ended)
 	if c.SignOutEveryone {
 		text += fmt.Sprintf("; %d people are signed out everywhere", settled.signedOut)
 	}
-	return p.print(c.JSON, answer, text)
+	return p.printResult(c.JSON, answer, text)
 }
 
-func (c restoreCmd) open() (io.ReadCloser, error) {
+func (c restoreCmd) openArchive() (io.ReadCloser, error) {
 	if c.File == "-" {
 		return os.Stdin, nil
 	}
 	return os.Open(c.File)
 }
 
-// extract writes the archive into the data folder.
-func (p *program) extract(ctx context.Context, archive io.Reader) (backup.Header, int, error) {
+// extractArchive writes the archive into the data folder.
+func (p *program) extractArchive(ctx context.Context, archive io.Reader) (backup.Header, int, error) {
 	blobs, err := blob.Open(ctx, p.cfg.BlobsURL(), blob.Options{Now: time.Now, SkipSync: true})
 	if err != nil {
 		return backup.Header{}, 0, err
@@ -109,9 +109,9 @@ type settlement struct {
 	requeued, ended, signedOut int
 }
 
-// settle releases or ends the runs that were running when the backup was made:
+// adoptRestored releases or ends the runs that were running when the backup was made:
 // their workers belong to the original installation.
-func (p *program) settle(ctx context.Context, h backup.Header, signOut bool) (s settlement, err error) {
+func (p *program) adoptRestored(ctx context.Context, h backup.Header, signOut bool) (s settlement, err error) {
 	db, err := p.openMigrated(ctx)
 	if err != nil {
 		return s, err
@@ -122,7 +122,7 @@ func (p *program) settle(ctx context.Context, h backup.Header, signOut bool) (s 
 		return s, err
 	}
 	err = db.Write(ctx, func(tx *sqldb.Tx) error {
-		return audit.Add(ctx, tx, audit.Entry{Act: audit.BackupRestored, Details: map[string]string{"made": stamp(h.Made), "version": h.Version}})
+		return audit.Add(ctx, tx, audit.Entry{Act: audit.BackupRestored, Details: map[string]string{"made": formatTime(h.Made), "version": h.Version}})
 	})
 	if err != nil {
 		return s, err
@@ -140,7 +140,7 @@ func (p *program) settle(ctx context.Context, h backup.Header, signOut bool) (s 
 	log := slog.New(slog.DiscardHandler)
 	p.cfg.FillAddresses(p.cfg.Listen)
 	who := p.openPeople(db, keys)
-	who.employ(p, jobs)
+	who.startJobs(p, jobs)
 	work, err := p.openRuns(db, keys, blobs, catalog.New(db, log), who.budgets, log, prometheus.NewRegistry())
 	if err != nil {
 		return s, err

@@ -26,7 +26,7 @@ func (p *program) setSandbox() error {
 			}
 		}
 	}
-	backends, err := p.backends()
+	backends, err := p.readBackends()
 	if err != nil {
 		return err
 	}
@@ -57,8 +57,8 @@ func (p *program) logSandbox(log *slog.Logger) {
 }
 
 // describeSandbox returns the state of the sandbox for programs of engines.
-func (p *program) describeSandbox() finding {
-	f := finding{Name: "sandbox", Kind: "system", State: "ok"}
+func (p *program) describeSandbox() engineCheck {
+	f := engineCheck{Name: "sandbox", Kind: "system", State: "ok"}
 	switch name := subprocess.SandboxName(); {
 	case p.cfg.Engines.Sandbox == string(subprocess.SandboxOff):
 		f.Detail = "off: programs of engines can read what this account can (engines.sandbox)"

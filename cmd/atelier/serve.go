@@ -84,7 +84,7 @@ func (serveCmd) Run(p *program) error {
 	defer blobs.Close()
 
 	// The catalog.
-	from, err := p.inspectedManifests("")
+	from, err := p.inspectedManifestSources("")
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (serveCmd) Run(p *program) error {
 
 	// Background work. A node without it can still add to the queue.
 	who := p.openPeople(db, keys)
-	registry := telemetry.Registry(version())
+	registry := telemetry.Registry(buildVersion())
 	work, err := p.openRuns(db, keys, blobs, tools, who.budgets, log, registry)
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (serveCmd) Run(p *program) error {
 	}
 	var handlers []queue.Handler
 	if cfg.HasRole("worker") {
-		sender, err := p.sender()
+		sender, err := p.newMailSender()
 		if err != nil {
 			return err
 		}
@@ -154,8 +154,8 @@ func (serveCmd) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	who.employ(p, jobs)
-	work.employ(db, jobs, log)
+	who.startJobs(p, jobs)
+	work.startJobs(db, jobs, log)
 
 	// The edges.
 	root := http.NotFoundHandler()
@@ -222,11 +222,11 @@ func (serveCmd) Run(p *program) error {
 			return err
 		}
 		people := scim.New(scim.Parts{Provisioning: who.provisioning, BaseURL: cfg.BaseURL, RequestsPerMinute: cfg.Limits.RequestsPerMinute, Now: time.Now})
-		root = edges(calls, apiReference, pages, people)
+		root = routeRequests(calls, apiReference, pages, people)
 	}
 	var tracer trace.Tracer
 	if cfg.Trace.Endpoint != "" {
-		t, stop, err := telemetry.Tracer(ctx, cfg.Trace.Endpoint, version(), cfg.Trace.Sample)
+		t, stop, err := telemetry.Tracer(ctx, cfg.Trace.Endpoint, buildVersion(), cfg.Trace.Sample)
 		if err != nil {
 			return err
 		}
@@ -260,17 +260,17 @@ func (serveCmd) Run(p *program) error {
 	// Everything that runs.
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return server.Run(ctx, listeners.main) })
-	listeners.start(ctx, group)
+	listeners.runBackground(ctx, group)
 	group.Go(func() error { keeper.Run(ctx); return nil })
 	if len(handlers) > 0 {
 		group.Go(func() error { return jobs.Run(ctx) })
 	}
-	work.start(ctx, group)
+	work.runBackground(ctx, group)
 	if l := p.metricsListener(log); l != nil {
 		limited := httpd.NewListener(l, metricsConnections, log, time.Now)
 		group.Go(func() error { return telemetry.ServeMetrics(ctx, limited, limited.TrackState, registry) })
 	}
-	group.Go(func() error { p.announce(ctx, log, db, health); return nil })
+	group.Go(func() error { p.logReady(ctx, log, db, health); return nil })
 	err = group.Wait()
 	if err == nil {
 		log.Info("stopped")
@@ -284,9 +284,9 @@ func drainTime(c *config.Config) time.Duration {
 	return max(time.Duration(c.Shutdown.Timeout)-time.Second, time.Millisecond)
 }
 
-// edges sends each request to the edge that it is for. Calls to the API go past
+// routeRequests sends each request to the edge that it is for. Calls to the API go past
 // the mux of the rest: they have their own.
-func edges(calls, reference, pages, people http.Handler) http.Handler {
+func routeRequests(calls, reference, pages, people http.Handler) http.Handler {
 	rest := http.NewServeMux()
 	rest.Handle("/", pages)
 	rest.Handle("/docs", reference)
@@ -342,9 +342,9 @@ func (p *program) metricsListener(log *slog.Logger) net.Listener {
 	return l
 }
 
-// announce says that the service is ready once it is, and how to set it up as
+// logReady says that the service is ready once it is, and how to set it up as
 // long as nobody is there.
-func (p *program) announce(ctx context.Context, log *slog.Logger, db *sqldb.DB, health *httpd.Health) {
+func (p *program) logReady(ctx context.Context, log *slog.Logger, db *sqldb.DB, health *httpd.Health) {
 	for {
 		wrong := health.CheckDependencies(ctx)
 		if len(wrong) == 0 {
@@ -357,7 +357,7 @@ func (p *program) announce(ctx context.Context, log *slog.Logger, db *sqldb.DB, 
 		case <-time.After(time.Second):
 		}
 	}
-	log.Info("ready", "url", p.cfg.BaseURL, "database", db.Dialect.Name, "roles", strings.Join(p.cfg.Roles, ","), "version", version())
+	log.Info("ready", "url", p.cfg.BaseURL, "database", db.Dialect.Name, "roles", strings.Join(p.cfg.Roles, ","), "version", buildVersion())
 	fmt.Fprintln(p.stdout, "atelier: ready", p.cfg.BaseURL)
 	if !p.cfg.HasRole("api") {
 		return

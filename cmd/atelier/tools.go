@@ -31,7 +31,7 @@ type lintCmd struct {
 
 func (c lintCmd) Run(p *program) error {
 	p.cfg.Roles = []string{"worker"} // lint as a worker would, whatever the role of this node
-	from, err := p.inspectedManifests(c.Dir)
+	from, err := p.inspectedManifestSources(c.Dir)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (c lintCmd) Run(p *program) error {
 	own := set.LenOf(catalog.Directory)
 	shipped := set.LenOf(catalog.Builtin)
 	if c.JSON {
-		err = p.print(true, map[string]any{"tools": set.Len(), "own_tools": own, "shipped_tools": shipped, "problems": problemRows(problems)}, "")
+		err = p.printResult(true, map[string]any{"tools": set.Len(), "own_tools": own, "shipped_tools": shipped, "problems": problemRows(problems)}, "")
 	} else {
 		err = p.printProblems(problems, countTools(own, shipped, len(from) > 1)+", no problems")
 	}
@@ -68,7 +68,7 @@ type applyCmd struct {
 }
 
 func (c applyCmd) Run(p *program) error {
-	from, err := p.inspectedManifests(c.Dir)
+	from, err := p.inspectedManifestSources(c.Dir)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (c applyCmd) Run(p *program) error {
 		for _, ch := range res.Changes {
 			rows = append(rows, map[string]string{"kind": ch.Kind, "slug": ch.Slug, "id": ch.ID, "what": ch.Action})
 		}
-		err = p.print(true, map[string]any{"changes": rows, "problems": problemRows(res.Problems), "warnings": problemRows(res.Warnings)}, "")
+		err = p.printResult(true, map[string]any{"changes": rows, "problems": problemRows(res.Problems), "warnings": problemRows(res.Warnings)}, "")
 	} else {
 		for _, w := range res.Warnings {
 			fmt.Fprintln(p.stderr, "warning:", w)
@@ -154,9 +154,9 @@ func (c listCmd) Run(p *program) error {
 			table = append(table, []string{t.Slug, t.Name, price, t.Engine.Name, t.ID})
 		}
 		if c.JSON {
-			return p.print(true, map[string]any{"tools": rows}, "")
+			return p.printResult(true, map[string]any{"tools": rows}, "")
 		}
-		return p.table(table)
+		return p.printTable(table)
 	})
 }
 

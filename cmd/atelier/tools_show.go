@@ -28,7 +28,7 @@ func (c showCmd) Run(p *program) error {
 			return noSuchTool(c.Tool, all)
 		}
 		if c.JSON {
-			return p.print(true, newToolRow(all[i]), "")
+			return p.printResult(true, newToolRow(all[i]), "")
 		}
 		_, err = fmt.Fprint(p.stdout, describeTool(all[i]))
 		return err
@@ -49,7 +49,7 @@ func noSuchTool(name string, all []*catalog.Tool) error {
 		return fmt.Errorf("there is no tool %q: the catalog is empty; atelier serve or atelier tools apply fills it", name)
 	}
 	slices.Sort(slugs)
-	return fmt.Errorf("there is no tool %q; there are:\n  %s", name, wrap(commas(slugs), "  ", helpColumns-2))
+	return fmt.Errorf("there is no tool %q; there are:\n  %s", name, wrapWords(withCommas(slugs), "  ", helpColumns-2))
 }
 
 // toolRow is a tool with its form.
@@ -123,7 +123,7 @@ func newToolRow(t *catalog.Tool) toolRow {
 	if n := t.NumResults; n != nil {
 		row.NumResults = &numResultsRow{n.Min, n.Max, n.Default}
 	}
-	for _, f := range leaves(t.Fields) {
+	for _, f := range inputFields(t.Fields) {
 		field := fieldRow{
 			Key:        f.Key,
 			Type:       string(f.Type),
@@ -151,11 +151,11 @@ func newToolRow(t *catalog.Tool) toolRow {
 	return row
 }
 
-// leaves returns the fields that take a value, including those inside groups.
-func leaves(fields []catalog.Field) (all []catalog.Field) {
+// inputFields returns the fields that take a value, including those inside groups.
+func inputFields(fields []catalog.Field) (all []catalog.Field) {
 	for _, f := range fields {
 		if f.Key == "" {
-			all = append(all, leaves(f.Children)...)
+			all = append(all, inputFields(f.Children)...)
 			continue
 		}
 		if f.Type != "HEADER" && f.Type != "HTML" {
@@ -171,16 +171,16 @@ func describeTool(t *catalog.Tool) string {
 	write := func(name, text string) {
 		const column = 10
 		indent := strings.Repeat(" ", column)
-		fmt.Fprintf(&b, "%-*s%s\n", column, name, wrap(strings.Fields(text), indent, helpColumns-column))
+		fmt.Fprintf(&b, "%-*s%s\n", column, name, wrapWords(strings.Fields(text), indent, helpColumns-column))
 	}
 	fmt.Fprintf(&b, "%s: %s\n", t.Slug, t.Name)
 	if t.Description != "" {
-		fmt.Fprintln(&b, wrap(strings.Fields(t.Description), "", helpColumns))
+		fmt.Fprintln(&b, wrapWords(strings.Fields(t.Description), "", helpColumns))
 	}
 	fmt.Fprintln(&b)
 	price := "free"
 	if t.Price.Type == catalog.Cost {
-		price = count(int(t.Price.Tokens), "token", "tokens") + " for each result"
+		price = countNoun(int(t.Price.Tokens), "token", "tokens") + " for each result"
 	}
 	write("price", price)
 	results := "1"
@@ -194,14 +194,14 @@ func describeTool(t *catalog.Tool) string {
 
 	example := "atelier generate " + t.Slug
 	fmt.Fprint(&b, "\nFields, required ones with a star:\n")
-	for _, f := range leaves(t.Fields) {
+	for _, f := range inputFields(t.Fields) {
 		key := f.Key
 		if f.Required {
 			key += "*"
 			example += fmt.Sprintf(" %q", f.Key+"="+exampleOf(f))
 		}
 		const indent = "      "
-		fmt.Fprintf(&b, "  %s\n%s%s\n", key, indent, wrap(strings.Fields(describeField(f)), indent, helpColumns-len(indent)))
+		fmt.Fprintf(&b, "  %s\n%s%s\n", key, indent, wrapWords(strings.Fields(describeField(f)), indent, helpColumns-len(indent)))
 	}
 	fmt.Fprintf(&b, "\nRun it with:\n  %s\n", example)
 	return b.String()
@@ -264,11 +264,11 @@ func describeNumber(f catalog.Field) string {
 	case f.Type == "SEED":
 		text += " from 0 to 4294967295"
 	case low != nil && high != nil:
-		text += " from " + number(*low) + " to " + number(*high)
+		text += " from " + formatNumber(*low) + " to " + formatNumber(*high)
 	case low != nil:
-		text += " of at least " + number(*low)
+		text += " of at least " + formatNumber(*low)
 	case high != nil:
-		text += " of at most " + number(*high)
+		text += " of at most " + formatNumber(*high)
 	}
 	return text
 }
@@ -283,7 +283,7 @@ func describeSizes(d catalog.Display) string {
 		text += ": " + strings.Join(words, ", ")
 	}
 	if d.Min != nil && d.Max != nil {
-		text += fmt.Sprintf("; any from %s to %s pixels each way", number(*d.Min), number(*d.Max))
+		text += fmt.Sprintf("; any from %s to %s pixels each way", formatNumber(*d.Min), formatNumber(*d.Max))
 		if d.MultipleOf > 1 {
 			text += fmt.Sprintf(", in multiples of %d", d.MultipleOf)
 		}
@@ -326,7 +326,7 @@ func exampleOf(f catalog.Field) string {
 	case len(d.Sizes) > 0:
 		return fmt.Sprintf("%dx%d", d.Sizes[0].Width, d.Sizes[0].Height)
 	case d.Min != nil:
-		return number(*d.Min)
+		return formatNumber(*d.Min)
 	}
 	switch f.Type {
 	case "IMG", "IMGS", "VIDEO", "AUDIO", "ASSET_3D":
@@ -335,4 +335,4 @@ func exampleOf(f catalog.Field) string {
 	return "…"
 }
 
-func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+func formatNumber(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }

@@ -12,8 +12,8 @@ import (
 // release is set by the linker for releases.
 var release string
 
-// build describes the source that this program was built from.
-type build struct {
+// buildInfo describes the source that this program was built from.
+type buildInfo struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit"`   // empty: built outside of a checkout
 	Date     string `json:"date"`     // of the commit
@@ -22,8 +22,8 @@ type build struct {
 }
 
 // readBuild reads the version-control information that the Go tool embeds.
-func readBuild() build {
-	b := build{Go: runtime.Version()}
+func readBuild() buildInfo {
+	b := buildInfo{Go: runtime.Version()}
 	info, ok := debug.ReadBuildInfo()
 	if ok {
 		for _, s := range info.Settings {
@@ -46,18 +46,18 @@ func readBuild() build {
 	return b
 }
 
-// version returns the release, or the commit that the program was built from.
-func version() string { return readBuild().Version }
+// buildVersion returns the release, or the commit that the program was built from.
+func buildVersion() string { return readBuild().Version }
 
 type versionCmd struct{ jsonFlag }
 
 func (c versionCmd) Run(p *program) error {
 	b := readBuild()
-	return p.print(c.JSON, b, "atelier "+b.Version+"\n"+b.describe())
+	return p.printResult(c.JSON, b, "atelier "+b.Version+"\n"+b.describeBuild())
 }
 
-// describe returns the build information as text for people.
-func (b build) describe() string {
+// describeBuild returns the build information as text for people.
+func (b buildInfo) describeBuild() string {
 	commit := cmp.Or(b.Commit, "unknown")
 	if b.Modified {
 		commit += ", with changes"
@@ -68,5 +68,5 @@ func (b build) describe() string {
 type noticeCmd struct{ jsonFlag }
 
 func (c noticeCmd) Run(p *program) error {
-	return p.print(c.JSON, map[string]string{"notice": atelier.Notice}, strings.TrimSuffix(atelier.Notice, "\n"))
+	return p.printResult(c.JSON, map[string]string{"notice": atelier.Notice}, strings.TrimSuffix(atelier.Notice, "\n"))
 }

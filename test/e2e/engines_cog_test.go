@@ -93,12 +93,12 @@ func newParlour(t *testing.T, env ...string) *parlour {
 	p.node = p.serve()
 	p.node.token = token
 	p.client = &client.Client{URL: p.node.url, Token: token}
-	all, err := p.client.Tools(t.Context())
+	all, err := p.client.ListTools(t.Context())
 	if err != nil || len(all) != 2 {
 		t.Fatalf("tools = %v, %v", all, err)
 	}
 	for _, one := range all {
-		if p.tools[strings.ToLower(one.Name)], err = p.client.Tool(t.Context(), one.ID); err != nil {
+		if p.tools[strings.ToLower(one.Name)], err = p.client.GetTool(t.Context(), one.ID); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -128,9 +128,9 @@ func (p *parlour) begin(tool string, results int, inputs map[string]any, file []
 	r := &client.Request{Tool: p.tools[tool], Inputs: inputs, NumResults: results}
 	inputs["prompt"], inputs["seed"] = "a red fox", 7
 	if file != nil {
-		inputs["picture"] = r.File("start.png", bytes.NewReader(file))
+		inputs["picture"] = r.AddFile("start.png", bytes.NewReader(file))
 	}
-	run, err := p.client.Start(p.t.Context(), r)
+	run, err := p.client.StartRun(p.t.Context(), r)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func TestACogModel(t *testing.T) {
 	}
 	before := seen()
 	made := p.begin("model", 1, map[string]any{"size": size}, start)
-	watch.Until(t, "the run ends", func() bool { run, err := p.client.Status(t.Context(), made.ID); return err == nil && run.Ended() })
+	watch.Until(t, "the run ends", func() bool { run, err := p.client.GetRun(t.Context(), made.ID); return err == nil && run.HasEnded() })
 	if asked := g.since(before); len(asked) > 0 {
 		t.Errorf("the server asked for %q, want nothing: it has the file", asked)
 	}
@@ -228,7 +228,7 @@ func TestACogServerGoes(t *testing.T) {
 	p.cog.Kill(t)
 	run = p.begin("model", 1, map[string]any{}, nil)
 	watch.Until(t, "whoever asks is told to wait longer", func() bool {
-		now, err := p.client.Status(t.Context(), run.ID)
+		now, err := p.client.GetRun(t.Context(), run.ID)
 		return err == nil && now.Status == "pending" && now.RetryAfter == 10
 	})
 	p.cog.Restart(t)
@@ -239,7 +239,7 @@ func TestACogServerGoes(t *testing.T) {
 	run = p.begin("model", 1, map[string]any{"sleep": 500}, nil)
 	watch.Until(t, "the model works", busy)
 	asked := time.Now()
-	if _, err := p.client.Cancel(t.Context(), run.ID); err != nil {
+	if _, err := p.client.CancelRun(t.Context(), run.ID); err != nil {
 		t.Fatal(err)
 	}
 	watch.Until(t, "the model stops", func() bool { return p.cog.Health(t) == "READY" })

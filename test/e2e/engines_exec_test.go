@@ -124,12 +124,12 @@ func newWorkshop(t *testing.T, engine string, deeds []deed, more string, beside 
 	w.node = w.serve()
 	w.node.token = token
 	w.client = &client.Client{URL: w.node.url, Token: token}
-	all, err := w.client.Tools(t.Context())
+	all, err := w.client.ListTools(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, one := range all {
-		if w.tools[one.Name], err = w.client.Tool(t.Context(), one.ID); err != nil {
+		if w.tools[one.Name], err = w.client.GetTool(t.Context(), one.ID); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -160,7 +160,7 @@ func drawing(name, engine, output string, timeout time.Duration) string {
 // start starts a run of a tool.
 func (w *workshop) start(tool string, results int) *client.Run {
 	w.t.Helper()
-	run, err := w.client.Start(w.t.Context(), &client.Request{Tool: w.tools[tool], NumResults: max(1, results), Inputs: map[string]any{"prompt": "a red fox"}})
+	run, err := w.client.StartRun(w.t.Context(), &client.Request{Tool: w.tools[tool], NumResults: max(1, results), Inputs: map[string]any{"prompt": "a red fox"}})
 	if err != nil {
 		w.t.Fatalf("%s: %v", tool, err)
 	}
@@ -172,7 +172,7 @@ func (w *workshop) end(id string) *client.Run {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Minute)
 	defer cancel()
-	run, err := w.client.Follow(ctx, id, nil)
+	run, err := w.client.FollowRun(ctx, id, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func (w *workshop) end(id string) *client.Run {
 // download gives a result's bytes.
 func (w *workshop) download(o client.Output) []byte {
 	w.t.Helper()
-	r, err := w.client.Download(w.t.Context(), o)
+	r, err := w.client.DownloadOutput(w.t.Context(), o)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -340,7 +340,7 @@ func TestCuriousPrograms(t *testing.T) {
 		}
 	}
 	w.judge(good, w.end(w.start("good", 2).ID))
-	if _, err := w.client.Cancel(t.Context(), waiting.ID); err != nil {
+	if _, err := w.client.CancelRun(t.Context(), waiting.ID); err != nil {
 		t.Fatal(err)
 	}
 	w.end(waiting.ID)
@@ -362,7 +362,7 @@ func TestACancelledProgram(t *testing.T) {
 			run := w.start("stubborn", 2)
 			watch.Until(t, "both sleep", func() bool { return strings.Count(strings.Join(w.processes(), "\n"), "sleep 300") == 2 })
 			asked := time.Now()
-			if _, err := w.client.Cancel(t.Context(), run.ID); err != nil {
+			if _, err := w.client.CancelRun(t.Context(), run.ID); err != nil {
 				t.Fatal(err)
 			}
 			watch.Until(t, "all are gone", func() bool { return len(w.processes()) == 0 })

@@ -58,11 +58,11 @@ func newStudio(t *testing.T, s *site, step time.Duration) *studio {
 	st.node = s.serve()
 	st.node.token = token
 	st.client = &client.Client{URL: st.node.url, Token: token}
-	all, err := st.client.Tools(t.Context())
+	all, err := st.client.ListTools(t.Context())
 	if err != nil || len(all) != 1 {
 		t.Fatalf("tools = %v, %v", all, err)
 	}
-	if st.tool, err = st.client.Tool(t.Context(), all[0].ID); err != nil {
+	if st.tool, err = st.client.GetTool(t.Context(), all[0].ID); err != nil {
 		t.Fatal(err)
 	}
 	return st
@@ -71,7 +71,7 @@ func newStudio(t *testing.T, s *site, step time.Duration) *studio {
 // begin starts a run of so many steps.
 func (st *studio) begin(prompt string, steps int) *client.Run {
 	st.t.Helper()
-	run, err := st.client.Start(st.t.Context(), &client.Request{Tool: st.tool, Inputs: map[string]any{"prompt": prompt, "steps": steps}})
+	run, err := st.client.StartRun(st.t.Context(), &client.Request{Tool: st.tool, Inputs: map[string]any{"prompt": prompt, "steps": steps}})
 	if err != nil {
 		st.t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func (st *studio) follow(id string, each func(float64)) (*client.Run, []float64)
 	ctx, cancel := context.WithTimeout(st.t.Context(), 5*time.Minute)
 	defer cancel()
 	var seen []float64
-	run, err := st.client.Follow(ctx, id, func(f float64) {
+	run, err := st.client.FollowRun(ctx, id, func(f float64) {
 		seen = append(seen, f)
 		if each != nil {
 			each(f)
@@ -110,7 +110,7 @@ func (st *studio) released(charged float64) {
 // download gives a result's bytes.
 func (st *studio) download(o client.Output) []byte {
 	st.t.Helper()
-	r, err := st.client.Download(st.t.Context(), o)
+	r, err := st.client.DownloadOutput(st.t.Context(), o)
 	if err != nil {
 		st.t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestAWorkflow(t *testing.T) {
 		long := st.begin("a river", 150)
 		run, _ = st.follow(long.ID, func(float64) {
 			once.Do(func() {
-				if _, err := st.client.Cancel(t.Context(), long.ID); err != nil {
+				if _, err := st.client.CancelRun(t.Context(), long.ID); err != nil {
 					t.Error(err)
 				}
 			})
@@ -196,7 +196,7 @@ func TestAServerGoesAway(t *testing.T) {
 		watch.Until(t, "the server works", func() bool { return len(st.comfy.Prompts()) > 0 })
 		st.comfy.Stop()
 		watch.Until(t, "whoever asks is told to wait longer", func() bool {
-			run, err := st.client.Status(t.Context(), made.ID)
+			run, err := st.client.GetRun(t.Context(), made.ID)
 			return err == nil && run.Status == "pending" && run.RetryAfter == 10
 		})
 		if err := st.comfy.Resume(); err != nil {

@@ -29,7 +29,7 @@ func newEasel(t *testing.T, s *site) *easel {
 	s.grant("--email", "artist@example.com", 100)
 	e := &easel{site: s, client: &client.Client{Token: token}, tools: map[string]*client.Tool{}}
 	e.open()
-	all, err := e.client.Tools(t.Context())
+	all, err := e.client.ListTools(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func newEasel(t *testing.T, s *site) *easel {
 		if all[i].Name != name {
 			t.Errorf("tool %d is %s, want %s", i, all[i].Name, name)
 		}
-		if e.tools[name], err = e.client.Tool(t.Context(), all[i].ID); err != nil {
+		if e.tools[name], err = e.client.GetTool(t.Context(), all[i].ID); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -55,9 +55,9 @@ func (e *easel) begin(tool string, results int, inputs map[string]any, files ...
 	e.t.Helper()
 	r := &client.Request{Tool: e.tools[tool], NumResults: results, Inputs: inputs}
 	for _, b := range files {
-		inputs["picture"] = r.File("picture.png", bytes.NewReader(b))
+		inputs["picture"] = r.AddFile("picture.png", bytes.NewReader(b))
 	}
-	run, err := e.client.Start(e.t.Context(), r)
+	run, err := e.client.StartRun(e.t.Context(), r)
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -69,13 +69,13 @@ func (e *easel) draw(tool string, results int, inputs map[string]any, files ...[
 	e.t.Helper()
 	ctx, cancel := context.WithTimeout(e.t.Context(), 5*time.Minute)
 	defer cancel()
-	run, err := e.client.Follow(ctx, e.begin(tool, results, inputs, files...).ID, func(float64) {})
+	run, err := e.client.FollowRun(ctx, e.begin(tool, results, inputs, files...).ID, func(float64) {})
 	if err != nil || run.Status != "succeeded" || len(run.Outputs) != results {
 		e.t.Fatalf("run = %+v, %v", run, err)
 	}
 	var all [][]byte
 	for _, o := range run.Outputs {
-		r, err := e.client.Download(ctx, o)
+		r, err := e.client.DownloadOutput(ctx, o)
 		if err != nil {
 			e.t.Fatal(err)
 		}
@@ -145,10 +145,10 @@ func TestACancelledDrawing(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		var asked time.Time
-		run, err := e.client.Follow(ctx, run.ID, func(progress float64) {
+		run, err := e.client.FollowRun(ctx, run.ID, func(progress float64) {
 			if progress > 0 && asked.IsZero() { // the first step is done
 				asked = time.Now()
-				if _, err := e.client.Cancel(ctx, run.ID); err != nil {
+				if _, err := e.client.CancelRun(ctx, run.ID); err != nil {
 					t.Error(err)
 				}
 			}
@@ -178,7 +178,7 @@ func TestADrawingGoesOnElsewhere(t *testing.T) {
 		begun, stop := context.WithCancel(ctx)
 		defer stop()
 		run := e.begin("Sketch", 1, inputs())
-		_, err := e.client.Follow(begun, run.ID, func(progress float64) {
+		_, err := e.client.FollowRun(begun, run.ID, func(progress float64) {
 			if progress > 0 {
 				stop()
 			}
@@ -188,7 +188,7 @@ func TestADrawingGoesOnElsewhere(t *testing.T) {
 		}
 		e.node.stop()
 		e.open()
-		if run, err = e.client.Follow(ctx, run.ID, func(float64) {}); err != nil || run.Status != "succeeded" || run.TokensCharged != 1 || len(run.Outputs) != 1 {
+		if run, err = e.client.FollowRun(ctx, run.ID, func(float64) {}); err != nil || run.Status != "succeeded" || run.TokensCharged != 1 || len(run.Outputs) != 1 {
 			t.Fatalf("run = %+v, %v", run, err)
 		}
 		again, _ := e.draw("Sketch", 1, inputs())

@@ -39,7 +39,7 @@ func (s *service) as(in devicelogin.Login, method, path, body string) (status in
 func TestExportOfMe(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
-		s := start(t, db, limits)
+		s := startService(t, db, limits)
 		in := s.site.Device(s.site.Person("bert@example.com"), "figma")
 		for range 5 {
 			status, header, body := s.as(in, "GET", "/api/v2/me/export", "")
@@ -63,7 +63,7 @@ func TestExportOfMe(t *testing.T) {
 func TestDeletionOfMe(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
-		s := start(t, db, limits)
+		s := startService(t, db, limits)
 		in := s.site.Device(s.site.Person("bert@example.com"), "figma")
 		_, token := s.site.Token("bert@example.com", "")
 		for _, body := range []string{`{"email":"anna@example.com"}`, `{"email":""}`, `{}`} {

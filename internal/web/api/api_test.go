@@ -64,7 +64,7 @@ var limits = api.Limits{
 	FileBytes: 50 << 20, RequestBytes: 250 << 20, KeyLength: 255,
 }
 
-func start(t *testing.T, db *sqldb.DB, l api.Limits) *service {
+func startService(t *testing.T, db *sqldb.DB, l api.Limits) *service {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	folder := t.TempDir()
@@ -94,20 +94,20 @@ func start(t *testing.T, db *sqldb.DB, l api.Limits) *service {
 	server.Start()
 	s.shut = server.Close
 	t.Cleanup(s.shut)
-	s.url, s.token = server.URL, s.person("anna@example.com")
+	s.url, s.token = server.URL, s.addPerson("anna@example.com")
 	return s
 }
 
-// person makes somebody and gives their token.
-func (s *service) person(email string) (token string) {
+// addPerson makes somebody and gives their token.
+func (s *service) addPerson(email string) (token string) {
 	s.t.Helper()
 	s.site.Person(email)
 	_, token = s.site.Token(email, "")
 	return token
 }
 
-// offer makes the catalog be what the files say.
-func (s *service) offer(files fs.FS) {
+// setCatalog makes the catalog be what the files say.
+func (s *service) setCatalog(files fs.FS) {
 	s.t.Helper()
 	s.keeper.Folders = []catalog.ManifestFolder{{Source: catalog.Directory, Files: files, Name: "dir"}}
 	if err := s.keeper.LoadCatalog(s.t.Context()); err != nil {
@@ -121,7 +121,7 @@ type answer struct {
 	body []byte
 }
 
-func (s *service) call(method, path string, header ...string) answer {
+func (s *service) sendRequest(method, path string, header ...string) answer {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, nil)
 	if err != nil {
@@ -146,9 +146,9 @@ func (s *service) call(method, path string, header ...string) answer {
 	return answer{res, body}
 }
 
-func get[T any](s *service, path string) (v T) {
+func getJSON[T any](s *service, path string) (v T) {
 	s.t.Helper()
-	a := s.call("GET", path)
+	a := s.sendRequest("GET", path)
 	if a.StatusCode != http.StatusOK {
 		s.t.Fatalf("GET %s = %d %s", path, a.StatusCode, a.body)
 	}
@@ -158,7 +158,7 @@ func get[T any](s *service, path string) (v T) {
 	return v
 }
 
-func (a answer) problem(t *testing.T) wire.ErrorBody {
+func (a answer) readError(t *testing.T) wire.ErrorBody {
 	t.Helper()
 	var e wire.Error
 	if err := json.Unmarshal(a.body, &e); err != nil {
@@ -179,7 +179,7 @@ func files(pairs ...string) fstest.MapFS {
 	return m
 }
 
-func many(n int) fstest.MapFS {
+func manyTools(n int) fstest.MapFS {
 	m := fstest.MapFS{}
 	for i := range n {
 		m[fmt.Sprintf("t%04d.yaml", i)] = &fstest.MapFile{Data: []byte(manifest(fmt.Sprintf("Tool %04d", i), ""))}
@@ -187,38 +187,38 @@ func many(n int) fstest.MapFS {
 	return m
 }
 
-func each(t *testing.T, fn func(t *testing.T, s *service)) {
+func eachDatabase(t *testing.T, fn func(t *testing.T, s *service)) {
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) { fn(t, start(t, db, limits)) })
+	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) { fn(t, startService(t, db, limits)) })
 }
 
 func TestRoutesAreTheDocuments(t *testing.T) {
-	each(t, func(t *testing.T, s *service) {
+	eachDatabase(t, func(t *testing.T, s *service) {
 		c, err := apitest.Load()
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, op := range c.Operations() {
+		for _, op := range c.ListOperations() {
 			method, path, _ := strings.Cut(op, " ")
-			a := s.call(method, strings.NewReplacer("{tool_id}", "abcdefghij0123456789").Replace(path))
+			a := s.sendRequest(method, strings.NewReplacer("{tool_id}", "abcdefghij0123456789").Replace(path))
 			if a.StatusCode == http.StatusMethodNotAllowed || a.StatusCode == 404 && !strings.Contains(path, "{") {
 				t.Errorf("%s is in the document and answers %d", op, a.StatusCode)
 			}
 		}
-		documented := c.Operations()
+		documented := c.ListOperations()
 		for _, rt := range api.Routes() {
 			if strings.Contains(rt, " /api/") && !slices.Contains(documented, rt) {
 				t.Errorf("%s is served and not in the document", rt)
 			}
 		}
-		if got := s.call("GET", "/api/v2/openapi.json", "Authorization", ""); got.StatusCode != 200 || !bytes.Contains(got.body, []byte(`"openapi":"3.1.0"`)) {
+		if got := s.sendRequest("GET", "/api/v2/openapi.json", "Authorization", ""); got.StatusCode != 200 || !bytes.Contains(got.body, []byte(`"openapi":"3.1.0"`)) {
 			t.Errorf("openapi.json without a token = %d %.80s", got.StatusCode, got.body)
 		}
 	})
 }
 
 func TestUnauthenticatedAnswersAreEqual(t *testing.T) {
-	each(t, func(t *testing.T, s *service) {
+	eachDatabase(t, func(t *testing.T, s *service) {
 		forged := s.token[:len(s.token)-1] + "0"
 		if forged == s.token {
 			forged = s.token[:len(s.token)-1] + "1"
@@ -227,8 +227,8 @@ func TestUnauthenticatedAnswersAreEqual(t *testing.T) {
 		for _, path := range []string{"/api/v2/tools", "/api/v2/tools/abcdefghij0123456789", "/api/v2/tool-tags", "/api/v2/kits", "/api/v2/tools?limit=0"} {
 			var first string
 			for _, header := range []string{"", "Bearer", "Bearer x", "Basic " + s.token, "Bearer " + forged, "Bearer " + other, s.token} {
-				a := s.call("GET", path, "Authorization", header, "Cookie", "session="+s.token)
-				e := a.problem(t)
+				a := s.sendRequest("GET", path, "Authorization", header, "Cookie", "session="+s.token)
+				e := a.readError(t)
 				if a.StatusCode != 401 || e.Code != "UNAUTHENTICATED" || e.Retryable {
 					t.Errorf("%s with %q = %d %s", path, header, a.StatusCode, a.body)
 				}
@@ -245,11 +245,11 @@ func TestUnauthenticatedAnswersAreEqual(t *testing.T) {
 }
 
 func TestErrorsOfTheList(t *testing.T) {
-	each(t, func(t *testing.T, s *service) {
-		s.offer(many(3))
+	eachDatabase(t, func(t *testing.T, s *service) {
+		s.setCatalog(manyTools(3))
 		bert := *s
-		bert.token = s.person("bert@example.com")
-		page := get[wire.ToolList](s, "/api/v2/tools?limit=1")
+		bert.token = s.addPerson("bert@example.com")
+		page := getJSON[wire.ToolList](s, "/api/v2/tools?limit=1")
 		c := *page.NextCursor
 		for _, x := range []struct{ query, code, path, reason string }{
 			{"limit=0", "INVALID_REQUEST", "limit", ""},
@@ -275,8 +275,8 @@ func TestErrorsOfTheList(t *testing.T) {
 			{"team_id=a-b", "ACCOUNT_SELECTION_INVALID", "", "malformed"},
 			{"team_id=abcdefghij0123456789", "ACCOUNT_SELECTION_INVALID", "", "team_not_allowed"},
 		} {
-			a := s.call("GET", "/api/v2/tools?"+x.query)
-			e := a.problem(t)
+			a := s.sendRequest("GET", "/api/v2/tools?"+x.query)
+			e := a.readError(t)
 			if a.StatusCode != 400 || string(e.Code) != x.code || e.Retryable {
 				t.Errorf("%s = %d %s, want 400 %s", x.query, a.StatusCode, a.body, x.code)
 			}
@@ -289,26 +289,26 @@ func TestErrorsOfTheList(t *testing.T) {
 		}
 		for _, path := range []string{"/api/v2/tools/abcdefghij0123456789", "/api/v2/tool-tags", "/api/v2/kits"} {
 			for query, want := range map[string]string{"?x=%zz": "INVALID_REQUEST", "?team_id=a,b": "ACCOUNT_SELECTION_INVALID"} {
-				if a := s.call("GET", path+query); a.StatusCode != 400 || string(a.problem(t).Code) != want {
+				if a := s.sendRequest("GET", path+query); a.StatusCode != 400 || string(a.readError(t).Code) != want {
 					t.Errorf("%s%s = %d %s, want %s", path, query, a.StatusCode, a.body, want)
 				}
 			}
 		}
-		a := s.call("GET", "/api/v2/tools?limit=0&tool_tag=x&cursor=")
+		a := s.sendRequest("GET", "/api/v2/tools?limit=0&tool_tag=x&cursor=")
 		if n := strings.Count(string(a.body), `"path"`); n != 2 {
 			t.Errorf("two mistakes give %d problems: %s", n, a.body)
 		}
-		if a := bert.call("GET", "/api/v2/tools?cursor="+c); a.StatusCode != 400 {
+		if a := bert.sendRequest("GET", "/api/v2/tools?cursor="+c); a.StatusCode != 400 {
 			t.Errorf("another person's cursor = %d, want 400", a.StatusCode)
 		}
-		if got := get[wire.ToolList](s, "/api/v2/tools?limit=100&team_id=&unknown=1&cursor="); len(got.Data) != 3 {
+		if got := getJSON[wire.ToolList](s, "/api/v2/tools?limit=100&team_id=&unknown=1&cursor="); len(got.Data) != 3 {
 			t.Errorf("%d tools with empty and unknown parameters, want 3", len(got.Data))
 		}
 	})
 }
 
 func TestPathsAndMethods(t *testing.T) {
-	each(t, func(t *testing.T, s *service) {
+	eachDatabase(t, func(t *testing.T, s *service) {
 		for _, x := range []struct {
 			method, path string
 			status       int
@@ -327,7 +327,7 @@ func TestPathsAndMethods(t *testing.T) {
 			{"BREW", "/api/v2/kits", 405, "GET, HEAD"},
 			{"HEAD", "/api/v2/tools", 200, ""},
 		} {
-			a := s.call(x.method, x.path)
+			a := s.sendRequest(x.method, x.path)
 			if a.StatusCode != x.status || a.Header.Get("Allow") != x.allow {
 				t.Errorf("%s %s = %d, allow %q, want %d, %q", x.method, x.path, a.StatusCode, a.Header.Get("Allow"), x.status, x.allow)
 			}
@@ -344,7 +344,7 @@ func (s *service) pageThrough(query string, between func(page int)) []string {
 	var names []string
 	next := ""
 	for page := 0; ; page++ {
-		list := get[wire.ToolList](s, "/api/v2/tools?"+query+next)
+		list := getJSON[wire.ToolList](s, "/api/v2/tools?"+query+next)
 		for _, tool := range list.Data {
 			names = append(names, tool.Name)
 		}
@@ -365,9 +365,9 @@ func (s *service) pageThrough(query string, between func(page int)) []string {
 // TestPagingWhileTheCatalogMoves adds and removes tools between pages: those
 // that stay are listed once each, in order.
 func TestPagingWhileTheCatalogMoves(t *testing.T) {
-	each(t, func(t *testing.T, s *service) {
-		f := many(10)
-		s.offer(f)
+	eachDatabase(t, func(t *testing.T, s *service) {
+		f := manyTools(10)
+		s.setCatalog(f)
 		for limit := 1; limit <= 11; limit += 3 {
 			got := s.pageThrough(fmt.Sprint("limit=", limit), func(page int) {
 				f["t0000a.yaml"] = &fstest.MapFile{Data: []byte(manifest(fmt.Sprintf("Tool 0000 %d", page), ""))}     // before the page
@@ -376,7 +376,7 @@ func TestPagingWhileTheCatalogMoves(t *testing.T) {
 				if page%2 == 1 {
 					delete(f, "t0000a.yaml")
 				}
-				s.offer(f)
+				s.setCatalog(f)
 			})
 			var stayed []string
 			for _, name := range got {
@@ -396,7 +396,7 @@ func TestPagingWhileTheCatalogMoves(t *testing.T) {
 			if page == 0 { // the very tool that the cursor names goes away
 				delete(f, "t0001.yaml")
 				delete(f, "t0000a.yaml")
-				s.offer(f)
+				s.setCatalog(f)
 			}
 		})
 		if slices.Index(got, "Tool 0002") < 0 || len(got) < 9 {
@@ -406,12 +406,12 @@ func TestPagingWhileTheCatalogMoves(t *testing.T) {
 }
 
 func TestTags(t *testing.T) {
-	each(t, func(t *testing.T, s *service) {
-		s.offer(files(
+	eachDatabase(t, func(t *testing.T, s *service) {
+		s.setCatalog(files(
 			"a.yaml", manifest("A", "tags: [one, secret]"), "b.yaml", manifest("B", "tags: [one, two]"), "c.yaml", manifest("C", ""),
 			"tags.yaml", "one: {type: MEDIA, label: One}\ntwo: {type: FAMILY, label: Two}\nsecret: {type: MEDIA, label: Secret, internal: true}",
 		))
-		vocabulary := get[wire.ToolTagList](s, "/api/v2/tool-tags")
+		vocabulary := getJSON[wire.ToolTagList](s, "/api/v2/tool-tags")
 		if !slices.Equal(vocabulary.Types, []string{"FAMILY", "MEDIA"}) || len(vocabulary.Data) != 2 || vocabulary.Data[1].Label != "One" {
 			t.Errorf("vocabulary = %+v", vocabulary)
 		}
@@ -424,12 +424,12 @@ func TestTags(t *testing.T) {
 		if err := s.db.QueryRow(t.Context(), `SELECT id FROM tool_tag WHERE slug = 'secret'`).Scan(&secret); err != nil {
 			t.Fatal(err)
 		}
-		hidden, unknown := s.call("GET", "/api/v2/tools?tool_tag="+secret), s.call("GET", "/api/v2/tools?tool_tag=abcdefghij0123456789")
+		hidden, unknown := s.sendRequest("GET", "/api/v2/tools?tool_tag="+secret), s.sendRequest("GET", "/api/v2/tools?tool_tag=abcdefghij0123456789")
 		if hidden.StatusCode != 200 || !bytes.Equal(hidden.body, unknown.body) {
 			t.Errorf("an internal tag answers %s, an unknown one %s", hidden.body, unknown.body)
 		}
 		for _, path := range []string{"/api/v2/tools", "/api/v2/tool-tags", "/api/v2/kits"} {
-			if a := s.call("GET", path); bytes.Contains(a.body, []byte("Secret")) {
+			if a := s.sendRequest("GET", path); bytes.Contains(a.body, []byte("Secret")) {
 				t.Errorf("%s shows an internal tag: %s", path, a.body)
 			}
 		}
@@ -437,7 +437,7 @@ func TestTags(t *testing.T) {
 }
 
 func TestDetail(t *testing.T) {
-	each(t, func(t *testing.T, s *service) {
+	eachDatabase(t, func(t *testing.T, s *service) {
 		dir := filepath.Join("..", "..", "catalog", "catalog", "testdata", "everything")
 		text, err := os.ReadFile(filepath.Join(dir, "everything.yaml"))
 		if err != nil {
@@ -452,40 +452,40 @@ func TestDetail(t *testing.T) {
 			}
 			f[name] = &fstest.MapFile{Data: data}
 		}
-		s.offer(f)
-		list := get[wire.ToolList](s, "/api/v2/tools")
+		s.setCatalog(f)
+		list := getJSON[wire.ToolList](s, "/api/v2/tools")
 		if len(list.Data) != 1 {
 			t.Fatalf("tools = %+v", list)
 		}
-		a := s.call("GET", "/api/v2/tools/"+list.Data[0].ID)
-		golden(t, "detail.json", a.body, list.Data[0].ID)
-		if again := s.call("GET", "/api/v2/tools/"+list.Data[0].ID); !bytes.Equal(again.body, a.body) {
+		a := s.sendRequest("GET", "/api/v2/tools/"+list.Data[0].ID)
+		checkGolden(t, "detail.json", a.body, list.Data[0].ID)
+		if again := s.sendRequest("GET", "/api/v2/tools/"+list.Data[0].ID); !bytes.Equal(again.body, a.body) {
 			t.Error("two reads of one tool differ")
 		}
-		kits := s.call("GET", "/api/v2/kits")
-		golden(t, "kits.json", kits.body, list.Data[0].ID)
+		kits := s.sendRequest("GET", "/api/v2/kits")
+		checkGolden(t, "kits.json", kits.body, list.Data[0].ID)
 
 		// The avatar's address works, without a token, and is a PNG.
 		path, ok := strings.CutPrefix(*list.Data[0].AvatarURL, "https://atelier.example")
 		if !ok {
 			t.Fatalf("avatar_url = %s", *list.Data[0].AvatarURL)
 		}
-		picture := s.call("GET", path, "Authorization", "")
+		picture := s.sendRequest("GET", path, "Authorization", "")
 		if _, err := png.DecodeConfig(bytes.NewReader(picture.body)); err != nil || picture.Header.Get("Content-Type") != "image/png" ||
 			picture.Header.Get("Content-Security-Policy") != "default-src 'none'; sandbox" {
 			t.Errorf("avatar = %d %v %v", picture.StatusCode, picture.Header, err)
 		}
 		for _, bad := range []string{"/catalog/" + strings.Repeat("0", 64) + ".png", "/catalog/x.png", "/catalog/..%2f..%2fkeys", "/catalog/" + strings.Repeat("0", 64)} {
-			if a := s.call("GET", bad); a.StatusCode != 404 {
+			if a := s.sendRequest("GET", bad); a.StatusCode != 404 {
 				t.Errorf("%s = %d, want 404", bad, a.StatusCode)
 			}
 		}
 	})
 }
 
-// golden compares an answer with testdata, ids and times put aside. Set
+// checkGolden compares an answer with testdata, ids and times put aside. Set
 // UPDATE=1 to rewrite the files.
-func golden(t *testing.T, name string, body []byte, toolID string) {
+func checkGolden(t *testing.T, name string, body []byte, toolID string) {
 	t.Helper()
 	var v any
 	if err := json.Unmarshal(body, &v); err != nil {
@@ -533,29 +533,29 @@ func golden(t *testing.T, name string, body []byte, toolID string) {
 }
 
 func TestETag(t *testing.T) {
-	each(t, func(t *testing.T, s *service) {
-		f := many(3)
-		s.offer(f)
-		id := get[wire.ToolList](s, "/api/v2/tools").Data[0].ID
+	eachDatabase(t, func(t *testing.T, s *service) {
+		f := manyTools(3)
+		s.setCatalog(f)
+		id := getJSON[wire.ToolList](s, "/api/v2/tools").Data[0].ID
 		for _, path := range []string{"/api/v2/tools", "/api/v2/tools?limit=1", "/api/v2/tools/" + id, "/api/v2/tool-tags", "/api/v2/kits"} {
-			first := s.call("GET", path)
+			first := s.sendRequest("GET", path)
 			tag := first.Header.Get("ETag")
 			for _, header := range []string{tag, "W/" + tag, `"other", ` + tag, "*"} {
-				if a := s.call("GET", path, "If-None-Match", header); a.StatusCode != 304 || a.Header.Get("ETag") != tag {
+				if a := s.sendRequest("GET", path, "If-None-Match", header); a.StatusCode != 304 || a.Header.Get("ETag") != tag {
 					t.Errorf("%s with %s = %d %s, want 304 %s", path, header, a.StatusCode, a.Header.Get("ETag"), tag)
 				}
 			}
-			if a := s.call("GET", path, "If-None-Match", `"other"`); a.StatusCode != 200 || !bytes.Equal(a.body, first.body) {
+			if a := s.sendRequest("GET", path, "If-None-Match", `"other"`); a.StatusCode != 200 || !bytes.Equal(a.body, first.body) {
 				t.Errorf("%s with another tag = %d", path, a.StatusCode)
 			}
-			if a := s.call("GET", path, "If-None-Match", tag, "Authorization", ""); a.StatusCode != 401 || a.Header.Get("ETag") != "" {
+			if a := s.sendRequest("GET", path, "If-None-Match", tag, "Authorization", ""); a.StatusCode != 401 || a.Header.Get("ETag") != "" {
 				t.Errorf("%s without a token = %d, ETag %q, want 401 and none", path, a.StatusCode, a.Header.Get("ETag"))
 			}
 		}
-		tag := s.call("GET", "/api/v2/tools").Header.Get("ETag")
+		tag := s.sendRequest("GET", "/api/v2/tools").Header.Get("ETag")
 		f["t0000.yaml"].Data = []byte(manifest("Tool 0000!", ""))
-		s.offer(f)
-		if a := s.call("GET", "/api/v2/tools", "If-None-Match", tag); a.StatusCode != 200 || !bytes.Contains(a.body, []byte("Tool 0000!")) {
+		s.setCatalog(f)
+		if a := s.sendRequest("GET", "/api/v2/tools", "If-None-Match", tag); a.StatusCode != 200 || !bytes.Contains(a.body, []byte("Tool 0000!")) {
 			t.Errorf("after an edit = %d %s, want the new page", a.StatusCode, a.body)
 		}
 	})
@@ -563,20 +563,20 @@ func TestETag(t *testing.T) {
 
 // TestPagesUnderChange reads pages while the catalog changes; run with -race.
 func TestPagesUnderChange(t *testing.T) {
-	each(t, func(t *testing.T, s *service) {
-		s.offer(many(20))
+	eachDatabase(t, func(t *testing.T, s *service) {
+		s.setCatalog(manyTools(20))
 		var group sync.WaitGroup
 		for range 4 {
 			group.Go(func() {
 				for range 30 {
-					if a := s.call("GET", "/api/v2/tools?limit=7"); a.StatusCode != 200 {
+					if a := s.sendRequest("GET", "/api/v2/tools?limit=7"); a.StatusCode != 200 {
 						t.Errorf("%d %s", a.StatusCode, a.body)
 					}
 				}
 			})
 		}
 		for i := range 5 {
-			s.offer(many(15 + i))
+			s.setCatalog(manyTools(15 + i))
 		}
 		group.Wait()
 	})
@@ -587,24 +587,24 @@ func TestRateLimit(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
 		l := limits
 		l.RequestsPerMinute = 5
-		s := start(t, db, l)
+		s := startService(t, db, l)
 		bert := *s
-		bert.token = s.person("bert@example.com")
+		bert.token = s.addPerson("bert@example.com")
 		for range 5 {
-			if a := s.call("GET", "/api/v2/kits"); a.StatusCode != 200 {
+			if a := s.sendRequest("GET", "/api/v2/kits"); a.StatusCode != 200 {
 				t.Fatalf("%d %s", a.StatusCode, a.body)
 			}
 		}
-		a := s.call("GET", "/api/v2/kits")
-		if e := a.problem(t); a.StatusCode != 429 || e.Code != "RATE_LIMITED" || !e.Retryable || a.Header.Get("Retry-After") == "" {
+		a := s.sendRequest("GET", "/api/v2/kits")
+		if e := a.readError(t); a.StatusCode != 429 || e.Code != "RATE_LIMITED" || !e.Retryable || a.Header.Get("Retry-After") == "" {
 			t.Errorf("6th call = %d %s", a.StatusCode, a.body)
 		}
-		if a := bert.call("GET", "/api/v2/kits"); a.StatusCode != 200 {
+		if a := bert.sendRequest("GET", "/api/v2/kits"); a.StatusCode != 200 {
 			t.Errorf("another person's call = %d", a.StatusCode)
 		}
 		got := 0
 		for range 10 {
-			if s.call("GET", "/api/v2/kits", "Authorization", "").StatusCode == 429 {
+			if s.sendRequest("GET", "/api/v2/kits", "Authorization", "").StatusCode == 429 {
 				got++
 			}
 		}
@@ -617,8 +617,8 @@ func TestRateLimit(t *testing.T) {
 // TestDatabaseAway cuts the database off: no call may succeed, and each says
 // that it can be tried again.
 func TestDatabaseAway(t *testing.T) {
-	each(t, func(t *testing.T, s *service) {
-		s.offer(many(1))
+	eachDatabase(t, func(t *testing.T, s *service) {
+		s.setCatalog(manyTools(1))
 		want := 500 // an embedded database does not go away; closing it is an accident
 		if s.db.Pool() == nil {
 			s.db.Close()
@@ -636,8 +636,8 @@ func TestDatabaseAway(t *testing.T) {
 			}
 		}
 		for range 5 {
-			a := s.call("GET", "/api/v2/tools")
-			if e := a.problem(t); a.StatusCode != want || !e.Retryable || strings.Contains(strings.ToLower(string(a.body)), "sql") {
+			a := s.sendRequest("GET", "/api/v2/tools")
+			if e := a.readError(t); a.StatusCode != want || !e.Retryable || strings.Contains(strings.ToLower(string(a.body)), "sql") {
 				t.Errorf("without a database = %d %s, want %d", a.StatusCode, a.body, want)
 			}
 		}
@@ -645,8 +645,8 @@ func TestDatabaseAway(t *testing.T) {
 }
 
 func TestHidden(t *testing.T) {
-	each(t, func(t *testing.T, s *service) {
-		s.offer(files("open.yaml", manifest("Open", ""), "team.yaml", manifest("Team", "visibility: {teams: [abcdefghij0123456789]}"),
+	eachDatabase(t, func(t *testing.T, s *service) {
+		s.setCatalog(files("open.yaml", manifest("Open", ""), "team.yaml", manifest("Team", "visibility: {teams: [abcdefghij0123456789]}"),
 			"kits.yaml", "k: {label: Hidden kit, tools: [{tool: team}]}\nl: {label: Mixed, default: team, tools: [{tool: team}, {tool: open}]}"))
 		if got := s.pageThrough("", func(int) {}); !slices.Equal(got, []string{"Open"}) {
 			t.Errorf("tools = %v", got)
@@ -655,11 +655,11 @@ func TestHidden(t *testing.T) {
 		if err := s.db.QueryRow(t.Context(), `SELECT id FROM tool WHERE slug = 'team'`).Scan(&id); err != nil {
 			t.Fatal(err)
 		}
-		hidden, missing := s.call("GET", "/api/v2/tools/"+id), s.call("GET", "/api/v2/tools/abcdefghij0123456789")
-		if hidden.StatusCode != 404 || hidden.problem(t).Message != missing.problem(t).Message {
+		hidden, missing := s.sendRequest("GET", "/api/v2/tools/"+id), s.sendRequest("GET", "/api/v2/tools/abcdefghij0123456789")
+		if hidden.StatusCode != 404 || hidden.readError(t).Message != missing.readError(t).Message {
 			t.Errorf("hidden = %s, missing = %s, want the same", hidden.body, missing.body)
 		}
-		kits := get[wire.KitList](s, "/api/v2/kits")
+		kits := getJSON[wire.KitList](s, "/api/v2/kits")
 		if len(kits.Data) != 1 || kits.Data[0].Label != "Mixed" || len(kits.Data[0].Tools) != 1 || kits.Data[0].DefaultToolID != kits.Data[0].Tools[0].Tool.ID {
 			t.Errorf("kits = %+v", kits)
 		}
@@ -668,10 +668,10 @@ func TestHidden(t *testing.T) {
 
 // TestRolesLimitTools has a team whose roles allow and block tools.
 func TestRolesLimitTools(t *testing.T) {
-	each(t, func(t *testing.T, s *service) {
-		s.offer(many(4))
+	eachDatabase(t, func(t *testing.T, s *service) {
+		s.setCatalog(manyTools(4))
 		ids := map[string]string{}
-		for _, tool := range get[wire.ToolList](s, "/api/v2/tools").Data {
+		for _, tool := range getJSON[wire.ToolList](s, "/api/v2/tools").Data {
 			ids[tool.Name] = tool.ID
 		}
 		names := slices.Sorted(maps.Keys(ids))
@@ -693,7 +693,7 @@ func TestRolesLimitTools(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []string
-			for _, tool := range get[wire.ToolList](s, "/api/v2/tools?team_id="+team).Data {
+			for _, tool := range getJSON[wire.ToolList](s, "/api/v2/tools?team_id="+team).Data {
 				got = append(got, tool.Name)
 			}
 			if !slices.Equal(got, test.want) {
@@ -704,7 +704,7 @@ func TestRolesLimitTools(t *testing.T) {
 				if slices.Contains(test.want, name) {
 					want = http.StatusOK
 				}
-				if a := s.call("GET", "/api/v2/tools/"+id+"?team_id="+team); a.StatusCode != want {
+				if a := s.sendRequest("GET", "/api/v2/tools/"+id+"?team_id="+team); a.StatusCode != want {
 					t.Errorf("%s: %s = %d, want %d", test.name, name, a.StatusCode, want)
 				}
 			}

@@ -15,7 +15,7 @@ import (
 
 // TestAuditFilters puts rows into the log and asks for some of them.
 func TestAuditFilters(t *testing.T) {
-	each(t, func(t *testing.T, s *service) {
+	eachDatabase(t, func(t *testing.T, s *service) {
 		boss, other := s.signedIn("boss@example.com"), s.signedIn("other@example.com")
 		id, second := s.site.Company("Fox", company.TeamPlan), s.site.Company("Hound", company.TeamPlan)
 		for _, c := range []string{id, second} {
@@ -95,7 +95,7 @@ func TestAuditFilters(t *testing.T) {
 // TestWebhookSecretsAreRecorded: who makes or replaces the secret of an account
 // is in the log, and of a team's in its company's; who reads it is not.
 func TestWebhookSecretsAreRecorded(t *testing.T) {
-	each(t, func(t *testing.T, s *service) {
+	eachDatabase(t, func(t *testing.T, s *service) {
 		boss := s.signedIn("boss@example.com")
 		id := s.site.Company("Fox", company.TeamPlan)
 		s.site.Admit(id, "boss@example.com", company.ManageMembers)

@@ -45,35 +45,35 @@ func TestBoardEvents(t *testing.T) {
 		}
 		up := m.upload("", picture(3, 3))
 		node := m.newNode(b.ID, `{"kind":"UPLOAD_REF","ref":"`+up.ID+`"}`)
-		change := read[wire.BoardChange](t, answer{body: []byte(s.must("nodes", 3).data)})
+		change := decodeAnswer[wire.BoardChange](t, answer{body: []byte(s.must("nodes", 3).data)})
 		if len(change.Put) != 1 || len(change.Deleted) != 0 || change.Put[0].ID != node.ID || change.Put[0].Item == nil || m.fetch("GET", change.Put[0].Item.URL).StatusCode != 200 {
 			t.Errorf("a new node = %+v", change)
 		}
-		m.write("PATCH", "/"+b.ID, `{"name":"Winter"}`).want(t, "rename", 200, "")
+		m.write("PATCH", "/"+b.ID, `{"name":"Winter"}`).checkStatus(t, "rename", 200, "")
 		if e := s.must("board", 4); !strings.Contains(e.data, `"name":"Winter"`) {
 			t.Errorf("renamed = %s", e.data)
 		}
-		m.call("DELETE", "/api/v2/boards/"+b.ID+"/nodes/"+first.ID).want(t, "take off", 204, "")
+		m.sendRequest("DELETE", "/api/v2/boards/"+b.ID+"/nodes/"+first.ID).checkStatus(t, "take off", 204, "")
 		if e := s.must("nodes", 5); !strings.Contains(e.data, `"put":[],"deleted":["`+first.ID+`"]`) && !strings.Contains(e.data, `"deleted":["`+first.ID+`"],"put":[]`) {
 			t.Errorf("taken off = %s", e.data)
 		}
 		// Another node's hub is told, and not ours.
 		elsewhere := &board.Boards{DB: m.db, Hub: pubsub.New()}
-		me := get[wire.Identity](m.service, "/api/v2/me").User.UID
+		me := getJSON[wire.Identity](m.service, "/api/v2/me").User.UID
 		if _, err := elsewhere.AddNode(t.Context(), principal.Principal{PersonID: me, AccountID: me}, b.ID, board.Match{}, board.Draft{Kind: board.Text, Text: "elsewhere"}); err != nil {
 			t.Fatal(err)
 		}
 		if e := s.must("nodes", 6); !strings.Contains(e.data, "elsewhere") {
 			t.Errorf("from elsewhere = %s", e.data)
 		}
-		m.call("DELETE", "/api/v2/boards/"+b.ID).want(t, "delete", 204, "")
+		m.sendRequest("DELETE", "/api/v2/boards/"+b.ID).checkStatus(t, "delete", 204, "")
 		if e := s.must("deleted", 7); !strings.Contains(e.data, `"deleted":"20`) {
 			t.Errorf("deleted = %s", e.data)
 		}
 		if e, ok := s.next(); ok {
 			t.Errorf("after the end comes %+v", e)
 		}
-		m.call("POST", "/api/v2/boards/"+b.ID+"/restore").want(t, "restore", 200, "")
+		m.sendRequest("POST", "/api/v2/boards/"+b.ID+"/restore").checkStatus(t, "restore", 200, "")
 		if e := m.watch(b.ID, "", "7").must("board", 8); !strings.Contains(e.data, `"deleted":null`) {
 			t.Errorf("restored = %s", e.data)
 		}
@@ -84,10 +84,10 @@ func TestBoardEventsResume(t *testing.T) {
 	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		b := m.newBoard("")
 		one, two := m.newNode(b.ID, `{"kind":"TEXT","text":"one"}`), m.newNode(b.ID, `{"kind":"TEXT","text":"two"}`)
-		m.call("DELETE", "/api/v2/boards/"+b.ID+"/nodes/"+one.ID)
+		m.sendRequest("DELETE", "/api/v2/boards/"+b.ID+"/nodes/"+one.ID)
 		m.write("PATCH", "/"+b.ID, `{"name":"Winter"}`)
 		ids := func(e event) (put, gone string) {
-			c := read[wire.BoardChange](t, answer{body: []byte(e.data)})
+			c := decodeAnswer[wire.BoardChange](t, answer{body: []byte(e.data)})
 			for _, n := range c.Put {
 				put += n.ID
 			}
@@ -129,7 +129,7 @@ func TestBoardEventsResume(t *testing.T) {
 		}
 		s := m.watch(b.ID, "", "3")
 		s.must("reset", 5)
-		m.write("PATCH", "/"+b.ID+"/nodes/"+two.ID, `{"x":1}`).want(t, "move", 200, "")
+		m.write("PATCH", "/"+b.ID+"/nodes/"+two.ID, `{"x":1}`).checkStatus(t, "move", 200, "")
 		if put, _ := ids(s.must("nodes", 6)); put != two.ID {
 			t.Errorf("after the reset comes %s", put)
 		}
@@ -142,7 +142,7 @@ func TestManyNodesComeInSeveralEvents(t *testing.T) {
 		b := m.newBoard("")
 		drafts := strings.TrimSuffix(strings.Repeat(`{"kind":"TEXT"},`, 900), ",")
 		for range 3 {
-			m.write("PATCH", "/"+b.ID+"/nodes", `{"create":[`+drafts+`]}`).want(t, "900 nodes", 200, "")
+			m.write("PATCH", "/"+b.ID+"/nodes", `{"create":[`+drafts+`]}`).checkStatus(t, "900 nodes", 200, "")
 		}
 		mine, after := newCopy(nil), "0"
 		for range 10 {
@@ -172,10 +172,10 @@ func TestLongTextsComeInSmallPages(t *testing.T) {
 		const count, most = 120, 2 << 20 // bytes of an answer
 		drafts := strings.TrimSuffix(strings.Repeat(`{"kind":"TEXT","text":"`+strings.Repeat("\U0001f41f", 10_000)+`"},`, 20), ",")
 		for range count / 20 {
-			m.write("PATCH", "/"+b.ID+"/nodes", `{"create":[`+drafts+`]}`).want(t, "20 nodes", 200, "")
+			m.write("PATCH", "/"+b.ID+"/nodes", `{"create":[`+drafts+`]}`).checkStatus(t, "20 nodes", 200, "")
 		}
-		for _, a := range []answer{m.call("GET", "/api/v2/boards/"+b.ID), m.write("PATCH", "/"+b.ID, `{"name":"x"}`), m.call("POST", "/api/v2/boards/"+b.ID+"/restore")} {
-			if page := read[wire.Board](t, a); len(a.body) > most || !page.HasMore || len(page.Nodes) == 0 {
+		for _, a := range []answer{m.sendRequest("GET", "/api/v2/boards/"+b.ID), m.write("PATCH", "/"+b.ID, `{"name":"x"}`), m.sendRequest("POST", "/api/v2/boards/"+b.ID+"/restore")} {
+			if page := decodeAnswer[wire.Board](t, a); len(a.body) > most || !page.HasMore || len(page.Nodes) == 0 {
 				t.Errorf("a page has %d bytes and %d nodes, and there are more: %v", len(a.body), len(page.Nodes), page.HasMore)
 			}
 		}
@@ -236,7 +236,7 @@ func TestBoardStreamsEndWithAccess(t *testing.T) {
 		if took := time.Since(begin); took > 9*time.Second {
 			t.Errorf("the streams lasted %s", took)
 		}
-		m.as(token).call("GET", "/api/v2/boards/"+mine.ID+"/events").want(t, "without the token", 401, "UNAUTHENTICATED")
+		m.as(token).sendRequest("GET", "/api/v2/boards/"+mine.ID+"/events").checkStatus(t, "without the token", 401, "UNAUTHENTICATED")
 	})
 }
 
@@ -315,7 +315,7 @@ func (a *arranger) change(path string, body func(nodes map[string]shown) string)
 			return conflicts
 		case 412:
 			conflicts++
-			nodes, revision = a.at(int64(got.problem(a.t).Details["revision"].(float64)))
+			nodes, revision = a.at(int64(got.readError(a.t).Details["revision"].(float64)))
 		default:
 			a.t.Errorf("change = %d %s", got.StatusCode, got.body)
 			return conflicts
@@ -335,7 +335,7 @@ func TestTwoArrangeOneBoard(t *testing.T) {
 		const count = 200
 		drafts := strings.TrimSuffix(strings.Repeat(`{"kind":"TEXT","text":"0"},`, count), ",")
 		var ids []string
-		for _, n := range read[wire.NodeChangesResult](t, anna.write("PATCH", "/"+b.ID+"/nodes"+query, `{"create":[`+drafts+`]}`).want(t, "the nodes", 200, "")).Created {
+		for _, n := range decodeAnswer[wire.NodeChangesResult](t, anna.write("PATCH", "/"+b.ID+"/nodes"+query, `{"create":[`+drafts+`]}`).checkStatus(t, "the nodes", 200, "")).Created {
 			ids = append(ids, n.ID)
 		}
 		two := []*arranger{anna.arrange(b.ID, query), bert.arrange(b.ID, query)}
@@ -381,17 +381,17 @@ func TestTwoArrangeOneBoard(t *testing.T) {
 		both(func(i int, a *arranger) { // and without a look: different sides of the same nodes, and some of their own
 			for j, id := range ids {
 				body := []string{fmt.Sprintf(`{"y":%d}`, j+1), fmt.Sprintf(`{"width":%d,"z":%d}`, j+1, j)}[i]
-				a.write("PATCH", "/"+b.ID+"/nodes/"+id+query, body).want(t, "move", 200, "")
+				a.write("PATCH", "/"+b.ID+"/nodes/"+id+query, body).checkStatus(t, "move", 200, "")
 				if j%20 == i {
-					n := read[wire.Node](t, a.write("POST", "/"+b.ID+"/nodes"+query, `{"kind":"TEXT","text":"own"}`).want(t, "add", 201, ""))
+					n := decodeAnswer[wire.Node](t, a.write("POST", "/"+b.ID+"/nodes"+query, `{"kind":"TEXT","text":"own"}`).checkStatus(t, "add", 201, ""))
 					if j%40 == i {
-						a.send("DELETE", "/api/v2/boards/"+b.ID+"/nodes/"+n.ID+query, "", nil).want(t, "take off", 204, "")
+						a.send("DELETE", "/api/v2/boards/"+b.ID+"/nodes/"+n.ID+query, "", nil).checkStatus(t, "take off", 204, "")
 					}
 				}
 			}
 		})
 
-		final := get[wire.Board](anna.service, "/api/v2/boards/"+b.ID+query)
+		final := getJSON[wire.Board](anna.service, "/api/v2/boards/"+b.ID+query)
 		want := newCopy(final.Nodes).nodes
 		if want := int64(2 + 2*count + 2*rounds + 2*count + 20 + 10); final.Revision != want || len(final.Nodes) != count+10 {
 			t.Errorf("the board is at %d with %d nodes, want %d with %d", final.Revision, len(final.Nodes), want, count+10)

@@ -23,80 +23,80 @@ func (s *service) write(method, path, body string, header ...string) answer {
 // newBoard makes a board; query is "?team_id=…" or "".
 func (s *service) newBoard(query string) wire.Board {
 	s.t.Helper()
-	return read[wire.Board](s.t, s.write("POST", query, `{"name":"Board"}`).want(s.t, "a new board", 201, ""))
+	return decodeAnswer[wire.Board](s.t, s.write("POST", query, `{"name":"Board"}`).checkStatus(s.t, "a new board", 201, ""))
 }
 
 func (s *service) newNode(boardID, body string) wire.Node {
 	s.t.Helper()
-	return read[wire.Node](s.t, s.write("POST", "/"+boardID+"/nodes", body).want(s.t, "a new node "+body, 201, ""))
+	return decodeAnswer[wire.Node](s.t, s.write("POST", "/"+boardID+"/nodes", body).checkStatus(s.t, "a new node "+body, 201, ""))
 }
 
 // whole reads a board in pages.
 func (s *service) whole(boardID string, limit int, between func()) (first wire.Board, nodes []wire.Node) {
 	s.t.Helper()
 	path := fmt.Sprintf("/api/v2/boards/%s?limit=%d", boardID, limit)
-	first = get[wire.Board](s, path)
+	first = getJSON[wire.Board](s, path)
 	page := first
 	for nodes = append(nodes, page.Nodes...); page.HasMore; nodes = append(nodes, page.Nodes...) {
 		between()
-		page = get[wire.Board](s, path+"&cursor="+*page.NextCursor)
+		page = getJSON[wire.Board](s, path+"&cursor="+*page.NextCursor)
 	}
 	return first, nodes
 }
 
 func TestBoards(t *testing.T) {
 	eachRunFixture(t, func(t *testing.T, m *runFixture) {
-		me := get[wire.Identity](m.service, "/api/v2/me").User.UID
-		a := m.write("POST", "", `{"name":"Autumn"}`).want(t, "make", 201, "")
-		b := read[wire.Board](t, a)
+		me := getJSON[wire.Identity](m.service, "/api/v2/me").User.UID
+		a := m.write("POST", "", `{"name":"Autumn"}`).checkStatus(t, "make", 201, "")
+		b := decodeAnswer[wire.Board](t, a)
 		if b.Name != "Autumn" || b.Revision != 1 || b.UID != me || b.TeamID != nil || b.Deleted != nil || len(b.Nodes) != 0 || b.HasMore || a.Header.Get("ETag") != `"1"` {
 			t.Errorf("a new board = %s with %s", a.body, a.Header.Get("ETag"))
 		}
 		at := "/" + b.ID
-		if a := m.write("PATCH", at, `{"name":"Winter"}`).want(t, "rename", 200, ""); a.Header.Get("ETag") != `"2"` || read[wire.Board](t, a).Name != "Winter" {
+		if a := m.write("PATCH", at, `{"name":"Winter"}`).checkStatus(t, "rename", 200, ""); a.Header.Get("ETag") != `"2"` || decodeAnswer[wire.Board](t, a).Name != "Winter" {
 			t.Errorf("renamed = %s", a.body)
 		}
-		a = m.write("POST", at+"/nodes", `{"kind":"TEXT","text":"Mood","x":120.5,"y":-0.1,"width":1e-300,"z":7}`).want(t, "add", 201, "")
-		n := read[wire.Node](t, a)
+		a = m.write("POST", at+"/nodes", `{"kind":"TEXT","text":"Mood","x":120.5,"y":-0.1,"width":1e-300,"z":7}`).checkStatus(t, "add", 201, "")
+		n := decodeAnswer[wire.Node](t, a)
 		if a.Header.Get("ETag") != `"3"` || n.X != 120.5 || n.Y != -0.1 || n.Width != 1e-300 || n.Z != 7 || n.Ref != nil || n.Revision != 3 || n.Missing {
 			t.Errorf("a new node = %s", a.body)
 		}
-		a = m.write("PATCH", at+"/nodes/"+n.ID, `{"x":1,"text":""}`).want(t, "move", 200, "")
-		if n = read[wire.Node](t, a); a.Header.Get("ETag") != `"4"` || n.X != 1 || n.Y != -0.1 || n.Text != "" || n.Z != 7 {
+		a = m.write("PATCH", at+"/nodes/"+n.ID, `{"x":1,"text":""}`).checkStatus(t, "move", 200, "")
+		if n = decodeAnswer[wire.Node](t, a); a.Header.Get("ETag") != `"4"` || n.X != 1 || n.Y != -0.1 || n.Text != "" || n.Z != 7 {
 			t.Errorf("moved = %s", a.body)
 		}
-		a = m.write("PATCH", at+"/nodes", `{"create":[{"kind":"TEXT","text":"b"},{"kind":"TEXT","text":"c"}],"update":[{"id":"`+n.ID+`","z":1}],"delete":[]}`).want(t, "bulk", 200, "")
-		all := read[wire.NodeChangesResult](t, a)
+		a = m.write("PATCH", at+"/nodes", `{"create":[{"kind":"TEXT","text":"b"},{"kind":"TEXT","text":"c"}],"update":[{"id":"`+n.ID+`","z":1}],"delete":[]}`).checkStatus(t, "bulk", 200, "")
+		all := decodeAnswer[wire.NodeChangesResult](t, a)
 		if a.Header.Get("ETag") != `"5"` || all.Revision != 5 || len(all.Created) != 2 || all.Created[1].Text != "c" || all.Created[0].Z != 2 || len(all.Updated) != 1 || all.Updated[0].Z != 1 || len(all.Deleted) != 0 {
 			t.Errorf("bulk = %s", a.body)
 		}
-		if a := m.call("DELETE", "/api/v2/boards"+at+"/nodes/"+n.ID).want(t, "take off", 204, ""); a.Header.Get("ETag") != `"6"` {
+		if a := m.sendRequest("DELETE", "/api/v2/boards"+at+"/nodes/"+n.ID).checkStatus(t, "take off", 204, ""); a.Header.Get("ETag") != `"6"` {
 			t.Errorf("taken off at %s", a.Header.Get("ETag"))
 		}
-		m.call("DELETE", "/api/v2/boards"+at+"/nodes/"+n.ID).want(t, "take off again", 404, "NOT_FOUND")
-		a = m.call("GET", "/api/v2/boards"+at)
-		got := read[wire.Board](t, a)
+		m.sendRequest("DELETE", "/api/v2/boards"+at+"/nodes/"+n.ID).checkStatus(t, "take off again", 404, "NOT_FOUND")
+		a = m.sendRequest("GET", "/api/v2/boards"+at)
+		got := decodeAnswer[wire.Board](t, a)
 		if a.Header.Get("ETag") != `"6"` || got.Revision != 6 || got.NodeCount != 2 || len(got.Nodes) != 2 || got.Nodes[0].ID != all.Created[0].ID || got.Nodes[1].ID != all.Created[1].ID {
 			t.Errorf("the board = %s", a.body)
 		}
-		if list := get[wire.BoardList](m.service, "/api/v2/boards"); len(list.Data) != 1 || list.Data[0].NodeCount != 2 || list.Data[0].Revision != 6 {
+		if list := getJSON[wire.BoardList](m.service, "/api/v2/boards"); len(list.Data) != 1 || list.Data[0].NodeCount != 2 || list.Data[0].Revision != 6 {
 			t.Errorf("the list = %+v", list)
 		}
 		// The trash.
-		m.call("DELETE", "/api/v2/boards"+at).want(t, "delete", 204, "")
-		m.call("DELETE", "/api/v2/boards"+at).want(t, "delete again", 404, "NOT_FOUND")
-		m.call("GET", "/api/v2/boards"+at).want(t, "get a deleted one", 404, "NOT_FOUND")
-		m.write("PATCH", at, `{"name":"x"}`).want(t, "rename a deleted one", 404, "NOT_FOUND")
-		m.write("POST", at+"/nodes", `{"kind":"TEXT"}`).want(t, "add to a deleted one", 404, "NOT_FOUND")
-		m.call("GET", "/api/v2/boards"+at+"/events").want(t, "follow a deleted one", 404, "NOT_FOUND")
+		m.sendRequest("DELETE", "/api/v2/boards"+at).checkStatus(t, "delete", 204, "")
+		m.sendRequest("DELETE", "/api/v2/boards"+at).checkStatus(t, "delete again", 404, "NOT_FOUND")
+		m.sendRequest("GET", "/api/v2/boards"+at).checkStatus(t, "get a deleted one", 404, "NOT_FOUND")
+		m.write("PATCH", at, `{"name":"x"}`).checkStatus(t, "rename a deleted one", 404, "NOT_FOUND")
+		m.write("POST", at+"/nodes", `{"kind":"TEXT"}`).checkStatus(t, "add to a deleted one", 404, "NOT_FOUND")
+		m.sendRequest("GET", "/api/v2/boards"+at+"/events").checkStatus(t, "follow a deleted one", 404, "NOT_FOUND")
 		for query, want := range map[string]int{"": 0, "?deleted=false": 0, "?deleted=true": 1} {
-			if list := get[wire.BoardList](m.service, "/api/v2/boards"+query); len(list.Data) != want || want == 1 && list.Data[0].Deleted == nil {
+			if list := getJSON[wire.BoardList](m.service, "/api/v2/boards"+query); len(list.Data) != want || want == 1 && list.Data[0].Deleted == nil {
 				t.Errorf("boards%s = %+v", query, list.Data)
 			}
 		}
 		for what := range 2 {
-			a := m.call("POST", "/api/v2/boards"+at+"/restore").want(t, "restore", 200, "")
-			if back := read[wire.Board](t, a); back.Revision != 8 || len(back.Nodes) != 2 || back.Deleted != nil || a.Header.Get("ETag") != `"8"` {
+			a := m.sendRequest("POST", "/api/v2/boards"+at+"/restore").checkStatus(t, "restore", 200, "")
+			if back := decodeAnswer[wire.Board](t, a); back.Revision != 8 || len(back.Nodes) != 2 || back.Deleted != nil || a.Header.Get("ETag") != `"8"` {
 				t.Errorf("restored %d = %s", what, a.body)
 			}
 		}
@@ -104,13 +104,13 @@ func TestBoards(t *testing.T) {
 		for range 4 {
 			m.newBoard("")
 		}
-		page := get[wire.BoardList](m.service, "/api/v2/boards?limit=3")
-		rest := get[wire.BoardList](m.service, "/api/v2/boards?limit=3&cursor="+*page.NextCursor)
+		page := getJSON[wire.BoardList](m.service, "/api/v2/boards?limit=3")
+		rest := getJSON[wire.BoardList](m.service, "/api/v2/boards?limit=3&cursor="+*page.NextCursor)
 		if len(page.Data) != 3 || len(rest.Data) != 2 || rest.HasMore || rest.Data[1].ID != b.ID {
 			t.Errorf("the pages have %d and %d", len(page.Data), len(rest.Data))
 		}
-		m.call("GET", "/api/v2/boards?deleted=true&cursor="+*page.NextCursor).want(t, "a cursor of another list", 400, "INVALID_REQUEST")
-		m.call("GET", "/api/v2/boards"+at+"?cursor="+*page.NextCursor).want(t, "a cursor of boards for nodes", 400, "INVALID_REQUEST")
+		m.sendRequest("GET", "/api/v2/boards?deleted=true&cursor="+*page.NextCursor).checkStatus(t, "a cursor of another list", 400, "INVALID_REQUEST")
+		m.sendRequest("GET", "/api/v2/boards"+at+"?cursor="+*page.NextCursor).checkStatus(t, "a cursor of boards for nodes", 400, "INVALID_REQUEST")
 	})
 }
 
@@ -142,16 +142,16 @@ func TestNodesShowTheLibrary(t *testing.T) {
 		if running.Status == nil || *running.Status != "pending" || running.Item != nil || *ended.Status != "succeeded" {
 			t.Errorf("runs = %+v and %+v", running, ended)
 		}
-		m.call("DELETE", "/api/v2/library/"+made.Outputs[0].ID).want(t, "delete the result", 204, "")
-		m.call("DELETE", "/api/v2/uploads/"+up.ID).want(t, "delete the upload", 204, "")
+		m.sendRequest("DELETE", "/api/v2/library/"+made.Outputs[0].ID).checkStatus(t, "delete the result", 204, "")
+		m.sendRequest("DELETE", "/api/v2/uploads/"+up.ID).checkStatus(t, "delete the upload", 204, "")
 		after, nodes := m.whole(b.ID, 1000, nil)
 		if after.Revision != 5 || len(nodes) != 4 || !nodes[0].Missing || nodes[0].Item != nil || !nodes[1].Missing || nodes[2].Missing || nodes[3].Missing {
 			t.Errorf("without them = %+v", nodes)
 		}
-		if moved := read[wire.Node](t, m.write("PATCH", "/"+b.ID+"/nodes/"+result.ID, `{"x":5}`).want(t, "move a missing one", 200, "")); !moved.Missing || moved.X != 5 {
+		if moved := decodeAnswer[wire.Node](t, m.write("PATCH", "/"+b.ID+"/nodes/"+result.ID, `{"x":5}`).checkStatus(t, "move a missing one", 200, "")); !moved.Missing || moved.X != 5 {
 			t.Errorf("moved = %+v", moved)
 		}
-		m.write("POST", "/"+b.ID+"/nodes", `{"kind":"UPLOAD_REF","ref":"`+up.ID+`"}`).want(t, "a deleted ref", 400, "INVALID_REQUEST")
+		m.write("POST", "/"+b.ID+"/nodes", `{"kind":"UPLOAD_REF","ref":"`+up.ID+`"}`).checkStatus(t, "a deleted ref", 400, "INVALID_REQUEST")
 	})
 }
 
@@ -174,7 +174,7 @@ func (a answer) paths(t *testing.T) (all []string) {
 
 func TestBadNodes(t *testing.T) {
 	eachRunFixture(t, func(t *testing.T, m *runFixture) {
-		bert := m.as(m.person("bert@example.com"))
+		bert := m.as(m.addPerson("bert@example.com"))
 		foreign := bert.upload("", picture(3, 3)).ID
 		mine := m.upload("", picture(4, 4)).ID
 		b := m.newBoard("")
@@ -193,7 +193,7 @@ func TestBadNodes(t *testing.T) {
 			{`{"kind":"TEXT","x":1,"x":2}`, "body"}, {`{"kind":"TEXT"`, "body"}, {``, "body"},
 			{`{"kind":"UPLOAD_REF","ref":"` + foreign + `","x":1e10,"width":-1,"text":"` + long + `"}`, "text x width ref"},
 		} {
-			a := m.write("POST", "/"+b.ID+"/nodes", x.body).want(t, fmt.Sprintf("%.80s", x.body), 400, "INVALID_REQUEST")
+			a := m.write("POST", "/"+b.ID+"/nodes", x.body).checkStatus(t, fmt.Sprintf("%.80s", x.body), 400, "INVALID_REQUEST")
 			if got := strings.Join(a.paths(t), " "); got != x.paths {
 				t.Errorf("%.80s has problems with %q, want %q", x.body, got, x.paths)
 			}
@@ -201,7 +201,7 @@ func TestBadNodes(t *testing.T) {
 		for _, x := range []struct{ body, paths string }{
 			{`{}`, "body"}, {`{"kind":"TEXT"}`, "body"}, {`{"x":null}`, "body"}, {`{"ref":"` + mine + `"}`, "ref"}, {`{"x":1e400}`, "x"}, {`{"width":-1}`, "width"}, {`{"z":1e-3}`, "z"}, {`{"z":1e10}`, "z"}, {`{"text":"` + long + `"}`, "text"},
 		} {
-			a := m.write("PATCH", "/"+b.ID+"/nodes/"+n.ID, x.body).want(t, fmt.Sprintf("%.80s", x.body), 400, "INVALID_REQUEST")
+			a := m.write("PATCH", "/"+b.ID+"/nodes/"+n.ID, x.body).checkStatus(t, fmt.Sprintf("%.80s", x.body), 400, "INVALID_REQUEST")
 			if got := strings.Join(a.paths(t), " "); got != x.paths {
 				t.Errorf("%.80s has problems with %q, want %q", x.body, got, x.paths)
 			}
@@ -215,24 +215,24 @@ func TestBadNodes(t *testing.T) {
 			{`{"update":[{"id":"` + n.ID + `"}]}`, "update.0"}, {`{"update":[{"id":"` + none + `","x":1}],"delete":["` + none + `x"]}`, "update.0.id delete.0"},
 			{`{"create":[{"kind":"TEXT"},{"kind":"UPLOAD_REF","ref":"` + foreign + `"},{"kind":"UPLOAD_REF","ref":"` + mine + `"},{"kind":"TEXT","ref":"x"}],"update":[{"id":"` + n.ID + `","y":-1e10}]}`, "create.3.ref update.0.y create.1.ref"},
 		} {
-			a := m.write("PATCH", "/"+b.ID+"/nodes", x.body).want(t, fmt.Sprintf("%.80s", x.body), 400, "INVALID_REQUEST")
+			a := m.write("PATCH", "/"+b.ID+"/nodes", x.body).checkStatus(t, fmt.Sprintf("%.80s", x.body), 400, "INVALID_REQUEST")
 			if got := strings.Join(a.paths(t), " "); got != x.paths {
 				t.Errorf("%.80s has problems with %q, want %q", x.body, got, x.paths)
 			}
 		}
-		m.write("PATCH", "/"+b.ID+"/nodes/"+none, `{"x":1}`).want(t, "a node that is not", 404, "NOT_FOUND")
-		m.write("PATCH", "/"+b.ID+"/nodes/x", `{"x":1}`).want(t, "a node that can't be", 404, "NOT_FOUND")
-		m.send("POST", "/api/v2/boards/"+b.ID+"/nodes", "text/plain", strings.NewReader(`{"kind":"TEXT"}`)).want(t, "no JSON", 415, "UNSUPPORTED_MEDIA_TYPE")
-		m.write("POST", "/"+b.ID+"/nodes", `{"kind":"TEXT","text":"`+strings.Repeat("x", 1<<20)+`"}`).want(t, "too much", 413, "PAYLOAD_TOO_LARGE")
+		m.write("PATCH", "/"+b.ID+"/nodes/"+none, `{"x":1}`).checkStatus(t, "a node that is not", 404, "NOT_FOUND")
+		m.write("PATCH", "/"+b.ID+"/nodes/x", `{"x":1}`).checkStatus(t, "a node that can't be", 404, "NOT_FOUND")
+		m.send("POST", "/api/v2/boards/"+b.ID+"/nodes", "text/plain", strings.NewReader(`{"kind":"TEXT"}`)).checkStatus(t, "no JSON", 415, "UNSUPPORTED_MEDIA_TYPE")
+		m.write("POST", "/"+b.ID+"/nodes", `{"kind":"TEXT","text":"`+strings.Repeat("x", 1<<20)+`"}`).checkStatus(t, "too much", 413, "PAYLOAD_TOO_LARGE")
 		for _, body := range []string{`{}`, `{"name":""}`, `{"name":7}`, `{"name":null}`, `{"name":"` + strings.Repeat("x", 201) + `"}`, `{"name":"a\nb"}`, `[]`} {
-			m.write("POST", "", body).want(t, body, 400, "INVALID_REQUEST")
-			m.write("PATCH", "/"+b.ID, body).want(t, body, 400, "INVALID_REQUEST")
+			m.write("POST", "", body).checkStatus(t, body, 400, "INVALID_REQUEST")
+			m.write("PATCH", "/"+b.ID, body).checkStatus(t, body, 400, "INVALID_REQUEST")
 		}
 		for _, query := range []string{"limit=0", "limit=1001", "limit=x", "cursor=x", "limit=1&limit=2", "x=%zz"} {
-			m.call("GET", "/api/v2/boards/"+b.ID+"?"+query).want(t, query, 400, "INVALID_REQUEST")
+			m.sendRequest("GET", "/api/v2/boards/"+b.ID+"?"+query).checkStatus(t, query, 400, "INVALID_REQUEST")
 		}
 		for _, query := range []string{"limit=0", "limit=101", "deleted=1", "cursor=x"} {
-			m.call("GET", "/api/v2/boards?"+query).want(t, query, 400, "INVALID_REQUEST")
+			m.sendRequest("GET", "/api/v2/boards?"+query).checkStatus(t, query, 400, "INVALID_REQUEST")
 		}
 		if after, nodes := m.whole(b.ID, 1000, nil); after.Revision != 2 || after.Name != "Board" || len(nodes) != 1 || nodes[0].Text != "keep" || nodes[0].X != 0 {
 			t.Errorf("after all that %+v", after)
@@ -250,9 +250,9 @@ func TestNumbersStayAsTheyAre(t *testing.T) {
 			text, _ := json.Marshal(n)
 			drafts = append(drafts, `{"kind":"TEXT","x":`+string(text)+`,"width":`+strings.TrimPrefix(string(text), "-")+`}`)
 		}
-		m.write("PATCH", "/"+b.ID+"/nodes", `{"create":[`+strings.Join(drafts, ",")+`,{"kind":"TEXT","x":-0}]}`).want(t, "numbers", 200, "")
-		a := m.call("GET", "/api/v2/boards/"+b.ID)
-		for i, n := range read[wire.Board](t, a).Nodes[:len(numbers)] {
+		m.write("PATCH", "/"+b.ID+"/nodes", `{"create":[`+strings.Join(drafts, ",")+`,{"kind":"TEXT","x":-0}]}`).checkStatus(t, "numbers", 200, "")
+		a := m.sendRequest("GET", "/api/v2/boards/"+b.ID)
+		for i, n := range decodeAnswer[wire.Board](t, a).Nodes[:len(numbers)] {
 			if n.X != numbers[i] || n.Width != math.Abs(numbers[i]) {
 				t.Errorf("%v came back as %v and %v", numbers[i], n.X, n.Width)
 			}
@@ -296,25 +296,25 @@ func TestIfMatch(t *testing.T) {
 						t.Errorf("%s has the tag %s, want %d", what, a.Header.Get("ETag"), revision)
 					}
 				case conflict:
-					if a.want(t, what, 412, "CONFLICT"); a.problem(t).Details["revision"] != float64(revision) || a.problem(t).Retryable || a.Header.Get("ETag") != "" {
+					if a.checkStatus(t, what, 412, "CONFLICT"); a.readError(t).Details["revision"] != float64(revision) || a.readError(t).Retryable || a.Header.Get("ETag") != "" {
 						t.Errorf("%s = %s", what, a.body)
 					}
 				case invalid:
-					a.want(t, what, 400, "INVALID_REQUEST")
+					a.checkStatus(t, what, 400, "INVALID_REQUEST")
 				}
 			}
 		}
 		// In two lines it is one list.
-		m.write("PATCH", "/"+b.ID, `{"name":"x"}`, "If-Match", `"1"`, "If-Match", fmt.Sprintf(`"%d"`, revision)).want(t, "two lines", 200, "")
-		m.write("PATCH", "/"+b.ID, `{"name":"x"}`, "If-Match", `*`, "If-Match", `*`).want(t, "two stars", 400, "INVALID_REQUEST")
-		m.write("PATCH", "/"+b.ID, `{"name":"x"}`, "If-Match", "").want(t, "an empty header", 400, "INVALID_REQUEST")
+		m.write("PATCH", "/"+b.ID, `{"name":"x"}`, "If-Match", `"1"`, "If-Match", fmt.Sprintf(`"%d"`, revision)).checkStatus(t, "two lines", 200, "")
+		m.write("PATCH", "/"+b.ID, `{"name":"x"}`, "If-Match", `*`, "If-Match", `*`).checkStatus(t, "two stars", 400, "INVALID_REQUEST")
+		m.write("PATCH", "/"+b.ID, `{"name":"x"}`, "If-Match", "").checkStatus(t, "an empty header", 400, "INVALID_REQUEST")
 		for _, path := range []string{"/nodes/" + n.ID, ""} {
-			m.send("DELETE", "/api/v2/boards/"+b.ID+path, "", nil, "If-Match", `"1"`).want(t, "delete with a stale tag", 412, "CONFLICT")
+			m.send("DELETE", "/api/v2/boards/"+b.ID+path, "", nil, "If-Match", `"1"`).checkStatus(t, "delete with a stale tag", 412, "CONFLICT")
 		}
-		m.write("PATCH", "/"+ids.New(), `{"name":"x"}`, "If-Match", `"1"`).want(t, "no board", 404, "NOT_FOUND")
-		m.write("PATCH", "/"+ids.New(), `{"name":"x"}`, "If-Match", `*`).want(t, "no board with a star", 404, "NOT_FOUND")
-		now := get[wire.Board](m.service, "/api/v2/boards/"+b.ID).Revision
-		m.send("DELETE", "/api/v2/boards/"+b.ID, "", nil, "If-Match", fmt.Sprintf(`"%d"`, now)).want(t, "delete", 204, "")
+		m.write("PATCH", "/"+ids.New(), `{"name":"x"}`, "If-Match", `"1"`).checkStatus(t, "no board", 404, "NOT_FOUND")
+		m.write("PATCH", "/"+ids.New(), `{"name":"x"}`, "If-Match", `*`).checkStatus(t, "no board with a star", 404, "NOT_FOUND")
+		now := getJSON[wire.Board](m.service, "/api/v2/boards/"+b.ID).Revision
+		m.send("DELETE", "/api/v2/boards/"+b.ID, "", nil, "If-Match", fmt.Sprintf(`"%d"`, now)).checkStatus(t, "delete", 204, "")
 	})
 }
 
@@ -333,8 +333,8 @@ func TestNodesInPagesWhileTheyComeAndGo(t *testing.T) {
 				return
 			}
 			m.newNode(b.ID, `{"kind":"TEXT","text":"new"}`)
-			m.call("DELETE", "/api/v2/boards/"+b.ID+"/nodes/"+ids[len(ids)-turn]).want(t, "take off", 204, "")
-			m.write("PATCH", "/"+b.ID+"/nodes/"+ids[0], fmt.Sprintf(`{"x":%d}`, turn)).want(t, "move", 200, "")
+			m.sendRequest("DELETE", "/api/v2/boards/"+b.ID+"/nodes/"+ids[len(ids)-turn]).checkStatus(t, "take off", 204, "")
+			m.write("PATCH", "/"+b.ID+"/nodes/"+ids[0], fmt.Sprintf(`{"x":%d}`, turn)).checkStatus(t, "move", 200, "")
 		})
 		mine := newCopy(nodes)
 		s := m.listen("/api/v2/boards/"+b.ID+"/events", fmt.Sprint(first.Revision))
@@ -351,17 +351,17 @@ func TestNodesInPagesWhileTheyComeAndGo(t *testing.T) {
 		if !maps.Equal(mine.nodes, newCopy(want).nodes) {
 			t.Errorf("the copy has %v, the board %v", mine.nodes, want)
 		}
-		bert := m.as(m.person("bert@example.com"))
-		page := get[wire.Board](m.service, "/api/v2/boards/"+b.ID+"?limit=1")
+		bert := m.as(m.addPerson("bert@example.com"))
+		page := getJSON[wire.Board](m.service, "/api/v2/boards/"+b.ID+"?limit=1")
 		other := m.newBoard("")
-		m.call("GET", "/api/v2/boards/"+other.ID+"?cursor="+*page.NextCursor).want(t, "the cursor of another board", 400, "INVALID_REQUEST")
-		bert.call("GET", "/api/v2/boards/"+b.ID+"?cursor="+*page.NextCursor).want(t, "another's cursor", 400, "INVALID_REQUEST")
+		m.sendRequest("GET", "/api/v2/boards/"+other.ID+"?cursor="+*page.NextCursor).checkStatus(t, "the cursor of another board", 400, "INVALID_REQUEST")
+		bert.sendRequest("GET", "/api/v2/boards/"+b.ID+"?cursor="+*page.NextCursor).checkStatus(t, "another's cursor", 400, "INVALID_REQUEST")
 	})
 }
 
 func TestBoardsOfOthers(t *testing.T) {
 	eachRunFixture(t, func(t *testing.T, m *runFixture) {
-		annaID := get[wire.Identity](m.service, "/api/v2/me").User.UID
+		annaID := getJSON[wire.Identity](m.service, "/api/v2/me").User.UID
 		bertID, chiefID := m.site.Person("bert@example.com"), m.site.Person("chief@example.com")
 		look, _ := m.team("Look", "anna@example.com", "bert@example.com", "chief@example.com")
 		foreign, _ := m.team("Foreign", "bert@example.com")
@@ -395,24 +395,24 @@ func TestBoardsOfOthers(t *testing.T) {
 		}{{bert, mine.ID, ""}, {bert, mine.ID, in}, {anna, mine.ID, in}, {anna, ours.ID, ""}, {anna, theirs.ID, in}, {chief, theirs.ID, ""}, {chief, mine.ID, in}} {
 			never := requests(x.who, ids.New(), x.query)
 			for i, a := range requests(x.who, x.id, x.query) {
-				if a.want(t, fmt.Sprint(i, x.id, x.query), 404, "NOT_FOUND"); a.blind(t) != never[i].blind(t) {
+				if a.checkStatus(t, fmt.Sprint(i, x.id, x.query), 404, "NOT_FOUND"); a.comparableText(t) != never[i].comparableText(t) {
 					t.Errorf("a foreign board = %s, one that never was %s", a.body, never[i].body)
 				}
 			}
 		}
 		for _, a := range requests(bert, theirs.ID, "?team_id="+look) {
-			a.want(t, "another team's", 404, "NOT_FOUND")
+			a.checkStatus(t, "another team's", 404, "NOT_FOUND")
 		}
 		for _, a := range requests(anna, theirs.ID, "?team_id="+foreign) {
-			a.want(t, "a team one is not in", 403, "FORBIDDEN")
+			a.checkStatus(t, "a team one is not in", 403, "FORBIDDEN")
 		}
 		// Members change, and see each other's; who made it or manages deletes.
-		bert.write("POST", "/"+ours.ID+"/nodes"+in, `{"kind":"TEXT","text":"bert"}`).want(t, "a member's node", 201, "")
+		bert.write("POST", "/"+ours.ID+"/nodes"+in, `{"kind":"TEXT","text":"bert"}`).checkStatus(t, "a member's node", 201, "")
 		up := bert.upload("", picture(3, 3))
-		bert.write("POST", "/"+ours.ID+"/nodes"+in, `{"kind":"UPLOAD_REF","ref":"`+up.ID+`"}`).want(t, "a personal upload on a team's board", 400, "INVALID_REQUEST")
+		bert.write("POST", "/"+ours.ID+"/nodes"+in, `{"kind":"UPLOAD_REF","ref":"`+up.ID+`"}`).checkStatus(t, "a personal upload on a team's board", 400, "INVALID_REQUEST")
 		shared := bert.upload(in, picture(3, 3))
-		bert.write("POST", "/"+ours.ID+"/nodes"+in, `{"kind":"UPLOAD_REF","ref":"`+shared.ID+`"}`).want(t, "the team's upload", 201, "")
-		seen := get[wire.Board](anna.service, "/api/v2/boards/"+ours.ID+in)
+		bert.write("POST", "/"+ours.ID+"/nodes"+in, `{"kind":"UPLOAD_REF","ref":"`+shared.ID+`"}`).checkStatus(t, "the team's upload", 201, "")
+		seen := getJSON[wire.Board](anna.service, "/api/v2/boards/"+ours.ID+in)
 		if len(seen.Nodes) != 2 || seen.Nodes[1].Item == nil {
 			t.Fatalf("the team's board = %+v", seen)
 		}
@@ -420,18 +420,18 @@ func TestBoardsOfOthers(t *testing.T) {
 			t.Errorf("its file = %d", a.StatusCode)
 		}
 		for _, x := range []struct{ method, path string }{{"DELETE", ""}, {"POST", "/restore"}} {
-			if a := bert.call(x.method, "/api/v2/boards/"+ours.ID+x.path+in).want(t, x.method+" by another", 403, "FORBIDDEN"); a.problem(t).Details["reason"] != "permission" {
+			if a := bert.sendRequest(x.method, "/api/v2/boards/"+ours.ID+x.path+in).checkStatus(t, x.method+" by another", 403, "FORBIDDEN"); a.readError(t).Details["reason"] != "permission" {
 				t.Errorf("by another = %s", a.body)
 			}
 		}
-		chief.call("DELETE", "/api/v2/boards/"+ours.ID+in).want(t, "delete by a manager", 204, "")
-		bert.call("POST", "/api/v2/boards/"+ours.ID+"/restore"+in).want(t, "restore by another", 403, "FORBIDDEN")
-		if list := get[wire.BoardList](bert.service, "/api/v2/boards"+in+"&deleted=true"); len(list.Data) != 1 {
+		chief.sendRequest("DELETE", "/api/v2/boards/"+ours.ID+in).checkStatus(t, "delete by a manager", 204, "")
+		bert.sendRequest("POST", "/api/v2/boards/"+ours.ID+"/restore"+in).checkStatus(t, "restore by another", 403, "FORBIDDEN")
+		if list := getJSON[wire.BoardList](bert.service, "/api/v2/boards"+in+"&deleted=true"); len(list.Data) != 1 {
 			t.Errorf("the team's trash = %+v", list)
 		}
-		anna.call("POST", "/api/v2/boards/"+ours.ID+"/restore"+in).want(t, "restore by who made it", 200, "")
-		anna.call("DELETE", "/api/v2/boards/"+ours.ID+in).want(t, "delete by who made it", 204, "")
-		if list := get[wire.BoardList](bert.service, "/api/v2/boards"); len(list.Data) != 0 {
+		anna.sendRequest("POST", "/api/v2/boards/"+ours.ID+"/restore"+in).checkStatus(t, "restore by who made it", 200, "")
+		anna.sendRequest("DELETE", "/api/v2/boards/"+ours.ID+in).checkStatus(t, "delete by who made it", 204, "")
+		if list := getJSON[wire.BoardList](bert.service, "/api/v2/boards"); len(list.Data) != 0 {
 			t.Errorf("Bert's own boards = %+v", list)
 		}
 		if _, nodes := anna.whole(mine.ID, 1000, nil); len(nodes) != 1 || nodes[0].Text != "mine" {

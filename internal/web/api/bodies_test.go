@@ -30,7 +30,7 @@ func TestWholeBodyLimit(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
 		const most = 20_000
-		m := newRunFixture(t, db, small(func(l *api.Limits) { l.RequestBytes = most }), roomy)
+		m := newRunFixture(t, db, small(func(l *api.Limits) { l.RequestBytes = most }), setHighLimits)
 		create := payload(m.body("one", `,"inputs":{"sound":{"kind":"MULTIPART","file_index":0}}`))
 		sound := part{name: "file", file: "a.wav", kind: "audio/wav", data: string(tone(400))}
 		padding := func(n int) part { return part{name: "other", data: strings.Repeat("x", n)} }
@@ -60,9 +60,9 @@ func TestWholeBodyLimit(t *testing.T) {
 					return m.send("POST", x.path, kind, body)
 				}
 				what := fmt.Sprintf("%s, chunked %v", x.name, chunked)
-				send(spare).want(t, what, x.status, "")
+				send(spare).checkStatus(t, what, x.status, "")
 				m.unchanged(what, func() {
-					details := send(spare+1).want(t, what+", one byte more", 413, "PAYLOAD_TOO_LARGE").problem(t).Details
+					details := send(spare+1).checkStatus(t, what+", one byte more", 413, "PAYLOAD_TOO_LARGE").readError(t).Details
 					if details["limit_bytes"] != float64(most) || details["path"] != "body" {
 						t.Errorf("%s: details = %v", what, details)
 					}
@@ -71,14 +71,14 @@ func TestWholeBodyLimit(t *testing.T) {
 		}
 		// A file that ends behind the limit is no file that is too large.
 		kind, body := form(create, file(tone(most)))
-		m.send("POST", "/api/v2/generate", kind, chunkedBody{body}).want(t, "a file across the limit", 413, "PAYLOAD_TOO_LARGE")
+		m.send("POST", "/api/v2/generate", kind, chunkedBody{body}).checkStatus(t, "a file across the limit", 413, "PAYLOAD_TOO_LARGE")
 	})
 }
 
 // TestLargestBody sends the real limit once: 262,144,000 bytes.
 func TestLargestBody(t *testing.T) {
 	t.Parallel()
-	m := newRunFixture(t, dbtest.Open(t, dbtest.URL(t, "sqlite")), limits, roomy)
+	m := newRunFixture(t, dbtest.Open(t, dbtest.URL(t, "sqlite")), limits, setHighLimits)
 	const most = 262_144_000
 	kind, whole := form(payload(m.body("one", "")), part{name: "other", data: "*"})
 	head, tail, _ := strings.Cut(whole.String(), "*")
@@ -147,15 +147,15 @@ func TestBodiesNotWhole(t *testing.T) {
 					"Transfer-Encoding: chunked":                    fmt.Sprintf("%x\r\n%s", len(x.whole), x.sent),
 				} {
 					what := x.name + ", " + framing
-					a := m.sendPart(x.method, x.path, x.kind, framing, sent, true).want(t, what, 408, "REQUEST_TIMEOUT")
-					if !a.problem(t).Retryable || !a.Close {
+					a := m.sendPart(x.method, x.path, x.kind, framing, sent, true).checkStatus(t, what, 408, "REQUEST_TIMEOUT")
+					if !a.readError(t).Retryable || !a.Close {
 						t.Errorf("%s = %s, closes %v, want it retryable and the connection closed", what, a.body, a.Close)
 					}
 				}
 			}
 			// What arrived whole and is broken stays broken, however often it is sent.
-			m.sendPart("POST", "/api/v2/generate", "application/json", "Transfer-Encoding: chunked", "5\r\nabcde\r\nnonsense\r\n", false).want(t, "malformed chunks", 400, "INVALID_REQUEST")
-			m.send("POST", "/api/v2/generate", kind, strings.NewReader(text[:len(text)-6])).want(t, "a form without its end", 400, "INVALID_REQUEST")
+			m.sendPart("POST", "/api/v2/generate", "application/json", "Transfer-Encoding: chunked", "5\r\nabcde\r\nnonsense\r\n", false).checkStatus(t, "malformed chunks", 400, "INVALID_REQUEST")
+			m.send("POST", "/api/v2/generate", kind, strings.NewReader(text[:len(text)-6])).checkStatus(t, "a form without its end", 400, "INVALID_REQUEST")
 		})
 	})
 }
@@ -164,7 +164,7 @@ func TestBodiesNotWhole(t *testing.T) {
 // to begin with, so that a sender who pauses is too slow at once.
 func TestSlowBodies(t *testing.T) {
 	t.Parallel()
-	m := newRunFixture(t, dbtest.Open(t, dbtest.URL(t, "sqlite")), limits, roomy)
+	m := newRunFixture(t, dbtest.Open(t, dbtest.URL(t, "sqlite")), limits, setHighLimits)
 	m.parts.Now = func() time.Time { return time.Now().Add(-30*time.Second + 200*time.Millisecond) }
 	h, err := api.New(m.parts)
 	if err != nil {
@@ -184,7 +184,7 @@ func TestSlowBodies(t *testing.T) {
 			"a create":  m.sendPart("POST", "/api/v2/generate", kind, fmt.Sprintf("Content-Length: %d", whole.Len()), whole.String()[:whole.Len()/2], false),
 			"an upload": m.sendPart("POST", "/api/v2/uploads", "image/png", "Content-Length: 1000", string(picture(30, 30)[:100]), false),
 		} {
-			if a.want(t, name, 408, "REQUEST_TIMEOUT"); !a.problem(t).Retryable {
+			if a.checkStatus(t, name, 408, "REQUEST_TIMEOUT"); !a.readError(t).Retryable {
 				t.Errorf("%s = %s", name, a.body)
 			}
 		}
@@ -196,7 +196,7 @@ func TestRefusedPartsAreNamed(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
 		const most = 4000
-		m := newRunFixture(t, db, small(func(l *api.Limits) { l.FileBytes, l.JSONBytes = most, 3000 }), roomy)
+		m := newRunFixture(t, db, small(func(l *api.Limits) { l.FileBytes, l.JSONBytes = most, 3000 }), setHighLimits)
 		one := payload(m.body("one", named(1)))
 		two := payload(m.body("one", named(2)))
 		good := file(picture(2, 2))
@@ -239,7 +239,7 @@ func TestRefusedPartsAreNamed(t *testing.T) {
 				{"an upload of text in a form", upload(part{name: "file", data: "hello"}), 415, "UNSUPPORTED_MEDIA_TYPE", "file"},
 				{"an upload without a type", send("/api/v2/uploads", "", "hello"), 415, "UNSUPPORTED_MEDIA_TYPE", "body"},
 			} {
-				if got := x.answer.want(t, x.name, x.status, x.code).problem(t).Details["path"]; got != x.path {
+				if got := x.answer.checkStatus(t, x.name, x.status, x.code).readError(t).Details["path"]; got != x.path {
 					t.Errorf("%s: path = %v, want %s", x.name, got, x.path)
 				}
 			}
@@ -254,7 +254,7 @@ func TestTwoFilesInOneUpload(t *testing.T) {
 		m.unchanged("two files", func() {
 			for name, parts := range map[string][]part{"two": {one, one}, "something between": {one, {name: "x", data: "y"}, one}, "an empty one": {one, {name: "file"}}} {
 				kind, body := form(parts...)
-				a := m.send("POST", "/api/v2/uploads", kind, body).want(t, name, 400, "INVALID_REQUEST")
+				a := m.send("POST", "/api/v2/uploads", kind, body).checkStatus(t, name, 400, "INVALID_REQUEST")
 				if !strings.Contains(string(a.body), `"path":"file"`) {
 					t.Errorf("%s = %s", name, a.body)
 				}

@@ -45,7 +45,7 @@ func TestBudgets(t *testing.T) {
 		anna.done(query, body)
 		anna.done(query, m.body("one", steps(`[{"fail":{}}]`)))
 		anna.done(query, body)
-		secret := get[wire.WebhookSecret](anna.service, "/api/v2/webhook-secret"+query)
+		secret := getJSON[wire.WebhookSecret](anna.service, "/api/v2/webhook-secret"+query)
 		hook, err := standard.NewWebhook(secret.Secret)
 		if err != nil {
 			t.Fatal(err)
@@ -56,7 +56,7 @@ func TestBudgets(t *testing.T) {
 				if err := hook.Verify(e.body, e.header); err != nil {
 					t.Errorf("the signature: %v", err)
 				}
-				got := read[wire.BudgetEvent](t, answer{body: e.body})
+				got := decodeAnswer[wire.BudgetEvent](t, answer{body: e.body})
 				if got.Type != "budget.reached" || got.Timestamp.IsZero() || got.Data.CompanyID != c || got.Data.TeamID != team || got.Data.TeamName != "Look <b>" ||
 					got.Data.Month != b.Month || got.Data.Tokens != 12 || got.Data.Spent*100 < got.Data.ThresholdPercent*12 {
 					t.Errorf("the event is %s", e.body)
@@ -74,7 +74,7 @@ func TestBudgets(t *testing.T) {
 		}
 
 		dear := m.body("many", `,"num_results":3`)
-		a := anna.send("POST", "/api/v2/generate"+query, "application/json", strings.NewReader(dear)).want(t, "beyond the budget", 402, "INSUFFICIENT_BALANCE")
+		a := anna.send("POST", "/api/v2/generate"+query, "application/json", strings.NewReader(dear)).checkStatus(t, "beyond the budget", 402, "INSUFFICIENT_BALANCE")
 		var problem struct {
 			Error struct {
 				Details struct {
@@ -87,7 +87,7 @@ func TestBudgets(t *testing.T) {
 			t.Errorf("refused with %s", a.body)
 		}
 		preview := func(body string) wire.CostPreview {
-			return read[wire.CostPreview](t, anna.send("POST", "/api/v2/generate/preview-cost"+query, "application/json", strings.NewReader(body)).want(t, "price", 200, ""))
+			return decodeAnswer[wire.CostPreview](t, anna.send("POST", "/api/v2/generate/preview-cost"+query, "application/json", strings.NewReader(body)).checkStatus(t, "price", 200, ""))
 		}
 		if p := preview(dear); p.CanRun || p.BlockingReason == nil || !strings.Contains(*p.BlockingReason, "budget") {
 			t.Errorf("price = %+v", p)

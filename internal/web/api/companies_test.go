@@ -67,7 +67,7 @@ func as[T any](c caller, status int, method, path, body string) (v T) {
 func (c caller) invalid(method, path, body string, fields ...string) {
 	c.t.Helper()
 	var got []string
-	for _, f := range c.do(400, method, path, body).problem(c.t).Details["fields"].([]any) {
+	for _, f := range c.do(400, method, path, body).readError(c.t).Details["fields"].([]any) {
 		got = append(got, f.(map[string]any)["path"].(string))
 	}
 	slices.Sort(got)
@@ -79,7 +79,7 @@ func (c caller) invalid(method, path, body string, fields ...string) {
 // TestCompaniesOverHTTP goes through every route that there is about companies
 // once; the client holds the answers against the document.
 func TestCompaniesOverHTTP(t *testing.T) {
-	each(t, func(t *testing.T, s *service) {
+	eachDatabase(t, func(t *testing.T, s *service) {
 		boss, bert := s.signedIn("boss@fox.example"), s.signedIn("bert@example.com")
 		id := s.site.Company("Fox", company.TeamPlan)
 		s.site.Admit(id, "boss@fox.example", company.CompanyPermissions...)
@@ -171,7 +171,7 @@ func TestCompaniesOverHTTP(t *testing.T) {
 		bert.do(204, "DELETE", at+"/members/"+bert.uid, "")
 		boss.do(204, "DELETE", at+"/roles/clerk", "")
 		bert.do(404, "GET", at, "")
-		if p := boss.do(403, "DELETE", at+"/members/"+boss.uid, "").problem(t); p.Details["reason"] != "last_admin" {
+		if p := boss.do(403, "DELETE", at+"/members/"+boss.uid, "").readError(t); p.Details["reason"] != "last_admin" {
 			t.Errorf("the last admin leaves: %+v", p)
 		}
 
@@ -196,7 +196,7 @@ func TestCompaniesOverHTTP(t *testing.T) {
 }
 
 func TestInvitationsOverHTTP(t *testing.T) {
-	each(t, func(t *testing.T, s *service) {
+	eachDatabase(t, func(t *testing.T, s *service) {
 		boss, bert, carl := s.signedIn("boss@example.com"), s.signedIn("bert@example.com"), s.signedIn("carl@example.com")
 		id := s.site.Company("Fox", company.TeamPlan)
 		s.site.Admit(id, "boss@example.com", company.CompanyPermissions...)
@@ -241,8 +241,8 @@ func TestInvitationsOverHTTP(t *testing.T) {
 
 		carl.do(403, "DELETE", "/invitations/"+link.ID, "")
 		stranger := s.signedIn("dora@example.com")
-		foreign := stranger.do(404, "DELETE", "/invitations/"+link.ID, "").problem(t)
-		never := stranger.do(404, "DELETE", "/invitations/"+ids.New(), "").problem(t)
+		foreign := stranger.do(404, "DELETE", "/invitations/"+link.ID, "").readError(t)
+		never := stranger.do(404, "DELETE", "/invitations/"+ids.New(), "").readError(t)
 		if foreign.Message != never.Message {
 			t.Errorf("%q and %q tell apart what is and what is not", foreign.Message, never.Message)
 		}
@@ -252,7 +252,7 @@ func TestInvitationsOverHTTP(t *testing.T) {
 }
 
 func TestCompanyBodies(t *testing.T) {
-	each(t, func(t *testing.T, s *service) {
+	eachDatabase(t, func(t *testing.T, s *service) {
 		boss := s.signedIn("boss@example.com")
 		id := s.site.Company("Fox", company.TeamPlan)
 		s.site.Admit(id, "boss@example.com", company.CompanyPermissions...)
@@ -301,7 +301,7 @@ func TestCompanyBodies(t *testing.T) {
 // TestCompanyListsPage: each list gives everything once, and its cursors are
 // good for nobody and nothing else.
 func TestCompanyListsPage(t *testing.T) {
-	each(t, func(t *testing.T, s *service) {
+	eachDatabase(t, func(t *testing.T, s *service) {
 		boss, other := s.signedIn("boss@example.com"), s.signedIn("other@example.com")
 		id, second := s.site.Company("Fox", company.TeamPlan), s.site.Company("Hound", company.TeamPlan)
 		for _, c := range []string{id, second} {

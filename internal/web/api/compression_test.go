@@ -33,16 +33,16 @@ func unzip(t *testing.T, body []byte) []byte {
 func TestCompressedPages(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
-		s := start(t, db, limits)
-		s.offer(many(40))
+		s := startService(t, db, limits)
+		s.setCatalog(manyTools(40))
 
 		for _, path := range []string{"/api/v2/openapi.json", "/api/v2/tools", "/api/v2/tools?limit=20"} {
-			plain := s.call("GET", path, "Accept-Encoding", "identity")
+			plain := s.sendRequest("GET", path, "Accept-Encoding", "identity")
 			if plain.Header.Get("Content-Encoding") != "" || !strings.Contains(plain.Header.Get("Vary"), "Accept-Encoding") {
 				t.Errorf("%s for those who do not take gzip: %v", path, plain.Header)
 			}
 			for range 2 { // made, and kept
-				zipped := s.call("GET", path, "Accept-Encoding", "gzip")
+				zipped := s.sendRequest("GET", path, "Accept-Encoding", "gzip")
 				if zipped.Header.Get("Content-Encoding") != "gzip" || !strings.Contains(zipped.Header.Get("Vary"), "Accept-Encoding") {
 					t.Fatalf("%s for those who take gzip: %v", path, zipped.Header)
 				}
@@ -68,14 +68,14 @@ func TestCompressedPages(t *testing.T) {
 						if has == takes {
 							want = http.StatusNotModified
 						}
-						again := s.call("GET", path, "Accept-Encoding", takes, "If-None-Match", tag)
+						again := s.sendRequest("GET", path, "Accept-Encoding", takes, "If-None-Match", tag)
 						if again.StatusCode != want || again.Header.Get("ETag") != tags[takes] {
 							t.Errorf("%s as %s for who has it as %s = %d %s", path, takes, has, again.StatusCode, again.Header.Get("ETag"))
 						}
 					}
 				}
 
-				head := s.call("HEAD", path, "Accept-Encoding", "gzip")
+				head := s.sendRequest("HEAD", path, "Accept-Encoding", "gzip")
 				for _, name := range []string{"Content-Encoding", "Content-Type", "Content-Length", "ETag", "Vary"} {
 					if head.Header.Get(name) != zipped.Header.Get(name) {
 						t.Errorf("HEAD %s: %s is %q, of GET %q", path, name, head.Header.Get(name), zipped.Header.Get(name))
@@ -85,18 +85,18 @@ func TestCompressedPages(t *testing.T) {
 					t.Errorf("HEAD %s has a body", path)
 				}
 			}
-			if part := s.call("GET", path, "Accept-Encoding", "gzip", "Range", "bytes=0-9"); part.Header.Get("Content-Encoding") != "" {
+			if part := s.sendRequest("GET", path, "Accept-Encoding", "gzip", "Range", "bytes=0-9"); part.Header.Get("Content-Encoding") != "" {
 				t.Errorf("%s with a range is compressed", path)
 			}
 		}
 
 		// The cursor of a compressed page is the caller's own.
 		var page wire.ToolList
-		zipped := s.call("GET", "/api/v2/tools?limit=20", "Accept-Encoding", "gzip")
+		zipped := s.sendRequest("GET", "/api/v2/tools?limit=20", "Accept-Encoding", "gzip")
 		if err := json.Unmarshal(unzip(t, zipped.body), &page); err != nil {
 			t.Fatal(err)
 		}
-		if next := get[wire.ToolList](s, "/api/v2/tools?limit=20&cursor="+*page.NextCursor); len(next.Data) != 20 {
+		if next := getJSON[wire.ToolList](s, "/api/v2/tools?limit=20&cursor="+*page.NextCursor); len(next.Data) != 20 {
 			t.Errorf("after a compressed page come %d tools, want 20", len(next.Data))
 		}
 	})
@@ -122,14 +122,14 @@ func sameBody(t *testing.T, a, b []byte) bool {
 func TestSecretsAreNotCompressed(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
-		s := start(t, db, limits)
+		s := startService(t, db, limits)
 		for _, path := range []string{"/api/v2/me", "/api/v2/webhook-secret", "/api/v2/library", "/api/v2/generations", "/api/v2/uploads", "/api/v2/boards", "/.well-known/jwks.json"} {
-			a := s.call("GET", path, "Accept-Encoding", "gzip")
+			a := s.sendRequest("GET", path, "Accept-Encoding", "gzip")
 			if a.StatusCode != http.StatusOK || a.Header.Get("Content-Encoding") != "" || strings.Contains(a.Header.Get("Vary"), "Accept-Encoding") {
 				t.Errorf("%s = %d, %v", path, a.StatusCode, a.Header)
 			}
 		}
-		if small := s.call("GET", "/api/v2/kits", "Accept-Encoding", "gzip"); small.Header.Get("Content-Encoding") != "" {
+		if small := s.sendRequest("GET", "/api/v2/kits", "Accept-Encoding", "gzip"); small.Header.Get("Content-Encoding") != "" {
 			t.Errorf("%d bytes are compressed", len(small.body))
 		}
 	})

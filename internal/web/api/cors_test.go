@@ -68,7 +68,7 @@ func corsHeaders(res *http.Response) map[string]string {
 func TestPagesOfOrigins(t *testing.T) {
 	t.Parallel()
 	const app = "https://app.example"
-	s := start(t, dbtest.Open(t, dbtest.URL(t, "sqlite")), limits)
+	s := startService(t, dbtest.Open(t, dbtest.URL(t, "sqlite")), limits)
 	server := s.withOrigins("http://localhost:3000", app)
 	bearer := "Bearer " + s.token
 
@@ -134,7 +134,7 @@ func TestPagesOfOrigins(t *testing.T) {
 func TestPreflights(t *testing.T) {
 	t.Parallel()
 	const app = "https://app.example"
-	s := start(t, dbtest.Open(t, dbtest.URL(t, "sqlite")), limits)
+	s := startService(t, dbtest.Open(t, dbtest.URL(t, "sqlite")), limits)
 	server := s.withOrigins(app)
 	for path, methods := range map[string]string{
 		"/api/v2/tools":              "GET, HEAD",
@@ -174,7 +174,7 @@ func TestPagesInBrowser(t *testing.T) {
 	t.Cleanup(pages.Close)
 	site := func(name, address string) string { return strings.Replace(address, "127.0.0.1", name+".test", 1) }
 
-	m := newRunFixture(t, dbtest.Open(t, dbtest.URL(t, "sqlite")), limits, roomy)
+	m := newRunFixture(t, dbtest.Open(t, dbtest.URL(t, "sqlite")), limits, setHighLimits)
 	m.work()
 	record := m.done("", m.body("words", steps(raw([]byte("hello, page")))))
 	server := m.withOrigins(site("app", pages.URL))

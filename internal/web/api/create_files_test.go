@@ -30,7 +30,7 @@ func TestTwelveFiles(t *testing.T) {
 	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		upload := func() string {
 			a := m.send("POST", "/api/v2/uploads", "image/png", bytes.NewReader(picture(2, 2)))
-			return `{"kind":"UPLOAD_REF","id":"` + read[wire.Upload](t, a).ID + `"}`
+			return `{"kind":"UPLOAD_REF","id":"` + decodeAnswer[wire.Upload](t, a).ID + `"}`
 		}
 		ref := upload()
 		parts := func(sent, referred int) []part {
@@ -48,12 +48,12 @@ func TestTwelveFiles(t *testing.T) {
 			return form
 		}
 		for _, x := range []struct{ sent, referred int }{{12, 0}, {0, 12}, {5, 7}, {11, 0}, {0, 1}} {
-			m.createForm(parts(x.sent, x.referred)).want(t, fmt.Sprint(x), 202, "")
+			m.createForm(parts(x.sent, x.referred)).checkStatus(t, fmt.Sprint(x), 202, "")
 		}
 		m.unchanged("thirteen", func() {
 			for _, x := range []struct{ sent, referred int }{{13, 0}, {0, 13}, {6, 7}, {12, 1}, {1, 12}, {40, 0}} {
-				a := m.createForm(parts(x.sent, x.referred)).want(t, fmt.Sprint(x), 413, "TOO_MANY_INPUT_FILES")
-				if a.problem(t).Details["limit"] != 12.0 {
+				a := m.createForm(parts(x.sent, x.referred)).checkStatus(t, fmt.Sprint(x), 413, "TOO_MANY_INPUT_FILES")
+				if a.readError(t).Details["limit"] != 12.0 {
 					t.Errorf("%v = %s", x, a.body)
 				}
 			}
@@ -65,7 +65,7 @@ func TestSizesOfFiles(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
 		const most = 4000
-		m := newRunFixture(t, db, small(func(l *api.Limits) { l.FileBytes = most }), roomy)
+		m := newRunFixture(t, db, small(func(l *api.Limits) { l.FileBytes = most }), setHighLimits)
 		sound := m.body("one", `,"inputs":{"sound":{"kind":"MULTIPART","file_index":0}}`)
 		for n, code := range map[int]string{most - 4: "", most: "", most + 4: "UPLOAD_TOO_LARGE", most + 1: "UPLOAD_TOO_LARGE"} {
 			status := 202
@@ -73,14 +73,14 @@ func TestSizesOfFiles(t *testing.T) {
 				status = 413
 			}
 			if n%4 != 0 {
-				a := m.createForm([]part{payload(sound), file(append(tone(n-1), 0))}).want(t, fmt.Sprint(n, " bytes"), status, code)
-				if a.problem(t).Details["limit_bytes"] != float64(most) {
+				a := m.createForm([]part{payload(sound), file(append(tone(n-1), 0))}).checkStatus(t, fmt.Sprint(n, " bytes"), status, code)
+				if a.readError(t).Details["limit_bytes"] != float64(most) {
 					t.Errorf("%d bytes = %s", n, a.body)
 				}
 				continue
 			}
-			m.createForm([]part{payload(sound), file(tone(n))}).want(t, fmt.Sprint(n, " bytes"), status, code)
-			m.send("POST", "/api/v2/uploads", "audio/wav", bytes.NewReader(tone(n))).want(t, fmt.Sprint("an upload of ", n, " bytes"), map[int]int{202: 201, 413: 413}[status], code)
+			m.createForm([]part{payload(sound), file(tone(n))}).checkStatus(t, fmt.Sprint(n, " bytes"), status, code)
+			m.send("POST", "/api/v2/uploads", "audio/wav", bytes.NewReader(tone(n))).checkStatus(t, fmt.Sprint("an upload of ", n, " bytes"), map[int]int{202: 201, 413: 413}[status], code)
 		}
 	})
 }
@@ -88,12 +88,12 @@ func TestSizesOfFiles(t *testing.T) {
 // TestLargestFile sends the real thing once.
 func TestLargestFile(t *testing.T) {
 	t.Parallel()
-	m := newRunFixture(t, dbtest.Open(t, dbtest.URL(t, "sqlite")), limits, roomy)
+	m := newRunFixture(t, dbtest.Open(t, dbtest.URL(t, "sqlite")), limits, setHighLimits)
 	const most = 52_428_800
 	kind, body := form(payload(m.body("one", `,"inputs":{"sound":{"kind":"MULTIPART","file_index":0}}`)), file(tone(most)))
-	m.send("POST", "/api/v2/generate", kind, body).want(t, "the largest file", 202, "")
+	m.send("POST", "/api/v2/generate", kind, body).checkStatus(t, "the largest file", 202, "")
 	m.unchanged("one byte more", func() {
-		m.send("POST", "/api/v2/uploads", "audio/wav", bytes.NewReader(append(tone(most), 0))).want(t, "one byte more", 413, "UPLOAD_TOO_LARGE")
+		m.send("POST", "/api/v2/uploads", "audio/wav", bytes.NewReader(append(tone(most), 0))).checkStatus(t, "one byte more", 413, "UPLOAD_TOO_LARGE")
 	})
 }
 
@@ -110,7 +110,7 @@ func TestOddForms(t *testing.T) {
 			"as they should be": {p, f}, "the payload last": {f, p}, "the payload as a file": {asFile, f}, "a file without a name": {p, bare}, "parts for others": {note, p, note, f, {name: "", data: "x"}, {name: "Payload", data: "{"}, {name: "file", data: "x"}},
 			"no files": {good}, "64 parts": append(repeated(note, 62), p, f), "a PNG that says it is a JPEG": {p, claimed(f, "image/jpeg")},
 		} {
-			m.createForm(parts).want(t, name, 202, "")
+			m.createForm(parts).checkStatus(t, name, 202, "")
 		}
 		svg := part{name: "files", file: "a.png", kind: "image/png", data: "<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"}
 		cut := f
@@ -139,7 +139,7 @@ func TestOddForms(t *testing.T) {
 				{"half a picture", []part{p, cut}, 400, "INVALID_REQUEST", "files.0"},
 				{"half a second picture", []part{payload(m.body("one", named(2))), f, cut}, 400, "INVALID_REQUEST", "files.1"},
 			} {
-				if a := m.createForm(x.parts).want(t, x.name, x.status, x.code); !strings.Contains(string(a.body), x.detail) {
+				if a := m.createForm(x.parts).checkStatus(t, x.name, x.status, x.code); !strings.Contains(string(a.body), x.detail) {
 					t.Errorf("%s = %s, want %s", x.name, a.body, x.detail)
 				}
 			}
@@ -183,14 +183,14 @@ func (m *runFixture) oddBytes(p, f part) {
 			{"a broken header", kind, "--" + boundary + "\r\nno header\r\n\r\n{}\r\n--" + boundary + "--\r\n", 400, "INVALID_REQUEST"},
 			{"a form inside", kind, "--" + boundary + "\r\nContent-Disposition: form-data; name=\"files\"\r\nContent-Type: multipart/mixed; boundary=in\r\n\r\n--in\r\n\r\nx\r\n--in--\r\n--" + boundary + "--\r\n", 415, "UNSUPPORTED_MEDIA_TYPE"},
 		} {
-			m.send("POST", "/api/v2/generate", x.kind, strings.NewReader(x.body)).want(m.t, x.name, x.status, x.code)
+			m.send("POST", "/api/v2/generate", x.kind, strings.NewReader(x.body)).checkStatus(m.t, x.name, x.status, x.code)
 			if a := m.send("POST", "/api/v2/uploads", x.kind, strings.NewReader(strings.ReplaceAll(x.body, `"files"`, `"other"`))); a.StatusCode/100 != 4 {
 				m.t.Errorf("%s as an upload = %d %s", x.name, a.StatusCode, a.body)
 			}
 		}
 	})
 	for name, kind := range map[string]string{"quoted": `multipart/form-data; boundary="` + boundary + `"`, "in capitals": `Multipart/Form-Data; Boundary=` + boundary, "with more": kind + "; charset=utf-8"} {
-		m.send("POST", "/api/v2/generate", kind, strings.NewReader("preamble\r\n"+text+"epilogue")).want(m.t, "a boundary "+name, 202, "")
+		m.send("POST", "/api/v2/generate", kind, strings.NewReader("preamble\r\n"+text+"epilogue")).checkStatus(m.t, "a boundary "+name, 202, "")
 	}
 }
 
@@ -236,7 +236,7 @@ func TestAbortedRequestsLeaveNothing(t *testing.T) {
 // the sender's.
 func TestStoreAway(t *testing.T) {
 	t.Parallel()
-	m := newRunFixture(t, dbtest.Open(t, dbtest.URL(t, "sqlite")), limits, roomy)
+	m := newRunFixture(t, dbtest.Open(t, dbtest.URL(t, "sqlite")), limits, setHighLimits)
 	for _, folder := range []string{"tmp", "data"} {
 		if err := os.RemoveAll(m.folder + "/" + folder); err != nil {
 			t.Fatal(err)
@@ -244,8 +244,8 @@ func TestStoreAway(t *testing.T) {
 	}
 	m.unchangedRows("the store is away", func() {
 		for range 2 {
-			m.createForm([]part{payload(m.body("one", named(1))), file(picture(2, 2))}).want(t, "create", 500, "INTERNAL")
-			m.send("POST", "/api/v2/uploads", "image/png", bytes.NewReader(picture(2, 2))).want(t, "upload", 500, "INTERNAL")
+			m.createForm([]part{payload(m.body("one", named(1))), file(picture(2, 2))}).checkStatus(t, "create", 500, "INTERNAL")
+			m.send("POST", "/api/v2/uploads", "image/png", bytes.NewReader(picture(2, 2))).checkStatus(t, "upload", 500, "INTERNAL")
 		}
 	})
 }
@@ -272,14 +272,14 @@ func (c countedConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// pour opens a connection, announces a body of so many bytes and sends as much
+// sendEndless opens a connection, announces a body of so many bytes and sends as much
 // of it as is taken, up to 32 MiB. It gives the answer and what was read of it.
-func (m *runFixture) pour(length string, header string) (answer, int64) {
+func (m *runFixture) sendEndless(length string, header string) (answer, int64) {
 	m.t.Helper()
-	return m.pourTo("/api/v2/generate", "multipart/form-data; boundary=b", length, header)
+	return m.sendEndlessTo("/api/v2/generate", "multipart/form-data; boundary=b", length, header)
 }
 
-func (m *runFixture) pourTo(path, kind, length, header string) (answer, int64) {
+func (m *runFixture) sendEndlessTo(path, kind, length, header string) (answer, int64) {
 	m.t.Helper()
 	before := m.arrived.Load()
 	c, err := net.Dial("tcp", strings.TrimPrefix(m.url, "http://"))
@@ -313,23 +313,23 @@ func TestLargeBodiesAreRefusedEarly(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
 		m := newRunFixture(t, db, limits, func(c *generation.Settings) { c.CreatePerMinute = 1 })
 		const large = "Content-Length: 262144000\r\n"
-		a, n := m.pour("Content-Length: 262144001\r\n", "")
-		if a.want(t, "above the limit", 413, "PAYLOAD_TOO_LARGE"); n > 1<<20 || a.Header.Get("Connection") != "close" && !a.Close {
+		a, n := m.sendEndless("Content-Length: 262144001\r\n", "")
+		if a.checkStatus(t, "above the limit", 413, "PAYLOAD_TOO_LARGE"); n > 1<<20 || a.Header.Get("Connection") != "close" && !a.Close {
 			t.Errorf("%d bytes were read of a body above the limit, and the connection is kept: %v", n, a.Header)
 		}
-		m.create(m.body("one", ""), "Idempotency-Key", "k").want(t, "the only one", 202, "")
+		m.create(m.body("one", ""), "Idempotency-Key", "k").checkStatus(t, "the only one", 202, "")
 		for name, length := range map[string]string{"announced": large, "chunked": "Transfer-Encoding: chunked\r\n"} {
-			a, n := m.pour(length, "")
-			if a.want(t, name, 429, "RATE_LIMITED"); n > 1<<20 || !a.Close || a.Header.Get("Retry-After") == "" || a.Header.Get("RateLimit") == "" || a.Header.Get("RateLimit-Policy") == "" {
+			a, n := m.sendEndless(length, "")
+			if a.checkStatus(t, name, 429, "RATE_LIMITED"); n > 1<<20 || !a.Close || a.Header.Get("Retry-After") == "" || a.Header.Get("RateLimit") == "" || a.Header.Get("RateLimit-Policy") == "" {
 				t.Errorf("%s: %d bytes were read, headers %v", name, n, a.Header)
 			}
 		}
 		// A key that is known is worth reading on for.
 		kind, body := form(payload(m.body("one", "")), part{name: "other", data: strings.Repeat("x", 2<<20)})
-		b := m.send("POST", "/api/v2/generate", kind, body, "Idempotency-Key", "k").want(t, "a large replay", 202, "")
+		b := m.send("POST", "/api/v2/generate", kind, body, "Idempotency-Key", "k").checkStatus(t, "a large replay", 202, "")
 		if b.Header.Get("Idempotent-Replayed") != "true" {
 			t.Errorf("a large replay = %s", b.body)
 		}
-		m.create(m.body("one", "")).want(t, "a small one", 429, "RATE_LIMITED")
+		m.create(m.body("one", "")).checkStatus(t, "a small one", 429, "RATE_LIMITED")
 	})
 }

@@ -62,9 +62,9 @@ func TestOddBodies(t *testing.T) {
 		m.unchanged("bad bodies", func() {
 			for _, text := range bad {
 				body := strings.Replace(text, "$", members, 1)
-				m.create(body).want(t, fmt.Sprintf("%.200q", text), 400, "INVALID_REQUEST")
+				m.create(body).checkStatus(t, fmt.Sprintf("%.200q", text), 400, "INVALID_REQUEST")
 				kind, parts := form(payload(body))
-				m.send("POST", "/api/v2/generate", kind, parts).want(t, fmt.Sprintf("the payload %.200q", text), 400, "INVALID_REQUEST")
+				m.send("POST", "/api/v2/generate", kind, parts).checkStatus(t, fmt.Sprintf("the payload %.200q", text), 400, "INVALID_REQUEST")
 				if a := m.send("POST", "/api/v2/generate/preview-cost", "application/json", strings.NewReader(body)); a.StatusCode/100 != 4 {
 					t.Errorf("the price of %.200q = %d %.300s", text, a.StatusCode, a.body)
 				}
@@ -83,15 +83,15 @@ func TestJSONBodyLimits(t *testing.T) {
 			if want == 413 {
 				code = "PAYLOAD_TOO_LARGE"
 			}
-			a := m.create(body).want(t, fmt.Sprint(n, " bytes"), want, code)
+			a := m.create(body).checkStatus(t, fmt.Sprint(n, " bytes"), want, code)
 			kind, parts := form(payload(body))
-			b := m.send("POST", "/api/v2/generate", kind, parts).want(t, fmt.Sprint("a payload of ", n, " bytes"), want, code)
-			if want == 413 && (a.problem(t).Details["limit_bytes"] != float64(most) || b.problem(t).Details["limit_bytes"] != float64(most)) {
+			b := m.send("POST", "/api/v2/generate", kind, parts).checkStatus(t, fmt.Sprint("a payload of ", n, " bytes"), want, code)
+			if want == 413 && (a.readError(t).Details["limit_bytes"] != float64(most) || b.readError(t).Details["limit_bytes"] != float64(most)) {
 				t.Errorf("the limit is missing: %s, %s", a.body, b.body)
 			}
 		}
 		for depth, want := range map[int]int{62: 202, 63: 202, 64: 400} { // one more around all
-			m.create(m.body("one", `,"x":`+strings.Repeat("[", depth)+strings.Repeat("]", depth))).want(t, fmt.Sprint("depth ", depth+1), want, map[int]string{400: "INVALID_REQUEST"}[want])
+			m.create(m.body("one", `,"x":`+strings.Repeat("[", depth)+strings.Repeat("]", depth))).checkStatus(t, fmt.Sprint("depth ", depth+1), want, map[int]string{400: "INVALID_REQUEST"}[want])
 		}
 	})
 }
@@ -118,20 +118,20 @@ func TestNamesThatCostTokens(t *testing.T) {
 		for name, send := range routes {
 			m.unchanged(name, func() {
 				for field, hint := range map[string]string{"numResults": "num_results", "num-results": "num_results", "team_id": "query", "teamId": "query", "TEAM-ID": "query"} {
-					a := send(one, m.body("wide", fmt.Sprintf(`,%q:2`, field))).want(t, name+" with "+field, 400, "INVALID_REQUEST")
+					a := send(one, m.body("wide", fmt.Sprintf(`,%q:2`, field))).checkStatus(t, name+" with "+field, 400, "INVALID_REQUEST")
 					if !strings.Contains(string(a.body), fmt.Sprintf(`"path":%q`, field)) || !strings.Contains(string(a.body), hint) {
 						t.Errorf("%s with %s = %s, want %s in it", name, field, a.body, hint)
 					}
 				}
-				send(one+"&team_id="+ids.New(), m.body("wide", "")).want(t, name+" for two teams", 400, "ACCOUNT_SELECTION_INVALID")
+				send(one+"&team_id="+ids.New(), m.body("wide", "")).checkStatus(t, name+" for two teams", 400, "ACCOUNT_SELECTION_INVALID")
 			})
 			a := send(one+"&team_id="+team, m.body("wide", ""))
 			if a.StatusCode >= 300 {
 				t.Errorf("%s for one team, named twice = %d %s", name, a.StatusCode, a.body)
 			}
 			if a.StatusCode == http.StatusAccepted {
-				id := read[wire.GenerationCreated](t, a).RequestID
-				anna.call("GET", "/api/v2/generate/"+id+one+"&team_id="+team).want(t, "poll for one team, named twice", 200, "")
+				id := decodeAnswer[wire.GenerationCreated](t, a).RequestID
+				anna.sendRequest("GET", "/api/v2/generate/"+id+one+"&team_id="+team).checkStatus(t, "poll for one team, named twice", 200, "")
 			}
 		}
 	})

@@ -18,10 +18,10 @@ import (
 func TestCreateIsAccepted(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
-		m := newRunFixture(t, db, limits, asUsual)
+		m := newRunFixture(t, db, limits, keepSettings)
 		a := m.create(m.body("wide", `,"num_results":3,"plugin":"blender","metadata":null,"inputs":null,"webhook_url":null,"unknown":[1]`))
-		a.want(t, "create", 202, "")
-		got := read[wire.GenerationCreated](t, a)
+		a.checkStatus(t, "create", 202, "")
+		got := decodeAnswer[wire.GenerationCreated](t, a)
 		if want := "https://atelier.example/api/v2/generate/" + got.RequestID; got.StatusURL != want || got.Status != "pending" {
 			t.Errorf("answer = %s", a.body)
 		}
@@ -31,7 +31,7 @@ func TestCreateIsAccepted(t *testing.T) {
 		if p := a.Header.Get("RateLimit-Policy"); p != `"minute";q=10;w=60, "hour";q=100;w=3600` {
 			t.Errorf("RateLimit-Policy is %q", p)
 		}
-		rec := get[wire.Generation](m.service, "/api/v2/generate/"+got.RequestID)
+		rec := getJSON[wire.Generation](m.service, "/api/v2/generate/"+got.RequestID)
 		if rec.TokensHeld != 9 || rec.NumResults != 3 || rec.Stage == nil || *rec.Stage != "queued" || string(rec.Metadata) != "null" {
 			t.Errorf("record = %+v", rec)
 		}
@@ -107,8 +107,8 @@ func TestEveryRefusalOfCreateLeavesNoTrace(t *testing.T) {
 	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		for _, x := range m.refusals() {
 			m.unchanged(x.name, func() {
-				a := m.try(x).want(t, x.name, x.status, x.code)
-				if e := a.problem(t); e.Retryable != x.retry {
+				a := m.try(x).checkStatus(t, x.name, x.status, x.code)
+				if e := a.readError(t); e.Retryable != x.retry {
 					t.Errorf("%s: retryable is %v", x.name, e.Retryable)
 				}
 				if !strings.Contains(string(a.body), x.detail) {
@@ -149,7 +149,7 @@ func TestOrderOfChecks(t *testing.T) {
 			{"inputs before policy", "", "application/json", m.body("one", bad), "INVALID_REQUEST", 400},
 			{"results before policy", "", "application/json", m.body("many", `,"num_results":9,"inputs":{"prompt":"lolicon"}`), "NUM_RESULTS_LIMIT", 400},
 		} {
-			m.send("POST", "/api/v2/generate"+x.query, x.kind, strings.NewReader(x.body)).want(t, x.name, x.status, x.code)
+			m.send("POST", "/api/v2/generate"+x.query, x.kind, strings.NewReader(x.body)).checkStatus(t, x.name, x.status, x.code)
 		}
 	})
 }
@@ -162,31 +162,31 @@ func TestWhatIsCountedIsCheckedLast(t *testing.T) {
 		m := newRunFixture(t, db, limits, func(c *generation.Settings) { c.CreatePerMinute, c.ActiveRuns = 3, 2 })
 		m.grant("anna@example.com", "", -994) // 6 are left
 		good := m.body("one", "")
-		m.create(good).want(t, "the first", 202, "")
+		m.create(good).checkStatus(t, "the first", 202, "")
 		m.unchanged("too poor", func() {
-			a := m.create(m.body("wide", `,"num_results":2`)).want(t, "too poor", 402, "INSUFFICIENT_BALANCE")
-			if e := a.problem(t); e.Retryable || e.Details["required"] != 6.0 || e.Details["available"] != 3.0 {
+			a := m.create(m.body("wide", `,"num_results":2`)).checkStatus(t, "too poor", 402, "INSUFFICIENT_BALANCE")
+			if e := a.readError(t); e.Retryable || e.Details["required"] != 6.0 || e.Details["available"] != 3.0 {
 				t.Errorf("too poor = %s", a.body)
 			}
 		})
-		m.create(good).want(t, "the second", 202, "")
+		m.create(good).checkStatus(t, "the second", 202, "")
 		m.unchanged("too many at once", func() {
-			a := m.create(good).want(t, "too many at once, and too poor", 429, "ACTIVE_RUN_CAP")
-			if e := a.problem(t); !e.Retryable || e.Details["active"] != 2.0 || e.Details["limit"] != 2.0 || a.Header.Get("Retry-After") == "" {
+			a := m.create(good).checkStatus(t, "too many at once, and too poor", 429, "ACTIVE_RUN_CAP")
+			if e := a.readError(t); !e.Retryable || e.Details["active"] != 2.0 || e.Details["limit"] != 2.0 || a.Header.Get("Retry-After") == "" {
 				t.Errorf("too many at once = %s", a.body)
 			}
 		})
-		id := get[wire.GenerationList](m.service, "/api/v2/generations").Data[0].RequestID
-		m.send("POST", "/api/v2/generate/"+id+"/cancel", "", nil).want(t, "cancel", 202, "")
-		m.create(good).want(t, "the third", 202, "")
+		id := getJSON[wire.GenerationList](m.service, "/api/v2/generations").Data[0].RequestID
+		m.send("POST", "/api/v2/generate/"+id+"/cancel", "", nil).checkStatus(t, "cancel", 202, "")
+		m.create(good).checkStatus(t, "the third", 202, "")
 		m.unchanged("too fast", func() {
-			a := m.create(good).want(t, "too fast, too many and too poor", 429, "RATE_LIMITED")
+			a := m.create(good).checkStatus(t, "too fast, too many and too poor", 429, "RATE_LIMITED")
 			wait := a.Header.Get("Retry-After")
-			if e := a.problem(t); !e.Retryable || wait == "" || len(wait) > 2 || a.Header.Get("RateLimit") != `"minute";r=0;t=`+wait {
+			if e := a.readError(t); !e.Retryable || wait == "" || len(wait) > 2 || a.Header.Get("RateLimit") != `"minute";r=0;t=`+wait {
 				t.Errorf("too fast = %s, RateLimit %q, Retry-After %q", a.body, a.Header.Get("RateLimit"), wait)
 			}
 		})
-		m.create(m.body("one", `,"inputs":{"prompt":"lolicon"}`)).want(t, "policy before rate", 422, "CONTENT_POLICY_VIOLATION")
+		m.create(m.body("one", `,"inputs":{"prompt":"lolicon"}`)).checkStatus(t, "policy before rate", 422, "CONTENT_POLICY_VIOLATION")
 	})
 }
 
@@ -195,7 +195,7 @@ func TestRateLimitHeadersCount(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
 		m := newRunFixture(t, db, limits, func(c *generation.Settings) { c.ActiveRuns = 100 })
 		for i := range 10 {
-			a := m.create(m.body("one", "")).want(t, "create", 202, "")
+			a := m.create(m.body("one", "")).checkStatus(t, "create", 202, "")
 			var left [2]int
 			var reset [2]int
 			if _, err := fmt.Sscanf(a.Header.Get("RateLimit"), `"minute";r=%d;t=%d, "hour";r=%d;t=%d`, &left[0], &reset[0], &left[1], &reset[1]); err != nil {
@@ -205,7 +205,7 @@ func TestRateLimitHeadersCount(t *testing.T) {
 				t.Errorf("after %d creates RateLimit is %q", i+1, a.Header.Get("RateLimit"))
 			}
 		}
-		m.create(m.body("one", "")).want(t, "the eleventh", 429, "RATE_LIMITED")
+		m.create(m.body("one", "")).checkStatus(t, "the eleventh", 429, "RATE_LIMITED")
 	})
 }
 
@@ -214,8 +214,8 @@ func TestFullHour(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
 		m := newRunFixture(t, db, limits, func(c *generation.Settings) { c.CreatePerHour = 1 })
-		m.create(m.body("one", "")).want(t, "the only one", 202, "")
-		a := m.create(m.body("one", "")).want(t, "another", 429, "RATE_LIMITED")
+		m.create(m.body("one", "")).checkStatus(t, "the only one", 202, "")
+		a := m.create(m.body("one", "")).checkStatus(t, "another", 429, "RATE_LIMITED")
 		if wait := a.Header.Get("Retry-After"); len(wait) != 4 || a.Header.Get("RateLimit") != `"hour";r=0;t=`+wait {
 			t.Errorf("RateLimit is %q, Retry-After %q", a.Header.Get("RateLimit"), wait)
 		}
@@ -243,14 +243,14 @@ func TestNumResults(t *testing.T) {
 				}
 				a := m.create(m.body(tool, more))
 				if code, ok := want.(string); ok {
-					a.want(t, tool+" with "+x.value, 400, code)
+					a.checkStatus(t, tool+" with "+x.value, 400, code)
 					continue
 				}
 				if a.StatusCode != 202 {
 					t.Errorf("%s with %s = %d %s", tool, x.value, a.StatusCode, a.body)
 					continue
 				}
-				rec := get[wire.Generation](m.service, "/api/v2/generate/"+read[wire.GenerationCreated](t, a).RequestID)
+				rec := getJSON[wire.Generation](m.service, "/api/v2/generate/"+decodeAnswer[wire.GenerationCreated](t, a).RequestID)
 				if rec.NumResults != int64(want.(int)) || rec.TokensHeld != 3*int64(want.(int)) {
 					t.Errorf("%s with %s makes %d for %d tokens, want %d", tool, x.value, rec.NumResults, rec.TokensHeld, want)
 				}
@@ -263,7 +263,7 @@ func TestNumResults(t *testing.T) {
 func TestNumResultsLeftOut(t *testing.T) {
 	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		for _, more := range []string{"", `,"num_results":null`} {
-			rec := get[wire.Generation](m.service, "/api/v2/generate/"+m.run("", m.body("tones", more)))
+			rec := getJSON[wire.Generation](m.service, "/api/v2/generate/"+m.run("", m.body("tones", more)))
 			if rec.NumResults != 1 || rec.TokensHeld != 3 {
 				t.Errorf("%q makes %d for %d tokens, want 1 for 3", more, rec.NumResults, rec.TokensHeld)
 			}
@@ -328,7 +328,7 @@ func TestMetadata(t *testing.T) {
 			`{"b":1,"a":2,"<script>":"</script>&\u2028"}`, `{"":{"":[[],{},null,true,"\ud83c\udfa8\\\"\b"]}}`, `{"TENANT":"ü"}`,
 		} {
 			id := m.run("", m.body("one", `,"metadata":`+text))
-			got := get[wire.Generation](m.service, "/api/v2/generate/"+id).Metadata
+			got := getJSON[wire.Generation](m.service, "/api/v2/generate/"+id).Metadata
 			if !sameJSON(t, got, []byte(text)) {
 				t.Errorf("metadata %s comes back as %s", text, got)
 			}
@@ -339,7 +339,7 @@ func TestMetadata(t *testing.T) {
 			}
 		}
 		for _, text := range []string{`[]`, `"{}"`, `1`, `true`} {
-			m.create(m.body("one", `,"metadata":`+text)).want(t, "metadata "+text, 400, "INVALID_REQUEST")
+			m.create(m.body("one", `,"metadata":`+text)).checkStatus(t, "metadata "+text, 400, "INVALID_REQUEST")
 		}
 	})
 }

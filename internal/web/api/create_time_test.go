@@ -11,8 +11,8 @@ import (
 	"atelier/internal/base/sqldb/dbtest"
 )
 
-// grainy is a JPEG with the grain of a photograph, 3840 by 2160.
-func grainy(t *testing.T) []byte {
+// noisyPicture is a JPEG with the grain of a photograph, 3840 by 2160.
+func noisyPicture(t *testing.T) []byte {
 	t.Helper()
 	img := image.NewYCbCr(image.Rect(0, 0, 3840, 2160), image.YCbCrSubsampleRatio420)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -43,8 +43,8 @@ func fastest(tries int, do func()) time.Duration {
 // to decode some of them: decoding all of them has no place before the answer.
 func TestTwelveLargePictures(t *testing.T) {
 	t.Parallel()
-	m := newRunFixture(t, dbtest.Open(t, dbtest.URL(t, "sqlite")), limits, roomy)
-	photo := grainy(t)
+	m := newRunFixture(t, dbtest.Open(t, dbtest.URL(t, "sqlite")), limits, setHighLimits)
+	photo := noisyPicture(t)
 	parts := []part{payload(m.body("one", named(12)))}
 	for range 12 {
 		parts = append(parts, file(photo))
@@ -55,7 +55,7 @@ func TestTwelveLargePictures(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	creating := fastest(3, func() { m.createForm(parts).want(t, "twelve pictures", 202, "") })
+	creating := fastest(3, func() { m.createForm(parts).checkStatus(t, "twelve pictures", 202, "") })
 	if creating > 6*decoding {
 		t.Errorf("a create with twelve pictures of %d bytes takes %v; decoding one takes %v", len(photo), creating, decoding)
 	}

@@ -21,8 +21,8 @@ import (
 	"atelier/internal/base/sqldb/dbtest"
 )
 
-// lookAlike makes an access token as we make them, checksum included.
-func lookAlike(prefix string) string {
+// fakeAccessToken makes an access token as we make them, checksum included.
+func fakeAccessToken(prefix string) string {
 	body := prefix + ids.Text(43)
 	sum := big.NewInt(int64(crc32.ChecksumIEEE([]byte(body)))).Text(62)
 	return body + strings.Repeat("0", 6-len(sum)) + sum
@@ -78,12 +78,12 @@ func encoded(s string) string { return base64.RawURLEncoding.EncodeToString([]by
 func TestForgedCredentials(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
-		m := assemble(t, db)
+		m := newMatrix(t, db)
 		live := m.site.Device(m.ids["anna"], "blender")
 		f := m.forger()
 		right := []string{m.token, live.Tokens.ID, f.token(m.ids["anna"], live.DeviceID, nil)}
 		for _, token := range right {
-			if a := m.call("GET", "/api/v2/me", "Authorization", "Bearer "+token); a.StatusCode != 200 {
+			if a := m.sendRequest("GET", "/api/v2/me", "Authorization", "Bearer "+token); a.StatusCode != 200 {
 				t.Fatalf("a right one = %d %s", a.StatusCode, a.body)
 			}
 		}
@@ -93,21 +93,21 @@ func TestForgedCredentials(t *testing.T) {
 		}
 		one := ""
 		for name, value := range forged {
-			a := m.call("GET", "/api/v2/me", "Authorization", value)
+			a := m.sendRequest("GET", "/api/v2/me", "Authorization", value)
 			body := strings.Replace(string(a.body), a.Header.Get("X-Trace-Id"), "", 1)
 			if one == "" {
 				one = body
 			}
-			if e := a.problem(t); a.StatusCode != 401 || e.Code != "UNAUTHENTICATED" || body != one {
+			if e := a.readError(t); a.StatusCode != 401 || e.Code != "UNAUTHENTICATED" || body != one {
 				t.Errorf("%s = %d %s, want 401 and what another one gets: %s", name, a.StatusCode, body, one)
 			}
 		}
 		for _, token := range right {
-			if a := m.call("GET", "/api/v2/me", "Authorization", "Bearer "+token); a.StatusCode != 200 {
+			if a := m.sendRequest("GET", "/api/v2/me", "Authorization", "Bearer "+token); a.StatusCode != 200 {
 				t.Errorf("a right one afterwards = %d %s", a.StatusCode, a.body)
 			}
 		}
-		for _, misused := range []string{live.Tokens.ID, m.token, lookAlike("atl_r_"), live.DeviceID} {
+		for _, misused := range []string{live.Tokens.ID, m.token, fakeAccessToken("atl_r_"), live.DeviceID} {
 			got, body := m.send("POST", "/api/v2/auth/token/refresh", `{"refresh_token":"`+misused+`"}`, http.Header{})
 			if got != (outcome{401, "TOKEN_INVALID", ""}) {
 				t.Errorf("refreshed with %.10s…: %v %s", misused, got, body)
@@ -198,7 +198,7 @@ func (m *matrix) forgeries(f forger, live devicelogin.Login) map[string]string {
 		"huge": good + strings.Repeat("A", 5000), "huge and signed": f.token(m.ids["anna"], live.DeviceID, map[string]any{"a": strings.Repeat("a", 4000)}), "full-width dot": strings.Replace(good, ".", "．", 1), "not UTF-8": "\xff" + good,
 		"half a signature": part[0] + "." + part[1] + "." + part[2][:43], "zeros for a signature": part[0] + "." + part[1] + "." + encoded(strings.Repeat("\x00", 64)),
 		"a refresh token": live.Tokens.Refresh, "a device code": m.site.Start("blender").DeviceCode, "a user code": m.site.Start("blender").UserCode, "a device id": live.DeviceID, "a person's id": m.ids["anna"],
-		"no such token": lookAlike("atl_p_"), "no such company token": lookAlike("atl_c_"), "a look-alike refresh token": lookAlike("atl_r_"), "another prefix": "atl_c_" + m.token[6:], "no prefix": m.token[6:],
+		"no such token": fakeAccessToken("atl_p_"), "no such company token": fakeAccessToken("atl_c_"), "a look-alike refresh token": fakeAccessToken("atl_r_"), "another prefix": "atl_c_" + m.token[6:], "no prefix": m.token[6:],
 		"a token cut": m.token[:len(m.token)-1], "a token and more": m.token + "0", "a token in upper case": strings.ToUpper(m.token), "a token after space": " " + m.token, "a token's checksum broken": altered(m.token, len(m.token)-1),
 		"a token altered": altered(m.token, 20), "two tokens": m.token + " " + m.token, "null": "null", "undefined": "undefined",
 	} {

@@ -151,7 +151,7 @@ func TestEventsTellTheWholeStory(t *testing.T) {
 			}
 		}
 		done := all[len(all)-1]
-		rec := get[json.RawMessage](m.service, "/api/v2/generate/"+id)
+		rec := getJSON[json.RawMessage](m.service, "/api/v2/generate/"+id)
 		var told, asked wire.Generation
 		if json.Unmarshal([]byte(done.data), &told) != nil || json.Unmarshal(rec, &asked) != nil || told.Status != "succeeded" || len(told.Outputs) != 1 || told.Outputs[0].ID != asked.Outputs[0].ID {
 			t.Errorf("done says %s, the run %s", done.data, rec)
@@ -265,7 +265,7 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 		if took := time.Since(begin); took > 9*time.Second {
 			t.Errorf("the stream lasted %s", took)
 		}
-		m.as(token).call("GET", "/api/v2/generate/"+id+"/events").want(t, "without the token", 401, "UNAUTHENTICATED")
+		m.as(token).sendRequest("GET", "/api/v2/generate/"+id+"/events").checkStatus(t, "without the token", 401, "UNAUTHENTICATED")
 	})
 }
 
@@ -274,7 +274,7 @@ func TestStreamsAreCountedAndLeaveNothing(t *testing.T) {
 		id := m.run("", m.body("one", ""))
 		m.unchanged("streams are no polls", func() {
 			all := m.fillStreams(id)
-			a := m.call("GET", "/api/v2/generate/"+id+"/events").want(t, "one more", 429, "RATE_LIMITED")
+			a := m.sendRequest("GET", "/api/v2/generate/"+id+"/events").checkStatus(t, "one more", 429, "RATE_LIMITED")
 			if a.Header.Get("Retry-After") == "" {
 				t.Error("without Retry-After")
 			}
@@ -309,9 +309,9 @@ func (m *runFixture) fillStreams(id string) (all []*stream) {
 func TestStreamsOfOthers(t *testing.T) {
 	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		id := m.run("", m.body("one", ""))
-		bert := m.as(m.person("bert@example.com"))
+		bert := m.as(m.addPerson("bert@example.com"))
 		for _, one := range []string{id, "01a1de95-0504-7cf9-98e5-dc2c78966646", "x", strings.ToUpper(id)} {
-			bert.call("GET", "/api/v2/generate/"+one+"/events").want(t, one, 404, "NOT_FOUND")
+			bert.sendRequest("GET", "/api/v2/generate/"+one+"/events").checkStatus(t, one, 404, "NOT_FOUND")
 		}
 	})
 }

@@ -15,19 +15,19 @@ import (
 	"atelier/internal/web/api/wire"
 )
 
-// blind is an answer without what differs each time.
-func (a answer) blind(t *testing.T) string {
+// comparableText is an answer without what differs each time.
+func (a answer) comparableText(t *testing.T) string {
 	t.Helper()
 	h := a.Header.Clone()
 	for _, name := range []string{"Date", "X-Trace-Id"} {
 		h.Del(name)
 	}
-	return fmt.Sprint(a.StatusCode, h, strings.Replace(string(a.body), a.problem(t).TraceID, "", 1))
+	return fmt.Sprint(a.StatusCode, h, strings.Replace(string(a.body), a.readError(t).TraceID, "", 1))
 }
 
 func TestForeignRunsAreMissing(t *testing.T) {
 	eachRunFixture(t, func(t *testing.T, m *runFixture) {
-		bert := m.as(m.person("bert@example.com"))
+		bert := m.as(m.addPerson("bert@example.com"))
 		team, tokens := m.team("Look", "anna@example.com")
 		teams := m.as(tokens[0])
 		mine, ours := m.run("", m.body("one", "")), teams.run("?team_id="+team, m.body("one", ""))
@@ -42,58 +42,58 @@ func TestForeignRunsAreMissing(t *testing.T) {
 			}{{"another person", mine, bert, ""}, {"the personal account", ours, m, ""}, {"the team", mine, teams, "?team_id=" + team}} {
 				m.unchanged(who.name, func() {
 					path := func(id string) string { return "/api/v2/generate/" + id + x.path + who.query }
-					foreign, missing := who.call(x.method, path(who.id)), who.call(x.method, path(none))
-					if foreign.StatusCode != 404 || foreign.blind(t) != missing.blind(t) {
-						t.Errorf("%s %s: foreign is %s, missing %s", who.name, x.path, foreign.blind(t), missing.blind(t))
+					foreign, missing := who.sendRequest(x.method, path(who.id)), who.sendRequest(x.method, path(none))
+					if foreign.StatusCode != 404 || foreign.comparableText(t) != missing.comparableText(t) {
+						t.Errorf("%s %s: foreign is %s, missing %s", who.name, x.path, foreign.comparableText(t), missing.comparableText(t))
 					}
 				})
 			}
 		}
-		created := read[wire.GenerationCreated](t, teams.send("POST", "/api/v2/generate?team_id="+team, "application/json", strings.NewReader(m.body("one", ""))))
+		created := decodeAnswer[wire.GenerationCreated](t, teams.send("POST", "/api/v2/generate?team_id="+team, "application/json", strings.NewReader(m.body("one", ""))))
 		if want := "https://atelier.example/api/v2/generate/" + created.RequestID + "?team_id=" + team; created.StatusURL != want {
 			t.Errorf("status_url is %s, want %s", created.StatusURL, want)
 		}
-		rec := get[wire.Generation](teams.service, strings.TrimPrefix(created.StatusURL, "https://atelier.example"))
+		rec := getJSON[wire.Generation](teams.service, strings.TrimPrefix(created.StatusURL, "https://atelier.example"))
 		if rec.TeamID == nil || *rec.TeamID != team {
 			t.Errorf("record = %+v", rec)
 		}
-		teams.call("GET", "/api/v2/generate/"+ours).want(t, "without the team", 400, "ACCOUNT_SELECTION_INVALID")
+		teams.sendRequest("GET", "/api/v2/generate/"+ours).checkStatus(t, "without the team", 400, "ACCOUNT_SELECTION_INVALID")
 	})
 }
 
 func TestEarlyPollsCount(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
-		m := newRunFixture(t, db, limits, asUsual)
-		bert := m.as(m.person("bert@example.com"))
+		m := newRunFixture(t, db, limits, keepSettings)
+		bert := m.as(m.addPerson("bert@example.com"))
 		id := m.run("", m.body("one", ""))
 		path := "/api/v2/generate/" + id
 		for range 20 { // nobody pays for what they do not see
-			bert.call("GET", path).want(t, "foreign", 404, "NOT_FOUND")
+			bert.sendRequest("GET", path).checkStatus(t, "foreign", 404, "NOT_FOUND")
 		}
-		anna := get[wire.Identity](m.service, "/api/v2/me").User.UID
+		anna := getJSON[wire.Identity](m.service, "/api/v2/me").User.UID
 		for range 2 { // other devices of hers have clocks of their own
 			phone := m.as(m.site.Device(anna, "blender").Tokens.ID)
-			phone.call("GET", path).want(t, "the first poll of another device", 200, "")
+			phone.sendRequest("GET", path).checkStatus(t, "the first poll of another device", 200, "")
 		}
 		for i := range 9 {
-			a := m.call("GET", path).want(t, fmt.Sprint("early poll ", i), 200, "")
+			a := m.sendRequest("GET", path).checkStatus(t, fmt.Sprint("early poll ", i), 200, "")
 			if a.Header.Get("Retry-After") != "2" || !strings.Contains(string(a.body), `"retry_after_seconds":2`) {
 				t.Errorf("pending with Retry-After %q: %s", a.Header.Get("Retry-After"), a.body)
 			}
 		}
-		a := m.call("GET", path).want(t, "one poll too many", 429, "RATE_LIMITED")
-		if e := a.problem(t); !e.Retryable || a.Header.Get("Retry-After") == "" {
+		a := m.sendRequest("GET", path).checkStatus(t, "one poll too many", 429, "RATE_LIMITED")
+		if e := a.readError(t); !e.Retryable || a.Header.Get("Retry-After") == "" {
 			t.Errorf("429 = %s", a.body)
 		}
-		m.create(m.body("one", "")).want(t, "a create after ten", 429, "RATE_LIMITED")
+		m.create(m.body("one", "")).checkStatus(t, "a create after ten", 429, "RATE_LIMITED")
 		m.work()
 		m.finish("", id)
-		a = m.call("GET", path).want(t, "a run that has ended", 200, "")
+		a = m.sendRequest("GET", path).checkStatus(t, "a run that has ended", 200, "")
 		if a.Header.Get("Retry-After") != "" {
 			t.Error("an ended run says when to come back")
 		}
-		m.call("GET", "/api/v2/generations").want(t, "the list", 200, "")
+		m.sendRequest("GET", "/api/v2/generations").checkStatus(t, "the list", 200, "")
 	})
 }
 
@@ -111,21 +111,21 @@ func TestCancel(t *testing.T) {
 		anna, bert, chief := m.as(tokens[0]), m.as(tokens[1]), m.as(tokens[2])
 		query := "?team_id=" + team
 		cancel := func(who *runFixture, id string) answer {
-			return who.call("POST", "/api/v2/generate/"+id+"/cancel"+query)
+			return who.sendRequest("POST", "/api/v2/generate/"+id+"/cancel"+query)
 		}
 
 		queued := anna.run(query, m.body("one", ""))
 		m.unchanged("cancel by a member", func() {
-			if a := cancel(bert, queued).want(t, "by a member", 403, "FORBIDDEN"); a.problem(t).Details["reason"] != "permission" {
+			if a := cancel(bert, queued).checkStatus(t, "by a member", 403, "FORBIDDEN"); a.readError(t).Details["reason"] != "permission" {
 				t.Errorf("by a member = %s", a.body)
 			}
 		})
-		rec := read[wire.Generation](t, cancel(chief, queued).want(t, "by a manager", 202, ""))
+		rec := decodeAnswer[wire.Generation](t, cancel(chief, queued).checkStatus(t, "by a manager", 202, ""))
 		if rec.Status != "cancelled" || rec.TokensHeld != 0 || rec.TokensCharged != 0 || rec.Finished == nil {
 			t.Errorf("cancelled = %+v", rec)
 		}
 		for range 2 {
-			if a := cancel(anna, queued).want(t, "again", 200, ""); read[wire.Generation](t, a).Status != "cancelled" || a.Header.Get("Retry-After") != "" {
+			if a := cancel(anna, queued).checkStatus(t, "again", 200, ""); decodeAnswer[wire.Generation](t, a).Status != "cancelled" || a.Header.Get("Retry-After") != "" {
 				t.Errorf("again = %s", a.body)
 			}
 		}
@@ -150,7 +150,7 @@ func TestCancel(t *testing.T) {
 			t.Errorf("a running one ends as %+v", rec)
 		}
 		ended := anna.done(query, m.body("one", ""))
-		if got := read[wire.Generation](t, cancel(anna, ended.RequestID).want(t, "a succeeded one", 200, "")); got.Status != "succeeded" || len(got.Outputs) != 1 {
+		if got := decodeAnswer[wire.Generation](t, cancel(anna, ended.RequestID).checkStatus(t, "a succeeded one", 200, "")); got.Status != "succeeded" || len(got.Outputs) != 1 {
 			t.Errorf("a succeeded one = %+v", got)
 		}
 		failed := anna.done(query, m.body("one", steps(`[{"fail":{"code":"ENGINE_FAILED","message":"no"}}]`)))
@@ -171,52 +171,52 @@ func TestPreviewCost(t *testing.T) {
 		var cost wire.CostPreview
 		m.unchanged("prices", func() {
 			for range 15 {
-				cost = read[wire.CostPreview](t, price(m, "", body).want(t, "price", 200, ""))
+				cost = decodeAnswer[wire.CostPreview](t, price(m, "", body).checkStatus(t, "price", 200, ""))
 			}
 		})
 		if cost.TotalTokens != 5 || cost.FreeAllowanceUsed != 4 || cost.TokensPerResult != 3 || !cost.CanRun || cost.BlockingReason != nil {
 			t.Errorf("price = %+v", cost)
 		}
-		rec := get[wire.Generation](m.service, "/api/v2/generate/"+m.run("", body))
+		rec := getJSON[wire.Generation](m.service, "/api/v2/generate/"+m.run("", body))
 		if rec.TokensHeld != cost.TotalTokens {
 			t.Errorf("held are %d, the price was %d", rec.TokensHeld, cost.TotalTokens)
 		}
 		for tool, want := range map[string]int64{"one": 1, "tones": 1, "many": 2} { // tones has a default of 2, many a least
-			cost := read[wire.CostPreview](t, price(m, "", m.body(tool, "")).want(t, tool, 200, ""))
+			cost := decodeAnswer[wire.CostPreview](t, price(m, "", m.body(tool, "")).checkStatus(t, tool, 200, ""))
 			if got := cost.TotalTokens + cost.FreeAllowanceUsed; got != 3*want {
 				t.Errorf("%s without num_results costs %d, want %d results for 3 each", tool, got, want)
 			}
 		}
-		price(m, "", m.body("asks", "")).want(t, "without what is required", 200, "")
+		price(m, "", m.body("asks", "")).checkStatus(t, "without what is required", 200, "")
 		for more, path := range map[string]string{
 			`,"inputs":{"picture":{"kind":"MULTIPART","file_index":0}}`: "inputs.picture", `,"inputs":{"x":1}`: "inputs.x", `,"webhook_url":"http://x"`: "webhook_url", `,"inputs":{"prompt":1}`: "inputs.prompt",
 		} {
-			if a := price(m, "", m.body("asks", more)).want(t, more, 400, "INVALID_REQUEST"); !strings.Contains(string(a.body), path) {
+			if a := price(m, "", m.body("asks", more)).checkStatus(t, more, 400, "INVALID_REQUEST"); !strings.Contains(string(a.body), path) {
 				t.Errorf("%s = %s", more, a.body)
 			}
 		}
-		price(m, "", m.body("many", `,"num_results":1`)).want(t, "too few", 400, "NUM_RESULTS_LIMIT")
-		price(m, "", fmt.Sprintf(`{"tool_id":%q,"tool_fields_hash":"x"}`, m.made["one"].ID)).want(t, "stale", 409, "TOOL_SCHEMA_STALE")
-		price(m, "", fmt.Sprintf(`{"tool_id":%q,"tool_fields_hash":"x"}`, ids.New())).want(t, "unknown", 404, "NOT_FOUND")
-		m.send("POST", "/api/v2/generate/preview-cost", "text/plain", strings.NewReader(body)).want(t, "no JSON", 415, "UNSUPPORTED_MEDIA_TYPE")
+		price(m, "", m.body("many", `,"num_results":1`)).checkStatus(t, "too few", 400, "NUM_RESULTS_LIMIT")
+		price(m, "", fmt.Sprintf(`{"tool_id":%q,"tool_fields_hash":"x"}`, m.made["one"].ID)).checkStatus(t, "stale", 409, "TOOL_SCHEMA_STALE")
+		price(m, "", fmt.Sprintf(`{"tool_id":%q,"tool_fields_hash":"x"}`, ids.New())).checkStatus(t, "unknown", 404, "NOT_FOUND")
+		m.send("POST", "/api/v2/generate/preview-cost", "text/plain", strings.NewReader(body)).checkStatus(t, "no JSON", 415, "UNSUPPORTED_MEDIA_TYPE")
 
 		blocked := func(why string, who *runFixture, query, body string) {
 			t.Helper()
-			c := read[wire.CostPreview](t, price(who, query, body).want(t, why, 200, ""))
+			c := decodeAnswer[wire.CostPreview](t, price(who, query, body).checkStatus(t, why, 200, ""))
 			if c.CanRun || c.BlockingReason == nil || *c.BlockingReason == "" {
 				t.Errorf("%s: %+v", why, c)
 			}
 		}
 		m.run("", m.body("one", ""))
 		blocked("as many runs as are allowed", m, "", body)
-		bert := m.as(m.person("bert@example.com"))
+		bert := m.as(m.addPerson("bert@example.com"))
 		blocked("no tokens", bert, "", body)
 		team, tokens := m.team("Look", "bert@example.com")
 		if _, err := m.site.Companies.TeamRoles.SetTeamRolePermissions(t.Context(), principal.Operator(), team, "member", map[company.Permission]bool{company.Generate: false}); err != nil {
 			t.Fatal(err)
 		}
 		blocked("no permission", m.as(tokens[0]), "?team_id="+team, body)
-		if a := m.as(tokens[0]).send("POST", "/api/v2/generate?team_id="+team, "application/json", strings.NewReader(body)).want(t, "create without permission", 403, "FORBIDDEN"); a.problem(t).Details["reason"] != "permission" {
+		if a := m.as(tokens[0]).send("POST", "/api/v2/generate?team_id="+team, "application/json", strings.NewReader(body)).checkStatus(t, "create without permission", 403, "FORBIDDEN"); a.readError(t).Details["reason"] != "permission" {
 			t.Errorf("create without permission = %s", a.body)
 		}
 	})
@@ -229,10 +229,10 @@ func TestGenerationsPage(t *testing.T) {
 			want[m.run("", m.body("one", ""))] = true
 		}
 		other := m.run("", m.body("wide", ""))
-		m.call("POST", "/api/v2/generate/"+other+"/cancel").want(t, "cancel", 202, "")
+		m.sendRequest("POST", "/api/v2/generate/"+other+"/cancel").checkStatus(t, "cancel", 202, "")
 		next := ""
 		for page := 0; ; page++ {
-			list := get[wire.GenerationList](m.service, "/api/v2/generations?limit=3&tool_id="+m.made["one"].ID+next)
+			list := getJSON[wire.GenerationList](m.service, "/api/v2/generations?limit=3&tool_id="+m.made["one"].ID+next)
 			for _, one := range list.Data {
 				if !want[one.RequestID] && one.QueuePosition == nil {
 					t.Errorf("%s is listed twice or is not one of them", one.RequestID)
@@ -244,12 +244,12 @@ func TestGenerationsPage(t *testing.T) {
 			}
 			next = "&cursor=" + *list.NextCursor
 			m.run("", m.body("one", "")) // newer ones are on no later page
-			m.call("GET", "/api/v2/generations?limit=3"+next).want(t, "a cursor of another filter", 400, "INVALID_REQUEST")
+			m.sendRequest("GET", "/api/v2/generations?limit=3"+next).checkStatus(t, "a cursor of another filter", 400, "INVALID_REQUEST")
 		}
 		if len(want) != 0 {
 			t.Errorf("%d runs were skipped", len(want))
 		}
-		if got := get[wire.GenerationList](m.service, "/api/v2/generations?status=cancelled").Data; len(got) != 1 || got[0].RequestID != other {
+		if got := getJSON[wire.GenerationList](m.service, "/api/v2/generations?status=cancelled").Data; len(got) != 1 || got[0].RequestID != other {
 			t.Errorf("cancelled are %+v", got)
 		}
 		for _, query := range []string{"status=queued", "status=", "status=pending&status=failed", "tool_id=x", "limit=0", "cursor=x", "limit=101"} {
@@ -257,7 +257,7 @@ func TestGenerationsPage(t *testing.T) {
 			if query == "status=" {
 				want = 200
 			}
-			if a := m.call("GET", "/api/v2/generations?"+query); a.StatusCode != want {
+			if a := m.sendRequest("GET", "/api/v2/generations?"+query); a.StatusCode != want {
 				t.Errorf("%s = %d %s", query, a.StatusCode, a.body)
 			}
 		}

@@ -24,7 +24,7 @@ func TestGuardCost(t *testing.T) {
 	}
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
 		m := newRunFixture(t, db, limits, func(s *generation.Settings) {
-			roomy(s)
+			setHighLimits(s)
 			s.CreatePerMinute, s.CreatePerHour, s.ActiveRuns = 1<<20, 1<<20, 1<<20
 		})
 		team, tokens := m.team("X", annasEmail)

@@ -70,7 +70,7 @@ type heldWay struct {
 	kind  int      // of the credential
 	team  bool     // the account is the team
 	only  string   // the one route that it matters to, "" for all
-	do    func(h *held, c *castaway) error
+	do    func(h *held, c *revokedCaller) error
 	want  outcome
 }
 
@@ -122,8 +122,8 @@ type held struct {
 	client *http.Client
 }
 
-// castaway is somebody with a company, a team and a board of their own.
-type castaway struct {
+// revokedCaller is somebody with a company, a team and a board of their own.
+type revokedCaller struct {
 	email, id, company, team string
 	other                    string // somebody else in both
 	kind                     int
@@ -146,7 +146,7 @@ func TestRevokedWhileTheBodyArrives(t *testing.T) {
 			t.Parallel()
 			address := dbtest.URL(t, engine)
 			h := &held{
-				runFixture: newRunFixture(t, dbtest.Open(t, address), limits, roomy),
+				runFixture: newRunFixture(t, dbtest.Open(t, address), limits, setHighLimits),
 				second:     accounttest.New(t, dbtest.Open(t, address), accounttest.Options{}),
 				client:     apitest.Client(t),
 			}
@@ -189,7 +189,7 @@ func TestHeldNamesEveryRouteWithABody(t *testing.T) {
 	for _, rt := range heldRoutes {
 		named = append(named, rt.route)
 	}
-	for _, route := range contract.WithBody() {
+	for _, route := range contract.ListOperationsWithBody() {
 		if !slices.Contains(named, route) {
 			t.Errorf("%s takes a body and is not in the table", route)
 		}
@@ -325,9 +325,9 @@ func (b *lateBody) Read(p []byte) (int, error) {
 }
 
 // castaway makes somebody with everything that the requests need.
-func (h *held) castaway(kind int, team, alone bool) (*castaway, error) {
+func (h *held) castaway(kind int, team, alone bool) (*revokedCaller, error) {
 	ctx, n := h.t.Context(), h.next.Add(1)
-	c := &castaway{email: fmt.Sprintf("castaway%d@example.com", n), kind: kind}
+	c := &revokedCaller{email: fmt.Sprintf("castaway%d@example.com", n), kind: kind}
 	other := fmt.Sprintf("other%d@example.com", n)
 	err := h.db.Write(ctx, func(tx *sqldb.Tx) error {
 		for email, id := range map[string]*string{c.email: &c.id, other: &c.other} {
@@ -372,7 +372,7 @@ func everything(name string) company.TeamRole {
 }
 
 // present makes the credential that the request comes with.
-func (h *held) present(c *castaway) error {
+func (h *held) present(c *revokedCaller) error {
 	switch c.kind {
 	case byPersonal:
 		c.tokenID, c.token = h.site.Token(c.email, "")
@@ -386,7 +386,7 @@ func (h *held) present(c *castaway) error {
 }
 
 // fillIn makes what the requests are about: a board with a node, an invitation.
-func (h *held) fillIn(c *castaway, team bool) error {
+func (h *held) fillIn(c *revokedCaller, team bool) error {
 	s := *h.service
 	s.token = c.token
 	query := ""
@@ -398,7 +398,7 @@ func (h *held) fillIn(c *castaway, team bool) error {
 	if c.company != "" {
 		b = s.newBoard(query)
 		a := s.write("POST", "/"+b.ID+"/nodes"+query, `{"kind":"TEXT","text":"x"}`)
-		n = read[wire.Node](h.t, a.want(h.t, "a new node", 201, ""))
+		n = decodeAnswer[wire.Node](h.t, a.checkStatus(h.t, "a new node", 201, ""))
 	}
 	elsewhere := h.site.Company("Y", company.TeamPlan)
 	_, link, err := h.site.Companies.Invitations.CreateInvitation(h.t.Context(), principal.Operator(), company.Draft{CompanyID: elsewhere, Uses: 1})
@@ -417,15 +417,15 @@ func (h *held) fillIn(c *castaway, team bool) error {
 
 // The ways to take away what lets a caller in, all through the second node.
 
-func (h *held) revokeDevice(c *castaway) error {
+func (h *held) revokeDevice(c *revokedCaller) error {
 	return h.second.Accounts.Devices.RevokeDevice(h.t.Context(), principal.Principal{}, c.id, c.device.DeviceID)
 }
 
-func (h *held) signOut(c *castaway) error {
+func (h *held) signOut(c *revokedCaller) error {
 	return h.second.Accounts.SignIn.SignOutEverywhere(h.t.Context(), principal.Principal{}, c.id)
 }
 
-func (h *held) resetPassword(c *castaway) error {
+func (h *held) resetPassword(c *revokedCaller) error {
 	link, err := h.second.Accounts.SignIn.OperatorResetLink(h.t.Context(), c.email)
 	if err != nil {
 		return err
@@ -447,11 +447,11 @@ func tokenOf(link string) (string, error) {
 	return address.Query().Get("token"), nil
 }
 
-func (h *held) suspend(c *castaway) error {
+func (h *held) suspend(c *revokedCaller) error {
 	return h.second.Accounts.SignIn.SetSuspended(h.t.Context(), c.email, true)
 }
 
-func (h *held) takePermissions(c *castaway) error {
+func (h *held) takePermissions(c *revokedCaller) error {
 	if _, err := h.second.Companies.Members.SetMemberPermissions(h.t.Context(), principal.Operator(), c.company, c.email, nil); err != nil {
 		return err
 	}
@@ -459,45 +459,45 @@ func (h *held) takePermissions(c *castaway) error {
 	return err
 }
 
-func (h *held) removeFromCompany(c *castaway) error {
+func (h *held) removeFromCompany(c *revokedCaller) error {
 	return h.second.Companies.Members.RemoveMemberByEmail(h.t.Context(), principal.Operator(), c.company, c.email)
 }
 
-func (h *held) removeFromTeam(c *castaway) error {
+func (h *held) removeFromTeam(c *revokedCaller) error {
 	return h.second.Companies.TeamMembers.RemoveTeamMemberByEmail(h.t.Context(), principal.Operator(), c.team, c.email)
 }
 
-func (h *held) removeTeam(c *castaway) error {
+func (h *held) removeTeam(c *revokedCaller) error {
 	return h.second.Companies.Teams.RemoveTeam(h.t.Context(), principal.Operator(), c.team)
 }
 
-func (h *held) refuseApps(c *castaway) error { return h.allow(c, company.UsePlugins, false) }
+func (h *held) refuseApps(c *revokedCaller) error { return h.allow(c, company.UsePlugins, false) }
 
-func (h *held) refuseRuns(c *castaway) error { return h.allow(c, company.Generate, false) }
+func (h *held) refuseRuns(c *revokedCaller) error { return h.allow(c, company.Generate, false) }
 
-func (h *held) allow(c *castaway, p company.Permission, may bool) error {
+func (h *held) allow(c *revokedCaller, p company.Permission, may bool) error {
 	_, err := h.second.Companies.TeamRoles.SetTeamRolePermissions(h.t.Context(), principal.Operator(), c.team, "lead", map[company.Permission]bool{p: may})
 	return err
 }
 
-func (h *held) limitSpending(c *castaway) error {
+func (h *held) limitSpending(c *revokedCaller) error {
 	role := everything("lead")
 	role.Spend = &company.Spend{Tokens: 1, Window: time.Hour}
 	_, err := h.second.Companies.TeamRoles.SetTeamRole(h.t.Context(), principal.Operator(), c.team, role)
 	return err
 }
 
-func (h *held) changeRole(c *castaway) error {
+func (h *held) changeRole(c *revokedCaller) error {
 	_, err := h.second.Companies.TeamMembers.AddTeamMember(h.t.Context(), principal.Operator(), c.team, c.email, "deputy")
 	return err
 }
 
-func (h *held) deleteToken(c *castaway) error {
+func (h *held) deleteToken(c *revokedCaller) error {
 	_, err := h.second.Accounts.AccessTokens.DeleteTokenValue(h.t.Context(), c.token)
 	return err
 }
 
-func (h *held) regenerateToken(c *castaway) error {
+func (h *held) regenerateToken(c *revokedCaller) error {
 	if c.kind == byPersonal {
 		_, _, err := h.second.Accounts.AccessTokens.RegenerateAccessToken(h.t.Context(), principal.Principal{PersonID: c.id}, c.tokenID)
 		return err

@@ -27,8 +27,8 @@ func TestKeysHaveAShape(t *testing.T) {
 			}
 			a := m.create(m.body("one", ""), header...)
 			if x.ok {
-				a.want(t, x.name, 202, "")
-			} else if a.want(t, x.name, 400, "INVALID_REQUEST"); !strings.Contains(string(a.body), `"path":"Idempotency-Key"`) {
+				a.checkStatus(t, x.name, 202, "")
+			} else if a.checkStatus(t, x.name, 400, "INVALID_REQUEST"); !strings.Contains(string(a.body), `"path":"Idempotency-Key"`) {
 				t.Errorf("%s = %s", x.name, a.body)
 			}
 		}
@@ -41,7 +41,7 @@ func TestSameRequests(t *testing.T) {
 		tool := m.made["wide"]
 		id, hash := fmt.Sprintf(`"tool_id":%q`, tool.ID), fmt.Sprintf(`"tool_fields_hash":%q`, tool.ToolFieldsHash)
 		first := `{` + id + `,` + hash + `,"num_results":1,"inputs":{"prompt":"a/b ü","amount":1},"metadata":{"a":1,"b":[1,2]},"plugin":"p"}`
-		original := m.create(first, "Idempotency-Key", "k1").want(t, "the first", 202, "")
+		original := m.create(first, "Idempotency-Key", "k1").checkStatus(t, "the first", 202, "")
 		same := []string{
 			first, " " + first + "\n",
 			strings.ReplaceAll(first, `,"`, " ,\n\t\""),
@@ -67,15 +67,15 @@ func TestSameRequests(t *testing.T) {
 		}
 		m.unchanged("replays and conflicts", func() {
 			for _, body := range same {
-				a := m.create(body, "Idempotency-Key", "k1").want(t, body, 202, "")
+				a := m.create(body, "Idempotency-Key", "k1").checkStatus(t, body, 202, "")
 				if string(a.body) != string(original.body) || a.Header.Get("Idempotent-Replayed") != "true" || a.Header.Get("Retry-After") != original.Header.Get("Retry-After") ||
 					a.Header.Get("RateLimit-Policy") != original.Header.Get("RateLimit-Policy") || !strings.Contains(a.Header.Get("RateLimit"), `;r=9999;`) {
 					t.Errorf("the replay of %s is %s with %v", body, a.body, a.Header)
 				}
 			}
 			for _, body := range other {
-				a := m.create(body, "Idempotency-Key", "k1").want(t, body, 409, "IDEMPOTENCY_KEY_CONFLICT")
-				if e := a.problem(t); e.Retryable || len(e.Details) != 0 {
+				a := m.create(body, "Idempotency-Key", "k1").checkStatus(t, body, 409, "IDEMPOTENCY_KEY_CONFLICT")
+				if e := a.readError(t); e.Retryable || len(e.Details) != 0 {
 					t.Errorf("%s = %s", body, a.body)
 				}
 			}
@@ -84,7 +84,7 @@ func TestSameRequests(t *testing.T) {
 					t.Errorf("as a form = %d %s", a.StatusCode, a.body)
 				}
 			}
-			m.createForm([]part{payload(first), file(picture(2, 2))}, "Idempotency-Key", "k1").want(t, "one file more", 409, "IDEMPOTENCY_KEY_CONFLICT")
+			m.createForm([]part{payload(first), file(picture(2, 2))}, "Idempotency-Key", "k1").checkStatus(t, "one file more", 409, "IDEMPOTENCY_KEY_CONFLICT")
 		})
 		if original.Header.Get("Idempotent-Replayed") != "" {
 			t.Error("the first answer says that it is a replay")
@@ -95,7 +95,7 @@ func TestSameRequests(t *testing.T) {
 func TestSameFiles(t *testing.T) {
 	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		body, red, blue := m.body("one", named(2)), file(picture(3, 3)), file(picture(4, 4))
-		original := m.createForm([]part{payload(body), red, blue}, "Idempotency-Key", "k").want(t, "the first", 202, "")
+		original := m.createForm([]part{payload(body), red, blue}, "Idempotency-Key", "k").checkStatus(t, "the first", 202, "")
 		if n := m.blobs(); n != 2 { // inputs have no thumbnail
 			t.Errorf("there are %d files, want two", n)
 		}
@@ -115,7 +115,7 @@ func TestSameFiles(t *testing.T) {
 				"other order": {payload(body), blue, red}, "one less": {payload(body), red}, "one more": {payload(body), red, blue, red}, "one byte more": {payload(body), longer, blue},
 				"none": {payload(body)}, "no picture": {payload(body), file([]byte("hello")), blue}, "an empty one": {payload(body), file(nil), blue},
 			} {
-				m.createForm(parts, "Idempotency-Key", "k").want(t, name, 409, "IDEMPOTENCY_KEY_CONFLICT")
+				m.createForm(parts, "Idempotency-Key", "k").checkStatus(t, name, 409, "IDEMPOTENCY_KEY_CONFLICT")
 			}
 		})
 	})
@@ -126,24 +126,24 @@ func TestKeysBelongToPeople(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
 		m := newRunFixture(t, db, limits, func(c *generation.Settings) { c.CreatePerMinute = 3 })
 		good := m.body("one", "")
-		m.create(m.body("one", `,"inputs":{"x":1}`), "Idempotency-Key", "k").want(t, "refused", 400, "INVALID_REQUEST")
-		original := m.create(good, "Idempotency-Key", "k").want(t, "another request after a refusal", 202, "")
+		m.create(m.body("one", `,"inputs":{"x":1}`), "Idempotency-Key", "k").checkStatus(t, "refused", 400, "INVALID_REQUEST")
+		original := m.create(good, "Idempotency-Key", "k").checkStatus(t, "another request after a refusal", 202, "")
 
-		bert := m.as(m.person("bert@example.com"))
+		bert := m.as(m.addPerson("bert@example.com"))
 		m.grant("bert@example.com", "", 100)
-		a := bert.create(good, "Idempotency-Key", "k").want(t, "another person's key", 202, "")
+		a := bert.create(good, "Idempotency-Key", "k").checkStatus(t, "another person's key", 202, "")
 		if a.Header.Get("Idempotent-Replayed") != "" || string(a.body) == string(original.body) {
 			t.Errorf("another person got %s", a.body)
 		}
 
 		team, tokens := m.team("Look", "anna@example.com")
 		inTeam := m.as(tokens[0]).send("POST", "/api/v2/generate?team_id="+team, "application/json", strings.NewReader(good), "Idempotency-Key", "k")
-		inTeam.want(t, "the same for a team", 409, "IDEMPOTENCY_KEY_CONFLICT")
+		inTeam.checkStatus(t, "the same for a team", 409, "IDEMPOTENCY_KEY_CONFLICT")
 
 		for i := range 2 {
-			m.create(good, "Idempotency-Key", fmt.Sprint(i)).want(t, "create", 202, "")
+			m.create(good, "Idempotency-Key", fmt.Sprint(i)).checkStatus(t, "create", 202, "")
 		}
-		m.create(good, "Idempotency-Key", "new").want(t, "too fast", 429, "RATE_LIMITED")
+		m.create(good, "Idempotency-Key", "new").checkStatus(t, "too fast", 429, "RATE_LIMITED")
 		m.unchanged("replays cost nothing", func() {
 			for range 5 {
 				if a := m.create(good, "Idempotency-Key", "k"); string(a.body) != string(original.body) {
@@ -166,7 +166,7 @@ func TestOneKeyAtOnce(t *testing.T) {
 		}
 		bodies, first := map[string]bool{}, 0
 		for range cap(answers) {
-			a := (<-answers).want(t, "one of many", 202, "")
+			a := (<-answers).checkStatus(t, "one of many", 202, "")
 			bodies[string(a.body)] = true
 			if a.Header.Get("Idempotent-Replayed") == "" {
 				first++
@@ -186,19 +186,19 @@ func TestOneKeyAtOnce(t *testing.T) {
 func TestNumericOptionsAsText(t *testing.T) {
 	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		asText, asNumber := m.body("one", `,"inputs":{"factor":"4"}`), m.body("one", `,"inputs":{"factor":4}`)
-		first := m.create(asText, "Idempotency-Key", "k").want(t, "text", 202, "")
+		first := m.create(asText, "Idempotency-Key", "k").checkStatus(t, "text", 202, "")
 		if again := m.create(asText, "Idempotency-Key", "k"); string(again.body) != string(first.body) {
 			t.Errorf("the replay = %s", again.body)
 		}
-		m.create(asNumber, "Idempotency-Key", "k").want(t, "another body", 409, "IDEMPOTENCY_KEY_CONFLICT")
-		m.create(m.body("one", `,"inputs":{"factor":"3"}`)).want(t, "no option", 400, "INVALID_REQUEST")
+		m.create(asNumber, "Idempotency-Key", "k").checkStatus(t, "another body", 409, "IDEMPOTENCY_KEY_CONFLICT")
+		m.create(m.body("one", `,"inputs":{"factor":"3"}`)).checkStatus(t, "no option", 400, "INVALID_REQUEST")
 
 		var inputs string
 		if err := m.parts.DB.QueryRow(t.Context(), `SELECT inputs FROM run`).Scan(&inputs); err != nil || inputs != `{"factor":4}` {
 			t.Errorf("the run has %s, %v", inputs, err)
 		}
 		price := func(body string) string {
-			return string(m.send("POST", "/api/v2/generate/preview-cost", "application/json", strings.NewReader(body)).want(t, "price", 200, "").body)
+			return string(m.send("POST", "/api/v2/generate/preview-cost", "application/json", strings.NewReader(body)).checkStatus(t, "price", 200, "").body)
 		}
 		if a, b := price(asText), price(asNumber); a != b {
 			t.Errorf("prices: %s and %s", a, b)

@@ -29,8 +29,8 @@ func (m *runFixture) furnish(tag, query string) map[string][]string {
 		and = query + "&"
 	}
 	ids["upload_id"] = []string{m.upload(and+"name="+tag+"-name.png", picture(5, 5)).ID}
-	b := read[wire.Board](m.t, m.write("POST", query, `{"name":"`+tag+`-board"}`).want(m.t, "a board", 201, ""))
-	m.write("POST", "/"+b.ID+"/nodes"+query, `{"kind":"TEXT","text":"`+tag+`-note"}`).want(m.t, "a node", 201, "")
+	b := decodeAnswer[wire.Board](m.t, m.write("POST", query, `{"name":"`+tag+`-board"}`).checkStatus(m.t, "a board", 201, ""))
+	m.write("POST", "/"+b.ID+"/nodes"+query, `{"kind":"TEXT","text":"`+tag+`-note"}`).checkStatus(m.t, "a node", 201, "")
 	ids["board_id"] = []string{b.ID}
 	marked := `,"metadata":{"note":"` + tag + `-metadata"},"plugin":"` + tag + `-plugin"`
 	for tool, script := range map[string]string{
@@ -59,7 +59,7 @@ var parameter = regexp.MustCompile(`\{[a-z_]+\}`)
 func TestNobodySeesOthersThings(t *testing.T) {
 	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		m.work()
-		people := map[string]string{"anna": get[wire.Identity](m.service, "/api/v2/me").User.UID}
+		people := map[string]string{"anna": getJSON[wire.Identity](m.service, "/api/v2/me").User.UID}
 		for _, name := range []string{"bert", "cara", "dora"} {
 			people[name] = m.site.Person(name + "@example.com")
 			m.grant(name+"@example.com", "", 1000)

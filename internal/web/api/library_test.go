@@ -21,7 +21,7 @@ func (s *service) library(query string, limit int, between func()) (all []wire.L
 	s.t.Helper()
 	next := ""
 	for range 100 {
-		list := get[wire.LibraryList](s, fmt.Sprintf("/api/v2/library?limit=%d&%s%s", limit, query, next))
+		list := getJSON[wire.LibraryList](s, fmt.Sprintf("/api/v2/library?limit=%d&%s%s", limit, query, next))
 		all = append(all, list.Data...)
 		if !list.HasMore {
 			return all
@@ -56,11 +56,11 @@ func TestLibraryFilters(t *testing.T) {
 			t.Fatalf("outputs = %+v, %+v", text.Outputs, sound.Outputs)
 		}
 		id := func(g wire.Generation) string { return g.Outputs[0].ID }
-		m.call("PUT", "/api/v2/library/"+id(wide)+"/favorite").want(t, "favourite", 204, "")
-		m.call("PUT", "/api/v2/library/"+id(wide)+"/favorite").want(t, "favourite again", 204, "")
+		m.sendRequest("PUT", "/api/v2/library/"+id(wide)+"/favorite").checkStatus(t, "favourite", 204, "")
+		m.sendRequest("PUT", "/api/v2/library/"+id(wide)+"/favorite").checkStatus(t, "favourite again", 204, "")
 		all := []string{id(square), id(wide), id(large), sound.Outputs[0].ID, sound.Outputs[1].ID}
 		tags := map[string]string{}
-		for _, tag := range get[wire.ToolTagList](m.service, "/api/v2/tool-tags").Data {
+		for _, tag := range getJSON[wire.ToolTagList](m.service, "/api/v2/tool-tags").Data {
 			tags[tag.Label] = tag.ID
 		}
 		for query, want := range map[string][]string{
@@ -98,24 +98,24 @@ func TestLibraryFilters(t *testing.T) {
 		}
 		for _, query := range []string{"aspect_ratio=5:4", "aspect_ratio=x", "resolution=8K", "resolution=4K+", "favorited=yes", "favorited=1", "start_utc=yesterday", "start_utc=2026-13-01T00:00:00Z", "end_utc=1",
 			"tool_id=x", "media_tool_tag_id=%00", "limit=0", "limit=101", "limit=1e9", "tool_id=" + ids.New() + "&tool_id=" + ids.New(), "cursor=x", "x=%zz"} {
-			m.call("GET", "/api/v2/library?"+query).want(t, query, 400, "INVALID_REQUEST")
+			m.sendRequest("GET", "/api/v2/library?"+query).checkStatus(t, query, 400, "INVALID_REQUEST")
 		}
-		item := get[wire.LibraryItemDetail](m.service, "/api/v2/library/"+id(wide))
+		item := getJSON[wire.LibraryItemDetail](m.service, "/api/v2/library/"+id(wide))
 		if !item.Favorited || item.Prompt == nil || *item.Prompt != "p" || !strings.Contains(string(item.Inputs), `"prompt":"p"`) || item.RequestID != wide.RequestID || item.TeamID != nil || *item.Width != 160 {
 			t.Errorf("item = %+v", item)
 		}
 		if item.Note != nil {
 			t.Errorf("note = %q, want none", *item.Note)
 		}
-		if got := get[wire.LibraryItemDetail](m.service, "/api/v2/library/"+id(text)); got.Type != "TEXT" {
+		if got := getJSON[wire.LibraryItemDetail](m.service, "/api/v2/library/"+id(text)); got.Type != "TEXT" {
 			t.Errorf("a text by its id = %+v", got)
 		}
-		m.call("DELETE", "/api/v2/library/"+id(wide)+"/favorite").want(t, "no favourite", 204, "")
+		m.sendRequest("DELETE", "/api/v2/library/"+id(wide)+"/favorite").checkStatus(t, "no favourite", 204, "")
 		if got := m.library("favorited=true", 10, func() {}); len(got) != 0 {
 			t.Errorf("%d favourites are left", len(got))
 		}
-		again := m.create(m.body("one", `,"inputs":{"picture":{"kind":"LIBRARY_REF","id":"`+id(wide)+`"},"script":"[{\"output\":{\"echo\":\"picture\"}}]"}`)).want(t, "a run with a result", 202, "")
-		if rec := m.finish("", read[wire.GenerationCreated](t, again).RequestID); len(rec.Outputs) != 1 || rec.Outputs[0].Sha256 != wide.Outputs[0].Sha256 {
+		again := m.create(m.body("one", `,"inputs":{"picture":{"kind":"LIBRARY_REF","id":"`+id(wide)+`"},"script":"[{\"output\":{\"echo\":\"picture\"}}]"}`)).checkStatus(t, "a run with a result", 202, "")
+		if rec := m.finish("", decodeAnswer[wire.GenerationCreated](t, again).RequestID); len(rec.Outputs) != 1 || rec.Outputs[0].Sha256 != wide.Outputs[0].Sha256 {
 			t.Errorf("the echo of a result = %+v", rec)
 		}
 	})
@@ -135,7 +135,7 @@ func TestNotes(t *testing.T) {
 			t.Fatalf("outputs = %+v", run.Outputs)
 		}
 		id := run.Outputs[0].ID
-		if one := get[wire.LibraryItemDetail](m.service, "/api/v2/library/"+id); one.Note == nil || *one.Note != note {
+		if one := getJSON[wire.LibraryItemDetail](m.service, "/api/v2/library/"+id); one.Note == nil || *one.Note != note {
 			t.Errorf("item = %+v", one)
 		}
 		for _, one := range m.library("", 10, func() {}) {
@@ -143,8 +143,8 @@ func TestNotes(t *testing.T) {
 				t.Errorf("listed = %+v", one)
 			}
 		}
-		m.call("DELETE", "/api/v2/library/"+id).want(t, "delete", 204, "")
-		run = get[wire.Generation](m.service, "/api/v2/generate/"+run.RequestID)
+		m.sendRequest("DELETE", "/api/v2/library/"+id).checkStatus(t, "delete", 204, "")
+		run = getJSON[wire.Generation](m.service, "/api/v2/generate/"+run.RequestID)
 		if o := run.Outputs[0]; !o.Expired || o.Note != nil {
 			t.Errorf("a deleted result = %+v", o)
 		}
@@ -180,7 +180,7 @@ func TestLibraryOfTeams(t *testing.T) {
 	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		m.work()
 		bertID, chiefID := m.site.Person("bert@example.com"), m.site.Person("chief@example.com")
-		annaID := get[wire.Identity](m.service, "/api/v2/me").User.UID
+		annaID := getJSON[wire.Identity](m.service, "/api/v2/me").User.UID
 		look, _ := m.team("Look", "anna@example.com", "bert@example.com", "chief@example.com")
 		sound, _ := m.team("Sound", "anna@example.com")
 		foreign, _ := m.team("Foreign")
@@ -208,33 +208,33 @@ func TestLibraryOfTeams(t *testing.T) {
 			look + "," + foreign: notMember, foreign + "," + look: notMember, look + "," + ids.New(): notMember, look + ",": malformedTeam, "," + look: malformedTeam, look + ",," + sound: malformedTeam,
 			look + ", " + sound: malformedTeam, look + "&team_id=" + sound: severalTeams, annaID: notMember, look + "," + annaID: notMember,
 		} {
-			a := anna.call("GET", "/api/v2/library?team_id="+strings.ReplaceAll(query, " ", "%20")).want(t, query, want.status, want.code)
-			if a.problem(t).Details["reason"] != want.reason {
+			a := anna.sendRequest("GET", "/api/v2/library?team_id="+strings.ReplaceAll(query, " ", "%20")).checkStatus(t, query, want.status, want.code)
+			if a.readError(t).Details["reason"] != want.reason {
 				t.Errorf("%s = %s, want %s", query, a.body, want.reason)
 			}
 		}
 		// Marks are of people.
 		in := "?team_id=" + look
-		anna.call("PUT", "/api/v2/library/"+first[0].ID+"/favorite"+in).want(t, "favourite", 204, "")
+		anna.sendRequest("PUT", "/api/v2/library/"+first[0].ID+"/favorite"+in).checkStatus(t, "favourite", 204, "")
 		if got := bert.library("favorited=true&team_id="+look, 10, func() {}); len(got) != 0 {
 			t.Errorf("another's favourites are %+v", got)
 		}
 		// Whose they are.
 		for _, id := range []string{mine, second, ids.New() + ":01a1de95-0504-7cf9-98e5-dc2c78966646", "x", first[0].ID + "x", first[0].ID[:20] + ":" + second[21:], "%00", "a:b"} {
 			for _, x := range []struct{ method, more string }{{"GET", ""}, {"DELETE", ""}, {"PUT", "/favorite"}, {"DELETE", "/favorite"}} {
-				bert.call(x.method, "/api/v2/library/"+id+x.more+in).want(t, x.method+" "+id, 404, "NOT_FOUND")
+				bert.sendRequest(x.method, "/api/v2/library/"+id+x.more+in).checkStatus(t, x.method+" "+id, 404, "NOT_FOUND")
 			}
 		}
-		if a := bert.call("DELETE", "/api/v2/library/"+first[0].ID+in).want(t, "delete by another", 403, "FORBIDDEN"); a.problem(t).Details["reason"] != "permission" {
+		if a := bert.sendRequest("DELETE", "/api/v2/library/"+first[0].ID+in).checkStatus(t, "delete by another", 403, "FORBIDDEN"); a.readError(t).Details["reason"] != "permission" {
 			t.Errorf("delete by another = %s", a.body)
 		}
-		chief.call("DELETE", "/api/v2/library/"+first[0].ID+in).want(t, "delete by a manager", 204, "")
-		anna.call("DELETE", "/api/v2/library/"+first[1].ID+in).want(t, "delete by who made it", 204, "")
-		anna.call("DELETE", "/api/v2/library/"+first[1].ID+in).want(t, "delete again", 404, "NOT_FOUND")
+		chief.sendRequest("DELETE", "/api/v2/library/"+first[0].ID+in).checkStatus(t, "delete by a manager", 204, "")
+		anna.sendRequest("DELETE", "/api/v2/library/"+first[1].ID+in).checkStatus(t, "delete by who made it", 204, "")
+		anna.sendRequest("DELETE", "/api/v2/library/"+first[1].ID+in).checkStatus(t, "delete again", 404, "NOT_FOUND")
 		if got := anna.library("team_id="+look, 10, func() {}); len(got) != 0 {
 			t.Errorf("after all were deleted there are %+v", got)
 		}
-		rec := get[wire.GenerationList](anna.service, "/api/v2/generations"+in).Data[0]
+		rec := getJSON[wire.GenerationList](anna.service, "/api/v2/generations"+in).Data[0]
 		if len(rec.Outputs) != 2 || !rec.Outputs[0].Expired || rec.Outputs[0].URL != nil || rec.Outputs[0].ThumbURL != nil {
 			t.Errorf("the run of deleted results = %+v", rec.Outputs)
 		}
@@ -246,12 +246,12 @@ func TestLibraryCursors(t *testing.T) {
 	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		m.work()
 		m.done("", m.body("wide", `,"num_results":4`))
-		page := get[wire.LibraryList](m.service, "/api/v2/library?limit=2")
+		page := getJSON[wire.LibraryList](m.service, "/api/v2/library?limit=2")
 		c := *page.NextCursor
-		same := string(m.call("GET", "/api/v2/library?limit=2&cursor="+c).want(t, "the cursor", 200, "").body)
+		same := string(m.sendRequest("GET", "/api/v2/library?limit=2&cursor="+c).checkStatus(t, "the cursor", 200, "").body)
 		ids := func(body string) string {
 			var all []string
-			for _, i := range read[wire.LibraryList](t, answer{body: []byte(body)}).Data {
+			for _, i := range decodeAnswer[wire.LibraryList](t, answer{body: []byte(body)}).Data {
 				all = append(all, i.ID)
 			}
 			return strings.Join(all, " ")
@@ -270,16 +270,16 @@ func TestLibraryCursors(t *testing.T) {
 				at := random.IntN(len(b) - 1)
 				b[at], b[at+1] = b[at+1], b[at]
 			}
-			a := m.call("GET", "/api/v2/library?limit=2&cursor="+url.QueryEscape(string(b)))
+			a := m.sendRequest("GET", "/api/v2/library?limit=2&cursor="+url.QueryEscape(string(b)))
 			if a.StatusCode == 200 && len(b) > 0 && ids(string(a.body)) == ids(same) || a.StatusCode == 200 && len(b) == 0 {
 				continue
 			}
-			a.want(t, fmt.Sprintf("%q", b), 400, "INVALID_REQUEST")
+			a.checkStatus(t, fmt.Sprintf("%q", b), 400, "INVALID_REQUEST")
 		}
 		for _, query := range []string{"favorited=true", "resolution=1K", "tool_id=" + m.made["one"].ID, "start_utc=2020-01-01T00:00:00Z"} {
-			m.call("GET", "/api/v2/library?limit=2&cursor="+c+"&"+query).want(t, "the cursor with "+query, 400, "INVALID_REQUEST")
+			m.sendRequest("GET", "/api/v2/library?limit=2&cursor="+c+"&"+query).checkStatus(t, "the cursor with "+query, 400, "INVALID_REQUEST")
 		}
-		bert := m.as(m.person("bert@example.com"))
-		bert.call("GET", "/api/v2/library?limit=2&cursor="+c).want(t, "another's cursor", 400, "INVALID_REQUEST")
+		bert := m.as(m.addPerson("bert@example.com"))
+		bert.sendRequest("GET", "/api/v2/library?limit=2&cursor="+c).checkStatus(t, "another's cursor", 400, "INVALID_REQUEST")
 	})
 }

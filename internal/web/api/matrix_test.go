@@ -307,7 +307,7 @@ type cell struct {
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
-		m := assemble(t, db)
+		m := newMatrix(t, db)
 		m.furnish()
 		var shared, fresh []cell
 		for _, c := range m.cells() {
@@ -404,17 +404,17 @@ type matrix struct {
 	judged map[string]judged // by all that its header is not
 }
 
-// assemble builds an installation with one person.
-func assemble(t *testing.T, db *sqldb.DB) *matrix {
+// newMatrix builds an installation with one person.
+func newMatrix(t *testing.T, db *sqldb.DB) *matrix {
 	t.Helper()
-	m := &matrix{service: start(t, db, limits), wrong: &tally{first: map[string]string{}, count: map[string]int{}}, first: map[string]string{}, judged: map[string]judged{}}
-	m.offer(many(2))
+	m := &matrix{service: startService(t, db, limits), wrong: &tally{first: map[string]string{}, count: map[string]int{}}, first: map[string]string{}, judged: map[string]judged{}}
+	m.setCatalog(manyTools(2))
 	h, err := api.New(m.parts)
 	m.must(nil, err)
 	m.handler = httpd.New(h, httpd.Options{Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(), Health: &httpd.Health{Now: time.Now}, Now: time.Now})
 	m.contract, err = apitest.Load()
 	m.must(nil, err)
-	who := get[struct{ User struct{ UID string } }](m.service, "/api/v2/me")
+	who := getJSON[struct{ User struct{ UID string } }](m.service, "/api/v2/me")
 	m.ids = map[string]string{"anna": who.User.UID}
 	return m
 }
@@ -453,7 +453,7 @@ func (m *matrix) furnish() {
 	named["foreign"] = m.site.Team(z, "Foreign", "member", "bert@example.com")
 	named["team_id"] = named["team"]
 
-	tools := get[struct{ Data []struct{ ID string } }](m.service, "/api/v2/tools")
+	tools := getJSON[struct{ Data []struct{ ID string } }](m.service, "/api/v2/tools")
 	named["tool_id"] = tools.Data[0].ID
 
 	var pairs []string
@@ -518,8 +518,8 @@ func (m *matrix) present(x, y string) []proof {
 		{"no scheme", byNobody, plain("Authorization", m.token)},
 		{"a scheme alone", byNobody, plain("Authorization", "Bearer")},
 		{"a malformed token", byNobody, bearer("x")},
-		{"a token nobody made", byNobody, bearer(lookAlike("atl_p_"))},
-		{"a company token nobody made", byNobody, bearer(lookAlike("atl_c_"))},
+		{"a token nobody made", byNobody, bearer(fakeAccessToken("atl_p_"))},
+		{"a company token nobody made", byNobody, bearer(fakeAccessToken("atl_c_"))},
 		{"an expired ID token", byNobody, bearer(lies(map[string]any{"iat": time.Now().Add(-2 * time.Hour).Unix(), "exp": time.Now().Add(-time.Second).Unix()}))},
 		{"the ID token of a revoked device", byNobody, bearer(revoked.Tokens.ID)},
 		{"the ID token of somebody who signed out everywhere", byNobody, bearer(signedOut.Tokens.ID)},
@@ -674,7 +674,7 @@ func (m *matrix) send(method, path, body string, headers http.Header) (outcome, 
 	m.judged[key] = judged{got, a.Header.Clone()}
 	m.mu.Unlock()
 	a.Header.Set("X-Trace-Id", trace)
-	if err := m.contract.Judge(method, r.URL.Path, a.StatusCode, a.Header, w.Body.Bytes()); err != nil && strings.HasPrefix(path, "/api/") {
+	if err := m.contract.CheckResponse(method, r.URL.Path, a.StatusCode, a.Header, w.Body.Bytes()); err != nil && strings.HasPrefix(path, "/api/") {
 		m.wrong.add("contract "+method+r.URL.Path, "%s %s breaks the contract: %v\n%s", method, path, err, plain)
 	}
 	return got, plain

@@ -16,9 +16,9 @@ import (
 // TestMeShowsWhatACredentialReaches holds the accounts of GET /me against what
 // the same credential is answered when it acts for each of them.
 func TestMeShowsWhatACredentialReaches(t *testing.T) {
-	each(t, func(t *testing.T, s *service) {
+	eachDatabase(t, func(t *testing.T, s *service) {
 		const email = "anna@example.com"
-		anna := get[wire.Identity](s, "/api/v2/me").User.UID
+		anna := getJSON[wire.Identity](s, "/api/v2/me").User.UID
 		studio, north := s.site.Company("Studio", company.EnterprisePlan), s.site.Company("North", company.TeamPlan)
 		open, appless, houdini := s.site.Team(studio, "Open", "member", email), s.site.Team(studio, "Appless", "member", email), s.site.Team(north, "Houdini", "member", email)
 		for team, role := range map[string]company.TeamRole{
@@ -42,7 +42,7 @@ func TestMeShowsWhatACredentialReaches(t *testing.T) {
 			{"a company token", ofStudio, []string{open, appless}, []string{studio}},
 		} {
 			who := s.by(c.token)
-			me := get[wire.Identity](who, "/api/v2/me")
+			me := getJSON[wire.Identity](who, "/api/v2/me")
 			var accounts []string
 			for _, a := range me.Accounts {
 				accounts = append(accounts, a.ID)
@@ -52,7 +52,7 @@ func TestMeShowsWhatACredentialReaches(t *testing.T) {
 				if id == anna {
 					query = ""
 				}
-				acts := who.call("GET", "/api/v2/generations"+query).StatusCode == 200
+				acts := who.sendRequest("GET", "/api/v2/generations"+query).StatusCode == 200
 				if listed := slices.Contains(accounts, id); listed != acts || listed != slices.Contains(c.accounts, id) {
 					t.Errorf("%s: lists %v, acts for %s: %t, want %v", c.name, accounts, id, acts, c.accounts)
 				}
@@ -70,8 +70,8 @@ func TestMeShowsWhatACredentialReaches(t *testing.T) {
 }
 
 func TestDevices(t *testing.T) {
-	each(t, func(t *testing.T, s *service) {
-		anna := get[wire.Identity](s, "/api/v2/me").User.UID
+	eachDatabase(t, func(t *testing.T, s *service) {
+		anna := getJSON[wire.Identity](s, "/api/v2/me").User.UID
 		var ids []string
 		for _, kind := range []string{"", "blender", "houdini"} {
 			in := s.site.Device(anna, kind)
@@ -82,7 +82,7 @@ func TestDevices(t *testing.T) {
 		s.site.Person("bert@example.com")
 		bert := s.by(s.site.Device(s.site.Session("bert@example.com").PersonID, "nuke").Tokens.ID)
 
-		all := get[wire.DeviceList](s, "/api/v2/devices")
+		all := getJSON[wire.DeviceList](s, "/api/v2/devices")
 		if len(all.Data) != 3 || all.HasMore || all.NextCursor != nil {
 			t.Fatalf("devices = %+v", all)
 		}
@@ -99,12 +99,12 @@ func TestDevices(t *testing.T) {
 
 		var paged []string
 		for path := "/api/v2/devices?limit=1"; ; {
-			page := get[wire.DeviceList](s, path)
+			page := getJSON[wire.DeviceList](s, path)
 			paged = append(paged, page.Data[0].ID)
 			if !page.HasMore {
 				break
 			}
-			bert.call("GET", "/api/v2/devices?cursor="+*page.NextCursor).want(t, "somebody else's cursor", 400, "INVALID_REQUEST")
+			bert.sendRequest("GET", "/api/v2/devices?cursor="+*page.NextCursor).checkStatus(t, "somebody else's cursor", 400, "INVALID_REQUEST")
 			path = "/api/v2/devices?limit=1&cursor=" + *page.NextCursor
 		}
 		if !slices.Equal(paged, ids) {
@@ -112,12 +112,12 @@ func TestDevices(t *testing.T) {
 		}
 
 		// What the list names can be ended, and only by its person.
-		bert.call("POST", "/api/v2/auth/device/revoke", "X-Device-Id", ids[1]).want(t, "somebody else's device", 404, "NOT_FOUND")
-		s.call("POST", "/api/v2/auth/device/revoke", "X-Device-Id", ids[1]).want(t, "one of mine", 204, "")
-		if left := get[wire.DeviceList](s, "/api/v2/devices"); len(left.Data) != 2 || left.Data[0].ID != ids[0] || left.Data[1].ID != ids[2] {
+		bert.sendRequest("POST", "/api/v2/auth/device/revoke", "X-Device-Id", ids[1]).checkStatus(t, "somebody else's device", 404, "NOT_FOUND")
+		s.sendRequest("POST", "/api/v2/auth/device/revoke", "X-Device-Id", ids[1]).checkStatus(t, "one of mine", 204, "")
+		if left := getJSON[wire.DeviceList](s, "/api/v2/devices"); len(left.Data) != 2 || left.Data[0].ID != ids[0] || left.Data[1].ID != ids[2] {
 			t.Errorf("devices = %+v", left)
 		}
-		if theirs := get[wire.DeviceList](bert, "/api/v2/devices"); len(theirs.Data) != 1 || *theirs.Data[0].PluginKind != "nuke" {
+		if theirs := getJSON[wire.DeviceList](bert, "/api/v2/devices"); len(theirs.Data) != 1 || *theirs.Data[0].PluginKind != "nuke" {
 			t.Errorf("devices of another person = %+v", theirs)
 		}
 	})
@@ -128,12 +128,12 @@ func TestDevices(t *testing.T) {
 func TestUnverifiedPeopleBrowse(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
-		m := newRunFixture(t, db, limits, roomy)
+		m := newRunFixture(t, db, limits, setHighLimits)
 		m.exec(`UPDATE person SET email_verified = FALSE`)
 		gate := *m.parts.Gate
 		gate.RequireVerified = true
 		s := m.with(func(p *api.Parts) { p.Gate = &gate }, nil)
-		s.token = m.site.Device(get[wire.Identity](m.service, "/api/v2/me").User.UID, "blender").Tokens.ID
+		s.token = m.site.Device(getJSON[wire.Identity](m.service, "/api/v2/me").User.UID, "blender").Tokens.ID
 
 		leaving := []string{"POST /api/v2/auth/device/revoke", "POST /api/v2/auth/sign-out-everywhere"}
 		secret := []string{"GET /api/v2/webhook-secret"}
@@ -148,21 +148,21 @@ func TestUnverifiedPeopleBrowse(t *testing.T) {
 			path = strings.NewReplacer("{request_id}", "0198c0de-aaaa-7bbb-8ccc-0123456789ab", "{role}", "member", "{domain}", "example.com",
 				"{library_id}", "aB3aB3aB3aB3aB3aB3aB:0198c0de-aaaa-7bbb-8ccc-0123456789ab").Replace(path)
 			a := s.send(method, path, "application/json", strings.NewReader(e.body))
-			refused := a.StatusCode == 403 && a.problem(t).Code == "EMAIL_NOT_VERIFIED"
+			refused := a.StatusCode == 403 && a.readError(t).Code == "EMAIL_NOT_VERIFIED"
 			if want := method != "GET" || slices.Contains(secret, e.route); refused != want {
 				t.Errorf("%s = %d %.200s, want it refused: %t", e.route, a.StatusCode, a.body, want)
 			}
 		}
 
 		body := m.body("one", "")
-		s.send("POST", "/api/v2/generate", "application/json", strings.NewReader(body)).want(t, "a create", 403, "EMAIL_NOT_VERIFIED")
-		price := read[wire.CostPreview](t, s.send("POST", "/api/v2/generate/preview-cost", "application/json", strings.NewReader(body)))
+		s.send("POST", "/api/v2/generate", "application/json", strings.NewReader(body)).checkStatus(t, "a create", 403, "EMAIL_NOT_VERIFIED")
+		price := decodeAnswer[wire.CostPreview](t, s.send("POST", "/api/v2/generate/preview-cost", "application/json", strings.NewReader(body)))
 		if price.CanRun || price.BlockingReason == nil || !strings.Contains(*price.BlockingReason, "Verify your mail address") || price.TotalTokens != 3 {
 			t.Errorf("price = %+v", price)
 		}
-		if len(get[wire.ToolList](s, "/api/v2/tools").Data) == 0 {
+		if len(getJSON[wire.ToolList](s, "/api/v2/tools").Data) == 0 {
 			t.Error("the catalog is empty")
 		}
-		s.call("POST", "/api/v2/auth/device/revoke").want(t, "leaving", 204, "")
+		s.sendRequest("POST", "/api/v2/auth/device/revoke").checkStatus(t, "leaving", 204, "")
 	})
 }

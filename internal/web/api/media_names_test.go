@@ -52,25 +52,25 @@ func TestAddressesEndInNames(t *testing.T) {
 		if !strings.HasPrefix(thumb, slug+"-thumb.") {
 			t.Errorf("its thumbnail is called %s", thumb)
 		}
-		item := get[wire.LibraryItemDetail](m.service, "/api/v2/library/"+id)
+		item := getJSON[wire.LibraryItemDetail](m.service, "/api/v2/library/"+id)
 		look("a library item", item.URL, slug+".png")
 		look("its thumbnail", *item.ThumbURL, thumb)
-		listed := get[wire.LibraryList](m.service, "/api/v2/library").Data[0]
+		listed := getJSON[wire.LibraryList](m.service, "/api/v2/library").Data[0]
 		look("a listed item", listed.URL, slug+".png")
 
-		board := read[wire.Board](t, m.send("POST", "/api/v2/boards", "application/json", strings.NewReader(`{"name":"x"}`)))
+		board := decodeAnswer[wire.Board](t, m.send("POST", "/api/v2/boards", "application/json", strings.NewReader(`{"name":"x"}`)))
 		for ref, want := range map[string][2]string{
 			`"LIBRARY_REF","ref":"` + id + `"`:  {slug + ".png", thumb},
 			`"UPLOAD_REF","ref":"` + u.ID + `"`: {"Sunset, 100% (1).png", "Sunset, 100% (1)-thumb.png"},
 		} {
-			n := read[wire.Node](t, m.send("POST", "/api/v2/boards/"+board.ID+"/nodes", "application/json", strings.NewReader(`{"kind":`+ref+`}`)))
+			n := decodeAnswer[wire.Node](t, m.send("POST", "/api/v2/boards/"+board.ID+"/nodes", "application/json", strings.NewReader(`{"kind":`+ref+`}`)))
 			look("a node", n.Item.URL, want[0])
 			look("its thumbnail", *n.Item.ThumbURL, want[1])
 		}
 
 		// A tool that is no longer offered keeps the name.
-		m.offer(files("other.yaml", manifest("other", "")))
-		look("a result of a tool that is gone", *get[wire.Generation](m.service, "/api/v2/generate/"+made.RequestID).Outputs[0].URL, slug+".png")
+		m.setCatalog(files("other.yaml", manifest("other", "")))
+		look("a result of a tool that is gone", *getJSON[wire.Generation](m.service, "/api/v2/generate/"+made.RequestID).Outputs[0].URL, slug+".png")
 	})
 }
 
@@ -93,7 +93,7 @@ func TestNamesInAddressesMeanNothing(t *testing.T) {
 		}
 		// The name does not stand in for what is signed.
 		for _, wrong := range []string{strings.Replace(u.URL, "/file/", "/thumb/", 1), strings.Replace(u.URL, "s=", "s=A", 1)} {
-			m.fetch("GET", wrong).want(t, wrong, 403, "FORBIDDEN")
+			m.fetch("GET", wrong).checkStatus(t, wrong, 403, "FORBIDDEN")
 		}
 	})
 }

@@ -118,7 +118,7 @@ func TestAlteredAddresses(t *testing.T) {
 		}
 		for name, address := range bad {
 			a := m.fetch("GET", address)
-			if a.StatusCode != 403 || a.problem(t).Details["reason"] != "signature" || a.Header.Get("Cache-Control") != "no-store" {
+			if a.StatusCode != 403 || a.readError(t).Details["reason"] != "signature" || a.Header.Get("Cache-Control") != "no-store" {
 				t.Errorf("%s = %d %s", name, a.StatusCode, a.body)
 			}
 		}
@@ -137,7 +137,7 @@ func TestAddressesEndWithTheAccess(t *testing.T) {
 		query := "?team_id=" + team
 		made := anna.done(query, m.body("one", ""))
 		annas := *made.Outputs[0].URL
-		berts := get[wire.LibraryList](bert.service, "/api/v2/library"+query).Data[0].URL
+		berts := getJSON[wire.LibraryList](bert.service, "/api/v2/library"+query).Data[0].URL
 		if annas == berts {
 			t.Error("two people have one address")
 		}
@@ -152,7 +152,7 @@ func TestAddressesEndWithTheAccess(t *testing.T) {
 		if a := m.fetch("GET", berts); a.StatusCode != 403 {
 			t.Errorf("an ex-member's address = %d", a.StatusCode)
 		}
-		anna.call("DELETE", "/api/v2/library/"+made.Outputs[0].ID+query).want(t, "delete", 204, "")
+		anna.sendRequest("DELETE", "/api/v2/library/"+made.Outputs[0].ID+query).checkStatus(t, "delete", 204, "")
 		if a := m.fetch("GET", annas); a.StatusCode != 404 {
 			t.Errorf("the address of a deleted result = %d", a.StatusCode)
 		}

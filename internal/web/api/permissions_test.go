@@ -22,7 +22,7 @@ type errand struct {
 	want  int                // to those who may
 	// ready makes what the request is about, and gives the parameters of the
 	// path, names and values, and the body.
-	ready func(o *office) (path []string, body string)
+	ready func(o *companyFixture) (path []string, body string)
 }
 
 // allOfThem stands for every permission of a company.
@@ -43,7 +43,7 @@ var errands = []errand{
 	{"DELETE /api/v2/companies/{company_id}/roles/{role}", company.ManageMembers, 204, aRole("")},
 
 	{"GET /api/v2/companies/{company_id}/domains", company.ManageMembers, 200, nil},
-	{"POST /api/v2/companies/{company_id}/domains", company.ManageMembers, 201, func(o *office) ([]string, string) {
+	{"POST /api/v2/companies/{company_id}/domains", company.ManageMembers, 201, func(o *companyFixture) ([]string, string) {
 		return nil, `{"domain":"` + o.word() + `.example"}`
 	}},
 	{"DELETE /api/v2/companies/{company_id}/domains/{domain}", company.ManageMembers, 204, aDomain},
@@ -51,14 +51,14 @@ var errands = []errand{
 
 	{"GET /api/v2/companies/{company_id}/invitations", company.ManageMembers, 200, nil},
 	{"POST /api/v2/companies/{company_id}/invitations", company.ManageMembers, 201, with(`{}`)},
-	{"DELETE /api/v2/invitations/{invitation_id}", company.ManageMembers, 204, func(o *office) ([]string, string) {
+	{"DELETE /api/v2/invitations/{invitation_id}", company.ManageMembers, 204, func(o *companyFixture) ([]string, string) {
 		return []string{"invitation_id", o.invite(company.Draft{CompanyID: o.company}).ID}, ""
 	}},
 	{"GET /api/v2/invitations", "", 200, nil},
-	{"POST /api/v2/invitations/{invitation_id}/accept", "", 204, func(o *office) ([]string, string) {
+	{"POST /api/v2/invitations/{invitation_id}/accept", "", 204, func(o *companyFixture) ([]string, string) {
 		return []string{"invitation_id", o.invite(company.Draft{CompanyID: o.site.Company("Elsewhere", company.TeamPlan), Email: o.email}).ID}, ""
 	}},
-	{"POST /api/v2/invitations/accept", "", 204, func(o *office) ([]string, string) {
+	{"POST /api/v2/invitations/accept", "", 204, func(o *companyFixture) ([]string, string) {
 		_, link, err := o.site.Companies.Invitations.CreateInvitation(o.t.Context(), principal.Operator(), company.Draft{CompanyID: o.site.Company("Elsewhere", company.TeamPlan)})
 		o.must(err)
 		u, err := url.Parse(link)
@@ -67,8 +67,8 @@ var errands = []errand{
 	}},
 
 	{"GET /api/v2/companies/{company_id}/access-tokens", company.ManageAPITokens, 200, nil},
-	{"POST /api/v2/companies/{company_id}/access-tokens", company.ManageAPITokens, 201, func(o *office) ([]string, string) {
-		return nil, `{"name":"farm","uid":"` + o.colleague() + `"}`
+	{"POST /api/v2/companies/{company_id}/access-tokens", company.ManageAPITokens, 201, func(o *companyFixture) ([]string, string) {
+		return nil, `{"name":"farm","uid":"` + o.addMember() + `"}`
 	}},
 	{"DELETE /api/v2/companies/{company_id}/access-tokens/{token_id}", company.ManageAPITokens, 204, aToken},
 	{"POST /api/v2/companies/{company_id}/access-tokens/{token_id}/regenerate", company.ManageAPITokens, 200, aToken},
@@ -81,7 +81,7 @@ var errands = []errand{
 	{"POST /api/v2/companies/{company_id}/teams", company.ManageTeams, 201, with(`{"name":"Print"}`)},
 	{"GET /api/v2/teams/{team_id}", "", 200, nil},
 	{"PATCH /api/v2/teams/{team_id}", company.ManageTeams, 200, with(`{"name":"Print"}`)},
-	{"DELETE /api/v2/teams/{team_id}", company.ManageTeams, 204, func(o *office) ([]string, string) {
+	{"DELETE /api/v2/teams/{team_id}", company.ManageTeams, 204, func(o *companyFixture) ([]string, string) {
 		return []string{"team_id", o.site.Team(o.company, "Short", "member")}, ""
 	}},
 	{"GET /api/v2/teams/{team_id}/members", company.ManageTeams, 200, nil},
@@ -96,24 +96,24 @@ var errands = []errand{
 	{"DELETE /api/v2/teams/{team_id}/budget", company.ManageBilling, 204, aBudget("")},
 }
 
-func with(body string) func(*office) ([]string, string) {
-	return func(*office) ([]string, string) { return nil, body }
+func with(body string) func(*companyFixture) ([]string, string) {
+	return func(*companyFixture) ([]string, string) { return nil, body }
 }
 
-func aColleague(body string) func(*office) ([]string, string) {
-	return func(o *office) ([]string, string) { return []string{"uid", o.colleague()}, body }
+func aColleague(body string) func(*companyFixture) ([]string, string) {
+	return func(o *companyFixture) ([]string, string) { return []string{"uid", o.addMember()}, body }
 }
 
-func aTeammate(body string) func(*office) ([]string, string) {
-	return func(o *office) ([]string, string) {
-		uid := o.colleague()
+func aTeammate(body string) func(*companyFixture) ([]string, string) {
+	return func(o *companyFixture) ([]string, string) {
+		uid := o.addMember()
 		o.site.Join(o.team, o.other, "spare")
 		return []string{"uid", uid}, body
 	}
 }
 
-func aRole(body string) func(*office) ([]string, string) {
-	return func(o *office) ([]string, string) {
+func aRole(body string) func(*companyFixture) ([]string, string) {
+	return func(o *companyFixture) ([]string, string) {
 		name := o.word()
 		_, err := o.site.Companies.Roles.SetRole(o.t.Context(), principal.Operator(), o.company, company.Role{Name: name})
 		o.must(err)
@@ -121,8 +121,8 @@ func aRole(body string) func(*office) ([]string, string) {
 	}
 }
 
-func aTeamRole(body string) func(*office) ([]string, string) {
-	return func(o *office) ([]string, string) {
+func aTeamRole(body string) func(*companyFixture) ([]string, string) {
+	return func(o *companyFixture) ([]string, string) {
 		name := o.word()
 		_, err := o.site.Companies.TeamRoles.SetTeamRole(o.t.Context(), principal.Operator(), o.team, company.TeamRole{Name: name})
 		o.must(err)
@@ -131,7 +131,7 @@ func aTeamRole(body string) func(*office) ([]string, string) {
 }
 
 // aDomain is one that the operator vouches for.
-func aDomain(o *office) ([]string, string) {
+func aDomain(o *companyFixture) ([]string, string) {
 	name := o.word() + ".example"
 	_, err := o.site.Companies.Domains.AddDomain(o.t.Context(), principal.Operator(), o.company, name, "", "")
 	o.must(err)
@@ -140,26 +140,26 @@ func aDomain(o *office) ([]string, string) {
 	return []string{"domain", name}, ""
 }
 
-func aToken(o *office) ([]string, string) {
-	o.colleague()
+func aToken(o *companyFixture) ([]string, string) {
+	o.addMember()
 	id, _ := o.site.Token(o.other, o.company)
 	return []string{"token_id", id}, ""
 }
 
-func aConnection(o *office) ([]string, string) {
+func aConnection(o *companyFixture) ([]string, string) {
 	o.boss.do(201, "POST", "/companies/"+o.company+"/scim-token", "")
 	return nil, ""
 }
 
-func aBudget(body string) func(*office) ([]string, string) {
-	return func(o *office) ([]string, string) {
+func aBudget(body string) func(*companyFixture) ([]string, string) {
+	return func(o *companyFixture) ([]string, string) {
 		o.boss.do(200, "PUT", "/teams/"+o.team+"/budget", `{"tokens":5}`)
 		return nil, body
 	}
 }
 
-// office is a company with a team, and somebody to try things there.
-type office struct {
+// companyFixture is a company with a team, and somebody to try things there.
+type companyFixture struct {
 	*runFixture
 	company, team string
 	boss          caller // who may do everything in the company
@@ -169,8 +169,8 @@ type office struct {
 	items         []string // of a manager's, each for one use
 }
 
-func openOffice(m *runFixture) *office {
-	o := &office{runFixture: m, company: m.site.Company("Fox", company.EnterprisePlan), other: "other@example.com"}
+func newCompanyFixture(m *runFixture) *companyFixture {
+	o := &companyFixture{runFixture: m, company: m.site.Company("Fox", company.EnterprisePlan), other: "other@example.com"}
 	o.team = m.site.Team(o.company, "Film", "member")
 	m.grant("", o.team, 10_000)
 	o.boss = m.signedIn("boss@example.com")
@@ -181,7 +181,7 @@ func openOffice(m *runFixture) *office {
 	return o
 }
 
-func (o *office) must(err error) {
+func (o *companyFixture) must(err error) {
 	o.t.Helper()
 	if err != nil {
 		o.t.Fatal(err)
@@ -189,18 +189,18 @@ func (o *office) must(err error) {
 }
 
 // word is one that was not used yet.
-func (o *office) word() string {
+func (o *companyFixture) word() string {
 	o.words++
 	return fmt.Sprint("word", o.words)
 }
 
-// colleague makes sure that the colleague is in the company.
-func (o *office) colleague() (uid string) {
+// addMember makes sure that the colleague is in the company.
+func (o *companyFixture) addMember() (uid string) {
 	o.site.Admit(o.company, o.other)
 	return o.uid
 }
 
-func (o *office) invite(d company.Draft) company.Invitation {
+func (o *companyFixture) invite(d company.Draft) company.Invitation {
 	o.t.Helper()
 	inv, _, err := o.site.Companies.Invitations.CreateInvitation(o.t.Context(), principal.Operator(), d)
 	o.must(err)
@@ -208,7 +208,7 @@ func (o *office) invite(d company.Draft) company.Invitation {
 }
 
 // try makes the request of a route with a credential and gives how it ends.
-func (o *office) try(token, route, query string, ready func(*office) ([]string, string)) (outcome, answer) {
+func (o *companyFixture) try(token, route, query string, ready func(*companyFixture) ([]string, string)) (outcome, answer) {
 	o.t.Helper()
 	var fill []string
 	body := ""
@@ -237,7 +237,7 @@ func outcomeOf(t *testing.T, a answer) outcome {
 	t.Helper()
 	got := outcome{status: a.StatusCode}
 	if got.status >= 400 {
-		p := a.problem(t)
+		p := a.readError(t)
 		got.code = string(p.Code)
 		got.reason, _ = p.Details["reason"].(string)
 	}
@@ -262,7 +262,7 @@ func TestErrandsNameEveryRoute(t *testing.T) {
 // none and with all try every route.
 func TestEveryPermissionOfCompanies(t *testing.T) {
 	eachRunFixture(t, func(t *testing.T, m *runFixture) {
-		o := openOffice(m)
+		o := newCompanyFixture(m)
 		sets := map[string][]company.Permission{"none": nil, "all": company.CompanyPermissions}
 		for _, p := range company.CompanyPermissions {
 			sets[strings.ToLower(string(p))] = []company.Permission{p}
@@ -292,13 +292,13 @@ type chore struct {
 	route string
 	by    company.Permission // in the team; empty: everybody in it
 	want  int
-	ready func(o *office) (path []string, body string)
+	ready func(o *companyFixture) (path []string, body string)
 }
 
 // chores are done for the account of a team, by any credential.
 var chores = []chore{
-	{"POST /api/v2/generate", company.Generate, 202, func(o *office) ([]string, string) { return nil, o.body("one", "") }},
-	{"POST /api/v2/generate/preview-cost", "", 200, func(o *office) ([]string, string) { return nil, o.body("one", "") }},
+	{"POST /api/v2/generate", company.Generate, 202, func(o *companyFixture) ([]string, string) { return nil, o.body("one", "") }},
+	{"POST /api/v2/generate/preview-cost", "", 200, func(o *companyFixture) ([]string, string) { return nil, o.body("one", "") }},
 	{"GET /api/v2/generate/{request_id}", "", 200, othersRun},
 	{"POST /api/v2/generate/{request_id}/cancel", company.ManageTeam, 202, othersRun},
 	{"GET /api/v2/generations", "", 200, nil},
@@ -308,7 +308,7 @@ var chores = []chore{
 	{"GET /api/v2/kits", "", 200, nil},
 	{"GET /api/v2/tool-tags", "", 200, nil},
 	{"GET /api/v2/uploads", "", 200, nil},
-	{"POST /api/v2/uploads", "", 201, func(*office) ([]string, string) { return nil, string(picture(3, 3)) }},
+	{"POST /api/v2/uploads", "", 201, func(*companyFixture) ([]string, string) { return nil, string(picture(3, 3)) }},
 	{"GET /api/v2/uploads/{upload_id}", "", 200, othersUpload},
 	{"DELETE /api/v2/uploads/{upload_id}", company.ManageTeam, 204, othersUpload},
 	{"GET /api/v2/library", "", 200, nil},
@@ -343,7 +343,7 @@ var visits = []struct {
 }
 
 // manager is the service for a manager of the team.
-func (o *office) manager() *runFixture {
+func (o *companyFixture) manager() *runFixture {
 	o.t.Helper()
 	o.site.Join(o.team, "boss@example.com", "manager")
 	s := *o.service
@@ -351,25 +351,25 @@ func (o *office) manager() *runFixture {
 	return &runFixture{service: &s, made: o.made}
 }
 
-func (o *office) inTeam() string { return "?team_id=" + o.team }
+func (o *companyFixture) inTeam() string { return "?team_id=" + o.team }
 
-func othersRun(o *office) ([]string, string) {
+func othersRun(o *companyFixture) ([]string, string) {
 	return []string{"request_id", o.manager().run(o.inTeam(), o.body("one", ""))}, ""
 }
 
-func othersUpload(o *office) ([]string, string) {
+func othersUpload(o *companyFixture) ([]string, string) {
 	return []string{"upload_id", o.manager().upload(o.inTeam(), picture(4, 4)).ID}, ""
 }
 
-func othersItem(o *office) ([]string, string) {
+func othersItem(o *companyFixture) ([]string, string) {
 	id := o.items[0]
 	o.items = o.items[1:]
 	return []string{"library_id", id}, ""
 }
 
-// stock has a manager make results, and then keeps everybody who works busy, so
+// addRuns has a manager make results, and then keeps everybody who works busy, so
 // that further runs wait.
-func (o *office) stock(n int) {
+func (o *companyFixture) addRuns(n int) {
 	o.t.Helper()
 	o.work()
 	for boss := o.manager(); len(o.items) < n; {
@@ -380,15 +380,15 @@ func (o *office) stock(n int) {
 	for range 4 {
 		id := o.manager().run(o.inTeam(), o.body("one", steps(`[{"hang":true}]`)))
 		watch.Until(o.t, "the run is worked on", func() bool {
-			return *get[wire.Generation](o.manager().service, "/api/v2/generate/"+id+o.inTeam()).Stage == "running"
+			return *getJSON[wire.Generation](o.manager().service, "/api/v2/generate/"+id+o.inTeam()).Stage == "running"
 		})
 	}
 }
 
-func othersBoard(o *office) ([]string, string) {
+func othersBoard(o *companyFixture) ([]string, string) {
 	s := o.manager().service
-	a := s.send("POST", "/api/v2/boards"+o.inTeam(), "application/json", strings.NewReader(`{"name":"Autumn"}`)).want(o.t, "a board", 201, "")
-	return []string{"board_id", read[struct{ ID string }](o.t, a).ID}, ""
+	a := s.send("POST", "/api/v2/boards"+o.inTeam(), "application/json", strings.NewReader(`{"name":"Autumn"}`)).checkStatus(o.t, "a board", 201, "")
+	return []string{"board_id", decodeAnswer[struct{ ID string }](o.t, a).ID}, ""
 }
 
 // TestEveryPermissionOfTeams has somebody with every set of permissions in a
@@ -396,8 +396,8 @@ func othersBoard(o *office) ([]string, string) {
 // account allows everything to both.
 func TestEveryPermissionOfTeams(t *testing.T) {
 	eachRunFixture(t, func(t *testing.T, m *runFixture) {
-		o := openOffice(m)
-		o.stock(2 * 4 << len(company.TeamPermissions))
+		o := newCompanyFixture(m)
+		o.addRuns(2 * 4 << len(company.TeamPermissions))
 		for set := range 1 << len(company.TeamPermissions) {
 			var perms []company.Permission
 			for i, p := range company.TeamPermissions {
@@ -448,8 +448,8 @@ func TestEveryPermissionOfTeams(t *testing.T) {
 				}
 			}
 			// Prices can be asked for by everybody, and say what cannot be run.
-			_, a := o.try(script, "POST /api/v2/generate/preview-cost", o.inTeam(), func(o *office) ([]string, string) { return nil, o.body("one", "") })
-			if may := read[wire.CostPreview](t, a).CanRun; may != slices.Contains(perms, company.Generate) {
+			_, a := o.try(script, "POST /api/v2/generate/preview-cost", o.inTeam(), func(o *companyFixture) ([]string, string) { return nil, o.body("one", "") })
+			if may := decodeAnswer[wire.CostPreview](t, a).CanRun; may != slices.Contains(perms, company.Generate) {
 				t.Errorf("%v: can_run = %v", perms, may)
 			}
 		}

@@ -36,7 +36,7 @@ func TestSixSideBySide(t *testing.T) {
 		m.work()
 		for round := range rounds {
 			email := fmt.Sprintf("client%d@example.com", round)
-			client := m.as(m.person(email))
+			client := m.as(m.addPerson(email))
 			m.grant(email, "", 100)
 
 			const runs = 6
@@ -71,15 +71,15 @@ func (m *runFixture) pollImpatiently(body string, asked func()) {
 		m.t.Errorf("create = %d %s", a.StatusCode, a.body)
 		return
 	}
-	path := "/api/v2/generate/" + read[wire.GenerationCreated](m.t, a).RequestID
+	path := "/api/v2/generate/" + decodeAnswer[wire.GenerationCreated](m.t, a).RequestID
 	for i := range 60 {
-		a := m.call("GET", path)
+		a := m.sendRequest("GET", path)
 		tell()
 		if a.StatusCode != http.StatusOK {
 			m.t.Errorf("poll %d = %d %s", i+1, a.StatusCode, a.body)
 			return
 		}
-		g := read[wire.Generation](m.t, a)
+		g := decodeAnswer[wire.Generation](m.t, a)
 		if g.Status == "succeeded" && len(g.Outputs) == 1 {
 			return
 		}
@@ -97,7 +97,7 @@ func (m *runFixture) pollImpatiently(body string, asked func()) {
 func TestPollsLeaveRoomForUploads(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
-		m := newRunFixture(t, db, limits, asUsual)
+		m := newRunFixture(t, db, limits, keepSettings)
 		kind, body := form(payload(m.body("one", `,"inputs":{"picture":{"kind":"MULTIPART","file_index":0}}`)), file(picture(64, 64)))
 		whole := body.Bytes()
 		arriving, rest := io.Pipe()
@@ -112,13 +112,13 @@ func TestPollsLeaveRoomForUploads(t *testing.T) {
 		}
 
 		for range 5 {
-			m.call("GET", "/api/v2/generate/"+m.run("", m.body("one", ""))).want(t, "poll", 200, "")
+			m.sendRequest("GET", "/api/v2/generate/"+m.run("", m.body("one", ""))).checkStatus(t, "poll", 200, "")
 		}
 		if _, err := rest.Write(whole[len(whole)-10:]); err != nil {
 			t.Fatal(err)
 		}
 		rest.Close()
-		a := (<-sixth).want(t, "the sixth", 202, "")
+		a := (<-sixth).checkStatus(t, "the sixth", 202, "")
 		if got := a.Header.Get("RateLimit"); !strings.HasPrefix(got, `"minute";r=0;`) {
 			t.Errorf("RateLimit is %q, want nothing left: four of the polls count", got)
 		}

@@ -124,14 +124,14 @@ func TestNothingRunsInFiles(t *testing.T) {
 	}
 	ran.Store(0)
 
-	m := newRunFixture(t, dbtest.Open(t, dbtest.URL(t, "sqlite")), limits, roomy)
+	m := newRunFixture(t, dbtest.Open(t, dbtest.URL(t, "sqlite")), limits, setHighLimits)
 	m.work()
 	html := `<script>alert('ran');new Image().src='` + canary.URL + `/ran';location='` + canary.URL + `/ran'</script><img src=x onerror=alert('ran')><body onload=alert('ran')>`
 	addresses := map[string]string{}
 	for name, data := range polyglots(html) {
 		a := m.send("POST", "/api/v2/uploads?name=page.html", "application/octet-stream", strings.NewReader(data))
 		if a.StatusCode == 201 {
-			addresses[name] = read[struct{ URL string }](t, a).URL
+			addresses[name] = decodeAnswer[struct{ URL string }](t, a).URL
 		} else if a.StatusCode/100 != 4 {
 			t.Errorf("%s = %d %s", name, a.StatusCode, a.body)
 		}

@@ -22,7 +22,7 @@ func (m *runFixture) quota(l quota.Limits) {
 // stored is what the personal account of the caller stores.
 func (m *runFixture) stored() wire.Storage {
 	m.t.Helper()
-	return get[wire.Identity](m.service, "/api/v2/me").Accounts[0].Storage
+	return getJSON[wire.Identity](m.service, "/api/v2/me").Accounts[0].Storage
 }
 
 func TestUploadsAreRefusedBeforeTheyAreRead(t *testing.T) {
@@ -34,9 +34,9 @@ func TestUploadsAreRefusedBeforeTheyAreRead(t *testing.T) {
 				"multipart/form-data; boundary=b": "/api/v2/uploads",
 				"multipart/form-data; boundary=c": "/api/v2/generate",
 			} {
-				a, n := m.pourTo(path, kind, "Content-Length: 20971520\r\n", "")
-				a.want(t, kind+" to "+path, 413, "STORAGE_QUOTA_EXCEEDED")
-				p := a.problem(t)
+				a, n := m.sendEndlessTo(path, kind, "Content-Length: 20971520\r\n", "")
+				a.checkStatus(t, kind+" to "+path, 413, "STORAGE_QUOTA_EXCEEDED")
+				p := a.readError(t)
 				if n > 1<<20 || !a.Close || p.Retryable || p.Details["reason"] != "account" || p.Details["limit_bytes"] != 10485760.0 {
 					t.Errorf("%s: %d bytes were read, closed %v: %s", path, n, a.Close, a.body)
 				}
@@ -50,21 +50,21 @@ func TestUploadsOfUnknownLengthStayWithinTheQuota(t *testing.T) {
 		m.quota(quota.Limits{Account: 3 << 20})
 		chunked := func(data []byte) io.Reader { return io.MultiReader(bytes.NewReader(data)) }
 		m.unchanged("chunked uploads above the quota", func() {
-			m.send("POST", "/api/v2/uploads", "audio/wav", chunked(tone(4<<20))).want(t, "a chunked upload", 413, "STORAGE_QUOTA_EXCEEDED")
+			m.send("POST", "/api/v2/uploads", "audio/wav", chunked(tone(4<<20))).checkStatus(t, "a chunked upload", 413, "STORAGE_QUOTA_EXCEEDED")
 			kind, body := form(part{name: "file", file: "a.wav", kind: "audio/wav", data: string(tone(4 << 20))})
-			m.send("POST", "/api/v2/uploads", kind, body).want(t, "a form", 413, "STORAGE_QUOTA_EXCEEDED")
+			m.send("POST", "/api/v2/uploads", kind, body).checkStatus(t, "a form", 413, "STORAGE_QUOTA_EXCEEDED")
 			kind, body = form(payload(m.body("one", `,"inputs":{"sound":{"kind":"MULTIPART","file_index":0}}`)), file(tone(4<<20)))
-			m.send("POST", "/api/v2/generate", kind, chunked(body.Bytes())).want(t, "a run with a file", 413, "STORAGE_QUOTA_EXCEEDED")
+			m.send("POST", "/api/v2/generate", kind, chunked(body.Bytes())).checkStatus(t, "a run with a file", 413, "STORAGE_QUOTA_EXCEEDED")
 			kind, body = form(payload(m.body("one", `,"inputs":{"sound":{"kind":"MULTIPART","file_index":1}}`)), file(tone(2<<20)), file(tone(2<<20)))
-			m.send("POST", "/api/v2/generate", kind, chunked(body.Bytes())).want(t, "a run with two", 413, "STORAGE_QUOTA_EXCEEDED")
+			m.send("POST", "/api/v2/generate", kind, chunked(body.Bytes())).checkStatus(t, "a run with two", 413, "STORAGE_QUOTA_EXCEEDED")
 		})
-		u := m.send("POST", "/api/v2/uploads", "audio/wav", chunked(tone(2<<20))).want(t, "one that fits", 201, "")
+		u := m.send("POST", "/api/v2/uploads", "audio/wav", chunked(tone(2<<20))).checkStatus(t, "one that fits", 201, "")
 		if s := m.stored(); s.UsedBytes != 2<<20 || s.LimitBytes == nil || *s.LimitBytes != 3<<20 {
 			t.Errorf("storage in /me = %+v", s)
 		}
-		m.send("POST", "/api/v2/uploads", "audio/wav", bytes.NewReader(tone(2<<20))).want(t, "another", 413, "STORAGE_QUOTA_EXCEEDED")
-		m.call("DELETE", "/api/v2/uploads/"+read[wire.Upload](t, u).ID).want(t, "delete", 204, "")
-		m.send("POST", "/api/v2/uploads", "audio/wav", bytes.NewReader(tone(2<<20))).want(t, "after the deletion", 201, "")
+		m.send("POST", "/api/v2/uploads", "audio/wav", bytes.NewReader(tone(2<<20))).checkStatus(t, "another", 413, "STORAGE_QUOTA_EXCEEDED")
+		m.sendRequest("DELETE", "/api/v2/uploads/"+decodeAnswer[wire.Upload](t, u).ID).checkStatus(t, "delete", 204, "")
+		m.send("POST", "/api/v2/uploads", "audio/wav", bytes.NewReader(tone(2<<20))).checkStatus(t, "after the deletion", 201, "")
 	})
 }
 
@@ -94,18 +94,18 @@ func TestConcurrentUploadsOverTheWire(t *testing.T) {
 func TestRunsOfAFullAccount(t *testing.T) {
 	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		u := m.upload("", tone(100_000))
-		m.create(m.body("one", ""), "Idempotency-Key", "k").want(t, "before it is full", 202, "")
+		m.create(m.body("one", ""), "Idempotency-Key", "k").checkStatus(t, "before it is full", 202, "")
 		m.quota(quota.Limits{Account: 100_000})
 		m.unchanged("a run of a full account", func() {
-			m.create(m.body("one", "")).want(t, "a run", 413, "STORAGE_QUOTA_EXCEEDED")
-			m.create(m.body("one", ""), "Idempotency-Key", "k").want(t, "a replay", 202, "")
+			m.create(m.body("one", "")).checkStatus(t, "a run", 413, "STORAGE_QUOTA_EXCEEDED")
+			m.create(m.body("one", ""), "Idempotency-Key", "k").checkStatus(t, "a replay", 202, "")
 			a := m.send("POST", "/api/v2/generate/preview-cost", "application/json", bytes.NewReader([]byte(m.body("one", ""))))
-			if p := read[wire.CostPreview](t, a); p.CanRun || p.BlockingReason == nil {
+			if p := decodeAnswer[wire.CostPreview](t, a); p.CanRun || p.BlockingReason == nil {
 				t.Errorf("preview = %s", a.body)
 			}
 		})
-		m.call("DELETE", "/api/v2/uploads/"+u.ID).want(t, "delete", 204, "")
-		m.create(m.body("one", "")).want(t, "after a deletion", 202, "")
+		m.sendRequest("DELETE", "/api/v2/uploads/"+u.ID).checkStatus(t, "delete", 204, "")
+		m.create(m.body("one", "")).checkStatus(t, "after a deletion", 202, "")
 	})
 }
 
@@ -121,7 +121,7 @@ func TestResultsThatDoNotFit(t *testing.T) {
 		if s := m.stored(); s.UsedBytes != 0 || m.blobs() != 0 {
 			t.Errorf("%+v and %d files are left", s, m.blobs())
 		}
-		if b := get[wire.Identity](m.service, "/api/v2/me").Accounts[0].Balance; b.Held != 0 {
+		if b := getJSON[wire.Identity](m.service, "/api/v2/me").Accounts[0].Balance; b.Held != 0 {
 			t.Errorf("%d tokens are still held", b.Held)
 		}
 	})
@@ -131,19 +131,19 @@ func TestResultsThatDoNotFit(t *testing.T) {
 func TestDiskNearlyFull(t *testing.T) {
 	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		u := m.upload("", picture(8, 8))
-		m.create(m.body("one", ""), "Idempotency-Key", "k").want(t, "before", 202, "")
+		m.create(m.body("one", ""), "Idempotency-Key", "k").checkStatus(t, "before", 202, "")
 		m.full.Store(true)
 		m.unchanged("requests while the disk is full", func() {
 			for kind, path := range map[string]string{"application/octet-stream": "/api/v2/uploads", "multipart/form-data; boundary=b": "/api/v2/generate"} {
-				a, n := m.pourTo(path, kind, "Transfer-Encoding: chunked\r\n", "")
-				if a.want(t, path, 503, "UPSTREAM_UNAVAILABLE"); n > 1<<20 || a.Header.Get("Retry-After") == "" {
+				a, n := m.sendEndlessTo(path, kind, "Transfer-Encoding: chunked\r\n", "")
+				if a.checkStatus(t, path, 503, "UPSTREAM_UNAVAILABLE"); n > 1<<20 || a.Header.Get("Retry-After") == "" {
 					t.Errorf("%s: %d bytes were read: %v", path, n, a.Header)
 				}
 			}
-			m.create(m.body("one", "")).want(t, "a run", 503, "UPSTREAM_UNAVAILABLE")
-			m.create(m.body("one", ""), "Idempotency-Key", "k").want(t, "a replay", 202, "")
+			m.create(m.body("one", "")).checkStatus(t, "a run", 503, "UPSTREAM_UNAVAILABLE")
+			m.create(m.body("one", ""), "Idempotency-Key", "k").checkStatus(t, "a replay", 202, "")
 		})
-		m.call("DELETE", "/api/v2/uploads/"+u.ID).want(t, "delete", 204, "")
+		m.sendRequest("DELETE", "/api/v2/uploads/"+u.ID).checkStatus(t, "delete", 204, "")
 		m.full.Store(false)
 		m.upload("", picture(8, 8))
 	})
@@ -166,7 +166,7 @@ func TestReportsTellWhatTeamsStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		storageIn := func(query string) *wire.StorageReport {
-			return get[wire.UsageReport](b.service, "/api/v2/reports/usage?company_id="+b.company+query).Storage
+			return getJSON[wire.UsageReport](b.service, "/api/v2/reports/usage?company_id="+b.company+query).Storage
 		}
 		all := storageIn("")
 		if all == nil || all.UsedBytes != 400 || len(all.Teams) != 2 || all.Teams[0].TeamID != b.teams[1] || all.Teams[0].UsedBytes != 300 || all.Teams[0].LimitBytes != nil ||

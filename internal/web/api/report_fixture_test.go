@@ -35,17 +35,17 @@ type reportFixture struct {
 
 // reports runs fn in a bureau on each database.
 func reports(t *testing.T, fn func(t *testing.T, b *reportFixture)) {
-	each(t, func(t *testing.T, s *service) { fn(t, newReportFixture(s)) })
+	eachDatabase(t, func(t *testing.T, s *service) { fn(t, newReportFixture(s)) })
 }
 
 func newReportFixture(s *service) *reportFixture {
 	s.t.Helper()
 	b := &reportFixture{service: s, people: map[string]string{}}
-	s.offer(many(3))
-	for _, tool := range get[wire.ToolList](s, "/api/v2/tools").Data {
+	s.setCatalog(manyTools(3))
+	for _, tool := range getJSON[wire.ToolList](s, "/api/v2/tools").Data {
 		b.tools = append(b.tools, tool.ID)
 	}
-	b.people["anna"] = get[wire.Identity](s, "/api/v2/me").User.UID
+	b.people["anna"] = getJSON[wire.Identity](s, "/api/v2/me").User.UID
 	b.people["bert"], b.people["cleo"] = s.site.Person("bert@example.com"), s.site.Person("cleo@example.com")
 	b.company = s.site.Company("Studio", company.EnterprisePlan)
 	b.may(true)
@@ -172,7 +172,7 @@ func someRuns() (all []past) {
 func (b *reportFixture) rows(path, query string, limit int) (rows []map[string]any, totals map[string]any) {
 	b.t.Helper()
 	for next := ""; ; {
-		page := get[struct {
+		page := getJSON[struct {
 			Data       []map[string]any
 			HasMore    bool    `json:"has_more"`
 			NextCursor *string `json:"next_cursor"`
@@ -209,7 +209,7 @@ func plainCells(columns []string, row map[string]any) (line []string) {
 
 func (b *reportFixture) table(path, query string) [][]string {
 	b.t.Helper()
-	a := b.call("GET", path+"?"+query+"&format=csv")
+	a := b.sendRequest("GET", path+"?"+query+"&format=csv")
 	if a.StatusCode != 200 || a.Header.Get("Content-Type") != "text/csv; charset=utf-8; header=present" {
 		b.t.Fatalf("%s?%s as CSV = %d %s", path, query, a.StatusCode, a.Header)
 	}

@@ -124,10 +124,10 @@ func TestReportCells(t *testing.T) {
 				want := []string{c.teamPlan, c.teamPlanMay, c.ep, c.in}[setting]
 				for _, path := range bothReports {
 					for _, format := range []string{"json", "csv"} {
-						a := callers[c.credential].call("GET", path+"?format="+format+"&"+companies[c.company])
+						a := callers[c.credential].sendRequest("GET", path+"?format="+format+"&"+companies[c.company])
 						got := ""
 						if a.StatusCode != 200 {
-							e := a.problem(t)
+							e := a.readError(t)
 							got = string(e.Code)
 							if reason, ok := e.Details["reason"].(string); ok {
 								got += " " + reason
@@ -181,25 +181,25 @@ func TestReportsEndWithThePermission(t *testing.T) {
 	reports(t, func(t *testing.T, b *reportFixture) {
 		b.ran(someRuns()...)
 		for _, path := range bothReports {
-			page := get[struct {
+			page := getJSON[struct {
 				NextCursor string `json:"next_cursor"`
 			}](b.service, path+"?limit=2&"+inNovember)
 			next := path + "?limit=2&" + inNovember + "&cursor=" + page.NextCursor
 			b.may(false)
-			if a := b.call("GET", next).want(t, "the next page of "+path, 403, "FORBIDDEN"); a.problem(t).Details["reason"] != "permission" {
+			if a := b.sendRequest("GET", next).checkStatus(t, "the next page of "+path, 403, "FORBIDDEN"); a.readError(t).Details["reason"] != "permission" {
 				t.Errorf("reason = %s", a.body)
 			}
 			for elsewhere, want := range map[string]int{
 				"/api/v2/me": 200, "/api/v2/tools": 200, "/api/v2/tools?team_id=" + b.teams[0]: 200, "/api/v2/generations?team_id=" + b.teams[0]: 200,
 				"/api/v2/generate/" + uuid.NewString() + "?team_id=" + b.teams[0]: 404,
 			} {
-				if a := b.call("GET", elsewhere); a.StatusCode != want {
+				if a := b.sendRequest("GET", elsewhere); a.StatusCode != want {
 					t.Errorf("without the permission %s = %d, want %d", elsewhere, a.StatusCode, want)
 				}
 			}
-			b.send("POST", "/api/v2/generate/preview-cost?team_id="+b.teams[0], "application/json", strings.NewReader(`{}`)).want(t, "a preview", 400, "INVALID_REQUEST")
+			b.send("POST", "/api/v2/generate/preview-cost?team_id="+b.teams[0], "application/json", strings.NewReader(`{}`)).checkStatus(t, "a preview", 400, "INVALID_REQUEST")
 			b.may(true)
-			b.call("GET", next).want(t, "the next page with the permission again", 200, "")
+			b.sendRequest("GET", next).checkStatus(t, "the next page with the permission again", 200, "")
 		}
 	})
 }
@@ -333,9 +333,9 @@ func TestPermissionUnderCalls(t *testing.T) {
 			group.Go(func() {
 				for range calls {
 					r := reading{began: time.Now()}
-					a := b.call("GET", bothReports[n%2]+"?"+inNovember)
+					a := b.sendRequest("GET", bothReports[n%2]+"?"+inNovember)
 					r.ended, r.in = time.Now(), a.StatusCode == 200
-					if !r.in && (a.StatusCode != 403 || a.problem(t).Details["reason"] != "permission") {
+					if !r.in && (a.StatusCode != 403 || a.readError(t).Details["reason"] != "permission") {
 						t.Errorf("%d %s", a.StatusCode, a.body)
 					}
 					mu.Lock()
@@ -380,9 +380,9 @@ func TestRemovedMembersTokenIsDead(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, path := range bothReports {
-			b.call("GET", path).want(t, "a company token of a former member", 401, "UNAUTHENTICATED")
-			a := live.call("GET", path+"?company_id="+b.company).want(t, "an ID token of a former member", 403, "FORBIDDEN")
-			if reason := a.problem(t).Details["reason"]; reason != "company" {
+			b.sendRequest("GET", path).checkStatus(t, "a company token of a former member", 401, "UNAUTHENTICATED")
+			a := live.sendRequest("GET", path+"?company_id="+b.company).checkStatus(t, "an ID token of a former member", 403, "FORBIDDEN")
+			if reason := a.readError(t).Details["reason"]; reason != "company" {
 				t.Errorf("reason = %v, want company", reason)
 			}
 		}

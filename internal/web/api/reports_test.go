@@ -28,12 +28,12 @@ func TestReportCursors(t *testing.T) {
 		anna := b.by(b.site.Device(b.people["anna"], "").Tokens.ID)
 		for _, path := range bothReports {
 			query := "?limit=3&" + inNovember
-			cursor := get[struct {
+			cursor := getJSON[struct {
 				NextCursor string `json:"next_cursor"`
 			}](b.service, path+query).NextCursor
 			bad := func(s *service, what, query, cursor string) {
 				t.Helper()
-				a := s.call("GET", path+query+"&cursor="+url.QueryEscape(cursor)).want(t, what+" at "+path, 400, "INVALID_REQUEST")
+				a := s.sendRequest("GET", path+query+"&cursor="+url.QueryEscape(cursor)).checkStatus(t, what+" at "+path, 400, "INVALID_REQUEST")
 				if !strings.Contains(string(a.body), `"path":"cursor"`) {
 					t.Errorf("%s at %s = %s, want a problem with the cursor", what, path, a.body)
 				}
@@ -58,8 +58,8 @@ func TestReportCursors(t *testing.T) {
 			if path == other {
 				other = bothReports[1]
 			}
-			b.call("GET", other+query+"&cursor="+cursor).want(t, "a cursor of "+path+" at "+other, 400, "INVALID_REQUEST")
-			anna.call("GET", path+query+"&company_id="+b.company+"&cursor="+cursor).want(t, "her own cursor with another credential", 200, "")
+			b.sendRequest("GET", other+query+"&cursor="+cursor).checkStatus(t, "a cursor of "+path+" at "+other, 400, "INVALID_REQUEST")
+			anna.sendRequest("GET", path+query+"&company_id="+b.company+"&cursor="+cursor).checkStatus(t, "her own cursor with another credential", 200, "")
 			b.zone("Asia/Tokyo")
 			bad(b.service, "a cursor of another clock", query, cursor)
 			b.zone("UTC")
@@ -71,7 +71,7 @@ func TestReports(t *testing.T) {
 	reports(t, func(t *testing.T, b *reportFixture) {
 		runs := someRuns()
 		b.ran(runs...)
-		b.offer(many(2)) // the third tool is no longer offered
+		b.setCatalog(manyTools(2)) // the third tool is no longer offered
 		filters := map[string]func(past) bool{
 			"":                                func(past) bool { return true },
 			"&team_id=" + b.teams[1]:          func(p past) bool { return p.team == 1 },
@@ -180,7 +180,7 @@ func TestReportRows(t *testing.T) {
 			past{person: "cleo", team: 1, plugin: "blender", status: "failed", credential: principal.IDToken, finished: november(2, 1)},
 		)
 		b.exec(`UPDATE person SET deleted = 1 WHERE id = $1`, b.people["cleo"])
-		b.offer(many(2))
+		b.setCatalog(manyTools(2))
 		rows, _ := b.rows(bothReports[0], inNovember+"&group_by=credential,day,plugin,person,team,tool", 10)
 		if len(rows) != 2 {
 			t.Fatalf("rows = %v", rows)
@@ -276,12 +276,12 @@ func TestReportTimes(t *testing.T) {
 				t.Errorf("%s = %v tokens, want %v", query, got, want)
 			}
 		}
-		page := get[wire.UsageReport](b.service, bothReports[0])
+		page := getJSON[wire.UsageReport](b.service, bothReports[0])
 		if began := page.StartUtc; began.Day() != 1 || began.Hour() != 0 || page.TimeZone != "UTC" || page.EndUtc.Before(now) || time.Since(page.EndUtc) > time.Minute {
 			t.Errorf("this month is %v to %v in %s", page.StartUtc, page.EndUtc, page.TimeZone)
 		}
 		b.zone("Asia/Tokyo")
-		page = get[wire.UsageReport](b.service, bothReports[0])
+		page = getJSON[wire.UsageReport](b.service, bothReports[0])
 		if began := page.StartUtc; began.Hour() != 15 || began.Add(9*time.Hour).Day() != 1 || page.TimeZone != "Asia/Tokyo" {
 			t.Errorf("in Tokyo this month begins at %v, in %s", began, page.TimeZone)
 		}
@@ -299,9 +299,9 @@ func TestPagesKeepTheirTime(t *testing.T) {
 		now := time.Now().UTC()
 		b.ran(past{person: "anna", tokens: 1, finished: now.Add(-2 * time.Microsecond)}, past{person: "anna", team: 1, tokens: 2, finished: now})
 		for path, query := range map[string]string{bothReports[0]: "?limit=1&group_by=team", bothReports[1]: "?limit=1"} {
-			first := get[wire.UsageReport](b.service, path+query)
+			first := getJSON[wire.UsageReport](b.service, path+query)
 			b.ran(past{person: "anna", tokens: 4, finished: time.Now()}, past{person: "anna", team: 1, tokens: 4, finished: time.Now()})
-			second := get[wire.UsageReport](b.service, path+query+"&cursor="+*first.NextCursor)
+			second := getJSON[wire.UsageReport](b.service, path+query+"&cursor="+*first.NextCursor)
 			if !second.EndUtc.Equal(first.EndUtc) || !second.StartUtc.Equal(first.StartUtc) || second.Totals != first.Totals {
 				t.Errorf("%s: the first page is %v to %v with %v, the second %v to %v with %v", path, first.StartUtc, first.EndUtc, first.Totals, second.StartUtc, second.EndUtc, second.Totals)
 			}
@@ -356,8 +356,8 @@ func TestReportInput(t *testing.T) {
 		} {
 			for _, path := range bothReports {
 				for _, format := range []string{"json", "csv"} {
-					a := b.call("GET", path+"?"+query+"&format="+format).want(t, query, 400, "ACCOUNT_SELECTION_INVALID")
-					if got := a.problem(t).Details["reason"]; got != reason {
+					a := b.sendRequest("GET", path+"?"+query+"&format="+format).checkStatus(t, query, 400, "ACCOUNT_SELECTION_INVALID")
+					if got := a.readError(t).Details["reason"]; got != reason {
 						t.Errorf("%s?%s: reason %v, want %s", path, query, got, reason)
 					}
 				}
@@ -368,7 +368,7 @@ func TestReportInput(t *testing.T) {
 		}
 		b.refused(bothReports[0]+"?group_by=hour&limit=0", []string{"group_by", "limit"})
 		for _, fine := range []string{"start_utc=2015-11-01&end_utc=2025-11-01", "start_utc=&end_utc=&team_id=&tool_id=&email=&format=&group_by=&company_id=", "format=csv&limit=0&cursor=x", "group_by=team&x=1"} {
-			b.call("GET", bothReports[0]+"?"+fine).want(t, fine, 200, "")
+			b.sendRequest("GET", bothReports[0]+"?"+fine).checkStatus(t, fine, 200, "")
 		}
 	})
 }
@@ -376,7 +376,7 @@ func TestReportInput(t *testing.T) {
 // refused fails the test unless a call has just these problems.
 func (b *reportFixture) refused(path string, paths []string) {
 	b.t.Helper()
-	a := b.call("GET", path).want(b.t, path, 400, "INVALID_REQUEST")
+	a := b.sendRequest("GET", path).checkStatus(b.t, path, 400, "INVALID_REQUEST")
 	var e struct {
 		Error struct {
 			Details struct{ Fields []struct{ Path string } }
@@ -399,7 +399,7 @@ func TestHeadOfReports(t *testing.T) {
 		b.ran(someRuns()...)
 		for i, name := range []string{"usage", "runs"} {
 			for _, method := range []string{"GET", "HEAD"} {
-				a := b.call(method, bothReports[i]+"?format=csv&"+inNovember)
+				a := b.sendRequest(method, bothReports[i]+"?format=csv&"+inNovember)
 				want := `attachment; filename="` + name + `-2025-11-01-2025-12-01.csv"`
 				if a.StatusCode != 200 || a.Header.Get("Content-Disposition") != want || a.Header.Get("Content-Type") != "text/csv; charset=utf-8; header=present" || a.Header.Get("Vary") != "Authorization" {
 					t.Errorf("%s of %s = %d %v, want %s", method, name, a.StatusCode, a.Header, want)
@@ -408,9 +408,9 @@ func TestHeadOfReports(t *testing.T) {
 					t.Errorf("%s of %s has %d bytes", method, name, len(a.body))
 				}
 			}
-			b.call("HEAD", bothReports[i]+"?"+inNovember).want(t, "HEAD", 200, "")
+			b.sendRequest("HEAD", bothReports[i]+"?"+inNovember).checkStatus(t, "HEAD", 200, "")
 			b.may(false)
-			if a := b.call("HEAD", bothReports[i]+"?format=csv"); a.StatusCode != 403 {
+			if a := b.sendRequest("HEAD", bothReports[i]+"?format=csv"); a.StatusCode != 403 {
 				t.Errorf("HEAD of %s without the permission = %d, want 403", name, a.StatusCode)
 			}
 			b.may(true)
@@ -428,14 +428,14 @@ func TestReportsOfRunsThatEnd(t *testing.T) {
 		team := m.site.Team(studio, "Look", "member", annasEmail)
 		m.grant("", team, 100)
 		_, token := m.site.Token(annasEmail, studio)
-		live := m.site.Device(get[wire.Identity](m.service, "/api/v2/me").User.UID, "blender").Tokens.ID
+		live := m.site.Device(getJSON[wire.Identity](m.service, "/api/v2/me").User.UID, "blender").Tokens.ID
 		ended := map[string]wire.Generation{}
 		for _, token := range []string{token, live} {
 			one := m.as(token).done("?team_id="+team, m.body("many", `,"plugin":"blender 1.4"`))
 			ended[one.RequestID] = one
 		}
 		m.done("", m.body("one", "")) // her own, which is nobody's business
-		rows := get[wire.RunReport](m.by(token), bothReports[1])
+		rows := getJSON[wire.RunReport](m.by(token), bothReports[1])
 		kinds := map[string]string{}
 		for _, r := range rows.Data {
 			kinds[r.Credential] = *r.CredentialName
@@ -447,7 +447,7 @@ func TestReportsOfRunsThatEnd(t *testing.T) {
 		if want := map[string]string{"company_token": "test", "id_token": "blender"}; !maps.Equal(kinds, want) {
 			t.Errorf("credentials = %v, want %v", kinds, want)
 		}
-		usage := get[wire.UsageReport](m.by(token), bothReports[0]+"?group_by=plugin,credential")
+		usage := getJSON[wire.UsageReport](m.by(token), bothReports[0]+"?group_by=plugin,credential")
 		if len(usage.Data) != 2 || usage.Totals != rows.Totals || usage.Totals.Runs != 2 || usage.Totals.Results != 4 || usage.Totals.TokensCharged != 12 {
 			t.Errorf("usage = %+v, runs have the totals %+v", usage, rows.Totals)
 		}

@@ -23,7 +23,7 @@ type visit struct {
 func TestChangesCountAtOnce(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
-		m := assemble(t, db)
+		m := newMatrix(t, db)
 		site, ctx := m.site, t.Context()
 		x := site.Company("X", company.TeamPlan)
 		team := site.Team(x, "Team", "member", annasEmail)

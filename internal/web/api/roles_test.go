@@ -23,7 +23,7 @@ import (
 // the next call that needs it is refused, and all that do not need it go on.
 func TestLostPermissionsCountAtOnce(t *testing.T) {
 	eachRunFixture(t, func(t *testing.T, m *runFixture) {
-		o := openOffice(m)
+		o := newCompanyFixture(m)
 		o.email = "clerk@example.com"
 		who := m.signedIn(o.email)
 		m.site.Admit(o.company, o.email)
@@ -157,7 +157,7 @@ func TestAppsWhileTheirRoleChanges(t *testing.T) {
 // ended, and reaches nothing of one's own.
 func TestTokenMadeForAMember(t *testing.T) {
 	eachRunFixture(t, func(t *testing.T, m *runFixture) {
-		o := openOffice(m)
+		o := newCompanyFixture(m)
 		member := m.signedIn("member@example.com")
 		m.site.Join(o.team, "member@example.com", "member")
 		m.grant("member@example.com", "", 100)
@@ -194,7 +194,7 @@ func TestTokenMadeForAMember(t *testing.T) {
 			"POST /api/v2/generate": teamRequired, "POST /api/v2/me/top-up": wrongKind, "GET /api/v2/access-tokens": wrongKind, "GET /api/v2/companies": wrongKind,
 			"DELETE /api/v2/access-tokens/" + mine.ID: wrongKind,
 		} {
-			if got, a := o.try(token, route, "", func(o *office) ([]string, string) {
+			if got, a := o.try(token, route, "", func(o *companyFixture) ([]string, string) {
 				if strings.HasPrefix(route, "POST /api/v2/generate") {
 					return nil, o.body("one", "")
 				}
@@ -213,7 +213,7 @@ func TestTokenMadeForAMember(t *testing.T) {
 
 		member.do(403, "POST", "/access-tokens/"+made.ID+"/regenerate", "") // its value is the company's
 		member.do(204, "DELETE", "/access-tokens/"+made.ID, "")
-		script.call("GET", "/api/v2/me").want(t, "after its end", 401, "UNAUTHENTICATED")
+		script.sendRequest("GET", "/api/v2/me").checkStatus(t, "after its end", 401, "UNAUTHENTICATED")
 		o.boss.do(404, "DELETE", "/companies/"+o.company+"/access-tokens/"+made.ID, "")
 		log := as[wire.AuditList](o.boss, 200, "GET", "/companies/"+o.company+"/audit?act=token", "").Data
 		want := []struct {
@@ -235,7 +235,7 @@ func TestTokenMadeForAMember(t *testing.T) {
 // company, and their personal account goes on.
 func TestExMembers(t *testing.T) {
 	eachRunFixture(t, func(t *testing.T, m *runFixture) {
-		o := openOffice(m)
+		o := newCompanyFixture(m)
 		m.work()
 		member := m.signedIn("member@example.com")
 		m.site.Join(o.team, "member@example.com", "member")
@@ -246,7 +246,7 @@ func TestExMembers(t *testing.T) {
 		step, release := hold(t)
 		defer release()
 		a := device.send("POST", "/api/v2/generate"+o.inTeam(), "application/json", strings.NewReader(m.body("one", steps("["+step+"]"))))
-		run := read[wire.GenerationCreated](t, a)
+		run := decodeAnswer[wire.GenerationCreated](t, a)
 		status := strings.TrimPrefix(run.StatusURL, "https://atelier.example")
 		streams := []*stream{device.follow(run.RequestID, o.inTeam(), ""), script.follow(run.RequestID, o.inTeam(), "")}
 		for _, s := range streams {
@@ -255,7 +255,7 @@ func TestExMembers(t *testing.T) {
 			}
 		}
 		for _, who := range []*runFixture{device, script} {
-			who.call("GET", status).want(t, "the status of a member's run", 200, "")
+			who.sendRequest("GET", status).checkStatus(t, "the status of a member's run", 200, "")
 		}
 		for _, address := range []string{file, upload} {
 			if a := m.fetch("GET", address); a.StatusCode != 200 {
@@ -265,10 +265,10 @@ func TestExMembers(t *testing.T) {
 
 		o.boss.do(204, "DELETE", "/companies/"+o.company+"/members/"+member.uid, "")
 		for _, path := range []string{status, "/api/v2/generations" + o.inTeam(), "/api/v2/library" + o.inTeam(), "/api/v2/uploads" + o.inTeam(), "/api/v2/tools" + o.inTeam()} {
-			if got := outcomeOf(t, device.call("GET", path)); got != notMember {
+			if got := outcomeOf(t, device.sendRequest("GET", path)); got != notMember {
 				t.Errorf("%s by app = %v", path, got)
 			}
-			if got := outcomeOf(t, script.call("GET", path)); got != noCredential {
+			if got := outcomeOf(t, script.sendRequest("GET", path)); got != noCredential {
 				t.Errorf("%s by token = %v", path, got)
 			}
 		}
@@ -288,7 +288,7 @@ func TestExMembers(t *testing.T) {
 		if took := time.Since(begin); took > 15*time.Second {
 			t.Errorf("the streams lasted %s", took)
 		}
-		device.call("GET", "/api/v2/library").want(t, "the personal account", 200, "")
+		device.sendRequest("GET", "/api/v2/library").checkStatus(t, "the personal account", 200, "")
 	})
 }
 
@@ -298,13 +298,13 @@ func TestBlockedTools(t *testing.T) {
 	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		f := files("a.yaml", manifest("A", "tags: [fast]"), "b.yaml", manifest("B", "tags: [fast]"), "c.yaml", manifest("C", "tags: [fast]"), "d.yaml", manifest("D", ""),
 			"tags.yaml", "fast: {type: MODEL_FAMILY, label: Fast}\n", "kits.yaml", "k: {label: Both, default: b, tools: [{tool: a}, {tool: b}]}\nl: {label: Only, tools: [{tool: b}]}")
-		m.offer(f)
+		m.setCatalog(f)
 		m.made = map[string]wire.ToolDetail{}
-		for _, one := range get[wire.ToolList](m.service, "/api/v2/tools").Data {
-			m.made[one.Name] = get[wire.ToolDetail](m.service, "/api/v2/tools/"+one.ID)
+		for _, one := range getJSON[wire.ToolList](m.service, "/api/v2/tools").Data {
+			m.made[one.Name] = getJSON[wire.ToolDetail](m.service, "/api/v2/tools/"+one.ID)
 		}
 		blocked := m.made["B"].ID
-		fast := get[wire.ToolTagList](m.service, "/api/v2/tool-tags").Data[0].ID
+		fast := getJSON[wire.ToolTagList](m.service, "/api/v2/tool-tags").Data[0].ID
 		m.site.Person("bert@example.com")
 		fox := m.site.Company("Fox", company.TeamPlan)
 		team := m.site.Team(fox, "Film", "artist", "anna@example.com")
@@ -316,7 +316,7 @@ func TestBlockedTools(t *testing.T) {
 		_, annas := m.site.Token("anna@example.com", fox)
 		_, berts := m.site.Token("bert@example.com", fox)
 		anna, bert := m.as(annas), m.as(berts)
-		uid := get[wire.Identity](m.service, "/api/v2/me").User.UID
+		uid := getJSON[wire.Identity](m.service, "/api/v2/me").User.UID
 		device := m.as(m.site.Device(uid, "blender").Tokens.ID)
 		role := func(blocked ...string) {
 			t.Helper()
@@ -340,7 +340,7 @@ func TestBlockedTools(t *testing.T) {
 			if got := who.pageThrough("limit=1&tool_tag="+fast+and, func(int) {}); !slices.Equal(got, want[:len(want)-1]) {
 				t.Errorf("%s finds by tag %v", what, got)
 			}
-			kits := get[wire.KitList](who.service, "/api/v2/kits"+query)
+			kits := getJSON[wire.KitList](who.service, "/api/v2/kits"+query)
 			for _, k := range kits.Data {
 				for _, one := range k.Tools {
 					if one.Tool.ID == blocked && !sees {
@@ -354,7 +354,7 @@ func TestBlockedTools(t *testing.T) {
 			if want := map[bool]int{true: 2, false: 1}[sees]; len(kits.Data) != want {
 				t.Errorf("%s: %d kits, want %d", what, len(kits.Data), want)
 			}
-			if a := who.call("GET", "/api/v2/tools/"+blocked+query); a.StatusCode != status {
+			if a := who.sendRequest("GET", "/api/v2/tools/"+blocked+query); a.StatusCode != status {
 				t.Errorf("%s: detail = %d, want %d", what, a.StatusCode, status)
 			}
 			body := m.body("B", "")
@@ -363,19 +363,19 @@ func TestBlockedTools(t *testing.T) {
 			}
 			preview, create := post("/api/v2/generate/preview-cost"), post("/api/v2/generate")
 			if sees {
-				preview.want(t, what+": price", 200, "")
-				create.want(t, what+": create", 202, "")
+				preview.checkStatus(t, what+": price", 200, "")
+				create.checkStatus(t, what+": create", 202, "")
 				return
 			}
-			preview.want(t, what+": price", 404, "NOT_FOUND")
-			create.want(t, what+": create", 404, "NOT_FOUND")
-			never := who.call("GET", "/api/v2/tools/abcdefghij0123456789"+query)
-			if a := who.call("GET", "/api/v2/tools/"+blocked+query); a.problem(t).Message != never.problem(t).Message {
+			preview.checkStatus(t, what+": price", 404, "NOT_FOUND")
+			create.checkStatus(t, what+": create", 404, "NOT_FOUND")
+			never := who.sendRequest("GET", "/api/v2/tools/abcdefghij0123456789"+query)
+			if a := who.sendRequest("GET", "/api/v2/tools/"+blocked+query); a.readError(t).Message != never.readError(t).Message {
 				t.Errorf("%s: a blocked tool answers %s, one that never was %s", what, a.body, never.body)
 			}
 		}
 		tag := func(who *runFixture, path string) (string, string) {
-			a := who.call("GET", path)
+			a := who.sendRequest("GET", path)
 			return a.Header.Get("ETag"), string(a.body)
 		}
 		paths := []string{"/api/v2/tools" + in, "/api/v2/tools" + in + "&tool_tag=" + fast, "/api/v2/kits" + in}
@@ -387,7 +387,7 @@ func TestBlockedTools(t *testing.T) {
 			for _, path := range paths {
 				open[path], _ = tag(anna, path)
 			}
-			next := *get[wire.ToolList](anna.service, "/api/v2/tools"+in+"&limit=1").NextCursor
+			next := *getJSON[wire.ToolList](anna.service, "/api/v2/tools"+in+"&limit=1").NextCursor
 
 			role(blocked)
 			check("anna", anna, in, false)
@@ -397,18 +397,18 @@ func TestBlockedTools(t *testing.T) {
 			check("anna herself", m, "", true)
 			for _, path := range paths {
 				for who, sees := range map[*runFixture]bool{anna: false, bert: true} {
-					a := who.call("GET", path, "If-None-Match", open[path])
+					a := who.sendRequest("GET", path, "If-None-Match", open[path])
 					if want := map[bool]int{true: 304, false: 200}[sees]; a.StatusCode != want || strings.Contains(string(a.body), blocked) {
 						t.Errorf("%s with the tag of before = %d %s, want %d", path, a.StatusCode, a.body, want)
 					}
 				}
 			}
 			// A cursor of before goes on in what is there now, and is nobody else's.
-			rest := get[wire.ToolList](anna.service, "/api/v2/tools"+in+"&limit=1&cursor="+next)
+			rest := getJSON[wire.ToolList](anna.service, "/api/v2/tools"+in+"&limit=1&cursor="+next)
 			if rest.Data[0].Name != "C" {
 				t.Errorf("round %d: the page after A is %+v", round, rest.Data)
 			}
-			bert.call("GET", "/api/v2/tools"+in+"&limit=1&cursor="+next).want(t, "another's cursor", 400, "INVALID_REQUEST")
+			bert.sendRequest("GET", "/api/v2/tools"+in+"&limit=1&cursor="+next).checkStatus(t, "another's cursor", 400, "INVALID_REQUEST")
 
 			// Another role, and the person who has it now.
 			m.site.Join(team, "anna@example.com", "member")
@@ -422,7 +422,7 @@ func TestBlockedTools(t *testing.T) {
 		role()
 		id := anna.run(in, m.body("B", ""))
 		role(blocked)
-		anna.call("GET", "/api/v2/generate/"+id+in).want(t, "an old run", 200, "")
+		anna.sendRequest("GET", "/api/v2/generate/"+id+in).checkStatus(t, "an old run", 200, "")
 	})
 }
 
@@ -445,27 +445,27 @@ func TestSpendingWindowsOfRoles(t *testing.T) {
 		_, annas := m.site.Token("anna@example.com", fox)
 		_, berts := m.site.Token("bert@example.com", fox)
 		anna, bert := m.as(annas), m.as(berts)
-		device := m.as(m.site.Device(get[wire.Identity](m.service, "/api/v2/me").User.UID, "blender").Tokens.ID)
+		device := m.as(m.site.Device(getJSON[wire.Identity](m.service, "/api/v2/me").User.UID, "blender").Tokens.ID)
 		in := "?team_id=" + team
 		post := func(who *runFixture, path, query string) answer {
 			return who.send("POST", path+query, "application/json", strings.NewReader(m.body("one", "")))
 		}
 		blocked := func(what string, who *runFixture, available float64) {
 			t.Helper()
-			p := post(who, "/api/v2/generate", in).want(t, what, 402, "INSUFFICIENT_BALANCE").problem(t)
+			p := post(who, "/api/v2/generate", in).checkStatus(t, what, 402, "INSUFFICIENT_BALANCE").readError(t)
 			if p.Details["reason"] != "spending_window" || p.Details["required"] != 3.0 || p.Details["available"] != available {
 				t.Errorf("%s: details = %v", what, p.Details)
 			}
-			if c := read[wire.CostPreview](t, post(who, "/api/v2/generate/preview-cost", in)); c.CanRun || c.BlockingReason == nil || !strings.Contains(*c.BlockingReason, "role") {
+			if c := decodeAnswer[wire.CostPreview](t, post(who, "/api/v2/generate/preview-cost", in)); c.CanRun || c.BlockingReason == nil || !strings.Contains(*c.BlockingReason, "role") {
 				t.Errorf("%s: price = %+v", what, c)
 			}
 		}
 		fits := func(what string, who *runFixture, query string) {
 			t.Helper()
-			if c := read[wire.CostPreview](t, post(who, "/api/v2/generate/preview-cost", query)); !c.CanRun || c.BlockingReason != nil {
+			if c := decodeAnswer[wire.CostPreview](t, post(who, "/api/v2/generate/preview-cost", query)); !c.CanRun || c.BlockingReason != nil {
 				t.Errorf("%s: price = %+v", what, c)
 			}
-			post(who, "/api/v2/generate", query).want(t, what, 202, "")
+			post(who, "/api/v2/generate", query).checkStatus(t, what, 202, "")
 		}
 
 		limit(&company.Spend{Tokens: 7, Window: time.Hour}) // two runs of 3; nobody works, so they are held
@@ -486,14 +486,14 @@ func TestSpendingWindowsOfRoles(t *testing.T) {
 		// What is released can be spent again, and what is charged counts on.
 		limit(&company.Spend{Tokens: 3, Window: time.Hour})
 		blocked("bert's run is held", bert, 0)
-		pending := get[wire.GenerationList](bert.service, "/api/v2/generations"+in+"&status=pending").Data
+		pending := getJSON[wire.GenerationList](bert.service, "/api/v2/generations"+in+"&status=pending").Data
 		i := slices.IndexFunc(pending, func(g wire.Generation) bool { return *g.TeamID == team })
 		for _, g := range pending[i:] {
-			bert.call("POST", "/api/v2/generate/"+g.RequestID+"/cancel"+in)
+			bert.sendRequest("POST", "/api/v2/generate/"+g.RequestID+"/cancel"+in)
 		}
 		fits("bert's run was cancelled", bert, in)
 		m.work()
-		id := get[wire.GenerationList](bert.service, "/api/v2/generations"+in+"&limit=1").Data[0].RequestID
+		id := getJSON[wire.GenerationList](bert.service, "/api/v2/generations"+in+"&limit=1").Data[0].RequestID
 		if rec := bert.finish(in, id); rec.Status != "succeeded" || rec.TokensCharged != 3 {
 			t.Errorf("run = %+v", rec)
 		}
@@ -509,7 +509,7 @@ func TestSpendingWindowsOfRoles(t *testing.T) {
 				if a.StatusCode != http.StatusAccepted {
 					return false
 				}
-				accepted = append(accepted, read[wire.GenerationCreated](t, a).Created)
+				accepted = append(accepted, decodeAnswer[wire.GenerationCreated](t, a).Created)
 				return true
 			})
 		}

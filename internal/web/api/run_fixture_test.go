@@ -48,23 +48,23 @@ fields:
 // makes runs fn on both databases with room for many runs.
 func eachRunFixture(t *testing.T, fn func(t *testing.T, m *runFixture)) {
 	t.Parallel()
-	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) { fn(t, newRunFixture(t, db, limits, roomy)) })
+	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) { fn(t, newRunFixture(t, db, limits, setHighLimits)) })
 }
 
-// roomy lets everybody start as many runs as they like.
-func roomy(c *generation.Settings) {
+// setHighLimits lets everybody start as many runs as they like.
+func setHighLimits(c *generation.Settings) {
 	c.CreatePerMinute, c.CreatePerHour, c.ActiveRuns = 10_000, 10_000, 10_000
 }
 
-func asUsual(*generation.Settings) {}
+func keepSettings(*generation.Settings) {}
 
 func newRunFixture(t *testing.T, db *sqldb.DB, l api.Limits, change func(*generation.Settings)) *runFixture {
 	t.Helper()
-	m := &runFixture{service: start(t, db, l)}
+	m := &runFixture{service: startService(t, db, l)}
 	p := m.parts.Runs.Parts
 	change(&p.Settings)
 	*m.parts.Runs = *generation.New(p)
-	m.offer(files(
+	m.setCatalog(files(
 		"many.yaml", manifest("many", "num_results: {min: 2, max: 4, default: 2}\ntags: [fast]"+fixtureFields),
 		"wide.yaml", manifest("wide", "num_results: {min: 1, max: 64, default: 1}\ntags: [fast, pictures]"+fixtureFields),
 		"tones.yaml", strings.Replace(manifest("tones", "num_results: {min: 1, max: 2, default: 2}\ntags: [fast]"+fixtureFields), "IMG, mime_types: [image/png]", "AUDIO, mime_types: [audio/wav, audio/mpeg]", 1),
@@ -75,8 +75,8 @@ func newRunFixture(t *testing.T, db *sqldb.DB, l api.Limits, change func(*genera
 		"tags.yaml", "fast: {type: MODEL_FAMILY, label: Fast}\npictures: {type: MEDIA, label: Pictures}\n",
 	))
 	m.made = map[string]wire.ToolDetail{}
-	for _, one := range get[wire.ToolList](m.service, "/api/v2/tools").Data {
-		m.made[one.Name] = get[wire.ToolDetail](m.service, "/api/v2/tools/"+one.ID)
+	for _, one := range getJSON[wire.ToolList](m.service, "/api/v2/tools").Data {
+		m.made[one.Name] = getJSON[wire.ToolDetail](m.service, "/api/v2/tools/"+one.ID)
 	}
 	m.grant("anna@example.com", "", 1000)
 	return m
@@ -93,7 +93,7 @@ func (m *runFixture) grant(email, team string, tokens int64) {
 func (m *runFixture) as(token string) *runFixture {
 	s := *m.service
 	s.token = token
-	s.call("GET", "/api/v2/me")
+	s.sendRequest("GET", "/api/v2/me")
 	return &runFixture{service: &s, made: m.made}
 }
 
@@ -156,13 +156,13 @@ func (s *service) create(body string, header ...string) answer {
 	return s.send("POST", "/api/v2/generate", "application/json", strings.NewReader(body), header...)
 }
 
-// want fails the test unless the answer has this status and, where it is an
+// checkStatus fails the test unless the answer has this status and, where it is an
 // error, this code.
-func (a answer) want(t *testing.T, what string, status int, code string) answer {
+func (a answer) checkStatus(t *testing.T, what string, status int, code string) answer {
 	t.Helper()
 	got := ""
 	if a.StatusCode >= 400 {
-		got = string(a.problem(t).Code)
+		got = string(a.readError(t).Code)
 	}
 	if a.StatusCode != status || got != code {
 		t.Errorf("%s = %d %s, want %d %s", what, a.StatusCode, a.body, status, code)
@@ -170,7 +170,7 @@ func (a answer) want(t *testing.T, what string, status int, code string) answer 
 	return a
 }
 
-func read[T any](t *testing.T, a answer) (v T) {
+func decodeAnswer[T any](t *testing.T, a answer) (v T) {
 	t.Helper()
 	if err := json.Unmarshal(a.body, &v); err != nil {
 		t.Fatalf("%s: %v", a.body, err)
@@ -185,7 +185,7 @@ func (s *service) run(query, body string) string {
 	if a.StatusCode != http.StatusAccepted {
 		s.t.Fatalf("create = %d %s", a.StatusCode, a.body)
 	}
-	return read[wire.GenerationCreated](s.t, a).RequestID
+	return decodeAnswer[wire.GenerationCreated](s.t, a).RequestID
 }
 
 // finish waits until a run has ended and gives its record.
@@ -197,7 +197,7 @@ func (s *service) finish(query, id string) wire.Generation {
 			s.t.Fatal(err)
 		}
 		if status != "pending" {
-			return get[wire.Generation](s, "/api/v2/generate/"+id+query)
+			return getJSON[wire.Generation](s, "/api/v2/generate/"+id+query)
 		}
 		<-time.After(20 * time.Millisecond)
 	}

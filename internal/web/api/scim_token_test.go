@@ -8,7 +8,7 @@ import (
 )
 
 func TestScimTokenOverHTTP(t *testing.T) {
-	each(t, func(t *testing.T, s *service) {
+	eachDatabase(t, func(t *testing.T, s *service) {
 		boss := s.signedIn("boss@fox.example")
 		id, poor := s.site.Company("Fox", company.EnterprisePlan), s.site.Company("Hound", company.TeamPlan)
 		for _, c := range []string{id, poor} {
@@ -31,7 +31,7 @@ func TestScimTokenOverHTTP(t *testing.T) {
 		boss.do(204, "DELETE", at, "")
 		boss.do(404, "GET", at, "")
 		for _, method := range []string{"GET", "POST"} {
-			if p := boss.do(403, method, "/companies/"+poor+"/scim-token", "").problem(t); p.Details["reason"] != "plan" {
+			if p := boss.do(403, method, "/companies/"+poor+"/scim-token", "").readError(t); p.Details["reason"] != "plan" {
 				t.Errorf("%s without the plan: %+v", method, p)
 			}
 		}

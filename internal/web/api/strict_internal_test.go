@@ -243,7 +243,7 @@ func TestEveryCodeHasAStatus(t *testing.T) {
 			failure = fault.TooMany("m", 1, time.Minute, time.Millisecond)
 		}
 		rest.WriteError(rec, strings.Repeat("0", 32), failure)
-		if err := contract.Judge("GET", "/api/v2/nowhere", rec.Code, rec.Header(), rec.Body.Bytes()); err != nil {
+		if err := contract.CheckResponse("GET", "/api/v2/nowhere", rec.Code, rec.Header(), rec.Body.Bytes()); err != nil {
 			t.Errorf("%s: %v", c, err)
 		}
 		if got := rec.Header().Get("Retry-After"); got != "1" {

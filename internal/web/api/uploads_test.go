@@ -21,14 +21,14 @@ func (s *service) upload(query string, data []byte) wire.Upload {
 	if a.StatusCode != 201 {
 		s.t.Fatalf("upload = %d %s", a.StatusCode, a.body)
 	}
-	return read[wire.Upload](s.t, a)
+	return decodeAnswer[wire.Upload](s.t, a)
 }
 
 func TestUploads(t *testing.T) {
 	eachRunFixture(t, func(t *testing.T, m *runFixture) {
 		raw := m.upload("?name=fox.png", picture(30, 20))
 		kind, body := form(part{name: "note", data: "x"}, part{name: "file", file: "fox.png", kind: "image/png", data: string(picture(30, 20))}, part{name: "files", data: "another"})
-		formed := read[wire.Upload](t, m.send("POST", "/api/v2/uploads", kind, body).want(t, "a form", 201, ""))
+		formed := decodeAnswer[wire.Upload](t, m.send("POST", "/api/v2/uploads", kind, body).checkStatus(t, "a form", 201, ""))
 		for _, u := range []wire.Upload{raw, formed} {
 			if u.Name != "fox.png" || u.MimeType != "image/png" || u.Type != "IMG" || u.Width == nil || *u.Width != 30 || *u.Height != 20 || u.ThumbURL == nil || u.DurationSeconds != nil || !ids.Valid(u.ID) {
 				t.Errorf("upload = %+v", u)
@@ -44,31 +44,31 @@ func TestUploads(t *testing.T) {
 		if sound.Name != "" || sound.Type != "AUDIO" || sound.Width != nil || sound.DurationSeconds == nil || *sound.DurationSeconds != 0.25 || sound.ThumbURL != nil {
 			t.Errorf("a sound = %+v", sound)
 		}
-		if got := get[wire.Upload](m.service, "/api/v2/uploads/"+raw.ID); got.ID != raw.ID || got.Name != raw.Name {
+		if got := getJSON[wire.Upload](m.service, "/api/v2/uploads/"+raw.ID); got.ID != raw.ID || got.Name != raw.Name {
 			t.Errorf("by id = %+v", got)
 		}
 		// Runs can work on it, for its account alone.
 		use := func(id string) string {
 			return m.body("one", `,"inputs":{"picture":{"kind":"UPLOAD_REF","id":"`+id+`"}}`)
 		}
-		m.create(use(raw.ID)).want(t, "a run with an upload", 202, "")
-		m.create(use(sound.ID)).want(t, "a run with a sound for a picture", 400, "INVALID_REQUEST")
-		bert := m.as(m.person("bert@example.com"))
+		m.create(use(raw.ID)).checkStatus(t, "a run with an upload", 202, "")
+		m.create(use(sound.ID)).checkStatus(t, "a run with a sound for a picture", 400, "INVALID_REQUEST")
+		bert := m.as(m.addPerson("bert@example.com"))
 		m.grant("bert@example.com", "", 10)
 		m.unchanged("a foreign upload", func() {
 			foreign, missing := bert.create(use(raw.ID)), bert.create(use(ids.New()))
-			if foreign.StatusCode != 400 || foreign.blind(t) != missing.blind(t) {
+			if foreign.StatusCode != 400 || foreign.comparableText(t) != missing.comparableText(t) {
 				t.Errorf("a foreign upload = %s, a missing one %s", foreign.body, missing.body)
 			}
 		})
 
-		m.call("DELETE", "/api/v2/uploads/"+raw.ID).want(t, "delete", 204, "")
-		m.call("DELETE", "/api/v2/uploads/"+raw.ID).want(t, "delete again", 404, "NOT_FOUND")
-		m.call("GET", "/api/v2/uploads/"+raw.ID).want(t, "a deleted one", 404, "NOT_FOUND")
+		m.sendRequest("DELETE", "/api/v2/uploads/"+raw.ID).checkStatus(t, "delete", 204, "")
+		m.sendRequest("DELETE", "/api/v2/uploads/"+raw.ID).checkStatus(t, "delete again", 404, "NOT_FOUND")
+		m.sendRequest("GET", "/api/v2/uploads/"+raw.ID).checkStatus(t, "a deleted one", 404, "NOT_FOUND")
 		if a := m.fetch("GET", raw.URL); a.StatusCode != 404 {
 			t.Errorf("the file of a deleted one = %d", a.StatusCode)
 		}
-		m.create(use(raw.ID)).want(t, "a run with a deleted one", 400, "INVALID_REQUEST")
+		m.create(use(raw.ID)).checkStatus(t, "a run with a deleted one", 400, "INVALID_REQUEST")
 	})
 }
 
@@ -81,8 +81,8 @@ func TestDurationOfUploads(t *testing.T) {
 			214_757: "1.119", // 1.118526 s
 			96_000:  "0.5",
 		} {
-			a := m.send("POST", "/api/v2/uploads", "application/octet-stream", bytes.NewReader(tone(44+4*samples))).want(t, "upload", 201, "")
-			later := m.call("GET", "/api/v2/uploads/"+read[wire.Upload](t, a).ID)
+			a := m.send("POST", "/api/v2/uploads", "application/octet-stream", bytes.NewReader(tone(44+4*samples))).checkStatus(t, "upload", 201, "")
+			later := m.sendRequest("GET", "/api/v2/uploads/"+decodeAnswer[wire.Upload](t, a).ID)
 			for _, one := range []answer{a, later} {
 				if !strings.Contains(string(one.body), `"duration_seconds":`+want+`,`) {
 					t.Errorf("%d samples: %s, want %s seconds", samples, one.body, want)
@@ -116,10 +116,10 @@ func TestUploadRefusals(t *testing.T) {
 				{"no part", noFile, empty.String(), 400, "INVALID_REQUEST"},
 				{"too many parts", many, lots.String(), 400, "INVALID_REQUEST"},
 			} {
-				m.send("POST", "/api/v2/uploads", x.kind, strings.NewReader(x.body)).want(t, x.name, x.status, x.code)
+				m.send("POST", "/api/v2/uploads", x.kind, strings.NewReader(x.body)).checkStatus(t, x.name, x.status, x.code)
 			}
-			m.send("POST", "/api/v2/uploads?name=a&name=b", "image/png", bytes.NewReader(whole)).want(t, "two names", 400, "INVALID_REQUEST")
-			m.send("POST", "/api/v2/uploads?name=%zz", "image/png", bytes.NewReader(whole)).want(t, "a broken query", 400, "INVALID_REQUEST")
+			m.send("POST", "/api/v2/uploads?name=a&name=b", "image/png", bytes.NewReader(whole)).checkStatus(t, "two names", 400, "INVALID_REQUEST")
+			m.send("POST", "/api/v2/uploads?name=%zz", "image/png", bytes.NewReader(whole)).checkStatus(t, "a broken query", 400, "INVALID_REQUEST")
 		})
 	})
 }
@@ -160,11 +160,11 @@ func TestUploadsPage(t *testing.T) {
 		for i := range 7 {
 			want[m.upload("", picture(2+i, 2)).ID] = true
 		}
-		bert := m.as(m.person("bert@example.com"))
+		bert := m.as(m.addPerson("bert@example.com"))
 		bert.upload("", picture(2, 2))
 		next, later := "", map[string]bool{}
 		for {
-			list := get[wire.UploadList](m.service, "/api/v2/uploads?limit=2"+next)
+			list := getJSON[wire.UploadList](m.service, "/api/v2/uploads?limit=2"+next)
 			for _, u := range list.Data {
 				if !want[u.ID] || later[u.ID] {
 					t.Errorf("%s is listed twice, or too late, or is another's", u.ID)
@@ -176,8 +176,8 @@ func TestUploadsPage(t *testing.T) {
 			}
 			next = "&cursor=" + *list.NextCursor
 			later[m.upload("", picture(2, 3)).ID] = true
-			bert.call("GET", "/api/v2/uploads?limit=2"+next).want(t, "another's cursor", 400, "INVALID_REQUEST")
-			m.call("GET", "/api/v2/library?limit=2"+next).want(t, "a cursor of another list", 400, "INVALID_REQUEST")
+			bert.sendRequest("GET", "/api/v2/uploads?limit=2"+next).checkStatus(t, "another's cursor", 400, "INVALID_REQUEST")
+			m.sendRequest("GET", "/api/v2/library?limit=2"+next).checkStatus(t, "a cursor of another list", 400, "INVALID_REQUEST")
 		}
 		if len(want) > 0 {
 			t.Errorf("%d uploads were skipped", len(want))
@@ -200,20 +200,20 @@ func TestUploadsOfTeams(t *testing.T) {
 		query := "?team_id=" + team
 		one, two := anna.upload(query, picture(2, 2)), anna.upload(query, picture(3, 2))
 		for _, who := range []*runFixture{anna, bert, chief} {
-			if got := get[wire.UploadList](who.service, "/api/v2/uploads"+query); len(got.Data) != 2 {
+			if got := getJSON[wire.UploadList](who.service, "/api/v2/uploads"+query); len(got.Data) != 2 {
 				t.Errorf("a member sees %d", len(got.Data))
 			}
 		}
 		path := "/api/v2/uploads/" + one.ID
-		if a := bert.call("DELETE", path+query).want(t, "by another", 403, "FORBIDDEN"); a.problem(t).Details["reason"] != "permission" {
+		if a := bert.sendRequest("DELETE", path+query).checkStatus(t, "by another", 403, "FORBIDDEN"); a.readError(t).Details["reason"] != "permission" {
 			t.Errorf("by another = %s", a.body)
 		}
-		chief.call("DELETE", path+query).want(t, "by a manager", 204, "")
-		anna.call("DELETE", "/api/v2/uploads/"+two.ID+query).want(t, "by who brought it", 204, "")
+		chief.sendRequest("DELETE", path+query).checkStatus(t, "by a manager", 204, "")
+		anna.sendRequest("DELETE", "/api/v2/uploads/"+two.ID+query).checkStatus(t, "by who brought it", 204, "")
 		mine := m.upload("", picture(4, 4))
 		for _, id := range []string{mine.ID, ids.New(), "x", "%00", "..%2f", strings.Repeat("a", 20), fmt.Sprint(mine.ID, "x")} {
 			for _, method := range []string{"GET", "DELETE"} {
-				bert.call(method, "/api/v2/uploads/"+id+query).want(t, method+" "+id, 404, "NOT_FOUND")
+				bert.sendRequest(method, "/api/v2/uploads/"+id+query).checkStatus(t, method+" "+id, 404, "NOT_FOUND")
 			}
 		}
 	})

@@ -63,7 +63,7 @@ func (m *runFixture) receive(status int) (address string, events <-chan told) {
 func (m *runFixture) settled(id string, attempts int64) wire.GenerationWebhook {
 	m.t.Helper()
 	for range 500 {
-		rec := get[wire.Generation](m.service, "/api/v2/generate/"+id)
+		rec := getJSON[wire.Generation](m.service, "/api/v2/generate/"+id)
 		if rec.Webhook != nil && rec.Webhook.Attempts == attempts {
 			return *rec.Webhook
 		}
@@ -82,7 +82,7 @@ func TestWebhooks(t *testing.T) {
 			id := m.run("", m.body("one", steps(script)+`,"metadata":`+metadata+`,"webhook_url":"`+address+`/hook"`))
 			rec := m.finish("", id)
 			e := <-events
-			secret := get[wire.WebhookSecret](m.service, "/api/v2/webhook-secret")
+			secret := getJSON[wire.WebhookSecret](m.service, "/api/v2/webhook-secret")
 			hook, err := standard.NewWebhook(secret.Secret)
 			if err != nil {
 				t.Fatal(err)
@@ -90,7 +90,7 @@ func TestWebhooks(t *testing.T) {
 			if err := hook.Verify(e.body, e.header); err != nil {
 				t.Errorf("the signature: %v", err)
 			}
-			got := read[wire.WebhookEvent](t, answer{body: e.body})
+			got := decodeAnswer[wire.WebhookEvent](t, answer{body: e.body})
 			if string(got.Type) != "generation."+kind || got.Data.RequestID != id || string(got.Data.Status) != kind || !sameJSON(t, got.Data.Metadata, []byte(metadata)) || len(got.Data.Outputs) != len(rec.Outputs) {
 				t.Errorf("the event is %s", e.body)
 			}
@@ -103,28 +103,28 @@ func TestWebhooks(t *testing.T) {
 				t.Errorf("the webhook is %+v", w)
 			}
 			path := "/api/v2/generate/" + id + "/webhook-attempts"
-			m.call("POST", path+"/redeliver").want(t, "redeliver", 202, "")
+			m.sendRequest("POST", path+"/redeliver").checkStatus(t, "redeliver", 202, "")
 			again := <-events
 			if again.header.Get("Webhook-Id") != e.header.Get("Webhook-Id") {
 				t.Errorf("the event has two ids, %s and %s", e.header.Get("Webhook-Id"), again.header.Get("Webhook-Id"))
 			}
 			m.settled(id, 2)
-			list := get[wire.WebhookAttemptList](m.service, path+"?limit=1")
-			next := get[wire.WebhookAttemptList](m.service, path+"?limit=1&cursor="+*list.NextCursor)
+			list := getJSON[wire.WebhookAttemptList](m.service, path+"?limit=1")
+			next := getJSON[wire.WebhookAttemptList](m.service, path+"?limit=1&cursor="+*list.NextCursor)
 			if len(list.Data) != 1 || len(next.Data) != 1 || next.HasMore || list.Data[0].ID == next.Data[0].ID || *list.Data[0].StatusCode != 204 || list.Data[0].Error != nil {
 				t.Errorf("the attempts are %+v, then %+v", list, next)
 			}
-			m.call("GET", path+"?limit=1&cursor=x").want(t, "a broken cursor", 400, "INVALID_REQUEST")
+			m.sendRequest("GET", path+"?limit=1&cursor=x").checkStatus(t, "a broken cursor", 400, "INVALID_REQUEST")
 		}
 		silent := m.done("", m.body("one", ""))
 		if silent.Webhook != nil {
 			t.Errorf("a run without a webhook has %+v", silent.Webhook)
 		}
 		path := "/api/v2/generate/" + silent.RequestID + "/webhook-attempts"
-		if got := get[wire.WebhookAttemptList](m.service, path); len(got.Data) != 0 {
+		if got := getJSON[wire.WebhookAttemptList](m.service, path); len(got.Data) != 0 {
 			t.Errorf("it has attempts %+v", got)
 		}
-		m.call("POST", path+"/redeliver").want(t, "redeliver nothing", 404, "NOT_FOUND")
+		m.sendRequest("POST", path+"/redeliver").checkStatus(t, "redeliver nothing", 404, "NOT_FOUND")
 	})
 }
 
@@ -137,7 +137,7 @@ func TestWebhookThatIsGone(t *testing.T) {
 		if w := m.settled(id, 1); w.State != "gone" {
 			t.Errorf("the webhook is %+v", w)
 		}
-		a := get[wire.WebhookAttemptList](m.service, "/api/v2/generate/"+id+"/webhook-attempts").Data[0]
+		a := getJSON[wire.WebhookAttemptList](m.service, "/api/v2/generate/"+id+"/webhook-attempts").Data[0]
 		if *a.StatusCode != 410 || a.Error == nil {
 			t.Errorf("the attempt is %+v", a)
 		}
@@ -146,26 +146,26 @@ func TestWebhookThatIsGone(t *testing.T) {
 
 func TestWebhookSecrets(t *testing.T) {
 	eachRunFixture(t, func(t *testing.T, m *runFixture) {
-		first := get[wire.WebhookSecret](m.service, "/api/v2/webhook-secret")
-		if again := get[wire.WebhookSecret](m.service, "/api/v2/webhook-secret"); again != first || !strings.HasPrefix(first.Secret, "whsec_") || first.PreviousValidUntil != nil {
+		first := getJSON[wire.WebhookSecret](m.service, "/api/v2/webhook-secret")
+		if again := getJSON[wire.WebhookSecret](m.service, "/api/v2/webhook-secret"); again != first || !strings.HasPrefix(first.Secret, "whsec_") || first.PreviousValidUntil != nil {
 			t.Errorf("the secret is %+v, then %+v", first, again)
 		}
-		second := read[wire.WebhookSecret](t, m.call("POST", "/api/v2/webhook-secret/rotate").want(t, "rotate", 200, ""))
+		second := decodeAnswer[wire.WebhookSecret](t, m.sendRequest("POST", "/api/v2/webhook-secret/rotate").checkStatus(t, "rotate", 200, ""))
 		if second.Secret == first.Secret || second.PreviousValidUntil == nil {
 			t.Errorf("after rotation it is %+v", second)
 		}
-		bert := m.as(m.person("bert@example.com"))
-		if got := get[wire.WebhookSecret](bert.service, "/api/v2/webhook-secret"); got.Secret == second.Secret {
+		bert := m.as(m.addPerson("bert@example.com"))
+		if got := getJSON[wire.WebhookSecret](bert.service, "/api/v2/webhook-secret"); got.Secret == second.Secret {
 			t.Error("two people have one secret")
 		}
 		team, tokens := m.team("Look", "bert@example.com")
 		member := m.as(tokens[0])
 		for _, x := range []struct{ method, path string }{{"GET", ""}, {"POST", "/rotate"}} {
 			m.unchanged("the team's secret", func() {
-				if a := member.call(x.method, "/api/v2/webhook-secret"+x.path+"?team_id="+team).want(t, "by a member", 403, "FORBIDDEN"); a.problem(t).Details["reason"] != "permission" {
+				if a := member.sendRequest(x.method, "/api/v2/webhook-secret"+x.path+"?team_id="+team).checkStatus(t, "by a member", 403, "FORBIDDEN"); a.readError(t).Details["reason"] != "permission" {
 					t.Errorf("by a member = %s", a.body)
 				}
-				member.call(x.method, "/api/v2/webhook-secret"+x.path+"?team_id="+ids.New()).want(t, "of another team", 403, "FORBIDDEN")
+				member.sendRequest(x.method, "/api/v2/webhook-secret"+x.path+"?team_id="+ids.New()).checkStatus(t, "of another team", 403, "FORBIDDEN")
 			})
 		}
 	})
@@ -185,8 +185,8 @@ func TestFirstEventMakesASecret(t *testing.T) {
 			bert.done("?team_id="+team, m.body("one", `,"webhook_url":"`+address+`/hook"`))
 			<-events
 		}
-		get[wire.WebhookSecret](m.service, "/api/v2/webhook-secret")
-		uid := get[wire.Identity](m.service, "/api/v2/me").User.UID
+		getJSON[wire.WebhookSecret](m.service, "/api/v2/webhook-secret")
+		uid := getJSON[wire.Identity](m.service, "/api/v2/me").User.UID
 		var all []audit.Record
 		if err := m.db.Read(t.Context(), func(tx *sqldb.Tx) (err error) {
 			all, err = audit.List(t.Context(), tx, audit.Filter{Acts: audit.Named("webhook_secret"), Limit: 10})

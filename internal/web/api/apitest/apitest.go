@@ -96,8 +96,8 @@ func forbidExtraMembers(node any) {
 	}
 }
 
-// Operations lists the operations of the document as "GET /api/v2/tools".
-func (c *Contract) Operations() []string {
+// ListOperations lists the operations of the document as "GET /api/v2/tools".
+func (c *Contract) ListOperations() []string {
 	var all []string
 	for template, item := range c.doc["paths"].(map[string]any) {
 		for method := range item.(map[string]any) {
@@ -107,9 +107,9 @@ func (c *Contract) Operations() []string {
 	return all
 }
 
-// WithBody lists the operations that take a body and need a credential, as
+// ListOperationsWithBody lists the operations that take a body and need a credential, as
 // "POST /boards".
-func (c *Contract) WithBody() []string {
+func (c *Contract) ListOperationsWithBody() []string {
 	var all []string
 	for template, item := range c.doc["paths"].(map[string]any) {
 		for method, op := range item.(map[string]any) {
@@ -123,8 +123,8 @@ func (c *Contract) WithBody() []string {
 	return all
 }
 
-// Judge returns the first difference between a response and the document.
-func (c *Contract) Judge(method, path string, status int, header http.Header, body []byte) error {
+// CheckResponse returns the first difference between a response and the document.
+func (c *Contract) CheckResponse(method, path string, status int, header http.Header, body []byte) error {
 	if err := checkHeaders(status, header); err != nil {
 		return err
 	}
@@ -302,7 +302,7 @@ func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	shown, err := plainBody(res, body)
 	if err == nil {
-		err = c.Judge(r.Method, r.URL.Path, res.StatusCode, res.Header, shown)
+		err = c.CheckResponse(r.Method, r.URL.Path, res.StatusCode, res.Header, shown)
 	}
 	if err != nil {
 		t.T.Errorf("%s %s breaks the contract: %v\n%s", r.Method, r.URL, err, shown)

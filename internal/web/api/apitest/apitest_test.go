@@ -67,7 +67,7 @@ func TestJudge(t *testing.T) {
 			h.Set("Retry-After", "7")
 		}
 		h.Del(x.without)
-		if err := c.Judge(x.method, x.path, x.status, h, []byte(x.body)); (err == nil) != x.good {
+		if err := c.CheckResponse(x.method, x.path, x.status, h, []byte(x.body)); (err == nil) != x.good {
 			t.Errorf("%s: judged %v, want good %v", x.name, err, x.good)
 		}
 	}
@@ -89,7 +89,7 @@ func TestJudgeTables(t *testing.T) {
 	} {
 		h := header()
 		h.Set("Content-Type", x.kind)
-		if err := c.Judge("GET", x.path, 200, h, []byte("day,runs\r\n")); (err == nil) != x.good {
+		if err := c.CheckResponse("GET", x.path, 200, h, []byte("day,runs\r\n")); (err == nil) != x.good {
 			t.Errorf("%s: judged %v, want good %v", x.name, err, x.good)
 		}
 	}

@@ -37,7 +37,7 @@ type importCmd struct {
 }
 
 func (c importCmd) Run(p *program) error {
-	backends, err := p.backends()
+	backends, err := p.readBackends()
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (c importCmd) Run(p *program) error {
 	ctx, cancel := context.WithTimeout(p.ctx, importTime)
 	defer cancel()
 	if server, ok := e.(*openai.Engine); ok && c.Model == "" {
-		return c.models(ctx, p, server)
+		return c.listModels(ctx, p, server)
 	}
 	into := cmp.Or(c.Into, p.cfg.Tools)
 	if into == "" {
@@ -71,29 +71,29 @@ func (c importCmd) Run(p *program) error {
 	if slug != manifestdraft.Slug(slug) { // the slug becomes a file name
 		return usageError{errors.New("--as: a name consists of lower-case letters, digits and dashes")}
 	}
-	tool, err := c.describe(ctx, e, slug)
+	tool, err := c.draftManifest(ctx, e, slug)
 	if err != nil {
 		return err
 	}
-	written, err := c.write(tool, slug, into)
+	written, err := c.writeManifest(tool, slug, into)
 	if err != nil {
 		return err
 	}
-	return p.print(c.JSON, map[string]any{"slug": slug, "files": written, "fields": len(tool.Fields)},
+	return p.printResult(c.JSON, map[string]any{"slug": slug, "files": written, "fields": len(tool.Fields)},
 		fmt.Sprintf("%s: %d fields; wrote %s\nLook at its name, price and limits, then: atelier tools lint %s", slug, len(tool.Fields), strings.Join(written, ", "), into))
 }
 
-// models prints the models that a server offers.
-func (c importCmd) models(ctx context.Context, p *program, server *openai.Engine) error {
+// listModels prints the models that a server offers.
+func (c importCmd) listModels(ctx context.Context, p *program, server *openai.Engine) error {
 	all, err := server.ListModels(ctx)
 	if err != nil {
 		return err
 	}
-	return p.print(c.JSON, map[string]any{"models": all}, "Choose one with --model:\n"+strings.Join(all, "\n"))
+	return p.printResult(c.JSON, map[string]any{"models": all}, "Choose one with --model:\n"+strings.Join(all, "\n"))
 }
 
-// describe asks the server about the model and drafts a manifest.
-func (c importCmd) describe(ctx context.Context, e engine.Engine, slug string) (manifestdraft.Tool, error) {
+// draftManifest asks the server about the model and drafts a manifest.
+func (c importCmd) draftManifest(ctx context.Context, e engine.Engine, slug string) (manifestdraft.Tool, error) {
 	need := func(flag, value string) error {
 		if value == "" {
 			return usageError{fmt.Errorf("--%s is required for this server", flag)}
@@ -128,8 +128,8 @@ func (c importCmd) describe(ctx context.Context, e engine.Engine, slug string) (
 	return manifestdraft.Tool{}, usageError{errors.New("this kind of server does not describe itself; write the manifest by hand, docs/backends.md shows how")}
 }
 
-// write validates the manifest, then writes it and its files into the folder.
-func (c importCmd) write(tool manifestdraft.Tool, slug, into string) ([]string, error) {
+// writeManifest validates the manifest, then writes it and its files into the folder.
+func (c importCmd) writeManifest(tool manifestdraft.Tool, slug, into string) ([]string, error) {
 	text, err := tool.YAML("Made by atelier tools import. Yours to edit: importing again replaces it only with --force.")
 	if err != nil {
 		return nil, err

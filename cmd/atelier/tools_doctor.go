@@ -19,12 +19,12 @@ import (
 // probeTime limits how long a health check of a model server may take.
 const probeTime = 10 * time.Second
 
-var errIll = errors.New("some engines or tools cannot run")
+var errChecksFailed = errors.New("some engines or tools cannot run")
 
 type doctorCmd struct{ jsonFlag }
 
-// finding is the result of checking an engine, or a tool whose engine is missing.
-type finding struct {
+// engineCheck is the result of checking an engine, or a tool whose engine is missing.
+type engineCheck struct {
 	Name    string `json:"name"`
 	Kind    string `json:"kind"`
 	State   string `json:"state"` // ok, missing or away
@@ -33,53 +33,53 @@ type finding struct {
 }
 
 func (c doctorCmd) Run(p *program) error {
-	all, err := p.examine(p.ctx)
+	all, err := p.checkEngines(p.ctx)
 	if err != nil {
 		return err
 	}
-	ill := slices.ContainsFunc(all, func(f finding) bool { return f.State != "ok" })
+	ill := slices.ContainsFunc(all, func(f engineCheck) bool { return f.State != "ok" })
 	if c.JSON {
-		err = p.print(true, map[string]any{"engines": all}, "")
+		err = p.printResult(true, map[string]any{"engines": all}, "")
 	} else {
 		rows := [][]string{{"NAME", "KIND", "STATE", "DETAIL"}}
 		for _, f := range all {
 			rows = append(rows, []string{f.Name, f.Kind, f.State, f.Detail})
 		}
-		err = p.table(rows)
+		err = p.printTable(rows)
 	}
 	if err == nil && ill {
-		err = errIll
+		err = errChecksFailed
 	}
 	return err
 }
 
-// examine checks every built-in engine, every configured model server, and that
+// checkEngines checks every built-in engine, every configured model server, and that
 // every tool has an engine.
-func (p *program) examine(ctx context.Context) ([]finding, error) {
+func (p *program) checkEngines(ctx context.Context) ([]engineCheck, error) {
 	engines, err := p.openEngines(slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
 	}
 	defer engines.Close()
-	backends, err := p.backends()
+	backends, err := p.readBackends()
 	if err != nil {
 		return nil, err
 	}
 	k := kernel.Best()
-	all := []finding{
+	all := []engineCheck{
 		{Name: "image", Kind: "shipped", State: "ok", Detail: "in the program"},
-		examineModel(k, func() (*neural.Model, error) { return neural.Open(k, 1) }),
+		checkPictureModel(k, func() (*neural.Model, error) { return neural.Open(k, 1) }),
 	}
 	all = append(all, p.describeSandbox())
-	have := needs(p.cfg)
+	have := requiredPrograms(p.cfg)
 	for _, name := range slices.Sorted(maps.Keys(have)) {
-		f := finding{Name: name, Kind: "shipped", State: "ok"}
+		f := engineCheck{Name: name, Kind: "shipped", State: "ok"}
 		var found, packages []string
 		for _, n := range have[name] {
 			found = append(found, n.Path)
 		}
 		f.Detail = strings.Join(found, ", ")
-		if lacks := missing(have[name]); len(lacks) > 0 {
+		if lacks := missingPrograms(have[name]); len(lacks) > 0 {
 			f.State = "missing"
 			f.Detail = ""
 			for _, n := range lacks {
@@ -92,24 +92,24 @@ func (p *program) examine(ctx context.Context) ([]finding, error) {
 		all = append(all, f)
 	}
 	for _, name := range slices.Sorted(maps.Keys(backends)) {
-		f := finding{Name: name, Kind: backends[name].Engine, State: "ok", Detail: backends[name].URL}
+		f := engineCheck{Name: name, Kind: backends[name].Engine, State: "ok", Detail: backends[name].URL}
 		if f.Detail == "" {
 			f.Detail = backends[name].Command[0]
 		}
-		if err := probe(ctx, engines.pools[name].Engine); err != nil {
+		if err := probeEngine(ctx, engines.pools[name].Engine); err != nil {
 			f.State = "away"
 			f.Detail = f.Detail + ": " + err.Error()
 		}
 		all = append(all, f)
 	}
-	homeless, err := p.homeless(engines)
+	homeless, err := p.checkToolEngines(engines)
 	return append(all, homeless...), err
 }
 
-// examineModel opens the built-in picture model, which verifies the checksums of
+// checkPictureModel opens the built-in picture model, which verifies the checksums of
 // its weights.
-func examineModel(k kernel.Kernel, open func() (*neural.Model, error)) finding {
-	f := finding{Name: "tiny", Kind: "shipped", State: "ok", Detail: "in the program, computes with " + k.String()}
+func checkPictureModel(k kernel.Kernel, open func() (*neural.Model, error)) engineCheck {
+	f := engineCheck{Name: "tiny", Kind: "shipped", State: "ok", Detail: "in the program, computes with " + k.String()}
 	m, err := open()
 	if err != nil {
 		f.State = "missing"
@@ -120,7 +120,7 @@ func examineModel(k kernel.Kernel, open func() (*neural.Model, error)) finding {
 	return f
 }
 
-func probe(ctx context.Context, e engine.Engine) error {
+func probeEngine(ctx context.Context, e engine.Engine) error {
 	server, ok := e.(engine.Prober)
 	if !ok {
 		return nil
@@ -130,9 +130,9 @@ func probe(ctx context.Context, e engine.Engine) error {
 	return server.Probe(ctx)
 }
 
-// homeless returns the tools whose engine is not configured.
-func (p *program) homeless(have *engines) ([]finding, error) {
-	from, err := manifests(p.cfg, "")
+// checkToolEngines returns the tools whose engine is not configured.
+func (p *program) checkToolEngines(have *engines) ([]engineCheck, error) {
+	from, err := manifestSources(p.cfg, "")
 	if err != nil {
 		return nil, err
 	}
@@ -140,10 +140,10 @@ func (p *program) homeless(have *engines) ([]finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []finding
+	var all []engineCheck
 	for slug, t := range set.AllTools() {
 		if _, ok := have.pools[t.Engine.Name]; !ok {
-			all = append(all, finding{
+			all = append(all, engineCheck{
 				Name: slug, Kind: "tool", State: "missing",
 				Detail: fmt.Sprintf("needs the engine %s, which is not configured; add it to the --backends file", t.Engine.Name),
 			})

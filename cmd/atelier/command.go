@@ -53,8 +53,8 @@ type program struct {
 	kong    *kong.Context
 }
 
-// launch parses the arguments and runs the command.
-func launch(ctx context.Context, args []string, s streams) error {
+// runCommand parses the arguments and runs the command.
+func runCommand(ctx context.Context, args []string, s streams) error {
 	switch {
 	case len(args) == 0:
 		args = []string{"help"}
@@ -110,8 +110,8 @@ func launch(ctx context.Context, args []string, s streams) error {
 	return k.Run(p)
 }
 
-// print writes v as JSON, or text for people.
-func (p *program) print(asJSON bool, v any, text string) error {
+// printResult writes v as JSON, or text for people.
+func (p *program) printResult(asJSON bool, v any, text string) error {
 	if !asJSON {
 		_, err := fmt.Fprintln(p.stdout, text)
 		return err
@@ -121,8 +121,8 @@ func (p *program) print(asJSON bool, v any, text string) error {
 	return e.Encode(v)
 }
 
-// table prints rows in aligned columns.
-func (p *program) table(rows [][]string) error {
+// printTable prints rows in aligned columns.
+func (p *program) printTable(rows [][]string) error {
 	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
 		for i, cell := range row {
@@ -164,13 +164,13 @@ func (c settingsCmd) Run(p *program) error {
 		for _, s := range all {
 			byName[s.Name] = setting{s.Value, s.Source}
 		}
-		return p.print(true, map[string]any{"settings": byName}, "")
+		return p.printResult(true, map[string]any{"settings": byName}, "")
 	}
 	rows := [][]string{{"SETTING", "VALUE", "SOURCE", "MEANING"}}
 	for _, s := range all {
 		rows = append(rows, []string{s.Name, s.Value, s.Source, s.Help})
 	}
-	return p.table(rows)
+	return p.printTable(rows)
 }
 
 type migrateCmd struct{ jsonFlag }
@@ -185,13 +185,13 @@ func (c migrateCmd) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	return p.print(c.JSON, map[string]int{"steps": steps}, fmt.Sprintf("the database is up to date (%d steps taken)", steps))
+	return p.printResult(c.JSON, map[string]int{"steps": steps}, fmt.Sprintf("the database is up to date (%d steps taken)", steps))
 }
 
 var errViolations = errors.New("the database violates its invariants")
 
-// count returns a number with its noun in the singular or plural.
-func count(n int, one, more string) string {
+// countNoun returns a number with its noun in the singular or plural.
+func countNoun(n int, one, more string) string {
 	if n == 1 {
 		return "1 " + one
 	}

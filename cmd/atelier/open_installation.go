@@ -58,7 +58,7 @@ func (p *program) openExisting(ctx context.Context) (*sqldb.DB, error) {
 	}
 	if err := db.CheckExists(ctx); err != nil {
 		db.Close()
-		return nil, explainNone(err)
+		return nil, addDatabaseHint(err)
 	}
 	if _, err := db.Migrate(ctx); err != nil {
 		db.Close()
@@ -79,7 +79,7 @@ func (p *program) openForReading(ctx context.Context) (*sqldb.DB, error) {
 	}
 	if err := db.CheckMigrated(ctx); err != nil {
 		db.Close()
-		return nil, explainNone(err)
+		return nil, addDatabaseHint(err)
 	}
 	return db, nil
 }
@@ -94,19 +94,19 @@ func (p *program) findDatabase() error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("there is no Atelier installation here: %s does not exist\n%s", path, howToGetOne)
+		return fmt.Errorf("there is no Atelier installation here: %s does not exist\n%s", path, noInstallationHint)
 	case err != nil:
 		return err
 	case info.Size() == 0:
-		return fmt.Errorf("there is no Atelier installation here: %s is empty\n%s", path, howToGetOne)
+		return fmt.Errorf("there is no Atelier installation here: %s is empty\n%s", path, noInstallationHint)
 	}
 	return nil
 }
 
-const howToGetOne = "Set --data to the folder of an installation, or create one with atelier serve or atelier migrate"
+const noInstallationHint = "Set --data to the folder of an installation, or create one with atelier serve or atelier migrate"
 
-// explainNone adds advice to sqldb.ErrNone.
-func explainNone(err error) error {
+// addDatabaseHint adds advice to sqldb.ErrNone.
+func addDatabaseHint(err error) error {
 	if errors.Is(err, sqldb.ErrNone) {
 		return fmt.Errorf("%w\nSet --database to the address of an installation, or create one with atelier serve or atelier migrate", err)
 	}
@@ -207,11 +207,11 @@ func (p *program) openBlobsForReading(ctx context.Context) (blob.Store, error) {
 	return blob.Open(ctx, p.cfg.BlobsURL(), blob.Options{AccessKey: p.cfg.S3.AccessKey, SecretKey: p.cfg.S3.SecretKey, ReadOnly: true, Now: time.Now})
 }
 
-// manifests returns the sources of manifests: the built-in ones, then the folder.
-func manifests(c *config.Config, dir string) ([]catalog.ManifestFolder, error) {
+// manifestSources returns the sources of manifests: the built-in ones, then the folder.
+func manifestSources(c *config.Config, dir string) ([]catalog.ManifestFolder, error) {
 	var from []catalog.ManifestFolder
 	if c.Catalog.Builtin {
-		from = append(from, catalog.ManifestFolder{Source: catalog.Builtin, Files: tools.Files, Name: "builtin", EngineAvailability: offer(c)})
+		from = append(from, catalog.ManifestFolder{Source: catalog.Builtin, Files: tools.Files, Name: "builtin", EngineAvailability: toolAvailability(c)})
 	}
 	if dir == "" {
 		dir = c.Tools
@@ -225,10 +225,10 @@ func manifests(c *config.Config, dir string) ([]catalog.ManifestFolder, error) {
 	return append(from, catalog.ManifestFolder{Source: catalog.Directory, Files: os.DirFS(dir), Name: dir}), nil
 }
 
-// inspectedManifests returns the sources of manifests with an inspection of each
+// inspectedManifestSources returns the sources of manifests with an inspection of each
 // tool against the configured engines. Only workers inspect.
-func (p *program) inspectedManifests(dir string) ([]catalog.ManifestFolder, error) {
-	from, err := manifests(p.cfg, dir)
+func (p *program) inspectedManifestSources(dir string) ([]catalog.ManifestFolder, error) {
+	from, err := manifestSources(p.cfg, dir)
 	if err != nil || !p.cfg.HasRole("worker") {
 		return from, err
 	}
@@ -237,7 +237,7 @@ func (p *program) inspectedManifests(dir string) ([]catalog.ManifestFolder, erro
 		return nil, err
 	}
 	for i := range from {
-		from[i].Inspect = in.inspect
+		from[i].Inspect = in.inspectTool
 	}
 	return from, nil
 }

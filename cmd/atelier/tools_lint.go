@@ -51,8 +51,8 @@ var backendManuals = map[string]func() engine.ManifestSpec{
 	config.Exec:      execengine.ManifestSpec,
 }
 
-// inspector finds the tools that the configured engines cannot run.
-type inspector struct {
+// toolInspector finds the tools that the configured engines cannot run.
+type toolInspector struct {
 	manuals  map[string]engine.ManifestSpec // by engine name
 	shipped  []string
 	backends []string
@@ -60,13 +60,13 @@ type inspector struct {
 }
 
 // newInspector makes an inspector of the built-in engines and the model servers.
-func (p *program) newInspector() (*inspector, error) {
-	backends, err := p.backends()
+func (p *program) newInspector() (*toolInspector, error) {
+	backends, err := p.readBackends()
 	if err != nil {
 		return nil, err
 	}
 	manuals := shippedManuals()
-	in := &inspector{
+	in := &toolInspector{
 		manuals:  manuals,
 		shipped:  slices.Sorted(maps.Keys(manuals)),
 		backends: slices.Sorted(maps.Keys(backends)),
@@ -80,9 +80,9 @@ func (p *program) newInspector() (*inspector, error) {
 	return in, nil
 }
 
-// inspect returns remarks about a tool's engine, its use of the engine, and
+// inspectTool returns remarks about a tool's engine, its use of the engine, and
 // unknown media types.
-func (in *inspector) inspect(t *catalog.Tool) (all []catalog.Remark) {
+func (in *toolInspector) inspectTool(t *catalog.Tool) (all []catalog.Remark) {
 	manual, known := in.manuals[t.Engine.Name]
 	switch {
 	case t.Engine.Name == "": // reported by the catalog
@@ -104,7 +104,7 @@ func (in *inspector) inspect(t *catalog.Tool) (all []catalog.Remark) {
 }
 
 // unknownEngine returns a message with the engine names that exist.
-func (in *inspector) unknownEngine(name string) string {
+func (in *toolInspector) unknownEngine(name string) string {
 	text := "there is no engine " + name
 	if near := sanitize.Nearest(name, slices.Concat(in.shipped, in.backends)); near != "" {
 		text += " (did you mean " + near + "?)"

@@ -18,28 +18,28 @@ type pageFlags struct {
 }
 
 const (
-	rowsUnlessAsked = 100
-	rowsAtOnce      = 500 // read by --all in one transaction
+	defaultRows = 100
+	rowsPerRead = 500 // read by --all in one transaction
 )
 
-// listing is a list that is read and printed page by page.
-type listing[T any] struct {
+// pagedList is a list that is read and printed page by page.
+type pagedList[T any] struct {
 	name    string   // in the JSON object
 	columns []string // for a person
 	// read returns at most limit rows after a cursor.
 	read func(ctx context.Context, tx *sqldb.Tx, cursor string, limit int) ([]T, error)
 	// place returns the cursor of a row; the next page begins after it.
-	place func(T) string
+	cursorOf func(T) string
 	// cells are a row's columns.
 	cells func(T) []string
 }
 
-// print reads and prints the pages that the flags select.
-func (l listing[T]) print(ctx context.Context, p *program, db *sqldb.DB, asJSON bool, f pageFlags) error {
-	limit := rowsUnlessAsked
+// printPages reads and prints the pages that the flags select.
+func (l pagedList[T]) printPages(ctx context.Context, p *program, db *sqldb.DB, asJSON bool, f pageFlags) error {
+	limit := defaultRows
 	switch {
 	case f.All:
-		limit = rowsAtOnce
+		limit = rowsPerRead
 	case f.Limit != nil && *f.Limit < 1:
 		return usageError{errors.New("--limit: must be above 0")}
 	case f.Limit != nil:
@@ -59,15 +59,15 @@ func (l listing[T]) print(ctx context.Context, p *program, db *sqldb.DB, asJSON 
 		more := len(rows) > limit
 		rows = rows[:min(len(rows), limit)]
 		for _, row := range rows {
-			if err := out.add(row, l.cells(row)); err != nil {
+			if err := out.addRow(row, l.cells(row)); err != nil {
 				return err
 			}
 		}
 		if more {
-			cursor = l.place(rows[len(rows)-1])
+			cursor = l.cursorOf(rows[len(rows)-1])
 		}
 		if !more || !f.All {
-			return out.end(more, cursor)
+			return out.finishList(more, cursor)
 		}
 	}
 }
@@ -86,21 +86,21 @@ func (p *program) openList(asJSON bool, name string, header []string) *listWrite
 	return &listWriter{p: p, asJSON: asJSON, name: name, cells: [][]string{header}}
 }
 
-// add writes a row.
-func (w *listWriter) add(row any, cells []string) error {
+// addRow writes a row.
+func (w *listWriter) addRow(row any, cells []string) error {
 	w.count++
 	if !w.asJSON {
 		w.cells = append(w.cells, cells)
-		if w.count%rowsAtOnce == 0 {
-			return w.flush()
+		if w.count%rowsPerRead == 0 {
+			return w.writeRows()
 		}
 		return nil
 	}
 	before := ","
 	if w.count == 1 {
-		before = w.begin()
+		before = w.openObject()
 	}
-	text, err := marshal(row)
+	text, err := marshalRow(row)
 	if err != nil {
 		return err
 	}
@@ -108,18 +108,18 @@ func (w *listWriter) add(row any, cells []string) error {
 	return err
 }
 
-func (w *listWriter) begin() string { return fmt.Sprintf("{%q:[", w.name) }
+func (w *listWriter) openObject() string { return fmt.Sprintf("{%q:[", w.name) }
 
-func (w *listWriter) flush() error {
+func (w *listWriter) writeRows() error {
 	cells := w.cells
 	w.cells = nil
-	return w.p.table(cells)
+	return w.p.printTable(cells)
 }
 
-// end closes the list and prints the cursor of the next page.
-func (w *listWriter) end(more bool, cursor string) error {
+// finishList closes the list and prints the cursor of the next page.
+func (w *listWriter) finishList(more bool, cursor string) error {
 	if !w.asJSON {
-		if err := w.flush(); err != nil || !more {
+		if err := w.writeRows(); err != nil || !more {
 			return err
 		}
 		_, err := fmt.Fprintf(w.p.stderr, "There is more: go on with --cursor %q, or see all with --all.\n", cursor)
@@ -127,13 +127,13 @@ func (w *listWriter) end(more bool, cursor string) error {
 	}
 	before := ""
 	if w.count == 0 {
-		before = w.begin()
+		before = w.openObject()
 	}
 	var next *string
 	if more {
 		next = &cursor
 	}
-	text, err := marshal(next)
+	text, err := marshalRow(next)
 	if err != nil {
 		return err
 	}
@@ -141,8 +141,8 @@ func (w *listWriter) end(more bool, cursor string) error {
 	return err
 }
 
-// marshal is json.Marshal without HTML escaping.
-func marshal(v any) ([]byte, error) {
+// marshalRow is json.Marshal without HTML escaping.
+func marshalRow(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)

@@ -27,7 +27,7 @@ func (p *program) tightenFiles() error {
 		}
 	}
 	for _, folder := range folders {
-		if err := tighten(folder, &refused); err != nil {
+		if err := tightenModes(folder, &refused); err != nil {
 			return fmt.Errorf("make %s private: %w", folder, err)
 		}
 	}
@@ -37,12 +37,12 @@ func (p *program) tightenFiles() error {
 	}
 	if embedded {
 		for _, suffix := range []string{"", "-wal", "-shm", "-journal", ".lock"} {
-			if err := restrict(path+suffix, 0o600, &refused); err != nil {
+			if err := restrictMode(path+suffix, 0o600, &refused); err != nil {
 				return fmt.Errorf("make the database private: %w", err)
 			}
 		}
 	}
-	if err := restrict(p.cfg.Data, 0o700, &refused); err != nil {
+	if err := restrictMode(p.cfg.Data, 0o700, &refused); err != nil {
 		return fmt.Errorf("make %s private: %w", p.cfg.Data, err)
 	}
 	if refused != "" {
@@ -51,11 +51,11 @@ func (p *program) tightenFiles() error {
 	return nil
 }
 
-// tighten removes other users' permissions from a folder and everything in it.
+// tightenModes removes other users' permissions from a folder and everything in it.
 // Files are examined only in folders that are open to others, so that a service
 // with a million files starts quickly. A folder is restricted after its files, so
 // that the next start repeats an interrupted one.
-func tighten(folder string, refused *string) error {
+func tightenModes(folder string, refused *string) error {
 	info, err := os.Stat(folder)
 	if err != nil {
 		return ignoreMissing(err)
@@ -69,19 +69,19 @@ func tighten(folder string, refused *string) error {
 		path := filepath.Join(folder, e.Name())
 		switch {
 		case e.IsDir():
-			err = tighten(path, refused)
+			err = tightenModes(path, refused)
 		case e.Type().IsRegular() && open:
-			err = restrict(path, 0o600, refused)
+			err = restrictMode(path, 0o600, refused)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return restrict(folder, 0o700, refused)
+	return restrictMode(folder, 0o700, refused)
 }
 
-// restrict sets the mode of a file or folder that is open to other users.
-func restrict(path string, mode fs.FileMode, refused *string) error {
+// restrictMode sets the mode of a file or folder that is open to other users.
+func restrictMode(path string, mode fs.FileMode, refused *string) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return ignoreMissing(err)

@@ -66,8 +66,8 @@ func (p *program) openPeople(db *sqldb.DB, keys keyring.Ring) *people {
 	}
 }
 
-// employ builds the rest on the queue. The addresses are known by now.
-func (pp *people) employ(p *program, jobs queue.Queue) {
+// startJobs builds the rest on the queue. The addresses are known by now.
+func (pp *people) startJobs(p *program, jobs queue.Queue) {
 	c := p.cfg
 	if c.OIDC.Issuer != "" {
 		pp.provider = oidc.New(oidc.Settings{
@@ -127,8 +127,8 @@ const providerTimeout = 10 * time.Second
 
 func (pp *people) mailBox() keyring.Box { return pp.keys.BoxFor("mail") }
 
-// sender is how mail goes out.
-func (p *program) sender() (mail.Sender, error) {
+// newMailSender is how mail goes out.
+func (p *program) newMailSender() (mail.Sender, error) {
 	c := p.cfg.SMTP
 	if c.Address == "" {
 		return mail.Print(p.stderr), nil
@@ -173,6 +173,6 @@ func (p *program) withPeople(do func(ctx context.Context, pp *people) error) err
 	}
 	p.cfg.FillAddresses(p.cfg.Listen)
 	pp := p.openPeople(db, keys)
-	pp.employ(p, jobs)
+	pp.startJobs(p, jobs)
 	return do(p.ctx, pp)
 }

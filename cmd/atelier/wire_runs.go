@@ -60,7 +60,7 @@ type runs struct {
 // now.
 func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, tools *catalog.Catalog, budgets *budget.Service, log *slog.Logger, metrics prometheus.Registerer) (*runs, error) {
 	c := p.cfg
-	rules, err := p.policy()
+	rules, err := p.newPolicyChecker()
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 		},
 		Settings: runner.Settings{
 			Lease:       time.Duration(c.Runs.Lease),
-			Retry:       spans(c.Runs.Retry),
+			Retry:       durations(c.Runs.Retry),
 			Attempts:    c.Runs.Attempts,
 			MaxWait:     time.Duration(c.Runs.MaxWait),
 			Drain:       drainTime(c),
@@ -177,7 +177,7 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 		Metrics:    metrics,
 		Now:        time.Now,
 		Timeout:    time.Duration(c.Webhook.Timeout),
-		Schedule:   spans(c.Webhook.RetrySchedule),
+		Schedule:   durations(c.Webhook.RetrySchedule),
 		Events:     rs.service,
 	})
 	return rs, nil
@@ -195,8 +195,8 @@ func (p *program) openMemory(log *slog.Logger) *memory.Budget {
 	return memory.NewBudget(bytes)
 }
 
-// employ connects the runs to the queue.
-func (rs *runs) employ(db *sqldb.DB, jobs queue.Queue, log *slog.Logger) {
+// startJobs connects the runs to the queue.
+func (rs *runs) startJobs(db *sqldb.DB, jobs queue.Queue, log *slog.Logger) {
 	var notice func(string) bool
 	if rs.runner != nil {
 		notice = rs.runner.NoticeQueued
@@ -212,8 +212,8 @@ func (rs *runs) engineNames() []string {
 	return slices.Sorted(maps.Keys(rs.engines.pools))
 }
 
-// start runs what has to run.
-func (rs *runs) start(ctx context.Context, group *errgroup.Group) {
+// runBackground runs what has to run.
+func (rs *runs) runBackground(ctx context.Context, group *errgroup.Group) {
 	group.Go(func() error { rs.service.WatchAvailability(ctx); return nil })
 	group.Go(func() error { rs.space.Run(ctx); return nil })
 	group.Go(func() error { rs.relay.Run(ctx); return nil })
@@ -241,8 +241,8 @@ func diskFolders(c *config.Config) map[string]string {
 	return folders
 }
 
-// policy is what people may ask for.
-func (p *program) policy() (*policy.Checker, error) {
+// newPolicyChecker is what people may ask for.
+func (p *program) newPolicyChecker() (*policy.Checker, error) {
 	c := p.cfg.Policy
 	checker := &policy.Checker{}
 	switch c.Rules {
@@ -267,7 +267,7 @@ func (p *program) policy() (*policy.Checker, error) {
 	return checker, err
 }
 
-func spans(all []config.Span) []time.Duration {
+func durations(all []config.Span) []time.Duration {
 	list := make([]time.Duration, len(all))
 	for i, s := range all {
 		list[i] = time.Duration(s)

@@ -37,7 +37,7 @@ func (c personExportCmd) Run(p *program) error {
 		if err := saveArchive(ctx, archive, c.Out); err != nil {
 			return err
 		}
-		return p.print(c.JSON, map[string]string{"uid": who.ID, "file": c.Out}, "written to "+c.Out)
+		return p.printResult(c.JSON, map[string]string{"uid": who.ID, "file": c.Out}, "written to "+c.Out)
 	})
 }
 
@@ -81,7 +81,7 @@ func (c personDeleteCmd) Run(p *program) error {
 		if err := d.ErasePerson(ctx, who.ID); err != nil {
 			return err
 		}
-		return p.print(c.JSON, map[string]string{"uid": who.ID}, "deleted "+who.ID)
+		return p.printResult(c.JSON, map[string]string{"uid": who.ID}, "deleted "+who.ID)
 	})
 }
 
