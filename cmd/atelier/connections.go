@@ -75,5 +75,5 @@ func fileLimit() int {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		return lowFiles
 	}
-	return int(min(limit.Cur, math.MaxInt32)) //nolint:gosec // bounded
+	return int(min(limit.Cur, math.MaxInt32))
 }

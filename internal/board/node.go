@@ -173,6 +173,7 @@ func showRefs(ctx context.Context, tx *sqldb.Tx, accountID string, nodes []Node)
 			if n.Missing = !ok; ok {
 				n.Item = &item
 			}
+		case Text: // refers to nothing
 		}
 	}
 	return nil

@@ -31,7 +31,7 @@ func NewEraseHandler(db *sqldb.DB) queue.Handler {
 		},
 		Do: func(ctx context.Context, w queue.Work) error {
 			var personID string
-			if err := json.Unmarshal([]byte(w.Args), &personID); err != nil {
+			if err := json.Unmarshal(w.Args, &personID); err != nil {
 				return queue.GiveUp(err)
 			}
 			return eraseContents(ctx, db, personID)

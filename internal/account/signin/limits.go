@@ -38,7 +38,7 @@ func pairKey(email string, c session.Client) ratelimit.Key {
 
 func resetKey(email string) ratelimit.Key { return flow.EmailKey(ratelimit.Daily+"reset", email) }
 
-const tooManyPasswords = "Too many wrong passwords from here. Wait a little, or use a browser that you have signed in with before."
+const tooManyPasswords = "Too many wrong passwords from here. Wait a little, or use a browser that you have signed in with before." //nolint:gosec // a message
 
 // knownBrowser returns the id of a browser that the person with the mail address
 // signed in with before, empty for any other. The database work is the same

@@ -295,8 +295,9 @@ func (f *Field) resolveOptions(value any) any {
 			list[i], _ = f.findOption(list[i])
 		}
 		return list
+	default:
+		return value
 	}
-	return value
 }
 
 // formatNumber formats a limit without an exponent unless it is very large or

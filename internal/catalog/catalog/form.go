@@ -123,6 +123,7 @@ func (f *formReader) readDisplay(o *mapping, l *Field, kind fieldFamily) {
 		if kind == mediaListFamily {
 			d.MaxItems = o.readInteger("max_items", 12, 1, 12)
 		}
+	case seedFamily, boolFamily: // have no settings of their own
 	case noValueFamily:
 		if l.Type == "HTML" {
 			d.Content = sanitizeHTML(o.readLongText("html", 10_000))

@@ -212,6 +212,7 @@ func (f *Field) convertValue(value any) (converted any, problem string) {
 			size[name] = n
 		}
 		return size, ""
+	case boolFamily, mediaFamily, mediaListFamily, noValueFamily: // are as they came
 	}
 	return value, ""
 }

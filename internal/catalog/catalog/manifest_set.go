@@ -401,8 +401,10 @@ func (s *Set) entriesOf(k kind) map[string]entry {
 		return s.tools
 	case tagKind:
 		return s.tags
+	case kitKind:
+		return s.kits
 	}
-	return s.kits
+	return nil
 }
 
 // sortedKeys returns the keys in order, so that every run applies the same

@@ -57,7 +57,7 @@ func (e *Engine) openSocket(ctx context.Context, clientID string, out engine.Sin
 	// This must be the first message, so that previews name their prompt.
 	flags := []byte(`{"type":"feature_flags","data":{"supports_preview_metadata":true}}`)
 	if err := conn.Write(dial, websocket.MessageText, flags); err != nil {
-		conn.CloseNow()
+		_ = conn.CloseNow()
 		close(s.done)
 		return s
 	}
@@ -68,7 +68,7 @@ func (e *Engine) openSocket(ctx context.Context, clientID string, out engine.Sin
 // closeSocket closes the connection and waits until its reader has ended.
 func (s *eventSocket) closeSocket() {
 	if s.conn != nil {
-		s.conn.CloseNow()
+		_ = s.conn.CloseNow()
 	}
 	<-s.done
 }
@@ -92,7 +92,7 @@ func (s *eventSocket) readMessages(ctx context.Context) {
 	for {
 		kind, message, err := s.conn.Read(ctx)
 		if err != nil {
-			s.conn.CloseNow()
+			_ = s.conn.CloseNow()
 			return
 		}
 		if kind == websocket.MessageBinary {

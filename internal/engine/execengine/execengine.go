@@ -101,7 +101,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	if err != nil {
 		return fmt.Errorf("create folder: %w", err)
 	}
-	defer folder.Close() // if this fails, a later sweep removes the folder
+	defer func() { _ = folder.Close() }() // if this fails, a later sweep removes the folder
 	stdin, err := prepareFolder(ctx, j, folder)
 	if err != nil {
 		return err

@@ -148,7 +148,7 @@ func plainPNG(w, h int, c color.NRGBA) []byte {
 func noisePNG(noise io.Reader, size int64) []byte {
 	const width = 1024
 	m := image.NewNRGBA(image.Rect(0, 0, width, int(size/(3*width))+1))
-	io.ReadFull(noise, m.Pix) // never fails
+	_, _ = io.ReadFull(noise, m.Pix) // never fails
 	for i := 3; i < len(m.Pix); i += 4 {
 		m.Pix[i] = 255
 	}

@@ -243,7 +243,7 @@ func (f *Folder) walkEntries(visit func(name string, d fs.DirEntry) error) error
 // Close removes the folder with its content.
 func (f *Folder) Close() error {
 	defer f.lock.Close()
-	defer f.root.Close()
+	defer func() { _ = f.root.Close() }()
 	err := os.RemoveAll(f.path)
 	if err == nil {
 		return nil

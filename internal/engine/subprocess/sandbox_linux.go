@@ -29,7 +29,7 @@ func landlockVersion() int {
 	if errno != 0 {
 		return 0
 	}
-	return int(version) //nolint:gosec // a small number
+	return int(version)
 }
 
 // SandboxName returns the name of the sandbox. "": the system has none.
@@ -79,14 +79,14 @@ func enterSandbox(text string) error {
 	if errno != 0 {
 		return errno
 	}
-	defer unix.Close(int(ruleset)) //nolint:gosec // a file number
+	defer func() { _ = unix.Close(int(ruleset)) }()
 	for _, path := range a.Read {
-		if err := addRule(int(ruleset), path, readAccess&handled); err != nil { //nolint:gosec // a file number
+		if err := addRule(int(ruleset), path, readAccess&handled); err != nil {
 			return err
 		}
 	}
 	for _, path := range a.Write {
-		if err := addRule(int(ruleset), path, writeAccess&handled); err != nil { //nolint:gosec // a file number
+		if err := addRule(int(ruleset), path, writeAccess&handled); err != nil {
 			return err
 		}
 	}
@@ -105,7 +105,7 @@ func addRule(ruleset int, path string, rights uint64) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	var info unix.Stat_t
 	if err := unix.Fstat(fd, &info); err != nil {
 		return err
@@ -113,7 +113,7 @@ func addRule(ruleset int, path string, rights uint64) error {
 	if info.Mode&unix.S_IFMT != unix.S_IFDIR {
 		rights &= fileAccess
 	}
-	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}                                                                   //nolint:gosec // a file number
+	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}
 	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0) //nolint:gosec // as the kernel wants it
 	if errno != 0 {
 		return errno

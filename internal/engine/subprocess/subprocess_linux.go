@@ -136,7 +136,7 @@ func killRound(folder string) (some bool) {
 		if belongsToFolder(pid, folder) && process.Signal(syscall.SIGKILL) == nil {
 			some = true
 		}
-		process.Release()
+		_ = process.Release()
 	}
 	return some
 }

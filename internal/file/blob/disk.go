@@ -66,7 +66,7 @@ func (d *disk) Put(ctx context.Context, key string, r io.Reader) (int64, error) 
 		err = d.moveIntoStore(tmp, path.Join(dataDir, key))
 	}
 	if err != nil {
-		d.root.Remove(tmp)
+		_ = d.root.Remove(tmp)
 	}
 	if source.err != nil {
 		return 0, fmt.Errorf("put %s: %w", key, source.err)

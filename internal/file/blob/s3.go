@@ -182,7 +182,7 @@ func (b *bucket) Open(ctx context.Context, key string, offset, length int64) (io
 	body := &objectBody{r: r, cancel: cancel, stallTimeout: b.stallTimeout, wrapError: func(err error) error { return s3Error(ctx, "read "+key, err) }}
 	if !whole {
 		if info.Size, err = totalSize(header.Get("Content-Range")); err != nil {
-			body.Close()
+			_ = body.Close()
 			return nil, Info{}, fmt.Errorf("open %s: %w", key, err)
 		}
 	}

@@ -205,7 +205,7 @@ func (in *Pipeline) DiscardFiles(ctx context.Context, files ...StoredFile) {
 	for _, t := range files {
 		for _, key := range []string{t.Asset.Blob, t.Asset.Thumb, t.Asset.Preview} {
 			if key != "" {
-				in.Blobs.Delete(ctx, key)
+				_ = in.Blobs.Delete(ctx, key)
 			}
 		}
 	}

@@ -115,8 +115,10 @@ func (s storedFile) fileNames(g SignedURL) Names {
 		return ResultNames(s.tool, g.ID, k)
 	case KindRunPreview:
 		return RunNames(k.Preview)
+	case KindInput:
+		return namesOf(inputName, k)
 	}
-	return namesOf(inputName, k)
+	return Names{}
 }
 
 // checkAccess checks that the viewer still has access to the account. The error

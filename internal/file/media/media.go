@@ -81,8 +81,10 @@ func (t Type) displayName() string {
 		return "recording"
 	case Model:
 		return "3D model"
+	case Text:
+		return "text"
 	}
-	return "text"
+	return "file"
 }
 
 // damagedError is the error for a file with an invalid structure. The reason is

@@ -90,6 +90,7 @@ func grainFor(by []Dimension, f filter) string {
 			wanted = wanted || f.personID != ""
 		case Tool:
 			wanted = wanted || f.toolID != ""
+		case Day, Plugin, Credential: // not filtered by
 		}
 		if wanted {
 			needed = append(needed, d)

@@ -322,6 +322,7 @@ func listUsage(ctx context.Context, tx *sqldb.Tx, p plan, by []Dimension, after 
 				fields = append(fields, &r.Email)
 			case Credential:
 				fields = append(fields, &r.CredentialName)
+			case Day, Tool, Plugin: // have no name beside their key
 			}
 		}
 		err = row.Scan(fields...)

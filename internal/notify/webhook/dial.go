@@ -69,7 +69,7 @@ func (c *dialer) dialTLS(ctx context.Context, address string) (net.Conn, error) 
 		return nil, err
 	}
 	if end, ok := ctx.Deadline(); ok {
-		raw.SetDeadline(end) // also for reads after the handshake
+		_ = raw.SetDeadline(end) // also for reads after the handshake
 	}
 	conn := tls.Client(raw, &tls.Config{ServerName: host, RootCAs: c.roots, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}})
 	if err := conn.HandshakeContext(ctx); err != nil {

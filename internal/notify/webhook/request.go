@@ -72,7 +72,7 @@ func (s *Sender) attemptDelivery(ctx context.Context, e dueEvent) (o outcome, er
 	// see a broken connection, within the timeout of the attempt. What follows a 101
 	// is no body, and ctx would not end reading it.
 	if o.status >= 200 {
-		io.CopyN(io.Discard, resp.Body, maxAnswer)
+		_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer)
 	}
 	return o, nil
 }

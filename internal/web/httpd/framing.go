@@ -99,7 +99,7 @@ func (f *framing) parseBytes(b []byte) int {
 	for at < len(b) && f.state != ended {
 		if f.state == inLength || f.state == inChunk {
 			step := min(uint64(len(b)-at), f.bytesLeft)
-			at += int(step) //nolint:gosec // at most len(b)
+			at += int(step)
 			f.bytesLeft -= step
 			if f.bytesLeft == 0 {
 				f.endBody()
@@ -166,6 +166,7 @@ func (f *framing) endLine(line []byte, whole bool) (refused bool) {
 			f.beginHead()
 		}
 		return false
+	case inHead, inLength, inChunk, ended: // a line of a head
 	}
 	switch {
 	case !f.started && len(line) == 0: // net/http skips empty lines after a POST

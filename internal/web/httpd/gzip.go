@@ -86,8 +86,8 @@ func Compress(content []byte) *Gzip {
 	if err != nil {
 		panic(err) // the level is a constant
 	}
-	w.Write(content)
-	w.Flush() // ends on a byte boundary, without the last block
+	_, _ = w.Write(content)
+	_ = w.Flush() // ends on a byte boundary, without the last block
 	return &Gzip{
 		stream: bytes.Clone(stream.Bytes()),
 		sum:    crc32.ChecksumIEEE(content),
@@ -144,7 +144,7 @@ func CompressOnce(content []byte) []byte {
 	w := fastWriters.Get().(*gzip.Writer)
 	defer fastWriters.Put(w)
 	w.Reset(&stream)
-	w.Write(content)
-	w.Close()
+	_, _ = w.Write(content)
+	_ = w.Close()
 	return stream.Bytes()
 }

@@ -299,8 +299,9 @@ func compareValues(v, against any, exact bool, op filter.CompareOperator) bool {
 			return strings.HasPrefix(has, want)
 		case filter.EW:
 			return strings.HasSuffix(has, want)
+		default:
+			return matchesOrder(cmp.Compare(has, want), op)
 		}
-		return matchesOrder(cmp.Compare(has, want), op)
 	}
 
 	return false
@@ -318,9 +319,9 @@ func matchesOrder(c int, op filter.CompareOperator) bool {
 		return c < 0
 	case filter.LE:
 		return c <= 0
+	default:
+		return false
 	}
-
-	return false
 }
 
 // resolvePath finds the attribute of a path.

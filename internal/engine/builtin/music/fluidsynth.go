@@ -58,7 +58,7 @@ func (e *Engine) renderPart(ctx context.Context, s *score, part engine.Span) (re
 	if err != nil {
 		return nil, fmt.Errorf("create folder: %w", err)
 	}
-	defer folder.Close()
+	defer func() { _ = folder.Close() }()
 	if err := folder.Write(notesFile, s.encodeMIDI()); err != nil {
 		return nil, fmt.Errorf("write MIDI file: %w", err)
 	}

@@ -23,7 +23,7 @@ func ReadHeader(ctx context.Context, f engine.File) (Header, error) {
 	if err != nil {
 		return Header{}, err
 	}
-	defer s.reader.Close()
+	defer func() { _ = s.reader.Close() }()
 	m := Header{Width: s.width, Height: s.height, Memory: s.decodeMemory(f.Size)}
 	if s.turn.swapsSides() {
 		m.Width = s.height

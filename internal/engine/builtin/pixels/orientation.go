@@ -109,6 +109,9 @@ func (o Orientation) turnUpright(src *image.NRGBA) *image.NRGBA {
 		start = lastY
 		alongX = -down
 		alongY = right
+	case upright:
+		alongX = right
+		alongY = down
 	}
 	for y := range h {
 		from := src.Pix[y*src.Stride:]

@@ -94,7 +94,7 @@ func openSource(ctx context.Context, f engine.File) (*source, error) {
 	stored.src = src
 	s := &source{reader: stored}
 	if err := s.readHeader(); err != nil {
-		stored.Close()
+		_ = stored.Close()
 		return nil, err
 	}
 	return s, nil
@@ -140,7 +140,7 @@ func Read(ctx context.Context, s engine.Span, f engine.File) (Picture, error) {
 	if err != nil {
 		return Picture{}, err
 	}
-	defer src.reader.Close()
+	defer func() { _ = src.reader.Close() }()
 	m, err := src.decode(src.body)
 	if err != nil {
 		return Picture{}, src.reader.explainError(err)

@@ -179,7 +179,7 @@ func (e *Engine) speakPiece(ctx context.Context, text string, m readingStyle) (*
 	if err != nil {
 		return nil, fmt.Errorf("create folder: %w", err)
 	}
-	defer folder.Close()
+	defer func() { _ = folder.Close() }()
 	const result = "speech.wav"
 	err = subprocess.Run(ctx, subprocess.Program{
 		Path: e.program,
