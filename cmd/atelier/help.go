@@ -158,7 +158,7 @@ func describeSettings(node *kong.Node) string {
 	names, all := usedSettings(node)
 	switch {
 	case all:
-		return "Every setting can be given as a flag: \"atelier help\" and \"atelier config\" list them."
+		return "Every setting can be a flag: \"atelier help\" and \"atelier config\" list them."
 	case len(names) == 0:
 		return "This command has no settings."
 	}
