@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 	"strconv"
 	"testing"
 	"time"
@@ -156,11 +157,13 @@ func TestManyCreatesWithOneKey(t *testing.T) {
 			replies[i].answer, replies[i].err = nodes[i%len(nodes)].create(credentials[i%len(credentials)].token, "", order, nil, "Idempotency-Key", "the-only-one")
 		})
 		fresh, bodies := 0, map[string]int{}
-		for _, r := range replies {
+		for i, r := range replies {
 			if r.err != nil {
 				t.Fatal(r.err)
 			}
-			bodies[fmt.Sprint(r.StatusCode, r.Header.Get("Retry-After"), string(r.body))]++
+			// Nodes of one installation share base_url; these have one each.
+			body := strings.ReplaceAll(string(r.body), nodes[i%len(nodes)].url, "https://atelier.example")
+			bodies[fmt.Sprint(r.StatusCode, r.Header.Get("Retry-After"), body)]++
 			switch r.Header.Get("Idempotent-Replayed") {
 			case "":
 				fresh++
