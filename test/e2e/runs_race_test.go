@@ -3,8 +3,8 @@ package e2e
 import (
 	"fmt"
 	"path/filepath"
-	"strings"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
