@@ -142,6 +142,7 @@ func (a *act) send() (answer, error) {
 func (a *act) again(env ...string) (id string, replayed bool) {
 	a.t.Helper()
 	a.s.env = append(slices.Clone(a.env), env...)
+	old := a.n.url
 	a.n = a.s.serve()
 	a.n.token = a.token
 	second, err := a.send()
@@ -149,7 +150,8 @@ func (a *act) again(env ...string) (id string, replayed bool) {
 		a.t.Fatal(err)
 	}
 	id = second.want(a.t, 202)["request_id"].(string)
-	if a.first.Response != nil && !bytes.Equal(a.first.body, second.body) {
+	// The server has another address after its restart, and no fixed base_url.
+	if a.first.Response != nil && strings.ReplaceAll(string(a.first.body), old, a.n.url) != string(second.body) {
 		a.t.Errorf("the first answer was %s, the second %s", a.first.body, second.body)
 	}
 	return id, second.Header.Get("Idempotent-Replayed") == "true"
