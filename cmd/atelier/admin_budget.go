@@ -56,7 +56,7 @@ func (c budgetRemoveCmd) Run(p *program) error {
 }
 
 // printBudget prints a budget with the field names of the API.
-func (p *program) printBudget(asJSON bool, b budget.Budget) error {
+func (s streams) printBudget(asJSON bool, b budget.Budget) error {
 	type shown struct {
 		TeamID     string  `json:"team_id"`
 		Tokens     int64   `json:"tokens"`
@@ -77,5 +77,5 @@ func (p *program) printBudget(asJSON bool, b budget.Budget) error {
 	if b.Hard {
 		kind = "is a hard one"
 	}
-	return p.printResult(asJSON, out, fmt.Sprintf("in %s %d of %d tokens are spent, %d %%; the budget %s", b.Month, b.Spent, b.Tokens, b.Percent, kind))
+	return s.printResult(asJSON, out, fmt.Sprintf("in %s %d of %d tokens are spent, %d %%; the budget %s", b.Month, b.Spent, b.Tokens, b.Percent, kind))
 }

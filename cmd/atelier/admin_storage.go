@@ -53,14 +53,14 @@ func (c storageShowCmd) Run(p *program) error {
 	})
 }
 
-func (p *program) printUsage(asJSON bool, u quota.Usage) error {
+func (s streams) printUsage(asJSON bool, u quota.Usage) error {
 	out := map[string]any{"used_bytes": u.Used, "deleted_bytes": u.Leaving, "limit_bytes": nil, "own_limit": u.HasOwnLimit}
 	limit := "no limit"
 	if u.Limit > 0 {
 		out["limit_bytes"] = u.Limit
 		limit = fmt.Sprintf("%v at most", config.Size(u.Limit))
 	}
-	return p.printResult(asJSON, out, fmt.Sprintf("%d bytes are stored, and %d of deleted files; %s", u.Used, u.Leaving, limit))
+	return s.printResult(asJSON, out, fmt.Sprintf("%d bytes are stored, and %d of deleted files; %s", u.Used, u.Leaving, limit))
 }
 
 // printTotal prints the storage of the installation and the free disk space.

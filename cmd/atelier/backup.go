@@ -104,9 +104,9 @@ func (c backupCmd) printReport(p *program, made backup.Report, took time.Duratio
 
 // requireEmbedded returns an error with advice unless the installation uses the
 // embedded database and local files.
-func (p *program) requireEmbedded() error {
-	inFile := strings.HasPrefix(p.cfg.DatabaseURL(), "sqlite://")
-	inFolder := strings.HasPrefix(p.cfg.BlobsURL(), "file://")
+func (in *installation) requireEmbedded() error {
+	inFile := strings.HasPrefix(in.cfg.DatabaseURL(), "sqlite://")
+	inFolder := strings.HasPrefix(in.cfg.BlobsURL(), "file://")
 	var advice string
 	switch {
 	case inFile && inFolder:

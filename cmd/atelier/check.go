@@ -87,7 +87,7 @@ type violation struct {
 
 // verifyDatabase runs every check and verifies the row seals. more are additional
 // checks that only some databases must pass. held describes the checks for people.
-func (p *program) verifyDatabase(ctx context.Context, db *sqldb.DB, more []sqldb.Check) (list []violation, held string, err error) {
+func (in *installation) verifyDatabase(ctx context.Context, db *sqldb.DB, more []sqldb.Check) (list []violation, held string, err error) {
 	checks := slices.Concat(person.Checks, personaldata.Checks, session.Checks, company.Checks, credential.Checks, device.Checks, idtoken.Checks, audit.Checks, ledger.Checks, ratelimit.Checks,
 		catalog.Checks, queue.Checks(db.Dialect), asset.Checks, library.Checks, quota.Checks, board.Checks, webhook.Checks, run.Checks, report.Checks, budget.Checks, more)
 	found, err := db.VerifyChecks(ctx, checks)
@@ -100,7 +100,7 @@ func (p *program) verifyDatabase(ctx context.Context, db *sqldb.DB, more []sqldb
 	}
 	held = fmt.Sprintf("all %d checks hold", len(checks))
 
-	hasKey, err := p.openSealKey(ctx, db)
+	hasKey, err := in.openSealKey(ctx, db)
 	if err != nil {
 		return nil, "", err
 	}

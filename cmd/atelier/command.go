@@ -44,11 +44,17 @@ type cli struct {
 // usageError is an invalid command line. The program exits with status 2.
 type usageError struct{ error }
 
+// installation opens the parts that the settings name: database, keys, files,
+// engines.
+type installation struct {
+	streams
+	cfg *config.Config
+}
+
 // program is handed to every command: settings, streams and context.
 type program struct {
-	streams
+	installation
 	ctx     context.Context
-	cfg     *config.Config
 	sources *config.Sources
 	kong    *kong.Context
 }
@@ -96,11 +102,10 @@ func runCommand(ctx context.Context, args []string, s streams) error {
 		return usageError{fmt.Errorf("settings:\n%w", err)}
 	}
 	p := &program{
-		streams: s,
-		ctx:     ctx,
-		cfg:     &c.Config,
-		sources: sources,
-		kong:    k,
+		installation: installation{streams: s, cfg: &c.Config},
+		ctx:          ctx,
+		sources:      sources,
+		kong:         k,
 	}
 	if k.Command() != "serve" { // serve logs these warnings itself
 		for _, warning := range p.unknownVariables() {
@@ -111,19 +116,19 @@ func runCommand(ctx context.Context, args []string, s streams) error {
 }
 
 // printResult writes v as JSON, or text for people.
-func (p *program) printResult(asJSON bool, v any, text string) error {
+func (s streams) printResult(asJSON bool, v any, text string) error {
 	if !asJSON {
-		_, err := fmt.Fprintln(p.stdout, text)
+		_, err := fmt.Fprintln(s.stdout, text)
 		return err
 	}
-	e := json.NewEncoder(p.stdout)
+	e := json.NewEncoder(s.stdout)
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
 }
 
 // printTable prints rows in aligned columns.
-func (p *program) printTable(rows [][]string) error {
-	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+func (s streams) printTable(rows [][]string) error {
+	w := tabwriter.NewWriter(s.stdout, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
 		for i, cell := range row {
 			if i > 0 {

@@ -28,23 +28,23 @@ var redirectConnections = httpd.ConnectionLimits{Total: 128, PerAddress: 16}
 
 // connectionLimits derives the limits on clients' connections from the settings
 // and the limit on open files.
-func (p *program) connectionLimits(log *slog.Logger) httpd.ConnectionLimits {
+func (in *installation) connectionLimits(log *slog.Logger) httpd.ConnectionLimits {
 	files := fileLimit()
 	if files < lowFiles {
 		log.Warn("the limit on open files is low; raise it (ulimit -n, LimitNOFILE)", "limit", files)
 	}
-	runs := max(p.cfg.Runs.Parallel, runtime.GOMAXPROCS(0))
-	if !p.cfg.HasRole("worker") {
+	runs := max(in.cfg.Runs.Parallel, runtime.GOMAXPROCS(0))
+	if !in.cfg.HasRole("worker") {
 		runs = 0
 	}
 	own := ownFiles
-	if p.cfg.HTTP.RedirectListen != "" {
+	if in.cfg.HTTP.RedirectListen != "" {
 		own += redirectConnections.Total
 	}
-	reserve := own + filesOfDatabase*p.cfg.Connections + filesOfRun*runs
-	limits, fits := limitConnections(files, reserve, p.cfg.HTTP.Connections, p.cfg.HTTP.ConnectionsPerAddress)
+	reserve := own + filesOfDatabase*in.cfg.Connections + filesOfRun*runs
+	limits, fits := limitConnections(files, reserve, in.cfg.HTTP.Connections, in.cfg.HTTP.ConnectionsPerAddress)
 	if !fits {
-		log.Warn("http.connections exceeds the limit on open files", "wanted", p.cfg.HTTP.Connections, "connections", limits.Total, "open_files", files)
+		log.Warn("http.connections exceeds the limit on open files", "wanted", in.cfg.HTTP.Connections, "connections", limits.Total, "open_files", files)
 	}
 	log.Info("connection limits", "connections", limits.Total, "per_address", limits.PerAddress, "open_files", files)
 	return limits

@@ -96,9 +96,9 @@ func closeEach(all []func()) {
 
 // openEngines builds the engines of this node: the built-in ones and those of the
 // configured model servers.
-func (p *program) openEngines(log *slog.Logger) (*engines, error) {
-	c := p.cfg
-	if err := p.setSandbox(); err != nil {
+func (in *installation) openEngines(log *slog.Logger) (*engines, error) {
+	c := in.cfg
+	if err := in.setSandbox(); err != nil {
 		return nil, err
 	}
 	parallel := func(own int) int {
@@ -129,13 +129,13 @@ func (p *program) openEngines(log *slog.Logger) (*engines, error) {
 		all.pools[videoEngine] = engine.Pool{Engine: all.video, Parallel: parallel(max(1, cores/2))}
 	}
 	addTestEngines(all.pools, parallel)
-	backends, err := p.readBackends()
+	backends, err := in.readBackends()
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(backends)) {
 		b := backends[name]
-		e, shut, err := p.openBackend(b)
+		e, shut, err := in.openBackend(b)
 		if err != nil {
 			all.Close()
 			return nil, fmt.Errorf("backends: %s: %w", name, err)
@@ -164,28 +164,28 @@ func workerThreads(cores, wanted int) int {
 }
 
 // readBackends reads the --backends file, if one is set.
-func (p *program) readBackends() (map[string]config.Backend, error) {
-	if p.cfg.Backends == "" {
+func (in *installation) readBackends() (map[string]config.Backend, error) {
+	if in.cfg.Backends == "" {
 		return nil, nil
 	}
-	return config.ReadBackends(p.cfg.Backends, p.getenv)
+	return config.ReadBackends(in.cfg.Backends, in.getenv)
 }
 
 // openBackend builds the engine of a model server without connecting to it.
-func (p *program) openBackend(b config.Backend) (engine.Prober, func(), error) {
+func (in *installation) openBackend(b config.Backend) (engine.Prober, func(), error) {
 	nothing := func() {}
 	if b.Engine == config.Exec {
 		e, err := execengine.New(execengine.Options{
 			Command: b.Command,
 			Env:     b.Environment,
-			Folder:  p.cfg.Engines.Folder,
+			Folder:  in.cfg.Engines.Folder,
 			Limits:  subprocess.Limits{Memory: int64(b.Memory), File: int64(b.FileBytes), Folder: int64(b.FolderBytes), Network: b.Network},
 			Read:    b.Read,
 			Write:   b.Write,
 		})
 		return e, nothing, err
 	}
-	client, err := p.newBackendClient(b, b.URL)
+	client, err := in.newBackendClient(b, b.URL)
 	if err != nil {
 		return nil, nothing, err
 	}
@@ -205,13 +205,13 @@ func (p *program) openBackend(b config.Backend) (engine.Prober, func(), error) {
 		o := fal.Options{SendURLs: addresses}
 		shut := []func(){client.Close}
 		if b.Storage != "" {
-			if o.Storage, err = p.newBackendClient(b, b.Storage); err != nil {
+			if o.Storage, err = in.newBackendClient(b, b.Storage); err != nil {
 				return nil, nothing, err
 			}
 			shut = append(shut, o.Storage.Close)
 		}
 		if b.Catalog != "" {
-			if o.Catalog, err = p.newBackendClient(config.Backend{Timeout: b.Timeout}, b.Catalog); err != nil {
+			if o.Catalog, err = in.newBackendClient(config.Backend{Timeout: b.Timeout}, b.Catalog); err != nil {
 				return nil, nothing, err
 			}
 			shut = append(shut, o.Catalog.Close)
@@ -222,7 +222,7 @@ func (p *program) openBackend(b config.Backend) (engine.Prober, func(), error) {
 }
 
 // newBackendClient makes the HTTP client of a model server, with its credentials.
-func (p *program) newBackendClient(b config.Backend, at string) (*backend.Client, error) {
+func (in *installation) newBackendClient(b config.Backend, at string) (*backend.Client, error) {
 	header := http.Header{"User-Agent": {"Atelier/" + buildVersion()}}
 	switch {
 	case b.Key == "":
@@ -234,6 +234,6 @@ func (p *program) newBackendClient(b config.Backend, at string) (*backend.Client
 		header.Set("Authorization", "Bearer "+b.Key)
 	}
 	return backend.New(backend.Options{
-		URL: at, Header: header, Timeout: time.Duration(b.Timeout), Guard: netguard.New(p.cfg.Engines.AllowNetworks),
+		URL: at, Header: header, Timeout: time.Duration(b.Timeout), Guard: netguard.New(in.cfg.Engines.AllowNetworks),
 	})
 }

@@ -17,12 +17,12 @@ func makePrivate() { syscall.Umask(0o077) }
 // tightenFiles removes other users' permissions from the files of an
 // installation. It changes only files of Atelier, as the data folder may hold
 // others. Files of another user cannot be changed; they are listed on standard error.
-func (p *program) tightenFiles() error {
+func (in *installation) tightenFiles() error {
 	var refused string
-	folders := []string{filepath.Dir(p.cfg.SecretFile())}
-	if blobs, ok := strings.CutPrefix(p.cfg.BlobsURL(), "file://"); ok {
+	folders := []string{filepath.Dir(in.cfg.SecretFile())}
+	if blobs, ok := strings.CutPrefix(in.cfg.BlobsURL(), "file://"); ok {
 		folders = append(folders, filepath.Join(blobs, "data"), filepath.Join(blobs, "tmp"))
-		if p.cfg.Blobs == "" {
+		if in.cfg.Blobs == "" {
 			folders = append(folders, blobs) // after the folders inside it
 		}
 	}
@@ -31,7 +31,7 @@ func (p *program) tightenFiles() error {
 			return fmt.Errorf("make %s private: %w", folder, err)
 		}
 	}
-	path, embedded, err := p.databaseFile()
+	path, embedded, err := in.databaseFile()
 	if err != nil {
 		return fmt.Errorf("make the database private: %w", err)
 	}
@@ -42,11 +42,11 @@ func (p *program) tightenFiles() error {
 			}
 		}
 	}
-	if err := restrictMode(p.cfg.Data, 0o700, &refused); err != nil {
-		return fmt.Errorf("make %s private: %w", p.cfg.Data, err)
+	if err := restrictMode(in.cfg.Data, 0o700, &refused); err != nil {
+		return fmt.Errorf("make %s private: %w", in.cfg.Data, err)
 	}
 	if refused != "" {
-		fmt.Fprintf(p.stderr, "atelier: %s belongs to another user and may be open to others\n", refused)
+		fmt.Fprintf(in.stderr, "atelier: %s belongs to another user and may be open to others\n", refused)
 	}
 	return nil
 }

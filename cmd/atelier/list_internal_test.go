@@ -51,7 +51,7 @@ func TestListAll(t *testing.T) {
 	} {
 		for _, asJSON := range []bool{true, false} {
 			var stdout, stderr bytes.Buffer
-			p := &program{streams: streams{stdout: &stdout, stderr: &stderr}}
+			p := &program{installation: installation{streams: streams{stdout: &stdout, stderr: &stderr}}}
 			if err := numbers.printPages(t.Context(), p, db, asJSON, f.flags); err != nil {
 				t.Fatal(err)
 			}

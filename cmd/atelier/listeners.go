@@ -32,10 +32,10 @@ type listeners struct {
 }
 
 // openListeners opens the addresses and reads the certificate's files, if any.
-func (p *program) openListeners(log *slog.Logger) (*listeners, error) {
-	l := &listeners{cfg: p.cfg, log: log}
-	if p.cfg.HTTP.TLSCert != "" {
-		files, err := certificate.LoadFiles(p.cfg.HTTP.TLSCert, p.cfg.HTTP.TLSKey, log, time.Now)
+func (in *installation) openListeners(log *slog.Logger) (*listeners, error) {
+	l := &listeners{cfg: in.cfg, log: log}
+	if in.cfg.HTTP.TLSCert != "" {
+		files, err := certificate.LoadFiles(in.cfg.HTTP.TLSCert, in.cfg.HTTP.TLSKey, log, time.Now)
 		if err != nil {
 			return nil, fmt.Errorf("http.tls_cert: %w", err)
 		}
@@ -43,14 +43,14 @@ func (p *program) openListeners(log *slog.Logger) (*listeners, error) {
 		l.tls = files.TLSConfig()
 	}
 	var err error
-	l.main, err = openListener("--listen", p.cfg.Listen)
+	l.main, err = openListener("--listen", in.cfg.Listen)
 	if err != nil {
 		return nil, err
 	}
-	if p.cfg.HTTP.RedirectListen == "" {
+	if in.cfg.HTTP.RedirectListen == "" {
 		return l, nil
 	}
-	l.redirect, err = openListener("--http.redirect-listen", p.cfg.HTTP.RedirectListen)
+	l.redirect, err = openListener("--http.redirect-listen", in.cfg.HTTP.RedirectListen)
 	if err != nil {
 		l.Close()
 		return nil, err

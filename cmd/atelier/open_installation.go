@@ -21,21 +21,21 @@ import (
 
 // openDatabase opens the database without migrating it. It creates the folder of
 // an embedded database.
-func (p *program) openDatabase(ctx context.Context) (*sqldb.DB, error) {
+func (in *installation) openDatabase(ctx context.Context) (*sqldb.DB, error) {
 	makePrivate()
-	address := p.cfg.DatabaseURL()
+	address := in.cfg.DatabaseURL()
 	if strings.HasPrefix(address, "sqlite:") {
-		if err := os.MkdirAll(p.cfg.Data, 0o700); err != nil {
+		if err := os.MkdirAll(in.cfg.Data, 0o700); err != nil {
 			return nil, fmt.Errorf("make data folder: %w", err)
 		}
 	}
-	return sqldb.Open(ctx, address, sqldb.Options{MaxConns: p.cfg.Connections, Now: time.Now, Follow: true})
+	return sqldb.Open(ctx, address, sqldb.Options{MaxConns: in.cfg.Connections, Now: time.Now, Follow: true})
 }
 
 // openMigrated opens the database and migrates it to this version's schema. It
 // creates a database that does not exist.
-func (p *program) openMigrated(ctx context.Context) (*sqldb.DB, error) {
-	db, err := p.openDatabase(ctx)
+func (in *installation) openMigrated(ctx context.Context) (*sqldb.DB, error) {
+	db, err := in.openDatabase(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -48,11 +48,11 @@ func (p *program) openMigrated(ctx context.Context) (*sqldb.DB, error) {
 
 // openExisting is openMigrated for commands that change an installation: it never
 // creates one.
-func (p *program) openExisting(ctx context.Context) (*sqldb.DB, error) {
-	if err := p.findDatabase(); err != nil {
+func (in *installation) openExisting(ctx context.Context) (*sqldb.DB, error) {
+	if err := in.findDatabase(); err != nil {
 		return nil, err
 	}
-	db, err := p.openDatabase(ctx)
+	db, err := in.openDatabase(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -69,11 +69,11 @@ func (p *program) openExisting(ctx context.Context) (*sqldb.DB, error) {
 
 // openForReading opens the database for commands that only read. It writes
 // nothing, not even a file beside the database.
-func (p *program) openForReading(ctx context.Context) (*sqldb.DB, error) {
-	if err := p.findDatabase(); err != nil {
+func (in *installation) openForReading(ctx context.Context) (*sqldb.DB, error) {
+	if err := in.findDatabase(); err != nil {
 		return nil, err
 	}
-	db, err := sqldb.Open(ctx, p.cfg.DatabaseURL(), sqldb.Options{MaxConns: p.cfg.Connections, Now: time.Now, Follow: true, ReadOnly: true})
+	db, err := sqldb.Open(ctx, in.cfg.DatabaseURL(), sqldb.Options{MaxConns: in.cfg.Connections, Now: time.Now, Follow: true, ReadOnly: true})
 	if err != nil {
 		return nil, err
 	}
@@ -86,8 +86,8 @@ func (p *program) openForReading(ctx context.Context) (*sqldb.DB, error) {
 
 // findDatabase returns an error if the file of the embedded database is missing or
 // empty.
-func (p *program) findDatabase() error {
-	path, embedded, err := p.databaseFile()
+func (in *installation) findDatabase() error {
+	path, embedded, err := in.databaseFile()
 	if err != nil || !embedded {
 		return err
 	}
@@ -114,8 +114,8 @@ func addDatabaseHint(err error) error {
 }
 
 // databaseFile returns the path of the embedded database.
-func (p *program) databaseFile() (path string, embedded bool, err error) {
-	address, embedded := strings.CutPrefix(p.cfg.DatabaseURL(), "sqlite://")
+func (in *installation) databaseFile() (path string, embedded bool, err error) {
+	address, embedded := strings.CutPrefix(in.cfg.DatabaseURL(), "sqlite://")
 	if !embedded {
 		return "", false, nil
 	}
@@ -128,11 +128,11 @@ func (p *program) databaseFile() (path string, embedded bool, err error) {
 
 // openKeys returns the keys of this installation. It fails if the database was
 // made with another secret.
-func (p *program) openKeys(ctx context.Context, db *sqldb.DB) (ring keyring.Ring, err error) {
-	if p.cfg.Secret != "" {
-		ring, err = keyring.New(p.cfg.Secret)
-	} else if err = p.findSecret(ctx, db); err == nil {
-		ring, err = keyring.Load(p.cfg.SecretFile())
+func (in *installation) openKeys(ctx context.Context, db *sqldb.DB) (ring keyring.Ring, err error) {
+	if in.cfg.Secret != "" {
+		ring, err = keyring.New(in.cfg.Secret)
+	} else if err = in.findSecret(ctx, db); err == nil {
+		ring, err = keyring.Load(in.cfg.SecretFile())
 	}
 	if err != nil {
 		return ring, err
@@ -146,8 +146,8 @@ func (p *program) openKeys(ctx context.Context, db *sqldb.DB) (ring keyring.Ring
 
 // findSecret returns an error if the secret of an existing installation is
 // missing: a new secret could decrypt nothing in the database.
-func (p *program) findSecret(ctx context.Context, db *sqldb.DB) error {
-	_, err := os.Stat(p.cfg.SecretFile())
+func (in *installation) findSecret(ctx context.Context, db *sqldb.DB) error {
+	_, err := os.Stat(in.cfg.SecretFile())
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -157,7 +157,7 @@ func (p *program) findSecret(ctx context.Context, db *sqldb.DB) error {
 		return err
 	})
 	if err == nil && settled {
-		err = fmt.Errorf("the secret of this installation is missing: %s does not exist; set --data to the folder of the installation, or set ATELIER_SECRET", p.cfg.SecretFile())
+		err = fmt.Errorf("the secret of this installation is missing: %s does not exist; set --data to the folder of the installation, or set ATELIER_SECRET", in.cfg.SecretFile())
 	}
 	return err
 }
@@ -167,19 +167,19 @@ const sealPurpose = "row seals"
 
 // openSealKey hands the database the key of its row seals and reports whether
 // there is one. It creates no secret and changes nothing.
-func (p *program) openSealKey(ctx context.Context, db *sqldb.DB) (found bool, err error) {
+func (in *installation) openSealKey(ctx context.Context, db *sqldb.DB) (found bool, err error) {
 	var ring keyring.Ring
 	switch {
-	case p.cfg.Secret != "":
-		ring, err = keyring.New(p.cfg.Secret)
+	case in.cfg.Secret != "":
+		ring, err = keyring.New(in.cfg.Secret)
 	default:
-		if err := p.findSecret(ctx, db); err != nil {
+		if err := in.findSecret(ctx, db); err != nil {
 			return false, err
 		}
-		if _, err := os.Stat(p.cfg.SecretFile()); errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(in.cfg.SecretFile()); errors.Is(err, fs.ErrNotExist) {
 			return false, nil // the installation has never been started
 		}
-		ring, err = keyring.Load(p.cfg.SecretFile())
+		ring, err = keyring.Load(in.cfg.SecretFile())
 	}
 	if err != nil {
 		return false, err
@@ -193,18 +193,18 @@ func (p *program) openSealKey(ctx context.Context, db *sqldb.DB) (found bool, er
 
 // openBlobs opens the blob store, which removes unfinished files older than
 // retention.orphans.
-func (p *program) openBlobs(ctx context.Context) (blob.Store, error) {
-	return blob.Open(ctx, p.cfg.BlobsURL(), blob.Options{
-		AccessKey:        p.cfg.S3.AccessKey,
-		SecretKey:        p.cfg.S3.SecretKey,
-		UnfinishedMaxAge: time.Duration(p.cfg.Retention.Orphans),
+func (in *installation) openBlobs(ctx context.Context) (blob.Store, error) {
+	return blob.Open(ctx, in.cfg.BlobsURL(), blob.Options{
+		AccessKey:        in.cfg.S3.AccessKey,
+		SecretKey:        in.cfg.S3.SecretKey,
+		UnfinishedMaxAge: time.Duration(in.cfg.Retention.Orphans),
 		Now:              time.Now,
 	})
 }
 
 // openBlobsForReading opens the blob store read-only.
-func (p *program) openBlobsForReading(ctx context.Context) (blob.Store, error) {
-	return blob.Open(ctx, p.cfg.BlobsURL(), blob.Options{AccessKey: p.cfg.S3.AccessKey, SecretKey: p.cfg.S3.SecretKey, ReadOnly: true, Now: time.Now})
+func (in *installation) openBlobsForReading(ctx context.Context) (blob.Store, error) {
+	return blob.Open(ctx, in.cfg.BlobsURL(), blob.Options{AccessKey: in.cfg.S3.AccessKey, SecretKey: in.cfg.S3.SecretKey, ReadOnly: true, Now: time.Now})
 }
 
 // manifestSources returns the sources of manifests: the built-in ones, then the folder.
@@ -227,17 +227,17 @@ func manifestSources(c *config.Config, dir string) ([]catalog.ManifestFolder, er
 
 // inspectedManifestSources returns the sources of manifests with an inspection of each
 // tool against the configured engines. Only workers inspect.
-func (p *program) inspectedManifestSources(dir string) ([]catalog.ManifestFolder, error) {
-	from, err := manifestSources(p.cfg, dir)
-	if err != nil || !p.cfg.HasRole("worker") {
+func (in *installation) inspectedManifestSources(dir string) ([]catalog.ManifestFolder, error) {
+	from, err := manifestSources(in.cfg, dir)
+	if err != nil || !in.cfg.HasRole("worker") {
 		return from, err
 	}
-	in, err := p.newInspector()
+	inspector, err := in.newInspector()
 	if err != nil {
 		return nil, err
 	}
 	for i := range from {
-		from[i].Inspect = in.inspectTool
+		from[i].Inspect = inspector.inspectTool
 	}
 	return from, nil
 }

@@ -75,15 +75,15 @@ func (l pagedList[T]) printPages(ctx context.Context, p *program, db *sqldb.DB, 
 // listWriter writes a list of any length: as one JSON object, or as tables of at
 // most rowsAtOnce rows under one header.
 type listWriter struct {
-	p      *program
+	out    streams
 	asJSON bool
 	name   string
 	count  int
 	cells  [][]string // not written yet
 }
 
-func (p *program) openList(asJSON bool, name string, header []string) *listWriter {
-	return &listWriter{p: p, asJSON: asJSON, name: name, cells: [][]string{header}}
+func (s streams) openList(asJSON bool, name string, header []string) *listWriter {
+	return &listWriter{out: s, asJSON: asJSON, name: name, cells: [][]string{header}}
 }
 
 // addRow writes a row.
@@ -104,7 +104,7 @@ func (w *listWriter) addRow(row any, cells []string) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w.p.stdout, "%s%s", before, text)
+	_, err = fmt.Fprintf(w.out.stdout, "%s%s", before, text)
 	return err
 }
 
@@ -113,7 +113,7 @@ func (w *listWriter) openObject() string { return fmt.Sprintf("{%q:[", w.name) }
 func (w *listWriter) writeRows() error {
 	cells := w.cells
 	w.cells = nil
-	return w.p.printTable(cells)
+	return w.out.printTable(cells)
 }
 
 // finishList closes the list and prints the cursor of the next page.
@@ -122,7 +122,7 @@ func (w *listWriter) finishList(more bool, cursor string) error {
 		if err := w.writeRows(); err != nil || !more {
 			return err
 		}
-		_, err := fmt.Fprintf(w.p.stderr, "There is more: go on with --cursor %q, or see all with --all.\n", cursor)
+		_, err := fmt.Fprintf(w.out.stderr, "There is more: go on with --cursor %q, or see all with --all.\n", cursor)
 		return err
 	}
 	before := ""
@@ -137,7 +137,7 @@ func (w *listWriter) finishList(more bool, cursor string) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w.p.stdout, "%s],\"next_cursor\":%s}\n", before, text)
+	_, err = fmt.Fprintf(w.out.stdout, "%s],\"next_cursor\":%s}\n", before, text)
 	return err
 }
 

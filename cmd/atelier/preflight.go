@@ -33,24 +33,24 @@ func (p *program) unknownVariables() []string {
 
 // checkInstallation returns the first problem that would keep the service from
 // starting, before anything is written.
-func (p *program) checkInstallation() error {
-	if p.cfg.Secret != "" {
-		if _, err := keyring.New(p.cfg.Secret); err != nil {
+func (in *installation) checkInstallation() error {
+	if in.cfg.Secret != "" {
+		if _, err := keyring.New(in.cfg.Secret); err != nil {
 			return err
 		}
 	}
-	if p.cfg.HTTP.ACMERoots != "" {
-		if _, err := certificate.LoadRoots(p.cfg.HTTP.ACMERoots); err != nil {
+	if in.cfg.HTTP.ACMERoots != "" {
+		if _, err := certificate.LoadRoots(in.cfg.HTTP.ACMERoots); err != nil {
 			return fmt.Errorf("http.acme_roots: %w", err)
 		}
 	}
-	if _, err := manifestSources(p.cfg, ""); err != nil {
+	if _, err := manifestSources(in.cfg, ""); err != nil {
 		return err
 	}
-	if _, err := p.readBackends(); err != nil {
+	if _, err := in.readBackends(); err != nil {
 		return err
 	}
-	return p.checkFolders()
+	return in.checkFolders()
 }
 
 // checkedPath is a file or folder that must be writable, with the setting that names it.
@@ -60,14 +60,14 @@ type checkedPath struct {
 }
 
 // checkFolders returns an error for the first file or folder that is not writable.
-func (p *program) checkFolders() error {
+func (in *installation) checkFolders() error {
 	var places []checkedPath
-	if p.cfg.Secret == "" {
-		places = append(places, checkedPath{"--data", filepath.Dir(p.cfg.SecretFile()), true})
+	if in.cfg.Secret == "" {
+		places = append(places, checkedPath{"--data", filepath.Dir(in.cfg.SecretFile()), true})
 	}
-	if database, ok := strings.CutPrefix(p.cfg.DatabaseURL(), "sqlite://"); ok {
+	if database, ok := strings.CutPrefix(in.cfg.DatabaseURL(), "sqlite://"); ok {
 		setting := "--data"
-		if p.cfg.Database != "" {
+		if in.cfg.Database != "" {
 			setting = "--database"
 		}
 		path, err := url.PathUnescape(database)
@@ -81,9 +81,9 @@ func (p *program) checkFolders() error {
 			}
 		}
 	}
-	if blobs, ok := strings.CutPrefix(p.cfg.BlobsURL(), "file://"); ok {
+	if blobs, ok := strings.CutPrefix(in.cfg.BlobsURL(), "file://"); ok {
 		setting := "--data"
-		if p.cfg.Blobs != "" {
+		if in.cfg.Blobs != "" {
 			setting = "--blobs"
 		}
 		places = append(places, checkedPath{setting, blobs, true})

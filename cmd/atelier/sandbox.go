@@ -10,8 +10,8 @@ import (
 )
 
 // setSandbox denies the programs of engines access to the service's own files.
-func (p *program) setSandbox() error {
-	c := p.cfg
+func (in *installation) setSandbox() error {
+	c := in.cfg
 	mode := subprocess.SandboxMode(c.Engines.Sandbox)
 	if mode == subprocess.SandboxRequire && subprocess.SandboxName() == "" {
 		return errors.New("engines.sandbox: a sandbox is required, but this system has no Landlock (Linux 5.13 or later)")
@@ -26,7 +26,7 @@ func (p *program) setSandbox() error {
 			}
 		}
 	}
-	backends, err := p.readBackends()
+	backends, err := in.readBackends()
 	if err != nil {
 		return err
 	}
@@ -47,20 +47,20 @@ func (p *program) setSandbox() error {
 }
 
 // logSandbox logs the sandbox that programs of engines run in, or why there is none.
-func (p *program) logSandbox(log *slog.Logger) {
+func (in *installation) logSandbox(log *slog.Logger) {
 	name := subprocess.SandboxName()
-	if name == "" || p.cfg.Engines.Sandbox == string(subprocess.SandboxOff) {
-		log.Info("engine sandbox", "sandbox", p.describeSandbox().Detail)
+	if name == "" || in.cfg.Engines.Sandbox == string(subprocess.SandboxOff) {
+		log.Info("engine sandbox", "sandbox", in.describeSandbox().Detail)
 		return
 	}
 	log.Info("engine sandbox", "sandbox", name)
 }
 
 // describeSandbox returns the state of the sandbox for programs of engines.
-func (p *program) describeSandbox() engineCheck {
+func (in *installation) describeSandbox() engineCheck {
 	f := engineCheck{Name: "sandbox", Kind: "system", State: "ok"}
 	switch name := subprocess.SandboxName(); {
-	case p.cfg.Engines.Sandbox == string(subprocess.SandboxOff):
+	case in.cfg.Engines.Sandbox == string(subprocess.SandboxOff):
 		f.Detail = "off: programs of engines can read what this account can (engines.sandbox)"
 	case name == "":
 		f.Detail = "none on this system: programs of engines can read what this account can; Landlock needs Linux 5.13"

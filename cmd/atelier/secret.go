@@ -20,22 +20,22 @@ const maxSecret = 4096
 
 // readPassword returns the password of a flag. The value "-" reads the first line
 // of standard input; without the flag the password is prompted for twice.
-func (p *program) readPassword(given *string) (string, error) {
+func (s streams) readPassword(given *string) (string, error) {
 	if given != nil && *given != fromInput {
 		return *given, nil
 	}
-	if f, ok := p.stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		return p.askPassword(f)
+	if f, ok := s.stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return s.askPassword(f)
 	}
 	if given == nil {
 		return "", usageError{errors.New("missing flags: --password=PASSWORD; --password - reads it from standard input")}
 	}
-	return p.readLine()
+	return s.readLine()
 }
 
 // readLine returns the first line of standard input.
-func (p *program) readLine() (string, error) {
-	line, err := bufio.NewReader(io.LimitReader(p.stdin, maxSecret)).ReadString('\n')
+func (s streams) readLine() (string, error) {
+	line, err := bufio.NewReader(io.LimitReader(s.stdin, maxSecret)).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", fmt.Errorf("read standard input: %w", err)
 	}
@@ -47,11 +47,11 @@ func (p *program) readLine() (string, error) {
 }
 
 // askPassword prompts for a password without echo.
-func (p *program) askPassword(terminal *os.File) (string, error) {
+func (s streams) askPassword(terminal *os.File) (string, error) {
 	ask := func(prompt string) (string, error) {
-		fmt.Fprint(p.stderr, prompt)
+		fmt.Fprint(s.stderr, prompt)
 		text, err := term.ReadPassword(int(terminal.Fd()))
-		fmt.Fprintln(p.stderr)
+		fmt.Fprintln(s.stderr)
 		return string(text), err
 	}
 	password, err := ask("Password: ")

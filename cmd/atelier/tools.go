@@ -106,14 +106,14 @@ func (c applyCmd) Run(p *program) error {
 }
 
 // printProblems prints the problems to stderr, or that there are none.
-func (p *program) printProblems(all []catalog.Problem, fine string) error {
+func (s streams) printProblems(all []catalog.Problem, fine string) error {
 	for _, one := range all {
-		fmt.Fprintln(p.stderr, one)
+		fmt.Fprintln(s.stderr, one)
 	}
 	if len(all) > 0 {
 		return nil
 	}
-	_, err := fmt.Fprintln(p.stdout, fine)
+	_, err := fmt.Fprintln(s.stdout, fine)
 	return err
 }
 

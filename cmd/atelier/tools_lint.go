@@ -60,24 +60,24 @@ type toolInspector struct {
 }
 
 // newInspector makes an inspector of the built-in engines and the model servers.
-func (p *program) newInspector() (*toolInspector, error) {
-	backends, err := p.readBackends()
+func (in *installation) newInspector() (*toolInspector, error) {
+	backends, err := in.readBackends()
 	if err != nil {
 		return nil, err
 	}
 	manuals := shippedManuals()
-	in := &toolInspector{
+	inspector := &toolInspector{
 		manuals:  manuals,
 		shipped:  slices.Sorted(maps.Keys(manuals)),
 		backends: slices.Sorted(maps.Keys(backends)),
-		noFile:   p.cfg.Backends == "",
+		noFile:   in.cfg.Backends == "",
 	}
 	for name, b := range backends {
 		if manual, ok := backendManuals[b.Engine]; ok {
 			manuals[name] = manual()
 		}
 	}
-	return in, nil
+	return inspector, nil
 }
 
 // inspectTool returns remarks about a tool's engine, its use of the engine, and

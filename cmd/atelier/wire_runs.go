@@ -185,8 +185,8 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 
 // openMemory makes the budget that reading pictures and the picture tools share,
 // and tells the garbage collector of it.
-func (p *program) openMemory(log *slog.Logger) *memory.Budget {
-	bytes := int64(p.cfg.Memory.Budget)
+func (in *installation) openMemory(log *slog.Logger) *memory.Budget {
+	bytes := int64(in.cfg.Memory.Budget)
 	if bytes == 0 {
 		bytes = memory.DefaultBytes()
 	}
@@ -242,8 +242,8 @@ func diskFolders(c *config.Config) map[string]string {
 }
 
 // newPolicyChecker is what people may ask for.
-func (p *program) newPolicyChecker() (*policy.Checker, error) {
-	c := p.cfg.Policy
+func (in *installation) newPolicyChecker() (*policy.Checker, error) {
+	c := in.cfg.Policy
 	checker := &policy.Checker{}
 	switch c.Rules {
 	case "":

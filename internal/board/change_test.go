@@ -13,6 +13,7 @@ import (
 	"atelier/internal/base/ids"
 	"atelier/internal/board"
 	"atelier/internal/file/library"
+	"atelier/internal/people/principal"
 )
 
 func TestWhatNodesShow(t *testing.T) {
@@ -46,7 +47,7 @@ func TestWhatNodesShow(t *testing.T) {
 			w.Error("a zero has a sign")
 		}
 		// What is deleted is missing, and the board stays.
-		me := library.Viewer{PersonID: annaID, AccountIDs: []string{annaID}}
+		me := principal.Principal{PersonID: annaID, AccountID: annaID}
 		w.OK(w.Library.DeleteItem(ctx, me, item))
 		w.OK(w.Library.DeleteUpload(ctx, me, annaID, upload))
 		_, nodes = w.get(anna, b.ID)

@@ -60,7 +60,7 @@ func (w world) result(personID string) (item, runID string) {
 	w.Create(w.Draft(generationtest.Own(personID), "free"))
 	r := w.Claim("worker")
 	w.OK(w.Runs.EndRun(w.Context(), r, generation.Outcome{State: run.Succeeded, Results: w.Results(1)}))
-	all, err := w.Library.ListItems(w.Context(), library.Viewer{PersonID: personID, AccountIDs: []string{personID}}, library.Filter{}, nil, 1)
+	all, err := w.Library.ListItems(w.Context(), principal.Principal{PersonID: personID, AccountID: personID}, library.Filter{}, nil, 1)
 	w.OK(err)
 	return all[0].ID, r.ID
 }

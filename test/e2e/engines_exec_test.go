@@ -45,8 +45,8 @@ var faults = []deed{
 	{name: "half", does: `cp $GOOD out/1.png; echo '{"output":"out/1.png"}'; exit 3`, wants: 2, code: "ENGINE_FAILED"},
 	{name: "flood", does: `cat /dev/zero`, timeout: time.Second, code: "TIMED_OUT"},
 	{name: "flood-of-lines", does: `yes '{"progress":0.5}'`, timeout: time.Second, code: "TIMED_OUT"},
-	{name: "endless-file", does: `cat /dev/zero > out/1.png`, code: "ENGINE_FAILED", says: "more than it may have"},
-	{name: "endless-files", does: `i=0; while :; do head -c 1000000 /dev/zero > out/$i; i=$((i+1)); sleep 0.01; done`, code: "ENGINE_FAILED", says: "more than it may have"},
+	{name: "endless-file", does: `cat /dev/zero > out/1.png`, code: "ENGINE_FAILED", says: "exceeded its limit"},
+	{name: "endless-files", does: `i=0; while :; do head -c 1000000 /dev/zero > out/$i; i=$((i+1)); sleep 0.01; done`, code: "ENGINE_FAILED", says: "exceeded its limit"},
 	// Where nothing holds it, it ends before it takes the machine down.
 	{name: "memory", does: `x=0123456789abcdef; i=0; while [ $i -lt 24 ]; do x=$x$x; i=$((i+1)); done; cp $GOOD out/1.png`, code: "ENGINE_FAILED"},
 	{name: "traversal", does: `echo '{"output":"../../etc/passwd"}'; sleep 100`, code: "OUTPUT_INVALID"},

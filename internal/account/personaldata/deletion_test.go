@@ -61,7 +61,7 @@ func TestDeletionErasesEverything(t *testing.T) {
 		}
 
 		// What is the team's is there, and so is the money.
-		team := library.Viewer{PersonID: l.id, AccountIDs: []string{l.team}}
+		team := principal.Principal{PersonID: l.id, AccountID: l.team, TeamID: l.team}
 		if u, err := h.Library.GetUpload(h.Context(), team, l.team, l.teamFile); err != nil || u.Name != "team.png" {
 			h.Errorf("the team's file: %+v, %v", u, err)
 		}
@@ -127,7 +127,7 @@ func TestNoCredentialWorksAfterDeletion(t *testing.T) {
 		// What was asked for before it ended begins nothing after.
 		_, err = h.Runs.CreateRun(ctx, h.Draft(generationtest.Own(l.id), "free"))
 		h.refused(err, fault.Unauthenticated, "")
-		mine := library.Viewer{PersonID: l.id, AccountIDs: []string{l.id}}
+		mine := principal.Principal{PersonID: l.id, AccountID: l.id}
 		_, err = h.Library.AddUpload(ctx, mine, l.id, "x", h.Take(generationtest.PNG(1)))
 		h.refused(err, fault.Unauthenticated, "")
 		h.refused(h.Library.SetFavorite(ctx, mine, l.item.ID, true), fault.Unauthenticated, "")
@@ -248,7 +248,7 @@ func TestDeletionDuringOtherRequests(t *testing.T) {
 			waiting := h.site.Start("figma")
 			draft := h.Draft(generationtest.Own(id), "free")
 			taken := h.Results(3)
-			u := library.Viewer{PersonID: id, AccountIDs: []string{id}}
+			u := principal.Principal{PersonID: id, AccountID: id}
 			var deleted atomic.Int64
 			acts := []func() error{
 				func() error { _, err := h.Runs.CreateRun(ctx, draft); return err },

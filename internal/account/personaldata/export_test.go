@@ -13,7 +13,6 @@ import (
 	"atelier/internal/account/accounttest"
 	"atelier/internal/base/fault"
 	"atelier/internal/base/ids"
-	"atelier/internal/file/library"
 	"atelier/internal/people/principal"
 	"atelier/internal/run/generation/generationtest"
 )
@@ -121,7 +120,7 @@ func TestExportOfManyPages(t *testing.T) {
 func TestExportNotesMissingFiles(t *testing.T) {
 	eachDatabase(t, func(h *fixture) {
 		id := h.site.Person(email)
-		u, err := h.Library.AddUpload(h.Context(), library.Viewer{PersonID: id, AccountIDs: []string{id}}, id, "x", h.Take(generationtest.PNG(1)))
+		u, err := h.Library.AddUpload(h.Context(), principal.Principal{PersonID: id, AccountID: id}, id, "x", h.Take(generationtest.PNG(1)))
 		h.OK(err)
 		h.OK(h.Blobs.Delete(h.Context(), u.Asset.Blob))
 		files := h.export(id)

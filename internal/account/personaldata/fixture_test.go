@@ -154,13 +154,13 @@ func (h *fixture) live() (l life) {
 	secrets := webhook.NewSecrets(h.site.Keys.BoxFor("webhook"), time.Hour)
 	h.Do(func(tx *sqldb.Tx) error { _, err := secrets.GetSecret(ctx, tx, l.id); return err })
 	l.picture = generationtest.PNG(777)
-	u, err := h.Library.AddUpload(ctx, library.Viewer{PersonID: l.id, AccountIDs: []string{l.id}}, l.id, filename, h.Take(l.picture))
+	u, err := h.Library.AddUpload(ctx, principal.Principal{PersonID: l.id, AccountID: l.id}, l.id, filename, h.Take(l.picture))
 	h.OK(err)
 	l.upload = u.ID
-	gone, err := h.Library.AddUpload(ctx, library.Viewer{PersonID: l.id, AccountIDs: []string{l.id}}, l.id, "old "+filename, h.Take(generationtest.PNG(778)))
+	gone, err := h.Library.AddUpload(ctx, principal.Principal{PersonID: l.id, AccountID: l.id}, l.id, "old "+filename, h.Take(generationtest.PNG(778)))
 	h.OK(err)
-	h.OK(h.Library.DeleteUpload(ctx, library.Viewer{PersonID: l.id, AccountIDs: []string{l.id}}, l.id, gone.ID))
-	t, err := h.Library.AddUpload(ctx, library.Viewer{PersonID: l.id, AccountIDs: []string{l.team}}, l.team, "team.png", h.Take(generationtest.PNG(779)))
+	h.OK(h.Library.DeleteUpload(ctx, principal.Principal{PersonID: l.id, AccountID: l.id}, l.id, gone.ID))
+	t, err := h.Library.AddUpload(ctx, principal.Principal{PersonID: l.id, AccountID: l.team, TeamID: l.team}, l.team, "team.png", h.Take(generationtest.PNG(779)))
 	h.OK(err)
 	l.teamFile = t.ID
 	l.own = h.make(generationtest.Own(l.id), func(d *generation.Draft) {
@@ -176,7 +176,7 @@ func (h *fixture) live() (l life) {
 		return library.ExportResults(ctx, tx, l.id, library.ExportCursor{}, 10)
 	})
 	l.item = kept[0]
-	h.OK(h.Library.SetFavorite(ctx, library.Viewer{PersonID: l.id, AccountIDs: []string{l.id}}, l.item.ID, true))
+	h.OK(h.Library.SetFavorite(ctx, principal.Principal{PersonID: l.id, AccountID: l.id}, l.item.ID, true))
 	mine := principal.Principal{PersonID: l.id, AccountID: l.id}
 	b, err := h.boards.CreateBoard(ctx, mine, note)
 	h.OK(err)

@@ -29,6 +29,7 @@ import (
 	"atelier/internal/file/media"
 	"atelier/internal/file/quota"
 	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 )
 
 // fixture is a library with a real store. Stored files are as old as the
@@ -80,12 +81,24 @@ func (w fixture) person() string {
 	return id
 }
 
-func viewerOf(personID string) library.Viewer {
-	return library.Viewer{PersonID: personID, AccountIDs: []string{personID}}
+func viewerOf(personID string) principal.Principal {
+	return principal.Principal{PersonID: personID, AccountID: personID}
 }
 
-func teamViewer(personID string, accounts ...string) library.Viewer {
-	return library.Viewer{PersonID: personID, AccountIDs: accounts}
+func teamViewer(personID string, accounts ...string) principal.Principal {
+	p := principal.Principal{PersonID: personID}
+	for i, id := range accounts {
+		account := principal.Principal{PersonID: personID, AccountID: id}
+		if id != personID {
+			account.TeamID = id
+		}
+		if i == 0 {
+			p = account
+		} else {
+			p.Others = append(p.Others, account)
+		}
+	}
+	return p
 }
 
 // team makes a team of these people.

@@ -10,6 +10,7 @@ import (
 	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
 )
 
 // Item is one result of a run.
@@ -66,7 +67,7 @@ var errNoItem = fault.New(fault.NotFound, "There is no such library item.")
 
 // ListItems returns at most limit items of the viewer's accounts, newest first,
 // without texts. If after is nil, it starts with the newest.
-func (l *Library) ListItems(ctx context.Context, v Viewer, f Filter, after *Cursor, limit int) (all []Item, err error) {
+func (l *Library) ListItems(ctx context.Context, p principal.Principal, f Filter, after *Cursor, limit int) (all []Item, err error) {
 	if err := f.checkValues(); err != nil {
 		return nil, err
 	}
@@ -76,7 +77,7 @@ func (l *Library) ListItems(ctx context.Context, v Viewer, f Filter, after *Curs
 			return nil, nil
 		}
 	}
-	if len(v.AccountIDs) == 0 {
+	if len(accountsOf(p)) == 0 {
 		return nil, nil
 	}
 
@@ -84,8 +85,8 @@ func (l *Library) ListItems(ctx context.Context, v Viewer, f Filter, after *Curs
 		all = nil
 		// One query per account: each uses an index in list order, while a
 		// query over all accounts would sort all of their rows.
-		for _, id := range v.AccountIDs {
-			page, err := queryItems(ctx, tx, Viewer{PersonID: v.PersonID, AccountIDs: []string{id}}, f, after, limit)
+		for _, id := range accountsOf(p) {
+			page, err := queryItems(ctx, tx, p.PersonID, []string{id}, f, after, limit)
 			if err != nil {
 				return err
 			}
@@ -99,21 +100,21 @@ func (l *Library) ListItems(ctx context.Context, v Viewer, f Filter, after *Curs
 }
 
 // GetItem returns one item with the inputs of its run.
-func (l *Library) GetItem(ctx context.Context, v Viewer, id string) (i Item, err error) {
+func (l *Library) GetItem(ctx context.Context, p principal.Principal, id string) (i Item, err error) {
 	err = l.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
-		i, err = findItem(ctx, tx, v, id)
+		i, err = findItem(ctx, tx, p, id)
 		return err
 	})
 	return i, err
 }
 
-func findItem(ctx context.Context, tx *sqldb.Tx, v Viewer, id string) (Item, error) {
+func findItem(ctx context.Context, tx *sqldb.Tx, p principal.Principal, id string) (Item, error) {
 	run, result, ok := splitItemID(id)
-	if !ok || len(v.AccountIDs) == 0 {
+	if !ok || len(accountsOf(p)) == 0 {
 		return Item{}, errNoItem
 	}
 
-	i, err := queryItem(ctx, tx, v, run, result)
+	i, err := queryItem(ctx, tx, p, run, result)
 	if err != nil {
 		return Item{}, orNotFound(err, errNoItem)
 	}
@@ -122,29 +123,29 @@ func findItem(ctx context.Context, tx *sqldb.Tx, v Viewer, id string) (Item, err
 
 // SetFavorite adds or removes the viewer's favorite on an item. Repeating a
 // call changes nothing.
-func (l *Library) SetFavorite(ctx context.Context, v Viewer, id string, on bool) error {
+func (l *Library) SetFavorite(ctx context.Context, p principal.Principal, id string, on bool) error {
 	return l.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		if err := person.Lock(ctx, tx, v.PersonID); err != nil {
+		if err := person.Lock(ctx, tx, p.PersonID); err != nil {
 			return err
 		}
 
-		i, err := findItem(ctx, tx, v, id)
+		i, err := findItem(ctx, tx, p, id)
 		if err != nil {
 			return err
 		}
-		return setFavorite(ctx, tx, v.PersonID, i.ResultID, on)
+		return setFavorite(ctx, tx, p.PersonID, i.ResultID, on)
 	})
 }
 
 // DeleteItem deletes an item. Only its creator and managers of the account may. Its
 // URLs stop working at once.
-func (l *Library) DeleteItem(ctx context.Context, v Viewer, id string) error {
+func (l *Library) DeleteItem(ctx context.Context, p principal.Principal, id string) error {
 	return l.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		i, err := findItem(ctx, tx, v, id)
+		i, err := findItem(ctx, tx, p, id)
 		if err != nil {
 			return err
 		}
-		if err := v.authorizeRemoval(i.AccountID, i.PersonID); err != nil {
+		if err := authorizeRemoval(p, i.AccountID, i.PersonID); err != nil {
 			return err
 		}
 

@@ -10,9 +10,11 @@ import (
 	"atelier/internal/base/fault"
 	"atelier/internal/base/ids"
 	"atelier/internal/file/library"
+	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 )
 
-func (w fixture) list(v library.Viewer, f library.Filter) (ids []string) {
+func (w fixture) list(v principal.Principal, f library.Filter) (ids []string) {
 	w.Helper()
 	all, err := w.lib.ListItems(w.Context(), v, f, nil, 1000)
 	w.OK(err)
@@ -103,7 +105,7 @@ func TestTenantsAreApart(t *testing.T) {
 					w.Errorf("%s sees nothing with %+v", tag(i), f)
 				}
 			}
-			for _, account := range v.AccountIDs {
+			for _, account := range []string{p, teams[i]} {
 				all, err := w.lib.ListUploads(w.Context(), v, account, nil, 1000)
 				if err != nil || len(all) != 1 || all[0].Name != tag(i) {
 					w.Errorf("uploads of %s = %+v, %v", tag(i), all, err)
@@ -120,14 +122,14 @@ func TestTenantsAreApart(t *testing.T) {
 					if got != (library.Item{}) {
 						w.Errorf("a refusal gives %+v", got)
 					}
-					v.Manager = map[string]bool{p: true, people[other]: true, teams[other]: true}
+					v.Role.Permissions = []company.Permission{company.ManageTeam}
 					w.refused(w.lib.DeleteItem(w.Context(), v, id), noItem)
 					w.refused(w.lib.SetFavorite(w.Context(), v, id, true), noItem)
 					w.refused(w.lib.SetFavorite(w.Context(), v, id, false), noItem)
 				}
 				for _, id := range uploads[other] {
 					if other != i {
-						for _, account := range v.AccountIDs {
+						for _, account := range []string{p, teams[i]} {
 							_, err := w.lib.GetUpload(w.Context(), v, account, id)
 							w.refused(err, noUpload)
 							w.refused(w.lib.DeleteUpload(w.Context(), v, account, id), noUpload)
@@ -269,7 +271,7 @@ func TestDelete(t *testing.T) {
 		r := w.make(made{account: team, person: anna, files: [][]byte{picture(3, 3), picture(3, 3), picture(3, 3)}})
 		w.refused(w.lib.DeleteItem(w.Context(), teamViewer(bert, team), r.ids[0]), permission)
 		manager := teamViewer(bert, team)
-		manager.Manager = map[string]bool{team: true}
+		manager.Role.Permissions = []company.Permission{company.ManageTeam}
 		w.OK(w.lib.DeleteItem(w.Context(), manager, r.ids[0]))
 		w.OK(w.lib.SetFavorite(w.Context(), teamViewer(bert, team), r.ids[1], true))
 		w.OK(w.lib.DeleteItem(w.Context(), teamViewer(anna, team), r.ids[1]))

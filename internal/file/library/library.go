@@ -26,7 +26,9 @@ import (
 	"atelier/internal/file/blob"
 	"atelier/internal/file/ingest"
 	"atelier/internal/file/quota"
+	"atelier/internal/people/company"
 	"atelier/internal/people/person"
+	"atelier/internal/people/principal"
 )
 
 // Library gives access to files: their rows and their bytes.
@@ -46,24 +48,31 @@ type Retention struct {
 	Uploads, Results time.Duration
 }
 
-// Viewer is the person who asks, with the accounts of the request.
-type Viewer struct {
-	PersonID string
-	// AccountIDs are the accounts that the request selected. The person's
-	// access to them was checked before.
-	AccountIDs []string
-	// Manager holds the accounts in which the viewer may delete the files of
-	// others.
-	Manager map[string]bool
+// accountsOf returns the accounts that the call is about. The principal's access to
+// them was checked before.
+func accountsOf(p principal.Principal) (accountIDs []string) {
+	for _, account := range p.Accounts() {
+		if account.AccountID != "" {
+			accountIDs = append(accountIDs, account.AccountID)
+		}
+	}
+	return accountIDs
 }
 
-func (v Viewer) canSee(accountID string) bool { return slices.Contains(v.AccountIDs, accountID) }
+func canSee(p principal.Principal, accountID string) bool {
+	return slices.Contains(accountsOf(p), accountID)
+}
 
-// authorizeRemoval fails unless the viewer may delete a file that personID
+// authorizeRemoval fails unless the principal may delete a file that personID
 // created in the account.
-func (v Viewer) authorizeRemoval(accountID, personID string) error {
-	if v.PersonID == personID || v.Manager[accountID] {
+func authorizeRemoval(p principal.Principal, accountID, personID string) error {
+	if p.PersonID == personID {
 		return nil
+	}
+	for _, account := range p.Accounts() {
+		if account.AccountID == accountID && account.May(company.ManageTeam) {
+			return nil
+		}
 	}
 	return fault.New(fault.Forbidden, "Only the person who created this, or a manager of the team, can delete it.").With("reason", "permission")
 }
@@ -74,19 +83,19 @@ type Cursor = asset.Cursor
 // AddUpload records a stored file as an upload of an account. On failure the
 // bytes stay for the sweep, because the commit may have succeeded although its
 // response was lost.
-func (l *Library) AddUpload(ctx context.Context, v Viewer, accountID, name string, file ingest.StoredFile) (u asset.Upload, err error) {
-	if !v.canSee(accountID) {
+func (l *Library) AddUpload(ctx context.Context, p principal.Principal, accountID, name string, file ingest.StoredFile) (u asset.Upload, err error) {
+	if !canSee(p, accountID) {
 		return asset.Upload{}, errNoAccount
 	}
 	err = l.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		if err := person.Lock(ctx, tx, v.PersonID); err != nil {
+		if err := person.Lock(ctx, tx, p.PersonID); err != nil {
 			return err
 		}
 
 		u = asset.Upload{
 			ID:        ids.New(),
 			AccountID: accountID,
-			PersonID:  v.PersonID,
+			PersonID:  p.PersonID,
 			Name:      asset.CleanName(name),
 			Asset:     file.Asset,
 			Created:   tx.Now,
@@ -135,8 +144,8 @@ func releaseFiles(ctx context.Context, tx *sqldb.Tx, assetIDs []string) error {
 var errNoAccount = fault.New(fault.Forbidden, "You do not have access to this account.").With("reason", "account")
 
 // ListUploads returns at most limit uploads of an account, newest first.
-func (l *Library) ListUploads(ctx context.Context, v Viewer, accountID string, after *Cursor, limit int) (all []asset.Upload, err error) {
-	if !v.canSee(accountID) {
+func (l *Library) ListUploads(ctx context.Context, p principal.Principal, accountID string, after *Cursor, limit int) (all []asset.Upload, err error) {
+	if !canSee(p, accountID) {
 		return nil, errNoAccount
 	}
 	err = l.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
@@ -147,8 +156,8 @@ func (l *Library) ListUploads(ctx context.Context, v Viewer, accountID string, a
 }
 
 // GetUpload returns an upload of an account.
-func (l *Library) GetUpload(ctx context.Context, v Viewer, accountID, id string) (u asset.Upload, err error) {
-	if !v.canSee(accountID) {
+func (l *Library) GetUpload(ctx context.Context, p principal.Principal, accountID, id string) (u asset.Upload, err error) {
+	if !canSee(p, accountID) {
 		return asset.Upload{}, asset.ErrNoUpload
 	}
 	err = l.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
@@ -160,8 +169,8 @@ func (l *Library) GetUpload(ctx context.Context, v Viewer, accountID, id string)
 
 // DeleteUpload deletes an upload. Only the person who uploaded it and managers
 // of the account may.
-func (l *Library) DeleteUpload(ctx context.Context, v Viewer, accountID, id string) error {
-	if !v.canSee(accountID) {
+func (l *Library) DeleteUpload(ctx context.Context, p principal.Principal, accountID, id string) error {
+	if !canSee(p, accountID) {
 		return asset.ErrNoUpload
 	}
 	return l.DB.Write(ctx, func(tx *sqldb.Tx) error {
@@ -169,7 +178,7 @@ func (l *Library) DeleteUpload(ctx context.Context, v Viewer, accountID, id stri
 		if err != nil {
 			return err
 		}
-		if err := v.authorizeRemoval(accountID, u.PersonID); err != nil {
+		if err := authorizeRemoval(p, accountID, u.PersonID); err != nil {
 			return err
 		}
 		if err := asset.DeleteUpload(ctx, tx, accountID, id); err != nil {

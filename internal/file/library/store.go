@@ -11,6 +11,7 @@ import (
 	"atelier/internal/base/fault"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/file/asset"
+	"atelier/internal/people/principal"
 )
 
 // orNotFound returns missing instead of sqldb.ErrNoRows, and any other error
@@ -52,14 +53,14 @@ func (q *query) addArgs(values []string) string {
 
 // selectItems begins the query for the items in the viewer's accounts. inputs
 // is the SQL expression for the inputs of the run.
-func selectItems(v Viewer, inputs string) *query {
+func selectItems(personID string, accountIDs []string, inputs string) *query {
 	q := &query{}
 	q.appendText(`
 		SELECT r.id, r.account_id, r.tool_id, r.created, n.library_id, n.id, n.person_id, coalesce(n.team_id, ''), n.prompt, `, inputs, `,
 			a.type, a.mime_type, coalesce(a.width, 0), coalesce(a.height, 0), coalesce(a.duration_ms, 0), a.size_bytes, a.sha256, a.blurhash,
-			coalesce(t.slug, 'result'), a.blob, a.thumb, a.preview, a.gone IS NOT NULL, r.note, `, favoritedBy(q.addArg(v.PersonID)), `
+			coalesce(t.slug, 'result'), a.blob, a.thumb, a.preview, a.gone IS NOT NULL, r.note, `, favoritedBy(q.addArg(personID)), `
 		FROM result r JOIN run n ON n.id = r.run_id JOIN asset a ON a.id = r.asset_id LEFT JOIN tool t ON t.id = r.tool_id
-		WHERE r.deleted IS NULL AND r.account_id IN `, q.addArgs(v.AccountIDs))
+		WHERE r.deleted IS NULL AND r.account_id IN `, q.addArgs(accountIDs))
 	return q
 }
 
@@ -83,8 +84,8 @@ func scanItem(row sqldb.Scanner) (i Item, err error) {
 	return i, err
 }
 
-func queryItems(ctx context.Context, tx *sqldb.Tx, v Viewer, f Filter, after *Cursor, limit int) ([]Item, error) {
-	q := selectItems(v, `''`)
+func queryItems(ctx context.Context, tx *sqldb.Tx, personID string, accountIDs []string, f Filter, after *Cursor, limit int) ([]Item, error) {
+	q := selectItems(personID, accountIDs, `''`)
 	q.appendText(` AND r.type <> 'TEXT'`)
 	if len(f.ToolIDs) > 0 {
 		q.appendText(` AND r.tool_id IN `, q.addArgs(f.ToolIDs))
@@ -116,8 +117,8 @@ func queryItems(ctx context.Context, tx *sqldb.Tx, v Viewer, f Filter, after *Cu
 	return sqldb.All(ctx, tx, q.text.String(), q.args, scanItem)
 }
 
-func queryItem(ctx context.Context, tx *sqldb.Tx, v Viewer, run, result string) (Item, error) {
-	q := selectItems(v, `n.inputs`)
+func queryItem(ctx context.Context, tx *sqldb.Tx, p principal.Principal, run, result string) (Item, error) {
+	q := selectItems(p.PersonID, accountsOf(p), `n.inputs`)
 	q.appendText(` AND n.library_id = `, q.addArg(run), ` AND r.id = `, q.addArg(result))
 	return scanItem(tx.QueryRow(ctx, q.text.String(), q.args...))
 }

@@ -13,6 +13,8 @@ import (
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/file/asset"
 	"atelier/internal/file/library"
+	"atelier/internal/people/company"
+	"atelier/internal/people/principal"
 )
 
 func TestUploads(t *testing.T) {
@@ -48,7 +50,7 @@ func TestUploadsStayInTheSelectedAccount(t *testing.T) {
 	eachDatabase(t, func(w fixture) {
 		anna, bert := w.person(), w.person()
 		u := w.upload(anna, anna, "TENANT-A")
-		for _, v := range []library.Viewer{viewerOf(bert), teamViewer(anna), teamViewer(bert, bert, anna+"x")} {
+		for _, v := range []principal.Principal{viewerOf(bert), teamViewer(anna), teamViewer(bert, bert, anna+"x")} {
 			_, err := w.lib.GetUpload(w.Context(), v, anna, u.ID)
 			w.refused(err, noUpload)
 			w.refused(w.lib.DeleteUpload(w.Context(), v, anna, u.ID), noUpload)
@@ -75,9 +77,9 @@ func TestWhoMayDeleteAnUpload(t *testing.T) {
 		u := w.upload(team, anna, "ours")
 		w.refused(w.lib.DeleteUpload(w.Context(), teamViewer(bert, team), team, u.ID), permission)
 		manager := teamViewer(bert, team)
-		manager.Manager = map[string]bool{bert: true} // of another account
-		w.refused(w.lib.DeleteUpload(w.Context(), manager, team, u.ID), permission)
-		manager.Manager[team] = true
+		elsewhere := teamViewer(bert, team, bert) // everything is allowed in the own account only
+		w.refused(w.lib.DeleteUpload(w.Context(), elsewhere, team, u.ID), permission)
+		manager.Role.Permissions = []company.Permission{company.ManageTeam}
 		w.OK(w.lib.DeleteUpload(w.Context(), manager, team, u.ID))
 		w.OK(w.lib.DeleteUpload(w.Context(), teamViewer(anna, team), team, w.upload(team, anna, "again").ID))
 	})

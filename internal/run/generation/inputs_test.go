@@ -12,7 +12,6 @@ import (
 	"atelier/internal/base/ids"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/file/ingest"
-	"atelier/internal/file/library"
 	"atelier/internal/people/principal"
 	"atelier/internal/run/generation"
 	"atelier/internal/run/generation/generationtest"
@@ -86,7 +85,7 @@ func TestReferencesOfOthers(t *testing.T) {
 				h.Errorf("no reference at all: %q and %q", a, b)
 			}
 		}
-		h.OK(h.Library.DeleteUpload(h.Context(), library.Viewer{PersonID: anna, AccountIDs: []string{anna}}, anna, upload[anna]))
+		h.OK(h.Library.DeleteUpload(h.Context(), principal.Principal{PersonID: anna, AccountID: anna}, anna, upload[anna]))
 		if got := problem(own(anna), ref("UPLOAD_REF", upload[anna])); got != problem(own(anna), ref("UPLOAD_REF", ids.New())) || got == "" {
 			h.Errorf("a deleted upload: %q", got)
 		}

@@ -10,7 +10,7 @@ import (
 
 	"atelier/internal/base/sqldb"
 	"atelier/internal/file/ingest"
-	"atelier/internal/file/library"
+	"atelier/internal/people/principal"
 	"atelier/internal/run/generation"
 )
 
@@ -52,7 +52,7 @@ func (h *House) Results(n int) (all []generation.StoredResult) {
 // Upload brings a file into an account.
 func (h *House) Upload(personID, accountID string, data []byte) string {
 	h.Helper()
-	u, err := h.Library.AddUpload(h.Context(), library.Viewer{PersonID: personID, AccountIDs: []string{accountID}}, accountID, "file", h.Take(data))
+	u, err := h.Library.AddUpload(h.Context(), principal.Principal{PersonID: personID, AccountID: accountID, TeamID: accountID}, accountID, "file", h.Take(data))
 	h.OK(err)
 	return u.ID
 }

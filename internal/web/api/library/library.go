@@ -45,7 +45,6 @@ var scopeParams = []string{
 func (h *Handler) listLibrary(w http.ResponseWriter, r *http.Request) error {
 	call := rest.CallOf(r)
 	p := call.Params
-	viewer := rest.ViewerOf(call.Principal)
 	filter := library.Filter{
 		AspectRatio: p.ReadText("aspect_ratio"),
 		Resolution:  p.ReadText("resolution"),
@@ -55,7 +54,11 @@ func (h *Handler) listLibrary(w http.ResponseWriter, r *http.Request) error {
 	}
 	filter.ToolIDs = h.readTools(p)
 
-	scope := []string{"library", call.Principal.PersonID, strings.Join(slices.Sorted(slices.Values(viewer.AccountIDs)), ",")}
+	var accountIDs []string
+	for _, account := range call.Principal.Accounts() {
+		accountIDs = append(accountIDs, account.AccountID)
+	}
+	scope := []string{"library", call.Principal.PersonID, strings.Join(slices.Sorted(slices.Values(accountIDs)), ",")}
 	for _, name := range scopeParams {
 		scope = append(scope, p.Values.Get(name))
 	}
@@ -68,7 +71,7 @@ func (h *Handler) listLibrary(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	items, err := h.Library.ListItems(r.Context(), viewer, filter, after, page.Limit+1)
+	items, err := h.Library.ListItems(r.Context(), call.Principal, filter, after, page.Limit+1)
 	if err != nil {
 		return err
 	}
@@ -109,7 +112,7 @@ func (h *Handler) getItem(w http.ResponseWriter, r *http.Request) error {
 	if err := call.Params.Err(); err != nil {
 		return err
 	}
-	i, err := h.Library.GetItem(r.Context(), rest.ViewerOf(call.Principal), r.PathValue("library_id"))
+	i, err := h.Library.GetItem(r.Context(), call.Principal, r.PathValue("library_id"))
 	if err != nil {
 		return err
 	}
@@ -142,7 +145,7 @@ func (h *Handler) deleteItem(w http.ResponseWriter, r *http.Request) error {
 	if err := call.Params.Err(); err != nil {
 		return err
 	}
-	if err := h.Library.DeleteItem(r.Context(), rest.ViewerOf(call.Principal), r.PathValue("library_id")); err != nil {
+	if err := h.Library.DeleteItem(r.Context(), call.Principal, r.PathValue("library_id")); err != nil {
 		return err
 	}
 	h.Deleted()
@@ -165,7 +168,7 @@ func (h *Handler) setFavorite(w http.ResponseWriter, r *http.Request, isFavorite
 	if err := call.Params.Err(); err != nil {
 		return err
 	}
-	if err := h.Library.SetFavorite(r.Context(), rest.ViewerOf(call.Principal), r.PathValue("library_id"), isFavorite); err != nil {
+	if err := h.Library.SetFavorite(r.Context(), call.Principal, r.PathValue("library_id"), isFavorite); err != nil {
 		return err
 	}
 	return rest.NoContent(w)

@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"atelier/internal/file/library"
-	"atelier/internal/people/company"
 	"atelier/internal/people/principal"
 	"atelier/internal/people/session"
 	"atelier/internal/web/httpd"
@@ -40,16 +39,6 @@ func PrincipalOf(r *http.Request) principal.Principal { return CallOf(r).Princip
 // it too.
 func ClientOf(r *http.Request) session.Client {
 	return session.Client{UserAgent: r.UserAgent(), Address: httpd.RecordOf(r.Context()).Addr.String()}
-}
-
-// ViewerOf returns the caller as package library knows them.
-func ViewerOf(p principal.Principal) library.Viewer {
-	v := library.Viewer{PersonID: p.PersonID, Manager: map[string]bool{}}
-	for _, account := range p.Accounts() {
-		v.AccountIDs = append(v.AccountIDs, account.AccountID)
-		v.Manager[account.AccountID] = account.May(company.ManageTeam)
-	}
-	return v
 }
 
 // LibraryPlace returns the end of the previous page of a list of package library.

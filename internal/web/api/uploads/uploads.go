@@ -51,7 +51,7 @@ func (h *Handler) createUpload(w http.ResponseWriter, r *http.Request) error {
 	if name == "" {
 		name = fileName
 	}
-	u, err := h.Library.AddUpload(r.Context(), rest.ViewerOf(call.Principal), call.Principal.AccountID, name, taken)
+	u, err := h.Library.AddUpload(r.Context(), call.Principal, call.Principal.AccountID, name, taken)
 	if err != nil {
 		if rest.IsRefusal(err) {
 			h.Files.Intake.DiscardFiles(r.Context(), taken)
@@ -129,7 +129,7 @@ func (h *Handler) listUploads(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	uploads, err := h.Library.ListUploads(r.Context(), rest.ViewerOf(call.Principal), call.Principal.AccountID, after, page.Limit+1)
+	uploads, err := h.Library.ListUploads(r.Context(), call.Principal, call.Principal.AccountID, after, page.Limit+1)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (h *Handler) getUpload(w http.ResponseWriter, r *http.Request) error {
 	if err := call.Params.Err(); err != nil {
 		return err
 	}
-	u, err := h.Library.GetUpload(r.Context(), rest.ViewerOf(call.Principal), call.Principal.AccountID, r.PathValue("upload_id"))
+	u, err := h.Library.GetUpload(r.Context(), call.Principal, call.Principal.AccountID, r.PathValue("upload_id"))
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (h *Handler) deleteUpload(w http.ResponseWriter, r *http.Request) error {
 	if err := call.Params.Err(); err != nil {
 		return err
 	}
-	if err := h.Library.DeleteUpload(r.Context(), rest.ViewerOf(call.Principal), call.Principal.AccountID, r.PathValue("upload_id")); err != nil {
+	if err := h.Library.DeleteUpload(r.Context(), call.Principal, call.Principal.AccountID, r.PathValue("upload_id")); err != nil {
 		return err
 	}
 	return rest.NoContent(w)

@@ -39,7 +39,7 @@ func TestTightenFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	p := &program{cfg: &config.Config{Data: top}}
+	p := &installation{cfg: &config.Config{Data: top}}
 	if err := p.tightenFiles(); err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestTightenFiles(t *testing.T) {
 	}
 	wantPrivate(t, top)
 
-	none := &program{cfg: &config.Config{Data: filepath.Join(top, "none")}}
+	none := &installation{cfg: &config.Config{Data: filepath.Join(top, "none")}}
 	if err := none.tightenFiles(); err != nil {
 		t.Errorf("a folder that is not there: %v", err)
 	}
