@@ -54,7 +54,7 @@ EXPLAINED = [
     ({"deleteMe"}, "INVALID_REQUEST", "email", "not the address of the account", "it must be one's own"),
     ({"createCompanyAccessToken"}, "INVALID_REQUEST", "uid", "must stand for a member", "it must be a member"),
     ({"changeCompany"}, "INVALID_REQUEST", "(name|time_zone)", "Give at least one setting to change", "unknown fields change nothing"),
-    ({"changeCompany"}, "INVALID_REQUEST", "time_zone", "That is no time zone", "the list of time zones"),
+    ({"changeCompany"}, "INVALID_REQUEST", "time_zone", "This is not a time zone", "the list of time zones"),
     ({"setMember", "setTeamMember", "addDomain", "createInvitation"}, "INVALID_REQUEST", "(role|company_role|team_role)", "has no role", "the role must be there"),
     ({"addDomain", "createInvitation"}, "INVALID_REQUEST", "team_id", "has no such team", "the team must be there"),
     ({"addDomain", "createInvitation"}, "INVALID_REQUEST", "team_role", "needs the team", "the two fields go together"),
