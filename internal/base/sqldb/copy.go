@@ -112,7 +112,7 @@ func (db *DB) CheckIntegrity(ctx context.Context) (problems []string, err error)
 
 // Version is the version of the database's schema.
 func (db *DB) Version(ctx context.Context) (int64, error) {
-	p, conn, err := db.migrationProvider(db.pool)
+	p, conn, err := migrationProvider(db, db.pool)
 	if err != nil {
 		return 0, fmt.Errorf("read migrations: %w", err)
 	}

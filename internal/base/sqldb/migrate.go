@@ -38,20 +38,20 @@ func (db *DB) Migrate(ctx context.Context) (steps int, err error) {
 	if db.readOnly {
 		return 0, errReadOnly
 	}
-	pool, err := db.unlimitedPool(ctx)
+	pool, err := unlimitedPool(ctx, db)
 	if err != nil {
 		return 0, fmt.Errorf("connect for migrations: %w", err)
 	}
 	if pool != nil {
 		defer pool.Close()
 	}
-	unlock, err := db.lockMigrations(ctx, pool)
+	unlock, err := lockMigrations(ctx, db, pool)
 	if err != nil {
 		return 0, fmt.Errorf("lock migrations: %w", err)
 	}
 	defer unlock()
 
-	p, conn, err := db.migrationProvider(pool)
+	p, conn, err := migrationProvider(db, pool)
 	if err != nil {
 		return 0, fmt.Errorf("read migrations: %w", err)
 	}
@@ -178,7 +178,7 @@ func checkVersion(ctx context.Context, p *goose.Provider) error {
 // unlimitedPool returns connections without time limits, nil on SQLite: changing
 // the tables of a large installation takes a while, and so does waiting for
 // another node that does.
-func (db *DB) unlimitedPool(ctx context.Context) (*pgxpool.Pool, error) {
+func unlimitedPool(ctx context.Context, db *DB) (*pgxpool.Pool, error) {
 	if db.pool == nil {
 		return nil, nil
 	}
@@ -189,7 +189,7 @@ func (db *DB) unlimitedPool(ctx context.Context) (*pgxpool.Pool, error) {
 
 // migrationProvider returns the steps for this database, on connections of pool or, on
 // SQLite, on one of their own.
-func (db *DB) migrationProvider(pool *pgxpool.Pool) (*goose.Provider, *sql.DB, error) {
+func migrationProvider(db *DB, pool *pgxpool.Pool) (*goose.Provider, *sql.DB, error) {
 	var conn *sql.DB
 	dialect := goose.DialectPostgres
 	if pool != nil {
@@ -211,7 +211,7 @@ func (db *DB) migrationProvider(pool *pgxpool.Pool) (*goose.Provider, *sql.DB, e
 
 // lockMigrations lets one process at a time change the schema. The system
 // frees the lock of a process that dies.
-func (db *DB) lockMigrations(ctx context.Context, pool *pgxpool.Pool) (unlock func(), err error) {
+func lockMigrations(ctx context.Context, db *DB, pool *pgxpool.Pool) (unlock func(), err error) {
 	if pool != nil {
 		c, err := pool.Acquire(ctx)
 		if err != nil {

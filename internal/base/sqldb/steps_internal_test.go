@@ -4,7 +4,7 @@ import "context"
 
 // MigrateTo takes the steps up to a version, as a release that ended there did.
 func (db *DB) MigrateTo(ctx context.Context, version int64) error {
-	p, conn, err := db.migrationProvider(db.pool)
+	p, conn, err := migrationProvider(db, db.pool)
 	if err != nil {
 		return err
 	}

@@ -78,12 +78,13 @@ type route struct {
 }
 
 func (s *Server) listRoutes() []route {
+	about := discovery{s.baseURL}
 	return []route{
-		{"GET", "/ServiceProviderConfig", s.getConfig},
-		{"GET", "/ResourceTypes", s.listResourceTypes},
-		{"GET", "/ResourceTypes/{id}", s.getResourceType},
-		{"GET", "/Schemas", s.listSchemas},
-		{"GET", "/Schemas/{id}", s.getSchema},
+		{"GET", "/ServiceProviderConfig", about.getConfig},
+		{"GET", "/ResourceTypes", about.listResourceTypes},
+		{"GET", "/ResourceTypes/{id}", about.getResourceType},
+		{"GET", "/Schemas", about.listSchemas},
+		{"GET", "/Schemas/{id}", about.getSchema},
 
 		{"GET", "/Users", s.listUsers},
 		{"POST", "/Users", s.createUser},
@@ -319,44 +320,47 @@ func readBody(w http.ResponseWriter, r *http.Request) (map[string]any, error) {
 	return v, nil
 }
 
+// discovery describes the service to its clients (RFC 7644 section 4).
+type discovery struct{ baseURL string }
+
 // GET /ServiceProviderConfig
-func (s *Server) getConfig(w http.ResponseWriter, _ *http.Request, _ provisioning.Client) error {
-	return writeReply(w, http.StatusOK, providerConfig(s.baseURL))
+func (d discovery) getConfig(w http.ResponseWriter, _ *http.Request, _ provisioning.Client) error {
+	return writeReply(w, http.StatusOK, providerConfig(d.baseURL))
 }
 
 // GET /ResourceTypes
-func (s *Server) listResourceTypes(w http.ResponseWriter, r *http.Request, _ provisioning.Client) error {
+func (d discovery) listResourceTypes(w http.ResponseWriter, r *http.Request, _ provisioning.Client) error {
 	var all []any
 	for _, k := range resourceTypes {
-		all = append(all, k.asDocument(s.baseURL))
+		all = append(all, k.asDocument(d.baseURL))
 	}
-	return s.listDocuments(w, r, all)
+	return listDocuments(w, r, all)
 }
 
 // GET /ResourceTypes/{id}
-func (s *Server) getResourceType(w http.ResponseWriter, r *http.Request, _ provisioning.Client) error {
+func (d discovery) getResourceType(w http.ResponseWriter, r *http.Request, _ provisioning.Client) error {
 	for _, k := range resourceTypes {
 		if k.name == r.PathValue("id") {
-			return writeReply(w, http.StatusOK, k.asDocument(s.baseURL))
+			return writeReply(w, http.StatusOK, k.asDocument(d.baseURL))
 		}
 	}
 	return fault.New(fault.NotFound, "There is no such resource type.")
 }
 
 // GET /Schemas
-func (s *Server) listSchemas(w http.ResponseWriter, r *http.Request, _ provisioning.Client) error {
+func (d discovery) listSchemas(w http.ResponseWriter, r *http.Request, _ provisioning.Client) error {
 	var all []any
 	for _, one := range allSchemas() {
-		all = append(all, one.asDocument(s.baseURL))
+		all = append(all, one.asDocument(d.baseURL))
 	}
-	return s.listDocuments(w, r, all)
+	return listDocuments(w, r, all)
 }
 
 // GET /Schemas/{id}
-func (s *Server) getSchema(w http.ResponseWriter, r *http.Request, _ provisioning.Client) error {
+func (d discovery) getSchema(w http.ResponseWriter, r *http.Request, _ provisioning.Client) error {
 	for _, one := range allSchemas() {
 		if strings.EqualFold(one.id, r.PathValue("id")) {
-			return writeReply(w, http.StatusOK, one.asDocument(s.baseURL))
+			return writeReply(w, http.StatusOK, one.asDocument(d.baseURL))
 		}
 	}
 	return fault.New(fault.NotFound, "There is no such schema.")
@@ -366,7 +370,7 @@ func allSchemas() []schema { return []schema{userType.core, *userType.extension,
 
 // listDocuments replies with documents that describe the service. Filters are not
 // allowed (RFC 7644 section 4).
-func (s *Server) listDocuments(w http.ResponseWriter, r *http.Request, all []any) error {
+func listDocuments(w http.ResponseWriter, r *http.Request, all []any) error {
 	if r.URL.Query().Has("filter") {
 		return &problem{status: http.StatusForbidden, detail: "This list cannot be filtered."}
 	}
