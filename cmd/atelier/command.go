@@ -44,7 +44,7 @@ type cli struct {
 // usageError is an invalid command line. The program exits with status 2.
 type usageError struct{ error }
 
-// program is handed to every command: settings, streams and context.
+// program has the settings, streams and context; every command receives it.
 type program struct {
 	streams
 	ctx     context.Context
@@ -110,7 +110,7 @@ func runCommand(ctx context.Context, args []string, s streams) error {
 	return k.Run(p)
 }
 
-// printResult writes v as JSON, or text for people.
+// printResult writes v as JSON, or the text for people.
 func (p *program) printResult(asJSON bool, v any, text string) error {
 	if !asJSON {
 		_, err := fmt.Fprintln(p.stdout, text)

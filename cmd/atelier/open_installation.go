@@ -46,8 +46,8 @@ func (p *program) openMigrated(ctx context.Context) (*sqldb.DB, error) {
 	return db, nil
 }
 
-// openExisting is openMigrated for commands that change an installation: it never
-// creates one.
+// openExisting is openMigrated for commands that change an installation: it
+// never creates an installation.
 func (p *program) openExisting(ctx context.Context) (*sqldb.DB, error) {
 	if err := p.findDatabase(); err != nil {
 		return nil, err
@@ -165,8 +165,8 @@ func (p *program) findSecret(ctx context.Context, db *sqldb.DB) error {
 // sealPurpose is the purpose from which the key of row seals is derived.
 const sealPurpose = "row seals"
 
-// openSealKey hands the database the key of its row seals and reports whether
-// there is one. It creates no secret and changes nothing.
+// openSealKey sets the database's seal key and reports whether there is a secret
+// to derive it from. It creates no secret and changes nothing.
 func (p *program) openSealKey(ctx context.Context, db *sqldb.DB) (found bool, err error) {
 	var ring keyring.Ring
 	switch {
