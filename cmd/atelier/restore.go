@@ -31,7 +31,7 @@ type restoreCmd struct {
 }
 
 // Run restores an archive into the data folder, which must not exist. It works
-// in a temporary folder beside the data folder and renames it at the end.
+// in a temporary folder beside the data folder and renames the temporary one at the end.
 func (c restoreCmd) Run(p *program) (err error) {
 	if p.cfg.Database != "" || p.cfg.Blobs != "" {
 		return usageError{errors.New("a backup is restored into a data folder: omit --database and --blobs")}

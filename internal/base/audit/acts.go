@@ -29,7 +29,7 @@ const (
 	DeviceCodeSeenByMany Act = "device.code_seen_by_many" // a second person opened a code, so the code was passed on
 	DeviceCodeKilled     Act = "device.code_killed"       // a code was invalidated after too many wrong confirmations
 	DeviceCodeReplayed   Act = "device.code_replayed"     // a used code was presented again
-	RefreshReused        Act = "refresh.reused"           // a replaced refresh token was presented again, so two clients have it
+	RefreshReused        Act = "refresh.reused"           // a replaced refresh token was presented again, so two clients hold the token
 
 	TokenCreated     Act = "token.created"     // an access token was created
 	TokenFirstUsed   Act = "token.first_used"  // an access token was used for the first time

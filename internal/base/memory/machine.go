@@ -45,8 +45,8 @@ func SetCollectorPercent() {
 }
 
 // SetRuntimeLimit sets the runtime's soft memory limit to one and a half times the
-// budget. The environment variable GOMEMLIMIT overrides it. It returns the limit
-// in force.
+// budget. The environment variable GOMEMLIMIT overrides it. SetRuntimeLimit
+// returns the effective limit.
 func SetRuntimeLimit(budget int64) int64 {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(runtimeLimit(budget))
