@@ -19,17 +19,17 @@ import (
 	"atelier/build/packed"
 )
 
-// layers are the rooms of the house, lowest first. A package may import
-// packages of lower layers only, and those of its own layer that its line
-// names. ARCHITECTURE.md draws the same picture.
+// layers are the layers of the program, lowest first. A package may import
+// packages of lower layers only, and the packages of its own layer that its line
+// names. ARCHITECTURE.md has the same layers as a drawing.
 var layers = []map[string][]string{
-	{ // ground
+	{ // the lowest layer
 		".": nil, "api": nil, "client": nil, "tools": nil,
 		"internal/base/dispatch": nil, "internal/base/fault": nil, "internal/base/failpoint": nil, "internal/base/ids": nil, "internal/base/sanitize": nil, "internal/base/config": {"internal/base/sanitize"}, "internal/base/telemetry": nil,
 		"internal/base/netguard": nil, "internal/base/memory": {"internal/base/lowpriority"}, "internal/base/lowpriority": nil,
 		"internal/base/sqldb": {"internal/base/fault", "internal/base/failpoint"}, "internal/base/seal": {"internal/base/sqldb"},
 	},
-	{ // capabilities, which do not know each other
+	{ // capabilities, which do not import each other
 		"internal/file/asset": nil, "internal/base/audit": nil, "internal/file/blob": nil, "internal/catalog/catalog": nil, "internal/web/certificate": nil, "internal/people/company": nil, "internal/people/credential": nil, "internal/base/cursor": nil,
 		"internal/people/device": nil, "internal/people/idtoken": nil, "internal/base/keyring": nil, "internal/notify/mail": nil, "internal/people/oidc": nil,
 		"internal/file/media": nil, "internal/people/person": nil, "internal/run/policy": nil, "internal/base/queue": nil, "internal/base/ratelimit": nil, "internal/money/report": nil, "internal/run/run": nil,
@@ -50,7 +50,7 @@ var layers = []map[string][]string{
 		"internal/engine/builtin/tiny/kernel": nil, "internal/engine/builtin/tiny/neural": {"internal/engine/builtin/tiny/kernel"},
 		"internal/file/provenance": nil,
 	},
-	{ // the caller, and capabilities that act for one
+	{ // the caller, and capabilities that act for a caller
 		"internal/people/principal": nil,
 		"internal/file/quota":       {"internal/people/principal"},
 		"internal/money/ledger":     {"internal/people/principal"},
@@ -96,7 +96,8 @@ var layers = []map[string][]string{
 }
 
 // apiResource lists the packages of layer "edges" that a resource of the API may
-// import: those that all resources share, and some below internal/web/api.
+// import: the packages that all resources share, and the given ones below
+// internal/web/api.
 func apiResource(others ...string) []string {
 	allowed := []string{"internal/web/httpd", "internal/web/api/wire", "internal/web/api/rest"}
 	for _, other := range others {
@@ -105,15 +106,16 @@ func apiResource(others ...string) []string {
 	return allowed
 }
 
-// supports are packages that serve tests only: no program may be built with them.
+// supports are packages for tests only: no program may be built with them.
 var supports = []string{"internal/base/sqldb/dbtest", "internal/file/blob/blobtest", "internal/web/certificate/acmetest", "internal/web/certificate/certificatetest", "internal/base/queue/queuetest", "internal/web/api/apitest", "internal/testkit/servers", "internal/testkit/watch",
 	"internal/testkit/browser", "internal/account/accounttest", "internal/notify/mail/mailtest", "internal/notify/mailqueue/mailqueuetest", "internal/people/oidc/oidctest",
 	"internal/engine/enginetest", "internal/engine/cog/cogtest", "internal/engine/comfyui/comfyuitest", "internal/engine/openai/openaitest",
 	"internal/engine/a1111/a1111test", "internal/engine/replicate/replicatetest", "internal/engine/fal/faltest", "internal/run/generation/generationtest",
 	"test/report", "test/bench", "test/clients", "build/avatars", "test/chaos", "test/e2e", "test/program", "test/visitor", "test/generated", "test/generated/go"}
 
-// https are the packages that may use net/http: to serve, or, blob, certificate,
-// oidc, policy, webhook and the engines of model servers, to call.
+// https are the packages that may use net/http. Most of them serve requests;
+// blob, certificate, oidc, policy, webhook and the engines of model servers send
+// them.
 var https = []string{"internal/web/api", "internal/file/blob", "internal/web/certificate", "internal/web/reference", "internal/web/httpd", "internal/people/oidc", "internal/run/policy", "internal/web/scim", "internal/web/pages",
 	"internal/base/telemetry", "internal/notify/webhook", "client", "cmd/atelier", "internal/engine/backend", "internal/engine/cog", "internal/engine/comfyui",
 	"internal/engine/openai", "internal/engine/a1111", "internal/engine/replicate", "internal/engine/fal"}
@@ -122,7 +124,7 @@ var https = []string{"internal/web/api", "internal/file/blob", "internal/web/cer
 var configs = []string{"cmd/atelier"}
 
 // groups are the folders of internal/, each with the groups that it may import.
-// Since every group names only groups above its own line, there is no circle.
+// Since every group names only groups above its own line, there is no cycle.
 var groups = []struct {
 	name    string
 	imports []string
@@ -217,7 +219,7 @@ func TestImportsGoDownward(t *testing.T) {
 	}
 }
 
-// TestGroupsImportDownward holds the arrows between the folders of internal/.
+// TestGroupsImportDownward checks the imports between the folders of internal/.
 func TestGroupsImportDownward(t *testing.T) {
 	t.Parallel()
 	allowed := map[string][]string{}
@@ -249,7 +251,7 @@ func TestGroupsImportDownward(t *testing.T) {
 	}
 }
 
-// groupOf returns the first folder below internal/, or nothing.
+// groupOf returns the first folder below internal/, or "".
 func groupOf(dir string) string {
 	rest, ok := strings.CutPrefix(dir, "internal/")
 	if !ok {
@@ -298,7 +300,7 @@ func TestClockAndInit(t *testing.T) {
 	}
 }
 
-// TestOneDocComment holds every package to exactly one.
+// TestOneDocComment checks that every package has exactly one doc comment.
 func TestOneDocComment(t *testing.T) {
 	t.Parallel()
 	docs := map[string]int{}
@@ -321,7 +323,8 @@ func TestOneDocComment(t *testing.T) {
 }
 
 // TestLinesAreUnpacked allows one assignment a line, except swaps and the
-// results of one call, and one keyed field a line in literals of more than four.
+// results of one call, and one keyed field a line in literals of more than four
+// keyed fields.
 func TestLinesAreUnpacked(t *testing.T) {
 	t.Parallel()
 	for _, s := range sources(t) {
@@ -337,20 +340,20 @@ func TestLinesAreUnpacked(t *testing.T) {
 	}
 }
 
-// ownerOf is the package that owns a table where the statements do not say so:
+// ownerOf lists the owners of tables that cannot be derived from the statements:
 // several packages insert rows, or none does by a literal name.
 var ownerOf = map[string]string{
 	"audit_head":    "internal/base/audit",      // one row, inserted by a migration
 	"catalog":       "internal/catalog/catalog", // one row, inserted by a migration
-	"deployment":    "internal/base/keyring",    // single values; each package has names of its own
+	"deployment":    "internal/base/keyring",    // single values; each package uses names of its own
 	"kit":           "internal/catalog/catalog",
 	"storage_shard": "internal/file/quota", // rows inserted by a migration
 	"tool_tag":      "internal/catalog/catalog",
 }
 
 // foreignTables are the exceptions to the rule that only the owner of a table
-// names it in SQL: package, then the tables of others that its statements read
-// or change.
+// names it in SQL: package, then the tables of other packages that its
+// statements read or change.
 var foreignTables = map[string][]string{
 	"internal/board":             {"person", "team"},
 	"internal/file/library":      {"asset", "person", "result", "run", "run_input", "tool", "upload"},
@@ -372,8 +375,9 @@ var (
 )
 
 // TestTablesHaveOwners derives from the SQL in the code which package owns each
-// table: the one that inserts its rows. Other packages call the owner's
-// functions; those that name the table all the same are listed.
+// table: the package that inserts its rows. Other packages call the owner's
+// functions; the packages that name the table nevertheless are listed in
+// foreignTables.
 func TestTablesHaveOwners(t *testing.T) {
 	t.Parallel()
 	tables := migratedTables(t)

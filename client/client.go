@@ -1,6 +1,6 @@
-// Package client runs tools of an Atelier service over its interface, /api/v2/.
-// It is what the command "atelier generate" is made of, and fits programs of
-// your own: it needs an address and an access token, nothing else of Atelier.
+// Package client runs tools of an Atelier service through its API, /api/v2/. The
+// command "atelier generate" uses this package, and other programs can use it
+// too: it needs only an address and an access token.
 package client
 
 import (
@@ -19,17 +19,17 @@ import (
 
 // Client calls one service for one person. It is safe for concurrent use.
 type Client struct {
-	// URL is the service's address, as in https://atelier.example.
+	// URL is the service's address, for example https://atelier.example.
 	URL string
 	// Token is an access token.
 	Token string
-	// TeamID is the account to work for, "" for the personal one.
+	// TeamID is the account to work for; "" means the personal account.
 	TeamID string
-	// HTTP makes the calls; nil is http.DefaultClient.
+	// HTTP makes the calls; nil means http.DefaultClient.
 	HTTP *http.Client
 }
 
-// Error is what the service answered instead.
+// Error is an error response of the service.
 type Error struct {
 	Status    int            `json:"-"`
 	Code      string         `json:"code"`
@@ -37,7 +37,7 @@ type Error struct {
 	Retryable bool           `json:"retryable"`
 	Details   map[string]any `json:"details"`
 	TraceID   string         `json:"trace_id"`
-	// RetryAfter is how long the service asks to wait.
+	// RetryAfter is the wait that the service requests.
 	RetryAfter time.Duration `json:"-"`
 }
 
@@ -52,16 +52,16 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Tool is a tool, with its form where it was asked for alone.
+// Tool is a tool. GetTool returns the form too; ListTools does not.
 type Tool struct {
 	ID     string  `json:"id"`
-	Slug   string  `json:"slug"` // what it is called in commands
-	Name   string  `json:"name"` // for display
+	Slug   string  `json:"slug"` // name in commands
+	Name   string  `json:"name"` // display name
 	Hash   string  `json:"tool_fields_hash"`
 	Fields []Field `json:"fields"`
 }
 
-// Field is a field of a form, or a group of them.
+// Field is a field of a form, or a group of fields.
 type Field struct {
 	IsField  bool    `json:"isField"`
 	Key      string  `json:"fieldKey"`
@@ -70,7 +70,8 @@ type Field struct {
 	Children []Field `json:"children"`
 }
 
-// InputFields gives the fields that take a value, groups opened.
+// InputFields returns the fields that take a value, including fields inside
+// groups.
 func (t *Tool) InputFields() []Field {
 	var all []Field
 	var walk func([]Field)
@@ -86,16 +87,17 @@ func (t *Tool) InputFields() []Field {
 	return all
 }
 
-// Request is a run to be made.
+// Request is a request for a run.
 type Request struct {
 	Tool *Tool
-	// Inputs are the values by field key. Media are what File, Upload or Result
-	// give, or lists of these.
+	// Inputs are the values by field key. Media are results of AddFile, Upload
+	// or Result, or lists of these.
 	Inputs     map[string]any
-	NumResults int // 0: one, or the least that the tool makes
+	NumResults int // 0: one, or the tool's minimum
 	WebhookURL string
 	Metadata   map[string]any
-	// Key makes it safe to send the request again; "" is none.
+	// Key is the idempotency key, which makes it safe to send the request again;
+	// "" means no key.
 	Key string
 
 	files []file
@@ -106,21 +108,20 @@ type file struct {
 	body io.Reader
 }
 
-// AddFile adds a file to the request and gives the input that stands for it. The
-// reader is read when the request is sent.
+// AddFile adds a file to the request and returns the input that refers to the
+// file. The reader is read when the request is sent.
 func (r *Request) AddFile(name string, body io.Reader) any {
 	r.files = append(r.files, file{name, body})
 	return map[string]any{"kind": "MULTIPART", "file_index": len(r.files) - 1}
 }
 
-// Upload is the input that stands for an upload.
+// Upload returns the input that refers to an upload.
 func Upload(id string) any { return map[string]any{"kind": "UPLOAD_REF", "id": id} }
 
-// Result is the input that stands for something made before, by the id of the
-// output.
+// Result returns the input that refers to an earlier output, by the output's id.
 func Result(id string) any { return map[string]any{"kind": "LIBRARY_REF", "id": id} }
 
-// Run is a run as it stands.
+// Run is the current state of a run.
 type Run struct {
 	ID            string   `json:"request_id"`
 	Status        string   `json:"status"`
@@ -133,7 +134,7 @@ type Run struct {
 	Failure       *Failure `json:"error"`
 }
 
-// Output is something that a run made.
+// Output is a result of a run.
 type Output struct {
 	ID       string `json:"id"`
 	URL      string `json:"url"`
@@ -141,17 +142,17 @@ type Output struct {
 	MimeType string `json:"mime_type"`
 	Size     int64  `json:"size_bytes"`
 	SHA256   string `json:"sha256"`
-	Note     string `json:"note"` // what the tool says about it, "" for nothing
+	Note     string `json:"note"` // remark of the tool about the output; may be empty
 }
 
-// Failure is why a run made nothing.
+// Failure is the reason why a run failed.
 type Failure struct {
 	Code      string `json:"code"`
 	Message   string `json:"message"`
-	Retryable bool   `json:"retryable"` // the same create can succeed later
+	Retryable bool   `json:"retryable"` // a later create with the same inputs can succeed
 }
 
-// HasEnded tells whether the run is over.
+// HasEnded reports whether the run has ended.
 func (r *Run) HasEnded() bool { return r.Status != "pending" }
 
 // ListTools lists the tools that the account may use.
@@ -177,14 +178,14 @@ func (c *Client) ListTools(ctx context.Context) ([]Tool, error) {
 	}
 }
 
-// GetTool gives a tool with its form.
+// GetTool returns a tool with its form.
 func (c *Client) GetTool(ctx context.Context, id string) (*Tool, error) {
 	var t Tool
 	err := c.callJSON(ctx, http.MethodGet, "/tools/"+url.PathEscape(id)+"?"+c.withAccount(nil).Encode(), nil, nil, &t)
 	return &t, err
 }
 
-// StartRun begins a run.
+// StartRun starts a run.
 func (c *Client) StartRun(ctx context.Context, r *Request) (*Run, error) {
 	payload := map[string]any{"tool_id": r.Tool.ID, "tool_fields_hash": r.Tool.Hash, "inputs": r.Inputs}
 	if r.Inputs == nil {
@@ -219,7 +220,7 @@ func (c *Client) StartRun(ctx context.Context, r *Request) (*Run, error) {
 	return &run, err
 }
 
-// multipartBody gives the request with its files as a stream.
+// multipartBody returns the request with its files as a stream.
 func (r *Request) multipartBody(payload []byte) (io.ReadCloser, string) {
 	from, to := io.Pipe()
 	form := multipart.NewWriter(to)
@@ -246,14 +247,14 @@ func (r *Request) multipartBody(payload []byte) (io.ReadCloser, string) {
 	return from, form.FormDataContentType()
 }
 
-// GetRun gives a run as it stands.
+// GetRun returns the current state of a run.
 func (c *Client) GetRun(ctx context.Context, id string) (*Run, error) {
 	var run Run
 	err := c.callJSON(ctx, http.MethodGet, c.runPath(id), nil, nil, &run)
 	return &run, err
 }
 
-// CancelRun ends a run.
+// CancelRun cancels a run.
 func (c *Client) CancelRun(ctx context.Context, id string) (*Run, error) {
 	var run Run
 	err := c.callJSON(ctx, http.MethodPost, c.runPath(id, "cancel"), nil, nil, &run)
@@ -269,9 +270,10 @@ func (c *Client) runPath(id string, more ...string) string {
 	return path + "?" + c.withAccount(nil).Encode()
 }
 
-// DownloadOutput gives the bytes of an output. The reader has to be closed.
+// DownloadOutput returns the content of an output. The caller must close the
+// reader.
 func (c *Client) DownloadOutput(ctx context.Context, o Output) (io.ReadCloser, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, o.URL, nil) // the address says all; the token stays here
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, o.URL, nil) // the address authorizes the download; the token is not sent to it
 	if err != nil {
 		return nil, err
 	}
@@ -304,7 +306,7 @@ func (c *Client) withAccount(q url.Values) url.Values {
 	return q
 }
 
-// maxResponseBytes bounds what is read of an answer.
+// maxResponseBytes limits the bytes read of a response.
 const maxResponseBytes = 64 << 20
 
 func (c *Client) callJSON(ctx context.Context, method, path string, header http.Header, body io.Reader, into any) error {
@@ -316,7 +318,7 @@ func (c *Client) callJSON(ctx context.Context, method, path string, header http.
 	return json.NewDecoder(io.LimitReader(res.Body, maxResponseBytes)).Decode(into)
 }
 
-// sendRequest gives the answer, or the service's *Error.
+// sendRequest returns the response, or the service's *Error.
 func (c *Client) sendRequest(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(c.URL, "/")+"/api/v2"+path, body)
 	if err != nil {

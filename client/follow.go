@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// FollowRun waits for a run's end and tells how far it is meanwhile, from 0 to 1.
-// It listens to the service's events, and asks where these break off.
+// FollowRun waits until a run has ended and meanwhile calls progress with the
+// fraction done, from 0 to 1. It follows the service's events, and polls the run
+// if the event stream breaks off.
 func (c *Client) FollowRun(ctx context.Context, id string, progress func(fraction float64)) (*Run, error) {
 	last := ""
 	for {
@@ -24,8 +25,8 @@ func (c *Client) FollowRun(ctx context.Context, id string, progress func(fractio
 		if e, ok := errors.AsType[*Error](err); ctx.Err() != nil || ok && !e.Retryable {
 			return nil, errors.Join(ctx.Err(), err)
 		}
-		// The stream ended early: the record says how things stand, and how long
-		// to wait before the next try.
+		// The stream ended early: the record has the state of the run, and the
+		// wait before the next try.
 		run, err = c.GetRun(ctx, id)
 		wait := time.Second
 		switch e, ok := errors.AsType[*Error](err); {
@@ -46,7 +47,7 @@ func (c *Client) FollowRun(ctx context.Context, id string, progress func(fractio
 	}
 }
 
-// followEvents reads events until the run has ended or the stream has.
+// followEvents reads events until the run or the stream has ended.
 func (c *Client) followEvents(ctx context.Context, id string, last *string, progress func(float64)) (*Run, error) {
 	header := http.Header{"Accept": {"text/event-stream"}}
 	if *last != "" {
@@ -86,7 +87,7 @@ func (c *Client) followEvents(ctx context.Context, id string, last *string, prog
 	return nil, io.ErrUnexpectedEOF
 }
 
-// handleEvent treats one event. It gives the run where that has ended.
+// handleEvent handles one event. It returns the run if the run has ended.
 func handleEvent(name, data string, progress func(float64)) (*Run, error) {
 	switch name {
 	case "progress":

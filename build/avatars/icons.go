@@ -2,38 +2,39 @@ package main
 
 import "math"
 
-// icon is a tool's picture: the hue of its tile, in degrees of Oklch, and what
-// lies on it. Tools of one family have neighbouring hues.
+// icon is the picture of a tool: the hue of its tile, in degrees of Oklch, and
+// the function that draws the shapes on the tile. Tools of one family have
+// neighbouring hues.
 type icon struct {
 	hue  float64
 	draw func(c *canvas)
 }
 
 var icons = map[string]icon{
-	// Drawn by the model.
+	// Tools that use the picture model.
 	"sketch":              {320, sketch},
 	"sketch-from-picture": {312, sketchFromPicture},
 	"upscale-art":         {298, upscaleArt},
-	// Made out of nothing.
+	// Tools that generate pictures without an input.
 	"gradient": {305, gradient},
 	"pattern":  {290, pattern},
-	// Changed pictures.
+	// Tools that change pictures.
 	"resize":        {255, resize},
 	"crop":          {240, crop},
 	"adjust":        {270, adjust},
 	"upscale":       {225, upscale},
 	"photo-upscale": {210, photoUpscale},
 	"cut-out":       {195, cutOut},
-	// Sheets.
+	// Tools that make sheets.
 	"palette":       {155, palette},
 	"collage":       {170, collage},
 	"contact-sheet": {140, contactSheet},
-	// Moving pictures.
+	// Tools that make videos.
 	"still-to-video": {15, stillToVideo},
 	"slideshow":      {0, slideshow},
 	"smooth-motion":  {345, smoothMotion},
 	"video-to-gif":   {330, videoToGIF},
-	// Sound.
+	// Tools that make sound.
 	"speech":   {52, speech},
 	"tune":     {38, tune},
 	"waveform": {66, waveform},
@@ -41,9 +42,10 @@ var icons = map[string]icon{
 
 const middle = side / 2
 
-// pencil is its body and its tip, pointing down to the left.
+// pencil returns the body and the tip of a pencil that points down to the left.
 func pencil(tip point, size float64) (body, lead shape) {
-	// Along it and across, in parts of its size.
+	// at returns a point by its distance along and across the pencil, as
+	// fractions of the pencil's size.
 	at := func(along, across float64) point {
 		const slant = math.Sqrt2 / 2
 		return point{tip.x + size*slant*(along-across), tip.y - size*slant*(along+across)}
@@ -53,7 +55,7 @@ func pencil(tip point, size float64) (body, lead shape) {
 	return body, lead
 }
 
-// smile is a face as emoji have it.
+// smile draws the face of a smiling emoji.
 func smile(c *canvas, cx, cy, r float64) {
 	c.paint(disc(cx, cy, r), c.white)
 	for _, x := range []float64{cx - r*0.33, cx + r*0.33} {
@@ -137,7 +139,7 @@ func adjust(c *canvas) {
 	}
 }
 
-// arrow points to the upper right.
+// arrow returns an arrow that points to the upper right.
 func arrow(from, to point, width, head float64) shape {
 	return union(line(width, from, to), line(width, point{to.x - head, to.y}, to, point{to.x, to.y + head}))
 }
@@ -148,7 +150,7 @@ func upscale(c *canvas) {
 	c.paint(arrow(point{134, 122}, point{176, 80}, 18, 38), c.white)
 }
 
-// photo is a picture of hills and a sun, in a frame.
+// photo draws a picture of hills and a sun, in a frame.
 func photo(c *canvas, cx, cy, w, h float64) {
 	frame := box(cx, cy, w, h, 20)
 	inner := box(cx, cy, w-26, h-26, 9)
@@ -160,7 +162,7 @@ func photo(c *canvas, cx, cy, w, h float64) {
 	c.paint(both(polygon(5, point{left - 12, bottom + 10}, point{cx - w*0.17, cy + h*0.09}, point{cx + w*0.22, bottom + 10}), inner), c.white)
 }
 
-// badge is a disc in the lower right corner, with room round it.
+// badge draws a disc in the lower right corner, with a margin around it.
 func badge(c *canvas, cx, cy, r float64) {
 	c.clear(disc(cx, cy, r+9))
 	c.paint(disc(cx, cy, r), c.white)

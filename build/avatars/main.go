@@ -1,10 +1,10 @@
-// Command avatars draws the pictures of the shipped tools, so that they can be
-// changed like code and look like one set. It writes avatars/<slug>.png below
-// the folder it is run in, which is what "go generate ./tools" does.
+// Command avatars draws the pictures of the shipped tools, so that the pictures
+// can be changed like code and look like one set. It writes avatars/<slug>.png
+// below the current folder; "go generate ./tools" runs it.
 //
-// All are drawn alike: a tile with round corners in a colour of the tool's
-// own, on it shapes in white and in a light tint of the tile. Shapes are
-// distances (see shape.go), which makes clean edges easy.
+// All pictures have the same style: a tile with round corners in a colour of the
+// tool's own, and on the tile shapes in white and in a light tint of the tile.
+// Shapes are distance functions (see shape.go), which makes clean edges easy.
 package main
 
 import (
@@ -55,7 +55,7 @@ func drawn(i icon) *image.NRGBA {
 // tone is an opaque colour in linear light.
 type tone [3]float64
 
-// canvas is a tile that is being drawn on.
+// canvas is a tile in progress.
 type canvas struct {
 	pix [side * side]tone
 	// white is for the main shape, light for the second one, deep for details
@@ -64,8 +64,8 @@ type canvas struct {
 }
 
 // newCanvas makes the tile. All hues look about equally bright, so that no tile
-// stands out. Orange does so only where it is brighter than the others: dark
-// orange is brown.
+// attracts more attention than the others. Orange needs a higher lightness for
+// this: dark orange is brown.
 func newCanvas(hue float64) *canvas {
 	lift := 0.06 * max(1-math.Abs(hue-60)/40, 0)
 	c := &canvas{
@@ -79,7 +79,7 @@ func newCanvas(hue float64) *canvas {
 	return c
 }
 
-// clear brings the tile back where a shape is.
+// clear restores the tile inside a shape.
 func (c *canvas) clear(s shape) {
 	c.shade(s, func(_, y float64) (tone, float64) { return c.top.mix(c.bottom, y/side), 1 })
 }
@@ -89,12 +89,12 @@ func (c *canvas) paint(s shape, t tone) {
 	c.shade(s, func(_, _ float64) (tone, float64) { return t, 1 })
 }
 
-// glaze fills a shape with a tone that what lies below shows through.
+// glaze fills a shape with a translucent tone.
 func (c *canvas) glaze(s shape, t tone, alpha float64) {
 	c.shade(s, func(_, _ float64) (tone, float64) { return t, alpha })
 }
 
-// shade fills a shape with a tone of its own for every place.
+// shade fills a shape with a tone that depends on the position.
 func (c *canvas) shade(s shape, at func(x, y float64) (tone, float64)) {
 	for y := range side {
 		for x := range side {
@@ -107,7 +107,7 @@ func (c *canvas) shade(s shape, at func(x, y float64) (tone, float64)) {
 	}
 }
 
-// picture cuts the corners off.
+// picture returns the image with the corners cut off.
 func (c *canvas) picture() *image.NRGBA {
 	m := image.NewNRGBA(image.Rect(0, 0, side, side))
 	tile := box(side/2, side/2, side, side, round)
@@ -115,14 +115,15 @@ func (c *canvas) picture() *image.NRGBA {
 		cover := min(max(0.5-tile(float64(i%side)+0.5, float64(i/side)+0.5), 0), 1)
 		p := m.Pix[4*i:][:4]
 		if cover == 0 {
-			continue // nothing, and not invisible colour
+			continue // transparent black, and not an invisible colour
 		}
 		p[0], p[1], p[2], p[3] = stored(t[0]), stored(t[1]), stored(t[2]), uint8(255*cover+0.5)
 	}
 	return m
 }
 
-// mix blends as the eye does, in Oklab's sense near enough: on the roots.
+// mix blends two tones in roughly perceptual steps, close to Oklab: it
+// interpolates the roots.
 func (t tone) mix(u tone, share float64) tone {
 	var m tone
 	for i := range m {
@@ -133,7 +134,7 @@ func (t tone) mix(u tone, share float64) tone {
 	return m
 }
 
-// oklch gives a colour by lightness, chroma and hue, in degrees, with as much
+// oklch returns a colour by lightness, chroma and hue, in degrees, with as much
 // of the chroma as a screen can show.
 func oklch(l, chroma, hue float64) tone {
 	sin, cos := math.Sincos(hue * math.Pi / 180)
@@ -155,7 +156,7 @@ func oklch(l, chroma, hue float64) tone {
 	}
 }
 
-// stored is the byte for linear light (IEC 61966-2-1).
+// stored returns the sRGB byte of a linear value (IEC 61966-2-1).
 func stored(v float64) uint8 {
 	if v <= 0.0031308 {
 		v *= 12.92

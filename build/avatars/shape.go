@@ -2,8 +2,8 @@ package main
 
 import "math"
 
-// shape tells how far a place is from the shape's edge, in pixels: less than
-// nothing within. Distances need to be exact only near the edge.
+// shape returns the signed distance of a point from the shape's edge, in pixels;
+// it is negative inside. Distances need to be exact only near the edge.
 type shape func(x, y float64) float64
 
 type point struct{ x, y float64 }
@@ -12,7 +12,7 @@ func disc(cx, cy, r float64) shape {
 	return func(x, y float64) float64 { return math.Hypot(x-cx, y-cy) - r }
 }
 
-// box is a rectangle round a centre, with round corners.
+// box is a rectangle with round corners around a centre.
 func box(cx, cy, w, h, r float64) shape {
 	return func(x, y float64) float64 {
 		dx, dy := math.Abs(x-cx)-w/2+r, math.Abs(y-cy)-h/2+r
@@ -57,7 +57,7 @@ func arc(cx, cy, r, width, from, to float64) shape {
 	}
 }
 
-// polygon is an area with corners of radius r, which it grows by.
+// polygon is an area with corners of radius r. The area grows by r on all sides.
 func polygon(r float64, corners ...point) shape {
 	return func(x, y float64) float64 {
 		d, within := math.Inf(1), false
@@ -79,7 +79,7 @@ func polygon(r float64, corners ...point) shape {
 func play(cx, cy, size float64) shape {
 	r := size * 0.14
 	h := size - 2*r
-	// Its weight lies left of the middle of its box.
+	// The centroid of the triangle is left of the middle of its bounding box.
 	left := cx - h*0.36
 	return polygon(r, point{left, cy - h*0.52}, point{left + h*0.9, cy}, point{left, cy + h*0.52})
 }
@@ -91,7 +91,8 @@ func ellipse(cx, cy, a, b float64) shape {
 		if k < 1e-6 {
 			return -min(a, b)
 		}
-		// First order: near the edge it is the distance.
+		// This is a first-order approximation, which equals the distance near
+		// the edge.
 		return (k - 1) * k / math.Hypot(u/a, v/b)
 	}
 }
@@ -110,22 +111,22 @@ func both(a, b shape) shape {
 	return func(x, y float64) float64 { return max(a(x, y), b(x, y)) }
 }
 
-// without cuts b out of a.
+// without is shape a without shape b.
 func without(a, b shape) shape {
 	return func(x, y float64) float64 { return max(a(x, y), -b(x, y)) }
 }
 
-// outline is a stroke of some width just within the edge.
+// outline is a stroke of the given width just inside the edge.
 func outline(s shape, width float64) shape {
 	return func(x, y float64) float64 { return math.Abs(s(x, y)+width/2) - width/2 }
 }
 
-// grown is larger all round.
+// grown is the shape, larger by a distance on all sides.
 func grown(s shape, by float64) shape {
 	return func(x, y float64) float64 { return s(x, y) - by }
 }
 
-// turned is a shape turned clockwise round a place, in degrees.
+// turned is a shape rotated clockwise around a point, in degrees.
 func turned(s shape, cx, cy, deg float64) shape {
 	sin, cos := math.Sincos(-deg * math.Pi / 180)
 	return func(x, y float64) float64 {

@@ -6,16 +6,17 @@ import (
 	"strings"
 )
 
-// NEON has 32 registers of four lanes: eight vectors, of which the last one is
-// for what operations need in between.
+// scratch is the vector for temporary values. NEON has 32 registers of four
+// lanes, which make eight vectors; scratch is the last one.
 const scratch vec = 7
 
-// tailBytes is the room for a vector on the stack. NEON has no masks: a tail
-// goes through that room, so that nothing beyond it is read or written.
+// tailBytes is the size of a buffer on the stack for one vector. NEON has no
+// masks: a tail is copied through the buffer, so that no memory beyond the tail
+// is read or written.
 const tailBytes = 64
 
-// What the description calls by names of AMD64. R6, R7, R14, R19 and R20 are
-// lost in between; R15 points at the constants.
+// neonRegisters translates the AMD64 names of the description. R6, R7, R14, R19
+// and R20 are clobbered by the generated code; R15 points at the constants.
 var neonRegisters = map[string]string{"AX": "R0", "BX": "R1", "CX": "R2", "DX": "R3", "SI": "R4", "DI": "R5"}
 
 func neonRegister(name string) string {
@@ -25,9 +26,9 @@ func neonRegister(name string) string {
 	return name
 }
 
-// The float instructions that Go's assembler does not know, on four lanes. The
-// numbers of registers are added: the result, then from the fifth and the
-// sixteenth bit on the operands.
+// neonWords are the float instructions that Go's assembler does not know, on
+// four lanes. The register numbers are added to the instruction word: the result
+// at bit 0, the operands at bits 5 and 16.
 var neonWords = map[string]int{
 	"FADD":   0x4e20d400,
 	"FSUB":   0x4ea0d400,
@@ -41,12 +42,13 @@ var neonWords = map[string]int{
 	"SCVTF":  0x4e21d800,
 }
 
-// word writes one of them: d = n op m, as ARM's manual has the order.
+// word writes an instruction of neonWords: d = n op m, in the order of ARM's
+// manual.
 func (s *set) word(name string, d, n, m int) {
 	s.p("WORD $0x%08x // %s V%d.4S, V%d.4S, V%d.4S", neonWords[name]|m<<16|n<<5|d, name, d, n, m)
 }
 
-// word1 writes one with one operand.
+// word1 writes an instruction of neonWords with one operand.
 func (s *set) word1(name string, d, n int) {
 	s.p("WORD $0x%08x // %s V%d.4S, V%d.4S", neonWords[name]|n<<5|d, name, d, n)
 }
@@ -57,8 +59,8 @@ func (s *set) fmlaBy(d, n, m, lane int) {
 	s.p("WORD $0x%08x // FMLA V%d.4S, V%d.4S, V%d.S[%d]", word, d, n, m, lane)
 }
 
-// endNeon ends a function, and has it begin with the place of the constants
-// where it uses them.
+// endNeon ends a function. If the function uses constants, endNeon makes it
+// begin by loading their address.
 func (s *set) endNeon() {
 	s.p("RET")
 	whole := s.text.String()
@@ -70,7 +72,7 @@ func (s *set) endNeon() {
 	}
 }
 
-// constNeon gives the place of a constant.
+// constNeon returns the operand of a constant.
 func (s *set) constNeon(c float64) string {
 	i := slices.Index(s.consts, float32(c))
 	if i < 0 {
@@ -80,13 +82,13 @@ func (s *set) constNeon(c float64) string {
 	return fmt.Sprintf("%d(R15)", i*64)
 }
 
-// four gives the registers of a vector as a list.
+// four returns the registers of a vector as a list.
 func four(v vec) string {
 	r := int(v) * 4
 	return fmt.Sprintf("[V%d.S4, V%d.S4, V%d.S4, V%d.S4]", r, r+1, r+2, r+3)
 }
 
-// pointer gives a register that points at memory, "(SI)" or "(SI)(DX*1)".
+// pointer returns a register that points at memory, "(SI)" or "(SI)(DX*1)".
 func (s *set) pointer(memory string) string {
 	base, index, two := strings.Cut(strings.Trim(memory, "()"), ")(")
 	if !two {
@@ -96,7 +98,8 @@ func (s *set) pointer(memory string) string {
 	return "R7"
 }
 
-// source makes registers of an operand: four of a vector, or one for all four.
+// source returns the registers of an operand: four for a vector, or the same one
+// four times.
 func (s *set) source(o any) [4]int {
 	switch o := o.(type) {
 	case vec:
@@ -113,9 +116,9 @@ func (s *set) source(o any) [4]int {
 	panic("not an operand")
 }
 
-// opNeon writes one of AVX's operations. Minimum and maximum are those of AVX
-// for all but the sign of zero, which no function here lets through: next to
-// what is not a number, both give the number.
+// opNeon writes one of AVX's operations. Minimum and maximum have the results of
+// AVX except for the sign of zero, which does not affect the result of any
+// function here. If one operand is NaN, both return the other operand.
 func (s *set) opNeon(name string, operands ...any) {
 	last := operands[len(operands)-1]
 	if to, ok := last.(string); ok {
@@ -191,8 +194,8 @@ func (s *set) broadcastNeon(from string, v vec) {
 	}
 }
 
-// copyTail copies CX%16 numbers from where one register points to where
-// another does; both move on.
+// copyTail copies CX%16 numbers from the address in one register to the address
+// in another; both registers advance.
 func (s *set) copyTail(from, to string) {
 	for _, n := range []int{8, 4, 2, 1} {
 		next := s.label("part")
@@ -254,8 +257,9 @@ func (s *set) reduceNeon(op string) {
 	s.word(word, 0, 0, 1)
 }
 
-// tileNeon keeps 24 sums, four numbers of each of six rows of a, and half a
-// row of b: all 32 registers. Sums have the order of k, as in tile.
+// tileNeon keeps 24 sums, four numbers of each of six rows of a, and half a row
+// of b, which takes all 32 registers. Each sum is added up in the order of k, as
+// in tile.
 func (s *set) tileNeon(rows int) {
 	const a0, b0 = 26, 24
 	f := s.function(fmt.Sprintf("tile%dx", rows), tileArgs...)
@@ -352,7 +356,7 @@ func (s *set) widenNeon() {
 	s.end()
 }
 
-// peakNeon does nothing but fused operations on registers, 24 in a row, n times.
+// peakNeon runs only fused operations on registers, 24 in a row, n times.
 func (s *set) peakNeon() {
 	f := s.function("peak", arg{"n", "int"})
 	s.move(f["n"], "CX")
@@ -369,7 +373,7 @@ func (s *set) peakNeon() {
 	s.end()
 }
 
-// transposeNeon turns blocks of 4×4.
+// transposeNeon transposes blocks of 4×4.
 func (s *set) transposeNeon() {
 	f := s.function("transpose4x", transposeArgs...)
 	s.move(f["blocks"], "CX")
@@ -391,7 +395,7 @@ func (s *set) transposeNeon() {
 		s.p("VTRN1 V%d.S4, V%d.S4, V%d.S4", r+1, r, 4+r)
 		s.p("VTRN2 V%d.S4, V%d.S4, V%d.S4", r+1, r, 5+r)
 	}
-	for r := range 2 { // fours of rows
+	for r := range 2 { // groups of four rows
 		s.p("VTRN1 V%d.D2, V%d.D2, V%d.D2", 6+r, 4+r, r)
 		s.p("VTRN2 V%d.D2, V%d.D2, V%d.D2", 6+r, 4+r, 2+r)
 	}
@@ -406,7 +410,7 @@ func (s *set) transposeNeon() {
 	s.end()
 }
 
-// relaxNeon waits as Go's own locks do: YIELD does nothing on most processors.
+// relaxNeon waits like Go's own locks: YIELD has no effect on most processors.
 func (s *set) relaxNeon() {
 	f := s.function("relax", arg{"n", "int"})
 	s.move(f["n"], "CX")

@@ -7,9 +7,10 @@ var tileArgs = []arg{
 	{"c", "*float32"}, {"ldc", "int"}, {"from", "*float32"}, {"ldf", "int"},
 }
 
-// tile is the heart: rows of c are rows of from plus rows of a times a panel
-// of b. Each element is one chain of fused operations in the order of k, so
-// that neither tiles nor blocks of k change a result.
+// tile is the inner loop of the matrix product: rows of c are rows of from plus
+// rows of a times a panel of b. Each element is one chain of fused operations in
+// the order of k, so the division into tiles and blocks of k does not change a
+// result.
 func (s *set) tile(rows int) {
 	f := s.function(fmt.Sprintf("tile%dx", rows), tileArgs...)
 	reg, size, b0, t0 := "Z", 64, 28, 30
@@ -97,8 +98,8 @@ func (s *set) tile(rows int) {
 
 var widenArgs = []arg{{"k", "int"}, {"dst", "*float32"}, {"w", "*byte"}, {"scale", "*float32"}}
 
-// widen makes float32 of k rows of int8, one every 32 bytes, as many columns
-// as a tile has, times a scale per column.
+// widen converts k rows of int8, one every 32 bytes and as many columns as a
+// tile has, to float32 and multiplies each column by its scale.
 func (s *set) widen() {
 	f := s.function("widen", widenArgs...)
 	s.p("MOVQ %s, CX", f["k"])
@@ -136,7 +137,7 @@ func (s *set) widen() {
 	s.end()
 }
 
-// peak does nothing but fused operations on registers, 24 (12) in a row, n times.
+// peak runs only fused operations on registers, 24 (12) in a row, n times.
 func (s *set) peak() {
 	f := s.function("peak", arg{"n", "int"})
 	reg, regs := "Z", 24
@@ -159,7 +160,7 @@ func (s *set) peak() {
 
 var transposeArgs = []arg{{"blocks", "int"}, {"dst", "*float32"}, {"ldd", "int"}, {"src", "*float32"}, {"lds", "int"}}
 
-// transpose turns blocks of 8×8, as AVX can; both kernels of AVX use it.
+// transpose transposes blocks of 8×8; both AVX kernels use it.
 func (s *set) transpose() {
 	f := s.function("transpose8x", transposeArgs...)
 	s.p("MOVQ %s, CX", f["blocks"])
@@ -182,7 +183,7 @@ func (s *set) transpose() {
 		s.p("VUNPCKLPS Y%d, Y%d, Y%d", r+1, r, 8+r)
 		s.p("VUNPCKHPS Y%d, Y%d, Y%d", r+1, r, 9+r)
 	}
-	for q := 0; q < 8; q += 4 { // fours of rows
+	for q := 0; q < 8; q += 4 { // groups of four rows
 		s.p("VUNPCKLPD Y%d, Y%d, Y%d", 10+q, 8+q, q)
 		s.p("VUNPCKHPD Y%d, Y%d, Y%d", 10+q, 8+q, q+1)
 		s.p("VUNPCKLPD Y%d, Y%d, Y%d", 11+q, 9+q, q+2)
@@ -205,7 +206,7 @@ func (s *set) transpose() {
 	s.end()
 }
 
-// relax waits without taking what the other thread of a core could use.
+// relax waits without using resources of the core's other hardware thread.
 func (s *set) relax() {
 	f := s.function("relax", arg{"n", "int"})
 	s.p("MOVQ %s, CX", f["n"])

@@ -11,8 +11,8 @@ func (s *set) softmax() {
 	s.move("DX", "CX")
 	s.move("DI", "SI")
 	s.op("VMOVUPS", -math.MaxFloat32, vec(0))
-	// Two maxima at a time, so that one need not wait for the other; their
-	// order does not matter.
+	// Two maxima are computed at a time, so that one does not wait for the
+	// other; their order does not matter.
 	s.op("VMOVUPS", vec(0), vec(3))
 	pairs, rest := s.label("pairs"), s.label("rest")
 	s.at(pairs)
@@ -63,7 +63,7 @@ func (s *set) softmax() {
 	s.end()
 }
 
-// elementwise writes the functions that go over n numbers once.
+// elementwise writes the functions that visit n numbers once.
 func (s *set) elementwise() {
 	n := arg{"n", "int"}
 	begin := func(name string, args ...arg) map[string]string {
@@ -156,7 +156,7 @@ func (s *set) elementwise() {
 	s.end()
 }
 
-// reciprocal makes 1/X0 of X0; X1 is lost.
+// reciprocal replaces X0 by 1/X0; X1 is clobbered.
 func (s *set) reciprocal() {
 	if s.neon {
 		s.p("FMOVS $1.0, F1")
@@ -167,7 +167,7 @@ func (s *set) reciprocal() {
 	s.p("VDIVSS X0, X1, X0")
 }
 
-// inverse makes 1/sqrt(X0/n + epsilon) of the sum in X0, in all lanes of v.
+// inverse sets all lanes of v to 1/sqrt(X0/n + epsilon), where X0 is a sum.
 func (s *set) inverse(n string, v vec) {
 	if s.neon {
 		s.p("FMOVS %s, F1", n)
@@ -213,8 +213,8 @@ func (s *set) norm() {
 	s.end()
 }
 
-// rope norms a vector of two halves and turns each pair of an element of the
-// first half and one of the second.
+// rope normalizes a vector of two halves and rotates each pair of an element of
+// the first half and one of the second.
 func (s *set) rope() {
 	f := s.function("rope", arg{"half", "int"}, arg{"dst", "*float32"}, arg{"x", "*float32"}, arg{"gain", "*float32"}, arg{"cos", "*float32"}, arg{"sin", "*float32"}, arg{"count", "float32"})
 	s.move(f["half"], "DX")
@@ -260,7 +260,7 @@ func (s *set) rope() {
 	s.end()
 }
 
-// prelu scales what is below zero, by a slope per channel.
+// prelu multiplies negative numbers by a slope per channel.
 func (s *set) prelu() {
 	f := s.function("prelu", arg{"rows", "int"}, arg{"n", "int"}, arg{"x", "*float32"}, arg{"slope", "*float32"})
 	s.move(f["rows"], "R8")

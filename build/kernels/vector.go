@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// A vec is a vector of sixteen lanes: a register, or a pair of them. With
-// AVX2 there are seven; the last pair of registers is the mask of a tail.
+// vec is a vector of sixteen lanes: one register or a pair of registers. With
+// AVX2 there are seven vectors; the last pair of registers is the mask of a
+// tail.
 type vec int
 
-// operand gives the text of o for a half (there is one with AVX-512).
+// operand returns the text of o for one half of a vector (AVX-512 has only one).
 func (s *set) operand(o any, half int) string {
 	switch o := o.(type) {
 	case vec:
@@ -77,9 +78,10 @@ func (s *set) broadcast(from string, v vec) {
 	}
 }
 
-// mask makes the mask of the last n%16 lanes from n in a register; AX and BX are lost.
+// mask makes the mask of the last n%16 lanes from n in a register; AX and BX are
+// clobbered.
 func (s *set) mask(n string) {
-	if s.neon { // has no masks: see tailBytes
+	if s.neon { // NEON has no masks: see tailBytes
 		return
 	}
 	s.p("MOVQ %s, BX", n)
@@ -117,7 +119,8 @@ func (s *set) load(from string, v vec, masked bool) {
 	}
 }
 
-// loadOver reads a vector under the mask; lanes outside of it come from other.
+// loadOver reads a vector under the mask; lanes outside the mask come from
+// other.
 func (s *set) loadOver(from string, v, other vec) {
 	switch {
 	case s.neon:
@@ -148,7 +151,7 @@ func (s *set) store(v vec, to string, masked bool) {
 	}
 }
 
-// clear makes the lanes outside the mask zero.
+// clear sets the lanes outside the mask to zero.
 func (s *set) clear(v vec) {
 	if s.neon {
 		s.clearNeon(v)
@@ -163,8 +166,8 @@ func (s *set) clear(v vec) {
 	}
 }
 
-// each goes over n elements, n in CX, sixteen at a time and then over the
-// rest under the mask; the registers of pointers move on.
+// each visits n elements, n in CX: sixteen at a time, then the rest under the
+// mask. The pointer registers advance.
 func (s *set) each(pointers []string, body func(masked bool)) {
 	loop, tail, done := s.label("loop"), s.label("tail"), s.label("done")
 	s.at(loop)
@@ -181,8 +184,8 @@ func (s *set) each(pointers []string, body func(masked bool)) {
 	s.at(done)
 }
 
-// reduce folds the sixteen lanes of vector 0 in one order, halves onto halves,
-// and leaves the result in X0; vector 1 is lost.
+// reduce folds the sixteen lanes of vector 0 in a fixed order, halves onto
+// halves, and stores the result in X0; vector 1 is clobbered.
 func (s *set) reduce(op string) {
 	if s.neon {
 		s.reduceNeon(op)
@@ -200,9 +203,9 @@ func (s *set) reduce(op string) {
 	s.p("%sPS X1, X0, X0", op)
 }
 
-// exp replaces v by e to the v: 2 to the nearest whole power, times a
-// polynomial of the rest. It stays above the denormal numbers. t and r are
-// lost; the result is in r.
+// exp computes e to the v: 2 to the nearest whole power, times a polynomial of
+// the rest. The result is in r and stays above the denormal numbers; v and t are
+// clobbered.
 func (s *set) exp(v, t, r vec) {
 	s.op("VMINPS", expHigh, v, v)
 	s.expBelow(v, t, r)
@@ -228,7 +231,7 @@ func (s *set) expBelow(v, t, r vec) {
 	s.op("VPADDD", t, r, r)
 }
 
-// The same numbers stand in the plain kernel.
+// The plain kernel has the same numbers.
 const (
 	expLow, expHigh = -86.5, 88.0
 	log2e           = 1.44269504088896341
@@ -237,7 +240,7 @@ const (
 
 var expPoly = []float64{1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1, 1, 1}
 
-// silu makes v / (1 + e^-v) of v, in r; t and u are lost.
+// silu computes v / (1 + e^-v) into r; t and u are clobbered.
 func (s *set) silu(v, t, r, u vec) {
 	s.zero(u)
 	s.op("VSUBPS", v, u, u)

@@ -1,6 +1,6 @@
-// Command measure counts how the code reads and prints one table: names,
-// packed lines, wide types, types that carry the caller, functions that only
-// forward, and groups of packages.
+// Command measure counts properties of the code's readability and prints one
+// table: names, packed lines, wide types, types that describe the caller,
+// functions that only forward, and groups of packages.
 //
 //	go run ./build/measure            the table for this checkout
 //	go run ./build/measure FOLDER     the table for another checkout
@@ -28,8 +28,7 @@ import (
 	"atelier/build/packed"
 )
 
-// standardNames are single words that Go programs use everywhere for the same
-// thing.
+// standardNames are single words that have the same meaning in all Go programs.
 var standardNames = map[string]bool{
 	"main": true, "New": true, "Open": true, "Close": true, "String": true, "Error": true, "Unwrap": true, "Is": true, "As": true,
 	"Len": true, "Less": true, "Swap": true, "Push": true, "Pop": true, "Read": true, "Write": true, "Seek": true, "Flush": true, "Scan": true,
@@ -148,7 +147,7 @@ func (c *counts) measureFile(path, rel string) error {
 	return nil
 }
 
-// measureTypes counts the types of a declaration that carry the caller.
+// measureTypes counts the types of a declaration that describe the caller.
 func (c *counts) measureTypes(declaration *ast.GenDecl, report func(ast.Node, string, ...any)) {
 	for _, spec := range declaration.Specs {
 		if spec, ok := spec.(*ast.TypeSpec); ok && carriesCaller(spec) {
@@ -158,14 +157,14 @@ func (c *counts) measureTypes(declaration *ast.GenDecl, report func(ast.Node, st
 	}
 }
 
-// callerNames are the usual names of types for whoever sent a request.
+// callerNames are the usual names of types for the sender of a request.
 var callerNames = []string{"Caller", "Actor", "Visitor", "Viewer", "Principal", "Standing"}
 
 // recordFields mark types that describe something other than the caller: a
 // run, a sum, an entry of the audit log, a member.
 var recordFields = []string{"ID", "Act", "ToolID", "Email"}
 
-// carriesCaller reports whether a struct type says who is asking: by its name,
+// carriesCaller reports whether a struct type describes the caller: by its name,
 // or because it has a person together with the account, team, address or
 // credential. Types with one of recordFields describe stored records instead.
 func carriesCaller(spec *ast.TypeSpec) bool {
@@ -190,7 +189,7 @@ func carriesCaller(spec *ast.TypeSpec) bool {
 		slices.ContainsFunc([]string{"AccountID", "TeamID", "Address", "Credential"}, func(field string) bool { return slices.Contains(names, field) })
 }
 
-// measureImports notes which groups under internal/ the file's group imports.
+// measureImports notes the groups under internal/ that the file's group imports.
 func (c *counts) measureImports(file *ast.File, rel string) {
 	own := groupOf(filepath.ToSlash(filepath.Dir(rel)))
 	if own == "" {
@@ -219,7 +218,7 @@ func groupOf(folder string) string {
 
 func (c *counts) measureFunction(fn *ast.FuncDecl, folder string, report func(ast.Node, string, ...any)) {
 	c.functions++
-	wholeAtCall := fn.Recv == nil && fn.Name.IsExported() // its callers write package.Name
+	wholeAtCall := fn.Recv == nil && fn.Name.IsExported() // callers write package.Name
 	if !wholeAtCall && !standardNames[fn.Name.Name] && countWords(fn.Name.Name) == 1 {
 		c.bare++
 		report(fn, "bare word %s", fn.Name.Name)
@@ -264,8 +263,8 @@ func receiverName(fn *ast.FuncDecl) string {
 	}
 }
 
-// onlyForwards reports whether fn does nothing but call an unexported function
-// of its package with its own parameters.
+// onlyForwards reports whether the body of fn is only a call of an unexported
+// function of its package with the parameters of fn.
 func onlyForwards(fn *ast.FuncDecl) bool {
 	if fn.Body == nil || len(fn.Body.List) != 1 {
 		return false
@@ -326,7 +325,7 @@ func (c *counts) print() {
 
 func percent(part, whole int) float64 { return 100 * float64(part) / float64(max(whole, 1)) }
 
-// countCircles counts the pairs of groups that need each other.
+// countCircles counts the pairs of groups that import each other.
 func (c *counts) countCircles() int {
 	circles := 0
 	for _, a := range slices.Sorted(maps.Keys(c.groups)) {

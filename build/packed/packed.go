@@ -1,6 +1,6 @@
-// Package packed finds lines of Go that hold several steps at once: tuple
-// assignments and struct literals with several fields a line. arch_test.go
-// forbids them, and build/measure counts them.
+// Package packed finds lines of Go with several steps: tuple assignments, and
+// struct literals with several fields a line. arch_test.go forbids such lines,
+// and build/measure counts them.
 package packed
 
 import (
@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// Tuples returns the assignments of several values to several variables,
-// except swaps. The results of one call are one value.
+// Tuples returns the assignments of several values to several variables, except
+// swaps. The results of one call count as one value.
 func Tuples(file *ast.File) []ast.Node {
 	var found []ast.Node
 	ast.Inspect(file, func(node ast.Node) bool {
@@ -24,8 +24,8 @@ func Tuples(file *ast.File) []ast.Node {
 	return found
 }
 
-// isSwap reports whether the right-hand sides are the left-hand ones in
-// another order.
+// isSwap reports whether the right-hand sides are the left-hand sides in another
+// order.
 func isSwap(a *ast.AssignStmt) bool {
 	return slices.Equal(sortedTexts(a.Lhs), sortedTexts(a.Rhs))
 }

@@ -1,11 +1,12 @@
-// Command sheet draws lists of prompts with the picture model, to look at and
-// to score. From the root of the repository:
+// Command sheet draws lists of prompts with the picture model, for viewing and
+// scoring. From the root of the repository:
 //
 //	go run ./build/sheet                               docs/sketch/sheet.png from model/sheet.txt
 //	go run ./build/sheet -prompts FILE -folder DIR     000.png, 001.png and so on, for model/judge.py
 //
-// A list has one prompt a line. The seed of a picture is its place in the list.
-// Nothing is chosen or retouched: the first picture of each prompt is taken.
+// A list has one prompt a line. The seed of a picture is its position in the
+// list. Pictures are not selected or retouched: the first picture of each prompt
+// is used.
 package main
 
 import (

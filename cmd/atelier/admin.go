@@ -12,7 +12,8 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// adminCmd holds the operator's commands. They work beside a running server.
+// adminCmd holds the operator's commands. They can run while a server is
+// running.
 type adminCmd struct {
 	Person struct {
 		List    personListCmd    `cmd:"" settings:"tokens.monthly-allowance" help:"List people by e-mail address, with their balances."`

@@ -85,8 +85,9 @@ type violation struct {
 	Row   string `json:"row"`
 }
 
-// verifyDatabase runs every check and verifies the row seals. more are additional
-// checks that only some databases must pass. held describes the checks for people.
+// verifyDatabase runs every check and verifies the row seals. more are
+// additional checks that only some databases must pass. held is a summary of the
+// checks for people.
 func (in *installation) verifyDatabase(ctx context.Context, db *sqldb.DB, more []sqldb.Check) (list []violation, held string, err error) {
 	checks := slices.Concat(person.Checks, personaldata.Checks, session.Checks, company.Checks, credential.Checks, device.Checks, idtoken.Checks, audit.Checks, ledger.Checks, ratelimit.Checks,
 		catalog.Checks, queue.Checks(db.Dialect), asset.Checks, library.Checks, quota.Checks, board.Checks, webhook.Checks, run.Checks, report.Checks, budget.Checks, more)

@@ -115,7 +115,7 @@ func runCommand(ctx context.Context, args []string, s streams) error {
 	return k.Run(p)
 }
 
-// printResult writes v as JSON, or text for people.
+// printResult writes v as JSON, or the text for people.
 func (s streams) printResult(asJSON bool, v any, text string) error {
 	if !asJSON {
 		_, err := fmt.Fprintln(s.stdout, text)

@@ -42,8 +42,8 @@ const (
 	videoEngine  = "video"
 )
 
-// requiredPrograms returns the programs and files that the built-in engines need, with the
-// paths of those that were found.
+// requiredPrograms returns the programs and files that the built-in engines
+// need, with the paths of the programs that were found.
 func requiredPrograms(c *config.Config) map[string][]subprocess.Requirement {
 	sound := music.Requirements()
 	if file := c.Engines.Soundfont; file != "" {
@@ -55,14 +55,14 @@ func requiredPrograms(c *config.Config) map[string][]subprocess.Requirement {
 	return map[string][]subprocess.Requirement{speechEngine: speech.Requirements(), musicEngine: sound, videoEngine: video.Requirements()}
 }
 
-// missingPrograms returns the needs that were not found.
+// missingPrograms returns the requirements that were not found.
 func missingPrograms(all []subprocess.Requirement) []subprocess.Requirement {
 	return slices.DeleteFunc(slices.Clone(all), func(n subprocess.Requirement) bool { return n.Path != "" })
 }
 
-// toolAvailability decides whether built-in tools of an engine are offered. A worker without
-// the engine's programs leaves them out; a node that is no worker keeps the
-// workers' decision.
+// toolAvailability decides whether built-in tools of an engine are offered. A
+// worker without the engine's programs leaves the tools out; a node that is not
+// a worker keeps the workers' decision.
 func toolAvailability(c *config.Config) func(engine string) catalog.Availability {
 	all := requiredPrograms(c)
 	return func(engine string) catalog.Availability {
@@ -115,7 +115,7 @@ func (in *installation) openEngines(log *slog.Logger) (*engines, error) {
 		},
 		Log: log, Now: time.Now,
 	})
-	all.pools[tinyEngine] = engine.Pool{Engine: sketcher, Parallel: 1, Trained: true} // it uses all cores for one picture
+	all.pools[tinyEngine] = engine.Pool{Engine: sketcher, Parallel: 1, Trained: true} // this engine uses all cores for one picture
 	all.close = append(all.close, sketcher.Close)
 	have := requiredPrograms(c)
 	if n := have[speechEngine]; len(missingPrograms(n)) == 0 {
@@ -154,8 +154,9 @@ func (in *installation) openEngines(log *slog.Logger) (*engines, error) {
 	return all, nil
 }
 
-// workerThreads returns the number of threads of the built-in picture model: one per
-// core, or fewer if the operator wants that. More would only wait for each other.
+// workerThreads returns the number of threads of the built-in picture model: one
+// per core, or the number that the operator wants if it is lower. More threads
+// would only wait for each other.
 func workerThreads(cores, wanted int) int {
 	if wanted == 0 {
 		return cores

@@ -7,10 +7,12 @@ import (
 	"atelier/internal/engine/scriptengine"
 )
 
-// addTestManuals adds the manual of that engine: it takes anything.
+// addTestManuals adds the manual of the script engine, which accepts any
+// manifest.
 func addTestManuals(all map[string]engine.ManifestSpec) { all["script"] = engine.ManifestSpec{} }
 
-// addTestEngines adds the engine that tests dictate to.
+// addTestEngines adds the script engine, whose behaviour is controlled by the
+// tests.
 func addTestEngines(all map[string]engine.Pool, parallel func(int) int) {
 	all["script"] = engine.Pool{Engine: scriptengine.New(), Parallel: parallel(16)}
 }

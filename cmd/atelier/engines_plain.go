@@ -4,9 +4,9 @@ package main
 
 import "atelier/internal/engine"
 
-// addTestManuals adds nothing, like addTestEngines.
+// addTestManuals does nothing, like addTestEngines.
 func addTestManuals(map[string]engine.ManifestSpec) {}
 
-// addTestEngines adds nothing: only builds for tests have engines that do what
-// they are told.
+// addTestEngines does nothing: only builds for tests have engines with scripted
+// behaviour.
 func addTestEngines(map[string]engine.Pool, func(int) int) {}

@@ -16,7 +16,8 @@ func makePrivate() { syscall.Umask(0o077) }
 
 // tightenFiles removes other users' permissions from the files of an
 // installation. It changes only files of Atelier, as the data folder may hold
-// others. Files of another user cannot be changed; they are listed on standard error.
+// other files. Files of another user cannot be changed; a message on standard
+// error names them.
 func (in *installation) tightenFiles() error {
 	var refused string
 	folders := []string{filepath.Dir(in.cfg.SecretFile())}
@@ -51,10 +52,10 @@ func (in *installation) tightenFiles() error {
 	return nil
 }
 
-// tightenModes removes other users' permissions from a folder and everything in it.
-// Files are examined only in folders that are open to others, so that a service
-// with a million files starts quickly. A folder is restricted after its files, so
-// that the next start repeats an interrupted one.
+// tightenModes removes other users' permissions from a folder and everything in
+// it. Files are examined only in folders that are open to others, so that a
+// service with a million files starts quickly. A folder is restricted after its
+// files, so that the next start continues after an interruption.
 func tightenModes(folder string, refused *string) error {
 	info, err := os.Stat(folder)
 	if err != nil {

@@ -37,7 +37,7 @@ type generateCmd struct {
 	As      string   `help:"Name of the result files without extension (default: the tool's name)." placeholder:"NAME"`
 }
 
-// Run uses the public interface like any other client.
+// Run uses the public API like any other client.
 func (c generateCmd) Run(p *program) error {
 	token := cmp.Or(c.Token, p.getenv("ATELIER_TOKEN"))
 	if token == "" {
@@ -76,7 +76,7 @@ func (c generateCmd) Run(p *program) error {
 // maxRetryWait is the longest Retry-After that the command waits for.
 const maxRetryWait = 2 * time.Minute
 
-// startRun starts the run. It waits and tries again when the service says
+// startRun starts the run. It waits and tries again if the service responds with
 // Retry-After; the idempotency key makes that safe.
 func (c generateCmd) startRun(p *program, service *client.Client, tool *client.Tool) (*client.Run, error) {
 	key := uuid.NewString()
@@ -105,15 +105,15 @@ func (c generateCmd) sendRun(ctx context.Context, service *client.Client, req *c
 	return service.StartRun(ctx, req)
 }
 
-// findTool returns the tool with this slug or id. Display names are not accepted:
-// several tools can have the same one, and it can change.
+// findTool returns the tool with this slug or id. Display names are not
+// accepted: several tools can have the same display name, and it can change.
 func (c generateCmd) findTool(ctx context.Context, service *client.Client) (*client.Tool, error) {
 	all, err := service.ListTools(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var slugs []string
-	var displayed []string // slugs of those with this display name
+	var displayed []string // slugs of the tools with this display name
 	for _, t := range all {
 		name := toolSlug(&t)
 		if t.ID == c.Tool || name == c.Tool {
@@ -144,8 +144,8 @@ func toolSlug(t *client.Tool) string {
 	return manifestdraft.Slug(t.Slug)
 }
 
-// readInputs reads the inputs from the command line. It returns the files that it
-// opened, also after an error.
+// readInputs reads the inputs from the command line. It returns the opened
+// files, also after an error.
 func (c generateCmd) readInputs(req *client.Request) (files []io.Closer, err error) {
 	fields := req.Tool.InputFields()
 	req.Inputs = map[string]any{}
@@ -215,8 +215,8 @@ func parseInput(kind, text string, media func(string) (any, error)) (any, error)
 	return text, nil
 }
 
-// showProgress returns a function that prints progress: as one moving line on a terminal,
-// as a few lines in a file.
+// showProgress returns a function that prints progress: as one updated line on a
+// terminal, as a few lines in a file.
 func (c generateCmd) showProgress(p *program, name string) func(float64) {
 	if c.JSON {
 		return nil
@@ -254,7 +254,7 @@ func isTerminal(w io.Writer) bool {
 
 // saveResults downloads the results and prints their paths.
 func (c generateCmd) saveResults(p *program, service *client.Client, tool *client.Tool, run *client.Run) error {
-	if err := os.MkdirAll(c.Out, 0o755); err != nil { //nolint:gosec // for its person to share
+	if err := os.MkdirAll(c.Out, 0o755); err != nil { //nolint:gosec // the user may share the results
 		return err
 	}
 	var paths, ids, notes []string
@@ -293,7 +293,7 @@ func downloadOutput(ctx context.Context, service *client.Client, o client.Output
 		return err
 	}
 	defer from.Close()
-	to, err := os.OpenFile(path+".part", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644) //nolint:gosec // for its person to share
+	to, err := os.OpenFile(path+".part", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644) //nolint:gosec // the user may share the results
 	if err != nil {
 		return err
 	}

@@ -105,8 +105,9 @@ const (
 var commonSettings = []string{"config", "data", "database"}
 
 // usedSettings returns the settings that a command accepts as flags: the common
-// ones and the comma-separated names in the struct tag "settings" of the command
-// and its parents. A name that ends with a dot means all settings with that prefix.
+// settings and the comma-separated names in the struct tag "settings" of the
+// command and its parents. A name that ends with a dot means all settings with
+// that prefix.
 func usedSettings(node *kong.Node) (names []string, all bool) {
 	names = slices.Clone(commonSettings)
 	for n := node; n != nil && n.Tag != nil; n = n.Parent {

@@ -66,7 +66,7 @@ func (l *listeners) Close() {
 	}
 }
 
-// useACME prepares to obtain certificates where domains are given.
+// useACME prepares to obtain certificates if domains are configured.
 func (l *listeners) useACME(db *sqldb.DB, keys keyring.Ring) error {
 	h := l.cfg.HTTP
 	if len(h.ACMEDomains) == 0 {

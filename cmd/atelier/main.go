@@ -8,7 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	_ "time/tzdata" // companies choose their clocks on machines that have none, too
+	_ "time/tzdata" // companies choose time zones, also on machines without a time zone database
 )
 
 func main() {

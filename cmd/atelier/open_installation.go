@@ -165,8 +165,8 @@ func (in *installation) findSecret(ctx context.Context, db *sqldb.DB) error {
 // sealPurpose is the purpose from which the key of row seals is derived.
 const sealPurpose = "row seals"
 
-// openSealKey hands the database the key of its row seals and reports whether
-// there is one. It creates no secret and changes nothing.
+// openSealKey sets the database's seal key and reports whether there is a secret
+// to derive it from. It creates no secret and changes nothing.
 func (in *installation) openSealKey(ctx context.Context, db *sqldb.DB) (found bool, err error) {
 	var ring keyring.Ring
 	switch {

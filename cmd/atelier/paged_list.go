@@ -25,10 +25,10 @@ const (
 // pagedList is a list that is read and printed page by page.
 type pagedList[T any] struct {
 	name    string   // in the JSON object
-	columns []string // for a person
+	columns []string // headers of the table
 	// read returns at most limit rows after a cursor.
 	read func(ctx context.Context, tx *sqldb.Tx, cursor string, limit int) ([]T, error)
-	// place returns the cursor of a row; the next page begins after it.
+	// cursorOf returns the cursor of a row; the next page begins after the row.
 	cursorOf func(T) string
 	// cells are a row's columns.
 	cells func(T) []string

@@ -30,8 +30,8 @@ type restoreCmd struct {
 	SignOutEveryone bool   `help:"End every browser, device, access token and directory's token: those that were ended after the backup would work again."`
 }
 
-// Run restores an archive into the data folder, which must not exist. It works in
-// a folder beside it and renames that at the end.
+// Run restores an archive into the data folder, which must not exist. It works
+// in a temporary folder beside the data folder and renames the temporary one at the end.
 func (c restoreCmd) Run(p *program) (err error) {
 	if p.cfg.Database != "" || p.cfg.Blobs != "" {
 		return usageError{errors.New("a backup is restored into a data folder: omit --database and --blobs")}
@@ -161,7 +161,7 @@ func (p *program) adoptRestored(ctx context.Context, h backup.Header, signOut bo
 // settlePage is the number of runs read at once.
 const settlePage = 100
 
-// settleRuns requeues the runs that were running, and ends those that were
+// settleRuns requeues the runs that were running, and ends the runs that were
 // cancelled or have waited longer than maxWait.
 func (s *settlement) settleRuns(ctx context.Context, db *sqldb.DB, runs *generation.Service, maxWait time.Duration) error {
 	oldest := db.Now().Add(-maxWait)

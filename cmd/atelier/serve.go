@@ -36,7 +36,8 @@ import (
 
 type serveCmd struct{}
 
-// Run builds every part in order, starts what runs, and waits for the end.
+// Run builds every part in order, starts the background work and the server, and
+// waits until they end.
 func (serveCmd) Run(p *program) error {
 	ctx := p.ctx
 	cfg := p.cfg
@@ -47,7 +48,7 @@ func (serveCmd) Run(p *program) error {
 
 	memory.SetCollectorPercent()
 
-	// What can be known to be wrong, before anything is written.
+	// Report problems that can be found before anything is written.
 	for _, warning := range p.unknownVariables() {
 		log.Warn(warning)
 	}
@@ -64,7 +65,7 @@ func (serveCmd) Run(p *program) error {
 	defer listeners.Close()
 	cfg.FillAddresses(listeners.main.Addr().String())
 
-	// What everything stands on.
+	// Open the database, the keys and the files.
 	if err := p.tightenFiles(); err != nil {
 		return err
 	}
@@ -83,7 +84,7 @@ func (serveCmd) Run(p *program) error {
 	}
 	defer blobs.Close()
 
-	// The catalog.
+	// Load the catalog.
 	from, err := p.inspectedManifestSources("")
 	if err != nil {
 		return err
@@ -109,7 +110,8 @@ func (serveCmd) Run(p *program) error {
 		return err
 	}
 
-	// Background work. A node without it can still add to the queue.
+	// Build the background work. A node without background work can still add
+	// jobs to the queue.
 	who := p.openPeople(db, keys)
 	registry := telemetry.Registry(buildVersion())
 	work, err := p.openRuns(db, keys, blobs, tools, who.budgets, log, registry)
@@ -157,7 +159,7 @@ func (serveCmd) Run(p *program) error {
 	who.startJobs(p, jobs)
 	work.startJobs(db, jobs, log)
 
-	// The edges.
+	// Build the HTTP handlers.
 	root := http.NotFoundHandler()
 	if cfg.HasRole("api") {
 		calls, err := api.New(api.Parts{
@@ -230,7 +232,7 @@ func (serveCmd) Run(p *program) error {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = stop(context.WithoutCancel(ctx)) }() // what could not be sent by now is lost
+		defer func() { _ = stop(context.WithoutCancel(ctx)) }() // traces that were not sent by then are lost
 		tracer = t
 	}
 	health := &httpd.Health{Now: time.Now, Checks: map[string]func(context.Context) error{"database": db.Ping, "blobs": blobs.Ping, "queue": jobs.Ping}}
@@ -257,7 +259,7 @@ func (serveCmd) Run(p *program) error {
 		ShutdownTimeout: time.Duration(cfg.Shutdown.Timeout),
 	})
 
-	// Everything that runs.
+	// Start everything.
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return server.Run(ctx, listeners.main) })
 	listeners.runBackground(ctx, group)
@@ -278,14 +280,15 @@ func (serveCmd) Run(p *program) error {
 	return err
 }
 
-// drainTime is how long running jobs may go on at the end: a little less than
-// requests, as what is left of them is handed back after it.
+// drainTime is the time that running jobs have to finish at shutdown. It is a
+// little shorter than the time for requests, because unfinished jobs are
+// returned to the queue after it.
 func drainTime(c *config.Config) time.Duration {
 	return max(time.Duration(c.Shutdown.Timeout)-time.Second, time.Millisecond)
 }
 
-// routeRequests sends each request to the edge that it is for. Calls to the API go past
-// the mux of the rest: they have their own.
+// routeRequests sends each request to its handler. Requests for the API bypass
+// the mux of the other handlers, because the API has its own.
 func routeRequests(calls, reference, pages, people http.Handler) http.Handler {
 	rest := http.NewServeMux()
 	rest.Handle("/", pages)
@@ -304,8 +307,8 @@ func routeRequests(calls, reference, pages, people http.Handler) http.Handler {
 	})
 }
 
-// onSignal gives a channel that hears of a signal. Several that come while
-// nobody listens count as one.
+// onSignal returns a channel that receives signals. Several signals that arrive
+// before the channel is read count as one.
 func onSignal(s os.Signal) (<-chan struct{}, func()) {
 	signals := make(chan os.Signal, 1)
 	heard := make(chan struct{})
@@ -328,8 +331,8 @@ func onSignal(s os.Signal) (<-chan struct{}, func()) {
 	return heard, func() { signal.Stop(signals); close(done) }
 }
 
-// metricsListener opens the address of /metrics. A second process on the
-// machine finds the default taken, and serves all the same.
+// metricsListener opens the address of /metrics. If the address is taken, for
+// example by a second process on the machine, the service runs without metrics.
 func (p *program) metricsListener(log *slog.Logger) net.Listener {
 	if p.cfg.Metrics.Listen == "off" {
 		return nil
@@ -342,8 +345,8 @@ func (p *program) metricsListener(log *slog.Logger) net.Listener {
 	return l
 }
 
-// logReady says that the service is ready once it is, and how to set it up as
-// long as nobody is there.
+// logReady logs when the service is ready. While no person exists, it also
+// prints the link for setting up the service.
 func (p *program) logReady(ctx context.Context, log *slog.Logger, db *sqldb.DB, health *httpd.Health) {
 	for {
 		wrong := health.CheckDependencies(ctx)
@@ -369,7 +372,8 @@ func (p *program) logReady(ctx context.Context, log *slog.Logger, db *sqldb.DB, 
 		return
 	}
 	if token != "" {
-		// A line of its own and no log record: logs are kept, and this is a key.
+		// The link is printed and not logged: logs are kept, and the link is a
+		// credential.
 		fmt.Fprintf(p.stderr, "\natelier: nobody is here yet. Set up at %s/setup?token=%s\n\n", p.cfg.AppURL, token)
 	}
 }

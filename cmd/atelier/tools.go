@@ -30,7 +30,7 @@ type lintCmd struct {
 }
 
 func (c lintCmd) Run(p *program) error {
-	p.cfg.Roles = []string{"worker"} // lint as a worker would, whatever the role of this node
+	p.cfg.Roles = []string{"worker"} // lint as a worker would, regardless of the node's roles
 	from, err := p.inspectedManifestSources(c.Dir)
 	if err != nil {
 		return err

@@ -154,7 +154,7 @@ func (c importCmd) writeManifest(tool manifestdraft.Tool, slug, into string) ([]
 	var written []string
 	for _, name := range names {
 		to := filepath.Join(into, name)
-		if err := os.WriteFile(to, files[name], 0o644); err != nil { //nolint:gosec // and others may serve them
+		if err := os.WriteFile(to, files[name], 0o644); err != nil { //nolint:gosec // other programs may serve the files
 			return written, err
 		}
 		written = append(written, to)

@@ -24,16 +24,16 @@ import (
 	"atelier/internal/people/oidc"
 )
 
-// people are the parts that know who is who. The service and the commands
-// beside it build them alike.
+// people has the services for people, companies and credentials. The server and
+// the admin commands build it in the same way.
 type people struct {
 	db      *sqldb.DB
 	keys    keyring.Ring
 	devices *device.Devices
 	tokens  *idtoken.Issuer
-	budgets *budget.Service // can write mail once employ was called
+	budgets *budget.Service // can send mail once startJobs was called
 
-	// Filled in by employ, since the queue's own work needs the ones above.
+	// Set by startJobs, because jobs of the queue need the fields above.
 	provider     *oidc.Provider
 	accounts     *account.Services
 	companies    *companyadmin.Services
@@ -41,7 +41,7 @@ type people struct {
 	jobs         queue.Queue
 }
 
-// openPeople builds what stands for itself.
+// openPeople builds the services that do not need the queue.
 func (p *program) openPeople(db *sqldb.DB, keys keyring.Ring) *people {
 	c := p.cfg
 	return &people{
@@ -60,13 +60,14 @@ func (p *program) openPeople(db *sqldb.DB, keys keyring.Ring) *people {
 			RotateAfter:      time.Duration(c.Credentials.RefreshRotateAfter),
 			Grace:            time.Duration(c.Credentials.RefreshGrace),
 		}),
-		// All nodes have one name as the issuer, whatever addresses they have.
+		// All nodes use the same issuer name, regardless of their addresses.
 		tokens:  idtoken.New(db, idtoken.Options{Box: keys.BoxFor("signing_key"), Issuer: "atelier", Lifetime: time.Duration(c.Credentials.IDLifetime), Now: db.Now}),
 		budgets: &budget.Service{Guard: webhook.NewGuard(c.Webhook.AllowNetworks), Wake: func() {}},
 	}
 }
 
-// startJobs builds the rest on the queue. The addresses are known by now.
+// startJobs builds the services that need the queue. The settings already have
+// the service's addresses.
 func (pp *people) startJobs(p *program, jobs queue.Queue) {
 	c := p.cfg
 	if c.OIDC.Issuer != "" {
@@ -117,17 +118,17 @@ func (pp *people) startJobs(p *program, jobs queue.Queue) {
 	pp.budgets.AppURL = c.AppURL
 }
 
-// personalData exports and deletes the data of people.
+// personalData returns the service that exports and deletes the data of people.
 func (pp *people) personalData(blobs blob.Store) *personaldata.Service {
 	return &personaldata.Service{DB: pp.db, Blobs: blobs, Queue: pp.jobs}
 }
 
-// providerTimeout bounds how long an identity provider is waited for.
+// providerTimeout limits the wait for an identity provider.
 const providerTimeout = 10 * time.Second
 
 func (pp *people) mailBox() keyring.Box { return pp.keys.BoxFor("mail") }
 
-// newMailSender is how mail goes out.
+// newMailSender returns the configured mail sender.
 func (p *program) newMailSender() (mail.Sender, error) {
 	c := p.cfg.SMTP
 	if c.Address == "" {
@@ -145,7 +146,7 @@ func (p *program) newMailSender() (mail.Sender, error) {
 
 const smtpTimeout = 30 * time.Second
 
-// withReading runs a command that only looks at the installation.
+// withReading runs a command that only reads the installation.
 func (p *program) withReading(do func(ctx context.Context, db *sqldb.DB) error) error {
 	db, err := p.openForReading(p.ctx)
 	if err != nil {
@@ -155,8 +156,8 @@ func (p *program) withReading(do func(ctx context.Context, db *sqldb.DB) error) 
 	return do(p.ctx, db)
 }
 
-// withPeople runs an admin command beside a running server: what it mails is
-// sent by whoever works.
+// withPeople runs an admin command, which may run while a server is running.
+// Mail of the command is sent by a worker.
 func (p *program) withPeople(do func(ctx context.Context, pp *people) error) error {
 	db, err := p.openExisting(p.ctx)
 	if err != nil {

@@ -36,7 +36,7 @@ import (
 	"atelier/internal/run/runner"
 )
 
-// runs are the parts that make, run and keep generations.
+// runs has the services that create, execute and store generations.
 type runs struct {
 	hub     *pubsub.Hub
 	service *generation.Service
@@ -48,16 +48,16 @@ type runs struct {
 	space   *quota.Monitor
 	memory  *memory.Budget
 
-	// On nodes that work.
+	// Set on worker nodes only.
 	engines *engines
 	runner  *runner.Runner
 	sender  *webhook.Sender
-	// Once there is a queue.
+	// Set by startJobs.
 	relay *runner.Relay
 }
 
-// openRuns builds them. Settings that follow from the address are filled in by
-// now.
+// openRuns builds the services. The settings already have the service's
+// addresses.
 func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, tools *catalog.Catalog, budgets *budget.Service, log *slog.Logger, metrics prometheus.Registerer) (*runs, error) {
 	c := p.cfg
 	rules, err := p.newPolicyChecker()
@@ -132,7 +132,7 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 		return nil, err
 	}
 	p.logSandbox(log)
-	// Only a process that was killed left any.
+	// Only a killed process leaves folders behind.
 	if err := subprocess.Sweep(c.Engines.Folder); err != nil {
 		log.Warn("folders of jobs that died could not be removed", "error", err)
 	}
@@ -204,7 +204,7 @@ func (rs *runs) startJobs(db *sqldb.DB, jobs queue.Queue, log *slog.Logger) {
 	rs.relay = runner.NewRelay(db, jobs, log, notice)
 }
 
-// engineNames are the engines of this node.
+// engineNames returns the engines of this node.
 func (rs *runs) engineNames() []string {
 	if rs.engines == nil {
 		return nil
@@ -212,7 +212,7 @@ func (rs *runs) engineNames() []string {
 	return slices.Sorted(maps.Keys(rs.engines.pools))
 }
 
-// runBackground runs what has to run.
+// runBackground starts the background work.
 func (rs *runs) runBackground(ctx context.Context, group *errgroup.Group) {
 	group.Go(func() error { rs.service.WatchAvailability(ctx); return nil })
 	group.Go(func() error { rs.space.Run(ctx); return nil })
@@ -223,13 +223,13 @@ func (rs *runs) runBackground(ctx context.Context, group *errgroup.Group) {
 	}
 }
 
-// storageLimits are how many bytes can be stored.
+// storageLimits returns the limits on stored bytes.
 func storageLimits(c *config.Config) quota.Limits {
 	return quota.Limits{Account: int64(c.Storage.AccountBytes), Total: int64(c.Storage.TotalBytes)}
 }
 
-// diskFolders are the folders on disks of this machine that files and the
-// database grow in.
+// diskFolders returns the folders on disks of this machine in which files and
+// the database grow.
 func diskFolders(c *config.Config) map[string]string {
 	folders := map[string]string{}
 	if folder, ok := strings.CutPrefix(c.BlobsURL(), "file://"); ok {

@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// event is a line of go test -json.
+// event is a line of the output of go test -json.
 type event struct {
 	Action, Package, Test, Output string
 	Elapsed                       float64
@@ -76,14 +76,14 @@ func split(args []string) [][]string {
 	return append([][]string{args[:i]}, split(args[i+1:])...)
 }
 
-// reader follows the events of all commands.
+// reader collects the events of all commands.
 type reader struct {
 	mu                    sync.Mutex
 	all, sqlite, postgres counts
-	output                map[string][]string // by package and test, until it passed
-	skips                 map[string]bool     // the reasons
+	output                map[string][]string // by package and test, until the test passes
+	skips                 map[string]bool     // reasons for skipped tests
 	top                   []event             // tests that passed or failed
-	broken                bool                // a command did not end well
+	broken                bool                // a command failed
 }
 
 // run runs one command and reads its events.
@@ -167,7 +167,7 @@ func (r *reader) take(e event) {
 	}
 }
 
-// reason finds what a skipped test said.
+// reason returns the reason that a skipped test logged.
 func reason(output []string) string {
 	for _, line := range output {
 		if _, text, ok := strings.Cut(line, ".go:"); ok {

@@ -5,84 +5,84 @@ import "strings"
 // Act names an action. Names are stored forever: add, never rename.
 type Act string
 
-// The acts by subject.
+// The acts, grouped by subject.
 const (
 	PersonCreated         Act = "person.created"          // a person signed up or was created by an operator
-	PersonVerified        Act = "person.verified"         // their address is theirs
-	PersonSuspended       Act = "person.suspended"        // they are shut out
-	PersonRestored        Act = "person.restored"         // and in again
-	PersonPasswordChanged Act = "person.password_changed" // by themselves, or with a reset link
+	PersonVerified        Act = "person.verified"         // a person's address was verified
+	PersonSuspended       Act = "person.suspended"        // a person may no longer sign in
+	PersonRestored        Act = "person.restored"         // a suspended person may sign in again
+	PersonPasswordChanged Act = "person.password_changed" // by the person, or with a reset link
 	PersonResetRequested  Act = "person.reset_requested"  // a reset link was requested
-	PersonEmailChanged    Act = "person.email_changed"    // they have another address
+	PersonEmailChanged    Act = "person.email_changed"    // a person changed their address
 	PersonExported        Act = "person.exported"         // the archive of their personal data was downloaded
-	PersonDeleted         Act = "person.deleted"          // they are no more
+	PersonDeleted         Act = "person.deleted"          // a person was deleted
 
-	SessionSignedIn            Act = "session.signed_in"             // a browser is signed in
+	SessionSignedIn            Act = "session.signed_in"             // a browser signed in
 	SessionSignInFailed        Act = "session.sign_in_failed"        // a wrong password, or a suspended person
-	SessionSignedOut           Act = "session.signed_out"            // one browser
-	SessionSignedOutEverywhere Act = "session.signed_out_everywhere" // every browser and device
+	SessionSignedOut           Act = "session.signed_out"            // one browser signed out
+	SessionSignedOutEverywhere Act = "session.signed_out_everywhere" // every browser and device signed out
 
 	DeviceApproved       Act = "device.approved"          // a person approved a device
-	DeviceRefused        Act = "device.refused"           // a person turned it away
-	DeviceSignedIn       Act = "device.signed_in"         // it fetched its tokens
-	DeviceRevoked        Act = "device.revoked"           // it is signed out for good
-	DeviceCodeSeenByMany Act = "device.code_seen_by_many" // a second person opened a code: it was passed on
-	DeviceCodeKilled     Act = "device.code_killed"       // too many wrong confirmations
-	DeviceCodeReplayed   Act = "device.code_replayed"     // a code that was used up came again
-	RefreshReused        Act = "refresh.reused"           // a replaced refresh token came again: two have it
+	DeviceRefused        Act = "device.refused"           // a person refused a device
+	DeviceSignedIn       Act = "device.signed_in"         // a device fetched its tokens
+	DeviceRevoked        Act = "device.revoked"           // a device was signed out for good
+	DeviceCodeSeenByMany Act = "device.code_seen_by_many" // a second person opened a code, so the code was passed on
+	DeviceCodeKilled     Act = "device.code_killed"       // a code was invalidated after too many wrong confirmations
+	DeviceCodeReplayed   Act = "device.code_replayed"     // a used code was presented again
+	RefreshReused        Act = "refresh.reused"           // a replaced refresh token was presented again, so two clients hold the token
 
-	TokenCreated     Act = "token.created"     // an access token was made
-	TokenFirstUsed   Act = "token.first_used"  // and used for the first time
-	TokenRegenerated Act = "token.regenerated" // the old secret is dead
-	TokenDeleted     Act = "token.deleted"     // the token is dead
+	TokenCreated     Act = "token.created"     // an access token was created
+	TokenFirstUsed   Act = "token.first_used"  // an access token was used for the first time
+	TokenRegenerated Act = "token.regenerated" // an access token has a new secret; the old secret is invalid
+	TokenDeleted     Act = "token.deleted"     // an access token was deleted
 
 	CompanyCreated       Act = "company.created"
-	CompanyChanged       Act = "company.changed"        // its name, time zone or plan
+	CompanyChanged       Act = "company.changed"        // a company's name, time zone or plan changed
 	CompanyMemberSet     Act = "company.member_set"     // a member joined or has another role
 	CompanyMemberRemoved Act = "company.member_removed" // a member left or was removed
-	CompanyRoleSet       Act = "company.role_set"       // a role was made or changed
+	CompanyRoleSet       Act = "company.role_set"       // a role was created or changed
 	CompanyRoleDeleted   Act = "company.role_deleted"
 
 	TeamCreated       Act = "team.created"
-	TeamChanged       Act = "team.changed" // its name
+	TeamChanged       Act = "team.changed" // a team's name changed
 	TeamRemoved       Act = "team.removed"
 	TeamMemberSet     Act = "team.member_set"     // a member joined or has another role
 	TeamMemberRemoved Act = "team.member_removed" // a member left or was removed
-	TeamRoleSet       Act = "team.role_set"       // a role was made or changed
+	TeamRoleSet       Act = "team.role_set"       // a role was created or changed
 	TeamRoleDeleted   Act = "team.role_deleted"
 
-	InvitationCreated  Act = "invitation.created"  // a link was made
-	InvitationAccepted Act = "invitation.accepted" // a person joined with it
-	InvitationRevoked  Act = "invitation.revoked"  // it works no more
+	InvitationCreated  Act = "invitation.created"  // an invitation link was created
+	InvitationAccepted Act = "invitation.accepted" // a person joined with an invitation
+	InvitationRevoked  Act = "invitation.revoked"  // an invitation became invalid
 
-	DomainAdded    Act = "domain.added"    // a company claims a mail domain
-	DomainVerified Act = "domain.verified" // DNS proved it: its people join by themselves
+	DomainAdded    Act = "domain.added"    // a company claimed a mail domain
+	DomainVerified Act = "domain.verified" // DNS proved the claim: people of the domain join automatically
 	DomainRemoved  Act = "domain.removed"
 
-	ScimConnected    Act = "scim_token.made"    // a company's directory is connected; a token from before is dead
-	ScimDisconnected Act = "scim_token.deleted" // and cut off
+	ScimConnected    Act = "scim_token.made"    // a company's directory was connected; an earlier token is invalid
+	ScimDisconnected Act = "scim_token.deleted" // a company's directory was disconnected
 	ScimUserMade     Act = "scim_user.made"     // SCIM provisioned a user
 	ScimUserChanged  Act = "scim_user.changed"  // SCIM changed a user's attributes
-	ScimUserDeleted  Act = "scim_user.deleted"  // it no longer knows them
+	ScimUserDeleted  Act = "scim_user.deleted"  // SCIM deleted a user
 
-	TokensGranted  Act = "tokens.granted"   // by the operator, or taken back
+	TokensGranted  Act = "tokens.granted"   // the operator granted or withdrew tokens
 	TokensToppedUp Act = "tokens.topped_up" // a person claimed the free top-up
 
-	WebhookSecretMade    Act = "webhook_secret.made"    // events of an account are signed from now on
-	WebhookSecretRotated Act = "webhook_secret.rotated" // with another secret
+	WebhookSecretMade    Act = "webhook_secret.made"    // an account got a secret for signing its webhook events
+	WebhookSecretRotated Act = "webhook_secret.rotated" // the signing secret was replaced
 
 	BudgetSet     Act = "budget.set"     // the budget of a team was set
-	BudgetRemoved Act = "budget.removed" // it plans nothing any more
+	BudgetRemoved Act = "budget.removed" // the budget of a team was removed
 
-	StorageLimitSet Act = "storage.limit_set" // how much an account may store, by the operator
+	StorageLimitSet Act = "storage.limit_set" // the operator set how much an account may store
 
-	KeysRotated Act = "keys.rotated" // another key signs
+	KeysRotated Act = "keys.rotated" // the signing key was replaced
 	SealsBegun  Act = "seals.begun"  // rows from before seals were introduced were sealed
 
 	BackupMade     Act = "backup.made"     // a copy of the whole installation was made
-	BackupRestored Act = "backup.restored" // from here on it goes on from a copy
+	BackupRestored Act = "backup.restored" // the installation was restored from a backup
 
-	IdentityLinked Act = "identity.linked" // a person is known at a provider
+	IdentityLinked Act = "identity.linked" // a person was linked to an identity at a provider
 	IdentityLost   Act = "identity.lost"   // the provider no longer confirms the identity
 )
 
@@ -108,8 +108,8 @@ var Acts = []Act{
 }
 
 // Changes are the acts that change a value: a role or limit, a member's role, a
-// budget, a balance, a setting. Their entries have the details
-// from and to, made by Entry.Changing; Add refuses one without.
+// budget, a balance, a setting. Their entries need the details from and to,
+// which Entry.WithChange sets; Add refuses an entry without them.
 var Changes = []Act{
 	PersonEmailChanged, PersonSuspended, PersonRestored,
 	CompanyChanged, CompanyMemberSet, CompanyMemberRemoved, CompanyRoleSet, CompanyRoleDeleted,
@@ -120,8 +120,9 @@ var Changes = []Act{
 	BudgetSet, BudgetRemoved,
 }
 
-// Named returns the acts that a text names: one by its name, or all of a kind by
-// what comes before the dot. There are none where nothing is called so.
+// Named returns the acts that a text names: one act by its full name, or all
+// acts of a kind by the part before the dot. It returns none for an unknown
+// name.
 func Named(text string) (acts []Act) {
 	for _, a := range Acts {
 		if kind, _, _ := strings.Cut(string(a), "."); text == string(a) || text == kind {

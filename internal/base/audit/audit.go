@@ -2,14 +2,14 @@
 //
 //	hash 16 ◀── 17 {at, act, who, whom, …} ◀── 18 {…} ◀── head {18, hash 18}
 //
-// The rows are numbered without a gap, and the hash of each covers its columns
-// and the hash before it. The tables refuse changes; whoever gets around that
-// cannot change, remove or reorder a row without breaking the chain, and Verify
-// names the place. Each row and the head have a keyed seal besides, so that who
-// can write the database, but does not have the installation's secret, cannot make
-// the chain anew or cut its end off. Who has kept a copy of the whole database can
-// put that back: against it, the operator keeps the head elsewhere and has it
-// compared.
+// The rows are numbered without a gap, and the hash of each row covers its
+// columns and the hash of the row before. The tables refuse changes. An attacker
+// who bypasses that cannot change, remove or reorder a row without breaking the
+// chain, and Verify reports the row. Each row and the head also have a keyed
+// seal: an attacker who can write the database, but does not have the
+// installation's secret, cannot rebuild the chain or cut off its end. An
+// attacker with an old copy of the whole database can restore the copy. Against
+// this, the operator stores the head elsewhere and compares it.
 package audit
 
 import (
@@ -32,10 +32,10 @@ import (
 // Entry is one action.
 type Entry struct {
 	Act       Act
-	ActorID   string            // who did it; empty for the operator and for strangers
+	ActorID   string            // the person who acted; empty for the operator and for anonymous callers
 	PersonID  string            // the person concerned; may be empty
-	CompanyID string            // whose admins may read it; empty for the operator only
-	Address   string            // where the request came from
+	CompanyID string            // the company whose admins may read the entry; empty: only the operator may
+	Address   string            // of the request's sender
 	Details   map[string]string // never a secret
 }
 
@@ -47,20 +47,21 @@ type Record struct {
 	Hash string
 }
 
-// Head is where the log ends.
+// Head is the end of the log.
 type Head struct {
 	Seq  int64
 	Hash string
 }
 
 // Add writes the entry to the log. Call it last in a transaction: the head is
-// one row, and all transactions that add pass through it one after the other.
+// one row, so transactions that add entries run one after the other from here
+// on.
 //
-// Texts are made clean and never refused, so that what a stranger sends cannot
-// keep its own record from being written.
+// Texts are sanitized and never refused, so that a caller cannot prevent an
+// entry about itself with invalid text.
 //
-// A head whose seal does not fit keeps it: who cut off the end of the log cannot
-// have the next entry seal what is left.
+// A head with a wrong seal keeps the wrong seal: if an attacker cut off the end
+// of the log, the next entry must not seal the rest.
 func Add(ctx context.Context, tx *sqldb.Tx, e Entry) error {
 	head, seal, err := lockHead(ctx, tx)
 	if err != nil {
@@ -71,8 +72,8 @@ func Add(ctx context.Context, tx *sqldb.Tx, e Entry) error {
 	return addEntry(ctx, tx, e, head, intact)
 }
 
-// addEntry adds an entry after the head, and seals the new one unless the old one was
-// not intact.
+// addEntry adds an entry after the head, and seals the new head if the old head
+// was intact.
 func addEntry(ctx context.Context, tx *sqldb.Tx, e Entry, head Head, intact bool) error {
 	if !slices.Contains(Acts, e.Act) {
 		return fmt.Errorf("audit: unknown act %q", e.Act)
@@ -103,8 +104,8 @@ func addEntry(ctx context.Context, tx *sqldb.Tx, e Entry, head Head, intact bool
 	return nil
 }
 
-// WithChange is the entry with what was before and what is from now on, "" for
-// nothing.
+// WithChange returns the entry with the old and the new value as details; ""
+// means no value.
 func (e Entry) WithChange(from, to string) Entry {
 	details := map[string]string{"from": from, "to": to}
 	maps.Copy(details, e.Details)
@@ -112,7 +113,7 @@ func (e Entry) WithChange(from, to string) Entry {
 	return e
 }
 
-// checkChange refuses the entry of a change that does not say from what to what.
+// checkChange refuses the entry of a change without the details from and to.
 func (e Entry) checkChange() error {
 	_, from := e.Details["from"]
 	_, to := e.Details["to"]
@@ -122,13 +123,13 @@ func (e Entry) checkChange() error {
 	return nil
 }
 
-// Filter chooses records. Empty fields choose all.
+// Filter selects records. Empty fields match all records.
 type Filter struct {
 	CompanyID   string
-	PersonID    string    // who did it, or whom it concerns
-	Acts        []Act     // any of these
-	From, Until time.Time // done from, and before
-	Before      int64     // older than this one; 0: from the newest
+	PersonID    string    // the person who acted, or the person concerned
+	Acts        []Act     // any of these acts
+	From, Until time.Time // at or after From, and before Until
+	Before      int64     // only rows with a lower number; 0: from the newest row
 	Limit       int       // the largest number of records; 0 returns none
 }
 
@@ -147,29 +148,31 @@ func List(ctx context.Context, tx *sqldb.Tx, f Filter) ([]Record, error) {
 	return records, nil
 }
 
-// row is a record as it is stored. The hash covers these very texts, so that
-// a verifier need not know how they were made.
+// row is a record as it is stored. The hash covers exactly these texts, so that
+// a verifier does not need to know how they were encoded.
 type row struct {
 	seq, at                               int64
 	act                                   string
 	actorID, personID, companyID, address string
 	details                               string // JSON object, keys sorted
 	hash                                  string
-	keyedHash                             string // empty: from before there were seals
+	keyedHash                             string // empty: the row is from before seals were introduced
 }
 
-// keyedSeal returns the seal of the row. Its hash covers every row before it, and so
-// does the seal, which nobody can make without the installation's secret.
+// keyedSeal returns the seal of the row. The row's hash covers every row before
+// it, and so does the seal, which cannot be made without the installation's
+// secret.
 func (r row) keyedSeal(tx *sqldb.Tx) string { return tx.SealTexts("audit", r.hash) }
 
-// keyedSeal returns the seal of the head: not one that a row has, so that nobody can
-// make an older row the head.
+// keyedSeal returns the seal of the head. It differs from the seal of the row,
+// so that an older row cannot be made the head.
 func (h Head) keyedSeal(tx *sqldb.Tx) string {
 	return tx.SealTexts("audit_head", strconv.FormatInt(h.Seq, 10), h.Hash)
 }
 
-// chainHash returns the hash of the row that follows the one with the hash before.
-// Each text comes after its length: nothing can move from one to the next.
+// chainHash returns the hash of the row after a row with the given hash. Each
+// text is preceded by its length, so that characters cannot be moved from one
+// text to the next.
 func (r row) chainHash(before string) string {
 	var b []byte
 	for _, text := range []string{
@@ -199,12 +202,12 @@ func (r row) toRecord() (Record, error) {
 // encodeDetails writes details as a JSON object with sorted keys.
 func encodeDetails(details map[string]string) string {
 	tidy := map[string]string{}
-	for _, key := range slices.Sorted(maps.Keys(details)) { // in order: of keys that clean makes equal, the same one stays
+	for _, key := range slices.Sorted(maps.Keys(details)) { // in order: if sanitizing makes keys equal, the same one always remains
 		tidy[sanitize.Line(key, maxText)] = sanitize.Line(details[key], maxText)
 	}
-	b, _ := json.Marshal(tidy) // a map of texts can always be written
+	b, _ := json.Marshal(tidy) // marshalling a map of strings cannot fail
 	return string(b)
 }
 
-// maxText is how many bytes of a text are kept.
+// maxText is the largest number of bytes stored of a text.
 const maxText = 500

@@ -7,7 +7,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Sealed reports whether seals are kept: the head has one, or a row does.
+// Sealed reports whether the log has seals: on the head or on a row.
 func Sealed(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 	_, seal, _, err := readEnds(ctx, tx)
 	if err != nil || seal != "" {
@@ -16,10 +16,10 @@ func Sealed(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 	return hasSeals(ctx, tx)
 }
 
-// BeginSeals has seals be kept from now on, once: others seal what they have in
-// old, which gives the details of the entry, none where there was nothing. It
-// does nothing where seals are kept already, so that nobody can have what they
-// put in sealed later.
+// BeginSeals introduces seals, once. It calls old, which seals the existing rows
+// of other packages and returns the details of the log entry, none if there was
+// nothing to seal. If the log already has seals, BeginSeals does nothing, so
+// that rows inserted by an attacker are not sealed later.
 func BeginSeals(ctx context.Context, tx *sqldb.Tx, old func() (map[string]string, error)) error {
 	head, _, err := lockHead(ctx, tx) // one node at a time
 	if err != nil {

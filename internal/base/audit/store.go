@@ -10,14 +10,14 @@ import (
 
 const headQuery = `SELECT seq, hash, seal FROM audit_head WHERE id = 1`
 
-// lockHead locks the head: one transaction at a time adds to the log.
+// lockHead locks the head, so that one transaction at a time adds to the log.
 func lockHead(ctx context.Context, tx *sqldb.Tx) (h Head, seal string, err error) {
 	err = tx.QueryRow(ctx, headQuery+tx.Dialect.ForUpdate).Scan(&h.Seq, &h.Hash, &seal)
 	return h, seal, err
 }
 
-// readEnds returns the head and its seal, the zero one where it is gone, and the
-// number of the newest row.
+// readEnds returns the head and its seal, or the zero head if it is missing, and
+// the number of the newest row.
 func readEnds(ctx context.Context, tx *sqldb.Tx) (h Head, seal string, newest int64, err error) {
 	err = tx.QueryRow(ctx, headQuery).Scan(&h.Seq, &h.Hash, &seal)
 	if err != nil && !errors.Is(err, sqldb.ErrNoRows) {
@@ -32,7 +32,7 @@ func hasSeals(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 	return sqldb.Exists(ctx, tx, `SELECT 1 FROM audit WHERE seal <> ''`)
 }
 
-// insertRow adds the row. The head is moved onto it next.
+// insertRow adds the row. The caller moves the head to it next.
 func insertRow(ctx context.Context, tx *sqldb.Tx, r row) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO audit (seq, at, act, actor_id, person_id, company_id, address, details, hash, seal)
@@ -47,7 +47,7 @@ func putHead(ctx context.Context, tx *sqldb.Tx, h Head) error {
 	return err
 }
 
-// moveHead moves the head and leaves a seal that did not fit as it is.
+// moveHead moves the head and keeps its seal, which is wrong.
 func moveHead(ctx context.Context, tx *sqldb.Tx, h Head) error {
 	_, err := tx.Exec(ctx, `UPDATE audit_head SET seq = $1, hash = $2 WHERE id = 1`, h.Seq, h.Hash)
 	return err
@@ -60,7 +60,7 @@ func scanRow(s sqldb.Scanner) (r row, err error) {
 	return r, err
 }
 
-// listRows has conditions only for the filters in use, so that indexes apply.
+// listRows adds conditions only for the filters in use, so that indexes apply.
 func listRows(ctx context.Context, tx *sqldb.Tx, f Filter) ([]row, error) {
 	before := f.Before
 	if before == 0 {
@@ -73,7 +73,7 @@ func listRows(ctx context.Context, tx *sqldb.Tx, f Filter) ([]row, error) {
 	}
 	if f.PersonID != "" {
 		one := args.Add(f.PersonID)
-		// Each half by its own index.
+		// Each half of the union uses its own index.
 		query += ` AND seq IN (SELECT seq FROM audit WHERE person_id = ` + one + ` UNION SELECT seq FROM audit WHERE actor_id = ` + one + `)`
 	}
 	if len(f.Acts) > 0 {
@@ -95,8 +95,8 @@ func pageOfRows(ctx context.Context, tx *sqldb.Tx, after, upTo int64, limit int)
 		[]any{after, upTo, int64(limit)}, scanRow)
 }
 
-// Checks are the invariants of this package that SQL can see. The chain needs
-// hashing: see Verify.
+// Checks are the invariants of this package that SQL can check. Verifying the
+// chain needs hashing: see Verify.
 var Checks = []sqldb.Check{
 	{Name: "the audit log ends at its head", Query: `
 		SELECT 'audit_head ' || CAST(h.seq AS TEXT) FROM audit_head h LEFT JOIN audit a ON a.seq = h.seq

@@ -10,27 +10,27 @@ import (
 )
 
 const (
-	// pageRows are read at a time, so that a long log needs little memory and
-	// holds up nobody.
+	// pageRows is the number of rows read at a time, so that verifying a long
+	// log needs little memory and does not block other transactions.
 	pageRows = 1000
-	// maxProblems are named; a log with more is beyond naming them.
+	// maxProblems is the number of problems after which the search ends.
 	maxProblems = 100
 )
 
-// Verify walks the whole chain and gives its head and the problems it found,
-// none where the log is intact. exported, if not nil, is a head that was kept
-// elsewhere; the log must still contain it. Entries may be added meanwhile: the
-// walk ends where the log ended when it began.
+// Verify checks the whole chain and returns its head and the problems, none if
+// the log is intact. exported, if not nil, is a head that was stored elsewhere;
+// the log must still contain it. Entries may be added meanwhile: the check ends
+// at the row that was the newest when it began.
 //
-// A row whose columns were changed is named. Where its hash was made to fit, the
-// row after it no longer does, and is named with it. The first row after a gap
-// cannot be proven.
+// A row with changed columns is reported. If its hash was changed to match, the
+// hash of the next row no longer matches, and the next row is reported too. The
+// first row after a gap cannot be verified.
 func Verify(ctx context.Context, db *sqldb.DB, exported *Head) (Head, []string, error) {
 	read := func(fn func(*sqldb.Tx) error) error { return db.Read(ctx, fn) }
 	return verifyChain(ctx, read, exported)
 }
 
-// VerifyIn is Verify on the view of one transaction.
+// VerifyIn is Verify within one transaction.
 func VerifyIn(ctx context.Context, tx *sqldb.Tx, exported *Head) (Head, []string, error) {
 	read := func(fn func(*sqldb.Tx) error) error { return fn(tx) }
 	return verifyChain(ctx, read, exported)
@@ -70,22 +70,22 @@ func verifyChain(ctx context.Context, read func(func(*sqldb.Tx) error) error, ex
 	return head, w.problems, nil
 }
 
-// walk is how far Verify has come.
+// walk is the progress of Verify.
 type walk struct {
 	last     Head // the newest row seen
 	exported *Head
-	found    bool // the exported head
+	found    bool // the exported head was found
 	problems []string
 
-	sealer *sqldb.Tx // for its key alone; nil: there is none, and seals are not looked at
-	sealed bool      // a row with a seal was seen: all that follow have one
+	sealer *sqldb.Tx // used only for its key; nil: there is no key, and seals are not checked
+	sealed bool      // a row with a seal was seen: all later rows must have one
 }
 
 func (w *walk) addProblem(format string, args ...any) {
 	w.problems = append(w.problems, fmt.Sprintf(format, args...))
 }
 
-// checkRow takes the next row.
+// checkRow checks the next row.
 func (w *walk) checkRow(r row) {
 	switch gap := r.seq - w.last.Seq - 1; {
 	case r.seq < 1:
@@ -114,7 +114,7 @@ func (w *walk) checkRow(r row) {
 	}
 }
 
-// checkHead compares where the rows end with where they should.
+// checkHead compares the last row with the head.
 func (w *walk) checkHead(head Head, seal string) {
 	if w.sealer != nil && (w.sealed || seal != "") && !hmac.Equal([]byte(seal), []byte(head.keyedSeal(w.sealer))) {
 		w.addProblem("the head, audit %d, has no seal of ours: it was changed, or the newest rows were cut off", head.Seq)

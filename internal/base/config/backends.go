@@ -16,24 +16,24 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Backend is a model server, or a program, that tools run on. Manifests know it
-// by its name in the file only.
+// Backend is a model server, or a program, that tools run on. Manifests refer to
+// it by its name in the backends file.
 type Backend struct {
 	Engine   string `yaml:"engine"`
 	URL      string `yaml:"url"`
-	Key      string `yaml:"key"`      // or
-	KeyEnv   string `yaml:"key_env"`  // the variable that has it, or
-	KeyFile  string `yaml:"key_file"` // the file that has it
-	Parallel int    `yaml:"parallel"` // runs that one node gives it at once
-	Timeout  Span   `yaml:"timeout"`  // of calls that do not do the work
-	Files    string `yaml:"files"`    // inline, or address: how inputs reach it
-	Origin   string `yaml:"origin"`   // trained, or algorithmic: what its results are
+	Key      string `yaml:"key"`      // the key itself, or
+	KeyEnv   string `yaml:"key_env"`  // the environment variable with the key, or
+	KeyFile  string `yaml:"key_file"` // the file with the key
+	Parallel int    `yaml:"parallel"` // concurrent runs of one node on the backend
+	Timeout  Span   `yaml:"timeout"`  // of calls other than the run itself
+	Files    string `yaml:"files"`    // inline or address: how the backend receives inputs
+	Origin   string `yaml:"origin"`   // trained or algorithmic: how the results are made
 
-	// Of fal, which keeps files and descriptions elsewhere.
+	// Only for fal, which has separate addresses for files and descriptions.
 	Storage string `yaml:"storage"`
 	Catalog string `yaml:"catalog"`
 
-	// Of exec.
+	// Only for exec.
 	Command     []string          `yaml:"command"`
 	Environment map[string]string `yaml:"environment"`
 	Memory      Size              `yaml:"memory"`
@@ -55,19 +55,19 @@ const (
 	Exec      = "exec"
 )
 
-// servers are the kinds that are reached over HTTP, with the address of those
-// that everybody shares.
+// servers are the kinds of backends that are called over HTTP, with the default
+// address of public services.
 var servers = map[string]string{
 	Cog: "", ComfyUI: "", A1111: "", OpenAI: "", Replicate: "https://api.replicate.com/v1", Fal: "https://queue.fal.run",
 }
 
-// Shipped are the engines that are in the program, whose names are taken.
+// Shipped are the built-in engines. Backends cannot have their names.
 var Shipped = []string{"image", "speech", "music", "video", "script"}
 
 var backendName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// ReadBackends reads the file of model servers, and the keys that it names. All
-// problems come together.
+// ReadBackends reads the backends file and the keys that it refers to. The error
+// has all problems.
 func ReadBackends(file string, getenv func(string) string) (map[string]Backend, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -114,7 +114,8 @@ func keyLines(text []byte) map[string]int {
 	return lines
 }
 
-// fillDefaults reads the key, and refuses what cannot be.
+// fillDefaults reads the key, fills in defaults and returns an error for invalid
+// values.
 func (b *Backend) fillDefaults(dir string, getenv func(string) string) error {
 	var problems []error
 	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
@@ -188,7 +189,8 @@ func (b *Backend) fillDefaults(dir string, getenv func(string) string) error {
 		if len(b.Command) == 0 || b.Command[0] == "" {
 			bad("command: is required")
 		} else if !filepath.IsAbs(b.Command[0]) {
-			// Never looked up in a path that others may write to.
+			// A relative command is not looked up in PATH, in whose folders
+			// others may write.
 			b.Command[0] = filepath.Join(dir, b.Command[0])
 		}
 		for _, path := range slices.Concat(b.Read, b.Write) {

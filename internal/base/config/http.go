@@ -11,7 +11,7 @@ import (
 
 var domainName = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
-// validateHTTP reports settings of the group http that cannot be.
+// validateHTTP reports invalid settings of the group http.
 func (c *Config) validateHTTP(bad func(name, format string, args ...any)) {
 	h := c.HTTP
 	if h.TLSCert != "" && h.TLSKey == "" {
@@ -57,8 +57,9 @@ func (c *Config) validateHTTP(bad func(name, format string, args ...any)) {
 }
 
 // isOrigin reports whether text is the serialization of an origin (RFC 6454
-// section 6.2): scheme and host in lower case, and the port where it is not the
-// scheme's own. Pages of apps have schemes of their own.
+// section 6.2): scheme and host in lower case, and the port if it is not the
+// default port of the scheme. Pages of apps may have other schemes than http and
+// https.
 func isOrigin(text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Hostname() == "" || u.Scheme == "file" {

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Problem is a setting that cannot be.
+// Problem is an invalid setting.
 type Problem struct {
-	Name string // of the setting
+	Name string // name of the setting
 	Text string
 
-	// Where the value came from: a file and the line in it, or a variable or a
-	// flag, or nothing for a default.
+	// From is the source of the value: a file and its line, a variable or a
+	// flag; empty for a default.
 	From string
 	Line int
 }
@@ -28,7 +28,7 @@ func (p Problem) String() string {
 	return p.Name + ": " + p.Text
 }
 
-// Problems are all that is wrong with the settings, one on a line.
+// Problems are all problems of the settings, one per line.
 type Problems []Problem
 
 func (p Problems) Error() string {
@@ -43,7 +43,7 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// asError is nil where there are none.
+// asError returns nil if there are no problems.
 func (p Problems) asError() error {
 	if len(p) == 0 {
 		return nil

@@ -16,8 +16,8 @@ import (
 	"atelier/internal/base/sanitize"
 )
 
-// Sources finds settings that no flag gave, in the environment and the file.
-// It is the resolver of kong.
+// Sources finds settings that were not given as flags, in the environment and
+// the settings file. It is a kong.Resolver.
 type Sources struct {
 	getenv func(string) string
 	file   map[string]string // by name
@@ -25,7 +25,7 @@ type Sources struct {
 	path   string
 	found  map[string]string // flag → environment or file
 
-	problems Problems // with values that were found
+	problems Problems // problems with the values found
 }
 
 // NewSources reads the settings file that the arguments or the environment
@@ -60,7 +60,7 @@ func NewSources(args []string, getenv func(string) string) (*Sources, error) {
 	return s, s.flattenNode("", doc.Content[0])
 }
 
-// flattenNode notes every value under its dotted name.
+// flattenNode stores every value under its dotted name.
 func (s *Sources) flattenNode(name string, n *yaml.Node) error {
 	wrong := func(what string) error {
 		return fmt.Errorf("settings file %s:%d: %s %s", s.path, n.Line, name, what)
@@ -100,15 +100,16 @@ func (s *Sources) flattenNode(name string, n *yaml.Node) error {
 	return nil
 }
 
-// Name is a setting's name in files, of a flag's.
+// Name returns the name in the settings file of a flag's setting.
 func Name(flag string) string { return strings.ReplaceAll(flag, "-", "_") }
 
-// Variable is a setting's name in the environment.
+// Variable returns the environment variable of a flag's setting.
 func Variable(flag string) string {
 	return prefix + strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(flag))
 }
 
-// FlagNames lets flags be written with underscores, as settings are elsewhere.
+// FlagNames rewrites flags with underscores, as settings are written elsewhere,
+// to flags with dashes.
 func FlagNames(args []string) []string {
 	out := make([]string, len(args))
 	for i, a := range args {
@@ -127,8 +128,8 @@ func FlagNames(args []string) []string {
 	return out
 }
 
-// Validate refuses names in the file that no setting has, and values that were
-// found and cannot be read.
+// Validate returns an error for names in the settings file that are not
+// settings, and for values that cannot be parsed.
 func (s *Sources) Validate(app *kong.Application) error {
 	var names []string
 	for _, f := range app.Node.Flags {
@@ -155,9 +156,10 @@ func (s *Sources) Validate(app *kong.Application) error {
 	return problems.asError()
 }
 
-// Resolve returns a setting's value from the environment or the file. Only
-// settings have one: a command's own flags are given by hand. A value that
-// cannot be read is left to Validate, which has all of them.
+// Resolve returns a setting's value from the environment or the settings file.
+// Only settings have such a value: other flags of a command are given on the
+// command line only. A value that cannot be parsed is reported by Validate
+// together with all others.
 func (s *Sources) Resolve(_ *kong.Context, parent *kong.Path, flag *kong.Flag) (any, error) {
 	if parent.App == nil || flag.Name == "help" || flag.Name == "config" {
 		return nil, nil
@@ -183,8 +185,8 @@ func (s *Sources) Resolve(_ *kong.Context, parent *kong.Path, flag *kong.Flag) (
 	return value, nil
 }
 
-// originOf says where a value that was found stands: the variable, or the file and
-// the line.
+// originOf returns the source of a value: the variable, or the file and the
+// line.
 func (s *Sources) originOf(flag string) (from string, line int) {
 	switch s.found[flag] {
 	case "environment":
@@ -195,7 +197,7 @@ func (s *Sources) originOf(flag string) (from string, line int) {
 	return "", 0
 }
 
-// checkReadable tries a value without setting it.
+// checkReadable parses a value without setting it.
 func checkReadable(flag *kong.Flag, value string) error {
 	target := reflect.New(flag.Target.Type()).Elem()
 	scan := kong.Scan().PushTyped(value, kong.FlagValueToken)
@@ -218,7 +220,7 @@ func checkReadable(flag *kong.Flag, value string) error {
 	return nil
 }
 
-// Locate adds to the problems of Config.Check where each value came from.
+// Locate adds the source of each value to the problems of Config.CheckSettings.
 func (s *Sources) Locate(ctx *kong.Context, err error) error {
 	problems, ok := errors.AsType[Problems](err)
 	if !ok {
@@ -240,7 +242,7 @@ func (s *Sources) Locate(ctx *kong.Context, err error) error {
 	return located
 }
 
-// givenFlags are those of the command line.
+// givenFlags returns the flags on the command line.
 func givenFlags(ctx *kong.Context) map[string]bool {
 	given := map[string]bool{}
 	for _, p := range ctx.Path {
@@ -251,12 +253,12 @@ func givenFlags(ctx *kong.Context) map[string]bool {
 	return given
 }
 
-// Setting is one setting with its value and where that came from.
+// Setting is a setting with its value and the value's source.
 type Setting struct {
 	Name, Value, Source, Help string
 }
 
-// Settings lists every setting as it is in force, secrets masked.
+// Settings lists the effective value of every setting, with secrets masked.
 func (s *Sources) Settings(ctx *kong.Context, c *Config) []Setting {
 	given := givenFlags(ctx)
 	derived := map[string]string{"database": c.DatabaseURL(), "blobs": c.BlobsURL(), "base-url": c.BaseURL, "app-url": c.AppURL}
@@ -281,7 +283,7 @@ func (s *Sources) Settings(ctx *kong.Context, c *Config) []Setting {
 	return all
 }
 
-// settingText writes a setting as it could be given.
+// settingText returns the value of a setting in the form in which it can be set.
 func settingText(f *kong.Flag) string {
 	if !f.IsSlice() {
 		return fmt.Sprint(f.Target.Interface())
@@ -293,7 +295,8 @@ func settingText(f *kong.Flag) string {
 	return strings.Join(items, ",")
 }
 
-// maskSecret hides what must not be shown: all of it, or the password in an address.
+// maskSecret hides a secret value: the whole value, or the password in an
+// address.
 func maskSecret(secret, value string) string {
 	const stars = "********"
 	switch {

@@ -9,27 +9,29 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// WriteYAML writes a settings file to start from: every setting with its meaning
-// and its default, commented out. Names are whole (limits.active_runs), so that
-// a line works by itself once it is no comment any more.
+// WriteYAML writes a template of the settings file: every setting with its
+// meaning and its default, commented out. Names are complete
+// (limits.active_runs), so that each line works by itself when it is
+// uncommented.
 func WriteYAML(w io.Writer, app *kong.Application) error {
 	return writeTemplate(w, app, "# Settings of Atelier, for --config. Take the # from a line to change its setting.\n",
 		func(f *kong.Flag) string {
 			if f.Name == "config" {
-				return "" // a file does not name itself
+				return "" // the settings file does not name itself
 			}
 			return Name(f.Name) + ": " + yamlValue(f)
 		})
 }
 
-// WriteEnvironment is WriteYAML for a file of environment variables, such as
-// systemd's EnvironmentFile has it.
+// WriteEnvironment is WriteYAML for a file of environment variables, like
+// systemd's EnvironmentFile.
 func WriteEnvironment(w io.Writer, app *kong.Application) error {
 	return writeTemplate(w, app, "# Settings of Atelier as environment variables. Take the # from a line to change its setting.\n",
 		func(f *kong.Flag) string { return Variable(f.Name) + "=" + f.Default })
 }
 
-// writeTemplate writes a line for each setting, under what it means.
+// writeTemplate writes a line for each setting, after a comment with its
+// meaning.
 func writeTemplate(w io.Writer, app *kong.Application, head string, line func(*kong.Flag) string) error {
 	var b strings.Builder
 	b.WriteString(head)
@@ -44,8 +46,7 @@ func writeTemplate(w io.Writer, app *kong.Application, head string, line func(*k
 	return err
 }
 
-// yamlValue writes a default so that YAML reads it as it is. A list is written
-// as one.
+// yamlValue returns the default in YAML. A list is written as a YAML list.
 func yamlValue(f *kong.Flag) string {
 	if !f.IsSlice() {
 		return yamlScalar(f.Default)
@@ -59,7 +60,7 @@ func yamlValue(f *kong.Flag) string {
 	return "[" + strings.Join(items, ", ") + "]"
 }
 
-// yamlScalar quotes what YAML would not read as the same text.
+// yamlScalar quotes text that YAML would otherwise parse as another value.
 func yamlScalar(value string) string {
 	if value == "" || strings.ContainsAny(value, ":#{}[],&*!|>'\"%@` ") {
 		return strconv.Quote(value)

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Span is a length of time, written 90s, 10m or as plain seconds.
+// Span is a duration, written 90s, 10m or as plain seconds.
 type Span time.Duration
 
-// UnmarshalText reads a span.
+// UnmarshalText parses a span.
 func (s *Span) UnmarshalText(text []byte) error {
 	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
 		if n > int64(math.MaxInt64/time.Second) || n < -int64(math.MaxInt64/time.Second) {
@@ -28,11 +28,11 @@ func (s *Span) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// String writes the span as it can be read again.
+// String returns the span in a form that UnmarshalText accepts.
 func (s Span) String() string { return time.Duration(s).String() }
 
-// Size is a number of bytes, written plainly or with KB, MB or GB, which are
-// binary here.
+// Size is a number of bytes, written as a plain number or with KB, MB or GB,
+// which are powers of 1024 here.
 type Size int64
 
 var units = []struct {
@@ -40,7 +40,7 @@ var units = []struct {
 	shift  uint
 }{{"KB", 10}, {"MB", 20}, {"GB", 30}}
 
-// UnmarshalText reads a size.
+// UnmarshalText parses a size.
 func (s *Size) UnmarshalText(text []byte) error {
 	digits := strings.ToUpper(string(text))
 	shift := uint(0)
@@ -59,7 +59,7 @@ func (s *Size) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// String writes the size as it can be read again.
+// String returns the size in a form that UnmarshalText accepts.
 func (s Size) String() string {
 	for i := len(units) - 1; i >= 0; i-- {
 		if u := units[i]; s > 0 && s%(1<<u.shift) == 0 {

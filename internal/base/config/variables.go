@@ -12,11 +12,12 @@ import (
 // prefix begins the names of all variables of the program.
 const prefix = "ATELIER_"
 
-// own are variables of the program that are no settings.
+// own are variables of the program that are not settings.
 var own = []string{"ATELIER_TOKEN", "ATELIER_CRASH"}
 
-// UnknownVariables warns of ATELIER_… variables that nothing reads, in alphabetical
-// order: misspelt ones would be passed over in silence. others are read too.
+// UnknownVariables returns a warning for each ATELIER_… variable that is not
+// used, in alphabetical order: a misspelt variable would otherwise be ignored
+// silently. others are variables that are used besides settings.
 func UnknownVariables(environ []string, app *kong.Application, others []string) []string {
 	known := slices.Concat(own, others)
 	var collect func(n *kong.Node)
@@ -45,7 +46,8 @@ func UnknownVariables(environ []string, app *kong.Application, others []string) 
 			continue
 		}
 		warning := name + " is not a setting"
-		// The prefix has no part in how much names are alike.
+		// The prefix is left out, so that it does not affect the similarity of
+		// names.
 		if meant := sanitize.Nearest(strings.TrimPrefix(name, prefix), rest); meant != "" {
 			warning += "; did you mean " + prefix + meant + "?"
 		}

@@ -1,8 +1,9 @@
-// Package cursor signs the positions of pages in lists, so that a caller can send
-// a cursor back but neither forge one nor use it with another list.
+// Package cursor signs the cursors of paginated lists, so that a caller can send
+// a cursor back but can neither forge one nor use it with another list.
 //
-// A cursor has the sort key of the last item and a keyed hash over it and its
-// scope: the list, the caller and the filters. It is invalid in any other scope.
+// A cursor contains the sort key of the last item and a keyed hash over the sort
+// key and the scope: the list, the caller and the filters. It is invalid in any
+// other scope.
 package cursor
 
 import (
@@ -36,7 +37,8 @@ func (s Sealer) SealKey(scope string, key ...string) string {
 	return base64.RawURLEncoding.EncodeToString(sealed)
 }
 
-// Open returns the sort key of a cursor that Seal returned for the same scope.
+// Open returns the sort key of a cursor that SealKey returned for the same
+// scope.
 func (s Sealer) Open(scope, cursor string, parts int) ([]string, error) {
 	refused := fault.New(fault.Invalid, "This cursor does not belong to this list. Start again without a cursor.").On("cursor")
 	if len(cursor) > maxLength || strings.ContainsAny(cursor, "\r\n") {
@@ -57,7 +59,7 @@ func (s Sealer) Open(scope, cursor string, parts int) ([]string, error) {
 	return key, nil
 }
 
-// packTexts appends texts, each after its length.
+// packTexts appends texts, each preceded by its length.
 func packTexts(b []byte, parts []string) []byte {
 	for _, p := range parts {
 		b = append(binary.AppendUvarint(b, uint64(len(p))), p...)

@@ -12,11 +12,11 @@ type Loop struct {
 // NewLoop returns a loop that does not run yet.
 func NewLoop() *Loop { return &Loop{wake: make(chan struct{}, 1)} }
 
-// Wake has a running loop look for work now. It never blocks.
+// Wake makes a running loop look for work now. It never blocks.
 func (l *Loop) Wake() {
 	select {
 	case l.wake <- struct{}{}:
-	default: // a token is waiting already
+	default: // a token is already in the channel
 	}
 }
 

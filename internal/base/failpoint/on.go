@@ -12,7 +12,8 @@ import (
 
 var hits atomic.Int64
 
-// Hit ends the process with SIGKILL when ATELIER_CRASH says so.
+// Hit ends the process with SIGKILL if ATELIER_CRASH names this point and this
+// is the nth call.
 func Hit(name string) {
 	point, nth, _ := strings.Cut(os.Getenv("ATELIER_CRASH"), ":")
 	if point != name {

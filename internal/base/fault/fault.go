@@ -1,4 +1,4 @@
-// Package fault has the errors that callers can act on.
+// Package fault defines the errors that callers can act on.
 //
 // An *Error has a public code, a message for people, and details for programs.
 // Responses contain these three; the cause is only logged. An error of any other
@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// Code names a failure on the wire. Codes are public API: add, never rename.
+// Code identifies a failure in API responses. Codes are public API: add, never
+// rename.
 type Code string
 
 // The codes of the API. The HTTP status of each is in package web/api.
@@ -68,11 +69,12 @@ type Field struct {
 type Error struct {
 	Code    Code
 	Message string
-	// Details are shown to the caller beside the message.
+	// Details are sent to the caller with the message.
 	Details map[string]any
 	// Fields are the problems of an Invalid request, all of them at once.
 	Fields []Field
-	// RetryAfter is the time after which a retry makes sense; zero for unknown.
+	// RetryAfter is the time after which a retry makes sense; zero means
+	// unknown.
 	RetryAfter time.Duration
 
 	cause error
@@ -83,8 +85,8 @@ func New(code Code, message string) *Error {
 	return &Error{Code: code, Message: message}
 }
 
-// TooMany returns the RateLimited error of a limit in any interval as long as
-// window, 0 for a limit at any one time, that makes the caller wait.
+// TooMany returns a RateLimited error for a limit per window, or for a limit on
+// concurrent use if window is 0. wait is the time until a retry makes sense.
 func TooMany(message string, limit int, window, wait time.Duration) *Error {
 	return New(RateLimited, message).After(wait).
 		With("limit", limit).
@@ -133,7 +135,7 @@ func (e *Error) Because(err error) *Error {
 	return &c
 }
 
-// Error is the text for logs, cause included.
+// Error returns the text for logs, including the cause.
 func (e *Error) Error() string {
 	s := string(e.Code) + ": " + e.Message
 	if e.cause != nil {

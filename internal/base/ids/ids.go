@@ -1,5 +1,5 @@
-// Package ids makes the opaque ids that callers see, and the hashes by which
-// secrets are kept.
+// Package ids makes the opaque ids that callers see, and the hashes under which
+// secrets are stored.
 package ids
 
 import (
@@ -8,7 +8,7 @@ import (
 	"encoding/hex"
 )
 
-// Length is how many characters an id has.
+// Length is the number of characters of an id.
 const Length = 20
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -23,7 +23,7 @@ func Text(n int) string {
 	for {
 		rand.Read(buf[:])
 		for _, b := range buf {
-			// 248 = 4 * 62: what is above would favour the first characters.
+			// 248 = 4 * 62: bytes above it would favour the first characters.
 			if b >= 248 {
 				continue
 			}
@@ -34,13 +34,13 @@ func Text(n int) string {
 	}
 }
 
-// Valid reports whether s has the shape of an id. It says nothing about whether
-// anything has that id.
+// Valid reports whether s has the form of an id. It does not check whether the
+// id is in use.
 func Valid(s string) bool {
 	return len(s) == Length && Alphanumeric(s)
 }
 
-// Alphanumeric reports whether s holds letters and digits only.
+// Alphanumeric reports whether s contains only letters and digits.
 func Alphanumeric(s string) bool {
 	for i := range len(s) {
 		c := s[i]
@@ -51,8 +51,8 @@ func Alphanumeric(s string) bool {
 	return s != ""
 }
 
-// Hash is how a secret that nobody can guess is kept: in SHA-256, so that who
-// reads the database has nothing to present.
+// Hash returns the form in which an unguessable secret is stored: its SHA-256,
+// so that a reader of the database cannot present the secret.
 func Hash(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])

@@ -24,8 +24,8 @@ func (r Ring) BoxFor(purpose string) Box {
 	return Box{aead}
 }
 
-// Seal encrypts plain. about names its owner, such as a row: Open needs the same
-// about, so a sealed text cannot be moved to another row.
+// Seal encrypts plain. about identifies the owner of the value, such as a row:
+// Open needs the same about, so a sealed text cannot be moved to another row.
 func (b Box) Seal(plain []byte, about string) string {
 	return base64.RawStdEncoding.EncodeToString(b.aead.Seal(nil, nil, plain, []byte(about)))
 }

@@ -2,9 +2,9 @@
 // other key from it.
 //
 // The secret comes from the settings or, by default, from a file that the first
-// start creates. All nodes on one database need the same secret: Confirm compares
-// its fingerprint with the one in the database and fails if they differ, because
-// cursors and links of one node would be invalid on the other.
+// start creates. All nodes on one database need the same secret: ConfirmSecret
+// compares its fingerprint with the one in the database and fails if they
+// differ, because cursors and links of one node would be invalid on the other.
 package keyring
 
 import (
@@ -60,7 +60,7 @@ func Load(path string) (Ring, error) {
 }
 
 // createSecret writes a new secret to path, atomically. If another process has
-// created the file first, its secret stays.
+// created the file first, that file stays.
 func createSecret(path string) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -87,7 +87,7 @@ func createSecret(path string) error {
 func (r Ring) DeriveKey(purpose string) []byte {
 	key, err := hkdf.Key(sha256.New, r.secret, nil, "atelier "+purpose, 32)
 	if err != nil {
-		panic(err) // only for absurd lengths
+		panic(err) // fails only for excessive lengths
 	}
 	return key
 }
@@ -112,8 +112,8 @@ func HasFingerprint(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 	return err == nil, err
 }
 
-// RecognizeSecret is Confirm for read-only callers: it stores nothing and accepts any
-// secret where the database has no fingerprint yet.
+// RecognizeSecret is ConfirmSecret for read-only callers: it stores nothing, and
+// accepts any secret if the database has no fingerprint yet.
 func (r Ring) RecognizeSecret(ctx context.Context, tx *sqldb.Tx) error {
 	theirs, err := readFingerprint(ctx, tx)
 	if errors.Is(err, sqldb.ErrNoRows) {

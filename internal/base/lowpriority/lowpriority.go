@@ -1,8 +1,9 @@
 // Package lowpriority runs long computations on threads of low priority.
 //
-// The operating system schedules such threads after others, so requests are still
-// answered quickly. Go's scheduler does not know of priorities and would make
-// goroutines wait for these threads; so GOMAXPROCS is raised by one for each.
+// The operating system schedules such threads after others, so requests are
+// still answered quickly. Go's scheduler does not know about priorities and
+// would make other goroutines wait for these threads; so GOMAXPROCS is raised by
+// one for each low-priority thread.
 package lowpriority
 
 import (
@@ -10,8 +11,8 @@ import (
 	"sync"
 )
 
-// Lower returns the calling goroutine come after others. That cannot be undone: the
-// thread is the goroutine's own and ends with it.
+// Lower locks the calling goroutine to its thread and lowers the thread's
+// priority. This cannot be undone: the thread ends with the goroutine.
 func Lower() {
 	runtime.LockOSThread()
 	yieldToOthers()
@@ -52,14 +53,15 @@ func Cores() int {
 	return max(1, lent.ownTurns(runtime.GOMAXPROCS(0)))
 }
 
-// loan is the share of GOMAXPROCS that AddTurns has added.
+// loan is the part of GOMAXPROCS that AddProcessors has added.
 type loan struct {
 	added int
 	left  int // GOMAXPROCS after the last change
 }
 
 // changeTurns adds n and returns the new GOMAXPROCS. If other code has changed
-// GOMAXPROCS since, that value counts and nothing of the loan is left.
+// GOMAXPROCS since the last call, the current value is the new base and the loan
+// is reset to zero.
 func (l *loan) changeTurns(now, n int) int {
 	if now != l.left {
 		l.added = 0

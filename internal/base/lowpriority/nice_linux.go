@@ -2,6 +2,6 @@ package lowpriority
 
 import "syscall"
 
-// yieldToOthers returns the calling thread come after others: on Linux a thread
-// has a niceness of its own. Where that is forbidden, it stays as it is.
+// yieldToOthers lowers the priority of the calling thread: on Linux a thread has
+// a niceness of its own. If that is forbidden, the priority stays the same.
 func yieldToOthers() { _ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, 10) }

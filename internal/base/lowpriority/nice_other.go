@@ -2,5 +2,6 @@
 
 package lowpriority
 
-// yieldToOthers has no counterpart where niceness belongs to processes.
+// yieldToOthers does nothing on systems where niceness is a property of the
+// process.
 func yieldToOthers() {}

@@ -1,12 +1,14 @@
-// Package memory shares the memory of a process between those who read
-// pictures: uploads and results on their way in, and the tools that ship.
+// Package memory limits the memory of a process that is used for decoding
+// pictures: by uploads and results that are being ingested, and by the shipped
+// tools.
 //
-//	Acquire(owner, bytes, lane) ─▶ queue of that owner ─▶ place in the lane and bytes of the budget ─▶ Hold
+//	Acquire(owner, bytes, lane) ─▶ queue of that owner ─▶ slot in the lane and bytes of the budget ─▶ Reservation
 //
-// A request returns how many bytes it needs before it allocates any. Each lane
-// has places of its own and a share of the budget, so that small pictures never
-// wait for large ones, and no picture on its way in waits for a tool. Within a
-// lane owners are served in turn, whoever has more requests waiting.
+// A request states the number of bytes that it needs before it allocates any.
+// Each lane has slots of its own and a share of the budget, so that small
+// pictures never wait for large ones, and the ingestion of a picture never waits
+// for a tool. Within a lane, owners are served in turn, regardless of how many
+// requests each has waiting.
 package memory
 
 import (
@@ -21,8 +23,8 @@ import (
 // Lane is a kind of work with slots of its own.
 type Lane int
 
-// The lanes. Each may use less of the budget than the ones before, so that some
-// memory is always left for those.
+// The lanes. Each lane may use less of the budget than the lanes before it, so
+// that some memory is always left for the earlier lanes.
 const (
 	Quick     Lane = iota // reading a picture of usual size
 	Tool                  // running a tool
@@ -31,8 +33,8 @@ const (
 	lanes
 )
 
-// LargeBytes is the size from which work counts as large: a photograph of about
-// 20 megapixels can be read with less.
+// LargeBytes is the size from which work counts as large: decoding a photograph
+// of about 20 megapixels needs less.
 const LargeBytes = 64 << 20
 
 // maxWaiting is the longest queue of one owner in a lane for ingested files.
@@ -57,14 +59,14 @@ type Budget struct {
 // lane has the slots of one kind of work and the queues for them.
 type lane struct {
 	slots    int   // 0: any number
-	perOwner int   // of the slots, 0: any number
-	waiting  int   // requests of one owner that may wait, 0: any number
-	share    int64 // all lanes together use no more than this after a request was admitted
+	perOwner int   // slots per owner; 0: any number
+	waiting  int   // waiting requests per owner; 0: any number
+	share    int64 // limit on the use of all lanes together after a request of this lane was admitted
 
 	busy        int
 	busyByOwner map[string]int       // slots by owner
-	queues      map[string][]*waiter // by owner, none is empty
-	order       []string             // owners with a queue, the next one first
+	queues      map[string][]*waiter // by owner; no queue is empty
+	order       []string             // owners with a queue; the first is served next
 }
 
 type waiter struct {
@@ -72,13 +74,13 @@ type waiter struct {
 	ready chan struct{} // closed when the memory is reserved
 }
 
-// NewBudget returns a budget of so many bytes.
+// NewBudget returns a budget of the given number of bytes.
 func NewBudget(bytes int64) *Budget { return newBudget(bytes, lowpriority.Cores()) }
 
 func newBudget(bytes int64, cores int) *Budget {
 	b := &Budget{total: max(bytes, 1)}
 	b.lanes = [lanes]lane{
-		// One owner leaves a slot to others, and still uses all cores.
+		// One owner leaves a slot to other owners and can still use all cores.
 		Quick: {slots: cores + 1, perOwner: cores, waiting: maxWaiting, share: b.total},
 		// The pools of engines limit the number of tools that run or wait.
 		Tool:      {share: b.total - b.total/16},
@@ -143,7 +145,7 @@ func (b *Budget) Acquire(ctx context.Context, r Request) (*Reservation, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	select {
-	case <-w.ready: // both happened
+	case <-w.ready: // the context ended and the memory was reserved
 		b.returnMemory(r)
 	default:
 		l.removeWaiter(r.Owner, slices.Index(l.queues[r.Owner], w))
@@ -171,8 +173,9 @@ func (b *Budget) returnMemory(r Request) {
 	b.admitWaiting()
 }
 
-// admitWaiting admits the next requests of each lane while there is room. It does
-// not skip a request that needs more than is free: that one would wait forever.
+// admitWaiting admits the next requests of each lane while there is room. It
+// does not skip a request that needs more than is free: such a request would
+// wait forever.
 func (b *Budget) admitWaiting() {
 	for i := range b.lanes {
 		for l := &b.lanes[i]; ; {
@@ -195,8 +198,8 @@ func (b *Budget) admitWaiting() {
 	}
 }
 
-// nextOwner returns the position in the order of the next owner with a free slot,
-// -1 for none.
+// nextOwner returns the index in order of the next owner with a free slot, or
+// -1.
 func (l *lane) nextOwner() int {
 	if l.slots > 0 && l.busy >= l.slots {
 		return -1

@@ -11,14 +11,15 @@ import (
 )
 
 const (
-	// unknown is the budget where the memory of the machine is unknown.
+	// unknown is the budget if the memory of the machine is unknown.
 	unknown = 512 << 20
 	// least is the smallest default budget: enough to decode a phone's photograph.
 	least = 128 << 20
 )
 
-// DefaultBytes is the budget that fits the machine or the container: half of its
-// memory. The other half is for everything else, programs of tools included.
+// DefaultBytes returns the default budget: half of the memory of the machine or
+// the container. The other half is for everything else, including programs of
+// tools.
 func DefaultBytes() int64 { return defaultBytes(os.DirFS("/")) }
 
 func defaultBytes(root fs.FS) int64 {
@@ -29,10 +30,10 @@ func defaultBytes(root fs.FS) int64 {
 	return max(whole/2, least)
 }
 
-// collectPercent lets the heap grow to five times the live data between garbage
-// collections. The live heap is a few megabytes, and collecting it after each
-// doubling would take a tenth of the processor under load. SetRuntimeLimit
-// bounds the growth of a large heap.
+// collectPercent allows the heap to grow to five times the live data between
+// garbage collections. The live heap is a few megabytes, and collecting it after
+// each doubling would take a tenth of the processor time under load.
+// SetRuntimeLimit limits the growth of a large heap.
 const collectPercent = 400
 
 // SetCollectorPercent makes garbage collections rarer than the runtime's default.
@@ -44,8 +45,8 @@ func SetCollectorPercent() {
 }
 
 // SetRuntimeLimit sets the runtime's soft memory limit to one and a half times the
-// budget. The environment variable GOMEMLIMIT overrides it. It returns the limit
-// in force.
+// budget. The environment variable GOMEMLIMIT overrides it. SetRuntimeLimit
+// returns the effective limit.
 func SetRuntimeLimit(budget int64) int64 {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(runtimeLimit(budget))
@@ -56,7 +57,7 @@ func SetRuntimeLimit(budget int64) int64 {
 func runtimeLimit(budget int64) int64 { return budget + max(budget/2, 256<<20) }
 
 // machineBytes returns the memory of the machine, or the limit of the control
-// group where that is lower.
+// group if it is lower.
 func machineBytes(root fs.FS) (int64, bool) {
 	whole := int64(math.MaxInt64)
 	for line := range strings.Lines(readText(root, "proc/meminfo")) {
@@ -75,9 +76,9 @@ func machineBytes(root fs.FS) (int64, bool) {
 	return whole, whole < math.MaxInt64
 }
 
-// limitFiles returns the files with limits of the process's control group and its
-// parents, for both versions of control groups (cgroups(7)).
-// Inside of a container the group is often mounted as the root.
+// limitFiles returns the files with memory limits of the process's control group
+// and its parents, for both versions of control groups (cgroups(7)). Inside a
+// container the group is often mounted as the root.
 func limitFiles(groups string) []string {
 	var files []string
 	for line := range strings.Lines(groups) {
@@ -96,7 +97,7 @@ func limitFiles(groups string) []string {
 		default:
 			continue
 		}
-		// Cleaned from the root, so that ".." leads nowhere else.
+		// The path is cleaned from the root, so that ".." cannot leave it.
 		for at := path.Clean("/" + parts[2]); ; at = path.Dir(at) {
 			files = append(files, path.Join(folder, at, name))
 			if at == "/" {
@@ -107,7 +108,7 @@ func limitFiles(groups string) []string {
 	return files
 }
 
-// readText returns the text of a file, "" where it cannot be read.
+// readText returns the text of a file, or "" if it cannot be read.
 func readText(root fs.FS, name string) string {
 	b, err := fs.ReadFile(root, name)
 	if err != nil {

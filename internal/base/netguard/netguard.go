@@ -1,7 +1,7 @@
-// Package netguard knows which addresses the program may connect to when
-// somebody else says where: the public internet, and networks that the operator
-// allows. It looks at the address itself, when the socket is made for it, so
-// that no name can stand for another address a moment later.
+// Package netguard is the SSRF guard: it limits connections to addresses from
+// untrusted input to the public internet and to networks that the operator
+// allows. It checks the resolved address when the socket is created, so that a
+// DNS name cannot change its address between check and use.
 package netguard
 
 import (
@@ -16,17 +16,17 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// ErrBlocked marks a connection that was refused here.
+// ErrBlocked is the error of a connection to a forbidden address.
 var ErrBlocked = errors.New("the address is not one to connect to")
 
-// Guard decides which addresses may be connected to.
+// Guard decides which addresses the program may connect to.
 type Guard struct {
 	allow   []netip.Prefix
-	special *ssrf.Guardian // refuses what IANA lists as special
+	special *ssrf.Guardian // refuses special-purpose addresses (IANA registries)
 }
 
-// New returns a border that lets the public internet pass, and the networks that
-// the operator allows.
+// New returns a guard that allows the public internet and the networks that the
+// operator allows.
 func New(allow []netip.Prefix) *Guard {
 	b := &Guard{special: ssrf.New(ssrf.WithAnyPort())}
 	for _, p := range allow {

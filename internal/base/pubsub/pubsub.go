@@ -1,11 +1,12 @@
-// Package pubsub is in-process publish and subscribe. Follow returns a channel that
-// Tell signals. It is best effort: followers also poll, since other nodes change
-// things too.
+// Package pubsub is in-process publish and subscribe. Follow returns a channel
+// that Notify signals. Signals are best effort: followers also poll, because
+// other nodes make changes too.
 package pubsub
 
 import "sync"
 
-// Hub has the followers of things with ids. It is safe for concurrent use.
+// Hub has the followers by the ids that they follow. It is safe for concurrent
+// use.
 type Hub struct {
 	mu        sync.Mutex
 	followers map[string]map[chan struct{}]bool // by id
@@ -14,8 +15,8 @@ type Hub struct {
 // New returns a hub without followers.
 func New() *Hub { return &Hub{followers: map[string]map[chan struct{}]bool{}} }
 
-// Follow returns a channel that receives a signal when the thing changes, until
-// stop is called. Signals that were not received yet count as one.
+// Follow returns a channel that receives a signal when Notify is called with the
+// id, until stop is called. Signals that were not received yet count as one.
 func (h *Hub) Follow(id string) (changed <-chan struct{}, stop func()) {
 	ch := make(chan struct{}, 1)
 	h.mu.Lock()
@@ -34,7 +35,7 @@ func (h *Hub) Follow(id string) (changed <-chan struct{}, stop func()) {
 	}
 }
 
-// Notify signals all followers of a thing.
+// Notify signals all followers of an id.
 func (h *Hub) Notify(id string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

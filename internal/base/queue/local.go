@@ -17,7 +17,7 @@ type local struct {
 	handlers []*Handler
 	o        Options
 	loop     *dispatch.Loop
-	active   atomic.Bool // Run is going on
+	active   atomic.Bool // Run has been called and has not returned
 
 	// mu guards attempts.
 	mu       sync.Mutex
@@ -102,8 +102,8 @@ func (l *local) dispatch(ctx context.Context, stop <-chan struct{}) {
 	})
 }
 
-// maintainJobs takes jobs over from lost workers and adds periodic jobs: no
-// event wakes the dispatcher for these.
+// maintainJobs reclaims jobs of lost workers and adds periodic jobs: no event
+// wakes the dispatcher for these.
 func (l *local) maintainJobs(ctx context.Context) {
 	var taken int64
 	err := l.db.Write(ctx, func(tx *sqldb.Tx) error {
@@ -245,8 +245,8 @@ func (l *local) renewLeases(ctx context.Context, stop <-chan struct{}) {
 }
 
 // renewAll renews the lease of every running job whose context has not ended.
-// The others get no more time: should a handler ignore its context, the job
-// goes to another worker when the lease is over.
+// The leases of the others expire: if a handler ignores its context, another
+// worker takes the job after the lease has expired.
 func (l *local) renewAll(ctx context.Context) error {
 	l.mu.Lock()
 	var live []*attempt

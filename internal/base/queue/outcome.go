@@ -25,7 +25,7 @@ var (
 	errLost     = errors.New("the lease of the job is lost")
 )
 
-// The states of a job, as the table has them.
+// The states of a job in the table.
 const (
 	waiting = "waiting"
 	running = "running"
@@ -36,13 +36,13 @@ const (
 // outcome is the state of a job after an attempt.
 type outcome struct {
 	state string        // running: another worker has the job
-	wait  time.Duration // of a waiting job
+	wait  time.Duration // time until the next attempt of a waiting job
 	free  bool          // the attempt does not count
 	err   error
 }
 
 // decideOutcome decides on an attempt that returned err. cause is the cause of
-// an early end of its context, nil where there was none.
+// an early end of its context, nil if the context did not end early.
 func (h *Handler) decideOutcome(attempt int, err, cause error) outcome {
 	_, isGiveUp := errors.AsType[*giveUp](err)
 	switch {

@@ -22,9 +22,9 @@ type Job struct {
 	// Args is JSON or empty. The handler gets the same bytes.
 	Args []byte
 	// Unique is a key among the jobs of this kind. While a job with the key
-	// waits or runs, adding another changes nothing. That includes a job about
-	// to finish: a running job that goes through a list may miss an item that
-	// was added to the list together with the second job.
+	// waits or runs, adding another has no effect. This includes a job about to
+	// finish: a running job that processes a list may miss an item that was
+	// added to the list together with the second job.
 	Unique string
 }
 
@@ -33,7 +33,7 @@ type Work struct {
 	ID   string
 	Kind string
 	Args []byte
-	// Attempt is 1 at first and grows with every attempt that counted.
+	// Attempt is 1 at first and increases with every attempt that counted.
 	Attempt int
 }
 
@@ -43,18 +43,18 @@ type Handler struct {
 	// them.
 	Kind string
 	// Do does the work. It returns nil when the job is done, GiveUp when another
-	// attempt would be useless, and any other error to be called again after the
-	// wait in Retry.
+	// attempt would be useless, and any other error for another attempt after
+	// the wait in Retry.
 	Do func(ctx context.Context, w Work) error
 	// Retry has the waits after the first failure, the second and so on. A job
 	// has len(Retry)+1 attempts. The schedule of the process that runs the job
 	// counts, not that of the process that added it.
 	Retry []time.Duration
-	// Timeout bounds one attempt and is required.
+	// Timeout limits one attempt and is required.
 	Timeout time.Duration
-	// Every, when set, has the queue add a job of this kind about this often,
-	// the first soon after Run. All processes together add one; none is added
-	// while the one before still waits or runs.
+	// Every, if set, makes the queue add a job of this kind about this often,
+	// the first soon after Run. All processes together add one job; none is
+	// added while the previous one still waits or runs.
 	Every time.Duration
 	// Parallel is the number of jobs of this kind that this process runs at
 	// once; 1 unless set.
@@ -68,18 +68,19 @@ type Queue interface {
 	// prevents the job, the id is that of the existing job.
 	Add(ctx context.Context, tx *sqldb.Tx, j Job) (id string, err error)
 
-	// Run runs jobs until ctx ends. Then it starts no more, gives the running
-	// ones Options.Drain to finish, cancels the context of the rest and returns
-	// them to the queue, where the next worker starts them at once. It returns
-	// when all attempts have ended. Run can be called again after that.
+	// Run runs jobs until ctx ends. Then it starts no more jobs, waits for the
+	// running ones for up to Options.Drain, cancels the context of the rest and
+	// returns them to the queue, from which the next worker starts them at once.
+	// It returns when all attempts have ended. Run can be called again after
+	// that.
 	Run(ctx context.Context) error
 
-	// Ping proves that the queue's table can be read.
+	// Ping checks that the queue's table can be read.
 	Ping(ctx context.Context) error
 }
 
-// Options are what Open needs besides the handlers. Zero durations mean the
-// value in the comment.
+// Options are the parameters of Open besides the handlers. Zero durations mean
+// the value in the comment.
 type Options struct {
 	Log *slog.Logger
 	// Now is the clock from which River's retries are counted; required.

@@ -24,7 +24,7 @@ type spread struct {
 	db     *sqldb.DB
 	client *river.Client[pgx.Tx]
 	tries  map[string]int // attempts by kind
-	active atomic.Bool    // Run is going on
+	active atomic.Bool    // Run has been called and has not returned
 }
 
 // rescueGrace is the time that a handler has to return after its Timeout before
@@ -119,7 +119,8 @@ func (s *spread) Run(ctx context.Context) error {
 		return errRunning
 	}
 	defer s.active.Store(false)
-	// The end of ctx is a soft stop, which SoftStopTimeout makes a hard one.
+	// The end of ctx is a soft stop, which becomes a hard stop after
+	// SoftStopTimeout.
 	if err := s.client.Start(ctx); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("run queue: %w", err)
 	}
@@ -127,7 +128,7 @@ func (s *spread) Run(ctx context.Context) error {
 	return nil
 }
 
-// worker is a handler as River calls it.
+// worker adapts a handler to River.
 type worker struct {
 	river.WorkerDefaults[payload]
 	handler *Handler
@@ -161,7 +162,7 @@ func (r *worker) Work(ctx context.Context, job *river.Job[payload]) error {
 	case o.free:
 		return river.JobSnooze(o.wait)
 	case o.state == failed && job.Attempt < job.MaxAttempts:
-		return river.JobCancel(errors.New(o.errorText())) // River would go on
+		return river.JobCancel(errors.New(o.errorText())) // River would retry the job
 	default:
 		return errors.New(o.errorText())
 	}

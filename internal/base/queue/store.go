@@ -42,8 +42,8 @@ func claimJobs(ctx context.Context, tx *sqldb.Tx, kind string, n int, until time
 		})
 }
 
-// nextRun returns the time at which the first waiting job of a kind is due, zero
-// where none waits.
+// nextRun returns the time at which the first waiting job of a kind is due, or
+// zero if no job waits.
 func nextRun(ctx context.Context, tx *sqldb.Tx, kind string) (time.Time, error) {
 	at, err := sqldb.One[sqldb.Time](ctx, tx, `SELECT min(run_at) FROM job WHERE kind = $1 AND state = 'waiting'`, kind)
 	return at.Time, err
@@ -105,9 +105,9 @@ func ReturnAll(ctx context.Context, tx *sqldb.Tx) error {
 func addPeriodic(ctx context.Context, tx *sqldb.Tx, kind string, every time.Duration) error {
 	now := sqldb.At(tx.Now)
 	next := sqldb.At(tx.Now.Add(every))
-	// The first job is due at once. A time much too far away is from a longer
-	// Every or a wrong clock; one slightly too far means that this transaction
-	// waited for the writer.
+	// The first job is due at once. A time much too far in the future comes from
+	// a longer Every or a wrong clock; a time slightly too far means that this
+	// transaction waited for the writer.
 	if _, err := tx.Exec(ctx, `
 		INSERT INTO job_every (kind, next) VALUES ($1, $2)
 		ON CONFLICT (kind) DO UPDATE SET next = $3 WHERE job_every.next > $4`,
@@ -128,7 +128,7 @@ func deleteFinished(ctx context.Context, tx *sqldb.Tx, before time.Time, limit i
 		DELETE FROM job WHERE id IN (SELECT id FROM job WHERE finished < $1 LIMIT $2)`, sqldb.At(before), limit)
 }
 
-// readTable proves that the table of jobs can be read.
+// readTable checks that the table of jobs can be read.
 func readTable(ctx context.Context, db *sqldb.DB) error {
 	query := `SELECT count(*) FROM (SELECT id FROM job LIMIT 1) AS one`
 	if db.Pool() != nil {
@@ -160,8 +160,8 @@ func CountWaiting(ctx context.Context, tx *sqldb.Tx, kind string) (n int64, err 
 	return n, nil
 }
 
-// Checks are the invariants of the queue on one kind of database. Those about
-// time hold while some process runs the queue.
+// Checks are the invariants of the queue on one kind of database. Invariants
+// about time hold while at least one process runs the queue.
 func Checks(d sqldb.Dialect) []sqldb.Check {
 	if d.Name != "sqlite" {
 		return []sqldb.Check{{

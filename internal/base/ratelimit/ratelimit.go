@@ -1,15 +1,15 @@
-// Package ratelimit limits how often something happens, exactly and on all nodes
+// Package ratelimit limits how often an event happens, exactly and on all nodes
 // together.
 //
 // Every admitted event is a row with its key and time: a sliding window log. A
-// window of m events in a span s admits the next one when fewer than m rows are
+// window of m events in a span s admits the next event if fewer than m rows are
 // younger than s, so no interval of that length ever holds more than m events:
-// not across a minute boundary, not with concurrent callers, who wait for each
-// other at the key's row, and not when a clock steps back, since rows in the
+// not across a minute boundary, not with concurrent callers, which wait for each
+// other at the key's row, and not if a clock steps back, since rows in the
 // future count as well.
 //
-// Transactions that take several keys must take those of one purpose before
-// those of the next, in the same order everywhere; otherwise they deadlock.
+// Transactions that take several keys must take the keys of one purpose before
+// the keys of the next, in the same order everywhere; otherwise they deadlock.
 package ratelimit
 
 import (
@@ -29,9 +29,9 @@ type Key struct {
 	// Name begins with the purpose, so that no two purposes share a counter:
 	// "password/person/ID", "device/address/203.0.113.7".
 	Name string
-	// Subject is the person's ID or the mail address in lower case that the
-	// counter is about, empty for neither. ForgetSubject removes all counters of
-	// a subject.
+	// Subject is the person's ID, or the mail address in lower case, that the
+	// counter belongs to; empty for neither. ForgetSubject removes all counters
+	// of a subject.
 	Subject string
 }
 
@@ -42,7 +42,8 @@ type Window struct {
 	Span time.Duration
 }
 
-// Refusal is a limit that has been reached. The zero value means that none has.
+// Refusal is a limit that has been reached. The zero value means that no limit
+// was reached.
 type Refusal struct {
 	Window
 	// Wait is the time until the next event would be admitted.
@@ -77,15 +78,16 @@ func Take(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) (id str
 }
 
 // Backoff admits Free events in any interval as long as Span without a wait.
-// Each further event has to wait since the one before: First, then twice that,
-// and so on up to Most. It slows a caller down where a Window would refuse.
+// Each further event has to wait after the previous event: First, then twice
+// that, and so on up to Most. It delays a caller that a Window would refuse.
 type Backoff struct {
 	Free           int
 	Span           time.Duration
 	First, MaxWait time.Duration
 }
 
-// waitAfter returns the wait after the last of n events, where n is at least Free.
+// waitAfter returns the wait after the last of n events; n must be at least
+// Free.
 func (b Backoff) waitAfter(n int) time.Duration {
 	wait := b.First
 	for i := b.Free; i < n && wait < b.MaxWait; i++ {
@@ -146,7 +148,7 @@ func longerRefusal(a, b Refusal) Refusal {
 	return a
 }
 
-// Peek returns the refusal that Take would return now, zero where Take would
+// Peek returns the refusal that Take would return now, or zero if Take would
 // record the event. It records and locks nothing, so a concurrent Take may come
 // first.
 func Peek(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) (full Refusal, err error) {
@@ -165,8 +167,8 @@ func Peek(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) (full R
 	return full, nil
 }
 
-// Left returns how many events Take would admit now or, where that is none, the
-// refusal. It records and locks nothing.
+// Left returns how many events Take would admit now, or the refusal if there are
+// none. It records and locks nothing.
 func Left(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) (left int, full Refusal, err error) {
 	if full, err = Peek(ctx, tx, key, windows...); err != nil || full.Wait > 0 {
 		return 0, full, err

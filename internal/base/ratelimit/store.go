@@ -8,8 +8,8 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// lockKey makes concurrent callers of the key wait until this transaction ends,
-// and stores its subject.
+// lockKey locks the key until this transaction ends, so that concurrent callers
+// wait, and stores the key's subject.
 func lockKey(ctx context.Context, tx *sqldb.Tx, key Key) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO rate_key (key, last, subject) VALUES ($1, $2, $3)
@@ -75,7 +75,8 @@ func ForgetSubject(ctx context.Context, tx *sqldb.Tx, subject string) error {
 
 func dropNames(ctx context.Context, tx *sqldb.Tx, names []string) error {
 	for _, name := range names {
-		// The key first: concurrent callers wait for it until this transaction ends.
+		// The key is deleted first: concurrent callers wait for it until this
+		// transaction ends.
 		for _, query := range []string{`DELETE FROM rate_key WHERE key = $1`, `DELETE FROM rate_log WHERE key = $1`} {
 			if _, err := tx.Exec(ctx, query, name); err != nil {
 				return err

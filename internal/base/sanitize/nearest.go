@@ -2,9 +2,9 @@ package sanitize
 
 import "strings"
 
-// Nearest returns the word that another was probably meant to be, "" where none is
-// near: at most a third of its characters, and one in short words, are other
-// ones.
+// Nearest returns the word that a misspelt word was probably meant to be, or ""
+// if none is similar: at most a third of the characters may differ, and one in
+// short words.
 func Nearest(word string, among []string) string {
 	best := ""
 	least := max(len([]rune(word))/3, 1) + 1
@@ -17,8 +17,9 @@ func Nearest(word string, among []string) string {
 	return best
 }
 
-// EditDistance counts the characters to add, drop, replace or swap with the next
-// one to make to of from (the optimal string alignment distance).
+// EditDistance counts the insertions, deletions, replacements and swaps of
+// adjacent characters that turn from into to (the optimal string alignment
+// distance).
 func EditDistance(from, to string) int {
 	a := []rune(from)
 	b := []rune(to)

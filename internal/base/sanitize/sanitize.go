@@ -1,4 +1,4 @@
-// Package sanitize makes text from outside fit to be kept and shown.
+// Package sanitize makes untrusted text safe to store and to show.
 package sanitize
 
 import (
@@ -7,21 +7,21 @@ import (
 	"unicode/utf8"
 )
 
-// Line makes s a text of at most so many bytes that a page, a terminal, a log
-// and both databases show as one harmless line: a mark stands for broken bytes
-// and for everything that is not meant to be seen, like controls and characters
-// that turn the direction of what follows. It never refuses: what is only
-// written down must not fail.
+// Line returns s as a text of at most the given number of bytes that pages,
+// terminals, logs and both databases show as one harmless line. Broken bytes and
+// invisible characters, such as control characters and characters that change
+// the text direction, are replaced by a mark. Line never fails, because
+// recording a text must not fail.
 func Line(s string, most int) string {
 	return cutText(strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) || r == '\u200c' || r == '\u200d' { // the joiners, without which some scripts and emoji fall apart
+		if unicode.IsPrint(r) || r == '\u200c' || r == '\u200d' { // the joiners are kept, because some scripts and emoji need them
 			return r
 		}
 		return utf8.RuneError
 	}, cutText(s, most)), most)
 }
 
-// cutText shortens to most bytes between two characters.
+// cutText shortens s to at most most bytes, between two characters.
 func cutText(s string, most int) string {
 	if len(s) <= most {
 		return s

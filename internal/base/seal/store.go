@@ -1,10 +1,12 @@
-// Package seal stores keyed hashes (seals) of rows, so that changes by an attacker
-// with access to the database, but without the installation's secret, are found.
+// Package seal stores keyed hashes (seals) of rows, so that changes by an
+// attacker with access to the database, but without the installation's secret,
+// are found.
 //
-// A sealed table has a column seal. Its package declares a Table with the columns
-// that the seal covers, and renews the seal whenever it writes them: in the same
-// statement with Of where speed matters, otherwise with Renew or Change. Verify
-// reports the rows with a wrong seal. It cannot find deleted rows; other checks do.
+// A sealed table has a column seal. Its package declares a Table with the
+// columns that the seal covers, and renews the seal whenever it writes them: in
+// the same statement with SealOf if speed matters, otherwise with RenewSeals or
+// ChangeRows. VerifySeals reports the rows with a wrong seal. It cannot find
+// deleted rows; other checks do.
 package seal
 
 import (
@@ -62,14 +64,14 @@ func (t Table) eachRow(ctx context.Context, tx *sqldb.Tx, where string, args []a
 	})
 }
 
-// RenewSeals seals the rows that match a condition. The caller must have written all
-// sealed columns; a caller that wrote only some of them uses Change.
+// RenewSeals seals the rows that match a condition. The caller must have written
+// all sealed columns; a caller that wrote only some of them uses ChangeRows.
 func (t Table) RenewSeals(ctx context.Context, tx *sqldb.Tx, where string, args ...any) error {
 	_, err := t.renewSeals(ctx, tx, nil, where, args)
 	return err
 }
 
-// beginRows is the number of rows that Begin holds in memory at once.
+// beginRows is the number of rows that BeginSeals holds in memory at once.
 const beginRows = 20_000
 
 // BeginSeals seals the rows without a seal and returns their number. It is for rows
@@ -111,8 +113,8 @@ func (t Table) sealFits(tx *sqldb.Tx, r row) bool {
 
 func (t Table) rowName(r row) string { return t.Name + " " + strings.Join(r.values[:len(t.Key)], " ") }
 
-// renewSeals seals the rows where a condition holds, except those that are broken, and
-// returns how many.
+// renewSeals seals the rows that match a condition, except broken rows, and
+// returns the number of sealed rows.
 func (t Table) renewSeals(ctx context.Context, tx *sqldb.Tx, broken map[string]bool, where string, args []any) (int, error) {
 	var all []row
 	err := t.eachRow(ctx, tx, where, args, func(r row) error {

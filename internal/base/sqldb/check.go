@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Check is an invariant that SQL can see. Query returns one text column: a line
-// naming each row that breaks the rule, and nothing when all is well.
+// Check is an invariant that SQL can check. Query returns one text column with a
+// line for each row that breaks the rule, and no rows if there are none.
 type Check struct {
 	Name  string
 	Query string
@@ -18,10 +18,10 @@ type Violation struct {
 	Row   string
 }
 
-// verifyLimit is how long the checks may take together.
+// verifyLimit is the longest time of all checks together.
 const verifyLimit = time.Hour
 
-// VerifyChecks runs the checks on one consistent view and writes nothing.
+// VerifyChecks runs the checks on one consistent snapshot and writes nothing.
 func (db *DB) VerifyChecks(ctx context.Context, checks []Check) ([]Violation, error) {
 	var found []Violation
 	ctx = WithLimit(ctx, verifyLimit)

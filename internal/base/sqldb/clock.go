@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// clock keeps the time of another machine: what it was at a moment of ours, and
-// from there on what our own clock has gone forward, which a change of our date
-// does not disturb.
+// clock keeps the time of the database server: the server's time at one moment
+// of the local clock, and from then on the time that has passed on the local
+// monotonic clock, which changes of the local date do not affect.
 type clock struct {
 	mu     sync.RWMutex
-	ours   time.Time // zero before the first look
+	ours   time.Time // zero before the first reading
 	theirs time.Time
 }
 
-// lookAgain is how long a look at the other clock is good for: two clocks drift
-// apart by a few milliseconds in that time, at the worst.
+// lookAgain is the time for which a reading of the server's clock is valid: two
+// clocks drift apart by at most a few milliseconds in that time.
 const lookAgain = time.Minute
 
-// isStale reports whether it is time to look again.
+// isStale reports whether the server's clock should be read again.
 func (c *clock) isStale(now time.Time) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -42,8 +42,8 @@ func (c *clock) serverTime(now time.Time) time.Time {
 	return c.theirs.Add(now.Sub(c.ours))
 }
 
-// Now is the time that all who use this database go by, as exact as a column
-// can have it.
+// Now returns the current time that all users of this database share, in the
+// precision of a time column.
 func (db *DB) Now() time.Time {
 	now := db.now()
 	if db.clock != nil {
@@ -64,6 +64,6 @@ func (db *DB) followClock(ctx context.Context, query func(context.Context, strin
 		return fmt.Errorf("read the database's clock: %w", err)
 	}
 	took := db.now().Sub(before)
-	db.clock.setServerTime(before.Add(took/2), time.UnixMicro(micros)) // it was read somewhere on the way
+	db.clock.setServerTime(before.Add(took/2), time.UnixMicro(micros)) // the server's clock was read at some time between request and response
 	return nil
 }

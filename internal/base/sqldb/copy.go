@@ -12,16 +12,16 @@ import (
 	lite "modernc.org/sqlite"
 )
 
-// errNotEmbedded is for what only the embedded database can do.
+// errNotEmbedded is the error of operations that only the embedded database has.
 var errNotEmbedded = errors.New("the database is not the embedded one")
 
-// copyPages is how many pages are copied between two looks at the context.
+// copyPages is the number of pages copied between two checks of the context.
 const copyPages = 256
 
 // CopyTo writes a copy of the embedded database to a new file at path, readable
-// for our user only. The copy shows the database as of one moment. Readers and
-// writers, also those of other processes, go on meanwhile; only the write-ahead
-// log cannot be emptied until the copy is done.
+// only by the service's user. The copy is a snapshot of one moment. Readers and
+// writers, also in other processes, continue meanwhile; only the write-ahead log
+// cannot be emptied until the copy is done.
 func (db *DB) CopyTo(ctx context.Context, path string) (err error) {
 	if db.lite == nil {
 		return errNotEmbedded
@@ -50,8 +50,9 @@ func (db *DB) CopyTo(ctx context.Context, path string) (err error) {
 	}
 	defer conn.Close()
 
-	// With a transaction of its own the connection keeps one view of the
-	// database. Without one, SQLite would begin anew after every change.
+	// With a transaction of its own the connection keeps one snapshot of the
+	// database. Without a transaction, SQLite would restart the copy after every
+	// change.
 	if _, err := conn.ExecContext(ctx, `BEGIN`); err != nil {
 		return err
 	}
@@ -87,11 +88,11 @@ func copyAll(ctx context.Context, driver any, path string) error {
 	return errors.Join(err, backup.Finish())
 }
 
-// integrityLimit is how long SQLite may take to look through all of a database.
+// integrityLimit is the longest time for SQLite's integrity check.
 const integrityLimit = 6 * time.Hour
 
-// CheckIntegrity has SQLite look through the whole file of the embedded
-// database, and returns what it finds wrong with it.
+// CheckIntegrity runs SQLite's integrity check on the embedded database and
+// returns the problems.
 func (db *DB) CheckIntegrity(ctx context.Context) (problems []string, err error) {
 	if db.lite == nil {
 		return nil, errNotEmbedded
@@ -110,7 +111,7 @@ func (db *DB) CheckIntegrity(ctx context.Context) (problems []string, err error)
 	return problems, err
 }
 
-// Version is the version of the database's schema.
+// Version returns the version of the database's schema.
 func (db *DB) Version(ctx context.Context) (int64, error) {
 	p, conn, err := migrationProvider(db, db.pool)
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// isConflict reports whether a transaction lost against another and may run again.
+// isConflict reports whether a transaction failed because of a concurrent one
+// and may run again.
 func isConflict(err error) bool {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return pg.Code == "40001" || pg.Code == "40P01" // serialization failure, deadlock
@@ -23,7 +24,7 @@ func isConflict(err error) bool {
 	return false
 }
 
-// IsDuplicate reports whether a statement was refused by a unique index.
+// IsDuplicate reports whether a statement violated a unique index.
 func IsDuplicate(err error) bool {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return pg.Code == "23505"
@@ -54,13 +55,13 @@ func classifyError(err error) error {
 
 func isUnreachable(err error) bool {
 	if errors.Is(err, context.Canceled) {
-		return false // the caller is gone; the database is fine
+		return false // the caller has disconnected; the database is available
 	}
 	if _, ok := errors.AsType[*fault.Error](err); ok {
-		return false // decided already
+		return false // the error was classified before
 	}
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
-		return true // for any reason of the server
+		return true // connecting failed, for any reason
 	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch pg.Code {

@@ -15,13 +15,13 @@ type Guard func(ctx context.Context, tx *Tx) error
 type guardKey struct{}
 
 // WithGuard returns a context in which every transaction of Read and Write
-// begins with the guard. With it, a request is authorized again by each of its
-// transactions, and no handler can forget to.
+// begins with the guard. This way each transaction of a request authorizes the
+// request again, and no handler can forget it.
 func WithGuard(ctx context.Context, g Guard) context.Context {
 	return context.WithValue(ctx, guardKey{}, g)
 }
 
-// withGuardOf puts the guard of ctx, if there is one, before fn.
+// withGuardOf returns fn preceded by the guard of ctx, if there is one.
 func withGuardOf(ctx context.Context, fn func(*Tx) error) func(*Tx) error {
 	guard, ok := ctx.Value(guardKey{}).(Guard)
 	if !ok {
@@ -35,8 +35,8 @@ func withGuardOf(ctx context.Context, fn func(*Tx) error) func(*Tx) error {
 	}
 }
 
-// Querier reads single rows. A *Tx locks them until the commit where the query
-// has Locking clauses; a *DB locks nothing.
+// Querier reads single rows. A *Tx locks them until the commit if the query has
+// Locking clauses; a *DB locks nothing.
 type Querier interface {
 	QueryRow(ctx context.Context, query string, args ...any) Row
 	// Locking returns the clauses that lock the rows of a SELECT, such as

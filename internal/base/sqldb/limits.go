@@ -17,7 +17,7 @@ import (
 
 // Time limits. A request must be answered within ten seconds whatever the
 // database does, and a node that is paused in the middle of a transaction must
-// not keep others from its rows for longer than that.
+// not block others from its rows for longer than that.
 //
 //	here            operationLimit  one Read, Write or QueryRow, from waiting for a
 //	                                connection to the commit; the connection is destroyed
@@ -25,17 +25,18 @@ import (
 //	                RequestBudget   all operations of a request, until its answer begins
 //	                connectLimit    a new connection
 //	at the server   idleLimit       a transaction whose client sends nothing
-//	                lockLimit       waiting for a row; whoever lives tries again
+//	                lockLimit       waiting for a row; a client that still runs retries
 //	                statementLimit  one statement, more than River's longest
-//	                tcp_*           a client that is gone
+//	                tcp_*           a client that has disappeared
 //
 // Several transactions of a paused node may wait for one row, and each that gets
-// it keeps it for idleLimit. None waits for longer than lockLimit, and only those
-// who live come again: after the sum of both the row is free for them.
+// the row keeps it for idleLimit. None waits for longer than lockLimit, and a
+// paused node does not retry: after the sum of both limits the row is free for
+// the other nodes.
 //
-// River's own queries do not go through DB, so the limits at the server are the
-// ones that hold for them. WithLimit is for the few operations that take longer;
-// migrations have a pool without limits.
+// River's own queries do not use DB, so only the limits at the server apply to
+// them. WithLimit is for the few operations that take longer; migrations have a
+// pool without limits.
 const (
 	operationLimit   = 8 * time.Second
 	stalledLimit     = time.Second
@@ -44,20 +45,20 @@ const (
 	lockLimit        = 2 * time.Second
 	statementLimit   = 65 * time.Second // River reindexes for up to a minute
 	transactionLimit = 75 * time.Second // from PostgreSQL 17 on
-	silenceLimit     = 20 * time.Second // of a peer that acknowledges nothing
+	silenceLimit     = 20 * time.Second // of a peer that acknowledges no data
 )
 
 // limitKey is the context key of WithLimit.
 type limitKey struct{}
 
-// WithLimit lets each operation with the context take up to limit, for checks
-// and recounts. It still fails at once where the database does not answer when
-// it begins.
+// WithLimit allows each operation with the context to take up to limit, for
+// checks and recounts. An operation still fails at once if the database does not
+// answer at its beginning.
 func WithLimit(ctx context.Context, limit time.Duration) context.Context {
 	return context.WithValue(ctx, limitKey{}, limit)
 }
 
-// limitOf is how long an operation with the context may take.
+// limitOf returns the longest time of an operation with the context.
 func (db *DB) limitOf(ctx context.Context) time.Duration {
 	limit := db.operation
 	if db.stalled.Load() {
@@ -66,8 +67,8 @@ func (db *DB) limitOf(ctx context.Context) time.Duration {
 	return min(limit, leftOf(ctx))
 }
 
-// boundContext returns the context of an operation on PostgreSQL, which ends with its time.
-// SQLite needs none: its limits are where it waits.
+// boundContext returns the context of an operation on PostgreSQL, which ends at
+// the operation's limit. SQLite needs none: its limits apply to its waits.
 func (db *DB) boundContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	if db.lite != nil {
 		return ctx, func() {}
@@ -75,15 +76,16 @@ func (db *DB) boundContext(ctx context.Context) (context.Context, context.Cancel
 	return context.WithTimeout(ctx, db.limitOf(ctx))
 }
 
-// mayWaitAgain reports whether a transaction that waited too long for a row may try
-// once more, within the time of its operation.
+// mayWaitAgain reports whether a transaction that waited too long for a row may
+// try once more, within the limit of its operation.
 func mayWaitAgain(limited context.Context, err error) bool {
 	deadline, ok := limited.Deadline()
 	return ok && IsLockTimeout(err) && time.Until(deadline) > lockLimit
 }
 
-// noticeOutcome learns from the outcome of an operation whether the server answers. One
-// that had less time than a server needs which is well says nothing about it.
+// noticeOutcome derives from the outcome of an operation whether the server
+// answers. A timeout counts only if the limit was long enough for a healthy
+// server.
 func (db *DB) noticeOutcome(ctx context.Context, limit time.Duration, err error) {
 	enough := limit >= min(stalledLimit, db.operation)
 	timedOut := enough && ctx.Err() == nil && (errors.Is(err, context.DeadlineExceeded) || pgconn.Timeout(err))
@@ -92,16 +94,17 @@ func (db *DB) noticeOutcome(ctx context.Context, limit time.Duration, err error)
 	}
 }
 
-// runTransaction runs fn in a transaction on PostgreSQL, within the limits. At the end
-// of its time the connection stops working under whatever statement it is at:
-// the contexts that fn uses are its own.
+// runTransaction runs fn in a transaction on PostgreSQL, within the limits. At
+// the limit it makes the connection fail, whatever statement is running: fn may
+// use contexts of its own.
 func (db *DB) runTransaction(ctx, limited context.Context, o pgx.TxOptions, fn func(pgx.Tx) error) (err error) {
-	deadline, _ := limited.Deadline() // as bound made it
+	deadline, _ := limited.Deadline() // set by boundContext
 	limit := time.Until(deadline)
 	defer func() { db.noticeOutcome(ctx, limit, err) }()
 	if own, ok := ctx.Deadline(); ok && !own.After(deadline) {
-		// The caller's time ends first: its context ends the statement then, and
-		// says why. We come after it, lest the statement fail before that is known.
+		// The caller's deadline is earlier: its context ends the statement and
+		// has the reason. The connection's own deadline comes later, so that the
+		// statement does not fail before that.
 		deadline = own.Add(stalledLimit)
 	}
 	c, err := db.pool.Acquire(limited)
@@ -113,7 +116,7 @@ func (db *DB) runTransaction(ctx, limited context.Context, o pgx.TxOptions, fn f
 	conn := c.Conn()
 	timer := time.AfterFunc(time.Until(deadline), func() { _ = conn.PgConn().Conn().SetDeadline(time.Unix(1, 0)) })
 	defer func() {
-		if !timer.Stop() { // its deadline would hold for whoever comes next
+		if !timer.Stop() { // the connection has an expired deadline and must not be reused
 			closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), stalledLimit)
 			defer cancel()
 			_ = conn.Close(closing)
@@ -145,8 +148,8 @@ func (db *DB) queryRow(ctx context.Context, query string, args []any) Row {
 	}}
 }
 
-// limitPool returns every connection of a pool the limits. Those that the database
-// address has itself stay as they are there.
+// limitPool sets the limits on every connection of a pool. Limits in the
+// database address take precedence.
 func limitPool(conf *pgxpool.Config) {
 	limitConnect(conf)
 	conf.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
@@ -163,7 +166,7 @@ func limitPool(conf *pgxpool.Config) {
 	}
 }
 
-// limitConnect bounds how long connecting takes and how long a peer may be silent.
+// limitConnect limits the time for connecting and the silence of a peer.
 func limitConnect(conf *pgxpool.Config) {
 	conf.ConnConfig.ConnectTimeout = cmp.Or(conf.ConnConfig.ConnectTimeout, connectLimit)
 	dialer := &net.Dialer{
@@ -173,9 +176,9 @@ func limitConnect(conf *pgxpool.Config) {
 	conf.ConnConfig.DialFunc = dialer.DialContext
 }
 
-// limitsAtServer is the statement that sets the limits of a session. It is no
-// part of the start-up message: older servers and PgBouncer refuse to start with
-// settings that they do not know.
+// limitsAtServer returns the statement that sets the limits of a session. The
+// limits are not part of the start-up message: older servers and PgBouncer
+// refuse connections with unknown settings.
 func limitsAtServer(conn *pgx.Conn, chosen map[string]string) string {
 	limits := []struct {
 		name  string
@@ -200,7 +203,8 @@ func limitsAtServer(conn *pgx.Conn, chosen map[string]string) string {
 	return b.String()
 }
 
-// longerAtServer is the statement that lets a transaction take as long as limit.
+// longerAtServer returns the statement that raises the server's limits of a
+// transaction to limit.
 func longerAtServer(conn *pgx.Conn, limit time.Duration) string {
 	longer := "SET LOCAL statement_timeout = " + inMilliseconds(limit) + ";"
 	if hasTransactionTimeout(conn) {

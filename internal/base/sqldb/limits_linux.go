@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setUserTimeout ends a connection whose peer acknowledges nothing of what was
-// sent (RFC 5482); keep-alive only sees connections on which nothing is sent.
+// setUserTimeout ends a connection whose peer does not acknowledge sent data
+// (RFC 5482); keep-alive only checks connections without unacknowledged data.
 func setUserTimeout(network, _ string, c syscall.RawConn) error {
 	if !strings.HasPrefix(network, "tcp") {
 		return nil

@@ -27,13 +27,13 @@ var migrationFiles embed.FS
 // migrationLock is the key of the PostgreSQL advisory lock around migrations.
 const migrationLock = 0x41_54_45_4c // "ATEL"
 
-// ErrNewer says that a newer release has changed the database already.
+// ErrNewer is the error for a database that a newer release has migrated.
 var ErrNewer = errors.New("the database was made by a newer version of atelier")
 
-// Migrate brings the schema to this release's version and returns how many steps
-// it took. Any number of processes may call it at once: one works, the others
-// wait. Each step is one transaction, so a crash leaves whole steps only and
-// the next call goes on from there.
+// Migrate brings the schema to this release's version and returns the number of
+// migration steps. Any number of processes may call it at once: one works, the
+// others wait. Each step is one transaction, so a crash leaves only complete
+// steps and the next call continues after them.
 func (db *DB) Migrate(ctx context.Context) (steps int, err error) {
 	if db.readOnly {
 		return 0, errReadOnly
@@ -75,7 +75,7 @@ func (db *DB) Migrate(ctx context.Context) (steps int, err error) {
 	if pool == nil {
 		return steps, nil
 	}
-	// River keeps its tables by its own migrations.
+	// River has its own migrations for its tables.
 	m, err := rivermigrate.New(riverpgxv5.New(pool), nil)
 	if err != nil {
 		return steps, fmt.Errorf("migrate queue: %w", err)
@@ -87,7 +87,7 @@ func (db *DB) Migrate(ctx context.Context) (steps int, err error) {
 	return steps + len(res.Versions), nil
 }
 
-// ErrNone says that the database holds no installation.
+// ErrNone is the error for a database without an installation.
 var ErrNone = errors.New("there is no installation of atelier in this database")
 
 // CheckMigrated fails unless the schema is exactly this release's. It writes
@@ -116,7 +116,7 @@ func (db *DB) CheckMigrated(ctx context.Context) error {
 	return nil
 }
 
-// CheckExists fails with ErrNone where the database has no schema at all. It writes
+// CheckExists fails with ErrNone if the database has no schema at all. It writes
 // nothing.
 func (db *DB) CheckExists(ctx context.Context) error {
 	have, err := db.stepsTaken(ctx)
@@ -126,8 +126,8 @@ func (db *DB) CheckExists(ctx context.Context) error {
 	return err
 }
 
-// stepsTaken returns the numbers of the steps that the database has taken. It does
-// not ask goose, which would make its table.
+// stepsTaken returns the numbers of the steps that were applied to the database.
+// It does not use goose, which would create its table.
 func (db *DB) stepsTaken(ctx context.Context) (numbers []int64, err error) {
 	hasTable := `SELECT to_regclass('` + goose.DefaultTablename + `') IS NOT NULL`
 	if db.lite != nil {
@@ -139,7 +139,7 @@ func (db *DB) stepsTaken(ctx context.Context) (numbers []int64, err error) {
 		if err := tx.QueryRow(ctx, hasTable).Scan(&found); err != nil || !found {
 			return err
 		}
-		// Number 0 says that there is a table.
+		// Number 0 marks the creation of the table.
 		numbers, err = All(ctx, tx, `SELECT version_id FROM `+goose.DefaultTablename+` WHERE is_applied AND version_id > 0`, nil,
 			func(row Scanner) (n int64, err error) { return n, row.Scan(&n) })
 		return err
@@ -175,9 +175,9 @@ func checkVersion(ctx context.Context, p *goose.Provider) error {
 	return nil
 }
 
-// unlimitedPool returns connections without time limits, nil on SQLite: changing
-// the tables of a large installation takes a while, and so does waiting for
-// another node that does.
+// unlimitedPool returns connections without time limits, nil on SQLite:
+// migrating the tables of a large installation takes long, and so does waiting
+// for another node that migrates them.
 func unlimitedPool(ctx context.Context, db *DB) (*pgxpool.Pool, error) {
 	if db.pool == nil {
 		return nil, nil
@@ -187,8 +187,8 @@ func unlimitedPool(ctx context.Context, db *DB) (*pgxpool.Pool, error) {
 	return pgxpool.NewWithConfig(ctx, conf)
 }
 
-// migrationProvider returns the steps for this database, on connections of pool or, on
-// SQLite, on one of their own.
+// migrationProvider returns the steps for this database, on connections of pool
+// or, on SQLite, on a connection of its own.
 func migrationProvider(db *DB, pool *pgxpool.Pool) (*goose.Provider, *sql.DB, error) {
 	var conn *sql.DB
 	dialect := goose.DialectPostgres
@@ -209,8 +209,8 @@ func migrationProvider(db *DB, pool *pgxpool.Pool) (*goose.Provider, *sql.DB, er
 	return p, conn, nil
 }
 
-// lockMigrations lets one process at a time change the schema. The system
-// frees the lock of a process that dies.
+// lockMigrations ensures that one process at a time changes the schema. The
+// system releases the lock of a process that dies.
 func lockMigrations(ctx context.Context, db *DB, pool *pgxpool.Pool) (unlock func(), err error) {
 	if pool != nil {
 		c, err := pool.Acquire(ctx)
@@ -236,8 +236,8 @@ func lockMigrations(ctx context.Context, db *DB, pool *pgxpool.Pool) (unlock fun
 	return func() { f.Close() }, nil
 }
 
-// stepsFor shows the migrations of one dialect: the shared files and its half
-// of each pair.
+// stepsFor returns the migrations of one dialect: the shared files and the
+// dialect's file of each pair.
 func stepsFor(d Dialect) fs.FS {
 	sub, err := fs.Sub(migrationFiles, "migrations")
 	if err != nil {

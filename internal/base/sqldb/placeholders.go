@@ -15,11 +15,11 @@ func (a *Args) Add(value any) string {
 	return "$" + strconv.Itoa(len(*a))
 }
 
-// AddList appends values and returns their placeholders in parentheses, for
-// IN. There must be at least one value. The number of placeholders is rounded
-// up to a power of four, and the last value fills the rest: that keeps the
-// number of different query texts small, and SQLite's writer caches a prepared
-// statement for each of them.
+// AddList appends values and returns their placeholders in parentheses, for IN.
+// There must be at least one value. The number of placeholders is rounded up to
+// a power of four, and the last value fills the rest: this keeps the number of
+// different query texts small, and SQLite's writer caches a prepared statement
+// for each of them.
 func AddList[T any](a *Args, values []T) string {
 	room := 1
 	for room < len(values) {
@@ -39,7 +39,7 @@ func AddList[T any](a *Args, values []T) string {
 }
 
 // In returns the placeholders of values for IN, as AddList does, and all
-// arguments of the query: those before the list, then the list.
+// arguments of the query: the arguments before the list, then the list.
 func In[T any](values []T, before ...any) (list string, args []any) {
 	all := Args(before)
 	list = AddList(&all, values)

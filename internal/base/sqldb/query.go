@@ -5,15 +5,15 @@ import (
 	"errors"
 )
 
-// One returns the only column of the only row of a query. It returns
-// ErrNoRows where there is no row.
+// One returns the only column of the only row of a query. It returns ErrNoRows
+// if there is no row.
 func One[T any](ctx context.Context, q Querier, query string, args ...any) (value T, err error) {
 	err = q.QueryRow(ctx, query, args...).Scan(&value)
 	return value, err
 }
 
-// Find is One for rows that may be missing: found is false then, and the value
-// is zero.
+// Find is One for rows that may be missing: found is false if there is no row,
+// and the value is zero.
 func Find[T any](ctx context.Context, q Querier, query string, args ...any) (value T, found bool, err error) {
 	value, err = One[T](ctx, q, query, args...)
 	if errors.Is(err, ErrNoRows) {
@@ -27,8 +27,9 @@ func Exists(ctx context.Context, q Querier, query string, args ...any) (bool, er
 	return One[bool](ctx, q, `SELECT EXISTS (`+query+`)`, args...)
 }
 
-// Changed runs a writing statement and reports whether it changed any row. A
-// conditional UPDATE, or an INSERT with ON CONFLICT DO NOTHING, decides with it.
+// Changed runs a writing statement and reports whether it changed any row. It
+// shows the result of a conditional UPDATE, or of an INSERT with ON CONFLICT DO
+// NOTHING.
 func Changed(ctx context.Context, tx *Tx, query string, args ...any) (bool, error) {
 	n, err := tx.Exec(ctx, query, args...)
 	return n > 0, err

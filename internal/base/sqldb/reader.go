@@ -51,7 +51,7 @@ func (r *readers) closeAll() {
 	for range len(r.free) {
 		one := <-r.free
 		for _, s := range one.stmts {
-			s.Close() // a connection with open statements would stay
+			s.Close() // a connection with open statements would not close
 		}
 		one.conn.Close()
 	}

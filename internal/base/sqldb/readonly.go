@@ -12,16 +12,17 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// Reading only, on SQLite: a connection of the usual kind makes the log and its
-// index beside the database, mends them after a crash and empties the log at its
-// end. What a reader may do instead depends on who else is there.
+// Read-only access on SQLite: a normal connection creates the write-ahead log
+// and its index beside the database, repairs them after a crash and empties the
+// log when it closes. A read-only connection depends on other processes and on
+// the log:
 //
-//	a service runs     its log and index are there: read along, with its locks
-//	nobody, no log     the file is complete: read it alone, without locks
-//	nobody, a log      read both, and keep the index in memory
+//	a service runs         its log and index exist: use them, with the service's locks
+//	no service, no log     the file is complete: read only the file, without locks
+//	no service, a log      read both, and keep the index in memory
 //
-// A service that starts while the file is read alone does not know of us, so
-// every transaction ends with a look whether one did.
+// A service that starts while the file is read without locks does not notice the
+// reader, so every transaction ends with a check whether a service has started.
 
 var (
 	errReadOnly  = errors.New("the database was opened for reading")
@@ -29,11 +30,12 @@ var (
 	errNoIndex   = errors.New("the database was copied without its index: its log must be read in first. Run atelier migrate, and try again")
 )
 
-// dmsByte is what every process that uses an index has locked: UNIX_SHM_DMS of
-// SQLite's os_unix.c, the byte after the 8 locks that begin at (22+8)*4.
+// dmsByte is the byte that every process with an open index has locked:
+// UNIX_SHM_DMS of SQLite's os_unix.c, the byte after the 8 locks that begin at
+// (22+8)*4.
 const dmsByte = 128
 
-// openSQLiteReadOnly opens the database at path as it is.
+// openSQLiteReadOnly opens the database at path without changing it.
 func openSQLiteReadOnly(path string, conns int) (*sqlite, error) {
 	still, err := readStill(path)
 	if err != nil {
@@ -76,7 +78,7 @@ func readOnlyDSN(path, mode string) string {
 	return dsn
 }
 
-// inUse reports whether a process uses an index.
+// inUse reports whether a process uses the index.
 func inUse(index string) (bool, error) {
 	f, err := os.Open(index)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -120,7 +122,7 @@ func readStill(path string) (s stillFiles, err error) {
 	return s, nil
 }
 
-// haveChanged reports whether somebody has opened the database since.
+// haveChanged reports whether another process has opened the database since.
 func (s stillFiles) haveChanged() bool {
 	now, err := readStill(s.path)
 	return err != nil || now.logBytes != s.logBytes || now.hasIndex != s.hasIndex ||

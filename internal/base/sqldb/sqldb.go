@@ -1,12 +1,12 @@
 // Package sqldb runs one set of queries on SQLite and on PostgreSQL.
 //
-// Queries are plain SQL with $1 placeholders. SQLite has one writing
-// connection, so that writers queue here and not in SQLITE_BUSY, and a pool of
-// readers; PostgreSQL has the pool of pgx. Where the two differ, the
-// difference is a field of Dialect.
+// Queries are plain SQL with $1 placeholders. SQLite has one writing connection,
+// so that writers queue here instead of failing with SQLITE_BUSY, and a pool of
+// readers; PostgreSQL has the pool of pgx. Differences between the two databases
+// are fields of Dialect.
 //
-// Errors of a database that cannot be reached are fault.Unavailable. Other errors
-// are returned as the driver made them.
+// Errors of a database that cannot be reached are fault.Unavailable. Other
+// errors are returned unchanged from the driver.
 package sqldb
 
 import (
@@ -91,8 +91,8 @@ type DB struct {
 	trace  func(query string, args []any)
 
 	readOnly  bool
-	sealKey   []byte        // see Tx.Seal
-	operation time.Duration // the longest time of one
+	sealKey   []byte        // see Tx.SealTexts
+	operation time.Duration // the longest time of one operation
 	stalled   atomic.Bool   // the PostgreSQL server does not answer
 	closing   sync.Once
 }
@@ -126,7 +126,7 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 	case "postgres", "postgresql":
 		conf, err := pgxpool.ParseConfig(address)
 		if err != nil {
-			// The parser's text repeats the address, password and all.
+			// The parser's error contains the address with the password.
 			return nil, errors.New("database address: not a valid postgres:// address")
 		}
 		conf.MaxConns = int32(max(o.MaxConns, 4)) // migrations hold one and use others
@@ -165,11 +165,11 @@ func (db *DB) Close() {
 	})
 }
 
-// Pool is the PostgreSQL pool, nil on SQLite. It is for libraries with SQL of
-// their own (River); the program itself uses Tx.
+// Pool returns the PostgreSQL pool, nil on SQLite. It is for libraries with SQL
+// of their own (River); the program itself uses Tx.
 func (db *DB) Pool() *pgxpool.Pool { return db.pool }
 
-// Ping proves that the database answers.
+// Ping checks that the database answers.
 func (db *DB) Ping(ctx context.Context) error {
 	var one int64
 	return db.QueryRow(ctx, `SELECT 1`).Scan(&one)
@@ -185,7 +185,7 @@ func (db *DB) QueryRow(ctx context.Context, query string, args ...any) Row {
 	return db.queryRow(ctx, query, args)
 }
 
-// Read runs fn on one consistent view of the database.
+// Read runs fn on one consistent snapshot of the database.
 func (db *DB) Read(ctx context.Context, fn func(*Tx) error) error {
 	defer db.spendBudget(ctx, db.now())
 	fn = withGuardOf(ctx, fn)
@@ -207,8 +207,8 @@ func (db *DB) Read(ctx context.Context, fn func(*Tx) error) error {
 const writeTries = 5
 
 // Write runs fn in one transaction and commits it when fn returns nil. fn may
-// run again after a conflict, so it touches only tx and sets its results
-// afresh.
+// run again after a conflict, so it must use only tx and must set all its
+// results in every run.
 func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 	if db.readOnly {
 		return errReadOnly
@@ -218,7 +218,7 @@ func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 	limited, cancel := db.boundContext(ctx)
 	defer cancel()
 	for try := 1; ; try++ {
-		tx := &Tx{Dialect: db.Dialect, trace: db.trace, sealKey: db.sealKey, limited: limited} // its time is set when it begins
+		tx := &Tx{Dialect: db.Dialect, trace: db.trace, sealKey: db.sealKey, limited: limited} // Now is set when the transaction begins
 		err := db.writeOnce(ctx, tx, fn)
 		if err == nil {
 			for _, f := range tx.committed {
@@ -275,23 +275,23 @@ type Tx struct {
 	limited   context.Context // ends at the limit of the operation, on PostgreSQL
 }
 
-// PGX is the PostgreSQL transaction below, nil on SQLite; see DB.Pool.
+// PGX returns the underlying PostgreSQL transaction, nil on SQLite; see DB.Pool.
 func (tx *Tx) PGX() pgx.Tx { return tx.pgx }
 
 // AdvanceNow sets Now to a later time, for a transaction that has waited for a
-// lock and must not date its rows before those that it waited for. An earlier
-// time changes nothing.
+// lock and must not date its rows before the rows of the lock's previous holder.
+// An earlier time changes nothing.
 func (tx *Tx) AdvanceNow(to time.Time) {
 	if to.After(tx.Now) {
 		tx.Now = to
 	}
 }
 
-// AfterCommit runs fn once the transaction has been committed. fn must be
-// quick and must not fail: it wakes a worker and does no work itself.
+// AfterCommit runs fn after the transaction was committed. fn must be quick and
+// must not fail: it wakes a worker and does no work itself.
 func (tx *Tx) AfterCommit(fn func()) { tx.committed = append(tx.committed, fn) }
 
-// Exec runs a writing statement and returns how many rows it touched.
+// Exec runs a writing statement and returns the number of affected rows.
 func (tx *Tx) Exec(ctx context.Context, query string, args ...any) (int64, error) {
 	if tx.trace != nil {
 		tx.trace(query, args)

@@ -13,48 +13,48 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
 
-// sqlite is the embedded database: one connection that writes, several that
-// read.
+// sqlite is the embedded database: one writing connection and several reading
+// ones.
 type sqlite struct {
-	rows    *readers // for one row each
+	rows    *readers // for queries of one row
 	readers *sql.DB  // for transactions
 
-	files *stillFiles // that nobody else has open, where they were opened as such
+	files *stillFiles // set if the files were opened while no other process used them
 
-	writers *sql.DB       // nil for reading only, as is the writer
-	turn    chan struct{} // holds one token: whoever has it may write
-	writer  *sql.Conn     // guarded by turn, as are the statements
+	writers *sql.DB       // nil if the database is read-only, like writer
+	turn    chan struct{} // holds one token: its owner may write
+	writer  *sql.Conn     // guarded by turn, like the statements
 	writing map[string]*sql.Stmt
 
-	waits, waited atomic.Int64 // for the turn: how often, and nanoseconds in all
+	waits, waited atomic.Int64 // for the turn: number of waits, and nanoseconds in total
 }
 
-// busyLimit is how long SQLite waits for a lock of another process.
+// busyLimit is the time that SQLite waits for a lock of another process.
 const busyLimit = 5 * time.Second
 
-// sqliteDSN names the file with the settings every connection needs. Writers
-// begin immediate transactions: a deferred one that reads first and then
-// writes fails with SQLITE_BUSY under load.
+// sqliteDSN returns the DSN of the file with the settings that every connection
+// needs. Writers begin immediate transactions: a deferred one that reads first
+// and then writes fails with SQLITE_BUSY under load.
 func sqliteDSN(path string, extra ...string) string {
 	return fileDSN(path, append([]string{
 		"busy_timeout(" + inMilliseconds(busyLimit) + ")", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)",
-		"recursive_triggers(1)", // so that a REPLACE deletes like a DELETE, and append-only tables refuse it
+		"recursive_triggers(1)", // so that a REPLACE runs delete triggers, and append-only tables refuse it
 	}, extra...)...)
 }
 
-// fileDSN names a file with the pragmas that each of its connections runs.
+// fileDSN returns the DSN of a file with the pragmas that each connection runs.
 func fileDSN(path string, pragmas ...string) string {
 	v := url.Values{"_pragma": pragmas}
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: v.Encode()}).String()
 }
 
-// createPrivate returns the file of a new database, for our user only. SQLite
-// would make it readable for all that the umask lets; the log and the index
-// beside it get the mode that it has.
+// createPrivate creates the file of a new database, for the service's user only.
+// SQLite would make it readable for all users that the umask permits; the log
+// and the index get the mode of the database file.
 func createPrivate(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil // it is there, or SQLite says why it cannot be made
+		return nil // the file exists, or SQLite reports why it cannot be created
 	}
 	return errors.Join(f.Chmod(0o600), f.Close())
 }
@@ -77,7 +77,7 @@ func openSQLite(ctx context.Context, path string, readers int) (*sqlite, error) 
 	r.SetMaxIdleConns(readers)
 	l := &sqlite{readers: r, writers: w, turn: make(chan struct{}, 1)}
 	l.turn <- struct{}{}
-	// The first connection turns WAL on, which readers cannot.
+	// The first connection turns on WAL, which readers cannot do.
 	if l.writer, err = w.Conn(ctx); err != nil {
 		l.closeAll()
 		return nil, err
@@ -99,7 +99,7 @@ func (l *sqlite) closeAll() {
 		s.Close()
 	}
 	if l.writer != nil {
-		l.writer.Close() // the last one out empties the write-ahead log
+		l.writer.Close() // closing the last connection empties the write-ahead log
 	}
 	if l.writers != nil {
 		l.writers.Close()
@@ -110,7 +110,7 @@ func (l *sqlite) runView(ctx context.Context, limit time.Duration, tx *Tx, fn fu
 	if longer, ok := ctx.Value(limitKey{}).(time.Duration); ok {
 		limit = longer
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit) // the transaction ends with it
+	ctx, cancel := context.WithTimeout(ctx, limit) // the transaction ends with the context
 	defer cancel()
 	stx, err := l.readers.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
@@ -122,14 +122,14 @@ func (l *sqlite) runView(ctx context.Context, limit time.Duration, tx *Tx, fn fu
 	if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if l.files != nil && l.files.haveChanged() { // whatever fn found
+	if l.files != nil && l.files.haveChanged() { // regardless of the result of fn
 		return errDisturbed
 	}
 	return err
 }
 
-// takeTurn waits until nobody else writes, for at most limit. What is left of
-// the limit is how long SQLite may wait for another process after that.
+// takeTurn waits until no other goroutine writes, for at most limit. SQLite may
+// wait for another process for the rest of the limit.
 func (l *sqlite) takeTurn(ctx context.Context, limit time.Duration) (done func(), err error) {
 	give := func() { l.turn <- struct{}{} }
 	left := limit
@@ -157,12 +157,12 @@ func (l *sqlite) takeTurn(ctx context.Context, limit time.Duration) (done func()
 		return nil, err
 	}
 	return func() {
-		_ = l.setBusy(context.WithoutCancel(ctx), busyLimit) // a pragma that writes nothing
+		_ = l.setBusy(context.WithoutCancel(ctx), busyLimit) // the pragma writes nothing
 		give()
 	}, nil
 }
 
-// setBusy sets how long the writer waits for a lock of another process.
+// setBusy sets the time that the writer waits for a lock of another process.
 func (l *sqlite) setBusy(ctx context.Context, limit time.Duration) error {
 	_, err := l.writer.ExecContext(ctx, `PRAGMA busy_timeout = `+inMilliseconds(max(limit, time.Millisecond)))
 	return err
@@ -191,7 +191,8 @@ func (l *sqlite) runUpdate(ctx context.Context, limit time.Duration, tx *Tx, now
 	done := false
 	defer func() {
 		// fn failed or panicked, or ctx ended during BEGIN, which may have
-		// succeeded all the same. Without a transaction this does nothing.
+		// succeeded nevertheless. Without a transaction the rollback has no
+		// effect.
 		if !done {
 			_, _ = l.writer.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`)
 		}
@@ -219,8 +220,8 @@ func (l *sqlite) runUpdate(ctx context.Context, limit time.Duration, tx *Tx, now
 	if err = fn(tx); err != nil {
 		return err
 	}
-	// A commit that began is seen through: a caller who went away must not
-	// leave the outcome open.
+	// A commit that has begun is completed: a caller that disconnects must not
+	// leave the outcome unknown.
 	if _, err = l.writer.ExecContext(context.WithoutCancel(ctx), `COMMIT`); err != nil {
 		return err
 	}
@@ -228,7 +229,8 @@ func (l *sqlite) runUpdate(ctx context.Context, limit time.Duration, tx *Tx, now
 	return nil
 }
 
-// prepareStatement returns the writer's prepared statement. The caller has the turn.
+// prepareStatement returns the writer's prepared statement. The caller must own
+// the turn.
 func (l *sqlite) prepareStatement(ctx context.Context, query string) (*sql.Stmt, error) {
 	if s, ok := l.writing[query]; ok {
 		return s, nil
@@ -246,7 +248,7 @@ type liteTx struct {
 	query func(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// liteRow is the first row of an answer.
+// liteRow is the first row of a result.
 type liteRow struct {
 	rows *sql.Rows
 	err  error

@@ -2,12 +2,13 @@ package sqldb
 
 import "time"
 
-// Stats are how busy the connections of this process are. Reading them asks
-// the database nothing.
+// Stats are the figures of this process's connections. Reading them sends no
+// query to the database.
 type Stats struct {
 	Busy, Idle, Max int
-	// Waits counts callers that found no connection free, on SQLite those who had to
-	// wait for their turn to write as well; Waited is how long they waited in all.
+	// Waits counts the callers that found no free connection, on SQLite also the
+	// callers that waited for their turn to write; Waited is the total time of
+	// all waits.
 	Waits  int64
 	Waited time.Duration
 }

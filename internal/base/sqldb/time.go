@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Time is a time in a BIGINT column: microseconds since 1970 in UTC, NULL
-// for the zero time. Both databases store and compare it alike.
+// Time is a time in a BIGINT column: microseconds since 1970 in UTC, NULL for
+// the zero time. Both databases store and compare it in the same way.
 type Time struct{ time.Time }
 
-// At returns a column value of t.
+// At returns t as a column value.
 func At(t time.Time) Time { return Time{t} }
 
-// Value returns the number that is stored.
+// Value returns the stored number.
 func (t Time) Value() (driver.Value, error) {
 	if t.IsZero() {
 		return nil, nil

@@ -13,7 +13,8 @@ type Slots struct {
 // NewSlots returns a limit of perKey slots for each key.
 func NewSlots(perKey int) *Slots { return &Slots{perKey: perKey, taken: map[string]int{}} }
 
-// Take uses a slot until release is called, once. ok is false where none is free.
+// Take uses a slot until release is called, once. ok is false if no slot is
+// free.
 func (p *Slots) Take(key string) (release func(), ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

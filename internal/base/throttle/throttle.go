@@ -1,6 +1,6 @@
 // Package throttle keeps single callers from overloading a node.
 //
-// It is a token bucket per key in memory: generous, per node, and lost at a
+// It has a token bucket per key in memory: generous, per node, and lost at a
 // restart. Exact limits across nodes are in package ratelimit.
 package throttle
 
@@ -31,8 +31,8 @@ func New(perMinute int, now func() time.Time) *Buckets {
 // PerMinute returns the number of calls a minute that each key is allowed.
 func (b *Buckets) PerMinute() int { return b.perMinute }
 
-// Take uses one call of the key's allowance. Where none is left, it returns the
-// time until the next.
+// Take uses one call of the key's allowance. If none is left, it returns the
+// time until the next call is allowed.
 func (b *Buckets) Take(key string) (wait time.Duration, ok bool) {
 	if b.perMinute <= 0 {
 		return 0, true

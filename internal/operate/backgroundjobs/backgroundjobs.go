@@ -54,8 +54,8 @@ func Handlers(p Parts) []queue.Handler {
 	)
 }
 
-// periodicHandlers returns the handlers of jobs that repeat. None is retried: the
-// next one comes anyway.
+// periodicHandlers returns the handlers of periodic jobs. None is retried: the
+// next periodic job does the same work.
 func periodicHandlers(p Parts) []queue.Handler {
 	return []queue.Handler{
 		{

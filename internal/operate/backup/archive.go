@@ -21,19 +21,20 @@ import (
 	"atelier/internal/file/blob"
 )
 
-// Bounds of an archive, besides its own length.
+// Size limits within an archive, besides its own length.
 const (
 	maxHeader = 64 << 10
 	maxSecret = 64 << 10
 	maxLine   = 4 << 10
 )
 
-// databaseURL is the address of the embedded database in a file.
+// databaseURL returns the address of an embedded database by its file.
 func databaseURL(path string) string {
 	return "sqlite://" + (&url.URL{Path: path}).EscapedPath()
 }
 
-// writer writes the entries of an archive, and what the manifest says of them.
+// writer writes the entries of an archive and collects the lines of the
+// manifest.
 type writer struct {
 	tar     *tar.Writer
 	list    *bufio.Writer
@@ -41,7 +42,7 @@ type writer struct {
 	written int64 // bytes of entries
 }
 
-// addEntry writes an entry of so many bytes and gives its SHA-256.
+// addEntry writes an entry of the given size and returns its SHA-256.
 func (w *writer) addEntry(ctx context.Context, name string, size int64, r io.Reader) (sum string, err error) {
 	if sum, err = w.putEntry(ctx, name, size, r); err != nil {
 		return "", err
@@ -100,7 +101,7 @@ func (w *writer) addDatabase(ctx context.Context, path string) error {
 	return err
 }
 
-// finishArchive writes the manifest, which is in spool, and ends the archive.
+// finishArchive writes the manifest from spool and ends the archive.
 func (w *writer) finishArchive(ctx context.Context, spool *os.File) error {
 	if err := w.list.Flush(); err != nil {
 		return err
@@ -118,20 +119,21 @@ func (w *writer) finishArchive(ctx context.Context, spool *os.File) error {
 	return w.tar.Close()
 }
 
-// ErrDamaged says that an archive is not one, or not as it was written.
+// ErrDamaged is the error for a file that is not an archive, or not an intact
+// one.
 var ErrDamaged = errors.New("not an intact backup")
 
 func damagedArchive(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
 }
 
-// entryTaker takes the bytes of an entry, all of them.
+// entryTaker reads all bytes of an entry.
 type entryTaker func(name string, size int64, r io.Reader) error
 
-// walkArchive reads an archive to its end and hands every entry but the header and the
-// manifest to take. It fails where an entry is out of place or anything but a
-// plain file, and where the manifest does not fit: take must not be believed
-// before walk has returned. begin hears of the header first.
+// walkArchive reads an archive to its end and passes every entry but the header
+// and the manifest to take. It fails if an entry is out of order or not a plain
+// file, and if the manifest does not match: the entries that take received are
+// verified only when walkArchive has returned. begin receives the header first.
 func walkArchive(ctx context.Context, r io.Reader, spool *os.File, begin func(Header) error, take entryTaker) error {
 	archive := tar.NewReader(bufio.NewReaderSize(blob.ReaderWithContext(ctx, r), 1<<20))
 	list := bufio.NewWriter(spool)
@@ -181,7 +183,8 @@ func walkArchive(ctx context.Context, r io.Reader, spool *os.File, begin func(He
 	return nil
 }
 
-// unreadableArchive tells what reading an archive failed with from other failures.
+// unreadableArchive turns the errors of reading a broken archive into ErrDamaged
+// and returns other errors unchanged.
 func unreadableArchive(err error) error {
 	switch {
 	case errors.Is(err, tar.ErrHeader):
@@ -192,8 +195,8 @@ func unreadableArchive(err error) error {
 	return err
 }
 
-// checkEntry refuses links, folders, devices and sparse files, which would be
-// larger than the archive, and entries that are not in their order.
+// checkEntry refuses links, folders, devices, sparse files (which would be
+// larger than the archive) and entries that are out of order.
 func checkEntry(h *tar.Header, before string, hasSecret bool) error {
 	if h.Typeflag != tar.TypeReg || h.Size < 0 {
 		return damagedArchive("%q is not a plain file", h.Name)
@@ -234,8 +237,8 @@ func readHeader(r io.Reader) (h Header, err error) {
 	return h, nil
 }
 
-// compareManifest holds what the manifest says against what was read, which is
-// in spool.
+// compareManifest compares the manifest with the entries that were read, whose
+// lines are in spool.
 func compareManifest(manifest io.Reader, spool *os.File) error {
 	if _, err := spool.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -250,7 +253,7 @@ func compareManifest(manifest io.Reader, spool *os.File) error {
 		}
 		if !bytes.Equal(said.Bytes(), found.Bytes()) {
 			var is line
-			_ = json.Unmarshal(found.Bytes(), &is) // it was written above
+			_ = json.Unmarshal(found.Bytes(), &is) // the line was written above
 			return damagedArchive("%s is not as the manifest says", is.Name)
 		}
 	}
@@ -266,7 +269,7 @@ func compareManifest(manifest io.Reader, spool *os.File) error {
 	return nil
 }
 
-// verifyArchive reads an archive from its beginning.
+// verifyArchive reads an archive from its beginning and verifies it.
 func verifyArchive(ctx context.Context, archive *os.File) error {
 	if _, err := archive.Seek(0, io.SeekStart); err != nil {
 		return err

@@ -2,21 +2,22 @@
 // archive into a new folder.
 //
 //	live database ──online copy──▶ FILE.part.db ──checked──┐
-//	live files, held from being swept ─────────────────────┼─▶ FILE.part ──read back──▶ FILE
+//	live files, protected from sweeps ─────────────────────┼─▶ FILE.part ──read back──▶ FILE
 //	the installation's secret ─────────────────────────────┘
 //
-// An archive is a plain tar: media do not compress, and the whole can be piped
-// through anything. Its entries come in one order:
+// An archive is an uncompressed tar: media do not compress, and the archive can
+// be piped through other programs. Its entries have a fixed order:
 //
-//	atelier.json     what made it, and when (Header)
+//	atelier.json     the program and the time that made the archive (Header)
 //	atelier.db       the database as of one moment
 //	secret           the installation's secret, unless its settings have it
 //	files/KEY        every file that the database names, by its blob key
 //	manifest.jsonl   the name, size and SHA-256 of every entry before it
 //
-// The archive lets whoever has it be the installation: it is written for our
-// user only. A file appears under its final name whole and verified, or not at
-// all; what a killed process leaves is called .part and reused by the next.
+// An owner of the archive can impersonate the installation, so only the
+// service's user can read it. A file appears under its final name complete and
+// verified, or not at all; a killed process leaves a file named .part, which the
+// next backup reuses.
 package backup
 
 import (
@@ -53,46 +54,47 @@ const (
 	manifestName = "manifest.jsonl"
 )
 
-// Header says what an archive is of.
+// Header describes an archive.
 type Header struct {
 	Format  int       `json:"format"`
-	Made    time.Time `json:"made"`    // when the database was copied
+	Made    time.Time `json:"made"`    // time of the database copy
 	Version string    `json:"version"` // of the program that made it
 	Schema  int64     `json:"schema"`  // of the database
-	// HasSecret says that the archive holds the installation's secret. Where it
-	// does not, the installation had it in its settings.
+	// HasSecret reports whether the archive contains the installation's secret.
+	// If it does not, the installation had the secret in its settings.
 	HasSecret bool `json:"has_secret"`
 }
 
-// line is what the manifest says about an entry.
+// line is the manifest's line about an entry.
 type line struct {
 	Name   string `json:"name"`
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
 }
 
-// Source is the installation that is copied.
+// Source is the installation to copy.
 type Source struct {
-	DB      *sqldb.DB // the embedded one
+	DB      *sqldb.DB // the embedded database
 	Blobs   blob.Store
-	Secret  []byte // as the installation's file has it; nil where settings do
+	Secret  []byte // the content of the secret's file; nil if the settings have the secret
 	Version string // of this program
-	// Check looks at the copy of the database and gives what it finds wrong.
+	// Check examines the copy of the database and returns its problems.
 	Check func(ctx context.Context, copied *sqldb.DB) (problems []string, err error)
 	Now   func() time.Time
 }
 
-// Report is what was copied.
+// Report summarizes a backup.
 type Report struct {
 	Header
-	Files int   // of people, and pictures of tools
+	Files int   // files of people, and pictures of tools
 	Bytes int64 // of the archive
-	// Problems are what is wrong with the installation itself, the first of many:
-	// the archive has it as it is.
+	// Problems are problems of the installation itself, limited to maxProblems:
+	// the archive contains the installation unchanged.
 	Problems []string
 }
 
-// maxProblems bounds the list. Where a whole folder is gone, some tell enough.
+// maxProblems limits the list. If a whole folder is missing, a part of the list
+// is enough.
 const maxProblems = 1000
 
 func (r *Report) addProblem(format string, args ...any) {
@@ -102,7 +104,7 @@ func (r *Report) addProblem(format string, args ...any) {
 }
 
 // Create writes an archive of the installation to path, which must not exist.
-// The archive has been read back when it appears there.
+// The archive was read back and verified when it appears at path.
 func Create(ctx context.Context, s Source, path string) (r Report, err error) {
 	if _, err := os.Lstat(path); err == nil {
 		return r, fmt.Errorf("%s is there already; a backup replaces nothing", path)
@@ -148,8 +150,9 @@ func Create(ctx context.Context, s Source, path string) (r Report, err error) {
 	return r, syncFolder(filepath.Dir(path))
 }
 
-// Stream writes an archive of the installation to w. It cannot be read back:
-// Extract verifies it. folder has room for a copy of the database.
+// Stream writes an archive of the installation to w. Stream cannot read the
+// archive back; Extract verifies it. folder needs space for a copy of the
+// database.
 func Stream(ctx context.Context, s Source, w io.Writer, folder string) (r Report, err error) {
 	work, err := os.MkdirTemp(folder, "atelier-backup-")
 	if err != nil {
@@ -164,8 +167,9 @@ func Stream(ctx context.Context, s Source, w io.Writer, folder string) (r Report
 	return writeArchive(ctx, s, w, filepath.Join(work, databaseName), spool)
 }
 
-// openPart opens the file that an archive is written to, and locks it: of two
-// backups to one name the second gives up. What a killed one left is emptied.
+// openPart opens and locks the file that an archive is written to: of two
+// backups to the same name the second fails. A file that a killed process left
+// is emptied.
 func openPart(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -180,7 +184,8 @@ func openPart(name string) (*os.File, error) {
 	return f, nil
 }
 
-// newSpool returns a file without a name, which goes with the process.
+// newSpool returns a file without a name, which disappears when the process
+// ends.
 func newSpool(folder string) (*os.File, error) {
 	f, err := os.CreateTemp(folder, ".atelier-manifest-")
 	if err != nil {
@@ -192,7 +197,7 @@ func newSpool(folder string) (*os.File, error) {
 	return f, nil
 }
 
-// removeDatabase removes a database with what SQLite keeps beside it.
+// removeDatabase removes a database and the files that SQLite keeps beside it.
 func removeDatabase(path string) error {
 	var all error
 	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
@@ -216,8 +221,8 @@ func syncFolder(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// writeArchive copies the installation. The copy of the database is left at copied, and
-// the lines of the manifest in spool.
+// writeArchive writes the archive. It leaves the copy of the database at copied,
+// and the lines of the manifest in spool.
 func writeArchive(ctx context.Context, s Source, out io.Writer, copied string, spool *os.File) (r Report, err error) {
 	hold, err := library.HoldSweep(ctx, s.DB)
 	if err != nil {
@@ -259,8 +264,8 @@ func writeArchive(ctx context.Context, s Source, out io.Writer, copied string, s
 	return r, buffered.Flush()
 }
 
-// prepareCopy returns the copy of the database what belongs into an archive, and looks
-// at it.
+// prepareCopy removes state of the live installation from the copy of the
+// database (sweep holds, running jobs) and checks the copy.
 func (s Source) prepareCopy(ctx context.Context, copied string, r *Report) error {
 	db, err := s.openCopy(ctx, copied)
 	if err != nil {
@@ -294,8 +299,8 @@ func (s Source) openCopy(ctx context.Context, path string) (*sqldb.DB, error) {
 	return sqldb.Open(ctx, databaseURL(path), sqldb.Options{MaxConns: 2, Now: s.Now})
 }
 
-// addFiles adds the files that the copy of the database names, a page at a
-// time, and the pictures of tools.
+// addFiles adds the files that the copy of the database names, a page at a time,
+// and the pictures of tools.
 func (s Source) addFiles(ctx context.Context, w *writer, copied string, r *Report) error {
 	db, err := s.openCopy(ctx, copied)
 	if err != nil {
@@ -306,7 +311,7 @@ func (s Source) addFiles(ctx context.Context, w *writer, copied string, r *Repor
 	err = named.EachFile(ctx, func(a asset.Asset) error {
 		for _, one := range []struct {
 			key    string
-			sha256 string // "" where the row does not say
+			sha256 string // "" if the row has no hash
 		}{{a.Blob, a.SHA256}, {a.Thumb, ""}, {a.Preview, ""}} {
 			if one.key == "" {
 				continue
@@ -331,8 +336,8 @@ func (s Source) addFiles(ctx context.Context, w *writer, copied string, r *Repor
 	return nil
 }
 
-// addFile adds one file. One that is missing, or not as it was stored, is a
-// problem of the installation and does not keep the others from being saved.
+// addFile adds one file. A file that is missing or changed is a problem of the
+// installation and does not prevent the backup of the others.
 func (s Source) addFile(ctx context.Context, w *writer, key, want string, r *Report) error {
 	f, info, err := s.Blobs.Open(ctx, key, 0, -1)
 	if errors.Is(err, blob.ErrNotFound) {
@@ -358,11 +363,12 @@ func (s Source) addFile(ctx context.Context, w *writer, key, want string, r *Rep
 	return nil
 }
 
-// paddedReader returns as many bytes as a file has, zeros where it cannot be read.
+// paddedReader returns as many bytes as a file should have, with zeros for bytes
+// that cannot be read.
 type paddedReader struct {
 	from io.Reader
 	left int64
-	err  error // why it could not
+	err  error // the first error
 }
 
 func (p *paddedReader) Read(b []byte) (int, error) {

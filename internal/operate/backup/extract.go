@@ -13,17 +13,18 @@ import (
 	"atelier/internal/file/blob"
 )
 
-// Layout is where the parts of an installation go. All are inside one folder.
+// Layout has the destinations of an installation's parts. All are inside one
+// folder.
 type Layout struct {
 	Folder   string
 	Database string     // file
 	Secret   string     // file
-	Blobs    blob.Store // may be one that syncs nothing: Stage.Commit does
+	Blobs    blob.Store // need not sync: Stage.Commit does
 }
 
-// Extract writes what an archive holds to a new folder, for our user only, and
-// verifies it. Nothing may be used of it where it fails. begin hears of the
-// header before anything is written.
+// Extract writes the content of an archive to a new folder, for the service's
+// user only, and verifies it. If Extract fails, nothing in the folder may be
+// used. begin receives the header before anything is written.
 func Extract(ctx context.Context, archive io.Reader, to Layout, begin func(Header) error) (h Header, files int, err error) {
 	spool, err := newSpool(to.Folder)
 	if err != nil {
@@ -43,7 +44,7 @@ func Extract(ctx context.Context, archive io.Reader, to Layout, begin func(Heade
 		}
 		key := strings.TrimPrefix(name, filesPrefix)
 		n, err := to.Blobs.Put(ctx, key, r)
-		if errors.Is(err, blob.ErrBadKey) { // also what leads out of the folder
+		if errors.Is(err, blob.ErrBadKey) { // includes keys that lead out of the folder
 			return damagedArchive("%q is no name of a file", name)
 		}
 		if err == nil && n != size {
@@ -68,14 +69,14 @@ func writeFile(path string, r io.Reader) error {
 	return errors.Join(err, f.Close())
 }
 
-// Stage is a folder that becomes another one at once.
+// Stage is a temporary folder that atomically becomes the target folder.
 type Stage struct {
 	target string
 	folder *os.File // locked
 }
 
-// NewStage returns an empty folder beside target, which must be empty or not
-// there. What a killed process left of an earlier one is removed.
+// NewStage returns an empty folder beside target, which must be empty or
+// missing. It removes the remains of a killed process's stage.
 func NewStage(target string) (*Stage, error) {
 	if err := checkVacant(target); err != nil {
 		return nil, err
@@ -104,16 +105,16 @@ func NewStage(target string) (*Stage, error) {
 	return &Stage{target, f}, nil
 }
 
-// FolderPath is where to put what is to be in the target.
+// FolderPath returns the path of the temporary folder.
 func (s *Stage) FolderPath() string { return s.folder.Name() }
 
-// Commit makes what is in the folder durable, all at once, and the folder the
-// target.
+// Commit makes the content of the folder durable, with one call, and renames the
+// folder to the target.
 func (s *Stage) Commit() error {
 	if err := errors.Join(syncAll(s.folder), checkVacant(s.target)); err != nil {
 		return err
 	}
-	// os.Rename refuses even an empty folder.
+	// os.Rename refuses even an empty target folder.
 	err := syscall.Rename(s.FolderPath(), s.target)
 	if errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.EXDEV) {
 		return fmt.Errorf("%s is a mount point, which a folder cannot be put in place of; restore into a folder in it", s.target)
@@ -135,7 +136,7 @@ func (s *Stage) Close() error {
 	return errors.Join(err, s.folder.Close())
 }
 
-// checkVacant refuses a folder in which something is.
+// checkVacant returns an error if the folder is not empty.
 func checkVacant(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, os.ErrNotExist) {

@@ -7,8 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// syncAll makes everything on the file system of a folder durable: one call for
-// many files, where one for each would wait for the disk each time.
+// syncAll makes everything on the file system of a folder durable. One call for
+// many files is faster than a call for each, which would wait for the disk each
+// time.
 func syncAll(folder *os.File) error {
 	if err := unix.Syncfs(int(folder.Fd())); err != nil {
 		return fmt.Errorf("sync %s: %w", folder.Name(), err)

@@ -1,9 +1,10 @@
-// Package inspect finds changes of the database that were not made by the program.
+// Package inspect finds changes of the database that were not made by the
+// program.
 //
-// Packages seal their rows when they write them (package seal), the audit log is a
-// keyed hash chain, and grants in the ledger are compared with that log. Rows from
-// before seals were introduced are sealed once, at the first start with seals, and
-// the log records it.
+// Packages seal their rows when they write them (package seal), the audit log is
+// a keyed hash chain, and grants in the ledger are compared with the log. Rows
+// from before seals were introduced are sealed once, at the first start with
+// seals, and the log records it.
 package inspect
 
 import (
@@ -71,19 +72,19 @@ func BeginSeals(ctx context.Context, db *sqldb.DB) error {
 	})
 }
 
-// Problem is a row that the program did not write as it is.
+// Problem is a row that was changed outside the program.
 type Problem struct {
-	Check string // the rule that does not hold
+	Check string // the rule that is violated
 	Row   string
 }
 
-// The rules, as "atelier check" names them.
+// The rules, by the names that "atelier check" prints.
 const (
 	sealedRule = "a row is as the program wrote it"
 	loggedRule = "the ledger has the grants that the audit log has"
 )
 
-// VerifySeals returns the problems with sealed rows. kept is false where the
+// VerifySeals returns the problems with sealed rows. kept is false if the
 // database has no seals yet: between a migration and the first start after it.
 func VerifySeals(ctx context.Context, db *sqldb.DB) (problems []Problem, kept bool, err error) {
 	ctx = sqldb.WithLimit(ctx, sealLimit)
@@ -128,8 +129,9 @@ func verifySeals(ctx context.Context, tx *sqldb.Tx) (problems []Problem, err err
 // grantsAtOnce is the number of log entries that are read at a time.
 const grantsAtOnce = 1000
 
-// verifyGrants compares grants and top-ups in the log with those in the ledger: a
-// transaction that was deleted with both its entries leaves no other trace.
+// verifyGrants compares grants and top-ups in the log with grants and top-ups in
+// the ledger: a transaction that was deleted with both its entries leaves no
+// other trace.
 func verifyGrants(ctx context.Context, tx *sqldb.Tx, report func(row string)) error {
 	granted := map[string]int64{}
 	toppedUp := map[string]int64{}

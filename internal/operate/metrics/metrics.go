@@ -34,8 +34,8 @@ import (
 const (
 	// freshFor is the age up to which a sample is reported again.
 	freshFor = 5 * time.Second
-	// sampleTime limits a sample, and scrapeTime the wait of a scrape for it: a
-	// driver may not return from a connection that hangs.
+	// sampleTime limits a sample, and scrapeTime the wait of a scrape for a
+	// sample: a driver may not return from a connection that hangs.
 	sampleTime = 2 * time.Second
 	scrapeTime = sampleTime + 500*time.Millisecond
 )
@@ -57,12 +57,12 @@ type Collector struct {
 
 	mu     sync.Mutex
 	last   sample
-	taking chan struct{} // closed at the end of the sample that is being taken, nil where none is
+	taking chan struct{} // closed at the end of the current sample; nil: no sample is being taken
 }
 
 // sample has the figures of the database.
 type sample struct {
-	taken  time.Time // when this node began to take it; zero: never
+	taken  time.Time // start of the sample by this node's clock; zero: never taken
 	ok     bool
 	at     time.Time // by the database's clock
 	queues []run.Queue
@@ -158,7 +158,7 @@ func ageOf(now, then time.Time) float64 {
 	return max(now.Sub(then).Seconds(), 0)
 }
 
-// withOwn adds the engines of this node that have nothing to do.
+// withOwn adds the engines of this node that have no waiting or running work.
 func (c *Collector) withOwn(queues []run.Queue) []run.Queue {
 	seen := map[string]bool{}
 	for _, q := range queues {
@@ -173,8 +173,8 @@ func (c *Collector) withOwn(queues []run.Queue) []run.Queue {
 	return all
 }
 
-// currentSample returns a fresh sample. Its ok is false where the database does
-// not answer.
+// currentSample returns a fresh sample. Its ok is false if the database does not
+// answer.
 func (c *Collector) currentSample() sample {
 	c.mu.Lock()
 	if !c.last.taken.IsZero() && c.Now().Sub(c.last.taken) < freshFor {

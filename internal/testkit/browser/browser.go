@@ -1,13 +1,13 @@
 // Package browser drives a real Chromium in tests.
 //
-// One Chromium serves all tests of a binary, with which it dies; each Open has
-// cookies and storage of its own. It reaches this machine only: names that end
-// in .test are 127.0.0.1, which gives a test as many sites as it wants, and all
-// others are unknown.
+// All tests of a binary share one Chromium, which ends with the binary; each
+// window of Open has its own cookies and storage. Chromium can reach only this
+// machine: host names that end in .test resolve to 127.0.0.1, so a test can have
+// any number of sites, and all other names are unknown.
 //
-// Where no Chromium is installed its tests are skipped with a line that names
-// the package; with CI set they fail instead. ATELIER_TEST_BROWSER=skip skips
-// them anywhere.
+// If Chromium is not installed, its tests are skipped with a line that names the
+// package; with CI set they fail instead. ATELIER_TEST_BROWSER=skip always skips
+// them.
 package browser
 
 import (
@@ -30,11 +30,11 @@ import (
 	"atelier/internal/testkit/servers"
 )
 
-// patience is how long anything may take.
+// patience limits the duration of every action.
 const patience = 20 * time.Second
 
-// Browser is one window. Its methods fail the test when they cannot do what
-// they say within patience.
+// Browser is one window. Its methods fail the test if they do not succeed within
+// patience.
 type Browser struct {
 	t   testing.TB
 	ctx context.Context
@@ -53,7 +53,7 @@ func Open(t testing.TB) *Browser {
 	ctx, cancel := chromedp.NewContext(chromium, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
 	b := &Browser{t: t, ctx: ctx}
-	// The window lasts as long as the context of its first run.
+	// The window closes when the context of its first run ends.
 	if err := chromedp.Run(ctx, network.Enable()); err != nil {
 		t.Fatalf("open browser: %v", err)
 	}
@@ -62,7 +62,7 @@ func Open(t testing.TB) *Browser {
 	return b
 }
 
-// note remembers what happens in the window.
+// note records the events of the window.
 func (b *Browser) note(main cdp.FrameID, event any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -84,7 +84,8 @@ func (b *Browser) note(main cdp.FrameID, event any) {
 			b.errors = append(b.errors, arguments(e.Args))
 		}
 	case *log.EventEntryAdded:
-		// A page with status 404 is an error of the network, but not of ours.
+		// A page with status 404 logs a network error, which is not an error of
+		// the page.
 		if e.Entry.Level == log.LevelError && e.Entry.Source != log.SourceNetwork {
 			b.errors = append(b.errors, e.Entry.Text)
 		}
@@ -105,7 +106,7 @@ func arguments(args []*runtime.RemoteObject) string {
 	return strings.Join(words, " ")
 }
 
-// run does actions, or fails the test.
+// run runs actions and fails the test if they fail.
 func (b *Browser) run(doing string, actions ...chromedp.Action) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
@@ -115,7 +116,8 @@ func (b *Browser) run(doing string, actions ...chromedp.Action) {
 	}
 }
 
-// leave does actions that go to another page, and waits for that to load.
+// leave runs actions that open another page, and waits until the page has
+// loaded.
 func (b *Browser) leave(doing string, actions ...chromedp.Action) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
@@ -138,32 +140,32 @@ func (b *Browser) NoScript() {
 	b.run("turn scripts off", emulation.SetScriptExecutionDisabled(true))
 }
 
-// TimeZone sets the clock of the pages that are opened after it, such as
+// TimeZone sets the time zone of the pages that are opened after it, such as
 // Europe/Paris.
 func (b *Browser) TimeZone(name string) {
 	b.t.Helper()
 	b.run("set the time zone", emulation.SetTimezoneOverride(name))
 }
 
-// Width returns the window so many pixels wide. Below 600 it is a phone.
+// Width sets the width of the window in pixels. Below 600 the window is a phone.
 func (b *Browser) Width(px int) {
 	b.t.Helper()
 	b.run("resize", emulation.SetDeviceMetricsOverride(int64(px), 800, 1, px < 600))
 }
 
-// URL is the address of the page.
+// URL returns the address of the page.
 func (b *Browser) URL() string {
 	b.t.Helper()
 	return b.Eval(`location.href`)
 }
 
-// Text is what a person can read on the page.
+// Text returns the visible text of the page.
 func (b *Browser) Text() string {
 	b.t.Helper()
 	return b.Eval(`document.body ? document.body.innerText : ""`)
 }
 
-// HTML is the page as it is now.
+// HTML returns the current HTML of the page.
 func (b *Browser) HTML() string {
 	b.t.Helper()
 	return b.Eval(`document.documentElement.outerHTML`)
@@ -176,15 +178,15 @@ func (b *Browser) Focused() string {
 	return b.Eval(`(e => e.localName + (e.id && "#" + e.id) + (e.getAttribute("name") ? "[name=" + e.getAttribute("name") + "]" : ""))(document.activeElement)`)
 }
 
-// Status is the HTTP status of the page.
+// Status returns the HTTP status of the page.
 func (b *Browser) Status() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return int(b.status)
 }
 
-// Header is a header of the page's response. Several lines of one are joined
-// by line feeds.
+// Header returns a header of the page's response. Several values of one header
+// are joined by line feeds.
 func (b *Browser) Header(name string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -196,18 +198,18 @@ func (b *Browser) Header(name string) string {
 	return ""
 }
 
-// Dialogs are the texts of the dialogs that scripts have opened. They were
-// dismissed.
+// Dialogs returns the texts of the dialogs that scripts have opened. The dialogs
+// were dismissed.
 func (b *Browser) Dialogs() []string {
 	b.t.Helper()
-	b.Eval(`0`) // what was said before the answer to this has been noted
+	b.Eval(`0`) // events before the reply to this script have been recorded
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return append([]string(nil), b.dialogs...)
 }
 
-// Errors are what the window complained about: scripts that failed, and what
-// the page's own policy forbids.
+// Errors returns the errors of the window: scripts that failed, and violations
+// of the page's content security policy.
 func (b *Browser) Errors() []string {
 	b.t.Helper()
 	b.Eval(`0`)
@@ -216,8 +218,8 @@ func (b *Browser) Errors() []string {
 	return append([]string(nil), b.errors...)
 }
 
-// FrameURLs are the addresses of the frames in the page. One that refused to be
-// framed shows chrome-error://chromewebdata/ instead.
+// FrameURLs returns the addresses of the frames in the page. A frame that
+// refused to be embedded has the address chrome-error://chromewebdata/.
 func (b *Browser) FrameURLs() []string {
 	b.t.Helper()
 	var all []string
@@ -240,7 +242,7 @@ func (b *Browser) FrameURLs() []string {
 	return all
 }
 
-// Screenshot is a picture of the whole page, a PNG.
+// Screenshot returns a picture of the whole page as PNG.
 func (b *Browser) Screenshot() []byte {
 	b.t.Helper()
 	var png []byte
@@ -248,8 +250,8 @@ func (b *Browser) Screenshot() []byte {
 	return png
 }
 
-// Eval runs a script in the page, also where the page may run none. It gives
-// text as it is, and anything else as JSON.
+// Eval runs a script in the page, even if the page may run no scripts. It
+// returns a string unchanged, and any other value as JSON.
 func (b *Browser) Eval(script string) string {
 	b.t.Helper()
 	var result string

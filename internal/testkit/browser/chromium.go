@@ -36,12 +36,12 @@ var start = sync.OnceValues(func() (context.Context, error) {
 		return nil, err
 	}
 	cmd := exec.Command(program,
-		"--headless", "--no-sandbox", // its sandbox wants more than a container gives
+		"--headless", "--no-sandbox", // Chromium's sandbox needs more rights than a container has
 		"--disable-gpu", "--disable-dev-shm-usage", "--mute-audio", "--window-size=1280,800",
 		"--no-first-run", "--no-default-browser-check", "--disable-extensions", "--disable-sync",
 		"--disable-background-networking", "--disable-component-update", "--disable-default-apps",
 		"--no-proxy-server", "--host-resolver-rules=MAP *.test 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1",
-		"--disable-site-isolation-trials", "--disable-features=IsolateOrigins,site-per-process", // frames of other sites are listed with the rest
+		"--disable-site-isolation-trials", "--disable-features=IsolateOrigins,site-per-process", // so that frames of other sites are listed with the rest
 		"--user-data-dir="+filepath.Join(dir, "profile"), "--remote-debugging-port=0", "about:blank")
 	cmd.Dir = dir
 	cmd.Env = []string{"HOME=" + dir, "PATH=/usr/local/bin:/usr/bin:/bin"}
@@ -62,11 +62,11 @@ var start = sync.OnceValues(func() (context.Context, error) {
 	return nil, errors.New("chromium did not listen within 60 s")
 })
 
-// connect returns the context that windows are opened in. It lasts as long as the
-// binary.
+// connect returns the context in which windows are opened. It lasts until the
+// binary ends.
 func connect(address string) (context.Context, error) {
 	remote, _ := chromedp.NewRemoteAllocator(context.Background(), address, chromedp.NoModifyURL)
-	// Newer browsers say things that the library does not know.
+	// Newer browsers send messages that the library does not know.
 	ctx, _ := chromedp.NewContext(remote, chromedp.WithErrorf(func(string, ...any) {}))
 	return ctx, chromedp.Run(ctx)
 }

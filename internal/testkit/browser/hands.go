@@ -12,21 +12,21 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// with is a script about e, the first element that the selector finds.
+// with returns a script about e, the first element that matches the selector.
 func with(selector, script string) string {
 	return `(e => ` + script + `)(document.querySelector(` + quote(selector) + `))`
 }
 
-// quote writes text as a script has it.
+// quote returns s as a JavaScript string literal.
 func quote(s string) string {
 	b, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // there is no such text
+		panic(err) // every string can be encoded
 	}
 	return string(b)
 }
 
-// find waits until there is an element.
+// find waits until an element matches the selector.
 func (b *Browser) find(selector string) {
 	b.t.Helper()
 	for deadline := time.Now().Add(patience); b.Eval(with(selector, `e !== null`)) != "true"; time.Sleep(10 * time.Millisecond) {
@@ -36,8 +36,8 @@ func (b *Browser) find(selector string) {
 	}
 }
 
-// Fill writes a value into a field as a person does, in place of what was
-// there. In a list it chooses the option with that value.
+// Fill replaces the value of a field by typing, as a person does. In a list it
+// chooses the option with that value.
 func (b *Browser) Fill(selector, value string) {
 	b.t.Helper()
 	b.find(selector)
@@ -53,8 +53,8 @@ func (b *Browser) Fill(selector, value string) {
 	}
 }
 
-// goes is a script that tells whether clicking on e, or pressing Enter in it,
-// goes to another page.
+// goes returns a script that reports whether clicking on e, or pressing Enter in
+// e, opens another page.
 func goes(entered bool) string {
 	buttons := `["submit", "image"].includes(c.type)`
 	if entered {
@@ -68,8 +68,8 @@ func goes(entered bool) string {
 	})()`
 }
 
-// Click clicks on an element. Where that is a link, or sends a form that the
-// browser finds complete, it waits for the next page.
+// Click clicks on an element. If the element is a link, or submits a form that
+// the browser finds valid, Click waits for the next page.
 func (b *Browser) Click(selector string) {
 	b.t.Helper()
 	b.find(selector)
@@ -80,15 +80,15 @@ func (b *Browser) Click(selector string) {
 	}
 }
 
-// Tap clicks on an element and waits for nothing: for links and buttons whose
-// click a script keeps to itself.
+// Tap clicks on an element without waiting for a page: for links and buttons
+// whose click is handled by a script.
 func (b *Browser) Tap(selector string) {
 	b.t.Helper()
 	b.find(selector)
 	b.run("tap "+selector, b.click(selector))
 }
 
-// click moves the mouse over an element and presses its button.
+// click moves the mouse over an element and presses the mouse button.
 func (b *Browser) click(selector string) chromedp.Action {
 	return chromedp.ActionFunc(func(ctx context.Context) error {
 		said, err := eval(ctx, with(selector, `(e.scrollIntoView({block: "center", behavior: "instant"}), (r => r ? [r.left + r.width / 2, r.top + r.height / 2] : [])(e.getClientRects()[0]))`))
@@ -106,14 +106,15 @@ func (b *Browser) click(selector string) chromedp.Action {
 	})
 }
 
-// keys are those that Press knows by name.
+// keys are the keys that Press accepts by name.
 var keys = map[string]string{
 	"Enter": kb.Enter, "Tab": kb.Tab, "Escape": kb.Escape, "Backspace": kb.Backspace, "Space": " ",
 	"ArrowUp": kb.ArrowUp, "ArrowDown": kb.ArrowDown, "ArrowLeft": kb.ArrowLeft, "ArrowRight": kb.ArrowRight,
 }
 
 // Press presses a key: Tab, Shift+Tab, Enter, Escape, Space, an arrow or a
-// letter. Where Enter follows a link or sends a form it waits for the next page.
+// letter. If Enter follows a link or submits a form, Press waits for the next
+// page.
 func (b *Browser) Press(key string) {
 	b.t.Helper()
 	name, shift := strings.CutPrefix(key, "Shift+")

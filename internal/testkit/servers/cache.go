@@ -10,7 +10,8 @@ import (
 	"syscall"
 )
 
-// Source returns the folder test/name of this module, from which a server is made.
+// Source returns the folder test/name of this module, which has the files that a
+// server is built from.
 func Source(ctx context.Context, name string) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
 	if err != nil {
@@ -19,9 +20,9 @@ func Source(ctx context.Context, name string) (string, error) {
 	return filepath.Join(filepath.Dir(string(bytes.TrimSpace(out))), "test", name), nil
 }
 
-// Cache returns the folder in which what was made is kept for the next run. Test
-// binaries run side by side: one of them makes what has that name, the others
-// wait until it calls release.
+// Cache returns the folder in which built files are kept for the next run. Test
+// binaries run concurrently: one of them builds the files with this name, the
+// others wait until it calls release.
 func Cache(name string) (dir string, release func(), err error) {
 	dir, err = os.UserCacheDir()
 	if err != nil {

@@ -4,5 +4,6 @@ package servers
 
 import "syscall"
 
-// dieWithParent needs Linux; elsewhere a killed test binary leaves its servers.
+// dieWithParent does nothing: the option exists only on Linux. On other systems
+// the servers of a killed test binary keep running.
 func dieWithParent(*syscall.SysProcAttr) {}

@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// Node returns the program of Node.js and a folder with the packages that the
-// file package-lock.json in source locks. They are fetched on first use and kept
-// in the user's cache under the name. Scripts have to lie in that folder to find
-// the packages.
+// Node returns the path of Node.js and a folder with the packages that the file
+// package-lock.json in source locks. The packages are fetched on first use and
+// kept in the user's cache under the name. Scripts must be in that folder to
+// find the packages.
 func Node(ctx context.Context, source, name string) (node, packages string, err error) {
 	node, err = exec.LookPath("node")
 	if err != nil {
@@ -37,8 +37,8 @@ func Node(ctx context.Context, source, name string) (node, packages string, err 
 	return node, packages, nil
 }
 
-// fetchPackages returns the folder with the packages. It appears whole or not at
-// all.
+// fetchPackages creates the folder with the packages. The folder appears
+// complete or not at all.
 func fetchPackages(ctx context.Context, source, dir string) error {
 	fresh, err := os.MkdirTemp(filepath.Dir(dir), ".node-")
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 
 var errNoPostgres = fmt.Errorf("PostgreSQL %w: it is not installed (Debian: apt-get install postgresql)", ErrMissing)
 
-// postgresTimeout bounds the start of a server.
+// postgresTimeout limits the start of a server.
 const postgresTimeout = 30 * time.Second
 
 // Postgres is a PostgreSQL server that ends with the test binary.
@@ -31,13 +31,14 @@ type Postgres struct {
 
 // StartPostgres starts a server from the installed programs on a socket in a
 // temporary directory. The options are arguments of postgres. Without -F the
-// server waits for the disk like one in production.
+// server waits for the disk as in production.
 func StartPostgres(options ...string) (*Postgres, error) {
 	bin, err := PostgresPrograms()
 	if err != nil {
 		return nil, err
 	}
-	// The path of a socket has at most 107 bytes, so that of the directory is short.
+	// The path of a socket has at most 107 bytes, so the directory's path is
+	// short.
 	dir, err := Dir("/tmp", "atl-pg-")
 	if err != nil {
 		return nil, err
@@ -91,8 +92,8 @@ func (p *Postgres) Exec(ctx context.Context, statement string) error {
 	return err
 }
 
-// PostgresPrograms returns the folder with initdb, postgres and pg_dump: that of
-// ATELIER_TEST_PG_BIN, or the newest installed version.
+// PostgresPrograms returns the folder with initdb, postgres and pg_dump: the
+// folder in ATELIER_TEST_PG_BIN, or that of the newest installed version.
 func PostgresPrograms() (string, error) {
 	var dirs []string
 	if d := os.Getenv("ATELIER_TEST_PG_BIN"); d != "" {
@@ -122,9 +123,9 @@ func versionOf(bin string) int {
 	return n
 }
 
-// unprivilegedUser returns the user that the server runs as, and makes dir
-// theirs: PostgreSQL does not run as root. It returns nil where this process
-// does not run as root.
+// unprivilegedUser returns the user that the server runs as, and makes the user
+// the owner of dir: PostgreSQL does not run as root. It returns nil if this
+// process does not run as root.
 func unprivilegedUser(dir string) (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -134,7 +135,7 @@ func unprivilegedUser(dir string) (*syscall.Credential, error) {
 		if err != nil {
 			continue
 		}
-		uid, _ := strconv.Atoi(u.Uid) // numbers on this system
+		uid, _ := strconv.Atoi(u.Uid) // numeric on this system
 		gid, _ := strconv.Atoi(u.Gid)
 		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, os.Chown(dir, uid, gid)
 	}

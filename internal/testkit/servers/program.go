@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// Program returns the path of a program that the module test/source names as a
-// tool. It is built where this version was not built on this machine before.
+// Program returns the path of a program that the module test/source lists as a
+// tool. It builds the program if this version was not built on this machine
+// before.
 func Program(source, tool string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
 	defer cancel()

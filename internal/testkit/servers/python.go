@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// Python returns the folder of programs of a virtual environment with what the file
-// requirements.txt in source locks. It is made on first use and kept in the
-// user's cache under the name.
+// Python returns the folder of programs of a virtual environment with the
+// packages that the file requirements.txt in source locks. The environment is
+// created on first use and kept in the user's cache under the name.
 func Python(ctx context.Context, source, name string) (bin string, err error) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -42,7 +42,7 @@ func Python(ctx context.Context, source, name string) (bin string, err error) {
 	return filepath.Join(venv, "bin"), nil
 }
 
-// fetch returns the virtual environment. It appears whole or not at all.
+// fetch creates the virtual environment. It appears complete or not at all.
 func fetch(ctx context.Context, python, wanted, venv string) error {
 	fresh, err := os.MkdirTemp(filepath.Dir(venv), ".python-")
 	if err != nil {

@@ -1,5 +1,5 @@
 // Package servers runs real servers beside a test binary, once for all its
-// tests, and lets nothing of them outlive it.
+// tests, and ends them with the binary.
 package servers
 
 import (
@@ -13,13 +13,13 @@ import (
 	"testing"
 )
 
-// ErrMissing is why a server cannot be started on a machine where what it needs
-// is not installed.
+// ErrMissing is the error of a server whose programs are not installed on this
+// machine.
 var ErrMissing = errors.New("cannot be had")
 
-// Need returns a test the server that start starts, once. Where it cannot be had
-// the test is skipped with a line that says why, but fails with CI set. The
-// variable set to skip skips it anywhere.
+// Need returns the server that start starts, once. If the server is not
+// available, the test is skipped with the reason, but fails with CI set. If the
+// environment variable is set to skip, the test is always skipped.
 func Need[S any](t testing.TB, what, variable string, start func() (S, error)) S {
 	t.Helper()
 	if os.Getenv(variable) == "skip" {
@@ -35,15 +35,15 @@ func Need[S any](t testing.TB, what, variable string, start func() (S, error)) S
 	return s
 }
 
-// Dir returns a folder in parent that is cleared when the test binary has ended,
-// however it ended.
+// Dir returns a folder in parent that is removed after the test binary has
+// ended, for whatever reason it ended.
 func Dir(parent, pattern string) (string, error) {
 	dir, err := os.MkdirTemp(parent, pattern)
 	if err != nil {
 		return "", err
 	}
-	// Nobody is told when a test binary ends: a small shell outlives it by a
-	// moment and clears the folder.
+	// A killed test binary cannot clean up: a small shell process runs until the
+	// binary has ended and then removes the folder.
 	sweep := exec.Command("/bin/sh", "-c", `while kill -0 "$1" 2>/dev/null; do sleep 1; done; sleep 1; rm -rf "$2"`,
 		"sh", strconv.Itoa(os.Getpid()), dir)
 	sweep.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -57,7 +57,8 @@ type Server struct {
 	log   string
 }
 
-// Start starts cmd in its folder, where its output goes into the file log.
+// Start starts cmd in its folder and writes its output to the file log in that
+// folder.
 func Start(cmd *exec.Cmd) (*Server, error) {
 	ended := make(chan struct{})
 	s := &Server{Ended: ended, log: filepath.Join(cmd.Dir, "log")}
@@ -72,8 +73,8 @@ func Start(cmd *exec.Cmd) (*Server, error) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	dieWithParent(cmd.SysProcAttr)
-	// The kernel ends the server with the thread that started it, so that
-	// thread has to live as long as the binary.
+	// The kernel ends the server with the thread that started it, so the thread
+	// must live as long as the binary.
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread()
@@ -87,8 +88,8 @@ func Start(cmd *exec.Cmd) (*Server, error) {
 	return s, <-started
 }
 
-// Log is what the server has written.
+// Log returns the output of the server.
 func (s *Server) Log() string {
-	text, _ := os.ReadFile(s.log) // nothing better to say without it
+	text, _ := os.ReadFile(s.log) // without the file there is no output to return
 	return string(text)
 }

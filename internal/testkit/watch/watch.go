@@ -1,4 +1,4 @@
-// Package watch is what tests watch running things with.
+// Package watch has helpers with which tests observe running processes.
 package watch
 
 import (
@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Log keeps what is written to it, by any number of writers.
+// Log stores everything written to it, by any number of writers.
 type Log struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -23,14 +23,14 @@ func (l *Log) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
-// String is all that was written so far.
+// String returns all output so far.
 func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
 }
 
-// Until waits for something to come true and fails the test when it does not.
+// Until waits until ok returns true, and fails the test if it does not in time.
 func Until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
@@ -40,11 +40,11 @@ func Until(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// Hang is a handler that never answers. It waits for the client to leave and
-// then aborts the connection: a handler that returns at that moment sends a 200,
-// which a client that is just closing its connection can still read.
+// Hang is a handler that never responds. It waits until the client disconnects
+// and then aborts the connection: a handler that returns at that moment sends a
+// 200, which a client that is just closing its connection can still read.
 func Hang(_ http.ResponseWriter, r *http.Request) {
-	io.Copy(io.Discard, r.Body) // the server notices a client that leaves only after the body was read
+	io.Copy(io.Discard, r.Body) // the server notices a disconnect only after the body was read
 	<-r.Context().Done()
 	panic(http.ErrAbortHandler)
 }

@@ -28,7 +28,8 @@ func committed(t *testing.T, address string) {
 	if got := Receive(t, did, "job"); got != first {
 		t.Errorf("first job = %s, want %s", got, first)
 	}
-	// One at a time and in order, so nothing that was to run before is left.
+	// Jobs run one at a time and in order, so a job that was added earlier would
+	// have run by now.
 	last := n.Put(t, queue.Job{Kind: "note"})
 	if got := Receive(t, did, "job"); got != last {
 		t.Errorf("second job = %s, want %s", got, last)
@@ -45,7 +46,8 @@ func woken(t *testing.T, address string) {
 	for range 3 {
 		id := n.Put(t, queue.Job{Kind: "note", Unique: "k"})
 		Receive(t, did, "job")
-		// The end of a job wakes the queue as well: wait until that is over.
+		// The end of a job wakes the queue as well, so wait until the job has
+		// ended.
 		n.Finished(t, id)
 	}
 }
@@ -121,7 +123,7 @@ func panicked(t *testing.T, address string) {
 	did := make(chan string, 1)
 	h := handler(&s, "note", func(_ context.Context, w queue.Work) error {
 		if w.Attempt == 1 {
-			panic("as the test wants it\x00") // the zero byte is not for PostgreSQL
+			panic("as the test wants it\x00") // PostgreSQL cannot store the zero byte
 		}
 		did <- w.ID
 		return nil

@@ -14,12 +14,13 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// childEnv returns a child process the address of its database.
+// childEnv is the environment variable with the child process's database
+// address.
 const childEnv = "ATELIER_QUEUETEST_CHILD"
 
 // Child is the other process of the crash test. A test binary that uses Run
-// calls it first in TestMain; it returns unless the binary was started to be
-// the child.
+// calls it first in TestMain; it returns unless the binary was started as the
+// child.
 func Child() {
 	address := os.Getenv(childEnv)
 	if address == "" {
@@ -32,11 +33,11 @@ func Child() {
 	os.Exit(0)
 }
 
-// runChild takes a job, says so, and never finishes it.
+// runChild takes a job, prints its id, and never finishes it.
 func runChild(address string) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
-		io.Copy(io.Discard, os.Stdin) // ends with the parent
+		io.Copy(io.Discard, os.Stdin) // returns when the parent ends
 		os.Exit(1)
 	}()
 	defer cancel()
@@ -58,7 +59,8 @@ func runChild(address string) error {
 
 var crashOptions = queue.Options{Now: time.Now, Poll: 50 * time.Millisecond, Lease: 2 * second}
 
-// crashHandler has a short timeout: River takes a job for abandoned by its age.
+// crashHandler has a short timeout: River recognizes an abandoned job by its
+// age.
 func crashHandler(do func(context.Context, queue.Work) error) queue.Handler {
 	return queue.Handler{Kind: "note", Timeout: second, Retry: []time.Duration{0}, Do: do}
 }
@@ -74,7 +76,7 @@ func crashed(t *testing.T, address string) {
 		if testing.Short() {
 			t.Skip("River finds a dead worker's job only after half a minute")
 		}
-		limit = 120 * time.Second // a new leader within 21 s, its first look, the scheduler's round
+		limit = 120 * time.Second // time for River to elect a leader (21 s), for its first rescue and for the scheduler
 	}
 	id := n.Put(t, queue.Job{Kind: "note"})
 

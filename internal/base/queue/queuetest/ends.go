@@ -39,8 +39,8 @@ func drained(t *testing.T, address string) {
 	id := n.Put(t, queue.Job{Kind: "note"})
 	Receive(t, began, "job")
 	cancel()
-	// Run sees the end of its context in its own time, and what it took before
-	// that runs like the first.
+	// Run notices the end of its context with a delay. A job that it took before
+	// then runs like the first.
 	var late string
 	for taking := true; taking; {
 		late = n.Put(t, queue.Job{Kind: "note"})

@@ -121,7 +121,7 @@ func twoNodes(t *testing.T, address string) {
 		h := handler(&s, "note", func(ctx context.Context, w queue.Work) error {
 			first()
 			select {
-			case <-took[1-i]: // so that both take part
+			case <-took[1-i]: // so that both nodes run jobs
 			case <-ctx.Done():
 				return ctx.Err()
 			}
@@ -160,8 +160,9 @@ func everySoOften(t *testing.T, address string) {
 	for range runs {
 		Receive(t, did, "next run")
 	}
-	// Nodes that added one each would need half the time and what it takes
-	// River to find a leader. River may be a tenth of a second early.
+	// If each node added its own jobs, the runs would take half the time plus
+	// the time that River needs to find a leader. River may be a tenth of a
+	// second early.
 	if took := time.Since(began); took < (runs-1)*every-100*time.Millisecond {
 		t.Errorf("%d runs took %s, want %s", runs, took, (runs-1)*every)
 	}

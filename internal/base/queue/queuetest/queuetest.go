@@ -1,4 +1,4 @@
-// Package queuetest holds every queue to the promises of package queue.
+// Package queuetest tests that a queue keeps the promises of package queue.
 package queuetest
 
 import (
@@ -15,8 +15,8 @@ import (
 	"atelier/internal/base/sqldb/dbtest"
 )
 
-// Run tests the queue that queue.Open makes for the databases that fresh
-// gives: the address of an empty, migrated one with every call.
+// Run tests the queue that queue.Open returns for the databases of fresh. Each
+// call of fresh returns the address of an empty, migrated database.
 func Run(t *testing.T, fresh func(t *testing.T) string) {
 	for _, c := range []struct {
 		name string
@@ -50,10 +50,11 @@ func Run(t *testing.T, fresh func(t *testing.T) string) {
 	}
 }
 
-// timeout bounds every wait of these tests.
+// timeout limits every wait of these tests.
 const timeout = 30 * time.Second
 
-// Node is a process with a queue, as far as the database can tell.
+// Node is a queue with a database handle of its own; to the database it looks
+// like a separate process.
 type Node struct {
 	queue.Queue
 	DB *sqldb.DB
@@ -111,7 +112,7 @@ func (n *Node) put(j queue.Job) (id string, err error) {
 	return id, err
 }
 
-// Finished waits until a job is over.
+// Finished waits until a job has ended.
 func (n *Node) Finished(t *testing.T, id string) {
 	t.Helper()
 	query := `SELECT count(*) FROM job WHERE id = $1 AND state IN ('waiting', 'running')`
@@ -149,7 +150,7 @@ type start struct {
 	at time.Time
 }
 
-// starts remembers the calls of handlers.
+// starts records the calls of handlers.
 type starts struct {
 	mu  sync.Mutex
 	all []start
@@ -179,7 +180,7 @@ func (s *starts) wantAttempts(t *testing.T, id string, want ...int) {
 	}
 }
 
-// wantWaits checks that the calls for a job lie at least so far apart.
+// wantWaits checks that the calls for a job are at least this far apart.
 func (s *starts) wantWaits(t *testing.T, id string, waits ...time.Duration) {
 	t.Helper()
 	all := s.of(id)
@@ -197,7 +198,7 @@ var errTest = errors.New("as the test wants it")
 
 const second = time.Second
 
-// handler returns a handler that remembers its calls in s and then does do.
+// handler returns a handler that records its calls in s and then calls do.
 func handler(s *starts, kind string, do func(ctx context.Context, w queue.Work) error) queue.Handler {
 	return queue.Handler{Kind: kind, Timeout: 2 * timeout, Do: func(ctx context.Context, w queue.Work) error {
 		s.add(w)
@@ -205,7 +206,7 @@ func handler(s *starts, kind string, do func(ctx context.Context, w queue.Work) 
 	}}
 }
 
-// held keeps a handler until c is closed or its context ends.
+// held blocks a handler until c is closed or its context ends.
 func held(ctx context.Context, c <-chan struct{}) error {
 	select {
 	case <-c:
@@ -215,7 +216,7 @@ func held(ctx context.Context, c <-chan struct{}) error {
 	}
 }
 
-// telling returns a handler that says on a channel which job it did.
+// telling returns a handler that sends the id of each finished job to a channel.
 func telling(s *starts, kind string) (queue.Handler, <-chan string) {
 	c := make(chan string, 1000)
 	return handler(s, kind, func(_ context.Context, w queue.Work) error {

@@ -1,13 +1,13 @@
-// Package dbtest gives tests a fresh database of each kind.
+// Package dbtest creates a fresh database of each kind for tests.
 //
-// SQLite is a file in the test's directory. PostgreSQL is a real server that
-// the test binary starts on first use from the installed programs, in a
-// temporary directory, and that dies with the binary. Both are migrated once
-// and copied for every test.
+// SQLite is a file in the test's directory. PostgreSQL is a real server that the
+// test binary starts on first use from the installed programs, in a temporary
+// directory, and that ends with the binary. Both are migrated once and copied
+// for every test.
 //
-// Where PostgreSQL is not installed its tests are skipped with a line that
-// names the package; with CI set they fail instead. ATELIER_TEST_PG=skip skips
-// them anywhere, ATELIER_TEST_PG_BIN names the folder of the programs.
+// If PostgreSQL is not installed, its tests are skipped with a line that names
+// the package; with CI set they fail instead. ATELIER_TEST_PG=skip always skips
+// them, ATELIER_TEST_PG_BIN names the folder of the programs.
 package dbtest
 
 import (
@@ -21,7 +21,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Engines are the databases that Each and URL know.
+// Engines are the databases that Each and URL support.
 var Engines = []string{"sqlite", "postgres"}
 
 // Each runs fn once on an empty, migrated database of every kind.
@@ -68,7 +68,7 @@ func Open(t testing.TB, address string) *sqldb.DB {
 	return OpenAt(t, address, time.Now)
 }
 
-// OpenAt is Open with a clock of the test's own.
+// OpenAt is Open with the test's own clock.
 func OpenAt(t testing.TB, address string, now func() time.Time) *sqldb.DB {
 	t.Helper()
 	db, err := sqldb.Open(t.Context(), address, sqldb.Options{MaxConns: 8, Now: now})

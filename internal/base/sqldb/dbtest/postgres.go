@@ -16,7 +16,8 @@ import (
 	"atelier/internal/testkit/servers"
 )
 
-// server is a PostgreSQL; all tests of a binary share one, unless they pause it.
+// server is a PostgreSQL server; all tests of a binary share one, except tests
+// that pause it.
 type server struct {
 	*servers.Postgres
 	databases atomic.Int64 // created so far
@@ -63,15 +64,16 @@ func newServer() (*server, error) {
 	return &server{Postgres: p}, nil
 }
 
-// Server is a PostgreSQL of one test's own, which it may pause.
+// Server is a PostgreSQL server for one test, which may pause it.
 type Server struct {
 	*server
 	t testing.TB
-	// URL is the address of its one database, which is empty and migrated.
+	// URL is the address of the server's only database, which is empty and
+	// migrated.
 	URL string
 }
 
-// OwnServer starts a PostgreSQL for one test.
+// OwnServer starts a PostgreSQL server for one test.
 func OwnServer(t testing.TB) *Server {
 	t.Helper()
 	s := servers.Need(t, "PostgreSQL", "ATELIER_TEST_PG", newServer)
@@ -82,8 +84,8 @@ func OwnServer(t testing.TB) *Server {
 	return &Server{server: s, t: t, URL: s.URL("postgres")}
 }
 
-// Pause stops all processes of the server, so that nobody gets an answer while
-// all connections stay open, until resume or the end of the test.
+// Pause stops all processes of the server until resume or the end of the test:
+// no client gets an answer, and all connections stay open.
 func (s *Server) Pause() (resume func()) {
 	s.t.Helper()
 	s.signal(syscall.SIGSTOP)
@@ -93,7 +95,7 @@ func (s *Server) Pause() (resume func()) {
 }
 
 // signal sends a signal to the server and its children, which lead sessions of
-// their own. The first one that stops is the one that makes more of them.
+// their own. The server itself is first, because it creates more children.
 func (s *Server) signal(sig syscall.Signal) {
 	s.t.Helper()
 	pids := []int{s.PID}
@@ -104,7 +106,7 @@ func (s *Server) signal(sig syscall.Signal) {
 	for _, path := range stats {
 		text, err := os.ReadFile(path)
 		if err != nil {
-			continue // it has ended
+			continue // the process has ended
 		}
 		// pid (name) state parent …
 		_, rest, _ := strings.Cut(string(text), ") ")
@@ -112,7 +114,7 @@ func (s *Server) signal(sig syscall.Signal) {
 		if len(fields) > 1 && fields[1] == strconv.Itoa(s.PID) {
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 			pids = append(pids, pid)
-			_ = syscall.Kill(pid, sig) // unless it has just ended
+			_ = syscall.Kill(pid, sig) // fails if the process has just ended
 		}
 	}
 	if len(pids) == 1 {

@@ -10,7 +10,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Fixture is a database with a clock that moves only when the test says so. A
+// Fixture is a database with a clock that moves only when the test moves it. A
 // package embeds it in a type that has its own helpers.
 type Fixture struct {
 	*testing.T
@@ -19,8 +19,8 @@ type Fixture struct {
 	clock *atomic.Int64 // microseconds
 }
 
-// EachFixture runs fn in a new world of every kind, in parallel with other tests.
-// What fn leaves in it must pass the checks.
+// EachFixture runs fn in a new fixture of every kind of database, in parallel
+// with other tests. The rows that fn leaves behind must pass the checks.
 func EachFixture(t *testing.T, checks []sqldb.Check, fn func(w Fixture)) {
 	t.Helper()
 	t.Parallel()
@@ -38,19 +38,19 @@ func EachFixture(t *testing.T, checks []sqldb.Check, fn func(w Fixture)) {
 	}
 }
 
-// Now is what the clock of the database shows.
+// Now returns the time of the database's clock.
 func (w Fixture) Now() time.Time { return time.UnixMicro(w.clock.Load()).UTC() }
 
-// Pass moves the clock on.
+// Pass moves the clock forward.
 func (w Fixture) Pass(d time.Duration) { w.clock.Add(d.Microseconds()) }
 
 // Try runs fn in a transaction of its own.
 func (w Fixture) Try(fn func(*sqldb.Tx) error) error { return w.DB.Write(w.Context(), fn) }
 
-// Do is Try for what must succeed.
+// Do is Try for functions that must succeed.
 func (w Fixture) Do(fn func(*sqldb.Tx) error) { w.Helper(); w.OK(w.Try(fn)) }
 
-// OK ends the test at an error.
+// OK fails the test if err is not nil, and ends it.
 func (w Fixture) OK(err error) {
 	w.Helper()
 	if err != nil {
@@ -58,7 +58,7 @@ func (w Fixture) OK(err error) {
 	}
 }
 
-// Exec changes the database behind the package's back.
+// Exec changes the database directly, without the package under test.
 func (w Fixture) Exec(query string, args ...any) {
 	w.Helper()
 	w.Do(func(tx *sqldb.Tx) error { _, err := tx.Exec(w.Context(), query, args...); return err })
@@ -71,8 +71,8 @@ func Get[T any](w Fixture, fn func(*sqldb.Tx) (T, error)) (v T) {
 	return v
 }
 
-// Damage does damage in a transaction that is not kept, and returns the checks that
-// found some.
+// Damage runs a damaging statement in a transaction that is rolled back, and
+// returns the checks that found the damage.
 func (w Fixture) Damage(checks []sqldb.Check, damage string, args ...any) (found map[string]bool) {
 	w.Helper()
 	found = map[string]bool{}
@@ -99,7 +99,7 @@ func (w Fixture) Damage(checks []sqldb.Check, damage string, args ...any) (found
 	return found
 }
 
-// Together runs n functions at once and waits for all.
+// Together runs n functions concurrently and waits for all.
 func Together(n int, fn func(i int)) {
 	var group sync.WaitGroup
 	gate := make(chan struct{})
