@@ -1,10 +1,10 @@
 // Package company stores companies and their teams, with the members, roles and
 // permissions of both.
 //
-//	company ── roles ── members        what somebody may do with the company
-//	   ├── team ── roles ── members    what somebody may do, use and spend in a team
-//	   ├── invitations                 links that let people in
-//	   └── domains                     mail domains whose people come in by themselves
+//	company ── roles ── members        permissions in the company
+//	   ├── team ── roles ── members    permissions and limits in a team
+//	   ├── invitations                 links by which people join
+//	   └── domains                     mail domains whose people join automatically
 //
 // Every member of a team is a member of its company. Roles are read at every
 // request and not cached, so a revoked permission no longer counts at the next
