@@ -34,8 +34,8 @@ var (
 // PollGrant answers a poll of a machine that waits for its sign-in. Once, after
 // the approval, it creates the device and passes it with its refresh token to
 // claim, in the transaction that ends the grant; an error of claim rolls the
-// transaction back. In all other cases the error tells the client how to
-// proceed. A poll that changes nothing costs one query.
+// transaction back. In all other cases the error is the instruction to the
+// client. A poll that changes nothing costs one query.
 func (d *Devices) PollGrant(ctx context.Context, db *sqldb.DB, deviceCode string,
 	claim func(tx *sqldb.Tx, g Grant, dev Device, refresh string) error) error {
 	if !wellFormed(devicePrefix, deviceCode) {
