@@ -83,7 +83,7 @@ var pluginKind = regexp.MustCompile(`^[a-z0-9_-]*$`)
 
 var (
 	errNoGrant = fault.New(fault.NotFound, "No device waits with this code. Check it, or start again on your device.")
-	// These two are only for the person who made the decision.
+	// errRefused and errApproved are only for the person who made the decision.
 	errRefused  = fault.New(fault.Forbidden, "You refused this device: it was not signed in. If it is yours, start again there.").With("reason", "refused")
 	errApproved = fault.New(fault.Forbidden, "You approved this device.").With("reason", "approved")
 

@@ -24,8 +24,8 @@ var (
 	// errExpired is the same error for codes that are unknown, refused, claimed
 	// or expired.
 	errExpired = fault.New(fault.DeviceCodeExpired, "This device code has expired. Start again.")
-	// ErrUnknownCode looks the same to clients, for a code that never existed.
-	// It is a separate error, so that guesses can be counted.
+	// ErrUnknownCode is the error for a code that never existed. Clients cannot
+	// distinguish it from errExpired; callers can, to count guesses.
 	ErrUnknownCode = fault.New(fault.DeviceCodeExpired, errExpired.Message)
 	errPending     = fault.New(fault.AuthorizationPending, "Nobody has approved this device yet. Keep polling.")
 	errTooSoon     = fault.New(fault.SlowDown, "This device polls too often. Wait longer between polls.")
