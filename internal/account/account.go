@@ -43,25 +43,27 @@ type Parts struct {
 	Now      func() time.Time
 }
 
-// Settings are the operator's decisions about accounts.
+// Settings are the operator's settings for accounts.
 type Settings struct {
 	AppURL string
 	Signup signup.Policy
-	// RequireVerified allows people only to read until their address is verified.
+	// RequireVerified refuses people everything except reading until their
+	// address is verified.
 	RequireVerified bool
-	// NoMail: there is no mail server, and mail is printed to the service's log.
+	// NoMail: there is no mail server, and mail is printed to the service's
+	// log.
 	NoMail          bool
 	SessionLifetime time.Duration
 	// KnownLifetime is how long a browser counts as known after a sign-in.
 	KnownLifetime time.Duration
 
-	SignupGrant      int64 // tokens of a new person
-	SetupGrant       int64 // tokens of the person who sets the installation up, besides
-	MonthlyAllowance int64 // free tokens of every account
-	TopUp            int64 // tokens of a free top-up; 0: there is none
+	SignupGrant      int64 // tokens granted to a new person
+	SetupGrant       int64 // additional tokens granted to the person who sets the installation up
+	MonthlyAllowance int64 // free tokens per month for every account
+	TopUp            int64 // tokens of a free top-up; 0: no top-ups
 	TopUpWindow      time.Duration
 
-	Storage quota.Limits // of the bytes that accounts store
+	Storage quota.Limits // limits of the bytes that accounts store
 }
 
 // Services are the flows. They are safe for concurrent use.

@@ -55,13 +55,14 @@ func (s *Service) RegenerateAccessToken(ctx context.Context, p principal.Princip
 	return s.regenerateToken(ctx, p, credential.Holder{PersonID: p.PersonID}, id)
 }
 
-// DeleteAccessToken ends an access token that acts for the person.
+// DeleteAccessToken deletes an access token that acts for the person.
 func (s *Service) DeleteAccessToken(ctx context.Context, p principal.Principal, id string) error {
 	return s.deleteToken(ctx, p, credential.Holder{PersonID: p.PersonID}, id)
 }
 
-// CreateTokenForEmail makes an access token for the person with an address; with a
-// company, one for its teams. It is the operator's act.
+// CreateTokenForEmail creates an access token for the person with an address;
+// with a company, one for the company's teams. It is for the operator's
+// commands.
 func (s *Service) CreateTokenForEmail(ctx context.Context, email, companyID, name string) (t credential.Token, secret string, err error) {
 	var owner person.Person
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
@@ -167,8 +168,8 @@ func (s *Service) ListMembers(ctx context.Context, p principal.Principal, compan
 // maxMembers bounds the list of members on a page.
 const maxMembers = 1000
 
-// DeleteTokenValue ends the access token with this value, for tokens that leaked.
-// It is the operator's act.
+// DeleteTokenValue deletes the access token with this value, for tokens that
+// leaked. It is for the operator's commands.
 func (s *Service) DeleteTokenValue(ctx context.Context, value string) (t credential.Token, err error) {
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if t, err = credential.DeleteValue(ctx, tx, value); err != nil {
@@ -230,8 +231,8 @@ func recordTokenAct(ctx context.Context, tx *sqldb.Tx, done audit.Act, p princip
 	})
 }
 
-// RecordDeleted writes the audit entries of access tokens that ended together
-// with something else.
+// RecordDeleted writes the audit entries of access tokens that were deleted as
+// part of another action.
 func RecordDeleted(ctx context.Context, tx *sqldb.Tx, p principal.Principal, tokens []credential.Token) error {
 	for _, t := range tokens {
 		if err := recordTokenAct(ctx, tx, audit.TokenDeleted, p, t); err != nil {

@@ -1,6 +1,6 @@
-// Package accounttest builds the account flows with all their real parts, for
-// tests that need people, companies and credentials. Its own tests drive the
-// flows through them.
+// Package accounttest builds the account flows with all their real
+// dependencies, for tests that need people, companies and credentials. The
+// tests of the package exercise the flows themselves.
 package accounttest
 
 import (
@@ -34,13 +34,13 @@ import (
 	"atelier/internal/web/access"
 )
 
-// Options are what a test wants to be different. Now must be the clock of the
+// Options are the settings that a test overrides. Now must be the clock of the
 // database.
 type Options struct {
 	Settings account.Settings
 	Device   device.Options
 	Provider *oidc.Provider
-	Verified bool // only people with a verified address are let in
+	Verified bool // only people with a verified address may sign in
 	Now      func() time.Time
 }
 
@@ -61,10 +61,10 @@ type Site struct {
 	visitors atomic.Int64
 }
 
-// AppURL is where the sign-in pages are said to be.
+// AppURL is the public URL of the sign-in pages.
 const AppURL = "https://atelier.example"
 
-// Password is everybody's.
+// Password is the password of every person.
 const Password = "correct horse battery"
 
 // New builds an installation.
@@ -119,7 +119,7 @@ func New(t testing.TB, db *sqldb.DB, o Options) *Site {
 	return s
 }
 
-// fill sets what the test left open to what an operator gets.
+// fill sets the options that the test left empty to their defaults.
 func fill(o *Options) {
 	set := func(d *time.Duration, def time.Duration) {
 		if *d == 0 {
@@ -150,14 +150,14 @@ func fill(o *Options) {
 	set(&c.TopUpWindow, 24*time.Hour)
 }
 
-// Client returns a browser or device with an address of its own, since limits
+// Client returns a browser or device with its own IP address, since rate limits
 // count by address.
 func (s *Site) Client() session.Client {
 	n := s.visitors.Add(1)
 	return session.Client{UserAgent: "a test", Address: fmt.Sprintf("10.%d.%d.%d", n>>16&255, n>>8&255, n&255)}
 }
 
-// Person makes somebody with a verified address and returns their id.
+// Person creates a person with a verified address and returns their id.
 func (s *Site) Person(email string) string {
 	s.t.Helper()
 	p, err := s.Accounts.SignUp.CreatePerson(s.t.Context(), email, Password, true)
@@ -202,8 +202,8 @@ func (s *Site) Decide(in signin.Session, codes device.Codes, approve bool) error
 	return err
 }
 
-// Device signs a device of some kind of plugin in for a person. It needs no
-// password, so it works for everybody.
+// Device signs a device with a kind of plugin in for a person. It needs no
+// password, so it works for every person.
 func (s *Site) Device(personID, kind string) devicelogin.Login {
 	s.t.Helper()
 	var browser session.Session
@@ -225,7 +225,8 @@ func (s *Site) Device(personID, kind string) devicelogin.Login {
 	return in
 }
 
-// Token makes a personal access token, or with a company one for its teams.
+// Token creates a personal access token, or, with a company, a company access
+// token.
 func (s *Site) Token(email, companyID string) (id, secret string) {
 	s.t.Helper()
 	t, secret, err := s.Accounts.AccessTokens.CreateTokenForEmail(s.t.Context(), email, companyID, "test")
@@ -235,7 +236,7 @@ func (s *Site) Token(email, companyID string) (id, secret string) {
 	return t.ID, secret
 }
 
-// Company makes a company.
+// Company creates a company.
 func (s *Site) Company(name string, plan company.Plan) string {
 	s.t.Helper()
 	c, err := s.Companies.CreateCompany(s.t.Context(), principal.Operator(), name, plan)
@@ -245,7 +246,7 @@ func (s *Site) Company(name string, plan company.Plan) string {
 	return c.ID
 }
 
-// Admit makes somebody a member of a company.
+// Admit makes a person a member of a company.
 func (s *Site) Admit(companyID, email string, perms ...company.Permission) {
 	s.t.Helper()
 	if _, err := s.Companies.Members.SetMemberPermissions(s.t.Context(), principal.Operator(), companyID, email, perms); err != nil {
@@ -253,7 +254,7 @@ func (s *Site) Admit(companyID, email string, perms ...company.Permission) {
 	}
 }
 
-// Team makes a team with members of one role.
+// Team creates a team with members of one role.
 func (s *Site) Team(companyID, name, role string, emails ...string) string {
 	s.t.Helper()
 	t, err := s.Companies.Teams.CreateTeam(s.t.Context(), principal.Operator(), companyID, name)
@@ -266,8 +267,8 @@ func (s *Site) Team(companyID, name, role string, emails ...string) string {
 	return t.ID
 }
 
-// Join makes somebody a member of a team, with a role that is made where it is
-// new.
+// Join makes a person a member of a team. It creates the role if there is none
+// with that name.
 func (s *Site) Join(teamID, email, role string) {
 	s.t.Helper()
 	if _, err := s.Companies.TeamRoles.SetTeamRolePermissions(s.t.Context(), principal.Operator(), teamID, role, nil); err != nil && !fault.Is(err, fault.Invalid) {

@@ -33,14 +33,14 @@ import (
 	"atelier/internal/web/access"
 )
 
-// password is everybody's who has one.
+// password is the password of every person who has one.
 const password = accounttest.Password
 
 // unfit is a wrong password that costs no time: it is too long to be hashed.
 var unfit = strings.Repeat("x", 1025)
 
-// world is an installation with a clock of its own. What a test leaves in it
-// must pass all checks.
+// world is an installation with its own clock. After a test its data must pass
+// all checks.
 type world struct {
 	*testing.T
 	*accounttest.Site
@@ -49,8 +49,8 @@ type world struct {
 	passed  atomic.Int64
 }
 
-// each runs fn in a new world on every database. Time stands still there
-// unless the test lets it pass.
+// each runs fn in a new world on every database. The clock of a world moves
+// only if the test moves it.
 func each(t *testing.T, o accounttest.Options, fn func(w *world)) {
 	t.Helper()
 	t.Parallel()
@@ -65,7 +65,8 @@ func each(t *testing.T, o accounttest.Options, fn func(w *world)) {
 	}
 }
 
-// open makes a world whose time is what start says and what the test lets pass.
+// open builds a world whose clock is start plus the time that the test has
+// added.
 func open(t *testing.T, engine string, o accounttest.Options, start func() time.Time) *world {
 	t.Helper()
 	w := &world{T: t, address: dbtest.URL(t, engine), start: start}
@@ -77,8 +78,8 @@ func open(t *testing.T, engine string, o accounttest.Options, start func() time.
 func (w *world) now() time.Time       { return w.start().Add(time.Duration(w.passed.Load())) }
 func (w *world) pass(d time.Duration) { w.passed.Add(int64(d)) }
 
-// sound wants every check of every package to hold and the audit log to be
-// intact.
+// sound checks the invariants of every package and the integrity of the audit
+// log.
 func (w *world) sound() {
 	w.Helper()
 	bad, err := w.DB.VerifyChecks(w.Context(), slices.Concat(person.Checks, session.Checks, company.Checks, credential.Checks, device.Checks,
@@ -98,7 +99,7 @@ func (w *world) ok(err error) {
 	}
 }
 
-// refused wants a fault with this code, and a message for a person.
+// refused requires a fault with this code and a message for people.
 func (w *world) refused(what string, err error, code fault.Code) {
 	w.Helper()
 	f, ok := errors.AsType[*fault.Error](err)
@@ -107,7 +108,7 @@ func (w *world) refused(what string, err error, code fault.Code) {
 	}
 }
 
-// because wants a fault.Forbidden with this reason.
+// because requires a fault.Forbidden with this reason.
 func (w *world) because(what string, err error, reason string) {
 	w.Helper()
 	w.refused(what, err, fault.Forbidden)
@@ -116,7 +117,7 @@ func (w *world) because(what string, err error, reason string) {
 	}
 }
 
-// wait gives how long a limit makes somebody wait.
+// wait returns the wait that a rate limit imposes.
 func (w *world) wait(what string, err error) time.Duration {
 	w.Helper()
 	w.refused(what, err, fault.RateLimited)
@@ -128,14 +129,14 @@ func (w *world) wait(what string, err error) time.Duration {
 
 func (w *world) do(fn func(tx *sqldb.Tx) error) { w.Helper(); w.ok(w.DB.Write(w.Context(), fn)) }
 
-// count counts rows of a table.
+// count returns the number of rows of a table.
 func (w *world) count(from string, args ...any) (n int) {
 	w.Helper()
 	w.ok(w.DB.QueryRow(w.Context(), `SELECT count(*) FROM `+from, args...).Scan(&n))
 	return n
 }
 
-// somebody makes a person whose password nobody knows.
+// somebody creates a person whose password hash matches no password.
 func (w *world) somebody(email string, verified bool) person.Person {
 	w.Helper()
 	return w.create(person.Draft{Email: email, EmailVerified: verified, PasswordHash: "x"})
@@ -164,7 +165,7 @@ func (w *world) browser(personID string) (s signin.Session, cookie string) {
 	return s, cookie
 }
 
-// knows tells whether somebody is signed in with the cookie.
+// knows reports whether a person is signed in with the cookie.
 func (w *world) knows(cookie string) bool {
 	w.Helper()
 	_, err := w.Accounts.SignIn.FindSession(w.Context(), cookie, "10.0.0.1")
@@ -174,7 +175,7 @@ func (w *world) knows(cookie string) bool {
 	return err == nil
 }
 
-// admits tells whether a request with this token gets in.
+// admits reports whether a request with this token is admitted.
 func (w *world) admits(token string) bool {
 	w.Helper()
 	_, err := w.Gate.Admit(w.Context(), access.Identity, access.Presented{Authorization: []string{"Bearer " + token}})
@@ -184,7 +185,8 @@ func (w *world) admits(token string) bool {
 	return err == nil
 }
 
-// approved is a device that a person let in and that has not asked yet.
+// approved returns the codes of a device that a person has approved and that
+// has not polled yet.
 func (w *world) approved(in signin.Session) device.Codes {
 	w.Helper()
 	codes := w.Start("blender")
@@ -200,7 +202,7 @@ func (w *world) refresh(token string) (devicelogin.Tokens, error) {
 	return w.Accounts.Devices.RefreshTokens(w.Context(), token, w.Client())
 }
 
-// signUp signs up with everybody's password.
+// signUp signs up with the common password.
 func (w *world) signUp(a signup.Application) (signin.NewSession, error) {
 	if a.Password == "" {
 		a.Password = password
@@ -211,8 +213,8 @@ func (w *world) signUp(a signup.Application) (signin.NewSession, error) {
 	return w.Accounts.SignUp.SignUp(w.Context(), a)
 }
 
-// invite invites an address by mail, or whoever has the link for "", into a
-// team, and gives the secret.
+// invite creates an invitation into a team, for a mail address or, with "", for
+// any holder of the link, and returns its secret.
 func (w *world) invite(email, companyID, teamID string) (secret string) {
 	w.Helper()
 	_, link, err := w.Companies.Invitations.CreateInvitation(w.Context(), principal.Operator(), company.Draft{CompanyID: companyID, TeamID: teamID, Email: email})
@@ -223,19 +225,19 @@ func (w *world) invite(email, companyID, teamID string) (secret string) {
 	return secretIn(link)
 }
 
-// mails gives all messages that were sent so far, oldest first.
+// mails returns all messages sent so far, oldest first.
 func (w *world) mails() []mail.Message {
 	w.Helper()
 	return mailqueuetest.Queued(w, w.DB, w.Keys.BoxFor("mail"))
 }
 
-// mailsTo gives the messages to an address whose subject begins so.
+// mailsTo returns the messages to an address whose subject begins with subject.
 func (w *world) mailsTo(email, subject string) []mail.Message {
 	w.Helper()
 	return slices.DeleteFunc(w.mails(), func(m mail.Message) bool { return m.To != email || !strings.HasPrefix(m.Subject, subject) })
 }
 
-// secret gives the secret of the link in the newest such message.
+// secret returns the secret of the link in the newest such message.
 func (w *world) secret(email, subject string) string {
 	w.Helper()
 	all := w.mailsTo(email, subject)
@@ -247,7 +249,7 @@ func (w *world) secret(email, subject string) string {
 
 var inLink = regexp.MustCompile(`[?&]token=([A-Za-z0-9]+)`)
 
-// secretIn gives the secret of a link.
+// secretIn returns the secret of a link.
 func secretIn(text string) string {
 	if m := inLink.FindStringSubmatch(text); m != nil {
 		return m[1]
@@ -255,14 +257,14 @@ func secretIn(text string) string {
 	return ""
 }
 
-// notices gives what a person was told, newest first.
+// notices returns a person's notices, newest first.
 func (w *world) notices(personID string) (all []person.Notice) {
 	w.Helper()
 	w.do(func(tx *sqldb.Tx) (err error) { all, err = person.Notices(w.Context(), tx, personID, 100); return err })
 	return all
 }
 
-// records gives the audit log after a place in it, oldest first.
+// records returns the audit log after a position, oldest first.
 func (w *world) records(after int64) (all []audit.Record) {
 	w.Helper()
 	w.do(func(tx *sqldb.Tx) (err error) {
@@ -273,13 +275,13 @@ func (w *world) records(after int64) (all []audit.Record) {
 	return slices.DeleteFunc(all, func(r audit.Record) bool { return r.Seq <= after })
 }
 
-// mark is where the audit log ends.
+// mark returns the current end of the audit log.
 func (w *world) mark() int64 {
 	w.Helper()
 	return int64(w.count(`audit`))
 }
 
-// recorded wants exactly these acts in the audit log since the mark.
+// recorded requires exactly these actions in the audit log since the mark.
 func (w *world) recorded(what string, mark int64, want ...audit.Act) {
 	w.Helper()
 	var got []audit.Act
@@ -291,7 +293,7 @@ func (w *world) recorded(what string, mark int64, want ...audit.Act) {
 	}
 }
 
-// times counts an act in the audit log.
+// times counts the entries of an action in the audit log.
 func (w *world) times(act audit.Act) int {
 	w.Helper()
 	return w.count(`audit WHERE act = $1`, string(act))

@@ -203,8 +203,8 @@ func lockPerson(ctx context.Context, tx *sqldb.Tx, personID string) (person.Pers
 	return person.ByID(ctx, tx, personID)
 }
 
-// findIDByEmail finds a person for the operator. Other callers must not learn who
-// owns an address.
+// findIDByEmail finds a person by mail address for the operator. Other callers
+// must not learn which person has an address.
 func (db auditedDB) findIDByEmail(ctx context.Context, caller principal.Principal, email string) (personID string, err error) {
 	if !caller.Operator {
 		return "", errPermission

@@ -82,7 +82,8 @@ func open(t *testing.T, engine string) fixture {
 	return w
 }
 
-// useResolver looks domains up with another resolver from now on.
+// useResolver makes the services look up domains with another resolver from now
+// on.
 func (w fixture) useResolver(r *net.Resolver) {
 	w.parts.Resolver = r
 	w.companies.Domains = companyadmin.New(w.parts).Domains
@@ -104,8 +105,8 @@ func get[T any](w fixture, fn func(*sqldb.Tx) (T, error)) (v T) {
 	return v
 }
 
-// refused wants a fault with this code: with that reason where it is a matter
-// of permission, and on that field where it is an invalid request.
+// refused requires a fault with this code: with the reason about if it is a
+// matter of permission, and on the field about if the request is invalid.
 func (w fixture) refused(err error, code fault.Code, about string) {
 	w.Helper()
 	f, ok := errors.AsType[*fault.Error](err)
@@ -124,7 +125,7 @@ func (w fixture) refused(err error, code fault.Code, about string) {
 	}
 }
 
-// person makes somebody, who acts through an app.
+// person creates a person who acts through an app.
 func (w fixture) person(email string) principal.Principal {
 	w.Helper()
 	p := get(w, func(tx *sqldb.Tx) (person.Person, error) {
@@ -133,7 +134,7 @@ func (w fixture) person(email string) principal.Principal {
 	return principal.Principal{PersonID: p.ID, Credential: principal.Credential{Kind: principal.IDToken}, Plugin: "blender", Address: "203.0.113.7"}
 }
 
-// fresh makes somebody whom no other part of the test knows.
+// fresh creates a person that no other part of the test uses.
 func (w fixture) fresh() principal.Principal {
 	return w.person(strings.ToLower(ids.New()) + "@example.com")
 }
@@ -152,7 +153,7 @@ func (w fixture) team(companyID string) string {
 	return t.ID
 }
 
-// role gives somebody exactly these permissions in a company.
+// role assigns a person exactly these permissions in a company.
 func (w fixture) role(companyID string, a principal.Principal, perms ...company.Permission) principal.Principal {
 	w.Helper()
 	get(w, func(tx *sqldb.Tx) (bool, error) {
@@ -165,7 +166,7 @@ func (w fixture) role(companyID string, a principal.Principal, perms ...company.
 	return a
 }
 
-// teamRole gives somebody a role in a team that allows exactly these.
+// teamRole assigns a person a role in a team with exactly these permissions.
 func (w fixture) teamRole(teamID string, a principal.Principal, name string, perms ...company.Permission) principal.Principal {
 	w.Helper()
 	w.makeTeamRole(teamID, name, perms...)
@@ -185,7 +186,7 @@ func (w fixture) joinTeam(teamID string, a principal.Principal, role string) {
 	w.ok(err)
 }
 
-// log gives what was recorded since a record, oldest first.
+// log returns the records after a record, oldest first.
 func (w fixture) log(since int64) []audit.Record {
 	w.Helper()
 	all := get(w, func(tx *sqldb.Tx) ([]audit.Record, error) { return audit.List(w.ctx(), tx, audit.Filter{Limit: 1000}) })
@@ -194,14 +195,14 @@ func (w fixture) log(since int64) []audit.Record {
 	return all
 }
 
-// seq is the number of the newest record.
+// seq returns the number of the newest record.
 func (w fixture) seq() (n int64) {
 	w.Helper()
 	w.ok(w.db.QueryRow(w.ctx(), `SELECT coalesce(max(seq), 0) FROM audit`).Scan(&n))
 	return n
 }
 
-// mails reads what lies in the queue, oldest first.
+// mails returns the messages in the queue, oldest first.
 func (w fixture) mails() []mail.Message {
 	w.Helper()
 	return mailqueuetest.Queued(w, w.db, w.box)

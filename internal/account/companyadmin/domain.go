@@ -76,7 +76,7 @@ func (s *Domains) VerifyDomain(ctx context.Context, caller principal.Principal, 
 		if domain.Proof != proof { // removed and added again meanwhile
 			return e, newUnprovenFault(domain)
 		}
-		// Its people joined when it was verified; someone removed by an admin since
+		// The domain's people joined when it was verified; a person removed by an admin since
 		// then must not join again.
 		if domain.Verified != nil {
 			return e, errVerified

@@ -38,7 +38,7 @@ var (
 )
 
 // CreateInvitation creates an invitation, for a week if the draft has no
-// lifetime. The link of an invitation for an address goes to that address by mail
+// lifetime. The link of an invitation for an address is sent to that address by mail
 // only, since opening it proves ownership of the address. For any other
 // invitation the caller gets the link, this once.
 func (s *Invitations) CreateInvitation(ctx context.Context, caller principal.Principal, draft company.Draft) (inv company.Invitation, link string, err error) {

@@ -1,5 +1,6 @@
-// Package devicelogin signs people in on devices (RFC 8628): it starts and approves
-// sign-ins, gives devices their ID and refresh tokens, and ends devices.
+// Package devicelogin signs people in on devices (RFC 8628): it starts and
+// approves sign-ins, issues ID and refresh tokens to devices, and revokes
+// devices.
 package devicelogin
 
 import (
@@ -41,15 +42,15 @@ var startsOfNetwork = ratelimit.Backoff{Free: 100, Span: time.Hour, First: time.
 var (
 	codesOfPerson  = []ratelimit.Window{{Max: 10, Span: 10 * time.Minute}, {Max: 50, Span: time.Hour}}
 	codesOfNetwork = ratelimit.Window{Max: 30, Span: time.Hour}
-	// For each person where the network has used up its own.
+	// Per person, after the network has used up its own limit.
 	extraCodesOfPerson = ratelimit.Window{Max: 3, Span: 24 * time.Hour}
 )
 
 // Start begins the sign-in of a device.
 func (s *Service) Start(ctx context.Context, pluginKind string, c session.Client) (codes device.Codes, err error) {
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		// The keys stay locked until the grant is there, so that starts of one
-		// network come one after the other.
+		// The rate-limit keys stay locked until the grant is stored, so that
+		// the starts of one network run one after the other.
 		if err := flow.LimitNetwork(ctx, tx, "start", c.Network(), startsOfNetwork); err != nil {
 			return err
 		}
@@ -62,7 +63,8 @@ func (s *Service) Start(ctx context.Context, pluginKind string, c session.Client
 	return codes, nil
 }
 
-// VerificationURL returns the page where a person approves a device.
+// VerificationURL returns the address of the page on which a person approves a
+// device.
 func (s *Service) VerificationURL(userCode string) string {
 	return s.Mail.AppURL + "/device?code=" + userCode
 }
@@ -299,7 +301,8 @@ func (s *Service) RevokeDevice(ctx context.Context, p principal.Principal, perso
 	return err
 }
 
-// EndDeviceByLink ends a device with the link of the mail about its sign-in.
+// EndDeviceByLink signs a device out with the link of the mail about its
+// sign-in.
 func (s *Service) EndDeviceByLink(ctx context.Context, secret string, c session.Client) error {
 	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		l, err := person.UseLink(ctx, tx, person.EndDeviceLink, secret)
@@ -313,7 +316,7 @@ func (s *Service) EndDeviceByLink(ctx context.Context, secret string, c session.
 	})
 }
 
-// CheckEndLink reports with its error whether a link to end a device works.
+// CheckEndLink returns an error if a link to sign a device out does not work.
 func (s *Service) CheckEndLink(ctx context.Context, secret string) error {
 	return s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		_, err := person.FindLink(ctx, tx, person.EndDeviceLink, secret)
@@ -321,8 +324,8 @@ func (s *Service) CheckEndLink(ctx context.Context, secret string) error {
 	})
 }
 
-// tryCode counts one try of a user code. Where others have used up the limit of the
-// network, each person still has a few tries of their own.
+// tryCode counts one attempt with a user code. If other people have used up the
+// limit of the network, each person still has a few attempts of their own.
 func (s *Service) tryCode(ctx context.Context, p principal.Principal) (attempt flow.Attempt, err error) {
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		attempt = flow.Attempt{}
@@ -350,8 +353,8 @@ func (s *Service) tryCode(ctx context.Context, p principal.Principal) (attempt f
 	return attempt, err
 }
 
-// ListDevicesOf returns the devices of the person with an address. It is the
-// operator's act.
+// ListDevicesOf returns the devices of the person with an address. It is for the
+// operator's commands.
 func (s *Service) ListDevicesOf(ctx context.Context, email string) (all []device.Device, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		p, err := person.ByEmail(ctx, tx, email)
@@ -364,8 +367,9 @@ func (s *Service) ListDevicesOf(ctx context.Context, email string) (all []device
 	return all, err
 }
 
-// RevokeDeviceOf ends a device of the person with an address, or with an empty
-// deviceID all of them and every browser session. It is the operator's act.
+// RevokeDeviceOf revokes a device of the person with an address, or with an
+// empty deviceID all of them and every browser session. It is for the operator's
+// commands.
 func (s *Service) RevokeDeviceOf(ctx context.Context, email, deviceID string) error {
 	var p person.Person
 	err := s.DB.Read(ctx, func(tx *sqldb.Tx) (err error) { p, err = person.ByEmail(ctx, tx, email); return err })
@@ -378,7 +382,8 @@ func (s *Service) RevokeDeviceOf(ctx context.Context, email, deviceID string) er
 	return s.RevokeDevice(ctx, principal.Operator(), p.ID, deviceID)
 }
 
-// RotateKeys makes a new key sign ID tokens from now on. It is the operator's act.
+// RotateKeys creates a new key that signs ID tokens from now on. It is for the
+// operator's commands.
 func (s *Service) RotateKeys(ctx context.Context) (kid string, err error) {
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if kid, err = s.Tokens.RotateKey(ctx, tx); err != nil {

@@ -9,16 +9,17 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// WaitMessage is the answer to attempts over a limit.
+// WaitMessage is the error message for attempts over a limit.
 const WaitMessage = "Too many tries. Wait a little."
 
-// Attempt counts one try against several rate limits. The units that it took are
-// returned after a success, so that only failures count.
+// Attempt counts one attempt against several rate limits. After a success the
+// units that the attempt took are returned, so that only failures count.
 //
-// A limit that a stranger can use up must not shut anybody else out. So wrong
+// A limit that a stranger can use up must not lock other people out. So wrong
 // passwords count by the pair of person and network, and browsers that a person
-// signed in with before have a limit of their own. Where a network or a person
-// is attacked, others wait for seconds, and longer the more they try themselves.
+// signed in with before have a limit of their own. If a network or a person is
+// attacked, other people wait for seconds, and longer with each further attempt
+// of their own.
 type Attempt struct{ units []string }
 
 // TakeWindow takes a unit of windows.
@@ -51,8 +52,8 @@ func (a *Attempt) ReturnUnits(ctx context.Context, tx *sqldb.Tx) error {
 	return nil
 }
 
-// RefuseFull returns the error of an attempt whose limit is reached, nil where it
-// is not. The attempt takes nothing then: its transaction is undone.
+// RefuseFull returns the error of an attempt whose limit is reached, nil if it
+// is not. A refused attempt takes no units: its transaction is rolled back.
 func RefuseFull(full ratelimit.Refusal, message string) error {
 	if full.Wait > 0 {
 		return full.Fault(message)
@@ -90,11 +91,11 @@ func NetworkKey(purpose, network string) ratelimit.Key {
 	return ratelimit.Key{Name: purpose + "/address/" + network}
 }
 
-// perMinute bounds acts of a network without a person.
+// perMinute limits actions of a network without a person.
 var perMinute = ratelimit.Window{Max: 20, Span: time.Minute}
 
-// LimitNetwork counts an act of a network without a person: at most perMinute,
-// and fewer the longer it goes on.
+// LimitNetwork counts an action of a network without a person: at most
+// perMinute, with growing waits under sustained use.
 func LimitNetwork(ctx context.Context, tx *sqldb.Tx, act, network string, b ratelimit.Backoff) error {
 	_, full, err := ratelimit.TakeWithBackoff(ctx, tx, NetworkKey(act, network), b, perMinute)
 	if err != nil {
@@ -103,7 +104,7 @@ func LimitNetwork(ctx context.Context, tx *sqldb.Tx, act, network string, b rate
 	return RefuseFull(full, WaitMessage)
 }
 
-// MailsToPerson limits mail to a person that anybody can ask for. The waits end
-// well below the lifetime of a link: a person who gets no further mail has a link
-// that works.
+// MailsToPerson limits mail to a person that any visitor can request. The
+// longest wait is well below the lifetime of a link: a person who gets no
+// further mail has a link that works.
 var MailsToPerson = ratelimit.Backoff{Free: 1, Span: 24 * time.Hour, First: time.Minute, MaxWait: 30 * time.Minute}

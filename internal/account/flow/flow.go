@@ -2,9 +2,9 @@
 // of people about themselves, notices by mail, rate limits on attempts, and the
 // end of all sign-ins of a person.
 //
-// Every act of a flow is one transaction with its audit entry. Mail goes out
-// through the queue of the same transaction, so a link exists exactly when its
-// act does.
+// Every action of a flow is one transaction with its audit entry. Mail is
+// queued in the same transaction, so a link exists exactly if its action was
+// committed.
 package flow
 
 import (
@@ -21,7 +21,8 @@ import (
 	"atelier/internal/people/session"
 )
 
-// RecordOwnAct writes the audit entry of a person's act on their own account.
+// RecordOwnAct writes the audit entry of a person's action on their own
+// account.
 func RecordOwnAct(ctx context.Context, tx *sqldb.Tx, act audit.Act, personID, address string, details map[string]string) error {
 	return audit.Add(ctx, tx, audit.Entry{
 		Act:      act,
@@ -43,7 +44,7 @@ type Notice struct {
 	Kind    string // shown on the account page
 	Subject string // of the mail
 	Text    string // on the account page and in the mail
-	// MailText follows in the mail alone: it may hold a link.
+	// MailText follows only in the mail: it may contain a link.
 	MailText string
 }
 

@@ -28,7 +28,7 @@ import (
 type Service struct {
 	DB       *sqldb.DB
 	Devices  *device.Devices
-	Provider *oidc.Provider // nil: there is none
+	Provider *oidc.Provider // nil: no provider is configured
 	Box      keyring.Box    // seals the provider's refresh tokens
 	SignIn   *signin.Service
 	SignUp   *signup.Service
@@ -119,8 +119,8 @@ func (s *Service) sealRefresh(who oidc.Identity) string {
 func identityRow(issuer, subject string) string { return "person_identity " + issuer + " " + subject }
 
 const (
-	// confirmTimeout bounds how long one node may ask the provider while others wait
-	// for its answer.
+	// confirmTimeout limits how long one node may ask the provider while other
+	// nodes wait for its answer.
 	confirmTimeout = 15 * time.Second
 	confirmPause   = 100 * time.Millisecond
 )
@@ -142,8 +142,8 @@ func (s *Service) ConfirmRefresh(ctx context.Context, refreshToken string) error
 	return s.confirmPerson(ctx, dev.PersonID)
 }
 
-// confirmPerson asks the provider about a person, if it issued a refresh token. Of
-// concurrent calls one asks, and the others use its answer.
+// confirmPerson asks the provider about a person, if it has issued a refresh
+// token. Of several concurrent calls one asks, and the others use its answer.
 func (s *Service) confirmPerson(ctx context.Context, personID string) error {
 	for began := s.Now(); ; {
 		var i person.Identity
@@ -189,7 +189,7 @@ func (s *Service) askProvider(ctx context.Context, i person.Identity) error {
 			if err := person.Lock(keep, tx, i.PersonID); err != nil {
 				return err
 			}
-			if lost, err := person.ForgetIdentity(keep, tx, i); err != nil || !lost { // they signed in there again
+			if lost, err := person.ForgetIdentity(keep, tx, i); err != nil || !lost { // the person signed in there again
 				return err
 			}
 			if err := flow.EndSignIns(keep, tx, s.Devices, i.PersonID); err != nil {

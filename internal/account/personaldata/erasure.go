@@ -39,8 +39,8 @@ func NewEraseHandler(db *sqldb.DB) queue.Handler {
 	}
 }
 
-// ErasePerson erases the contents of a deleted person at once, for commands that
-// run where no worker takes jobs.
+// ErasePerson erases the contents of a deleted person at once, for commands
+// that run without a worker to process jobs.
 func (s *Service) ErasePerson(ctx context.Context, personID string) error {
 	return eraseContents(ctx, s.DB, personID)
 }

@@ -125,8 +125,8 @@ func (aw *archiveWriter) createEntry(name string, method uint16, modified time.T
 	return aw.zip.CreateHeader(&zip.FileHeader{Name: name, Method: method, Modified: modified.UTC()})
 }
 
-// eachRow reads pages by read, which continues after the page before, and passes
-// every row to write, until a page is empty.
+// eachRow calls read for one page after the other, and passes every row to
+// write, until a page is empty.
 func eachRow[T any](ctx context.Context, aw *archiveWriter, read func(tx *sqldb.Tx) ([]T, error), write func(T) error) error {
 	for {
 		var rows []T

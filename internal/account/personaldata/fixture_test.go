@@ -38,11 +38,11 @@ import (
 	"atelier/internal/run/run"
 )
 
-// checks are those of everything that knows about people.
+// checks are the checks of all packages that store data about people.
 var checks = slices.Concat(generationtest.Checks, personaldata.Checks, person.Checks, session.Checks, company.Checks, credential.Checks, device.Checks,
 	idtoken.Checks, audit.Checks, board.Checks)
 
-// fixture is an installation with all that can be kept about somebody.
+// fixture is an installation in which a person can have every kind of data.
 type fixture struct {
 	*generationtest.House
 	site   *accounttest.Site
@@ -65,7 +65,7 @@ func eachDatabase(t *testing.T, fn func(h *fixture)) {
 	})
 }
 
-// Words that are nowhere else.
+// Words that occur only in the person's data.
 const (
 	email    = "quetzalcoatl@example.com"
 	name     = "quetzalcoatl"
@@ -79,10 +79,10 @@ const (
 	key      = "popocatepetl"
 )
 
-// canaries are those of them that must not outlive a person.
+// canaries are the words that must not remain after the deletion of a person.
 var canaries = []string{name, "axolotl", "mezcal", "tezcatlipoca", "Ocelot", "huitzilopochtli", plugin, note, key}
 
-// life is what somebody has.
+// life is all the data of a person.
 type life struct {
 	id       string
 	company  string
@@ -94,15 +94,15 @@ type life struct {
 	token    string       // personal
 	company2 string       // token of the company
 	own      run.Run
-	work     run.Run // for the team
+	work     run.Run // created for the team
 	upload   string
 	teamFile string
 	item     library.ExportedResult
 	picture  []byte
-	input    []byte // came with a run
+	input    []byte // uploaded with a run
 }
 
-// live gives somebody with the address everything that a person can have.
+// live creates a person with every kind of data that a person can have.
 func (h *fixture) live() (l life) {
 	h.Helper()
 	ctx := h.Context()
@@ -150,7 +150,7 @@ func (h *fixture) live() (l life) {
 	_, _, err = h.site.Companies.Invitations.CreateInvitation(ctx, principal.Operator(), company.Draft{CompanyID: other, Email: email})
 	h.OK(err)
 
-	// What they made, for themselves and for the team.
+	// Contents of the person's own account and of the team.
 	secrets := webhook.NewSecrets(h.site.Keys.BoxFor("webhook"), time.Hour)
 	h.Do(func(tx *sqldb.Tx) error { _, err := secrets.GetSecret(ctx, tx, l.id); return err })
 	l.picture = generationtest.PNG(777)
@@ -187,7 +187,7 @@ func (h *fixture) live() (l life) {
 	return l
 }
 
-// make has a run succeed.
+// make creates a run that succeeds.
 func (h *fixture) make(who principal.Principal, change func(*generation.Draft)) run.Run {
 	h.Helper()
 	d := h.Draft(who, "cost")
@@ -200,12 +200,12 @@ func (h *fixture) make(who principal.Principal, change func(*generation.Draft)) 
 	return r
 }
 
-// leave deletes somebody by their own wish.
+// leave deletes a person at their own request.
 func (h *fixture) leave(id string) error {
 	return h.data.DeletePerson(h.Context(), principal.Principal{PersonID: id, Address: "192.0.2.7"}, id, strings.ToUpper(email))
 }
 
-// finish does the job that a deletion leaves, as a worker would.
+// finish runs the job of a deletion as a worker would.
 func (h *fixture) finish() {
 	h.Helper()
 	done := make(chan error, 1)
@@ -227,7 +227,7 @@ func (h *fixture) finish() {
 	h.OK(<-ended)
 }
 
-// hits are the tables where a text is, with the rows.
+// hits returns the tables and rows that contain a text.
 func (h *fixture) hits(text string) (found []string) {
 	h.Helper()
 	ctx := h.Context()
@@ -268,7 +268,7 @@ func (h *fixture) hits(text string) (found []string) {
 	return found
 }
 
-// stored tells whether bytes lie in the store.
+// stored reports whether the blob store contains the bytes.
 func (h *fixture) stored(data []byte) bool {
 	h.Helper()
 	for _, key := range h.Files() {
@@ -284,7 +284,7 @@ func (h *fixture) stored(data []byte) bool {
 	return false
 }
 
-// refused wants a failure with a code and a reason.
+// refused requires an error with a code and a reason.
 func (h *fixture) refused(err error, code fault.Code, reason string) {
 	h.Helper()
 	f, ok := errors.AsType[*fault.Error](err)
@@ -293,7 +293,7 @@ func (h *fixture) refused(err error, code fault.Code, reason string) {
 	}
 }
 
-// export gives the files of a person's archive.
+// export returns the files of a person's archive.
 func (h *fixture) export(id string) map[string]string {
 	h.Helper()
 	archive, err := h.data.ExportPerson(h.Context(), principal.Principal{PersonID: id}, id)
@@ -313,7 +313,7 @@ func (h *fixture) export(id string) map[string]string {
 	return files
 }
 
-// sweep is what a node does now and then.
+// sweep runs the periodic clean-up of a node.
 func (h *fixture) sweep() error {
 	return account.DeleteExpired(h.Context(), h.DB, h.site.Devices, h.site.Tokens)
 }

@@ -1,5 +1,6 @@
-// Package profile describes people to themselves: their account pages, and the
-// accounts that a credential can act for.
+// Package profile returns the profile of a person, for their own account pages
+// and for the API: the person's data and the accounts that a credential can act
+// for.
 package profile
 
 import (
@@ -28,11 +29,11 @@ type Service struct {
 // Profile describes a person and the accounts that a credential can act for.
 type Profile struct {
 	Person   person.Person
-	Provider string // how they signed in
+	Provider string // the provider that the person signed in with
 	TopUp    ledger.FreeTopUp
-	// Accounts begin with the personal one, where the credential reaches it.
+	// Accounts begins with the personal account, if the credential reaches it.
 	Accounts []Account
-	// NewTeams are those joined since the sign-in before the newest.
+	// NewTeams are the teams joined since the sign-in before the newest one.
 	NewTeams    []company.Team
 	Permissions map[string][]company.Permission // by company
 }
@@ -41,8 +42,8 @@ type Profile struct {
 type Account struct {
 	ID          string
 	Label       string
-	CompanyID   string       // "" for the personal one
-	Plan        company.Plan // "" for the personal one
+	CompanyID   string       // "" for the personal account
+	Plan        company.Plan // "" for the personal account
 	Permissions []company.Permission
 	PluginKinds []string
 	Balance     ledger.Balance

@@ -1,5 +1,5 @@
-// Package provisioning lets a company's identity provider manage the company's
-// people and teams over SCIM (RFC 7643, RFC 7644), as users and groups.
+// Package provisioning manages a company's people and teams for the company's
+// identity provider over SCIM (RFC 7643, RFC 7644), as users and groups.
 //
 // An identity provider authenticates by its company's SCIM token and needs the
 // plan ENTERPRISE. Both are checked again in the transaction that makes a change,

@@ -13,21 +13,21 @@ import (
 	"atelier/internal/people/session"
 )
 
-// Limits on guessing and on mail that strangers can ask for, each on all nodes
-// together. Successes do not count.
+// Limits on guessing and on mail that strangers can request, each across all
+// nodes. Successes do not count.
 var (
-	// Of a pair of person and network, and of a known browser.
+	// Per pair of person and network, and per known browser.
 	passwordsOfPair = ratelimit.Backoff{Free: 10, Span: 24 * time.Hour, First: 30 * time.Second, MaxWait: 15 * time.Minute}
-	// Of a person, in unknown browsers: beyond it each pair waits longer.
+	// Per person, in unknown browsers. Above it each pair waits longer.
 	passwordsOfPerson      = ratelimit.Window{Max: 100, Span: time.Hour}
 	passwordsDuringAttacks = ratelimit.Backoff{Free: 1, Span: 24 * time.Hour, First: 5 * time.Second, MaxWait: time.Hour}
-	// Of a network, in unknown browsers.
+	// Per network, in unknown browsers.
 	passwordsOfNetwork = ratelimit.Backoff{Free: 100, Span: time.Hour, First: time.Second, MaxWait: 30 * time.Second}
 
-	// Of a session, for the old password of a change.
+	// Per session, for the old password of a change.
 	passwordsOfSession = []ratelimit.Window{{Max: 10, Span: 5 * time.Minute}}
 
-	// Of a network, for mail with links to choose a new password.
+	// Per network, for mail with links to choose a new password.
 	mailsOfNetwork = ratelimit.Backoff{Free: 30, Span: time.Hour, First: 2 * time.Second, MaxWait: time.Minute}
 )
 
@@ -54,9 +54,9 @@ func knownBrowser(ctx context.Context, tx *sqldb.Tx, email string, c session.Cli
 	return session.KnownBrowserID(ctx, tx, p.ID, c.KnownBrowser)
 }
 
-// tryPassword counts one try of a password. A known browser whose own limit is used
-// up is treated like any other: a thief of its cookie gains no more tries, and
-// does not lock the owner out.
+// tryPassword counts one attempt with a password. A known browser that has used
+// up its own limit is treated like an unknown one: a thief of its cookie gains
+// no further attempts, and does not lock the owner out.
 func (s *Service) tryPassword(ctx context.Context, email string, c session.Client) (attempt flow.Attempt, err error) {
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		attempt = flow.Attempt{}
@@ -97,9 +97,9 @@ func (s *Service) tryPassword(ctx context.Context, email string, c session.Clien
 }
 
 // tryReset counts a request for a link to choose a new password, and reports
-// whether to send one. A person who was sent a link lately gets no other: that one
-// still works. Only the network is ever told to wait, so that the answer does not
-// reveal whether a person has the address.
+// whether to send one. A person who was sent a link recently gets no other one:
+// the first still works. Only the network is ever told to wait, so that the
+// response does not reveal whether a person has the address.
 func (s *Service) tryReset(ctx context.Context, email string, c session.Client) (send bool, err error) {
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		var attempt flow.Attempt

@@ -25,7 +25,7 @@ func (s *Service) TakeOver(ctx context.Context, tx *sqldb.Tx, p person.Person, h
 	return credential.DeleteOf(ctx, tx, p.ID, "")
 }
 
-// setPassword replaces a password. Links to choose a new one end.
+// setPassword replaces a password. Links to choose a new password stop working.
 func setPassword(ctx context.Context, tx *sqldb.Tx, personID, hash string) error {
 	if err := person.DeleteLinks(ctx, tx, person.ResetLink, personID); err != nil {
 		return err

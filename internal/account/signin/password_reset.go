@@ -41,7 +41,7 @@ func (s *Service) RequestPasswordReset(ctx context.Context, email string, c sess
 			return err
 		}
 		secret, err := person.CreateLink(ctx, tx, person.ResetLink, person.Link{PersonID: p.ID, Target: p.Email}, resetLifetime)
-		if errors.Is(err, person.ErrDeleted) { // meanwhile
+		if errors.Is(err, person.ErrDeleted) { // deleted meanwhile
 			return nil
 		}
 		if err != nil {
@@ -60,8 +60,8 @@ func (s *Service) RequestPasswordReset(ctx context.Context, email string, c sess
 	})
 }
 
-// CheckResetLink reports with its error whether a link to choose a new password
-// works.
+// CheckResetLink returns an error if a link to choose a new password does not
+// work.
 func (s *Service) CheckResetLink(ctx context.Context, secret string) error {
 	_, err := s.readResetLink(ctx, secret)
 	return err
@@ -77,14 +77,14 @@ func (s *Service) readResetLink(ctx context.Context, secret string) (l person.Li
 }
 
 // ResetPassword sets a new password with a link, ends every device and browser
-// session, and verifies the address that the link went to. If the address was not
-// verified before, a stranger may have used the account: its access tokens end
-// too.
+// session, and marks the address to which the link was sent as verified. If the
+// address was not verified before, a stranger may have used the account: its
+// access tokens end too.
 //
-// The browser is known to the person from then on; ResetPassword returns its
+// The browser is known for the person from then on; ResetPassword returns its
 // cookie.
 func (s *Service) ResetPassword(ctx context.Context, secret, password string, c session.Client) (browser string, err error) {
-	l, err := s.readResetLink(ctx, secret) // before the slow part
+	l, err := s.readResetLink(ctx, secret) // checked before the slow hashing
 	if err != nil {
 		return "", err
 	}
@@ -123,7 +123,8 @@ func (s *Service) ResetPassword(ctx context.Context, secret, password string, c 
 		if err := accesstoken.RecordDeleted(ctx, tx, principal.Principal{PersonID: p.ID, Address: c.Address}, ended); err != nil {
 			return err
 		}
-		// The links are gone, so the next one must not wait for them.
+		// The sent links no longer work, so their rate limit must not delay the
+		// next one.
 		if err := ratelimit.Drop(ctx, tx, resetKey(p.Email)); err != nil {
 			return err
 		}
@@ -138,8 +139,8 @@ func (s *Service) ResetPassword(ctx context.Context, secret, password string, c 
 	return browser, nil
 }
 
-// OperatorResetLink returns a fresh link to choose a new password, for the operator
-// to hand over where no mail goes out.
+// OperatorResetLink returns a new link to choose a password, for the operator
+// to hand over if the installation sends no mail.
 func (s *Service) OperatorResetLink(ctx context.Context, email string) (link string, err error) {
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		p, err := person.ByEmail(ctx, tx, email)

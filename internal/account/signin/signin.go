@@ -36,11 +36,11 @@ type Service struct {
 type NewSession struct {
 	Person  person.Person
 	Cookie  string // of the session
-	Browser string // cookie by which the browser is known from now on
+	Browser string // cookie by which the browser is recognised from now on
 }
 
-// StartSession starts a session for a person, whose row is locked. The browser is
-// known to them from then on.
+// StartSession starts a session for a person, whose row is locked. The browser
+// is known for the person from then on.
 func (s *Service) StartSession(ctx context.Context, tx *sqldb.Tx, p person.Person, provider string, c session.Client) (NewSession, error) {
 	draft := session.Session{PersonID: p.ID, Provider: provider, Agent: c.UserAgent, Address: c.Address}
 	_, cookie, err := session.Start(ctx, tx, draft, s.SessionLifetime)
@@ -55,12 +55,13 @@ func (s *Service) StartSession(ctx context.Context, tx *sqldb.Tx, p person.Perso
 	return started, flow.RecordOwnAct(ctx, tx, audit.SessionSignedIn, p.ID, c.Address, map[string]string{"provider": provider})
 }
 
-// errWrongPassword is one answer for an unknown address and a wrong password.
+// errWrongPassword is the same error for an unknown address and a wrong
+// password.
 var errWrongPassword = fault.New(fault.Unauthenticated, "The address or the password is wrong.")
 
 // SignIn signs a browser in with a password.
 func (s *Service) SignIn(ctx context.Context, email, password string, c session.Client) (NewSession, error) {
-	if person.CheckEmail(email) != nil { // no person has it, and it may not fit a key
+	if person.CheckEmail(email) != nil { // no person has this address, and it may not fit a rate-limit key
 		return NewSession{}, errWrongPassword
 	}
 	attempt, err := s.tryPassword(ctx, email, c)
@@ -102,7 +103,7 @@ func (s *Service) SignIn(ctx context.Context, email, password string, c session.
 		}
 		if ok, err := proof.IsCurrent(ctx, tx); err != nil {
 			return err
-		} else if !ok { // it was changed meanwhile
+		} else if !ok { // the password was changed meanwhile
 			return refuse(errWrongPassword)
 		}
 		if err := attempt.ReturnUnits(ctx, tx); err != nil {
@@ -117,7 +118,7 @@ func (s *Service) SignIn(ctx context.Context, email, password string, c session.
 	return in, err
 }
 
-// Session is a browser that is signed in, with its person.
+// Session is the session of a signed-in browser, with its person.
 type Session struct {
 	session.Session
 	Person person.Person
@@ -128,11 +129,11 @@ func (s Session) Principal(address string) principal.Principal {
 	return principal.ForSession(s.PersonID, s.ID, s.Provider, address)
 }
 
-// usedPrecision is how exact "last used" is.
+// usedPrecision is the precision of "last used".
 const usedPrecision = time.Minute
 
-// FindSession returns the session of a cookie, session.ErrNone where there is
-// none.
+// FindSession returns the session of a cookie, or session.ErrSignedOut if there
+// is none.
 func (s *Service) FindSession(ctx context.Context, cookie, address string) (Session, error) {
 	live, err := session.Find(ctx, s.DB, cookie, s.Now())
 	if err != nil {
@@ -194,7 +195,8 @@ func (s *Service) SignOutEverywhere(ctx context.Context, p principal.Principal, 
 }
 
 // SignOutEveryone ends every browser session, device and access token of all
-// people, and returns the number of people. It is the operator's act.
+// people, and returns the number of people. It is for the operator's
+// commands.
 func (s *Service) SignOutEveryone(ctx context.Context) (people int, err error) {
 	const page = 100
 	for last := ""; ; {
@@ -206,7 +208,7 @@ func (s *Service) SignOutEveryone(ctx context.Context) (people int, err error) {
 		for _, id := range ids {
 			last = id
 			err := s.endCredentials(ctx, id)
-			if errors.Is(err, person.ErrDeleted) { // meanwhile
+			if errors.Is(err, person.ErrDeleted) { // deleted meanwhile
 				continue
 			}
 			if err != nil {
@@ -237,8 +239,8 @@ func (s *Service) endCredentials(ctx context.Context, personID string) error {
 	})
 }
 
-// SetSuspended suspends a person, whose sign-ins end, or restores them. It is the
-// operator's act.
+// SetSuspended suspends a person and ends their sign-ins, or restores them.
+// It is for the operator's commands.
 func (s *Service) SetSuspended(ctx context.Context, email string, suspended bool) error {
 	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		p, err := person.ByEmail(ctx, tx, email)
@@ -263,7 +265,7 @@ func (s *Service) SetSuspended(ctx context.Context, email string, suspended bool
 	})
 }
 
-// accountState is the word of the audit log.
+// accountState returns the state of an account as the audit log names it.
 func accountState(suspended bool) string {
 	if suspended {
 		return "suspended"

@@ -36,8 +36,8 @@ func recordAccepted(ctx context.Context, tx *sqldb.Tx, personID string, inv comp
 	return audit.Add(ctx, tx, e.WithChange("", to))
 }
 
-// AcceptInvitation uses the link of an invitation. One that went to the
-// person's address by mail proves that address.
+// AcceptInvitation uses the link of an invitation. The link of an invitation
+// that was mailed to the person's address verifies that address.
 func (s *Service) AcceptInvitation(ctx context.Context, by principal.Principal, secret string) error {
 	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if err := person.Lock(ctx, tx, by.PersonID); err != nil {

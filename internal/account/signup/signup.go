@@ -1,6 +1,6 @@
-// Package signup creates accounts: for people who sign up, whom the operator adds,
-// whom an OpenID provider sends or whose company vouches for them. It also accepts
-// invitations to companies.
+// Package signup creates accounts: for people who sign up, are added by the
+// operator, come from an OpenID provider, or belong to a company that vouches
+// for them. It also accepts invitations to companies.
 package signup
 
 import (
@@ -22,7 +22,7 @@ import (
 	"atelier/internal/people/session"
 )
 
-// Policy says who may sign up.
+// Policy decides which people may sign up.
 type Policy string
 
 // The policies; the values are those of the setting signup.
@@ -48,8 +48,8 @@ type Service struct {
 type Application struct {
 	Email    string
 	Password string
-	// Invitation is the secret of an invitation, Setup that of the first start;
-	// either allows a sign-up that the policy does not.
+	// Invitation is the secret of an invitation, Setup the set-up token of the
+	// first start; either allows a sign-up that the policy does not.
 	Invitation string
 	Setup      string
 	Client     session.Client
@@ -58,9 +58,9 @@ type Application struct {
 // signupsOfNetwork limits sign-ups of a network.
 var signupsOfNetwork = ratelimit.Backoff{Free: 100, Span: time.Hour, First: time.Second, MaxWait: time.Minute}
 
-// SignUp creates a person and signs them in. Where addresses must be verified
-// first it starts no session and returns no cookie: the answer is then the same
-// for an address that a person has already.
+// SignUp creates a person and signs them in. If addresses must be verified
+// first, it starts no session and returns no cookie: the response is then the
+// same for an address that is in use already.
 func (s *Service) SignUp(ctx context.Context, a Application) (signin.NewSession, error) {
 	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		return flow.LimitNetwork(ctx, tx, "signup", a.Client.Network(), signupsOfNetwork)
@@ -74,7 +74,7 @@ func (s *Service) SignUp(ctx context.Context, a Application) (signin.NewSession,
 	if err := person.CheckNewPassword(a.Password, a.Email); err != nil {
 		return signin.NewSession{}, err
 	}
-	if err := s.DB.Read(ctx, func(tx *sqldb.Tx) error { return s.checkPolicy(ctx, tx, a) }); err != nil { // before the slow part
+	if err := s.DB.Read(ctx, func(tx *sqldb.Tx) error { return s.checkPolicy(ctx, tx, a) }); err != nil { // checked before the slow hashing
 		return signin.NewSession{}, err
 	}
 	hash, err := person.HashPassword(ctx, a.Password)
@@ -210,7 +210,8 @@ func (s *Service) checkPolicy(ctx context.Context, tx *sqldb.Tx, a Application) 
 }
 
 // checkInvitation refuses an invitation that is not for the address of the
-// application. A holder of the secret may know the address it is for.
+// application. The error may reveal the invitation's address to a holder of the
+// secret.
 func checkInvitation(ctx context.Context, tx *sqldb.Tx, a Application) error {
 	inv, err := company.InvitationBySecret(ctx, tx, a.Invitation)
 	if err != nil {
@@ -223,8 +224,8 @@ func checkInvitation(ctx context.Context, tx *sqldb.Tx, a Application) error {
 	return err
 }
 
-// IsSetupToken reports whether a token is the one that the first start printed and
-// there are no people yet.
+// IsSetupToken reports whether a token is the one that the first start printed
+// and no person exists yet.
 func (s *Service) IsSetupToken(ctx context.Context, token string) (ok bool, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		ok, err = person.IsSetupToken(ctx, tx, token)
@@ -243,8 +244,8 @@ func provesAddress(ctx context.Context, tx *sqldb.Tx, a Application) (bool, erro
 	return ok && inv.Email != "", err
 }
 
-// CreateFromProvider creates the person that an OpenID provider identified and that
-// has no account yet.
+// CreateFromProvider creates an account for a person whom an OpenID provider
+// identified and who has none yet.
 func (s *Service) CreateFromProvider(ctx context.Context, tx *sqldb.Tx, who oidc.Identity, provider string, c session.Client) (person.Person, error) {
 	invited, err := company.InvitationsFor(ctx, tx, who.Email)
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"atelier/internal/people/person"
 )
 
-// VouchForPerson returns the person with an address whose domain belongs to a
-// company that vouches for it, and locks them. An unknown person is created, and
-// fresh: without a password, they sign in with a provider or ask for a link. An
-// account whose address was never verified may belong to a stranger: its sign-ins
-// and access tokens end.
+// VouchForPerson returns and locks the person with an address in a domain of a
+// company that vouches for it. If there is no such person, it creates one
+// without a password, who signs in with a provider or requests a link; fresh is
+// true then. If the address of an existing account was never verified, the
+// account may belong to a stranger: its sign-ins and access tokens end.
 //
 // The caller records the entries at the end of the transaction.
 func (s *Service) VouchForPerson(ctx context.Context, tx *sqldb.Tx, email string) (p person.Person, fresh bool, entries []audit.Entry, err error) {
@@ -42,8 +42,8 @@ func (s *Service) VouchForPerson(ctx context.Context, tx *sqldb.Tx, email string
 	return p, false, append(entries, audit.Entry{Act: audit.PersonVerified, PersonID: p.ID}), nil
 }
 
-// lockByEmail returns and locks the person with an address. It looks again where
-// the person got another address or was deleted while it waited for the lock.
+// lockByEmail returns and locks the person with an address. It looks again if
+// the person got another address or was deleted during the wait for the lock.
 func lockByEmail(ctx context.Context, tx *sqldb.Tx, email string) (person.Person, error) {
 	for {
 		p, err := person.ByEmail(ctx, tx, email)

@@ -70,8 +70,8 @@ func (s *Service) VerifyEmail(ctx context.Context, secret string, c session.Clie
 	})
 }
 
-// OperatorLink returns a fresh verification link for the operator to hand over
-// where no mail goes out.
+// OperatorLink returns a new verification link for the operator to hand over if
+// the installation sends no mail.
 func (s *Service) OperatorLink(ctx context.Context, email string) (link string, err error) {
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		p, err := person.ByEmail(ctx, tx, email)

@@ -1,18 +1,19 @@
-// Package company knows companies and their teams, who is in them, and what
-// they may do there.
+// Package company stores companies and their teams, with the members, roles and
+// permissions of both.
 //
-//	company ── roles ── members        what somebody may do with the company
-//	   ├── team ── roles ── members    what somebody may do, use and spend in a team
-//	   ├── invitations                 links that let people in
-//	   └── domains                     mail domains whose people come in by themselves
+//	company ── roles ── members        permissions in the company
+//	   ├── team ── roles ── members    permissions and limits in a team
+//	   ├── invitations                 links by which people join
+//	   └── domains                     mail domains whose people join automatically
 //
-// Whoever is in a team is in its company. Roles are read at every request and
-// kept nowhere, so what was taken away is gone at the next one.
+// Every member of a team is a member of its company. Roles are read at every
+// request and not cached, so a revoked permission no longer counts at the next
+// request.
 //
-// Nothing here asks who is asking: that is for the callers. Functions that
-// change who is in a company or what roles allow lock the company's row, so
-// that within one company they happen one after another, and what the caller
-// reads after its change (HasAdmin) holds until its transaction ends.
+// This package does not check the caller's permissions; callers do. Functions
+// that change members or roles lock the company's row: within one company they
+// run one after the other, and a result that the caller reads after its change
+// (HasAdmin) is valid until its transaction ends.
 package company
 
 import (
@@ -27,7 +28,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Plan is what a company has bought.
+// Plan is the plan that a company has bought.
 type Plan string
 
 // The plans of companies.
@@ -41,23 +42,23 @@ type Company struct {
 	ID      string
 	Name    string
 	Plan    Plan
-	Zone    string // by which clock it counts its days, by its IANA name
+	Zone    string // time zone in which its days are counted, as an IANA name
 	Created time.Time
 }
 
-// Key is where a page of a list ended: at this text, and at this id among
-// equal texts. The zero Key is the beginning.
+// Key is the position at which a page of a list ended: a text, and an id among
+// equal texts. The zero Key is the beginning of the list.
 type Key struct {
 	Text string
 	ID   string
 }
 
-// errNoCompany is one answer for companies of others and for those that never
-// were.
+// errNoCompany is the same error for companies of other people and unknown
+// companies.
 var errNoCompany = fault.New(fault.NotFound, "There is no such company.")
 
-// Create makes a company with the roles admin, who may do everything, and
-// member, who may do nothing with the company itself.
+// Create creates a company with two roles: admin, which has all permissions,
+// and member, which has none in the company itself.
 func Create(ctx context.Context, tx *sqldb.Tx, name string, plan Plan) (Company, error) {
 	if err := checkName(name); err != nil {
 		return Company{}, err
@@ -91,7 +92,7 @@ func ByID(ctx context.Context, tx *sqldb.Tx, id string) (Company, error) {
 	return companyByID(ctx, tx, id)
 }
 
-// Rename returns a company another name.
+// Rename changes a company's name.
 func Rename(ctx context.Context, tx *sqldb.Tx, id, name string) error {
 	if err := checkName(name); err != nil {
 		return err
@@ -102,8 +103,8 @@ func Rename(ctx context.Context, tx *sqldb.Tx, id, name string) error {
 	return renameCompany(ctx, tx, id, name)
 }
 
-// SetPlan returns a company another plan. What only the old one allowed ends with
-// the next call.
+// SetPlan changes a company's plan. Features that only the old plan includes
+// are refused from the next call on.
 func SetPlan(ctx context.Context, tx *sqldb.Tx, id string, plan Plan) error {
 	if err := checkPlan(plan); err != nil {
 		return err
@@ -121,15 +122,15 @@ func checkPlan(plan Plan) error {
 	return nil
 }
 
-// Membership is a person's place in a company.
+// Membership is a person's membership in a company.
 type Membership struct {
 	Company Company
 	Role    Role
 	Joined  time.Time
 }
 
-// PermissionsOf returns what somebody may do with each of their companies, by
-// the company's id.
+// PermissionsOf returns a person's permissions in each of their companies, by
+// company id.
 func PermissionsOf(ctx context.Context, tx *sqldb.Tx, personID string) (map[string][]Permission, error) {
 	all, err := CompanyMemberships(ctx, tx, personID)
 	if err != nil {
@@ -142,7 +143,7 @@ func PermissionsOf(ctx context.Context, tx *sqldb.Tx, personID string) (map[stri
 	return of, nil
 }
 
-// maxName bounds the names of companies and teams, in characters.
+// maxName limits the names of companies and teams, in characters.
 const maxName = 100
 
 func checkName(name string) error {

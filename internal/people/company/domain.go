@@ -15,17 +15,17 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Domain is a mail domain of a company. Once the company has proven that it
-// owns it, people whose address is there join by themselves.
+// Domain is a mail domain of a company. After the company has proven that it
+// owns the domain, people with an address in it join automatically.
 //
-// They join when their address becomes verified (JoinByDomain), and those who
-// are here already when the domain does (JoinAllByDomain). Callers do it at
-// those two moments and at no other, not at each sign-in: whom an admin took
-// out stays out.
+// People join when their address becomes verified (JoinByDomain); people with a
+// verified address join when the domain becomes verified (JoinAllByDomain).
+// Callers must call the functions at these two moments only, not at each
+// sign-in: a person whom an admin removed must not join again.
 type Domain struct {
 	CompanyID string
 	Name      string
-	Proof     string     // what the record in the DNS must say
+	Proof     string     // required text of the DNS record
 	Verified  *time.Time // nil: not yet
 	TeamID    string     // "": the company only
 	TeamRole  string
@@ -36,13 +36,13 @@ const (
 	recordPrefix = "_atelier."
 	proofPrefix  = "atelier-domain="
 	proofChars   = 32
-	maxDomain    = 253 - len(recordPrefix) // so that the record's name can be asked for (RFC 1035 section 2.3.4)
+	maxDomain    = 253 - len(recordPrefix) // so that the record's name is short enough for DNS (RFC 1035 section 2.3.4)
 	maxLabel     = 63
-	maxDomains   = 100 // of one company
+	maxDomains   = 100 // per company
 )
 
-// public are domains where everybody can have an address. Nobody could prove
-// to own one; the list spares people the try.
+// public are mail domains of public providers. No company could prove to own
+// one; the list only reports the problem early.
 var public = []string{
 	"aol.com", "fastmail.com", "gmail.com", "gmx.at", "gmx.ch", "gmx.com", "gmx.de", "gmx.net", "googlemail.com",
 	"hotmail.com", "icloud.com", "live.com", "mac.com", "mail.com", "mail.ru", "me.com", "msn.com", "outlook.com",
@@ -51,8 +51,9 @@ var public = []string{
 
 var errNoDomain = fault.New(fault.NotFound, "There is no such domain.")
 
-// AddDomain notes a domain, to be verified. People from it will join teamID
-// with teamRole ("": member), or only the company where teamID is "".
+// AddDomain adds a domain that is not verified yet. After its verification,
+// people with an address in it join teamID with teamRole ("": member), or only
+// the company if teamID is "".
 func AddDomain(ctx context.Context, tx *sqldb.Tx, companyID, name, teamID, teamRole string) (Domain, error) {
 	name = strings.ToLower(name)
 	if !validDomain(name) {
@@ -101,7 +102,7 @@ func DomainByName(ctx context.Context, tx *sqldb.Tx, companyID, name string) (Do
 	return domainByName(ctx, tx, companyID, name)
 }
 
-// RemoveDomain forgets a domain. Who joined by it stays.
+// RemoveDomain deletes a domain. Members who joined by it stay members.
 func RemoveDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) error {
 	d, err := DomainByName(ctx, tx, companyID, name)
 	if err != nil {
@@ -110,8 +111,8 @@ func RemoveDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) err
 	return deleteDomain(ctx, tx, companyID, d.Name)
 }
 
-// VerifyDomain notes that the company owns the domain; callers have asked
-// Proves. A domain has one owner.
+// VerifyDomain marks the domain as verified; callers have checked
+// HasDomainProof. A domain has one owner.
 func VerifyDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) (Domain, error) {
 	d, err := DomainByName(ctx, tx, companyID, name)
 	if err != nil || d.Verified != nil {
@@ -128,18 +129,19 @@ func VerifyDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) (Do
 	return d, nil
 }
 
-// DomainRecord is the name of the TXT record that proves a domain.
+// DomainRecord returns the name of the TXT record that proves the ownership of
+// a domain.
 func DomainRecord(domain string) string { return recordPrefix + domain }
 
-// HasDomainProof reports whether the domain's record says what it must. It asks the
-// network, and so belongs outside of transactions.
+// HasDomainProof reports whether the domain's TXT record contains the proof. It
+// queries DNS and must run outside of transactions.
 func HasDomainProof(ctx context.Context, resolver *net.Resolver, d Domain) (bool, error) {
-	texts, err := resolver.LookupTXT(ctx, DomainRecord(d.Name)+".") // rooted: no search list
+	texts, err := resolver.LookupTXT(ctx, DomainRecord(d.Name)+".") // the final dot disables the resolver's search list
 	if e, ok := errors.AsType[*net.DNSError](err); ok && e.IsNotFound {
 		return false, nil
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {
-		return false, ctx.Err() // the caller left
+		return false, ctx.Err() // the caller cancelled
 	}
 	if err != nil {
 		return false, fault.New(fault.Unavailable, "The domain's records can't be read at the moment. Try again shortly.").Because(err)
@@ -149,10 +151,10 @@ func HasDomainProof(ctx context.Context, resolver *net.Resolver, d Domain) (bool
 	}), nil
 }
 
-// JoinByDomain lets a person in by an address of theirs that has just become
-// verified, where a company owns its domain. It names the company if they are
-// new to it or to its team, and the team if they are new to that. See Domain
-// for when to call it.
+// JoinByDomain adds a person to the company that owns the domain of their newly
+// verified address, if there is one. It returns the company if the person is
+// new to the company or its team, and the team if they are new to the team. See
+// Domain for the moments to call it.
 func JoinByDomain(ctx context.Context, tx *sqldb.Tx, personID, email string) (companyID string, teams []Team, err error) {
 	name := domainOf(email)
 	if !validDomain(name) {
@@ -168,8 +170,8 @@ func JoinByDomain(ctx context.Context, tx *sqldb.Tx, personID, email string) (co
 	if off, err := isDeactivated(ctx, tx, companyID, personID); err != nil || off {
 		return "", nil, err
 	}
-	// The domain's row is locked too, so it is still the company's; its team
-	// may have been removed until a moment ago.
+	// The domain's row is locked too, so the domain still belongs to the
+	// company. Its team may have been removed just before.
 	d, err := domainByName(ctx, tx, companyID, name)
 	if err != nil {
 		return "", nil, err
@@ -198,9 +200,9 @@ func JoinByDomain(ctx context.Context, tx *sqldb.Tx, personID, email string) (co
 	return companyID, teams, nil
 }
 
-// JoinAllByDomain lets everybody in who has a verified address in a domain
-// that has just become verified, and returns how many were new. See Domain for
-// when to call it.
+// JoinAllByDomain adds all people with a verified address in a newly verified
+// domain to the company, and returns the number of new members. See Domain for
+// the moments to call it.
 func JoinAllByDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) (int, error) {
 	if err := Lock(ctx, tx, companyID); err != nil {
 		return 0, err
@@ -215,12 +217,11 @@ func JoinAllByDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) 
 	return joinAll(ctx, tx, d)
 }
 
-// domainOf is the part of an address behind the @.
+// domainOf returns the part of a mail address after the @.
 func domainOf(email string) string { return emailKey(email[strings.LastIndexByte(email, '@')+1:]) }
 
-// validDomain reports whether name is letters, digits and hyphens with dots
-// between them, in lower case, and no address of a machine (RFC 1123 section
-// 2.1).
+// validDomain reports whether name consists of lower-case letters, digits and
+// hyphens, separated by dots, and is not an IP address (RFC 1123 section 2.1).
 func validDomain(name string) bool {
 	labels := strings.Split(name, ".")
 	last := labels[len(labels)-1]

@@ -13,34 +13,34 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Invitation lets people into a company, and into a team where it names one.
-// It is live while it has uses left and has not expired.
+// Invitation is a link by which people join a company, and a team if TeamID is
+// set. It is live while it has uses left and has not expired.
 type Invitation struct {
 	ID          string
 	CompanyID   string
 	CompanyRole string
 	TeamID      string // "": the company only
 	TeamRole    string
-	Email       string // "": for whoever has the link
+	Email       string // "": for any holder of the link
 	UsesLeft    int64
 	InvitedBy   string // a person's id, "" for the operator
 	Created     time.Time
 	Expires     time.Time
 }
 
-// Draft is what a new invitation is made of.
+// Draft has the values of a new invitation.
 type Draft struct {
 	CompanyID   string
 	CompanyRole string // "": member
 	TeamID      string // "": the company only
-	TeamRole    string // "": member, where there is a team
-	Email       string // "": for whoever has the link
+	TeamRole    string // "": member, if there is a team
+	Email       string // "": for any holder of the link
 	Uses        int64  // 0: one
 	InvitedBy   string
 	Lifetime    time.Duration
 }
 
-// Bounds of invitations.
+// Limits of invitations.
 const (
 	secretChars = 40 // 238 bits
 	maxUses     = 1000
@@ -48,13 +48,13 @@ const (
 	maxEmail    = 254 // the longest path that mail can carry (RFC 5321 section 4.5.3.1.3)
 )
 
-// errNoInvitation is one answer for every invitation that does not count:
-// expired, used up, revoked, for somebody else, and never made.
+// errNoInvitation is the same error for every invitation that is not valid:
+// expired, used up, revoked, for another address, or unknown.
 var errNoInvitation = fault.New(fault.NotFound, "This invitation does not exist or is no longer valid.")
 
-// Invite makes an invitation. The second result is the secret of its link,
-// which exists nowhere else. That of an invitation for an address goes to that
-// address only: whoever has it counts as the address's owner.
+// Invite creates an invitation. The second result is the secret of its link,
+// which is not stored. The secret of an invitation for a mail address must be
+// sent to that address only: using it proves ownership of the address.
 func Invite(ctx context.Context, tx *sqldb.Tx, d Draft) (Invitation, string, error) {
 	if d.CompanyRole == "" {
 		d.CompanyRole = RoleMember
@@ -115,8 +115,8 @@ func (d Draft) validate() error {
 	return nil
 }
 
-// needTeam refuses a team that is not the company's, and a role that the team
-// does not have. The caller has the lock.
+// needTeam refuses a team that does not belong to the company, and a role that
+// the team does not have. The caller has locked the company.
 func needTeam(ctx context.Context, tx *sqldb.Tx, companyID, teamID, role string) error {
 	if teamID == "" {
 		if role != "" {
@@ -134,14 +134,14 @@ func needTeam(ctx context.Context, tx *sqldb.Tx, companyID, teamID, role string)
 	return needTeamRole(ctx, tx, teamID, role, "team_role")
 }
 
-// After is where a page of invitations begins.
+// After is the position after which a page of invitations begins.
 type After struct {
 	Created time.Time
 	ID      string
 }
 
-// InvitationsFor returns the live invitations for an address, newest first. They
-// are the business of nobody who has not proven it.
+// InvitationsFor returns the live invitations for a mail address, newest first.
+// Only a person who has verified the address may see them.
 func InvitationsFor(ctx context.Context, tx *sqldb.Tx, email string) ([]Invitation, error) {
 	return invitationsFor(ctx, tx, emailKey(email))
 }
@@ -159,7 +159,8 @@ func InvitationByID(ctx context.Context, tx *sqldb.Tx, id string) (Invitation, e
 	return invitationByID(ctx, tx, id)
 }
 
-// MayJoin reports whether a secret lets somebody with this address in.
+// MayJoin reports whether a person with this mail address can use the
+// invitation with a secret.
 func MayJoin(ctx context.Context, tx *sqldb.Tx, secret, email string) (Invitation, bool, error) {
 	inv, err := InvitationBySecret(ctx, tx, secret)
 	if errors.Is(err, errNoInvitation) {
@@ -171,13 +172,15 @@ func MayJoin(ctx context.Context, tx *sqldb.Tx, secret, email string) (Invitatio
 	return inv, true, nil
 }
 
-// matchesEmail reports whether the invitation is for this address or for everybody.
+// matchesEmail reports whether the invitation is for this mail address or for
+// any address.
 func (inv Invitation) matchesEmail(email string) bool {
 	return inv.Email == "" || emailKey(inv.Email) == emailKey(email)
 }
 
-// AcceptSecret lets a person in who has the secret of an invitation. Whoever
-// is in already keeps their roles, uses nothing, and is not fresh.
+// AcceptSecret adds a person who has the secret of an invitation to the company
+// and the team. A person who is a member already keeps their roles; the
+// invitation is not used up, and fresh is false.
 func AcceptSecret(ctx context.Context, tx *sqldb.Tx, secret, personID, email string) (inv Invitation, fresh bool, err error) {
 	inv, err = InvitationBySecret(ctx, tx, secret)
 	if err != nil || !inv.matchesEmail(email) {
@@ -186,9 +189,9 @@ func AcceptSecret(ctx context.Context, tx *sqldb.Tx, secret, personID, email str
 	return acceptInvitation(ctx, tx, inv, personID)
 }
 
-// AcceptByID is AcceptSecret for a person who has proven the address that the
-// invitation is for, and so needs no secret. One that is for no address can't
-// be accepted this way.
+// AcceptByID is AcceptSecret for a person who has verified the mail address of
+// the invitation and therefore needs no secret. An invitation without an
+// address cannot be accepted this way.
 func AcceptByID(ctx context.Context, tx *sqldb.Tx, id, personID, email string, verified bool) (inv Invitation, fresh bool, err error) {
 	inv, err = InvitationByID(ctx, tx, id)
 	if err != nil || inv.Email == "" || !inv.matchesEmail(email) || !verified {
@@ -208,7 +211,8 @@ func acceptInvitation(ctx context.Context, tx *sqldb.Tx, inv Invitation, personI
 	if off, err := isDeactivated(ctx, tx, inv.CompanyID, personID); err != nil || off {
 		return Invitation{}, false, firstError(err, errBarred)
 	}
-	// It may have been used up, revoked, or have lost its team meanwhile.
+	// The invitation may have been used up or revoked, or its team removed,
+	// since it was read.
 	if inv.UsesLeft, err = useInvitation(ctx, tx, inv.ID); err != nil {
 		return Invitation{}, false, err
 	}
@@ -223,7 +227,8 @@ func acceptInvitation(ctx context.Context, tx *sqldb.Tx, inv Invitation, personI
 	return inv, true, nil
 }
 
-// isIn reports whether a person is where the invitation leads.
+// isIn reports whether a person is a member of the company and team of the
+// invitation.
 func isIn(ctx context.Context, tx *sqldb.Tx, inv Invitation, personID string) (bool, error) {
 	if inv.TeamID != "" {
 		return isTeamMember(ctx, tx, inv.TeamID, personID)
@@ -231,7 +236,7 @@ func isIn(ctx context.Context, tx *sqldb.Tx, inv Invitation, personID string) (b
 	return isMember(ctx, tx, inv.CompanyID, personID)
 }
 
-// Revoke ends an invitation of the company, live or not.
+// Revoke deletes an invitation of the company, live or not.
 func Revoke(ctx context.Context, tx *sqldb.Tx, companyID, id string) error {
 	if !ids.Valid(id) {
 		return errNoInvitation

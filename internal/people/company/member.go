@@ -12,7 +12,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Member is somebody in a company.
+// Member is a member of a company.
 type Member struct {
 	PersonID string
 	Email    string
@@ -20,11 +20,11 @@ type Member struct {
 	Joined   time.Time
 }
 
-// ListKey is where the member stands in a list.
+// ListKey returns the position of the member in a list.
 func (m Member) ListKey() Key { return Key{emailKey(m.Email), m.PersonID} }
 
-// SetMember takes a person, who must exist, into the company or gives them
-// another role there.
+// SetMember adds an existing person to the company or assigns them another role
+// there.
 func SetMember(ctx context.Context, tx *sqldb.Tx, companyID, personID, role string) (fresh bool, err error) {
 	if err := Lock(ctx, tx, companyID); err != nil {
 		return false, err
@@ -38,8 +38,9 @@ func SetMember(ctx context.Context, tx *sqldb.Tx, companyID, personID, role stri
 	return false, setMemberRole(ctx, tx, companyID, personID, role)
 }
 
-// RemoveMember takes a person out of the company and out of its teams, which
-// it names. An invitation that is still open would let them in again.
+// RemoveMember removes a person from the company and its teams, and returns the
+// ids of these teams. An invitation that is still open would allow the person
+// to join again.
 func RemoveMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (teams []string, err error) {
 	if err := Lock(ctx, tx, companyID); err != nil {
 		return nil, err
@@ -56,9 +57,9 @@ func RemoveMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string)
 	return teams, nil
 }
 
-// LockMember tells that a person is in the company and keeps them there until
-// tx ends: for callers who are about to write down something that only members
-// have.
+// LockMember refuses a person who is not a member of the company, and keeps a
+// member in the company until tx ends. Callers use it before they store a row
+// that only members may have.
 func LockMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string) error {
 	if err := Lock(ctx, tx, companyID); err != nil {
 		return err
@@ -72,33 +73,33 @@ func LockMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string) e
 	return nil
 }
 
-// HasAdmin reports whether somebody can manage the company's members. Callers
-// who changed a member or a role ask it in the same transaction, and undo a
-// change that left nobody.
+// HasAdmin reports whether the company has a member who can manage its members.
+// Callers who changed a member or a role ask in the same transaction, and undo
+// a change after which there is none.
 func HasAdmin(ctx context.Context, tx *sqldb.Tx, companyID string) (bool, error) {
 	held, err := rolesHeld(ctx, tx, companyID)
 	return slices.ContainsFunc(held, func(r Role) bool { return r.May(ManageMembers) }), err
 }
 
-// How is the way somebody came into a team.
+// How is the way in which a person joined a team.
 type How string
 
-// The ways into a team.
+// The ways of joining a team.
 const (
 	Added    How = "added"
 	Invited  How = "invitation"
 	ByDomain How = "domain"
 )
 
-// TeamMember is somebody in a team.
+// TeamMember is a member of a team.
 type TeamMember struct {
 	Member
 	How How
 }
 
-// SetTeamMember takes a person, who must exist, into the team, or gives them
-// another role there. Into the company they come as a plain member where they
-// are not in it already.
+// SetTeamMember adds an existing person to the team, or assigns them another
+// role there. A person who is not a member of the company joins it with the
+// role member.
 func SetTeamMember(ctx context.Context, tx *sqldb.Tx, teamID, personID, role string, how How) (fresh bool, err error) {
 	t, err := lockTeam(ctx, tx, teamID)
 	if err != nil {
@@ -116,7 +117,8 @@ func SetTeamMember(ctx context.Context, tx *sqldb.Tx, teamID, personID, role str
 	return false, setTeamMemberRole(ctx, tx, t.ID, personID, role)
 }
 
-// RemoveTeamMember takes a person out of a team. They stay in the company.
+// RemoveTeamMember removes a person from a team. They stay a member of the
+// company.
 func RemoveTeamMember(ctx context.Context, tx *sqldb.Tx, teamID, personID string) error {
 	if _, err := lockTeam(ctx, tx, teamID); err != nil {
 		return err
@@ -133,7 +135,7 @@ func RemoveTeamMember(ctx context.Context, tx *sqldb.Tx, teamID, personID string
 var errNoMember = fault.New(fault.NotFound, "There is no such member.")
 
 // needRole refuses the name of a role that the company does not have. The
-// caller has the lock, so the role stays.
+// caller has locked the company, so the role cannot be deleted meanwhile.
 func needRole(ctx context.Context, tx *sqldb.Tx, companyID, name, field string) error {
 	if !validRole(name) {
 		return fault.New(fault.Invalid, "This is not the name of a role.").On(field)
@@ -155,7 +157,8 @@ func needTeamRole(ctx context.Context, tx *sqldb.Tx, teamID, name, field string)
 	return nil
 }
 
-// Lock keeps everybody else from changing a company until tx ends.
+// Lock locks a company's row until tx ends, so that no other transaction
+// changes the company.
 func Lock(ctx context.Context, tx *sqldb.Tx, companyID string) error {
 	if !ids.Valid(companyID) {
 		return errNoCompany
@@ -174,6 +177,6 @@ func lockTeam(ctx context.Context, tx *sqldb.Tx, teamID string) (Team, error) {
 	return teamByID(ctx, tx, teamID)
 }
 
-// emailKey is how addresses are compared. Local parts are case-sensitive on
-// paper (RFC 5321 section 2.4) and nowhere else.
+// emailKey returns the form in which mail addresses are compared. Local parts
+// are case-sensitive by RFC 5321 section 2.4, but not in practice.
 func emailKey(email string) string { return strings.ToLower(email) }

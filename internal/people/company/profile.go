@@ -10,38 +10,40 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Profile is somebody as the company's own directory sees them: every member,
-// and everybody whom the directory has switched off and not deleted.
+// Profile is a person as the company's identity provider (SCIM) sees them.
+// Every member has one, and every user whom the identity provider has
+// deactivated and not deleted.
 //
-// Who is switched off is no member. Their role and their places in teams are
-// remembered (seats), and nothing but the directory or the operator brings them
-// back: no invitation, and no domain.
+// A deactivated user is not a member. Their role and their places in teams
+// (seats) are stored. Only the identity provider or the operator can activate
+// them again; an invitation or a mail domain cannot.
 type Profile struct {
 	PersonID   string
 	Email      string
 	Active     bool // a member
-	Kept       bool // the directory has said something about them
+	Kept       bool // the identity provider has sent attributes
 	ExternalID string
-	Attributes string // JSON, "" where nothing is kept
+	Attributes string // JSON, "" if there are none
 	Created    time.Time
 	Updated    time.Time
 }
 
-// Place is somebody's place in a team, or a seat that is kept for them there.
+// Place is a person's membership in a team, or an inactive user's seat there.
 type Place struct {
-	TeamID, Team    string // its name
+	TeamID, Team    string // Team is the name
 	PersonID, Email string
-	Active          bool // false: a seat
+	Active          bool // false: it is a seat
 }
 
-// Group is a team as the company's own directory sees it.
+// Group is a team as the company's identity provider sees it.
 type Group struct {
 	Team
 	ExternalID string
 	Updated    time.Time
 }
 
-// errNoProfile is one answer for people of others and for those that never were.
+// errNoProfile is the same error for people of other companies and unknown
+// people.
 var errNoProfile = fault.New(fault.NotFound, "There is no such user.")
 
 // ProfileOf returns a person's profile.
@@ -52,7 +54,8 @@ func ProfileOf(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (P
 	return profileOf(ctx, tx, companyID, personID)
 }
 
-// DropProfile forgets what the directory said about somebody, and their seats.
+// DropProfile deletes the attributes that the identity provider has sent about
+// a person, and their seats.
 func DropProfile(ctx context.Context, tx *sqldb.Tx, companyID, personID string) error {
 	if err := dropSeats(ctx, tx, companyID, personID); err != nil {
 		return err
@@ -60,8 +63,8 @@ func DropProfile(ctx context.Context, tx *sqldb.Tx, companyID, personID string) 
 	return deleteProfile(ctx, tx, companyID, personID)
 }
 
-// Deactivate takes somebody whose profile is kept out of the company and its
-// teams, which it names, and remembers their roles.
+// Deactivate removes a person with stored attributes from the company and its
+// teams, and stores their roles. It returns the ids of the teams.
 func Deactivate(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (teams []string, err error) {
 	if err := Lock(ctx, tx, companyID); err != nil {
 		return nil, err
@@ -72,9 +75,9 @@ func Deactivate(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (
 	return RemoveMember(ctx, tx, companyID, personID)
 }
 
-// Activate brings somebody whose profile is kept into the company, with the
-// roles that they had before they were switched off. It gives their role and
-// their teams. A role that is gone by now, or none, is that of a member.
+// Activate adds a person with stored attributes to the company, with the roles
+// that they had before they were deactivated. It returns their role and their
+// teams. A role that no longer exists is replaced by the role member.
 func Activate(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (role string, teams []string, err error) {
 	if err := Lock(ctx, tx, companyID); err != nil {
 		return "", nil, err
@@ -86,7 +89,7 @@ func Activate(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (ro
 	if err != nil {
 		return "", nil, err
 	}
-	if _, err := addMember(ctx, tx, companyID, personID, role); err != nil { // which ends the seats
+	if _, err := addMember(ctx, tx, companyID, personID, role); err != nil { // this deletes the seats
 		return "", nil, err
 	}
 	for _, s := range seats {
@@ -98,27 +101,31 @@ func Activate(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (ro
 	return role, teams, nil
 }
 
-// seat is a place in a team that somebody comes back to.
+// seat is an inactive user's place in a team, with the role that they return
+// to.
 type seat struct{ teamID, role string }
 
-// KeepSeat returns somebody with a kept profile who is no member a place in a team
-// for when the directory brings them back, and reports whether they had none.
+// KeepSeat reserves a seat in a team for an inactive person with stored
+// attributes, for their next activation. It reports whether they had none
+// before.
 func KeepSeat(ctx context.Context, tx *sqldb.Tx, t Team, personID string) (fresh bool, err error) {
-	// Where an admin took them out. Nobody can end the profile from here on.
+	// An admin may have removed the member, which leaves the profile active.
+	// From this update on, the row is locked and the profile cannot be deleted.
 	if kept, err := switchOff(ctx, tx, t.CompanyID, personID); err != nil || !kept {
 		return false, firstError(err, errNoProfile)
 	}
 	return insertSeat(ctx, tx, t.ID, personID, RoleMember)
 }
 
-// isDeactivated reports whether the company's directory has switched somebody off.
+// isDeactivated reports whether the company's identity provider has deactivated
+// a person.
 func isDeactivated(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (bool, error) {
 	return isOff(ctx, tx, companyID, personID)
 }
 
 var errBarred = fault.New(fault.Forbidden, "Your company's directory has switched your account off. Ask its admins.").With("reason", "directory")
 
-// errNoGroup is one answer for teams of others and for those that never were.
+// errNoGroup is the same error for teams of other companies and unknown teams.
 var errNoGroup = fault.New(fault.NotFound, "There is no such group.")
 
 // GroupByID returns a group of the company.
@@ -129,8 +136,8 @@ func GroupByID(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) (Gro
 	return groupByID(ctx, tx, companyID, teamID)
 }
 
-// PlacesIn returns the places in some of a company's teams, or with nil in all, by
-// address, but not more than limit.
+// PlacesIn returns at most limit places in the given teams of a company, or in
+// all its teams for nil, ordered by team and mail address.
 func PlacesIn(ctx context.Context, tx *sqldb.Tx, companyID string, teamIDs []string, limit int) ([]Place, error) {
 	if teamIDs != nil && len(teamIDs) == 0 {
 		return nil, nil
@@ -138,7 +145,7 @@ func PlacesIn(ctx context.Context, tx *sqldb.Tx, companyID string, teamIDs []str
 	return groupPlaces(ctx, tx, companyID, "t.id", teamIDs, limit)
 }
 
-// PlacesOf returns the places of some people in a company's teams.
+// PlacesOf returns the places of the given people in a company's teams.
 func PlacesOf(ctx context.Context, tx *sqldb.Tx, companyID string, personIDs []string) ([]Place, error) {
 	if len(personIDs) == 0 {
 		return nil, nil
@@ -146,7 +153,7 @@ func PlacesOf(ctx context.Context, tx *sqldb.Tx, companyID string, personIDs []s
 	return groupPlaces(ctx, tx, companyID, "p.id", personIDs, -1)
 }
 
-// OwnsDomain reports whether the company has proven that it owns the domain of an
+// OwnsDomain reports whether the company has verified the domain of a mail
 // address.
 func OwnsDomain(ctx context.Context, tx *sqldb.Tx, companyID, email string) (bool, error) {
 	all, err := Domains(ctx, tx, companyID)

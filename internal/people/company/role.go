@@ -12,10 +12,10 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Permission is something that a role allows.
+// Permission is an action that a role allows.
 type Permission string
 
-// What roles of companies allow.
+// Permissions of company roles.
 const (
 	ManageAPITokens    Permission = "MANAGE_API_TOKENS"
 	ViewCompanyReports Permission = "VIEW_COMPANY_REPORTS"
@@ -24,7 +24,7 @@ const (
 	ManageBilling      Permission = "MANAGE_BILLING"
 )
 
-// What roles of teams allow.
+// Permissions of team roles.
 const (
 	UsePlugins Permission = "USE_PLUGINS"
 	Generate   Permission = "GENERATE"
@@ -37,15 +37,16 @@ var (
 	TeamPermissions    = []Permission{UsePlugins, Generate, ManageTeam}
 )
 
-// The roles that a new company or team has. Every company keeps its admin and
-// member, every team its member: they are what people get who bring no other.
+// The roles of a new company or team. Every company keeps its roles admin and
+// member, every team its role member: member is the default role of a new
+// member.
 const (
 	RoleAdmin   = "admin"   // of companies
 	RoleManager = "manager" // of teams
 	RoleMember  = "member"  // of both
 )
 
-// Role is what some members may do with their company.
+// Role is a role of a company: a named set of permissions.
 type Role struct {
 	Name        string
 	Permissions []Permission // sorted
@@ -54,8 +55,8 @@ type Role struct {
 // May reports whether the role allows p.
 func (r Role) May(p Permission) bool { return slices.Contains(r.Permissions, p) }
 
-// SetRole makes a role or replaces what it allows. The role admin allows
-// everything, always.
+// SetRole creates a role or replaces its permissions. The role admin always has
+// all permissions.
 func SetRole(ctx context.Context, tx *sqldb.Tx, companyID string, r Role) error {
 	problems := checkRole(r.Name, r.Permissions, CompanyPermissions)
 	if len(problems.Fields) > 0 {
@@ -78,7 +79,7 @@ func SetRole(ctx context.Context, tx *sqldb.Tx, companyID string, r Role) error 
 	return putRole(ctx, tx, companyID, r)
 }
 
-// DeleteRole takes a role away that no member and no open invitation has.
+// DeleteRole deletes a role that no member and no open invitation has.
 func DeleteRole(ctx context.Context, tx *sqldb.Tx, companyID, name string) error {
 	if name == RoleAdmin || name == RoleMember {
 		return fault.New(fault.Invalid, "The roles admin and member can't be deleted.").On("name")
@@ -99,9 +100,10 @@ func DeleteRole(ctx context.Context, tx *sqldb.Tx, companyID, name string) error
 	return nil
 }
 
-// EnsureRole names a role of the company that allows exactly perms, and makes
-// one where there is none. It is member for none of them and admin for all,
-// and is else called after what it allows.
+// EnsureRole returns the name of a role of the company with exactly these
+// permissions, and creates the role if there is none. The role is member for no
+// permissions and admin for all permissions; a new role is named after its
+// permissions.
 func EnsureRole(ctx context.Context, tx *sqldb.Tx, companyID string, perms []Permission) (string, error) {
 	if problems := checkRole(RoleMember, perms, CompanyPermissions); len(problems.Fields) > 0 {
 		return "", problems
@@ -137,7 +139,8 @@ func EnsureRole(ctx context.Context, tx *sqldb.Tx, companyID string, perms []Per
 	if same != "" {
 		return same, nil
 	}
-	// The name is taken where somebody gave that role other permissions.
+	// The name is in use if an admin changed the permissions of the role with
+	// this name.
 	free := name
 	for n := 2; taken[free]; n++ {
 		free = fmt.Sprintf("%s-%d", name, n)
@@ -145,7 +148,8 @@ func EnsureRole(ctx context.Context, tx *sqldb.Tx, companyID string, perms []Per
 	return free, SetRole(ctx, tx, companyID, Role{free, want})
 }
 
-// TeamRole is what some members may do, use and spend in their team.
+// TeamRole is a role of a team: permissions, allowed tools and plugins, and a
+// spending limit.
 type TeamRole struct {
 	Name         string
 	Permissions  []Permission // sorted
@@ -155,7 +159,8 @@ type TeamRole struct {
 	Spend        *Spend       // nil: no limit
 }
 
-// Spend is at most so many tokens in any window of time.
+// Spend limits the tokens that a member can spend within any period of length
+// Window.
 type Spend struct {
 	Tokens int64
 	Window time.Duration // whole seconds
@@ -164,17 +169,17 @@ type Spend struct {
 // May reports whether the role allows p.
 func (r TeamRole) May(p Permission) bool { return slices.Contains(r.Permissions, p) }
 
-// AllowsApp reports whether the role lets people act for the team through an app
-// of a kind.
+// AllowsApp reports whether members with the role can act for the team through
+// an app of a kind.
 func (r TeamRole) AllowsApp(kind string) bool { return r.May(UsePlugins) && r.AllowsPlugin(kind) }
 
-// AllowsPlugin reports whether the role lets plugins of a kind in. One that does
-// not say its kind, "", comes in only where all do.
+// AllowsPlugin reports whether the role allows plugins of a kind. A plugin
+// without a kind, "", is allowed only if all kinds are.
 func (r TeamRole) AllowsPlugin(kind string) bool {
 	return slices.Contains(r.PluginKinds, AnyKind) || kind != "" && slices.Contains(r.PluginKinds, kind)
 }
 
-// AnyKind stands for plugins of all kinds.
+// AnyKind is the plugin kind that allows all kinds.
 const AnyKind = "*"
 
 // TeamRoleByName returns a role of a team.
@@ -185,7 +190,7 @@ func TeamRoleByName(ctx context.Context, tx *sqldb.Tx, teamID, name string) (Tea
 	return teamRole(ctx, tx, teamID, name)
 }
 
-// SetTeamRole makes a role of a team or replaces all of it.
+// SetTeamRole creates a role of a team or replaces it completely.
 func SetTeamRole(ctx context.Context, tx *sqldb.Tx, teamID string, r TeamRole) error {
 	if err := r.validate(); err != nil {
 		return err
@@ -207,8 +212,8 @@ func SetTeamRole(ctx context.Context, tx *sqldb.Tx, teamID string, r TeamRole) e
 	return putTeamRole(ctx, tx, teamID, r)
 }
 
-// DeleteTeamRole takes a role away that no member, no open invitation and no
-// domain has.
+// DeleteTeamRole deletes a role of a team that no member, no open invitation
+// and no mail domain has.
 func DeleteTeamRole(ctx context.Context, tx *sqldb.Tx, teamID, name string) error {
 	if name == RoleMember {
 		return fault.New(fault.Invalid, "The role member can't be deleted.").On("name")
@@ -235,9 +240,9 @@ var (
 	errManyRoles = fault.New(fault.Invalid, fmt.Sprintf("There can be %d roles at most.", maxRoles)).On("name")
 )
 
-// Bounds of roles. The longest names are those that RoleWith makes.
+// Limits of roles. The longest names are those that EnsureRole creates.
 const (
-	maxRoles     = 100 // of one company or team
+	maxRoles     = 100 // per company or team
 	maxRoleName  = 120
 	maxKinds     = 100
 	maxKind      = 32
@@ -266,8 +271,8 @@ func (r TeamRole) validate() error {
 	return nil
 }
 
-// checkRole collects the problems that both kinds of role can have. There are
-// none where it has no fields.
+// checkRole collects the problems that both kinds of role can have. A result
+// without fields means that there are none.
 func checkRole(name string, perms, known []Permission) *fault.Error {
 	problems := fault.New(fault.Invalid, "This is not a role that can be kept.")
 	if !validRole(name) {
@@ -289,8 +294,8 @@ func validRole(name string) bool {
 	return len(name) <= maxRoleName && hasOnlyChars(name, "_+-") && !strings.ContainsAny(name[:1], "_+-")
 }
 
-// hasOnlyChars reports whether s has something and nothing but lower-case letters,
-// digits and what is in extra.
+// hasOnlyChars reports whether s is not empty and consists of lower-case
+// letters, digits and the characters of extra.
 func hasOnlyChars(s, extra string) bool {
 	for i := range len(s) {
 		if c := s[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && strings.IndexByte(extra, c) < 0 {
@@ -304,10 +309,10 @@ func allMatch[T any](all []T, ok func(T) bool) bool {
 	return !slices.ContainsFunc(all, func(one T) bool { return !ok(one) })
 }
 
-// sortUnique returns a list as it is stored: in order, no doubles.
+// sortUnique returns a list as it is stored: sorted, without duplicates.
 func sortUnique[T ~string](list []T) []T { return slices.Compact(slices.Sorted(slices.Values(list))) }
 
-// firstError returns the accident where there was one and else the decision.
+// firstError returns err if it is not nil, otherwise the refusal decided.
 func firstError(err error, decided error) error {
 	if err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Sealed are the tables that say who may do what.
+// Sealed are the tables that decide about permissions.
 var (
 	sealedCompanies   = seal.Table{Name: "company", Key: []string{"id"}, Columns: []string{"plan"}}
 	sealedRoles       = seal.Table{Name: "company_role", Key: []string{"company_id", "name"}, Columns: []string{"permissions"}}
@@ -20,7 +20,8 @@ var (
 	Sealed = []seal.Table{sealedCompanies, sealedRoles, sealedMembers, sealedTeamRoles, sealedTeamMembers, sealedInvitations, sealedDomains}
 )
 
-// execSealed runs a statement and seals the rows of a table that it wrote whole.
+// execSealed runs a statement that writes whole rows of a table, and seals
+// these rows.
 func execSealed(ctx context.Context, tx *sqldb.Tx, t seal.Table, where string, keys []any, query string, args ...any) error {
 	if err := execQuery(ctx, tx, query, args...); err != nil {
 		return err

@@ -10,13 +10,13 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// ErrNotMember is one answer for teams of others, for those that were removed
-// and for those that never were.
+// ErrNotMember is the same error for teams of other people, removed teams and
+// unknown teams.
 var ErrNotMember = fault.New(fault.Forbidden, "You are not a member of this team.").With("reason", "not_a_member")
 
-// TeamMembershipOf reads what a person is in a team. It is asked at every request
-// that names a team, and so is one statement. In a transaction the membership,
-// the team and the role are locked.
+// TeamMembershipOf reads a person's membership in a team. Every request that
+// names a team needs it, so it is a single statement. In a transaction the
+// membership, the team and the role are locked.
 func TeamMembershipOf(ctx context.Context, q sqldb.Querier, personID, teamID string) (TeamMembership, error) {
 	if !ids.Valid(teamID) {
 		return TeamMembership{}, ErrNotMember
@@ -28,8 +28,8 @@ func TeamMembershipOf(ctx context.Context, q sqldb.Querier, personID, teamID str
 	return a, err
 }
 
-// CompanyMembershipOf reads what a person is in a company, in one statement. In a
-// transaction the membership and the role are locked.
+// CompanyMembershipOf reads a person's role in a company, in one statement. In
+// a transaction the membership and the role are locked.
 func CompanyMembershipOf(ctx context.Context, q sqldb.Querier, personID, companyID string) (Role, Company, error) {
 	if !ids.Valid(companyID) {
 		return Role{}, Company{}, errNoCompany
@@ -41,7 +41,7 @@ func CompanyMembershipOf(ctx context.Context, q sqldb.Querier, personID, company
 	return m.Role, m.Company, err
 }
 
-// TeamMembership is a team that somebody works in.
+// TeamMembership is a person's membership in a team.
 type TeamMembership struct {
 	Team   Team
 	Plan   Plan

@@ -24,8 +24,8 @@ func (l *nameList[T]) Scan(src any) error {
 	return json.Unmarshal([]byte(text), (*[]T)(l))
 }
 
-// listText is a list as its column has it. The names have no character that JSON
-// would write in another way.
+// listText returns a list in the form of its column. The names contain no
+// character that JSON escapes.
 func listText[T ~string](l []T) string {
 	if len(l) == 0 {
 		return "[]"
@@ -34,7 +34,7 @@ func listText[T ~string](l []T) string {
 	return string(b)
 }
 
-// timeColumn reads a column with a time into a plain one.
+// timeColumn scans a column with a time into a time.Time.
 type timeColumn struct{ to *time.Time }
 
 func scanTime(t *time.Time) *timeColumn { return &timeColumn{t} }
@@ -47,7 +47,8 @@ func (m *timeColumn) Scan(src any) error {
 	return err
 }
 
-// scanOne returns the one row of an answer, or missing where there is none.
+// scanOne returns the only row of a result, or the error missing if there is
+// none.
 func scanOne[T any](row sqldb.Scanner, scan func(sqldb.Scanner) (T, error), missing *fault.Error) (T, error) {
 	one, err := scan(row)
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -57,13 +58,13 @@ func scanOne[T any](row sqldb.Scanner, scan func(sqldb.Scanner) (T, error), miss
 	return one, err
 }
 
-// hasRows reports whether a query finds anything.
+// hasRows reports whether a query returns a row.
 func hasRows(ctx context.Context, tx *sqldb.Tx, query string, args ...any) (is bool, err error) {
 	err = tx.QueryRow(ctx, `SELECT EXISTS (`+query+`)`, args...).Scan(&is)
 	return is, err
 }
 
-// execChanged runs a statement and reports whether it did anything.
+// execChanged runs a statement and reports whether it changed a row.
 func execChanged(ctx context.Context, tx *sqldb.Tx, query string, args ...any) (bool, error) {
 	n, err := tx.Exec(ctx, query, args...)
 	return n > 0, err
@@ -81,7 +82,7 @@ func scanText(row sqldb.Scanner) (s string, err error) {
 
 // Companies.
 
-// firstZone is the clock of a company that has not chosen one.
+// firstZone is the time zone of a new company.
 const firstZone = "UTC"
 
 const (
@@ -116,12 +117,12 @@ func companyByID(ctx context.Context, tx *sqldb.Tx, id string) (Company, error) 
 	return scanOne(tx.QueryRow(ctx, `SELECT `+companyColumns+` FROM company c`+companyZone+` WHERE c.id = $1`, id), scanCompany, errNoCompany)
 }
 
-// List returns companies by id, from the one after an id on.
+// List returns companies ordered by id, starting after afterID.
 func List(ctx context.Context, tx *sqldb.Tx, afterID string, limit int) ([]Company, error) {
 	return sqldb.All(ctx, tx, `SELECT `+companyColumns+` FROM company c`+companyZone+` WHERE c.id > $1 ORDER BY c.id LIMIT $2`, []any{afterID, limit}, scanCompany)
 }
 
-// Count counts how many members and teams a company has.
+// Count returns the number of members and teams of a company.
 func Count(ctx context.Context, tx *sqldb.Tx, companyID string) (members, teams int, err error) {
 	err = tx.QueryRow(ctx, `
 		SELECT (SELECT count(*) FROM company_member WHERE company_id = $1), (SELECT count(*) FROM team WHERE company_id = $1 AND NOT removed)`, companyID).
@@ -149,7 +150,8 @@ func scanMembership(row sqldb.Scanner) (m Membership, err error) {
 	return m, err
 }
 
-// CompanyMemberships returns the companies somebody is in, by name.
+// CompanyMemberships returns a person's memberships in companies, ordered by
+// name.
 func CompanyMemberships(ctx context.Context, tx *sqldb.Tx, personID string) ([]Membership, error) {
 	return sqldb.All(ctx, tx, membershipQuery+` ORDER BY c.name, c.id`, []any{personID}, scanMembership)
 }
@@ -165,7 +167,7 @@ func scanRole(row sqldb.Scanner) (r Role, err error) {
 	return r, err
 }
 
-// Roles returns a company's roles by name.
+// Roles returns a company's roles, ordered by name.
 func Roles(ctx context.Context, tx *sqldb.Tx, companyID string) ([]Role, error) {
 	return sqldb.All(ctx, tx, `SELECT name, permissions FROM company_role WHERE company_id = $1 ORDER BY name`, []any{companyID}, scanRole)
 }
@@ -186,8 +188,8 @@ func putRole(ctx context.Context, tx *sqldb.Tx, companyID string, r Role) error 
 		ON CONFLICT (company_id, name) DO UPDATE SET permissions = excluded.permissions`, companyID, r.Name, listText(r.Permissions))
 }
 
-// deleteRole deletes a role that nobody has. Invitations that are no longer
-// live go with it.
+// deleteRole deletes a role that no member has. Invitations with the role that
+// are no longer live are deleted too.
 func deleteRole(ctx context.Context, tx *sqldb.Tx, companyID, name string) (bool, error) {
 	err := execQuery(ctx, tx, `DELETE FROM invitation WHERE company_id = $1 AND company_role = $2 AND (uses_left = 0 OR expires <= $3)`,
 		companyID, name, sqldb.At(tx.Now))
@@ -204,7 +206,7 @@ func deleteRole(ctx context.Context, tx *sqldb.Tx, companyID, name string) (bool
 
 const teamRoleColumns = `r.name, r.permissions, r.tools_allowed, r.tools_blocked, r.plugin_kinds, r.spend_tokens, r.spend_seconds`
 
-// readTeamRole reads a row whose last columns are teamRoleColumns.
+// readTeamRole scans a row whose last columns are teamRoleColumns.
 func readTeamRole(row sqldb.Scanner, r *TeamRole, before ...any) error {
 	var tokens, seconds sql.NullInt64
 	err := row.Scan(append(before, &r.Name, (*nameList[Permission])(&r.Permissions), (*nameList[string])(&r.ToolsAllowed),
@@ -220,7 +222,7 @@ func scanTeamRole(row sqldb.Scanner) (r TeamRole, err error) {
 	return r, err
 }
 
-// TeamRoles returns a team's roles by name.
+// TeamRoles returns a team's roles, ordered by name.
 func TeamRoles(ctx context.Context, tx *sqldb.Tx, teamID string) ([]TeamRole, error) {
 	return sqldb.All(ctx, tx, `SELECT `+teamRoleColumns+` FROM team_role r WHERE r.team_id = $1 ORDER BY r.name`, []any{teamID}, scanTeamRole)
 }
@@ -268,8 +270,8 @@ func isMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (bo
 	return hasRows(ctx, tx, `SELECT 1 FROM company_member WHERE company_id = $1 AND person_id = $2`, companyID, personID)
 }
 
-// addMember takes somebody in who is not in. Whom the company's directory had
-// switched off is active again.
+// addMember adds a person to the company unless they are a member. A user whom
+// the company's identity provider had deactivated becomes active again.
 func addMember(ctx context.Context, tx *sqldb.Tx, companyID, personID, role string) (fresh bool, err error) {
 	fresh, err = execChanged(ctx, tx, `
 		INSERT INTO company_member (company_id, person_id, role, created) VALUES ($1, $2, $3, $4)
@@ -296,7 +298,8 @@ func deleteMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string)
 	return execChanged(ctx, tx, `DELETE FROM company_member WHERE company_id = $1 AND person_id = $2`, companyID, personID)
 }
 
-// Members returns a company's members by address, from after on.
+// Members returns a company's members, ordered by mail address and starting
+// after the key.
 func Members(ctx context.Context, tx *sqldb.Tx, companyID string, after Key, limit int) ([]Member, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT p.id, p.email, m.role, m.created FROM company_member m JOIN person p ON p.id = m.person_id
@@ -311,7 +314,7 @@ func isTeamMember(ctx context.Context, tx *sqldb.Tx, teamID, personID string) (b
 	return hasRows(ctx, tx, `SELECT 1 FROM team_member WHERE team_id = $1 AND person_id = $2`, teamID, personID)
 }
 
-// addTeamMember takes somebody in who is not in.
+// addTeamMember adds a person to the team unless they are a member.
 func addTeamMember(ctx context.Context, tx *sqldb.Tx, teamID, personID, role string, how How) (fresh bool, err error) {
 	fresh, err = execChanged(ctx, tx, `
 		INSERT INTO team_member (team_id, person_id, role, how, joined) VALUES ($1, $2, $3, $4, $5)
@@ -330,14 +333,16 @@ func deleteTeamMember(ctx context.Context, tx *sqldb.Tx, teamID, personID string
 	return execChanged(ctx, tx, `DELETE FROM team_member WHERE team_id = $1 AND person_id = $2`, teamID, personID)
 }
 
-// leaveTeams takes somebody out of all teams of a company and names them.
+// leaveTeams removes a person from all teams of a company and returns the ids
+// of these teams.
 func leaveTeams(ctx context.Context, tx *sqldb.Tx, companyID, personID string) ([]string, error) {
 	return sqldb.All(ctx, tx, `
 		DELETE FROM team_member WHERE person_id = $2 AND team_id IN (SELECT id FROM team WHERE company_id = $1)
 		RETURNING team_id`, []any{companyID, personID}, scanText)
 }
 
-// TeamMembers returns a team's members by address, from after on.
+// TeamMembers returns a team's members, ordered by mail address and starting
+// after the key.
 func TeamMembers(ctx context.Context, tx *sqldb.Tx, teamID string, after Key, limit int) ([]TeamMember, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT p.id, p.email, m.role, m.joined, m.how FROM team_member m JOIN person p ON p.id = m.person_id
@@ -390,10 +395,8 @@ func removeTeam(ctx context.Context, tx *sqldb.Tx, id string) error {
 	})
 }
 
-// ListTeams returns teams by id, of one company or, for "", of all, from the one
-// after an id on.
-//
-// ListTeams returns teams by id, of one company or, for "", of all.
+// ListTeams returns the teams of one company, or of all companies for "",
+// ordered by id and starting after afterID.
 func ListTeams(ctx context.Context, tx *sqldb.Tx, companyID, afterID string, limit int) ([]Team, error) {
 	where := `NOT t.removed AND t.id > $1`
 	args := []any{afterID, limit}
@@ -404,12 +407,12 @@ func ListTeams(ctx context.Context, tx *sqldb.Tx, companyID, afterID string, lim
 	return sqldb.All(ctx, tx, `SELECT `+teamColumns+` FROM team t WHERE `+where+` ORDER BY t.id LIMIT $2`, args, scanTeam)
 }
 
-// CountTeamMembers counts how many people are in a team.
+// CountTeamMembers returns the number of members of a team.
 func CountTeamMembers(ctx context.Context, tx *sqldb.Tx, teamID string) (int, error) {
 	return scanCount(tx.QueryRow(ctx, `SELECT count(*) FROM team_member WHERE team_id = $1`, teamID))
 }
 
-// Teams returns a company's teams by name, from after on.
+// Teams returns a company's teams, ordered by name and starting after the key.
 func Teams(ctx context.Context, tx *sqldb.Tx, companyID string, after Key, limit int) ([]Team, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT `+teamColumns+` FROM team t WHERE t.company_id = $1 AND NOT t.removed
@@ -417,7 +420,7 @@ func Teams(ctx context.Context, tx *sqldb.Tx, companyID string, after Key, limit
 		[]any{companyID, after.Text, after.ID, limit}, scanTeam)
 }
 
-// Standing.
+// Memberships.
 
 const accountQuery = `
 	SELECT ` + teamColumns + `, c.plan, m.joined, m.how, ` + teamRoleColumns + `
@@ -436,13 +439,15 @@ func teamMembership(ctx context.Context, q sqldb.Querier, personID, teamID strin
 	return scanAccount(q.QueryRow(ctx, accountQuery+` AND m.team_id = $2`+q.Locking("SHARE OF m, t, r"), personID, teamID))
 }
 
-// TeamMemberships returns the teams somebody is in, by the names of company and team.
+// TeamMemberships returns a person's memberships in teams, ordered by the names
+// of company and team.
 func TeamMemberships(ctx context.Context, tx *sqldb.Tx, personID string) ([]TeamMembership, error) {
 	return sqldb.All(ctx, tx, accountQuery+` ORDER BY c.name, t.name, t.id`, []any{personID}, scanAccount)
 }
 
-// JoinedSince returns the teams that a person came into after since by
-// invitation or domain, in that order: not those where somebody added them.
+// JoinedSince returns the teams that a person has joined after since by
+// invitation or mail domain, in the order of joining. Teams to which an admin
+// added the person are left out.
 func JoinedSince(ctx context.Context, tx *sqldb.Tx, personID string, since time.Time) ([]Team, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT `+teamColumns+` FROM team_member m JOIN team t ON t.id = m.team_id
@@ -454,7 +459,7 @@ func JoinedSince(ctx context.Context, tx *sqldb.Tx, personID string, since time.
 
 const (
 	invitationColumns = `id, company_id, company_role, coalesce(team_id, ''), team_role, email, uses_left, invited_by, created, expires`
-	// liveInvitations are those that still count at $1.
+	// liveInvitations selects the invitations that are live at time $1.
 	liveInvitations = `SELECT ` + invitationColumns + ` FROM invitation WHERE uses_left > 0 AND expires > $1`
 	maxForAddress   = 100
 )
@@ -479,7 +484,8 @@ func invitationByID(ctx context.Context, tx *sqldb.Tx, id string) (Invitation, e
 	return scanOne(tx.QueryRow(ctx, liveInvitations+` AND id = $2`, sqldb.At(tx.Now), id), scanInvitation, errNoInvitation)
 }
 
-// Invitations returns a company's live invitations, newest first, from after on.
+// Invitations returns a company's live invitations, newest first, starting
+// after the position.
 func Invitations(ctx context.Context, tx *sqldb.Tx, companyID string, after *After, limit int) ([]Invitation, error) {
 	query := liveInvitations + ` AND company_id = $2`
 	args := []any{sqldb.At(tx.Now), companyID, limit}
@@ -495,7 +501,8 @@ func invitationsFor(ctx context.Context, tx *sqldb.Tx, key string) ([]Invitation
 		[]any{sqldb.At(tx.Now), key, maxForAddress}, scanInvitation)
 }
 
-// useInvitation takes one use of a live invitation and returns how many are left.
+// useInvitation takes one use of a live invitation and returns the number of
+// uses left.
 func useInvitation(ctx context.Context, tx *sqldb.Tx, id string) (int64, error) {
 	var left int64
 	err := sealedInvitations.ChangeRows(ctx, tx, `id = $1`, []any{id}, func() (err error) {
@@ -520,13 +527,13 @@ func DeleteInvitationsFor(ctx context.Context, tx *sqldb.Tx, email string) error
 	return err
 }
 
-// HasMembers reports whether anybody is in the company.
+// HasMembers reports whether the company has a member.
 func HasMembers(ctx context.Context, tx *sqldb.Tx, companyID string) (bool, error) {
 	return hasRows(ctx, tx, `SELECT 1 FROM company_member WHERE company_id = $1`, companyID)
 }
 
-// DeleteExpiredInvitations forgets those that expired before a time, and returns how many
-// they were.
+// DeleteExpiredInvitations deletes invitations that expired before a time, and
+// returns their number.
 func DeleteExpiredInvitations(ctx context.Context, tx *sqldb.Tx, before time.Time) (int64, error) {
 	return tx.Exec(ctx, `DELETE FROM invitation WHERE expires < $1`, sqldb.At(before))
 }
@@ -546,7 +553,7 @@ func scanDomain(row sqldb.Scanner) (d Domain, err error) {
 	return d, err
 }
 
-// Domains returns a company's domains by name.
+// Domains returns a company's mail domains, ordered by name.
 func Domains(ctx context.Context, tx *sqldb.Tx, companyID string) ([]Domain, error) {
 	return sqldb.All(ctx, tx, domainQuery+` ORDER BY domain`, []any{companyID}, scanDomain)
 }
@@ -570,8 +577,8 @@ func deleteDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) err
 	return execQuery(ctx, tx, `DELETE FROM company_domain WHERE company_id = $1 AND domain = $2`, companyID, name)
 }
 
-// verifyDomain marks the company's domain. Where another company has it, the
-// unique index refuses.
+// verifyDomain marks the company's domain as verified. If another company has
+// verified it, the unique index refuses.
 func verifyDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) (bool, error) {
 	var verified bool
 	err := sealedDomains.ChangeRows(ctx, tx, `company_id = $1 AND domain = $2`, []any{companyID, name}, func() (err error) {
@@ -581,10 +588,10 @@ func verifyDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) (bo
 	return verified, err
 }
 
-// lockOwner locks everybody's rows of a domain and says who has proven it, ""
-// for nobody. With those locked that are unproven, an address and its domain
-// that become verified at once cannot miss each other: the later of the two
-// transactions sees both.
+// lockOwner locks the rows of a domain in all companies and returns the company
+// that has verified the domain, "" if there is none. Unverified rows are locked
+// too, for the case that an address and its domain become verified at the same
+// time: the later of the two transactions then sees both.
 func lockOwner(ctx context.Context, tx *sqldb.Tx, name string) (owner string, err error) {
 	err = tx.EachRow(ctx, `SELECT company_id, verified FROM company_domain WHERE domain = $1 ORDER BY company_id`+tx.Dialect.ForUpdate,
 		[]any{name}, func(row sqldb.Scanner) error {
@@ -599,14 +606,15 @@ func lockOwner(ctx context.Context, tx *sqldb.Tx, name string) (owner string, er
 	return owner, err
 }
 
-// joinAll takes everybody in who has a verified address in a domain, but not
-// whom the company's directory has switched off. Whoever is new to the company
-// is new to the team.
+// joinAll adds all people with a verified address in a domain to the company,
+// except users whom the company's identity provider has deactivated. People who
+// are new to the company also join the team.
 func joinAll(ctx context.Context, tx *sqldb.Tx, d Domain) (int, error) {
 	people := ` FROM person p WHERE p.email_verified AND p.email_key LIKE '%@' || $1
 		AND NOT EXISTS (SELECT 1 FROM scim_user u JOIN company_domain o ON o.company_id = u.company_id AND o.domain = $1 AND o.verified IS NOT NULL
 			WHERE u.person_id = p.id AND NOT u.active) `
-	// Those whom the statements add, and nobody else: a seal says that we wrote it.
+	// Only the rows that this statement inserts are sealed: a seal means that
+	// this service wrote the row.
 	newcomers, err := sqldb.All(ctx, tx, `
 		INSERT INTO company_member (company_id, person_id, role, created)
 		SELECT CAST($2 AS TEXT), p.id, CAST($3 AS TEXT), CAST($4 AS BIGINT)`+people+`
@@ -620,7 +628,8 @@ func joinAll(ctx context.Context, tx *sqldb.Tx, d Domain) (int, error) {
 		}
 	}
 	n := int64(len(newcomers))
-	// Those whose deletion the first statement waited for are known now.
+	// The insertion may have waited for the deletion of a person. People who
+	// were deleted meanwhile are removed here.
 	late, err := tx.Exec(ctx, `
 		DELETE FROM company_member WHERE company_id = $1 AND EXISTS (SELECT 1 FROM person p WHERE p.id = person_id AND p.deleted IS NOT NULL)`, d.CompanyID)
 	n -= late
@@ -642,12 +651,13 @@ func joinAll(ctx context.Context, tx *sqldb.Tx, d Domain) (int, error) {
 	return len(newcomers), nil
 }
 
-// What a company's own directory manages.
+// Users and groups of a company's identity provider (SCIM).
 
 const profileColumns = `p.id, p.email, m.person_id IS NOT NULL, u.person_id IS NOT NULL, coalesce(u.external_id, ''), coalesce(u.attributes, ''),
 	coalesce(u.created, m.created), coalesce(u.updated, m.created)`
 
-// profileRows has everybody w whom the company $1 knows.
+// profileRows joins the rows of the people w whom the company $1 knows: its
+// members and the users of its identity provider.
 const (
 	profileRows = `
 	JOIN person p ON p.id = w.person_id AND p.deleted IS NULL
@@ -661,7 +671,8 @@ func scanProfile(row sqldb.Scanner) (p Profile, err error) {
 	return p, err
 }
 
-// Profiles returns a company's profiles by address: so many after skipping some.
+// Profiles returns at most limit profiles of a company, ordered by mail
+// address, after skipping some.
 func Profiles(ctx context.Context, tx *sqldb.Tx, companyID string, skip, limit int) ([]Profile, error) {
 	return sqldb.All(ctx, tx, `SELECT `+profileColumns+everyProfile+` ORDER BY p.email_key, p.id LIMIT $2 OFFSET $3`,
 		[]any{companyID, limit, skip}, scanProfile)
@@ -672,7 +683,7 @@ func scanCount(row sqldb.Scanner) (n int, err error) {
 	return n, err
 }
 
-// CountProfiles counts how many there are.
+// CountProfiles returns the number of a company's profiles.
 func CountProfiles(ctx context.Context, tx *sqldb.Tx, companyID string) (int, error) {
 	return scanCount(tx.QueryRow(ctx, `SELECT count(*)`+everyProfile, companyID))
 }
@@ -682,15 +693,16 @@ func profileOf(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (P
 		WHERE m.person_id IS NOT NULL OR u.person_id IS NOT NULL`, companyID, personID), scanProfile, errNoProfile)
 }
 
-// ProfilesByExternalID returns profiles by what the directory calls them.
+// ProfilesByExternalID returns profiles by the id that the identity provider
+// uses for them.
 func ProfilesByExternalID(ctx context.Context, tx *sqldb.Tx, companyID, externalID string) ([]Profile, error) {
 	return sqldb.All(ctx, tx, `SELECT `+profileColumns+`
 		FROM (SELECT person_id FROM scim_user WHERE company_id = $1 AND external_id = $2 AND external_id <> '') w`+profileRows+`
 		ORDER BY p.email_key, p.id`, []any{companyID, externalID}, scanProfile)
 }
 
-// StoreProfile keeps what the directory says about somebody. Whether they are
-// active is for Activate and Deactivate.
+// StoreProfile stores the attributes that the identity provider has sent about
+// a person. Only Activate and Deactivate change whether the person is active.
 func StoreProfile(ctx context.Context, tx *sqldb.Tx, companyID string, p Profile) error {
 	return execQuery(ctx, tx, `
 		INSERT INTO scim_user (company_id, person_id, external_id, active, role, attributes, created, updated)
@@ -703,8 +715,8 @@ func deleteProfile(ctx context.Context, tx *sqldb.Tx, companyID, personID string
 	return execQuery(ctx, tx, `DELETE FROM scim_user WHERE company_id = $1 AND person_id = $2`, companyID, personID)
 }
 
-// DeleteProfiles drops what the directories of all companies say about a
-// person.
+// DeleteProfiles deletes the attributes and seats of a person that the identity
+// providers of all companies have set.
 func DeleteProfiles(ctx context.Context, tx *sqldb.Tx, personID string) error {
 	if err := execQuery(ctx, tx, `DELETE FROM scim_seat WHERE person_id = $1`, personID); err != nil {
 		return err
@@ -712,8 +724,8 @@ func DeleteProfiles(ctx context.Context, tx *sqldb.Tx, personID string) error {
 	return execQuery(ctx, tx, `DELETE FROM scim_user WHERE person_id = $1`, personID)
 }
 
-// storeMembership keeps what a member is in the company and its teams, and marks them
-// as switched off.
+// storeMembership stores a member's roles in the company and its teams for a
+// later activation, and marks the member as inactive.
 func storeMembership(ctx context.Context, tx *sqldb.Tx, companyID, personID string) error {
 	err := execQuery(ctx, tx, `
 		UPDATE scim_user SET active = FALSE, updated = $3,
@@ -751,7 +763,7 @@ func insertSeat(ctx context.Context, tx *sqldb.Tx, teamID, personID, role string
 	return execChanged(ctx, tx, `INSERT INTO scim_seat (team_id, person_id, role) VALUES ($1, $2, $3) ON CONFLICT (team_id, person_id) DO NOTHING`, teamID, personID, role)
 }
 
-// DeleteSeat takes such a place away.
+// DeleteSeat deletes a person's seat in a team.
 func DeleteSeat(ctx context.Context, tx *sqldb.Tx, teamID, personID string) error {
 	return execQuery(ctx, tx, `DELETE FROM scim_seat WHERE team_id = $1 AND person_id = $2`, teamID, personID)
 }
@@ -777,12 +789,13 @@ func scanGroup(row sqldb.Scanner) (g Group, err error) {
 	return g, err
 }
 
-// Groups returns a company's groups by name: so many after skipping some.
+// Groups returns at most limit groups of a company, ordered by name, after
+// skipping some.
 func Groups(ctx context.Context, tx *sqldb.Tx, companyID string, skip, limit int) ([]Group, error) {
 	return sqldb.All(ctx, tx, groupQuery+` ORDER BY t.name, t.id LIMIT $2 OFFSET $3`, []any{companyID, limit, skip}, scanGroup)
 }
 
-// CountGroups counts how many there are.
+// CountGroups returns the number of a company's groups.
 func CountGroups(ctx context.Context, tx *sqldb.Tx, companyID string) (int, error) {
 	return scanCount(tx.QueryRow(ctx, `SELECT count(*) FROM team WHERE company_id = $1 AND NOT removed`, companyID))
 }
@@ -791,18 +804,19 @@ func groupByID(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) (Gro
 	return scanOne(tx.QueryRow(ctx, groupQuery+` AND t.id = $2`, companyID, teamID), scanGroup, errNoGroup)
 }
 
-// GroupsByName returns groups by their name.
+// GroupsByName returns the groups with a name.
 func GroupsByName(ctx context.Context, tx *sqldb.Tx, companyID, name string) ([]Group, error) {
 	return sqldb.All(ctx, tx, groupQuery+` AND t.name = $2 ORDER BY t.id`, []any{companyID, name}, scanGroup)
 }
 
-// GroupsByExternalID returns groups by what the directory calls them.
+// GroupsByExternalID returns groups by the id that the identity provider uses
+// for them.
 func GroupsByExternalID(ctx context.Context, tx *sqldb.Tx, companyID, externalID string) ([]Group, error) {
 	return sqldb.All(ctx, tx, groupQuery+` AND t.id IN (SELECT team_id FROM scim_group WHERE company_id = $1 AND external_id = $2 AND external_id <> '')
 		ORDER BY t.name, t.id`, []any{companyID, externalID}, scanGroup)
 }
 
-// StoreGroup keeps what the directory calls a group, and that it changed.
+// StoreGroup stores the external id of a group and the time of the change.
 func StoreGroup(ctx context.Context, tx *sqldb.Tx, g Group) error {
 	return execQuery(ctx, tx, `
 		INSERT INTO scim_group (team_id, company_id, external_id, updated) VALUES ($1, $2, $3, $4)
@@ -810,8 +824,8 @@ func StoreGroup(ctx context.Context, tx *sqldb.Tx, g Group) error {
 		g.ID, g.CompanyID, g.ExternalID, sqldb.At(tx.Now))
 }
 
-// groupPlaces returns those where the column is one of ids, or all for none; below zero
-// no limit counts.
+// groupPlaces returns the places whose column has one of the ids, or all places
+// if there are no ids. A negative limit means no limit.
 func groupPlaces(ctx context.Context, tx *sqldb.Tx, companyID, column string, ids []string, limit int) ([]Place, error) {
 	args := []any{companyID}
 	among := ""
@@ -880,8 +894,8 @@ var Checks = []sqldb.Check{
 		SELECT 'company_domain ' || domain FROM company_domain WHERE verified IS NOT NULL GROUP BY domain HAVING count(*) > 1`},
 }
 
-// brokenEntry is the condition for a way w into a team that is removed, another
-// company's, or without the role.
+// brokenEntry is the condition for a row w of an invitation or a domain whose
+// team is removed, belongs to another company, or lacks the role.
 const brokenEntry = `(w.team_id IS NULL AND w.team_role <> '' OR w.team_id IS NOT NULL AND NOT EXISTS (
 	SELECT 1 FROM team t JOIN team_role r ON r.team_id = t.id AND r.name = w.team_role
 	WHERE t.id = w.team_id AND t.company_id = w.company_id AND NOT t.removed))`

@@ -9,7 +9,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Team is a part of a company that works and pays together.
+// Team is a part of a company with its own members and account.
 type Team struct {
 	ID        string
 	CompanyID string
@@ -17,15 +17,14 @@ type Team struct {
 	Created   time.Time
 }
 
-// ListKey is where the team stands in a list.
+// ListKey returns the position of the team in a list.
 func (t Team) ListKey() Key { return Key{t.Name, t.ID} }
 
-// errNoTeam is one answer for teams that were removed and for those that never
-// were.
+// errNoTeam is the same error for removed teams and unknown teams.
 var errNoTeam = fault.New(fault.NotFound, "There is no such team.")
 
-// CreateTeam makes a team with the roles member, who may work with all tools
-// and plugins, and manager, who may manage the team besides.
+// CreateTeam creates a team with two roles: member, which allows all tools and
+// plugins, and manager, which also allows managing the team.
 func CreateTeam(ctx context.Context, tx *sqldb.Tx, companyID, name string) (Team, error) {
 	if err := checkName(name); err != nil {
 		return Team{}, err
@@ -57,7 +56,7 @@ func TeamByID(ctx context.Context, tx *sqldb.Tx, id string) (Team, error) {
 	return teamByID(ctx, tx, id)
 }
 
-// RenameTeam returns a team another name.
+// RenameTeam changes a team's name.
 func RenameTeam(ctx context.Context, tx *sqldb.Tx, id, name string) error {
 	if err := checkName(name); err != nil {
 		return err
@@ -68,8 +67,9 @@ func RenameTeam(ctx context.Context, tx *sqldb.Tx, id, name string) error {
 	return renameTeam(ctx, tx, id, name)
 }
 
-// RemoveTeam ends a team: nobody is in it any more, and nothing leads into it.
-// Its row and its roles stay for what refers to them.
+// RemoveTeam marks a team as removed and deletes its members, seats and
+// invitations. Mail domains no longer lead to the team. The rows of the team
+// and its roles stay, because other tables refer to them.
 func RemoveTeam(ctx context.Context, tx *sqldb.Tx, id string) error {
 	if _, err := lockTeam(ctx, tx, id); err != nil {
 		return err

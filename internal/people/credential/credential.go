@@ -1,13 +1,13 @@
-// Package credential keeps access tokens: secrets that stand for a person
-// without a session or device behind them.
+// Package credential stores access tokens: secrets that authenticate a person
+// without a session or device.
 //
-// A token is a prefix that tells its kind, 256 random bits and a checksum, so
-// that scanners can recognise one without asking us. Only its SHA-256 is kept.
-// Every request reads the record afresh: a token that was deleted is dead at
-// the next one.
+// A token consists of a prefix for its kind, 256 random bits and a checksum, so
+// that secret scanners can recognise it without calling this service. Only its
+// SHA-256 hash is stored. Every request reads the row again: a deleted token is
+// refused at the next request.
 //
-// The tokens of companies' directories (directory.go) look alike and stand for
-// no person.
+// The SCIM tokens of companies (directory.go) have the same form and
+// authenticate no person.
 package credential
 
 import (
@@ -25,14 +25,14 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Token is an access token as its owner sees it later.
+// Token describes an access token, without its value.
 type Token struct {
 	ID        string
-	PersonID  string // whom it stands for
+	PersonID  string // the person that the token acts for
 	CompanyID string // "" for a personal token
 	MintedBy  string // a person's id, "" for the operator
 	Name      string
-	Hint      string // its last characters
+	Hint      string // the last characters of the value
 	Created   time.Time
 	LastUsed  time.Time // zero before the first use
 }
@@ -46,7 +46,7 @@ const (
 	maxName        = 100
 )
 
-// Draft is what a new token is made of.
+// Draft has the values of a new token.
 type Draft struct {
 	PersonID  string
 	CompanyID string // "" for a personal token
@@ -54,8 +54,8 @@ type Draft struct {
 	Name      string
 }
 
-// Create makes a token. The second result is the token itself, which exists
-// nowhere else.
+// Create creates a token. The second result is the token's value, which is not
+// stored.
 func Create(ctx context.Context, tx *sqldb.Tx, d Draft) (Token, string, error) {
 	if n := utf8.RuneCountInString(d.Name); n < 1 || n > maxName || !utf8.ValidString(d.Name) || strings.ContainsFunc(d.Name, unicode.IsControl) {
 		return Token{}, "", fault.New(fault.Invalid, "A token's name has 1 to 100 characters.").On("name")
@@ -76,25 +76,26 @@ func Create(ctx context.Context, tx *sqldb.Tx, d Draft) (Token, string, error) {
 	return t, secret, nil
 }
 
-// Holder is on whose behalf tokens are managed: a company, which sees its own,
-// or else a person, who sees every token that stands for them.
+// Holder is the owner for whom tokens are managed: a company, which sees its
+// own tokens, or a person, who sees every token that acts for them.
 type Holder struct {
 	PersonID  string
 	CompanyID string
 }
 
-// After is where a page of tokens begins.
+// After is the position after which a page of tokens begins.
 type After struct {
 	Created time.Time
 	ID      string
 }
 
-// errUnknownToken is one answer for tokens of others and for those that never
-// were.
+// errUnknownToken is the same error for tokens of other people and unknown
+// tokens.
 var errUnknownToken = fault.New(fault.NotFound, "There is no such access token.")
 
-// Regenerate returns a token a new value. The old one is dead once tx commits.
-// A person cannot do that to the token of a company: its value is the admins'.
+// Regenerate replaces the value of a token. The old value is refused once tx
+// commits. A person cannot regenerate the token of a company: only the
+// company's admins may know its value.
 func Regenerate(ctx context.Context, tx *sqldb.Tx, h Holder, id string) (Token, string, error) {
 	t, err := byID(ctx, tx, h, id)
 	if err != nil {
@@ -109,7 +110,7 @@ func Regenerate(ctx context.Context, tx *sqldb.Tx, h Holder, id string) (Token, 
 	return t, secret, replaceSecret(ctx, tx, t, ids.Hash(secret))
 }
 
-// Delete ends a token.
+// Delete deletes a token.
 func Delete(ctx context.Context, tx *sqldb.Tx, h Holder, id string) (Token, error) {
 	t, err := byID(ctx, tx, h, id)
 	if err != nil {
@@ -118,7 +119,7 @@ func Delete(ctx context.Context, tx *sqldb.Tx, h Holder, id string) (Token, erro
 	return t, deleteToken(ctx, tx, id)
 }
 
-// DeleteValue ends the token with this value, wherever it was found.
+// DeleteValue deletes the token with this value, regardless of its owner.
 func DeleteValue(ctx context.Context, tx *sqldb.Tx, value string) (Token, error) {
 	if !WellFormed(value) {
 		return Token{}, errUnknownToken
@@ -126,17 +127,17 @@ func DeleteValue(ctx context.Context, tx *sqldb.Tx, value string) (Token, error)
 	return deleteByHash(ctx, tx, ids.Hash(value))
 }
 
-// CheckedToken is what a presented token proves.
+// CheckedToken is the result of checking a presented token.
 type CheckedToken struct {
 	Token
 	EmailVerified bool // of the person
 }
 
-// ErrInvalid is the one answer for every credential that is no good: the caller
-// learns nothing about which part was wrong.
+// ErrInvalid is the same error for every invalid credential: the caller does
+// not learn which part was wrong.
 var ErrInvalid = fault.New(fault.Unauthenticated, "This call needs a valid credential.")
 
-// Check returns what a presented token stands for.
+// Check returns the token with a presented value.
 func Check(ctx context.Context, q sqldb.Querier, token string) (CheckedToken, error) {
 	if !WellFormed(token) {
 		return CheckedToken{}, ErrInvalid
@@ -153,7 +154,7 @@ func prefixOf(companyID string) string {
 
 func hintOf(secret string) string { return secret[len(secret)-hintChars:] }
 
-// newSecret makes a token: prefix, random part, checksum.
+// newSecret generates a token's value: prefix, random part, checksum.
 func newSecret(prefix string) string {
 	random := make([]byte, 32)
 	rand.Read(random)
@@ -161,8 +162,8 @@ func newSecret(prefix string) string {
 	return body + secretChecksum(body)
 }
 
-// WellFormed reports whether the text can be an access token of ours at all. It
-// saves the database from most nonsense.
+// WellFormed reports whether the text has the form of an access token. The
+// check avoids a database query for most invalid values.
 func WellFormed(token string) bool {
 	return wellFormed(token, personalPrefix) || wellFormed(token, companyPrefix)
 }
@@ -180,7 +181,7 @@ func secretChecksum(body string) string {
 	return encodeBase62(big.NewInt(int64(crc32.ChecksumIEEE([]byte(body)))), checkChars)
 }
 
-// encodeBase62 writes n with digits and letters, zeros in front.
+// encodeBase62 returns n in base 62, padded with leading zeros.
 func encodeBase62(n *big.Int, width int) string {
 	s := n.Text(62)
 	return strings.Repeat("0", width-len(s)) + s

@@ -9,32 +9,32 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// SCIMToken is by what a company's own directory is known here. A company
-// has one at most.
+// SCIMToken authenticates a company's identity provider. A company has at most
+// one.
 type SCIMToken struct {
 	CompanyID string
-	Hint      string // its last characters
+	Hint      string // the last characters of the value
 	MadeBy    string // a person's id, "" for the operator
 	Created   time.Time
 	LastUsed  time.Time // zero before the first use
 
-	hash string // of one that was checked
+	hash string // of a checked token
 }
 
 const scimPrefix = "atl_s_"
 
 var errNoSCIMToken = fault.New(fault.NotFound, "The company has no token for its directory.")
 
-// CreateSCIMToken makes the token of a company's directory. One from before is
-// dead once tx commits. The second result is the token itself, which exists
-// nowhere else.
+// CreateSCIMToken creates a company's SCIM token. A previous token is refused
+// once tx commits. The second result is the token's value, which is not stored.
 func CreateSCIMToken(ctx context.Context, tx *sqldb.Tx, companyID, madeBy string) (SCIMToken, string, error) {
 	secret := newSecret(scimPrefix)
 	t := SCIMToken{CompanyID: companyID, Hint: hintOf(secret), MadeBy: madeBy, Created: tx.Now}
 	return t, secret, storeSCIMToken(ctx, tx, t, ids.Hash(secret))
 }
 
-// CheckSCIMToken returns the company whose directory presents a token.
+// CheckSCIMToken returns the SCIM token with a presented value, which names its
+// company.
 func CheckSCIMToken(ctx context.Context, db *sqldb.DB, token string) (SCIMToken, error) {
 	if !wellFormed(token, scimPrefix) {
 		return SCIMToken{}, ErrInvalid
@@ -42,7 +42,8 @@ func CheckSCIMToken(ctx context.Context, db *sqldb.DB, token string) (SCIMToken,
 	return scimTokenByHash(ctx, db, ids.Hash(token))
 }
 
-// RequireSCIMToken refuses a token that was checked and has ended since.
+// RequireSCIMToken refuses a checked token that has been deleted or replaced
+// since.
 func RequireSCIMToken(ctx context.Context, tx *sqldb.Tx, t SCIMToken) error {
 	live, err := hasSCIMToken(ctx, tx, t.CompanyID, t.hash)
 	if err == nil && !live {

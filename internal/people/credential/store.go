@@ -30,7 +30,8 @@ func insertToken(ctx context.Context, tx *sqldb.Tx, t Token, hash string) error 
 	return Sealed.RenewSeals(ctx, tx, `id = $1`, t.ID)
 }
 
-// ownerCondition is the condition for a holder's tokens, with its argument.
+// ownerCondition returns the SQL condition for a holder's tokens, with its
+// argument.
 func (h Holder) ownerCondition() (condition, id string) {
 	if h.CompanyID != "" {
 		return `company_id = $1`, h.CompanyID
@@ -38,7 +39,7 @@ func (h Holder) ownerCondition() (condition, id string) {
 	return `person_id = $1`, h.PersonID
 }
 
-// List returns the holder's tokens, newest first, from after on.
+// List returns the holder's tokens, newest first, starting after the position.
 func List(ctx context.Context, tx *sqldb.Tx, h Holder, after *After, limit int) ([]Token, error) {
 	of, id := h.ownerCondition()
 	query := `SELECT ` + columns + ` FROM access_token WHERE ` + of
@@ -74,15 +75,15 @@ func deleteToken(ctx context.Context, tx *sqldb.Tx, id string) error {
 	return err
 }
 
-// DeleteOf ends all tokens that stand for a person in a company; with "" for
-// the company, those that are personal.
+// DeleteOf deletes all tokens that act for a person in a company, or the
+// person's personal tokens if companyID is "".
 func DeleteOf(ctx context.Context, tx *sqldb.Tx, personID, companyID string) ([]Token, error) {
 	return sqldb.All(ctx, tx, `DELETE FROM access_token WHERE person_id = $1 AND coalesce(company_id, '') = $2 RETURNING `+columns,
 		[]any{personID, companyID}, scanToken)
 }
 
-// DeleteAll ends every token that stands for a person, those of companies
-// included, and returns them.
+// DeleteAll deletes every token that acts for a person, company tokens
+// included, and returns the deleted tokens.
 func DeleteAll(ctx context.Context, tx *sqldb.Tx, personID string) ([]Token, error) {
 	return sqldb.All(ctx, tx, `DELETE FROM access_token WHERE person_id = $1 RETURNING `+columns, []any{personID}, scanToken)
 }
@@ -95,8 +96,7 @@ func deleteByHash(ctx context.Context, tx *sqldb.Tx, hash string) (Token, error)
 	return t, err
 }
 
-// byHash is read at every request. Tokens of people who were suspended count as
-// unknown.
+// byHash is read at every request. Tokens of suspended people count as unknown.
 func byHash(ctx context.Context, q sqldb.Querier, hash string) (h CheckedToken, err error) {
 	var stored string
 	var used sqldb.Time
@@ -112,7 +112,7 @@ func byHash(ctx context.Context, q sqldb.Querier, hash string) (h CheckedToken, 
 	return h, err
 }
 
-// Touch records that a token is in use and reports whether for the first time.
+// Touch records the use of a token and reports whether it is the first use.
 func Touch(ctx context.Context, tx *sqldb.Tx, id string) (first bool, err error) {
 	n, err := tx.Exec(ctx, `UPDATE access_token SET last_used = $2 WHERE id = $1 AND last_used IS NULL`, id, sqldb.At(tx.Now))
 	if err != nil || n == 1 {
@@ -122,7 +122,7 @@ func Touch(ctx context.Context, tx *sqldb.Tx, id string) (first bool, err error)
 	return false, err
 }
 
-// Tokens of directories.
+// SCIM tokens.
 
 const scimTokenColumns = `company_id, hint, made_by, created, last_used`
 
@@ -146,7 +146,7 @@ func storeSCIMToken(ctx context.Context, tx *sqldb.Tx, t SCIMToken, hash string)
 	return SealedSCIMTokens.RenewSeals(ctx, tx, `company_id = $1`, t.CompanyID)
 }
 
-// SCIMTokenOf returns the token of a company's directory.
+// SCIMTokenOf returns a company's SCIM token.
 func SCIMTokenOf(ctx context.Context, tx *sqldb.Tx, companyID string) (SCIMToken, error) {
 	t, err := scanSCIMToken(tx.QueryRow(ctx, `SELECT `+scimTokenColumns+` FROM scim_token WHERE company_id = $1`, companyID))
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -155,13 +155,14 @@ func SCIMTokenOf(ctx context.Context, tx *sqldb.Tx, companyID string) (SCIMToken
 	return t, err
 }
 
-// CompaniesWithSCIMToken returns the companies whose directory is connected.
+// CompaniesWithSCIMToken returns the ids of the companies that have a SCIM
+// token.
 func CompaniesWithSCIMToken(ctx context.Context, tx *sqldb.Tx) ([]string, error) {
 	return sqldb.All(ctx, tx, `SELECT company_id FROM scim_token ORDER BY company_id`, nil,
 		func(row sqldb.Scanner) (id string, err error) { return id, row.Scan(&id) })
 }
 
-// DeleteSCIMToken ends the token of a company's directory.
+// DeleteSCIMToken deletes a company's SCIM token.
 func DeleteSCIMToken(ctx context.Context, tx *sqldb.Tx, companyID string) (SCIMToken, error) {
 	t, err := scanSCIMToken(tx.QueryRow(ctx, `DELETE FROM scim_token WHERE company_id = $1 RETURNING `+scimTokenColumns, companyID))
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -170,7 +171,7 @@ func DeleteSCIMToken(ctx context.Context, tx *sqldb.Tx, companyID string) (SCIMT
 	return t, err
 }
 
-// scimTokenByHash is read at every request of a directory.
+// scimTokenByHash is read at every request of an identity provider.
 func scimTokenByHash(ctx context.Context, db *sqldb.DB, hash string) (SCIMToken, error) {
 	var stored string
 	t, err := scanSCIMToken(db.QueryRow(ctx, `SELECT `+scimTokenColumns+`, hash FROM scim_token WHERE hash = $1`, hash), &stored)
@@ -186,7 +187,7 @@ func hasSCIMToken(ctx context.Context, tx *sqldb.Tx, companyID, hash string) (ha
 	return has, err
 }
 
-// TouchSCIMToken records that the token of a company's directory is in use.
+// TouchSCIMToken records the use of a company's SCIM token.
 func TouchSCIMToken(ctx context.Context, tx *sqldb.Tx, companyID string) error {
 	_, err := tx.Exec(ctx, `UPDATE scim_token SET last_used = $2 WHERE company_id = $1`, companyID, sqldb.At(tx.Now))
 	return err

@@ -19,25 +19,26 @@ const (
 	secretChars   = 43 // 256 bits in base 62
 )
 
-// newSecret makes a secret that nobody guesses.
+// newSecret generates a secret of 256 random bits after a prefix.
 func newSecret(prefix string) string { return prefix + ids.Text(secretChars) }
 
-// wellFormed reports whether the text can be a secret of ours at all. It saves
-// the database from most nonsense.
+// wellFormed reports whether the text has the form of a secret with this
+// prefix. The check avoids a database query for most invalid values.
 func wellFormed(prefix, secret string) bool {
 	body, ok := strings.CutPrefix(secret, prefix)
 	return ok && len(body) == secretChars && ids.Alphanumeric(body)
 }
 
-// successorToken is the token that follows another. Whoever asks twice gets the
-// same, and without the key nobody can tell.
+// successorToken derives the token that replaces another. It is deterministic,
+// and cannot be computed without the key.
 func (d *Devices) successorToken(token string, generation int64) string {
 	n := new(big.Int).SetBytes(d.computeMAC("refresh token", token, strconv.FormatInt(generation, 10)))
 	s := n.Text(62)
 	return refreshPrefix + strings.Repeat("0", secretChars-len(s)) + s
 }
 
-// computeMAC keys parts that hold no spaces.
+// computeMAC returns the MAC of a purpose and parts, which must not contain
+// spaces.
 func (d *Devices) computeMAC(purpose string, part ...string) []byte {
 	m := hmac.New(sha256.New, d.o.Key)
 	m.Write([]byte(purpose + " " + strings.Join(part, " ")))
@@ -45,21 +46,22 @@ func (d *Devices) computeMAC(purpose string, part ...string) []byte {
 }
 
 const (
-	// userAlphabet has no vowels, so that codes spell nothing, and no letters
-	// and digits that look alike (RFC 8628 section 6.1).
+	// userAlphabet has no vowels, so that codes do not spell words, and no
+	// letters and digits that look alike (RFC 8628 section 6.1).
 	userAlphabet = "BCDFGHJKLMNPQRSTVWXZ"
 	userChars    = 8
-	// maxTyped bounds what is read as a user code.
+	// maxTyped limits the length of an entered user code.
 	maxTyped = 64
 )
 
-// newUserCode draws a user code without the dash: 2.56e10 of them.
+// newUserCode generates a user code without the dash. There are 2.56e10 codes.
 func newUserCode() string {
 	code := make([]byte, 0, userChars)
 	var b [1]byte
 	for len(code) < userChars {
 		rand.Read(b[:])
-		// 240 = 12 * 20: what is above would favour the first letters.
+		// 240 = 12 * 20: larger values would make the first letters more
+		// likely.
 		if b[0] < 240 {
 			code = append(code, userAlphabet[b[0]%20])
 		}
@@ -69,7 +71,7 @@ func newUserCode() string {
 
 func showUserCode(code string) string { return code[:userChars/2] + "-" + code[userChars/2:] }
 
-// readUserCode takes a code as people type it.
+// readUserCode normalizes a user code as people type it.
 func readUserCode(typed string) (code string, ok bool) {
 	if len(typed) > maxTyped {
 		return "", false

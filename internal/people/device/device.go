@@ -1,15 +1,16 @@
 // Package device signs people in on other machines (RFC 8628) and keeps them
-// signed in there until somebody revokes the device.
+// signed in until the device is revoked.
 //
 //	pending ──approve──▶ approved ──first poll──▶ claimed
 //	   │                    │
 //	 refuse        sign out everywhere
 //	   └────────▶ gone ◀────┘
 //
-// A grant whose time is over stays in its state and counts for nothing. Codes
-// and tokens are stored as hashes. A claim happens once: the poll that wins
-// carries the tokens, every later one finds the code gone. One that comes much
-// later means that the code was stolen, and the device goes too.
+// An expired grant keeps its state and is no longer valid. Codes and tokens are
+// stored as hashes. A claim happens once: the first poll after the approval
+// returns the tokens, and every later poll is told that the code has expired. A
+// poll long after the claim means that the code was stolen; it revokes the
+// device.
 //
 // Locks are taken in the order person, grant, device.
 package device
@@ -25,72 +26,74 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Options are the rules of an installation.
+// Options are the settings of an installation.
 type Options struct {
-	// Key keys the hashes of user codes and makes the successors of refresh
-	// tokens.
+	// Key is the HMAC key for the hashes of user codes and for the successors
+	// of refresh tokens.
 	Key []byte
 
-	ExpiresIn   time.Duration // of both codes
-	Interval    time.Duration // between polls, at first
-	MaxInterval time.Duration // to which it grows for a client in a hurry
+	ExpiresIn   time.Duration // lifetime of both codes
+	Interval    time.Duration // initial interval between polls
+	MaxInterval time.Duration // upper limit of the interval, which grows for clients that poll too often
 
-	// MaxGrants is how many grants wait at once, MaxPerNetwork how many of one
-	// network. Beyond it the oldest of that network go, and of the network
-	// with most where all are too many.
+	// MaxGrants limits all live grants, MaxPerNetwork those of one network.
+	// Above MaxPerNetwork the oldest grants of the network end. Above MaxGrants
+	// the oldest grants of the network with the most grants end.
 	MaxGrants     int
 	MaxPerNetwork int
 
-	// PluginKindLength is the longest plugin kind that a device may name, at most
-	// the API's limit of 32; 0 for that limit.
+	// PluginKindLength is the maximum length of a plugin kind that a device may
+	// name, at most the API's limit of 32; 0 means that limit.
 	PluginKindLength int
 
 	RotateAfter time.Duration // age at which a refresh token is replaced
-	Grace       time.Duration // for which a replaced one still gives its successor
+	Grace       time.Duration // time in which a replaced refresh token still returns its successor
 
-	// Now is the clock of polls that write nothing.
+	// Now is the clock for polls that do not write.
 	Now func() time.Time
-	// Replayed hears, in the transaction that revokes it, of a device whose
-	// code was presented again long after its claim.
+	// OnReplay is called for a device whose code was presented again long after
+	// its claim, in the transaction that revokes the device.
 	OnReplay func(ctx context.Context, tx *sqldb.Tx, dev Device) error
 }
 
-// Devices are the devices of an installation. It is safe for concurrent use.
+// Devices manages the devices of an installation. It is safe for concurrent
+// use.
 type Devices struct {
 	o        Options
 	userCode func() string
 }
 
-// New makes the devices that follow the rules.
+// New returns a Devices with the given options.
 func New(o Options) *Devices { return &Devices{o, newUserCode} }
 
-// Device is a machine on which somebody is signed in.
+// Device is a machine on which a person is or was signed in.
 type Device struct {
 	ID         string
 	PersonID   string
-	PluginKind string // empty where it did not say
+	PluginKind string // empty if the device named none
 	Agent      string
-	Address    string // where it was last seen
-	Provider   string // how the person who approved it had signed in
+	Address    string // IP address of the last use
+	Provider   string // how the approving person had signed in
 	Created    time.Time
 	LastUsed   time.Time
 	Revoked    *time.Time
 }
 
-// DeviceStatus is what a request needs to know about its device and person.
+// DeviceStatus is the state of a device and its person that each request
+// checks.
 type DeviceStatus struct {
 	PersonID   string
 	PluginKind string
 	Provider   string
 	LastUsed   time.Time
-	Verified   bool // the person's mail address
-	Suspended  bool // the person
+	Verified   bool // the person's mail address is verified
+	Suspended  bool // the person is suspended
 }
 
-// Why we revoke devices on our own.
+// Reasons for automatic revocations.
 const (
 	whyReplayed = "replayed" // the device code was presented again
-	whyReused   = "reused"   // a refresh token was, after it had been replaced
+	whyReused   = "reused"   // a replaced refresh token was presented again
 )
 
 var (
@@ -98,8 +101,8 @@ var (
 	errNotLive  = fault.New(fault.Unauthenticated, "This call needs a valid credential.")
 )
 
-// CheckDevice reads a device and its person afresh. Every request with an ID token
-// asks this, and nothing remembers the answer: a device that was revoked is
+// CheckDevice reads the status of a device and its person. Every request with
+// an ID token calls it, and the result is not cached: a revoked device is
 // refused at the next request on every node. In a transaction both rows are
 // locked, the person first.
 func (d *Devices) CheckDevice(ctx context.Context, q sqldb.Querier, deviceID string) (DeviceStatus, error) {
@@ -113,7 +116,7 @@ func (d *Devices) CheckDevice(ctx context.Context, q sqldb.Querier, deviceID str
 	return l, err
 }
 
-// TouchDevice records that a device was used, and from where.
+// TouchDevice records the time and IP address of a device's last use.
 func (d *Devices) TouchDevice(ctx context.Context, tx *sqldb.Tx, deviceID, address string) error {
 	return touchDevice(ctx, tx, deviceID, sanitize.Line(address, maxAddress))
 }
@@ -123,18 +126,19 @@ func (d *Devices) ListSignedIn(ctx context.Context, tx *sqldb.Tx, personID strin
 	return devicesOfPerson(ctx, tx, personID)
 }
 
-// After is where a page of devices begins.
+// After is the position after which a page of devices begins.
 type After struct {
 	Created time.Time
 	ID      string
 }
 
-// ListSignedInPage is List for so many devices, from after on.
+// ListSignedInPage is ListSignedIn for at most limit devices, starting after
+// the position.
 func (d *Devices) ListSignedInPage(ctx context.Context, tx *sqldb.Tx, personID string, after *After, limit int) ([]Device, error) {
 	return pageOfPerson(ctx, tx, personID, after, limit)
 }
 
-// ByID returns a device, also one that is signed out.
+// ByID returns a device, signed out or not.
 func ByID(ctx context.Context, tx *sqldb.Tx, id string) (Device, error) {
 	if !ids.Valid(id) {
 		return Device{}, errNoDevice
@@ -146,8 +150,8 @@ func ByID(ctx context.Context, tx *sqldb.Tx, id string) (Device, error) {
 	return d, err
 }
 
-// RevokeDevice signs a person out on one of their devices. A device of somebody else
-// is as unknown as one that never was.
+// RevokeDevice signs a person out on one of their devices. The devices of other
+// people count as unknown.
 func (d *Devices) RevokeDevice(ctx context.Context, tx *sqldb.Tx, personID, deviceID, why string) error {
 	if !ids.Valid(deviceID) {
 		return errNoDevice
@@ -159,14 +163,14 @@ func (d *Devices) RevokeDevice(ctx context.Context, tx *sqldb.Tx, personID, devi
 	return err
 }
 
-// RevokeAll signs a person out on all devices, and voids what they approved
-// and no device has claimed yet. It says how many devices that were.
+// RevokeAll signs a person out on all devices and voids their approved grants
+// that no device has claimed yet. It returns the number of devices.
 //
-// An approval and a claim lock the person first, as this does, so the three
-// happen one after the other. What was approved or claimed before is there for
-// the statements here to find: with READ COMMITTED each of them sees all that
-// was committed before it began, and they begin with the lock in hand. A claim
-// that comes after finds its grant gone.
+// Approvals, claims and RevokeAll all lock the person first, so they run one
+// after the other. RevokeAll sees every approval and claim before it: with READ
+// COMMITTED each statement sees all transactions that committed before the
+// statement began, and its statements begin after the lock is taken. A later
+// claim finds its grant gone.
 func (d *Devices) RevokeAll(ctx context.Context, tx *sqldb.Tx, personID, why string) (int64, error) {
 	if err := lockPerson(ctx, tx, personID); err != nil {
 		return 0, err

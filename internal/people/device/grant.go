@@ -14,7 +14,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// State is how far a grant has come.
+// State is the state of a grant.
 type State string
 
 // The states of a grant.
@@ -25,29 +25,29 @@ const (
 	Gone     State = "gone"
 )
 
-// next lists the only moves a grant can make.
+// next lists the allowed state transitions of a grant.
 var next = map[State][]State{
 	Pending:  {Approved, Gone},
 	Approved: {Claimed, Gone},
 }
 
-// Request is what is known of a machine that asks to be signed in.
+// Request describes a machine that requests a sign-in.
 type Request struct {
 	PluginKind string
 	Agent      string
 	Address    string
-	Network    string // what the address counts by
+	Network    string // network that rate limits count the address by
 }
 
-// Codes are the answer to a request. They exist nowhere else.
+// Codes is the response to a request. The codes are not stored.
 type Codes struct {
 	DeviceCode string // secret, for polling
-	UserCode   string // for a person to compare
+	UserCode   string // compared by the person who approves
 	ExpiresIn  time.Duration
 	Interval   time.Duration
 }
 
-// Grant is a request as a person sees it who is asked to approve it.
+// Grant describes a sign-in request to the person who approves or refuses it.
 type Grant struct {
 	ID         string
 	PluginKind string
@@ -55,23 +55,24 @@ type Grant struct {
 	Address    string
 	Created    time.Time
 	Expires    time.Time
-	Locked     bool // more than one person opened it: nobody may approve
-	JustLocked bool // by this call
+	Locked     bool // more than one person opened it, so it cannot be approved
+	JustLocked bool // this call locked it
 }
 
-// Decision is what a person says about a grant.
+// Decision is a person's decision about a grant.
 type Decision struct {
 	UserCode string
 	PersonID string
-	Provider string // how the person has signed in
+	Provider string // how the person is signed in
 	Approve  bool
 }
 
 const (
-	// nearlyFull is how close to MaxGrants starts begin to go one by one, so
-	// that no more get in than should. It is more than there are at once.
+	// nearlyFull is the distance from MaxGrants at which starts begin to run
+	// one after the other, so that the limit is not exceeded. It is larger than
+	// the number of concurrent starts.
 	nearlyFull = 1000
-	// maxWrong is how many failed confirmations end a grant.
+	// maxWrong is the number of wrong confirmation codes that ends a grant.
 	maxWrong = 5
 )
 
@@ -82,7 +83,7 @@ var pluginKind = regexp.MustCompile(`^[a-z0-9_-]*$`)
 
 var (
 	errNoGrant = fault.New(fault.NotFound, "No device waits with this code. Check it, or start again on your device.")
-	// The person who asks has decided themselves.
+	// errRefused and errApproved are only for the person who made the decision.
 	errRefused  = fault.New(fault.Forbidden, "You refused this device: it was not signed in. If it is yours, start again there.").With("reason", "refused")
 	errApproved = fault.New(fault.Forbidden, "You approved this device.").With("reason", "approved")
 
@@ -91,7 +92,7 @@ var (
 			With("reason", "locked")
 )
 
-// StartGrant makes the codes for a machine that asks to be signed in.
+// StartGrant creates the codes for a machine that requests a sign-in.
 func (d *Devices) StartGrant(ctx context.Context, tx *sqldb.Tx, r Request) (Codes, error) {
 	longest := min(cmp.Or(d.o.PluginKindLength, maxPluginKind), maxPluginKind)
 	if len(r.PluginKind) > longest || !pluginKind.MatchString(r.PluginKind) {
@@ -119,8 +120,8 @@ func (d *Devices) StartGrant(ctx context.Context, tx *sqldb.Tx, r Request) (Code
 	}
 	for {
 		code := d.userCode()
-		// Another grant may have the code, perhaps one whose time is over. There
-		// are so many codes that the next is free.
+		// Another grant, live or expired, may have the same code. There are so
+		// many codes that the next one is free.
 		fresh, err := insertGrant(ctx, tx, g, d.userHash(code))
 		if err != nil {
 			return Codes{}, err
@@ -132,12 +133,13 @@ func (d *Devices) StartGrant(ctx context.Context, tx *sqldb.Tx, r Request) (Code
 	}
 }
 
-// makeRoom has older grants end where one more would be too many: of the
-// network that asks, or of the one that has most. So nobody can keep others from
-// starting, and a network loses the more the more it has.
+// makeRoom ends older grants if one more would exceed a limit: of the
+// requesting network, or of the network with the most grants. So no client can
+// block sign-ins of others, and the network with the most grants loses its
+// grants first.
 //
-// What the network has is exact where its starts come one after the other,
-// which is for the caller to see to.
+// The count of the network's grants is exact only if the network's starts run
+// one after the other. The caller must ensure this.
 func (d *Devices) makeRoom(ctx context.Context, tx *sqldb.Tx, network string) error {
 	own, err := countLiveOf(ctx, tx, network)
 	if err != nil {
@@ -171,9 +173,10 @@ func (d *Devices) makeRoom(ctx context.Context, tx *sqldb.Tx, network string) er
 	return nil
 }
 
-// OpenGrant returns the grant that waits with a code and remembers who has seen it.
-// The first person may approve it. When another one comes, somebody may be
-// sending the code around, and from then on nobody may.
+// OpenGrant returns the live grant with a code and records the person who
+// opened it. The first person may approve it. After a second person has opened
+// it, no person can approve it, because the code may have been sent around by
+// an attacker.
 func (d *Devices) OpenGrant(ctx context.Context, tx *sqldb.Tx, userCode, personID string) (Grant, error) {
 	g, err := d.waitingGrant(ctx, tx, userCode)
 	if err != nil {
@@ -193,8 +196,8 @@ func (d *Devices) OpenGrant(ctx context.Context, tx *sqldb.Tx, userCode, personI
 	return g.Grant, nil
 }
 
-// explainMissing replaces errNoGrant for a person who has decided about the code
-// themselves. Nobody else learns that it ever was.
+// explainMissing replaces errNoGrant for the person who decided about the code.
+// Other people do not learn that the code existed.
 func (d *Devices) explainMissing(ctx context.Context, tx *sqldb.Tx, err error, userCode, personID string) error {
 	code, ok := readUserCode(userCode)
 	if !ok || !errors.Is(err, errNoGrant) {
@@ -212,12 +215,12 @@ func (d *Devices) explainMissing(ctx context.Context, tx *sqldb.Tx, err error, u
 	return errRefused
 }
 
-// DecideGrant approves or refuses a grant. Of several decisions the first counts,
-// and the others are told. A locked grant can be refused only.
+// DecideGrant approves or refuses a grant. The first decision counts; later
+// callers get an error. A locked grant can only be refused.
 //
-// An approval locks the person, and so waits for a sign-out everywhere that is
-// under way. Whether the person is still signed in must be read after it, in
-// the same transaction.
+// An approval locks the person, and therefore waits for a concurrent sign-out
+// everywhere. The caller must check after DecideGrant, in the same transaction,
+// whether the person is still signed in.
 func (d *Devices) DecideGrant(ctx context.Context, tx *sqldb.Tx, by Decision) (Grant, error) {
 	decide := refuseGrant
 	if by.Approve {
@@ -245,8 +248,8 @@ func (d *Devices) DecideGrant(ctx context.Context, tx *sqldb.Tx, by Decision) (G
 	}
 }
 
-// CountWrongCode counts that somebody who opened a grant confirmed another
-// code. After five of them the grant is gone.
+// CountWrongCode counts a confirmation with a wrong code on an opened grant.
+// The fifth one ends the grant.
 func (d *Devices) CountWrongCode(ctx context.Context, tx *sqldb.Tx, grantID string) (dead bool, err error) {
 	counted, err := countWrong(ctx, tx, grantID)
 	if err != nil {
@@ -258,20 +261,21 @@ func (d *Devices) CountWrongCode(ctx context.Context, tx *sqldb.Tx, grantID stri
 	return voidWrong(ctx, tx, grantID)
 }
 
-// kept is how long a grant stays after its time: a code that was stolen may
-// come back late.
+// kept is how long an expired grant is stored, so that a late use of a stolen
+// code is still detected.
 const kept = 24 * time.Hour
 
-// sweepSize is how many grants a sweep deletes at most.
+// sweepSize limits the grants that one call of DeleteExpiredGrants deletes.
 const sweepSize = 1000
 
-// DeleteExpiredGrants deletes grants that ended long ago, and returns how many.
+// DeleteExpiredGrants deletes grants that expired more than kept ago, and
+// returns their number.
 func (d *Devices) DeleteExpiredGrants(ctx context.Context, tx *sqldb.Tx) (int64, error) {
 	return deleteGrants(ctx, tx, tx.Now.Add(-kept), sweepSize)
 }
 
-// waitingGrant returns the grant that was started with a user code and whose time is
-// not over, pending or approved.
+// waitingGrant returns the pending or approved grant with a user code that has
+// not expired.
 func (d *Devices) waitingGrant(ctx context.Context, tx *sqldb.Tx, userCode string) (grant, error) {
 	code, ok := readUserCode(userCode)
 	if !ok {
@@ -284,7 +288,7 @@ func (d *Devices) waitingGrant(ctx context.Context, tx *sqldb.Tx, userCode strin
 	return g, err
 }
 
-// wholeSeconds rounds up.
+// wholeSeconds rounds up to whole seconds.
 func wholeSeconds(d time.Duration) time.Duration {
 	return (d + time.Second - 1).Truncate(time.Second)
 }

@@ -12,29 +12,30 @@ import (
 )
 
 const (
-	// slower is what a client adds to its interval that polled too soon
-	// (RFC 8628 section 3.5).
+	// slower is the time that a client adds to its interval after it polled too
+	// soon (RFC 8628 section 3.5).
 	slower = 5 * time.Second
-	// lateReplay is when a code that comes again is no retry any more.
+	// lateReplay is the time after a claim from which another poll with the
+	// code no longer counts as a retry.
 	lateReplay = 10 * time.Second
 )
 
 var (
-	// errExpired is the one answer for codes that are unknown, refused, claimed
-	// or too old.
+	// errExpired is the same error for codes that are unknown, refused, claimed
+	// or expired.
 	errExpired = fault.New(fault.DeviceCodeExpired, "This device code has expired. Start again.")
-	// ErrUnknownCode is the same answer for a code that never was, kept apart so
-	// that guesses can be counted.
+	// ErrUnknownCode is the error for a code that never existed. Clients cannot
+	// distinguish it from errExpired; callers can, to count guesses.
 	ErrUnknownCode = fault.New(fault.DeviceCodeExpired, errExpired.Message)
 	errPending     = fault.New(fault.AuthorizationPending, "Nobody has approved this device yet. Keep polling.")
 	errTooSoon     = fault.New(fault.SlowDown, "This device polls too often. Wait longer between polls.")
 )
 
-// PollGrant answers a machine that waits to be signed in. Once, after the approval,
-// it makes the device and hands it with its refresh token to claim, in the
-// transaction that ends the grant; what claim refuses has not happened. In all
-// other cases the error says how to go on. When nothing changes that is one
-// read.
+// PollGrant answers a poll of a machine that waits for its sign-in. Once, after
+// the approval, it creates the device and passes it with its refresh token to
+// claim, in the transaction that ends the grant; an error of claim rolls the
+// transaction back. In all other cases the error is the instruction to the
+// client. A poll that changes nothing costs one query.
 func (d *Devices) PollGrant(ctx context.Context, db *sqldb.DB, deviceCode string,
 	claim func(tx *sqldb.Tx, g Grant, dev Device, refresh string) error) error {
 	if !wellFormed(devicePrefix, deviceCode) {
@@ -94,8 +95,9 @@ func (d *Devices) claimApproved(ctx context.Context, db *sqldb.DB, g grant,
 	})
 }
 
-// answerReplay answers for a code that was claimed. A client that lost the answer
-// asks again within seconds; later it is somebody who should not have the code.
+// answerReplay answers a poll with a code that was claimed. A client that lost
+// the response retries within seconds; a later poll means that the code was
+// stolen.
 func (d *Devices) answerReplay(ctx context.Context, db *sqldb.DB, g grant, now time.Time) error {
 	if g.revoked || !now.After(g.claimed.Add(lateReplay)) {
 		return errExpired
@@ -127,16 +129,17 @@ func (d *Devices) revokeLocked(ctx context.Context, tx *sqldb.Tx, dev Device, wh
 	return dev, err
 }
 
-// answerPending answers for a grant that nobody has decided about. A client that comes
-// too soon is told twice the interval; the one that we hold it to grows by five
-// seconds only, for clients that follow the RFC. Once neither grows any more,
-// the hasty write nothing.
+// answerPending answers a poll for a grant without a decision. A client that
+// polls too soon is told twice its interval. The enforced interval grows by
+// five seconds only, which is the step of clients that follow the RFC. Once
+// neither interval can grow further, polls that come too soon write nothing.
 func (d *Devices) answerPending(ctx context.Context, db *sqldb.DB, g grant, now time.Time) error {
 	if !g.polled.IsZero() && now.Before(g.polled.Add(g.wait)) {
 		told := d.growInterval(g.told, g.told)
-		wait := min(d.growInterval(g.wait, slower), told) // never more than the client knows
+		wait := min(d.growInterval(g.wait, slower), told) // never more than the client was told
 		if told != g.told || wait != g.wait {
-			// Of several at once one counts; all are told the same.
+			// Of several concurrent polls one changes the intervals; all get
+			// the same response.
 			if err := db.Write(ctx, func(tx *sqldb.Tx) error { return slowDown(ctx, tx, g, told, wait) }); err != nil {
 				return err
 			}

@@ -11,37 +11,38 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Refreshed is the outcome of a refresh.
+// Refreshed is the result of a refresh.
 type Refreshed struct {
 	Device Device
-	Token  string // to use from now on; the one presented, or its successor
-	// Reused tells that the token had been replaced too long ago: two parties
-	// have it, and the device was revoked. There is no Token. The caller answers
-	// as for an unknown token, with ErrTokenInvalid, after the commit: an error
-	// inside the transaction would give the device back.
+	Token  string // the token to use from now on: the presented one or its successor
+	// Reused reports that the token had been replaced too long ago: two parties
+	// have it, so the device was revoked and Token is empty. The caller must
+	// commit the transaction and then return ErrTokenInvalid, as for an unknown
+	// token: an error inside the transaction would undo the revocation.
 	Reused bool
 }
 
-// ErrTokenInvalid is the one answer for refresh tokens that are unknown,
+// ErrTokenInvalid is the same error for refresh tokens that are unknown,
 // revoked or reused.
 var ErrTokenInvalid = fault.New(fault.TokenInvalid, "This refresh token is not valid. Sign in again.")
 
-// token is a refresh token as its row has it.
+// token is a row of the table of refresh tokens.
 type token struct {
 	hash       string
 	generation int64
 	live       int64 // generation of the device's live token
 	created    time.Time
-	replaced   time.Time // zero: this is the live one
+	replaced   time.Time // zero: this is the live token
 }
 
-// RefreshToken exchanges a refresh token. A young one stays. An old one is replaced
-// by a successor that follows from it, so that a client who lost the answer
-// gets the same one again; after Grace, or once the successor was replaced too,
-// the old one is a sign of theft.
+// RefreshToken exchanges a refresh token. A recent token stays valid. An older
+// token is replaced by a successor that is derived from it, so that a client
+// that lost the response gets the same successor again. A replaced token that
+// is presented after Grace, or after its successor was replaced too, is treated
+// as stolen.
 //
-// Tokens that are unknown and those of revoked devices go the same way: both
-// statements run, no row is locked, nothing is written.
+// Unknown tokens and tokens of revoked devices cause the same database work:
+// both statements run, no row is locked and nothing is written.
 func (d *Devices) RefreshToken(ctx context.Context, tx *sqldb.Tx, presented string) (Refreshed, error) {
 	if !wellFormed(refreshPrefix, presented) {
 		return Refreshed{}, ErrTokenInvalid
@@ -52,7 +53,7 @@ func (d *Devices) RefreshToken(ctx context.Context, tx *sqldb.Tx, presented stri
 	if err != nil && !dead {
 		return Refreshed{}, err
 	}
-	// Read with the lock in hand: nobody replaces the device's tokens now.
+	// The device is locked, so its tokens cannot be replaced meanwhile.
 	t, err := tokenByHash(ctx, tx, h)
 	if err != nil && !errors.Is(err, sqldb.ErrNoRows) {
 		return Refreshed{}, err
@@ -78,9 +79,9 @@ func (d *Devices) RefreshToken(ctx context.Context, tx *sqldb.Tx, presented stri
 	}
 }
 
-// ByRefresh returns the live device that a refresh token was made for, whatever
-// became of the token since, and false where there is none. It is for what must
-// be asked before Refresh changes anything.
+// ByRefresh returns the live device of a refresh token, even if the token was
+// replaced, and false if there is none. Callers use it for checks before
+// RefreshToken changes anything.
 func (d *Devices) ByRefresh(ctx context.Context, db *sqldb.DB, presented string) (Device, bool, error) {
 	if !wellFormed(refreshPrefix, presented) {
 		return Device{}, false, nil

@@ -11,20 +11,20 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// grant is a grant as its row has it.
+// grant is a row of the table of grants.
 type grant struct {
 	Grant
 	state      State
 	network    string
 	deviceHash string
-	personID   string // who decided
+	personID   string // the person who decided
 	provider   string
-	wait       time.Duration // what we hold the client to between polls
-	told       time.Duration // what it was told
+	wait       time.Duration // enforced minimum time between polls
+	told       time.Duration // interval that the client was told
 	polled     time.Time
 	deviceID   string
 	claimed    time.Time
-	revoked    bool // the device
+	revoked    bool // the device was revoked
 }
 
 const grantColumns = `g.id, g.state, g.device_hash, g.plugin_kind, g.agent, g.address, coalesce(g.person_id, ''), g.provider, g.locked,
@@ -44,7 +44,7 @@ func scanGrant(row sqldb.Scanner, more ...any) (g grant, err error) {
 	return g, err
 }
 
-// byDeviceHash is the read of every poll.
+// byDeviceHash returns the grant with a device code. Every poll reads it.
 func byDeviceHash(ctx context.Context, db *sqldb.DB, hash string) (g grant, err error) {
 	var revoked bool
 	g, err = scanGrant(db.QueryRow(ctx, `
@@ -60,7 +60,7 @@ func byUserHash(ctx context.Context, tx *sqldb.Tx, hash string) (grant, error) {
 		WHERE g.user_hash = $1 AND g.state IN ('pending', 'approved') AND g.expires > $2`, hash, sqldb.At(tx.Now)))
 }
 
-// insertGrant adds the row unless the user code is taken.
+// insertGrant adds the row unless the user code is in use.
 func insertGrant(ctx context.Context, tx *sqldb.Tx, g grant, userHash string) (fresh bool, err error) {
 	n, err := tx.Exec(ctx, `
 		INSERT INTO device_grant (id, device_hash, user_hash, state, plugin_kind, agent, address, provider, seen_by, locked, wrong,
@@ -83,8 +83,8 @@ func countLiveOf(ctx context.Context, tx *sqldb.Tx, network string) (n int, err 
 	return n, err
 }
 
-// largestNetwork returns the network with most live grants. Of several it is the
-// one whose oldest is oldest.
+// largestNetwork returns the network with the most live grants. Among equals it
+// returns the network with the oldest grant.
 func largestNetwork(ctx context.Context, tx *sqldb.Tx) (network string, err error) {
 	err = tx.QueryRow(ctx, `
 		SELECT network FROM device_grant WHERE state IN ('pending', 'approved') AND expires > $1
@@ -92,9 +92,9 @@ func largestNetwork(ctx context.Context, tx *sqldb.Tx) (network string, err erro
 	return network, err
 }
 
-// endOldest ends the oldest live grant of a network, if it has one: one that
-// nobody approved before one that somebody did. A grant that somebody else ends
-// or claims meanwhile makes room as well.
+// endOldest ends the oldest live grant of a network, if there is one: the
+// oldest pending grant, or else the oldest approved one. A grant that another
+// transaction ends or claims at the same time makes room as well.
 func endOldest(ctx context.Context, tx *sqldb.Tx, network string) error {
 	for _, from := range []State{Pending, Approved} {
 		n, err := moveState(ctx, tx, from, Gone, ``, `id = (
@@ -107,7 +107,7 @@ func endOldest(ctx context.Context, tx *sqldb.Tx, network string) error {
 	return nil
 }
 
-// lockStarts lets one start at a time through.
+// lockStarts makes concurrent starts of grants run one after the other.
 func lockStarts(ctx context.Context, tx *sqldb.Tx) error {
 	if _, err := tx.Exec(ctx, `INSERT INTO deployment (name, value) VALUES ('device_starts', '') ON CONFLICT (name) DO NOTHING`); err != nil {
 		return err
@@ -116,14 +116,15 @@ func lockStarts(ctx context.Context, tx *sqldb.Tx) error {
 	return tx.QueryRow(ctx, `SELECT value FROM deployment WHERE name = 'device_starts'`+tx.Dialect.ForUpdate).Scan(&value)
 }
 
-// lockPerson has approvals, claims and sign-outs of a person happen one after
+// lockPerson makes approvals, claims and sign-outs of a person run one after
 // the other.
 func lockPerson(ctx context.Context, tx *sqldb.Tx, personID string) error {
 	var id string
 	return tx.QueryRow(ctx, `SELECT id FROM person WHERE id = $1`+tx.Dialect.ForUpdate, personID).Scan(&id)
 }
 
-// recordViewer notes the first person who opens a grant, and locks it for the second.
+// recordViewer records the first person who opens a grant, and locks the grant
+// when a second person opens it.
 func recordViewer(ctx context.Context, tx *sqldb.Tx, grantID, personID string) (changed bool, err error) {
 	n, err := tx.Exec(ctx, `
 		UPDATE device_grant SET locked = (seen_by <> ''), seen_by = CASE WHEN seen_by = '' THEN $1 ELSE seen_by END
@@ -131,8 +132,9 @@ func recordViewer(ctx context.Context, tx *sqldb.Tx, grantID, personID string) (
 	return n == 1, err
 }
 
-// moveState changes the state of the grants that are in from and fulfil where, whose
-// arguments begin with $3, and returns how many.
+// moveState changes the state of the grants that are in the state from and
+// match the condition where, whose arguments begin with $3. It returns the
+// number of changed grants.
 func moveState(ctx context.Context, tx *sqldb.Tx, from, to State, set, where string, args ...any) (int64, error) {
 	if !slices.Contains(next[from], to) {
 		return 0, fmt.Errorf("a grant does not go from %s to %s", from, to)
@@ -152,9 +154,9 @@ func refuseGrant(ctx context.Context, tx *sqldb.Tx, grantID string, by Decision)
 	return n == 1, err
 }
 
-// decisionOf tells how a person decided about a code whose time is not over. An
-// approval names how the person was signed in, a refusal does not. One that
-// was approved and ended by a sign-out counts as none.
+// decisionOf returns a person's decision about a code that has not expired. The
+// row of an approval has a provider, the row of a refusal has none. An approved
+// grant that a sign-out ended counts as no decision.
 func decisionOf(ctx context.Context, tx *sqldb.Tx, userHash, personID string) (approved, found bool, err error) {
 	err = tx.QueryRow(ctx, `
 		SELECT state <> 'gone' FROM device_grant
@@ -186,14 +188,15 @@ func countWrong(ctx context.Context, tx *sqldb.Tx, grantID string) (counted bool
 	return n == 1, err
 }
 
-// slowDown makes the intervals longer unless another poll did.
+// slowDown lengthens the intervals unless a concurrent poll has done so.
 func slowDown(ctx context.Context, tx *sqldb.Tx, g grant, told, wait time.Duration) error {
 	_, err := tx.Exec(ctx, `UPDATE device_grant SET told_s = $1, wait_ms = $2 WHERE id = $3 AND told_s = $4 AND wait_ms = $5`,
 		int64(told/time.Second), wait.Milliseconds(), g.ID, int64(g.told/time.Second), g.wait.Milliseconds())
 	return err
 }
 
-// markPolled notes a poll that came in time unless another one did.
+// markPolled records a poll that kept the interval unless a concurrent poll was
+// recorded first.
 func markPolled(ctx context.Context, tx *sqldb.Tx, g grant) (first bool, err error) {
 	n, err := tx.Exec(ctx, `UPDATE device_grant SET polled = $1 WHERE id = $2 AND polled IS NOT DISTINCT FROM $3`,
 		sqldb.At(tx.Now), g.ID, sqldb.At(g.polled))
@@ -219,7 +222,7 @@ func scanDevice(row sqldb.Scanner) (d Device, err error) {
 	return d, err
 }
 
-// insertDevice adds the device that a claimed grant gives.
+// insertDevice adds the device of a claimed grant.
 func insertDevice(ctx context.Context, tx *sqldb.Tx, d Device, grantID string) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO device (id, person_id, plugin_kind, agent, address, provider, created, last_used, revoked_why)
@@ -235,7 +238,8 @@ func insertDevice(ctx context.Context, tx *sqldb.Tx, d Device, grantID string) e
 	return err
 }
 
-// readLive is the read of every request.
+// readLive returns the status of a device. Every request with an ID token reads
+// it.
 func readLive(ctx context.Context, q sqldb.Querier, deviceID string) (l DeviceStatus, err error) {
 	var lastUsed sqldb.Time
 	err = q.QueryRow(ctx, `
@@ -267,11 +271,8 @@ func pageOfPerson(ctx context.Context, tx *sqldb.Tx, personID string, after *Aft
 	return sqldb.All(ctx, tx, query+` ORDER BY created DESC, id DESC LIMIT $2`, args, scanDevice)
 }
 
-// ListLive returns devices that are signed in by id, of one person or, for "", of
-// all, from the one after an id on.
-//
-// ListLive returns devices by id that are signed in, of one person or, for "", of
-// all.
+// ListLive returns the signed-in devices of one person, or of all people for
+// "", ordered by id and starting after afterID.
 func ListLive(ctx context.Context, tx *sqldb.Tx, personID, afterID string, limit int) ([]Device, error) {
 	where := `revoked IS NULL AND id > $1`
 	args := []any{afterID, limit}
@@ -286,14 +287,14 @@ func byID(ctx context.Context, tx *sqldb.Tx, id string) (Device, error) {
 	return scanDevice(tx.QueryRow(ctx, `SELECT `+deviceColumns+` FROM device WHERE id = $1`, id))
 }
 
-// ListAll returns every device of a person, newest first, also those that are signed
-// out.
+// ListAll returns every device of a person, newest first, including devices
+// that are signed out.
 func ListAll(ctx context.Context, tx *sqldb.Tx, personID string) ([]Device, error) {
 	return sqldb.All(ctx, tx, `SELECT `+deviceColumns+` FROM device WHERE person_id = $1 ORDER BY created DESC, id DESC`, []any{personID}, scanDevice)
 }
 
-// Erase forgets a person's devices and what they approved. The person is
-// locked, so that nothing is claimed meanwhile.
+// Erase deletes a person's devices and grants. The caller has locked the
+// person, so that no grant is claimed meanwhile.
 func Erase(ctx context.Context, tx *sqldb.Tx, personID string) error {
 	for _, query := range []string{
 		`DELETE FROM device_grant WHERE person_id = $1`,
@@ -330,13 +331,14 @@ func lockDevice(ctx context.Context, tx *sqldb.Tx, deviceID string) (Device, err
 	return scanDevice(tx.QueryRow(ctx, `SELECT `+deviceColumns+` FROM device WHERE id = $1 AND revoked IS NULL`+tx.Dialect.ForUpdate, deviceID))
 }
 
-// deviceOf returns the device of a refresh token unless it was revoked.
+// deviceOf returns the device of a refresh token unless the device was revoked.
 func deviceOf(ctx context.Context, db *sqldb.DB, tokenHash string) (Device, error) {
 	return scanDevice(db.QueryRow(ctx, `
 		SELECT `+deviceColumns+` FROM device WHERE id = (SELECT device_id FROM refresh_token WHERE hash = $1) AND revoked IS NULL`, tokenHash))
 }
 
-// lockDeviceOf locks the device of a refresh token unless it was revoked.
+// lockDeviceOf locks the device of a refresh token unless the device was
+// revoked.
 func lockDeviceOf(ctx context.Context, tx *sqldb.Tx, tokenHash string) (Device, error) {
 	return scanDevice(tx.QueryRow(ctx, `
 		SELECT `+deviceColumns+` FROM device WHERE id = (SELECT device_id FROM refresh_token WHERE hash = $1) AND revoked IS NULL`+tx.Dialect.ForUpdate,
@@ -365,7 +367,8 @@ func replaceToken(ctx context.Context, tx *sqldb.Tx, hash string) error {
 	return err
 }
 
-// notHash is true of a text that is no SHA-256 in hex.
+// notHash returns the SQL condition that a text is not a SHA-256 hash in
+// hexadecimal.
 func notHash(column string) string {
 	return `(length(` + column + `) <> 64 OR ltrim(` + column + `, '0123456789abcdef') <> '')`
 }

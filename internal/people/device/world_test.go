@@ -16,7 +16,7 @@ import (
 	"atelier/internal/people/device"
 )
 
-// world is a database with a clock of its own.
+// world is a database with its own clock.
 type world struct {
 	*device.Devices
 	t       *testing.T
@@ -55,7 +55,8 @@ func each(t *testing.T, fn func(t *testing.T, w *world)) {
 	on(t, dbtest.Engines, fn)
 }
 
-// postgres is each for what is about locks on rows: SQLite has one writer.
+// postgres is each for tests of row locks, on PostgreSQL only: SQLite has one
+// writer.
 func postgres(t *testing.T, fn func(t *testing.T, w *world)) {
 	t.Helper()
 	on(t, []string{"postgres"}, fn)
@@ -94,7 +95,7 @@ func (w *world) count(query string, args ...any) (n int) {
 	return n
 }
 
-// person adds somebody.
+// person creates a person.
 func (w *world) person() (id string) {
 	w.t.Helper()
 	id = ids.New()
@@ -136,7 +137,7 @@ func (w *world) approve(code, personID string) {
 	}
 }
 
-// poll polls once. The device is there when it was claimed.
+// poll polls once. The device is returned if the grant was claimed.
 func (w *world) poll(code string) (dev device.Device, refresh string, err error) {
 	err = w.PollGrant(w.t.Context(), w.db, code, func(_ *sqldb.Tx, _ device.Grant, d device.Device, r string) error {
 		dev, refresh = d, r
@@ -145,7 +146,7 @@ func (w *world) poll(code string) (dev device.Device, refresh string, err error)
 	return dev, refresh, err
 }
 
-// signIn goes the whole way.
+// signIn signs a device in by all steps: start, approval and poll.
 func (w *world) signIn(personID string) (dev device.Device, refresh string) {
 	w.t.Helper()
 	c := w.start()
@@ -162,7 +163,7 @@ func (w *world) refresh(token string) (r device.Refreshed, err error) {
 	return r, err
 }
 
-// alive tells whether a device may make requests.
+// alive reports whether a device may make requests.
 func (w *world) alive(deviceID string) bool {
 	w.t.Helper()
 	_, err := w.CheckDevice(w.t.Context(), w.db, deviceID)
@@ -172,7 +173,8 @@ func (w *world) alive(deviceID string) bool {
 	return err == nil
 }
 
-// code gives the code of an error, "" for none and for an accident its text.
+// code returns the code of an error: "" for nil, and the text of an error that
+// is not a fault.
 func code(err error) fault.Code {
 	if err == nil {
 		return ""
@@ -190,7 +192,7 @@ func (w *world) want(name string, err error, want fault.Code) {
 	}
 }
 
-// reason gives the stable word of a refusal.
+// reason returns the reason of a refusal.
 func reason(err error) any {
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return f.Details["reason"]
@@ -198,7 +200,7 @@ func reason(err error) any {
 	return nil
 }
 
-// dump is all that the database has about devices.
+// dump returns the database's content about devices.
 func (w *world) dump() string {
 	w.t.Helper()
 	var all strings.Builder
@@ -226,8 +228,8 @@ func (w *world) dump() string {
 	return all.String()
 }
 
-// whileWriting runs fn while another transaction writes every row: fn must not
-// wish to.
+// whileWriting runs fn while another transaction has updated every grant and
+// device and holds the locks: fn must not write.
 func (w *world) whileWriting(fn func(ctx context.Context)) {
 	w.t.Helper()
 	err := w.write(func(tx *sqldb.Tx) error {

@@ -6,18 +6,19 @@ import (
 	"time"
 )
 
-// cacheSize is how many tokens a generation of the cache holds.
+// cacheSize is the number of tokens in one generation of the cache.
 const cacheSize = 10_000
 
-// cache remembers tokens whose signatures were checked, which costs a hundred
-// times as much as finding one here. It keeps their hashes, not the tokens. Two
-// generations of maps forget what nobody presents, without timers.
+// cache holds tokens whose signatures were verified, because verification costs
+// a hundred times as much as a lookup. It stores hashes, not tokens. Entries
+// that are not used are dropped by replacing the older of two generations of
+// maps, without timers.
 type cache struct {
 	mu         sync.Mutex
 	young, old map[[sha256.Size]byte]verified
 }
 
-// verified is what a token said, and until when that may be believed.
+// verified has the claims of a token and the time until which they are valid.
 type verified struct {
 	claims Claims
 	until  time.Time

@@ -1,14 +1,14 @@
 // Package idtoken signs and verifies ID tokens: JWTs with Ed25519 signatures
 // and nothing else (RFC 7519, RFC 8037, RFC 8725).
 //
-// A token says who its bearer is and on which device. It does not say that the
-// device still counts: callers ask the database for that at every request, and
-// nothing here remembers it.
+// A token identifies a person and a device. It does not prove that the device
+// is still signed in: callers check the database at every request, and this
+// package does not cache that state.
 //
-// The keys are in the database, their private halves sealed. One signs. One
-// that was replaced verifies until the tokens it signed have expired:
+// The keys are stored in the database, their private parts sealed. One key
+// signs. A replaced key verifies until the tokens that it signed have expired:
 //
-//	signs ──Rotate──▶ verifies ──Lifetime──▶ ignored ──Sweep──▶ deleted
+//	signs ──RotateKey──▶ verifies ──Lifetime──▶ ignored ──DeleteExpiredKeys──▶ deleted
 package idtoken
 
 import (
@@ -30,21 +30,21 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Box seals private keys. about ties a sealed text to its row.
+// Box seals private keys. The parameter about binds sealed data to its row.
 type Box interface {
 	Seal(plain []byte, about string) string
 	Open(sealed, about string) ([]byte, error)
 }
 
-// Options are what an Issuer needs besides the database.
+// Options are the settings and dependencies of an Issuer, besides the database.
 type Options struct {
 	Box      Box
-	Issuer   string        // the base URL: who signs, and for whom
-	Lifetime time.Duration // of a token, a second or more
+	Issuer   string        // the base URL: issuer and audience of the tokens
+	Lifetime time.Duration // lifetime of a token, at least one second
 	Now      func() time.Time
 }
 
-// Claims are what a token says.
+// Claims are the person and the device of a token.
 type Claims struct {
 	PersonID string
 	DeviceID string
@@ -56,14 +56,14 @@ type Issuer struct {
 	o  Options
 	db *sqldb.DB
 
-	signing atomic.Pointer[signingKey] // the one used last
-	known   atomic.Pointer[keySet]     // to verify with
-	looking singleflight.Group         // of those who read the keys
-	lookups *rate.Limiter              // of keys that nobody here has heard of
+	signing atomic.Pointer[signingKey] // the key used last
+	known   atomic.Pointer[keySet]     // keys to verify with
+	looking singleflight.Group         // merges concurrent reads of the keys
+	lookups *rate.Limiter              // limits lookups of unknown key ids
 	seen    cache
 }
 
-// New makes an issuer that keeps its keys in db.
+// New returns an issuer whose keys are stored in db.
 func New(db *sqldb.DB, o Options) *Issuer {
 	i := &Issuer{o: o, db: db, lookups: rate.NewLimiter(lookupsPerSecond, lookupsPerSecond)}
 	i.known.Store(&keySet{})
@@ -71,30 +71,34 @@ func New(db *sqldb.DB, o Options) *Issuer {
 }
 
 const (
-	// lookupsPerSecond bounds how often strange key ids make a node ask the
-	// database.
+	// lookupsPerSecond limits the database queries that unknown key ids cause
+	// on a node.
 	lookupsPerSecond = 10
-	// keyCacheTime is how long a node goes on without asking the database whether a
-	// key still verifies. Tokens of ours would not need that, since they expire
-	// before their key does; those that somebody makes with a stolen key name
-	// any time they like, and end with the key.
+	// keyCacheTime is how long a node uses a cached key before it checks in the
+	// database whether the key still verifies. Tokens that this service signed
+	// expire before their key does; a token forged with a stolen key can name
+	// any expiry, and must stop working when the key does.
 	keyCacheTime = time.Minute
-	// maxLength of a token. Ours have some 500 bytes.
+	// maxLength limits a token, in bytes. Tokens of this service have about
+	// 500.
 	maxLength = 4096
-	// maxClockSkew is how far the clock of the node that signed may be before ours.
+	// maxClockSkew is how far the clock of the signing node may be ahead of
+	// this node's clock.
 	maxClockSkew = time.Minute
-	// use tells an ID token from other things that we might sign one day.
+	// use distinguishes ID tokens from other kinds of tokens that might be
+	// signed with the same keys.
 	use = "id"
 )
 
-// private are the claims that are not in the registry.
+// private are the claims that are not registered (RFC 7519 section 4.3).
 type private struct {
 	DeviceID string `json:"device_id"`
 	Use      string `json:"token_use"`
 }
 
-// SignToken makes a token with the key that is current in this transaction, and
-// makes the first key where there is none. expires is what the token says.
+// SignToken signs a token with the current key of this transaction, and creates
+// the first key if there is none. The result expires is the expiry time in the
+// token.
 func (i *Issuer) SignToken(ctx context.Context, tx *sqldb.Tx, c Claims) (token string, expires time.Time, err error) {
 	signer, err := i.currentSigner(ctx, tx)
 	if err != nil {
@@ -115,11 +119,11 @@ func (i *Issuer) SignToken(ctx context.Context, tx *sqldb.Tx, c Claims) (token s
 	return token, expires, nil
 }
 
-// errInvalid is the one answer for every token that is no good.
+// errInvalid is the same error for every invalid token.
 var errInvalid = fault.New(fault.Unauthenticated, "This call needs a valid credential.")
 
-// VerifyToken reads a token that this installation signed and that has not expired.
-// Everything else is fault.Unauthenticated.
+// VerifyToken returns the claims of a token that this installation signed and
+// that has not expired. Every other token is a fault.Unauthenticated.
 func (i *Issuer) VerifyToken(ctx context.Context, token string) (Claims, error) {
 	if len(token) > maxLength {
 		return Claims{}, errInvalid
@@ -166,17 +170,17 @@ func (i *Issuer) VerifyToken(ctx context.Context, token string) (Claims, error) 
 	return c, nil
 }
 
-// The header that Sign writes has only one part that differs.
+// The headers of tokens from SignToken differ only in the key id.
 const (
 	beforeKeyID = `{"alg":"EdDSA","kid":"`
 	afterKeyID  = `","typ":"JWT"}`
 )
 
-// keyID returns the key id of a token in the one form that Sign writes. Taking
-// no other header leaves nothing to be talked into: no algorithm, no address or
-// certificate of a key, no critical extension. Taking no other base64 makes
-// tokens that differ in any byte different tokens; the library would ignore
-// line ends and unused bits.
+// keyID returns the key id of a token whose header has exactly the form that
+// SignToken writes. Refusing all other headers excludes attacks through the
+// header: another algorithm, an address or certificate of a key, a critical
+// extension. Refusing other base64 encodings ensures that two different texts
+// are never the same token; the library would ignore line ends and unused bits.
 func keyID(token string) (string, bool) {
 	part := strings.Split(token, ".")
 	if len(part) != 3 {

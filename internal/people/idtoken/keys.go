@@ -15,24 +15,24 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// rotationGrace is how much longer than Lifetime a replaced key verifies: a
-// transaction that read it just before may still sign with it, and clocks of
-// nodes differ.
+// rotationGrace is the time beyond Lifetime in which a replaced key still
+// verifies: a transaction that read the key just before may still sign with it,
+// and the clocks of nodes differ.
 const rotationGrace = time.Minute
 
-// signingKey signs.
+// signingKey is the key that signs tokens.
 type signingKey struct {
 	kid    string
 	signer jose.Signer
 }
 
-// keySet are the keys that verified something when they were read.
+// keySet has the keys that were valid for verification when they were read.
 type keySet struct {
 	read   time.Time
 	public map[string]ed25519.PublicKey
 }
 
-// storedKey is a key as its row has it.
+// storedKey is a row of the table of keys.
 type storedKey struct {
 	kid     string
 	public  string // JWK
@@ -42,7 +42,7 @@ type storedKey struct {
 // sealContext names the row to which a sealed private key belongs.
 func sealContext(kid string) string { return "signing_key " + kid }
 
-// currentSigner returns the current key, and makes it where there is none.
+// currentSigner returns the current key, and creates it if there is none.
 func (i *Issuer) currentSigner(ctx context.Context, tx *sqldb.Tx) (jose.Signer, error) {
 	k, err := currentKey(ctx, tx)
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -71,8 +71,8 @@ func (i *Issuer) currentSigner(ctx context.Context, tx *sqldb.Tx) (jose.Signer, 
 	return signer, nil
 }
 
-// createKey adds a key that signs, unless another node is quicker, and returns the
-// one that came to be.
+// createKey adds a signing key, unless another node adds one first, and returns
+// the key that was added.
 func (i *Issuer) createKey(ctx context.Context, tx *sqldb.Tx) (storedKey, error) {
 	public, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
@@ -89,8 +89,8 @@ func (i *Issuer) createKey(ctx context.Context, tx *sqldb.Tx) (storedKey, error)
 	return currentKey(ctx, tx)
 }
 
-// RotateKey has a new key sign from now on. Of several rotations at once one
-// counts, and all give its key.
+// RotateKey creates a new signing key. Of several concurrent rotations one
+// creates a key, and all return it.
 func (i *Issuer) RotateKey(ctx context.Context, tx *sqldb.Tx) (kid string, err error) {
 	if err := retireKey(ctx, tx); err != nil {
 		return "", fmt.Errorf("rotate signing key: %w", err)
@@ -107,8 +107,9 @@ func (i *Issuer) DeleteExpiredKeys(ctx context.Context, tx *sqldb.Tx) error {
 	return deleteReplaced(ctx, tx, tx.Now.Add(-2*i.o.Lifetime-rotationGrace))
 }
 
-// MarshalJWKS is the document with the keys that can still verify something (RFC 7517
-// section 5), read afresh: a verifier that meets a new key id asks at once.
+// MarshalJWKS returns the JSON Web Key Set with the keys that can still verify
+// tokens (RFC 7517 section 5). It is read from the database at each call,
+// because verifiers fetch it as soon as they see a new key id.
 func (i *Issuer) MarshalJWKS(ctx context.Context) ([]byte, error) {
 	keys, err := i.verifyingKeys(ctx)
 	if err != nil {
@@ -123,13 +124,14 @@ func (i *Issuer) MarshalJWKS(ctx context.Context) ([]byte, error) {
 	return json.Marshal(document)
 }
 
-// publicKey returns a public key. Of many who miss one at once one asks the database,
-// and the others take what it found or share its failure: while the database
-// hangs, nobody waits for others to fail first. What strangers send makes it ask
-// only so often; each time it learns all keys, so that they cannot keep a node
-// from learning a new one.
+// publicKey returns a public key. Of several concurrent calls for a missing key
+// one queries the database, and the others share its result or its error: while
+// the database hangs, they do not fail one after the other. Queries for unknown
+// key ids are rate-limited. Each query reads all keys, so that a flood of
+// unknown ids cannot prevent a node from learning a new key.
 func (i *Issuer) publicKey(ctx context.Context, kid string) (ed25519.PublicKey, error) {
-	// A look that others began may be older than the key; the next one is not.
+	// A query that another call began may have run before the key was created;
+	// the second query has not.
 	for range 2 {
 		if k, ok := i.cachedKey(kid); ok {
 			return k, nil
@@ -148,8 +150,9 @@ func (i *Issuer) publicKey(ctx context.Context, kid string) (ed25519.PublicKey, 
 	return nil, errInvalid
 }
 
-// lookUpKeys reads the keys, once for all who want to at that time, and tells whether
-// there were others. It is no request's own, so nobody calls it off by leaving.
+// lookUpKeys reads the keys, once for all concurrent calls, and reports whether
+// the result was shared. The query does not use the context of any one request,
+// so a client that disconnects does not cancel it.
 func (i *Issuer) lookUpKeys(ctx context.Context, kid string) (set *keySet, shared bool, err error) {
 	if ctx.Err() != nil {
 		return nil, false, errTimeout(ctx)
@@ -180,7 +183,7 @@ func errTimeout(ctx context.Context) error {
 	return fault.New(fault.Unavailable, "The keys of the service could not be read in time. Try again.").Because(ctx.Err())
 }
 
-// loadKeys reads the keys that verify.
+// loadKeys reads the keys that can still verify tokens.
 func (i *Issuer) loadKeys(ctx context.Context) (*keySet, error) {
 	set := &keySet{i.o.Now(), map[string]ed25519.PublicKey{}}
 	keys, err := i.verifyingKeys(ctx)
@@ -202,14 +205,14 @@ func (i *Issuer) loadKeys(ctx context.Context) (*keySet, error) {
 	return set, nil
 }
 
-// cachedKey returns a key that was read a short while ago.
+// cachedKey returns a key that was read at most keyCacheTime ago.
 func (i *Issuer) cachedKey(kid string) (ed25519.PublicKey, bool) {
 	set := i.known.Load()
 	k, known := set.public[kid]
 	return k, known && i.o.Now().Before(set.read.Add(keyCacheTime))
 }
 
-// verifyingKeys reads the keys that can still verify something, newest first.
+// verifyingKeys reads the keys that can still verify tokens, newest first.
 func (i *Issuer) verifyingKeys(ctx context.Context) (keys []storedKey, err error) {
 	err = i.db.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		keys, err = replacedAfter(ctx, tx, tx.Now.Add(-i.o.Lifetime-rotationGrace))

@@ -13,8 +13,9 @@ func currentKey(ctx context.Context, tx *sqldb.Tx) (k storedKey, err error) {
 	return k, err
 }
 
-// insertKey adds a key that signs unless there is one: signing_key_current lets
-// nobody add a second, and has the slower of two wait for the outcome.
+// insertKey adds a signing key unless there is one. The unique index
+// signing_key_current refuses a second key; the later of two concurrent
+// transactions waits for the earlier one.
 func insertKey(ctx context.Context, tx *sqldb.Tx, k storedKey) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO signing_key (id, public, private, created, seal) VALUES ($1, $2, $3, $4, $5)
@@ -22,14 +23,14 @@ func insertKey(ctx context.Context, tx *sqldb.Tx, k storedKey) error {
 	return err
 }
 
-// retireKey ends the signing of the current key.
+// retireKey marks the current key as replaced.
 func retireKey(ctx context.Context, tx *sqldb.Tx) error {
 	_, err := tx.Exec(ctx, `UPDATE signing_key SET replaced = $1 WHERE replaced IS NULL`, sqldb.At(tx.Now))
 	return err
 }
 
-// replacedAfter returns the key that signs and those replaced after since,
-// without their private halves.
+// replacedAfter returns the signing key and the keys replaced after since,
+// without their private parts.
 func replacedAfter(ctx context.Context, tx *sqldb.Tx, since time.Time) ([]storedKey, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT id, public FROM signing_key WHERE replaced IS NULL OR replaced > $1

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// metadata is what a provider publishes about itself.
+// metadata is the metadata that a provider publishes about itself.
 type metadata struct {
 	provider   *gooidc.Provider
 	oauth      oauth2.Config
@@ -24,15 +24,16 @@ const offline = "offline_access"
 
 var defaultScopes = []string{gooidc.ScopeOpenID, "email", "profile", offline}
 
-// signatures are the algorithms by which a provider can sign. None, and those
-// with a shared secret, are not among them.
+// signatures are the accepted signature algorithms of ID tokens. The algorithm
+// "none" and algorithms with a shared secret are not accepted.
 var signatures = []string{
 	gooidc.RS256, gooidc.RS384, gooidc.RS512, gooidc.ES256, gooidc.ES384, gooidc.ES512,
 	gooidc.PS256, gooidc.PS384, gooidc.PS512, gooidc.EdDSA,
 }
 
-// loadMetadata returns what the provider publishes (OpenID Connect Discovery 1.0). It
-// is asked until it has answered once.
+// loadMetadata returns the provider's metadata (OpenID Connect Discovery 1.0).
+// It fetches the metadata until one fetch succeeds, then returns the cached
+// result.
 func (p *Provider) loadMetadata(ctx context.Context) (*metadata, error) {
 	if f := p.found.Load(); f != nil {
 		return f, nil
@@ -75,8 +76,9 @@ func (p *Provider) fetchMetadata(ctx context.Context) (*metadata, error) {
 		}
 	}
 	endpoint := provider.Endpoint()
-	// The library would try both ways, and so use up a code or a refresh token
-	// twice, for which providers end the whole sign-in.
+	// With an automatic style the library would try both styles and send a code
+	// or a refresh token twice. Providers end the whole sign-in when a code or
+	// token is reused.
 	endpoint.AuthStyle = oauth2.AuthStyleInHeader
 	if s.ClientSecret == "" || len(document.Methods) > 0 && !slices.Contains(document.Methods, "client_secret_basic") {
 		endpoint.AuthStyle = oauth2.AuthStyleInParams
@@ -101,8 +103,8 @@ func (p *Provider) fetchMetadata(ctx context.Context) (*metadata, error) {
 	return f, nil
 }
 
-// isSafeURL reports whether secrets and people can be sent to an address of the
-// issuer's: on the web, and not with less care than it takes itself.
+// isSafeURL reports whether secrets and browsers may be sent to a URL of the
+// provider: the URL must use HTTPS, or HTTP if the issuer itself uses HTTP.
 func isSafeURL(issuer, address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && strings.HasPrefix(issuer, "http:"))

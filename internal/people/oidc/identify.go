@@ -13,24 +13,26 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// claims are what we read of an ID token beside what the library does.
+// claims are the ID token claims that this package reads in addition to those
+// that the library checks.
 type claims struct {
 	Party         string  `json:"azp"`
 	Email         string  `json:"email"`
 	EmailVerified laxBool `json:"email_verified"`
 }
 
-// laxBool is a claim that is true, or "true" as some providers have it.
+// laxBool is a boolean claim. Some providers send the string "true" instead of
+// the JSON value true.
 type laxBool bool
 
-// UnmarshalJSON takes everything else for false.
+// UnmarshalJSON treats every value other than true and "true" as false.
 func (y *laxBool) UnmarshalJSON(b []byte) error {
 	*y = string(b) == "true" || string(b) == `"true"`
 	return nil
 }
 
-// verifyIdentity checks the answer of the token endpoint (OpenID Connect Core 1.0,
-// section 3.1.3.7) and reads from it who came.
+// verifyIdentity validates the token endpoint's response (OpenID Connect Core
+// 1.0, section 3.1.3.7) and returns the identity in its ID token.
 func (p *Provider) verifyIdentity(ctx context.Context, f *metadata, token *oauth2.Token, nonce string) (Identity, error) {
 	forged := func(err error) (Identity, error) {
 		return Identity{}, p.refusedError(p.DisplayName()+" gave an answer that cannot be trusted. Start again.", shortenError(err))
@@ -85,22 +87,22 @@ func (p *Provider) verifyIdentity(ctx context.Context, f *metadata, token *oauth
 	return who, nil
 }
 
-// watchedKeys are keys that remember when they could not be fetched.
+// watchedKeys is a key set that records the error of a failed key download.
 type watchedKeys struct {
 	gooidc.KeySet
 	fetchErr error
 }
 
-// VerifySignature checks the token's signature. The library wraps what the
-// fetching ended with, and nothing else.
+// VerifySignature checks the token's signature. The library wraps an error only
+// if the key download failed, so the unwrapped error is the download's error.
 func (w *watchedKeys) VerifySignature(ctx context.Context, token string) ([]byte, error) {
 	payload, err := w.KeySet.VerifySignature(ctx, token)
 	w.fetchErr = errors.Unwrap(err)
 	return payload, err
 }
 
-// isShortText reports whether a claim can be stored: a subject has at most 255
-// characters (section 2), and addresses have fewer.
+// isShortText reports whether a claim can be stored. A subject has at most 255
+// characters (section 2), and mail addresses are shorter.
 func isShortText(s string) bool {
 	return utf8.ValidString(s) && utf8.RuneCountInString(s) <= 255 && !strings.ContainsFunc(s, unicode.IsControl)
 }

@@ -1,10 +1,10 @@
 // Package oidc signs people in with an OpenID provider: the authorization code
 // flow with PKCE, state and nonce (OpenID Connect Core 1.0, RFC 7636).
 //
-// The provider may be down whenever it likes. What it publishes about itself is
-// read when it is first needed and kept; a failed try is forgotten. What it
-// refuses, and every answer that is not what it should be, is a
-// fault.Forbidden; no answer is a fault.Unavailable.
+// The provider may be unavailable at any time. Its metadata is fetched on first
+// use and then cached; a failed fetch is not cached. A refusal by the provider
+// and an invalid response are a fault.Forbidden; a missing response is a
+// fault.Unavailable.
 package oidc
 
 import (
@@ -26,18 +26,21 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// Settings are how a provider knows us and we it.
+// Settings are the provider's name and issuer URL, and the client's
+// registration at the provider.
 type Settings struct {
-	// Name is what people know the provider by.
+	// Name is the provider's name as people see it.
 	Name string
-	// Issuer is its address, exactly as it calls itself.
+	// Issuer is the provider's issuer URL, exactly as the provider publishes
+	// it.
 	Issuer                 string
 	ClientID, ClientSecret string
-	// RedirectURL is where it sends people back to.
+	// RedirectURL is the URL to which the provider redirects the browser after
+	// a sign-in.
 	RedirectURL string
-	// Scopes are openid, email, profile and offline_access unless set.
+	// Scopes default to openid, email, profile and offline_access.
 	Scopes []string
-	// Timeout bounds each call of a method: 10 s.
+	// Timeout limits each method call; the default is 10 s.
 	Timeout time.Duration
 	Now     func() time.Time
 }
@@ -49,7 +52,7 @@ type Provider struct {
 	found    atomic.Pointer[metadata]
 }
 
-// New makes a provider without talking to it.
+// New returns a provider without contacting it.
 func New(s Settings) *Provider {
 	s.Timeout = cmp.Or(s.Timeout, 10*time.Second)
 	return &Provider{settings: s, client: &http.Client{
@@ -59,17 +62,21 @@ func New(s Settings) *Provider {
 			MaxIdleConns:      4,
 			IdleConnTimeout:   10 * time.Second,
 		}},
-		// Keys are fetched for all who wait, and so outside anybody's context.
+		// One download of the keys serves all waiting requests, so the download
+		// does not use the context of any one request and needs a timeout of
+		// its own.
 		Timeout: s.Timeout,
-		// Secrets go where the provider's own document says, and nowhere else.
+		// Redirects are not followed, so that secrets are sent only to the URLs
+		// in the provider's metadata.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
-// maxAnswer is more than any provider has to say.
+// maxAnswer limits a response of the provider, in bytes. Valid responses are
+// much smaller.
 const maxAnswer = 1 << 20
 
-// limitedTransport cuts answers off.
+// limitedTransport truncates response bodies at maxAnswer.
 type limitedTransport struct{ http.RoundTripper }
 
 func (b limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -83,32 +90,33 @@ func (b limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// DisplayName is what people know the provider by.
+// DisplayName returns the provider's name as people see it.
 func (p *Provider) DisplayName() string { return p.settings.Name }
 
-// IssuerURL is the provider's address as it calls itself.
+// IssuerURL returns the provider's issuer URL.
 func (p *Provider) IssuerURL() string { return p.settings.Issuer }
 
-// Pending is a sign-in that was begun. Whoever has it can finish it, so it
-// stays with the browser that began it.
+// Pending is the state of a sign-in that has begun. Any holder of the state can
+// finish the sign-in, so only the browser that began the sign-in may have it.
 type Pending struct {
 	State, Nonce, Verifier string
 }
 
-// Identity is who the provider says somebody is.
+// Identity is a person's identity as the provider reports it.
 type Identity struct {
-	// Issuer and Subject together never change and are never given to anybody
-	// else.
+	// Issuer and Subject together identify a person permanently. The provider
+	// never assigns them to another person.
 	Issuer, Subject string
-	// Email is empty where the provider does not tell it.
+	// Email is empty if the provider does not report a mail address.
 	Email         string
 	EmailVerified bool
-	// Refresh is for Confirm. It is empty where the provider gives none.
+	// Refresh is the refresh token for ConfirmPerson, empty if the provider
+	// issues none.
 	Refresh string
 }
 
-// BeginSignIn returns the address to send the browser to, and what Finish needs when
-// it comes back.
+// BeginSignIn returns the URL to redirect the browser to, and the state that
+// FinishSignIn needs when the browser comes back.
 func (p *Provider) BeginSignIn(ctx context.Context) (address string, pending Pending, err error) {
 	ctx, cancel := p.withTimeout(ctx)
 	defer cancel()
@@ -119,14 +127,14 @@ func (p *Provider) BeginSignIn(ctx context.Context) (address string, pending Pen
 	pending = Pending{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier()}
 	options := []oauth2.AuthCodeOption{oauth2.SetAuthURLParam("nonce", pending.Nonce), oauth2.S256ChallengeOption(pending.Verifier)}
 	if !slices.Contains(f.oauth.Scopes, offline) {
-		options = append(options, oauth2.AccessTypeOffline) // what Google has instead
+		options = append(options, oauth2.AccessTypeOffline) // Google's replacement for the scope offline_access
 	}
 	return f.oauth.AuthCodeURL(pending.State, options...), pending, nil
 }
 
-// FinishSignIn takes the state and the code that the browser brought back, and asks
-// the provider who came. Without a code the provider, or the person there, has
-// refused. A code works once.
+// FinishSignIn exchanges the code that the browser brought back for the
+// person's identity. An empty code means that the provider or the person
+// refused the sign-in. A code works once.
 func (p *Provider) FinishSignIn(ctx context.Context, pending Pending, state, code string) (Identity, error) {
 	ctx, cancel := p.withTimeout(ctx)
 	defer cancel()
@@ -147,17 +155,17 @@ func (p *Provider) FinishSignIn(ctx context.Context, pending Pending, state, cod
 	return p.verifyIdentity(ctx, f, token, pending.Nonce)
 }
 
-// ErrUnknownPerson is what Confirm returns when the provider no longer stands by
-// somebody.
+// ErrUnknownPerson is the error of ConfirmPerson for a person whose refresh
+// token the provider no longer accepts.
 var ErrUnknownPerson = errors.New("the provider no longer stands by the person")
 
-// ConfirmPerson asks the provider whether it still stands by the person that the
-// refresh token was given for. It returns the token to ask with the next time,
-// the old one may be used up. Every other end than that and ErrGone is a
-// fault.Unavailable and says nothing about the person.
+// ConfirmPerson asks the provider whether it still accepts the person's refresh
+// token. It returns the refresh token for the next call, because the old token
+// may be used up. Every error other than ErrUnknownPerson is a
+// fault.Unavailable and does not mean that the person is unknown.
 //
-// Once the provider was asked, a caller who leaves does not keep its answer
-// from coming: the next token would be lost.
+// The call continues after ctx is cancelled: otherwise the next refresh token
+// would be lost.
 func (p *Provider) ConfirmPerson(ctx context.Context, refresh string) (next string, err error) {
 	ctx, cancel := p.withTimeout(context.WithoutCancel(ctx))
 	defer cancel()
@@ -175,13 +183,14 @@ func (p *Provider) ConfirmPerson(ctx context.Context, refresh string) (next stri
 	return token.RefreshToken, nil
 }
 
-// withTimeout returns ctx our client and an end.
+// withTimeout returns ctx with the provider's HTTP client and timeout.
 func (p *Provider) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithValue(ctx, oauth2.HTTPClient, p.client), p.settings.Timeout)
 }
 
-// classifyError tells a refusal of the token endpoint from no answer. What it has
-// against us rather than the code is for the operator, and no answer either.
+// classifyError distinguishes a code that the token endpoint refused from a
+// failed request. An error about the client itself, such as a wrong client
+// secret, counts as unavailable: only the operator can correct it.
 func (p *Provider) classifyError(doing string, err error) error {
 	refusal, ok := errors.AsType[*oauth2.RetrieveError](err)
 	if ok && refusal.Response.StatusCode < http.StatusInternalServerError && slices.Contains([]string{"invalid_grant", "access_denied"}, refusal.ErrorCode) {
@@ -190,18 +199,19 @@ func (p *Provider) classifyError(doing string, err error) error {
 	return p.unavailableError(doing, err)
 }
 
-// refusedError is the answer to somebody who cannot be signed in.
+// refusedError returns the fault for a person who cannot be signed in.
 func (p *Provider) refusedError(message string, cause error) error {
 	return fault.New(fault.Forbidden, message).With("reason", "provider").Because(fmt.Errorf("sign in with %s: %w", p.IssuerURL(), cause))
 }
 
-// unavailableError is the answer while the provider gives none.
+// unavailableError returns the fault for a provider that does not respond.
 func (p *Provider) unavailableError(doing string, cause error) error {
 	return fault.New(fault.Unavailable, p.DisplayName()+" does not answer. Try again shortly.").
 		Because(fmt.Errorf("sign in with %s: %s: %w", p.IssuerURL(), doing, shortenError(cause)))
 }
 
-// shortenError is an error without the page that a provider's proxy sends along.
+// shortenError truncates the text of an error, which may contain an HTML page
+// of the provider's proxy.
 func shortenError(err error) error {
 	const enough = 300
 	text := err.Error()

@@ -7,16 +7,16 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Identity is who a person is at an OpenID provider.
+// Identity is a person's identity at an OpenID provider.
 type Identity struct {
 	Issuer, Subject string
 	PersonID        string
-	Provider        string // its name
+	Provider        string // name of the provider
 	Refresh         string // the provider's refresh token, sealed; "" for none
 	Checked         time.Time
 }
 
-// ByIdentity returns the person that a provider knows as subject.
+// ByIdentity returns the person with an issuer and subject.
 func ByIdentity(ctx context.Context, tx *sqldb.Tx, issuer, subject string) (Person, error) {
 	id, err := identityOwner(ctx, tx, issuer, subject)
 	if err != nil {
@@ -25,8 +25,9 @@ func ByIdentity(ctx context.Context, tx *sqldb.Tx, issuer, subject string) (Pers
 	return ByID(ctx, tx, id)
 }
 
-// StoreIdentity keeps who a person is at a provider, as of now. It locks the person:
-// two sign-ins at once would take each other for another identity.
+// StoreIdentity stores a person's identity at a provider, confirmed as of now.
+// It locks the person: otherwise two concurrent sign-ins could each see the
+// other as a second identity.
 func StoreIdentity(ctx context.Context, tx *sqldb.Tx, i Identity) error {
 	if err := Lock(ctx, tx, i.PersonID); err != nil {
 		return err
@@ -34,15 +35,16 @@ func StoreIdentity(ctx context.Context, tx *sqldb.Tx, i Identity) error {
 	return upsertIdentity(ctx, tx, i)
 }
 
-// RecordConfirmation records what the provider answered: it stands by the person, and this
-// is its next refresh token.
+// RecordConfirmation records that the provider confirmed the person, and the
+// provider's next refresh token.
 func RecordConfirmation(ctx context.Context, tx *sqldb.Tx, i Identity, refresh string) error {
 	_, err := storeConfirmation(ctx, tx, i, refresh)
 	return err
 }
 
-// ForgetIdentity removes what the provider gave us for a person it no longer stands by.
-// It is false where they signed in there anew since it was asked.
+// ForgetIdentity deletes the refresh token of a person whom the provider no
+// longer confirms. It returns false if the person has signed in there again
+// since the provider was asked.
 func ForgetIdentity(ctx context.Context, tx *sqldb.Tx, i Identity) (lost bool, err error) {
 	return storeConfirmation(ctx, tx, i, "")
 }

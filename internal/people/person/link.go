@@ -9,29 +9,30 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// LinkKind is what a link is good for.
+// LinkKind is the purpose of a link.
 type LinkKind string
 
 // The kinds of links.
 const (
-	VerifyLink    LinkKind = "verify" // the target is the address
+	VerifyLink    LinkKind = "verify" // the target is the mail address
 	ResetLink     LinkKind = "reset"
-	EndDeviceLink LinkKind = "drop_device" // the target is the device
+	EndDeviceLink LinkKind = "drop_device" // the target is the device id
 )
 
-// Link is what the holder of a link may do.
+// Link has the person and the target that a link is for.
 type Link struct {
 	PersonID string
 	Target   string
 }
 
-// secretChars makes a secret that nobody guesses: 238 bits.
+// secretChars is the length of a link's secret: 238 random bits.
 const secretChars = 40
 
-// CreateLink makes the secret of a link that works once and for a while. Earlier
-// ones of the same kind and target stop working, but for a new password: anybody
-// can ask for such a link, and would end those of the owner with it. The lock
-// has two that are made at once come one after the other.
+// CreateLink returns the secret of a new link that works once, until it
+// expires. Earlier links of the same kind and target stop working, except links
+// to choose a new password: any visitor can request such a link, and would
+// otherwise disable the owner's links. Concurrent calls for the same person run
+// one after the other, by a lock.
 func CreateLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, l Link, lifetime time.Duration) (secret string, err error) {
 	if err := Lock(ctx, tx, l.PersonID); err != nil {
 		return "", err
@@ -45,15 +46,15 @@ func CreateLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, l Link, lifeti
 	return secret, insertLink(ctx, tx, ids.Hash(secret), kind, l, tx.Now.Add(lifetime))
 }
 
-// errLink is one answer for links that were used, ran out or never were.
+// errLink is the same error for used, expired and unknown links.
 var errLink = fault.New(fault.NotFound, "This link does not work any more. Ask for a new one.")
 
-// FindLink returns what a link is good for and leaves it as it is.
+// FindLink returns a link without using it.
 func FindLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, secret string) (Link, error) {
 	return findLink(ctx, tx, kind, ids.Hash(secret))
 }
 
-// UseLink uses a link up.
+// UseLink returns a link and uses it up.
 func UseLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, secret string) (Link, error) {
 	return takeLink(ctx, tx, kind, ids.Hash(secret))
 }

@@ -8,7 +8,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Notice is something a person was told about their account.
+// Notice is a message to a person about their account.
 type Notice struct {
 	ID      string
 	Kind    string
@@ -16,7 +16,7 @@ type Notice struct {
 	Created time.Time
 }
 
-// Notify tells a person something that their account page shows.
+// Notify adds a notice to a person's account page.
 func Notify(ctx context.Context, tx *sqldb.Tx, personID, kind, text string) error {
 	return insertNotice(ctx, tx, personID, Notice{ID: ids.New(), Kind: kind, Text: text, Created: tx.Now})
 }

@@ -13,13 +13,14 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Lengths of a password. The upper one only bounds the work of hashing.
+// Lengths of a password. The maximum only limits the cost of hashing.
 const (
 	minPassword = 8
 	maxPassword = 1024
 )
 
-// cost is argon2id's, stored with each hash so that it can be raised later.
+// cost has the parameters of argon2id. They are stored with each hash, so that
+// they can be raised later.
 type cost struct {
 	memory  uint32 // KiB
 	passes  uint32
@@ -33,11 +34,12 @@ const (
 	hashLength = 32
 )
 
-// hashing lets two at a time hash: each takes 19 MiB and a core.
+// hashing limits concurrent hashing to two passwords: each uses 19 MiB and one
+// core.
 var hashing = make(chan struct{}, 2)
 
-// HashPassword makes the text to store for a password. CheckNewPassword comes
-// first for one that a person chose.
+// HashPassword returns the hash to store for a password. Callers check a
+// password that a person chose with CheckNewPassword first.
 func HashPassword(ctx context.Context, password string) (string, error) {
 	if err := checkLength(password); err != nil {
 		return "", err
@@ -53,16 +55,15 @@ func HashPassword(ctx context.Context, password string) (string, error) {
 		current.memory, current.passes, current.threads, b64(salt), b64(hash)), nil
 }
 
-// PasswordProof is a password that was found right, outside of any transaction since
-// that is slow.
+// PasswordProof is the result of a correct password. The check is slow and
+// therefore runs outside of transactions.
 type PasswordProof struct {
 	PersonID string
 	stored   string
 }
 
-// CheckSignIn returns the person with this address and password; PersonID is "" where
-// there is no such person. An address that nobody has costs as much time as a
-// wrong password.
+// CheckSignIn checks a mail address and password. PersonID is "" if no person
+// has both. An unknown address takes as much time as a wrong password.
 func CheckSignIn(ctx context.Context, db *sqldb.DB, email, password string) (PasswordProof, error) {
 	id, stored, err := passwordOf(ctx, db, emailKey(email))
 	if err != nil {
@@ -79,18 +80,18 @@ func CheckSignIn(ctx context.Context, db *sqldb.DB, email, password string) (Pas
 	return PasswordProof{id, stored}, nil
 }
 
-// IsCurrent reports whether the password was not changed since. The person's row is
-// locked.
+// IsCurrent reports whether the password is unchanged since the check. The
+// caller has locked the person's row.
 func (p PasswordProof) IsCurrent(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 	return hasPassword(ctx, tx, p.PersonID, p.stored)
 }
 
-// noPassword is the password of people who have none. It fits no text: its salt and
-// hash are not of any derivation.
+// noPassword is the hash for people without a password. It matches no password,
+// because its salt and hash do not result from any password.
 var noPassword = fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, current.memory, current.passes, current.threads,
 	strings.Repeat("A", base64.RawStdEncoding.EncodedLen(saltLength)), strings.Repeat("A", base64.RawStdEncoding.EncodedLen(hashLength)))
 
-// CheckPassword reports whether the stored text is of this password.
+// CheckPassword reports whether a stored hash belongs to this password.
 func CheckPassword(ctx context.Context, stored, password string) (bool, error) {
 	if len(password) > maxPassword {
 		return false, nil

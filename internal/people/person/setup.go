@@ -8,8 +8,8 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// CreateSetupToken makes a token for whoever sets up a service that has nobody yet.
-// It is "" when there is somebody. Tokens die with the first person.
+// CreateSetupToken returns a token for the first sign-up of a service without
+// people, or "" if there are people already. The first sign-up ends all tokens.
 func CreateSetupToken(ctx context.Context, tx *sqldb.Tx) (string, error) {
 	if err := lockSetups(ctx, tx); err != nil {
 		return "", err
@@ -22,7 +22,7 @@ func CreateSetupToken(ctx context.Context, tx *sqldb.Tx) (string, error) {
 	return token, insertSetup(ctx, tx, ids.Hash(token))
 }
 
-// IsSetupToken reports whether a token was offered and still counts.
+// IsSetupToken reports whether a token was created and is still valid.
 func IsSetupToken(ctx context.Context, tx *sqldb.Tx, token string) (bool, error) {
 	if len(token) != secretChars {
 		return false, nil
@@ -30,8 +30,9 @@ func IsSetupToken(ctx context.Context, tx *sqldb.Tx, token string) (bool, error)
 	return hasSetup(ctx, tx, ids.Hash(token))
 }
 
-// UseSetupToken ends all offers and reports whether the token was one of them: of those
-// who come at once, with one token or with several, one is first.
+// UseSetupToken deletes all set-up tokens and reports whether the given token
+// was one of them. Of several concurrent calls, with one token or several, only
+// one succeeds.
 func UseSetupToken(ctx context.Context, tx *sqldb.Tx, token string) (bool, error) {
 	offers, err := takeSetups(ctx, tx)
 	return slices.Contains(offers, ids.Hash(token)), err

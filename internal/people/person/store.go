@@ -9,7 +9,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// insertPerson adds the row unless the address is taken.
+// insertPerson adds the row unless another person has the mail address.
 func insertPerson(ctx context.Context, tx *sqldb.Tx, p Person, hash string) (fresh bool, err error) {
 	n, err := execSealed(ctx, tx, p.ID, `
 		INSERT INTO person (id, email, email_key, email_verified, password_hash, created)
@@ -33,7 +33,7 @@ func scanPerson(row sqldb.Scanner) (p Person, err error) {
 	return p, err
 }
 
-// findPerson returns a person by a column that is unique.
+// findPerson returns a person by a unique column.
 func findPerson(ctx context.Context, tx *sqldb.Tx, column, value string) (Person, error) {
 	p, err := scanPerson(tx.QueryRow(ctx, personQuery+`p.`+column+` = $1`, value))
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -46,9 +46,9 @@ func listPeople(ctx context.Context, tx *sqldb.Tx, afterKey string, limit int) (
 	return sqldb.All(ctx, tx, personQuery+`p.deleted IS NULL AND p.email_key > $1 ORDER BY p.email_key LIMIT $2`, []any{afterKey, limit}, scanPerson)
 }
 
-// Lock keeps everybody else from deciding about a person until tx ends: what
-// signs a person in and what signs them out everywhere take turns. Whoever was
-// deleted is ErrDeleted, so that nothing begins for them after that.
+// Lock locks a person's row until tx ends, so that signing in and signing out
+// everywhere run one after the other. It returns ErrDeleted for a deleted
+// person, so that nothing new starts for that person.
 func Lock(ctx context.Context, tx *sqldb.Tx, id string) error {
 	var deleted bool
 	err := tx.QueryRow(ctx, `SELECT deleted IS NOT NULL FROM person WHERE id = $1`+tx.Dialect.ForUpdate, id).Scan(&deleted)
@@ -61,19 +61,20 @@ func Lock(ctx context.Context, tx *sqldb.Tx, id string) error {
 	return err
 }
 
-// ListIDs returns at most limit people who were not deleted, by their ids: those after
-// one, or the first.
+// ListIDs returns the ids of at most limit people who were not deleted, ordered
+// by id and starting after the given id; "" starts at the beginning.
 func ListIDs(ctx context.Context, tx *sqldb.Tx, after string, limit int) ([]string, error) {
 	return sqldb.All(ctx, tx, `SELECT id FROM person WHERE id > $1 AND deleted IS NULL ORDER BY id LIMIT $2`, []any{after, int64(limit)},
 		func(row sqldb.Scanner) (id string, err error) { return id, row.Scan(&id) })
 }
 
-// erased is what the key of a deleted person's address begins with: no address
-// does, and nobody is looked for by it.
+// erased is the prefix of a deleted person's address key. No mail address
+// begins with it, and no lookup uses it.
 const erased = "deleted:"
 
-// Erase ends a person, who is locked, for good: the row stays for what refers to
-// it and says nothing else, and the address is free for somebody new.
+// Erase deletes the data of a person whose row is locked. The row stays, with
+// its id only, because other tables refer to it. A new person can use the mail
+// address.
 func Erase(ctx context.Context, tx *sqldb.Tx, id string) error {
 	for _, query := range []string{
 		`DELETE FROM person_identity WHERE person_id = $1`,
@@ -90,8 +91,8 @@ func Erase(ctx context.Context, tx *sqldb.Tx, id string) error {
 	return err
 }
 
-// passwordOf returns the id and the stored password of an address, both empty
-// where nobody has it.
+// passwordOf returns the id and the password hash of the person with a mail
+// address; both are empty if there is no such person.
 func passwordOf(ctx context.Context, db *sqldb.DB, key string) (id, hash string, err error) {
 	err = db.QueryRow(ctx, `SELECT id, password_hash FROM person WHERE email_key = $1`, key).Scan(&id, &hash)
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -110,7 +111,7 @@ func setVerified(ctx context.Context, tx *sqldb.Tx, id, key string) (bool, error
 	return n == 1, err
 }
 
-// setEmail changes the address unless somebody else has the new one.
+// setEmail changes the mail address unless another person has the new one.
 func setEmail(ctx context.Context, tx *sqldb.Tx, id, email string) error {
 	n, err := execSealed(ctx, tx, id, `
 		UPDATE person SET email = $2, email_key = $3
@@ -121,21 +122,20 @@ func setEmail(ctx context.Context, tx *sqldb.Tx, id, email string) error {
 	return err
 }
 
-// SetPassword replaces the password by the one that hash was made of; "" takes
-// it away.
+// SetPassword replaces the password hash; "" removes the password.
 func SetPassword(ctx context.Context, tx *sqldb.Tx, id, hash string) error {
 	_, err := execSealed(ctx, tx, id, `UPDATE person SET password_hash = $2 WHERE id = $1`, id, hash)
 	return err
 }
 
-// SetSuspended shuts a person out or lets them in again.
+// SetSuspended suspends a person or restores them.
 func SetSuspended(ctx context.Context, tx *sqldb.Tx, id string, suspended bool) error {
 	_, err := execSealed(ctx, tx, id, `UPDATE person SET suspended = $2 WHERE id = $1`, id, suspended)
 	return err
 }
 
-// RecordSignIn records a sign-in on a device: the one before it becomes
-// SignedInBefore.
+// RecordSignIn records a sign-in on a device. The time of the previous sign-in
+// becomes SignedInBefore.
 func RecordSignIn(ctx context.Context, tx *sqldb.Tx, id string) error {
 	_, err := tx.Exec(ctx, `UPDATE person SET signed_in_before = signed_in, signed_in = $2 WHERE id = $1`, id, sqldb.At(tx.Now))
 	return err
@@ -146,7 +146,8 @@ func hasPeople(ctx context.Context, tx *sqldb.Tx) (found bool, err error) {
 	return found, err
 }
 
-// setupRow is the name under which the hash of a set-up token is kept.
+// setupRow is the prefix of the row names under which hashes of set-up tokens
+// are stored.
 const setupRow = "setup/"
 
 func insertSetup(ctx context.Context, tx *sqldb.Tx, hash string) error {
@@ -159,8 +160,9 @@ func hasSetup(ctx context.Context, tx *sqldb.Tx, hash string) (found bool, err e
 	return found, err
 }
 
-// lockSetups lets one transaction at a time offer tokens or end them: an offer
-// that did not see the first person would outlive them.
+// lockSetups makes transactions that create or delete set-up tokens run one
+// after the other. Without it, a token created at the same time as the first
+// person would stay valid.
 func lockSetups(ctx context.Context, tx *sqldb.Tx) error {
 	_, err := tx.Exec(ctx, `INSERT INTO deployment (name, value) VALUES ('setup', '') ON CONFLICT (name) DO UPDATE SET value = ''`)
 	return err
@@ -189,7 +191,7 @@ func deleteLinks(ctx context.Context, tx *sqldb.Tx, kind LinkKind, l Link) error
 	return err
 }
 
-// DeleteLinks ends all links of a kind that a person was sent.
+// DeleteLinks deletes all links of a kind that were sent to a person.
 func DeleteLinks(ctx context.Context, tx *sqldb.Tx, kind LinkKind, personID string) error {
 	_, err := tx.Exec(ctx, `DELETE FROM person_link WHERE kind = $1 AND person_id = $2`, kind, personID)
 	return err
@@ -214,7 +216,7 @@ func takeLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, hash string) (l 
 	return l, err
 }
 
-// DeleteExpiredLinks removes links that ran out.
+// DeleteExpiredLinks deletes expired links.
 func DeleteExpiredLinks(ctx context.Context, tx *sqldb.Tx) error {
 	_, err := tx.Exec(ctx, `DELETE FROM person_link WHERE expires <= $1`, sqldb.At(tx.Now))
 	return err
@@ -228,7 +230,7 @@ func insertNotice(ctx context.Context, tx *sqldb.Tx, personID string, n Notice) 
 	return err
 }
 
-// Notices returns the newest notices of a person.
+// Notices returns a person's newest notices.
 func Notices(ctx context.Context, tx *sqldb.Tx, personID string, limit int) ([]Notice, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT id, kind, text, created FROM person_notice WHERE person_id = $1 ORDER BY created DESC, id DESC LIMIT $2`,
@@ -242,8 +244,8 @@ func Notices(ctx context.Context, tx *sqldb.Tx, personID string, limit int) ([]N
 
 // Identities.
 
-// Identities returns who a person is at all providers, without their refresh
-// tokens.
+// Identities returns a person's identities at all providers, without the
+// refresh tokens.
 func Identities(ctx context.Context, tx *sqldb.Tx, personID string) ([]Identity, error) {
 	return sqldb.All(ctx, tx, `SELECT issuer, subject, person_id, provider, checked FROM person_identity WHERE person_id = $1 ORDER BY issuer`,
 		[]any{personID}, func(row sqldb.Scanner) (i Identity, err error) {
@@ -262,8 +264,8 @@ func identityOwner(ctx context.Context, tx *sqldb.Tx, issuer, subject string) (i
 	return id, err
 }
 
-// upsertIdentity keeps an identity. A person has one at each issuer: a second
-// subject for the same person is refused.
+// upsertIdentity stores an identity. A person has one identity per issuer: a
+// second subject for the same person is refused.
 func upsertIdentity(ctx context.Context, tx *sqldb.Tx, i Identity) error {
 	n, err := tx.Exec(ctx, `
 		INSERT INTO person_identity (issuer, subject, person_id, provider, refresh, checked, created)
@@ -277,7 +279,7 @@ func upsertIdentity(ctx context.Context, tx *sqldb.Tx, i Identity) error {
 	return err
 }
 
-// IdentityAt returns who a person is at the provider of that name.
+// IdentityAt returns a person's identity at the provider with a name.
 func IdentityAt(ctx context.Context, tx *sqldb.Tx, personID, provider string) (i Identity, found bool, err error) {
 	var checked sqldb.Time
 	err = tx.QueryRow(ctx, `
@@ -291,9 +293,9 @@ func IdentityAt(ctx context.Context, tx *sqldb.Tx, personID, provider string) (i
 	return i, err == nil, err
 }
 
-// ClaimConfirmation returns the right to ask the provider about a person to one caller at a
-// time, until the lease ends: a provider that replaces its refresh tokens takes
-// a second question with the same one for theft.
+// ClaimConfirmation takes the lease on asking the provider about a person. One
+// caller at a time has the lease: a provider that rotates refresh tokens treats
+// a second request with the same token as theft.
 func ClaimConfirmation(ctx context.Context, tx *sqldb.Tx, i Identity, lease time.Duration) (bool, error) {
 	n, err := tx.Exec(ctx, `
 		UPDATE person_identity SET asking = $4
@@ -302,8 +304,8 @@ func ClaimConfirmation(ctx context.Context, tx *sqldb.Tx, i Identity, lease time
 	return n == 1, err
 }
 
-// storeConfirmation keeps what the provider answered, unless the person signed in there anew
-// meanwhile: that is newer.
+// storeConfirmation stores the provider's answer, unless the person has signed
+// in there again since: the new sign-in is more recent.
 func storeConfirmation(ctx context.Context, tx *sqldb.Tx, i Identity, refresh string) (bool, error) {
 	n, err := tx.Exec(ctx, `
 		UPDATE person_identity SET refresh = $3, checked = $4, asking = NULL WHERE issuer = $1 AND subject = $2 AND refresh = $5`,
@@ -311,7 +313,8 @@ func storeConfirmation(ctx context.Context, tx *sqldb.Tx, i Identity, refresh st
 	return n == 1, err
 }
 
-// ReleaseConfirmation returns the right to ask back when no answer came.
+// ReleaseConfirmation ends the lease of ClaimConfirmation after a request
+// without an answer.
 func ReleaseConfirmation(ctx context.Context, tx *sqldb.Tx, i Identity) error {
 	_, err := tx.Exec(ctx, `UPDATE person_identity SET asking = NULL WHERE issuer = $1 AND subject = $2`, i.Issuer, i.Subject)
 	return err
@@ -325,8 +328,8 @@ var Checks = []sqldb.Check{
 		SELECT 'deployment ' || name FROM deployment WHERE name LIKE '` + setupRow + `%' AND EXISTS (SELECT 1 FROM person)`},
 	{Name: "links are kept as SHA-256 only", Query: `
 		SELECT 'person_link ' || hash FROM person_link WHERE length(hash) <> 64`},
-	// Who has neither a password nor a provider, but an address that is theirs,
-	// can have a link sent there.
+	// A person with neither a password nor a provider can sign in by a link to
+	// a verified mail address.
 	{Name: "everybody can sign in somehow", Query: `
 		SELECT 'person ' || p.id FROM person p WHERE p.password_hash = '' AND NOT p.suspended AND NOT p.email_verified
 			AND NOT EXISTS (SELECT 1 FROM person_identity i WHERE i.person_id = p.id)`},

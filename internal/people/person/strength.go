@@ -12,10 +12,11 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// commonText lists words and patterns that leaked passwords are made of most
-// often, one a line in lower case. It is our own collection. Case, digits and
-// marks around a word, letters written as digits, and repetition make no
-// difference (see variants), so that each stands for thousands of passwords.
+// commonText lists the words and patterns that occur most often in leaked
+// passwords, one per line in lower case. The list was collected for this
+// project. Case, digits and punctuation around a word, letters written as
+// digits, and repetition make no difference (see wordVariants), so each line
+// covers thousands of passwords.
 //
 //go:embed common.txt
 var commonText string
@@ -29,12 +30,15 @@ var common = sync.OnceValue(func() map[string]bool {
 })
 
 const (
-	// minSteps is how many characters must not follow from the one before.
+	// minSteps is the minimum number of characters that do not follow from the
+	// character before them.
 	minSteps = 4
-	// minDigits is the length from which digits alone will do.
+	// minDigits is the minimum length of a password that consists of digits
+	// only.
 	minDigits = 12
-	// minOwn is how many letters a password has besides an address or a name that
-	// everybody knows. Shorter names count for nothing.
+	// minOwn is the minimum number of letters in a password besides the mail
+	// address and well-known names. Names shorter than minOwn are not searched
+	// for.
 	minOwn = 4
 
 	productName = "atelier"
@@ -46,8 +50,8 @@ var (
 	errPersonal = fault.New(fault.Invalid, "A password is not your address or the name of this service with a little more. A few words make a good one.").On("password")
 )
 
-// CheckNewPassword refuses a password that is too short, or that somebody who
-// knows the person's address would guess early.
+// CheckNewPassword refuses a password that is too short, or that an attacker
+// who knows the person's mail address would guess early.
 func CheckNewPassword(password, email string) error {
 	if err := checkLength(password); err != nil {
 		return err
@@ -71,8 +75,8 @@ func checkLength(password string) error {
 	return nil
 }
 
-// isPersonal reports whether little is left of a password without what everybody
-// knows about the person and the place.
+// isPersonal reports whether few letters are left of a password after the
+// removal of the person's mail address and the name of the product.
 func isPersonal(lower, email string) bool {
 	email = strings.ToLower(email)
 	local, domain, _ := strings.Cut(email, "@")
@@ -86,14 +90,15 @@ func isPersonal(lower, email string) bool {
 	return rest != lower && utf8.RuneCountInString(keepLetters(rest)) < minOwn
 }
 
-// rows are the keys of keyboards in the order in which fingers walk over them.
+// rows are sequences of neighbouring keys on common keyboards.
 var rows = []string{
 	"1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm", "qwertzuiop", "yxcvbnm", "azertyuiop", "qsdfghjklm", "wxcvbn",
 	"1qaz", "2wsx", "3edc", "4rfv", "5tgb", "6yhn", "7ujm",
 }
 
-// isPattern reports whether a password is digits alone, or goes on from most of
-// its characters to the same, the next, or the neighbouring one.
+// isPattern reports whether a password is a short sequence of digits, or
+// consists mostly of characters that repeat the character before them, follow
+// it in the alphabet, or are next to it on the keyboard.
 func isPattern(lower string) bool {
 	if len(lower) < minDigits && strings.Trim(lower, "0123456789") == "" {
 		return true
@@ -109,8 +114,8 @@ func isPattern(lower string) bool {
 	return steps < minSteps
 }
 
-// isNextKey reports whether a character is what people type after another without
-// thinking.
+// isNextKey reports whether r repeats the character before, follows or precedes
+// it in the alphabet, or is next to it on a keyboard.
 func isNextKey(before, r rune) bool {
 	if r == before || (r == before+1 || r == before-1) && isAlphanumeric(r) && isAlphanumeric(before) {
 		return true
@@ -122,13 +127,14 @@ func isNextKey(before, r rune) bool {
 
 func isAlphanumeric(r rune) bool { return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' }
 
-// Letters as people write them with digits and marks. A 1 is an i or an l.
+// Replacements of digits and punctuation by the letters that they stand for
+// ("leetspeak"). A 1 can be an i or an l.
 var (
 	leetI = strings.NewReplacer("0", "o", "1", "i", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s", "!", "i")
 	leetL = strings.NewReplacer("0", "o", "1", "l", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s", "!", "i")
 )
 
-// wordVariants returns what a password may be made of.
+// wordVariants returns the words that a password may be derived from.
 func wordVariants(lower string) []string {
 	noLetter := func(r rune) bool { return !unicode.IsLetter(r) }
 	plain := strings.TrimFunc(lower, func(r rune) bool { return noLetter(r) && !unicode.IsDigit(r) })
@@ -154,7 +160,7 @@ func keepLetters(text string) string {
 	}, text)
 }
 
-// repeatedUnit returns the shortest text that text is a repetition of.
+// repeatedUnit returns the shortest text whose repetition is text.
 func repeatedUnit(text string) string {
 	for n := 1; n <= len(text)/2; n++ {
 		if len(text)%n == 0 && strings.Repeat(text[:n], len(text)/n) == text {

@@ -41,19 +41,20 @@ type Credential struct {
 }
 
 // Principal is an authenticated caller acting for one account. The zero
-// Principal is a stranger who may do nothing.
+// Principal has no permissions.
 type Principal struct {
 	PersonID string
-	// AccountID is the account that the call acts for and that pays: the person's
-	// id or the team's. It is empty where a call is about the person or a whole
-	// company, and where a company token reads the catalog without a team.
+	// AccountID is the account that the call acts for and that pays: the id of
+	// the person or of the team. It is empty if the call is about the person or
+	// a whole company, and if a company token reads the catalog without a team.
 	AccountID  string
 	TeamID     string           // empty: the personal account
 	CompanyID  string           // company of the account; empty: no company
 	Role       company.TeamRole // in the team
 	Credential Credential
-	// Plugin is the kind of plugin that the device reported; empty: none reported.
-	// UsesPlugin tells a plugin without a kind from a browser.
+	// Plugin is the kind of plugin that the device reported; empty: none
+	// reported. UsesPlugin distinguishes a plugin without a kind from a
+	// browser.
 	Plugin  string
 	Address string // IP address of the client
 	// Operator marks a command on the machine itself: every check is skipped.
@@ -61,8 +62,8 @@ type Principal struct {
 	// Unverified: the installation requires a verified mail address and the person
 	// has none yet. Runs are refused.
 	Unverified bool
-	// Others are the further accounts of a call about several accounts, as the
-	// same caller; see Accounts.
+	// Others are the same caller's principals for the further accounts of a
+	// call about several accounts; see Accounts.
 	Others []Principal
 }
 

@@ -2,11 +2,13 @@ package session
 
 import "net/netip"
 
-// Client is the origin of a request: where it comes from, not who makes it.
+// Client is the origin of a request: its network address and browser, not its
+// person.
 type Client struct {
 	Address   string // IP address
 	UserAgent string
-	// KnownBrowser is the cookie of a browser that signed in before; see Remember.
+	// KnownBrowser is the cookie of a browser that signed in before; see
+	// RememberBrowser.
 	KnownBrowser string
 }
 

@@ -10,23 +10,24 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// A known browser is one that a person signed in with before. Its cookie (a
-// "device cookie") outlives the session and signs nobody in: limits on guessing
-// treat such a browser by itself, so that what strangers do elsewhere does not
-// keep the person out of it. Browsers have several people, so the cookie is a
-// list of secrets, one for each person, newest first.
+// A known browser is a browser in which a person has signed in before. Its
+// cookie (a "device cookie") outlives the session and does not sign a person
+// in. Rate limits on password guessing count a known browser separately, so
+// that guesses from other places do not lock the person out of it. Several
+// people can share a browser, so the cookie is a list of secrets, one for each
+// person, newest first.
 
 const (
-	// maxPeople bounds the secrets in a cookie, maxKnown the browsers that a
-	// person is known in. The oldest go first.
+	// maxPeople limits the secrets in a cookie, maxKnown the known browsers of
+	// a person. The oldest are dropped first.
 	maxPeople = 5
 	maxKnown  = 50
 
 	between = "."
 )
 
-// RememberBrowser makes a browser known to a person and returns its new cookie. The
-// secret that it had for the same person is good for nothing any more.
+// RememberBrowser makes a browser known for a person and returns the browser's
+// new cookie. The browser's previous secret for the same person stops working.
 func RememberBrowser(ctx context.Context, tx *sqldb.Tx, personID, cookie string, lifetime time.Duration) (fresh string, err error) {
 	others := secretsIn(cookie)
 	for i, secret := range others {
@@ -50,8 +51,8 @@ func RememberBrowser(ctx context.Context, tx *sqldb.Tx, personID, cookie string,
 	return strings.Join(append([]string{secret}, others[:min(len(others), maxPeople-1)]...), between), nil
 }
 
-// KnownBrowserID returns the id under which a browser with this cookie is known to a
-// person, "" where it is not.
+// KnownBrowserID returns the id of a person's known browser by its cookie, or
+// "" if the browser is not known.
 func KnownBrowserID(ctx context.Context, tx *sqldb.Tx, personID, cookie string) (id string, err error) {
 	for _, secret := range secretsIn(cookie) {
 		if id, err = knownID(ctx, tx, personID, ids.Hash(secret)); err != nil || id != "" {
@@ -61,8 +62,8 @@ func KnownBrowserID(ctx context.Context, tx *sqldb.Tx, personID, cookie string) 
 	return "", nil
 }
 
-// secretsIn returns what can be secrets in a cookie, which anybody may have
-// written.
+// secretsIn returns the well-formed secrets in a cookie, whose content is
+// untrusted.
 func secretsIn(cookie string) []string {
 	all := strings.SplitN(cookie, between, maxPeople+1)
 	all = slices.DeleteFunc(all, func(s string) bool { return !isCookie(s) })

@@ -1,8 +1,7 @@
-// Package session remembers the browsers that people signed in with.
+// Package session stores the browsers in which people are signed in.
 //
-// The cookie is 256 random bits that only the browser has; the table has its
-// hash. Every page reads the row afresh, so a session that was ended is dead at
-// the next click.
+// The cookie has 256 random bits; the table has only its hash. Every page reads
+// the row again, so a session that has ended is refused at the next request.
 package session
 
 import (
@@ -15,7 +14,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Session is a browser that is signed in.
+// Session is a signed-in browser.
 type Session struct {
 	ID       string
 	PersonID string
@@ -26,14 +25,14 @@ type Session struct {
 	LastUsed time.Time
 }
 
-// cookieChars makes 256 bits and a few more.
+// cookieChars is the length of a cookie: slightly more than 256 bits.
 const cookieChars = 44
 
-// maxAgent bounds what is kept of a browser's name for itself.
+// maxAgent limits the stored part of a User-Agent header.
 const maxAgent = 256
 
-// Start signs a browser in. The cookie is always a new one: what a browser
-// brought along is never taken up.
+// Start starts a session. The cookie is always new: a cookie that the browser
+// sent is never reused, which prevents session fixation.
 func Start(ctx context.Context, tx *sqldb.Tx, s Session, lifetime time.Duration) (started Session, cookie string, err error) {
 	cookie = ids.Text(cookieChars)
 	s.ID = ids.New()
@@ -43,10 +42,10 @@ func Start(ctx context.Context, tx *sqldb.Tx, s Session, lifetime time.Duration)
 	return s, cookie, insertSession(ctx, tx, s, ids.Hash(cookie), tx.Now.Add(lifetime))
 }
 
-// ErrSignedOut is why a cookie is not good for anything.
+// ErrSignedOut is the error for a cookie without a session.
 var ErrSignedOut = fault.New(fault.Unauthenticated, "You are not signed in.")
 
-// Find returns the session of a cookie. A person who was suspended has none. In a
+// Find returns the session of a cookie. Suspended people have no sessions. In a
 // transaction the rows of the person and of the session are locked.
 func Find(ctx context.Context, q sqldb.Querier, cookie string, now time.Time) (Session, error) {
 	if !isCookie(cookie) {

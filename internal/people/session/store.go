@@ -33,14 +33,14 @@ func byHash(ctx context.Context, q sqldb.Querier, hash string, now time.Time) (s
 	return s, err
 }
 
-// IsLive tells, inside the transaction that depends on it, whether a session has
-// not been ended meanwhile.
+// IsLive reports whether a session has not ended. Callers use it in the
+// transaction that depends on the session.
 func IsLive(ctx context.Context, tx *sqldb.Tx, id string) (found bool, err error) {
 	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM web_session WHERE id = $1 AND expires > $2)`, id, sqldb.At(tx.Now)).Scan(&found)
 	return found, err
 }
 
-// Touch records that a session is in use.
+// Touch records the last use of a session.
 func Touch(ctx context.Context, tx *sqldb.Tx, id, address string) error {
 	_, err := tx.Exec(ctx, `UPDATE web_session SET last_used = $2, address = $3 WHERE id = $1`, id, sqldb.At(tx.Now), address)
 	return err
@@ -65,7 +65,7 @@ func endSession(ctx context.Context, tx *sqldb.Tx, personID, id string) (bool, e
 	return n == 1, err
 }
 
-// EndAll ends every session of a person. No browser is known to them any more.
+// EndAll ends all sessions of a person and forgets their known browsers.
 func EndAll(ctx context.Context, tx *sqldb.Tx, personID string) (int64, error) {
 	if _, err := tx.Exec(ctx, `DELETE FROM known_browser WHERE person_id = $1`, personID); err != nil {
 		return 0, err
@@ -73,7 +73,7 @@ func EndAll(ctx context.Context, tx *sqldb.Tx, personID string) (int64, error) {
 	return tx.Exec(ctx, `DELETE FROM web_session WHERE person_id = $1`, personID)
 }
 
-// DeleteExpired removes sessions and known browsers that ran out.
+// DeleteExpired deletes expired sessions and known browsers.
 func DeleteExpired(ctx context.Context, tx *sqldb.Tx) error {
 	for _, query := range []string{`DELETE FROM web_session WHERE expires <= $1`, `DELETE FROM known_browser WHERE expires <= $1`} {
 		if _, err := tx.Exec(ctx, query, sqldb.At(tx.Now)); err != nil {
@@ -93,7 +93,8 @@ func dropKnown(ctx context.Context, tx *sqldb.Tx, personID, hash string) (had bo
 	return n == 1, err
 }
 
-// trimKnown leaves those that last longest.
+// trimKnown deletes known browsers of a person beyond a maximum number, those
+// that expire soonest.
 func trimKnown(ctx context.Context, tx *sqldb.Tx, personID string, most int) error {
 	_, err := tx.Exec(ctx, `
 		DELETE FROM known_browser WHERE id IN (

@@ -1,6 +1,7 @@
-// Package access decides who is asking, as what, and for which account. It is
-// the one place where that is decided: every route names a Rule, and Admit
-// holds the request against it and against the records as they are now.
+// Package access authenticates requests, selects the account that they act for,
+// and authorizes them. No other package does: every route names a Rule, and
+// Admit checks the request against the rule and the current rows of the
+// database.
 //
 //	credential       reaches                              rules it is refused by
 //	ID token         personal account; teams whose role   (none)
@@ -10,8 +11,9 @@
 //	company token    teams of its company that the        SignedIn, Leaving,
 //	                 person is in                         Personal
 //
-// Reports are of a whole company. What stands in the way is asked in the order
-// of the columns, and refused as FORBIDDEN with the column's name as reason:
+// Reports are about a whole company. The checks run in the order of the
+// columns; a failed check is refused as FORBIDDEN with the column's name as
+// reason:
 //
 //	credential                     company                     plan        permission
 //	ID token: unless the operator  the one that company_id     ENTERPRISE  VIEW_COMPANY_REPORTS
@@ -21,10 +23,10 @@
 //	company token                  its own; company_id may     as above    as above
 //	                                 be left out
 //
-// Nothing about a credential is remembered between requests except that a
-// signature was right: one that was revoked is dead at the next request, on
-// every node. A request that takes long is decided about again, by every
-// transaction that it makes (guard.go).
+// Nothing about a credential is cached between requests except that its
+// signature was valid: a revoked credential is refused at the next request, on
+// every node. A request that takes long is authorized again by each of its
+// transactions (guard.go).
 package access
 
 import (
@@ -44,34 +46,35 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// Presented is what a request shows of itself. Headers come with all their
-// values: two of one are no credential, as nobody could say which one counts.
+// Presented has the credentials and parameters of a request. Headers have all
+// their values: a header that is sent twice is no credential, because it is
+// unclear which value counts.
 type Presented struct {
 	Authorization []string
 	DeviceID      []string // X-Device-Id
-	TeamID        []string // team_id, as often as it was given
-	CompanyID     []string // company_id, likewise
+	TeamID        []string // every value of team_id
+	CompanyID     []string // every value of company_id
 	Address       string
-	// Reads says that the request changes nothing (RFC 9110 section 9.2.1).
+	// Reads reports that the request changes nothing (RFC 9110 section 9.2.1).
 	Reads bool
 }
 
-// Gate admits requests.
+// Gate authenticates and authorizes requests.
 type Gate struct {
 	DB      *sqldb.DB
 	Devices *device.Devices
 	Tokens  *idtoken.Issuer
-	// RequireVerified lets people whose mail address is not verified read, and
-	// refuses them everything else.
+	// RequireVerified refuses people whose mail address is not verified
+	// everything except reading.
 	RequireVerified bool
-	// RefuseOAuthReports keeps ID tokens from reports.
+	// RefuseOAuthReports refuses ID tokens on routes of reports.
 	RefuseOAuthReports bool
 	Now                func() time.Time
 }
 
-// Admit decides about a request. The principal's person and credential are known
-// even when the request is refused for another reason, so that it can be counted
-// as theirs.
+// Admit authenticates and authorizes a request. If only the authorization
+// fails, the returned principal still has the person and the credential, so
+// that the request can be counted for that person.
 func (g *Gate) Admit(ctx context.Context, r Rule, p Presented) (principal.Principal, error) {
 	who, err := g.authenticateRequest(ctx, r, p)
 	if err != nil {
@@ -88,9 +91,9 @@ type authenticated struct {
 	used     time.Time
 }
 
-// authorizeRequest decides whether an authenticated principal is allowed: it checks the
-// rule against the kind of the credential, the person and the account. It reads
-// through q. The principal has no account where it is refused.
+// authorizeRequest decides whether an authenticated principal is allowed: it
+// checks the rule against the kind of the credential, the person and the
+// account. It reads through q. A refused principal has no account.
 func (g *Gate) authorizeRequest(ctx context.Context, q sqldb.Querier, r Rule, who authenticated, p Presented) (principal.Principal, error) {
 	if !g.acceptsKind(r, who.Credential.Kind) {
 		return who.Principal, fault.New(fault.Forbidden, r.refusalMessage(who.Credential.Kind)).With("reason", "credential")
@@ -117,7 +120,7 @@ func (g *Gate) authorizeRequest(ctx context.Context, q sqldb.Querier, r Rule, wh
 	return admitted, nil
 }
 
-// acceptsKind reports whether a rule lets a kind of credential in here.
+// acceptsKind reports whether a rule accepts a kind of credential.
 func (g *Gate) acceptsKind(r Rule, k principal.Kind) bool {
 	if r.Account == CompanyAccount && k == principal.IDToken && g.RefuseOAuthReports {
 		return false
@@ -125,7 +128,8 @@ func (g *Gate) acceptsKind(r Rule, k principal.Kind) bool {
 	return slices.Contains(r.Kinds, k)
 }
 
-// authenticateRequest returns the person of a credential, and records that it is in use.
+// authenticateRequest returns the person of a credential, and records the use
+// of the credential.
 func (g *Gate) authenticateRequest(ctx context.Context, r Rule, p Presented) (authenticated, error) {
 	token, ok := bearerToken(p.Authorization)
 	if !ok {
@@ -153,7 +157,7 @@ func (g *Gate) authenticateRequest(ctx context.Context, r Rule, p Presented) (au
 	return who, err
 }
 
-// identifyDevice reads the rows behind an ID token.
+// identifyDevice reads the rows of an ID token's device and person.
 func (g *Gate) identifyDevice(ctx context.Context, q sqldb.Querier, personID, deviceID, address string) (authenticated, error) {
 	d, err := g.Devices.CheckDevice(ctx, q, deviceID)
 	if err != nil {
@@ -171,7 +175,7 @@ func (g *Gate) identifyDevice(ctx context.Context, q sqldb.Querier, personID, de
 	return authenticated{Principal: who, verified: d.Verified, used: d.LastUsed}, nil
 }
 
-// identifyToken reads the rows behind an access token.
+// identifyToken reads the rows of an access token and its person.
 func identifyToken(ctx context.Context, q sqldb.Querier, token, address string) (authenticated, error) {
 	h, err := credential.Check(ctx, q, token)
 	if err != nil {
@@ -185,8 +189,8 @@ func identifyToken(ctx context.Context, q sqldb.Querier, token, address string) 
 	return authenticated{Principal: who, verified: h.EmailVerified, used: h.LastUsed}, nil
 }
 
-// usedPrecision is how exact "last used" is: a write for every call would cost more
-// than the calls.
+// usedPrecision is the precision of "last used": a write at every call would
+// cost more than the call itself.
 const usedPrecision = time.Minute
 
 func (g *Gate) isStale(used time.Time) bool { return g.Now().Sub(used) >= usedPrecision }
@@ -207,8 +211,8 @@ func (g *Gate) touchToken(ctx context.Context, who principal.Principal) error {
 	})
 }
 
-// bearerToken takes the token out of the Authorization header (RFC 6750 section
-// 2.1). The scheme has no case (RFC 9110 section 11.1).
+// bearerToken returns the token in the Authorization header (RFC 6750 section
+// 2.1). The scheme is case-insensitive (RFC 9110 section 11.1).
 func bearerToken(values []string) (string, bool) {
 	if len(values) != 1 {
 		return "", false
@@ -217,7 +221,7 @@ func bearerToken(values []string) (string, bool) {
 	return token, ok && strings.EqualFold(scheme, "Bearer")
 }
 
-// sameDevice reports whether the header, where there is one, names the device.
+// sameDevice reports whether the header, if there is one, names the device.
 func sameDevice(header []string, deviceID string) bool {
 	return len(header) == 0 || len(header) == 1 && header[0] == deviceID
 }
@@ -237,7 +241,8 @@ func selectAccount(ctx context.Context, q sqldb.Querier, r Rule, who principal.P
 	return selectTeam(ctx, q, r, who, id)
 }
 
-// selectAccounts selects all that a list names. One that is refused refuses the whole.
+// selectAccounts selects all accounts that a list names. One refused account
+// refuses the whole request.
 func selectAccounts(ctx context.Context, q sqldb.Querier, r Rule, who principal.Principal, team []string) (principal.Principal, error) {
 	ids, err := parseTeams(team)
 	if err != nil {
@@ -288,12 +293,12 @@ func selectTeam(ctx context.Context, q sqldb.Querier, r Rule, who principal.Prin
 	return who, nil
 }
 
-// errNotInCompany is one answer for companies of others and for those that never
-// were.
+// errNotInCompany is the same error for companies of other people and unknown
+// companies.
 var errNotInCompany = fault.New(fault.Forbidden, "You are not a member of this company.").With("reason", "company")
 
-// selectCompany selects the company that the request names with company_id.
-// One statement tells what the person is in it at this moment.
+// selectCompany selects the company that the request names with company_id. One
+// statement reads the person's current membership in it.
 func selectCompany(ctx context.Context, q sqldb.Querier, r Rule, who principal.Principal, p Presented) (principal.Principal, error) {
 	isCompanyToken := who.Credential.Kind == principal.CompanyToken
 	id, err := parseCompany(p.CompanyID)
@@ -319,7 +324,8 @@ func selectCompany(ctx context.Context, q sqldb.Querier, r Rule, who principal.P
 		return who, fault.New(fault.Forbidden, "Your role in this company does not allow this. Ask an admin of the company.").With("reason", "permission")
 	}
 
-	// The team is a filter here. Any id is as good as one of a team without runs.
+	// The team is only a filter here. An unknown id behaves like a team without
+	// runs.
 	team, err := parseTeam(p.TeamID)
 	if err != nil {
 		return who, err

@@ -16,22 +16,24 @@ type Admitted struct {
 	Rule      Rule
 	Presented Presented
 	Principal principal.Principal
-	// HasBody says that the request has a body, which may take long to arrive.
+	// HasBody reports that the request has a body, which may take long to
+	// arrive.
 	HasBody bool
 }
 
-// Guard returns the check that every transaction of an admitted request begins
-// with (sqldb.WithGuard). A body can take minutes to arrive, and whoever sent it
-// may have been revoked meanwhile: so each transaction that changes something
-// decides anew, on the rows of the device or token, the person, the membership
-// and the role, and keeps them locked until it commits. A revocation that was
-// answered is therefore always seen, and one that comes later waits.
+// Guard returns the check with which every transaction of an admitted request
+// begins (sqldb.WithGuard). A body can take minutes to arrive, and the caller's
+// credential may be revoked meanwhile. So each write transaction authorizes the
+// request again, on the rows of the device or token, the person, the membership
+// and the role, and keeps these rows locked until it commits. It therefore sees
+// every revocation that has been confirmed to its caller; a later revocation
+// waits for the transaction.
 //
-// Transactions that only read are checked where the request has a body; without
-// one they begin right after Admit.
+// Read-only transactions are checked if the request has a body. Without a body
+// they begin right after Admit.
 //
-// What an ID token's signature said is not asked again: a token that expires
-// while a body arrives was valid when it was presented.
+// The signature and expiry of an ID token are not checked again: a token that
+// expires while a body arrives was valid when it was presented.
 func (g *Gate) Guard(a Admitted) sqldb.Guard {
 	return func(ctx context.Context, tx *sqldb.Tx) error {
 		if tx.ReadOnly && !a.HasBody {
@@ -39,20 +41,21 @@ func (g *Gate) Guard(a Admitted) sqldb.Guard {
 		}
 		err := g.reauthorizeRequest(ctx, tx, a)
 		if fault.Is(err, fault.Forbidden) && !tx.ReadOnly {
-			// PostgreSQL returns no row where the one that it waited for now belongs
-			// to another role. A second statement sees what is there now.
+			// After a wait for a lock PostgreSQL returns no row if the
+			// membership now has another role. A second statement sees the
+			// current rows.
 			err = g.reauthorizeRequest(ctx, tx, a)
 		}
 		return err
 	}
 }
 
-// errRoleChanged is why a request ends that would be admitted again, but with
-// another role than the one its handler has been working with.
+// errRoleChanged is the error for a request that is still allowed, but with
+// another role than the one that its handler has used so far.
 var errRoleChanged = fault.New(fault.Unavailable, "Your role in this team changed while the request was under way. Send it again.").
 	With("reason", "role_changed").After(time.Second)
 
-// reauthorizeRequest makes the decision of Admit again on the rows as tx has them.
+// reauthorizeRequest authorizes the request again, on the rows that tx reads.
 func (g *Gate) reauthorizeRequest(ctx context.Context, tx *sqldb.Tx, a Admitted) error {
 	who, err := g.readCredential(ctx, tx, a)
 	if err != nil {

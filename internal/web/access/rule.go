@@ -10,42 +10,47 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// Selection is how a route picks the account that it acts for.
+// Selection is the way in which a route selects the account that it acts for.
 type Selection int
 
 // The ways to select an account.
 const (
-	// NoAccount routes are about the person; team_id says nothing to them.
+	// NoAccount routes are about the person and ignore team_id.
 	NoAccount Selection = iota
 	// OneAccount routes act for the personal account or one team.
 	OneAccount
-	// CatalogAccount is OneAccount where a company token may leave the team out.
+	// CatalogAccount is OneAccount, except that a company token may omit the
+	// team.
 	CatalogAccount
 	// ManyAccounts routes take a comma-separated list of teams.
 	ManyAccounts
 	// CompanyAccount routes are about a whole company, which company_id names.
-	// Whether the person is in the team that team_id names does not matter.
+	// The person need not be a member of the team that team_id names.
 	CompanyAccount
 )
 
-// Rule is what a route asks of a request. The zero rule lets nobody in.
+// Rule has the requirements of a route. The zero rule refuses every request.
 type Rule struct {
-	// Open routes need no credential, and Admit is not asked.
+	// Open routes need no credential; Admit is not called for them.
 	Open    bool
 	Kinds   []principal.Kind
 	Account Selection
-	// Needs is what the role in the team, or of CompanyAccount in the company,
-	// must allow; the personal account allows everything.
+	// Needs is the permission that the role in the team must have, or for
+	// CompanyAccount the role in the company. The personal account has all
+	// permissions.
 	Needs company.Permission
-	// Plan is the one that the company of CompanyAccount must have, "" for any.
+	// Plan is the plan that the company of a CompanyAccount route must have, ""
+	// for any.
 	Plan company.Plan
-	// Unverified lets people in whose address is not verified yet, whatever the
-	// operator demands elsewhere. Reading is open to them without it.
+	// Unverified allows people whose mail address is not verified, even if the
+	// operator requires verification. They can use routes that only read
+	// without it.
 	Unverified bool
-	// Secret routes give something away that lasts: unverified people must not
-	// even read it.
+	// Secret routes return a long-lived secret: people whose address is not
+	// verified must not read it.
 	Secret bool
-	// NamesDevice routes take X-Device-Id as what they are about, not as a proof.
+	// NamesDevice routes use X-Device-Id as the device to act on, not as a
+	// check of the credential.
 	NamesDevice bool
 }
 
@@ -54,39 +59,42 @@ var everyKind = []principal.Kind{principal.IDToken, principal.PersonalToken, pri
 
 // The rules that routes choose from.
 var (
-	// Open is for strangers.
+	// Open is for requests without a credential.
 	Open = Rule{Open: true}
-	// Catalog is for reading what there is.
+	// Catalog is for reading the catalog.
 	Catalog = Rule{Kinds: everyKind, Account: CatalogAccount}
-	// ForAccount is for acting for an account and seeing what it has.
+	// ForAccount is for acting for an account and reading its data.
 	ForAccount = Rule{Kinds: everyKind, Account: OneAccount}
-	// ForAccounts is for looking at what several accounts have.
+	// ForAccounts is for reading the data of several accounts.
 	ForAccounts = Rule{Kinds: everyKind, Account: ManyAccounts}
 	// Generating is for starting runs that an account pays for.
 	Generating = Rule{Kinds: everyKind, Account: OneAccount, Needs: company.Generate}
-	// Pricing is for asking what a run would cost, and whether it could be started.
+	// Pricing is for asking the price of a run and whether it could be started.
 	Pricing = Rule{Kinds: everyKind, Account: OneAccount, Unverified: true}
 	// Managing is for the secrets that belong to an account as a whole.
 	Managing = Rule{Kinds: everyKind, Account: OneAccount, Needs: company.ManageTeam, Secret: true}
-	// Reporting is for reading what a company uses.
+	// Reporting is for reading the usage reports of a company.
 	Reporting = Rule{Kinds: []principal.Kind{principal.IDToken, principal.CompanyToken}, Account: CompanyAccount, Plan: company.EnterprisePlan, Needs: company.ViewCompanyReports}
-	// Identity is for asking who one is.
+	// Identity is for reading the caller's own identity.
 	Identity = Rule{Kinds: everyKind, Unverified: true}
-	// Personal is for what only the person's own credentials may do.
+	// Personal is for actions that only the person's own credentials may do.
 	Personal = Rule{Kinds: []principal.Kind{principal.IDToken, principal.PersonalToken}}
-	// SignedIn is for managing people and credentials: an access token, which
-	// may lie in a script, must not be able to make others.
+	// SignedIn is for managing people and credentials. Access tokens are
+	// refused: a token may be stored in a script, and must not be able to
+	// create further credentials.
 	SignedIn = Rule{Kinds: []principal.Kind{principal.IDToken}}
-	// Leaving is for ending what one is signed in with.
+	// Leaving is for revoking the caller's own credential.
 	Leaving = Rule{Kinds: []principal.Kind{principal.IDToken}, Unverified: true}
 	// LeavingDevice is Leaving for a device that the request names.
 	LeavingDevice = Rule{Kinds: []principal.Kind{principal.IDToken}, Unverified: true, NamesDevice: true}
 )
 
-// acceptsUnverified reports whether people come in whose address has to be verified.
+// acceptsUnverified reports whether the rule allows people whose address must
+// still be verified.
 func (r Rule) acceptsUnverified(reads bool) bool { return r.Unverified || reads && !r.Secret }
 
-// refusalMessage tells a caller with the wrong kind of credential what is needed.
+// refusalMessage returns the error message for a caller with the wrong kind of
+// credential.
 func (r Rule) refusalMessage(k principal.Kind) string {
 	if r.Account == CompanyAccount {
 		return "This call needs an access token of the company."
@@ -97,7 +105,7 @@ func (r Rule) refusalMessage(k principal.Kind) string {
 	return "This call needs a signed-in person: an access token cannot make it."
 }
 
-// parseTeam reads a parameter that names at most one team; "" is as good as
+// parseTeam parses a parameter that names at most one team; "" counts as
 // absent.
 func parseTeam(values []string) (string, error) {
 	switch {
@@ -111,7 +119,7 @@ func parseTeam(values []string) (string, error) {
 	return values[0], nil
 }
 
-// parseCompany reads a parameter that names at most one company; "" is as good as
+// parseCompany parses a parameter that names at most one company; "" counts as
 // absent.
 func parseCompany(values []string) (string, error) {
 	switch {
@@ -129,8 +137,8 @@ func companyInvalid(message string) error {
 	return fault.New(fault.Invalid, "Some parameters are not valid.").Field("company_id", message)
 }
 
-// parseTeams reads a parameter that names any number of teams, none of them
-// twice; "" is as good as absent.
+// parseTeams parses a parameter that names several teams without duplicates; ""
+// counts as absent.
 func parseTeams(values []string) ([]string, error) {
 	if len(values) > 1 {
 		return nil, selectionInvalid("several", "Give team_id once, with a comma between the teams.")
@@ -155,7 +163,7 @@ func parseTeams(values []string) ([]string, error) {
 
 var errMalformedTeam = selectionInvalid("malformed", "This team_id is not an id.")
 
-// maxTeams is how many teams one call can look at.
+// maxTeams limits the teams that one call can name.
 const maxTeams = 100
 
 func selectionInvalid(reason, message string) error {

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// clientAddr returns the address of the client: the peer, or, where the peer is a
-// trusted proxy, the last address in X-Forwarded-For that is not a trusted proxy.
+// clientAddr returns the address of the client: the peer, or, if the peer is a
+// trusted proxy, the last address in X-Forwarded-For that is not a trusted
+// proxy.
 func clientAddr(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {

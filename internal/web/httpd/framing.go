@@ -23,9 +23,10 @@ const (
 //   - Transfer-Encoding in a request below HTTP/1.1 (section 6.1)
 //   - either of them folded over several lines, or different Content-Lengths
 //
-// The head of a refused request is made invalid before its end: net/http answers the
-// requests before it, then responds with 400 and closes. Nothing after it is passed
-// on. Where framing cannot parse a request itself, the connection ends there.
+// The head of a refused request is made invalid before its end: net/http
+// answers the requests before it, then responds with 400 and closes the
+// connection. No later bytes are passed on. If framing cannot parse a request
+// itself, the connection ends there.
 //
 //	head ──no body──▶ head
 //	 ├──Content-Length──▶ length ──▶ head

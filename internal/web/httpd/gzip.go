@@ -47,7 +47,7 @@ func AcceptsGzip(r *http.Request) bool {
 	return compressed > 0 && compressed >= plain
 }
 
-// parseWeight returns the q parameter of a header value: 1 without one, 0 where it
+// parseWeight returns the q parameter of a header value: 1 without one, 0 if it
 // is malformed.
 func parseWeight(parameters string) float64 {
 	text := strings.TrimSpace(parameters)
@@ -95,7 +95,8 @@ func Compress(content []byte) *Gzip {
 	}
 }
 
-// StreamHead returns the compressed content without its end, which Finish returns.
+// StreamHead returns the compressed content without its end, which StreamTail
+// returns.
 func (g *Gzip) StreamHead() []byte { return g.stream }
 
 // maxStored is the most bytes that a stored block of DEFLATE can hold.

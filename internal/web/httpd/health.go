@@ -25,25 +25,25 @@ const (
 
 // Health serves the liveness and readiness checks of the process.
 type Health struct {
-	// Pings check the dependencies of the service, by name.
+	// Checks check the dependencies of the service, by name.
 	Checks map[string]func(context.Context) error
-	// Notes add a short text about the service to the readiness check, by name.
-	// They do not decide whether it is ready.
+	// Details add a short text about the service to the readiness check, by
+	// name. They do not decide whether the service is ready.
 	Details map[string]func() string
 	Now     func() time.Time
 
 	draining atomic.Bool
 
 	mu        sync.Mutex
-	checkedAt time.Time        // when Pings last ran
+	checkedAt time.Time        // when Checks last ran
 	failures  map[string]error // of that round, by name
 }
 
-// MarkDraining makes the process not ready, for good.
+// MarkDraining makes the process not ready, permanently.
 func (h *Health) MarkDraining() { h.draining.Store(true) }
 
-// CheckDependencies runs Pings, or reuses a recent result, and returns the errors by name. The
-// map is empty when the process is ready.
+// CheckDependencies runs Checks, or reuses a recent result, and returns the
+// errors by name. The map is empty when the process is ready.
 func (h *Health) CheckDependencies(ctx context.Context) map[string]error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

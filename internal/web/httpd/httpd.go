@@ -48,8 +48,9 @@ type Options struct {
 
 	HeaderTimeout, BodyTimeout, WriteTimeout, IdleTimeout time.Duration
 	HeaderBytes                                           int
-	// Delay is the time between the readiness check turning negative and the end of
-	// accepting connections. Timeout is the time that running requests have after it.
+	// ShutdownDelay is the time between the readiness check turning negative
+	// and the end of accepting connections. ShutdownTimeout is the time that
+	// running requests have after it.
 	ShutdownDelay, ShutdownTimeout time.Duration
 }
 
@@ -142,7 +143,7 @@ type Record struct {
 	PersonID string
 	// Err is the error that failed the request, with its hidden cause.
 	Err error
-	// Left reports that the client disconnected before a response.
+	// ClientLeft reports that the client disconnected before a response.
 	ClientLeft bool
 	// Stopping is closed when the server shuts down, which ends long-lived streams.
 	Stopping <-chan struct{}

@@ -50,12 +50,13 @@ type ConnectionLimits struct {
 }
 
 // Listener accepts connections within limits and checks the framing of their
-// requests. At a limit it first evicts a connection that waits for a request: the
-// one that has been idle longest, or else one that has sent no request within
-// firstRequestGrace. Without such a connection the new one gets a 503.
+// requests. At a limit it first evicts a connection that waits for a request:
+// the one that has been idle longest, or else one that has sent no request
+// within firstRequestGrace. Without such a connection the new one gets a 503.
 //
-// A failed accept ends it only where the socket itself is broken: when file
-// descriptors run out, it closes idle connections and tries again.
+// A failed accept ends the listener only if the socket itself is broken: when
+// file descriptors run out, the listener closes idle connections and tries
+// again.
 type Listener struct {
 	net.Listener
 	limits ConnectionLimits
@@ -92,7 +93,7 @@ type address struct {
 }
 
 // NewListener returns a Listener over l. The http.Server that uses it must have
-// Track as its ConnState.
+// TrackState as its ConnState.
 func NewListener(l net.Listener, limits ConnectionLimits, log *slog.Logger, now func() time.Time) *Listener {
 	n := &Listener{
 		Listener:  l,
@@ -383,7 +384,7 @@ func (c *conn) Close() error {
 }
 
 func (c *conn) closeCounted() error {
-	err := c.Conn.Close() // first, because the count stands for open file descriptors
+	err := c.Conn.Close() // closed first, because the count is the number of open file descriptors
 	c.listener.mu.Lock()
 	defer c.listener.mu.Unlock()
 	c.stopCounting()

@@ -34,8 +34,8 @@ type OpenPart func(offset, length int64) (io.ReadCloser, error)
 // without a byte of the file gets 416. Each range is opened once. The caller sets the
 // headers that describe the file, ETag among them.
 //
-// The first bytes are read before the response begins. Where that fails, nothing has
-// been sent, and the caller can still respond to the returned error.
+// The first bytes are read before the response begins. If that fails, nothing
+// has been sent, and the caller can still respond to the returned error.
 func ServeFile(w http.ResponseWriter, r *http.Request, size int64, open OpenPart) error {
 	parts := []span{{0, size}}
 	if header := r.Header.Get("Range"); header != "" {
@@ -315,5 +315,6 @@ func (d *delayedWriter) Write(b []byte) (int, error) {
 
 var errUnreadable = errors.New("the file cannot be read")
 
-// Unwrap lets http.ResponseController reach the connection.
+// Unwrap returns the wrapped writer, by which http.ResponseController reaches
+// the connection.
 func (d *delayedWriter) Unwrap() http.ResponseWriter { return d.ResponseWriter }

@@ -13,10 +13,10 @@ const (
 	redacted    = "…"
 )
 
-// redactPath returns a path for the log. People paste secrets into URLs, and links
-// in mails carry secrets, so the log shows only parts that cannot be secret: the fixed
-// segments of the route, ids where the route has them, and plain words that are
-// not the name of a file.
+// redactPath returns a path for the log. People paste secrets into URLs, and
+// links in mails contain secrets, so the log shows only parts that cannot be
+// secret: the fixed segments of the route, ids at places where the route has
+// ids, and plain words that are not the name of a file.
 func redactPath(path, route string) string {
 	if path == route { // most requests: the route has no parameters
 		return path

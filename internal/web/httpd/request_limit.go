@@ -22,7 +22,7 @@ func newRequestLimit(limits ConnectionLimits, proxies []netip.Prefix) *requestLi
 	return &requestLimit{limits: limits, proxies: proxies, addresses: map[string]int{}}
 }
 
-// acquireSlot counts a request until release is called. ok is false where the
+// acquireSlot counts a request until release is called. ok is false if the
 // request is above a limit.
 func (f *requestLimit) acquireSlot(r *http.Request) (release func(), ok bool) {
 	key := ""

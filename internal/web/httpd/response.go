@@ -34,8 +34,8 @@ func (a *recordedResponse) beginResponse(status int) {
 	a.authorizedAt = a.now()
 }
 
-// reauthorizeClient returns an error where the client may no longer get the response.
-// Error responses are not checked.
+// reauthorizeClient returns an error if the client may no longer get the
+// response. Error responses are not checked.
 func (a *recordedResponse) reauthorizeClient() error {
 	if a.record.Reauthorize == nil || a.status >= http.StatusBadRequest {
 		return nil
@@ -77,7 +77,8 @@ func ResponseStarted(w http.ResponseWriter) bool {
 	return ok && a.status != 0
 }
 
-// Unwrap lets http.ResponseController reach the connection.
+// Unwrap returns the wrapped writer, by which http.ResponseController reaches
+// the connection.
 func (a *recordedResponse) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // ETag returns a strong ETag of content, in the form of the header.

@@ -19,12 +19,12 @@ import (
 	"atelier/internal/web/pages"
 )
 
-// browser is somebody's, with cookies.
+// browser is a person's browser, with cookies.
 type browser struct {
 	*site
 	client *http.Client
 	agent  string
-	header http.Header // sent along
+	header http.Header // sent with every request
 }
 
 func (s *site) browser() *browser {
@@ -37,7 +37,8 @@ func (s *site) browser() *browser {
 	}}
 }
 
-// signedIn is the browser of a person, without the slow way through the form.
+// signedIn returns a browser with a session of the person. It does not use the
+// form, which is slow.
 func (s *site) signedIn(p person.Person) *browser {
 	s.t.Helper()
 	b := s.browser()
@@ -70,7 +71,7 @@ func (b *browser) cookie(name string) string {
 	return ""
 }
 
-// answer is what came back.
+// answer is a response.
 type answer struct {
 	t      *testing.T
 	status int
@@ -116,7 +117,7 @@ func (b *browser) do(method, path, contentType, body string) *answer {
 	return a
 }
 
-// served are the addresses that are no pages.
+// served are the paths that are not pages.
 var served = map[string]bool{"/style.css": true, "/page.js": true, "/favicon.svg": true, "/favicon.ico": true}
 
 func (b *browser) get(path string) *answer {
@@ -131,14 +132,14 @@ func (b *browser) post(path string, form url.Values) *answer {
 	return b.do("POST", path, formType, form.Encode())
 }
 
-// submit opens a page, fills in its form that goes to action and sends it.
-// Values come in pairs.
+// submit opens a page, fills in its form with this action and sends it. values
+// are pairs of name and value.
 func (b *browser) submit(page, action string, values ...string) *answer {
 	b.t.Helper()
 	return b.send(b.get(page), action, values...)
 }
 
-// send fills in a form of a page that was opened.
+// send fills in a form of an open page and sends it.
 func (b *browser) send(a *answer, action string, values ...string) *answer {
 	b.t.Helper()
 	form := a.form(action)
@@ -154,7 +155,7 @@ func (b *browser) signIn(email, password string) *answer {
 	return b.submit("/signin", "/signin", "email", email, "password", password)
 }
 
-// form gives what the first form to action would send by itself.
+// form returns the initial values of the first form with this action.
 func (a *answer) form(action string) url.Values {
 	a.t.Helper()
 	for f := range a.all("form") {
@@ -172,7 +173,7 @@ func (a *answer) form(action string) url.Values {
 	return nil
 }
 
-// all gives the elements with a tag.
+// all returns the elements with a tag.
 func (a *answer) all(tag string) func(func(*html.Node) bool) {
 	return func(yield func(*html.Node) bool) {
 		for n := range a.doc.Descendants() {
@@ -183,7 +184,7 @@ func (a *answer) all(tag string) func(func(*html.Node) bool) {
 	}
 }
 
-// text is what people read on the page.
+// text returns the visible text of the page.
 func (a *answer) text() string {
 	var b strings.Builder
 	for n := range a.doc.Descendants() {
@@ -224,7 +225,7 @@ func has(n *html.Node, name string) bool {
 	return false
 }
 
-// want checks the status and that the page says something.
+// want checks the status and that the page contains the texts.
 func (a *answer) want(status int, says ...string) *answer {
 	a.t.Helper()
 	if a.status != status {
@@ -238,7 +239,7 @@ func (a *answer) want(status int, says ...string) *answer {
 	return a
 }
 
-// leads checks that the answer sends the browser on to a place.
+// leads checks that the response redirects the browser to an address.
 func (a *answer) leads(to string) {
 	a.t.Helper()
 	if a.status != http.StatusSeeOther || a.header.Get("Location") != to {
@@ -246,7 +247,7 @@ func (a *answer) leads(to string) {
 	}
 }
 
-// alerts are the words of what is announced.
+// alerts returns the texts of the alerts on the page.
 func (a *answer) alerts() (all []string) {
 	for n := range a.doc.Descendants() {
 		if n.Type == html.ElementNode && attr(n, "role") == "alert" {
@@ -262,7 +263,7 @@ func (a *answer) alerts() (all []string) {
 	return all
 }
 
-// signinToken is the token of a form for people who are signed in.
+// signinToken returns the CSRF token of a form for people who are signed in.
 func signinToken(b *browser, path string) string {
 	return pages.Token(b.key, b.cookie(sessionCookie), path)
 }

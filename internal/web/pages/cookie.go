@@ -12,7 +12,7 @@ type cookies struct {
 	session  string // the session of a signed-in person
 	form     string // the secret of CSRF tokens before signing in
 	provider string // the state of a sign-in at the OpenID provider
-	known    string // proves earlier sign-ins of this browser; see session.Remember
+	known    string // proves earlier sign-ins of this browser; see session.RememberBrowser
 	secure   bool
 }
 

@@ -8,7 +8,7 @@ import (
 	"atelier/internal/base/ids"
 )
 
-// homePath is the page after signing in where no other was requested.
+// homePath is the page after signing in if no other page was requested.
 const homePath = "/account"
 
 // destinations are the pages to which a sign-in may redirect.

@@ -45,9 +45,9 @@ type errorPage struct {
 	TraceID string // for the operator, on internal errors only
 }
 
-// showError responds with an error page, or redirects to the sign-in page where nobody is
-// signed in. An error that is not a fault becomes an internal error; only the log
-// has its text.
+// showError responds with an error page, or redirects to the sign-in page if no
+// person is signed in. An error that is not a fault becomes an internal error;
+// only the log has its text.
 func (v *pageRequest) showError(err error) {
 	if signin.IsSignedOut(err) {
 		_ = v.redirectTo(v.signInFirst())
@@ -70,10 +70,10 @@ func (v *pageRequest) showError(err error) {
 	}
 }
 
-// showFormAgain shows the page of a form again with the problems of a fault. The entered
-// values are kept, except passwords. It returns err, for an error page, where the
-// person cannot correct the fault in the form. besides names codes that can be
-// corrected in this form, in addition to the usual ones.
+// showFormAgain shows the page of a form again with the problems of a fault.
+// The entered values are kept, except passwords. If the person cannot correct
+// the fault in the form, it returns err, for an error page. besides names codes
+// that can be corrected in this form, in addition to the usual ones.
 func (v *pageRequest) showFormAgain(page string, data any, err error, besides ...fault.Code) error {
 	f, ok := errors.AsType[*fault.Error](err)
 	usual := []fault.Code{fault.Invalid, fault.Unauthenticated, fault.Forbidden}

@@ -5,7 +5,7 @@ import "strings"
 // Entry is a route as tests see it.
 type Entry struct {
 	Method, Path string
-	SignedIn     bool // whether it is for people who are
+	SignedIn     bool // the route requires a session
 }
 
 // Table lists every route.
@@ -17,7 +17,7 @@ func Table() []Entry {
 	return all
 }
 
-// What tests look into.
+// Internals that tests use.
 var (
 	Destination = safeDestination
 	Words       = formatDuration
@@ -26,7 +26,8 @@ var (
 	Browser     = browserName
 )
 
-// Token is what a form to path carries where secret is the browser's.
+// Token returns the CSRF token of a form to path for a browser with this
+// secret.
 func Token(key []byte, secret, path string) string {
 	return (&server{Parts: Parts{Key: key}}).computeMAC(secret, path)
 }

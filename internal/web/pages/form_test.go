@@ -32,7 +32,7 @@ func TestEveryFormNeedsItsToken(t *testing.T) {
 				b = s.signedIn(anna)
 			}
 			for _, b := range []*browser{b, other} {
-				b.get("/forgot") // which has an open form, whoever is signed in
+				b.get("/forgot") // its form is for visitors with or without a session
 			}
 			// A token is for one browser and one form.
 			token := b.tokenOf(rt, path)
@@ -52,7 +52,7 @@ func TestEveryFormNeedsItsToken(t *testing.T) {
 					t.Errorf("%s with %s token = %d %s", path, what, a.status, a.text())
 				}
 			}
-			// The right token in a form that another site had the browser send.
+			// The right token in a form that another site submitted.
 			values.Set("form_token", token)
 			for name, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example", "origin": "null"} {
 				b.header = http.Header{}
@@ -71,7 +71,8 @@ func TestEveryFormNeedsItsToken(t *testing.T) {
 				t.Errorf("%s without cookies = %d %s", path, a.status, a.text())
 			}
 			values.Set("form_token", token)
-			// And the same without all that is not refused for it.
+			// The same form from this site with its own token is not refused as
+			// a forgery.
 			b.header = http.Header{"Sec-Fetch-Site": {"same-origin"}, "Origin": {s.url}}
 			if a := b.post(path, values); strings.Contains(a.text(), "This form is out of date") || strings.Contains(a.text(), "from another site") {
 				t.Errorf("%s with its token = %d %s", path, a.status, a.text())
@@ -89,7 +90,7 @@ func TestEveryFormNeedsItsToken(t *testing.T) {
 	})
 }
 
-// tokenOf makes the token of a form as the pages do.
+// tokenOf computes the token of a form as the pages do.
 func (b *browser) tokenOf(rt pages.Entry, path string) string {
 	b.t.Helper()
 	secret := b.cookie(formCookie)
@@ -246,7 +247,8 @@ func TestDestinations(t *testing.T) {
 	}
 }
 
-// payloads are what people write into next to get browsers elsewhere.
+// payloads are values of next that attackers use to redirect browsers to
+// another site.
 var payloads = []string{
 	"", "/", "//", "///", "//evil.example", "///evil.example", "////evil.example", "/\\evil.example", "\\\\evil.example", "\\/evil.example",
 	"/\\/evil.example", "\\evil.example", "https:evil.example", "https:/evil.example", "https://evil.example", "https:///evil.example",

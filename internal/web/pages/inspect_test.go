@@ -6,7 +6,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// headers are on every page and on what sends browsers on.
+// headers are on every page and every redirect.
 var headers = map[string]string{
 	"X-Frame-Options":              "DENY",
 	"X-Content-Type-Options":       "nosniff",
@@ -22,8 +22,8 @@ const (
 	scriptPolicy = plainPolicy + "; script-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
 
-// inspectScripts checks that a page has its script exactly where there is
-// something to do for it, that this is our file, and that the policy says so.
+// inspectScripts checks that a page includes its script exactly if it needs
+// one, that the script is page.js, and that the policy allows it.
 func (a *answer) inspectScripts(path string) {
 	a.t.Helper()
 	var wants bool
@@ -52,8 +52,8 @@ func (a *answer) inspectScripts(path string) {
 	}
 }
 
-// inspect checks what holds for every page of every test: the headers, and
-// that people who cannot see it or have no script can use it.
+// inspect checks the requirements of every page in every test: the headers, and
+// that people with a screen reader or without scripts can use the page.
 func (a *answer) inspect(path string) {
 	a.t.Helper()
 	for name, want := range headers {

@@ -25,7 +25,7 @@ type pageRequest struct {
 	r      *http.Request
 	record *httpd.Record
 
-	session signin.Session // zero: nobody is signed in
+	session signin.Session // zero: no person is signed in
 	cookie  string         // the session's cookie
 	form    url.Values     // the submitted values of a POST
 	secret  string         // see formSecret
@@ -90,7 +90,7 @@ func (v *pageRequest) reauthorizeSession(ctx context.Context) error {
 
 func (v *pageRequest) signedIn() bool { return v.session.PersonID != "" }
 
-// requestClient returns where the request comes from.
+// requestClient returns the origin of the request.
 func (v *pageRequest) requestClient() session.Client {
 	return session.Client{UserAgent: v.r.UserAgent(), Address: v.record.Addr.String(), KnownBrowser: v.cookieValue(v.cookies.known)}
 }
@@ -130,8 +130,8 @@ func (v *pageRequest) setKnownCookie(cookie string) {
 	v.setCookie(v.cookies.known, cookie, "/", v.Accounts.Settings.KnownLifetime)
 }
 
-// redirectSignedOut deletes the session's cookie and redirects to the sign-in page with a message
-// about what was done.
+// redirectSignedOut deletes the session's cookie and redirects to the sign-in
+// page, with a message about the action done.
 func (v *pageRequest) redirectSignedOut(done string) error {
 	v.deleteCookie(v.cookies.session, "/")
 	return v.redirectTo("/signin?done=" + done)

@@ -33,7 +33,8 @@ type Parts struct {
 	// AppURL is the public URL of these pages, BaseURL of the API.
 	AppURL, BaseURL string
 	Now             func() time.Time
-	// Wall is the clock for connections' deadlines; Now is the database's clock.
+	// WallClock is the clock for connections' deadlines; Now is the database's
+	// clock.
 	WallClock func() time.Time
 }
 

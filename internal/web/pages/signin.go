@@ -46,8 +46,8 @@ func (s signInPages) signInForm(v *pageRequest) error {
 	return v.showPage("signin", e)
 }
 
-// invitationEmail returns the address that an invitation is for where next is the page of
-// an invitation, else "".
+// invitationEmail returns the address that an invitation is for if next is the
+// page of an invitation, otherwise "".
 func (s signInPages) invitationEmail(v *pageRequest, next string) string {
 	page, err := url.Parse(next)
 	if err != nil || page.Path != invitationPath {

@@ -30,7 +30,8 @@ func (s signInPages) signUp(v *pageRequest) error {
 	return v.signUpPerson("signup", e)
 }
 
-// addInvitationEmail sets the address that the invitation of an entrance is for.
+// addInvitationEmail sets the address that the invitation of an entry page is
+// for.
 func (s signInPages) addInvitationEmail(v *pageRequest, e *entryPage) error {
 	if e.Invitation == "" || e.Closed != "" {
 		return nil

@@ -35,13 +35,13 @@ import (
 	"atelier/internal/web/pages"
 )
 
-// clock is a time that tests move.
+// clock is a clock that tests move.
 type clock struct{ micros atomic.Int64 }
 
 func (c *clock) now() time.Time       { return time.UnixMicro(c.micros.Load()).UTC() }
 func (c *clock) pass(d time.Duration) { c.micros.Add(d.Microseconds()) }
 
-// site is a whole service with its pages.
+// site is a complete service with its pages.
 type site struct {
 	t        *testing.T
 	db       *sqldb.DB
@@ -49,8 +49,8 @@ type site struct {
 	clock    *clock
 	url      string
 	log      *watch.Log
-	box      keyring.Box // of mail
-	key      []byte      // of forms
+	box      keyring.Box // seals mail
+	key      []byte      // authenticates CSRF tokens
 
 	metrics *prometheus.Registry
 }
@@ -66,7 +66,8 @@ func each(t *testing.T, change func(*account.Settings), fn func(t *testing.T, s 
 	}
 }
 
-// build starts a site. provider makes the provider for a site at an address.
+// build starts a site. The function provider returns the OpenID provider for a
+// site with this URL.
 func build(t *testing.T, engine string, change func(*account.Settings), provider func(appURL string) *oidc.Provider) *site {
 	t.Helper()
 	s := &site{t: t, clock: &clock{}, log: &watch.Log{}, metrics: prometheus.NewRegistry()}
@@ -79,7 +80,7 @@ func build(t *testing.T, engine string, change func(*account.Settings), provider
 	}
 	var from *oidc.Provider
 	if provider != nil {
-		s.clock.micros.Store(time.Now().UnixMicro()) // its tokens have the real time
+		s.clock.micros.Store(time.Now().UnixMicro()) // the provider's tokens have the real time
 		from = provider(s.url)
 	}
 	s.db = dbtest.OpenAt(t, dbtest.URL(t, engine), s.clock.now)
@@ -104,7 +105,7 @@ func build(t *testing.T, engine string, change func(*account.Settings), provider
 	return s
 }
 
-// served wraps pages as the program does.
+// served wraps pages in the same handlers as the program does.
 func (s *site) served(pages http.Handler) http.Handler {
 	return httpd.New(pages, httpd.Options{
 		Log: slog.New(slog.NewTextHandler(s.log, nil)), Metrics: s.metrics, Now: s.clock.now,
@@ -112,7 +113,7 @@ func (s *site) served(pages http.Handler) http.Handler {
 	})
 }
 
-// write does something in a transaction.
+// write runs do in a transaction.
 func (s *site) write(do func(ctx context.Context, tx *sqldb.Tx) error) {
 	s.t.Helper()
 	if err := s.db.Write(s.t.Context(), func(tx *sqldb.Tx) error { return do(s.t.Context(), tx) }); err != nil {
@@ -120,7 +121,7 @@ func (s *site) write(do func(ctx context.Context, tx *sqldb.Tx) error) {
 	}
 }
 
-// count counts rows.
+// count returns the number that a query counts.
 func (s *site) count(query string, args ...any) (n int64) {
 	s.t.Helper()
 	if err := s.db.QueryRow(s.t.Context(), "SELECT count(*) FROM "+query, args...).Scan(&n); err != nil {
@@ -129,7 +130,7 @@ func (s *site) count(query string, args ...any) (n int64) {
 	return n
 }
 
-// state is all that people could want to keep, as text.
+// state returns the stored data about people as text.
 func (s *site) state() string {
 	s.t.Helper()
 	var all []string
@@ -161,10 +162,11 @@ func (s *site) state() string {
 
 const password = accounttest.Password
 
-// hashed is the stored form of password, made once: it is slow on purpose.
+// hashed is the stored form of password, computed once because hashing is slow
+// on purpose.
 var hashed = sync.OnceValues(func() (string, error) { return person.HashPassword(context.Background(), password) })
 
-// person makes somebody with the password.
+// person creates a person with the common password.
 func (s *site) person(email string) (p person.Person) {
 	s.t.Helper()
 	hash, err := hashed()
@@ -178,7 +180,7 @@ func (s *site) person(email string) (p person.Person) {
 	return p
 }
 
-// company makes a company with a team that a person is in.
+// company creates a company with a team, and a person who is a member of both.
 func (s *site) company(name, team, role string, p person.Person) (c company.Company, tm company.Team) {
 	s.t.Helper()
 	s.write(func(ctx context.Context, tx *sqldb.Tx) (err error) {
@@ -197,7 +199,7 @@ func (s *site) company(name, team, role string, p person.Person) (c company.Comp
 	return c, tm
 }
 
-// mails gives what the site has sent so far.
+// mails returns the mail that the site has sent so far.
 func (s *site) mails() string {
 	s.t.Helper()
 	var out watch.Log
@@ -238,7 +240,7 @@ func (s *site) start(kind, agent, address string) device.Codes {
 	return codes
 }
 
-// poll asks for a device's tokens.
+// poll requests a device's tokens.
 func (s *site) poll(codes device.Codes) (devicelogin.Login, error) {
 	s.clock.pass(time.Minute)
 	return s.accounts.Devices.Poll(s.t.Context(), codes.DeviceCode, session.Client{UserAgent: "blender/4.5", Address: "198.51.100.7"})
@@ -259,7 +261,7 @@ func (s *site) device(p person.Person, b *browser, kind, agent string) string {
 	return in.DeviceID
 }
 
-// invite makes an invitation and gives its secret.
+// invite creates an invitation and returns its secret.
 func (s *site) invite(d company.Draft) (secret string) {
 	s.t.Helper()
 	d.Lifetime = time.Hour
@@ -270,7 +272,7 @@ func (s *site) invite(d company.Draft) (secret string) {
 	return secret
 }
 
-// only is the id of the one row of a table.
+// only returns the id of the only row of a table.
 func (s *site) only(table string) (id string) {
 	s.t.Helper()
 	if n := s.count(table); n != 1 {

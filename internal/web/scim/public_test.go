@@ -15,11 +15,11 @@ import (
 	"atelier/internal/testkit/servers"
 )
 
-// tester is where the public tester is on this machine.
+// tester has the paths of the public tester on this machine.
 type tester struct{ python, check string }
 
-// prepare installs the versions that test/scimclient locks where they are not on
-// this machine yet.
+// prepare installs the versions that test/scimclient locks, if this machine
+// does not have them yet.
 var prepare = sync.OnceValues(func() (tester, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
@@ -34,8 +34,8 @@ var prepare = sync.OnceValues(func() (tester, error) {
 	return tester{filepath.Join(bin, "python"), filepath.Join(source, "check.py")}, nil
 })
 
-// TestPublicTester has scim2-tester check the schemas and all operations on
-// users and groups. ATELIER_TEST_SCIM=skip skips it.
+// TestPublicTester runs scim2-tester, which checks the schemas and all
+// operations on users and groups. ATELIER_TEST_SCIM=skip skips it.
 func TestPublicTester(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines {

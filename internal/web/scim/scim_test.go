@@ -81,7 +81,8 @@ func (w *fixture) ok(err error) {
 	}
 }
 
-// connected makes a company that owns a domain and has its identity provider connected.
+// connected creates a company that owns a domain and has its identity provider
+// connected.
 func (w *fixture) connected(name, domain string) (id, token string) {
 	w.Helper()
 	id = w.site.Company(name, company.EnterprisePlan)
@@ -94,7 +95,7 @@ func (w *fixture) connected(name, domain string) (id, token string) {
 	return id, token
 }
 
-// answer is what came back.
+// answer is a response.
 type answer struct {
 	*fixture
 	what   string
@@ -136,7 +137,7 @@ func (w *fixture) send(r *http.Request) answer {
 	return a
 }
 
-// do sends a request as Fox's identity provider and wants this status.
+// do sends a request as Fox's identity provider and requires this status.
 func (w *fixture) do(want int, method, path, body string) answer {
 	w.Helper()
 	a := w.as(w.token, method, path, body)
@@ -144,8 +145,8 @@ func (w *fixture) do(want int, method, path, body string) answer {
 	return a
 }
 
-// want wants this status, and for an error this scimType in a body of the
-// protocol.
+// want requires this status, and for an error this scimType in an error body of
+// the protocol.
 func (a answer) want(status int, scimType string) {
 	a.Helper()
 	if a.status != status {
@@ -163,7 +164,8 @@ func (a answer) want(status int, scimType string) {
 	}
 }
 
-// at gives what stands at a path of the body: name.givenName, emails.0.value.
+// at returns the value at a path of the body, such as name.givenName or
+// emails.0.value.
 func (a answer) at(path string) any { return at(a.body, path) }
 
 func at(v any, path string) any {
@@ -184,7 +186,7 @@ func at(v any, path string) any {
 	return v
 }
 
-// has wants values at paths.
+// has requires values at paths.
 func (a answer) has(want map[string]any) {
 	a.Helper()
 	for path, v := range want {
@@ -196,19 +198,19 @@ func (a answer) has(want map[string]any) {
 
 func (a answer) id() string { return fmt.Sprint(a.body["id"]) }
 
-// user makes a user of Fox and gives their id.
+// user creates a user of Fox and returns their id.
 func (w *fixture) user(name string) string {
 	w.Helper()
 	return w.do(201, "POST", "/Users", `{"schemas":["urn:ietf:params:scim:schemas:core:2.0:User"],"userName":"`+name+`"}`).id()
 }
 
-// patch changes something as Fox's identity provider.
+// patch sends a PATCH request as Fox's identity provider.
 func (w *fixture) patch(want int, path, operations string) answer {
 	w.Helper()
 	return w.do(want, "PATCH", path, `{"schemas":["urn:ietf:params:scim:api:messages:2.0:PatchOp"],"Operations":`+operations+`}`)
 }
 
-// acts gives what was recorded since a record, as text.
+// acts returns the audit records after a record, as text.
 func (w *fixture) acts(since int64) (all []string) {
 	w.Helper()
 	w.ok(w.site.DB.Read(w.Context(), func(tx *sqldb.Tx) error {
@@ -234,7 +236,7 @@ func (w *fixture) seq() (n int64) {
 	return n
 }
 
-// roles gives the roles of a company's members by address.
+// roles returns the roles of a company's members by address.
 func (w *fixture) roles(companyID string) map[string]string {
 	w.Helper()
 	all, err := w.site.Companies.Members.ListMembers(w.Context(), principal.Operator(), companyID, company.Key{}, 10000)
@@ -246,7 +248,7 @@ func (w *fixture) roles(companyID string) map[string]string {
 	return roles
 }
 
-// execute changes the database behind the packages' backs.
+// execute changes the database without the packages that own the tables.
 func execute(ctx context.Context, query string, args ...any) func(*sqldb.Tx) error {
 	return func(tx *sqldb.Tx) error {
 		_, err := tx.Exec(ctx, query, args...)

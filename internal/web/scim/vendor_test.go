@@ -14,7 +14,7 @@ func TestEntraID(t *testing.T) {
 		find := func(endpoint, filter string) answer {
 			return w.do(200, "GET", endpoint+"?filter="+url.QueryEscape(filter), "")
 		}
-		// The test of the connection asks for somebody who is not there.
+		// The connection test searches for a user that does not exist.
 		find("/Users", `userName eq "non-existent user"`).has(map[string]any{"totalResults": 0, "Resources": "[]"})
 		find("/Users", `userName eq "anna@fox.example"`).has(map[string]any{"totalResults": 0})
 		anna := w.do(201, "POST", "/Users", `{"schemas":["urn:ietf:params:scim:schemas:core:2.0:User","`+enterprise+`"],"externalId":"0a21f0f2","userName":"anna@fox.example",

@@ -1,10 +1,10 @@
 // Package oidctest runs a real OpenID provider for tests.
 //
-// It is oidc-provider, a certified implementation for Node.js, installed as
-// test/oidcserver locks it on first use, kept in the user's cache and started
-// once per test binary, with which it dies. Where it cannot be had its tests
-// are skipped; with CI set they fail instead. ATELIER_TEST_OIDC=skip skips them
-// anywhere.
+// The provider is oidc-provider, a certified implementation for Node.js. It is
+// installed on first use with the versions that test/oidcserver locks, cached
+// in the user's cache directory, and started once per test binary; it ends with
+// the test binary. If it cannot be installed, its tests are skipped; with CI
+// set they fail instead. ATELIER_TEST_OIDC=skip skips the tests everywhere.
 package oidctest
 
 import (
@@ -25,17 +25,17 @@ import (
 	"atelier/internal/testkit/servers"
 )
 
-// Server is a provider with one client. Anybody can sign in with any login,
-// which is their subject and their mail address. The address is verified unless
-// it starts with "unverified-".
+// Server is a provider with one client. Every login is accepted; it becomes the
+// subject and the mail address. The address is verified unless it starts with
+// "unverified-".
 type Server struct {
 	Issuer, ClientID, ClientSecret string
 
 	redirect, control string
 }
 
-// Start makes a provider that lasts as long as the test and sends people back
-// to redirectURL.
+// Start starts a provider for the duration of the test. The provider redirects
+// browsers to redirectURL after a sign-in.
 func Start(t testing.TB, redirectURL string) *Server {
 	t.Helper()
 	base := servers.Need(t, "OpenID provider", "ATELIER_TEST_OIDC", startServer)
@@ -63,25 +63,26 @@ func Start(t testing.TB, redirectURL string) *Server {
 	return s
 }
 
-// Stop has nobody reach the provider until Resume. It forgets nothing.
+// Stop makes the provider unreachable until Resume. The provider keeps its
+// state.
 func (s *Server) Stop(t testing.TB) {
 	t.Helper()
 	control(t, "POST", s.control+"/down", nil)
 }
 
-// Resume ends Stop.
+// Resume makes the provider reachable again after Stop.
 func (s *Server) Resume(t testing.TB) {
 	t.Helper()
 	control(t, "POST", s.control+"/up", nil)
 }
 
-// Revoke has the provider stand by the login no longer.
+// Revoke ends all grants of the login at the provider.
 func (s *Server) Revoke(t testing.TB, login string) {
 	t.Helper()
 	control(t, "POST", s.control+"/revoke?account="+url.QueryEscape(login), nil)
 }
 
-// control calls the control server, also when the test has ended.
+// control calls the control server. It works after the end of the test too.
 func control(t testing.TB, method, address string, body []byte) []byte {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -102,9 +103,9 @@ func control(t testing.TB, method, address string, body []byte) []byte {
 	return text
 }
 
-// SignIn goes through the provider's pages as a person does who has never been
-// there, and gives the address that they are sent back to in the end, which is
-// not opened.
+// SignIn goes through the provider's pages as a person without a session there.
+// It returns the URL to which the provider redirects at the end, without
+// opening it.
 func (s *Server) SignIn(t testing.TB, authorizeURL, login string) (callbackURL string) {
 	t.Helper()
 	v := s.visit(t, authorizeURL)
@@ -118,7 +119,7 @@ func (s *Server) SignIn(t testing.TB, authorizeURL, login string) (callbackURL s
 	return ""
 }
 
-// Refuse is SignIn of a person who turns around at the first page.
+// Refuse is SignIn for a person who cancels on the first page.
 func (s *Server) Refuse(t testing.TB, authorizeURL string) (callbackURL string) {
 	t.Helper()
 	v := s.visit(t, authorizeURL)
@@ -135,12 +136,12 @@ func (s *Server) Refuse(t testing.TB, authorizeURL string) (callbackURL string) 
 	return ""
 }
 
-// visitor is a person's browser at the provider.
+// visitor is a person's browser on the provider's pages.
 type visitor struct {
 	client http.Client
 	at     *url.URL
 	page   *html.Node
-	back   string // where the person is sent back to, once they are
+	back   string // redirect URL at the end of the sign-in; empty before that
 }
 
 var errBack = errors.New("sent back")
@@ -166,7 +167,8 @@ func (s *Server) visit(t testing.TB, address string) *visitor {
 	return v
 }
 
-// open goes to a page, unless that sends the person back.
+// open requests a page and follows redirects, except the redirect back to the
+// client.
 func (v *visitor) open(t testing.TB, method, address string, form url.Values) {
 	t.Helper()
 	to, err := url.Parse(address)
@@ -201,7 +203,7 @@ func (v *visitor) open(t testing.TB, method, address string, form url.Values) {
 	}
 }
 
-// submit fills the form on the page and sends it.
+// submit fills in the form on the page and sends it.
 func (v *visitor) submit(t testing.TB, login string) {
 	t.Helper()
 	action := ""
