@@ -1,4 +1,4 @@
-// Package fal runs tools with fal's queue, where every request costs money.
+// Package fal runs tools with fal's queue. Every request costs money.
 //
 // So no request is sent twice. The queue has neither an idempotency key nor a list of requests: a
 // request whose response is lost cannot be found, and its run fails permanently instead of paying
@@ -29,10 +29,10 @@ type Options struct {
 	PollTimeout time.Duration
 	// Storage takes uploads with the queue's credentials. nil: all files are embedded in requests.
 	Storage *backend.Client
-	// Addresses sends large inputs as URLs of this service, which the provider must be able to reach,
-	// instead of uploading them.
+	// SendURLs sends large inputs as URLs of this service, which the provider must be able to
+	// reach, instead of uploading them.
 	SendURLs bool
-	// Catalog has the schemas of models, for Import.
+	// Catalog has the schemas of models, for the import of models.
 	Catalog *backend.Client
 }
 

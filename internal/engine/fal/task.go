@@ -48,7 +48,7 @@ func requestAt(app, id string) request {
 	return request{Status: base + "/status", Response: base, Cancel: base + "/cancel"}
 }
 
-// resumeCheckpoint continues where an earlier try of the run ended.
+// resumeCheckpoint continues the work of an earlier try of the run.
 func (t *task) resumeCheckpoint(left string) {
 	n := t.PieceCount()
 	if err := json.Unmarshal([]byte(left), &t.checkpoint); err != nil || len(t.checkpoint.IDs) != n {

@@ -1,4 +1,4 @@
-// Package replicate runs tools with Replicate's HTTP API, where every prediction costs money.
+// Package replicate runs tools with Replicate's HTTP API. Every prediction costs money.
 //
 // So no prediction is created twice. The API has no idempotency key, and when a connection breaks
 // it is unknown whether the prediction was created. The engine therefore saves a checkpoint with a
@@ -33,8 +33,8 @@ type Options struct {
 	PollInterval time.Duration
 	// PollTimeout is how long queries may keep failing. Default: a minute.
 	PollTimeout time.Duration
-	// Addresses sends large inputs as URLs of this service, which the provider must be able to reach,
-	// instead of uploading them.
+	// SendURLs sends large inputs as URLs of this service, which the provider must be able to
+	// reach, instead of uploading them.
 	SendURLs bool
 	// Now returns the time. nil: a prediction of any age may be adopted for a create request without a
 	// response.

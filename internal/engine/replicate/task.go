@@ -41,7 +41,7 @@ type checkpoint struct {
 	Of *model `json:"of,omitempty"`
 }
 
-// resumeCheckpoint continues where an earlier try of the run ended.
+// resumeCheckpoint continues the work of an earlier try of the run.
 func (t *task) resumeCheckpoint(left string) {
 	n := t.PieceCount()
 	if err := json.Unmarshal([]byte(left), &t.checkpoint); err != nil || len(t.checkpoint.IDs) != n {

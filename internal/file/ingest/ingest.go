@@ -38,8 +38,8 @@ const discardTimeout = 30 * time.Second
 type Pipeline struct {
 	Blobs    blob.Store
 	Analyzer *media.Analyzer
-	// Frame extracts the first frame of a video as a JPEG; nil if this node
-	// cannot.
+	// ExtractFrame extracts the first frame of a video as a JPEG; nil if this
+	// node cannot.
 	ExtractFrame func(ctx context.Context, mimeType string, video io.Reader) ([]byte, error)
 }
 

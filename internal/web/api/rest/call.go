@@ -42,7 +42,7 @@ func ClientOf(r *http.Request) session.Client {
 	return session.Client{UserAgent: r.UserAgent(), Address: httpd.RecordOf(r.Context()).Addr.String()}
 }
 
-// ViewerOf returns the caller as package library knows them.
+// ViewerOf returns the caller as a viewer of package library.
 func ViewerOf(p principal.Principal) library.Viewer {
 	v := library.Viewer{PersonID: p.PersonID, Manager: map[string]bool{}}
 	for _, account := range p.Accounts() {
