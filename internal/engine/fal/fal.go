@@ -1,9 +1,9 @@
 // Package fal runs tools with fal's queue. Every request costs money.
 //
-// So no request is sent twice. The queue has neither an idempotency key nor a list of requests: a
-// request whose response is lost cannot be found, and its run fails permanently instead of paying
-// again. The engine saves a checkpoint before each request and another one with its id after it;
-// the next worker resumes the requests of the checkpoint.
+// Therefore no request is sent twice. The queue has neither an idempotency key nor a list of
+// requests: a request whose response is lost cannot be found, and its run fails permanently instead
+// of paying again. The engine saves a checkpoint before each request and another one with its id
+// after it; the next worker resumes the requests of the checkpoint.
 //
 // fal itself retries a request whose runner failed. That is one request and one price.
 package fal
@@ -85,7 +85,7 @@ func (s manifestSetting) appName() string {
 	return strings.Join(parts[:min(n, len(parts))], "/")
 }
 
-// ManifestSpec describes the settings that a manifest can give the engine.
+// ManifestSpec describes the engine's settings in a manifest.
 func ManifestSpec() engine.ManifestSpec {
 	return engine.ManifestSpec{
 		Setting: func() any { return &manifestSetting{} },
