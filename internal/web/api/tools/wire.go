@@ -11,7 +11,7 @@ import (
 	"atelier/internal/web/api/wire"
 )
 
-// This file converts the catalog's types to those of package wire.
+// This file converts the catalog's types to the types of package wire.
 
 func (h *Handler) asTool(v *catalog.View, t *catalog.Tool) wire.Tool {
 	return wire.Tool{
