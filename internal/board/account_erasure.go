@@ -6,8 +6,8 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// NodesOf returns at most limit nodes of a board after a position, fewer where
-// their texts are long. The data that they refer to is not read.
+// NodesOf returns at most limit nodes of a board after a position, fewer if
+// their texts are long. The data that the nodes refer to is not read.
 func NodesOf(ctx context.Context, tx *sqldb.Tx, b Board, after *Cursor, limit int) ([]Node, error) {
 	p, err := nodesAfter(ctx, tx, b.ID, after, limit)
 	return p.Nodes, err

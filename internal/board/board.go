@@ -1,10 +1,11 @@
 // Package board stores boards, on which accounts pin and arrange nodes.
 //
-// Every change of a board, or of its nodes, begins with one conditional update of
-// the board's row, which takes the next revision. It decides whether the change
-// is meant for the current board, and locks out other writers: the rest of the
-// transaction runs alone. A node has the revision of its last change, so the
-// changes since a revision are the nodes with a greater one.
+// Every change of a board, or of its nodes, begins with one conditional update
+// of the board's row, which takes the next revision. The update decides whether
+// the change is meant for the current revision of the board, and locks out
+// other writers for the rest of the transaction. A node has the revision of its
+// last change, so the changes since a revision are the nodes with a greater
+// revision.
 //
 //	live ──delete──▶ in the trash ──Keep──▶ removed for good
 //	  ▲                   │
@@ -143,7 +144,7 @@ func (bs *Boards) CreateBoard(ctx context.Context, v principal.Principal, name s
 	return b, err
 }
 
-// checkRoom refuses one more board where the account has MaxBoards.
+// checkRoom refuses one more board if the account has MaxBoards already.
 // Transactions that add boards wait for each other here.
 func checkRoom(ctx context.Context, tx *sqldb.Tx, v principal.Principal) error {
 	there, err := lockAccount(ctx, tx, v)
@@ -160,8 +161,8 @@ func checkRoom(ctx context.Context, tx *sqldb.Tx, v principal.Principal) error {
 	return err
 }
 
-// ListBoards returns at most limit boards of the account after a position, newest
-// first: the deleted ones where trash is set.
+// ListBoards returns at most limit boards of the account after a position,
+// newest first: the deleted ones if trash is set.
 func (bs *Boards) ListBoards(ctx context.Context, v principal.Principal, trash bool, after *Cursor, limit int) (all []Board, err error) {
 	err = bs.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		all, err = List(ctx, tx, v.AccountID, trash, after, limit)
@@ -176,8 +177,8 @@ type Page struct {
 	More  bool // more nodes follow
 }
 
-// GetBoard returns a board and at most limit of its nodes after a position, oldest
-// first. Where texts are long there are fewer.
+// GetBoard returns a board and at most limit of its nodes after a position,
+// oldest first. The page has fewer nodes if their texts are long.
 func (bs *Boards) GetBoard(ctx context.Context, v principal.Principal, id string, after *Cursor, limit int) (b Board, p Page, err error) {
 	err = bs.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		if b, err = findLive(ctx, tx, v, id); err != nil {
@@ -278,9 +279,9 @@ func (bs *Boards) DeleteBoard(ctx context.Context, v principal.Principal, id str
 	})
 }
 
-// RestoreBoard takes a board out of the trash. The same people as for Delete may do
-// so. A board that is not in the trash stays unchanged. It is returned with at
-// most limit of its nodes.
+// RestoreBoard takes a board out of the trash. The same people as for
+// DeleteBoard may do so. A board that is not in the trash stays unchanged. The
+// board is returned with at most limit of its nodes.
 func (bs *Boards) RestoreBoard(ctx context.Context, v principal.Principal, id string, limit int) (b Board, p Page, err error) {
 	err = bs.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		if b, err = findBoard(ctx, tx, v, id); err != nil {

@@ -255,7 +255,7 @@ func (w *changeWriter) storeNodes(ctx context.Context, created, updated []Node) 
 	return addNodes(ctx, w.tx, w.board.ID, len(created)-len(w.gone))
 }
 
-// stackNodes gives new nodes without a z a z above all others.
+// stackNodes sets the z of new nodes without one: above all other nodes.
 func (w *changeWriter) stackNodes(ctx context.Context, created []Node) error {
 	top, err := highestZ(ctx, w.tx, w.board.ID)
 	for i, d := range w.changes.Create {

@@ -54,7 +54,7 @@ func (w world) board(v principal.Principal) board.Board {
 	return b
 }
 
-// result makes a run with one result, and gives the ids of both.
+// result creates a run with one result, and returns the ids of both.
 func (w world) result(personID string) (item, runID string) {
 	w.Helper()
 	w.Create(w.Draft(generationtest.Own(personID), "free"))
@@ -76,7 +76,7 @@ func (w world) add(v principal.Principal, boardID string, d board.Draft) board.N
 	return n
 }
 
-// get reads a board whole.
+// get reads a board with all its nodes.
 func (w world) get(v principal.Principal, id string) (board.Board, []board.Node) {
 	w.Helper()
 	b, p, err := w.boards.GetBoard(w.Context(), v, id, nil, board.MaxNodes)

@@ -9,12 +9,12 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// Mark is how far a client knows a board.
+// Mark is the part of a board's changes that a client has received.
 type Mark struct {
-	// Revision is the revision up to which the client knows everything.
+	// Revision is the revision up to which the client has received all changes.
 	Revision int64
-	// Of later changes the client knows those up to the node AfterID in the
-	// revision After. Zero: none.
+	// After and AfterID are the revision and the node of the last later change
+	// that the client has received. Zero: none.
 	After   int64
 	AfterID string
 }
@@ -27,7 +27,7 @@ type Delta struct {
 	Lost bool
 	// Page is some of the changed nodes, deleted ones included.
 	Page
-	// Mark is how far a client with these changes knows the board.
+	// Mark is the client's mark after it has received these changes.
 	Mark Mark
 }
 
@@ -43,10 +43,10 @@ func (bs *Boards) GetRevision(ctx context.Context, v principal.Principal, id str
 	return n, err
 }
 
-// ListChanges returns at most limit nodes that have changed since a mark, in the
-// order of their last changes. A client can always continue from the mark in
-// the result. A node that changes again comes again. Of a board in the trash it
-// returns the board alone.
+// ListChanges returns at most limit nodes that have changed since a mark, in
+// the order of their last changes. A client can always continue from the mark
+// in the result. A node that changes again comes again. For a board in the
+// trash it returns the board without nodes.
 func (bs *Boards) ListChanges(ctx context.Context, v principal.Principal, id string, m Mark, limit int) (n Delta, err error) {
 	err = bs.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		b, err := findBoard(ctx, tx, v, id)

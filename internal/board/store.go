@@ -54,8 +54,8 @@ func insertBoard(ctx context.Context, tx *sqldb.Tx, b Board) error {
 	return err
 }
 
-// List returns at most limit boards of an account after a position, newest first:
-// the deleted ones, or those that are not deleted.
+// List returns at most limit boards of an account after a position, newest
+// first: the deleted boards, or the boards that are not deleted.
 func List(ctx context.Context, tx *sqldb.Tx, accountID string, trash bool, after *Cursor, limit int) ([]Board, error) {
 	query := `SELECT ` + columns + ` FROM board WHERE account_id = $1 AND deleted IS NULL`
 	if trash {
@@ -78,7 +78,7 @@ func readRevision(ctx context.Context, db *sqldb.DB, accountID, id string) (n in
 	return n, err
 }
 
-// advanceRevision takes the next revision where the board matches m.
+// advanceRevision takes the next revision if the board matches m.
 func advanceRevision(ctx context.Context, tx *sqldb.Tx, accountID, id string, m Match) (Board, error) {
 	query := `UPDATE board SET revision = revision + 1, updated = $3 WHERE id = $1 AND account_id = $2 AND deleted IS NULL`
 	args := []any{id, accountID, sqldb.At(tx.Now)}
@@ -264,7 +264,7 @@ func oldestTombstone(ctx context.Context, tx *sqldb.Tx, before time.Time) (board
 }
 
 // tombstonesUpTo returns the revision up to which about n deleted nodes can be
-// removed, 0 where another node of the installation has removed them.
+// removed, 0 if another node of the installation has removed them.
 func tombstonesUpTo(ctx context.Context, tx *sqldb.Tx, boardID string, before time.Time, n int) (revision int64, err error) {
 	err = tx.QueryRow(ctx, `
 		SELECT coalesce(max(t.revision), 0) FROM (

@@ -63,8 +63,9 @@ func removeTombstonesOfOne(ctx context.Context, tx *sqldb.Tx) (more bool, err er
 	if err != nil {
 		return false, err
 	}
-	// The board first: a client that follows it must not miss the rows before the
-	// board records that, and a writer is waited for.
+	// The board is updated first. A client that follows the board must not miss
+	// the rows before the board records their removal; and the update waits for
+	// a concurrent writer.
 	if err := setForgotten(ctx, tx, id, upTo); err != nil {
 		return false, err
 	}

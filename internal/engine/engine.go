@@ -4,7 +4,7 @@
 // An engine gets a Job and a Sink. It reports progress, sends previews, passes each result to the
 // sink as soon as it is complete, and returns when it is done. The caller stores the results,
 // decides about retries, and ends the context when the run is cancelled, takes too long, or is
-// claimed by another worker. An engine has no state between jobs that it could not lose.
+// claimed by another worker. All state that an engine keeps between jobs can be lost without harm.
 package engine
 
 import (
@@ -15,18 +15,18 @@ import (
 
 // Engine runs jobs. It is safe for concurrent use.
 type Engine interface {
-	// Run does the job and passes every result to the sink, in order. It returns nil when the sink has
-	// taken all of them. Otherwise the error gives the reason: an *Error for a failure that the engine
-	// knows; any other error counts as Failed. Run returns soon after ctx has ended, whatever it waits
-	// for, and leaves nothing running.
+	// Run does the job and passes every result to the sink, in order. It returns nil when the sink
+	// has accepted all results. Otherwise it returns the reason: an *Error for a failure that the
+	// engine recognizes; any other error counts as Failed. Run returns soon after ctx has ended, in
+	// every state of the job, and leaves nothing running.
 	Run(ctx context.Context, j Job, out Sink) error
 }
 
 // Prober is an engine that depends on a server, which may be unavailable.
 type Prober interface {
 	Engine
-	// Probe checks whether the server would accept work now. It returns soon: nil, or the reason why
-	// not.
+	// Probe checks whether the server would accept work now. It returns within a short time: nil,
+	// or the reason why the server would not.
 	Probe(ctx context.Context) error
 }
 
@@ -34,15 +34,17 @@ type Prober interface {
 type Abandoner interface {
 	Engine
 	// Abandon ends the work that a checkpoint names, as far as possible: the run is over and its
-	// results are not needed. Work that has ended or is unknown is no error.
+	// results are not needed. It is no error if the work has ended already or is unknown to the
+	// server.
 	Abandon(ctx context.Context, note string) error
 }
 
-// Pool is an engine and the number of jobs that this process gives it at the same time.
+// Pool is an engine and the largest number of jobs that this process runs on the engine at the same
+// time.
 type Pool struct {
 	Engine   Engine
 	Parallel int
-	Trained  bool // its results come from machine learning models
+	Trained  bool // the results come from machine learning models
 }
 
 // Job is the work that an engine is to do.
@@ -60,24 +62,25 @@ type Job struct {
 	// Files are the media inputs by field key, in the caller's order.
 	Files map[string][]File
 	// Seed determines everything random in the job. Equal jobs with equal seeds have equal results
-	// where the engine can promise that.
+	// if the engine is deterministic.
 	Seed uint32
 	// NumResults is the number of requested results, at least 1.
 	NumResults int
 	// OutputType and MimeTypes are the output types in the tool's manifest.
 	OutputType string
 	MimeTypes  []string
-	// Memory waits until the job may use so many bytes of memory and returns a function that releases
-	// them. nil: memory is not limited. Engines call Reserve.
+	// Memory waits until the job may use the given number of bytes of memory and returns a function
+	// that releases them. nil: memory is not limited. Engines call ReserveMemory instead.
 	Memory func(ctx context.Context, bytes int64) (release func(), err error)
-	// Left is the last checkpoint that an earlier try of this run saved with Sink.Leave. "": none.
+	// SavedCheckpoint is the last checkpoint that an earlier try of this run saved with
+	// Sink.SaveCheckpoint. "": none.
 	SavedCheckpoint string
 }
 
-// ReserveMemory waits until the job may use so many bytes of memory. Call it before any
-// allocation, and never while the job holds another reservation, because that may wait for ever.
-// The caller calls release. If the machine never has as much memory, the error is a failure with a
-// message for the person.
+// ReserveMemory waits until the job may use the given number of bytes of memory. Call it before the
+// allocation, and never while the job holds another reservation: two such jobs could wait for each
+// other for ever. The caller must call release. If the machine can never provide that much memory,
+// the error is an *Error with a message for the person who started the run.
 func (j Job) ReserveMemory(ctx context.Context, bytes int64) (release func(), err error) {
 	if j.Memory == nil {
 		return func() {}, nil
@@ -89,24 +92,24 @@ func (j Job) ReserveMemory(ctx context.Context, bytes int64) (release func(), er
 type File struct {
 	MimeType      string
 	Size          int64
-	Width, Height int // 0: no dimensions
-	// Address returns a URL that serves the file for a while, for servers that can reach this service.
-	// nil: there is none.
+	Width, Height int // 0: the medium has no dimensions
+	// Address returns a URL that serves the file for a limited time, for model servers that can
+	// reach this service. nil: the file has no such URL.
 	Address func() string
 	// Open returns a reader of the whole file. The caller closes it.
 	Open func(ctx context.Context) (io.ReadCloser, error)
 }
 
 // ErrHandedOver is the cause of a context's end when another worker continues the run: this worker
-// is shutting down or has lost its lease. Work that a checkpoint names may continue then. In all
-// other cases the engine must end it.
+// is shutting down or has lost its lease. Work that a checkpoint names may then continue. If a
+// context ends for any other reason, the engine must end that work.
 var ErrHandedOver = errors.New("another worker continues the run")
 
 // IsHandedOver reports whether a context ended because another worker continues the run.
 func IsHandedOver(ctx context.Context) bool { return errors.Is(context.Cause(ctx), ErrHandedOver) }
 
-// IsFinal reports whether the run ends with an error: neither the next try nor another worker
-// continues its work.
+// IsFinal reports whether err ends the run: neither another try nor another worker will continue
+// the run's work.
 func IsFinal(ctx context.Context, err error) bool {
 	return !IsHandedOver(ctx) && (ctx.Err() != nil || !AsError(err).Transient)
 }
@@ -116,30 +119,31 @@ func IsFinal(ctx context.Context, err error) bool {
 type Sink interface {
 	// Progress reports the completed share of the job, from 0 to 1.
 	Progress(fraction float64)
-	// Preview shows an intermediate result as a small JPEG or PNG. It may be dropped.
+	// Preview shows an intermediate result as a small JPEG or PNG. The sink may drop previews.
 	Preview(picture []byte)
 	// Output stores one result. The sink detects the type from the bytes. If Output returns an error,
 	// the result was not stored, and Run must return the same error.
 	Output(ctx context.Context, r Result) error
-	// Leave saves a checkpoint that another worker needs if this one dies, such as the id of work on a
-	// server. It is stored when Leave returns and replaces the checkpoint before; "" removes it. At
-	// most MaxNote bytes.
+	// SaveCheckpoint saves a checkpoint that another worker needs if this one dies, such as the id
+	// of work on a server. The checkpoint is stored when SaveCheckpoint returns, and replaces the
+	// previous one; "" removes it. A checkpoint has at most MaxCheckpoint bytes.
 	SaveCheckpoint(ctx context.Context, note string) error
 }
 
-// MaxCheckpoint is the largest size of a checkpoint.
+// MaxCheckpoint is the largest size of a checkpoint, in bytes.
 const MaxCheckpoint = 4 << 10
 
 // Result is one output of an engine.
 type Result struct {
 	Data io.Reader
-	// Note is a remark for the people who see the result, for example the part of the prompt that it
-	// does not show. "": none. The sink makes it one line of plain text and cuts it at MaxRemark
-	// bytes. It may repeat the prompt, so it is stored and erased with the result and never logged.
+	// Note is a remark for the people who see the result, for example the part of the prompt that
+	// the result does not show. "": none. The sink makes the note one line of plain text and cuts
+	// it at MaxNote bytes. The note may repeat the prompt, so it is stored and erased with the
+	// result and never logged.
 	Note string
 }
 
-// MaxNote is the largest size of a result's note.
+// MaxNote is the largest size of a result's note, in bytes.
 const MaxNote = 500
 
 // Code is the kind of failure that ended a job. Codes are public API.
@@ -153,7 +157,7 @@ const (
 	Invalid     Code = "OUTPUT_INVALID" // the engine's output is not a valid result
 )
 
-// Error is a failure that the engine knows about.
+// Error is a failure that the engine recognizes.
 type Error struct {
 	Code Code
 	// Message is for the person who started the run. It contains no server name, path or secret.

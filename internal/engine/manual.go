@@ -12,11 +12,11 @@ import (
 	"atelier/internal/base/sanitize"
 )
 
-// ManifestSpec describes an engine's part of a manifest, so that a manifest that cannot run is refused
-// before anyone runs it.
+// ManifestSpec describes an engine's part of a manifest, so that a manifest that cannot run is
+// refused when it is read.
 type ManifestSpec struct {
-	// Setting returns a pointer to the struct that Run decodes that part into with DecodeSetting. nil:
-	// the engine accepts anything because it passes the settings on.
+	// Setting returns a pointer to the struct into which Run decodes the engine's part with
+	// DecodeSetting. nil: the engine accepts anything because it passes the settings on.
 	Setting func() any
 	// Choices are the allowed values of keys that have a fixed list.
 	Choices map[string][]string

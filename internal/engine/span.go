@@ -3,8 +3,8 @@ package engine
 import "sync"
 
 // Span is a part of a job's progress that belongs to one piece of its work. The reported progress
-// never decreases, whatever the order of reports, and small steps are skipped. The zero Span
-// reports nothing.
+// never decreases, in any order of reports, and small steps are skipped. The zero Span reports
+// nothing.
 type Span struct {
 	bar      *progressBar
 	from, to float64

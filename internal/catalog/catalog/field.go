@@ -97,8 +97,8 @@ func (f *Field) IsInteger() bool {
 // maxSeed is the largest seed, 2^32-1.
 const maxSeed = math.MaxUint32
 
-// CheckValue returns what is wrong with a value for the field, or "" if it is
-// valid. Values have the types of decoded YAML or JSON: string, bool, int64,
+// CheckValue returns the problem of a value for the field, or "" if the value
+// is valid. Values have the types of decoded YAML or JSON: string, bool, int64,
 // float64, []any, map[string]any. It does not validate references to media.
 func (f *Field) CheckValue(value any) string {
 	switch fieldTypes[f.Type] {

@@ -14,7 +14,7 @@ import (
 
 // InputOptions describe the request that the inputs came with.
 type InputOptions struct {
-	// Draft allows required inputs to be missing and rejects MULTIPART
+	// PriceOnly allows required inputs to be missing and rejects MULTIPART
 	// references. It is set when a run is only priced.
 	PriceOnly bool
 	// Files is the number of file parts in the request; inputs must refer to
@@ -49,8 +49,9 @@ const maxProblems = 100
 // the types of decoded JSON: string, bool, nil, int64, float64, []any,
 // map[string]any.
 //
-// It returns all problems at once: those of the form in its order, then unknown
-// keys, then files. After a problem, the inputs may only be used for counting.
+// It returns all problems at once: problems of fields in the order of the form,
+// then unknown keys, then files. After a problem, the inputs may only be used
+// for counting.
 func (t *Tool) ParseInputs(inputs map[string]any, o InputOptions) (FormInputs, []fault.Field) {
 	f := inputParser{InputOptions: o, inputs: inputs, knownKeys: map[string]bool{}, claimedParts: map[int64]bool{}}
 	f.Values = map[string]any{}

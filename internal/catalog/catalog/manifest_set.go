@@ -35,10 +35,11 @@ type ManifestFolder struct {
 	Files  fs.FS
 	// Name is the prefix of file names in problems.
 	Name string
-	// Offer reports whether tools of an engine can run; nil means that all can.
+	// EngineAvailability reports whether tools of an engine can run; nil means
+	// that all can.
 	EngineAvailability func(engine string) Availability
-	// Inspect returns what keeps a tool with a valid manifest from running; nil
-	// inspects nothing.
+	// Inspect returns the reasons that keep a tool with a valid manifest from
+	// running. nil: tools are not inspected.
 	Inspect func(t *Tool) []Remark
 }
 
@@ -50,14 +51,14 @@ type Remark struct {
 	Message string
 }
 
-// Availability says whether a tool can run.
+// Availability is whether a tool can run.
 type Availability int
 
 // The values of Availability.
 const (
 	Available           Availability = iota
 	Unavailable                      // no engine or program of this node can run it
-	UnknownAvailability              // only other nodes know; the stored state of the tool stays
+	UnknownAvailability              // this node cannot decide; the stored state of the tool stays
 )
 
 // Files of a source that are not tools.

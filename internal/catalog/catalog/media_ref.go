@@ -38,7 +38,7 @@ type Ref struct {
 	List      bool     // the field accepts several files
 	Index     int      // index in the list
 	Path      string   // position for problems, for example "inputs.pictures.2"
-	Accept    []string // accepted mime types; empty: all of Media
+	Accept    []string // accepted mime types; empty: all of MediaType
 	MediaType string   // accepted type of media, one of the output types
 }
 

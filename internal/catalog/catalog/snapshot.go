@@ -161,10 +161,9 @@ func (v *View) PublicTags() []Tag {
 	return all
 }
 
-// VisibleKits returns the kits with their visible entries, without empty kits. If the
-// default tool of a kit is not visible, the first entry is the default. The
-// tags are those of the visible entries, in the kit's order, because clients
-// show a tab for each tag.
+// VisibleKits returns the kits with their visible entries, without empty kits. If the default tool
+// of a kit is not visible, the first entry is the default. The tags are the tags of the visible
+// entries, in the kit's order, because clients show a tab for each tag.
 func (v *View) VisibleKits() []VisibleKit {
 	var all []VisibleKit
 	for _, k := range v.kits {

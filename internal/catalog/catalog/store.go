@@ -16,7 +16,7 @@ type row struct {
 	definition string
 	removed    bool
 
-	// Tools only.
+	// The following fields are for tools only.
 	hash             string
 	average, recent  time.Duration
 	created, updated time.Time

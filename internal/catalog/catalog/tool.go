@@ -5,11 +5,11 @@
 // where all nodes see them. Each node serves from a Snapshot in memory and
 // replaces it when the catalog's version changes.
 //
-//	manifests ──Read──▶ Set ──Apply──▶ database ──Refresh──▶ Snapshot ──ViewFor──▶ pages
+//	manifests ──Read──▶ Set ──Apply──▶ database ──RefreshSnapshot──▶ Snapshot ──ViewFor──▶ pages
 //
 // The slug of a tool is the file name of its manifest. A tool keeps its ID as
 // long as its slug stays the same, even if it was removed for some time. A
-// manifest with a problem changes nothing: the stored tool stays as it is.
+// manifest with a problem changes nothing: the stored tool stays unchanged.
 package catalog
 
 import (
@@ -43,14 +43,15 @@ type Tool struct {
 	Fields      []Field
 
 	Created, Updated time.Time
-	// Average is the average duration of one result, zero before the first run.
+	// AverageDuration is the average duration of one result, zero before the
+	// first run.
 	AverageDuration time.Duration
-	// Recent is the median duration of one result in the newest runs. A few
-	// slow runs, for example while a model is loaded, do not change it.
+	// RecentDuration is the median duration of one result in the newest runs. A
+	// few slow runs, for example while a model is loaded, do not change it.
 	RecentDuration time.Duration
 }
 
-// PricingType says whether runs cost tokens.
+// PricingType is whether runs cost tokens.
 type PricingType string
 
 // The pricing types of the API.
@@ -108,7 +109,7 @@ type Output struct {
 	Origin    Origin // "": the engine decides
 }
 
-// Origin says how results are made.
+// Origin is the way in which results are made.
 type Origin string
 
 // The origins of results.

@@ -45,9 +45,9 @@ func (v *versionCache) addVersion(t *Tool) *Tool {
 	return t
 }
 
-// ToolVersion returns the tool as it was at a hash, even if it has changed or was
-// removed since. It contains only what the manifest says: ID, slug, times and
-// averages are not part of a version. Callers share the tool and must not
+// ToolVersion returns the tool as it was at a hash, even if it has changed or
+// was removed since. It contains only the data of the manifest: ID, slug, times
+// and averages are not part of a version. Callers share the tool and must not
 // change it.
 func (c *Catalog) ToolVersion(ctx context.Context, hash string) (*Tool, error) {
 	if t, ok := c.versions.findVersion(hash); ok {

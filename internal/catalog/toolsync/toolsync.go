@@ -25,9 +25,9 @@ type Syncer struct {
 	Catalog *catalog.Catalog
 	Folders []catalog.ManifestFolder
 	Log     *slog.Logger
-	// Every is the interval at which Run checks for changes.
+	// Interval is the interval at which Run checks for changes.
 	Interval time.Duration
-	// Asked makes Run apply the manifests at once (SIGHUP).
+	// Reload makes Run apply the manifests at once (SIGHUP).
 	Reload <-chan struct{}
 	Now    func() time.Time
 

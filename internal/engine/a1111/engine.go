@@ -65,7 +65,7 @@ type manifestSetting struct {
 // callNames are the calls that a manifest can name.
 var callNames = []string{"img2img", "txt2img", "upscale"}
 
-// ManifestSpec describes the settings that a manifest can give the engine.
+// ManifestSpec describes the engine's settings in a manifest.
 func ManifestSpec() engine.ManifestSpec {
 	return engine.ManifestSpec{Setting: func() any { return &manifestSetting{} }, Choices: map[string][]string{"call": callNames}}
 }

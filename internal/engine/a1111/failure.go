@@ -35,7 +35,7 @@ func callFailure(ctx context.Context, err error) error {
 	return backend.FailWithText(e.Code, e.Message, words).WithCause(err)
 }
 
-// parseError parses an error's body: {error, detail, body, errors}, where the last is an
+// parseError parses an error's body: {error, detail, body, errors}, the last of which is an
 // exception's text, or FastAPI's {detail}.
 func parseError(body []byte) (kind, words string) {
 	var b struct {

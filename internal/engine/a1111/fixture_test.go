@@ -77,7 +77,7 @@ func (w world) fail(t *testing.T, j engine.Job) *engine.Error {
 	return engine.AsError(err)
 }
 
-// until waits for something that will be soon.
+// until waits until is returns true.
 func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)

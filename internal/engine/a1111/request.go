@@ -87,8 +87,8 @@ func (t *task) requestBody(ctx context.Context) (map[string]any, error) {
 	return all, nil
 }
 
-// setBatches requests as many pictures as necessary, or a few more where batches do not divide
-// evenly. A manifest may set its own batch size.
+// setBatches requests as many pictures as necessary, or a few more if the number does not divide
+// evenly into batches. A manifest may set its own batch size.
 func (t *task) setBatches(all map[string]any) {
 	rounds := (t.NumResults + maxBatch - 1) / maxBatch
 	batch := (t.NumResults + rounds - 1) / rounds

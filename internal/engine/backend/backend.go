@@ -1,8 +1,8 @@
 // Package backend is the HTTP client of engines that use a model server: calls with limits,
 // uniform failures, and files that a server names by URL.
 //
-// The operator chooses the server, so it is reached wherever it is. URLs in its responses are
-// chosen by others: they are fetched from the server itself with its credentials, or from the
+// The operator chooses the server, so it may be at any address. URLs in its responses are not
+// chosen by the operator: they are fetched from the server itself with its credentials, or from the
 // public internet without credentials.
 package backend
 
@@ -39,7 +39,7 @@ type Options struct {
 	Header http.Header
 	// Timeout limits calls that do not do the work themselves. Default: 30 s.
 	Timeout time.Duration
-	// Border checks addresses of other hosts (SSRF guard).
+	// Guard checks addresses of other hosts (SSRF guard).
 	Guard *netguard.Guard
 }
 
@@ -48,10 +48,10 @@ type Client struct {
 	base    *url.URL
 	header  http.Header
 	timeout time.Duration
-	// Transports and not clients: an http.Client would follow redirects and put
+	// These are transports and not clients, because an http.Client would follow redirects and put
 	// whole URLs into its errors.
-	ownTransport    *http.Transport // to the server itself
-	remoteTransport *http.Transport // to other hosts that it names
+	ownTransport    *http.Transport // for calls of the server itself
+	remoteTransport *http.Transport // for files on other hosts that the server names
 }
 
 // New returns a client. It does not contact the server.
@@ -99,7 +99,7 @@ func (c *Client) HTTPClient() (*http.Client, http.Header) {
 // Status is a response other than 2xx.
 type Status struct {
 	Code int
-	Body []byte // its first bytes
+	Body []byte // the first bytes of the response
 }
 
 func (s *Status) Error() string {
@@ -192,7 +192,7 @@ func (c *Client) CallJSONLimit(ctx context.Context, maxBytes int64, method, path
 }
 
 // DecodeJSON decodes the JSON of a response without files into out; nil discards it. Numbers keep
-// their notation where out leaves their type open.
+// their notation if out does not determine their type.
 func DecodeJSON(r io.Reader, out any) error { return DecodeJSONLimit(r, maxPlainResponse, out) }
 
 // DecodeJSONLimit is DecodeJSON for responses of at most maxBytes bytes.

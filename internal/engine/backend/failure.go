@@ -135,7 +135,7 @@ func MayHaveArrived(err error) bool {
 	return true
 }
 
-// serverDetails matches details in a server's messages that people need not know.
+// serverDetails matches details in a server's messages that are not shown to people.
 var serverDetails = regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]*://\S+` + // URLs
 	`|\bdata:[^\s"']+` + // whole files
 	`|(?:^|[\s"'=(])(?:[a-z]:)?[/\\][^\s"')]+` + // paths, with the query that may hold a signature

@@ -14,8 +14,8 @@ import (
 type Mapping struct {
 	// Input are constant inputs.
 	Input map[string]any `json:"input"`
-	// Rename maps a field to an input; other fields go to the input with their key. size.width is the
-	// width of a field called size. "-" sends the field to no input.
+	// Rename maps a field to an input; other fields are sent to the input with their key.
+	// size.width is the width of a field called size. "-" sends the field to no input.
 	Rename map[string]string `json:"rename"`
 	// Seed and Results are the inputs for the seed and the number of results; "": none. SeedMax is the
 	// model's largest seed; larger ones wrap around to 0. 0: no limit.
@@ -70,8 +70,8 @@ func (m Mapping) setSeed(all map[string]any, seed uint32) {
 	}
 }
 
-// takesList reports whether a field of files goes to an input that takes a list, which is written
-// as key[].
+// takesList reports whether a field of files is sent to an input that takes a list, which is
+// written as key[].
 func (m Mapping) takesList(key string) bool { return strings.HasSuffix(m.Rename[key], "[]") }
 
 func (m Mapping) setInput(all map[string]any, key string, v any) {

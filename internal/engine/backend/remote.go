@@ -83,8 +83,8 @@ func WithGrace(ctx context.Context, while time.Duration) (context.Context, conte
 	return late, func() { stop(); cancel() }
 }
 
-// Poller paces repeated queries of a server: less often after a while, and through transient
-// failures.
+// Poller paces repeated queries of a server. The interval grows with time, and transient failures
+// do not end the polling.
 type Poller struct {
 	Interval, MaxInterval time.Duration // first and longest interval; default: 1 s and 5 s
 	Timeout               time.Duration // how long queries may keep failing; default: a minute

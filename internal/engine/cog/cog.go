@@ -24,8 +24,8 @@ import (
 
 // Options are the engine's settings.
 type Options struct {
-	// Addresses sends media inputs as URLs, if they have any, to a server that can reach this service.
-	// Otherwise they are embedded in the call.
+	// SendURLs sends media inputs as URLs, if they have any, to a server that can reach this
+	// service. Otherwise the inputs are embedded in the call.
 	SendURLs bool
 }
 
@@ -64,7 +64,7 @@ const (
 	messageNoResult    = "The tool made no result."
 )
 
-// ManifestSpec describes the settings that a manifest can give the engine.
+// ManifestSpec describes the engine's settings in a manifest.
 func ManifestSpec() engine.ManifestSpec {
 	return engine.ManifestSpec{Setting: func() any { return &backend.Mapping{} }}
 }
@@ -200,7 +200,7 @@ func waitFor(ctx context.Context, d time.Duration) error {
 
 // cancelPrediction asks the server to stop. A server that is reached directly has stopped already,
 // because the connection is closed; a proxy in between may have kept it open. A cancellation that
-// comes before the model has begun is lost, so it is repeated until the server does not know the
+// comes before the model has begun is lost, so it is repeated until the server no longer has the
 // prediction any more.
 func (e *Engine) cancelPrediction(ctx context.Context, path string) {
 	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)

@@ -19,7 +19,7 @@ import (
 
 type values = map[string]any
 
-// drawing is how the model of the tests takes its inputs.
+// drawing is the mapping of fields to the inputs of the tests' model.
 const drawing = `{"results":"num_outputs","seed":"seed","seed_max":2147483647}`
 
 // client calls the server.
@@ -56,7 +56,7 @@ func results(t testing.TB, e engine.Engine, j engine.Job) [][]byte {
 	return enginetest.MustSucceed(t, e, j).Outputs()
 }
 
-// failure runs a job that has to fail, and gives what the person is told.
+// failure runs a job that has to fail, and returns the failure.
 func failure(t testing.TB, e engine.Engine, j engine.Job) *engine.Error {
 	t.Helper()
 	var r enginetest.Recorder
@@ -79,7 +79,7 @@ func picture(t testing.TB) engine.File {
 	return enginetest.FileFromBytes("image/png", b.Bytes())
 }
 
-// isPicture tells whether b is a picture of that size.
+// isPicture fails the test unless b is a picture of that size.
 func isPicture(t testing.TB, b []byte, width, height int) {
 	t.Helper()
 	m, err := png.Decode(bytes.NewReader(b))
@@ -99,7 +99,8 @@ func eventually(t testing.TB, what string, is func() bool) {
 	}
 }
 
-// begun runs a job in the background until stop is called, which gives its end.
+// begun runs a job in the background until stop is called, which returns the
+// job's error.
 func begun(t testing.TB, e engine.Engine, j engine.Job) (stop func() error, ended <-chan error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

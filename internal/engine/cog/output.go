@@ -13,7 +13,7 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// outputShape is the interpretation of an output. It comes from the schema alone: a text that a
+// outputShape is the interpretation of an output. It comes only from the schema: a text that a
 // model wrote can look like a URL, and must not be fetched.
 type outputShape struct {
 	files bool // the output contains URLs or data: URIs

@@ -12,8 +12,8 @@ import (
 // cancelTimeout limits the calls that cancel an ended job's prompt.
 const cancelTimeout = time.Second
 
-// cancelPrompt removes a prompt from the server when its job ends. It gives up after a short time:
-// the server's work is then wasted.
+// cancelPrompt removes a prompt from the server when its job ends. It stops trying after a short
+// time: the server's work is then wasted.
 func (t *task) cancelPrompt(ctx context.Context, id string) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
 	defer stop()

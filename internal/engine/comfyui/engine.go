@@ -20,10 +20,10 @@
 // A graph that makes fewer results than requested is run again with another
 // seed, until there are enough.
 //
-// The server has one queue and loses it when it restarts. The engine polls the
-// queue and the history for the state of a prompt. The WebSocket is used only
-// for progress and previews. The ids of prompts are saved in a checkpoint before
-// the prompts are sent, so that the next worker can resume those that still exist.
+// The server has one queue and loses it when it restarts. The engine polls the queue and the
+// history for the state of a prompt. The WebSocket is used only for progress and previews. The ids
+// of prompts are saved in a checkpoint before the prompts are sent, so that the next worker can
+// resume the prompts that still exist.
 package comfyui
 
 import (

@@ -65,7 +65,7 @@ func portrait() dict {
 	}
 }
 
-// reworked begins with a picture.
+// reworked is a workflow that starts with a picture.
 func reworked() dict {
 	g := portrait()
 	delete(g, "5")
@@ -118,7 +118,7 @@ func job(t *testing.T) engine.Job {
 	}
 }
 
-// reworking is one with a file.
+// reworking returns a job with a file.
 func reworking(t *testing.T) engine.Job {
 	t.Helper()
 	j := job(t)
@@ -149,7 +149,7 @@ func (r rig) refusal(t *testing.T, j engine.Job) *engine.Error {
 	return enginetest.MustFail(t, r, j)
 }
 
-// sent is the graph of the nth prompt that the server took.
+// sent returns the graph of the nth prompt that the server accepted.
 func (r rig) sent(t *testing.T, n int) dict {
 	t.Helper()
 	all := r.server.Prompts()
@@ -174,8 +174,7 @@ func (r rig) called(method, path string) (n int) {
 	return n
 }
 
-// eventually waits for something that happens elsewhere. It may be called from
-// any goroutine.
+// eventually waits until is returns true. It may be called from any goroutine.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(2 * time.Millisecond) {

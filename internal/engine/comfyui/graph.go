@@ -21,7 +21,7 @@ const (
 )
 
 // graph is the engine's part of a manifest. Numbers in the workflow keep their notation, because
-// seeds go up to 2^64-1.
+// seeds can be as large as 2^64-1.
 type graph struct {
 	Workflow map[string]map[string]any `json:"workflow"`
 	Bind     map[string][]string       `json:"bind"`
@@ -70,7 +70,7 @@ func parseGraph(with string) (*graph, error) {
 	return &g, nil
 }
 
-// ManifestSpec describes the settings that a manifest can give the engine.
+// ManifestSpec describes the engine's settings in a manifest.
 func ManifestSpec() engine.ManifestSpec {
 	return engine.ManifestSpec{
 		Setting: func() any { return &graph{} },

@@ -21,8 +21,8 @@ type Workflow struct {
 	Engine string // name of the engine in the settings
 }
 
-// ImportTool drafts a manifest for a workflow. Usual choices become fields, with the server's ranges
-// and the workflow's values as defaults; everything else stays as it is in the workflow.
+// ImportTool drafts a manifest for a workflow. Usual choices become fields, with the server's
+// ranges and the workflow's values as defaults; everything else stays unchanged.
 func (e *Engine) ImportTool(ctx context.Context, from Workflow) (manifestdraft.Tool, error) {
 	nodes, err := readGraph(from.Graph)
 	if err != nil {

@@ -81,8 +81,8 @@ func (d *manifestBuilder) followConditioning(l link, negative bool, away, seen m
 	}
 }
 
-// textInputs returns the inputs of an encoder that contain its text, or those of a node that only
-// holds a text for it.
+// textInputs returns the inputs of an encoder that contain its text, or the inputs of a node that
+// only holds a text for it.
 func (d *manifestBuilder) textInputs(id string) (places []string, text string) {
 	n := d.nodes[id]
 	for _, name := range slices.Sorted(maps.Keys(n.Inputs)) {
@@ -206,8 +206,8 @@ func (d *manifestBuilder) addSamplers() {
 	d.addChoice("scheduler", "Scheduler", "SINGLE_SELECT", "scheduler")
 }
 
-// addNumber adds a field for a number. limit is its maximum where the server's own is higher,
-// unless the workflow has a higher value.
+// addNumber adds a field for a number. limit is its maximum if the server's own is higher, unless
+// the workflow has a higher value.
 func (d *manifestBuilder) addNumber(base, label, fieldType, kind string, limit float64, input string) {
 	d.eachInput(kind, func(id, _ string, v any, s inputSpec) {
 		own, ok := floatOf(v)

@@ -47,8 +47,8 @@ func (c nodeClass) outputType(slot int) string {
 	return kind
 }
 
-// inputSpec describes an input: [type, {…}], where the type of an older choice is the list of its
-// options.
+// inputSpec describes an input: [type, {…}], in which the type of an older choice is the list of
+// its options.
 type inputSpec struct {
 	kind    string // INT, FLOAT, STRING, BOOLEAN, COMBO, or a type of links
 	options []any
@@ -67,7 +67,7 @@ type inputSpec struct {
 const combo = "COMBO"
 
 // UnmarshalJSON ignores unknown parts: a custom node may have any description, and its input then
-// stays as it is.
+// stays unchanged.
 func (s *inputSpec) UnmarshalJSON(raw []byte) error {
 	var parts []json.RawMessage
 	if json.Unmarshal(raw, &parts) != nil || len(parts) == 0 {

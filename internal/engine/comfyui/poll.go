@@ -28,8 +28,8 @@ type promptStatus struct {
 	entry historyEntry // set if the prompt has ended
 }
 
-// errLost is the failure for a prompt that the server no longer knows. It counts as a failure of
-// the work, because a prompt that crashes the server would crash it again.
+// errLost is the failure for a prompt that the server no longer has. It counts as a failure of the
+// work, because a prompt that crashes the server would crash it again.
 var errLost = engine.FailTransient(engine.Failed, "The tool's server restarted and lost the job. Try again.")
 
 const (
@@ -38,7 +38,8 @@ const (
 	// counts as lost.
 	maxFailedPolls = 5
 	lostAfter      = 2
-	// minPollInterval is the shortest time between polls, however often the WebSocket suggests one.
+	// minPollInterval is the shortest time between polls, even if the WebSocket suggests polls more
+	// often.
 	minPollInterval = 50 * time.Millisecond
 )
 

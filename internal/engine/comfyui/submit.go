@@ -89,7 +89,7 @@ func (t *task) uploadFile(ctx context.Context, name string, f engine.File) (stri
 // fileError is an error of an input file, not of the server.
 type fileError struct{ error }
 
-// markErrors opens a file whose errors can be distinguished from the server's.
+// markErrors wraps open, so that errors of the file can be distinguished from errors of the server.
 func markErrors(open func(context.Context) (io.ReadCloser, error)) func(context.Context) (io.ReadCloser, error) {
 	return func(ctx context.Context) (io.ReadCloser, error) {
 		r, err := open(ctx)

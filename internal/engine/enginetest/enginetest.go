@@ -25,8 +25,8 @@ type Case struct {
 	Engine engine.Engine
 	// Job succeeds. Each use of it gets a RunID of its own.
 	Job engine.Job
-	// Deterministic engines return equal bytes for equal seeds. With Seeded, other seeds return other
-	// bytes.
+	// Deterministic engines return equal bytes for equal seeds. With Seeded, different seeds return
+	// different bytes.
 	Deterministic, Seeded bool
 	// Settle releases resources that the engine keeps between jobs, such as idle connections, before
 	// goroutines are counted. It may be nil.

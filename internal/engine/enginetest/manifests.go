@@ -67,7 +67,7 @@ func ByOperation(manifests map[string]Manifest) map[string]Manifest {
 	return all
 }
 
-// InputFields returns all fields that have values, also those in groups.
+// InputFields returns all fields that have values, including fields in groups.
 func (m Manifest) InputFields() []ManifestField { return inputFields(m.Fields) }
 
 func inputFields(list []ManifestField) []ManifestField {

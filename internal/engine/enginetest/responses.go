@@ -50,7 +50,7 @@ type FaultSwitch[F ~string] struct {
 	times int // how often the fault still happens; -1: always
 }
 
-// SetFault activates a fault for so many times or, with 0, until ClearFault.
+// SetFault activates a fault for the given number of occurrences or, with 0, until ClearFault.
 func (t *FaultSwitch[F]) SetFault(f F, times int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -43,7 +43,7 @@ type Engine struct {
 var _ engine.Prober = (*Engine)(nil)
 
 // New returns the engine. It does not check that the program exists; Probe does, because the
-// program may come and go.
+// program may be installed or removed at any time.
 func New(o Options) (*Engine, error) {
 	if len(o.Command) == 0 || !filepath.IsAbs(o.Command[0]) {
 		return nil, errors.New("command: the program must be an absolute path")

@@ -105,7 +105,7 @@ func (n *programOutput) sendPreview(name string) {
 // deliverResult passes a result to the sink. The name comes from the program and is untrusted.
 func (n *programOutput) deliverResult(ctx context.Context, name string) error {
 	if n.delivered >= n.job.NumResults || n.announced[path.Clean(name)] {
-		return nil // a result counts once, however often it is announced
+		return nil // a result counts once, even if it is announced again
 	}
 	if !filepath.IsLocal(name) {
 		return errBadResult.WithCause(errors.New("the result is outside the folder"))
@@ -183,7 +183,7 @@ func (t *programError) toFailure() *engine.Error {
 	return &f
 }
 
-// pathPattern matches addresses and paths, which people need not know.
+// pathPattern matches addresses and paths, which are not shown to people.
 var pathPattern = regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]*://\S+|(^|[\s"'=(])/[\w./-]+`)
 
 // sanitizeText makes a program's message fit to be shown: one short line.

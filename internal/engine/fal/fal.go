@@ -1,9 +1,9 @@
-// Package fal runs tools with fal's queue, where every request costs money.
+// Package fal runs tools with fal's queue. Every request costs money.
 //
-// So no request is sent twice. The queue has neither an idempotency key nor a list of requests: a
-// request whose response is lost cannot be found, and its run fails permanently instead of paying
-// again. The engine saves a checkpoint before each request and another one with its id after it;
-// the next worker resumes the requests of the checkpoint.
+// Therefore no request is sent twice. The queue has neither an idempotency key nor a list of
+// requests: a request whose response is lost cannot be found, and its run fails permanently instead
+// of paying again. The engine saves a checkpoint before each request and another one with its id
+// after it; the next worker resumes the requests of the checkpoint.
 //
 // fal itself retries a request whose runner failed. That is one request and one price.
 package fal
@@ -29,10 +29,10 @@ type Options struct {
 	PollTimeout time.Duration
 	// Storage takes uploads with the queue's credentials. nil: all files are embedded in requests.
 	Storage *backend.Client
-	// Addresses sends large inputs as URLs of this service, which the provider must be able to reach,
-	// instead of uploading them.
+	// SendURLs sends large inputs as URLs of this service, which the provider must be able to
+	// reach, instead of uploading them.
 	SendURLs bool
-	// Catalog has the schemas of models, for Import.
+	// Catalog has the schemas of models, for the import of models.
 	Catalog *backend.Client
 }
 
@@ -85,7 +85,7 @@ func (s manifestSetting) appName() string {
 	return strings.Join(parts[:min(n, len(parts))], "/")
 }
 
-// ManifestSpec describes the settings that a manifest can give the engine.
+// ManifestSpec describes the engine's settings in a manifest.
 func ManifestSpec() engine.ManifestSpec {
 	return engine.ManifestSpec{
 		Setting: func() any { return &manifestSetting{} },

@@ -96,7 +96,7 @@ func (w *world) failure(t *testing.T, j engine.Job) (*engine.Error, *enginetest.
 	return engine.AsError(err), &r
 }
 
-// last is the note that the next try finds.
+// last returns the checkpoint that the next try gets.
 func last(r *enginetest.Recorder) string {
 	if n := r.Checkpoints(); len(n) > 0 {
 		return n[len(n)-1]

@@ -51,8 +51,8 @@ func (t *task) deliverResults(ctx context.Context, answer json.RawMessage) error
 	return nil
 }
 
-// failureReason is the reason why a request failed. Models give a list of details, the queue one
-// detail and a type.
+// failureReason is the reason why a request failed. Models return a list of details, the queue
+// returns one detail and a type.
 type failureReason struct{ Type, Words string }
 
 // readStatus reads the reason from a response.

@@ -29,7 +29,7 @@ type task struct {
 type checkpoint struct {
 	App      string   `json:"app"`                // app of the requests
 	IDs      []string `json:"ids"`                // ids of the requests; "": not created yet
-	Creating bool     `json:"creating,omitempty"` // the first of those is being created
+	Creating bool     `json:"creating,omitempty"` // the first request without an id is being created
 }
 
 // request is the URLs of a request, which the queue returns when it accepts it.
@@ -48,7 +48,7 @@ func requestAt(app, id string) request {
 	return request{Status: base + "/status", Response: base, Cancel: base + "/cancel"}
 }
 
-// resumeCheckpoint continues where an earlier try of the run ended.
+// resumeCheckpoint continues the work of an earlier try of the run.
 func (t *task) resumeCheckpoint(left string) {
 	n := t.PieceCount()
 	if err := json.Unmarshal([]byte(left), &t.checkpoint); err != nil || len(t.checkpoint.IDs) != n {
@@ -172,8 +172,8 @@ func (t *task) queryRequest(ctx context.Context, i int) (answer json.RawMessage,
 }
 
 // cancelRequests cancels requests whose results are not needed. After a transient failure, or if
-// another worker continues, they go on and are resumed later. Requests that the queue agreed to
-// cancel are removed from the checkpoint, because the queue may forget them.
+// another worker continues, the requests continue and are resumed later. Requests that the queue
+// agreed to cancel are removed from the checkpoint, because the queue may forget them.
 func (t *task) cancelRequests(ctx context.Context, err error) {
 	if !engine.IsFinal(ctx, err) {
 		return
@@ -198,7 +198,7 @@ func (t *task) cancelRequests(ctx context.Context, err error) {
 	}
 	all.Wait()
 	if cancelled {
-		_ = t.SaveCheckpoint(end, t.checkpoint) // if this fails, the next worker finds out by querying
+		_ = t.SaveCheckpoint(end, t.checkpoint) // if this fails, the next worker queries the requests
 	}
 }
 

@@ -259,8 +259,7 @@ func isValidSide(side float64, f Field) bool {
 	return side == math.Trunc(side) && side >= *f.Min && side <= *f.Max && (f.MultipleOf == 0 || math.Mod(side, float64(f.MultipleOf)) == 0)
 }
 
-// boundsOf returns an input's minimum and maximum, in order, and whole where the values are
-// integers.
+// boundsOf returns an input's minimum and maximum, in order, and whole if the values are integers.
 func boundsOf(i modelInput) (low, high *float64) {
 	low = i.schema.numberPart("minimum")
 	high = i.schema.numberPart("maximum")

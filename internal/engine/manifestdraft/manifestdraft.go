@@ -1,5 +1,5 @@
-// Package manifestdraft drafts manifests from a model server's description of itself. A draft
-// works as it is and is meant to be edited by the operator.
+// Package manifestdraft drafts manifests from a model server's description of itself. A draft works
+// without changes and is meant to be edited by the operator.
 package manifestdraft
 
 import (

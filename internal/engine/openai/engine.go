@@ -1,7 +1,7 @@
 // Package openai is the engine for servers with OpenAI's API for media: OpenAI itself, vLLM-Omni,
 // SGLang, LocalAI and compatible ones.
 //
-// They share paths and the names of the main parameters, and differ in the rest, so a tool's
+// The servers share paths and the names of the main parameters, and differ in the rest, so a tool's
 // manifest describes its server:
 //
 //	call             images, edits, speech, videos or video-sync
@@ -93,7 +93,7 @@ var callFuncs = map[string]func(*task, context.Context) error{
 	"video-sync": (*task).makeVideosSync,
 }
 
-// ManifestSpec describes the settings that a manifest can give the engine.
+// ManifestSpec describes the engine's settings in a manifest.
 func ManifestSpec() engine.ManifestSpec {
 	return engine.ManifestSpec{
 		Setting: func() any { return &manifestSetting{} },
@@ -133,7 +133,7 @@ func (e *Engine) Probe(ctx context.Context) error {
 	return err
 }
 
-// reportDone reports that so many results are complete.
+// reportDone reports the number of complete results.
 func (t *task) reportDone(results int) {
 	t.bar.ReportProgress(float64(results) / float64(t.NumResults))
 }

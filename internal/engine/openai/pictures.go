@@ -80,7 +80,7 @@ func (t *task) makeBatch(ctx context.Context, there, want int) (int, error) {
 	return t.deliverImages(ctx, res.Body, there, want)
 }
 
-// deliverImages passes the results of a response to the sink, at most so many.
+// deliverImages passes the results of a response to the sink, at most the given number.
 func (t *task) deliverImages(ctx context.Context, body io.Reader, there, want int) (int, error) {
 	var a imagesResponse
 	if err := backend.DecodeJSONLimit(body, t.e.maxResponse, &a); err != nil {

@@ -40,8 +40,9 @@ func (t *task) parameterFor(key string) (string, bool) {
 	return to, to != "-" && to != ""
 }
 
-// requestParameters returns the body without files, for a call that makes so many results after
-// those that exist. results is 0 for calls that make one and have no such parameter.
+// requestParameters returns the body of the next call, without files. there is the number of
+// results that exist already. results is the number of results of this call, or 0 for calls that
+// make one result and have no parameter for the number.
 func (t *task) requestParameters(there, results int) map[string]any {
 	all := map[string]any{}
 	for key, v := range t.Values {

@@ -83,8 +83,8 @@ func (t *task) saveCheckpoint(ctx context.Context, n checkpoint) error {
 	return t.out.SaveCheckpoint(ctx, text)
 }
 
-// makeVideos makes one video after another, and continues with those that an earlier try of this
-// run began.
+// makeVideos makes one video after another, and continues with the videos that an earlier try of
+// this run began.
 func (t *task) makeVideos(ctx context.Context) error {
 	n := parseCheckpoint(t.SavedCheckpoint)
 	for i := 0; i < t.NumResults; i++ {
@@ -108,7 +108,7 @@ func (t *task) makeVideos(ctx context.Context) error {
 			if err := t.saveCheckpoint(ctx, n); err != nil {
 				return err
 			}
-			if !known { // the server knew it before
+			if !known { // the server had the video before
 				return errLost.WithCause(err)
 			}
 			i-- // a video of an earlier try: it is made again
@@ -122,10 +122,10 @@ func (t *task) makeVideos(ctx context.Context) error {
 	return nil
 }
 
-// errNotFound is the error for a video that the server does not know.
+// errNotFound is the error for a video that the server does not have.
 var errNotFound = errors.New("the server does not know the video")
 
-// beginVideo has the server make a video.
+// beginVideo creates a video on the server.
 func (t *task) beginVideo(ctx context.Context, n *checkpoint, i int) (video, error) {
 	n.Asking = true
 	if err := t.saveCheckpoint(ctx, *n); err != nil {

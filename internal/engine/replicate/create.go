@@ -79,7 +79,7 @@ func (t *task) clearCreating() {
 func (t *task) postPrediction(ctx context.Context, body []byte) (p prediction, err error) {
 	r := backend.Request{Method: http.MethodPost, Path: t.path, Body: bytes.NewReader(body), Type: "application/json"}
 	if deadline, ok := ctx.Deadline(); ok {
-		const minSeconds, slack = 5, 10 // the API's minimum, and a margin so that this side gives up first
+		const minSeconds, slack = 5, 10 // the API's minimum, and a margin, so that this engine stops first
 		seconds := max(math.Ceil(time.Until(deadline).Seconds())+slack, minSeconds)
 		r.Header = append(r.Header, [2]string{"Cancel-After", fmt.Sprintf("%.0fs", seconds)})
 	}

@@ -1,9 +1,9 @@
-// Package replicate runs tools with Replicate's HTTP API, where every prediction costs money.
+// Package replicate runs tools with Replicate's HTTP API. Every prediction costs money.
 //
-// So no prediction is created twice. The API has no idempotency key, and when a connection breaks
-// it is unknown whether the prediction was created. The engine therefore saves a checkpoint with a
-// hash of the inputs before each create request, and another one with the prediction's id after
-// it:
+// Therefore no prediction is created twice. The API has no idempotency key, and when a connection
+// breaks it is unknown whether the prediction was created. The engine therefore saves a checkpoint
+// with a hash of the inputs before each create request, and another one with the prediction's id
+// after it:
 //
 //	checkpoint "creating" ──create──▶ checkpoint with the id ──poll──▶ outputs
 //	       │ no response
@@ -33,8 +33,8 @@ type Options struct {
 	PollInterval time.Duration
 	// PollTimeout is how long queries may keep failing. Default: a minute.
 	PollTimeout time.Duration
-	// Addresses sends large inputs as URLs of this service, which the provider must be able to reach,
-	// instead of uploading them.
+	// SendURLs sends large inputs as URLs of this service, which the provider must be able to
+	// reach, instead of uploading them.
 	SendURLs bool
 	// Now returns the time. nil: a prediction of any age may be adopted for a create request without a
 	// response.
@@ -74,7 +74,7 @@ type manifestSetting struct {
 	backend.Mapping
 }
 
-// model identifies what to run. Exactly one field is set.
+// model identifies the model, version or deployment to run. Exactly one field is set.
 type model struct {
 	Model      string `json:"model,omitempty"`      // owner/name of an official model
 	Version    string `json:"version,omitempty"`    // id of a version
@@ -110,7 +110,7 @@ func (m model) hasMade(p listedPrediction) bool {
 	return p.Deployment == "" || strings.EqualFold(p.Deployment, m.Deployment)
 }
 
-// ManifestSpec describes the settings that a manifest can give the engine.
+// ManifestSpec describes the engine's settings in a manifest.
 func ManifestSpec() engine.ManifestSpec {
 	return engine.ManifestSpec{
 		Setting: func() any { return &manifestSetting{} },

@@ -33,15 +33,15 @@ type task struct {
 // checkpoint is the information that the next worker needs.
 type checkpoint struct {
 	IDs []string `json:"ids"` // ids of the predictions; "": not created yet
-	// Creating is the hash of the inputs of the first of those, from before its create request until
-	// after it. Since is the time of the request.
+	// Creating is the hash of the inputs of the first prediction without an id, from before its
+	// create request until after it. Since is the time of the request.
 	Creating string `json:"creating,omitempty"`
 	Since    int64  `json:"since,omitempty"`
 	// Of is the model, for Abandon, which has no other information.
 	Of *model `json:"of,omitempty"`
 }
 
-// resumeCheckpoint continues where an earlier try of the run ended.
+// resumeCheckpoint continues the work of an earlier try of the run.
 func (t *task) resumeCheckpoint(left string) {
 	n := t.PieceCount()
 	if err := json.Unmarshal([]byte(left), &t.checkpoint); err != nil || len(t.checkpoint.IDs) != n {
@@ -215,8 +215,8 @@ func (t *task) deliverResults(ctx context.Context, p prediction) (int, error) {
 	return len(refs), nil
 }
 
-// textOutput returns the text of an output with so many files. "": the output is not text.
-// Language models return text in pieces.
+// textOutput returns the text of an output. files is the number of files in the output. "": the
+// output is not text. Language models return text in pieces.
 func textOutput(output json.RawMessage, files int) string {
 	var pieces []string
 	var whole string
@@ -232,7 +232,7 @@ func textOutput(output json.RawMessage, files int) string {
 }
 
 // cancelPredictions cancels running predictions whose results are not needed. After a transient
-// failure, or if another worker continues, they go on and are resumed later.
+// failure, or if another worker continues, the predictions continue and are resumed later.
 func (t *task) cancelPredictions(ctx context.Context, err error) {
 	if !engine.IsFinal(ctx, err) {
 		return

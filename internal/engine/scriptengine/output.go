@@ -25,8 +25,7 @@ type outputStep struct {
 	Text    string  `json:"text"`
 	Base64  []byte  `json:"base64"`
 	Seconds float64 `json:"seconds"`
-	// SizeMB makes raw and text results that many MiB long and PNGs a little
-	// more.
+	// SizeMB is the size of raw and text results in MiB. PNGs are slightly larger.
 	SizeMB int `json:"size_mb"`
 	// Echo is the field whose file is returned as the result; Index is its position in the field.
 	Echo  string `json:"echo"`
@@ -127,7 +126,7 @@ func (dotReader) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// colourOf differs for every seed and number, as far as 24 bits can.
+// colourOf returns a colour that differs for every seed and number, as far as 24 bits allow.
 func colourOf(seed uint32, number int) color.NRGBA {
 	v := rand.NewPCG(uint64(seed), uint64(number)).Uint64()
 	return color.NRGBA{uint8(v), uint8(v >> 8), uint8(v >> 16), 255}
@@ -159,7 +158,7 @@ func encodePNG(m image.Image, level png.CompressionLevel) []byte {
 	var b bytes.Buffer
 	e := png.Encoder{CompressionLevel: level}
 	if err := e.Encode(&b, m); err != nil {
-		panic(err) // a buffer takes everything
+		panic(err) // writing to a buffer cannot fail
 	}
 	return b.Bytes()
 }

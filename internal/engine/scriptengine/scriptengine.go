@@ -148,7 +148,7 @@ func (s step) validate() error {
 	return nil
 }
 
-// Run does what the job's script says.
+// Run follows the job's script.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	text, _ := j.Values["script"].(string)
 	if text == "" {
@@ -315,7 +315,7 @@ func waitForFile(ctx context.Context, path string) error {
 	}
 }
 
-// Release lets jobs continue that wait at the hold, now and later.
+// Release ends the wait of jobs at the hold, now and later.
 func (e *Engine) Release(name string) { e.closeOnce(e.holdAt(name).released) }
 
 // Reached returns a channel that is closed when the first job waits at the hold.

@@ -62,7 +62,7 @@ func newFolder(parent string) (*Folder, error) {
 }
 
 // lockFolder locks a folder. It fails if another process has locked it. The lock ends with the
-// process, however that ends.
+// process, even if the process is killed.
 func lockFolder(dir string) (*os.File, error) {
 	lock, err := os.Open(dir)
 	if err != nil {
@@ -203,7 +203,7 @@ type folderUsage struct {
 }
 
 // measureUsage adds up the folder's content, and stops above maxBytes; 0: no limit. Each entry
-// counts at least a little, because a million empty files fill a disk, too.
+// counts at least a little, because a million empty files also fill a disk.
 func (f *Folder) measureUsage(maxBytes int64) (h folderUsage) {
 	const least = 1 << 10
 	_ = f.walkEntries(func(name string, d fs.DirEntry) error {
@@ -279,7 +279,7 @@ func Sweep(parent string) error {
 func removeUnlocked(dir string) error {
 	lock, err := lockFolder(dir)
 	switch {
-	case errors.Is(err, syscall.EWOULDBLOCK), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission): // somebody's
+	case errors.Is(err, syscall.EWOULDBLOCK), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission): // the folder is in use, gone, or of another account
 		return nil
 	case err != nil:
 		return err

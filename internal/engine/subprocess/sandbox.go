@@ -93,7 +93,7 @@ func (a accessRules) String() string {
 	return string(b)
 }
 
-// resolveAll resolves links in the paths that exist. A star stands for any part of a name.
+// resolveAll resolves links in the paths that exist. A star matches any part of a name.
 func resolveAll(paths []string) []string {
 	var all []string
 	for _, path := range paths {

@@ -119,7 +119,7 @@ func (o *outputReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// eachLine calls f with each line. It needs one buffer, whatever the input.
+// eachLine calls f with each line. It needs one buffer for any input.
 func eachLine(r io.Reader, f func(line []byte)) {
 	if f == nil {
 		_, _ = io.Copy(io.Discard, r)

@@ -6,11 +6,10 @@
 // No shell is involved. When the context ends the whole group is killed, and Run
 // returns only when all of its processes have ended.
 //
-// A binary with this package starts other programs through itself (see
-// launcher.go). Limits apply before the other program's first instruction, and
-// its children inherit them. They do not limit the total memory and number of
-// processes, or files that were deleted while open; the operating system's limits
-// for the account must.
+// A binary with this package starts other programs through itself (see launcher.go). Limits apply
+// before the other program's first instruction, and its children inherit them. They do not limit
+// the total memory and number of processes, or files that were deleted while open; the operating
+// system's limits for the account must do that.
 //
 // If the kernel has Landlock (Linux 5.13), a program can access only its folder,
 // the system's programs and libraries, and the paths that its engine names: not
@@ -34,8 +33,8 @@ type Limits struct {
 	Memory int64 // bytes of address space per process
 	File   int64 // bytes of one written file
 	Folder int64 // bytes of the folder's content
-	// Network allows the machine's network. Without it the program has no network, if the system can
-	// take it away.
+	// Network allows the machine's network. Without it the program has no network, if the system
+	// supports that.
 	Network bool
 }
 

@@ -10,7 +10,8 @@ import (
 
 func ownExecutable() (string, error) { return os.Executable() }
 
-// startAttrs has one way: these systems cannot take the network away.
+// startAttrs returns one way to start a program: these systems cannot isolate
+// the network.
 func startAttrs(bool) []*syscall.SysProcAttr {
 	return []*syscall.SysProcAttr{{Setpgid: true}}
 }

@@ -68,9 +68,9 @@ type Store interface {
 	// missing. After an error the iteration ends.
 	List(ctx context.Context, folder string) iter.Seq2[Item, error]
 
-	// Sweep removes partial data of Puts that began before the given time and
-	// never finished, for example because the process was killed. A Put that is
-	// still running fails if its data is swept.
+	// SweepUnfinished removes partial data of Puts that began before the given
+	// time and never finished, for example because the process was killed. A
+	// Put that is still running fails if its data is swept.
 	SweepUnfinished(ctx context.Context, before time.Time) error
 
 	// Ping checks that the store is usable now.
@@ -98,14 +98,14 @@ type Options struct {
 	// AccessKey and SecretKey sign requests to S3. A folder needs neither.
 	AccessKey, SecretKey string
 
-	// Leftovers is the age at which an unfinished Put counts as abandoned; 0
-	// means one hour.
+	// UnfinishedMaxAge is the age at which an unfinished Put counts as
+	// abandoned; 0 means one hour.
 	UnfinishedMaxAge time.Duration
 
 	// Now returns the current time.
 	Now func() time.Time
 
-	// Unsynced skips fsync in a folder; the caller makes the files durable, for
+	// SkipSync skips fsync in a folder; the caller makes the files durable, for
 	// example many at once.
 	SkipSync bool
 

@@ -24,8 +24,8 @@ const (
 	tmpDir  = "tmp"
 )
 
-// disk is a store in a folder. All access goes through os.Root, which rejects
-// symbolic links that lead out of the folder.
+// disk is a store in a folder. All access uses os.Root, which rejects symbolic
+// links that lead out of the folder.
 type disk struct {
 	root     *os.Root
 	unsynced bool

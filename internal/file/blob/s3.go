@@ -147,7 +147,7 @@ func (b *bucket) putPart(ctx context.Context, key, upload string, number int, pa
 }
 
 // abortUpload removes the parts of a failed upload, even if ctx has ended. If
-// the request fails, Sweep removes them later.
+// the request fails, SweepUnfinished removes them later.
 func (b *bucket) abortUpload(ctx context.Context, key, upload string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
@@ -297,8 +297,8 @@ func (b *bucket) List(ctx context.Context, folder string) iter.Seq2[Item, error]
 	}
 }
 
-// SweepUnfinished goes by the time at which an upload was initiated: the list of uploads
-// has no other.
+// SweepUnfinished compares the time at which an upload was initiated: the list
+// of uploads has no other time.
 func (b *bucket) SweepUnfinished(ctx context.Context, before time.Time) error {
 	var key, upload string
 	for {

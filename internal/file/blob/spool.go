@@ -14,8 +14,8 @@ const spoolBuffer = 32 << 10
 
 // spool buffers one part of a value at a time: a short part in memory, a longer
 // one in a file of the system's temporary folder. The file is unlinked at once,
-// so the system removes it however the process ends. A stalled sender occupies
-// one small buffer and at most one part on disk.
+// so the system removes it even if the process is killed. A stalled sender
+// occupies one small buffer and at most one part on disk.
 type spool struct {
 	buffer []byte
 	file   *os.File

@@ -106,7 +106,7 @@ func (v *Verifier) Open(ctx context.Context, f File, offset, length int64) (io.R
 }
 
 // verifyWhole reads and verifies the whole file and returns the digests of its
-// chunks. Concurrent callers share one verification, which goes on if one of
+// chunks. Concurrent callers share one verification, which continues if one of
 // them is cancelled.
 func (v *Verifier) verifyWhole(ctx context.Context, f File) ([]uint64, error) {
 	checked := v.checks.DoChan(f.SHA256+" "+f.Key, func() (any, error) {

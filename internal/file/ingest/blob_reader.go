@@ -13,8 +13,8 @@ const (
 	maxBlocks = 8
 )
 
-// BlobReader gives random access to a stored value, for parsers that follow offsets.
-// It caches the most recently read blocks, at most 2 MiB.
+// BlobReader is a reader with random access to a stored value, for parsers that
+// follow offsets. It caches the most recently read blocks, at most 2 MiB.
 type BlobReader struct {
 	fetch func(offset, length int64) (io.ReadCloser, error)
 	size  int64

@@ -43,7 +43,7 @@ func newFixture(t *testing.T) fixture {
 	return fixture{t, &ingest.Pipeline{Blobs: store, Analyzer: analyzer}, folder}
 }
 
-// listFiles gives every file in the folder, unfinished ones too.
+// listFiles returns all files in the folder, including unfinished ones.
 func (p fixture) listFiles() (all []string) {
 	p.Helper()
 	err := filepath.WalkDir(p.folder, func(path string, d fs.DirEntry, err error) error {
@@ -117,7 +117,7 @@ func pngBytes(width, height int) []byte {
 	return b.Bytes()
 }
 
-// jpegBytes is a picture with a place in its Exif part.
+// jpegBytes returns a picture with a location in its Exif data.
 func jpegBytes(width, height int) []byte {
 	var b bytes.Buffer
 	if err := jpeg.Encode(&b, picture(width, height), nil); err != nil {
@@ -136,7 +136,7 @@ func gifBytes(width, height int) []byte {
 	return b.Bytes()
 }
 
-// wavHeader begins a recording of so many bytes of silence or noise.
+// wavHeader returns the header of a recording with n bytes of samples.
 func wavHeader(n int) []byte {
 	b := append([]byte("RIFF"), binary.LittleEndian.AppendUint32(nil, uint32(36+n))...)
 	b = append(b, "WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00"...)
@@ -156,7 +156,7 @@ func glbBytes() []byte {
 	return append(append(b, "JSON"...), scene...)
 }
 
-// endless gives the same bytes for ever and counts them.
+// endless is a reader that returns the same bytes for ever and counts them.
 type endless struct {
 	from []byte
 	n    int64

@@ -4,10 +4,10 @@
 //	                                                          └── measure, if no thumbnail is needed
 //
 // The bytes decide the format of a file, not its name or its declared type.
-// Files are streamed: only a few blocks are in memory, however long the file
-// is. A stored file has no owner until a transaction commits a row with its
-// key. Files without a row are discarded at once after a failure, or swept
-// after an hour.
+// Files are streamed: only a few blocks are in memory, for files of any length.
+// A stored file has no owner until a transaction commits a row with its key.
+// Files without a row are discarded at once after a failure, or swept after an
+// hour.
 package ingest
 
 import (
@@ -38,8 +38,8 @@ const discardTimeout = 30 * time.Second
 type Pipeline struct {
 	Blobs    blob.Store
 	Analyzer *media.Analyzer
-	// Frame extracts the first frame of a video as a JPEG; nil if this node
-	// cannot.
+	// ExtractFrame extracts the first frame of a video as a JPEG; nil if this
+	// node cannot.
 	ExtractFrame func(ctx context.Context, mimeType string, video io.Reader) ([]byte, error)
 }
 

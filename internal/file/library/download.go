@@ -122,7 +122,7 @@ func (s storedFile) fileNames(g SignedURL) Names {
 }
 
 // checkAccess checks that the viewer still has access to the account. The error
-// does not tell why the URL is refused.
+// does not contain the reason.
 func (l *Library) checkAccess(ctx context.Context, viewerID string, s storedFile) error {
 	if s.suspended {
 		return errSignature

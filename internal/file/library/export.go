@@ -19,8 +19,8 @@ type ExportedResult struct {
 	Cursor       ExportCursor
 }
 
-// ExportCursor is the position after a page of AllKept. The zero value is the
-// beginning.
+// ExportCursor is the position after a page of ExportResults. The zero value is
+// the beginning.
 type ExportCursor struct {
 	created time.Time
 	runID   string

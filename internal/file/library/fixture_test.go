@@ -32,8 +32,8 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// fixture is a library with a real store. Stored files are as old as the
-// clock of the fixture says.
+// fixture is a library with a real store. Stored files get the time of the
+// fixture's clock.
 type fixture struct {
 	dbtest.Fixture
 	lib      *library.Library
@@ -138,7 +138,7 @@ func (w fixture) tool() string {
 
 // Files.
 
-// picture gives a picture that differs from every other.
+// picture returns a picture that differs from every other.
 func picture(width, height int) []byte {
 	img := image.NewNRGBA(image.Rect(0, 0, width, height))
 	id := uuid.New()
@@ -168,12 +168,12 @@ func (w fixture) upload(accountID, personID, name string) asset.Upload {
 	return u
 }
 
-// made says what a run made.
+// made describes a run and its results.
 type made struct {
 	account, person, tool string
 	files                 [][]byte
 	prompt, inputs        string
-	status                string // succeeded where it is empty
+	status                string // empty: succeeded
 }
 
 type results struct {
@@ -270,7 +270,7 @@ func (w fixture) end(run string) {
 
 // The store.
 
-// touch makes values as old as the clock of the world says.
+// touch sets the time of values to the time of the fixture's clock.
 func (w fixture) touch(keys ...string) {
 	w.Helper()
 	for _, key := range keys {
@@ -280,7 +280,7 @@ func (w fixture) touch(keys ...string) {
 	}
 }
 
-// put stores a value that no row names.
+// put stores a value that no row refers to.
 func (w fixture) put(key string) {
 	w.Helper()
 	_, err := w.lib.Blobs.Put(w.Context(), key, strings.NewReader(key))

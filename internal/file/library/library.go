@@ -5,7 +5,7 @@
 // Every call names the accounts that it may read. Files of other accounts,
 // deleted files and files that never existed return the same error.
 //
-//	row ──delete, retention──▶ row marked deleted ──Sweep──▶ asset gone ──▶ bytes removed
+//	row ──delete, retention──▶ row marked deleted ──SweepFiles──▶ asset gone ──▶ bytes removed
 //
 // The bytes of an asset stay while an upload or a result that is not deleted
 // refers to it, or a pending run uses it as input, and for one hour longer, for
@@ -31,7 +31,7 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// Library gives access to files: their rows and their bytes.
+// Library reads and deletes files: their rows and their bytes.
 type Library struct {
 	DB        *sqldb.DB
 	Blobs     blob.Store

@@ -325,15 +325,15 @@ func EraseUploads(ctx context.Context, tx *sqldb.Tx, accountID, after string, li
 	return last, releaseFiles(ctx, tx, assetIDs)
 }
 
-// EraseResults deletes the results of runs and all favorites on them. The sweep
-// removes the bytes, and also those of input files that no other run uses.
+// EraseResults deletes the results of runs and all favorites on them. The sweep removes the bytes,
+// and also the bytes of input files that no other run uses.
 func EraseResults(ctx context.Context, tx *sqldb.Tx, runIDs []string) error {
 	if len(runIDs) == 0 {
 		return nil
 	}
 
-	// IDs are selected first and then listed: rows are found by the primary
-	// key, whatever statistics the planner has.
+	// IDs are selected first and then listed: rows are found by the primary key, with any
+	// statistics of the query planner.
 	type resultRow struct{ id, assetID string }
 	in, args := sqldb.In(runIDs)
 	results, err := sqldb.All(ctx, tx, `SELECT id, asset_id FROM result WHERE run_id IN `+in, args, func(row sqldb.Scanner) (r resultRow, err error) {

@@ -18,8 +18,8 @@ import (
 //
 // The sweep checks these rows in the transaction that marks files as gone, and
 // SQLite serializes writing transactions. So a file is either marked before the
-// hold begins, and the copy of the database says so, or not before the hold
-// ends.
+// hold begins, and the copy of the database contains the mark, or not before
+// the hold ends.
 const (
 	holdDuration      = 5 * time.Minute
 	holdRenewInterval = time.Minute
@@ -39,7 +39,7 @@ type SweepHold struct {
 // have been removed.
 var ErrHoldExpired = errors.New("the sweep hold expired; files may have been removed meanwhile")
 
-// HoldSweep begins a hold. Release ends it.
+// HoldSweep begins a hold. ReleaseHold ends it.
 func HoldSweep(ctx context.Context, db *sqldb.DB) (*SweepHold, error) {
 	h := &SweepHold{db: db, id: ids.New()}
 	err := db.Write(ctx, func(tx *sqldb.Tx) error { return insertHold(ctx, tx, h.id, tx.Now.Add(holdDuration)) })
@@ -75,7 +75,7 @@ func (h *SweepHold) renewLoop(ctx context.Context) {
 	}
 }
 
-// ReleaseHold ends the hold. It returns ErrHoldLapsed if the hold expired in
+// ReleaseHold ends the hold. It returns ErrHoldExpired if the hold expired in
 // between, for example after a long pause of the process.
 func (h *SweepHold) ReleaseHold(ctx context.Context) error {
 	h.stop()

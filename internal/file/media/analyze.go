@@ -54,7 +54,7 @@ func NewAnalyzer(l Limits) *Analyzer {
 	return &Analyzer{limits: l.withDefaults()}
 }
 
-// DecodeRequest says for whom a file is decoded and how long it may wait for memory.
+// DecodeRequest is the owner of a file to decode and the longest wait for memory.
 type DecodeRequest struct {
 	Owner   string        // a person, or the IP address of an unknown client; owners get memory in turn
 	Timeout time.Duration // 0: until the context ends

@@ -48,8 +48,8 @@ type cleaner struct {
 	pictureInfo
 }
 
-// pictureInfo is what a parser learned about a picture. AnalyzeFile runs the
-// same parser and discards the bytes.
+// pictureInfo contains the properties of a picture that a parser found.
+// AnalyzeFile runs the same parser and discards the bytes.
 type pictureInfo struct {
 	width, height int
 	orientation   int  // Exif orientation; 0 and 1 are upright

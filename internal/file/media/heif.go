@@ -17,8 +17,8 @@ const maxMeta = 512 << 10
 
 // heifParser parses a HEIF file (ISO 23008-12). Data is addressed by file
 // offsets, so nothing can be removed: data that does not belong to a picture is
-// overwritten with zeros. The meta box says which data that is, so it must come
-// before the data.
+// overwritten with zeros. The meta box lists the data of pictures, so it must
+// come before the data.
 type heifParser struct {
 	*cleaner
 	pos       int64  // offset of the next box
@@ -187,7 +187,7 @@ func (h *heifParser) parseMeta(n int) error {
 	return nil
 }
 
-// mergeSpans sorts spans and joins those that overlap or touch.
+// mergeSpans sorts spans and joins spans that overlap or touch.
 func mergeSpans(spans []span) []span {
 	slices.SortFunc(spans, func(a, b span) int {
 		switch {

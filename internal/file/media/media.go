@@ -5,7 +5,7 @@
 // Every file is treated as hostile. Only the bytes decide its format. Sizes in
 // a file are untrusted: before one causes an allocation or a loop, it is
 // checked against a limit or the file size. Clean holds a few blocks in memory,
-// however long the file is. AnalyzeFile parses the structure of a file and
+// for files of any length. AnalyzeFile parses the structure of a file and
 // checks the limits before it decodes a picture, with memory from a budget of
 // the whole process. MeasureFile decodes nothing.
 //

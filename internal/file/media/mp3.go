@@ -25,7 +25,8 @@ type mp3Frame struct {
 	isMPEG1 bool // not MPEG-2 or 2.5, which have fewer samples per frame
 }
 
-// By whether the frame is MPEG-1, and the four bits of the header.
+// mp3Bitrates are the bit rates, by whether the frame is MPEG-1, and by the
+// four bits of the header.
 var mp3Bitrates = map[bool][16]int{
 	true:  {0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 0},
 	false: {0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160, 0},
@@ -63,7 +64,7 @@ func parseMP3Header(b []byte) (mp3Frame, bool) {
 }
 
 // startsWithMP3Frames reports whether b begins with consecutive frames.
-// isWholeFile says that b is the whole file.
+// isWholeFile is true if b is the whole file.
 func startsWithMP3Frames(b []byte, isWholeFile bool) bool {
 	for n := 0; ; n++ {
 		f, ok := parseMP3Header(b)

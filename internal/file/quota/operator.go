@@ -23,8 +23,9 @@ func (l Limits) UsageByOperator(ctx context.Context, db *sqldb.DB, email, teamID
 	return u, err
 }
 
-// SetLimitByOperator gives the personal account of the person with an address, or
-// a team, a limit of its own; nil returns it to the setting.
+// SetLimitByOperator sets the own limit of a team, or of the personal account
+// of the person with an address; nil removes it, so that the general setting
+// applies.
 func (l Limits) SetLimitByOperator(ctx context.Context, db *sqldb.DB, email, teamID string, limit *int64) (u Usage, err error) {
 	err = db.Write(ctx, func(tx *sqldb.Tx) error {
 		p, err := principal.OperatorFor(ctx, tx, email, teamID)

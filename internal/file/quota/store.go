@@ -104,7 +104,7 @@ func TotalBytes(ctx context.Context, tx *sqldb.Tx) (bytes int64, err error) {
 }
 
 // Checks are the invariants of this package. They read the asset table of
-// another package, because its files are what is counted.
+// another package, because they compare the counts with its files.
 var Checks = []sqldb.Check{
 	{Name: "an account's stored bytes are those of its files", Query: `
 		SELECT 'storage_account ' || c.account_id FROM (

@@ -29,7 +29,8 @@ type Event struct {
 	Type      string    `json:"type"`
 }
 
-// Alert says that a team has spent a part of its budget: the schema BudgetAlert.
+// Alert is the notice that a team has spent a part of its budget: the schema
+// BudgetAlert.
 type Alert struct {
 	CompanyID        string `json:"company_id"`
 	Month            string `json:"month"` // as in 2026-11
@@ -44,7 +45,8 @@ type Alert struct {
 // a run that was just charged and counted, in the transaction that ends the
 // run. For a team without a budget it is one query.
 func (k *Service) CheckThresholds(ctx context.Context, tx *sqldb.Tx, teamID string) error {
-	// Of two transactions the second reads the additions of the first, on any day.
+	// Of two concurrent transactions, the second reads the additions of the
+	// first, on all days.
 	b, err := readBudget(ctx, tx, teamID, tx.Dialect.ForUpdate)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return nil

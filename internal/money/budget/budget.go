@@ -7,9 +7,9 @@
 // the people who manage the team or the billing of the company get one mail. A
 // hard budget refuses further runs.
 //
-//	run ends ──Charged──▶ alerted: 0 ▶ 50 ▶ 80 ▶ 100   events and mail, same transaction
-//	                        ▲ │
-//	                        └─┘ a new month, or Set with a higher budget
+//	run ends ──CheckThresholds──▶ alerted: 0 ▶ 50 ▶ 80 ▶ 100   events and mail, same transaction
+//	                                ▲ │
+//	                                └─┘ a new month, or Set with a higher budget
 //
 // The row has the month and the highest threshold that was alerted in it. A
 // transaction that has added to the sum of the team locks the row before it reads
@@ -154,8 +154,8 @@ func Remove(ctx context.Context, tx *sqldb.Tx, teamID string) error {
 
 // Left returns the tokens that a hard budget leaves to the runs of a team at a
 // time: without the charges of the month and the tokens held for active runs.
-// It is negative where more is charged and held. Teams without a hard budget
-// are not limited.
+// The result is negative if more is charged and held. Teams without a hard
+// budget are not limited.
 func Left(ctx context.Context, tx *sqldb.Tx, teamID string, at time.Time) (left int64, limited bool, err error) {
 	k, err := readBudget(ctx, tx, teamID, "")
 	if errors.Is(err, sqldb.ErrNoRows) || err == nil && !k.Hard {

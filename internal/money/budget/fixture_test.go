@@ -21,11 +21,11 @@ import (
 
 const hook = "https://127.0.0.1:8443/budget"
 
-// prices are what the tools cost; each is called t and its price.
+// prices are the prices of the tools; the name of a tool is t and its price.
 var prices = []int64{1, 19, 20, 25, 29, 30, 40, 49, 50, 79, 100, 250}
 
-// world is a company with a rich team in which somebody works, and somebody
-// who hears of its budget.
+// world is a company with a team that has many tokens, a person who runs tools
+// in it, and a person who receives alerts about its budget.
 type world struct {
 	*generationtest.House
 	company, team, worker string
@@ -56,8 +56,8 @@ func each(t *testing.T, fn func(w world)) {
 	})
 }
 
-// join makes somebody with a role in the company, and one in the team unless it
-// is empty.
+// join creates a person with a role in the company, and with a role in the team
+// unless teamRole is empty.
 func (w world) join(email, role, teamRole string) (personID string) {
 	w.Helper()
 	personID = w.Person(0)
@@ -95,13 +95,13 @@ func (w world) of() budget.Budget {
 	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (budget.Budget, error) { return budget.Of(w.Context(), tx, w.team) })
 }
 
-// draft asks for a run of a price.
+// draft returns a draft of a run with a price.
 func (w world) draft(price int64) generation.Draft {
 	w.Helper()
 	return w.Draft(generationtest.In(w.worker, w.team), "t"+strconv.FormatInt(price, 10))
 }
 
-// begin has a run go on.
+// begin starts a run with a price.
 func (w world) begin(price int64) run.Run {
 	w.Helper()
 	w.Create(w.draft(price))
@@ -113,7 +113,7 @@ func (w world) succeed(r run.Run) {
 	w.OK(w.Runs.EndRun(w.Context(), r, generation.Outcome{State: run.Succeeded, Results: w.Results(1)}))
 }
 
-// spend has runs of these prices succeed, one after the other.
+// spend makes runs with these prices succeed, one after the other.
 func (w world) spend(prices ...int64) {
 	w.Helper()
 	for _, p := range prices {
@@ -121,7 +121,8 @@ func (w world) spend(prices ...int64) {
 	}
 }
 
-// alerts are what the webhook was told, in order of the thresholds of a month.
+// alerts returns the events of the webhook, in the order of the thresholds of a
+// month.
 func (w world) alerts() (all []budget.Event) {
 	w.Helper()
 	bodies := dbtest.Get(w.Fixture, func(tx *sqldb.Tx) ([]string, error) {
@@ -142,7 +143,7 @@ func (w world) alerts() (all []budget.Event) {
 	return all
 }
 
-// told are the thresholds of alerts.
+// told returns the thresholds of the alerts.
 func (w world) told() []int64 {
 	w.Helper()
 	all := []int64{}
@@ -152,13 +153,13 @@ func (w world) told() []int64 {
 	return all
 }
 
-// mails reads what lies in the queue, oldest first.
+// mails returns the messages in the queue, oldest first.
 func (w world) mails() []mail.Message {
 	w.Helper()
 	return mailqueuetest.Queued(w, w.DB, w.MailBox)
 }
 
-// subjects are those of the mails so far.
+// subjects returns the subjects of the mails so far.
 func (w world) subjects() []string {
 	w.Helper()
 	all := []string{}

@@ -10,7 +10,7 @@ import (
 	"atelier/internal/money/ledger"
 )
 
-// world has a person and a tool, so that runs can be written down.
+// world is a database with a person and a tool, so that runs can be inserted.
 type world struct{ dbtest.Fixture }
 
 func worlds(t *testing.T, fn func(w world)) {
@@ -23,13 +23,13 @@ func worlds(t *testing.T, fn func(w world)) {
 	})
 }
 
-// run is one that was begun.
+// run is a run that was started.
 type run struct {
 	id, account string
 	hold        ledger.Hold
 }
 
-// insert writes a pending run down.
+// insert inserts a pending run.
 func insert(ctx context.Context, tx *sqldb.Tx, r run) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO run (id, library_id, person_id, account_id, credential, credential_id, plugin, tool_id, tool_hash, engine, inputs, prompt, seed, num_results,
@@ -41,7 +41,7 @@ func insert(ctx context.Context, tx *sqldb.Tx, r run) error {
 	return err
 }
 
-// begin reserves the price of a run and writes the run down.
+// begin reserves the price of a run and inserts the run.
 func (w world) begin(id, account string, price, allowance int64) (run, error) {
 	r := run{id: id, account: account}
 	err := w.Try(func(tx *sqldb.Tx) (err error) {
@@ -60,7 +60,7 @@ func (w world) mustBegin(id, account string, price, allowance int64) run {
 	return r
 }
 
-// end settles a run and writes its end down.
+// end settles a run and records its end.
 func (w world) end(r run, status string, charge int64) (tokens, allowance int64, err error) {
 	code := ""
 	if status == "failed" {
@@ -98,7 +98,7 @@ func (w world) balance(account string, allowance int64) ledger.Balance {
 	return balances(w.T, w.DB, allowance, account)[account]
 }
 
-// quoted is what Quote says.
+// quoted is the result of Quote.
 type quoted struct {
 	hold      ledger.Hold
 	enough    bool

@@ -12,12 +12,12 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// Grants gives tokens away: to new people, to everybody who claims a free
-// top-up, and as the operator decides. It is safe for concurrent use.
+// Grants grants tokens: to new people, to people who claim a free top-up, and
+// on request of the operator. It is safe for concurrent use.
 type Grants struct {
 	DB           *sqldb.DB
 	SignupTokens int64 // for a new person
-	SetupTokens  int64 // for the person who sets the installation up, besides
+	SetupTokens  int64 // in addition, for the person who sets the installation up
 	TopUpTokens  int64 // of a free top-up; 0: there is none
 	TopUpWindow  time.Duration
 	// MonthlyAllowance is the free tokens of every account and month.
@@ -30,7 +30,7 @@ type FreeTopUp struct {
 	Tokens    int64
 }
 
-// GrantSignup gives a new person their first tokens.
+// GrantSignup grants a new person their first tokens.
 func (g *Grants) GrantSignup(ctx context.Context, tx *sqldb.Tx, personID string) error {
 	if g.SignupTokens <= 0 {
 		return nil
@@ -39,9 +39,9 @@ func (g *Grants) GrantSignup(ctx context.Context, tx *sqldb.Tx, personID string)
 	return err
 }
 
-// GrantSetup gives tokens to the person who sets the installation up, so that
-// they can use it. A set-up token works once, and none is offered once there are
-// people.
+// GrantSetup grants tokens to the person who sets the installation up, so that
+// they can use it. A set-up token works once, and none is offered after the
+// first person exists.
 func (g *Grants) GrantSetup(ctx context.Context, tx *sqldb.Tx, personID, address string) error {
 	if g.SetupTokens == 0 {
 		return nil
@@ -61,8 +61,8 @@ func (g *Grants) GrantSetup(ctx context.Context, tx *sqldb.Tx, personID, address
 	return audit.Add(ctx, tx, withBalance(e, g.SetupTokens, balance))
 }
 
-// GrantByOperator gives tokens to the personal account of the person with an
-// address, or to a team; below zero it takes them back.
+// GrantByOperator grants tokens to the personal account of the person with an
+// address, or to a team. A negative number takes tokens back.
 func (g *Grants) GrantByOperator(ctx context.Context, email, teamID string, tokens int64, memo string) (balance int64, err error) {
 	err = g.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		p, err := principal.OperatorFor(ctx, tx, email, teamID)
@@ -88,7 +88,7 @@ func (g *Grants) TopUpOf(ctx context.Context, tx *sqldb.Tx, personID string) (Fr
 	return FreeTopUp{available, g.TopUpTokens}, err
 }
 
-// ClaimTopUp gives a person the free tokens of this window, once.
+// ClaimTopUp grants a person the free tokens of this window, once.
 func (g *Grants) ClaimTopUp(ctx context.Context, p principal.Principal) (t FreeTopUp, balance Balance, err error) {
 	if g.TopUpTokens == 0 {
 		return t, balance, fault.New(fault.Forbidden, "There is no free top-up here.").With("reason", "off")

@@ -46,7 +46,7 @@ const (
 	Granted  Kind = "grant"  // the operator granted or took back tokens
 	SignedUp Kind = "signup" // the first tokens of a new account
 	ToppedUp Kind = "top_up" // the free top-up, claimed
-	Settled  Kind = "settle" // a run ended; also where it costs nothing
+	Settled  Kind = "settle" // a run ended; also if it costs nothing
 	Expired  Kind = "expire" // the owner of the account was deleted
 )
 
@@ -69,10 +69,10 @@ type Balance struct {
 	FreeAllowanceLeft int64
 }
 
-// Grant gives tokens to an account, or takes them back where tokens is
-// negative, and returns the tokens that can be spent then. The row of an
-// account is created with its first movement. The note is sanitized to one line
-// of at most 500 bytes.
+// Grant adds tokens to an account, or takes them back if tokens is negative,
+// and returns the tokens that can be spent afterwards. The row of an account is
+// created with its first movement. The note is sanitized to one line of at most
+// 500 bytes.
 func Grant(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, kind Kind, note string) (balance int64, err error) {
 	if tokens == 0 || tokens < -maxTokens || tokens > maxTokens {
 		return 0, fault.New(fault.Invalid, "Tokens are a whole number other than 0, at most 1,000,000,000,000 either way.").On("tokens")
@@ -111,8 +111,9 @@ type Entry struct {
 	Created time.Time
 }
 
-// TopUp gives an account the free top-up, once in a window: of several claims
-// at once, one succeeds. It returns the tokens that can be spent then.
+// TopUp grants an account the free top-up, once in a window: of several
+// concurrent claims, one succeeds. It returns the tokens that can be spent
+// afterwards.
 func TopUp(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, window time.Duration) (balance int64, err error) {
 	if tokens < 1 || tokens > maxTokens || window <= 0 {
 		return 0, fmt.Errorf("top up: %d tokens each %v", tokens, window)
@@ -135,8 +136,8 @@ func TopUp(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, wi
 	return moveTokens(ctx, tx, accountID, tokens, ToppedUp, "")
 }
 
-// TopUpAt reports whether an account can claim the top-up now, and from when on
-// it can; the zero time where it never has.
+// TopUpAt reports whether an account can claim the top-up now, and the time
+// from which it can; the zero time if it has never claimed one.
 func TopUpAt(ctx context.Context, tx *sqldb.Tx, accountID string, window time.Duration) (next time.Time, available bool, err error) {
 	last, err := toppedUp(ctx, tx, accountID)
 	if err != nil {
@@ -150,7 +151,7 @@ func TopUpAt(ctx context.Context, tx *sqldb.Tx, accountID string, window time.Du
 }
 
 // Balances returns the balances of accounts by id. An account without movements
-// has the monthly allowance alone.
+// has only the monthly allowance.
 func Balances(ctx context.Context, tx *sqldb.Tx, ids []string, monthlyAllowance int64) (map[string]Balance, error) {
 	all := make(map[string]Balance, len(ids))
 	for _, id := range ids {
@@ -186,7 +187,7 @@ func (a account) allowanceAt(now time.Time) (month string, used int64) {
 	return a.allowanceMonth, a.allowanceUsed
 }
 
-// checkOwned refuses ids that are not those of a person or a team.
+// checkOwned refuses ids that do not belong to a person or a team.
 func checkOwned(accountID string) error {
 	if accountID == "" || strings.HasPrefix(accountID, systemPrefix) {
 		return errors.New("ledger: " + accountID + " is not the account of a person or a team")
@@ -194,7 +195,7 @@ func checkOwned(accountID string) error {
 	return nil
 }
 
-// openAccount creates the row of an account where there is none.
+// openAccount creates the row of an account if it does not exist.
 func openAccount(ctx context.Context, tx *sqldb.Tx, accountID string) error {
 	if err := checkOwned(accountID); err != nil {
 		return err

@@ -10,9 +10,10 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// VerifySeals reports every transaction whose seal does not match it and its
-// entries. The transactions without a seal must be those that old names: the
-// value that Old returned when seals were introduced.
+// VerifySeals reports every transaction whose seal does not match the
+// transaction and its entries. old is the result of UnsealedDigest from the
+// time when seals were introduced: the transactions without a seal must still
+// have this digest.
 func VerifySeals(ctx context.Context, tx *sqldb.Tx, old string, report func(problem string)) error {
 	var unsealed unsealedSet
 	err := eachMovement(ctx, tx, func(m movement, created int64, seal string) error {
@@ -33,8 +34,9 @@ func VerifySeals(ctx context.Context, tx *sqldb.Tx, old string, report func(prob
 	return nil
 }
 
-// UnsealedDigest returns a digest of the transactions without a seal, empty where there
-// are none. The table refuses changes, so they cannot be sealed later.
+// UnsealedDigest returns a digest of the transactions without a seal, empty if
+// there are none. The table refuses changes, so these transactions cannot be
+// sealed later.
 func UnsealedDigest(ctx context.Context, tx *sqldb.Tx) (string, error) {
 	var unsealed unsealedSet
 	err := eachMovement(ctx, tx, func(m movement, created int64, seal string) error {
@@ -46,10 +48,10 @@ func UnsealedDigest(ctx context.Context, tx *sqldb.Tx) (string, error) {
 	return unsealed.String(), err
 }
 
-// Sum is the tokens that an account got otherwise than by runs.
+// Sum is the tokens that an account received by grants and top-ups.
 type Sum struct {
 	Granted int64 // tokens, by the operator
-	TopUps  int64 // how many
+	TopUps  int64 // number of top-ups
 }
 
 // unsealedSet is a digest of rows: their number and the XOR of their seals,
@@ -61,7 +63,7 @@ type unsealedSet struct {
 
 func (l *unsealedSet) addSeal(seal string) {
 	l.count++
-	raw, _ := hex.DecodeString(seal) // as Tx.Seal writes it
+	raw, _ := hex.DecodeString(seal) // as Tx.SealTexts writes it
 	subtle.XORBytes(l.sum[:], l.sum[:], raw)
 }
 

@@ -18,8 +18,8 @@ func insertAccount(ctx context.Context, tx *sqldb.Tx, id string) error {
 }
 
 // postTokens adds tokens to the account, or takes them, unless the balance
-// would be below zero. It returns the tokens that can be spent then, or without
-// the change.
+// would be below zero. It returns the tokens that can be spent afterwards, or,
+// if nothing changed, now.
 func postTokens(ctx context.Context, tx *sqldb.Tx, id string, tokens int64) (balance int64, ok bool, err error) {
 	err = tx.QueryRow(ctx, `
 		UPDATE ledger_account SET posted = posted + $1 WHERE id = $2 AND posted - held + $1 >= 0
@@ -89,7 +89,7 @@ func holdTokens(ctx context.Context, tx *sqldb.Tx, was account, tokens int64, mo
 
 // releaseHold ends a hold: the paid tokens leave the account, the others are
 // released, and so is the unused allowance while the account still counts its
-// month. It changes nothing where the account does not hold as much.
+// month. It changes nothing if the account holds less.
 func releaseHold(ctx context.Context, tx *sqldb.Tx, id string, h Hold, tokens, allowance int64) (ok bool, err error) {
 	n, err := tx.Exec(ctx, `
 		UPDATE ledger_account SET posted = posted - $1, held = held - $2,

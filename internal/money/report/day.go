@@ -7,8 +7,8 @@ const day = int64(24 * time.Hour / time.Microsecond)
 // dayOf returns the day since 1970 of a moment in a time zone. Moments are
 // microseconds since 1970 in UTC.
 //
-// Days never go backwards: where a clock is set back over midnight, the
-// repeated evening belongs to the new day.
+// Days never go backwards: if a clock is set back over midnight, the repeated
+// evening belongs to the new day.
 func dayOf(moment int64, loc *time.Location) int64 {
 	t := time.UnixMicro(moment).In(loc)
 	d := calendarDay(t)
@@ -27,7 +27,7 @@ func calendarDay(t time.Time) int64 {
 // dayStart returns the first moment of a day, or of the next existing day: time
 // zones have skipped midnights and whole days.
 func dayStart(d int64, loc *time.Location) int64 {
-	// No time zone is further from UTC than this.
+	// far is more than the offset of every time zone from UTC.
 	const far = 26 * int64(time.Hour/time.Microsecond)
 	before := d*day - far
 	after := d*day + far
@@ -60,9 +60,9 @@ func monthOf(t time.Time, loc *time.Location) (name string, first, end int64) {
 
 // stretch is a span of time in which the offset of a time zone does not change.
 type stretch struct {
-	until  int64 // the moment after it
+	until  int64 // the first moment after the stretch
 	offset int64 // microseconds ahead of UTC
-	first  int64 // no moment of it lies in an earlier day
+	first  int64 // no moment of the stretch belongs to an earlier day
 }
 
 // clockStretches returns the stretches between two moments.

@@ -33,7 +33,7 @@ func worlds(t *testing.T, begin time.Time, fn func(w world)) {
 	})
 }
 
-// begin asks for a run of a tool that makes at most n results.
+// begin creates a run of a tool that makes at most n results.
 func (w world) begin(who principal.Principal, slug, plugin string, n int64) run.Run {
 	w.Helper()
 	d := w.Draft(who, slug)
@@ -44,7 +44,7 @@ func (w world) begin(who principal.Principal, slug, plugin string, n int64) run.
 	return w.Create(d)
 }
 
-// succeed ends a run with so many results. Their files are nowhere.
+// succeed ends a run with n results, whose files do not exist.
 func (w world) succeed(r run.Run, n int) {
 	w.Helper()
 	e := generation.Outcome{State: run.Succeeded, Took: time.Second}
@@ -72,7 +72,7 @@ func (w world) setZone(companyID, zone string) {
 	w.Do(func(tx *sqldb.Tx) error { return report.SetZone(w.Context(), tx, companyID, zone) })
 }
 
-// usage gives all rows of a report, in pages of a size.
+// usage returns all rows of a report, in pages of a size.
 func (w world) usage(q report.Query, by []report.Dimension, page int) (all []report.Row) {
 	w.Helper()
 	w.OK(w.DB.Read(w.Context(), func(tx *sqldb.Tx) error {
@@ -98,7 +98,7 @@ func (w world) total(q report.Query) (c report.Count) {
 	return c
 }
 
-// runs gives all runs of a report, in pages of a size.
+// runs returns all runs of a report, in pages of a size.
 func (w world) runs(q report.Query, page int) (all []report.Run) {
 	w.Helper()
 	w.OK(w.DB.Read(w.Context(), func(tx *sqldb.Tx) error {
@@ -157,14 +157,14 @@ func plus(c report.Count, e report.EndedRun) report.Count {
 	return c
 }
 
-// matches tells whether a query means a run.
+// matches reports whether a query selects a run.
 func matches(q report.Query, e report.EndedRun) bool {
 	return e.CompanyID == q.CompanyID && !e.Finished.Before(q.From) && (q.Until.IsZero() || e.Finished.Before(q.Until)) &&
 		(q.TeamID == "" || q.TeamID == e.TeamID) && (q.ToolID == "" || q.ToolID == e.ToolID) && (q.Email == "" || q.Email == e.PersonID+"@example.com")
 }
 
-// count sums up the runs that a query means, group by group, in the order of the
-// keys.
+// count sums up the runs that a query selects, group by group, in the order of
+// the keys.
 func count(all []report.EndedRun, q report.Query, by []report.Dimension, loc *time.Location) (rows []report.Row, total report.Count) {
 	groups := map[string]report.Row{}
 	for _, e := range all {
@@ -204,10 +204,10 @@ func count(all []report.EndedRun, q report.Query, by []report.Dimension, loc *ti
 	return rows, total
 }
 
-// credentials are what runs come with, and what they are called.
+// credentials are the credentials of runs, with their names in reports.
 var credentials = map[string]string{"laptop": "blender", "desk": "", "ci": "Build server", "forgotten": ""}
 
-// caller is somebody in a team with some credential.
+// caller returns a principal: a person in a team with a random credential.
 func (w world) caller(rnd *rand.Rand, personID, teamID string) principal.Principal {
 	who := generationtest.In(personID, teamID)
 	if teamID == "" {
@@ -226,7 +226,7 @@ func (w world) caller(rnd *rand.Rand, personID, teamID string) principal.Princip
 	return who
 }
 
-// issue makes the credentials that there still are.
+// issue creates the credentials that still exist.
 func (w world) issue(personID string) {
 	w.Helper()
 	for id, kind := range map[string]string{"laptop": "blender", "desk": ""} {

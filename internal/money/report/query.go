@@ -17,7 +17,7 @@ const quarter = int64(15 * time.Minute / time.Microsecond)
 // filter narrows a query to certain ids. Empty ids match all.
 type filter struct{ teamID, toolID, personID string }
 
-// filterOf returns the filter of a query; ok is false where no person has the
+// filterOf returns the filter of a query; ok is false if no person has the
 // address.
 func filterOf(ctx context.Context, tx *sqldb.Tx, q Query) (f filter, ok bool, err error) {
 	f = filter{teamID: q.TeamID, toolID: q.ToolID}
@@ -135,8 +135,8 @@ func splitPieces(from, until time.Time, open bool, loc *time.Location, quarters 
 	return all
 }
 
-// splitPartialDay splits a part of a day into whole quarters, where there are
-// sums of them, and the rest.
+// splitPartialDay splits a part of a day into whole quarters, if quarters is
+// set, and the rest.
 func splitPartialDay(from, until, day int64, quarters bool) (all []piece) {
 	runs := func(from, until int64) {
 		if from < until {
@@ -155,7 +155,8 @@ func splitPartialDay(from, until, day int64, quarters bool) (all []piece) {
 	return all
 }
 
-// toMicroseconds is the first that is not before t: those of runs are microseconds.
+// toMicroseconds returns the first microsecond that is not before t: times of
+// runs are stored in microseconds.
 func toMicroseconds(t time.Time) int64 {
 	m := t.UnixMicro()
 	if time.UnixMicro(m).Before(t) {

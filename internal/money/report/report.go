@@ -7,10 +7,10 @@
 //	                     ▼
 //	                   Usage, Total
 //
-// A run counts when it ends, as in the ledger. Days are those of the company's
-// time zone; a new time zone recounts all rows (SetZone). A transaction that adds
-// a run has a shared lock on the company's row of report_zone, so that no recount
-// runs meanwhile.
+// A run counts when it ends, as in the ledger. Days are days in the company's
+// time zone; a new time zone recounts all rows (SetZone). A transaction that
+// adds a run has a shared lock on the company's row of report_zone, so that no
+// recount runs meanwhile.
 package report
 
 import (
@@ -93,7 +93,7 @@ type Run struct {
 	Asked, Results             int64
 	TokensCharged              int64
 	AllowanceUsed              int64
-	Created, Started, Finished time.Time // Started is zero where it never started
+	Created, Started, Finished time.Time // Started is zero if the run never started
 }
 
 // Cursor is the position at which a page of runs ended.
@@ -156,7 +156,7 @@ func Total(ctx context.Context, tx *sqldb.Tx, q Query) (Count, error) {
 	return sumTotal(ctx, tx, p)
 }
 
-// Runs returns at most limit runs after a position, those that ended last
+// Runs returns at most limit runs after a position; runs that ended last come
 // first.
 func Runs(ctx context.Context, tx *sqldb.Tx, q Query, after *Cursor, limit int) ([]Run, error) {
 	f, ok, err := filterOf(ctx, tx, q)
@@ -200,8 +200,8 @@ func Zone(ctx context.Context, tx *sqldb.Tx, companyID string) (*time.Location, 
 // SetZone sets the time zone of a company, by its IANA name, and recounts all
 // its days.
 func SetZone(ctx context.Context, tx *sqldb.Tx, companyID, name string) error {
-	// Names of the time zone database begin with a capital; others are files beside
-	// it, such as localtime and those with leap seconds.
+	// Names of the time zone database begin with a capital; others are files
+	// beside it, such as localtime and time zones with leap seconds.
 	if name == "" || name == "Local" || name[0] < 'A' || name[0] > 'Z' {
 		return errZone
 	}
@@ -239,7 +239,7 @@ func Recount(ctx context.Context, tx *sqldb.Tx, companyID string) error {
 }
 
 // Lock keeps other transactions from adding to a company's sums until tx ends.
-// A transaction that locks the company as well does so before.
+// A transaction that also locks the company must lock it first.
 func Lock(ctx context.Context, tx *sqldb.Tx, companyID string) error {
 	_, err := lockZone(ctx, tx, companyID)
 	return err

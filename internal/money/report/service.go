@@ -12,8 +12,8 @@ import (
 // MaxYears bounds the period of a report.
 const MaxYears = 10
 
-// errZoneChanged refuses to continue a report after the company changed its time
-// zone: the days of earlier pages were others.
+// errZoneChanged refuses to continue a report after the company changed its
+// time zone: the earlier pages have other days.
 var errZoneChanged = fault.New(fault.Invalid, "The time zone of this company was changed. Begin again at the first page.").On("cursor")
 
 // Service reads reports, each page in a transaction of its own.
@@ -34,7 +34,8 @@ type Request struct {
 type UsagePage struct {
 	Rows   []Row
 	Totals Count
-	// Storage is what the teams store now. Only the first page has it.
+	// Storage is the storage that the teams use now. Only the first page has
+	// it.
 	Storage []TeamStorage
 }
 
@@ -127,7 +128,7 @@ func (s *Service) readPage(ctx context.Context, r *Request, do func(*sqldb.Tx) e
 	})
 }
 
-// fillIn fills in the period where it was left out: this month until now.
+// fillIn fills in an omitted period: this month until now.
 func (r *Request) fillIn(ctx context.Context, tx *sqldb.Tx) error {
 	zone, err := Zone(ctx, tx, r.CompanyID)
 	if err != nil {

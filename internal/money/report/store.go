@@ -36,7 +36,7 @@ const (
 )
 
 // addCounts counts a run in every grain. The rows are locked in this order;
-// those that all runs of a company share come last.
+// rows that all runs of a company share come last.
 func addCounts(ctx context.Context, tx *sqldb.Tx, e EndedRun, day int64) error {
 	var took int64
 	if !e.Started.IsZero() {
@@ -133,8 +133,8 @@ func daySlot(a *queryArgs, all []stretch) string {
 	var b strings.Builder
 	b.WriteString(`CASE`)
 	for _, s := range all {
-		// A day is added and subtracted again: the dividend is never negative, where
-		// division rounds up.
+		// A day is added and subtracted again, so that the dividend is never
+		// negative: division of negative numbers rounds up.
 		slot := `(r.finished + ` + a.addArg(s.offset+day) + `) / ` + formatNumber(day) + ` - 1`
 		until := a.addArg(s.until)
 		first := a.addArg(s.first)
@@ -216,8 +216,9 @@ func (p plan) rowsQuery(a *queryArgs) string {
 	return strings.Join(parts, ` UNION ALL `)
 }
 
-// sums are the counts as numbers that both databases return alike. They have
-// other names than the columns: SQLite takes a name in an ORDER BY for either.
+// sums are the counts as numbers of the same type in both databases. Their
+// names differ from the columns', because in an ORDER BY SQLite could take a
+// name for either.
 const sums = `CAST(coalesce(sum(runs), 0) AS BIGINT) AS n1, CAST(coalesce(sum(succeeded), 0) AS BIGINT) AS n2, CAST(coalesce(sum(failed), 0) AS BIGINT) AS n3,
 	CAST(coalesce(sum(cancelled), 0) AS BIGINT) AS n4, CAST(coalesce(sum(results), 0) AS BIGINT) AS n5, CAST(coalesce(sum(tokens_charged), 0) AS BIGINT) AS n6,
 	CAST(coalesce(sum(allowance_used), 0) AS BIGINT) AS n7, CAST(coalesce(sum(took_ms), 0) AS BIGINT) AS n8`
@@ -360,15 +361,15 @@ func listRuns(ctx context.Context, tx *sqldb.Tx, q Query, f filter, after *Curso
 	})
 }
 
-// differ is true where the difference of two sums is not zero.
+// differ is true if the difference of two sums is not zero.
 const differ = `sum(runs) <> 0 OR sum(succeeded) <> 0 OR sum(failed) <> 0 OR sum(cancelled) <> 0 OR sum(results) <> 0 OR sum(tokens_charged) <> 0
 	OR sum(allowance_used) <> 0 OR sum(took_ms) <> 0`
 
 // less are the counts negated, to subtract sums.
 const less = `-runs, -succeeded, -failed, -cancelled, -results, -tokens_charged, -allowance_used, -took_ms`
 
-// Storage returns the storage that the teams of a company use, the largest first;
-// of one team alone where teamID is set.
+// Storage returns the storage that the teams of a company use, the largest
+// first; if teamID is set, of this team only.
 func Storage(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) ([]TeamStorage, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT t.id, t.name, s.used_bytes, s.limit_bytes FROM team t JOIN storage_account s ON s.account_id = t.id
@@ -380,7 +381,7 @@ func Storage(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) ([]Tea
 }
 
 // Checks are the invariants of this package. The first three hold every grain
-// to the runs; which day a run lies in is not for SQL to say.
+// to the runs. SQL cannot decide to which day a run belongs.
 var Checks = []sqldb.Check{
 	{Name: "the finest sums are those of the runs", Query: `
 		SELECT 'company ' || company_id || ' team ' || team_id || ' person ' || person_id || ' tool ' || tool_id || ' plugin ' || plugin || ' ' || credential || ' ' || credential_id FROM (

@@ -1,4 +1,4 @@
-// Package mail sends plain-text mail to people: over SMTP, or, where no mail
+// Package mail sends plain-text mail to people: over SMTP, or, if no mail
 // server is set, to the standard error of the program.
 //
 // A message is checked before it is sent: no part of it can become another
@@ -23,10 +23,10 @@ type Message struct {
 
 // Sender sends messages. It is safe for concurrent use.
 type Sender interface {
-	// Send returns nil when the message was accepted. A Permanent error means
-	// that the same message will never be accepted; after any other error a
-	// retry makes sense. A message can arrive twice where the connection broke
-	// before the answer of the server came.
+	// Send returns nil when the message was accepted. A permanent error (see
+	// IsPermanent) means that the same message will never be accepted; after
+	// any other error a retry makes sense. A message can arrive twice if the
+	// connection broke before the response of the server arrived.
 	Send(ctx context.Context, m Message) error
 }
 
@@ -47,8 +47,8 @@ const (
 	maxText    = 64 << 10
 )
 
-// CheckMessage returns the reason why no sender could send the message, or nil. Such
-// errors are Permanent. They do not repeat the message.
+// CheckMessage returns the reason why no sender could send the message, or nil.
+// Such errors are permanent. They do not contain the text of the message.
 func (m Message) CheckMessage() error {
 	switch {
 	case !isBareAddress(m.To):

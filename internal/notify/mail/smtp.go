@@ -78,8 +78,7 @@ func SMTP(s Settings) (Sender, error) {
 	return server, nil
 }
 
-// isLocalHost reports whether the host is this machine by name, whatever DNS
-// returns.
+// isLocalHost reports whether the host is this machine by its name, without DNS.
 func isLocalHost(host string) bool {
 	return host == "localhost" || host == "127.0.0.1" || host == "::1"
 }
@@ -137,8 +136,8 @@ func (s *server) composeMessage(m Message) *gomail.Msg {
 	return msg
 }
 
-// links match links that a server's refusal may quote from a message. They work
-// once for any holder, so they are removed from errors.
+// links match links that a server's refusal may quote from a message. Such links work once for any
+// holder, so they are removed from errors.
 var links = regexp.MustCompile(`(?i)[a-z]+://\S+`)
 
 // classifyError marks refusals of this message and its recipient as permanent.

@@ -8,7 +8,7 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// GetFor returns the secret of the principal's account, and makes it where there
+// GetFor returns the secret of the principal's account, and creates it if there
 // is none.
 func (s *Secrets) GetFor(ctx context.Context, db *sqldb.DB, p principal.Principal) (secret Secret, err error) {
 	err = db.Write(ctx, func(tx *sqldb.Tx) error {

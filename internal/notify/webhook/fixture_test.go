@@ -26,7 +26,7 @@ import (
 const overlap = 24 * time.Hour
 
 // world is a database with a clock of its own, an account whose runs end, and a
-// name server that knows *.example.com as this machine.
+// name server that resolves *.example.com to this machine.
 type world struct {
 	dbtest.Fixture
 	secrets *webhook.Secrets
@@ -106,7 +106,7 @@ func (w world) secret() string {
 	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (webhook.Secret, error) { return w.secrets.GetSecret(w.Context(), tx, w.account) }).Value
 }
 
-// nextAt is when an event is due, zero where it is not.
+// nextAt returns when an event is due; zero: it is not due.
 func (w world) nextAt(runID string) time.Time {
 	w.Helper()
 	var at sqldb.Time
@@ -114,7 +114,7 @@ func (w world) nextAt(runID string) time.Time {
 	return at.Time
 }
 
-// body is what the run's event says.
+// body returns the body of the run's event.
 func body(runID string) string {
 	return `{"type":"generation.succeeded","data":{"request_id":"` + runID + `"}}`
 }
@@ -160,7 +160,7 @@ func (w world) start(o webhook.Options) (s *webhook.Sender, stop func()) {
 	return s, stop
 }
 
-// until waits for a run's event to be in a state with so many attempts.
+// until waits until a run's event has the state and the number of attempts.
 func (w world) until(runID, word string, attempts int) {
 	w.Helper()
 	watch.Until(w, word, func() bool {
@@ -169,9 +169,9 @@ func (w world) until(runID, word string, attempts int) {
 	})
 }
 
-// quiet proves that nothing is due: two events that are added now go out, one
-// after the other, and r has got nothing else. By the second, every other host's
-// turn has come as well.
+// quiet proves that nothing is due: two events that are added now are sent, one
+// after the other, and r has received nothing else. Before the second is sent,
+// every other host has had its turn.
 func (w world) quiet(s *webhook.Sender, r *receiver) {
 	w.Helper()
 	before := len(r.requests())
@@ -185,8 +185,8 @@ func (w world) quiet(s *webhook.Sender, r *receiver) {
 	}
 }
 
-// receiver is a server for events. It answers 200 unless told otherwise, and
-// always to the host "quiet".
+// receiver is a server for events. It answers 200 unless a test changes that,
+// and always 200 for the host "quiet".
 type receiver struct {
 	*httptest.Server
 	mu     sync.Mutex

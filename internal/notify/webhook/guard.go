@@ -69,8 +69,8 @@ func (g *Guard) CheckURL(raw string) (problem string) {
 	return g.checkName(strings.ToLower(name))
 }
 
-// checkLiteral is CheckURL for an IP address. One spelling of each address is
-// accepted, so that all programs that read it agree on the address.
+// checkLiteral is CheckURL for an IP address. Only one spelling of each address
+// is accepted, so that all programs interpret it in the same way.
 func (g *Guard) checkLiteral(name string) string {
 	ip, err := netip.ParseAddr(name)
 	if err != nil || ip.Is4In6() || ip.String() != strings.ToLower(name) {
@@ -99,7 +99,7 @@ func (g *Guard) checkName(name string) string {
 			return "The host name is not valid."
 		}
 	}
-	// Where the operator allows loopback addresses, their name is allowed as well.
+	// If the operator allows loopback addresses, their name is allowed as well.
 	if labels[len(labels)-1] == "localhost" && g.border.CheckAddress(netip.IPv6Loopback()) != nil && g.border.CheckAddress(netip.AddrFrom4([4]byte{127, 0, 0, 1})) != nil {
 		return "Events are not sent to localhost."
 	}

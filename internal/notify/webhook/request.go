@@ -68,9 +68,9 @@ func (s *Sender) attemptDelivery(ctx context.Context, e dueEvent) (o outcome, er
 		o.word = failStatus
 	}
 	o.retryAfter = parseRetryAfter(resp.Header.Get("Retry-After"), s.o.Now())
-	// The status decides. The body is read so that a well-behaved receiver does not
-	// see a broken connection, within the timeout of the attempt. What follows a 101
-	// is no body, and ctx would not end reading it.
+	// The status decides. The body is read so that a well-behaved receiver does not see a broken
+	// connection, within the timeout of the attempt. The data after a 101 is not a body, and the
+	// end of ctx would not stop reading it.
 	if o.status >= 200 {
 		_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer)
 	}

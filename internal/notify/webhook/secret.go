@@ -13,7 +13,7 @@ import (
 
 const (
 	secretPrefix = "whsec_"
-	secretLength = 32 // bytes; Standard Webhooks wants 24 to 64
+	secretLength = 32 // bytes; Standard Webhooks requires 24 to 64
 )
 
 // Box encrypts stored values; keyring.Box is one. A sealed text can be opened
@@ -28,7 +28,7 @@ type Secret struct {
 	Value              string // whsec_…
 	Created            time.Time
 	PreviousValidUntil time.Time // zero: no older secret is valid
-	Fresh              bool      // Get created it
+	Fresh              bool      // GetSecret created it
 }
 
 // Secrets manages the secrets of all accounts, which are stored encrypted.
@@ -41,8 +41,8 @@ type Secrets struct {
 // events for overlap.
 func NewSecrets(box Box, overlap time.Duration) *Secrets { return &Secrets{box, overlap} }
 
-// GetSecret returns the secret of an account, and creates it where there is none: tx
-// must be a writing transaction.
+// GetSecret returns the secret of an account, and creates it if there is none:
+// tx must be a writing transaction.
 func (s *Secrets) GetSecret(ctx context.Context, tx *sqldb.Tx, accountID string) (Secret, error) {
 	fresh, err := insertSecret(ctx, tx, accountID, s.generateSecret(accountID))
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *Secrets) readSecret(ctx context.Context, tx *sqldb.Tx, accountID string
 }
 
 // signingSecrets returns the secrets that sign for an account now, the current
-// one first. made is called where a secret was created.
+// one first. made is called if a secret was created.
 func (s *Secrets) signingSecrets(ctx context.Context, db *sqldb.DB, accountID string, made func(context.Context, *sqldb.Tx, string) error) (values []string, err error) {
 	read := func(tx *sqldb.Tx) error {
 		kept, err := findSecret(ctx, tx, accountID)

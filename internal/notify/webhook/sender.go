@@ -153,7 +153,7 @@ func (s *Sender) sendDue(ctx context.Context) (wait time.Duration, err error) {
 	for _, e := range events {
 		i := slices.IndexFunc(leased, func(l dueEvent) bool { return l.id == e.id })
 		if i < 0 {
-			s.slots.releaseSlot(e.host) // another sender has it
+			s.slots.releaseSlot(e.host) // another sender has the event
 			continue
 		}
 		s.sending.Go(func() {
@@ -165,8 +165,7 @@ func (s *Sender) sendDue(ctx context.Context) (wait time.Duration, err error) {
 	return wait, err
 }
 
-// leaseEvents takes leases on events, and returns those that were still
-// available.
+// leaseEvents takes leases on events, and returns the events that were still available.
 func (s *Sender) leaseEvents(ctx context.Context, events []dueEvent) (leased []dueEvent, err error) {
 	// All senders lock rows in one order, so that there is no deadlock.
 	events = slices.SortedFunc(slices.Values(events), func(a, b dueEvent) int { return strings.Compare(a.id, b.id) })

@@ -62,9 +62,9 @@ func (s *slots) hasFree() bool {
 	return s.total < s.parallel
 }
 
-// takeSlots gives slots to events, those of hosts with the fewest slots first.
-// It returns the events that have one now, and whether others only came too
-// soon.
+// takeSlots assigns slots to events; events of hosts with the fewest slots come
+// first. It returns the events that got a slot, and whether other events only
+// have to wait for the spacing of their host.
 func (s *slots) takeSlots(now time.Time, events []dueEvent) (taken []dueEvent, soon bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -150,7 +150,7 @@ type dueEvent struct {
 
 // dueEvents returns up to limit events that can be sent now, the longest due of
 // each host first and no more than perHost of any. Hosts with an open circuit
-// and those in without are skipped.
+// and the hosts in without are skipped.
 func dueEvents(ctx context.Context, tx *sqldb.Tx, without []string, perHost, limit int) ([]dueEvent, error) {
 	args := []any{sqldb.At(tx.Now), perHost, limit}
 	exclude := ""
@@ -192,8 +192,8 @@ func endLease(ctx context.Context, tx *sqldb.Tx, e dueEvent) error {
 	return err
 }
 
-// lockLeased locks an event whose lease is still that of e, and returns its
-// history.
+// lockLeased locks an event if its lease is still the lease of e, and returns
+// its history.
 func lockLeased(ctx context.Context, tx *sqldb.Tx, e dueEvent) (s history, held bool, err error) {
 	err = tx.QueryRow(ctx, `SELECT attempts FROM webhook_event WHERE id = $1 AND lease_until = $2`+tx.Dialect.ForUpdate,
 		e.id, sqldb.At(e.until)).Scan(&s.attempts)
@@ -225,7 +225,7 @@ func setOutcome(ctx context.Context, tx *sqldb.Tx, e dueEvent, c step) error {
 }
 
 // addFailure counts a failure of a host, unless its circuit is open, and
-// returns their number: 0 where it is open.
+// returns the number of failures: 0 if the circuit is open.
 func addFailure(ctx context.Context, tx *sqldb.Tx, host string) (failures int, err error) {
 	err = tx.QueryRow(ctx, `
 		INSERT INTO webhook_host (host, failures) VALUES ($1, 1)

@@ -17,11 +17,12 @@
 // sender with an older lease records nothing.
 //
 // A redelivery by hand puts an event that has ended back to waiting for one
-// attempt. Where that fails, the event ends as it had ended before, which follows
-// from its attempts.
+// attempt. If that attempt fails, the event returns to the state in which it
+// had ended, which follows from its attempts.
 //
-// The receiver is not trusted. Only public addresses are connected to, whatever
-// its name resolves to; of its answer nothing but the status is stored.
+// The receiver is not trusted. Connections are made to public addresses only,
+// even if its name resolves to others; only the status of its response is
+// stored.
 package webhook
 
 import (
@@ -42,13 +43,13 @@ const (
 	Waiting   = "waiting"   // for its next attempt
 	Delivered = "delivered" // the receiver answered 2xx
 	Exhausted = "exhausted" // every attempt of the schedule failed
-	Gone      = "gone"      // the receiver answered 410: it wants no more
+	Gone      = "gone"      // the receiver answered 410: send no more attempts
 )
 
 // Event is the event of a run that has ended.
 type Event struct {
 	RunID     string
-	AccountID string // whose secret signs it
+	AccountID string // the account whose secret signs the event
 	URL       string // passed CheckURL when the run was created
 }
 
@@ -68,7 +69,7 @@ func Add(ctx context.Context, tx *sqldb.Tx, e Event) error {
 
 // Notice is an event that is not about a run.
 type Notice struct {
-	AccountID string // whose secret signs it
+	AccountID string // the account whose secret signs the notice
 	URL       string // passed CheckURL
 	Body      []byte // the JSON that is posted
 }
@@ -93,7 +94,7 @@ func AddNotice(ctx context.Context, tx *sqldb.Tx, n Notice) error {
 func newID() string { return "msg_" + ids.New() }
 
 // hostOf returns the host that limits are counted for: with the port unless it
-// is 443, since another port is another server. The name is that of the
+// is 443, since another port is another server. The name is the host of the
 // address, in lower case.
 func hostOf(raw string) (string, error) {
 	u, err := url.Parse(raw)
@@ -108,7 +109,7 @@ type State struct {
 	// State is one of the stored states. An event that was delivered and is
 	// being sent again by hand is Delivered all the same.
 	State string
-	// Attempts counts all attempts, those by hand included.
+	// Attempts counts all attempts, including redeliveries by hand.
 	Attempts int
 }
 
@@ -124,7 +125,7 @@ func (s State) PublicState() string {
 	return "failing"
 }
 
-// StateOf returns the state of a run's event, nil where it has none.
+// StateOf returns the state of a run's event, nil if it has none.
 func StateOf(ctx context.Context, tx *sqldb.Tx, runID string) (*State, error) {
 	s, err := readState(ctx, tx, runID)
 	if errors.Is(err, sqldb.ErrNoRows) {

@@ -26,14 +26,13 @@ import (
 
 // Created is the answer to a create.
 type Created struct {
-	// Run is the accepted run. An answer made of its ID, Created, Estimated,
-	// PollAfter and TeamID alone has the same bytes for every replay: these never
-	// change.
+	// Run is the accepted run. A response that contains only its ID, Created, Estimated, PollAfter
+	// and TeamID has the same bytes for every replay: these fields never change.
 	Run run.Run
 	// Replayed is whether an earlier create with the same idempotency key made the
 	// run.
 	Replayed bool
-	// Rooms is what the rate windows have left, minute then hour.
+	// Rooms is the number of creates left in the rate windows: of the minute, then of the hour.
 	Rooms []ratelimit.Room
 }
 
@@ -67,7 +66,8 @@ func (s *Service) CreateRun(ctx context.Context, d Draft) (Created, error) {
 		return err
 	})
 	if err != nil {
-		// The commit may have happened: a request with the same key finds out.
+		// The transaction may have been committed: another request with the same key gets the
+		// outcome.
 		if errors.Is(context.Cause(ctx), errInFlight) || d.Key != "" && sqldb.IsLockTimeout(err) {
 			err = fault.New(fault.IdempotencyKeyConflict, "A request with this key is still being handled. Try again shortly.").
 				With("reason", "in_flight").After(time.Second).Because(err)
@@ -253,8 +253,8 @@ func (s *Service) holdPrice(ctx context.Context, tx *sqldb.Tx, who principal.Pri
 	return hold, err
 }
 
-// errTooFewTokens refuses a run that the account cannot pay. The message says how
-// to get tokens.
+// errTooFewTokens refuses a run that the account cannot pay. The message explains how to get
+// tokens.
 func errTooFewTokens(topUp int64, who principal.Principal, required, available int64) *fault.Error {
 	has := "your account has"
 	then := `Ask the operator of this installation for more, who has "atelier admin grant" for it.`
@@ -302,8 +302,8 @@ func errOverspent(required, left int64) *fault.Error {
 		With("required", required).With("available", left).With("reason", "spending_window")
 }
 
-// estimateDuration returns how long n results of the tool take, in whole
-// seconds; 0 where the tool has no history.
+// estimateDuration returns how long n results of the tool take, in whole seconds; 0 if the tool has
+// no history.
 func estimateDuration(t *catalog.Tool, n int64) time.Duration {
 	if t.AverageDuration == 0 {
 		return 0

@@ -39,15 +39,15 @@ type StoredResult struct {
 // ErrNotHeld is returned to a worker that no longer holds the run.
 var ErrNotHeld = errors.New("the run has ended or another worker has it")
 
-// EndRun ends a run in one transaction: its state, its results, the report of its
-// company, its settlement, the budget of its team, its webhook event and the
-// history of the tool. Where the state or attempt of the run differs from r, it
-// returns ErrOver; where the results do not fit into the account's storage,
-// StorageQuotaExceeded. Nothing has changed then.
+// EndRun ends a run in one transaction: its state, its results, the report of
+// its company, its settlement, the budget of its team, its webhook event and
+// the history of the tool. If the state or attempt of the run differs from r,
+// it returns ErrNotHeld; if the results do not fit into the account's storage,
+// StorageQuotaExceeded. In both cases nothing has changed.
 //
-// The rows of files are written before the state: where the outcome of a first
-// call is unknown, a second call fails on them and not with ErrOver, after
-// which a worker deletes the files.
+// The rows of files are written before the state: if the outcome of a first
+// call is unknown, a second call fails on these rows and not with ErrNotHeld,
+// because after ErrNotHeld a worker deletes the files.
 func (s *Service) EndRun(ctx context.Context, r run.Run, e Outcome) error {
 	if n := int64(len(e.Results)); n > r.NumResults || (e.State == run.Succeeded) != (n > 0) {
 		return fmt.Errorf("end run %s: %s with %d results of %d", r.ID, e.State, n, r.NumResults)

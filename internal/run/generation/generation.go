@@ -1,5 +1,5 @@
-// Package generation is the service of runs: it prices, creates, shows, cancels
-// and settles them. Package runner gives them to engines.
+// Package generation is the service of runs: it prices, creates, shows, cancels and settles them.
+// Package runner passes runs to engines.
 //
 //	draft ──check──▶ checked ──one transaction──▶ queued … ended ──one transaction──▶ settled
 //	                            key, rate, cap,              status, results, money,
@@ -89,21 +89,20 @@ func New(p Parts) *Service {
 	}
 }
 
-// ExpectCreate records that a create of a person is arriving, perhaps with files that
-// take a while, until done is called. Early polls of the person leave room in
-// the rate limit for it. Only this node knows: the transaction of the create
-// decides.
+// ExpectCreate records that a create of a person is arriving, perhaps with files that take a while,
+// until done is called. Early polls of the person leave room in the rate limit for it. Only this
+// node has the record: the transaction of the create decides.
 func (s *Service) ExpectCreate(personID string) (done func()) {
 	done, _ = s.arriving.Take(personID)
 	return done
 }
 
-// lookEvery is the interval at which Watch reads which engines are unavailable.
+// lookEvery is the interval at which WatchAvailability reads which engines are unavailable.
 const lookEvery = time.Second
 
-// WatchAvailability keeps a copy of the engines whose servers are unavailable, as workers
-// report them, until ctx ends. The copy only lengthens the wait between polls,
-// so after a failed read the last one stays.
+// WatchAvailability keeps a copy of the engines whose servers are unavailable, as workers report
+// them, until ctx ends. The copy only lengthens the wait between polls, so after a failed read the
+// last copy stays.
 func (s *Service) WatchAvailability(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -140,7 +139,7 @@ type Draft struct {
 	Principal  principal.Principal
 	ToolID     string
 	ToolHash   string
-	Inputs     map[string]any // as catalog.Tool.Fill takes them
+	Inputs     map[string]any // as catalog.Tool.ParseInputs takes them
 	NumResults *int64
 	WebhookURL string
 	Metadata   string // a JSON object, compact; "" for none

@@ -10,9 +10,9 @@ import (
 	"atelier/internal/run/run"
 )
 
-// FindKey returns the record of a person's idempotency key, nil where there is
-// none. A handler calls it before it reads the body of a create: the answer to a
-// key that was used before costs no rate, and stores no files.
+// FindKey returns the record of a person's idempotency key, nil if there is
+// none. A handler calls it before it reads the body of a create: the answer to
+// a key that was used before costs no rate, and stores no files.
 func (s *Service) FindKey(ctx context.Context, personID, key string) (k *run.Key, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		k, err = run.FindKey(ctx, tx, personID, key, s.Settings.KeyLifetime)
@@ -21,8 +21,8 @@ func (s *Service) FindKey(ctx context.Context, personID, key string) (k *run.Key
 	return k, err
 }
 
-// ReplayCreate answers a create again whose idempotency key FindKey found. A request
-// with another fingerprint than the first is refused.
+// ReplayCreate repeats the response of the create whose idempotency key FindKey
+// found. A request with another fingerprint than the first is refused.
 func (s *Service) ReplayCreate(ctx context.Context, personID string, k run.Key, fingerprint string) (c Created, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		c, err = s.replayKey(ctx, tx, personID, k, fingerprint)
@@ -31,7 +31,8 @@ func (s *Service) ReplayCreate(ctx context.Context, personID string, k run.Key, 
 	return c, err
 }
 
-// findReplay answers a create again whose idempotency key was used before.
+// findReplay repeats the response of the create that used the idempotency key
+// before.
 func (s *Service) findReplay(ctx context.Context, tx *sqldb.Tx, personID, key, fingerprint string) (c Created, found bool, err error) {
 	k, err := run.FindKey(ctx, tx, personID, key, s.Settings.KeyLifetime)
 	if err != nil || k == nil {

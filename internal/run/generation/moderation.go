@@ -22,7 +22,7 @@ import (
 //	      └──────────────── one of them ended ◀───────────┴────────────────────────────────────┘
 //
 // Nothing is locked in the database meanwhile, and the transaction decides all
-// of it again. Only this node knows which creates are in progress: n nodes
+// of it again. Each node knows only its own creates in progress: n nodes
 // together call the moderator at most n times as often as there is room.
 
 // moderationWait is how long a create waits for other creates of the same
@@ -116,8 +116,8 @@ func (s *Service) moderateDraft(ctx context.Context, d Draft, a checkedDraft, sa
 	return Created{}, false, done, nil
 }
 
-// waitForRoom waits until there is room for one more create beside those in
-// progress.
+// waitForRoom waits until there is room for one more create besides the creates
+// in progress.
 func (s *Service) waitForRoom(ctx context.Context, one *personModeration, d Draft, a checkedDraft) (c Created, replayed bool, err error) {
 	waiting, cancel := context.WithTimeout(ctx, moderationWait)
 	defer cancel()

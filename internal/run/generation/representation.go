@@ -208,7 +208,7 @@ func optionalTime(t time.Time) *time.Time {
 	return &t
 }
 
-// orNull returns a value that JSON shows as null where it is zero.
+// orNull returns a value that JSON shows as null if it is zero.
 func orNull[T comparable](v T) *T {
 	var zero T
 	if v == zero {

@@ -52,7 +52,7 @@ func (s *Service) GetStatusUnscoped(ctx context.Context, id string) (rec Record,
 	return rec, err
 }
 
-// completeRecord reads the data of other tables, where there can be any.
+// completeRecord reads the data of other tables, if there can be any.
 func (s *Service) completeRecord(ctx context.Context, r run.Run) (rec Record, err error) {
 	if r.State == run.Running || r.State.IsEnded() && r.State != run.Succeeded && r.WebhookURL == "" {
 		return Record{Run: r, RetryAfter: s.pacing.retryAfter(r)}, nil
@@ -94,12 +94,12 @@ func (s *Service) listRecords(ctx context.Context, tx *sqldb.Tx, runs []run.Run)
 	return all, err
 }
 
-// PollRun is Status for a client that waits for a run. A poll that comes sooner
-// than RetryAfter counts as a create while the rate limit has room. Without
-// room, the first early poll of a run is answered all the same, for clients
-// that poll once right after the create and give up at an error; later ones are
-// refused. The first early poll does not take the room of a create that is
-// arriving either.
+// PollRun is GetStatus for a client that waits for a run. A poll that comes
+// sooner than RetryAfter counts as a create while the rate limit has room.
+// Without room, the first early poll of a run is answered all the same, for
+// clients that poll once right after the create and stop at an error; later
+// early polls are refused. The first early poll does not take the room of a
+// create that is arriving either.
 func (s *Service) PollRun(ctx context.Context, who principal.Principal, id string) (Record, error) {
 	rec, err := s.GetStatus(ctx, who.AccountID, id)
 	if err != nil || rec.State.IsEnded() {
@@ -125,8 +125,8 @@ func (s *Service) PollRun(ctx context.Context, who principal.Principal, id strin
 	return rec, err
 }
 
-// leaveRoom returns the unit of the rate limit that a first early poll took,
-// where creates that are arriving need it.
+// leaveRoom returns the unit of the rate limit that a first early poll took, if
+// creates that are arriving need it.
 func (s *Service) leaveRoom(ctx context.Context, tx *sqldb.Tx, personID, unit string) error {
 	arriving := s.arriving.Count(personID)
 	if arriving == 0 || unit == "" {

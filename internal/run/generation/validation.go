@@ -130,8 +130,8 @@ func TooManyFiles(limit int, path string) error {
 	return fault.New(fault.TooManyInputFiles, fmt.Sprintf("A run takes at most %d input files.", limit)).With("limit", limit).With("path", path)
 }
 
-// resolveFiles finds the files that references name, in the paying account
-// alone.
+// resolveFiles finds the files that references name, only in the paying
+// account.
 func (v validator) resolveFiles(ctx context.Context, d Draft, refs []catalog.Ref) (inputs []run.Input, problems []fault.Field, err error) {
 	if len(refs) == 0 {
 		return nil, nil, nil

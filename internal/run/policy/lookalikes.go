@@ -2,7 +2,8 @@ package policy
 
 // lookalikes are letters that look like Latin ones, after case folding and
 // decomposition. No two letters of one alphabet map to the same letter, so that
-// patterns in that alphabet keep their meaning; those that would are in faux.
+// patterns in that alphabet keep their meaning; letters that would break this
+// rule are in faux.
 var lookalikes = map[rune]string{
 	// Cyrillic
 	'а': "a", 'в': "b", 'с': "c", 'ԁ': "d", 'е': "e", 'є': "e", 'ҽ': "e", 'ԍ': "g", 'н': "h", 'һ': "h", 'і': "i", 'ј': "j", 'к': "k", 'ӏ': "l",
@@ -32,8 +33,8 @@ var faux = map[rune]string{
 	'ь': "b", 'г': "r", 'з': "e", 'и': "un", 'п': "n", 'ш': "w", 'я': "r", 'э': "e", 'ц': "u", 'ѳ': "o",
 }
 
-// leet are digits and marks that can be taken for letters. An asterisk stands
-// for any vowel.
+// leet are digits and marks that can be taken for letters. An asterisk can be
+// any vowel.
 var leet = map[rune]string{
 	'0': "o", '1': "il", '2': "z", '3': "e", '4': "a", '5': "s", '6': "gb", '7': "t", '8': "b", '9': "gq",
 	'@': "a", '$': "s", '!': "il", '|': "il", '+': "t", '*': "aeiou", '€': "e", '¢': "c", '©': "c", '£': "l", '¥': "y", '®': "r", '×': "x",

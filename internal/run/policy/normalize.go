@@ -10,14 +10,14 @@ import (
 
 // Texts are normalized in two steps.
 //
-// foldText is for patterns and texts both: it removes compatibility forms, case,
-// accents and invisible characters, and replaces letters that look like a Latin
-// one by that one. This reading always holds.
+// foldText is for patterns and texts both: it removes compatibility forms,
+// case, accents and invisible characters, and replaces letters that look like a
+// Latin letter by that letter. This reading is always correct.
 //
-// Other disguises have readings that may hold: a Greek η can stand for n or h, a
-// 1 for i or l. They stay, and readingsOf returns the letters that they can stand
-// for. Phrases try all readings, regular expressions the first and the last
-// reading of letters.
+// Other disguises have several possible readings: a Greek η can mean n or h, a
+// 1 can mean i or l. Such characters stay, and readingsOf returns the letters
+// that they can mean. Phrases try all readings, regular expressions the first
+// and the last reading of letters.
 
 // foldText normalizes a text. It keeps the order of characters, and every kind
 // of space becomes one space.
@@ -104,7 +104,7 @@ func isUnspaced(r rune) bool {
 // each.
 var views = []func(rune) rune{separateMarks, readMarks, dropMarks}
 
-// separateMarks has every mark end a word: "pipe-bomb".
+// separateMarks makes every mark end a word: "pipe-bomb".
 func separateMarks(r rune) rune {
 	if isWordRune(r) {
 		return r
@@ -128,7 +128,7 @@ func dropMarks(r rune) rune {
 	return -1
 }
 
-// readingsOf returns the letters that a character can stand for besides itself;
+// readingsOf returns the letters that a character can mean besides itself;
 // digits have readings only among letters.
 func readingsOf(r rune, digits bool) string {
 	if r >= 'a' && r <= 'z' {

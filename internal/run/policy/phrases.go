@@ -41,7 +41,7 @@ func (p *phrases) addPhrase(phrase string) error {
 	return nil
 }
 
-// childNode returns the node after r, which it adds where there is none.
+// childNode returns the node after r, which it adds if there is none.
 func (p *phrases) childNode(at int32, r rune) int32 {
 	if next, ok := p.nodes[at].next[r]; ok {
 		return next
@@ -56,16 +56,16 @@ func (p *phrases) childNode(at int32, r rune) int32 {
 }
 
 // position is a position of a text in the tree: before a word, or, split, after
-// a single letter, where only another single letter may follow.
+// a single letter, after which only another single letter may follow.
 type position struct {
 	node  int32
 	split bool
 }
 
-// findPhrase returns where a phrase ends in a text in one of the views. It
-// walks over the words once with every possible position. They are few: a
-// position fixes all the letters that led to it, so no two lead to the same
-// one, and none is deeper than the longest phrase.
+// findPhrase returns the offset at which a phrase ends in a text in one of the
+// views. It walks over the words once with every possible position. They are
+// few: a position fixes all the letters that led to it, so no two lead to the
+// same one, and none is deeper than the longest phrase.
 func (p *phrases) findPhrase(text string) (end int, found bool) {
 	var now, then []position
 	var reached, before []int32

@@ -3,12 +3,12 @@
 //	texts ──▶ Rules: deny patterns of a file ──▶ Moderator, if any ──▶ allowed
 //	              └──────────── refused ◀────────────┘
 //
-// Rules see every text alone and all of them together, normalized so that the
-// usual disguises are removed (see normalize.go). They catch what is plainly
-// forbidden; the moderator judges the rest.
+// Rules are applied to every text by itself and to all texts together,
+// normalized so that the usual disguises are removed (see normalize.go). They
+// refuse plainly forbidden texts; the moderator judges the rest.
 //
 // A refusal names the field and nothing else, always in the same words, so that
-// it does not reveal which rule to avoid. Where a moderator does not answer, or
+// it does not reveal which rule to avoid. If a moderator does not answer, or
 // its answer is invalid, the request is refused.
 package policy
 
@@ -42,8 +42,7 @@ type Checker struct {
 	Moderator *Moderator // nil: none
 }
 
-// Check checks texts against the rules, and with the moderator where there is
-// one.
+// Check checks texts against the rules, and with the moderator if there is one.
 func (c *Checker) Check(ctx context.Context, texts []Text) error {
 	if err := c.CheckRules(texts); err != nil {
 		return err
@@ -65,13 +64,13 @@ func (c *Checker) CheckRules(texts []Text) error {
 	return nil
 }
 
-// NeedsModeration reports whether Moderate would call the moderator.
+// NeedsModeration reports whether ModerateTexts would call the moderator.
 func (c *Checker) NeedsModeration(texts []Text) bool {
 	return c.Moderator != nil && slices.ContainsFunc(texts, func(t Text) bool { return !t.isBlank() })
 }
 
-// ModerateTexts refuses texts that the moderator does not allow, as CheckRules does.
-// It returns a fault.Unavailable where the moderator cannot be reached.
+// ModerateTexts refuses texts that the moderator does not allow, as CheckRules
+// does. It returns a fault.Unavailable if the moderator cannot be reached.
 func (c *Checker) ModerateTexts(ctx context.Context, texts []Text) error {
 	if !c.NeedsModeration(texts) {
 		return nil

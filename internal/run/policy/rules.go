@@ -119,10 +119,10 @@ func plainLiterals(e *syntax.Regexp) *syntax.Regexp {
 	return e
 }
 
-// FindViolation finds a rule that the texts break: each text alone, and all together,
-// since a phrase may be spread over several. It returns the path of the text
-// that completes it. Texts that are too long are refused. The time grows
-// linearly with the length of the texts.
+// FindViolation finds a rule that the texts break: each text by itself, and all
+// together, since a phrase may be spread over several. It returns the path of
+// the text that completes it. Texts that are too long are refused. The time
+// grows linearly with the length of the texts.
 func (r *Rules) FindViolation(texts []Text) (path string, refused bool) {
 	if path, refused = exceedsLimit(texts); refused || r == nil {
 		return path, refused
@@ -180,7 +180,7 @@ func (r *Rules) matchExpressions(texts []string) (at int, found bool) {
 		func(s string) string { return joinLetters(strings.Map(separateMarks, s)) },
 	} {
 		if len(texts) > 1 {
-			for i, s := range texts { // alone, so that ^ and $ work
+			for i, s := range texts { // each by itself, so that ^ and $ work
 				if r.regexps.MatchString(form(s)) {
 					return i, true
 				}
@@ -201,7 +201,7 @@ type joinedText struct {
 	ends []int // of each
 }
 
-// textAt returns the index of the text in which an offset lies.
+// textAt returns the index of the text that contains an offset.
 func (j joinedText) textAt(end int) int {
 	for i, e := range j.ends {
 		if end <= e {

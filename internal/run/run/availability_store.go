@@ -13,9 +13,10 @@ import (
 // counts.
 const reportLifetime = time.Minute
 
-// ReportUnavailable records that a worker cannot reach the server of an engine. The
-// worker must repeat the report within a minute. The time since when the server
-// is unavailable is kept where any worker knows it.
+// ReportUnavailable records that a worker cannot reach the server of an engine.
+// The worker must repeat the report within a minute. If another worker has
+// reported the server as unavailable already, the time of its first report is
+// kept.
 func ReportUnavailable(ctx context.Context, tx *sqldb.Tx, engine, worker string) error {
 	stale := tx.Now.Add(-reportLifetime)
 	if _, err := tx.Exec(ctx, `DELETE FROM engine_away WHERE engine = $1 AND said < $2`, engine, sqldb.At(stale)); err != nil {

@@ -47,8 +47,9 @@ type Limits struct{ PerMinute, PerHour, Active int }
 const clockSkew = "100000"
 
 // LimitChecks returns the invariants that depend on the clock and on settings.
-// Those on rates and numbers cover the last two hours only, as an operator may
-// have lowered the limits since; those on leases hold while workers run.
+// Invariants about rates and numbers cover the last two hours only, because an
+// operator may have lowered the limits since; invariants about leases hold
+// while workers run.
 func LimitChecks(d sqldb.Dialect, l Limits) []sqldb.Check {
 	recent := d.Clock + ` - 7200000000`
 	rate := func(name string, limit int, span time.Duration) sqldb.Check {

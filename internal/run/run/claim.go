@@ -32,8 +32,8 @@ func Add(ctx context.Context, tx *sqldb.Tx, r Run, inputs []Input) error {
 	return nil
 }
 
-// Claim gives the worker the next run of an engine, with its inputs, until the
-// lease expires. ok is false where no run can be claimed now.
+// Claim assigns the next run of an engine to the worker, with its inputs, until
+// the lease expires. ok is false if no run can be claimed now.
 func Claim(ctx context.Context, tx *sqldb.Tx, engine, worker string, lease time.Duration) (r Run, inputs []Input, ok bool, err error) {
 	none := func(err error) (Run, []Input, bool, error) {
 		if errors.Is(err, sqldb.ErrNoRows) {

@@ -40,9 +40,9 @@ func oldestQueued(ctx context.Context, tx *sqldb.Tx, engine, personID string) (i
 	return id, err
 }
 
-// claimRun gives a queued run to a worker. Clocks of nodes differ a little, and a
-// transaction may see rows committed after it began: no run starts before it was
-// created.
+// claimRun assigns a queued run to a worker. Clocks of nodes differ a little,
+// and a transaction may see rows committed after it began: no run starts before
+// it was created.
 func claimRun(ctx context.Context, tx *sqldb.Tx, id, worker string, until time.Time) (Run, error) {
 	r, err := scanRun(tx.QueryRow(ctx, `
 		UPDATE run SET stage = 'running', attempt = attempt + 1, worker = $2, lease_until = $3, progress = NULL, preview = '',
@@ -74,8 +74,8 @@ func ListLeases(ctx context.Context, tx *sqldb.Tx, worker string) ([]Lease, erro
 	return sqldb.All(ctx, tx, `SELECT id, attempt, cancel FROM run WHERE worker = $1 AND stage = 'running'`, []any{worker}, scanHeld)
 }
 
-// SetProgress stores the progress of a run in thousandths, nil where it is
-// unknown, and the blob key of its newest preview. ok is false where the attempt
+// SetProgress stores the progress of a run in thousandths, nil if it is
+// unknown, and the blob key of its newest preview. ok is false if the attempt
 // no longer holds the run.
 func SetProgress(ctx context.Context, tx *sqldb.Tx, h Lease, progress *int64, preview string) (ok bool, err error) {
 	n, err := tx.Exec(ctx, `
@@ -85,7 +85,7 @@ func SetProgress(ctx context.Context, tx *sqldb.Tx, h Lease, progress *int64, pr
 }
 
 // SetEngineState stores the state by which the engine can resume a run. ok is
-// false where the attempt no longer holds the run.
+// false if the attempt no longer holds the run.
 func SetEngineState(ctx context.Context, tx *sqldb.Tx, h Lease, state string) (ok bool, err error) {
 	n, err := tx.Exec(ctx, `UPDATE run SET note = $3 WHERE id = $1 AND attempt = $2 AND stage = 'running'`, h.ID, h.Attempt, state)
 	return n == 1, err

@@ -8,9 +8,9 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// RequestCancel records that a run of an account should end. ok is false where it
-// has ended already. The worker of a running run notices the request; the caller
-// can end a queued run at once.
+// RequestCancel records that a run of an account should end. ok is false if it
+// has ended already. The worker of a running run notices the request; the
+// caller can end a queued run at once.
 func RequestCancel(ctx context.Context, tx *sqldb.Tx, accountID, id string) (r Run, ok bool, err error) {
 	r, err = markCancelled(ctx, tx, accountID, id)
 	if !errors.Is(err, sqldb.ErrNoRows) {
@@ -20,10 +20,9 @@ func RequestCancel(ctx context.Context, tx *sqldb.Tx, accountID, id string) (r R
 	return r, false, err
 }
 
-// End ends a run whose state and attempt are those of r, and returns it as it is
-// then. Where they have changed, ok is false and nothing has changed. The
-// settlement comes after it: a transaction that has locked an account waits for
-// no run.
+// End ends a run if it still has the state and the attempt of r, and returns
+// the ended run. Otherwise ok is false and nothing has changed. The settlement
+// comes after End: a transaction that has locked an account waits for no run.
 func End(ctx context.Context, tx *sqldb.Tx, r Run, o Outcome) (ended Run, ok bool, err error) {
 	if !slices.Contains(next[r.State], o.State) {
 		return Run{}, false, nil

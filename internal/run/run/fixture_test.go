@@ -18,7 +18,7 @@ const (
 	lease  = 30 * time.Second
 )
 
-// world is a database with a tool and nobody who works.
+// world is a database with a tool and without workers.
 type world struct {
 	dbtest.Fixture
 	toolID string
@@ -46,7 +46,7 @@ func (w world) person() string {
 	return id
 }
 
-// draft is a run that somebody pays for themselves.
+// draft returns a run that the person's own account pays.
 func (w world) draft(personID string) run.Run {
 	return run.Run{
 		ID: uuid.NewString(), LibraryID: ids.New(), PersonID: personID, AccountID: personID, ToolID: w.toolID, ToolHash: "v1:test", Engine: engine,
@@ -68,7 +68,7 @@ func (w world) get(id string) run.Run {
 	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (run.Run, error) { return run.GetUnscoped(w.Context(), tx, id) })
 }
 
-// try takes the next run, if there is one.
+// try claims the next run, if there is one.
 func (w world) try(worker string) (r run.Run, ok bool) {
 	w.Helper()
 	w.Do(func(tx *sqldb.Tx) (err error) {
@@ -113,7 +113,7 @@ func (w world) turn(personID string) (waiting int64) {
 
 func hold(r run.Run) run.Lease { return run.Lease{ID: r.ID, Attempt: r.Attempt} }
 
-// outcome is how a run may end in a state.
+// outcome returns a possible outcome of a run that ends in a state.
 func outcome(s run.State) run.Outcome {
 	o := run.Outcome{State: s}
 	if s == run.Failed {

@@ -16,7 +16,7 @@ type Key struct {
 	Created     time.Time
 }
 
-// FindKey returns the record of a person's idempotency key, nil where there is
+// FindKey returns the record of a person's idempotency key, nil if there is
 // none or it is older than its lifetime.
 func FindKey(ctx context.Context, tx *sqldb.Tx, personID, key string, lifetime time.Duration) (*Key, error) {
 	var k Key

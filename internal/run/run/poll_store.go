@@ -8,10 +8,10 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// RecordPoll records that a credential polls a pending run now. early counts the
-// polls of this credential that came sooner than PollAfter allows, this one
-// included; it is 0 where this one did not. The create counts as the first poll
-// of the credential that created the run.
+// RecordPoll records that a credential polls a pending run now. early counts
+// the polls of this credential that came sooner than PollAfter allows, this one
+// included; it is 0 if this one did not. The create counts as the first poll of
+// the credential that created the run.
 func RecordPoll(ctx context.Context, tx *sqldb.Tx, r Run, personID, credential, credentialID string) (early int64, err error) {
 	dueSince := tx.Now.Add(-r.PollAfter)
 	createdIt := credential == r.Credential && credentialID == r.CredentialID
@@ -35,7 +35,7 @@ func recordTimelyPoll(ctx context.Context, tx *sqldb.Tx, runID, personID, creden
 	return n == 1, err
 }
 
-// recordEarlyPoll counts one more early poll and returns their number, 0 where the
+// recordEarlyPoll counts one more early poll and returns their number, 0 if the
 // run has ended meanwhile.
 func recordEarlyPoll(ctx context.Context, tx *sqldb.Tx, runID, personID, credential, credentialID string) (early int64, err error) {
 	err = tx.QueryRow(ctx, `

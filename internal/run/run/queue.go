@@ -12,7 +12,7 @@ import (
 type Queue struct {
 	Engine  string
 	Waiting int64     // queued runs; see countedPeople
-	Oldest  time.Time // creation of the run that has waited longest, zero where none waits; see oldestPeople
+	Oldest  time.Time // creation of the run that has waited longest, zero if none waits; see oldestPeople
 	Active  int64     // claimed runs
 }
 

@@ -7,8 +7,9 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Each of these queries reads as many rows as its bound says, however many runs
-// there are: the engines are found one by one in the index of run_turn.
+// Each of these queries reads at most as many rows as its bound, independent of
+// the number of runs: the engines are found one by one in the index of
+// run_turn.
 
 const (
 	waitingEnginesQuery = `

@@ -78,13 +78,13 @@ func (s State) PublicStatus() string {
 // Run is one request for results of a tool.
 type Run struct {
 	ID        string // a UUID, public as request_id
-	LibraryID string // the first part of the public ids of its results
+	LibraryID string // the first part of the public ids of the run's results
 
-	PersonID     string // the person who started it
+	PersonID     string // the person who started the run
 	AccountID    string // the account that pays: the person's or the team's id
 	TeamID       string // empty: the personal account
 	CompanyID    string // the company of the team; empty: no team
-	Credential   string // the kind of the credential that created it
+	Credential   string // the kind of the credential that created the run
 	CredentialID string // the id of an access token or of a device
 	Plugin       string // the plugin that the create named; empty: none
 
@@ -97,32 +97,32 @@ type Run struct {
 	NumResults int64         // how many results were requested
 	Metadata   string        // JSON object of the caller; empty: none
 	WebhookURL string        // receives an event when the run ends; empty: none
-	Estimated  time.Duration // whole seconds; 0: the tool has no history yet
+	Estimated  time.Duration // estimated duration in whole seconds; 0: the tool has no history yet
 	PollAfter  time.Duration // how long a client should wait between two polls, in whole seconds
 
 	UnitTokens     int64  // price of one result
 	TokensHeld     int64  // tokens held in the ledger until the run ends
 	AllowanceHeld  int64  // free allowance held until the run ends
 	AllowanceMonth string // the month of that allowance, as in 2026-11; empty: none is held
-	TokensCharged  int64  // 0 until the run has ended
-	AllowanceUsed  int64  // 0 until the run has ended
+	TokensCharged  int64  // tokens charged; 0 until the run has ended
+	AllowanceUsed  int64  // allowance used; 0 until the run has ended
 
 	State       State
 	Attempt     int64  // number of the newest claim; 0: never claimed
-	Cancel      bool   // its end was requested
+	Cancel      bool   // cancellation was requested
 	Progress    *int64 // thousandths; nil: unknown
 	Preview     string // blob key of the newest preview picture; empty: none
 	Revision    int64  // grows with every visible change
 	ErrorCode   string // of a failed run
 	ErrorText   string // of a failed run, for people
-	EngineState string // state that its engine stored so that the next attempt can resume work elsewhere
+	EngineState string // checkpoint of the engine, with which the next attempt can resume work on a model server
 
 	Created  time.Time
 	Started  time.Time // when it was first claimed; zero: never
 	Finished time.Time // zero: it has not ended
 }
 
-// ProgressFraction returns the progress from 0 to 1, nil where it is unknown.
+// ProgressFraction returns the progress from 0 to 1, nil if it is unknown.
 func (r Run) ProgressFraction() *float64 {
 	if r.Progress == nil {
 		return nil
@@ -159,7 +159,7 @@ type Output struct {
 	Size     int64 // bytes
 	SHA256   string
 	Blurhash string
-	ToolSlug string // "result" where the tool is no longer known
+	ToolSlug string // "result" if the tool is no longer known
 	Blob     string // blob key of the file
 	Thumb    string // blob key of the thumbnail; empty: none
 	Preview  string // blob key of a video's first frame; empty: none

@@ -13,15 +13,15 @@ import (
 	"atelier/internal/run/run"
 )
 
-// The server of an engine can be unavailable. As long as it is, no runs are
-// claimed for the engine here: they wait, and those that have waited for as long
-// as their tool may run fail.
+// The server of an engine can be unavailable. As long as it is, this node
+// claims no runs for the engine: the runs wait, and a run that has waited for
+// as long as its tool may run fails.
 //
 //	available ──two probes fail, or a run cannot connect──▶ unavailable
 //	    ▲                                                        │ reported to all nodes,
 //	    └─────────────────── a probe succeeds ───────────────────┘ every few seconds
 //
-// Where another node reaches the server, it reports that, and the runs wait for
+// If another node reaches the server, it reports this, and the runs wait for
 // that node as for any busy engine.
 
 const (

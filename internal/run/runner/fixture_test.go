@@ -18,12 +18,12 @@ import (
 
 type house = generationtest.House
 
-// script is an engine that does what the test says.
+// script is an engine whose work is a function of the test.
 type script func(ctx context.Context, j engine.Job, out engine.Sink) error
 
 func (s script) Run(ctx context.Context, j engine.Job, out engine.Sink) error { return s(ctx, j, out) }
 
-// picture hands over one result.
+// picture passes one result to the sink.
 func picture(ctx context.Context, out engine.Sink, n int) error {
 	return out.Output(ctx, engine.Result{Data: bytes.NewReader(generationtest.PNG(n))})
 }
@@ -38,12 +38,12 @@ var paints script = func(ctx context.Context, j engine.Job, out engine.Sink) err
 	return nil
 }
 
-// stuck is an engine that shows who reached it and goes on when it is let, or
-// when it is told to end.
+// stuck is an engine that reports which jobs reached it, and waits until the
+// test releases it or the job's context ends.
 type stuck struct {
 	reached chan string
 	free    chan struct{}
-	deaf    bool // to its context
+	deaf    bool // the engine ignores the end of its context
 }
 
 func newStuck() *stuck { return &stuck{reached: make(chan string, 100), free: make(chan struct{})} }
@@ -70,7 +70,7 @@ func worlds(t *testing.T, fn func(h *house)) {
 	})
 }
 
-// build makes a runner with one engine, which h tells of its runs.
+// build returns a runner with one engine. h notifies it of queued runs.
 func build(h *house, e engine.Engine, change func(*runner.Parts)) *runner.Runner {
 	p := runner.Parts{
 		DB: h.DB, Blobs: h.Blobs, Intake: h.Intake, Catalog: h.Catalog, Runs: h.Runs, Hub: h.Hub, Log: slog.New(slog.DiscardHandler), Now: time.Now,
@@ -85,7 +85,7 @@ func build(h *house, e engine.Engine, change func(*runner.Parts)) *runner.Runner
 	return r
 }
 
-// start lets a runner work until stop is called, which waits for its end.
+// start runs a runner until stop is called, which waits for its end.
 func start(h *house, r *runner.Runner) (stop func()) {
 	h.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(h.Context()))
@@ -122,7 +122,7 @@ func ended(h *house, id string) run.Run {
 	return h.Run(id)
 }
 
-// create begins a run of somebody who has 100 tokens.
+// create creates a run of a new person with 100 tokens.
 func create(h *house, slug string, change func(*generation.Draft)) run.Run {
 	h.Helper()
 	d := h.Draft(generationtest.Own(h.Person(100)), slug)

@@ -60,7 +60,7 @@ func (r *Runner) runJob(work context.Context, p *pool, j *job) {
 	r.Hub.Notify(j.run.ID)
 
 	out := newSink(work, r, j)
-	if j.run.Cancel { // while another worker had it
+	if j.run.Cancel { // cancelled while another worker had the run
 		stop(errCancelled)
 	}
 	e := r.attemptRun(ctx, p, j, out)
@@ -109,8 +109,8 @@ func (r *Runner) watchCancel(ctx context.Context, j *job, news <-chan struct{}) 
 	}
 }
 
-// attemptRun runs the job with all its tries and returns its outcome, without a
-// state where it was interrupted.
+// attemptRun runs the job with all its tries and returns its outcome, without a state if it was
+// interrupted.
 func (r *Runner) attemptRun(ctx context.Context, p *pool, j *job, out *sink) generation.Outcome {
 	for try := 0; ; try++ {
 		err := r.tryOnce(ctx, p, j, try, out)
@@ -203,8 +203,8 @@ func (r *Runner) provenanceMark(p *pool, j *job, tool *catalog.Tool) []byte {
 	return s.XMPPacket()
 }
 
-// wrapAccident wraps an internal failure. The try is repeated where the
-// database or the blob store is unavailable.
+// wrapAccident wraps an internal failure. The try is repeated if the database or the blob store is
+// unavailable.
 func wrapAccident(doing string, err error) error {
 	err = fmt.Errorf("%s: %w", doing, err)
 	if fault.Is(err, fault.Unavailable) {
@@ -245,10 +245,9 @@ func callEngine(ctx context.Context, e engine.Engine, task engine.Job, out *sink
 // ended.
 const stopWait = 5 * time.Second
 
-// endRun ends the run. It repeats a failed write for as long as the lease may
-// last, so that results are not lost while the database is unavailable. It
-// returns the outcome, which is a failure where the results exceed the storage
-// quota.
+// endRun ends the run. It repeats a failed write for as long as the lease may last, so that results
+// are not lost while the database is unavailable. It returns the outcome, which is a failure if the
+// results exceed the storage quota.
 func (r *Runner) endRun(ctx context.Context, j *job, e generation.Outcome, out *sink) generation.Outcome {
 	for wait := 50 * time.Millisecond; ; wait *= 2 {
 		err := r.Runs.EndRun(ctx, j.run, e)

@@ -17,7 +17,7 @@ const reapBatch = 100
 // of runs that have ended.
 type reaper struct{ *Runner }
 
-// reapRuns requeues runs whose worker died, and fails those that no worker
+// reapRuns requeues runs whose worker died, and fails runs that no worker
 // claims.
 func (r reaper) reapRuns(ctx context.Context) error {
 	for _, batch := range []func(context.Context) (int, error){r.requeueExpired, r.failWaiting, r.failUnavailable, r.failUnserved} {
@@ -79,7 +79,8 @@ func (r reaper) requeueExpired(ctx context.Context) (found int, err error) {
 
 // remoteDeaths multiplies the number of workers that may die with a run whose
 // work continues at a model server: the workers only waited for it, the next
-// one resumes it, and giving up would waste work that may have been paid for.
+// one resumes it, and failing the run would waste work that may have been paid
+// for.
 const remoteDeaths = 10
 
 // maxDeaths returns how many workers may die with a run.

@@ -1,18 +1,18 @@
-// Package runner gives queued runs to engines.
+// Package runner passes queued runs to engines.
 //
 // Every engine has a pool of slots. While a slot is free, the runner claims the
 // next run, passes the job to the engine, stores the results and ends the run.
-// Its memory is only a copy: it renews its leases, and drops a run as soon as the
-// database says that another worker has it, that it is cancelled, or that it has
-// ended.
+// Its state in memory is only a copy: the runner renews its leases, and drops a
+// run as soon as it reads from the database that another worker has the run, or
+// that the run is cancelled or has ended.
 //
-//	created here ────────▶ Notice ──▶ pool ──claim──▶ engine ──▶ ingest ──▶ generation.End
-//	created elsewhere ─▶ ticket ─┘     ▲
-//	once a second ─────────────────────┘
+//	created here ────────▶ NoticeQueued ──▶ pool ──claim──▶ engine ──▶ ingest ──▶ generation.EndRun
+//	created elsewhere ─▶ ticket ───────┘     ▲
+//	once a second ───────────────────────────┘
 //
-// On PostgreSQL, where a node has no free slot for a run that was created on it,
-// a ticket in the queue notifies the other nodes. A lost ticket costs a second,
-// since every node looks for work by itself as well.
+// On PostgreSQL, if a node has no free slot for a run that was created on it, a
+// ticket in the queue notifies the other nodes. A lost ticket delays a run by a
+// second, because every node also looks for work by itself.
 package runner
 
 import (
@@ -76,7 +76,7 @@ type Settings struct {
 	Probe time.Duration
 	// MaxWait is how long a run may wait for an engine.
 	MaxWait time.Duration
-	// Drain is how long running jobs may go on when the runner has to stop.
+	// Drain is how long running jobs may continue when the runner has to stop.
 	Drain time.Duration
 	// OutputBytes is the maximum size of one result.
 	OutputBytes int64
@@ -114,8 +114,8 @@ type pool struct {
 	// outside bounds the jobs that have left their slot, see poolSlot.
 	outside chan struct{}
 
-	free             atomic.Bool   // a place is
-	unavailable      atomic.Bool   // the engine's server is
+	free             atomic.Bool   // a slot is free
+	unavailable      atomic.Bool   // the engine's server is unavailable
 	foundUnavailable chan struct{} // signals that a run found the server unavailable
 }
 
@@ -326,7 +326,7 @@ func (r *Runner) checkCancelled(ctx context.Context) error {
 	return err
 }
 
-// renewLeases renews the leases of all jobs. Where that fails for as long as a
+// renewLeases renews the leases of all jobs. If that fails for as long as a
 // lease lasts, other workers may have the runs, and the jobs are stopped.
 func (r *Runner) renewLeases(ctx context.Context) error {
 	jobs := r.currentJobs()

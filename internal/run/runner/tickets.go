@@ -20,8 +20,8 @@ type Relay struct {
 	pending chan string
 }
 
-// NewRelay returns a relay. notice is the Notice method of the runner of this
-// node, nil where it has none.
+// NewRelay returns a relay. notice is the NoticeQueued method of the runner of
+// this node, nil if it has none.
 func NewRelay(db *sqldb.DB, jobs queue.Queue, log *slog.Logger, notice func(engine string) bool) *Relay {
 	return &Relay{
 		db:      db,

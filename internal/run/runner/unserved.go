@@ -21,7 +21,7 @@ import (
 //	a node had it and has stopped ──▶ its runs wait for servedFor: a node that
 //	                                  restarts, or is replaced, comes back
 //
-// A runner that started less than servedFor ago does not know which nodes have
+// A runner that started less than servedFor ago cannot tell which nodes have
 // stopped: after an outage all nodes come back, one after the other.
 const (
 	serveEvery = time.Minute
@@ -39,7 +39,7 @@ func (r *Runner) reportServed(ctx context.Context) error {
 }
 
 // watchUnserved fails runs as soon as they are created here for an engine that
-// this node does not have. The reaper finds those of other nodes.
+// this node does not have. The reaper finds such runs of other nodes.
 func (r reaper) watchUnserved(ctx context.Context) {
 	for {
 		select {

@@ -30,9 +30,9 @@ const (
 	allMethods = "DELETE, GET, HEAD, PATCH, POST, PUT"
 )
 
-// allowOrigins lets pages of the configured origins read every response, errors
-// included. There is no Access-Control-Allow-Credentials: browsers keep responses
-// to requests with cookies from pages.
+// allowOrigins allows pages of the configured origins to read every response, errors included.
+// There is no Access-Control-Allow-Credentials: browsers keep responses to requests with cookies
+// from pages.
 func (s *server) allowOrigins(next http.Handler) http.Handler {
 	if len(s.origins) == 0 {
 		return next

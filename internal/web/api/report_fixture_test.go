@@ -33,7 +33,7 @@ type reportFixture struct {
 	tokenID string            // of the company, for Anna; the service uses it
 }
 
-// reports runs fn in a bureau on each database.
+// reports runs fn with a fixture on each database.
 func reports(t *testing.T, fn func(t *testing.T, b *reportFixture)) {
 	eachDatabase(t, func(t *testing.T, s *service) { fn(t, newReportFixture(s)) })
 }
@@ -55,7 +55,7 @@ func newReportFixture(s *service) *reportFixture {
 	return b
 }
 
-// may gives Anna the permission or takes it.
+// may grants Anna the permission to read reports, or removes it.
 func (b *reportFixture) may(read bool) {
 	b.t.Helper()
 	if read {
@@ -65,7 +65,7 @@ func (b *reportFixture) may(read bool) {
 	}
 }
 
-// zone gives the company another clock.
+// zone sets the time zone of the company.
 func (b *reportFixture) zone(name string) {
 	b.t.Helper()
 	if err := b.db.Write(b.t.Context(), func(tx *sqldb.Tx) error { return report.SetZone(b.t.Context(), tx, b.company, name) }); err != nil {
@@ -80,7 +80,7 @@ func (s *service) exec(query string, args ...any) {
 	}
 }
 
-// by is the service for the holder of another token.
+// by returns the service with another token.
 func (s *service) by(token string) *service {
 	other := *s
 	other.token = token
@@ -89,7 +89,7 @@ func (s *service) by(token string) *service {
 
 // past is a run that has ended.
 type past struct {
-	team, tool int // of the bureau's
+	team, tool int // indexes of the fixture's teams and tools
 	person     string
 	plugin     string
 	credential principal.Kind // "" for the company's token
@@ -99,7 +99,7 @@ type past struct {
 	finished   time.Time
 }
 
-// ran puts runs into the past, counted as when they ended.
+// ran inserts runs that have ended in the past, and counts them in the reports.
 func (b *reportFixture) ran(runs ...past) {
 	b.t.Helper()
 	err := b.db.Write(b.t.Context(), func(tx *sqldb.Tx) error {
@@ -143,7 +143,7 @@ func (b *reportFixture) insert(tx *sqldb.Tx, p past) error {
 	})
 }
 
-// november is a time that no test's clock is near to.
+// november returns a time that is far from the clock of every test.
 func november(day, hour int) time.Time { return time.Date(2025, 11, day, hour, 0, 0, 0, time.UTC) }
 
 // inNovember are the parameters for all of it.

@@ -45,13 +45,13 @@ fields:
   - {key: film, type: VIDEO, label: Film}
 `
 
-// makes runs fn on both databases with room for many runs.
+// eachRunFixture runs fn on both databases with limits that allow many runs.
 func eachRunFixture(t *testing.T, fn func(t *testing.T, m *runFixture)) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) { fn(t, newRunFixture(t, db, limits, setHighLimits)) })
 }
 
-// setHighLimits lets everybody start as many runs as they like.
+// setHighLimits raises the limits per person so far that no test reaches them.
 func setHighLimits(c *generation.Settings) {
 	c.CreatePerMinute, c.CreatePerHour, c.ActiveRuns = 10_000, 10_000, 10_000
 }
@@ -89,7 +89,7 @@ func (m *runFixture) grant(email, team string, tokens int64) {
 	}
 }
 
-// as is the service for the holder of another token, who has used it before.
+// as returns the service with another token, which has been used before.
 func (m *runFixture) as(token string) *runFixture {
 	s := *m.service
 	s.token = token
@@ -97,7 +97,7 @@ func (m *runFixture) as(token string) *runFixture {
 	return &runFixture{service: &s, made: m.made}
 }
 
-// team makes a team with tokens, and gives a company token of each member.
+// team creates a team with tokens, and returns a company token of each member.
 func (m *runFixture) team(name string, members ...string) (id string, tokens []string) {
 	m.t.Helper()
 	c := m.site.Company(name, company.TeamPlan)
@@ -156,7 +156,7 @@ func (s *service) create(body string, header ...string) answer {
 	return s.send("POST", "/api/v2/generate", "application/json", strings.NewReader(body), header...)
 }
 
-// checkStatus fails the test unless the answer has this status and, where it is an
+// checkStatus fails the test unless the answer has this status and, if it is an
 // error, this code.
 func (a answer) checkStatus(t *testing.T, what string, status int, code string) answer {
 	t.Helper()
@@ -178,7 +178,7 @@ func decodeAnswer[T any](t *testing.T, a answer) (v T) {
 	return v
 }
 
-// run starts a run and gives its id. query is "?team_id=…" or "".
+// run starts a run and returns its id. query is "?team_id=…" or "".
 func (s *service) run(query, body string) string {
 	s.t.Helper()
 	a := s.send("POST", "/api/v2/generate"+query, "application/json", strings.NewReader(body))
@@ -188,7 +188,7 @@ func (s *service) run(query, body string) string {
 	return decodeAnswer[wire.GenerationCreated](s.t, a).RequestID
 }
 
-// finish waits until a run has ended and gives its record.
+// finish waits until a run has ended and returns its record.
 func (s *service) finish(query, id string) wire.Generation {
 	s.t.Helper()
 	for range 600 {
@@ -237,7 +237,7 @@ func form(parts ...part) (kind string, body *bytes.Buffer) {
 		if p.kind != "" {
 			h.Set("Content-Type", p.kind)
 		}
-		to, _ := w.CreatePart(h) // a buffer takes everything
+		to, _ := w.CreatePart(h) // writing to a buffer cannot fail
 		io.WriteString(to, p.data)
 	}
 	w.Close()
@@ -258,7 +258,7 @@ func picture(w, h int) []byte {
 	m.SetNRGBA(0, 0, color.NRGBA{1, 2, 3, 255})
 	var b bytes.Buffer
 	if err := png.Encode(&b, m); err != nil {
-		panic(err) // a buffer takes everything
+		panic(err) // writing to a buffer cannot fail
 	}
 	return b.Bytes()
 }
@@ -301,7 +301,7 @@ func (s *service) fetch(method, address string, header ...string) answer {
 	return a
 }
 
-// tryFetch is fetch for answers that may break off.
+// tryFetch is fetch for responses that may be truncated.
 func (s *service) tryFetch(method, address string, header ...string) (answer, error) {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), method, strings.Replace(address, "https://atelier.example", s.url, 1), nil)
@@ -322,7 +322,7 @@ func (s *service) tryFetch(method, address string, header ...string) (answer, er
 	return answer{res, b}, err
 }
 
-// state is how many rows every table has, and how many files there are.
+// state returns the number of rows of every table and the number of files.
 func (s *service) state() string {
 	s.t.Helper()
 	names := `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name`
@@ -364,7 +364,8 @@ func (s *service) blobs() (n int) {
 	return n
 }
 
-// unchangedRows is unchanged where the files are not to be looked at.
+// unchangedRows is unchanged for the rows of three tables only. It does not
+// look at files.
 func (s *service) unchangedRows(what string, do func()) {
 	s.t.Helper()
 	count := func() (n [3]int64) {
@@ -382,7 +383,7 @@ func (s *service) unchangedRows(what string, do func()) {
 	}
 }
 
-// unchanged fails the test when what the function does leaves a trace.
+// unchanged fails the test if the function changes rows or files.
 func (s *service) unchanged(what string, do func()) {
 	s.t.Helper()
 	before, now := s.state(), ""

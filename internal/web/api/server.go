@@ -53,10 +53,10 @@ func (s *server) allRoutes() []rest.Route {
 	return all
 }
 
-// newHandler builds the tree of routes. Known paths answer other methods with 405
-// and an Allow header; unknown paths answer 404. Patterns of the mux have no
-// methods, so that /invitations/accept and /invitations/{invitation_id} can exist
-// side by side whatever methods each of them has.
+// newHandler builds the tree of routes. Known paths answer other methods with
+// 405 and an Allow header; unknown paths answer 404. Patterns of the mux have
+// no methods, so that /invitations/accept and /invitations/{invitation_id} can
+// exist side by side with any methods.
 func (s *server) newHandler(routes []rest.Route) http.Handler {
 	paths := map[string]map[string]http.Handler{}
 	for _, rt := range routes {

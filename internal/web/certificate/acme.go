@@ -25,8 +25,8 @@ const (
 	// certificate. Let's Encrypt allows five failures per hour.
 	firstRetry = 2 * time.Minute
 	maxRetry   = time.Hour
-	// claimTimeout is the time that a node has to obtain a certificate before
-	// another node may try; autocert gives up earlier.
+	// claimTimeout is the time that a node has to obtain a certificate before another node may try;
+	// autocert stops trying earlier.
 	claimTimeout = 6 * time.Minute
 	claimedRetry = 2 * time.Second
 	// renewalInterval is the time between two checks for a renewed certificate.
@@ -209,7 +209,7 @@ func (a *ACME) obtainCertificate(ctx context.Context, domain string) (*tls.Certi
 		}
 	}
 
-	// autocert takes no context: a call that outlasts ctx goes on in the background.
+	// autocert takes no context: a call that outlasts ctx continues in the background.
 	type outcome struct {
 		cert *tls.Certificate
 		err  error
@@ -218,7 +218,7 @@ func (a *ACME) obtainCertificate(ctx context.Context, domain string) (*tls.Certi
 	go func() {
 		cert, err := a.manager.GetCertificate(&tls.ClientHelloInfo{
 			ServerName:   domain,
-			CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256}, // asks for an ECDSA key
+			CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256}, // requests an ECDSA key
 		})
 		done <- outcome{cert, err}
 	}()

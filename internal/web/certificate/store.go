@@ -72,9 +72,8 @@ func (s *store) Delete(ctx context.Context, name string) error {
 	return nil
 }
 
-// claimDomain claims the right to obtain the certificate of a domain for this node,
-// until it is released or claimTimeout has passed. It returns errClaimed where
-// another node has it.
+// claimDomain claims the right to obtain the certificate of a domain for this node, until it is
+// released or claimTimeout has passed. It returns errClaimed if another node has the claim.
 func (s *store) claimDomain(ctx context.Context, domain string) (release func(), err error) {
 	row := s.rowName(domain)
 	var until sqldb.Time

@@ -1,12 +1,12 @@
 // Package a1111test is a stand-in for AUTOMATIC1111's web UI with --api.
 //
-// The real one wants a GPU and a model of some gigabytes, so tests have this
-// one. It is no model: its pictures are real files that show stripes. What
-// matters to an engine follows the original's source: one lock for everybody,
-// an interruption that hits whoever is at work and still answers 200, callers
-// that go away without anything being stopped, tasks that can be asked after by
-// name, and errors in its form. It goes wrong in every way that enginetest
-// knows of.
+// The real server needs a GPU and a model of several gigabytes, so tests use
+// this server. It has no model: its pictures are real files that show stripes.
+// The behaviour that matters to an engine follows the source of the original: a
+// single lock for all callers; an interrupt that stops the current task, of any
+// caller, and whose call still answers 200; tasks that continue after their
+// caller has disconnected; progress of a task by its name; and the original's
+// form of errors. The server can show every fault of enginetest.
 package a1111test
 
 import (
@@ -23,17 +23,20 @@ import (
 	"atelier/internal/engine/enginetest"
 )
 
-// Options are how a server behaves.
+// Options configure a server.
 type Options struct {
-	// User and Password are those of --api-auth; "" lets everybody in.
+	// User and Password are the credentials of --api-auth. "": no credentials
+	// are required.
 	User, Password string
-	// Takes is how long a call works.
+	// Takes is the duration of a call's work.
 	Takes time.Duration
-	// Extra is how many pictures a script adds after those that were asked for.
+	// Extra is the number of pictures that a script adds after the requested
+	// ones.
 	Extra int
-	// Grid puts one picture of all before them.
+	// Grid adds a picture of all results before the results.
 	Grid bool
-	// NoProgress is an older server, which cannot be asked after a task.
+	// NoProgress imitates an older server, which has no progress of single
+	// tasks.
 	NoProgress bool
 }
 
@@ -44,7 +47,7 @@ type Server struct {
 	o       Options
 	http    *httptest.Server
 	closing chan struct{}
-	lock    chan struct{} // holds one: whoever has taken it works
+	lock    chan struct{} // holds one token; the call that has taken it works
 
 	mu          sync.Mutex
 	fault       enginetest.Fault
@@ -53,12 +56,12 @@ type Server struct {
 	finished    []string
 	working     bool
 	interrupted bool
-	step        int // of those that a task has
+	step        int // completed steps of the current task
 	interrupts  int
 	requests    []map[string]any
 }
 
-// steps are what a task is made of.
+// steps is the number of steps of a task.
 const steps = 20
 
 // Start runs a server until the test ends.
@@ -72,7 +75,7 @@ func Start(t testing.TB, o Options) *Server {
 	return s
 }
 
-// Stop has nobody reach the server any more.
+// Stop makes the server unreachable.
 func (s *Server) Stop() {
 	s.mu.Lock()
 	select {
@@ -87,42 +90,42 @@ func (s *Server) Stop() {
 	s.http.Close()
 }
 
-// Set has the server go wrong from now on; "" ends that.
+// Set activates a fault; "" ends the active one.
 func (s *Server) Set(f enginetest.Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fault = f
 }
 
-// Working tells whether the server is at work.
+// Working reports whether a task is running.
 func (s *Server) Working() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.working
 }
 
-// Current is the task that the server works on, "" for none.
+// Current returns the running task, "" for none.
 func (s *Server) Current() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.current
 }
 
-// Pending is how many tasks wait.
+// Pending returns the number of waiting tasks.
 func (s *Server) Pending() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.pending)
 }
 
-// Interrupts is how often somebody interrupted the server.
+// Interrupts returns the number of interrupt calls.
 func (s *Server) Interrupts() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.interrupts
 }
 
-// Requests are the bodies of the calls that do work, in order.
+// Requests returns the bodies of the calls that do work, in order.
 func (s *Server) Requests() []map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,10 +163,10 @@ func (s *Server) routes() http.Handler {
 		answer(w, http.StatusOK, list)
 	})
 	if !s.o.NoProgress {
-		mux.HandleFunc("POST /internal/progress", s.progress) // not part of the API, so without its credentials
+		mux.HandleFunc("POST /internal/progress", s.progress) // not part of the API, so it needs no credentials
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.now() == enginetest.Busy { // the server has no such answer; what stands before it does
+		if s.now() == enginetest.Busy { // the response of a proxy; the server itself has none like it
 			http.Error(w, "upstream is busy", http.StatusServiceUnavailable)
 			return
 		}
@@ -171,8 +174,8 @@ func (s *Server) routes() http.Handler {
 	})
 }
 
-// work is a call that does something. It takes its turn and its time whether
-// the caller is still there or not.
+// work returns the handler of a call that does work. The call waits for its
+// turn and works to the end even if the caller has disconnected.
 func (s *Server) work(do func(http.ResponseWriter, *http.Request, map[string]any, bool)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var body map[string]any
@@ -206,8 +209,8 @@ func (s *Server) work(do func(http.ResponseWriter, *http.Request, map[string]any
 	}
 }
 
-// turn waits for the lock and works. whole is false where somebody interrupted
-// it, ok where the server ended or lost the call.
+// turn waits for the lock and works. whole is false if the work was
+// interrupted; ok is false if the server stopped or lost the call.
 func (s *Server) turn(r *http.Request, name string) (whole, ok bool) {
 	if name != "" {
 		s.mu.Lock()
@@ -246,7 +249,8 @@ func (s *Server) turn(r *http.Request, name string) (whole, ok bool) {
 	return s.steps(f == enginetest.Hangs || f == enginetest.TimeIsUp)
 }
 
-// steps works, for ever where it is stuck, until it is interrupted.
+// steps works through the steps of a task until it is interrupted. With stuck
+// it never finishes by itself.
 func (s *Server) steps(stuck bool) (whole, ok bool) {
 	tick := time.NewTicker(max(s.o.Takes/steps, time.Millisecond))
 	defer tick.Stop()
@@ -272,8 +276,8 @@ func (s *Server) steps(stuck bool) (whole, ok bool) {
 	}
 }
 
-// lose works a moment, and then knows nothing of the task while the connection
-// stays, as after a restart behind a proxy.
+// lose works for a moment and then forgets the task. The connection stays open,
+// as after a restart behind a proxy.
 func (s *Server) lose(r *http.Request) {
 	for range 10 {
 		select {
@@ -292,7 +296,7 @@ func (s *Server) lose(r *http.Request) {
 	}
 }
 
-// interrupt stops whatever runs, whoever it is for.
+// interrupt stops the running task, of any caller.
 func (s *Server) interrupt(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.interrupted = true
@@ -301,7 +305,7 @@ func (s *Server) interrupt(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, map[string]any{})
 }
 
-// progress tells about one task.
+// progress returns the progress of one task.
 func (s *Server) progress(w http.ResponseWriter, r *http.Request) {
 	var q struct {
 		ID      string `json:"id_task"`
@@ -344,7 +348,7 @@ func answer(w http.ResponseWriter, status int, v any) {
 	w.Write(b)
 }
 
-// complain answers with an error in the server's form.
+// complain sends an error in the original's form.
 func complain(w http.ResponseWriter, status int, kind, detail, errors string) {
 	answer(w, status, map[string]any{"error": kind, "detail": detail, "body": "", "errors": errors})
 }

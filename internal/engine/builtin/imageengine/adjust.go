@@ -51,7 +51,7 @@ func channelGains(exposure, warmth float64) [3]float64 {
 	return [3]float64{r * all, g * all, b * all}
 }
 
-// toneCurve changes pixels. All steps that concern one channel alone are lookup tables.
+// toneCurve changes pixels. All steps that concern a single channel are lookup tables.
 type toneCurve struct {
 	gain     [3]float64
 	contrast float64

@@ -133,7 +133,7 @@ func arrangeCells(layout string, shapes []float64, width, gap float64) (sheetPla
 	return sheetPlan{}, engine.ErrMisconfigured
 }
 
-// gridPlan gives all cells the mean shape of the pictures.
+// gridPlan lays out a grid in which all cells have the mean shape of the pictures.
 func gridPlan(shapes []float64, width, gap float64) sheetPlan {
 	var mean float64
 	for _, s := range shapes {
@@ -226,7 +226,7 @@ func (p *sheetPlan) addCell(x, y, w, h float64) {
 	p.cells = append(p.cells, image.Rect(left, top, max(int(math.Round(x+w)), left+1), max(int(math.Round(y+h)), top+1)))
 }
 
-// withSize sets the sheet's size. The sheet grows where rounding moved a cell over its edge.
+// withSize sets the sheet's size. The sheet grows if rounding moved a cell over its edge.
 func (p sheetPlan) withSize(w, h float64) sheetPlan {
 	p.w = int(math.Round(w))
 	p.h = int(math.Round(h))

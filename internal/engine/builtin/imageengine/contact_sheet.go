@@ -100,7 +100,7 @@ type contactGrid struct {
 	lines   int
 	margin  int
 	gap     int
-	// Heights of the title's line and of a number's line. 0: no such line.
+	// title and number are the heights of the title's line and of a number's line. 0: no such line.
 	title  int
 	number int
 }

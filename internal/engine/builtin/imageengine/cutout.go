@@ -173,7 +173,7 @@ type floodFill struct {
 
 func (f *floodFill) pushPixel(x, y int) { f.stack = append(f.stack, y*f.w+x) }
 
-// fillRegion sets the state of all pixels that are connected to those on the stack.
+// fillRegion sets the state of all pixels that are connected to the pixels on the stack.
 //
 // If minPixels is above 0, a region of fewer pixels becomes kept instead. If it is below 0, a
 // region of at most -minPixels pixels becomes ground.

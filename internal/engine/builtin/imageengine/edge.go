@@ -89,7 +89,7 @@ func (e *edgeUnmixer) unmixRow(y int, alphas []float32, colours []uint8) {
 	}
 }
 
-// blendShare returns how far a colour lies on the way from back (0) to front (1).
+// blendShare returns the position of a colour between back (0) and front (1).
 func blendShare(p []uint8, front, back [3]float32) float32 {
 	const apart = 12 * 12 // squared levels, below which the two cannot be distinguished
 	var along, whole float32
@@ -105,7 +105,7 @@ func blendShare(p []uint8, front, back [3]float32) float32 {
 }
 
 // subjectColour returns the colour of the subject near a pixel: the mean of the pixels that are
-// certainly subject. Where there are none, as in hair, it is the colour that differs most from the
+// certainly subject. If there are none, as in hair, it is the colour that differs most from the
 // background.
 func (e *edgeUnmixer) subjectColour(x, y int, back [3]float32) (front [3]float32, ok bool) {
 	w := e.m.Rect.Dx()

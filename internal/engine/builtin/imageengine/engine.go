@@ -2,9 +2,9 @@
 // need no other program.
 //
 // A tool's manifest names one of the operations. Operations that make pictures (gradient, pattern)
-// depend on the seed: result 0 of a job equals the result of a job for one result, and each
-// further result has a seed of its own. Operations on pictures (all others) return the same bytes
-// for the same input, whatever the seed and the number of cores.
+// depend on the seed: result 0 of a job equals the result of a job for one result, and each further
+// result has a seed of its own. Operations on pictures (all others) return the same bytes for the
+// same input, with any seed and any number of cores.
 //
 // Pictures are in memory with 8 bits per channel and straight alpha. A job needs at most its
 // input, its result and the encoded result, of up to 50 megapixels, and some rows or tiles per
@@ -55,7 +55,7 @@ type manifestSetting struct {
 	Operation string `json:"operation"`
 }
 
-// ManifestSpec describes the settings that a manifest can give the engine.
+// ManifestSpec describes the engine's settings in a manifest.
 func ManifestSpec() engine.ManifestSpec {
 	return engine.ManifestSpec{
 		Setting: func() any { return &manifestSetting{} },

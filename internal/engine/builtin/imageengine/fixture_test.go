@@ -24,7 +24,8 @@ type values = map[string]any
 
 func size(w, h int64) values { return values{"width": w, "height": h} }
 
-// job is one for an operation with these inputs, the pictures in order.
+// job returns a job for an operation with these inputs and the pictures in
+// order.
 func job(operation string, v values, pictures ...engine.File) engine.Job {
 	j := engine.Job{
 		With: fmt.Sprintf(`{"operation":%q}`, operation), Values: v, Seed: 11, NumResults: 1,
@@ -50,7 +51,7 @@ func results(t *testing.T, j engine.Job) [][]byte {
 	return r.Outputs()
 }
 
-// refusal runs a job that has to fail, and gives what the person is told.
+// refusal runs a job that has to fail, and returns the failure.
 func refusal(t *testing.T, j engine.Job) *engine.Error {
 	t.Helper()
 	var r enginetest.Recorder
@@ -78,7 +79,7 @@ func decoded(t *testing.T, b []byte) (*stdimage.NRGBA, string) {
 	if m, ok := src.(*stdimage.NRGBA); ok {
 		return m, format
 	}
-	m := stdimage.NewRGBA(src.Bounds()) // all others here are opaque
+	m := stdimage.NewRGBA(src.Bounds()) // all other types here are opaque
 	draw.Draw(m, m.Rect, src, m.Rect.Min, draw.Src)
 	return &stdimage.NRGBA{Pix: m.Pix, Stride: m.Stride, Rect: m.Rect}, format
 }
@@ -142,7 +143,7 @@ func mean(m *stdimage.NRGBA, r stdimage.Rectangle) [4]float64 {
 	return sum
 }
 
-// deviation is how far the brightness strays from its mean.
+// deviation returns the standard deviation of the brightness.
 func deviation(m *stdimage.NRGBA) float64 {
 	var sum, squares float64
 	for i := 0; i < len(m.Pix); i += 4 {
@@ -153,7 +154,7 @@ func deviation(m *stdimage.NRGBA) float64 {
 	return math.Sqrt(max(squares/n-sum/n*sum/n, 0))
 }
 
-// near tells whether two colours differ by at most some levels.
+// near reports whether two colours differ by at most some levels.
 func near(a, b color.NRGBA, levels int) bool {
 	within := func(a, b uint8) bool { return int(a)-int(b) <= levels && int(b)-int(a) <= levels }
 	return within(a.R, b.R) && within(a.G, b.G) && within(a.B, b.B) && within(a.A, b.A)

@@ -16,7 +16,7 @@ import (
 func newRandom(seed uint32) *rand.Rand { return rand.New(rand.NewPCG(uint64(seed), 0x61746c72)) }
 
 // drawGradient draws a gradient. Inputs: style, colours, size, grain. The seed determines the
-// direction, the centre or the positions of the colours, and the colours where none are given.
+// direction, the centre or the positions of the colours, and the colours if the inputs have none.
 func drawGradient(ctx context.Context, t task, s engine.Span, seed uint32) (pixels.Picture, error) {
 	w, h, err := t.sizeInput("size", 1024, 1024)
 	if err != nil {

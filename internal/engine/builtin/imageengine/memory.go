@@ -41,8 +41,7 @@ func (h *memoryReservation) releaseMemory() {
 	}
 }
 
-// lowerPriority makes the job run at low priority. The calling goroutine must belong to the job
-// alone.
+// lowerPriority makes the job run at low priority. No other job may use the calling goroutine.
 func (h *memoryReservation) lowerPriority() {
 	h.low = true
 	lowpriority.AddProcessors(1)
@@ -60,8 +59,8 @@ func hasLowPriority(ctx context.Context) bool {
 	return ok && h.low
 }
 
-// reserveMemory reserves memory for a job that needs so many working bytes and whose result has so
-// many pixels. All results of a job share one reservation.
+// reserveMemory reserves memory for a job, from its number of working bytes and the number of
+// pixels of its result. All results of a job share one reservation.
 func (t task) reserveMemory(ctx context.Context, working, result int64) error {
 	if t.reservation.free != nil {
 		return nil

@@ -82,7 +82,7 @@ func wrapIndex(i, n int) int {
 	return i
 }
 
-// edgeCoverage returns the share of a pixel that lies within a line's edge.
+// edgeCoverage returns the share of a pixel that is within a line's edge.
 func edgeCoverage(inside, pixel float64) float32 {
 	return float32(min(max(inside/pixel+0.5, 0), 1))
 }

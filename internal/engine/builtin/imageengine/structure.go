@@ -26,8 +26,8 @@ func classifyEdges(luma block, noise float32, into []uint8) {
 	const reach = edgeReach - 1 // of the mean; a slope reads one more
 	w := luma.w
 	h := luma.h
-	// The structure tensor: products of slopes add up where slopes of opposite
-	// sign would cancel out.
+	// The structure tensor: products of slopes add up, while slopes of opposite sign would cancel
+	// out.
 	var slopes, means [3]block
 	for i := range slopes {
 		slopes[i] = newBlock(w, h)
@@ -73,8 +73,8 @@ func classifyEdges(luma block, noise float32, into []uint8) {
 	}
 }
 
-// classifyTensor classifies a structure tensor. An edge is clear where the slopes along it are
-// small compared with those across, and those are larger than noise.
+// classifyTensor classifies a structure tensor. An edge is clear if the slopes along it are small
+// compared with the slopes across it, and the slopes across it are larger than noise.
 func classifyTensor(xx, xy, yy, noise float64) uint8 {
 	apart := math.Sqrt((xx-yy)*(xx-yy) + 4*xy*xy)
 	across := math.Sqrt(max(xx+yy+apart, 0) / 2)

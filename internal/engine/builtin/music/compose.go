@@ -97,7 +97,7 @@ func (c *composer) chooseSettings() {
 	c.chooseChords()
 }
 
-// planForm lays out the form: an intro of two bars where there is room, then the phrases.
+// planForm lays out the form: an intro of two bars if there is room, then the phrases.
 func (c *composer) planForm() {
 	if c.bars > minBars {
 		c.intro = 2

@@ -31,8 +31,9 @@ var fakes = map[string]string{
 	"dawdles": "cp {}/hum.wav tune.wav; sleep 0.5",
 }
 
-// theatre is where the fakes are. They are all written before the first program
-// is started: one that is being written while another starts cannot be run.
+// theatre is the folder of the fakes. All of them are written before the first
+// program is started: a file that is being written while another program starts
+// cannot be executed.
 var theatre string
 
 func TestMain(m *testing.M) {
@@ -82,13 +83,13 @@ func wav(long time.Duration, loud float64) []byte {
 	return b.Bytes()
 }
 
-// fake is the engine with another program.
+// fake returns the engine with a fake program.
 func fake(name string) *music.Engine {
 	return music.New(filepath.Join(theatre, name), filepath.Join(theatre, "font.sf2"), music.Options{})
 }
 
-// installed is the engine with FluidSynth. Where something is not installed the test
-// is skipped, but fails with CI set.
+// installed returns the engine with FluidSynth. If a requirement is not
+// installed, the test is skipped; with CI set it fails instead.
 func installed(t *testing.T) *music.Engine {
 	t.Helper()
 	needs := music.Requirements()
@@ -98,7 +99,7 @@ func installed(t *testing.T) *music.Engine {
 
 type values = map[string]any
 
-// job is for a tune that is short and has few players.
+// job returns a job for a short tune with few instruments.
 func job(more values) engine.Job {
 	v := values{"bars": int64(8), "tempo": int64(200), "mood": "sad", "instruments": "piano"}
 	for key, value := range more {
@@ -107,8 +108,8 @@ func job(more values) engine.Job {
 	return engine.Job{RunID: "run-1", Attempt: 1, With: "{}", Values: v, Seed: 5, NumResults: 1, OutputType: "AUDIO", MimeTypes: []string{"audio/wav"}}
 }
 
-// played runs a job for one result, which has to be sound that the service
-// takes.
+// played runs a job for one result, which has to be a sound that the service
+// accepts.
 func played(t *testing.T, e *music.Engine, j engine.Job) ([]byte, time.Duration) {
 	t.Helper()
 	r := enginetest.MustSucceed(t, e, j)

@@ -15,7 +15,7 @@ type motifNote struct{ at, length, rise int }
 // melodyNote is a note of the melody at a rung of the ladder.
 type melodyNote struct{ at, length, place int }
 
-// parseRhythm parses a pattern of x, - and . into a bar of so many semiquavers.
+// parseRhythm parses a pattern of x, - and . into a bar; bar is its length in semiquavers.
 func parseRhythm(pattern string, bar int) motif {
 	var m motif
 	unit := bar / len(pattern)
@@ -122,7 +122,7 @@ func (c *composer) composeMelody() []melodyNote {
 	}
 	line = c.addPickups(r, line)
 	c.smoothLine(line)
-	// The last note is the nearest tonic, whatever smoothing changed.
+	// The last note is the nearest tonic, even if smoothing moved it.
 	n := len(c.ladder.rungs)
 	octave, _ := divideFloor(line[len(line)-2].place+n/2, n)
 	line[len(line)-1].place = octave * n
@@ -150,7 +150,7 @@ func (c *composer) placeMotif(m motif, i, first, height int) []melodyNote {
 	return line
 }
 
-// strongBeat returns the strong beat that a note sounds at. It returns false where there is none.
+// strongBeat returns the strong beat that a note sounds at. It returns false if there is none.
 func (c *composer) strongBeat(t melodyNote) (int, bool) {
 	strong := c.bar
 	if c.beats == 4 {
@@ -242,7 +242,7 @@ func (c *composer) varyPhrase(r *rand.Rand, line []melodyNote, from int) []melod
 	return append(line[:from:from], out...)
 }
 
-// addPickups leads into phrases with two quavers from below, where the bar before leaves room.
+// addPickups leads into phrases with two quavers from below, if the bar before leaves room.
 func (c *composer) addPickups(r *rand.Rand, line []melodyNote) []melodyNote {
 	var out []melodyNote
 	for i, t := range line {

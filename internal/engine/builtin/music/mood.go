@@ -9,7 +9,7 @@ type ensemble struct {
 
 const noProgram = -1
 
-// ensembles are the ensembles that can be requested, whatever the mood.
+// ensembles are the ensembles that can be requested with any mood.
 var ensembles = map[string]ensemble{
 	"piano": {
 		lead:   0,

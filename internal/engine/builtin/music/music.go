@@ -123,7 +123,7 @@ type request struct {
 	seed     uint32
 }
 
-// The engine's limits where a manifest allows more.
+// The engine's limits, which apply even if a manifest allows more.
 const (
 	minBars, maxBars   = 8, 32
 	minTempo, maxTempo = 40, 200

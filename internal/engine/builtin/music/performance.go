@@ -17,8 +17,8 @@ const (
 	drumChannel = 9
 )
 
-// performScore gives every instrument its part and plays it like a person: slightly off the beat,
-// not equally loud, and slower at the end.
+// performScore writes the part of every instrument and plays it like a person: slightly off the
+// beat, not equally loud, and slower at the end.
 func (c *composer) performScore() *score {
 	line := c.composeMelody()
 	h := performer{composer: c, r: c.newRandom(performanceStream)}

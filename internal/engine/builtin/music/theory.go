@@ -16,8 +16,9 @@ var keys = map[string]int{
 type scale struct {
 	steps  []int // in semitones above the tonic
 	melody []int // degrees that a melody uses, from 0; nil: all
-	// Open phrases begin on the tonic and end on another chord. Contrast phrases
-	// begin and end on other chords. A cadence is the bar before the tonic.
+	// open, contrast and cadences are progressions. Open phrases begin on the tonic and end on
+	// another chord. Contrast phrases begin and end on other chords. A cadence is the bar before
+	// the tonic.
 	open, contrast, cadences []string
 }
 
@@ -192,7 +193,7 @@ func voiceChord(chord, before []int, centre int) []int {
 }
 
 // voiceDistance returns how far a voice moves: from its own note before, or from the nearest note
-// where the number of voices changed.
+// if the number of voices changed.
 func voiceDistance(pitch, voice, voices int, before []int) int {
 	if len(before) == 0 {
 		return 0

@@ -62,7 +62,8 @@ func (f *Format) parseChunk(b []byte) bool {
 	return kind == integers || kind == floats
 }
 
-// Header returns the header of a file of 16-bit integers with so many samples per channel.
+// Header returns the header of a file of 16-bit integers. samples is the number of samples per
+// channel.
 func Header(rate, channels, samples int) []byte {
 	const header = 44
 	le := binary.LittleEndian

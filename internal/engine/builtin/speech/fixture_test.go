@@ -32,8 +32,9 @@ var fakes = map[string]string{
 	"once":    "grep -q first && cp {}/minutes.wav speech.wav; exit 0",
 }
 
-// theatre is where the fakes are. They are all written before the first program
-// is started: one that is being written while another starts cannot be run.
+// theatre is the folder of the fakes. All of them are written before the first
+// program is started: a file that is being written while another program starts
+// cannot be executed.
 var theatre string
 
 func TestMain(m *testing.M) {
@@ -87,13 +88,13 @@ func wav(rate int, long time.Duration, loud int16) []byte {
 	return b.Bytes()
 }
 
-// fake is the engine with another program.
+// fake returns the engine with a fake program.
 func fake(name string) *speech.Engine {
 	return speech.New(filepath.Join(theatre, name), speech.Options{})
 }
 
-// installed is the engine with eSpeak NG. Where it is not installed the test is
-// skipped, but fails with CI set.
+// installed returns the engine with eSpeak NG. If it is not installed, the test
+// is skipped; with CI set it fails instead.
 func installed(t *testing.T) *speech.Engine {
 	t.Helper()
 	enginetest.RequireInstalled(t, speech.Requirements())
@@ -110,8 +111,8 @@ func job(text string, more values) engine.Job {
 	return engine.Job{RunID: "run-1", Attempt: 1, With: "{}", Values: v, Seed: 5, NumResults: 1, OutputType: "AUDIO", MimeTypes: []string{"audio/wav"}}
 }
 
-// spoken runs a job for one result, which has to be sound that the service
-// takes.
+// spoken runs a job for one result, which has to be a sound that the service
+// accepts.
 func spoken(t *testing.T, e *speech.Engine, j engine.Job) ([]byte, time.Duration) {
 	t.Helper()
 	r := enginetest.MustSucceed(t, e, j)

@@ -5,7 +5,7 @@
 //
 // The text is passed through standard input, so that no part of it can be an option and process
 // lists do not show it. It is treated as plain text: markup, phoneme codes and control characters
-// have no effect. The same job returns the same bytes, whatever the seed.
+// have no effect. The same job returns the same bytes with any seed.
 package speech
 
 import (
@@ -48,7 +48,7 @@ func Requirements() []subprocess.Requirement {
 func New(program string, o Options) *Engine { return &Engine{program: program, folder: o.Folder} }
 
 const (
-	// maxCharacters is the engine's limit where a manifest allows more.
+	// maxCharacters is the engine's limit, which applies even if a manifest allows more.
 	maxCharacters = 20_000
 	// maxDuration is the longest recording that the service stores.
 	maxDuration = 10 * time.Minute
@@ -147,7 +147,7 @@ func choiceInput(v any, fallback string) string {
 	return cmp.Or(s, fallback)
 }
 
-// speakPieces has all pieces spoken and joins them.
+// speakPieces runs eSpeak NG for all pieces and joins the recordings.
 func (e *Engine) speakPieces(ctx context.Context, pieces []piece, m readingStyle, progress func(part float64)) (*recording, error) {
 	// Pauses depend on the speed, as inside a piece.
 	between := time.Duration(400 * float64(time.Millisecond) * 165 / float64(m.speed))
@@ -173,7 +173,7 @@ func (e *Engine) speakPieces(ctx context.Context, pieces []piece, m readingStyle
 	return whole, nil
 }
 
-// speakPiece has one piece spoken.
+// speakPiece runs eSpeak NG for one piece.
 func (e *Engine) speakPiece(ctx context.Context, text string, m readingStyle) (*recording, error) {
 	folder, err := subprocess.NewFolder(e.folder)
 	if err != nil {

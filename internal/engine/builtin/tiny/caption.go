@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// styles and backgrounds are the endings of captions of the training pictures, in
-// this order: "red fox, flat emoji in the snow". The network knows them best in
-// exactly these words, so "a" stays before a vowel, too.
+// styles and backgrounds are the endings of captions of the training pictures, in this order: "red
+// fox, flat emoji in the snow". The network was trained with exactly these words, so "a" stays
+// before a vowel, too.
 var (
 	styles = map[string]string{
 		"3d":      ", 3d emoji",
@@ -63,8 +63,8 @@ func (t *task) countWords(text string) int {
 	return words
 }
 
-// firstWords cuts a text after maxWords words. Where nothing separates two words, as in a
-// character that stands for several, it continues character by character.
+// firstWords cuts a text after maxWords words. If nothing separates two words, as in a character
+// that replaces several, it continues character by character.
 func firstWords(text string, maxWords int, count func(string) int) string {
 	for text != "" && count(text) > maxWords {
 		text = strings.TrimRightFunc(text, isSeparator)
@@ -92,9 +92,9 @@ var fillerWords = strings.Fields(`we our ours your yours he him his she her hers
 	until while against into during before after further there any both each few maxWords some such only own same so than too very
 	just want really quite lot`)
 
-// promptNote returns the note about a prompt: how much of it the network read, which of those
-// words it does not know, and which it knows only from texts. "": it read everything and knows all
-// words. A word counts once.
+// promptNote returns the note about a prompt: how much of it the network read, which of the words
+// that it read are unknown to it, and which are known only from texts. "": the network read
+// everything and all words are known. A word counts once.
 func (t *task) promptNote(prompt, read string) string {
 	var unknown, guessed, seen []string
 	words := 0

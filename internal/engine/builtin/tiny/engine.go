@@ -1,11 +1,11 @@
-// Package tiny is the engine of the built-in picture model: a small network that draws in the
-// style of emoji and clip art, on the processor alone.
+// Package tiny is the engine of the built-in picture model: a small network that draws in the style
+// of emoji and clip art, on the CPU, without a GPU.
 //
 //	prompt, style, background ─▶ caption ─▶ network, a few steps ─▶ 128 pixels ─▶ upscaler ─▶ 512 pixels ─▶ PNG
 //	picture ─▶ upscaler ─▶ four times as large ─▶ PNG
 //
 // Equal jobs with equal seeds make equal pictures on every machine with the same kernel. The
-// result's note names the parts of a prompt that the network does not know.
+// result's note names the parts of a prompt that are unknown to the network.
 //
 // The model is opened for the first job and stays open. It uses all cores itself, so jobs take
 // turns.
@@ -82,7 +82,7 @@ type manifestSetting struct {
 	Operation string `json:"operation"`
 }
 
-// ManifestSpec describes the settings that a manifest can give the engine.
+// ManifestSpec describes the engine's settings in a manifest.
 func ManifestSpec() engine.ManifestSpec {
 	return engine.ManifestSpec{
 		Setting: func() any { return &manifestSetting{} },

@@ -24,7 +24,7 @@ type values = map[string]any
 
 func open() (*neural.Model, error) { return neural.Open(kernel.Best(), runtime.NumCPU()) }
 
-// fresh is an engine as it is after a start. It is closed with the test.
+// fresh returns a new engine, which is closed when the test ends.
 func fresh(t *testing.T) *tiny.Engine {
 	t.Helper()
 	e := tiny.New(tiny.Options{Open: open, Log: slog.New(slog.DiscardHandler), Now: time.Now})
@@ -32,15 +32,15 @@ func fresh(t *testing.T) *tiny.Engine {
 	return e
 }
 
-// shared is one whose model all tests use that need no other: opening takes
-// longer than most of them.
+// shared returns an engine that most tests share: opening its model takes
+// longer than most tests.
 var shared = sync.OnceValue(func() *tiny.Engine {
 	return tiny.New(tiny.Options{Open: open, Log: slog.New(slog.DiscardHandler), Now: time.Now})
 })
 
 func side(n int64) values { return values{"width": n, "height": n} }
 
-// job is a quick one: few steps, and as small as it is drawn.
+// job returns a quick job: few steps, and a result that is not enlarged.
 func job(operation string, v values, pictures ...engine.File) engine.Job {
 	all := values{"prompt": "red fox", "steps": int64(2), "size": side(128)}
 	for key, value := range v {
@@ -68,7 +68,7 @@ func results(t *testing.T, e engine.Engine, j engine.Job) *enginetest.Recorder {
 	return &r
 }
 
-// refusal runs a job that has to fail, and gives what the person is told.
+// refusal runs a job that has to fail, and returns the failure.
 func refusal(t *testing.T, j engine.Job) *engine.Error {
 	t.Helper()
 	var r enginetest.Recorder
@@ -108,7 +108,7 @@ func made(w, h int, at func(x, y int) color.NRGBA) *image.NRGBA {
 	return m
 }
 
-// ball is a red disc on nothing.
+// ball returns a red disc on a transparent background.
 func ball(w, h int) *image.NRGBA {
 	return made(w, h, func(x, y int) color.NRGBA {
 		dx, dy := float64(2*x+1-w)/float64(w), float64(2*y+1-h)/float64(h)

@@ -11,7 +11,7 @@ import (
 	"atelier/internal/engine/builtin/tiny/neural"
 )
 
-// The engine's limits where a manifest allows more.
+// The engine's limits, which apply even if a manifest allows more.
 const (
 	maxSteps      = 16
 	maxGuidance   = 10
@@ -73,7 +73,7 @@ func drawSketch(ctx context.Context, t *task, s engine.Span, i int) (*image.NRGB
 	return m, t.promptNote(prompt, read), nil
 }
 
-// isLarge reports whether the result goes through the upscaler.
+// isLarge reports whether the upscaler makes the result.
 func (t *task) isLarge() (bool, error) {
 	m, ok := t.Values["size"].(map[string]any)
 	if !ok {

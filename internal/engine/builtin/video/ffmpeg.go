@@ -33,8 +33,7 @@ func (e *Engine) newJobRun(t task, out engine.Sink) (*jobRun, error) {
 // it later.
 func (w *jobRun) removeFolder() { _ = w.folder.Close() }
 
-// Failures with messages for people. A pass knows by its inputs which one to
-// return.
+// Failures with messages for people. A pass determines by its inputs which one to return.
 var (
 	errUnavailable = engine.FailTransient(engine.Unavailable, "The video programs are unavailable. Try again later.")
 	errPicture     = engine.Fail(engine.Failed, "A picture could not be read. It is damaged, or its format is not supported by this tool.")
@@ -111,7 +110,7 @@ func (w *jobRun) runFFmpeg(ctx context.Context, s engine.Span, length float64, o
 	return nil
 }
 
-// videoOutputArgs returns the output options for a video of so many seconds.
+// videoOutputArgs returns the output options for a video. length is its length in seconds.
 func videoOutputArgs(name string, fps string, length float64, sound bool) []string {
 	args := []string{
 		"-r", fps, "-c:v", "libx264", "-preset", "veryfast", "-crf", "20", "-pix_fmt", "yuv420p", "-threads", threads,

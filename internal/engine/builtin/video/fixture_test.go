@@ -29,8 +29,8 @@ type values = map[string]any
 
 func size(w, h int64) values { return values{"width": w, "height": h} }
 
-// programs gives ffmpeg and ffprobe. Where they are missing the test is
-// skipped, but fails with CI set.
+// programs returns the paths of ffmpeg and ffprobe. If they are missing, the
+// test is skipped; with CI set it fails instead.
 func programs(t testing.TB) (ffmpeg, ffprobe string) {
 	t.Helper()
 	enginetest.RequireInstalled(t, video.Requirements())
@@ -43,7 +43,7 @@ func newEngine(t testing.TB) *video.Engine {
 	return video.New(ffmpeg, ffprobe, video.Options{Folder: t.TempDir()})
 }
 
-// made lets ffmpeg write a file.
+// made returns a file that ffmpeg writes.
 func made(t testing.TB, ext string, args ...string) []byte {
 	t.Helper()
 	ffmpeg, _ := programs(t)
@@ -59,7 +59,7 @@ func made(t testing.TB, ext string, args ...string) []byte {
 	return b
 }
 
-// store keeps what several tests use.
+// store keeps files that several tests use.
 type store struct {
 	mu    sync.Mutex
 	files map[string][]byte
@@ -77,7 +77,7 @@ func (s *store) get(key string, make func() []byte) []byte {
 var shared = &store{files: map[string][]byte{}}
 
 // clip is a second of video with sound, of 128 by 96 pixels: a white block on
-// blue that goes from left to right.
+// blue that moves from left to right.
 func clip(t testing.TB) engine.File {
 	return enginetest.FileFromBytes("video/mp4", shared.get("clip", func() []byte {
 		return made(t, "mp4", "-f", "lavfi", "-i", "color=c=0x2040c0:s=128x96:r=10:d=1", "-f", "lavfi", "-i", "color=c=white:s=24x24:r=10:d=1",
@@ -167,7 +167,7 @@ func result(t testing.TB, j engine.Job) []byte {
 	return enginetest.MustSucceed(t, newEngine(t), j).Outputs()[0]
 }
 
-// refusal runs a job that has to fail, and gives what the person is told.
+// refusal runs a job that has to fail, and returns the failure.
 func refusal(t testing.TB, j engine.Job) *engine.Error {
 	t.Helper()
 	var r enginetest.Recorder
@@ -179,7 +179,7 @@ func refusal(t testing.TB, j engine.Job) *engine.Error {
 	return e
 }
 
-// examined is what the service itself finds in a result.
+// examined returns the properties of a result as the service measures them.
 func examined(t testing.TB, b []byte) media.Facts {
 	t.Helper()
 	f, ok := media.Sniff(b[:min(len(b), media.HeadLength)])
@@ -227,7 +227,7 @@ func frames(t testing.TB, b []byte) []*image.NRGBA {
 	return all
 }
 
-// near tells whether two colours look alike after a video codec.
+// near reports whether two colours look alike after a video codec.
 func near(a, b color.NRGBA) bool {
 	const levels = 14
 	within := func(a, b uint8) bool { return int(a)-int(b) <= levels && int(b)-int(a) <= levels }

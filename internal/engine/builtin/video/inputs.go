@@ -95,7 +95,7 @@ func (t task) colourInput(key, fallback string) (string, error) {
 	return fmt.Sprintf("0x%06x", v), nil
 }
 
-// fileInput returns the only file of a field. what is its name in messages.
+// fileInput returns the only file of a field. what is the file's name in messages.
 func (t task) fileInput(key, what string) (engine.File, error) {
 	files := t.Files[key]
 	if len(files) == 0 {

@@ -84,17 +84,17 @@ func makePanZoom(ctx context.Context, w *jobRun, s engine.Span, seed uint32) (st
 	return "result.mp4", w.runFFmpeg(ctx, s.SubSpan(0.2, 1), reel.totalSeconds(), errRender, args...)
 }
 
-// videoColourFilter converts a picture's colours to those of video.
+// videoColourFilter converts a picture's colours to the colours of video.
 const videoColourFilter = "scale=out_color_matrix=bt709:out_range=tv:flags=bicubic+accurate_rnd+full_chroma_int,format=yuv420p,setsar=1"
 
-// viewMove is a motion, and the point that a zoom goes to or comes from, or that a pan crosses.
+// viewMove is a motion, and the point at which a zoom ends or begins, or that a pan crosses.
 type viewMove struct {
 	motion string
 	x, y   float64 // from 0 to 1
 }
 
-// moveFilters prepares a picture and returns the filters that move the view over it for so many
-// frames.
+// moveFilters prepares a picture and returns the filters that move the view over it for the given
+// number of frames.
 func (w *jobRun) moveFilters(ctx context.Context, s engine.Span, i int, f engine.File, size shape, m viewMove, frames int) (inputFile, string, error) {
 	p, err := w.addStill(ctx, fmt.Sprintf("picture-%d", i), f)
 	if err != nil {
@@ -111,8 +111,8 @@ func (w *jobRun) moveFilters(ctx context.Context, s engine.Span, i int, f engine
 	return in, m.perspectiveFilters(area, view, size, frames), nil
 }
 
-// movingArea returns the size, in pixels of the view, of the area in which the view moves: the
-// view itself for a zoom; for a pan, more along its direction where the picture has more.
+// movingArea returns the size, in pixels of the view, of the area in which the view moves: the view
+// itself for a zoom; for a pan, more along its direction if the picture has more.
 func (m viewMove) movingArea(p, view shape) shape {
 	scale := max(float64(view.w)/float64(p.w), float64(view.h)/float64(p.h))
 	area := view

@@ -49,7 +49,7 @@ func (w *jobRun) addStill(ctx context.Context, name string, f engine.File) (stil
 // whether they do it themselves, so that is switched off.
 var orientationFilters = [9]string{2: "hflip,", 3: "hflip,vflip,", 4: "vflip,", 5: "transpose=cclock_flip,", 6: "transpose=clock,", 7: "transpose=clock_flip,", 8: "transpose=cclock,"}
 
-// prepareStill converts a still to a plain picture, and makes a preview if asked to. The graph
+// prepareStill converts a still to a plain picture, and makes a preview if requested. The graph
 // gets the whole picture, upright and opaque, from the pad [in].
 func (w *jobRun) prepareStill(ctx context.Context, s engine.Span, p still, to, behind, graph string, preview bool) (inputFile, error) {
 	// Transparent parts show the colour behind, which is the same picture with

@@ -3,11 +3,11 @@
 //
 //	inputs into a folder ─▶ ffprobe ─▶ prepare: one pass for each ─▶ render ─▶ check the file ─▶ sink
 //
-// Inputs are treated as hostile. They get generated names in the folder, the demuxer is the one
-// for the type that the service detected, the only protocol is "file", and the program has no
-// network. A filter graph consists of numbers and of words from the code; text that a person typed
-// never gets into one. Pictures and music are first converted to a plain form, one at a time, so
-// that the pass that joins them needs little memory and reads only files that this engine wrote.
+// Inputs are treated as hostile. They get generated names in the folder, the demuxer is the one for
+// the type that the service detected, the only protocol is "file", and the program has no network.
+// A filter graph consists of numbers and of words from the code; text from a person is never part
+// of one. Pictures and music are first converted to a plain form, one at a time, so that the pass
+// that joins them needs little memory and reads only files that this engine wrote.
 package video
 
 import (
@@ -20,7 +20,7 @@ import (
 	"atelier/internal/engine/subprocess"
 )
 
-// Options are the engine's settings. Zero stands for the default in the comment.
+// Options are the engine's settings. Zero means the default in the comment.
 type Options struct {
 	Folder string // parent of the jobs' folders; default: the system's temporary folder
 	// Memory limits the address space of the program, which is far more than the memory that it uses.
@@ -77,7 +77,7 @@ type manifestSetting struct {
 	Operation string `json:"operation"`
 }
 
-// ManifestSpec describes the settings that a manifest can give the engine.
+// ManifestSpec describes the engine's settings in a manifest.
 func ManifestSpec() engine.ManifestSpec {
 	return engine.ManifestSpec{
 		Setting: func() any { return &manifestSetting{} },

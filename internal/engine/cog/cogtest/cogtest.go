@@ -1,9 +1,10 @@
 // Package cogtest runs real Cog prediction servers for tests, with the small
 // models of test/cogserver.
 //
-// The server is installed as test/cogserver locks it on first use and kept in
-// the user's cache. Where it cannot be had its tests are skipped; with CI set
-// they fail instead. ATELIER_TEST_COG=skip skips them anywhere.
+// The server is installed on first use, in the version that test/cogserver
+// locks, and kept in the user's cache. If it cannot be installed, its tests are
+// skipped; with CI set they fail instead. ATELIER_TEST_COG=skip skips them
+// everywhere.
 package cogtest
 
 import (
@@ -22,12 +23,12 @@ import (
 	"atelier/internal/testkit/servers"
 )
 
-// Options are what a server runs.
+// Options are the model of a server and the number of its slots.
 type Options struct {
 	// Model is Predictor, which draws, Several, which draws on several slots at
 	// once, or Writer, which writes. "" is Predictor.
 	Model string
-	Slots int // 1 where it is 0
+	Slots int // 0: 1
 }
 
 // Server is a server with one model.
@@ -42,8 +43,8 @@ type Server struct {
 	pid     int
 }
 
-// Start starts a server that lasts as long as the test, and waits until it
-// takes work.
+// Start starts a server that runs until the test ends, and waits until it
+// accepts work.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	at := servers.Need(t, "Cog server", "ATELIER_TEST_COG", prepare)
@@ -59,7 +60,7 @@ func Start(t testing.TB, o Options) *Server {
 	if o.Model == "Writer" {
 		file = "write"
 	}
-	// What cog build writes into the image.
+	// The files that cog build writes into the image.
 	for from, to := range map[string]string{file + ".py": file + ".py", file + ".json": ".cog/openapi_schema.json"} {
 		text, err := os.ReadFile(filepath.Join(at.source, from))
 		if err != nil {
@@ -81,8 +82,8 @@ func Start(t testing.TB, o Options) *Server {
 
 var listening = regexp.MustCompile(`Starting coglet server on 127\.0\.0\.1:(\d+)`)
 
-// Restart starts the server, anew after Kill: at the same address, knowing
-// nothing of what was.
+// Restart starts the server, also again after Kill: at the same address,
+// without any state from before.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(s.at.bin, "python"), "-m", "cog.server.http", "--host", "127.0.0.1")
@@ -116,7 +117,7 @@ func (s *Server) Restart(t testing.TB) {
 	t.Fatalf("Cog server for tests was not ready within 60 s: %s", s.process.Log())
 }
 
-// Kill ends the server at once, and everything that it does.
+// Kill ends the server and all its work immediately.
 func (s *Server) Kill(t testing.TB) {
 	t.Helper()
 	if s.pid == 0 {
@@ -133,7 +134,7 @@ func (s *Server) Kill(t testing.TB) {
 	<-s.process.Ended
 }
 
-// Health is the status that the server tells, "" where it does not answer.
+// Health returns the status that the server reports, "" if it does not answer.
 func (s *Server) Health(t testing.TB) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -142,7 +143,7 @@ func (s *Server) Health(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Close = true // the goroutines of a kept connection would count in tests
+	r.Close = true // the goroutines of an idle connection would count as leaked in tests
 	res, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return ""

@@ -9,15 +9,15 @@ import (
 	"atelier/internal/testkit/servers"
 )
 
-// place is where things are on this machine.
+// place contains the paths of the server's files on this machine.
 type place struct {
 	source string // test/cogserver
-	bin    string // of the virtual environment
-	dir    string // for the folders of servers
+	bin    string // programs of the virtual environment
+	dir    string // parent of the servers' folders
 }
 
-// prepare installs the server where the versions that test/cogserver locks are
-// not on this machine yet.
+// prepare installs the server unless the versions that test/cogserver locks are
+// on this machine already.
 var prepare = sync.OnceValues(func() (place, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()

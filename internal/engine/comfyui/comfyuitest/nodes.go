@@ -10,26 +10,27 @@ import (
 	"image"
 	"image/color"
 	"image/gif"
-	_ "image/jpeg" // pictures that are loaded
+	_ "image/jpeg" // loaded pictures may be JPEG files
 	"image/png"
 	"maps"
 	"slices"
 )
 
-// latent is what samplers work on. Everything that decides about a result is in
-// its name.
+// latent is the data that samplers work on. Its name contains everything that
+// determines a result.
 type latent struct {
 	width, height, batch int
 	name                 string
 }
 
-// pictures are named as latents are.
+// pictures have a name like a latent's: it contains everything that determines
+// them.
 type pictures struct {
 	width, height int
 	names         []string
 }
 
-// run does what a class does.
+// run executes a node of a class.
 func (r *running) run(id, class string, in dict) (made, error) {
 	number := func(name string) int {
 		n, _ := json.Number(printed(in[name])).Float64()
@@ -77,7 +78,8 @@ func (r *running) run(id, class string, in dict) (made, error) {
 	return made{values: []any{nil}, ui: ui}, err
 }
 
-// named gives a name to what follows from a node's inputs.
+// named returns a name for the result of a node. It depends on the class and
+// all inputs.
 func named(class string, in dict) string {
 	parts := []string{class}
 	for _, name := range slices.Sorted(maps.Keys(in)) {
@@ -99,7 +101,7 @@ func (r *running) loadImage(name string) (made, error) {
 	return made{values: []any{p, "mask"}}, nil
 }
 
-// saveAs does what the nodes do that save.
+// saveAs executes a node that saves a file.
 func (r *running) saveAs(class, prefix string, in dict) (dict, error) {
 	switch class {
 	case "SaveImage", "PreviewImage":
@@ -148,13 +150,13 @@ func (r *running) saveAs(class, prefix string, in dict) (dict, error) {
 	return nil, errors.New("no such class: " + class)
 }
 
-// colours of a name.
+// colours returns the colours of a name.
 func colours(name string) color.Palette {
 	b, _ := hex.DecodeString(digest(name))
 	return color.Palette{color.RGBA{b[0], b[1], b[2], 255}, color.RGBA{b[3], b[4], b[5], 255}}
 }
 
-// paint makes a picture whose colours follow from its name.
+// paint returns a picture whose colours depend on the name.
 func paint(width, height int, name string) ([]byte, error) {
 	m := image.NewPaletted(image.Rect(0, 0, width, height), colours(name))
 	for y := range height {
@@ -175,7 +177,7 @@ func still(name string) []byte {
 	return b.Bytes()
 }
 
-// film is the outline of an MP4: its type, and a box with a name.
+// film returns a minimal MP4: the file type, and a box with the name.
 func film(name string) []byte {
 	box := func(kind, body string) string {
 		return string(binary.BigEndian.AppendUint32(nil, uint32(8+len(body)))) + kind + body
@@ -183,14 +185,15 @@ func film(name string) []byte {
 	return []byte(box("ftyp", "isom\x00\x00\x02\x00isommp41") + box("mdat", digest(name)))
 }
 
-// sound is a FLAC without samples, whose checksum is its name.
+// sound returns a FLAC without samples, with the name as its checksum.
 func sound(name string) []byte {
 	sum, _ := hex.DecodeString(digest(name))
 	b := []byte("fLaC\x80\x00\x00\x22\x10\x00\x10\x00\x00\x00\x00\x00\x00\x00\x0a\xc4\x42\xf0\x00\x00\x00\x00")
 	return append(b, sum[:16]...)
 }
 
-// shape is a GLB with an empty scene of some name (glTF 2.0, section 4.4).
+// shape returns a GLB with an empty scene that has the name (glTF 2.0, section
+// 4.4).
 func shape(name string) []byte {
 	text := fmt.Sprintf(`{"asset":{"version":"2.0","generator":%q}}`, digest(name))
 	for len(text)%4 != 0 {

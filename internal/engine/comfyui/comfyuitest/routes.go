@@ -16,7 +16,7 @@ import (
 
 type dict = map[string]any
 
-// handler has every route twice, as the server has: also below /api.
+// handler serves every route twice, as the real server does: also below /api.
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	both := func(pattern string, do http.HandlerFunc) {
@@ -44,7 +44,7 @@ func (s *Server) handler() http.Handler {
 		mux.HandleFunc("POST /api/jobs/{id}/cancel", s.cancelJob)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet { // only files are there
+		if r.Method != http.MethodGet { // below this path are only files
 			w.WriteHeader(http.StatusMethodNotAllowed)
 			return
 		}
@@ -53,7 +53,7 @@ func (s *Server) handler() http.Handler {
 	return s.guard(mux)
 }
 
-// guard is what every call passes.
+// guard wraps all calls with the checks that every call must pass.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := Call{Method: r.Method, Path: r.URL.Path}
@@ -87,7 +87,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// foreign tells whether a page of somebody else calls a server on loopback.
+// foreign reports whether a page of another origin calls a server on loopback.
 func foreign(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" {

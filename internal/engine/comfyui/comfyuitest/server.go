@@ -1,11 +1,11 @@
 // Package comfyuitest is a stand-in for a ComfyUI server: its calls, its queue
 // with one worker, its history, its sockets, uploads and files, and two dozen
 // of its node classes. The real server is in no registry that Go code can
-// depend on, and needs a graphics card; this one speaks the same protocol,
-// quirks included, and paints by arithmetic: what it saves follows from the
-// seed, the texts and the other inputs.
+// depend on, and needs a GPU. This server speaks the same protocol, quirks
+// included, and computes its pictures without a model: the saved files depend
+// on the seed, the texts and the other inputs.
 //
-// It is for tests of more than one package, and goes wrong on demand.
+// Tests of several packages use it. It shows faults on demand.
 package comfyuitest
 
 import (
@@ -19,52 +19,53 @@ import (
 	"time"
 )
 
-// Options are what kind of server it is. The zero value is a current one.
+// Options configure a server. The zero value is a current version of ComfyUI.
 type Options struct {
-	// Step is how long a step of sampling takes: 2 ms.
+	// Step is the duration of a sampling step. 0: 2 ms.
 	Step time.Duration
 	// NoJobs leaves out the calls below /api/jobs, as versions before 0.26 do.
 	NoJobs bool
-	// GlobalInterrupt ignores which prompt an interrupt is for, as versions
-	// before September 2025 do.
+	// GlobalInterrupt makes an interrupt stop the running prompt even if the
+	// call names another one, as versions before September 2025 do.
 	GlobalInterrupt bool
-	// OwnIDs gives every prompt an id of the server's choice.
+	// OwnIDs makes the server choose the id of every prompt.
 	OwnIDs bool
-	// MaxUpload bounds the body of an upload: 100 MB.
+	// MaxUpload limits the body of an upload. 0: 100 MB.
 	MaxUpload int64
-	// Wanted is a header that every call must have, such as a proxy wants it.
+	// Wanted is the name and value of a header that every call must have, for
+	// example for a proxy.
 	Wanted [2]string
 }
 
-// Faults are what can go wrong. They can change at any time.
+// Faults are the faults that the server shows. They can change at any time.
 type Faults struct {
 	Busy     bool   // every call answers 503
 	Refuse   bool   // every prompt fails validation
-	Fail     string // sampling raises this
-	Stuck    bool   // sampling goes on until it is interrupted
-	Forget   bool   // a prompt is gone once it is sampled, as after a crash
-	Garble   string // answers below this path are no JSON
-	View     string // a file "breaks", has no end ("floods"), "drips" or is "missing"
+	Fail     string // sampling raises this exception
+	Stuck    bool   // sampling continues until it is interrupted
+	Forget   bool   // a prompt is forgotten after sampling, as after a crash
+	Garble   string // responses below this path are invalid JSON
+	View     string // a download "breaks" off, never ends ("floods"), "drips" byte by byte, or is "missing"
 	Nothing  bool   // prompts succeed without outputs
-	NoStatus bool   // the history has null for how a prompt ended
+	NoStatus bool   // the status of a prompt in the history is null
 	NoSocket bool   // there is no /ws
 	Socket   string // sockets send "garbage", a "flood" of everything, or a "huge" message
-	Deaf     bool   // nothing about queue, interrupts and jobs is answered
-	// Slow is how long a prompt is thought about before it is taken, also when
-	// whoever sent it has gone.
+	Deaf     bool   // calls for the queue, interrupts and jobs get no response
+	// Slow is the delay before a prompt is accepted, even if its client has
+	// disconnected.
 	Slow time.Duration
 }
 
-// Prompt is one that was taken.
+// Prompt is an accepted prompt.
 type Prompt struct {
 	ID, ClientID string
 	Graph        json.RawMessage
 }
 
-// Call is a request that came.
+// Call is a received request.
 type Call struct{ Method, Path, Body string }
 
-// Server is a running one. Its methods may be called from any goroutine.
+// Server is a running server. Its methods may be called from any goroutine.
 type Server struct {
 	URL string
 
@@ -76,10 +77,10 @@ type Server struct {
 	faults  Faults
 	calls   []Call
 	prompts []Prompt
-	sockets map[string]*socket // by client
+	sockets map[string]*socket // by client id
 	open    map[*socket]bool
 	files   map[string][]byte // by type/subfolder/name; they survive a restart
-	counts  map[string]int    // of names with a prefix
+	counts  map[string]int    // number of saved files by name prefix
 	world   *world
 	life    *life
 }
@@ -111,8 +112,7 @@ func Start(t testing.TB, o Options) *Server {
 	return s
 }
 
-// Resume starts a stopped server at the same address. It remembers nothing but
-// the files.
+// Resume starts a stopped server at the same address. Only the files are kept.
 func (s *Server) Resume() error {
 	listener, err := net.Listen("tcp", s.addr)
 	if err != nil {
@@ -121,7 +121,7 @@ func (s *Server) Resume() error {
 	ctx, stop := context.WithCancel(context.Background())
 	l := &life{server: &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second}, stop: stop}
 	s.mu.Lock()
-	if s.URL == "" { // later it is the same, and may be read just now
+	if s.URL == "" { // later starts keep the URL, which another goroutine may be reading
 		s.addr = listener.Addr().String()
 		s.URL = "http://" + s.addr
 	}
@@ -152,7 +152,7 @@ func (s *Server) Stop() {
 	l.done.Wait()
 }
 
-// Restart stops the server and starts it again, with its memory gone.
+// Restart stops the server and starts it again without its state in memory.
 func (s *Server) Restart() error {
 	s.Stop()
 	return s.Resume()
@@ -171,7 +171,7 @@ func (s *Server) Hangup() {
 	}
 }
 
-// Change sets what goes wrong from now on.
+// Change changes the faults that the server shows from now on.
 func (s *Server) Change(set func(*Faults)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,21 +184,21 @@ func (s *Server) fault() Faults {
 	return s.faults
 }
 
-// Prompts are those that were taken, in order, over all restarts.
+// Prompts returns the accepted prompts, in order, over all restarts.
 func (s *Server) Prompts() []Prompt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.prompts)
 }
 
-// Calls are all requests so far, without the bodies of uploads.
+// Calls returns all requests so far, without the bodies of uploads.
 func (s *Server) Calls() []Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.calls)
 }
 
-// Files are the names of all files: type, subfolder and name.
+// Files returns the names of all files: type, subfolder and name.
 func (s *Server) Files() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,7 +210,7 @@ func (s *Server) Files() []string {
 	return all
 }
 
-// Idle tells whether nothing runs or waits.
+// Idle reports whether no prompt runs or waits.
 func (s *Server) Idle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,15 +14,15 @@ import (
 	"github.com/google/uuid"
 )
 
-// socket is a client's. Its messages go out in order, from a goroutine of its
-// own.
+// socket is the WebSocket connection of a client. A goroutine of its own sends
+// the messages, in order.
 type socket struct {
 	id   string
 	conn *websocket.Conn
 	out  chan message
 	gone chan struct{}
 
-	aware bool // it wants to know what previews belong to; under the server's lock
+	aware bool // the client supports previews with metadata; guarded by the server's lock
 }
 
 type message struct {
@@ -42,7 +42,7 @@ func (s *Server) ws(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // the guard has looked
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // guard has checked the origin
 	if err != nil {
 		return
 	}
@@ -52,7 +52,7 @@ func (s *Server) ws(w http.ResponseWriter, r *http.Request) {
 		k.id = uuid.NewString()
 	}
 	s.mu.Lock()
-	s.sockets[k.id] = k // an older one with this id hears no more
+	s.sockets[k.id] = k // an older socket with this id gets no more messages
 	s.open[k] = true
 	left := len(s.world.queue)
 	var at any
@@ -101,8 +101,7 @@ func (s *Server) ws(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// write sends what there is to send, and what there is not where a fault says
-// so.
+// write sends the messages of a socket, and the messages of an active fault.
 func (s *Server) write(ctx context.Context, k *socket) {
 	for {
 		var m message
@@ -145,7 +144,7 @@ func text(kind string, data any) message {
 	return message{websocket.MessageText, b}
 }
 
-// picture is a preview, with what it belongs to unless that is nil.
+// picture returns a preview, with the metadata about unless that is nil.
 func picture(about dict) message {
 	m := image.NewGray(image.Rect(0, 0, 8, 8))
 	m.SetGray(3, 3, color.Gray{200})
@@ -165,8 +164,8 @@ func picture(about dict) message {
 	return message{websocket.MessageBinary, b.Bytes()}
 }
 
-// tell sends to the client that a prompt came from. What has none goes to all,
-// where the server does that.
+// tell sends a message to the client of a prompt. If the prompt has no client
+// and toAll is set, it sends the message to all clients.
 func (s *Server) tell(clientID string, toAll bool, make func(aware bool) message) {
 	s.mu.Lock()
 	var to []*socket

@@ -20,8 +20,8 @@ type classInfo struct {
 	OutputNode bool     `json:"output_node"`
 }
 
-// takes gives the type of an input, its options where it is a choice, and its
-// range.
+// takes returns the type of an input, the options of a choice, and the range of
+// a number.
 func takes(spec []json.RawMessage) (kind string, options []string, low, high *float64) {
 	if json.Unmarshal(spec[0], &kind) != nil {
 		kind = "COMBO"
@@ -47,8 +47,8 @@ type node struct {
 	Inputs map[string]any `json:"inputs"`
 }
 
-// verdict is what the server thinks of a prompt: why it is refused, or what it
-// would run.
+// verdict is the result of a prompt's validation: the reasons for its refusal,
+// or the nodes to run.
 type verdict struct {
 	kind, message, details string
 	nodeErrors             dict
@@ -104,7 +104,7 @@ func (s *Server) validate(raw json.RawMessage) verdict {
 	return verdict{nodeErrors: errors, nodes: nodes, outputs: fine}
 }
 
-// checker looks at the nodes that an output needs.
+// checker validates the nodes that an output needs.
 type checker struct {
 	s     *Server
 	nodes map[string]node
@@ -177,7 +177,7 @@ func loads(class string) bool {
 	return strings.Contains(class, "Load") && !strings.Contains(class, "Loader")
 }
 
-// link checks [node, slot].
+// link checks a link, which is written as [node, slot].
 func (c *checker) link(list []any, kind string, depth int, problem func(kind, message string)) bool {
 	if len(list) != 2 {
 		problem("bad_linked_input", "Bad linked input, must be a length-2 list of [node_id, slot_index]")

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// world is what the server has in memory.
+// world is the state that the server keeps in memory.
 type world struct {
 	number  int
 	queue   []*prompt
 	current *prompt
 	history map[string]dict
-	cache   map[string]made // by node and what it depends on; of the last prompt
+	cache   map[string]made // results of the last prompt, by signature
 	news    chan struct{}
 }
 
@@ -39,7 +39,7 @@ func (w *world) dequeue(id string) bool {
 	return len(w.queue) < before
 }
 
-// prompt is one in the queue or at work.
+// prompt is a prompt that waits or runs.
 type prompt struct {
 	id, clientID string
 	number       int
@@ -48,11 +48,12 @@ type prompt struct {
 	outputs      []string
 
 	interrupt context.CancelFunc
-	at        string // the node
+	at        string // the node that is running
 	messages  []any
 }
 
-// made is what a node gave: values by slot, and what it shows.
+// made is the result of a node: values by slot, and the output for the user
+// interface.
 type made struct {
 	values []any
 	ui     dict
@@ -87,7 +88,7 @@ func (s *Server) work(ctx context.Context, w *world) {
 	}
 }
 
-// note keeps an event for the history and tells the client.
+// note adds an event to the history and sends it to the client.
 func (s *Server) note(p *prompt, event string, data dict) {
 	data["prompt_id"] = p.id
 	data["timestamp"] = time.Now().UnixMilli()
@@ -134,7 +135,7 @@ func (s *Server) execute(ctx context.Context, w *world, p *prompt) {
 		})
 	}
 	status["messages"] = p.messages
-	maps.Copy(r.keep, r.unneeded()) // the server keeps what the last prompt made, no more
+	maps.Copy(r.keep, r.unneeded()) // the server caches only the results of the last prompt
 	s.mu.Lock()
 	f := s.faults
 	w.current = nil
@@ -155,7 +156,7 @@ func (s *Server) execute(ctx context.Context, w *world, p *prompt) {
 	}
 }
 
-// running is a prompt at work.
+// running is a prompt that runs.
 type running struct {
 	s       *Server
 	ctx     context.Context
@@ -173,8 +174,8 @@ type state struct {
 	state      string
 }
 
-// unneeded are results of the prompt before for nodes of this one that were not
-// asked for.
+// unneeded returns cached results of the previous prompt for nodes of this one
+// that no output needed.
 func (r *running) unneeded() map[string]made {
 	all := map[string]made{}
 	for id := range r.p.nodes {
@@ -186,7 +187,7 @@ func (r *running) unneeded() map[string]made {
 	return all
 }
 
-// signature names a node with all that its result depends on.
+// signature returns a node's id with everything that its result depends on.
 func (r *running) signature(id string) string { return id + ":" + r.sign(id, 0) }
 
 func (r *running) sign(id string, depth int) string {
@@ -215,7 +216,7 @@ func digest(parts ...string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// node runs a node and what it needs.
+// node runs a node and the nodes that it needs.
 func (r *running) node(id string) error {
 	if _, ok := r.done[id]; ok {
 		return nil
@@ -224,8 +225,8 @@ func (r *running) node(id string) error {
 	if m, ok := r.before[sig]; ok {
 		r.done[id] = m
 		r.keep[sig] = m
-		// Version 0.7.0 copies what a cached node shows only where somebody
-		// listens.
+		// Version 0.7.0 copies the interface output of a cached node only if
+		// the prompt has a client.
 		if m.ui != nil && r.p.clientID != "" {
 			r.outputs[id] = m.ui
 			r.tell("executed", dict{"node": id, "display_node": id, "output": m.ui})
@@ -286,7 +287,7 @@ func (r *running) progress() {
 	r.tell("progress_state", dict{"nodes": nodes})
 }
 
-// sample takes its time, and shows how it goes.
+// sample takes the time of the steps and reports progress and previews.
 func (r *running) sample(id string, steps int) error {
 	for i := range steps {
 		f := r.s.fault()

@@ -15,19 +15,19 @@ import (
 	"atelier/internal/engine/enginetest"
 )
 
-// What there is to run.
+// The endpoints that can be run.
 const (
-	Painter = "fal-ai/painter/dev" // makes pictures
-	Writer  = "fal-ai/writer"      // makes text
-	Film    = "fal-ai/film"        // makes a video and a picture of it
+	Painter = "fal-ai/painter/dev" // returns pictures
+	Writer  = "fal-ai/writer"      // returns text
+	Film    = "fal-ai/film"        // returns a video and a thumbnail of it
 )
 
-// app is an endpoint without its sub-path.
+// app returns an endpoint without its sub-path.
 func app(endpoint string) string {
 	return strings.Join(strings.SplitN(endpoint, "/", 3)[:2], "/")
 }
 
-// known lets those in who have the key.
+// known wraps h with the check of the key.
 func (s *Server) known(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Key "+s.Key && !strings.HasPrefix(r.URL.Path, "/files/") {
@@ -47,7 +47,7 @@ func (s *Server) reply(w http.ResponseWriter, status int, v any) {
 		return
 	}
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // who is gone does not read it
+	_ = json.NewEncoder(w).Encode(v) // the client may have disconnected
 }
 
 func (s *Server) queue(own bool) http.Handler {
@@ -59,7 +59,7 @@ func (s *Server) queue(own bool) http.Handler {
 	if own {
 		mux.HandleFunc("GET /files/{id}/{name}", s.deliver)
 	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { // such as a status below a sub-path
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { // for example a status below a sub-path
 		s.reply(w, http.StatusMethodNotAllowed, map[string]any{"detail": "Method Not Allowed"})
 	})
 	return mux
@@ -110,7 +110,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request) {
 	s.reply(w, http.StatusOK, s.about(one, base))
 }
 
-// add takes a request.
+// add accepts a request.
 func (s *Server) add(endpoint string, input map[string]any, h http.Header) *request {
 	id := strings.ToLower(rand.Text())
 	one := &request{
@@ -129,7 +129,7 @@ func (s *Server) add(endpoint string, input map[string]any, h http.Header) *requ
 	defer s.mu.Unlock()
 	for _, v := range input {
 		if ref, ok := v.(string); ok && (strings.HasPrefix(ref, "data:") || strings.HasPrefix(ref, "http")) && !s.readable(ref) {
-			one.fault = Refuses // it cannot load the file
+			one.fault = Refuses // the model cannot load the file
 		}
 	}
 	s.creates++
@@ -138,7 +138,7 @@ func (s *Server) add(endpoint string, input map[string]any, h http.Header) *requ
 	return one
 }
 
-// about is what the queue says about a request.
+// about returns the queue's response about a request.
 func (s *Server) about(r *request, base string) map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,7 +162,7 @@ func (s *Server) about(r *request, base string) map[string]any {
 	return all
 }
 
-// find gives a request of the path, or answers that there is none.
+// find returns the request that the path names, or sends a 404 response.
 func (s *Server) find(w http.ResponseWriter, r *http.Request) *request {
 	s.mu.Lock()
 	var one *request
@@ -236,7 +236,7 @@ func (s *Server) cancel(w http.ResponseWriter, r *http.Request) {
 	s.reply(w, status, map[string]any{"status": word})
 }
 
-// storage gives addresses to upload to.
+// storage serves the storage API, which returns URLs for uploads.
 func (s *Server) storage() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /storage/upload/initiate", func(w http.ResponseWriter, r *http.Request) {
@@ -254,7 +254,7 @@ func (s *Server) storage() http.Handler {
 	return mux
 }
 
-// files is the host of files, which knows nobody's credentials.
+// files serves the host of files, which has no use for credentials.
 func (s *Server) files() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /files/{id}/{name}", s.deliver)
@@ -288,7 +288,7 @@ func (s *Server) deliver(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	name := r.PathValue("name")
-	number, _ := strconv.Atoi(strings.TrimSuffix(name, ".png")) // a film has one
+	number, _ := strconv.Atoi(strings.TrimSuffix(name, ".png")) // a film's thumbnail has the number 0
 	content := picture(s.requests[i].input, number)
 	s.mu.Unlock()
 	if strings.HasSuffix(name, ".mp4") {

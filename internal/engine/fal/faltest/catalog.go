@@ -5,8 +5,9 @@ import (
 	"net/http"
 )
 
-// schema is how the catalog describes the painter: the names are the model's
-// own, and the queue's paths say which is which.
+// schema is the catalog's description of the painter. The names of its parts
+// are chosen by the model; the paths of the queue refer to its inputs and
+// outputs.
 const schema = `{
   "openapi": "3.0.4",
   "info": {"title": "Queue OpenAPI for fal-ai/painter/dev", "version": "1.0.0", "x-fal-metadata": {"endpointId": "fal-ai/painter/dev", "category": "text-to-image"}},
@@ -32,7 +33,7 @@ const schema = `{
   }
 }`
 
-// catalog knows the painter.
+// catalog serves the catalog, which contains the painter only.
 func (s *Server) catalog() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/openapi/queue/openapi.json", func(w http.ResponseWriter, r *http.Request) {

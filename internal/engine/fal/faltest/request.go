@@ -11,16 +11,18 @@ import (
 	"atelier/internal/engine/enginetest"
 )
 
-// request is where its clock says: it waits, works and ends by itself.
+// request is a request in the queue. Its state follows from the time since its
+// creation: it waits, works and ends by itself.
 type request struct {
 	id, app, endpoint string
 	input             map[string]any
 	created           time.Time
-	fault             Fault // how it ends, "" for well
+	fault             Fault // how the request fails; "": it succeeds
 	cancelled         bool
 }
 
-// status is where it is: the first tenth of its time it waits.
+// status returns the state of the request. It waits for the first tenth of its
+// duration.
 func (r *request) status(takes time.Duration) string {
 	gone := time.Since(r.created)
 	switch {
@@ -32,7 +34,7 @@ func (r *request) status(takes time.Duration) string {
 	return "IN_PROGRESS"
 }
 
-// cancel gives what the queue says to a cancel.
+// cancel cancels the request and returns the queue's response.
 func (r *request) cancel(takes time.Duration) (int, string) {
 	switch r.status(takes) {
 	case "COMPLETED":
@@ -45,7 +47,7 @@ func (r *request) cancel(takes time.Duration) (int, string) {
 	return http.StatusAccepted, "CANCELLATION_REQUESTED"
 }
 
-// logs show a progress bar of tqdm, a line each.
+// logs returns the log, which shows a progress bar of tqdm, one line per step.
 func (r *request) logs(takes time.Duration) []any {
 	all := []any{}
 	gone := min(float64(time.Since(r.created))/float64(takes), 1)
@@ -58,12 +60,12 @@ func (r *request) logs(takes time.Duration) []any {
 	return all
 }
 
-// detail is an error as models put it.
+// detail returns an error in the form of models.
 func detail(msg, kind string, loc ...string) []any {
 	return []any{map[string]any{"loc": loc, "msg": msg, "type": kind, "url": "https://docs.fal.ai/errors#" + kind}}
 }
 
-// answer is what the request comes to: a status and a body.
+// answer returns the result of the request: a status and a body.
 func (r *request) answer(host string) (int, map[string]any) {
 	switch {
 	case r.cancelled:
@@ -111,17 +113,18 @@ func (r *request) count() int {
 	return 1
 }
 
-// picture is what the painter makes of its inputs: the same of the same.
+// picture returns the painter's picture for its inputs. Equal inputs have equal
+// pictures.
 func picture(input map[string]any, number int) []byte {
 	text, err := json.Marshal(input)
 	if err != nil {
-		panic(err) // it came as JSON
+		panic(err) // the input was decoded from JSON
 	}
 	return enginetest.StripedPNG(16, 16, fmt.Sprintf("%s#%d", text, number))
 }
 
-// readable tells whether a file input can be read by a model: it is inline, or
-// an upload.
+// readable reports whether a model can read a file input: it is inline, or an
+// upload.
 func (s *Server) readable(ref string) bool {
 	if rest, ok := strings.CutPrefix(ref, "data:"); ok {
 		_, body, ok := strings.Cut(rest, ";base64,")

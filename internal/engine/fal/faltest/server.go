@@ -1,8 +1,8 @@
-// Package faltest stands in for fal, which is hosted and cannot be run: the
-// queue, the storage, the catalog and the host of files. It answers as they are
-// documented to and as fal's own client understands, which a test proves with
-// that client. It has three models, keeps time, and can go wrong in every way
-// that tests need.
+// Package faltest is a stand-in for fal, which is a hosted service: the queue,
+// the storage, the catalog and the host base URL of the host of files. Its
+// responses follow fal's documentation, and a test with fal's own client
+// verifies them. It has three models, whose requests take time, and can show
+// every fault that tests need.
 package faltest
 
 import (
@@ -17,46 +17,46 @@ import (
 	"atelier/internal/engine/enginetest"
 )
 
-// Fault is a way in which the servers go wrong.
+// Fault is a kind of failure of the servers.
 type Fault string
 
 // The faults.
 const (
-	Drops      Fault = "drops"      // it takes a request, and drops the connection
-	Swallows   Fault = "swallows"   // it drops the connection without taking it
-	Stalls     Fault = "stalls"     // it takes a request, and answers when nobody waits any more
-	Strays     Fault = "strays"     // it says that a request is found on another host
+	Drops      Fault = "drops"      // it accepts a request and drops the connection
+	Swallows   Fault = "swallows"   // it drops the connection without accepting the request
+	Stalls     Fault = "stalls"     // it accepts a request and does not answer before the client has disconnected
+	Strays     Fault = "strays"     // its response has a URL of the request on another host
 	Busy       Fault = "busy"       // 429
-	Ill        Fault = "ill"        // 503, although it takes the request
-	Locked     Fault = "locked"     // 403: nobody paid
-	Refuses    Fault = "refuses"    // the model does not understand its inputs
-	Flags      Fault = "flags"      // the model does not want to
-	Blackens   Fault = "blackens"   // the model paints over what it made
-	Fails      Fault = "fails"      // the model breaks down
-	Interrupts Fault = "interrupts" // the runner does
-	Loses      Fault = "loses"      // it does not know requests any more
-	Hiccups    Fault = "hiccups"    // 502 to who looks at a request
-	Garbles    Fault = "garbles"    // it answers what is no JSON
-	Breaks     Fault = "breaks"     // files end in the middle
-	Floods     Fault = "floods"     // files have no end
-	Drips      Fault = "drips"      // files come byte by byte
-	Hangs      Fault = "hangs"      // who looks at a request gets no answer
+	Ill        Fault = "ill"        // 503, although it accepts the request
+	Locked     Fault = "locked"     // 403: the account has no credit left
+	Refuses    Fault = "refuses"    // the model refuses its inputs as invalid
+	Flags      Fault = "flags"      // the model refuses the content
+	Blackens   Fault = "blackens"   // the model blackens its result
+	Fails      Fault = "fails"      // the model crashes
+	Interrupts Fault = "interrupts" // the runner disconnects
+	Loses      Fault = "loses"      // it has lost all requests
+	Hiccups    Fault = "hiccups"    // reads of a request get a 502
+	Garbles    Fault = "garbles"    // its responses are invalid JSON
+	Breaks     Fault = "breaks"     // files are truncated
+	Floods     Fault = "floods"     // files never end
+	Drips      Fault = "drips"      // files are sent byte by byte
+	Hangs      Fault = "hangs"      // reads of a request get no response
 	Fewer      Fault = "fewer"      // requests succeed without output
 )
 
-// Options are how the servers behave.
+// Options configure the servers.
 type Options struct {
-	Key   string        // that they want to see: id:secret
-	Takes time.Duration // how long a request takes: 40 ms
-	Own   bool          // the queue serves outputs itself, and not another host
+	Key   string        // required key; "": id:secret
+	Takes time.Duration // duration of a request; 0: 40 ms
+	Own   bool          // the queue serves outputs, instead of another host
 }
 
-// Server is a provider.
+// Server is the stand-in for the provider.
 type Server struct {
 	enginetest.FaultSwitch[Fault]
-	URL     string // of the queue
-	Storage string // where uploads are asked for
-	Catalog string // where schemas are
+	URL     string // base URL of the queue
+	Storage string // base URL of the storage API
+	Catalog string // base URL of the catalog
 	Key     string
 
 	takes  time.Duration
@@ -67,11 +67,11 @@ type Server struct {
 	requests []*request
 	uploads  map[string][]byte
 	creates  int
-	leaks    int // calls to the files' host with credentials
+	leaks    int // calls to the host of files that had credentials
 	headers  []http.Header
 }
 
-// Start starts the servers, which last as long as the test.
+// Start starts the servers, which run until the test ends.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	s := &Server{
@@ -98,35 +98,35 @@ func Start(t testing.TB, o Options) *Server {
 	return s
 }
 
-// Restart has the queue forget everything.
+// Restart makes the queue lose all requests.
 func (s *Server) Restart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests = nil
 }
 
-// Creates is how many requests were ever taken.
+// Creates returns the number of requests that were ever accepted.
 func (s *Server) Creates() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.creates
 }
 
-// Leaks is how many calls to the host of files came with credentials.
+// Leaks returns the number of calls to the host of files that had credentials.
 func (s *Server) Leaks() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.leaks
 }
 
-// Headers are those of every request that was taken.
+// Headers returns the headers of every accepted request.
 func (s *Server) Headers() []http.Header {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.headers
 }
 
-// Running is how many requests have not ended.
+// Running returns the number of requests that have not ended.
 func (s *Server) Running() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +139,7 @@ func (s *Server) Running() int {
 	return n
 }
 
-// Inputs are those of all requests, oldest first.
+// Inputs returns the inputs of all requests, oldest first.
 func (s *Server) Inputs() []map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,7 +159,7 @@ func (s *Server) Cancel() {
 	}
 }
 
-// hang waits until nobody waits for the answer.
+// hang waits until the client has disconnected.
 func (s *Server) hang(ctx context.Context) {
 	select {
 	case <-ctx.Done():

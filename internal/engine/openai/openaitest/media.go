@@ -8,7 +8,7 @@ import (
 	"math"
 )
 
-// clip is a second of video, tone a little sound.
+// clip is one second of video, tone a short sound.
 var (
 	//go:embed testdata/clip.mp4
 	clip []byte
@@ -16,7 +16,7 @@ var (
 	tone []byte
 )
 
-// sound is a quarter of a second in 8 kHz, 16 bits: a WAV file.
+// sound returns a WAV file of a quarter of a second, in 8 kHz and 16 bits.
 func sound(pitch float64) []byte {
 	const rate, samples = 8000, 2000
 	b := []byte("RIFF\x00\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00")
@@ -31,8 +31,8 @@ func sound(pitch float64) []byte {
 	return b
 }
 
-// movie is the clip with the text in a box that players skip (ISO/IEC 14496-12,
-// section 8.1.2), so that videos of other texts are other files.
+// movie returns the clip with the text in a box that players skip (ISO/IEC
+// 14496-12, section 8.1.2), so that different texts have different files.
 func movie(from string) []byte {
 	h := fnv.New64a()
 	h.Write([]byte(from))

@@ -12,7 +12,7 @@ import (
 	"atelier/internal/engine/enginetest"
 )
 
-// known are the parameters that OpenAI takes; it refuses others.
+// known are the parameters that OpenAI accepts; it refuses others.
 var known = map[string][]string{
 	"/v1/images/generations": strings.Fields("prompt model n size quality background moderation output_format output_compression partial_images stream response_format style user"),
 	"/v1/images/edits":       strings.Fields("prompt model n size quality background input_fidelity output_format output_compression partial_images stream response_format user"),
@@ -20,7 +20,8 @@ var known = map[string][]string{
 	"/v1/videos":             strings.Fields("prompt model seconds size input_reference"),
 }
 
-// check answers what is wrong with a call before it is worked on.
+// check validates a call before the work and sends an error if the call is
+// invalid.
 func (s *Server) check(w http.ResponseWriter, q Request, needs string) bool {
 	if q.text(needs) == "" {
 		if s.o.Dialect == VLLMOmni || s.o.Dialect == SGLang {
@@ -62,7 +63,7 @@ func (s *Server) edit(w http.ResponseWriter, r *http.Request, q Request) {
 	s.draw(w, r, q, "image_edit")
 }
 
-// draw makes pictures.
+// draw serves calls that return pictures.
 func (s *Server) draw(w http.ResponseWriter, r *http.Request, q Request, event string) {
 	if !s.check(w, q, "prompt") {
 		return
@@ -109,8 +110,8 @@ func (s *Server) draw(w http.ResponseWriter, r *http.Request, q Request, event s
 	s.results(w, r, inside, "image/png", folder, files)
 }
 
-// origin is what a result follows from: the call and its seed where the server
-// knows seeds, and chance otherwise.
+// origin returns the text that determines a result: from the call and its seed
+// if the server supports seeds, else with a new number for every result.
 func (s *Server) origin(q Request, i int) string {
 	seed, err := strconv.ParseUint(q.text("seed"), 10, 64)
 	if err != nil || s.o.Dialect == OpenAI {
@@ -123,7 +124,8 @@ func (s *Server) origin(q Request, i int) string {
 	return fmt.Sprint(q.text("prompt"), "|", q.text("negative_prompt"), "|", seed+uint64(i))
 }
 
-// size gives the picture's size, and whether the model makes that.
+// size returns the size of the picture, and whether the model supports that
+// size.
 func (s *Server) size(q Request) (width, height int, fits bool) {
 	text := q.text("size")
 	if text == "" || text == "auto" {
@@ -141,7 +143,7 @@ func (s *Server) size(q Request) (width, height int, fits bool) {
 	return width, height, true
 }
 
-// stream shows the picture while it comes.
+// stream sends the picture as a stream of events, with partial pictures first.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, q Request, event string, whole []byte) {
 	partials, err := strconv.Atoi(q.text("partial_images"))
 	if err != nil {

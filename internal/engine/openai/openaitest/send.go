@@ -15,10 +15,10 @@ import (
 	"atelier/internal/engine/enginetest"
 )
 
-// maxBody bounds what a caller may send.
+// maxBody is the largest request body.
 const maxBody = 64 << 20
 
-// read takes a call's body, JSON or a form.
+// read reads the body of a call, which is JSON or a form.
 func read(r *http.Request) (Request, error) {
 	q := Request{
 		Method: r.Method,
@@ -43,8 +43,8 @@ func read(r *http.Request) (Request, error) {
 		if err := r.ParseMultipartForm(maxBody); err != nil {
 			return q, err
 		}
-		// Only a body that was read to its end lets the server see that the
-		// caller has gone.
+		// The server notices that the caller has disconnected only after the
+		// body was read to its end.
 		if _, err := io.Copy(io.Discard, r.Body); err != nil {
 			return q, err
 		}
@@ -61,7 +61,7 @@ func read(r *http.Request) (Request, error) {
 	return q, errors.New("the body is neither JSON nor a form")
 }
 
-// text gives a parameter as text, "" for none.
+// text returns a parameter as text, "" for none.
 func (q Request) text(name string) string {
 	switch v := q.Values[name].(type) {
 	case string:
@@ -74,7 +74,7 @@ func (q Request) text(name string) string {
 	return ""
 }
 
-// send writes a file, as wrong as the fault wants it.
+// send writes a file, changed by the active fault.
 func (s *Server) send(w http.ResponseWriter, r *http.Request, kind string, data []byte) {
 	w.Header().Set("Content-Type", kind)
 	switch s.now() {
@@ -91,7 +91,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, kind string, data 
 	}
 }
 
-// results answers with files, in the answer or at an address.
+// results sends files: in the response itself, or as addresses.
 func (s *Server) results(w http.ResponseWriter, r *http.Request, inside bool, kind, folder string, files [][]byte) {
 	if s.now() == enginetest.Fewer {
 		files = nil
@@ -108,7 +108,7 @@ func (s *Server) results(w http.ResponseWriter, r *http.Request, inside bool, ki
 	if err != nil {
 		panic(err)
 	}
-	if !inside && s.now() != enginetest.Fewer { // the files go wrong
+	if !inside && s.now() != enginetest.Fewer { // the fault concerns the download of files
 		w.Header().Set("Content-Type", "application/json")
 		w.Write(body)
 		return
@@ -123,7 +123,7 @@ func (s *Server) results(w http.ResponseWriter, r *http.Request, inside bool, ki
 	s.send(w, r, "application/json", body)
 }
 
-// keep puts a file where it can be fetched, and gives its address.
+// keep stores a file for download and returns its address.
 func (s *Server) keep(folder, kind string, data []byte) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,7 +151,7 @@ func (s *Server) getFile(w http.ResponseWriter, r *http.Request) {
 	s.send(w, r, f.kind, f.data)
 }
 
-// elsewhere is the other host, which nobody has a key for.
+// elsewhere serves the other host, which requires no key.
 func (s *Server) elsewhere(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.visits = append(s.visits, r.Header.Clone())

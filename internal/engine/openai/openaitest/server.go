@@ -1,11 +1,11 @@
 // Package openaitest is a stand-in for servers with OpenAI's API for media:
-// OpenAI's own and those of vLLM-Omni, SGLang and LocalAI, each with its ways.
+// OpenAI itself, vLLM-Omni, SGLang and LocalAI, each with its deviations.
 //
-// The real ones want a contract or a large GPU, so tests have this one. It is
-// no model: pictures, sounds and videos are real files that show nothing. What
-// it takes, refuses and answers follows the servers' documents and sources, and
-// OpenAI's own client for Node.js is held against it, so that it stays one that
-// others can talk to. It goes wrong in every way that enginetest knows of.
+// The real servers need a contract or a large GPU, so tests use this server. It
+// has no model: pictures, sounds and videos are real files without meaningful
+// content. Accepted parameters, refusals and responses follow the documentation
+// and source code of the servers, and a test with OpenAI's own client for
+// Node.js verifies them. The server can show every fault of enginetest.
 package openaitest
 
 import (
@@ -23,44 +23,43 @@ import (
 	"atelier/internal/engine/enginetest"
 )
 
-// Dialect says whose ways the server has.
+// Dialect is the product that the server imitates.
 type Dialect string
 
 // The dialects.
 const (
-	OpenAI   Dialect = "openai"    // the hosted one: strict, base64, streams
-	VLLMOmni Dialect = "vllm-omni" // {"detail"}, seeds, videos as forms only
-	SGLang   Dialect = "sglang"    // task types, edits lie at the server
-	LocalAI  Dialect = "localai"   // everything lies at the server, /video waits
+	OpenAI   Dialect = "openai"    // the hosted API: strict, base64, streams
+	VLLMOmni Dialect = "vllm-omni" // errors as {"detail"}, seeds, videos as forms only
+	SGLang   Dialect = "sglang"    // task types, edits are downloaded from the server
+	LocalAI  Dialect = "localai"   // all results are downloaded from the server, /video waits
 )
 
-// Options are how a server behaves.
+// Options configure a server.
 type Options struct {
-	Dialect Dialect // OpenAI where it is empty
-	// Key is what callers have to know; "" lets everybody in.
+	Dialect Dialect // empty: OpenAI
+	// Key is the required API key. "": no key is required.
 	Key string
-	// Models are what the server has; some that fit its dialect where it is
-	// empty.
+	// Models are the models of the server. nil: typical models of the dialect.
 	Models []string
-	// Takes is how long a blocking call works.
+	// Takes is the duration of a blocking call.
 	Takes time.Duration
-	// Polls is how many looks at a video it takes until it is done: 3.
+	// Polls is the number of polls after which a video is done. 0: 3.
 	Polls int
-	// Elsewhere has results lie on another host, as OpenAI's older models do.
+	// Elsewhere serves results from another host, as OpenAI's older models do.
 	Elsewhere bool
-	// Most is how many results a call gives, however many it is asked for; 0 is
-	// no bound.
+	// Most limits the number of results of a call, even if more were requested.
+	// 0: no limit.
 	Most int
 }
 
 // Server is a running server.
 type Server struct {
-	// URL is where the API begins: it ends with /v1.
+	// URL is the base URL of the API. It ends with /v1.
 	URL string
 
 	o       Options
 	main    *httptest.Server
-	store   *httptest.Server // where results lie elsewhere
+	store   *httptest.Server // the other host of results
 	closing chan struct{}
 
 	mu       sync.Mutex
@@ -70,10 +69,10 @@ type Server struct {
 	videos   map[string]*video
 	files    map[string]file // by path
 	requests []Request
-	visits   []http.Header // to the other host
+	visits   []http.Header // headers of the calls to the other host
 }
 
-// Request is a call that the server got.
+// Request is a received call.
 type Request struct {
 	Method, Path string
 	Header       http.Header
@@ -113,7 +112,7 @@ var models = map[Dialect][]string{
 	LocalAI:  {"flux.1-schnell", "kokoro", "ltx-video"},
 }
 
-// Stop has nobody reach the server any more.
+// Stop makes the server unreachable.
 func (s *Server) Stop() {
 	s.mu.Lock()
 	select {
@@ -130,14 +129,14 @@ func (s *Server) Stop() {
 	}
 }
 
-// Set has the server go wrong from now on; "" ends that.
+// Set activates a fault; "" ends the active one.
 func (s *Server) Set(f enginetest.Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fault = f
 }
 
-// Forget is a restart: videos and files are gone.
+// Forget imitates a restart: videos and files are lost.
 func (s *Server) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,7 +144,7 @@ func (s *Server) Forget() {
 	clear(s.files)
 }
 
-// Working is how many calls and videos the server works on.
+// Working returns the number of calls and videos in progress.
 func (s *Server) Working() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,14 +157,14 @@ func (s *Server) Working() int {
 	return n
 }
 
-// Requests are the calls so far, in order.
+// Requests returns the calls so far, in order.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.requests)
 }
 
-// Visits are the headers of the calls to the other host.
+// Visits returns the headers of the calls to the other host.
 func (s *Server) Visits() []http.Header {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -239,11 +238,11 @@ func task(model string) string {
 	return "T2I"
 }
 
-// made is when everything was made. No test asks what time it is.
+// made is the creation time in all responses. No test depends on the time.
 const made = 1_760_000_000
 
-// work is a call that does something: it is noted, takes its time, and meets
-// the fault that is set.
+// work returns the handler of a call that does work: the call is recorded,
+// takes its duration, and shows the active fault.
 func (s *Server) work(do func(http.ResponseWriter, *http.Request, Request)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		q, err := read(r)
@@ -261,7 +260,7 @@ func (s *Server) work(do func(http.ResponseWriter, *http.Request, Request)) http
 			s.working--
 			s.mu.Unlock()
 		}()
-		video := r.URL.Path == "/v1/videos" // which goes wrong later
+		video := r.URL.Path == "/v1/videos" // the fault of a video shows later, at its polls
 		switch {
 		case f == enginetest.Refuses:
 			s.complain(w, http.StatusBadRequest, "moderation_blocked", "Your request was rejected by the safety system.")
@@ -287,14 +286,14 @@ func (s *Server) work(do func(http.ResponseWriter, *http.Request, Request)) http
 	}
 }
 
-// restart drops everything, the call that is on its way included.
+// restart drops all state and the connection of the current call.
 func (s *Server) restart() {
 	s.Forget()
 	s.Set("")
 	panic(http.ErrAbortHandler)
 }
 
-// wait tells whether the caller was still there after so long.
+// wait waits for d and reports whether the caller is still connected.
 func (s *Server) wait(r *http.Request, d time.Duration) bool {
 	if d == 0 {
 		return true
@@ -320,7 +319,7 @@ func answer(w http.ResponseWriter, status int, v any) {
 	w.Write(b)
 }
 
-// complain answers with an error as the dialect writes it.
+// complain sends an error in the form of the dialect.
 func (s *Server) complain(w http.ResponseWriter, status int, code, message string) {
 	if s.o.Dialect == VLLMOmni && code != "moderation_blocked" {
 		answer(w, status, map[string]any{"detail": message})

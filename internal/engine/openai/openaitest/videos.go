@@ -10,7 +10,7 @@ import (
 	"atelier/internal/engine/enginetest"
 )
 
-// speak answers with a sound in the format that was asked for.
+// speak sends a sound in the requested format.
 func (s *Server) speak(w http.ResponseWriter, r *http.Request, q Request) {
 	if !s.check(w, q, "input") {
 		return
@@ -31,7 +31,7 @@ func (s *Server) speak(w http.ResponseWriter, r *http.Request, q Request) {
 	}
 }
 
-// video is a job of the server.
+// video is a video job of the server.
 type video struct {
 	id, status, origin    string
 	model, seconds, size  string
@@ -82,7 +82,7 @@ func (s *Server) createVideo(w http.ResponseWriter, r *http.Request, q Request) 
 	answer(w, http.StatusOK, out)
 }
 
-// getVideo is also what brings the video forward.
+// getVideo returns the state of a video. Each call also advances the video.
 func (s *Server) getVideo(w http.ResponseWriter, r *http.Request) {
 	if s.now() == enginetest.Restarts {
 		s.restart()
@@ -149,7 +149,7 @@ func (s *Server) deleteVideo(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, map[string]any{"id": id, "deleted": true, "object": "video.deleted"})
 }
 
-// videoSync is LocalAI's call, which waits for the video.
+// videoSync serves LocalAI's call, which waits until the video is done.
 func (s *Server) videoSync(w http.ResponseWriter, r *http.Request, q Request) {
 	for _, side := range []string{"width", "height"} {
 		if v, ok := q.Values[side]; ok {

@@ -18,12 +18,12 @@ import (
 	"atelier/internal/engine/enginetest"
 )
 
-// What there is to run.
+// The models that can be run.
 const (
-	Painter    = "acme/painter" // official; makes a list of pictures
-	Writer     = "acme/writer"  // official; makes text in pieces
-	Film       = "acme/film"    // official; makes an object with a video and a picture
-	Deployment = "acme/studio"  // of the painter
+	Painter    = "acme/painter" // official; returns a list of pictures
+	Writer     = "acme/writer"  // official; returns text in pieces
+	Film       = "acme/film"    // official; returns an object with a video and a picture
+	Deployment = "acme/studio"  // a deployment of the painter
 	Community  = "acme/sketch"  // not official, so run by its version
 	Version    = "5c7d5dc6dd8bf75c1acaa8565735e7986bc5b66206b55cca93cb72c9bf15ccaa"
 )
@@ -71,7 +71,7 @@ func (s *Server) reply(w http.ResponseWriter, status int, v any) {
 		return
 	}
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // who is gone does not read it
+	_ = json.NewEncoder(w).Encode(v) // the client may have disconnected
 }
 
 func (s *Server) problem(w http.ResponseWriter, status int, detail string) {
@@ -163,7 +163,7 @@ func (s *Server) add(model, deployment, version string, input map[string]any, h 
 	defer s.mu.Unlock()
 	for _, v := range input {
 		if ref, ok := v.(string); ok && (strings.HasPrefix(ref, "data:") || strings.HasPrefix(ref, "http")) && !s.readable(ref) {
-			p.fault = Fails // it cannot load the file
+			p.fault = Fails // the model cannot load the file
 		}
 	}
 	base := s.delivery + "/out/" + p.id + "/"
@@ -184,7 +184,7 @@ func (s *Server) add(model, deployment, version string, input map[string]any, h 
 	return p
 }
 
-// wait holds the answer as Prefer says, for a minute at most.
+// wait delays the response as the Prefer header requests, for at most a minute.
 func (s *Server) wait(ctx context.Context, p *prediction, prefer string) {
 	if !strings.HasPrefix(prefer, "wait") {
 		return
@@ -201,10 +201,11 @@ func (s *Server) wait(ctx context.Context, p *prediction, prefer string) {
 	}
 }
 
-// list gives the newest first, with a cursor that counts.
+// list returns the predictions, newest first. The cursor is the number of
+// predictions before the page.
 func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 	const page = 100
-	from, _ := strconv.Atoi(r.URL.Query().Get("cursor")) // none is the start
+	from, _ := strconv.Atoi(r.URL.Query().Get("cursor")) // no cursor: the first page
 	s.mu.Lock()
 	all := slices.Clone(s.predictions)
 	slices.Reverse(all)
@@ -221,7 +222,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 	s.reply(w, http.StatusOK, answer)
 }
 
-// known gives a prediction, or answers that there is none.
+// known returns the prediction that the path names, or sends a 404 response.
 func (s *Server) known(w http.ResponseWriter, r *http.Request) *prediction {
 	s.mu.Lock()
 	var p *prediction
@@ -337,7 +338,7 @@ func (s *Server) getFile(w http.ResponseWriter, r *http.Request) {
 	s.reply(w, http.StatusOK, s.about(f))
 }
 
-// deliver is the host of outputs, which knows nobody's credentials.
+// deliver serves the host of outputs, which has no use for credentials.
 func (s *Server) deliver(w http.ResponseWriter, r *http.Request) {
 	parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/out/"), "/")
 	s.mu.Lock()
@@ -350,7 +351,7 @@ func (s *Server) deliver(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	number, _ := strconv.Atoi(strings.TrimSuffix(parts[1], ".png")) // a film has one
+	number, _ := strconv.Atoi(strings.TrimSuffix(parts[1], ".png")) // a film's picture has the number 0
 	content := picture(s.predictions[i].input, number)
 	s.mu.Unlock()
 	if strings.HasSuffix(parts[1], ".mp4") {

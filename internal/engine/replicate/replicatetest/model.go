@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// schema is how the painter describes itself, as Cog writes it.
+// schema is the OpenAPI schema of the painter, as Cog writes it.
 const schema = `{
   "openapi": "3.0.2",
   "info": {"title": "Cog", "version": "0.1.0"},

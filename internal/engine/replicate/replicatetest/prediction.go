@@ -10,14 +10,15 @@ import (
 	"atelier/internal/engine/enginetest"
 )
 
-// prediction is where its clock says: it starts, works and ends by itself.
+// prediction is a prediction whose state follows from the time since its
+// creation: it starts, works and ends by itself.
 type prediction struct {
 	id, model, version, deployment string
 	input                          map[string]any
 	created                        time.Time
-	fault                          Fault     // how it fails, "" for not
-	cancelled                      time.Time // zero: not
-	outputs                        []string  // addresses of what it makes
+	fault                          Fault     // how the prediction fails; "": it succeeds
+	cancelled                      time.Time // zero: it was not cancelled
+	outputs                        []string  // addresses of the outputs
 }
 
 // file is an upload.
@@ -27,7 +28,8 @@ type file struct {
 	metadata       json.RawMessage
 }
 
-// status is where it is: the first tenth of its time it starts.
+// status returns the state of the prediction. It is starting for the first
+// tenth of its duration.
 func (p *prediction) status(takes time.Duration) string {
 	if !p.cancelled.IsZero() {
 		return "canceled"
@@ -51,14 +53,14 @@ func (p *prediction) cancel(takes time.Duration) {
 	}
 }
 
-// failures are the words of predictions that fail.
+// failures are the error messages of failed predictions.
 var failures = map[Fault]string{
 	Fails:      "CUDA out of memory at /src/predict.py, see https://internal.example/logs/1",
 	Flags:      "The input or output was flagged as sensitive. Please try again with different inputs. (E005)",
 	Interrupts: "Prediction interrupted; please retry (code: PA)",
 }
 
-// snapshot is what the API says about it now.
+// snapshot returns the prediction's current representation in the API.
 func (p *prediction) snapshot(base string, takes time.Duration) map[string]any {
 	status := p.status(takes)
 	all := map[string]any{
@@ -87,7 +89,7 @@ func (p *prediction) snapshot(base string, takes time.Duration) map[string]any {
 	return all
 }
 
-// output has the form that its model gives it.
+// output returns the output in the form of the prediction's model.
 func (p *prediction) output() any {
 	switch p.model {
 	case Writer:
@@ -98,7 +100,8 @@ func (p *prediction) output() any {
 	return p.outputs
 }
 
-// logs show a progress bar of tqdm, which writes over itself.
+// logs returns the log, which shows a progress bar of tqdm that overwrites its
+// line.
 func (p *prediction) logs(takes time.Duration) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Using seed: %v\n", p.input["seed"])
@@ -109,17 +112,18 @@ func (p *prediction) logs(takes time.Duration) string {
 	return b.String()
 }
 
-// picture is what the painter makes of its inputs: the same of the same.
+// picture returns the painter's picture for its inputs. Equal inputs have equal
+// pictures.
 func picture(input map[string]any, number int) []byte {
 	text, err := json.Marshal(input)
 	if err != nil {
-		panic(err) // it came as JSON
+		panic(err) // the input was decoded from JSON
 	}
 	return enginetest.StripedPNG(16, 16, fmt.Sprintf("%s#%d", text, number))
 }
 
-// readable tells whether a file input can be read by a model: it is inline, or
-// an upload.
+// readable reports whether a model can read a file input: it is inline, or an
+// upload.
 func (s *Server) readable(ref string) bool {
 	if rest, ok := strings.CutPrefix(ref, "data:"); ok {
 		_, body, ok := strings.Cut(rest, ";base64,")

@@ -1,7 +1,7 @@
-// Package replicatetest stands in for Replicate's HTTP API, which is hosted and
-// cannot be run: it answers as the API is documented to and as its own client
-// understands, which a test proves with that client. It has three models, keeps
-// time, and can go wrong in every way that tests need.
+// Package replicatetest is a stand-in for Replicate's HTTP API, which is a
+// hosted service. Its responses follow the documentation, and a test with
+// Replicate's own client verifies them. It has three models, whose predictions
+// take time, and can show every fault that tests need.
 package replicatetest
 
 import (
@@ -16,43 +16,43 @@ import (
 	"atelier/internal/engine/enginetest"
 )
 
-// Fault is a way in which the server goes wrong.
+// Fault is a kind of failure of the server.
 type Fault string
 
 // The faults.
 const (
-	Drops      Fault = "drops"      // it creates, and drops the connection
-	Swallows   Fault = "swallows"   // it drops the connection without creating
-	Stalls     Fault = "stalls"     // it creates, and answers when nobody waits any more
+	Drops      Fault = "drops"      // it creates the prediction and drops the connection
+	Swallows   Fault = "swallows"   // it drops the connection without creating the prediction
+	Stalls     Fault = "stalls"     // it creates the prediction and does not answer before the client has disconnected
 	Busy       Fault = "busy"       // 429
-	Ill        Fault = "ill"        // 503, although it creates
+	Ill        Fault = "ill"        // 503, although it creates the prediction
 	Unpaid     Fault = "unpaid"     // 402
 	Refuses    Fault = "refuses"    // 422
 	Fails      Fault = "fails"      // predictions fail
-	Flags      Fault = "flags"      // predictions fail for their content
-	Interrupts Fault = "interrupts" // predictions fail for the provider's machines
-	Loses      Fault = "loses"      // it does not know predictions any more
-	Hiccups    Fault = "hiccups"    // 502 to who looks at a prediction
-	Garbles    Fault = "garbles"    // it answers what is no JSON
-	Breaks     Fault = "breaks"     // files end in the middle
-	Floods     Fault = "floods"     // files have no end
-	Drips      Fault = "drips"      // files come byte by byte
-	Hangs      Fault = "hangs"      // who looks at a prediction gets no answer
+	Flags      Fault = "flags"      // predictions fail because of their content
+	Interrupts Fault = "interrupts" // predictions fail because the provider's machines do
+	Loses      Fault = "loses"      // it has lost all predictions
+	Hiccups    Fault = "hiccups"    // reads of a prediction get a 502
+	Garbles    Fault = "garbles"    // its responses are invalid JSON
+	Breaks     Fault = "breaks"     // files are truncated
+	Floods     Fault = "floods"     // files never end
+	Drips      Fault = "drips"      // files are sent byte by byte
+	Hangs      Fault = "hangs"      // reads of a prediction get no response
 	Fewer      Fault = "fewer"      // predictions succeed without output
-	Removes    Fault = "removes"    // outputs are deleted already
+	Removes    Fault = "removes"    // outputs have already been deleted
 )
 
-// Options are how the server behaves.
+// Options configure the server.
 type Options struct {
-	Token string        // that it wants to see: r8_test
-	Takes time.Duration // how long a prediction takes: 40 ms
-	Own   bool          // it serves outputs itself, and not another host
+	Token string        // required token; "": r8_test
+	Takes time.Duration // duration of a prediction; 0: 40 ms
+	Own   bool          // the API's host serves outputs, instead of another host
 }
 
-// Server is a provider.
+// Server is the stand-in for the provider.
 type Server struct {
 	enginetest.FaultSwitch[Fault]
-	URL   string // where the API begins
+	URL   string // base URL of the API
 	Token string
 
 	takes    time.Duration
@@ -63,11 +63,11 @@ type Server struct {
 	predictions []*prediction
 	files       map[string]*file
 	creates     int
-	leaks       int // calls to the files' host with credentials
+	leaks       int // calls to the host of files that had credentials
 	headers     []http.Header
 }
 
-// Start starts a server that lasts as long as the test.
+// Start starts a server that runs until the test ends.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	s := &Server{
@@ -89,7 +89,7 @@ func Start(t testing.TB, o Options) *Server {
 	return s
 }
 
-// Restart has the server forget everything.
+// Restart makes the server lose all predictions.
 func (s *Server) Restart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,28 +97,28 @@ func (s *Server) Restart() {
 	s.files = map[string]*file{}
 }
 
-// Creates is how many predictions were ever created.
+// Creates returns the number of predictions that were ever created.
 func (s *Server) Creates() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.creates
 }
 
-// Leaks is how many calls to the host of files came with credentials.
+// Leaks returns the number of calls to the host of files that had credentials.
 func (s *Server) Leaks() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.leaks
 }
 
-// Headers are those of every create that was made.
+// Headers returns the headers of every call that created a prediction.
 func (s *Server) Headers() []http.Header {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.headers
 }
 
-// Running is how many predictions have not ended.
+// Running returns the number of predictions that have not ended.
 func (s *Server) Running() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +131,7 @@ func (s *Server) Running() int {
 	return n
 }
 
-// Inputs are those of all predictions, oldest first.
+// Inputs returns the inputs of all predictions, oldest first.
 func (s *Server) Inputs() []map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,7 +151,7 @@ func (s *Server) Cancel() {
 	}
 }
 
-// hang waits until nobody waits for the answer.
+// hang waits until the client has disconnected.
 func (s *Server) hang(ctx context.Context) {
 	select {
 	case <-ctx.Done():

@@ -53,7 +53,7 @@ func Run(t *testing.T, fresh func(t *testing.T) blob.Store) {
 	}
 }
 
-// Dead checks the errors of a store whose disk or server is gone.
+// Dead checks the errors of a store after its disk or server has failed.
 func Dead(t *testing.T, s blob.Store) {
 	t.Helper()
 	if err := s.Ping(t.Context()); err == nil {

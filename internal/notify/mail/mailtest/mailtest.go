@@ -23,39 +23,40 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// Options are how a server behaves.
+// Options configure a server.
 type Options struct {
 	// TLS is starttls, tls or none, which is the default.
 	TLS string
-	// Username and Password are asked for unless they are empty.
+	// Username and Password are required from clients unless they are empty.
 	Username, Password string
-	// Sender, Refuse and Reject judge the sender's address, the recipient's and
-	// the whole message; nil takes all of them.
+	// Sender, Refuse and Reject check the sender's address, the recipient's
+	// address and the whole message; nil accepts all.
 	Sender, Refuse func(address string) error
 	Reject         func(raw string) error
-	// Hangup has the server end each connection once it took a message over.
+	// Hangup makes the server close each connection after it has accepted a
+	// message.
 	Hangup bool
 }
 
-// Server is a mail server on loopback that lasts as long as the test.
+// Server is a mail server on loopback that runs until the test ends.
 type Server struct {
 	Address string
-	Roots   *x509.CertPool // of its certificate
+	Roots   *x509.CertPool // verify the server's certificate
 	arrived chan Mail
 }
 
 // Mail is a message that arrived.
 type Mail struct {
-	From, To string // as the connection said
+	From, To string // the addresses of the SMTP envelope
 	Header   mail.Header
 	Subject  string // decoded
 	Text     string // decoded, with \n
 	Raw      string
-	TLS      bool   // whether it came over TLS
-	Username string // of who brought it
+	TLS      bool   // the message arrived over TLS
+	Username string // the authenticated client; empty: none
 }
 
-// Error is a refusal with a code such as 550.
+// Error returns an SMTP refusal with a code such as 550.
 func Error(code int, text string) error {
 	return &smtp.SMTPError{Code: code, EnhancedCode: smtp.EnhancedCode{code / 100, 0, 0}, Message: text}
 }
@@ -89,14 +90,15 @@ func Start(t testing.TB, o Options) *Server {
 		server.Serve(l)
 	}()
 	t.Cleanup(func() {
-		l.Close() // the server may not know it yet
+		l.Close() // the server may not have registered the listener yet
 		server.Close()
 		<-ended
 	})
 	return s
 }
 
-// Next gives the oldest message that was not asked for yet, and waits for it.
+// Next returns the oldest message that Next has not returned yet. It waits
+// until there is one.
 func (s *Server) Next(t testing.TB) Mail {
 	t.Helper()
 	select {
@@ -108,7 +110,7 @@ func (s *Server) Next(t testing.TB) Mail {
 	}
 }
 
-// None fails when a message arrived that was not asked for.
+// None fails the test if there is a message that Next has not returned.
 func (s *Server) None(t testing.TB) {
 	t.Helper()
 	select {
@@ -118,7 +120,7 @@ func (s *Server) None(t testing.TB) {
 	}
 }
 
-// certificate makes one for loopback and puts it into Roots.
+// certificate creates a certificate for loopback and adds it to Roots.
 func (s *Server) certificate(t testing.TB) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -146,7 +148,7 @@ func (s *Server) certificate(t testing.TB) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// session is one connection.
+// session is the state of one SMTP connection.
 type session struct {
 	server         *Server
 	options        Options

@@ -13,8 +13,8 @@ import (
 	"atelier/internal/notify/mailqueue"
 )
 
-// Queued gives all messages that an office with the box took so far, oldest
-// first, as they would go out.
+// Queued returns all messages that were queued with the box so far, oldest
+// first, as they would be sent.
 func Queued(t testing.TB, db *sqldb.DB, box keyring.Box) []mail.Message {
 	t.Helper()
 	query := `SELECT args FROM job WHERE kind = 'mail' ORDER BY rowid`
@@ -39,7 +39,7 @@ func Queued(t testing.TB, db *sqldb.DB, box keyring.Box) []mail.Message {
 	return all
 }
 
-// inbox is a mail.Sender that keeps everything.
+// inbox is a mail.Sender that keeps all messages.
 type inbox []mail.Message
 
 func (i *inbox) Send(_ context.Context, m mail.Message) error {

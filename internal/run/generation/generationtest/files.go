@@ -14,7 +14,7 @@ import (
 	"atelier/internal/run/generation"
 )
 
-// PNG is a small picture, another one for each number.
+// PNG returns a small picture, a different one for each number.
 func PNG(n int) []byte {
 	img := image.NewRGBA(image.Rect(0, 0, 8, 8))
 	for i := range 64 {
@@ -27,12 +27,12 @@ func PNG(n int) []byte {
 	return b.Bytes()
 }
 
-// WAV is a moment of silence.
+// WAV returns a short sound file of silence.
 func WAV() []byte {
 	return append([]byte("RIFF\x24\x08\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x44\xac\x00\x00\x88\x58\x01\x00\x02\x00\x10\x00data\x00\x08\x00\x00"), make([]byte, 0x800)...)
 }
 
-// Take stores bytes that belong to nobody yet.
+// Take stores bytes that no row refers to yet.
 func (h *House) Take(data []byte) ingest.StoredFile {
 	h.Helper()
 	taken, err := h.Intake.IngestFile(h.Context(), bytes.NewReader(data), ingest.Options{MaxBytes: 1 << 20})
@@ -40,7 +40,7 @@ func (h *House) Take(data []byte) ingest.StoredFile {
 	return taken
 }
 
-// Results stores so many pictures, as an engine would make them.
+// Results stores n pictures as the results of an engine.
 func (h *House) Results(n int) (all []generation.StoredResult) {
 	h.Helper()
 	for i := range n {
@@ -49,7 +49,7 @@ func (h *House) Results(n int) (all []generation.StoredResult) {
 	return all
 }
 
-// Upload brings a file into an account.
+// Upload uploads a file to an account.
 func (h *House) Upload(personID, accountID string, data []byte) string {
 	h.Helper()
 	u, err := h.Library.AddUpload(h.Context(), principal.Principal{PersonID: personID, AccountID: accountID, TeamID: accountID}, accountID, "file", h.Take(data))
@@ -57,7 +57,7 @@ func (h *House) Upload(personID, accountID string, data []byte) string {
 	return u.ID
 }
 
-// Files are the keys of all that lies in the store.
+// Files returns the keys of all blobs in the store.
 func (h *House) Files() (keys []string) {
 	h.Helper()
 	for item, err := range h.Blobs.List(h.Context(), "") {
@@ -68,7 +68,7 @@ func (h *House) Files() (keys []string) {
 	return keys
 }
 
-// Owned are the keys that rows name.
+// Owned returns the blob keys that rows refer to.
 func (h *House) Owned() (keys []string) {
 	h.Helper()
 	h.Do(func(tx *sqldb.Tx) error {
@@ -90,7 +90,8 @@ func (h *House) Owned() (keys []string) {
 	return keys
 }
 
-// Tidy fails the test where the store holds what no row names, or less.
+// Tidy fails the test if the blobs in the store differ from the blobs that rows
+// refer to.
 func (h *House) Tidy() {
 	h.Helper()
 	if files, owned := h.Files(), h.Owned(); !slices.Equal(files, owned) {

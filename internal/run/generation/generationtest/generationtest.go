@@ -36,7 +36,7 @@ import (
 	"atelier/internal/run/run"
 )
 
-// Engine is what all tools run on.
+// Engine is the engine of all tools.
 const Engine = "script"
 
 // tools are the manifests, by slug.
@@ -53,11 +53,11 @@ var tools = map[string]string{
 
 const picture = "output: {type: IMG, mime_types: [image/png]}\nengine: {name: script}\n"
 
-// Checks are the invariants of all that runs touch.
+// Checks are the invariants of all tables that runs write to.
 var Checks = slices.Concat(run.Checks, ledger.Checks, webhook.Checks, asset.Checks, library.Checks, quota.Checks, catalog.Checks, ratelimit.Checks, report.Checks, budget.Checks)
 
-// House is an installation whose clock moves only when it is told to. Nobody
-// works in it.
+// House is an installation with a clock that moves only when the test moves it.
+// It has no workers.
 type House struct {
 	dbtest.Fixture
 	Blobs   blob.Store
@@ -66,24 +66,24 @@ type House struct {
 	Catalog *catalog.Catalog
 	Hub     *pubsub.Hub
 	Budgets *budget.Service
-	MailBox keyring.Box // what mail in the queue is sealed with
+	MailBox keyring.Box // encrypts mail in the queue
 	Runs    *generation.Service
 
-	// Queued and Ended are what the service tells; a test may replace them
+	// Queued and Ended are called by the service. A test may replace them
 	// before it creates a run.
 	Queued func(engine string)
 	Ended  func()
 }
 
-// Worlds runs fn in a house on each kind of database, in parallel with other
-// tests. What fn leaves behind must pass the checks. change, if any, sets what
-// the operator decided otherwise.
+// Worlds runs fn with a house on each kind of database, in parallel with other
+// tests. The database must pass the checks after fn. change, which may be nil,
+// changes the operator's settings.
 func Worlds(t *testing.T, change func(*generation.Settings), fn func(h *House)) {
 	t.Helper()
 	dbtest.EachFixture(t, Checks, func(w dbtest.Fixture) { fn(New(w, change)) })
 }
 
-// New builds a house in a world.
+// New returns a house on a fixture's database.
 func New(w dbtest.Fixture, change func(*generation.Settings)) *House {
 	w.Helper()
 	h := &House{Fixture: w, Hub: pubsub.New(), Queued: func(string) {}, Ended: func() {}}
@@ -110,8 +110,8 @@ func New(w dbtest.Fixture, change func(*generation.Settings)) *House {
 	return h
 }
 
-// Service makes another node's service, which shares all but the hub's
-// listeners.
+// Service returns the service of another node, which shares everything except
+// the hub's listeners.
 func (h *House) Service(change func(*generation.Settings)) *generation.Service {
 	s := generation.Settings{
 		InputFiles:      12,
@@ -142,20 +142,20 @@ func (h *House) Service(change func(*generation.Settings)) *generation.Service {
 	})
 }
 
-// guard lets this machine receive events.
+// guard returns a webhook guard that allows receivers on this machine.
 func guard() *webhook.Guard {
 	return webhook.NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
 }
 
-// Unlimited lets a person begin as many runs as they like.
+// Unlimited raises the limits per person so far that no test reaches them.
 func Unlimited(s *generation.Settings) {
 	s.ActiveRuns = 10_000
 	s.CreatePerMinute = 10_000
 	s.CreatePerHour = 10_000
 }
 
-// Apply makes the catalog consist of these manifests, by slug. They need no
-// name.
+// Apply replaces the catalog with these manifests, by slug. The manifests need
+// no name.
 func (h *House) Apply(manifests map[string]string) {
 	h.Helper()
 	h.ApplyElsewhere(manifests)
@@ -163,7 +163,8 @@ func (h *House) Apply(manifests map[string]string) {
 	h.OK(err)
 }
 
-// ApplyElsewhere is Apply on a node that this one has not heard from yet.
+// ApplyElsewhere is Apply on another node: this node has not read the new
+// catalog yet.
 func (h *House) ApplyElsewhere(manifests map[string]string) {
 	h.Helper()
 	files := fstest.MapFS{}
@@ -179,10 +180,10 @@ func (h *House) ApplyElsewhere(manifests map[string]string) {
 	h.OK(err)
 }
 
-// Manifest is the manifest of one of the tools.
+// Manifest returns the manifest of one of the tools.
 func Manifest(slug string) string { return tools[slug] }
 
-// Tool finds a tool.
+// Tool returns a tool.
 func (h *House) Tool(slug string) *catalog.Tool {
 	h.Helper()
 	for _, t := range h.Catalog.CurrentSnapshot().AllTools() {
@@ -194,7 +195,7 @@ func (h *House) Tool(slug string) *catalog.Tool {
 	return nil
 }
 
-// Person makes somebody with so many tokens.
+// Person creates a person with the given number of tokens.
 func (h *House) Person(tokens int64) string {
 	h.Helper()
 	id := ids.New()
@@ -203,7 +204,7 @@ func (h *House) Person(tokens int64) string {
 	return id
 }
 
-// Company makes a company that has no teams yet.
+// Company creates a company without teams.
 func (h *House) Company() string {
 	h.Helper()
 	id := ids.New()
@@ -211,8 +212,8 @@ func (h *House) Company() string {
 	return id
 }
 
-// TeamOf makes a team of a company with so many tokens. Who is in it is not
-// asked here.
+// TeamOf creates a team of a company with the given number of tokens. The team
+// has no members; this package does not check membership.
 func (h *House) TeamOf(companyID string, tokens int64) string {
 	h.Helper()
 	id := ids.New()
@@ -221,7 +222,7 @@ func (h *House) TeamOf(companyID string, tokens int64) string {
 	return id
 }
 
-// Team makes a team with so many tokens, of a company of its own.
+// Team creates a team with the given number of tokens, in a new company.
 func (h *House) Team(tokens int64) string {
 	h.Helper()
 	return h.TeamOf(h.Company(), tokens)
@@ -239,7 +240,7 @@ func (h *House) Give(accountID string, tokens int64) {
 	})
 }
 
-// Balance is what an account has, with no allowance.
+// Balance returns the balance of an account, without an allowance.
 func (h *House) Balance(accountID string) ledger.Balance {
 	h.Helper()
 	return dbtest.Get(h.Fixture, func(tx *sqldb.Tx) (ledger.Balance, error) {
@@ -248,7 +249,8 @@ func (h *House) Balance(accountID string) ledger.Balance {
 	})
 }
 
-// Own is a person on their own account, with a device of theirs.
+// Own returns a principal: a person who acts for their personal account, with a
+// device's credential.
 func Own(personID string) principal.Principal {
 	return principal.Principal{
 		PersonID:   personID,
@@ -257,7 +259,8 @@ func Own(personID string) principal.Principal {
 	}
 }
 
-// In is a person in a team whose role allows running tools.
+// In returns a principal: a person who acts for a team, with a role that may
+// run tools.
 func In(personID, teamID string) principal.Principal {
 	p := Own(personID)
 	p.AccountID = teamID
@@ -266,8 +269,8 @@ func In(personID, teamID string) principal.Principal {
 	return p
 }
 
-// Draft asks a tool for a run without inputs, and for as many results as its
-// form begins with.
+// Draft returns a draft for a tool without inputs, with the default number of
+// results.
 func (h *House) Draft(who principal.Principal, slug string) generation.Draft {
 	h.Helper()
 	t := h.Tool(slug)
@@ -287,14 +290,14 @@ func (h *House) Create(d generation.Draft) run.Run {
 	return h.Run(c.Run.ID)
 }
 
-// Run gives a run as it is now.
+// Run returns the current state of a run.
 func (h *House) Run(id string) (r run.Run) {
 	h.Helper()
 	h.OK(h.DB.Read(h.Context(), func(tx *sqldb.Tx) (err error) { r, err = run.GetUnscoped(h.Context(), tx, id); return err }))
 	return r
 }
 
-// Claim takes the next run, as a worker of that name would.
+// Claim claims the next run for the named worker.
 func (h *House) Claim(worker string) (r run.Run) {
 	h.Helper()
 	h.Do(func(tx *sqldb.Tx) error {
@@ -308,7 +311,7 @@ func (h *House) Claim(worker string) (r run.Run) {
 	return r
 }
 
-// Count gives the number that a query finds.
+// Count returns the number that a query selects.
 func (h *House) Count(query string, args ...any) (n int64) {
 	h.Helper()
 	h.OK(h.DB.QueryRow(h.Context(), query, args...).Scan(&n))

@@ -39,7 +39,7 @@ func (h *Handler) streamBoard(w http.ResponseWriter, r *http.Request) error {
 	return h.Streams.SendEvents(w, r, changes, func(events *rest.EventWriter) (bool, error) { return stream.sendChanges(ctx, events) })
 }
 
-// lastRevision returns the Last-Event-ID header where it is a revision.
+// lastRevision returns the Last-Event-ID header if it is a revision.
 func lastRevision(header http.Header) (int64, bool) {
 	n, err := strconv.ParseInt(header.Get("Last-Event-ID"), 10, 64)
 	return n, err == nil && n >= 0

@@ -45,7 +45,7 @@ func (h *Handler) listAudit(w http.ResponseWriter, r *http.Request) error {
 	return rest.ReplyCompressed(w, r, wire.AuditList{Data: rest.Convert(all, asAuditRecord), HasMore: hasMore, NextCursor: next})
 }
 
-// readActs reads a parameter that names an act or a kind of acts, nil where it is
+// readActs reads a parameter that names an act or a kind of acts, nil if it is
 // absent.
 func readActs(p *rest.Params, name string) []audit.Act {
 	text := p.ReadText(name)

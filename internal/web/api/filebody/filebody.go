@@ -36,8 +36,8 @@ type Receiver struct {
 const formOverhead = 1 << 20
 
 // CheckRoom returns how many bytes the account can still store. It refuses the
-// request where its Content-Length is more than that, or where the account or
-// the disk is full.
+// request if its Content-Length is more than that, or if the account or the
+// disk is full.
 func (rc *Receiver) CheckRoom(r *http.Request, accountID string) (room int64, err error) {
 	if err := rc.Space(); err != nil {
 		return 0, err

@@ -216,8 +216,8 @@ func formatRateLimit(rooms []ratelimit.Room) string {
 	return text
 }
 
-// setRateLimitExceeded writes the window that an error says is used up. Other
-// errors change nothing.
+// setRateLimitExceeded writes the rate limit window that an error reports as
+// used up. Other errors change nothing.
 func setRateLimitExceeded(header http.Header, err error) {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Code != fault.RateLimited {

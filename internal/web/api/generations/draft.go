@@ -104,7 +104,7 @@ func foldName(name string) string { return separators.Replace(strings.ToLower(na
 
 var separators = strings.NewReplacer("_", "", "-", "")
 
-// fieldValue returns a field, nil where it is absent or null.
+// fieldValue returns a field, nil if it is absent or null.
 func (r *bodyReader) fieldValue(name string) jsontext.Value {
 	v := r.fields[name]
 	if v == nil || v.Kind() == 'n' {

@@ -51,7 +51,7 @@ func (h *Handler) streamGeneration(w http.ResponseWriter, r *http.Request) error
 	})
 }
 
-// lastEventID returns the Last-Event-ID header, or 0 where it is not a revision.
+// lastEventID returns the Last-Event-ID header, or 0 if it is not a revision.
 func lastEventID(header http.Header) int64 {
 	n, err := strconv.ParseInt(strings.TrimSpace(header.Get("Last-Event-ID")), 10, 64)
 	if err != nil || n < 0 {

@@ -5,7 +5,7 @@ import (
 	"atelier/internal/web/api/wire"
 )
 
-// AsWebhook converts the delivery of a run's webhook, nil where the run has none.
+// AsWebhook converts the delivery of a run's webhook, nil if the run has none.
 func AsWebhook(state *webhook.State) *wire.GenerationWebhook {
 	if state == nil {
 		return nil

@@ -132,9 +132,9 @@ type query struct {
 	after []string // sort key of the last row of the previous page; nil on the first page
 }
 
-// readQuery reads the parameters that reports share. A cursor holds as many keys
-// as keys says, and is bound to the person, the company and the filters; filters
-// names those that only this report has.
+// readQuery reads the parameters that reports share. A cursor holds the number
+// of sort keys in keys, and is bound to the person, the company and the
+// filters; filters lists the filters that only this report has.
 func (h *Handler) readQuery(call *rest.Call, name string, keys int, filters ...string) (*query, error) {
 	p := call.Params
 	q := &query{name: name, limit: h.Pages.DefaultSize}
@@ -212,7 +212,7 @@ func cutPage[T any](cursors cursor.Sealer, q *query, rows []T, keys func(T) []st
 }
 
 // readTime reads a parameter that is a time, or a day, which means its start in
-// UTC. It returns the zero time where the parameter is absent.
+// UTC. It returns the zero time if the parameter is absent.
 func readTime(p *rest.Params, name string) time.Time {
 	text := p.ReadText(name)
 	if text == "" {

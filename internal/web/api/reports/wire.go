@@ -139,9 +139,9 @@ var groupColumns = map[report.Dimension][]string{
 	report.Credential: {"credential", "credential_id", "credential_name"},
 }
 
-// usageColumns returns the names of the cells that usageCells returns: the groups
-// in the order of report.Dimensions, whatever the order in the request, and the
-// sums.
+// usageColumns returns the names of the cells that usageCells returns: the
+// groups in the order of report.Dimensions, independent of the order in the
+// request, and the sums.
 func usageColumns(by []report.Dimension) (all []string) {
 	for _, d := range report.Dimensions {
 		if slices.Contains(by, d) {

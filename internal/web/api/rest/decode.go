@@ -94,7 +94,7 @@ const maxExact = 1 << 53
 
 // checkShape refuses a body that is not an object, and names every required
 // field that is missing or null, at any depth: unmarshalling would set such a
-// field to zero. A field is required unless its JSON tag says omitempty.
+// field to zero. A field is required unless its JSON tag has omitempty.
 func checkShape(body []byte, t reflect.Type) error {
 	if t == reflect.TypeFor[jsontext.Value]() {
 		return nil // the handler checks it

@@ -24,7 +24,8 @@ var retryable = map[fault.Code]bool{
 	fault.Internal:             true,
 }
 
-// defaultRetryAfter is the Retry-After of errors that know no better time.
+// defaultRetryAfter is the Retry-After of errors that have no time of their
+// own.
 const defaultRetryAfter = 2 * time.Second
 
 // WriteError writes the error envelope. An error that is not a fault.Error

@@ -100,8 +100,8 @@ type EventWriter struct {
 
 // Event is one server-sent event.
 type Event struct {
-	// ID lets a client that was disconnected resume after this event. Zero means
-	// that a client cannot resume here.
+	// ID is the id with which a disconnected client can resume after this
+	// event. Zero means that a client cannot resume here.
 	ID   int64
 	Name string
 	Data any

@@ -45,9 +45,9 @@ func ReadValue(d *jsontext.Decoder) any {
 	return nil
 }
 
-// ParseNumber parses a JSON number: as int64 where it is written as a whole
-// number and fits, else as float64. A number beyond float64 becomes infinite,
-// which no field accepts.
+// ParseNumber parses a JSON number: as int64 if it is written as a whole number
+// and fits, else as float64. A number beyond float64 becomes infinite, which no
+// field accepts.
 func ParseNumber(text string) any {
 	if !strings.ContainsAny(text, ".eE") {
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {

@@ -91,7 +91,7 @@ func (p *Params) ReadID(name string) string {
 	return id
 }
 
-// ReadBool returns a parameter that is true or false, or nil where it is absent.
+// ReadBool returns a parameter that is true or false, or nil if it is absent.
 func (p *Params) ReadBool(name string) *bool {
 	switch text := p.ReadText(name); text {
 	case "":
@@ -104,7 +104,7 @@ func (p *Params) ReadBool(name string) *bool {
 	return nil
 }
 
-// ReadTime returns a parameter that is a time, or the zero time where it is
+// ReadTime returns a parameter that is a time, or the zero time if it is
 // absent.
 func (p *Params) ReadTime(name string) time.Time {
 	text := p.ReadText(name)

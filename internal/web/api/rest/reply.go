@@ -54,7 +54,7 @@ func Send(w http.ResponseWriter, status int, body ...[]byte) {
 	}
 }
 
-// ReplyCompressed writes a JSON response, compressed where it is large and the
+// ReplyCompressed writes a JSON response, compressed if it is large and the
 // client accepts gzip. Use it only for responses without credentials, signed
 // addresses and other secrets: a caller who can write some of the text and see
 // the compressed length can guess a secret beside it (BREACH).
@@ -74,8 +74,8 @@ func ReplyCompressed(w http.ResponseWriter, r *http.Request, v any) error {
 	return nil
 }
 
-// ReplyTagged writes a 200 response with an ETag, or 304 where the client has
-// that version already. It compresses, so the response must hold no secret (see
+// ReplyTagged writes a 200 response with an ETag, or 304 if the client has that
+// version already. It compresses, so the response must hold no secret (see
 // ReplyCompressed).
 func (c *GzipCache) ReplyTagged(w http.ResponseWriter, r *http.Request, v any) error {
 	body, err := json.Marshal(v)

@@ -76,7 +76,7 @@ func ListOrEmpty(list []string) []string {
 	return list
 }
 
-// ValueOrZero returns the value of an optional field, or zero where it is absent.
+// ValueOrZero returns the value of an optional field, or zero if it is absent.
 func ValueOrZero[T any](p *T) T {
 	if p == nil {
 		var zero T
@@ -107,7 +107,7 @@ func PermissionFlags(all, granted []company.Permission) map[string]bool {
 	return flags
 }
 
-// MediaURL returns the signed address of a file for a viewer, nil where the
+// MediaURL returns the signed address of a file for a viewer, nil if the
 // variant does not exist.
 func MediaURL(links library.URLSigner, kind library.URLKind, id, variant, viewerID string, names library.Names) *string {
 	name := names.ByVariant(variant)

@@ -28,7 +28,7 @@ type pageKey struct {
 	limit int
 }
 
-// encodedPage is an encoded page of tools. Where more pages follow, body ends at
+// encodedPage is an encoded page of tools. If more pages follow, body ends at
 // the value of next_cursor, since each caller has a cursor of their own.
 type encodedPage struct {
 	body []byte

@@ -11,7 +11,7 @@ import (
 	"atelier/internal/web/api/wire"
 )
 
-// This file turns the catalog's types into the wire'h.
+// This file converts the catalog's types to the types of package wire.
 
 func (h *Handler) asTool(v *catalog.View, t *catalog.Tool) wire.Tool {
 	return wire.Tool{

@@ -4,7 +4,7 @@ package wire
 
 import "encoding/json"
 
-// OrNull is a text that is null where it is empty, for members that may also be
+// OrNull is a text that is null if it is empty, for members that may also be
 // left out.
 type OrNull string
 

@@ -1,8 +1,7 @@
-// Package acmetest runs Pebble, an ACME server of Let's Encrypt for tests, beside
-// tests.
+// Package acmetest runs Pebble, Let's Encrypt's ACME server for tests.
 //
-// Where it cannot be built its tests are skipped with a line that says why; with
-// CI set they fail instead. ATELIER_TEST_ACME=skip skips them anywhere.
+// If Pebble cannot be built, its tests are skipped and log the reason; with CI
+// set they fail instead. ATELIER_TEST_ACME=skip skips them everywhere.
 package acmetest
 
 import (
@@ -30,14 +29,14 @@ import (
 	"atelier/internal/web/certificate/certificatetest"
 )
 
-// Authority is a certificate authority that believes every domain to be at one
+// Authority is a certificate authority that resolves every domain to one
 // address of this machine, which nothing else uses.
 type Authority struct {
 	Directory string
 	RootsFile string         // verifies the authority's own server
-	Roots     *x509.CertPool // of the certificates that it issues
+	Roots     *x509.CertPool // verifies the certificates that the authority issues
 
-	// Where challenges are looked for.
+	// The authority looks for challenges at these addresses.
 	TLSAddress  string // tls-alpn-01
 	HTTPAddress string // http-01
 
@@ -118,7 +117,7 @@ func Start(t testing.TB) *Authority {
 // Issued counts the certificates that the authority has issued.
 func (a *Authority) Issued() int { return strings.Count(a.server.Log(), "Issued certificate serial") }
 
-// await waits for the server and learns its root.
+// await waits for the server and reads its root certificate.
 func (a *Authority) await(trusted *x509.CertPool, address string) error {
 	client := &http.Client{
 		Timeout:   5 * time.Second,
@@ -145,10 +144,10 @@ func (a *Authority) await(trusted *x509.CertPool, address string) error {
 	return errors.New("it did not answer within 30 s")
 }
 
-// resolve answers every name with one address.
+// resolve runs a DNS server that answers every name with one address.
 func resolve(t testing.TB, host string) (address string) {
 	t.Helper()
-	streams, err := net.Listen("tcp", host+":0") // Pebble asks by TCP
+	streams, err := net.Listen("tcp", host+":0") // Pebble sends DNS queries over TCP
 	if err != nil {
 		t.Fatal(err)
 	}

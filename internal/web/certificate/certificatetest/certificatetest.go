@@ -1,4 +1,4 @@
-// Package certificatetest makes certificates for tests.
+// Package certificatetest creates certificates for tests.
 package certificatetest
 
 import (
@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-// Pair is a certificate that is its own root, and its key, in PEM.
+// Pair is a self-signed certificate and its key, in PEM.
 type Pair struct {
 	Cert, Key []byte
 	Leaf      *x509.Certificate
 }
 
-// Issue makes a certificate for names and addresses that begins and ends around
-// now.
+// Issue creates a certificate for names and addresses. begins and ends are
+// relative to now.
 func Issue(t testing.TB, begins, ends time.Duration, names ...string) Pair {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -70,7 +70,7 @@ func Issue(t testing.TB, begins, ends time.Duration, names ...string) Pair {
 	}
 }
 
-// TLS gives the pair as servers have it.
+// TLS returns a server's TLS configuration with the pair.
 func (p Pair) TLS(t testing.TB) *tls.Config {
 	t.Helper()
 	cert, err := tls.X509KeyPair(p.Cert, p.Key)
@@ -80,7 +80,7 @@ func (p Pair) TLS(t testing.TB) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2", "http/1.1"}, MinVersion: tls.VersionTLS12}
 }
 
-// Roots trusts certificates.
+// Roots returns a pool that trusts the certificates.
 func Roots(all ...Pair) *x509.CertPool {
 	pool := x509.NewCertPool()
 	for _, p := range all {

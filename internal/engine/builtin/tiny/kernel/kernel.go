@@ -8,10 +8,9 @@
 // The results of "neon" were tested under emulation; its speed has not been
 // measured.
 //
-// Every sum has a fixed order. An element of a product is summed in the order
-// of k, whatever the tiles and blocks. Sums over a row have sixteen lanes,
-// which are added in halves. So a result depends on the kernel, never on the
-// distribution of work.
+// Every sum has a fixed order. An element of a product is summed in the order of k, with any tiles
+// and blocks. Sums over a row have sixteen lanes, which are added in halves. So a result depends on
+// the kernel, never on the distribution of work.
 package kernel
 
 import "fmt"

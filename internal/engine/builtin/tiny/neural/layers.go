@@ -91,7 +91,7 @@ func (m *Model) applyGated(l *linearLayer, rows int, a, c []float32) {
 // would evict each other from the first-level cache.
 func rowDistance(n int) int { return n + lineNumbers }
 
-// chunkRows is the number of rows per part where rows are independent.
+// chunkRows is the number of rows per part if rows are independent.
 const chunkRows = 40
 
 // eachRow calls work for all rows, in parallel chunks.

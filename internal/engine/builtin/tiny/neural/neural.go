@@ -180,7 +180,7 @@ type Order struct {
 	Prompt   string
 	Seed     uint64
 	Steps    int          // 1..16; the model was trained for DefaultSteps()
-	Guidance float32      // up to 1: none, as distilled; more: away from the empty prompt, for twice the time
+	Guidance float32      // up to 1: no guidance, as distilled; above 1: moves the result away from that of the empty prompt, and takes twice the time
 	Start    *image.NRGBA // nil: start from noise; else an opaque picture of PictureSide()×PictureSide()
 	Strength float32      // with Start: 0..1, how much is redrawn
 }

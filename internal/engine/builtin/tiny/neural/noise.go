@@ -23,7 +23,7 @@ type ziggurat struct {
 	height [128]float32
 }
 
-// tailStart is where the tail of the lowest strip begins.
+// tailStart is the value at which the tail of the lowest strip begins.
 const tailStart = 3.442619855899
 
 var zigguratTables = sync.OnceValue(func() *ziggurat {

@@ -224,7 +224,7 @@ func (m *Model) runBlock(b *transformerBlock) {
 }
 
 // smoothPatches turns patches into pixels: the transformer's output for each pixel and the noisy
-// pixel itself go through three convolutions, whose result is added to the first three channels.
+// pixel itself pass through three convolutions, whose result is added to the first three channels.
 func smoothPatches(m *Model, z, x []float32) {
 	n := &m.transformer
 	c := n.config

@@ -27,7 +27,7 @@ const (
 	// surrounding pixels that it depends on, so that tile borders are invisible.
 	tileSide = 128
 	// maxPixels is the largest number of pixels that can be enlarged. The result needs 64 bytes for
-	// each, and a transparent picture half as much again meanwhile.
+	// each, and a transparent picture needs half as much again during the work.
 	maxPixels = 1 << 23
 )
 
@@ -241,8 +241,8 @@ func writeAlpha(m *Model, p *image.NRGBA, a pixelArea, out *image.NRGBA) {
 	})
 }
 
-// fillTransparent gives transparent pixels the colour of visible pixels nearby: averages of
-// increasingly large squares, weighted by alpha, until one is visible.
+// fillTransparent sets the colour of transparent pixels to that of visible pixels nearby: averages
+// of increasingly large squares, weighted by alpha, until one is visible.
 func fillTransparent(p *image.NRGBA) *image.NRGBA {
 	type layer struct {
 		width, height int

@@ -101,8 +101,8 @@ func (v vocabulary) hasAll(words []string) bool {
 	return true
 }
 
-// isLetter also counts vowel signs that stand beside letters. They are no diacritics: without
-// them, words of Indian languages would fall apart.
+// isLetter also counts vowel signs beside letters. Vowel signs are not diacritics: without them,
+// words of Indian languages would be split.
 func isLetter(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Mc, r)
 }

@@ -113,7 +113,7 @@ func (t tensor) byteSize() int {
 type tensorStore struct {
 	index   weightIndex
 	parts   []string
-	tensors map[string]tensor // those that have not been read yet
+	tensors map[string]tensor // tensors that have not been read yet
 	err     error
 }
 

@@ -15,8 +15,8 @@ import (
 // waiting worker spins for a short while before it sleeps.
 //
 // Each worker has its own thread with low priority, so that requests are served while it draws.
-// Go's scheduler does not know this and would make goroutines wait behind the workers, so
-// GOMAXPROCS is raised by the number of workers.
+// Go's scheduler does not take this into account and would make goroutines wait behind the workers,
+// so GOMAXPROCS is raised by the number of workers.
 type workerPool struct {
 	workers []*worker
 	tasks   chan func()
@@ -71,7 +71,7 @@ func newWorkerPool(hands []*worker) *workerPool {
 	return c
 }
 
-// runTask has the leading worker run a task and waits for its end.
+// runTask runs a task on the leading worker and waits for its end.
 func (c *workerPool) runTask(task func()) error {
 	done := make(chan error, 1)
 	c.tasks <- func() {
