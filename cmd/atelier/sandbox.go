@@ -50,10 +50,10 @@ func (in *installation) setSandbox() error {
 func (in *installation) logSandbox(log *slog.Logger) {
 	name := subprocess.SandboxName()
 	if name == "" || in.cfg.Engines.Sandbox == string(subprocess.SandboxOff) {
-		log.Info("engine sandbox", "sandbox", in.describeSandbox().Detail)
+		log.Info("engine sandbox unavailable", "sandbox", in.describeSandbox().Detail)
 		return
 	}
-	log.Info("engine sandbox", "sandbox", name)
+	log.Info("engine sandbox enabled", "sandbox", name)
 }
 
 // describeSandbox returns the state of the sandbox for programs of engines.

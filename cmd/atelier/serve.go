@@ -53,7 +53,7 @@ func (serveCmd) Run(p *program) error {
 		log.Warn(warning)
 	}
 	if cfg.NamesLocalhost() {
-		log.Warn("base_url is not set: addresses in answers, pages and mail will name localhost; set --base-url to what callers use", "listen", cfg.Listen)
+		log.Warn("base_url is not set: links in responses, pages and mail will point to localhost; set --base-url to the public URL of the service", "listen", cfg.Listen)
 	}
 	if err := p.checkInstallation(); err != nil {
 		return err

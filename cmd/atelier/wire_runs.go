@@ -134,7 +134,7 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 	p.logSandbox(log)
 	// Only a killed process leaves folders behind.
 	if err := subprocess.Sweep(c.Engines.Folder); err != nil {
-		log.Warn("folders of jobs that died could not be removed", "error", err)
+		log.Warn("could not remove the folders of unfinished jobs", "error", err)
 	}
 	if rs.engines.video != nil {
 		rs.intake.ExtractFrame = rs.engines.video.FirstFrame
@@ -191,7 +191,7 @@ func (in *installation) openMemory(log *slog.Logger) *memory.Budget {
 		bytes = memory.DefaultBytes()
 	}
 	limit := memory.SetRuntimeLimit(bytes)
-	log.Info("memory", "budget_mb", bytes>>20, "gomemlimit_mb", limit>>20)
+	log.Info("memory limits", "budget_mb", bytes>>20, "gomemlimit_mb", limit>>20)
 	return memory.NewBudget(bytes)
 }
 

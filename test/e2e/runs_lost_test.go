@@ -91,7 +91,7 @@ func TestPausedWorkerChangesNothing(t *testing.T) {
 	}
 	watch.Until(t, "the first worker to give its runs up", func() bool {
 		log := first.stderr.String()
-		return strings.Count(log, "run taken over by another worker")+strings.Count(log, "run could not be ended") == runs
+		return strings.Count(log, "run taken over by another worker")+strings.Count(log, "could not store the end of a run") == runs
 	})
 	after := second.runs(token, "")
 	for id, r := range before {

@@ -96,7 +96,7 @@ func (l *local) dispatch(ctx context.Context, stop <-chan struct{}) {
 
 		wait, err := l.startDue(ctx)
 		if err != nil {
-			l.o.Log.WarnContext(ctx, "cannot take jobs", "error", err)
+			l.o.Log.WarnContext(ctx, "could not claim jobs", "error", err)
 		}
 		return wait
 	})
@@ -124,7 +124,7 @@ func (l *local) maintainJobs(ctx context.Context) {
 	})
 	switch {
 	case err != nil:
-		l.o.Log.WarnContext(ctx, "cannot maintain jobs", "error", err)
+		l.o.Log.WarnContext(ctx, "job maintenance failed", "error", err)
 	case taken > 0:
 		l.o.Log.WarnContext(ctx, "jobs of a lost worker taken over", "jobs", taken)
 	}
@@ -221,7 +221,7 @@ func (l *local) recordOutcome(ctx context.Context, w Work, o outcome) {
 		}
 		select {
 		case <-timeout:
-			l.o.Log.ErrorContext(ctx, "cannot store the outcome of a job", "kind", w.Kind, "job", w.ID, "error", err)
+			l.o.Log.ErrorContext(ctx, "could not store the result of a job", "kind", w.Kind, "job", w.ID, "error", err)
 			return
 		case <-time.After(l.o.Lease / 10):
 		}
@@ -239,7 +239,7 @@ func (l *local) renewLeases(ctx context.Context, stop <-chan struct{}) {
 		case <-beat.C:
 		}
 		if err := l.renewAll(ctx); err != nil {
-			l.o.Log.WarnContext(ctx, "cannot renew leases", "error", err)
+			l.o.Log.WarnContext(ctx, "could not renew job leases", "error", err)
 		}
 	}
 }
@@ -294,7 +294,7 @@ func (l *local) deleteOld(ctx context.Context, stop <-chan struct{}) {
 	defer tick.Stop()
 	for {
 		if err := l.deleteAllOld(ctx); err != nil {
-			l.o.Log.WarnContext(ctx, "cannot delete old jobs", "error", err)
+			l.o.Log.WarnContext(ctx, "could not delete old jobs", "error", err)
 		}
 		select {
 		case <-stop:

@@ -91,7 +91,7 @@ func logOutcome(ctx context.Context, log *slog.Logger, w Work, o outcome) {
 	case o.state == failed:
 		log.ErrorContext(ctx, "job failed")
 	case o.state == running:
-		log.WarnContext(ctx, "job lost to another worker")
+		log.WarnContext(ctx, "job was taken over by another worker")
 	case o.free:
 		log.InfoContext(ctx, "job returned to the queue")
 	default:

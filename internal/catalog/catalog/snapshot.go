@@ -363,5 +363,5 @@ func (c *Catalog) buildTool(r row) (*Tool, error) {
 
 // logUnreadable logs a stored item that this release cannot decode.
 func (c *Catalog) logUnreadable(r row, err error) {
-	c.log.Error("stored catalog item is unreadable and left out", "slug", r.slug, "id", r.id, "error", err)
+	c.log.Error("stored catalog item is unreadable and was skipped", "slug", r.slug, "id", r.id, "error", err)
 }

@@ -100,12 +100,12 @@ func (c *Syncer) Run(ctx context.Context) {
 		}
 		if apply || c.computeFingerprint() != c.lastFingerprint {
 			if err := c.reloadManifests(ctx); err != nil {
-				c.Log.Warn("catalog not applied; retrying", "error", err)
+				c.Log.Warn("could not apply the manifests to the catalog; retrying", "error", err)
 				continue
 			}
 		}
 		if changed, err := c.Catalog.RefreshSnapshot(ctx); err != nil {
-			c.Log.Warn("catalog not refreshed; serving the previous version", "error", err)
+			c.Log.Warn("could not reload the catalog; serving the previous version", "error", err)
 		} else if changed {
 			c.Log.Info("catalog loaded", "version", c.Catalog.CurrentSnapshot().Version)
 		}
@@ -122,7 +122,7 @@ func (c *Syncer) reloadManifests(ctx context.Context) error {
 	}
 
 	for _, w := range result.Warnings {
-		c.Log.Warn("manifest has a probable mistake", "at", w.String())
+		c.Log.Warn("manifest probably contains a mistake", "at", w.String())
 	}
 	if len(result.Unavailable) > 0 {
 		c.Log.Info("tools left out because their program is missing; run atelier tools doctor", "tools", strings.Join(result.Unavailable, ", "))

@@ -108,7 +108,7 @@ func (m *Monitor) RefreshState(ctx context.Context) {
 		free, err := m.Free(folder)
 		if err != nil {
 			if !errors.Is(err, errors.ErrUnsupported) {
-				m.Log.Debug("free disk space is unknown", "holds", name, "error", err)
+				m.Log.Debug("could not read the free disk space", "holds", name, "error", err)
 			}
 			continue
 		}
@@ -124,7 +124,7 @@ func (m *Monitor) RefreshState(ctx context.Context) {
 	})
 	if err != nil {
 		if ctx.Err() == nil {
-			m.Log.Debug("stored bytes are unknown", "error", err)
+			m.Log.Debug("could not read the total size of stored files", "error", err)
 		}
 		return
 	}
@@ -149,7 +149,7 @@ func (m *Monitor) updateDisk(name, folder string, free int64) {
 	case now == Low:
 		m.Log.Warn("disk space is low", attributes...)
 	default:
-		m.Log.Info("disk has room again", attributes...)
+		m.Log.Info("disk space is sufficient again", attributes...)
 	}
 }
 
@@ -193,9 +193,9 @@ func (m *Monitor) updateTotal(bytes int64) {
 	switch {
 	case now == before:
 	case now == OK:
-		m.Log.Info("stored files are well below storage.total_bytes again", "bytes", bytes, "limit_bytes", limit)
+		m.Log.Info("total size of stored files is below the limit storage.total_bytes again", "bytes", bytes, "limit_bytes", limit)
 	default:
-		m.Log.Warn("stored files reach storage.total_bytes", "bytes", bytes, "limit_bytes", limit)
+		m.Log.Warn("total size of stored files has reached the limit storage.total_bytes", "bytes", bytes, "limit_bytes", limit)
 	}
 }
 

@@ -48,7 +48,7 @@ func TestMonitor(t *testing.T) {
 			{499, quota.Full, "", true, true},
 			{1001, quota.Full, "", false, false},
 			{1100, quota.Low, "disk space is low", false, false},
-			{5500, quota.OK, "disk has room again", false, false},
+			{5500, quota.OK, "disk space is sufficient again", false, false},
 		} {
 			free.Store(step.free)
 			log.Reset()

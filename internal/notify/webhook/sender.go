@@ -116,7 +116,7 @@ func (s *Sender) Run(ctx context.Context) error {
 	s.loop.Run(ctx.Done(), func() time.Duration {
 		wait, err := s.sendDue(lasting)
 		if err != nil {
-			s.o.Log.WarnContext(lasting, "events not claimed", "error", err)
+			s.o.Log.WarnContext(lasting, "could not claim webhook events", "error", err)
 		}
 		return wait
 	})
@@ -202,7 +202,7 @@ func (s *Sender) deliverEvent(ctx context.Context, e dueEvent) {
 	} else {
 		s.metrics.countAttempt(o)
 		if err != nil {
-			s.o.Log.ErrorContext(ctx, "event request failed", "event", e.id, "error", err)
+			s.o.Log.ErrorContext(ctx, "webhook request could not be built", "event", e.id, "error", err)
 		}
 	}
 	s.retryWrite(context.WithoutCancel(ctx), e, finish)
@@ -220,7 +220,7 @@ func (s *Sender) retryWrite(ctx context.Context, e dueEvent, fn func(context.Con
 		}
 		select {
 		case <-ctx.Done():
-			s.o.Log.ErrorContext(ctx, "event outcome not recorded, event will be sent again", "event", e.id, "error", err)
+			s.o.Log.ErrorContext(ctx, "could not record the result of a webhook delivery; the event will be sent again", "event", e.id, "error", err)
 			return
 		case <-time.After(pollInterval):
 		}

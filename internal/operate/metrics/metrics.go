@@ -216,7 +216,7 @@ func (c *Collector) takeSample() {
 	})
 	s.ok = err == nil
 	if err != nil {
-		c.Log.Debug("metrics of the database unavailable", "error", err)
+		c.Log.Debug("database metrics unavailable", "error", err)
 	}
 
 	c.mu.Lock()

@@ -49,10 +49,10 @@ func (r reaper) abandonOne(ctx context.Context, p *pool, e engine.Abandoner, l r
 	defer cancel()
 	if err := e.Abandon(short, l.EngineState); err != nil {
 		if short.Err() != nil || engine.AsError(err).Transient {
-			r.Log.Info("remote work not ended, trying again", "run", l.RunID, "engine", p.name, "error", err)
+			r.Log.Info("could not cancel work at the model server; trying again", "run", l.RunID, "engine", p.name, "error", err)
 			return true, ctx.Err()
 		}
-		r.Log.Warn("remote work cannot be ended", "run", l.RunID, "engine", p.name, "error", err)
+		r.Log.Warn("work at the model server cannot be cancelled", "run", l.RunID, "engine", p.name, "error", err)
 	}
 	return false, r.DB.Write(ctx, func(tx *sqldb.Tx) error { return run.ClearRemoteWork(ctx, tx, l) })
 }

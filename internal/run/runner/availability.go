@@ -97,7 +97,7 @@ func (r *Runner) reportAvailability(ctx context.Context, p *pool, unavailable bo
 		return run.ReportAvailable(ctx, tx, p.name, r.worker)
 	})
 	if err != nil && ctx.Err() == nil {
-		r.Log.Warn("availability not reported", "engine", p.name, "error", err)
+		r.Log.Warn("could not store the availability of a model server", "engine", p.name, "error", err)
 	}
 	if was && !unavailable {
 		r.NoticeQueued(p.name)
@@ -110,9 +110,9 @@ func (r *Runner) setAvailability(p *pool, unavailable bool, cause error) (was bo
 	was = p.unavailable.Swap(unavailable)
 	switch {
 	case unavailable && !was:
-		r.Log.Warn("engine server unavailable", "engine", p.name, "error", cause)
+		r.Log.Warn("model server unavailable", "engine", p.name, "error", cause)
 	case !unavailable && was:
-		r.Log.Info("engine server available again", "engine", p.name)
+		r.Log.Info("model server available again", "engine", p.name)
 	}
 	r.metrics.setUnavailable(p.name, unavailable)
 	return was

@@ -126,7 +126,7 @@ func (r *Runner) attemptRun(ctx context.Context, p *pool, j *job, out *sink) gen
 		// fault of the engine's server.
 		serverFault := e.Transient && e.Code == engine.Unavailable && !fault.Is(err, fault.Unavailable)
 		if serverFault && try >= len(r.Retry) && r.canWait(ctx, p, j, err) {
-			r.Log.Info("engine server unavailable, run waits", "run", j.run.ID, "engine", p.name, "cause", e.Unwrap())
+			r.Log.Info("model server unavailable; the run waits", "run", j.run.ID, "engine", p.name, "cause", e.Unwrap())
 			return generation.Outcome{}
 		}
 		if !e.Transient || try >= len(r.Retry) {
@@ -135,7 +135,7 @@ func (r *Runner) attemptRun(ctx context.Context, p *pool, j *job, out *sink) gen
 			r.Log.Warn("run failed", "run", j.run.ID, "engine", j.run.Engine, "code", string(e.Code), "cause", e.Unwrap())
 			return generation.Outcome{State: run.Failed, ErrorCode: string(e.Code), ErrorText: e.Message}
 		}
-		r.Log.Info("engine failed, trying again", "run", j.run.ID, "engine", p.name, "try", try+1, "code", string(e.Code), "cause", e.Unwrap())
+		r.Log.Info("engine failed; trying again", "run", j.run.ID, "engine", p.name, "try", try+1, "code", string(e.Code), "cause", e.Unwrap())
 		select {
 		case <-ctx.Done():
 		case <-time.After(r.Retry[try]):
@@ -263,7 +263,7 @@ func (r *Runner) endRun(ctx context.Context, j *job, e generation.Outcome, out *
 		}
 		over := errors.Is(err, generation.ErrNotHeld)
 		if over || wait > r.Lease/2 || ctx.Err() != nil {
-			r.Log.Warn("run could not be ended", "run", j.run.ID, "error", err)
+			r.Log.Warn("could not store the end of a run", "run", j.run.ID, "error", err)
 			// After a retry the first commit may have happened: the sweep then deletes
 			// the files that have no row.
 			if over && wait == 50*time.Millisecond {
@@ -287,7 +287,7 @@ func (r *Runner) returnRun(ctx context.Context, j *job) (cancelled bool) {
 	var ok bool
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) (err error) { ok, err = run.Requeue(ctx, tx, j.claimOf(), run.Returned); return err })
 	if err != nil {
-		r.Log.Warn("run could not be returned, its lease must expire", "run", j.run.ID, "error", err)
+		r.Log.Warn("could not return a run to the queue; it is claimed again when its lease expires", "run", j.run.ID, "error", err)
 	}
 	if ok || err != nil {
 		return false
@@ -301,7 +301,7 @@ func (r *Runner) returnRun(ctx context.Context, j *job) (cancelled bool) {
 func (r *Runner) markReturned(ctx context.Context, j *job) {
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error { return run.MarkReturned(ctx, tx, j.claimOf()) })
 	if err != nil {
-		r.Log.Warn("lost run counts as the death of its worker", "run", j.run.ID, "error", err)
+		r.Log.Warn("lost run counts as a failed attempt", "run", j.run.ID, "error", err)
 	}
 }
 

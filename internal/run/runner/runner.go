@@ -242,7 +242,7 @@ func (r *Runner) repeatEvery(ctx context.Context, span time.Duration, task strin
 	defer tick.Stop()
 	for {
 		if err := do(ctx); err != nil && ctx.Err() == nil {
-			r.Log.Warn("runner: cannot "+task, "error", err)
+			r.Log.Warn("periodic task of the runner failed", "task", task, "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -304,7 +304,7 @@ func (r *Runner) claimNext(ctx context.Context, p *pool) (*job, bool) {
 		return err
 	})
 	if err != nil {
-		r.Log.Warn("claim failed", "engine", p.name, "error", err)
+		r.Log.Warn("could not claim a run", "engine", p.name, "error", err)
 		return nil, false
 	}
 	return j, j != nil

@@ -226,7 +226,7 @@ func (s *sink) reportProgress(ctx context.Context) {
 			return
 		case <-tick.C:
 			if err := s.writeProgress(ctx); err != nil {
-				s.r.Log.Debug("progress not written", "run", s.j.run.ID, "error", err)
+				s.r.Log.Debug("could not store the progress of a run", "run", s.j.run.ID, "error", err)
 			}
 		}
 	}
@@ -281,7 +281,7 @@ func (s *sink) closeSink(ctx context.Context) {
 	defer cancel()
 	for _, key := range s.stored {
 		if err := s.r.Blobs.Delete(ctx, key); err != nil {
-			s.r.Log.Debug("preview left for the sweep", "run", s.j.run.ID, "error", err)
+			s.r.Log.Debug("could not delete a preview; the sweep will delete it", "run", s.j.run.ID, "error", err)
 		}
 	}
 }

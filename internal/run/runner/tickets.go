@@ -74,7 +74,7 @@ func (l *Relay) Run(ctx context.Context) {
 			return nil
 		})
 		if err != nil && ctx.Err() == nil {
-			l.log.Warn("tickets not sent", "error", err)
+			l.log.Warn("could not notify other nodes of queued runs", "error", err)
 		}
 	}
 }

@@ -48,7 +48,7 @@ func (r reaper) watchUnserved(ctx context.Context) {
 		case <-r.unknown:
 		}
 		if _, err := r.failUnserved(ctx); err != nil && ctx.Err() == nil {
-			r.Log.Warn("runs without an engine not failed", "error", err)
+			r.Log.Warn("could not fail the runs of an engine that no node has", "error", err)
 		}
 	}
 }
@@ -79,7 +79,7 @@ func (r reaper) failUnserved(ctx context.Context) (found int, err error) {
 			ended += n
 		}
 		if ended > 0 {
-			r.Log.Warn("no node has the engine, its runs failed", "engine", name, "runs", ended)
+			r.Log.Warn("no node has the engine; its runs were marked as failed", "engine", name, "runs", ended)
 		}
 	}
 	return 0, nil

@@ -134,7 +134,7 @@ func (a *ACME) MissingDomains() []string {
 // Run obtains and renews the certificates until ctx ends.
 func (a *ACME) Run(ctx context.Context) {
 	if err := a.store.deleteOldChallenges(ctx); err != nil {
-		a.options.Log.Warn("deleting old ACME challenges failed", "error", err)
+		a.options.Log.Warn("could not delete old ACME challenges", "error", err)
 	}
 
 	var group sync.WaitGroup

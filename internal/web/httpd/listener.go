@@ -186,7 +186,7 @@ func (l *Listener) recoverAccept(err error, delay time.Duration) {
 		_ = victim.closeCounted() // net/http notices
 	}
 	if report {
-		l.log.Warn("accepting connections fails", "error", err, "connections", open)
+		l.log.Warn("could not accept connections", "error", err, "connections", open)
 	}
 	select {
 	case <-time.After(delay):
