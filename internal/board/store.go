@@ -3,7 +3,6 @@ package board
 import (
 	"context"
 	"errors"
-	"strconv"
 	"strings"
 	"time"
 
@@ -237,12 +236,11 @@ func putNodes(ctx context.Context, tx *sqldb.Tx, boardID string, nodes []Node) e
 
 func putSome(ctx context.Context, tx *sqldb.Tx, boardID string, nodes []Node) error {
 	var rows strings.Builder
-	args := []any{boardID}
+	args := sqldb.Args{boardID}
 	for i, n := range nodes {
 		rows.WriteString([]string{`, ($1`, `($1`}[min(i, 1)^1])
 		for _, v := range []any{n.ID, string(n.Kind), n.Ref, n.Text, n.Box.X, n.Box.Y, n.Box.Width, n.Box.Height, n.Z, n.Revision, sqldb.At(n.Created), sqldb.At(n.Deleted)} {
-			args = append(args, v)
-			rows.WriteString(`, $` + strconv.Itoa(len(args)))
+			rows.WriteString(`, ` + args.Add(v))
 		}
 		rows.WriteString(`)`)
 	}

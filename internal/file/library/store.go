@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -26,29 +25,13 @@ func orNotFound(err error, missing *fault.Error) error {
 // query builds a query text with its arguments.
 type query struct {
 	text strings.Builder
-	args []any
+	args sqldb.Args
 }
 
 func (q *query) appendText(parts ...string) {
 	for _, p := range parts {
 		q.text.WriteString(p)
 	}
-}
-
-// addArg adds an argument and returns its placeholder.
-func (q *query) addArg(v any) string {
-	q.args = append(q.args, v)
-	return "$" + strconv.Itoa(len(q.args))
-}
-
-// addArgs adds arguments and returns their placeholders in parentheses. values
-// must not be empty.
-func (q *query) addArgs(values []string) string {
-	placeholders := make([]string, len(values))
-	for i, v := range values {
-		placeholders[i] = q.addArg(v)
-	}
-	return "(" + strings.Join(placeholders, ", ") + ")"
 }
 
 // selectItems begins the query for the items in the viewer's accounts. inputs
@@ -58,9 +41,9 @@ func selectItems(personID string, accountIDs []string, inputs string) *query {
 	q.appendText(`
 		SELECT r.id, r.account_id, r.tool_id, r.created, n.library_id, n.id, n.person_id, coalesce(n.team_id, ''), n.prompt, `, inputs, `,
 			a.type, a.mime_type, coalesce(a.width, 0), coalesce(a.height, 0), coalesce(a.duration_ms, 0), a.size_bytes, a.sha256, a.blurhash,
-			coalesce(t.slug, 'result'), a.blob, a.thumb, a.preview, a.gone IS NOT NULL, r.note, `, favoritedBy(q.addArg(personID)), `
+			coalesce(t.slug, 'result'), a.blob, a.thumb, a.preview, a.gone IS NOT NULL, r.note, `, favoritedBy(q.args.Add(personID)), `
 		FROM result r JOIN run n ON n.id = r.run_id JOIN asset a ON a.id = r.asset_id LEFT JOIN tool t ON t.id = r.tool_id
-		WHERE r.deleted IS NULL AND r.account_id IN `, q.addArgs(accountIDs))
+		WHERE r.deleted IS NULL AND r.account_id IN `, sqldb.AddList(&q.args, accountIDs))
 	return q
 }
 
@@ -88,13 +71,13 @@ func queryItems(ctx context.Context, tx *sqldb.Tx, personID string, accountIDs [
 	q := selectItems(personID, accountIDs, `''`)
 	q.appendText(` AND r.type <> 'TEXT'`)
 	if len(f.ToolIDs) > 0 {
-		q.appendText(` AND r.tool_id IN `, q.addArgs(f.ToolIDs))
+		q.appendText(` AND r.tool_id IN `, sqldb.AddList(&q.args, f.ToolIDs))
 	}
 	if f.AspectRatio != "" {
-		q.appendText(` AND r.shape = `, q.addArg(f.AspectRatio))
+		q.appendText(` AND r.shape = `, q.args.Add(f.AspectRatio))
 	}
 	if f.Resolution != "" {
-		q.appendText(` AND r.resolution = `, q.addArg(f.Resolution))
+		q.appendText(` AND r.resolution = `, q.args.Add(f.Resolution))
 	}
 	if f.Favorited != nil {
 		q.appendText(` AND `)
@@ -104,22 +87,22 @@ func queryItems(ctx context.Context, tx *sqldb.Tx, personID string, accountIDs [
 		q.appendText(favoritedBy("$1"))
 	}
 	if !f.From.IsZero() {
-		q.appendText(` AND r.created >= `, q.addArg(f.From.UnixMicro()))
+		q.appendText(` AND r.created >= `, q.args.Add(f.From.UnixMicro()))
 	}
 	if !f.Until.IsZero() {
-		q.appendText(` AND r.created < `, q.addArg(f.Until.UnixMicro()))
+		q.appendText(` AND r.created < `, q.args.Add(f.Until.UnixMicro()))
 	}
 	if after != nil {
-		q.appendText(` AND (r.created, r.id) < (`, q.addArg(after.Created.UnixMicro()), `, `, q.addArg(after.ID), `)`)
+		q.appendText(` AND (r.created, r.id) < (`, q.args.Add(after.Created.UnixMicro()), `, `, q.args.Add(after.ID), `)`)
 	}
 
-	q.appendText(` ORDER BY r.created DESC, r.id DESC LIMIT `, q.addArg(limit))
+	q.appendText(` ORDER BY r.created DESC, r.id DESC LIMIT `, q.args.Add(limit))
 	return sqldb.All(ctx, tx, q.text.String(), q.args, scanItem)
 }
 
 func queryItem(ctx context.Context, tx *sqldb.Tx, p principal.Principal, run, result string) (Item, error) {
 	q := selectItems(p.PersonID, accountsOf(p), `n.inputs`)
-	q.appendText(` AND n.library_id = `, q.addArg(run), ` AND r.id = `, q.addArg(result))
+	q.appendText(` AND n.library_id = `, q.args.Add(run), ` AND r.id = `, q.args.Add(result))
 	return scanItem(tx.QueryRow(ctx, q.text.String(), q.args...))
 }
 

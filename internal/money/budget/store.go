@@ -2,7 +2,6 @@ package budget
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"atelier/internal/base/sqldb"
@@ -63,20 +62,15 @@ func AnyHard(ctx context.Context, tx *sqldb.Tx, companyID string) (bool, error) 
 // listAddresses returns at most limit verified addresses of people with one of
 // the roles, in the company or in the team, each once.
 func listAddresses(ctx context.Context, tx *sqldb.Tx, companyID string, roles []string, teamID string, teamRoles []string, limit int) ([]string, error) {
-	args := []any{companyID, teamID, limit}
+	args := sqldb.Args{companyID, teamID, limit}
 	in := func(names []string) string {
-		list := "''" // no role is called that
-		for _, name := range names {
-			args = append(args, name)
-			list += ", $" + strconv.Itoa(len(args))
-		}
-		return list
+		return sqldb.AddList(&args, append([]string{""}, names...)) // no role has an empty name
 	}
 	return sqldb.All(ctx, tx, `
 		SELECT email FROM person WHERE email_verified AND NOT suspended AND deleted IS NULL AND id IN (
-			SELECT person_id FROM company_member WHERE company_id = $1 AND role IN (`+in(roles)+`)
+			SELECT person_id FROM company_member WHERE company_id = $1 AND role IN `+in(roles)+`
 			UNION
-			SELECT person_id FROM team_member WHERE team_id = $2 AND role IN (`+in(teamRoles)+`))
+			SELECT person_id FROM team_member WHERE team_id = $2 AND role IN `+in(teamRoles)+`)
 		ORDER BY email_key LIMIT $3`, args, func(row sqldb.Scanner) (email string, err error) {
 		err = row.Scan(&email)
 		return email, err

@@ -100,8 +100,8 @@ func recountDays(ctx context.Context, tx *sqldb.Tx, companyID string, loc *time.
 	if err != nil || first == nil || last == nil {
 		return err
 	}
-	var a queryArgs
-	company := a.addArg(companyID)
+	var a sqldb.Args
+	company := a.Add(companyID)
 	if _, err := tx.Exec(ctx, `
 		INSERT INTO report_sum (company_id, grain, slot, `+keys+`, `+counts+`)
 		SELECT company_id, 'all', slot, `+keys+`, `+summed+` FROM (
@@ -129,15 +129,15 @@ const coarser = `
 
 // daySlot is the SQL of dayOf: the day of a run in a time zone whose offset
 // changes.
-func daySlot(a *queryArgs, all []stretch) string {
+func daySlot(a *sqldb.Args, all []stretch) string {
 	var b strings.Builder
 	b.WriteString(`CASE`)
 	for _, s := range all {
 		// A day is added and subtracted again, so that the dividend is never
 		// negative: division of negative numbers rounds up.
-		slot := `(r.finished + ` + a.addArg(s.offset+day) + `) / ` + formatNumber(day) + ` - 1`
-		until := a.addArg(s.until)
-		first := a.addArg(s.first)
+		slot := `(r.finished + ` + a.Add(s.offset+day) + `) / ` + formatNumber(day) + ` - 1`
+		until := a.Add(s.until)
+		first := a.Add(s.first)
 		b.WriteString(` WHEN r.finished < ` + until + ` AND ` + slot + ` < ` + first + ` THEN CAST(` + first + ` AS BIGINT) WHEN r.finished < ` + until + ` THEN ` + slot)
 	}
 	b.WriteString(` END`)
@@ -160,12 +160,12 @@ func endedSince(ctx context.Context, tx *sqldb.Tx, companyID string, moment int6
 // sumCharged returns the tokens that a team was charged on some days. The days
 // are listed, since they come before the team in the key.
 func sumCharged(ctx context.Context, tx *sqldb.Tx, companyID, teamID string, first, end int64) (tokens int64, err error) {
-	var a queryArgs
-	company := a.addArg(companyID)
-	team := a.addArg(teamID)
+	var a sqldb.Args
+	company := a.Add(companyID)
+	team := a.Add(teamID)
 	var days []string
 	for d := first; d < end; d++ {
-		days = append(days, a.addArg(d))
+		days = append(days, a.Add(d))
 	}
 	err = tx.QueryRow(ctx, `
 		SELECT CAST(coalesce(sum(tokens_charged), 0) AS BIGINT) FROM report_sum
@@ -173,20 +173,12 @@ func sumCharged(ctx context.Context, tx *sqldb.Tx, companyID, teamID string, fir
 	return tokens, err
 }
 
-// queryArgs numbers the arguments of a query as they are added.
-type queryArgs []any
-
-func (a *queryArgs) addArg(v any) string {
-	*a = append(*a, v)
-	return "$" + strconv.Itoa(len(*a))
-}
-
 // whereClause returns the conditions of the filter, for columns with a prefix.
-func (f filter) whereClause(a *queryArgs, prefix string) string {
+func (f filter) whereClause(a *sqldb.Args, prefix string) string {
 	var b strings.Builder
 	for _, one := range [...]struct{ column, id string }{{"team_id", f.teamID}, {"tool_id", f.toolID}, {"person_id", f.personID}} {
 		if one.id != "" {
-			b.WriteString(` AND ` + prefix + one.column + ` = ` + a.addArg(one.id))
+			b.WriteString(` AND ` + prefix + one.column + ` = ` + a.Add(one.id))
 		}
 	}
 	return b.String()
@@ -194,22 +186,22 @@ func (f filter) whereClause(a *queryArgs, prefix string) string {
 
 // rowsQuery returns the query of the sums and runs that answer the plan, with
 // the column names of sums, and day.
-func (p plan) rowsQuery(a *queryArgs) string {
-	company := a.addArg(p.companyID)
+func (p plan) rowsQuery(a *sqldb.Args) string {
+	company := a.Add(p.companyID)
 	var parts []string
 	for _, one := range p.pieces {
 		within := func(column string) string {
-			return column + ` >= ` + a.addArg(one.from) + ` AND ` + column + ` < ` + a.addArg(one.until)
+			return column + ` >= ` + a.Add(one.from) + ` AND ` + column + ` < ` + a.Add(one.until)
 		}
 		switch one.of {
 		case ofDays:
 			parts = append(parts, `SELECT slot AS day, `+keys+`, `+counts+` FROM report_sum s
-				WHERE company_id = `+company+` AND grain = `+a.addArg(p.grain)+` AND `+within(`slot`)+p.whereClause(a, `s.`))
+				WHERE company_id = `+company+` AND grain = `+a.Add(p.grain)+` AND `+within(`slot`)+p.whereClause(a, `s.`))
 		case ofQuarters: // asked for by day only
-			parts = append(parts, `SELECT CAST(`+a.addArg(one.day)+` AS BIGINT) AS day, `+keys+`, `+counts+` FROM report_sum
+			parts = append(parts, `SELECT CAST(`+a.Add(one.day)+` AS BIGINT) AS day, `+keys+`, `+counts+` FROM report_sum
 				WHERE company_id = `+company+` AND grain = 'quarter' AND `+within(`slot`))
 		case ofRuns:
-			parts = append(parts, `SELECT CAST(`+a.addArg(one.day)+` AS BIGINT) AS day, `+keys+`, `+runCounts+` FROM run r
+			parts = append(parts, `SELECT CAST(`+a.Add(one.day)+` AS BIGINT) AS day, `+keys+`, `+runCounts+` FROM run r
 				WHERE r.company_id = `+company+` AND `+within(`r.finished`)+p.whereClause(a, `r.`))
 		}
 	}
@@ -229,7 +221,7 @@ func (c *Count) scanTargets(ms *int64) []any {
 }
 
 func sumTotal(ctx context.Context, tx *sqldb.Tx, p plan) (c Count, err error) {
-	var a queryArgs
+	var a sqldb.Args
 	var ms int64
 	err = tx.QueryRow(ctx, `SELECT `+sums+` FROM (`+p.rowsQuery(&a)+`) AS pieces`, a...).Scan(c.scanTargets(&ms)...)
 	c.Took = time.Duration(ms) * time.Millisecond
@@ -255,7 +247,7 @@ const (
 )
 
 func listUsage(ctx context.Context, tx *sqldb.Tx, p plan, by []Dimension, after []string, limit int) ([]Row, error) {
-	var a queryArgs
+	var a sqldb.Args
 	pieces := p.rowsQuery(&a)
 	var grouped, shown []string
 	joined := ``
@@ -281,21 +273,21 @@ func listUsage(ctx context.Context, tx *sqldb.Tx, p plan, by []Dimension, after 
 		var values []string
 		for i, c := range grouped {
 			if c != "day" {
-				values = append(values, a.addArg(after[i]))
+				values = append(values, a.Add(after[i]))
 				continue
 			}
 			d, err := dayNamed(after[i])
 			if err != nil {
 				return nil, fmt.Errorf("report usage: %w", err)
 			}
-			values = append(values, `CAST(`+a.addArg(d)+` AS BIGINT)`)
+			values = append(values, `CAST(`+a.Add(d)+` AS BIGINT)`)
 		}
 		where = ` WHERE (` + list + `) > (` + strings.Join(values, `, `) + `)`
 	}
 	return sqldb.All(ctx, tx, `
 		SELECT g.n1, g.n2, g.n3, g.n4, g.n5, g.n6, g.n7, g.n8, `+strings.Join(shown, `, `)+` FROM (
 			SELECT `+list+`, `+sums+` FROM (`+pieces+`) AS pieces`+where+`
-			GROUP BY `+list+` ORDER BY `+list+` LIMIT `+a.addArg(int64(limit))+`) AS g`+joined+`
+			GROUP BY `+list+` ORDER BY `+list+` LIMIT `+a.Add(int64(limit))+`) AS g`+joined+`
 		ORDER BY `+order, a, func(row sqldb.Scanner) (r Row, err error) {
 		var ms, day int64
 		fields := r.scanTargets(&ms)
@@ -336,13 +328,13 @@ func listUsage(ctx context.Context, tx *sqldb.Tx, p plan, by []Dimension, after 
 }
 
 func listRuns(ctx context.Context, tx *sqldb.Tx, q Query, f filter, after *Cursor, limit int) ([]Run, error) {
-	var a queryArgs
-	where := `r.company_id = ` + a.addArg(q.CompanyID) + ` AND r.finished >= ` + a.addArg(toMicroseconds(q.From))
+	var a sqldb.Args
+	where := `r.company_id = ` + a.Add(q.CompanyID) + ` AND r.finished >= ` + a.Add(toMicroseconds(q.From))
 	if !q.Until.IsZero() {
-		where += ` AND r.finished < ` + a.addArg(toMicroseconds(q.Until))
+		where += ` AND r.finished < ` + a.Add(toMicroseconds(q.Until))
 	}
 	if after != nil {
-		where += ` AND (r.finished, r.id) < (` + a.addArg(sqldb.At(after.Finished)) + `, ` + a.addArg(after.ID) + `)`
+		where += ` AND (r.finished, r.id) < (` + a.Add(sqldb.At(after.Finished)) + `, ` + a.Add(after.ID) + `)`
 	}
 	where += f.whereClause(&a, `r.`)
 	return sqldb.All(ctx, tx, `
@@ -350,7 +342,7 @@ func listRuns(ctx context.Context, tx *sqldb.Tx, q Query, f filter, after *Curso
 			r.num_results, r.results, r.tokens_charged, r.allowance_used, r.created, r.started, r.finished
 		FROM run r LEFT JOIN team t ON t.id = r.team_id LEFT JOIN person p ON p.id = r.person_id
 			LEFT JOIN access_token a ON r.credential <> 'id_token' AND a.id = r.credential_id LEFT JOIN device d ON r.credential = 'id_token' AND d.id = r.credential_id
-		WHERE `+where+` ORDER BY r.finished DESC, r.id DESC LIMIT `+a.addArg(int64(limit)), a, func(row sqldb.Scanner) (r Run, err error) {
+		WHERE `+where+` ORDER BY r.finished DESC, r.id DESC LIMIT `+a.Add(int64(limit)), a, func(row sqldb.Scanner) (r Run, err error) {
 		var created, started, finished sqldb.Time
 		err = row.Scan(&r.ID, &r.Status, &r.ErrorCode, &r.TeamID, &r.TeamName, &r.PersonID, &r.Email, &r.ToolID, &r.Plugin, &r.Credential, &r.CredentialID, &r.CredentialName,
 			&r.Asked, &r.Results, &r.TokensCharged, &r.AllowanceUsed, &created, &started, &finished)

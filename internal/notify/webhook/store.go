@@ -3,8 +3,6 @@ package webhook
 import (
 	"context"
 	"errors"
-	"strconv"
-	"strings"
 	"time"
 
 	"atelier/internal/base/ids"
@@ -152,15 +150,10 @@ type dueEvent struct {
 // each host first and no more than perHost of any. Hosts with an open circuit
 // and the hosts in without are skipped.
 func dueEvents(ctx context.Context, tx *sqldb.Tx, without []string, perHost, limit int) ([]dueEvent, error) {
-	args := []any{sqldb.At(tx.Now), perHost, limit}
+	args := sqldb.Args{sqldb.At(tx.Now), perHost, limit}
 	exclude := ""
 	if len(without) > 0 {
-		var placeholders []string
-		for _, host := range without {
-			args = append(args, host)
-			placeholders = append(placeholders, "$"+strconv.Itoa(len(args)))
-		}
-		exclude = ` AND e.host NOT IN (` + strings.Join(placeholders, ", ") + `)`
+		exclude = ` AND e.host NOT IN ` + sqldb.AddList(&args, without)
 	}
 	return sqldb.All(ctx, tx, `
 		SELECT id, run_id, account_id, url, host, failing, place FROM (

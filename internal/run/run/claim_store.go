@@ -64,9 +64,9 @@ func scanHeld(row sqldb.Scanner) (h Lease, err error) {
 }
 
 func renewLeases(ctx context.Context, tx *sqldb.Tx, worker string, ids []string, until time.Time) ([]Lease, error) {
-	placeholders, args := numberPlaceholders(ids, worker, sqldb.At(until))
+	placeholders, args := sqldb.In(ids, worker, sqldb.At(until))
 	return sqldb.All(ctx, tx, `
-		UPDATE run SET lease_until = $2 WHERE worker = $1 AND stage = 'running' AND id IN (`+placeholders+`) RETURNING id, attempt, cancel`, args, scanHeld)
+		UPDATE run SET lease_until = $2 WHERE worker = $1 AND stage = 'running' AND id IN `+placeholders+` RETURNING id, attempt, cancel`, args, scanHeld)
 }
 
 // ListLeases returns the claims of a worker.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"atelier/internal/base/sqldb"
@@ -106,26 +105,19 @@ func findRun(row sqldb.Scanner) (Run, error) {
 
 // List returns the runs of an account, newest first.
 func List(ctx context.Context, tx *sqldb.Tx, accountID string, f Filter, after *Cursor, limit int) ([]Run, error) {
-	query := `SELECT ` + columns + ` FROM run WHERE account_id = $1`
-	args := []any{accountID}
-	add := func(condition string, values ...any) {
-		for _, v := range values {
-			args = append(args, v)
-			condition = strings.Replace(condition, "?", "$"+strconv.Itoa(len(args)), 1)
-		}
-		query += ` AND ` + condition
-	}
+	var args sqldb.Args
+	query := `SELECT ` + columns + ` FROM run WHERE account_id = ` + args.Add(accountID)
 	if f.Status != "" {
-		add(`status = ?`, f.Status)
+		query += ` AND status = ` + args.Add(f.Status)
 	}
 	if f.ToolID != "" {
-		add(`tool_id = ?`, f.ToolID)
+		query += ` AND tool_id = ` + args.Add(f.ToolID)
 	}
 	if after != nil {
-		add(`(created, id) < (?, ?)`, sqldb.At(after.Created), after.ID)
+		query += ` AND (created, id) < (` + args.Add(sqldb.At(after.Created)) + `, ` + args.Add(after.ID) + `)`
 	}
-	args = append(args, int64(limit))
-	return sqldb.All(ctx, tx, query+` ORDER BY created DESC, id DESC LIMIT $`+strconv.Itoa(len(args)), args, scanRun)
+	query += ` ORDER BY created DESC, id DESC LIMIT ` + args.Add(int64(limit))
+	return sqldb.All(ctx, tx, query, args, scanRun)
 }
 
 // ListByPerson returns the runs that a person started, for any account, newest
@@ -207,12 +199,12 @@ func Outputs(ctx context.Context, tx *sqldb.Tx, runIDs ...string) (map[string][]
 		return nil, nil
 	}
 
-	placeholders, args := numberPlaceholders(runIDs)
+	placeholders, args := sqldb.In(runIDs)
 	all := make(map[string][]Output, len(runIDs))
 	err := tx.EachRow(ctx, `
 		SELECT r.run_id, r.id, a.type, a.mime_type, a.width, a.height, a.duration_ms, a.size_bytes, a.sha256, a.blurhash, coalesce(t.slug, 'result'), a.blob, a.thumb, a.preview,
 			r.deleted IS NOT NULL OR a.gone IS NOT NULL, r.note
-		FROM result r JOIN asset a ON a.id = r.asset_id LEFT JOIN tool t ON t.id = r.tool_id WHERE r.run_id IN (`+placeholders+`) ORDER BY r.run_id, r.place`, args, func(row sqldb.Scanner) error {
+		FROM result r JOIN asset a ON a.id = r.asset_id LEFT JOIN tool t ON t.id = r.tool_id WHERE r.run_id IN `+placeholders+` ORDER BY r.run_id, r.place`, args, func(row sqldb.Scanner) error {
 		var runID string
 		var o Output
 		var width, height, ms *int64
@@ -230,17 +222,6 @@ func Outputs(ctx context.Context, tx *sqldb.Tx, runIDs ...string) (map[string][]
 		return nil
 	})
 	return all, err
-}
-
-// numberPlaceholders returns the placeholders of a list that follows other
-// arguments, and all arguments together.
-func numberPlaceholders(ids []string, before ...any) (placeholders string, args []any) {
-	list := make([]string, len(ids))
-	for i, id := range ids {
-		before = append(before, id)
-		list[i] = `$` + strconv.Itoa(len(before))
-	}
-	return strings.Join(list, `, `), before
 }
 
 func endRun(ctx context.Context, tx *sqldb.Tx, r Run, o Outcome) (ended Run, ok bool, err error) {
@@ -276,12 +257,12 @@ func Erase(ctx context.Context, tx *sqldb.Tx, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	placeholders, args := numberPlaceholders(ids)
+	placeholders, args := sqldb.In(ids)
 	for _, query := range []string{
 		`UPDATE run SET inputs = '{}', prompt = '', metadata = '', plugin = '', webhook_url = '' WHERE status <> 'pending'
-			AND (inputs <> '{}' OR prompt <> '' OR metadata <> '' OR plugin <> '' OR webhook_url <> '') AND id IN (` + placeholders + `)`,
-		`DELETE FROM idempotency WHERE run_id IN (` + placeholders + `)`,
-		`DELETE FROM run_poll WHERE run_id IN (` + placeholders + `)`,
+			AND (inputs <> '{}' OR prompt <> '' OR metadata <> '' OR plugin <> '' OR webhook_url <> '') AND id IN ` + placeholders,
+		`DELETE FROM idempotency WHERE run_id IN ` + placeholders,
+		`DELETE FROM run_poll WHERE run_id IN ` + placeholders,
 	} {
 		if _, err := tx.Exec(ctx, query, args...); err != nil {
 			return err
