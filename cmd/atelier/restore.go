@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"atelier/internal/base/audit"
+	"atelier/internal/base/dispatch"
 	"atelier/internal/base/queue"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/catalog/catalog"
@@ -128,7 +129,7 @@ func (p *program) adoptRestored(ctx context.Context, h backup.Header, signOut bo
 		return s, err
 	}
 
-	jobs, err := queue.Open(db, nil, queue.Options{Now: time.Now})
+	jobs, err := queue.Open(db, queue.Options{Now: time.Now})
 	if err != nil {
 		return s, err
 	}
@@ -139,9 +140,19 @@ func (p *program) adoptRestored(ctx context.Context, h backup.Header, signOut bo
 	defer blobs.Close()
 	log := slog.New(slog.DiscardHandler)
 	p.cfg.FillAddresses(p.cfg.Listen)
-	who := p.openPeople(db, keys)
-	who.startJobs(p, jobs)
-	work, err := p.openRuns(db, keys, blobs, catalog.New(db, log), who.budgets, log, prometheus.NewRegistry())
+	events := dispatch.NewLoop()
+	who := p.openPeople(db, keys, jobs, events.Wake)
+	work, err := p.openRuns(runParts{
+		db:      db,
+		keys:    keys,
+		blobs:   blobs,
+		catalog: catalog.New(db, log),
+		budgets: who.budgets,
+		jobs:    jobs,
+		events:  events,
+		log:     log,
+		metrics: prometheus.NewRegistry(),
+	})
 	if err != nil {
 		return s, err
 	}

@@ -17,6 +17,7 @@ import (
 
 	"atelier/internal/base/config"
 	"atelier/internal/base/cursor"
+	"atelier/internal/base/dispatch"
 	"atelier/internal/base/memory"
 	"atelier/internal/base/queue"
 	"atelier/internal/base/sqldb"
@@ -110,11 +111,26 @@ func (serveCmd) Run(p *program) error {
 		return err
 	}
 
-	// Build the background work. A node without background work can still add
-	// jobs to the queue.
-	who := p.openPeople(db, keys)
+	// Build the services. A node without background work can still add jobs to
+	// the queue.
+	jobs, err := queue.Open(db, queue.Options{Log: log, Now: time.Now, Drain: drainTime(cfg)})
+	if err != nil {
+		return err
+	}
+	events := dispatch.NewLoop()
+	who := p.openPeople(db, keys, jobs, events.Wake)
 	registry := telemetry.Registry(buildVersion())
-	work, err := p.openRuns(db, keys, blobs, tools, who.budgets, log, registry)
+	work, err := p.openRuns(runParts{
+		db:      db,
+		keys:    keys,
+		blobs:   blobs,
+		catalog: tools,
+		budgets: who.budgets,
+		jobs:    jobs,
+		events:  events,
+		log:     log,
+		metrics: registry,
+	})
 	if err != nil {
 		return err
 	}
@@ -144,7 +160,7 @@ func (serveCmd) Run(p *program) error {
 			Devices:     who.devices,
 			Tokens:      who.tokens,
 			Mail:        sender,
-			MailBox:     who.mailBox(),
+			MailBox:     keys.BoxFor(mailBox),
 			Log:         log,
 			Now:         time.Now,
 			Leftovers:   time.Duration(cfg.Retention.Orphans),
@@ -152,13 +168,6 @@ func (serveCmd) Run(p *program) error {
 			KeyLifetime: time.Duration(cfg.Limits.IdempotencyLifetime),
 		})
 	}
-	jobs, err := queue.Open(db, handlers, queue.Options{Log: log, Now: time.Now, Drain: drainTime(cfg)})
-	if err != nil {
-		return err
-	}
-	who.startJobs(p, jobs)
-	work.startJobs(db, jobs, log)
-
 	// Build the HTTP handlers.
 	root := http.NotFoundHandler()
 	if cfg.HasRole("api") {
@@ -265,7 +274,7 @@ func (serveCmd) Run(p *program) error {
 	listeners.runBackground(ctx, group)
 	group.Go(func() error { keeper.Run(ctx); return nil })
 	if len(handlers) > 0 {
-		group.Go(func() error { return jobs.Run(ctx) })
+		group.Go(func() error { return jobs.Run(ctx, handlers) })
 	}
 	work.runBackground(ctx, group)
 	if l := p.metricsListener(log); l != nil {

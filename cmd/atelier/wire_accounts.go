@@ -27,26 +27,27 @@ import (
 // people has the services for people, companies and credentials. The server and
 // the admin commands build it in the same way.
 type people struct {
-	db      *sqldb.DB
-	keys    keyring.Ring
-	devices *device.Devices
-	tokens  *idtoken.Issuer
-	budgets *budget.Service // can send mail once startJobs was called
-
-	// Set by startJobs, because jobs of the queue need the fields above.
-	provider     *oidc.Provider
+	db           *sqldb.DB
+	keys         keyring.Ring
+	jobs         queue.Queue
+	devices      *device.Devices
+	tokens       *idtoken.Issuer
+	budgets      *budget.Service
+	provider     *oidc.Provider // nil: people sign in with passwords only
 	accounts     *account.Services
 	companies    *companyadmin.Services
 	provisioning *provisioning.Service
-	jobs         queue.Queue
 }
 
-// openPeople builds the services that do not need the queue.
-func (p *program) openPeople(db *sqldb.DB, keys keyring.Ring) *people {
+// openPeople builds the services. The settings already have the service's
+// addresses. wakeSender is called after webhook events were added.
+func (p *program) openPeople(db *sqldb.DB, keys keyring.Ring, jobs queue.Queue, wakeSender func()) *people {
 	c := p.cfg
-	return &people{
+	outbox := mailqueue.Outbox{Queue: jobs, Box: keys.BoxFor(mailBox)}
+	pp := &people{
 		db:   db,
 		keys: keys,
+		jobs: jobs,
 		devices: device.New(device.Options{
 			Key:              keys.DeriveKey("device"),
 			Now:              db.Now,
@@ -61,15 +62,14 @@ func (p *program) openPeople(db *sqldb.DB, keys keyring.Ring) *people {
 			Grace:            time.Duration(c.Credentials.RefreshGrace),
 		}),
 		// All nodes use the same issuer name, regardless of their addresses.
-		tokens:  idtoken.New(db, idtoken.Options{Box: keys.BoxFor("signing_key"), Issuer: "atelier", Lifetime: time.Duration(c.Credentials.IDLifetime), Now: db.Now}),
-		budgets: &budget.Service{Guard: webhook.NewGuard(c.Webhook.AllowNetworks), Wake: func() {}},
+		tokens: idtoken.New(db, idtoken.Options{Box: keys.BoxFor("signing_key"), Issuer: "atelier", Lifetime: time.Duration(c.Credentials.IDLifetime), Now: db.Now}),
+		budgets: &budget.Service{
+			Guard:  webhook.NewGuard(c.Webhook.AllowNetworks),
+			Wake:   wakeSender,
+			Post:   outbox,
+			AppURL: c.AppURL,
+		},
 	}
-}
-
-// startJobs builds the services that need the queue. The settings already have
-// the service's addresses.
-func (pp *people) startJobs(p *program, jobs queue.Queue) {
-	c := p.cfg
 	if c.OIDC.Issuer != "" {
 		pp.provider = oidc.New(oidc.Settings{
 			Name:         c.OIDC.Name,
@@ -81,13 +81,11 @@ func (pp *people) startJobs(p *program, jobs queue.Queue) {
 			Now:          pp.db.Now,
 		})
 	}
-	pp.jobs = jobs
-	office := mailqueue.Outbox{Queue: jobs, Box: pp.mailBox()}
 	pp.accounts = account.New(account.Parts{
 		DB:       pp.db,
 		Devices:  pp.devices,
 		Tokens:   pp.tokens,
-		Post:     office,
+		Post:     outbox,
 		Provider: pp.provider,
 		Box:      pp.keys.BoxFor("person_identity"),
 		Now:      pp.db.Now,
@@ -108,14 +106,13 @@ func (pp *people) startJobs(p *program, jobs queue.Queue) {
 	})
 	pp.companies = companyadmin.New(companyadmin.Parts{
 		DB:       pp.db,
-		Mail:     office,
+		Mail:     outbox,
 		Resolver: net.DefaultResolver,
 		AppURL:   c.AppURL,
 		Budgets:  pp.budgets,
 	})
-	pp.provisioning = &provisioning.Service{DB: pp.db, Mail: office, AppURL: c.AppURL, EnsureAccount: pp.accounts.SignUp.VouchForPerson}
-	pp.budgets.Post = office
-	pp.budgets.AppURL = c.AppURL
+	pp.provisioning = &provisioning.Service{DB: pp.db, Mail: outbox, AppURL: c.AppURL, EnsureAccount: pp.accounts.SignUp.VouchForPerson}
+	return pp
 }
 
 // personalData returns the service that exports and deletes the data of people.
@@ -126,7 +123,8 @@ func (pp *people) personalData(blobs blob.Store) *personaldata.Service {
 // providerTimeout limits the wait for an identity provider.
 const providerTimeout = 10 * time.Second
 
-func (pp *people) mailBox() keyring.Box { return pp.keys.BoxFor("mail") }
+// mailBox is the purpose of the key that seals queued mail.
+const mailBox = "mail"
 
 // newMailSender returns the configured mail sender.
 func (p *program) newMailSender() (mail.Sender, error) {
@@ -168,12 +166,10 @@ func (p *program) withPeople(do func(ctx context.Context, pp *people) error) err
 	if err != nil {
 		return err
 	}
-	jobs, err := queue.Open(db, nil, queue.Options{Now: time.Now})
+	jobs, err := queue.Open(db, queue.Options{Now: time.Now})
 	if err != nil {
 		return err
 	}
 	p.cfg.FillAddresses(p.cfg.Listen)
-	pp := p.openPeople(db, keys)
-	pp.startJobs(p, jobs)
-	return do(p.ctx, pp)
+	return do(p.ctx, p.openPeople(db, keys, jobs, func() {}))
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"atelier/internal/base/config"
+	"atelier/internal/base/dispatch"
 	"atelier/internal/base/keyring"
 	"atelier/internal/base/memory"
 	"atelier/internal/base/pubsub"
@@ -47,18 +48,30 @@ type runs struct {
 	secrets *webhook.Secrets
 	space   *quota.Monitor
 	memory  *memory.Budget
+	relay   *runner.Relay
 
 	// Set on worker nodes only.
 	engines *engines
 	runner  *runner.Runner
 	sender  *webhook.Sender
-	// Set by startJobs.
-	relay *runner.Relay
+}
+
+// runParts are the dependencies of runs.
+type runParts struct {
+	db      *sqldb.DB
+	keys    keyring.Ring
+	blobs   blob.Store
+	catalog *catalog.Catalog
+	budgets *budget.Service
+	jobs    queue.Queue
+	events  *dispatch.Loop // wakes the sender of webhooks
+	log     *slog.Logger
+	metrics prometheus.Registerer
 }
 
 // openRuns builds the services. The settings already have the service's
 // addresses.
-func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, tools *catalog.Catalog, budgets *budget.Service, log *slog.Logger, metrics prometheus.Registerer) (*runs, error) {
+func (p *program) openRuns(o runParts) (*runs, error) {
 	c := p.cfg
 	rules, err := p.newPolicyChecker()
 	if err != nil {
@@ -66,45 +79,39 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 	}
 	guard := webhook.NewGuard(c.Webhook.AllowNetworks)
 	space := quota.NewMonitor(quota.Options{
-		DB:       db,
+		DB:       o.db,
 		Limits:   storageLimits(c),
 		Folders:  diskFolders(c),
 		MinFree:  int64(c.Storage.MinFreeBytes),
 		WarnFree: int64(c.Storage.WarnFreeBytes),
-		Log:      log,
-		Metrics:  metrics,
+		Log:      o.log,
+		Metrics:  o.metrics,
 	})
-	budget := p.openMemory(log)
+	budget := p.openMemory(o.log)
 	lab := media.NewAnalyzer(media.Limits{Pixels: c.Media.Pixels, Frames: c.Media.Frames, Duration: time.Duration(c.Media.Duration), Memory: budget})
 	rs := &runs{
 		hub:    pubsub.New(),
-		intake: &ingest.Pipeline{Blobs: blob.WithSpaceCheck(blobs, space.CheckDisks), Analyzer: lab},
+		intake: &ingest.Pipeline{Blobs: blob.WithSpaceCheck(o.blobs, space.CheckDisks), Analyzer: lab},
 		space:  space,
 		memory: budget,
 		library: &library.Library{
-			DB:        db,
-			Blobs:     blobs,
+			DB:        o.db,
+			Blobs:     o.blobs,
 			OrphanAge: time.Duration(c.Retention.Orphans),
 			Storage:   storageLimits(c),
 			Retention: library.Retention{Uploads: time.Duration(c.Retention.Uploads), Results: time.Duration(c.Retention.Results)},
 		},
-		boards:  &board.Boards{DB: db, Hub: pubsub.New(), Keep: time.Duration(c.Retention.Boards)},
-		links:   library.URLSigner{Key: keys.DeriveKey("media"), BaseURL: c.Media.URL, Lifetime: time.Duration(c.Media.URLLifetime), Now: db.Now},
-		secrets: webhook.NewSecrets(keys.BoxFor("webhook"), time.Duration(c.Webhook.SecretOverlap)),
+		boards:  &board.Boards{DB: o.db, Hub: pubsub.New(), Keep: time.Duration(c.Retention.Boards)},
+		links:   library.URLSigner{Key: o.keys.DeriveKey("media"), BaseURL: c.Media.URL, Lifetime: time.Duration(c.Media.URLLifetime), Now: o.db.Now},
+		secrets: webhook.NewSecrets(o.keys.BoxFor("webhook"), time.Duration(c.Webhook.SecretOverlap)),
 	}
-	wake := func() {
-		if rs.sender != nil {
-			rs.sender.WakeSender()
-		}
-	}
-	budgets.Wake = wake
 	rs.service = generation.New(generation.Parts{
-		DB:      db,
-		Catalog: tools,
+		DB:      o.db,
+		Catalog: o.catalog,
 		Policy:  rules,
 		Guard:   guard,
 		Hub:     rs.hub,
-		Budgets: budgets,
+		Budgets: o.budgets,
 		Links:   rs.links,
 		Settings: generation.Settings{
 			InputFiles:       c.Limits.InputFiles,
@@ -123,35 +130,36 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 			Storage:          storageLimits(c),
 		},
 		Queued: func(engine string) { rs.relay.RelayQueued(engine) },
-		Ended:  wake,
+		Ended:  o.events.Wake,
 	})
 	if !c.HasRole("worker") {
+		rs.relay = runner.NewRelay(o.db, o.jobs, o.log, nil)
 		return rs, nil
 	}
-	if rs.engines, err = p.openEngines(log); err != nil {
+	if rs.engines, err = p.openEngines(o.log); err != nil {
 		return nil, err
 	}
-	p.logSandbox(log)
+	p.logSandbox(o.log)
 	// Only a killed process leaves folders behind.
 	if err := subprocess.Sweep(c.Engines.Folder); err != nil {
-		log.Warn("could not remove the folders of unfinished jobs", "error", err)
+		o.log.Warn("could not remove the folders of unfinished jobs", "error", err)
 	}
 	if rs.engines.video != nil {
 		rs.intake.ExtractFrame = rs.engines.video.FirstFrame
 	}
 	results := *rs.intake
-	results.Blobs = blob.WithSpaceCheck(blobs, space.CheckDisksForResults)
+	results.Blobs = blob.WithSpaceCheck(o.blobs, space.CheckDisksForResults)
 	rs.runner = runner.New(runner.Parts{
-		DB:      db,
+		DB:      o.db,
 		Blobs:   results.Blobs,
 		Intake:  &results,
-		Catalog: tools,
+		Catalog: o.catalog,
 		Runs:    rs.service,
 		Hub:     rs.hub,
 		Pools:   rs.engines.pools,
 		Memory:  budget,
-		Log:     log,
-		Metrics: metrics,
+		Log:     o.log,
+		Metrics: o.metrics,
 		Now:     time.Now,
 		Address: func(a asset.Asset, personID string) string {
 			return rs.links.SignURL(library.KindInput, a.ID, library.VariantFile, personID, library.InputNames(a).File)
@@ -169,17 +177,19 @@ func (p *program) openRuns(db *sqldb.DB, keys keyring.Ring, blobs blob.Store, to
 		},
 	})
 	rs.sender = webhook.New(webhook.Options{
-		DB:         db,
+		DB:         o.db,
 		Secrets:    rs.secrets,
 		SecretMade: webhook.RecordFirstSecret,
 		Guard:      guard,
-		Log:        log,
-		Metrics:    metrics,
+		Log:        o.log,
+		Metrics:    o.metrics,
 		Now:        time.Now,
 		Timeout:    time.Duration(c.Webhook.Timeout),
 		Schedule:   durations(c.Webhook.RetrySchedule),
 		Events:     rs.service,
+		Loop:       o.events,
 	})
+	rs.relay = runner.NewRelay(o.db, o.jobs, o.log, rs.runner.NoticeQueued)
 	return rs, nil
 }
 
@@ -193,15 +203,6 @@ func (in *installation) openMemory(log *slog.Logger) *memory.Budget {
 	limit := memory.SetRuntimeLimit(bytes)
 	log.Info("memory limits", "budget_mb", bytes>>20, "gomemlimit_mb", limit>>20)
 	return memory.NewBudget(bytes)
-}
-
-// startJobs connects the runs to the queue.
-func (rs *runs) startJobs(db *sqldb.DB, jobs queue.Queue, log *slog.Logger) {
-	var notice func(string) bool
-	if rs.runner != nil {
-		notice = rs.runner.NoticeQueued
-	}
-	rs.relay = runner.NewRelay(db, jobs, log, notice)
 }
 
 // engineNames returns the engines of this node.

@@ -78,7 +78,7 @@ func New(t testing.TB, db *sqldb.DB, o Options) *Site {
 		o.Now = time.Now
 	}
 	s := &Site{t: t, DB: db, Keys: ring}
-	if s.Queue, err = queue.Open(db, nil, queue.Options{Now: o.Now}); err != nil {
+	if s.Queue, err = queue.Open(db, queue.Options{Now: o.Now}); err != nil {
 		t.Fatal(err)
 	}
 	fill(&o)

@@ -67,7 +67,7 @@ func open(t *testing.T, engine string) fixture {
 	ring, err := keyring.New(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{1}, 32)))
 	w.ok(err)
 	w.box = ring.BoxFor("mail")
-	q, err := queue.Open(w.db, nil, queue.Options{Now: now})
+	q, err := queue.Open(w.db, queue.Options{Now: now})
 	w.ok(err)
 	office := mailqueue.Outbox{Queue: q, Box: w.box}
 	budgets := &budget.Service{Post: office, Guard: webhook.NewGuard(nil), Wake: func() {}, AppURL: appURL}

@@ -212,11 +212,11 @@ func (h *fixture) finish() {
 	handler := personaldata.NewEraseHandler(h.DB)
 	do := handler.Do
 	handler.Do = func(ctx context.Context, w queue.Work) error { err := do(ctx, w); done <- err; return err }
-	q, err := queue.Open(h.DB, []queue.Handler{handler}, queue.Options{Now: time.Now})
+	q, err := queue.Open(h.DB, queue.Options{Now: time.Now})
 	h.OK(err)
 	ctx, stop := context.WithCancel(h.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- q.Run(ctx) }()
+	go func() { ended <- q.Run(ctx, []queue.Handler{handler}) }()
 	select {
 	case err := <-done:
 		h.OK(err)

@@ -14,7 +14,7 @@ import (
 // local is the queue in a SQLite database.
 type local struct {
 	db       *sqldb.DB
-	handlers []*Handler
+	handlers []*Handler // of the present Run
 	o        Options
 	loop     *dispatch.Loop
 	active   atomic.Bool // Run has been called and has not returned
@@ -34,10 +34,9 @@ type attempt struct {
 	lease   *time.Timer     // ends the context when the lease could not be renewed
 }
 
-func newLocal(db *sqldb.DB, handlers []*Handler, o Options) *local {
+func newLocal(db *sqldb.DB, o Options) *local {
 	return &local{
 		db:       db,
-		handlers: handlers,
 		o:        o,
 		loop:     dispatch.NewLoop(),
 		attempts: map[*attempt]struct{}{},
@@ -58,14 +57,16 @@ func (l *local) Add(ctx context.Context, tx *sqldb.Tx, j Job) (string, error) {
 
 func (l *local) Ping(ctx context.Context) error { return readTable(ctx, l.db) }
 
-func (l *local) Run(ctx context.Context) error {
-	if len(l.handlers) == 0 {
-		return errNoHandlers
+func (l *local) Run(ctx context.Context, handlers []Handler) error {
+	prepared, err := prepareHandlers(handlers)
+	if err != nil {
+		return err
 	}
 	if !l.active.CompareAndSwap(false, true) {
 		return errRunning
 	}
 	defer l.active.Store(false)
+	l.handlers = prepared
 
 	// Jobs and their leases outlive ctx, and transactions are not cancelled: a
 	// job that was claimed in the table must be started here.

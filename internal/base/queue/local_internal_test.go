@@ -15,13 +15,13 @@ func runLocal(t *testing.T, o Options, do func(ctx context.Context, w Work) erro
 	t.Helper()
 	db := dbtest.Open(t, dbtest.URL(t, "sqlite"))
 	o.Now, o.Drain = time.Now, time.Millisecond
-	q, err := Open(db, []Handler{{Kind: "note", Timeout: time.Minute, Do: do}}, o)
+	q, err := Open(db, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	returned := make(chan error)
-	go func() { returned <- q.Run(ctx) }()
+	go func() { returned <- q.Run(ctx, []Handler{{Kind: "note", Timeout: time.Minute, Do: do}}) }()
 	t.Cleanup(func() {
 		stop()
 		<-returned

@@ -68,18 +68,19 @@ type Queue interface {
 	// prevents the job, the id is that of the existing job.
 	Add(ctx context.Context, tx *sqldb.Tx, j Job) (id string, err error)
 
-	// Run runs jobs until ctx ends. Then it starts no more jobs, waits for the
+	// Run runs the jobs of the handlers' kinds until ctx ends. Then it starts no
+	// more jobs, waits for the
 	// running ones for up to Options.Drain, cancels the context of the rest and
 	// returns them to the queue, from which the next worker starts them at once.
 	// It returns when all attempts have ended. Run can be called again after
 	// that.
-	Run(ctx context.Context) error
+	Run(ctx context.Context, handlers []Handler) error
 
 	// Ping checks that the queue's table can be read.
 	Ping(ctx context.Context) error
 }
 
-// Options are the parameters of Open besides the handlers. Zero durations mean
+// Options are the parameters of Open. Zero durations mean
 // the value in the comment.
 type Options struct {
 	Log *slog.Logger
@@ -108,13 +109,8 @@ var (
 )
 
 // Open returns the queue that belongs to db: River on PostgreSQL, the dispatcher
-// of this package on SQLite. A process that only adds jobs needs no handlers
-// and does not call Run.
-func Open(db *sqldb.DB, handlers []Handler, o Options) (Queue, error) {
-	hs, err := prepareHandlers(handlers)
-	if err != nil {
-		return nil, fmt.Errorf("open queue: %w", err)
-	}
+// of this package on SQLite. A process that only adds jobs does not call Run.
+func Open(db *sqldb.DB, o Options) (Queue, error) {
 	if o.Now == nil {
 		return nil, errors.New("open queue: a clock is required")
 	}
@@ -129,9 +125,9 @@ func Open(db *sqldb.DB, handlers []Handler, o Options) (Queue, error) {
 		return nil, errors.New("open queue: an option is negative")
 	}
 	if db.Pool() == nil {
-		return newLocal(db, hs, o), nil
+		return newLocal(db, o), nil
 	}
-	q, err := newSpread(db, hs, o)
+	q, err := newSpread(db, o)
 	if err != nil {
 		return nil, fmt.Errorf("open queue: %w", err)
 	}
@@ -140,19 +136,22 @@ func Open(db *sqldb.DB, handlers []Handler, o Options) (Queue, error) {
 
 // prepareHandlers validates the handlers and fills in defaults.
 func prepareHandlers(handlers []Handler) ([]*Handler, error) {
+	if len(handlers) == 0 {
+		return nil, errNoHandlers
+	}
 	var hs []*Handler
 	for _, h := range handlers {
 		switch {
 		case !kindName.MatchString(h.Kind) || len(h.Kind) < 2 || len(h.Kind) > 64:
-			return nil, fmt.Errorf("%q is not a valid kind of job", h.Kind)
+			return nil, fmt.Errorf("run queue: %q is not a valid kind of job", h.Kind)
 		case slices.ContainsFunc(hs, func(other *Handler) bool { return other.Kind == h.Kind }):
-			return nil, fmt.Errorf("two handlers for %q", h.Kind)
+			return nil, fmt.Errorf("run queue: two handlers for %q", h.Kind)
 		case h.Do == nil:
-			return nil, fmt.Errorf("the handler for %q has no function", h.Kind)
+			return nil, fmt.Errorf("run queue: the handler for %q has no function", h.Kind)
 		case h.Timeout <= 0:
-			return nil, fmt.Errorf("the handler for %q has no timeout", h.Kind)
+			return nil, fmt.Errorf("run queue: the handler for %q has no timeout", h.Kind)
 		case h.Every < 0 || h.Parallel < 0 || len(h.Retry) > 0 && slices.Min(h.Retry) < 0:
-			return nil, fmt.Errorf("the handler for %q has a negative setting", h.Kind)
+			return nil, fmt.Errorf("run queue: the handler for %q has a negative setting", h.Kind)
 		}
 		h.Parallel = max(h.Parallel, 1)
 		hs = append(hs, &h)

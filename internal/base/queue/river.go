@@ -22,9 +22,9 @@ import (
 // processes. Each kind has a River queue of its own, which limits Parallel.
 type spread struct {
 	db     *sqldb.DB
-	client *river.Client[pgx.Tx]
-	tries  map[string]int // attempts by kind
-	active atomic.Bool    // Run has been called and has not returned
+	o      Options
+	client *river.Client[pgx.Tx] // adds jobs
+	active atomic.Bool           // Run has been called and has not returned
 }
 
 // rescueGrace is the time that a handler has to return after its Timeout before
@@ -38,9 +38,13 @@ var liveStates = []rivertype.JobState{
 	rivertype.JobStateRunning, rivertype.JobStateScheduled,
 }
 
-func newSpread(db *sqldb.DB, handlers []*Handler, o Options) (*spread, error) {
-	s := &spread{db: db, tries: map[string]int{}}
-	conf := &river.Config{
+func newSpread(db *sqldb.DB, o Options) (*spread, error) {
+	client, err := river.NewClient(riverpgxv5.New(db.Pool()), riverConfig(o))
+	return &spread{db: db, o: o, client: client}, err
+}
+
+func riverConfig(o Options) *river.Config {
+	return &river.Config{
 		Logger:                      slog.New(quiet{o.Log.Handler()}),
 		FetchCooldown:               time.Millisecond, // the default starts a job up to 0.9 s late
 		FetchPollInterval:           max(o.Poll, time.Millisecond),
@@ -50,12 +54,14 @@ func newSpread(db *sqldb.DB, handlers []*Handler, o Options) (*spread, error) {
 		DiscardedJobRetentionPeriod: o.Keep,
 		SkipUnknownJobCheck:         true,
 	}
-	if len(handlers) > 0 {
-		conf.Workers = river.NewWorkers()
-		conf.Queues = map[string]river.QueueConfig{}
-	}
+}
+
+// newWorkers returns a client of River that runs the jobs of the handlers.
+func newWorkers(db *sqldb.DB, handlers []*Handler, o Options) (*river.Client[pgx.Tx], error) {
+	conf := riverConfig(o)
+	conf.Workers = river.NewWorkers()
+	conf.Queues = map[string]river.QueueConfig{}
 	for _, h := range handlers {
-		s.tries[h.Kind] = len(h.Retry) + 1
 		conf.JobTimeout = max(conf.JobTimeout, h.Timeout)
 		conf.Queues[h.Kind] = river.QueueConfig{MaxWorkers: h.Parallel}
 		river.AddWorkerArgs(conf.Workers, payload{kind: h.Kind}, &worker{handler: h, log: o.Log, now: o.Now})
@@ -63,16 +69,12 @@ func newSpread(db *sqldb.DB, handlers []*Handler, o Options) (*spread, error) {
 			job := Job{Kind: h.Kind, Unique: everyKey}
 			conf.PeriodicJobs = append(conf.PeriodicJobs, river.NewPeriodicJob(
 				river.PeriodicInterval(h.Every),
-				func() (river.JobArgs, *river.InsertOpts) { return s.riverArgs(job) },
+				func() (river.JobArgs, *river.InsertOpts) { return riverArgs(job) },
 				&river.PeriodicJobOpts{RunOnStart: true}))
 		}
 	}
-	if conf.JobTimeout > 0 {
-		conf.RescueStuckJobsAfter = conf.JobTimeout + rescueGrace
-	}
-	client, err := river.NewClient(riverpgxv5.New(db.Pool()), conf)
-	s.client = client
-	return s, err
+	conf.RescueStuckJobsAfter = conf.JobTimeout + rescueGrace
+	return river.NewClient(riverpgxv5.New(db.Pool()), conf)
 }
 
 // payload is a job as River stores it. Args is a string and not a part of the
@@ -85,12 +87,10 @@ type payload struct {
 
 func (p payload) Kind() string { return p.kind }
 
-// riverArgs converts a job.
-func (s *spread) riverArgs(j Job) (river.JobArgs, *river.InsertOpts) {
-	opts := &river.InsertOpts{Queue: j.Kind, MaxAttempts: s.tries[j.Kind]}
-	if opts.MaxAttempts == 0 {
-		opts.MaxAttempts = math.MaxInt16 // no handler here: the worker counts attempts itself
-	}
+// riverArgs converts a job. The worker counts the attempts itself: a process that
+// adds jobs may not have their handlers.
+func riverArgs(j Job) (river.JobArgs, *river.InsertOpts) {
+	opts := &river.InsertOpts{Queue: j.Kind, MaxAttempts: math.MaxInt16}
 	if j.Unique != "" {
 		opts.UniqueOpts = river.UniqueOpts{ByArgs: true, ByState: liveStates}
 	}
@@ -101,7 +101,7 @@ func (s *spread) Add(ctx context.Context, tx *sqldb.Tx, j Job) (string, error) {
 	if err := j.validate(); err != nil {
 		return "", err
 	}
-	args, opts := s.riverArgs(j)
+	args, opts := riverArgs(j)
 	res, err := s.client.InsertTx(ctx, tx.PGX(), args, opts)
 	if err != nil {
 		return "", fmt.Errorf("add %s job: %w", j.Kind, err)
@@ -111,20 +111,25 @@ func (s *spread) Add(ctx context.Context, tx *sqldb.Tx, j Job) (string, error) {
 
 func (s *spread) Ping(ctx context.Context) error { return readTable(ctx, s.db) }
 
-func (s *spread) Run(ctx context.Context) error {
-	if len(s.tries) == 0 {
-		return errNoHandlers
+func (s *spread) Run(ctx context.Context, handlers []Handler) error {
+	prepared, err := prepareHandlers(handlers)
+	if err != nil {
+		return err
 	}
 	if !s.active.CompareAndSwap(false, true) {
 		return errRunning
 	}
 	defer s.active.Store(false)
-	// The end of ctx is a soft stop, which becomes a hard stop after
-	// SoftStopTimeout.
-	if err := s.client.Start(ctx); err != nil && ctx.Err() == nil {
+	workers, err := newWorkers(s.db, prepared, s.o)
+	if err != nil {
 		return fmt.Errorf("run queue: %w", err)
 	}
-	<-s.client.Stopped()
+	// The end of ctx is a soft stop, which becomes a hard stop after
+	// SoftStopTimeout.
+	if err := workers.Start(ctx); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("run queue: %w", err)
+	}
+	<-workers.Stopped()
 	return nil
 }
 

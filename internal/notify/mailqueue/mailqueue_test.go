@@ -40,7 +40,7 @@ func box(t *testing.T, secret byte) keyring.Box {
 // send queues a message as a node does that only serves requests.
 func send(t *testing.T, db *sqldb.DB, b keyring.Box, m mail.Message) error {
 	t.Helper()
-	q, err := queue.Open(db, nil, queue.Options{Now: time.Now})
+	q, err := queue.Open(db, queue.Options{Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,13 +54,13 @@ func send(t *testing.T, db *sqldb.DB, b keyring.Box, m mail.Message) error {
 func deliver(t *testing.T, db *sqldb.DB, h queue.Handler) *watch.Log {
 	t.Helper()
 	log := &watch.Log{}
-	q, err := queue.Open(db, []queue.Handler{h}, queue.Options{Now: time.Now, Log: slog.New(slog.NewTextHandler(log, nil))})
+	q, err := queue.Open(db, queue.Options{Now: time.Now, Log: slog.New(slog.NewTextHandler(log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- q.Run(ctx) }()
+	go func() { ended <- q.Run(ctx, []queue.Handler{h}) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
@@ -162,7 +162,7 @@ func TestMailLiesSealed(t *testing.T) {
 func TestRolledBackMailIsNotSent(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
-		q, err := queue.Open(db, nil, queue.Options{Now: time.Now})
+		q, err := queue.Open(db, queue.Options{Now: time.Now})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -250,7 +250,7 @@ func TestForeignMailIsNotSent(t *testing.T) {
 	}
 	dbtest.Each(t, func(t *testing.T, db *sqldb.DB) {
 		server := mailtest.Start(t, mailtest.Options{})
-		q, err := queue.Open(db, nil, queue.Options{Now: time.Now})
+		q, err := queue.Open(db, queue.Options{Now: time.Now})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -48,7 +48,9 @@ type Options struct {
 	SecretMade func(ctx context.Context, tx *sqldb.Tx, accountID string) error
 	Guard      *Guard
 	Events     EventSource
-	Log        *slog.Logger // none
+	// Loop is woken after events were added; nil: only WakeSender wakes the sender.
+	Loop *dispatch.Loop
+	Log  *slog.Logger // none
 	// Now is the clock of this machine. Attempts are stamped with it, since
 	// receivers compare the stamp with their own clock; due times follow the
 	// clock of the database.
@@ -83,6 +85,9 @@ func New(o Options) *Sender {
 	}
 	o.Resolver = cmp.Or(o.Resolver, net.DefaultResolver)
 	o.Timeout = cmp.Or(o.Timeout, 15*time.Second)
+	if o.Loop == nil {
+		o.Loop = dispatch.NewLoop()
+	}
 	o.Grace = cmp.Or(o.Grace, 5*time.Second)
 	o.Parallel = cmp.Or(o.Parallel, 64)
 	o.PerHost = cmp.Or(o.PerHost, 4)
@@ -92,7 +97,7 @@ func New(o Options) *Sender {
 		transport: c.newTransport(),
 		slots:     newSlots(o.Parallel, o.PerHost),
 		metrics:   newMetrics(o.Metrics),
-		loop:      dispatch.NewLoop(),
+		loop:      o.Loop,
 	}
 }
 

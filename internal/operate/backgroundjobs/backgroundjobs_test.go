@@ -82,13 +82,13 @@ func TestHousekeeping(t *testing.T) {
 				return err
 			}
 		}
-		q, err := queue.Open(db, handlers, queue.Options{Log: slog.New(slog.DiscardHandler), Now: time.Now})
+		q, err := queue.Open(db, queue.Options{Log: slog.New(slog.DiscardHandler), Now: time.Now})
 		if err != nil {
 			t.Fatal(err)
 		}
 		running, stop := context.WithCancel(ctx)
 		ended := make(chan error, 1)
-		go func() { ended <- q.Run(running) }()
+		go func() { ended <- q.Run(running, handlers) }()
 		left := map[string]bool{}
 		for _, h := range handlers {
 			if h.Kind != runner.TicketKind { // added with runs only

@@ -116,7 +116,7 @@ func TestFigures(t *testing.T) {
 			}))
 		}
 		w.Exec(`INSERT INTO webhook_host (host, failures, open_until) VALUES ('down.example.com', 20, $1), ('shaky.example.com', 3, NULL)`, w.DB.Now().Add(time.Hour).UnixMicro())
-		jobs, err := queue.Open(w.DB, nil, queue.Options{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+		jobs, err := queue.Open(w.DB, queue.Options{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 		w.OK(err)
 		for _, kind := range []string{"mail", "mail", "other"} {
 			w.OK(w.DB.Write(w.Context(), func(tx *sqldb.Tx) error {

@@ -34,11 +34,11 @@ func TestTickets(t *testing.T) {
 			return paints(ctx, j, out)
 		}), func(p *runner.Parts) { p.Hub = pubsub.New() })
 		log := slog.New(slog.DiscardHandler)
-		jobs, err := queue.Open(h.DB, []queue.Handler{there.TicketHandler()}, queue.Options{Now: time.Now, Log: log})
+		jobs, err := queue.Open(h.DB, queue.Options{Now: time.Now, Log: log})
 		h.OK(err)
-		background(h, func(ctx context.Context) { jobs.Run(ctx) })
+		background(h, func(ctx context.Context) { jobs.Run(ctx, []queue.Handler{there.TicketHandler()}) })
 		start(h, there)
-		sender, err := queue.Open(h.DB, nil, queue.Options{Now: time.Now, Log: log})
+		sender, err := queue.Open(h.DB, queue.Options{Now: time.Now, Log: log})
 		h.OK(err)
 		here := runner.NewRelay(h.DB, sender, log, nil)
 		background(h, here.Run)
@@ -81,7 +81,7 @@ func TestATicketThatIsNone(t *testing.T) {
 func TestWhoIsTold(t *testing.T) {
 	worlds(t, func(h *house) {
 		log := slog.New(slog.DiscardHandler)
-		jobs, err := queue.Open(h.DB, nil, queue.Options{Now: time.Now, Log: log})
+		jobs, err := queue.Open(h.DB, queue.Options{Now: time.Now, Log: log})
 		h.OK(err)
 		takes := make(chan bool, 1)
 		relay := runner.NewRelay(h.DB, jobs, log, func(engine string) bool { return <-takes })

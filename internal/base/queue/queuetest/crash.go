@@ -50,11 +50,11 @@ func runChild(address string) error {
 		fmt.Println(w.ID)
 		select {}
 	})
-	q, err := queue.Open(db, []queue.Handler{h}, crashOptions)
+	q, err := queue.Open(db, crashOptions)
 	if err != nil {
 		return err
 	}
-	return q.Run(ctx)
+	return q.Run(ctx, []queue.Handler{h})
 }
 
 var crashOptions = queue.Options{Now: time.Now, Poll: 50 * time.Millisecond, Lease: 2 * second}

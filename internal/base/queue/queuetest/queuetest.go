@@ -58,7 +58,12 @@ const timeout = 30 * time.Second
 type Node struct {
 	queue.Queue
 	DB *sqldb.DB
+
+	handlers []queue.Handler
 }
+
+// Run runs the queue with the handlers of Open.
+func (n *Node) Run(ctx context.Context) error { return n.Queue.Run(ctx, n.handlers) }
 
 // Open returns a node on the database at address.
 func Open(t *testing.T, address string, o queue.Options, handlers ...queue.Handler) *Node {
@@ -67,11 +72,11 @@ func Open(t *testing.T, address string, o queue.Options, handlers ...queue.Handl
 	o.Now = time.Now
 	o.Poll = cmp.Or(o.Poll, 50*time.Millisecond)
 	o.Drain = cmp.Or(o.Drain, 2*time.Second)
-	q, err := queue.Open(db, handlers, o)
+	q, err := queue.Open(db, o)
 	if err != nil {
 		t.Fatalf("open queue: %v", err)
 	}
-	return &Node{q, db}
+	return &Node{q, db, handlers}
 }
 
 // Start runs the queue until the test ends or stop is called, which waits for

@@ -97,7 +97,7 @@ func New(w dbtest.Fixture, change func(*generation.Settings)) *House {
 	h.Apply(tools)
 	ring, err := keyring.New(strings.Repeat("A", 43) + "=")
 	w.OK(err)
-	jobs, err := queue.Open(w.DB, nil, queue.Options{Now: w.Now})
+	jobs, err := queue.Open(w.DB, queue.Options{Now: w.Now})
 	w.OK(err)
 	h.MailBox = ring.BoxFor("mail")
 	h.Budgets = &budget.Service{
