@@ -89,7 +89,7 @@ const joiners = "-'’‘ʼ‐‑"
 // fillerWords have no meaning that a picture could show, so notes do not mention them.
 var fillerWords = strings.Fields(`we our ours your yours he him his she her hers they them their theirs that these those whom whose
 	which how is are was were be been being has had having does did will would shall should could may might must if because
-	until while against into during before after further there any both each few maxWords some such only own same so than too very
+	until while against into during before after further there any both each few most some such only own same so than too very
 	just want really quite lot`)
 
 // promptNote returns the note about a prompt: how much of it the network read, which of the words
