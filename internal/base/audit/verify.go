@@ -24,7 +24,7 @@ const (
 // began.
 //
 // A row with changed columns is reported. If its hash was changed to match, the
-// hash of the next row no longer matches, and the next row is reported instead.
+// hash of the next row no longer matches, and the next row is reported.
 // The hash of the first row after a gap cannot be verified.
 func Verify(ctx context.Context, db *sqldb.DB, exported *Head) (Head, []string, error) {
 	read := func(fn func(*sqldb.Tx) error) error { return db.Read(ctx, fn) }
