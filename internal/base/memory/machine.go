@@ -60,7 +60,8 @@ func SetRuntimeLimit(budget int64) int64 {
 func runtimeLimit(budget int64) int64 { return budget + max(budget/2, 256<<20) }
 
 // machineBytes returns the memory of the machine in bytes, or the limit of the
-// XX
+// control group if that is lower. The second result is false if neither is
+// known.
 func machineBytes(root fs.FS) (int64, bool) {
 	whole := int64(math.MaxInt64)
 	for line := range strings.Lines(readText(root, "proc/meminfo")) {
