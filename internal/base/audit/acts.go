@@ -15,12 +15,12 @@ const (
 	PersonPasswordChanged Act = "person.password_changed" // the password was changed by the signed-in person or with a reset link
 	PersonResetRequested  Act = "person.reset_requested"  // a link to reset the password was requested
 	PersonEmailChanged    Act = "person.email_changed"    // a person changed their e-mail address
-	PersonExported        Act = "person.exported"         // the archive of their personal data was downloaded
+	PersonExported        Act = "person.exported"         // the archive of a person's data was downloaded
 	PersonDeleted         Act = "person.deleted"          // a person was deleted
 
 	SessionSignedIn            Act = "session.signed_in"             // a browser signed in
-	SessionSignInFailed        Act = "session.sign_in_failed"        // a wrong password, or a suspended person
-	SessionSignedOut           Act = "session.signed_out"            // the password was wrong, or the person is suspended
+	SessionSignInFailed        Act = "session.sign_in_failed"        // the password was wrong, or the person is suspended
+	SessionSignedOut           Act = "session.signed_out"            // one browser signed out
 	SessionSignedOutEverywhere Act = "session.signed_out_everywhere" // every browser and device signed out
 
 	DeviceApproved       Act = "device.approved"          // a person approved a device
@@ -34,7 +34,7 @@ const (
 
 	TokenCreated     Act = "token.created"     // an access token was created
 	TokenFirstUsed   Act = "token.first_used"  // an access token was used for the first time
-	TokenRegenerated Act = "token.regenerated" // an access token has a new secret; the old secret is invalid
+	TokenRegenerated Act = "token.regenerated" // an access token got a new secret; the old secret is invalid
 	TokenDeleted     Act = "token.deleted"     // an access token was deleted
 
 	CompanyCreated       Act = "company.created"
@@ -70,7 +70,7 @@ const (
 	TokensToppedUp Act = "tokens.topped_up" // a person claimed the free top-up
 
 	WebhookSecretMade    Act = "webhook_secret.made"    // an account got a secret for signing its webhook events
-	WebhookSecretRotated Act = "webhook_secret.rotated" // the signing secret was replaced
+	WebhookSecretRotated Act = "webhook_secret.rotated" // the secret that signs webhook events was replaced
 
 	BudgetSet     Act = "budget.set"     // the budget of a team was set
 	BudgetRemoved Act = "budget.removed" // the budget of a team was removed

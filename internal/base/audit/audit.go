@@ -130,8 +130,8 @@ func (e Entry) checkChange() error {
 type Filter struct {
 	CompanyID   string
 	PersonID    string    // the person who acted, or the person concerned
-	Acts        []Act     // any of these acts
-	From, Until time.Time // at or after From, and before Until
+	Acts        []Act     // records with any of these actions
+	From, Until time.Time // records at or after From and before Until
 	Before      int64     // only records with a lower number; 0 starts at the newest record
 	Limit       int       // the maximum number of records; 0 returns none
 }
@@ -157,7 +157,7 @@ type row struct {
 	seq, at                               int64
 	act                                   string
 	actorID, personID, companyID, address string
-	details                               string // JSON object, keys sorted
+	details                               string // JSON object with sorted keys
 	hash                                  string
 	keyedHash                             string // the seal of the row; empty if the row was stored before seals were introduced
 }

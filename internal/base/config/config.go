@@ -55,7 +55,7 @@ type Config struct {
 	SMTP        SMTP        `embed:"" prefix:"smtp."`
 	OIDC        OIDC        `embed:"" prefix:"oidc."`
 	Device      Device      `embed:"" prefix:"device."`
-	Credentials Credentials `embed:"" prefix:"tokens."` // Tokens has the same prefix, tokens.
+	Credentials Credentials `embed:"" prefix:"tokens."` // the prefix is the same as that of Tokens
 	Tokens      Tokens      `embed:"" prefix:"tokens."`
 	Runs        Runs        `embed:"" prefix:"runs."`
 	Engines     Engines     `embed:"" prefix:"engines."`
@@ -250,7 +250,7 @@ type Retention struct {
 	Every   Span `hidden:"" help:"How often what is too old is looked for." default:"10m" least:"1"`
 }
 
-// Storage has the limits on stored bytes.
+// Storage has the limits on stored files and free disk space, in bytes.
 type Storage struct {
 	AccountBytes  Size `hidden:"" help:"Bytes that one account can store, unless it has a limit of its own; 0 for any." default:"20GB" least:"0"`
 	TotalBytes    Size `hidden:"" help:"Bytes that all accounts can store together; 0 for any." default:"0" least:"0"`

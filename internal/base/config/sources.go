@@ -95,7 +95,7 @@ func (s *Sources) flattenNode(name string, n *yaml.Node) error {
 		return wrong("stands here twice")
 	}
 	s.lines[name] = n.Line
-	if n.Tag != "!!null" { // a name without a value sets nothing
+	if n.Tag != "!!null" { // a setting without a value keeps its default
 		s.file[name] = n.Value
 	}
 	return nil

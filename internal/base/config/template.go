@@ -17,7 +17,7 @@ func WriteYAML(w io.Writer, app *kong.Application) error {
 	return writeTemplate(w, app, "# Settings of Atelier, for --config. Take the # from a line to change its setting.\n",
 		func(f *kong.Flag) string {
 			if f.Name == "config" {
-				return "" // the settings file does not name itself
+				return "" // the path of the settings file cannot be set in that file
 			}
 			return Name(f.Name) + ": " + yamlValue(f)
 		})

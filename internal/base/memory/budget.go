@@ -25,9 +25,9 @@ type Lane int
 // The lanes. Each lane may use less of the budget than the lanes listed before
 // it, so that some memory is always left for those.
 const (
-	Quick     Lane = iota // reading a picture of usual size
+	Quick     Lane = iota // decoding a picture of usual size
 	Tool                  // running a tool
-	Large                 // reading a large picture
+	Large                 // decoding a large picture
 	LargeTool             // running a tool on large pictures
 	lanes
 )

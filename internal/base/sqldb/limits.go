@@ -44,7 +44,7 @@ const (
 	idleLimit        = 3 * time.Second
 	lockLimit        = 2 * time.Second
 	statementLimit   = 65 * time.Second // River reindexes for up to a minute
-	transactionLimit = 75 * time.Second // from PostgreSQL 17 on
+	transactionLimit = 75 * time.Second // only on PostgreSQL 17 and newer
 	silenceLimit     = 20 * time.Second // for a peer that acknowledges no data
 )
 

@@ -40,7 +40,7 @@ const busyLimit = 5 * time.Second
 func sqliteDSN(path string, extra ...string) string {
 	return fileDSN(path, append([]string{
 		"busy_timeout(" + inMilliseconds(busyLimit) + ")", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)",
-		"recursive_triggers(1)", // so that a REPLACE runs delete triggers, and append-only tables refuse it
+		"recursive_triggers(1)", // so that a REPLACE runs delete triggers, which reject it in append-only tables
 	}, extra...)...)
 }
 

@@ -20,7 +20,7 @@ type Buckets struct {
 
 	mu    sync.Mutex
 	young map[string]*rate.Limiter // buckets used since the maps were last exchanged
-	old   map[string]*rate.Limiter // other buckets used in the minute before that; dropped at the next exchange
+	old   map[string]*rate.Limiter // buckets used in the minute before that; dropped at the next exchange
 	turn  time.Time                // the time of the next exchange, when young becomes old
 }
 

@@ -22,8 +22,8 @@
 // is derived from the earlier attempts.
 //
 // The receiver is not trusted. Connections are made only to public IP
-// addresses, whatever its host name resolves to. Of its response, only the
-// status is stored.
+// addresses and to networks that the operator allows, whatever the receiver's
+// host name resolves to. Of its response, only the status is stored.
 package webhook
 
 import (
@@ -43,7 +43,7 @@ import (
 const (
 	Waiting   = "waiting"   // waiting for the next attempt
 	Delivered = "delivered" // the receiver responded with 2xx
-	Exhausted = "exhausted" // every attempt of the schedule failed
+	Exhausted = "exhausted" // every scheduled attempt failed
 	Gone      = "gone"      // the receiver responded with 410, so no further attempts are made
 )
 
@@ -152,7 +152,7 @@ type Attempt struct {
 // message of an error could contain data from the receiver.
 const (
 	failTimeout  = "timeout"  // no response in time
-	failRefused  = "refused"  // no connection
+	failRefused  = "refused"  // the connection could not be established
 	failDNS      = "dns"      // the host name does not resolve
 	failTLS      = "tls"      // the TLS handshake failed, or the certificate is invalid
 	failBlocked  = "blocked"  // the guard does not allow the URL or the IP address

@@ -8,7 +8,7 @@
 // An archive is an uncompressed tar file: media files do not compress, and the
 // archive can be piped through other programs. Its entries have a fixed order:
 //
-//	atelier.json     the program and the time that made the archive (Header)
+//	atelier.json     version of the program and time of the backup (Header)
 //	atelier.db       the database as of one moment
 //	secret           the installation's secret, unless its settings have it
 //	files/KEY        every file that the database names, by its blob key
