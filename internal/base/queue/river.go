@@ -18,21 +18,22 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// spread is the queue that River stores in PostgreSQL, for any number of
-// processes. Each kind has a River queue of its own, which limits Parallel.
+// spread is the queue on PostgreSQL, which any number of processes can share.
+// River stores and runs its jobs. Each kind of job has its own River queue, so
+// that its number of concurrent jobs can be limited.
 type spread struct {
 	db     *sqldb.DB
 	client *river.Client[pgx.Tx]
-	tries  map[string]int // attempts by kind
+	tries  map[string]int // number of attempts, by kind of job
 	active atomic.Bool    // Run has been called and has not returned
 }
 
 // rescueGrace is the time that a handler has to return after its Timeout before
-// River rescues the job.
+// River considers the job stuck and starts it again.
 const rescueGrace = 10 * time.Second
 
-// liveStates are the states in which a job keeps its unique key. River requires
-// all of them but retryable.
+// liveStates are the states in which a job blocks others with its Unique key.
+// River requires all of them except retryable.
 var liveStates = []rivertype.JobState{
 	rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable,
 	rivertype.JobStateRunning, rivertype.JobStateScheduled,
@@ -42,7 +43,7 @@ func newSpread(db *sqldb.DB, handlers []*Handler, o Options) (*spread, error) {
 	s := &spread{db: db, tries: map[string]int{}}
 	conf := &river.Config{
 		Logger:                      slog.New(quiet{o.Log.Handler()}),
-		FetchCooldown:               time.Millisecond, // the default starts a job up to 0.9 s late
+		FetchCooldown:               time.Millisecond, // with the default, a job may start up to 0.9 s late
 		FetchPollInterval:           max(o.Poll, time.Millisecond),
 		SoftStopTimeout:             o.Drain,
 		CompletedJobRetentionPeriod: o.Keep,
@@ -75,8 +76,9 @@ func newSpread(db *sqldb.DB, handlers []*Handler, o Options) (*spread, error) {
 	return s, err
 }
 
-// payload is a job as River stores it. Args is a string and not a part of the
-// object, because jsonb changes the bytes and rejects some JSON.
+// payload is a job in River's representation. Args is a string instead of
+// nested JSON, because PostgreSQL's jsonb changes the bytes and rejects some
+// valid JSON.
 type payload struct {
 	kind string
 	Key  string `json:"key,omitempty" river:"unique"`
@@ -85,11 +87,11 @@ type payload struct {
 
 func (p payload) Kind() string { return p.kind }
 
-// riverArgs converts a job.
+// riverArgs converts a job to River's arguments and options.
 func (s *spread) riverArgs(j Job) (river.JobArgs, *river.InsertOpts) {
 	opts := &river.InsertOpts{Queue: j.Kind, MaxAttempts: s.tries[j.Kind]}
 	if opts.MaxAttempts == 0 {
-		opts.MaxAttempts = math.MaxInt16 // no handler here: the worker counts attempts itself
+		opts.MaxAttempts = math.MaxInt16 // this process has no handler for the kind, so the limit is unknown here; the worker checks it
 	}
 	if j.Unique != "" {
 		opts.UniqueOpts = river.UniqueOpts{ByArgs: true, ByState: liveStates}
@@ -119,8 +121,8 @@ func (s *spread) Run(ctx context.Context) error {
 		return errRunning
 	}
 	defer s.active.Store(false)
-	// The end of ctx is a soft stop, which becomes a hard stop after
-	// SoftStopTimeout.
+	// When ctx ends, River stops softly: it waits for running jobs up to
+	// SoftStopTimeout and then cancels them.
 	if err := s.client.Start(ctx); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("run queue: %w", err)
 	}
@@ -128,7 +130,7 @@ func (s *spread) Run(ctx context.Context) error {
 	return nil
 }
 
-// worker adapts a handler to River.
+// worker runs a Handler as a River worker.
 type worker struct {
 	river.WorkerDefaults[payload]
 	handler *Handler
@@ -150,7 +152,7 @@ func (r *worker) Work(ctx context.Context, job *river.Job[payload]) error {
 	w := Work{ID: strconv.FormatInt(job.ID, 10), Kind: r.handler.Kind, Args: []byte(job.Args.Args), Attempt: job.Attempt}
 	var err error
 	if job.Attempt > len(r.handler.Retry)+1 {
-		err = GiveUp(errLost) // rescued after its last attempt
+		err = GiveUp(errLost) // River rescued the job after its last attempt
 	} else {
 		err = r.handler.callOnce(ctx, w)
 	}
@@ -162,14 +164,14 @@ func (r *worker) Work(ctx context.Context, job *river.Job[payload]) error {
 	case o.free:
 		return river.JobSnooze(o.wait)
 	case o.state == failed && job.Attempt < job.MaxAttempts:
-		return river.JobCancel(errors.New(o.errorText())) // River would retry the job
+		return river.JobCancel(errors.New(o.errorText())) // cancelled, because River would retry the job after an ordinary error
 	default:
 		return errors.New(o.errorText())
 	}
 }
 
-// causeOfEnd translates the reason for which River ended the context of an
-// attempt.
+// causeOfEnd returns the reason why River ended the context of an attempt:
+// errStopping if it was cancelled, nil otherwise.
 func causeOfEnd(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return errStopping
@@ -177,7 +179,8 @@ func causeOfEnd(ctx context.Context) error {
 	return nil
 }
 
-// quiet logs River's messages below warnings at debug level.
+// quiet is a log handler that logs River's messages below the level warn at the
+// level debug.
 type quiet struct{ slog.Handler }
 
 func lowerLevel(l slog.Level) slog.Level {

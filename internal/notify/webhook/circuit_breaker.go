@@ -10,15 +10,16 @@ import (
 )
 
 const (
-	// circuitAfter failures in a row open the circuit of a host for
-	// circuitFirst. Every failure after that time doubles it, up to circuitMax.
+	// After circuitAfter consecutive failures, the circuit breaker of a host
+	// opens for circuitFirst: no events are sent to the host. Each further
+	// failure doubles this time, up to circuitMax.
 	circuitAfter = 20
 	circuitFirst = time.Minute
 	circuitMax   = 30 * time.Minute
 )
 
-// recordOutcome records the outcome of an attempt, unless another sender has
-// the event.
+// recordOutcome stores the outcome of an attempt, unless another sender has
+// taken over the event.
 func (s *Sender) recordOutcome(ctx context.Context, tx *sqldb.Tx, e dueEvent, o outcome) error {
 	before, held, err := lockLeased(ctx, tx, e)
 	if err != nil || !held {
@@ -38,15 +39,15 @@ func (s *Sender) recordOutcome(ctx context.Context, tx *sqldb.Tx, e dueEvent, o 
 	case o.isDelivered():
 		return deleteFailures(ctx, tx, e.host)
 	case o.status == http.StatusGone || o.word == failInternal:
-		return nil // the host answered correctly, or was not called
+		return nil // the host responded correctly, or no request was sent
 	}
 	return s.countFailure(ctx, tx, e.host)
 }
 
-// countFailure opens the circuit of a host that has failed too often. A failure
-// while the circuit is open belongs to an attempt that began before and does
-// not count, so beyond circuitAfter the count is the number of times that the
-// circuit was closed for another try.
+// countFailure counts a failure of a host, and opens its circuit breaker after
+// too many. Failures while the circuit breaker is open belong to attempts that
+// began earlier and do not count. So above circuitAfter, each further failure
+// stands for one attempt after a pause.
 func (s *Sender) countFailure(ctx context.Context, tx *sqldb.Tx, host string) error {
 	n, err := addFailure(ctx, tx, host)
 	if err != nil || n < circuitAfter {
@@ -59,7 +60,7 @@ func (s *Sender) countFailure(ctx context.Context, tx *sqldb.Tx, host string) er
 
 // history is the state of an event before an attempt.
 type history struct {
-	attempts        int // of the schedule
+	attempts        int // number of scheduled attempts so far
 	delivered, gone bool
 }
 
@@ -67,14 +68,15 @@ type history struct {
 type step struct {
 	state    string
 	attempts int
-	next     time.Time // zero: no further attempt by itself
+	next     time.Time // time of the next attempt; zero if none is scheduled
 }
 
-// nextStep returns the state of an event after an attempt at a time.
+// nextStep returns the state of an event after an attempt that ended now with
+// the outcome o.
 func nextStep(schedule []time.Duration, before history, o outcome, now time.Time) step {
 	n := before.attempts
 	if !before.delivered && !before.gone && n <= len(schedule) {
-		n++ // an attempt after the end is by hand and not part of the schedule
+		n++ // manual redeliveries of an event that has ended do not count
 	}
 	switch {
 	case o.isDelivered(), before.delivered:
@@ -84,6 +86,6 @@ func nextStep(schedule []time.Duration, before history, o outcome, now time.Time
 	case n > len(schedule):
 		return step{Exhausted, n, time.Time{}}
 	}
-	wait := time.Duration(float64(schedule[n-1]) * (0.8 + 0.4*rand.Float64())) // jitter: events that failed together are not retried together
+	wait := time.Duration(float64(schedule[n-1]) * (0.8 + 0.4*rand.Float64())) // random, so that events that failed together are not retried together
 	return step{Waiting, n, now.Add(max(wait, o.retryAfter))}
 }
