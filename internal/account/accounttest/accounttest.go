@@ -44,7 +44,7 @@ type Options struct {
 	Now      func() time.Time
 }
 
-// Site is an installation on a test's database.
+// Site is an installation of the account services on a test's database.
 type Site struct {
 	t            testing.TB
 	DB           *sqldb.DB

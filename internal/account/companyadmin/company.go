@@ -21,7 +21,8 @@ type Companies struct {
 	db auditedDB
 }
 
-// CreateCompany creates a company without members. Only the operator may call it.
+// CreateCompany creates a company without members. Only the operator may call
+// it.
 func (s *Companies) CreateCompany(ctx context.Context, caller principal.Principal, name string, plan company.Plan) (c company.Company, err error) {
 	if !caller.Operator {
 		return c, errPermission

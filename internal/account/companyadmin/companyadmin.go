@@ -30,7 +30,7 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// Parts are the dependencies of the services.
+// Parts are the dependencies of the services that New creates.
 type Parts struct {
 	DB      *sqldb.DB
 	Mail    mailqueue.Outbox
@@ -57,7 +57,7 @@ type Services struct {
 	SCIMConnections *SCIMConnections
 }
 
-// New creates the services.
+// New creates the services for companies and their resources.
 func New(p Parts) *Services {
 	db := auditedDB{p.DB}
 	return &Services{

@@ -275,7 +275,7 @@ func (t teamAccess) requireTeamPermissions(perms []company.Permission) error {
 }
 
 // requireRolePermissions is requireTeamPermissions for the permissions of a
-// role. It accepts nil.
+// role. A nil role has no permissions.
 func (t teamAccess) requireRolePermissions(role *company.TeamRole) error {
 	if role == nil {
 		return nil

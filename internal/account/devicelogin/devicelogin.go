@@ -38,7 +38,7 @@ type Service struct {
 // startsOfNetwork limits how many sign-ins on devices a network can start.
 var startsOfNetwork = ratelimit.Backoff{Free: 100, Span: time.Hour, First: time.Second, MaxWait: 30 * time.Second}
 
-// Rate limits of wrong user codes.
+// Rate limits on entering wrong user codes.
 var (
 	codesOfPerson  = []ratelimit.Window{{Max: 10, Span: 10 * time.Minute}, {Max: 50, Span: time.Hour}}
 	codesOfNetwork = ratelimit.Window{Max: 30, Span: time.Hour}

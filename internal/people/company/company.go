@@ -32,7 +32,7 @@ import (
 // members can use.
 type Plan string
 
-// The plans of companies.
+// The plans that a company can have.
 const (
 	TeamPlan       Plan = "TEAM"
 	EnterprisePlan Plan = "ENTERPRISE"

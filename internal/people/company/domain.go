@@ -155,7 +155,7 @@ func HasDomainProof(ctx context.Context, resolver *net.Resolver, d Domain) (bool
 // JoinByDomain adds a person to the company that owns the domain of their newly
 // verified mail address, if there is one, and to the domain's team. It returns
 // the company's id if the person is new to the company or the team, and the
-// team if they are new to the team. The comment of Domain says when to call it.
+// team if they are new to the team. See Domain for when to call it.
 func JoinByDomain(ctx context.Context, tx *sqldb.Tx, personID, email string) (companyID string, teams []Team, err error) {
 	name := domainOf(email)
 	if !validDomain(name) {
@@ -205,7 +205,7 @@ func JoinByDomain(ctx context.Context, tx *sqldb.Tx, personID, email string) (co
 // JoinAllByDomain adds all people with a verified mail address in a newly
 // verified domain to the company, and to the domain's team if it has one. It
 // returns the number of new members of the team, or of the company if there is
-// no team. The comment of Domain says when to call it.
+// no team. See Domain for when to call it.
 func JoinAllByDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) (int, error) {
 	if err := Lock(ctx, tx, companyID); err != nil {
 		return 0, err

@@ -12,7 +12,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Member is a member of a company.
+// Member is a member of a company, with the name of their role there.
 type Member struct {
 	PersonID string
 	Email    string

@@ -92,7 +92,7 @@ func Activate(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (ro
 	if err != nil {
 		return "", nil, err
 	}
-	if _, err := addMember(ctx, tx, companyID, personID, role); err != nil { // this deletes the seats
+	if _, err := addMember(ctx, tx, companyID, personID, role); err != nil { // this deletes the seats, so they were read before
 		return "", nil, err
 	}
 	for _, s := range seats {

@@ -15,7 +15,7 @@ import (
 // Permission is an action that a role allows.
 type Permission string
 
-// Permissions of company roles.
+// The permissions that a role of a company can include.
 const (
 	ManageAPITokens    Permission = "MANAGE_API_TOKENS"
 	ViewCompanyReports Permission = "VIEW_COMPANY_REPORTS"
@@ -24,7 +24,7 @@ const (
 	ManageBilling      Permission = "MANAGE_BILLING"
 )
 
-// Permissions of team roles.
+// The permissions that a role of a team can include.
 const (
 	UsePlugins Permission = "USE_PLUGINS"
 	Generate   Permission = "GENERATE"
@@ -42,9 +42,9 @@ var (
 // and the role member of a team cannot be deleted. New members get the role
 // member by default.
 const (
-	RoleAdmin   = "admin"   // of companies
-	RoleManager = "manager" // of teams
-	RoleMember  = "member"  // of both
+	RoleAdmin   = "admin"   // role of companies
+	RoleManager = "manager" // role of teams
+	RoleMember  = "member"  // role of companies and of teams
 )
 
 // Role is a role of a company: a named set of permissions.

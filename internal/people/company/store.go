@@ -80,7 +80,7 @@ func scanText(row sqldb.Scanner) (s string, err error) {
 	return s, err
 }
 
-// Companies.
+// Queries for companies.
 
 // firstZone is the time zone of companies that have not set one.
 const firstZone = "UTC"
@@ -160,7 +160,7 @@ func companyMembership(ctx context.Context, q sqldb.Querier, personID, companyID
 	return scanMembership(q.QueryRow(ctx, membershipQuery+` AND m.company_id = $2`+q.Locking("SHARE OF m, r"), personID, companyID))
 }
 
-// Roles of companies.
+// Queries for the roles of companies.
 
 func scanRole(row sqldb.Scanner) (r Role, err error) {
 	err = row.Scan(&r.Name, (*nameList[Permission])(&r.Permissions))
@@ -203,7 +203,7 @@ func deleteRole(ctx context.Context, tx *sqldb.Tx, companyID, name string) (bool
 		AND NOT EXISTS (SELECT 1 FROM invitation WHERE company_id = $1 AND company_role = $2)`, companyID, name)
 }
 
-// Roles of teams.
+// Queries for the roles of teams.
 
 const teamRoleColumns = `r.name, r.permissions, r.tools_allowed, r.tools_blocked, r.plugin_kinds, r.spend_tokens, r.spend_seconds`
 
@@ -267,7 +267,7 @@ func deleteTeamRole(ctx context.Context, tx *sqldb.Tx, teamID, name string) (boo
 		AND NOT EXISTS (SELECT 1 FROM company_domain WHERE team_id = $1 AND team_role = $2)`, teamID, name)
 }
 
-// Members.
+// Queries for the members of companies and teams.
 
 func isMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (bool, error) {
 	return hasRows(ctx, tx, `SELECT 1 FROM company_member WHERE company_id = $1 AND person_id = $2`, companyID, personID)
@@ -357,7 +357,7 @@ func TeamMembers(ctx context.Context, tx *sqldb.Tx, teamID string, after Key, li
 		})
 }
 
-// Teams.
+// Queries for teams.
 
 const teamColumns = `t.id, t.company_id, t.name, t.created`
 
@@ -425,7 +425,7 @@ func Teams(ctx context.Context, tx *sqldb.Tx, companyID string, after Key, limit
 		[]any{companyID, after.Text, after.ID, limit}, scanTeam)
 }
 
-// Memberships.
+// Queries for a person's memberships in teams.
 
 const accountQuery = `
 	SELECT ` + teamColumns + `, c.plan, m.joined, m.how, ` + teamRoleColumns + `
@@ -460,7 +460,7 @@ func JoinedSince(ctx context.Context, tx *sqldb.Tx, personID string, since time.
 		[]any{personID, since.UnixMicro(), string(Added)}, scanTeam)
 }
 
-// Invitations.
+// Queries for invitations.
 
 const (
 	invitationColumns = `id, company_id, company_role, coalesce(team_id, ''), team_role, email, uses_left, invited_by, created, expires`
@@ -544,7 +544,7 @@ func DeleteExpiredInvitations(ctx context.Context, tx *sqldb.Tx, before time.Tim
 	return tx.Exec(ctx, `DELETE FROM invitation WHERE expires < $1`, sqldb.At(before))
 }
 
-// Domains.
+// Queries for mail domains.
 
 const domainQuery = `
 	SELECT company_id, domain, proof, verified, coalesce(team_id, ''), team_role, created
@@ -659,7 +659,7 @@ func joinAll(ctx context.Context, tx *sqldb.Tx, d Domain) (int, error) {
 	return len(newcomers), nil
 }
 
-// Users and groups of a company's identity provider (SCIM).
+// Queries for the users and groups of a company's identity provider (SCIM).
 
 const profileColumns = `p.id, p.email, m.person_id IS NOT NULL, u.person_id IS NOT NULL, coalesce(u.external_id, ''), coalesce(u.attributes, ''),
 	coalesce(u.created, m.created), coalesce(u.updated, m.created)`

@@ -125,7 +125,7 @@ func Touch(ctx context.Context, tx *sqldb.Tx, id string) (first bool, err error)
 	return false, err
 }
 
-// SCIM tokens.
+// Queries for SCIM tokens.
 
 const scimTokenColumns = `company_id, hint, made_by, created, last_used`
 

@@ -1,5 +1,6 @@
 // Package device signs people in on other machines (RFC 8628) and keeps them
-// signed in until the device is revoked.
+// signed in until the device is revoked. A grant is a request to sign in on a
+// device; its states are:
 //
 //	pending ──approve──▶ approved ──first poll──▶ claimed
 //	   │                    │
@@ -26,7 +27,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Options are the settings of a Devices.
+// Options are the settings for device sign-ins, and their dependencies.
 type Options struct {
 	// Key is the HMAC key for the hashes of user codes and for the successors
 	// of refresh tokens.
@@ -43,8 +44,8 @@ type Options struct {
 	MaxGrants     int
 	MaxPerNetwork int
 
-	// PluginKindLength is the maximum length of a plugin kind, in bytes. The
-	// default, 0, is 32, which is also the upper limit.
+	// PluginKindLength is the maximum length of a plugin kind, in bytes. 0
+	// means 32, which is also the upper limit.
 	PluginKindLength int
 
 	RotateAfter time.Duration // age at which a refresh token is replaced

@@ -20,7 +20,7 @@ import (
 // sign with it, and the clocks of nodes differ.
 const rotationGrace = time.Minute
 
-// signingKey is the key that signs tokens.
+// signingKey is the private key that signs ID tokens, ready to use, with its id.
 type signingKey struct {
 	kid    string
 	signer jose.Signer

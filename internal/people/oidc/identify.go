@@ -25,7 +25,8 @@ type claims struct {
 // the JSON value true.
 type laxBool bool
 
-// UnmarshalJSON treats every value other than true and "true" as false.
+// UnmarshalJSON implements json.Unmarshaler. Every value other than true and
+// "true" counts as false.
 func (y *laxBool) UnmarshalJSON(b []byte) error {
 	*y = string(b) == "true" || string(b) == `"true"`
 	return nil

@@ -12,7 +12,7 @@ import (
 // LinkKind is the purpose of a one-time link that is sent by mail.
 type LinkKind string
 
-// The kinds of links.
+// The purposes of one-time links.
 const (
 	VerifyLink    LinkKind = "verify" // verifies a mail address, which is the target
 	ResetLink     LinkKind = "reset"

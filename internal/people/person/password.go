@@ -23,7 +23,7 @@ const (
 // cost contains the parameters of the password hash function argon2id. They are
 // stored with each hash, so that they can be increased later.
 type cost struct {
-	memory  uint32 // KiB
+	memory  uint32 // in KiB
 	passes  uint32
 	threads uint8
 }

@@ -17,7 +17,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Person is a person with an account.
+// Person is a user of the service.
 type Person struct {
 	ID            string
 	Email         string

@@ -178,7 +178,7 @@ func takeSetups(ctx context.Context, tx *sqldb.Tx) ([]string, error) {
 		func(row sqldb.Scanner) (hash string, err error) { return hash, row.Scan(&hash) })
 }
 
-// Links.
+// Queries for one-time links.
 
 func insertLink(ctx context.Context, tx *sqldb.Tx, hash string, kind LinkKind, l Link, expires time.Time) error {
 	_, err := tx.Exec(ctx, `
@@ -223,7 +223,7 @@ func DeleteExpiredLinks(ctx context.Context, tx *sqldb.Tx) error {
 	return err
 }
 
-// Notices.
+// Queries for notices.
 
 func insertNotice(ctx context.Context, tx *sqldb.Tx, personID string, n Notice) error {
 	_, err := tx.Exec(ctx, `INSERT INTO person_notice (id, person_id, kind, text, created) VALUES ($1, $2, $3, $4, $5)`,
@@ -243,7 +243,7 @@ func Notices(ctx context.Context, tx *sqldb.Tx, personID string, limit int) ([]N
 		})
 }
 
-// Identities.
+// Queries for identities at OpenID providers.
 
 // Identities returns a person's identities at all OpenID providers, ordered by
 // issuer, without the refresh tokens.
