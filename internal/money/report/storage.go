@@ -4,8 +4,8 @@ package report
 type TeamStorage struct {
 	TeamID, Name string
 	Used         int64  // bytes
-	Limit        *int64 // the limit of this team; nil: the general limit
+	Limit        *int64 // limit of this team in bytes; nil if the general limit applies
 }
 
-// maxStorageTeams is the number of teams that Storage returns at most.
+// maxStorageTeams is the maximum number of teams that Storage returns.
 const maxStorageTeams = 1000
