@@ -32,8 +32,8 @@ func (r reaper) reapRuns(ctx context.Context) error {
 }
 
 // requeueExpired puts at most reapBatch runs whose lease has expired back into
-// the queue, or fails them if too many workers died. It returns the number of
-// runs found.
+// the queue. It ends those that are to be cancelled or whose workers died too
+// often. It returns the number of runs found.
 func (r reaper) requeueExpired(ctx context.Context) (found int, err error) {
 	var over []run.Run
 	requeued := map[string]bool{}
