@@ -69,7 +69,7 @@ func checkRemoval(p principal.Principal, b Board) error {
 type Board struct {
 	ID        string
 	AccountID string
-	PersonID  string // the creator
+	PersonID  string // id of the creator
 	Name      string
 	Revision  int64
 	Nodes     int64 // number of nodes
@@ -184,8 +184,8 @@ type Page struct {
 	More  bool // more nodes follow
 }
 
-// GetBoard returns a board and at most limit of its nodes after a position,
-// oldest first. The page has fewer nodes if their texts are long.
+// GetBoard returns a board and at most limit of its nodes that follow a
+// position, oldest first. It returns fewer nodes if their texts are long.
 func (bs *Boards) GetBoard(ctx context.Context, v principal.Principal, id string, after *Cursor, limit int) (b Board, p Page, err error) {
 	err = bs.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		if b, err = findLive(ctx, tx, v, id); err != nil {
@@ -207,7 +207,7 @@ func readPage(ctx context.Context, tx *sqldb.Tx, b Board, after *Cursor, limit i
 	return p, showRefs(ctx, tx, b.AccountID, p.Nodes)
 }
 
-// findBoard returns a board of the account, deleted ones included.
+// findBoard returns a board of the account, even if it is deleted.
 func findBoard(ctx context.Context, tx *sqldb.Tx, v principal.Principal, id string) (Board, error) {
 	if !ids.Valid(id) {
 		return Board{}, errNoBoard

@@ -28,7 +28,7 @@ type Delta struct {
 	Lost bool
 	// Page is the changed nodes, or the first of them, including deleted nodes.
 	Page
-	// Mark is the client's mark after it has received these changes.
+	// Mark is the mark with which the client requests the next changes.
 	Mark Mark
 }
 

@@ -38,12 +38,12 @@ const (
 	far = 1_000_000_000
 )
 
-// Box is the position and the size of a node.
+// Box is the position and the size of a node on its board.
 type Box struct {
 	X, Y, Width, Height float64
 }
 
-// Node is an item on a board.
+// Node is an item on a board: a text, an upload, a result or a run.
 type Node struct {
 	ID      string
 	Kind    Kind
@@ -69,7 +69,7 @@ type Draft struct {
 	Ref  string
 	Text string
 	Box  Box
-	Z    *int64 // nil places the node above all others
+	Z    *int64 // if nil, the node is added above all others
 }
 
 // Change is the new values of the fields of a node. Nil fields stay unchanged.

@@ -230,7 +230,7 @@ func highestZ(ctx context.Context, tx *sqldb.Tx, boardID string) (z int64, err e
 // small.
 var putSizes = []int{100, 10, 1}
 
-// putNodes inserts or replaces nodes.
+// putNodes inserts nodes into the database, or replaces them if they exist.
 func putNodes(ctx context.Context, tx *sqldb.Tx, boardID string, nodes []Node) error {
 	for _, size := range putSizes {
 		for len(nodes) >= size {

@@ -43,7 +43,8 @@ type FormInputs struct {
 // in the request.
 type TextInput struct{ Path, Value string }
 
-// maxProblems is the maximum number of problems in one response.
+// maxProblems is the maximum number of problems of the inputs that one response
+// lists.
 const maxProblems = 100
 
 // ParseInputs validates the inputs of a request against the tool's form. Values

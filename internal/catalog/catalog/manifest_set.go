@@ -57,7 +57,7 @@ type Remark struct {
 // Availability says whether a tool can run on this node.
 type Availability int
 
-// The values of Availability.
+// The possible availabilities of a tool.
 const (
 	Available           Availability = iota
 	Unavailable                      // no engine or program of this node can run it

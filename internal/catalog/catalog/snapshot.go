@@ -42,7 +42,8 @@ type View struct {
 // is emptied.
 const maxViews = 1000
 
-// ViewFor returns the view of an audience.
+// ViewFor returns the part of the catalog that an audience may see. Views are
+// cached.
 func (s *Snapshot) ViewFor(a Audience) *View {
 	s.mu.RLock()
 	v, ok := s.views[a]
@@ -246,7 +247,7 @@ func New(db *sqldb.DB, log *slog.Logger) *Catalog {
 	return c
 }
 
-// CurrentSnapshot returns the newest loaded snapshot.
+// CurrentSnapshot returns the snapshot that was loaded last.
 func (c *Catalog) CurrentSnapshot() *Snapshot { return c.current.Load() }
 
 // RefreshSnapshot loads the catalog from the database if its version has

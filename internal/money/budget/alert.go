@@ -124,7 +124,7 @@ func (k *Service) mailAlert(ctx context.Context, tx *sqldb.Tx, b budgetRow, a Al
 	return nil
 }
 
-// composeMail returns the mail about an alert, without a recipient.
+// composeMail returns the mail about an alert. Its recipient is not set.
 func (k *Service) composeMail(b budgetRow, a Alert, companyName string) mail.Message {
 	team := sanitize.Line(a.TeamName, maxShown)
 	text := fmt.Sprintf("The team “%s” of “%s” has spent %d of the %d tokens of its budget for %s. That is %d %%.\n",

@@ -43,7 +43,7 @@ const maxTokens = int64(1e15)
 
 // Draft is the part of a budget that users can set.
 type Draft struct {
-	Tokens     int64 // per month
+	Tokens     int64 // tokens per month
 	Hard       bool  // runs beyond the budget are rejected
 	WebhookURL string
 }

@@ -60,7 +60,7 @@ const (
 	allowanceForm = "2006-01"
 )
 
-// Balance is the balance of an account.
+// Balance is the tokens and the free allowance that an account has.
 type Balance struct {
 	// Tokens is the number of tokens that can be spent now. Held tokens are not
 	// included.

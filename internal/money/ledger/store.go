@@ -120,7 +120,7 @@ func toppedUp(ctx context.Context, tx *sqldb.Tx, id string) (time.Time, error) {
 	return at.Time, err
 }
 
-// account is a row of ledger_account.
+// account is a row of the table ledger_account.
 type account struct {
 	id             string
 	posted, held   int64

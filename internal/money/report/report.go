@@ -25,7 +25,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// EndedRun is a run that has just ended.
+// EndedRun is the properties of a run that reports count when it ends.
 type EndedRun struct {
 	CompanyID, TeamID, PersonID, ToolID string
 	Plugin                              string

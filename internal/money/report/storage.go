@@ -1,9 +1,9 @@
 package report
 
-// TeamStorage is the storage that a team uses now.
+// TeamStorage is how much storage the files of a team occupy now.
 type TeamStorage struct {
 	TeamID, Name string
-	Used         int64  // bytes
+	Used         int64  // in bytes
 	Limit        *int64 // limit of this team in bytes; nil if the general limit applies
 }
 

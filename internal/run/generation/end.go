@@ -21,7 +21,7 @@ import (
 	"atelier/internal/run/run"
 )
 
-// Outcome is the outcome of a run.
+// Outcome says how a run ended, and has its results.
 type Outcome struct {
 	State     run.State
 	ErrorCode string         // set for failed runs

@@ -12,7 +12,7 @@ var lookalikes = map[rune]string{
 	'α': "a", 'β': "b", 'ε': "e", 'ι': "i", 'κ': "k", 'ο': "o", 'ρ': "p", 'τ': "t", 'χ': "x", 'ζ': "z",
 	// Armenian
 	'հ': "h", 'ո': "n", 'օ': "o", 'ս': "u", 'զ': "q", 'ց': "g",
-	// Cherokee, which folds to its capitals
+	// Cherokee, whose small letters fold to capitals
 	'Ꭺ': "a", 'Ᏼ': "b", 'Ꮯ': "c", 'Ꭰ': "d", 'Ꭼ': "e", 'Ꮐ': "g", 'Ꮋ': "h", 'Ꭻ': "j", 'Ꮶ': "k", 'Ꮮ': "l", 'Ꮇ': "m", 'Ꮲ': "p", 'Ꭱ': "r", 'Ꮪ': "s",
 	'Ꭲ': "t", 'Ꮩ': "v", 'Ꮃ': "w", 'Ꮓ': "z",
 	// Latin letters with strokes and hooks, which do not decompose

@@ -16,7 +16,8 @@ type node struct {
 
 func (p *phrases) isEmpty() bool { return len(p.nodes) == 0 }
 
-// addPhrase adds a phrase to the tree.
+// addPhrase adds a phrase to the tree. It returns an error if the phrase
+// contains anything but words.
 func (p *phrases) addPhrase(phrase string) error {
 	text := foldText(phrase)
 	if strings.ContainsFunc(text, func(r rune) bool { return !isWordRune(r) && !strings.ContainsRune(" -'’", r) }) {

@@ -201,7 +201,8 @@ func (r *Rules) matchExpressions(texts []string) (at int, found bool) {
 	return 0, false
 }
 
-// joinedText is several texts joined to one.
+// joinedText is several texts joined to one string, in which the end of each
+// text is known.
 type joinedText struct {
 	text string
 	ends []int // end offset of each text

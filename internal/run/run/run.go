@@ -47,7 +47,7 @@ import (
 // status is pending, a stage.
 type State string
 
-// The states of runs.
+// The states of a run. The last three are final.
 const (
 	Queued    State = "queued"
 	Running   State = "running"
@@ -157,7 +157,7 @@ type Output struct {
 	Width    int64 // 0 if the medium has no width
 	Height   int64 // 0 if the medium has no height
 	Duration time.Duration
-	Size     int64 // bytes
+	Size     int64 // in bytes
 	SHA256   string
 	Blurhash string
 	ToolSlug string // "result" if the tool is no longer known

@@ -277,8 +277,8 @@ func markCancelled(ctx context.Context, tx *sqldb.Tx, accountID, id string) (Run
 }
 
 // Erase deletes what a person entered from runs that have ended: inputs,
-// metadata, plugin name and webhook URL. The tools, times and costs of the runs
-// stay.
+// metadata, plugin name and webhook URL. It also deletes the idempotency keys
+// and polls of the runs. Their tools, times and costs stay.
 func Erase(ctx context.Context, tx *sqldb.Tx, ids []string) error {
 	if len(ids) == 0 {
 		return nil

@@ -246,7 +246,7 @@ func callEngine(ctx context.Context, e engine.Engine, task engine.Job, out *sink
 }
 
 // stopWait is how long an engine may take to return after its context has
-// ended.
+// ended. After that it is abandoned.
 const stopWait = 5 * time.Second
 
 // endRun ends the run. If writing fails, it is repeated for as long as the

@@ -77,7 +77,8 @@ func (m *metrics) countRun(engine string) (end func(e generation.Outcome, took t
 	}
 }
 
-// setUnavailable records whether the server of an engine is unavailable.
+// setUnavailable sets the metric that says whether the server of an engine is
+// unavailable.
 func (m *metrics) setUnavailable(engine string, is bool) {
 	n := 0.0
 	if is {
