@@ -157,8 +157,8 @@ func NewIDSet(ids []string) IDSet { return IDSet(strings.Join(ids, ",")) }
 // suffices, because all IDs have the same length and contain no comma.
 func (s IDSet) hasID(id string) bool { return strings.Contains(string(s), id) }
 
-// CanSee reports whether the audience may see and use the tool. It considers
-// both the manifest and the role.
+// CanSee reports whether the audience may see and use the tool, according to
+// the manifest and the role. No other function decides this.
 func (a Audience) CanSee(t *Tool) bool {
 	return t.Visibility.IncludesAudience(a) && (a.Allowed == "" || a.Allowed.hasID(t.ID)) && !a.Blocked.hasID(t.ID)
 }

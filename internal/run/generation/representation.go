@@ -85,8 +85,8 @@ type EventJSON struct {
 const TimedOut engine.Code = "TIMED_OUT"
 
 // retryableCodes are the error codes of failed runs that can succeed if the
-// same request is repeated later. After other errors the request must be
-// changed first.
+// same request is repeated later. After other errors something must be changed
+// first, such as the inputs.
 var retryableCodes = map[engine.Code]bool{
 	engine.Unavailable: true,
 	engine.Invalid:     true,

@@ -101,11 +101,12 @@ func isUnspaced(r rune) bool {
 	return r >= '\u0e00' && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
-// views are the ways to treat characters that are neither letters, digits nor
-// spaces. A text is checked in each of these ways.
+// views are the ways to treat punctuation and symbols in a text. A text is
+// checked in each of these ways.
 var views = []func(rune) rune{separateMarks, readMarks, dropMarks}
 
-// separateMarks replaces such characters by spaces, as needed for "pipe-bomb".
+// separateMarks replaces punctuation and symbols by spaces, so that "pipe-bomb"
+// becomes two words.
 func separateMarks(r rune) rune {
 	if isWordRune(r) {
 		return r
@@ -113,8 +114,8 @@ func separateMarks(r rune) rune {
 	return ' '
 }
 
-// readMarks keeps characters that can stand for letters, as in "b@d", and
-// replaces others by spaces.
+// readMarks keeps symbols that can stand for letters, as in "b@d", and replaces
+// other punctuation and symbols by spaces.
 func readMarks(r rune) rune {
 	if _, ok := leet[r]; ok {
 		return r
@@ -122,7 +123,7 @@ func readMarks(r rune) rune {
 	return separateMarks(r)
 }
 
-// dropMarks removes such characters, as needed for "bo-mb".
+// dropMarks removes punctuation and symbols, so that "bo-mb" becomes "bomb".
 func dropMarks(r rune) rune {
 	if r == ' ' || isWordRune(r) {
 		return r
@@ -182,8 +183,8 @@ func joinLetters(s string) string {
 	return b.String()
 }
 
-// wordScanner iterates over the words of a text that was mapped by one of the
-// views.
+// wordScanner iterates over the words of a text in which punctuation was
+// replaced or removed (see views).
 type wordScanner struct {
 	text       string
 	start, end int

@@ -66,9 +66,9 @@ type position struct {
 	split bool
 }
 
-// findPhrase finds a phrase in a text that was mapped by one of the views, and
-// returns the offset at which the phrase ends. It reads the words once and
-// keeps all possible positions in the tree. There are few of them: a position
+// findPhrase finds a phrase in a text in which punctuation was replaced or
+// removed (see views). It returns the offset at which the phrase ends. It reads
+// the words once and keeps all possible positions in the tree of phrases. There are few of them: a position
 // determines all letters that lead to it, so no two paths lead to the same one,
 // and none is deeper than the longest phrase.
 func (p *phrases) findPhrase(text string) (end int, found bool) {

@@ -107,9 +107,9 @@ type Runner struct {
 type pool struct {
 	engine.Pool
 	name string
-	// wake signals that a run was created on this node. offer receives tickets
-	// of other nodes; it is unbuffered, so that a ticket waits until a slot is
-	// free.
+	// wake signals that a run was created on this node. offer signals that
+	// another node has a queued run; it is unbuffered, so that the sender waits
+	// until a slot is free.
 	wake  chan struct{}
 	offer chan struct{}
 	// outside limits the number of jobs that have given up their slot, see
@@ -184,8 +184,8 @@ func (r *Runner) NoticeQueued(engine string) bool {
 }
 
 // OfferSlot waits until a slot for the engine is free on this node, which then
-// looks for work. It gives up after offerTimeout, because tickets are only
-// hints.
+// looks for work. It gives up after offerTimeout, because every node also looks
+// for work by itself.
 func (r *Runner) OfferSlot(ctx context.Context, engine string) {
 	p := r.pools[engine]
 	if p == nil {
