@@ -8,8 +8,8 @@ import (
 	"atelier/internal/engine/builtin/pixels"
 )
 
-// adjustPicture changes the tones of a picture. Inputs: picture, exposure, contrast, saturation,
-// warmth, mono.
+// adjustPicture changes exposure, contrast and colour of a picture. Its inputs
+// are picture, exposure, contrast, saturation, warmth and mono.
 func adjustPicture(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
 	f, err := t.fileInput("picture")
 	if err != nil {
@@ -39,9 +39,9 @@ func adjustPicture(ctx context.Context, t task, s engine.Span, _ uint32) (pixels
 	return p, err
 }
 
-// channelGains returns the factors for the linear light of red, green and blue. An exposure of 1
-// doubles the light, as one stop of a camera does. Warmth moves light from blue to red and keeps
-// the brightness of grey.
+// channelGains returns the factors for the linear light of red, green and blue.
+// An exposure of 1 doubles the light, like one stop of a camera. Warmth shifts
+// light from blue to red and keeps the brightness of grey.
 func channelGains(exposure, warmth float64) [3]float64 {
 	const reach = 0.4 // in stops, at full warmth
 	r := math.Exp2(reach * warmth)
@@ -51,7 +51,8 @@ func channelGains(exposure, warmth float64) [3]float64 {
 	return [3]float64{r * all, g * all, b * all}
 }
 
-// toneCurve changes pixels. All steps that concern a single channel are lookup tables.
+// toneCurve adjusts the colours of pixels. All steps that affect a single
+// channel are lookup tables.
 type toneCurve struct {
 	gain     [3]float64
 	contrast float64
@@ -63,7 +64,7 @@ type toneCurve struct {
 	grey   [4096]uint8     // contrast curve over linear light
 }
 
-// fillTables computes the lookup tables.
+// fillTables computes the lookup tables from the settings.
 func (t *toneCurve) fillTables() {
 	for c := range t.curve {
 		for i := range t.curve[c] {
@@ -73,15 +74,16 @@ func (t *toneCurve) fillTables() {
 		}
 	}
 	for i := range t.grey {
-		// The index is the square root of the light, so that dark greys stay
-		// distinct.
+		// The table is indexed by the square root of the light, which gives
+		// dark greys more entries.
 		v := float64(i) / float64(len(t.grey)-1)
 		t.grey[i] = pixels.ClampByte(float32(255 * applyContrast(encodeSRGB(v*v), t.contrast)))
 	}
 }
 
-// applyContrast moves an sRGB value from 0 to 1 away from middle grey, or towards it. Higher
-// contrast bends the ends of the curve, so that no value is clipped.
+// applyContrast moves an sRGB value between 0 and 1 away from middle grey, or
+// towards it if contrast is negative. Positive contrast follows an S-shaped
+// curve, so that no value is clipped.
 func applyContrast(v, contrast float64) float64 {
 	if contrast <= 0 {
 		return 0.5 + (v-0.5)*(1+contrast)
@@ -93,7 +95,7 @@ func applyContrast(v, contrast float64) float64 {
 	return 1 - 0.5*math.Pow(2-2*v, power)
 }
 
-// adjustPixel changes one pixel in place.
+// adjustPixel adjusts red, green and blue of one pixel in place.
 func (t *toneCurve) adjustPixel(p []uint8) {
 	if t.mono {
 		y := 0.2126*t.linear[0][p[0]] + 0.7152*t.linear[1][p[1]] + 0.0722*t.linear[2][p[2]]
