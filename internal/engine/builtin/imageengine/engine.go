@@ -104,8 +104,7 @@ func (*Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 }
 
 // resultSeed returns the seed of the result with index i. It is older than
-// engine.Job.SeedOf and computes other numbers, which must not change, so that
-// old jobs can be repeated.
+// engine.Job.SeedOf and computes other seeds, which must not change.
 func resultSeed(seed uint32, i int) uint32 {
 	if i == 0 {
 		return seed

@@ -82,7 +82,7 @@ func (t task) reserveMemory(ctx context.Context, working, result int64) error {
 		return err
 	}
 	t.reservation.free = free
-	if t.Memory != nil && bytes > largeBytes { // the memory is shared with other jobs
+	if t.Memory != nil && bytes > largeBytes { // the memory is limited and shared with other jobs
 		t.reservation.lowerPriority()
 	}
 	return nil
