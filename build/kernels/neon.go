@@ -170,7 +170,7 @@ func (s *set) opNeon(name string, operands ...any) {
 			s.p("VFMLA V%d.S4, V%d.S4, V%d.S4", a[q], b[q], d[q])
 		case "VFNMADD231PS":
 			s.p("VFMLS V%d.S4, V%d.S4, V%d.S4", a[q], b[q], d[q])
-		case "VFMADD213PS", "VFMSUB213PS": // d = b·d ± a
+		case "VFMADD213PS", "VFMSUB213PS": // result d = b·d ± a
 			if name == "VFMSUB213PS" {
 				s.word1("FNEG", between[q], a[q])
 			} else if a[q] != between[q] {

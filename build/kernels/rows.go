@@ -253,7 +253,7 @@ func (s *set) rope() {
 		s.op("VMULPS", vec(4), vec(2), vec(2))
 		s.load("(R9)", 3, masked)
 		s.load("(R10)", 4, masked)
-		s.op("VMULPS", vec(4), vec(2), vec(5)) // second half times sine
+		s.op("VMULPS", vec(4), vec(2), vec(5)) // the element of the second half times the sine
 		s.op("VMULPS", vec(4), vec(1), vec(6))
 		s.op("VFMSUB213PS", vec(5), vec(3), vec(1))
 		s.op("VFMADD213PS", vec(6), vec(3), vec(2))

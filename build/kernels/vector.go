@@ -20,7 +20,7 @@ func (s *set) operand(o any, half int) string {
 			return fmt.Sprintf("Z%d", o)
 		}
 		return fmt.Sprintf("Y%d", int(o)*2+half)
-	case float64: // constant
+	case float64: // a constant, which is read from memory
 		c := float32(o)
 		i := slices.Index(s.consts, c)
 		if i < 0 {
@@ -83,7 +83,7 @@ func (s *set) broadcast(from string, v vec) {
 // mask generates code that computes the mask for the first n%16 lanes, where n
 // is a register. AX and BX are overwritten.
 func (s *set) mask(n string) {
-	if s.neon { // NEON has no masks: see tailBytes
+	if s.neon { // NEON has no masks, see tailBytes
 		return
 	}
 	s.p("MOVQ %s, BX", n)

@@ -1,5 +1,5 @@
-// Command sheet draws lists of prompts with the picture model, for viewing and
-// scoring. From the root of the repository:
+// Command sheet draws a picture for each prompt of a list with the picture
+// model, for viewing and scoring. From the root of the repository:
 //
 //	go run ./build/sheet                               docs/sketch/sheet.png from model/sheet.txt
 //	go run ./build/sheet -prompts FILE -folder DIR     000.png, 001.png and so on, for model/judge.py

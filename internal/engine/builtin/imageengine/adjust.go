@@ -43,7 +43,7 @@ func adjustPicture(ctx context.Context, t task, s engine.Span, _ uint32) (pixels
 // An exposure of 1 doubles the light, like one stop of a camera. Warmth shifts
 // light from blue to red and keeps the brightness of grey.
 func channelGains(exposure, warmth float64) [3]float64 {
-	const reach = 0.4 // in stops, at full warmth
+	const reach = 0.4 // strongest effect of warmth on red and blue, in camera stops
 	r := math.Exp2(reach * warmth)
 	g := 1.0
 	b := math.Exp2(-reach * warmth)
@@ -59,9 +59,9 @@ type toneCurve struct {
 	colour   float32
 	mono     bool
 
-	linear [3][256]float32 // channels after the gain, for black-and-white pictures
-	curve  [3][256]float32 // channels after gain and contrast, from 0 to 255
-	grey   [4096]uint8     // contrast curve over linear light
+	linear [3][256]float32 // linear light of each channel after the gain, by stored byte, for black-and-white pictures
+	curve  [3][256]float32 // stored value of each channel after gain and contrast, from 0 to 255, by stored byte
+	grey   [4096]uint8     // stored byte after contrast, by the square root of linear light times 4095
 }
 
 // fillTables computes the lookup tables from the settings.

@@ -63,7 +63,7 @@ func (e *edgeUnmixer) unmixRow(y int, alphas []float32, colours []uint8) {
 		}
 		back := e.behind.colourAt(x, y)
 		front, ok := e.subjectColour(x, y, back)
-		if !ok { // no subject nearby
+		if !ok { // there is no pixel of the subject nearby
 			alphas[x] = 0
 			continue
 		}

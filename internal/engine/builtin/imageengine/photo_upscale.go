@@ -98,7 +98,7 @@ type photoUpscaler struct {
 	factor        int
 	opaque        bool
 	noise, detail float32
-	blur          []float32 // kernel for finding detail
+	blur          []float32 // blur kernel with which fine detail is separated
 }
 
 // upscaleTile is a part of the source, with a margin that the computation
@@ -107,7 +107,7 @@ type photoUpscaler struct {
 type upscaleTile struct {
 	*photoUpscaler
 	core    image.Rectangle // the tile's rectangle in the source, without margin
-	margin  int             // in source pixels
+	margin  int             // width of the margin in source pixels
 	small   []block         // channels of the source; its margin is edgeReach wider
 	low     []block         // least value near each source pixel of core and margin
 	high    []block         // greatest value near each source pixel of core and margin
@@ -175,7 +175,7 @@ func (t *upscaleTile) loadSource() {
 				t.small[c].v[i] = float32(p[c]) / 255 * a
 			}
 			t.small[3].v[i] = a
-			brightness.v[i] = lumaOf(p)*a + 255*(1-a) // on white
+			brightness.v[i] = lumaOf(p)*a + 255*(1-a) // as seen on a white background
 		}
 	}
 	t.classes = make([]uint8, w*h)

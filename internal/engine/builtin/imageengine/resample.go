@@ -183,7 +183,7 @@ func filterRow(into, line []float32, across []filterTaps) {
 
 func storeRow(pix []uint8, row []float32, t *colourTables, linear bool) {
 	for i := 0; i < len(pix); i += 4 {
-		a := row[i+3] // the filter may overshoot 1, and the colours likewise
+		a := row[i+3] // the filter may overshoot, so that alpha and colours exceed 1
 		if a < 1.0/510 {
 			pix[i] = 0
 			pix[i+1] = 0

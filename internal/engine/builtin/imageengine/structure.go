@@ -24,7 +24,7 @@ const edgeReach = 3
 // indices of the matching kernels of a kernelSet as stretch*kernelAngles+angle.
 // noise is the standard deviation in flat areas.
 func classifyEdges(luma block, noise float32, into []uint8) {
-	const reach = edgeReach - 1 // of the weighted mean; computing a slope reads one more pixel
+	const reach = edgeReach - 1 // distance that the weighted mean covers; computing a slope reads one more pixel
 	w := luma.w
 	h := luma.h
 	// Compute the structure tensor. It averages products of slopes, because
@@ -89,7 +89,7 @@ func classifyTensor(xx, xy, yy, noise float64) uint8 {
 	if stretch == 0 {
 		return 0 // without a clear edge all angles are equal
 	}
-	angle := math.Atan2(2*xy, xx-yy)/2 + math.Pi/2 // an edge is perpendicular to its slope
+	angle := math.Atan2(2*xy, xx-yy)/2 + math.Pi/2 // an edge is perpendicular to the direction of the steepest slope
 	return uint8(stretch*kernelAngles + int(math.Round(angle/math.Pi*kernelAngles))%kernelAngles)
 }
 
@@ -102,7 +102,7 @@ func estimateNoise(ctx context.Context, m *image.NRGBA) (float32, error) {
 	var counts [most]int
 	w := m.Rect.Dx()
 	h := m.Rect.Dy()
-	step := max(h*w/2_000_000, 1) // in rows; a sample of the picture is enough
+	step := max(h*w/2_000_000, 1) // examine every step-th row, because a sample of the picture is enough
 	total := 0
 	for y := 1; y < h-1; y += step {
 		if err := ctx.Err(); err != nil {

@@ -40,7 +40,7 @@ type upscaleKernel [kernelSide * kernelSide]float32
 // as possible, draw edges smoothly along their direction, and hardly overshoot.
 type kernelSet struct {
 	factor  int
-	kernels []upscaleKernel // ordered by stretch, then angle, then position
+	kernels []upscaleKernel // sorted by stretch, then angle, then position within the source pixel
 }
 
 func (p *kernelSet) kernelsFor(stretch, angle int) []upscaleKernel {

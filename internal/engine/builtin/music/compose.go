@@ -17,7 +17,7 @@ const phraseBars = 4
 type section struct {
 	theme   byte // A, B or C; sections with the same theme have the same melody
 	repeats int  // how many earlier sections have the same theme
-	first   int  // index of its first bar
+	first   int  // index of the section's first bar in the tune
 	closes  bool // whether the section ends on the tonic
 	last    bool
 	players int // number from 0 to 3 that determines how many instruments play

@@ -70,9 +70,9 @@ type bassStyle int
 
 const (
 	rootBass    bassStyle = iota // one long note per chord
-	fifthBass                    // alternates between root and fifth
-	walkingBass                  // a note on each beat, leading to the next root
-	drivingBass                  // the root in quavers
+	fifthBass                    // root and fifth of the chord alternately
+	walkingBass                  // a note on each beat, which lead to the root of the next chord
+	drivingBass                  // the root of the chord in quavers
 )
 
 // drumLine is the pattern of one drum in a bar: a MIDI key and a letter for
@@ -88,7 +88,7 @@ type drumLine struct {
 type metre struct {
 	rhythms []string // possible rhythms of a bar of the melody
 	pulse   chordStyle
-	figure  string // order of a broken chord's notes, or rhythm of a struck chord
+	figure  string // order of the notes of a broken chord, or rhythm of a struck chord
 	drums   []drumLine
 }
 

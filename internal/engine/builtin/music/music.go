@@ -3,10 +3,11 @@
 //
 //	seed ─▶ form, chords, melody, bass, drums ─▶ MIDI ─▶ FluidSynth, part by part ─▶ mixed, trimmed, levelled ─▶ WAV
 //
-// Tunes are composed by rules and random choices, without a model: equal settings and seeds make
-// equal notes. Result 0 of a job equals the result of a job for one result; each further result
-// has a seed of its own. The notes are the same on every machine; the sound depends on the
-// installed soundfont.
+// Tunes are composed by rules and random choices, without a neural network:
+// equal settings and seeds make equal notes. The first result of a job is the
+// same for any number of results, and each further result has its own seed. The
+// notes are the same on every machine; the sound depends on the installed
+// soundfont.
 package music
 
 import (
@@ -116,12 +117,12 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 
 // request is the description of a tune, from the inputs of a job.
 type request struct {
-	key      int    // semitones above C
-	scale    string // "" if the mood determines it
+	key      int    // tonic of the key, in semitones above C
+	scale    string // name of the scale; "" if the mood determines it
 	mood     string
-	ensemble string  // "" if the mood determines it
+	ensemble string  // name of the set of instruments; "" if the mood determines it
 	tempo    float64 // beats per minute; 0 if the mood determines it
-	bars     int     // a multiple of four
+	bars     int     // number of bars, a multiple of four
 	drums    bool
 	seed     uint32
 }

@@ -221,7 +221,7 @@ func (h performer) playDrums() []note {
 		turning := bar == s.first+phraseBars-1
 		for i, line := range h.metre.drums {
 			if s.players == 0 && i > 1 && len(h.metre.drums) > 2 {
-				continue // in the first sections only two drums play
+				continue // in sections with the fewest players only two drums play
 			}
 			for step := range h.bar {
 				at := bar*h.bar + step

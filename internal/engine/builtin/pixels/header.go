@@ -52,7 +52,7 @@ func (s *source) decodeMemory(size int64) int64 {
 			components = 1
 		case color.CMYKModel:
 			components = 4
-			each += 4 // another conversion is made
+			each += 4 // the decoder makes another copy of four bytes per pixel
 		}
 		each += components + straight
 		if isProgressive(s.head) {
@@ -63,7 +63,7 @@ func (s *source) decodeMemory(size int64) int64 {
 	case WebP:
 		each = 2 + straight
 		more = size
-		if string(s.head[12:16]) != "VP8 " { // lossless, or with alpha
+		if string(s.head[12:16]) != "VP8 " { // the file is lossless or has alpha
 			// The decoder's Huffman trees can need far more memory than their
 			// size in the file.
 			each = each + 9
@@ -92,7 +92,7 @@ func (s *source) pngBytes() int64 {
 	case colour == palette:
 		decoded = 1
 		straight = 4
-	case colour&2 == 0: // grey, possibly with a transparent grey level
+	case colour&2 == 0: // the picture is grey and may have a transparent grey level
 		straight = 4
 	}
 	if interlaced {
@@ -109,7 +109,7 @@ func isProgressive(head []byte) bool {
 			return false
 		}
 		marker := b[1]
-		if marker == 0xff { // fill byte
+		if marker == 0xff { // fill byte before a marker
 			b = b[1:]
 			continue
 		}
@@ -118,7 +118,7 @@ func isProgressive(head []byte) bool {
 		}
 		next := 2 + int(binary.BigEndian.Uint16(b[2:]))
 		if next > len(b) {
-			return true // unknown; a progressive JPEG needs more memory
+			return true // the kind is unknown, so assume the one that needs more memory
 		}
 		b = b[next:]
 	}

@@ -3,9 +3,10 @@
 //
 //	text ─▶ pieces ─▶ eSpeak NG, one piece at a time ─▶ joined, trimmed, levelled ─▶ WAV
 //
-// The text is passed through standard input, so that no part of it can be an option and process
-// lists do not show it. It is treated as plain text: markup, phoneme codes and control characters
-// have no effect. The same job returns the same bytes with any seed.
+// The text is passed to eSpeak NG through standard input, so that no part of it
+// is interpreted as an option and lists of processes do not show it. It is
+// treated as plain text: markup, phoneme codes and control characters have no
+// effect. The same job returns the same bytes with any seed.
 package speech
 
 import (
@@ -51,7 +52,8 @@ const (
 	// maxCharacters is the largest number of characters of a text, even if a
 	// manifest allows more.
 	maxCharacters = 20_000
-	// maxDuration is the longest recording that the service stores.
+	// maxDuration is the length of the longest recording that the service
+	// stores.
 	maxDuration = 10 * time.Minute
 )
 
@@ -71,7 +73,7 @@ var (
 // readingStyle is the voice, speed, pitch and pauses of a job.
 type readingStyle struct {
 	voice               string // eSpeak NG's name of the voice
-	speed, pitch, pause int    // in words per minute, from 0 to 99, and in hundredths of a second
+	speed, pitch, pause int    // speed in words per minute, pitch from 0 to 99, pause in hundredths of a second
 }
 
 // ManifestSpec describes the settings that this engine accepts in a manifest.
@@ -151,10 +153,11 @@ func choiceInput(v any, fallback string) string {
 	return cmp.Or(s, fallback)
 }
 
-// speakPieces runs eSpeak NG for each piece and joins the recordings.
+// speakPieces runs eSpeak NG for each piece of the text and joins the
+// recordings.
 func (e *Engine) speakPieces(ctx context.Context, pieces []piece, m readingStyle, progress func(part float64)) (*recording, error) {
-	// Pauses between pieces depend on the speed, like the pauses within a
-	// piece.
+	// Pauses between two pieces of the text depend on the speed, like the
+	// pauses within a piece.
 	between := time.Duration(400 * float64(time.Millisecond) * 165 / float64(m.speed))
 	whole := &recording{}
 	for i, p := range pieces {
@@ -162,7 +165,7 @@ func (e *Engine) speakPieces(ctx context.Context, pieces []piece, m readingStyle
 		if err != nil {
 			return nil, err
 		}
-		if !s.isSilent() { // a silent piece, such as a line of dashes, adds no pause
+		if !s.isSilent() { // a silent piece of text, such as a line of dashes, adds no pause
 			if err := whole.appendSound(s); err != nil {
 				return nil, errResult.WithCause(err)
 			}
@@ -178,7 +181,8 @@ func (e *Engine) speakPieces(ctx context.Context, pieces []piece, m readingStyle
 	return whole, nil
 }
 
-// speakPiece runs eSpeak NG for one piece and returns the recording.
+// speakPiece runs eSpeak NG for one piece of the text and returns the
+// recording.
 func (e *Engine) speakPiece(ctx context.Context, text string, m readingStyle) (*recording, error) {
 	folder, err := subprocess.NewFolder(e.folder)
 	if err != nil {

@@ -52,7 +52,7 @@ func drawSketch(ctx context.Context, t *task, s engine.Span, i int) (*image.NRGB
 	t.timer.start()
 	m, err := t.model.DrawPicture(ctx, order, func(done, of int, soFar *image.NRGBA) error {
 		if done == 1 {
-			t.timer.endStage("first_step") // includes encoding the prompt
+			t.timer.endStage("first_step") // the first step includes encoding the prompt
 		} else {
 			t.timer.endStage("step")
 		}

@@ -11,7 +11,7 @@ import (
 
 // Limits on the size of a picture that can be enlarged.
 const (
-	maxArtPixels = 2_000_000 // in pixels; the result has sixteen times as many
+	maxArtPixels = 2_000_000 // largest number of input pixels; the result has sixteen times as many
 	// maxSide is the longest side in pixels. It limits the time for narrow
 	// pictures, because the network needs as long for a row of one pixel as for
 	// a row of a hundred.

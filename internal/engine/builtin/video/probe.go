@@ -17,7 +17,7 @@ import (
 // Limits on inputs and results. The length in a file's header can be wrong, so
 // the length of the output is limited as well.
 const (
-	maxInputSeconds  = 600.0 // in seconds
+	maxInputSeconds  = 600.0 // length of an input in seconds
 	maxResultSeconds = 300.0
 	inputPixels      = 50_000_000
 	// decodedPixels is the largest number of pixels that decoders accept. It is

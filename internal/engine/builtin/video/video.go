@@ -1,5 +1,5 @@
-// Package video is the engine for moving pictures. It runs FFmpeg's filters in a separate program
-// for each job.
+// Package video is the engine that makes and changes videos. It runs the
+// programs ffmpeg and ffprobe separately for each job.
 //
 //	inputs into a folder ─▶ ffprobe ─▶ prepare: one pass for each ─▶ render ─▶ check the file ─▶ sink
 //

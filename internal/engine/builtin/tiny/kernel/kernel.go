@@ -22,7 +22,7 @@ import "fmt"
 // of their arguments, because the assembly code does not.
 type Kernel struct {
 	name       string
-	rows, cols int // size of the tile of a product that is computed at a time
+	rows, cols int // rows and columns of a product that are computed at a time
 	ops        operations
 }
 

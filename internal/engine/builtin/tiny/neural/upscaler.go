@@ -218,7 +218,7 @@ func writeAlpha(m *Model, p *image.NRGBA, a pixelArea, out *image.NRGBA) {
 	for i := range weights {
 		t := (float64(i)+.5)/upscaleFactor - .5
 		if t < 0 {
-			t++ // relative to the previous pixel
+			t++ // make the position relative to the previous pixel
 		}
 		weights[i] = [4]float32{
 			float32(-.5*t + t*t - .5*t*t*t), float32(1 - 2.5*t*t + 1.5*t*t*t), float32(.5*t + 2*t*t - 1.5*t*t*t), float32(-.5*t*t + .5*t*t*t),

@@ -60,12 +60,12 @@ type weightIndex struct {
 type config struct {
 	Res, Patch               int // side lengths in pixels of the picture, and of the patch for one token
 	D, Depth, Heads, Hid     int // transformer: width, number of blocks, number of heads, hidden width
-	Dt, TDepth, THeads, THid int // text encoder: the same
+	Dt, TDepth, THeads, THid int // text encoder: width, number of blocks, number of heads, hidden width
 	Bott, Ch, Cw             int // numbers of channels of an input patch, of an output pixel and of the convolutions
 	Theta                    float64
 	Learned                  int // words with a number below this have a learned embedding
 
-	Channels, Layers, Scale int // dimensions of the upscaler
+	Channels, Layers, Scale int // upscaler: channels, number of layers, factor of enlargement
 }
 
 type sampler struct {

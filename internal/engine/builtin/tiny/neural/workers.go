@@ -37,9 +37,9 @@ type worker struct {
 	wake    chan struct{}
 }
 
-// phase is a piece of parallel work that is divided into n parts, which any
-// worker may do. It ends when all parts are done. A worker that arrives late
-// finds no part left, so the others need not wait for it.
+// phase is parallel work that is divided into n parts, which any worker may do.
+// It ends when all parts are done. A worker that arrives late finds no part
+// left, so the others need not wait for it.
 type phase struct {
 	work    func(h *worker, i int)
 	n       int64
