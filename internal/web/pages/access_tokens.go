@@ -12,21 +12,21 @@ import (
 	"atelier/internal/people/credential"
 )
 
-// tokenList is the data of the pages of access tokens.
+// tokenList is the template data of the pages that list access tokens.
 type tokenList struct {
-	Base    string           // the path of the page
+	Base    string           // the URL path of the page
 	Company *company.Company // nil on the person's own page
 	Tokens  []credential.Token
-	Members []company.Member  // the people that a company token can act as
-	Names   map[string]string // the names of companies and members, by id
-	More    string            // the address of the next page, or ""
+	Members []company.Member  // the people whom a company token can act as
+	Names   map[string]string // names of companies and e-mail addresses of members, by id
+	More    string            // the URL of the next page, or ""
 }
 
-// tokensPerPage is the number of tokens on a page.
+// tokensPerPage is the maximum number of access tokens on a page.
 const tokensPerPage = 100
 
-// setTokens sets the tokens of the page from a result with one row more than the page
-// shows, and the address of the next page.
+// setTokens sets the tokens of the page and the URL of the next page. all has
+// one token more than fits on the page if there is a next page.
 func (l *tokenList) setTokens(all []credential.Token) {
 	if len(all) > tokensPerPage {
 		all = all[:tokensPerPage]
@@ -36,8 +36,9 @@ func (l *tokenList) setTokens(all []credential.Token) {
 	l.Tokens = all
 }
 
-// parseAfter returns the position after which a page of tokens begins, or nil for the
-// first page and for malformed addresses.
+// parseAfter returns the token after which a page of tokens begins, from the
+// query parameter after. It returns nil for the first page or a malformed
+// parameter.
 func parseAfter(v *pageRequest) *credential.After {
 	id, at, _ := strings.Cut(v.queryValue("after"), "-")
 	micros, err := strconv.ParseInt(at, 10, 64)
@@ -74,7 +75,8 @@ func (s tokenPages) loadTokenList(v *pageRequest) (l tokenList, err error) {
 	return l, nil
 }
 
-// newTokenPage is the data of the only page that shows a token's value.
+// newTokenPage is the template data of the page that shows a new token's
+// secret, which is shown only once.
 type newTokenPage struct {
 	Token  credential.Token
 	Secret string
@@ -111,7 +113,8 @@ func (s tokenPages) deleteToken(v *pageRequest) error {
 	return v.redirectTo("/tokens?done=deleted")
 }
 
-// companyTokensPath returns the path of the page of the company's tokens.
+// companyTokensPath returns the URL path of the page with the company's access
+// tokens.
 func companyTokensPath(v *pageRequest) string {
 	return "/companies/" + v.r.PathValue("company_id") + "/tokens"
 }

@@ -8,7 +8,7 @@ import (
 // accountPage is the data of the account page.
 type accountPage struct {
 	profile.Overview
-	Companies []company.Company // those whose access tokens the person manages
+	Companies []company.Company // the companies whose access tokens the person manages
 }
 
 // showAccount handles GET /account.

@@ -8,7 +8,8 @@ func (s linkPages) mailedDeviceForm(v *pageRequest) error {
 	return v.showPage("drop", linkPage{v.queryValue("token")})
 }
 
-// signOutMailedDevice handles POST /drop: it signs out the device that a mail was about.
+// signOutMailedDevice handles POST /drop: it signs out the device that an
+// e-mail reported to the person.
 func (s linkPages) signOutMailedDevice(v *pageRequest) error {
 	if err := s.Accounts.Devices.EndDeviceByLink(v.r.Context(), v.form.Get("token"), v.requestClient()); err != nil {
 		return err

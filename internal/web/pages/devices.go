@@ -4,7 +4,8 @@ import (
 	"atelier/internal/account/profile"
 )
 
-// devicesPage is the data of the page of devices and browsers.
+// devicesPage is the template data of the page that lists devices and
+// browsers.
 type devicesPage struct {
 	profile.Overview
 	Here string // the id of this browser's session

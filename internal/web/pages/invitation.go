@@ -8,19 +8,20 @@ import (
 	"atelier/internal/account/signup"
 )
 
-// invitationPage is the data of the invitation page.
+// invitationPage is the template data of the invitation page.
 type invitationPage struct {
 	signup.Invitation
 	Secret string
-	Next   string // the address of this page, to return to after signing in
+	Next   string // the URL of this page, to return to after signing in
 	Signup bool   // signing up with the invitation is possible
-	Wrong  bool   // the invitation is for another address than the signed-in person's
+	Wrong  bool   // the invitation is for another e-mail address than that of the signed-in person
 }
 
-// invitationPath is the path of the invitation page.
+// invitationPath is the URL path of the invitation page.
 const invitationPath = "/invitation"
 
-// invitationLink returns the address of the page of the invitation with a secret.
+// invitationLink returns the URL of the invitation page for the invitation
+// with this secret.
 func invitationLink(secret string) string {
 	return withQuery(invitationPath, url.Values{"token": {secret}})
 }
@@ -34,7 +35,8 @@ func (s linkPages) invitationForm(v *pageRequest) error {
 	return v.showPage("invitation", shown)
 }
 
-// loadInvitation looks up an invitation for the page.
+// loadInvitation looks up the invitation with this secret and returns the data
+// of its page.
 func (s linkPages) loadInvitation(v *pageRequest, secret string) (invitationPage, error) {
 	inv, err := s.Accounts.SignUp.FindInvitation(v.r.Context(), secret)
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"atelier/internal/people/person"
 )
 
-// passwordPage is the data of the page to change a password.
+// passwordPage is the template data of the page to change a password.
 type passwordPage struct {
 	First bool // the person has no password yet
 }

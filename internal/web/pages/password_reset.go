@@ -3,8 +3,8 @@ package pages
 // requestResetForm handles GET /forgot.
 func (s linkPages) requestResetForm(v *pageRequest) error { return v.showPage("forgot", nil) }
 
-// requestPasswordReset handles POST /forgot. The response does not reveal whether an account has
-// the address.
+// requestPasswordReset handles POST /forgot. The response does not reveal
+// whether an account with the e-mail address exists.
 func (s linkPages) requestPasswordReset(v *pageRequest) error {
 	email := v.form.Get("email")
 	if err := s.Accounts.SignIn.RequestPasswordReset(v.r.Context(), email, v.requestClient()); err != nil {

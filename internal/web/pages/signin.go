@@ -6,17 +6,17 @@ import (
 	"atelier/internal/account/signup"
 )
 
-// entryPage is the data of the sign-in, sign-up and set-up pages.
+// entryPage is the template data of the sign-in, sign-up and set-up pages.
 type entryPage struct {
 	Next       string
 	Invitation string // the secret of an invitation, or ""
-	Join       string // the page of the invitation, for people who sign in instead
-	Email      string // the address that the invitation is for, "" for any
-	Setup      string // the secret of the set-up link
+	Join       string // the URL of the invitation page, for people who sign in instead
+	Email      string // the e-mail address that the invitation is for; "" if it is for any
+	Setup      string // the secret from the set-up link
 	BaseURL    string
 	Provider   string // the name of the OpenID provider, or ""
 	Closed     string // the reason why signing up is not possible, or ""
-	Signup     bool   // signing up needs no invitation
+	Signup     bool   // signing up requires no invitation
 }
 
 func (s signInPages) newEntryPage(next, invitation string) entryPage {
@@ -46,15 +46,15 @@ func (s signInPages) signInForm(v *pageRequest) error {
 	return v.showPage("signin", e)
 }
 
-// invitationEmail returns the address that an invitation is for if next is the
-// page of an invitation, otherwise "".
+// invitationEmail returns the e-mail address that an invitation is for if next
+// is the URL of an invitation page. Otherwise it returns "".
 func (s signInPages) invitationEmail(v *pageRequest, next string) string {
 	page, err := url.Parse(next)
 	if err != nil || page.Path != invitationPath {
 		return ""
 	}
 	inv, err := s.Accounts.SignUp.FindInvitation(v.r.Context(), page.Query().Get("token"))
-	if err != nil { // the page of the invitation shows the error
+	if err != nil { // the invitation page will show the error
 		return ""
 	}
 	return inv.Email
