@@ -61,7 +61,7 @@ func (e *Error) Error() string {
 // input form; ListTools does not.
 type Tool struct {
 	ID     string  `json:"id"`
-	Slug   string  `json:"slug"` // name in commands
+	Slug   string  `json:"slug"` // unique name, for use in commands
 	Name   string  `json:"name"` // display name
 	Hash   string  `json:"tool_fields_hash"`
 	Fields []Field `json:"fields"`
@@ -142,7 +142,7 @@ type Run struct {
 	Failure       *Failure `json:"error"`
 }
 
-// Output is a result of a run.
+// Output is a file that a run has produced.
 type Output struct {
 	ID       string `json:"id"`
 	URL      string `json:"url"`
@@ -281,8 +281,8 @@ func (c *Client) runPath(id string, more ...string) string {
 	return path + "?" + c.withAccount(nil).Encode()
 }
 
-// DownloadOutput returns the content of an output. The caller must close the
-// reader.
+// DownloadOutput returns a reader of the content of an output. The caller must
+// close it.
 func (c *Client) DownloadOutput(ctx context.Context, o Output) (io.ReadCloser, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, o.URL, nil) // without the access token, because the URL itself authorizes the download
 	if err != nil {

@@ -177,9 +177,9 @@ type personShowCmd struct {
 type groupRow struct {
 	ID        string      `json:"id"`
 	Name      string      `json:"name" placeholder:"NAME"`
-	CompanyID string      `json:"company_id,omitempty"` // teams only
+	CompanyID string      `json:"company_id,omitempty"` // set for teams only
 	Role      string      `json:"role"`
-	Balance   *balanceRow `json:"balance,omitempty"` // teams only
+	Balance   *balanceRow `json:"balance,omitempty"` // set for teams only
 }
 
 func (c personShowCmd) Run(p *program) error {

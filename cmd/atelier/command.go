@@ -41,7 +41,8 @@ type cli struct {
 	Help     helpCmd     `cmd:"" settings:"none" help:"Show all commands and settings, or how to use one command."`
 }
 
-// usageError is an invalid command line. The program exits with status 2.
+// usageError is the error for an invalid command line, after which the program
+// exits with status 2.
 type usageError struct{ error }
 
 // installation opens what the settings specify: the database, keys, files and
@@ -196,7 +197,7 @@ func (c migrateCmd) Run(p *program) error {
 
 var errViolations = errors.New("the database violates its invariants")
 
-// countNoun returns a number with its noun in the singular or plural.
+// countNoun returns a number followed by its noun in the singular or plural.
 func countNoun(n int, one, more string) string {
 	if n == 1 {
 		return "1 " + one

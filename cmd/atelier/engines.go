@@ -86,7 +86,7 @@ type engines struct {
 	close []func()
 }
 
-// Close closes the connections to model servers.
+// Close closes the connections of all engines to model servers.
 func (e *engines) Close() { closeEach(e.close) }
 
 func closeEach(all []func()) {
@@ -165,7 +165,8 @@ func workerThreads(cores, wanted int) int {
 	return min(wanted, cores)
 }
 
-// readBackends reads the --backends file, if one is set.
+// readBackends reads the configured model servers from the file of --backends.
+// It returns nil if the setting is empty.
 func (in *installation) readBackends() (map[string]config.Backend, error) {
 	if in.cfg.Backends == "" {
 		return nil, nil
@@ -230,7 +231,7 @@ func (in *installation) newBackendClient(b config.Backend, at string) (*backend.
 	header := http.Header{"User-Agent": {"Atelier/" + buildVersion()}}
 	switch {
 	case b.Key == "":
-	case b.Engine == config.A1111: // user:password
+	case b.Engine == config.A1111: // the key has the form user:password
 		header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(b.Key)))
 	case b.Engine == config.Fal:
 		header.Set("Authorization", "Key "+b.Key)

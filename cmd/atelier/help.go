@@ -11,7 +11,7 @@ import (
 	"atelier/internal/people/company"
 )
 
-// helpWidth is the maximum line length of help texts in characters, even on
+// helpWidth is the maximum line length of the help in characters, even on
 // wider terminals.
 const helpWidth = 100
 

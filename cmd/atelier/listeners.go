@@ -123,7 +123,7 @@ func (l *listeners) runBackground(ctx context.Context, group *errgroup.Group) {
 func (l *listeners) redirectHandler() http.Handler {
 	base, err := url.Parse(l.cfg.BaseURL)
 	if err != nil {
-		panic(err) // validated with the settings
+		panic(err) // the settings have been validated
 	}
 	var others []*url.URL
 	for _, address := range []string{l.cfg.AppURL, l.cfg.Media.URL} {

@@ -143,7 +143,7 @@ func (w *listWriter) finishList(more bool, cursor string) error {
 	return err
 }
 
-// marshalRow is json.Marshal without HTML escaping.
+// marshalRow is like json.Marshal, but does not escape HTML characters.
 func marshalRow(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

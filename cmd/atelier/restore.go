@@ -106,15 +106,15 @@ func (p *program) extractArchive(ctx context.Context, archive io.Reader) (backup
 	})
 }
 
-// settlement counts the runs that a restore returned to the queue or ended,
-// and the sessions and devices that it signed out.
+// settlement counts the runs that a restore returned to the queue or ended, and
+// the people whom it signed out.
 type settlement struct {
 	requeued, ended, signedOut int
 }
 
 // adoptRestored returns to the queue or ends the runs that were running when
 // the backup was made, because their workers belong to the original
-// installation.
+// installation. With signOut it also signs out everyone.
 func (p *program) adoptRestored(ctx context.Context, h backup.Header, signOut bool) (s settlement, err error) {
 	db, err := p.openMigrated(ctx)
 	if err != nil {

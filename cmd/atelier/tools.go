@@ -54,8 +54,8 @@ func (c lintCmd) Run(p *program) error {
 	return problemsAsError(err, problems)
 }
 
-// countTools returns a text with the number of the operator's own tools and of
-// built-in tools.
+// countTools returns a phrase with the number of the operator's own tools and
+// of built-in tools.
 func countTools(own, shipped int, hasFolder bool) string {
 	if !hasFolder && own == 0 {
 		return fmt.Sprintf("%d shipped tools", shipped)

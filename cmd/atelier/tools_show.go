@@ -166,7 +166,8 @@ func inputFields(fields []catalog.Field) (all []catalog.Field) {
 	return all
 }
 
-// describeTool returns a text about the inputs, outputs and price of a tool.
+// describeTool returns a description of the inputs, outputs and price of a
+// tool.
 func describeTool(t *catalog.Tool) string {
 	var b strings.Builder
 	write := func(name, text string) {
@@ -208,7 +209,7 @@ func describeTool(t *catalog.Tool) string {
 	return b.String()
 }
 
-// describeField returns a text about the values that a field accepts.
+// describeField returns a description of the values that a field accepts.
 func describeField(f catalog.Field) string {
 	d := f.Display
 	var text string

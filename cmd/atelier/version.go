@@ -13,7 +13,7 @@ import (
 // other builds.
 var release string
 
-// buildInfo describes the source that this program was built from.
+// buildInfo describes the source code that this program was built from.
 type buildInfo struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit"`   // "" if built outside of a Git checkout

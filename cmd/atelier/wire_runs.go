@@ -48,11 +48,11 @@ type runs struct {
 	space   *quota.Monitor
 	memory  *memory.Budget
 
-	// Set on worker nodes only.
+	// The following fields are set on worker nodes only.
 	engines *engines
 	runner  *runner.Runner
 	sender  *webhook.Sender
-	// Set by startJobs.
+	// relay is set by startJobs.
 	relay *runner.Relay
 }
 

@@ -51,7 +51,7 @@ import (
 // refused, because it is unclear which value applies.
 type Presented struct {
 	Authorization []string
-	DeviceID      []string // X-Device-Id
+	DeviceID      []string // all values of the header X-Device-Id
 	TeamID        []string // all values of the query parameter team_id
 	CompanyID     []string // all values of the query parameter company_id
 	Address       string

@@ -13,7 +13,7 @@ import (
 // Selection is the way in which a route selects the account that it acts for.
 type Selection int
 
-// The ways to select an account.
+// The ways in which a route can select an account.
 const (
 	// NoAccount routes concern the person and ignore team_id.
 	NoAccount Selection = iota
@@ -58,7 +58,7 @@ type Rule struct {
 // everyKind lists all kinds of credentials that the API accepts.
 var everyKind = []principal.Kind{principal.IDToken, principal.PersonalToken, principal.CompanyToken}
 
-// The rules that routes choose from.
+// The rules of the service's routes.
 var (
 	// Open is for requests without a credential.
 	Open = Rule{Open: true}
@@ -85,7 +85,7 @@ var (
 	// refused: a token may be stored in a script, and must not be able to
 	// create further credentials.
 	SignedIn = Rule{Kinds: []principal.Kind{principal.IDToken}}
-	// Leaving is for revoking the caller's own credential.
+	// Leaving is for signing out: it revokes the caller's own credential.
 	Leaving = Rule{Kinds: []principal.Kind{principal.IDToken}, Unverified: true}
 	// LeavingDevice is for signing out a device that the request names.
 	LeavingDevice = Rule{Kinds: []principal.Kind{principal.IDToken}, Unverified: true, NamesDevice: true}

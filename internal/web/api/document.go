@@ -112,7 +112,7 @@ func writeScalar(w *bytes.Buffer, n *yaml.Node) error {
 	return nil
 }
 
-// document serves the OpenAPI document.
+// document serves the OpenAPI document of the API.
 type document struct {
 	content    []byte
 	tag        string // ETag of content

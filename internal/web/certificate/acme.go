@@ -38,7 +38,7 @@ const (
 
 // ACMEOptions are the settings and dependencies of an ACME.
 type ACMEOptions struct {
-	Domains      []string // lower case
+	Domains      []string // in lower case
 	Email        string   // the operator's e-mail address, sent to the authority; may be empty
 	DirectoryURL string   // the authority's directory URL (RFC 8555 section 7.1.1)
 	// Roots is a PEM file with the root certificates that verify the
@@ -71,7 +71,7 @@ type ACME struct {
 	current map[string]*tls.Certificate // by domain
 }
 
-// NewACME returns an ACME without certificates; Run obtains them.
+// NewACME returns an ACME that has no certificates yet. Run obtains them.
 func NewACME(o ACMEOptions) (*ACME, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone() // DefaultTransport is always a *http.Transport
 	if o.Roots != "" {
@@ -122,7 +122,7 @@ func (a *ACME) TLSConfig() *tls.Config { return serverConfig(a.selectCertificate
 // 8555 section 8.3) and passes other requests to next. Call it before Run.
 func (a *ACME) ChallengeHandler(next http.Handler) http.Handler { return a.manager.HTTPHandler(next) }
 
-// MissingDomains lists the domains that have no certificate yet.
+// MissingDomains returns the domains that have no certificate yet.
 func (a *ACME) MissingDomains() []string {
 	a.mu.RLock()
 	defer a.mu.RUnlock()

@@ -27,7 +27,7 @@ type Files struct {
 
 	current atomic.Pointer[tls.Certificate]
 
-	// Used by Run only.
+	// The fields below are used by Run only.
 	handledDigest [sha256.Size]byte // of the content last loaded or refused
 	pendingDigest [sha256.Size]byte // of the content read at the last poll
 	warnedAt      time.Time

@@ -45,7 +45,7 @@ type Options struct {
 	// Connections limits the connections and concurrent requests. The limit
 	// per IP address does not apply to TrustedProxies.
 	Connections ConnectionLimits
-	// TLS has the certificates to serve HTTPS with; nil serves plain HTTP.
+	// TLS is the TLS configuration for HTTPS; nil serves plain HTTP.
 	TLS *tls.Config
 
 	HeaderTimeout, BodyTimeout, WriteTimeout, IdleTimeout time.Duration
@@ -134,8 +134,8 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// Record collects the facts about one request for the log, metrics and traces.
-// Handlers add to it.
+// Record collects the data about one request for the log, metrics and traces.
+// Handlers set some of its fields.
 type Record struct {
 	TraceID string
 	// Addr is the client's IP address, even behind trusted proxies.
@@ -278,7 +278,7 @@ func (s *Server) recordRequest(r *http.Request, rec *Record, a *recordedResponse
 	case status >= 500:
 		level = slog.LevelError
 	case rec.Route == aliveRoute || rec.Route == readyRoute:
-		level = slog.LevelDebug // load balancers check every few seconds
+		level = slog.LevelDebug // because load balancers check every few seconds
 	}
 	if !s.options.Log.Enabled(r.Context(), level) {
 		return

@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Connection limits that no setting changes.
+// Fixed limits on connections, which are not configurable.
 const (
 	// firstRequestGrace is the time that a new connection has to send a
 	// complete request header before it can be evicted.
@@ -70,8 +70,8 @@ type Listener struct {
 	mu             sync.Mutex
 	open           int
 	addresses      map[string]*address
-	idle           *list.List // of *conn, longest idle first
-	fresh          *list.List // of *conn without a first request, oldest first
+	idle           *list.List // elements are *conn, longest idle first
+	fresh          *list.List // elements are *conn that have sent no request, oldest first
 	lingering      int
 	shortageLogged time.Time // when a failed accept was last logged
 
@@ -90,8 +90,8 @@ const (
 // address has the open connections of one IP address or /64 network.
 type address struct {
 	open  int
-	idle  *list.List // of *conn, longest idle first
-	fresh *list.List // of *conn, oldest first
+	idle  *list.List // elements are *conn, longest idle first
+	fresh *list.List // elements are *conn that have sent no request, oldest first
 }
 
 // NewListener returns a Listener that accepts connections from l. The
@@ -335,14 +335,14 @@ func peerAddress(c net.Conn) netip.Addr {
 	return peer.Addr().Unmap().WithZone("")
 }
 
-// conn is an accepted connection.
+// conn is an accepted connection that counts towards the listener's limits.
 type conn struct {
 	net.Conn
 	listener       *Listener
 	key            string
 	accepted       time.Time
 	framing        framing
-	framingRefused atomic.Bool // the framing of a request was refused
+	framingRefused atomic.Bool // a request was refused by the framing check
 
 	// The listener's mutex guards the fields below.
 

@@ -68,7 +68,7 @@ func ServeFile(w http.ResponseWriter, r *http.Request, size int64, open OpenPart
 	return err
 }
 
-// ServeBytes is ServeFile for content in memory.
+// ServeBytes is like ServeFile, for content in memory.
 func ServeBytes(w http.ResponseWriter, r *http.Request, content []byte) {
 	_ = ServeFile(w, r, int64(len(content)), func(offset, length int64) (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(content[offset : offset+length])), nil

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Limits of an HTTP/2 connection that no setting changes.
+// Fixed limits on HTTP/2 connections, which are not configurable.
 const (
 	maxStreams        = 100       // concurrent streams; RFC 9113 section 6.5.2 advises against fewer
 	streamBuffer      = 512 << 10 // bytes of request bodies that the handler has not read yet
@@ -87,7 +87,7 @@ func (s *secureListener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close stops accepting and cancels the running handshakes.
+// Close stops accepting connections and cancels the running handshakes.
 func (s *secureListener) Close() error {
 	s.cancel()
 	return s.Listener.Close()
@@ -140,7 +140,7 @@ type secureConn struct {
 	*tls.Conn
 	counted        *conn
 	framing        framing
-	framingRefused atomic.Bool // the framing of a request was refused
+	framingRefused atomic.Bool // a request was refused by the framing check
 }
 
 // Read reads from the client until a request is refused by the framing check.

@@ -48,7 +48,7 @@ func parseAfter(v *pageRequest) *credential.After {
 	return &credential.After{Created: time.UnixMicro(micros).UTC(), ID: id}
 }
 
-// showTokens handles GET /tokens.
+// showTokens handles GET /tokens: it lists the person's access tokens.
 func (s tokenPages) showTokens(v *pageRequest) error {
 	l, err := s.loadTokenList(v)
 	if err != nil {
@@ -83,7 +83,8 @@ type newTokenPage struct {
 	Back   string
 }
 
-// createToken handles POST /tokens.
+// createToken handles POST /tokens: it creates a personal access token and
+// shows its secret.
 func (s tokenPages) createToken(v *pageRequest) error {
 	t, secret, err := s.Accounts.AccessTokens.CreateAccessToken(v.r.Context(), v.currentPrincipal(), v.session.PersonID, v.form.Get("name"))
 	if err == nil {
@@ -96,7 +97,8 @@ func (s tokenPages) createToken(v *pageRequest) error {
 	return v.showFormAgain("tokens", l, err)
 }
 
-// regenerateToken handles POST /tokens/regenerate.
+// regenerateToken handles POST /tokens/regenerate: it replaces the secret of a
+// personal access token and shows the new one.
 func (s tokenPages) regenerateToken(v *pageRequest) error {
 	t, secret, err := s.Accounts.AccessTokens.RegenerateAccessToken(v.r.Context(), v.currentPrincipal(), v.form.Get("id"))
 	if err != nil {
@@ -105,7 +107,7 @@ func (s tokenPages) regenerateToken(v *pageRequest) error {
 	return v.showPage("token", newTokenPage{t, secret, "/tokens"})
 }
 
-// deleteToken handles POST /tokens/delete.
+// deleteToken handles POST /tokens/delete: it deletes a personal access token.
 func (s tokenPages) deleteToken(v *pageRequest) error {
 	if err := s.Accounts.AccessTokens.DeleteAccessToken(v.r.Context(), v.currentPrincipal(), v.form.Get("id")); err != nil {
 		return err
@@ -119,7 +121,8 @@ func companyTokensPath(v *pageRequest) string {
 	return "/companies/" + v.r.PathValue("company_id") + "/tokens"
 }
 
-// showCompanyTokens handles GET /companies/{company_id}/tokens.
+// showCompanyTokens handles GET /companies/{company_id}/tokens: it lists the
+// access tokens of a company.
 func (s tokenPages) showCompanyTokens(v *pageRequest) error {
 	l, err := s.loadCompanyTokenList(v)
 	if err != nil {
@@ -158,7 +161,8 @@ func (s tokenPages) loadCompanyTokenList(v *pageRequest) (l tokenList, err error
 	return l, nil
 }
 
-// createCompanyToken handles POST /companies/{company_id}/tokens.
+// createCompanyToken handles POST /companies/{company_id}/tokens: it creates
+// an access token of a company and shows its secret.
 func (s tokenPages) createCompanyToken(v *pageRequest) error {
 	t, secret, err := s.Accounts.AccessTokens.CreateCompanyToken(v.r.Context(), v.currentPrincipal(), v.r.PathValue("company_id"), v.form.Get("uid"), v.form.Get("name"))
 	if err == nil {
@@ -171,7 +175,9 @@ func (s tokenPages) createCompanyToken(v *pageRequest) error {
 	return v.showFormAgain("tokens", l, err)
 }
 
-// regenerateCompanyToken handles POST /companies/{company_id}/tokens/regenerate.
+// regenerateCompanyToken handles POST
+// /companies/{company_id}/tokens/regenerate: it replaces the secret of a
+// company's access token and shows the new one.
 func (s tokenPages) regenerateCompanyToken(v *pageRequest) error {
 	t, secret, err := s.Accounts.AccessTokens.RegenerateCompanyToken(v.r.Context(), v.currentPrincipal(), v.r.PathValue("company_id"), v.form.Get("id"))
 	if err != nil {
@@ -180,7 +186,8 @@ func (s tokenPages) regenerateCompanyToken(v *pageRequest) error {
 	return v.showPage("token", newTokenPage{t, secret, companyTokensPath(v)})
 }
 
-// deleteCompanyToken handles POST /companies/{company_id}/tokens/delete.
+// deleteCompanyToken handles POST /companies/{company_id}/tokens/delete: it
+// deletes an access token of a company.
 func (s tokenPages) deleteCompanyToken(v *pageRequest) error {
 	if err := s.Accounts.AccessTokens.DeleteCompanyToken(v.r.Context(), v.currentPrincipal(), v.r.PathValue("company_id"), v.form.Get("id")); err != nil {
 		return err

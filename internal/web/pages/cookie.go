@@ -47,5 +47,5 @@ func (v *pageRequest) setCookie(name, value, path string, age time.Duration) {
 	})
 }
 
-// deleteCookie deletes a cookie.
+// deleteCookie makes the browser delete a cookie.
 func (v *pageRequest) deleteCookie(name, path string) { v.setCookie(name, "", path, -time.Second) }

@@ -46,10 +46,10 @@ func formatUserCode(code string) string {
 	return code[:len(code)/2] + "-" + code[len(code)/2:]
 }
 
-// approveVerdict is the value of the button that approves a device.
+// approveVerdict is the form value of the button that approves a device.
 const approveVerdict = "approve"
 
-// decideDevice handles POST /device.
+// decideDevice handles POST /device: it approves or refuses a device.
 func (s accountPages) decideDevice(v *pageRequest) error {
 	yes := v.form.Get("verdict") == approveVerdict
 	code := v.form.Get("code")

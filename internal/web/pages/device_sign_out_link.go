@@ -1,6 +1,7 @@
 package pages
 
-// mailedDeviceForm handles GET /drop.
+// mailedDeviceForm handles GET /drop: it shows the form to sign out a device,
+// which a link in an e-mail opens.
 func (s linkPages) mailedDeviceForm(v *pageRequest) error {
 	if err := s.Accounts.Devices.CheckEndLink(v.r.Context(), v.queryValue("token")); err != nil {
 		return err

@@ -26,7 +26,7 @@ func invitationLink(secret string) string {
 	return withQuery(invitationPath, url.Values{"token": {secret}})
 }
 
-// invitationForm handles GET /invitation.
+// invitationForm handles GET /invitation: it shows the invitation of a link.
 func (s linkPages) invitationForm(v *pageRequest) error {
 	shown, err := s.loadInvitation(v, v.queryValue("token"))
 	if err != nil {
@@ -51,7 +51,8 @@ func (s linkPages) loadInvitation(v *pageRequest, secret string) (invitationPage
 	}, nil
 }
 
-// acceptInvitation handles POST /invitation.
+// acceptInvitation handles POST /invitation: it makes the signed-in person a
+// member of the company that invited them.
 func (s linkPages) acceptInvitation(v *pageRequest) error {
 	shown, err := s.loadInvitation(v, v.form.Get("token"))
 	if err != nil {

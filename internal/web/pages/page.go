@@ -82,9 +82,9 @@ type page struct {
 	Script bool
 	// Data is the data of the page's own template.
 	Data any
-	// Alert is an error message, or "".
+	// Alert is an error message above the form, or "".
 	Alert string
-	// Problems are the error messages of fields, by name.
+	// Problems are the error messages of form fields, by field name.
 	Problems map[string]string
 }
 
@@ -146,7 +146,7 @@ func (p *page) DoneMessage() string {
 	return doneMessages[what]
 }
 
-// NoMail reports whether the installation has no mail server.
+// NoMail reports whether the installation sends no e-mail.
 func (p *page) NoMail() bool { return p.v.Accounts.Settings.NoMail }
 
 // doneMessages are the messages about finished actions. The query parameter

@@ -28,7 +28,7 @@ type pageRequest struct {
 	session signin.Session // zero if no person is signed in
 	cookie  string         // the value of the session cookie
 	form    url.Values     // the submitted values of a POST request
-	secret  string         // see formSecret
+	secret  string         // the secret of CSRF tokens; see formSecret
 }
 
 // maxFormBytes is the maximum size of a form's body in bytes. The longest

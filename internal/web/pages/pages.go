@@ -22,15 +22,16 @@ import (
 	"atelier/internal/people/oidc"
 )
 
-// Parts are the dependencies of the pages.
+// Parts are the dependencies and settings of the pages.
 type Parts struct {
 	Accounts     *account.Services
 	PersonalData *personaldata.Service
-	// Provider is the OpenID provider with which people can sign in; may be nil.
+	// Provider is the OpenID provider with which people can sign in. It is nil
+	// if none is configured.
 	Provider *oidc.Provider
 	// Box encrypts the state of a sign-in at the OpenID provider.
 	Box keyring.Box
-	// Key authenticates CSRF tokens.
+	// Key is the HMAC key of CSRF tokens.
 	Key []byte
 	// AppURL is the public URL of these pages, BaseURL that of the API.
 	AppURL, BaseURL string

@@ -12,7 +12,8 @@ func (s signInPages) setupForm(v *pageRequest) error {
 	return v.showPage("setup", e)
 }
 
-// createFirstAccount handles POST /setup.
+// createFirstAccount handles POST /setup: it creates the first account of the
+// installation.
 func (s signInPages) createFirstAccount(v *pageRequest) error {
 	e, err := s.checkSetup(v, v.form.Get("token"))
 	if err != nil {

@@ -36,7 +36,7 @@ func (s signInPages) newEntryPage(next, invitation string) entryPage {
 	return e
 }
 
-// signInForm handles GET /signin.
+// signInForm handles GET /signin: it shows the sign-in form.
 func (s signInPages) signInForm(v *pageRequest) error {
 	if v.signedIn() {
 		return v.redirectTo(safeDestination(v.queryValue("next")))
@@ -60,7 +60,7 @@ func (s signInPages) invitationEmail(v *pageRequest, next string) string {
 	return inv.Email
 }
 
-// signIn handles POST /signin.
+// signIn handles POST /signin: it signs a person in with a password.
 func (s signInPages) signIn(v *pageRequest) error {
 	e := s.newEntryPage(v.form.Get("next"), "")
 	in, err := s.Accounts.SignIn.SignIn(v.r.Context(), v.form.Get("email"), v.form.Get("password"), v.requestClient())
@@ -70,7 +70,7 @@ func (s signInPages) signIn(v *pageRequest) error {
 	return v.startSession(in, e.Next)
 }
 
-// signOut handles POST /signout.
+// signOut handles POST /signout: it signs this browser out.
 func (s signInPages) signOut(v *pageRequest) error {
 	if err := s.Accounts.SignIn.SignOut(v.r.Context(), v.currentPrincipal(), v.session.ID); err != nil {
 		return err

@@ -5,7 +5,7 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// signUpForm handles GET /signup.
+// signUpForm handles GET /signup: it shows the sign-up form.
 func (s signInPages) signUpForm(v *pageRequest) error {
 	invitation := v.queryValue("invitation")
 	switch {
@@ -21,7 +21,7 @@ func (s signInPages) signUpForm(v *pageRequest) error {
 	return v.showPage("signup", e)
 }
 
-// signUp handles POST /signup.
+// signUp handles POST /signup: it creates an account.
 func (s signInPages) signUp(v *pageRequest) error {
 	e := s.newEntryPage(v.form.Get("next"), v.form.Get("invitation"))
 	if err := s.addInvitationEmail(v, &e); err != nil {

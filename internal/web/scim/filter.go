@@ -13,9 +13,9 @@ import (
 
 // Limits on filters and attribute paths.
 const (
-	maxFilter = 2000 // bytes
+	maxFilter = 2000 // maximum length of a filter in bytes
 	maxPath   = 500
-	maxDepth  = 16 // nested brackets
+	maxDepth  = 16 // maximum nesting of brackets
 )
 
 // checkExpression returns an error for a filter or path that is too expensive
@@ -184,7 +184,7 @@ func compileExpression(tree filter.Expression, resolve func(filter.AttributePath
 	case *filter.NotExpression:
 		not, err := compile(e.Expression)
 		return func(o object) bool { return !not(o) }, err
-	case *filter.ValuePath: // emails[type eq "work"]
+	case *filter.ValuePath: // such as emails[type eq "work"]
 		t, err := resolve(e.AttributePath)
 		if err != nil {
 			return nil, err

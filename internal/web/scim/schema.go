@@ -20,7 +20,7 @@ type attribute struct {
 	description     string
 }
 
-// Data types of attributes.
+// Data types of SCIM attributes. Strings have the empty type.
 const (
 	booleanType   = "boolean"
 	complexType   = "complex"
@@ -34,7 +34,7 @@ const (
 	onRequest = "request"
 )
 
-// schema is a named list of attributes.
+// schema is a SCIM schema: a named list of attributes.
 type schema struct {
 	id, name, description string
 	attributes            []attribute

@@ -220,7 +220,7 @@ type problem struct {
 	detail   string
 }
 
-// Values of scimType (RFC 7644 section 3.12).
+// Values of scimType in error responses (RFC 7644 section 3.12).
 const (
 	invalidFilter = "invalidFilter"
 	invalidPath   = "invalidPath"

@@ -21,7 +21,7 @@ func (s *Server) asUser(u provisioning.User) (object, error) {
 		if err := json.Unmarshal([]byte(u.Attributes), &o); err != nil {
 			return nil, fmt.Errorf("attributes of user %s: %w", u.ID, err)
 		}
-	} else { // the identity provider has not sent attributes of this user yet
+	} else { // the identity provider has not sent any attributes of this user yet
 		o["emails"] = []any{object{"value": u.Name, "type": "work", "primary": true}}
 	}
 

@@ -285,7 +285,8 @@ type Transport struct {
 	Next http.RoundTripper // nil means http.DefaultTransport
 }
 
-// RoundTrip sends the request and checks the response.
+// RoundTrip sends the request and checks the response against the OpenAPI
+// document.
 func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	next := t.Next
 	if next == nil {

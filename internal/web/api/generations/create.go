@@ -40,7 +40,7 @@ func (h *Handler) createGeneration(w http.ResponseWriter, r *http.Request) error
 	}
 
 	defer h.Runs.ExpectCreate(call.Principal.PersonID)()
-	var used *run.Key // the earlier use of the key, if any
+	var used *run.Key // the earlier use of the idempotency key, if any
 	if key != "" {
 		if used, err = h.Runs.FindKey(r.Context(), call.Principal.PersonID, key); err != nil {
 			return err

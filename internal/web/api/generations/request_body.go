@@ -18,7 +18,7 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-// requestBody is the body of a create request.
+// requestBody is the body of a request that creates a run.
 type requestBody struct {
 	payload []byte
 	files   []ingest.StoredFile

@@ -10,7 +10,7 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-// Call is an authenticated and authorized request.
+// Call is an authenticated and authorized API request.
 type Call struct {
 	Principal principal.Principal
 	Params    *Params

@@ -96,7 +96,7 @@ func (s *Streams) SendEvents(w http.ResponseWriter, r *http.Request, changes <-c
 	}
 }
 
-// EventWriter writes server-sent events.
+// EventWriter sends server-sent events to one client.
 type EventWriter struct {
 	w    io.Writer // extends the write deadline with each event
 	conn *http.ResponseController

@@ -34,7 +34,7 @@ type pageKey struct {
 // cursor.
 type encodedPage struct {
 	body []byte
-	tag  string           // ETag
+	tag  string           // ETag of body
 	last *catalog.SortKey // nil if this is the last page
 }
 

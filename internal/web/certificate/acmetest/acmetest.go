@@ -34,12 +34,12 @@ import (
 // loopback IP address, which no other Authority uses.
 type Authority struct {
 	Directory string
-	RootsFile string         // verifies the authority's own server
-	Roots     *x509.CertPool // verifies the certificates that the authority issues
+	RootsFile string         // root certificates that verify the authority's own server
+	Roots     *x509.CertPool // root certificates that verify the certificates it issues
 
 	// The authority sends challenges to these host:port addresses.
-	TLSAddress  string // tls-alpn-01
-	HTTPAddress string // http-01
+	TLSAddress  string // for tls-alpn-01 challenges
+	HTTPAddress string // for http-01 challenges
 
 	server *servers.Server
 }
