@@ -85,7 +85,7 @@ func (c personDeleteCmd) Run(p *program) error {
 	})
 }
 
-// byEmail returns the person with an e-mail address.
+// byEmail returns the person with the given e-mail address.
 func (pp *people) byEmail(ctx context.Context, email string) (who person.Person, err error) {
 	err = pp.db.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		who, err = person.ByEmail(ctx, tx, email)

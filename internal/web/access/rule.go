@@ -85,7 +85,7 @@ var (
 	// refused: a token may be stored in a script, and must not be able to
 	// create further credentials.
 	SignedIn = Rule{Kinds: []principal.Kind{principal.IDToken}}
-	// Leaving is for signing out: it revokes the caller's own credential.
+	// Leaving is for signing out, which revokes the caller's own credential.
 	Leaving = Rule{Kinds: []principal.Kind{principal.IDToken}, Unverified: true}
 	// LeavingDevice is for signing out a device that the request names.
 	LeavingDevice = Rule{Kinds: []principal.Kind{principal.IDToken}, Unverified: true, NamesDevice: true}

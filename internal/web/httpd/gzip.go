@@ -12,8 +12,8 @@ import (
 	"sync"
 )
 
-// MinGzipBytes is the size in bytes from which responses are compressed.
-// Smaller responses gain too little.
+// MinGzipBytes is the size in bytes from which responses are compressed. For
+// smaller ones the additional headers cost more than compression saves.
 const MinGzipBytes = 1 << 10
 
 // AcceptsGzip reports whether the response to a request should be compressed with

@@ -60,7 +60,8 @@ func groupDraft(o object) (d provisioning.GroupDraft, err error) {
 	return d, nil
 }
 
-// listGroups serves GET /Groups.
+// listGroups serves GET /Groups: it lists the company's groups, which are
+// teams.
 func (s *Server) listGroups(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 	q, err := readQuery(r)
 	if err != nil {
@@ -69,7 +70,8 @@ func (s *Server) listGroups(w http.ResponseWriter, r *http.Request, client provi
 	return s.listResources(w, r, client, q, s.findGroups)
 }
 
-// searchGroups serves POST /Groups/.search.
+// searchGroups serves POST /Groups/.search: it lists groups, with the query in
+// the request body.
 func (s *Server) searchGroups(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 	q, err := readSearch(w, r)
 	if err != nil {
@@ -118,7 +120,7 @@ func readGroup(w http.ResponseWriter, r *http.Request) (provisioning.GroupDraft,
 	return groupDraft(o)
 }
 
-// createGroup serves POST /Groups.
+// createGroup serves POST /Groups: it creates a group.
 func (s *Server) createGroup(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 	draft, err := readGroup(w, r)
 	if err != nil {
@@ -140,7 +142,7 @@ func (s *Server) replyGroup(w http.ResponseWriter, r *http.Request, status int, 
 	return writeReply(w, status, groupType.selectAttributes(s.asGroup(g), chosen))
 }
 
-// getGroup serves GET /Groups/{id}.
+// getGroup serves GET /Groups/{id}: it returns a group.
 func (s *Server) getGroup(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 	g, err := s.Provisioning.GetGroup(r.Context(), client, r.PathValue("id"))
 	if err != nil {
@@ -149,7 +151,7 @@ func (s *Server) getGroup(w http.ResponseWriter, r *http.Request, client provisi
 	return s.replyGroup(w, r, http.StatusOK, g)
 }
 
-// replaceGroup serves PUT /Groups/{id}.
+// replaceGroup serves PUT /Groups/{id}: it replaces the attributes of a group.
 func (s *Server) replaceGroup(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 	draft, err := readGroup(w, r)
 	if err != nil {
@@ -162,7 +164,7 @@ func (s *Server) replaceGroup(w http.ResponseWriter, r *http.Request, client pro
 	return s.replyGroup(w, r, http.StatusOK, g)
 }
 
-// patchGroup serves PATCH /Groups/{id}.
+// patchGroup serves PATCH /Groups/{id}: it changes some attributes of a group.
 func (s *Server) patchGroup(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 	sent, err := readBody(w, r)
 	if err != nil {
@@ -188,7 +190,7 @@ func (s *Server) patchGroup(w http.ResponseWriter, r *http.Request, client provi
 	return s.replyGroup(w, r, http.StatusOK, g)
 }
 
-// deleteGroup serves DELETE /Groups/{id}.
+// deleteGroup serves DELETE /Groups/{id}: it deletes a group.
 func (s *Server) deleteGroup(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 	if err := s.Provisioning.DeleteGroup(r.Context(), client, r.PathValue("id")); err != nil {
 		return err

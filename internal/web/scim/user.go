@@ -93,7 +93,7 @@ func primaryEmail(o object) string {
 	return ""
 }
 
-// listUsers serves GET /Users.
+// listUsers serves GET /Users: it lists the company's users.
 func (s *Server) listUsers(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 	q, err := readQuery(r)
 	if err != nil {
@@ -102,7 +102,8 @@ func (s *Server) listUsers(w http.ResponseWriter, r *http.Request, client provis
 	return s.listResources(w, r, client, q, s.findUsers)
 }
 
-// searchUsers serves POST /Users/.search.
+// searchUsers serves POST /Users/.search: it lists users, with the query in
+// the request body.
 func (s *Server) searchUsers(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 	q, err := readSearch(w, r)
 	if err != nil {
@@ -169,7 +170,7 @@ func (f parsedFilter) firstEquality(names ...string) (first, second, third *stri
 	return got[0], got[1], got[2]
 }
 
-// createUser serves POST /Users.
+// createUser serves POST /Users: it creates a user.
 func (s *Server) createUser(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 	sent, err := readBody(w, r)
 	if err != nil {
@@ -210,7 +211,7 @@ func (s *Server) replyUser(w http.ResponseWriter, r *http.Request, status int, u
 	return writeReply(w, status, userType.selectAttributes(o, chosen))
 }
 
-// getUser serves GET /Users/{id}.
+// getUser serves GET /Users/{id}: it returns a user.
 func (s *Server) getUser(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 	u, err := s.Provisioning.GetUser(r.Context(), client, r.PathValue("id"))
 	if err != nil {
@@ -219,7 +220,7 @@ func (s *Server) getUser(w http.ResponseWriter, r *http.Request, client provisio
 	return s.replyUser(w, r, http.StatusOK, u)
 }
 
-// replaceUser serves PUT /Users/{id}.
+// replaceUser serves PUT /Users/{id}: it replaces the attributes of a user.
 func (s *Server) replaceUser(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 	sent, err := readBody(w, r)
 	if err != nil {
@@ -245,7 +246,7 @@ func (s *Server) replaceUser(w http.ResponseWriter, r *http.Request, client prov
 	return s.replyUser(w, r, http.StatusOK, u)
 }
 
-// patchUser serves PATCH /Users/{id}.
+// patchUser serves PATCH /Users/{id}: it changes some attributes of a user.
 func (s *Server) patchUser(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 	sent, err := readBody(w, r)
 	if err != nil {
@@ -274,7 +275,7 @@ func (s *Server) patchUser(w http.ResponseWriter, r *http.Request, client provis
 	return s.replyUser(w, r, http.StatusOK, u)
 }
 
-// deleteUser serves DELETE /Users/{id}.
+// deleteUser serves DELETE /Users/{id}: it deletes a user.
 func (s *Server) deleteUser(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 	if err := s.Provisioning.DeleteUser(r.Context(), client, r.PathValue("id")); err != nil {
 		return err
