@@ -24,16 +24,16 @@ import (
 	"atelier/internal/people/oidc"
 )
 
-// people has the services for people, companies and credentials. The server and
-// the admin commands build it in the same way.
+// people has the services for people, companies and credentials. The server
+// and the admin commands both use it.
 type people struct {
 	db      *sqldb.DB
 	keys    keyring.Ring
 	devices *device.Devices
 	tokens  *idtoken.Issuer
-	budgets *budget.Service // can send mail once startJobs was called
+	budgets *budget.Service // can send e-mail only after startJobs
 
-	// Set by startJobs, because jobs of the queue need the fields above.
+	// Set by startJobs, because these services need the job queue.
 	provider     *oidc.Provider
 	accounts     *account.Services
 	companies    *companyadmin.Services
@@ -41,7 +41,7 @@ type people struct {
 	jobs         queue.Queue
 }
 
-// openPeople builds the services that do not need the queue.
+// openPeople creates the services that do not need the job queue.
 func (p *program) openPeople(db *sqldb.DB, keys keyring.Ring) *people {
 	c := p.cfg
 	return &people{
@@ -60,14 +60,14 @@ func (p *program) openPeople(db *sqldb.DB, keys keyring.Ring) *people {
 			RotateAfter:      time.Duration(c.Credentials.RefreshRotateAfter),
 			Grace:            time.Duration(c.Credentials.RefreshGrace),
 		}),
-		// All nodes use the same issuer name, regardless of their addresses.
+		// All nodes use the same issuer name, regardless of their URLs.
 		tokens:  idtoken.New(db, idtoken.Options{Box: keys.BoxFor("signing_key"), Issuer: "atelier", Lifetime: time.Duration(c.Credentials.IDLifetime), Now: db.Now}),
 		budgets: &budget.Service{Guard: webhook.NewGuard(c.Webhook.AllowNetworks), Wake: func() {}},
 	}
 }
 
-// startJobs builds the services that need the queue. The settings already have
-// the service's addresses.
+// startJobs creates the services that need the job queue. The URLs of the
+// service must already be set in the settings.
 func (pp *people) startJobs(p *program, jobs queue.Queue) {
 	c := p.cfg
 	if c.OIDC.Issuer != "" {
@@ -118,17 +118,19 @@ func (pp *people) startJobs(p *program, jobs queue.Queue) {
 	pp.budgets.AppURL = c.AppURL
 }
 
-// personalData returns the service that exports and deletes the data of people.
+// personalData returns the service that exports and deletes the data of
+// people.
 func (pp *people) personalData(blobs blob.Store) *personaldata.Service {
 	return &personaldata.Service{DB: pp.db, Blobs: blobs, Queue: pp.jobs}
 }
 
-// providerTimeout limits the wait for an identity provider.
+// providerTimeout is the time limit of a request to an OpenID provider.
 const providerTimeout = 10 * time.Second
 
 func (pp *people) mailBox() keyring.Box { return pp.keys.BoxFor("mail") }
 
-// newMailSender returns the configured mail sender.
+// newMailSender returns the configured e-mail sender. If no SMTP server is
+// configured, e-mails are printed to standard error.
 func (p *program) newMailSender() (mail.Sender, error) {
 	c := p.cfg.SMTP
 	if c.Address == "" {
@@ -146,7 +148,8 @@ func (p *program) newMailSender() (mail.Sender, error) {
 
 const smtpTimeout = 30 * time.Second
 
-// withReading runs a command that only reads the installation.
+// withReading calls do with the database, for commands that only read the
+// installation.
 func (p *program) withReading(do func(ctx context.Context, db *sqldb.DB) error) error {
 	db, err := p.openForReading(p.ctx)
 	if err != nil {
@@ -156,8 +159,9 @@ func (p *program) withReading(do func(ctx context.Context, db *sqldb.DB) error) 
 	return do(p.ctx, db)
 }
 
-// withPeople runs an admin command, which may run while a server is running.
-// Mail of the command is sent by a worker.
+// withPeople calls do with the services for people, for admin commands, which
+// may run while a server is running. A worker sends the e-mails that the
+// command creates.
 func (p *program) withPeople(do func(ctx context.Context, pp *people) error) error {
 	db, err := p.openExisting(p.ctx)
 	if err != nil {
