@@ -22,7 +22,7 @@ type socket struct {
 	out  chan message
 	gone chan struct{}
 
-	aware bool // the client supports previews with metadata; guarded by the server's lock
+	aware bool // the client supports previews with metadata; guarded by Server.mu
 }
 
 type message struct {
@@ -101,7 +101,8 @@ func (s *Server) ws(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// write sends the messages of a socket, and the messages of an active fault.
+// write sends the queued messages to a WebSocket. An active fault may distort
+// them or add others.
 func (s *Server) write(ctx context.Context, k *socket) {
 	for {
 		var m message
@@ -144,7 +145,8 @@ func text(kind string, data any) message {
 	return message{websocket.MessageText, b}
 }
 
-// picture returns a preview, with the metadata about unless that is nil.
+// picture returns a preview message. If about is not nil, the message contains
+// it as metadata.
 func picture(about dict) message {
 	m := image.NewGray(image.Rect(0, 0, 8, 8))
 	m.SetGray(3, 3, color.Gray{200})
@@ -165,7 +167,7 @@ func picture(about dict) message {
 }
 
 // tell sends a message to the client of a prompt. If the prompt has no client
-// and toAll is set, it sends the message to all clients.
+// and toAll is true, it sends the message to all clients.
 func (s *Server) tell(clientID string, toAll bool, make func(aware bool) message) {
 	s.mu.Lock()
 	var to []*socket
