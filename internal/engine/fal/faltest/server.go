@@ -1,8 +1,8 @@
-// Package faltest is a stand-in for fal, which is a hosted service: the queue,
-// the storage, the catalog and the host base URL of the host of files. Its
-// responses follow fal's documentation, and a test with fal's own client
-// verifies them. It has three models, whose requests take time, and can show
-// every fault that tests need.
+// Package faltest is a stand-in for fal, which is a hosted service: for its
+// queue, storage, catalog and host of files. Its responses follow fal's
+// documentation, and a test with fal's own client verifies them. It has three
+// models, whose requests take time, and can simulate every fault that tests
+// need.
 package faltest
 
 import (
@@ -17,41 +17,41 @@ import (
 	"atelier/internal/engine/enginetest"
 )
 
-// Fault is a kind of failure of the servers.
+// Fault is a kind of failure of the stand-in servers.
 type Fault string
 
-// The faults.
+// The faults that the stand-in servers can simulate.
 const (
-	Drops      Fault = "drops"      // it accepts a request and drops the connection
-	Swallows   Fault = "swallows"   // it drops the connection without accepting the request
-	Stalls     Fault = "stalls"     // it accepts a request and does not answer before the client has disconnected
-	Strays     Fault = "strays"     // its response has a URL of the request on another host
-	Busy       Fault = "busy"       // 429
-	Ill        Fault = "ill"        // 503, although it accepts the request
-	Locked     Fault = "locked"     // 403: the account has no credit left
+	Drops      Fault = "drops"      // the queue accepts a request and drops the connection
+	Swallows   Fault = "swallows"   // the queue drops the connection without accepting the request
+	Stalls     Fault = "stalls"     // the queue accepts a request and does not respond until the client has disconnected
+	Strays     Fault = "strays"     // the response contains a URL of the request on another host
+	Busy       Fault = "busy"       // requests get status 429
+	Ill        Fault = "ill"        // create requests get status 503 although they are accepted
+	Locked     Fault = "locked"     // requests get status 403, because the account has no credit left
 	Refuses    Fault = "refuses"    // the model refuses its inputs as invalid
 	Flags      Fault = "flags"      // the model refuses the content
-	Blackens   Fault = "blackens"   // the model blackens its result
+	Blackens   Fault = "blackens"   // the model returns a black picture instead of its result
 	Fails      Fault = "fails"      // the model crashes
-	Interrupts Fault = "interrupts" // the runner disconnects
-	Loses      Fault = "loses"      // it has lost all requests
-	Hiccups    Fault = "hiccups"    // reads of a request get a 502
-	Garbles    Fault = "garbles"    // its responses are invalid JSON
+	Interrupts Fault = "interrupts" // the machine that runs the model disconnects
+	Loses      Fault = "loses"      // the queue has lost all requests
+	Hiccups    Fault = "hiccups"    // queries of a request get status 502
+	Garbles    Fault = "garbles"    // responses are invalid JSON
 	Breaks     Fault = "breaks"     // files are truncated
 	Floods     Fault = "floods"     // files never end
 	Drips      Fault = "drips"      // files are sent byte by byte
-	Hangs      Fault = "hangs"      // reads of a request get no response
+	Hangs      Fault = "hangs"      // queries of a request get no response
 	Fewer      Fault = "fewer"      // requests succeed without output
 )
 
-// Options configure the servers.
+// Options configure the stand-in servers.
 type Options struct {
-	Key   string        // required key; "": id:secret
-	Takes time.Duration // duration of a request; 0: 40 ms
-	Own   bool          // the queue serves outputs, instead of another host
+	Key   string        // required API key; default: id:secret
+	Takes time.Duration // duration of a request; default: 40 ms
+	Own   bool          // the queue's host also serves results, instead of another host
 }
 
-// Server is the stand-in for the provider.
+// Server is the stand-in for fal.
 type Server struct {
 	enginetest.FaultSwitch[Fault]
 	URL     string // base URL of the queue
