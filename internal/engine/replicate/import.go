@@ -11,7 +11,8 @@ import (
 	"atelier/internal/engine/manifestdraft"
 )
 
-// ImportTool drafts a tool for a model, owner/name, from its own description. An official model runs
+// ImportTool drafts a tool's manifest for a model, given as owner/name, from
+// the schema that the provider has for it. The manifest runs an official model
 // by its name, any other by its newest version.
 func (e *Engine) ImportTool(ctx context.Context, model, engineName string) (manifestdraft.Tool, error) {
 	if !pairPattern.MatchString(model) {

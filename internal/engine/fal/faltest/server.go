@@ -60,18 +60,18 @@ type Server struct {
 	Key     string
 
 	takes  time.Duration
-	host   string // of files
+	host   string // base URL of the host of files
 	closed chan struct{}
 
 	mu       sync.Mutex
 	requests []*request
 	uploads  map[string][]byte
 	creates  int
-	leaks    int // calls to the host of files that had credentials
+	leaks    int // number of requests to the host of files that contained the API key
 	headers  []http.Header
 }
 
-// Start starts the servers, which run until the test ends.
+// Start starts the servers and stops them when the test ends.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	s := &Server{
@@ -105,21 +105,23 @@ func (s *Server) Restart() {
 	s.requests = nil
 }
 
-// Creates returns the number of requests that were ever accepted.
+// Creates returns the number of requests that the queue has accepted since the
+// start.
 func (s *Server) Creates() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.creates
 }
 
-// Leaks returns the number of calls to the host of files that had credentials.
+// Leaks returns the number of requests to the host of files that contained the
+// API key, which must not be sent there.
 func (s *Server) Leaks() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.leaks
 }
 
-// Headers returns the headers of every accepted request.
+// Headers returns the HTTP headers of every accepted request, in order.
 func (s *Server) Headers() []http.Header {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +141,7 @@ func (s *Server) Running() int {
 	return n
 }
 
-// Inputs returns the inputs of all requests, oldest first.
+// Inputs returns the model inputs of all requests in the queue, oldest first.
 func (s *Server) Inputs() []map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,7 +152,7 @@ func (s *Server) Inputs() []map[string]any {
 	return all
 }
 
-// Cancel cancels every request, as another worker would.
+// Cancel cancels every request in the queue, as another worker might do.
 func (s *Server) Cancel() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,7 +161,7 @@ func (s *Server) Cancel() {
 	}
 }
 
-// hang waits until the client has disconnected.
+// hang blocks until the client disconnects or the server stops.
 func (s *Server) hang(ctx context.Context) {
 	select {
 	case <-ctx.Done():
