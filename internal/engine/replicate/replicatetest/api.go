@@ -341,7 +341,8 @@ func (s *Server) getFile(w http.ResponseWriter, r *http.Request) {
 	s.reply(w, http.StatusOK, s.about(f))
 }
 
-// deliver serves the host of outputs, which has no use for credentials.
+// deliver handles requests to the host of outputs, which needs no access
+// token.
 func (s *Server) deliver(w http.ResponseWriter, r *http.Request) {
 	parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/out/"), "/")
 	s.mu.Lock()
@@ -354,7 +355,7 @@ func (s *Server) deliver(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	number, _ := strconv.Atoi(strings.TrimSuffix(parts[1], ".png")) // a film's picture has the number 0
+	number, _ := strconv.Atoi(strings.TrimSuffix(parts[1], ".png")) // the picture of a video has number 0
 	content := picture(s.predictions[i].input, number)
 	s.mu.Unlock()
 	if strings.HasSuffix(parts[1], ".mp4") {
