@@ -93,7 +93,7 @@ func (s *spool) appendToFile(p []byte) error {
 }
 
 // newReader returns a reader of the buffered part. It can be called several
-// times.
+// times, for retries.
 func (s *spool) newReader() io.ReadSeeker {
 	if s.file == nil {
 		return bytes.NewReader(s.buffer[:s.size])
@@ -101,12 +101,12 @@ func (s *spool) newReader() io.ReadSeeker {
 	return io.NewSectionReader(s.file, 0, s.size)
 }
 
-// sha256Hex returns the hash of the part.
+// sha256Hex returns the SHA-256 of the part in hexadecimal.
 func (s *spool) sha256Hex() string { return hex.EncodeToString(s.sum.Sum(nil)) }
 
 // closeFile closes the temporary file, if there is one.
 func (s *spool) closeFile() {
 	if s.file != nil {
-		_ = s.file.Close() // unlinked already; an error loses nothing
+		_ = s.file.Close() // an error is ignored, because the file is already unlinked
 	}
 }
