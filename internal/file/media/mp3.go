@@ -173,8 +173,8 @@ func followMP3Frames(s *source, first mp3Frame, at int64) (bool, error) {
 	return at <= s.size, nil
 }
 
-// readMP3FrameCount reads the number of frames from the Xing or VBRI header of
-// the first frame, if there is one.
+// readMP3FrameCount returns the number of frames in the file from the Xing or
+// VBRI header of the first frame. It returns false if there is no such header.
 func readMP3FrameCount(s *source, first mp3Frame, at int64) (uint32, bool) {
 	b, err := s.peekBytes(at, first.length)
 	if err != nil {
