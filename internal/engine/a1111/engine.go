@@ -133,7 +133,7 @@ func (t *task) drawPictures(ctx context.Context) error {
 		return err
 	}
 	own := res.requestedImages()
-	if len(own) == 0 { // fewer results than requested are better than none
+	if len(own) == 0 { // if there is at least one result, the job succeeds with fewer than requested
 		return backend.ErrNoResult
 	}
 	for i, image := range own[:min(len(own), t.NumResults)] {

@@ -115,7 +115,7 @@ func (t *task) followProgress(ctx context.Context, name string, stop context.Can
 func (t *task) sendPreview(uri string) {
 	r, err := backend.DataReader(uri)
 	if err != nil {
-		return // previews are optional
+		return // an invalid preview is ignored, because previews are optional
 	}
 	if picture, err := io.ReadAll(io.LimitReader(r, maxPreview)); err == nil {
 		t.out.Preview(picture)

@@ -124,7 +124,7 @@ func (c *Client) WithTimeout(ctx context.Context) (context.Context, context.Canc
 
 // Request is an HTTP request to the model server.
 type Request struct {
-	Method string // if empty, GET
+	Method string // HTTP method; default: GET
 	Path   string // relative to the base URL, with the query; or an absolute URL of the server
 	Header [][2]string
 	Body   io.Reader // nil if the request has no body
@@ -146,7 +146,7 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	}
 	if err != nil {
 		if body, ok := r.Body.(io.Closer); ok {
-			body.Close() // http.Client would close the body too
+			body.Close() // Do closes the request's body even if it fails, as http.Client does
 		}
 		return nil, err
 	}

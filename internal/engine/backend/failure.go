@@ -53,7 +53,7 @@ func CallFailure(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, errTooLarge):
 		return ErrTooLarge.WithCause(err)
-	case errors.Is(err, errBadResponse), errors.Is(err, netguard.ErrBlocked): // the URL is invalid or forbidden, so a retry would fail again
+	case errors.Is(err, errBadResponse), errors.Is(err, netguard.ErrBlocked): // the response is invalid or contains a forbidden URL, so a retry would fail again
 		return ErrBadResponse.WithCause(err)
 	case !ok:
 		return engine.FailTransient(engine.Unavailable, messageUnavailable).WithCause(err)

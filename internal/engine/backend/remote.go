@@ -26,7 +26,7 @@ func (c *Client) UploadFile(ctx context.Context, at, mimeType string, body io.Re
 		err = fmt.Errorf("%w: the URL of a file must be http:// or https://", netguard.ErrBlocked)
 	}
 	if err != nil {
-		body.Close() // http.Client would close the body too
+		body.Close() // UploadFile closes the body even if it fails, as http.Client does
 		return err
 	}
 	req.ContentLength = size

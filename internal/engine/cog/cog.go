@@ -126,7 +126,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 			out.Progress(float64(made) / float64(j.NumResults))
 		}
 	}
-	if made == 0 { // fewer results than requested are better than none
+	if made == 0 { // if there is at least one result, the job succeeds with fewer than requested
 		return engine.Fail(engine.Invalid, messageNoResult)
 	}
 	return nil

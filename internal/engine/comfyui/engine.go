@@ -158,7 +158,7 @@ func (t *task) runPrompts(ctx context.Context) error {
 		if !taken {
 			err := t.runPrompt(ctx, number)
 			if errors.Is(err, errNoResult) && t.delivered > 0 {
-				break // fewer results than requested are better than none
+				break // the job succeeds with fewer results than requested
 			}
 			if err != nil {
 				return err
@@ -219,7 +219,7 @@ func (t *task) finishPrompt(ctx context.Context, id string) error {
 		share = t.job.NumResults - t.delivered
 	}
 	all := float64(t.job.NumResults)
-	making := t.bar.SubSpan(float64(t.delivered)/all, float64(t.delivered+share)/all).SubSpan(0, 0.95) // the rest is for fetching the files
+	making := t.bar.SubSpan(float64(t.delivered)/all, float64(t.delivered+share)/all).SubSpan(0, 0.95) // the last 5 % are for fetching the files
 	t.socket.followPrompt(id, t.graph.nodeIDs(), making)
 	e, err := t.awaitPrompt(ctx, id)
 	t.socket.followPrompt("", nil, engine.Span{})

@@ -5,7 +5,7 @@ import "math"
 // nodeProgress is the progress of each node of a prompt. Nodes whose results
 // the server has cached do not count.
 type nodeProgress struct {
-	fractions map[string]float64 // by node id, from 0 to 1
+	fractions map[string]float64 // completed fraction of each node, from 0 to 1, by node id
 	current   string
 }
 

@@ -48,7 +48,7 @@ type eventSocket struct {
 func (e *Engine) openSocket(ctx context.Context, clientID string, out engine.Sink) *eventSocket {
 	s := &eventSocket{out: out, done: make(chan struct{}), hint: make(chan struct{}, 1)}
 	client, header := e.server.HTTPClient()
-	header.Del("Origin") // the server refuses foreign origins
+	header.Del("Origin") // without this header, because the server refuses requests of other origins
 	dial, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	at := e.server.BaseURL().JoinPath("ws")

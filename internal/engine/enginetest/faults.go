@@ -19,19 +19,19 @@ type Fault string
 // The faults that CheckFaults tests. Each is a fault of the model server or
 // program that the engine uses.
 const (
-	Refuses  Fault = "refuses"        // refuses the job permanently
-	Fails    Fault = "fails"          // accepts the job and then fails
-	Busy     Fault = "busy"           // accepts no job at the moment
-	Away     Fault = "away"           // cannot be reached
-	Loses    Fault = "loses the job"  // forgets the job while it runs
-	Garbles  Fault = "garbles"        // sends invalid responses
+	Refuses  Fault = "refuses"        // the server refuses the job permanently
+	Fails    Fault = "fails"          // the server accepts the job and then fails
+	Busy     Fault = "busy"           // the server accepts no job at the moment
+	Away     Fault = "away"           // the server cannot be reached
+	Loses    Fault = "loses the job"  // the server forgets the job while it runs
+	Garbles  Fault = "garbles"        // the server sends invalid responses
 	Breaks   Fault = "breaks off"     // a result is truncated
 	Floods   Fault = "floods"         // a result never ends
 	Drips    Fault = "drips"          // a result arrives byte by byte, for minutes
-	Hangs    Fault = "hangs"          // accepts the job and stops responding
-	Restarts Fault = "restarts"       // restarts during the job and loses its state
-	Fewer    Fault = "gives too few"  // reports success without a result
-	TimeIsUp Fault = "the time is up" // is still working when the job's deadline has passed
+	Hangs    Fault = "hangs"          // the server accepts the job and stops responding
+	Restarts Fault = "restarts"       // the server restarts during the job and loses its state
+	Fewer    Fault = "gives too few"  // the server reports success without a result
+	TimeIsUp Fault = "the time is up" // the server is still working when the job's deadline has passed
 )
 
 // faults lists all faults, each with the function that checks it.

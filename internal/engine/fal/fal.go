@@ -76,7 +76,7 @@ func (e *Engine) Probe(ctx context.Context) error {
 // manifestSetting is the engine.with section of a tool's manifest: the
 // endpoint of a model and the mapping of fields to its inputs.
 type manifestSetting struct {
-	Endpoint string `json:"endpoint"` // such as fal-ai/flux/dev
+	Endpoint string `json:"endpoint"` // model endpoint, such as fal-ai/flux/dev
 	backend.Mapping
 }
 

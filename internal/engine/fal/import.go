@@ -34,7 +34,7 @@ func (e *Engine) ImportTool(ctx context.Context, model, engineName string) (mani
 	if err != nil {
 		return manifestdraft.Tool{}, err
 	}
-	tool.Price = manifestdraft.Price{Type: "COST", Tokens: 1} // requests cost the operator money
+	tool.Price = manifestdraft.Price{Type: "COST", Tokens: 1} // has a price, because requests cost the operator money
 	tool.Engine.With["endpoint"] = model
 	return tool, nil
 }

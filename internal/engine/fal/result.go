@@ -133,7 +133,7 @@ func createFailure(ctx context.Context, err error) error {
 	}
 	switch s.Code {
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
-		return engine.ErrMisconfigured.WithCause(err) // the endpoint does not exist
+		return engine.ErrMisconfigured.WithCause(err) // the endpoint in the manifest does not exist
 	case http.StatusBadRequest, http.StatusPaymentRequired, http.StatusUnprocessableEntity:
 		var why failureReason
 		why.readStatus(s)

@@ -87,7 +87,7 @@ func (t *task) runRequests(ctx context.Context) error {
 		}
 		t.ReportDelivered(i)
 	}
-	switch { // fewer results than requested are better than none
+	switch { // if there is at least one result, the job succeeds with fewer than requested
 	case t.delivered > 0:
 		return nil
 	case t.blocked:

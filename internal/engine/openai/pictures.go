@@ -48,7 +48,7 @@ func (t *task) makePictures(ctx context.Context) error {
 			return backend.ErrNoResult
 		}
 		if n == 0 {
-			return nil // fewer results than requested are better than none
+			return nil // the job succeeds with fewer results than requested
 		}
 		made += n
 	}
@@ -97,7 +97,7 @@ func (t *task) deliverImages(ctx context.Context, body io.Reader, there, want in
 		if err != nil {
 			return i, callFailure(ctx, err)
 		}
-		a.Data[i].B64 = "" // frees the memory
+		a.Data[i].B64 = "" // frees the memory of the encoded picture
 		err = backend.DeliverReader(ctx, r, t.out)
 		r.Close()
 		if err != nil {

@@ -354,7 +354,7 @@ func (t *task) makeVideosSync(ctx context.Context) error {
 			return backend.ErrNoResult
 		}
 		if n == 0 {
-			return nil // fewer results than requested are better than none
+			return nil // the job succeeds with fewer results than requested
 		}
 	}
 	return nil

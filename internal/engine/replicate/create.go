@@ -100,7 +100,7 @@ func createFailure(ctx context.Context, err error) error {
 	}
 	switch s.Code {
 	case http.StatusNotFound:
-		return engine.ErrMisconfigured.WithCause(err) // the model does not exist
+		return engine.ErrMisconfigured.WithCause(err) // the model in the manifest does not exist
 	case http.StatusBadRequest, http.StatusPaymentRequired, http.StatusUnprocessableEntity:
 		var said struct{ Title, Detail string }
 		_ = json.Unmarshal(s.Body, &said) // a body of another form has no detail
@@ -156,7 +156,7 @@ type listedPrediction struct {
 // in the checkpoint may have made: of the same model, with the same inputs,
 // not older than the request, and of no other job in this process.
 func (e *Engine) findCandidates(ctx context.Context, m model, n checkpoint) (ids []string, err error) {
-	const pages = 2 // of 100 predictions each
+	const pages = 2 // number of pages to read, each with 100 predictions
 	at := "predictions"
 	for range pages {
 		var page struct {
@@ -219,7 +219,7 @@ func hashInputs(inputs any) (string, error) {
 		return "", err
 	}
 	var plain any
-	if err := json.Unmarshal(text, &plain); err != nil { // all numbers become float64
+	if err := json.Unmarshal(text, &plain); err != nil { // decoding converts all numbers to float64
 		return "", err
 	}
 	if text, err = json.Marshal(plain); err != nil {

@@ -36,7 +36,7 @@ func (e *Engine) ImportTool(ctx context.Context, model, engineName string) (mani
 	if err != nil {
 		return manifestdraft.Tool{}, err
 	}
-	tool.Price = manifestdraft.Price{Type: "COST", Tokens: 1} // predictions cost the operator money
+	tool.Price = manifestdraft.Price{Type: "COST", Tokens: 1} // has a price, because predictions cost the operator money
 	tool.Description = backend.SanitizeText(said.Description)
 	if said.Official {
 		tool.Engine.With["model"] = model

@@ -80,7 +80,7 @@ type manifestSetting struct {
 // model identifies the model, version or deployment to run. Exactly one field is set.
 type model struct {
 	Model      string `json:"model,omitempty"`      // owner/name of an official model
-	Version    string `json:"version,omitempty"`    // id of a version
+	Version    string `json:"version,omitempty"`    // id of a model's version
 	Deployment string `json:"deployment,omitempty"` // owner/name of a deployment
 }
 
@@ -90,7 +90,7 @@ var pairPattern = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*/[A-Za-z0-9_-
 func (m model) createPath() (string, error) {
 	switch {
 	case len(m.Model)+len(m.Version)+len(m.Deployment) > max(len(m.Model), len(m.Version), len(m.Deployment)):
-		return "", engine.ErrMisconfigured // more than one is set
+		return "", engine.ErrMisconfigured // more than one of model, version and deployment is set
 	case m.Version != "":
 		return "predictions", nil
 	case pairPattern.MatchString(m.Model):

@@ -24,8 +24,8 @@ type task struct {
 	path string
 
 	checkpoint checkpoint
-	resumed    []bool // by prediction: an earlier attempt created it
-	done       []bool // by prediction: it has ended
+	resumed    []bool // for each prediction, whether an earlier attempt created it
+	done       []bool // for each prediction, whether it has ended
 	activeIDs  []string
 	unanswered bool // a create request got no response
 }
@@ -100,7 +100,7 @@ func (t *task) runPredictions(ctx context.Context) error {
 		given += n
 		t.ReportDelivered(i)
 	}
-	if given == 0 { // fewer results than requested are better than none
+	if given == 0 { // if there is at least one result, the job succeeds with fewer than requested
 		return backend.ErrToolNoResult
 	}
 	return nil
@@ -237,7 +237,7 @@ func textOutput(output json.RawMessage, files int) string {
 		return ""
 	}
 	if len(pieces) == 1 && files == 1 {
-		return "" // the text is in a file
+		return "" // the only string is the URL of a file that contains the text
 	}
 	return strings.Join(pieces, "")
 }

@@ -19,7 +19,7 @@ import (
 
 // outputStep is a step of a script that makes one or more results.
 type outputStep struct {
-	Kind    string  `json:"kind"` // png, text, raw or wav
+	Kind    string  `json:"kind"` // file format: png, text, raw or wav
 	Width   int     `json:"width"`
 	Height  int     `json:"height"`
 	Text    string  `json:"text"`

@@ -45,7 +45,7 @@ func Run(ctx context.Context, p Program) error {
 		defer close(kept)
 		k.runToEnd(life)
 	}()
-	defer func() { // also if the callback Line panics
+	defer func() { // deferred, so that it runs even if the callback Line panics
 		end(nil)
 		<-kept
 	}()

@@ -51,7 +51,7 @@ func startAttrs(network bool) []*syscall.SysProcAttr {
 // program. It also makes the kernel prefer the program to this service when it
 // must kill a process because memory runs out.
 func dropPrivileges() error {
-	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0) // an error is ignored, because the service works without it
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0) // an error is ignored, because the program runs without this adjustment too
 	// As root, the program could raise its limits again and rejoin the
 	// network, so these capabilities are dropped. The capabilities for files
 	// stay, because they may be the reason for running as root. Prctl fails if

@@ -27,7 +27,7 @@ type Asset struct {
 	Type      string // IMG, VID, AUDIO, ASSET_3D or TEXT
 	MimeType  string
 	Size      int64
-	SHA256    string // of the content, in hexadecimal
+	SHA256    string // hash of the content, in hexadecimal
 	// Width and Height, in pixels, and Duration are 0 if the file has none.
 	Width, Height int
 	Duration      time.Duration
@@ -82,7 +82,7 @@ var errNoAsset = fault.New(fault.NotFound, "There is no such file.")
 type Upload struct {
 	ID        string
 	AccountID string
-	PersonID  string // the person who uploaded it
+	PersonID  string // the person who uploaded the file
 	Name      string // the name that the person gave the file; for display only
 	Asset     Asset
 	Created   time.Time

@@ -91,6 +91,6 @@ func (a s3Address) newTransport() *http.Transport {
 		ExpectContinueTimeout: time.Second,
 		IdleConnTimeout:       time.Minute,
 		MaxIdleConnsPerHost:   64,
-		DisableCompression:    true, // the stored bytes must come back unchanged
+		DisableCompression:    true, // so that the stored bytes are received unchanged
 	}
 }

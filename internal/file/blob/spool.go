@@ -40,7 +40,7 @@ func (s *spool) fillPart(r io.Reader, limit int64) (last bool, err error) {
 		s.sum.Write(s.buffer[:n])
 		if ended && s.size == 0 && s.file == nil {
 			s.size = int64(n)
-			return true, nil // all bytes are in the buffer
+			return true, nil // the whole part is in the memory buffer
 		}
 
 		if err := s.appendToFile(s.buffer[:n]); err != nil {

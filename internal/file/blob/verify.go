@@ -40,7 +40,7 @@ const (
 type File struct {
 	Key    string
 	Size   int64
-	SHA256 string // in hexadecimal; if empty, only the size is checked
+	SHA256 string // expected hash in hexadecimal; if empty, only the size is checked
 }
 
 // OpenVerified returns a reader of a whole value. It returns the last bytes

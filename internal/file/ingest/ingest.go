@@ -58,7 +58,7 @@ type Options struct {
 
 // StoredFile is a file in the blob store that no database row refers to yet.
 type StoredFile struct {
-	Asset asset.Asset // AccountID is empty
+	Asset asset.Asset // the file's description; AccountID is empty
 	// RawSHA256 and RawSize describe the file as it was sent, before metadata
 	// was removed. If they are equal in two requests, the same file was sent.
 	RawSHA256 string

@@ -16,7 +16,7 @@ type File struct {
 	Key      string
 	MimeType string
 	Size     int64
-	SHA256   string // in hexadecimal; empty for thumbnails and previews
+	SHA256   string // hash in hexadecimal; empty for thumbnails and previews
 	Name     string // file name for downloads
 	Inline   bool   // browsers may display the file; otherwise it is served as an attachment
 }

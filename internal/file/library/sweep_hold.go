@@ -32,7 +32,7 @@ type SweepHold struct {
 	id   string
 	stop context.CancelFunc
 	done sync.WaitGroup
-	err  error // set before done if the hold has expired
+	err  error // ErrHoldExpired if the hold expired; set before done is reached
 }
 
 // ErrHoldExpired means that a sweep hold expired during a backup, so that

@@ -66,7 +66,7 @@ type DecodeRequest struct {
 type Facts struct {
 	Format
 	Width, Height int           // pixels, as displayed after rotation; 0 if the file has none
-	Duration      time.Duration // 0 if there is none or the file does not state it
+	Duration      time.Duration // 0 if the file has no duration or does not state it
 	Blurhash      string        // empty if the file has no picture
 	Thumb         []byte        // the thumbnail file; nil if there is none
 	ThumbExt      string        // "jpg" or "png"

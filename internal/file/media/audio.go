@@ -20,7 +20,7 @@ var wavCodings = []uint16{1, 3, 6, 7, 0xfffe}
 const unknownLength = 0xffffffff
 
 func wavDuration(s *source) (time.Duration, error) {
-	var bytesPerSample, rate int64 // bytes per sample of all channels, samples per second
+	var bytesPerSample, rate int64 // bytes per sample of all channels together, and samples per second
 	at := int64(12)
 	for range maxChunks {
 		b, err := s.peekBytes(at, 8)

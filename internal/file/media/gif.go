@@ -81,7 +81,7 @@ func (g *gifParser) parseFrame() error {
 	if err := g.keepColourTable(b[8]); err != nil {
 		return err
 	}
-	if _, err := g.keepBytes(1); err != nil { // LZW minimum code size
+	if _, err := g.keepBytes(1); err != nil { // the LZW minimum code size
 		return err
 	}
 

@@ -34,7 +34,7 @@ var mp3Bitrates = map[bool][16]int{
 }
 
 func parseMP3Header(b []byte) (mp3Frame, bool) {
-	if len(b) < 4 || b[0] != 0xff || b[1]&0xe0 != 0xe0 || b[1]>>1&3 != 1 { // frame sync, layer III
+	if len(b) < 4 || b[0] != 0xff || b[1]&0xe0 != 0xe0 || b[1]>>1&3 != 1 { // no frame sync pattern, or not layer III
 		return mp3Frame{}, false
 	}
 

@@ -176,7 +176,7 @@ func (m *xmpWriter) writeWebP() error {
 		return errNoRoomForXMP
 	}
 
-	odd := size & 1 // encoders often omit the last padding byte
+	odd := size & 1 // 1 if the last padding byte is missing; encoders often omit it
 	grown := uint64(size) + uint64(odd) + uint64(len(extended)) + 8 + uint64(len(m.packet)+len(m.packet)&1)
 	if grown > 1<<32-2 {
 		return errNoRoomForXMP

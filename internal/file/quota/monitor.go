@@ -45,7 +45,7 @@ type Monitor struct {
 	free   *prometheus.GaugeVec
 
 	mu    sync.Mutex
-	disks map[string]State // by name of the folder
+	disks map[string]State // state of each disk, by name of its folder
 	total State
 }
 

@@ -83,9 +83,9 @@ type Server struct {
 	faults  Faults
 	calls   []Call
 	prompts []Prompt
-	sockets map[string]*socket // by client id
+	sockets map[string]*socket // open WebSockets, by client id
 	open    map[*socket]bool
-	files   map[string][]byte // by type/subfolder/name; files survive a restart
+	files   map[string][]byte // content of files by type/subfolder/name; files survive a restart
 	counts  map[string]int    // number of saved files by name prefix
 	world   *world
 	life    *life

@@ -42,7 +42,7 @@ func (s *Server) ws(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // guard has checked the origin
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // Server.guard has already checked the origin
 	if err != nil {
 		return
 	}
@@ -52,7 +52,7 @@ func (s *Server) ws(w http.ResponseWriter, r *http.Request) {
 		k.id = uuid.NewString()
 	}
 	s.mu.Lock()
-	s.sockets[k.id] = k // an older socket with this id gets no more messages
+	s.sockets[k.id] = k // an older WebSocket with the same client id gets no more messages
 	s.open[k] = true
 	left := len(s.world.queue)
 	var at any

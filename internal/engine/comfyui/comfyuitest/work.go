@@ -163,8 +163,8 @@ type running struct {
 	s       *Server
 	ctx     context.Context
 	p       *prompt
-	done    map[string]made // results by node id
-	keep    map[string]made // results by signature
+	done    map[string]made // results of this prompt's nodes, by node id
+	keep    map[string]made // results to cache for the next prompt, by signature
 	before  map[string]made
 	outputs dict
 	states  []state

@@ -48,7 +48,7 @@ func (s *Server) reply(w http.ResponseWriter, status int, v any) {
 		return
 	}
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the client may have disconnected
+	_ = json.NewEncoder(w).Encode(v) // an error is ignored, because the client may have disconnected
 }
 
 func (s *Server) queue(own bool) http.Handler {

@@ -121,7 +121,7 @@ func (r *request) count() int {
 func picture(input map[string]any, number int) []byte {
 	text, err := json.Marshal(input)
 	if err != nil {
-		panic(err) // the input was decoded from JSON
+		panic(err) // never happens, because the input was decoded from JSON
 	}
 	return enginetest.StripedPNG(16, 16, fmt.Sprintf("%s#%d", text, number))
 }

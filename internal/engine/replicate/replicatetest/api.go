@@ -20,11 +20,11 @@ import (
 
 // The models of the stand-in server.
 const (
-	Painter    = "acme/painter" // official; returns a list of pictures
-	Writer     = "acme/writer"  // official; returns text as a list of parts
-	Film       = "acme/film"    // official; returns an object with a video and a picture
+	Painter    = "acme/painter" // official model; returns a list of pictures
+	Writer     = "acme/writer"  // official model; returns text as a list of parts
+	Film       = "acme/film"    // official model; returns an object with a video and a picture
 	Deployment = "acme/studio"  // a deployment of the painter model
-	Community  = "acme/sketch"  // not official, so run by its version
+	Community  = "acme/sketch"  // model that is not official, so it is run by its version
 	Version    = "5c7d5dc6dd8bf75c1acaa8565735e7986bc5b66206b55cca93cb72c9bf15ccaa"
 )
 
@@ -71,7 +71,7 @@ func (s *Server) reply(w http.ResponseWriter, status int, v any) {
 		return
 	}
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the client may have disconnected
+	_ = json.NewEncoder(w).Encode(v) // an error is ignored, because the client may have disconnected
 }
 
 func (s *Server) problem(w http.ResponseWriter, status int, detail string) {

@@ -28,7 +28,7 @@ const (
 	Ill        Fault = "ill"        // create requests get status 503 although the prediction is created
 	Unpaid     Fault = "unpaid"     // create requests get status 402
 	Refuses    Fault = "refuses"    // create requests get status 422
-	Fails      Fault = "fails"      // predictions fail
+	Fails      Fault = "fails"      // the model fails
 	Flags      Fault = "flags"      // predictions fail because their content is refused
 	Interrupts Fault = "interrupts" // predictions fail because of the provider's machines
 	Loses      Fault = "loses"      // the API has lost all predictions

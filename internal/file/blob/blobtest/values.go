@@ -22,7 +22,7 @@ func roundTrip(t *testing.T, s blob.Store) {
 }
 
 func longRoundTrip(t *testing.T, s blob.Store) {
-	for _, n := range []int64{8 << 20, long} { // sizes of one part, and of several parts and a remainder
+	for _, n := range []int64{8 << 20, long} { // a size of exactly one part, and a size of several parts and a remainder
 		sent := sha256.New()
 		received := sha256.New()
 		r := io.LimitReader(rand.NewChaCha8([32]byte{2}), n)
