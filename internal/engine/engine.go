@@ -152,7 +152,7 @@ type Sink interface {
 // MaxCheckpoint is the maximum size of a checkpoint, in bytes.
 const MaxCheckpoint = 4 << 10
 
-// Result is one output of an engine.
+// Result is one result of a job, with its content and a note.
 type Result struct {
 	Data io.Reader
 	// Note is a remark for the people who see the result, for example the part

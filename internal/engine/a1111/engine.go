@@ -110,7 +110,7 @@ func (e *Engine) Probe(ctx context.Context) error {
 	return callFailure(ctx, e.c.CallJSON(short, http.MethodGet, "sdapi/v1/samplers", nil, &list))
 }
 
-// drawResponse is the response to txt2img and img2img.
+// drawResponse is the server's response to a request to txt2img or img2img.
 type drawResponse struct {
 	Images []string `json:"images"`
 	Info   string   `json:"info"` // a JSON object, encoded as a string

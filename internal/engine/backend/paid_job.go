@@ -159,8 +159,8 @@ func WasNotCreated(err error) bool {
 	return !MayHaveArrived(err) || answered && s.Code/100 == 4
 }
 
-// NewPoller returns a poller with the given first interval (default: 1 s) and
-// timeout.
+// NewPoller returns a poller with the given first interval (default: 1 s).
+// timeout is how long queries may keep failing.
 func NewPoller(interval, timeout time.Duration) *Poller {
 	interval = cmp.Or(interval, time.Second)
 	return &Poller{Interval: interval, MaxInterval: 5 * interval, Timeout: timeout}

@@ -109,8 +109,9 @@ func (p *Poller) WaitNext(ctx context.Context) error {
 	}
 }
 
-// CheckError records the outcome of a query. It returns a failure if the error is permanent, or if
-// queries have been failing for too long.
+// CheckError records the error of a query, or nil if it succeeded. It returns
+// a failure if the error is permanent, or if queries have been failing for
+// longer than the timeout.
 func (p *Poller) CheckError(ctx context.Context, err error) error {
 	if err == nil {
 		p.over = nil

@@ -22,7 +22,8 @@ const (
 	stateEnded
 )
 
-// promptStatus is the server's information about a prompt.
+// promptStatus is the state of a prompt on the server and, if the prompt has
+// ended, its history entry.
 type promptStatus struct {
 	state promptState
 	entry historyEntry // set if the prompt has ended

@@ -93,7 +93,7 @@ func (r *Recorder) endOutput() {
 	r.busy--
 }
 
-// SaveCheckpoint records the checkpoint.
+// SaveCheckpoint records a checkpoint that the engine saves.
 func (r *Recorder) SaveCheckpoint(ctx context.Context, note string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// SendTruncated sends half of the announced content and closes the connection.
+// SendTruncated sends half of the content that the Content-Length header
+// announces, and closes the connection.
 func SendTruncated(w http.ResponseWriter, content []byte) {
 	w.Header().Set("Content-Length", strconv.Itoa(len(content)))
 	_, _ = w.Write(content[:len(content)/2])  // an error is ignored, because the client may have disconnected

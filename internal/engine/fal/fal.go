@@ -35,8 +35,9 @@ type Options struct {
 	// Storage is fal's host for uploads, with the same credentials as the
 	// queue. If it is nil, all files are embedded in requests.
 	Storage *backend.Client
-	// SendURLs sends large inputs as URLs of this service, which the provider must be able to
-	// reach, instead of uploading them.
+	// SendURLs makes the engine send large input files as URLs of this
+	// service, which the provider must be able to reach, instead of uploading
+	// them.
 	SendURLs bool
 	// Catalog is fal's host for the schemas of models. It is needed to draft
 	// manifests.
@@ -112,8 +113,8 @@ func ManifestSpec() engine.ManifestSpec {
 	}
 }
 
-// Run does the job with as many provider requests as necessary, one after the
-// other.
+// Run does the job with as many provider requests as necessary, and passes
+// their results to out in order.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	t := task{e: e}
 	if err := engine.DecodeSetting(j.With, &t.with); err != nil {

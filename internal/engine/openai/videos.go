@@ -19,7 +19,8 @@ const (
 	// after the job has ended, so that the video's id becomes known and the
 	// video can be deleted.
 	createGrace = 700 * time.Millisecond
-	// deleteTimeout limits the deletion of a video that is not needed.
+	// deleteTimeout limits the requests that delete videos whose results are
+	// not needed.
 	deleteTimeout = 800 * time.Millisecond
 	// maxFailedPolls is the number of consecutive polls of a video that may
 	// fail.

@@ -34,8 +34,9 @@ type Options struct {
 	// PollTimeout is how long queries may keep failing before the run fails.
 	// Default: one minute.
 	PollTimeout time.Duration
-	// SendURLs sends large inputs as URLs of this service, which the provider must be able to
-	// reach, instead of uploading them.
+	// SendURLs makes the engine send large input files as URLs of this
+	// service, which the provider must be able to reach, instead of uploading
+	// them.
 	SendURLs bool
 	// Now returns the current time. If it is nil, the search for the
 	// prediction of a create request without a response includes predictions
@@ -132,7 +133,8 @@ func ManifestSpec() engine.ManifestSpec {
 	}
 }
 
-// Run does the job with as many predictions as necessary, one after the other.
+// Run does the job with as many predictions as necessary, and passes their
+// results to out in order.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	t := task{e: e}
 	if err := engine.DecodeSetting(j.With, &t.with); err != nil {

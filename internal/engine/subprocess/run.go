@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// usageInterval is the time between two measurements of the folder's size.
+// usageInterval is the time between two measurements of the size of a job's
+// folder.
 const usageInterval = 500 * time.Millisecond
 
 // Run runs the program and waits until it has ended. It kills the program if

@@ -26,7 +26,8 @@ type Sandbox struct {
 	Mode SandboxMode
 	// Hidden are files and folders that no program may access, even inside a folder that it may read.
 	Hidden []string
-	// Write are files and folders that every program may read and write.
+	// Write are files and folders that every program may read and write, in
+	// addition to its own.
 	Write []string
 }
 

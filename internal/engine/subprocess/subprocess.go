@@ -61,7 +61,7 @@ type Program struct {
 // ErrLimit matches, with errors.Is, an *Exit that was caused by a limit.
 var ErrLimit = errors.New("limit exceeded")
 
-// Exit is the error of a program that did not succeed.
+// Exit is the error of a program that ended with a failure or was killed.
 type Exit struct {
 	Code int    // exit code; -1 if a signal ended the program
 	Why  string // reason for the log

@@ -45,8 +45,8 @@ type Asset struct {
 // preview, in bytes.
 func (a Asset) StoredBytes() int64 { return a.Size + a.PictureBytes }
 
-// Cursor is the sort key of the last entry of a page. Lists are sorted by
-// creation time, newest first, then by ID.
+// Cursor is the position of the last entry of a page in a list. Lists are
+// sorted by creation time, newest first, then by ID.
 type Cursor struct {
 	Created time.Time
 	ID      string

@@ -84,7 +84,7 @@ type Store interface {
 	Close() error
 }
 
-// Info describes a stored value.
+// Info describes a stored value without its bytes.
 type Info struct {
 	Size        int64
 	ContentType string
@@ -107,7 +107,8 @@ type Options struct {
 	// abandoned. Default: one hour.
 	UnfinishedMaxAge time.Duration
 
-	// Now returns the current time.
+	// Now returns the current time. It is used to determine the age of
+	// unfinished Puts.
 	Now func() time.Time
 
 	// SkipSync skips fsync in a folder. The caller must make the files

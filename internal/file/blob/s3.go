@@ -23,10 +23,11 @@ const (
 	// most 78 GiB.
 	partSize = 8 << 20
 
-	// partTimeout limits the upload of one part.
+	// partTimeout limits the upload of one part of a value.
 	partTimeout = 2 * time.Minute
 
-	// defaultStallTimeout limits how long a reader waits for the next bytes.
+	// defaultStallTimeout limits how long a reader waits for the next bytes
+	// from the server.
 	defaultStallTimeout = time.Minute
 
 	// maxAttempts is the number of times that a request is sent, including the

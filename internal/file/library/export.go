@@ -6,7 +6,8 @@ import (
 	"atelier/internal/file/asset"
 )
 
-// ExportedResult is a result of a personal account, for the export of a person's data.
+// ExportedResult is a result of a run in a personal account, for the export of
+// a person's data.
 type ExportedResult struct {
 	ID, ResultID string
 	RequestID    string

@@ -13,7 +13,7 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// Item is one result of a run.
+// Item is one result of a run, as the library lists it.
 type Item struct {
 	ID        string // library_run_id:result_uuid; opaque for clients
 	ResultID  string

@@ -78,7 +78,7 @@ type ReferencedFile struct {
 	Names          Names
 }
 
-// maxRefsPerQuery is the maximum number of references in one query.
+// maxRefsPerQuery is the maximum number of references in one database query.
 const maxRefsPerQuery = 1024
 
 // DescribeReferences returns the files that references of one kind refer to,

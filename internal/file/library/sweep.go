@@ -209,7 +209,7 @@ func unusedPreviewKeys(ctx context.Context, tx *sqldb.Tx, keys []string) ([]stri
 	return subtractKeys(keys, shown), err
 }
 
-// subtractKeys returns a new slice of the keys that are not in others.
+// subtractKeys returns the keys that are not in others, as a new slice.
 func subtractKeys(keys, others []string) []string {
 	skip := make(map[string]bool, len(others))
 	for _, key := range others {
@@ -218,7 +218,8 @@ func subtractKeys(keys, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return skip[key] })
 }
 
-// blobDeletion deletes blobs and remembers the first error.
+// blobDeletion deletes blobs and remembers the first error, so that the other
+// blobs are still deleted.
 type blobDeletion struct {
 	blobs blob.Store
 	err   error

@@ -38,7 +38,7 @@ const namespace = "urn:atelier:provenance:1.0"
 // fits into every format.
 const maxPrompt = 8 << 10
 
-// XMPPacket returns the statement as an XMP packet.
+// XMPPacket returns the statement as an XMP packet, which is XML.
 func (s Statement) XMPPacket() []byte {
 	var b bytes.Buffer
 	b.WriteString(`<?xpacket begin="` + "\ufeff" + `" id="W5M0MpCehiHzreSzNTczkc9d"?>` +

@@ -15,7 +15,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Options are the settings of a Monitor.
+// Options are the settings of a Monitor, which watches disks and storage.
 type Options struct {
 	DB     *sqldb.DB
 	Limits Limits

@@ -57,7 +57,7 @@ func (u Usage) availableBytes() (available int64, reason string) {
 	return available, reasonAccount
 }
 
-// Values of the error detail "reason".
+// Values of the detail "reason" in errors about exceeded storage limits.
 const (
 	reasonAccount = "account"
 	reasonDeleted = "deleted_recently"

@@ -14,8 +14,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// socket is the WebSocket connection of a client. A goroutine of its own sends
-// the messages, in order.
+// socket is the WebSocket connection of a client. A separate goroutine sends
+// its messages, in order.
 type socket struct {
 	id   string
 	conn *websocket.Conn

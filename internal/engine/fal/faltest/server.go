@@ -128,7 +128,7 @@ func (s *Server) Headers() []http.Header {
 	return s.headers
 }
 
-// Running returns the number of requests that have not ended.
+// Running returns the number of requests in the queue that have not ended.
 func (s *Server) Running() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -139,7 +139,7 @@ func (s *Server) Set(f enginetest.Fault) {
 	s.fault = f
 }
 
-// Forget imitates a restart: videos and files are lost.
+// Forget imitates a restart of the server: videos and files are lost.
 func (s *Server) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
