@@ -32,7 +32,7 @@ type SweepHold struct {
 	id   string
 	stop context.CancelFunc
 	done sync.WaitGroup
-	err  error // ErrHoldExpired if the hold expired; set before done is reached
+	err  error // ErrHoldExpired if a renewal came too late; read it only after done.Wait
 }
 
 // ErrHoldExpired means that a sweep hold expired during a backup, so that
