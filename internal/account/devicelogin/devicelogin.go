@@ -243,42 +243,6 @@ func RecordReplay(ctx context.Context, tx *sqldb.Tx, dev device.Device) error {
 	return audit.Add(ctx, tx, audit.Entry{Act: audit.DeviceCodeReplayed, PersonID: dev.PersonID, Details: map[string]string{"device": dev.ID}})
 }
 
-// RefreshTokens returns a new ID token and the next refresh token for a refresh
-// token.
-func (s *Service) RefreshTokens(ctx context.Context, refreshToken string, c session.Client) (t Tokens, err error) {
-	if err := s.OpenID.ConfirmRefresh(ctx, refreshToken); err != nil {
-		return t, err
-	}
-	reused := false
-	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		r, err := s.Devices.RefreshToken(ctx, tx, refreshToken)
-		if err != nil {
-			return err
-		}
-		if reused = r.Reused; reused { // the device has just been revoked
-			return audit.Add(ctx, tx, audit.Entry{Act: audit.RefreshReused, PersonID: r.Device.PersonID, Address: c.Address, Details: map[string]string{"device": r.Device.ID}})
-		}
-		p, err := person.ByID(ctx, tx, r.Device.PersonID)
-		if err != nil {
-			return err
-		}
-		if p.Suspended {
-			return device.ErrTokenInvalid
-		}
-		id, expires, err := s.Tokens.SignToken(ctx, tx, idtoken.Claims{PersonID: r.Device.PersonID, DeviceID: r.Device.ID})
-		t = Tokens{id, r.Token, expires}
-		return err
-	})
-	if err != nil {
-		return Tokens{}, err
-	}
-	failpoint.Hit("refresh.after_commit_before_reply")
-	if reused {
-		return Tokens{}, device.ErrTokenInvalid
-	}
-	return t, nil
-}
-
 // ListDevices returns at most limit devices on which a person is signed in,
 // newest first, starting after the given position.
 func (s *Service) ListDevices(ctx context.Context, personID string, after *device.After, limit int) (all []device.Device, err error) {
@@ -287,49 +251,6 @@ func (s *Service) ListDevices(ctx context.Context, personID string, after *devic
 		return err
 	})
 	return all, err
-}
-
-// RevokeDevice signs a person out on one of their devices.
-func (s *Service) RevokeDevice(ctx context.Context, p principal.Principal, personID, deviceID string) error {
-	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		if err := s.Devices.RevokeDevice(ctx, tx, personID, deviceID, "revoked"); err != nil {
-			return err
-		}
-		return audit.Add(ctx, tx, audit.Entry{
-			Act:      audit.DeviceRevoked,
-			ActorID:  p.PersonID,
-			PersonID: personID,
-			Address:  p.Address,
-			Details:  map[string]string{"device": deviceID},
-		})
-	})
-	if err == nil {
-		failpoint.Hit("revoke.after_commit_before_reply")
-	}
-	return err
-}
-
-// EndDeviceByLink signs a device out with the link from the mail about its
-// sign-in.
-func (s *Service) EndDeviceByLink(ctx context.Context, secret string, c session.Client) error {
-	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		l, err := person.UseLink(ctx, tx, person.EndDeviceLink, secret)
-		if err != nil {
-			return err
-		}
-		if err := s.Devices.RevokeDevice(ctx, tx, l.PersonID, l.Target, "revoked by link"); err != nil {
-			return err
-		}
-		return flow.RecordOwnAct(ctx, tx, audit.DeviceRevoked, l.PersonID, c.Address, map[string]string{"device": l.Target})
-	})
-}
-
-// CheckEndLink returns an error if a link that signs a device out is not valid.
-func (s *Service) CheckEndLink(ctx context.Context, secret string) error {
-	return s.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		_, err := person.FindLink(ctx, tx, person.EndDeviceLink, secret)
-		return err
-	})
 }
 
 // tryCode counts an attempt to enter a user code. If other people have used up
@@ -373,31 +294,4 @@ func (s *Service) ListDevicesOf(ctx context.Context, email string) (all []device
 		return err
 	})
 	return all, err
-}
-
-// RevokeDeviceOf signs the person with a mail address out on a device. If
-// deviceID is empty, it signs them out on all devices and in all browsers. Only
-// the operator's commands use it.
-func (s *Service) RevokeDeviceOf(ctx context.Context, email, deviceID string) error {
-	var p person.Person
-	err := s.DB.Read(ctx, func(tx *sqldb.Tx) (err error) { p, err = person.ByEmail(ctx, tx, email); return err })
-	if err != nil {
-		return err
-	}
-	if deviceID == "" {
-		return s.SignIn.SignOutEverywhere(ctx, principal.Operator(), p.ID)
-	}
-	return s.RevokeDevice(ctx, principal.Operator(), p.ID, deviceID)
-}
-
-// RotateKeys creates a new key that signs ID tokens from now on, and returns
-// its id. Only the operator's commands use it.
-func (s *Service) RotateKeys(ctx context.Context) (kid string, err error) {
-	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		if kid, err = s.Tokens.RotateKey(ctx, tx); err != nil {
-			return err
-		}
-		return audit.Add(ctx, tx, audit.Entry{Act: audit.KeysRotated, Details: map[string]string{"kid": kid}})
-	})
-	return kid, err
 }
