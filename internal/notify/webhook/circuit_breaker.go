@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
 	"atelier/internal/base/sqldb"

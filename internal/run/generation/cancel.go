@@ -3,12 +3,9 @@ package generation
 import (
 	"context"
 	"errors"
-	"time"
 
 	"atelier/internal/base/fault"
-	"atelier/internal/base/ratelimit"
 	"atelier/internal/base/sqldb"
-	"atelier/internal/notify/webhook"
 	"atelier/internal/people/company"
 	"atelier/internal/people/person"
 	"atelier/internal/people/principal"

@@ -1,30 +1,11 @@
 package runner
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
-	"sync"
-	"sync/atomic"
-	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/errgroup"
-
-	"atelier/internal/base/ids"
-	"atelier/internal/base/memory"
-	"atelier/internal/base/pubsub"
 	"atelier/internal/base/sqldb"
-	"atelier/internal/catalog/catalog"
-	"atelier/internal/engine"
-	"atelier/internal/file/asset"
-	"atelier/internal/file/blob"
-	"atelier/internal/file/ingest"
-	"atelier/internal/run/generation"
 	"atelier/internal/run/run"
 )
 
