@@ -108,6 +108,15 @@ func (r *Recorder) Checkpoints() []string {
 	return slices.Clone(r.notes)
 }
 
+// LastCheckpoint returns the checkpoint that the next attempt gets, "" if the
+// engine saved none.
+func (r *Recorder) LastCheckpoint() string {
+	if all := r.Checkpoints(); len(all) > 0 {
+		return all[len(all)-1]
+	}
+	return ""
+}
+
 // Outputs returns the content of the recorded results, in order.
 func (r *Recorder) Outputs() [][]byte {
 	r.mu.Lock()
