@@ -135,6 +135,11 @@ func IsFinal(ctx context.Context, err error) bool {
 type Sink interface {
 	// Progress reports the completed fraction of the job, from 0 to 1.
 	Progress(fraction float64)
+	// Queued reports that the job waits in the queue of its server, at the
+	// given position; the job that is served next has position 1, and 0 means
+	// that the position is unknown. Until the next call of Progress the run
+	// counts as queued: the time does not count against the tool's timeout.
+	Queued(position int)
 	// Preview shows people an intermediate result, as a small JPEG or PNG. The
 	// sink may drop previews.
 	Preview(picture []byte)

@@ -25,6 +25,7 @@ type Recorder struct {
 
 	mu       sync.Mutex
 	progress []float64
+	queued   []int
 	previews [][]byte
 	outputs  [][]byte
 	remarks  []string
@@ -44,6 +45,20 @@ func (r *Recorder) Progress(fraction float64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.progress = append(r.progress, fraction)
+}
+
+// Queued records a position in the server's queue.
+func (r *Recorder) Queued(position int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.queued = append(r.queued, position)
+}
+
+// QueuePositions returns the recorded positions in the server's queue.
+func (r *Recorder) QueuePositions() []int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.queued)
 }
 
 // Preview records a copy of the preview picture.

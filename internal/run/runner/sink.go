@@ -77,6 +77,8 @@ func (s *sink) Progress(fraction float64) {
 	}
 }
 
+func (s *sink) Queued(int) {}
+
 func (s *sink) Preview(picture []byte) {
 	if len(picture) == 0 || len(picture) > maxPreview {
 		return
