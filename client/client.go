@@ -1,6 +1,7 @@
-// Package client runs tools of an Atelier service through its API, /api/v2/. The
-// command "atelier generate" uses this package, and other programs can use it
-// too: it needs only an address and an access token.
+// Package client runs the tools of an Atelier service through its HTTP API,
+// /api/v2/. The command "atelier generate" uses this package, and other
+// programs can use it too: it needs only the URL of the service and an access
+// token.
 package client
 
 import (
@@ -17,19 +18,22 @@ import (
 	"time"
 )
 
-// Client calls one service for one person. It is safe for concurrent use.
+// Client sends requests to one Atelier service with the access token of one
+// person. It is safe for concurrent use.
 type Client struct {
-	// URL is the service's address, for example https://atelier.example.
+	// URL is the base URL of the service, for example https://atelier.example.
 	URL string
-	// Token is an access token.
+	// Token is the access token that authenticates the requests.
 	Token string
-	// TeamID is the account to work for; "" means the personal account.
+	// TeamID is the team whose account the requests act for. "" means the
+	// person's own account.
 	TeamID string
-	// HTTP makes the calls; nil means http.DefaultClient.
+	// HTTP sends the requests; nil means http.DefaultClient.
 	HTTP *http.Client
 }
 
-// Error is an error response of the service.
+// Error is an error response of the service, as returned by the methods of
+// Client.
 type Error struct {
 	Status    int            `json:"-"`
 	Code      string         `json:"code"`
@@ -37,7 +41,8 @@ type Error struct {
 	Retryable bool           `json:"retryable"`
 	Details   map[string]any `json:"details"`
 	TraceID   string         `json:"trace_id"`
-	// RetryAfter is the wait that the service requests.
+	// RetryAfter is the time to wait before the next attempt, from the
+	// Retry-After header. It is 0 if the service requested none.
 	RetryAfter time.Duration `json:"-"`
 }
 
@@ -52,16 +57,17 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Tool is a tool. GetTool returns the form too; ListTools does not.
+// Tool is a tool of the service's catalog. GetTool fills in Fields, the tool's
+// input form; ListTools does not.
 type Tool struct {
 	ID     string  `json:"id"`
-	Slug   string  `json:"slug"` // name in commands
+	Slug   string  `json:"slug"` // unique name, for use in commands
 	Name   string  `json:"name"` // display name
 	Hash   string  `json:"tool_fields_hash"`
 	Fields []Field `json:"fields"`
 }
 
-// Field is a field of a form, or a group of fields.
+// Field is a field of a tool's input form, or a group of such fields.
 type Field struct {
 	IsField  bool    `json:"isField"`
 	Key      string  `json:"fieldKey"`
@@ -70,8 +76,8 @@ type Field struct {
 	Children []Field `json:"children"`
 }
 
-// InputFields returns the fields that take a value, including fields inside
-// groups.
+// InputFields returns the fields of the form that take a value, including
+// those inside groups.
 func (t *Tool) InputFields() []Field {
 	var all []Field
 	var walk func([]Field)
@@ -87,17 +93,17 @@ func (t *Tool) InputFields() []Field {
 	return all
 }
 
-// Request is a request for a run.
+// Request describes a run to start with StartRun.
 type Request struct {
 	Tool *Tool
-	// Inputs are the values by field key. Media are results of AddFile, Upload
-	// or Result, or lists of these.
+	// Inputs are the input values by field key. A media input is a value that
+	// AddFile, Upload or Result returned, or a list of such values.
 	Inputs     map[string]any
-	NumResults int // 0: one, or the tool's minimum
+	NumResults int // 0 means the default: one, or the tool's minimum
 	WebhookURL string
 	Metadata   map[string]any
-	// Key is the idempotency key, which makes it safe to send the request again;
-	// "" means no key.
+	// Key is the idempotency key, which makes it safe to send the request
+	// again; "" sends no key.
 	Key string
 
 	files []file
@@ -108,17 +114,19 @@ type file struct {
 	body io.Reader
 }
 
-// AddFile adds a file to the request and returns the input that refers to the
-// file. The reader is read when the request is sent.
+// AddFile adds a file to the request body and returns the input value that
+// refers to it. body is read when StartRun sends the request.
 func (r *Request) AddFile(name string, body io.Reader) any {
 	r.files = append(r.files, file{name, body})
 	return map[string]any{"kind": "MULTIPART", "file_index": len(r.files) - 1}
 }
 
-// Upload returns the input that refers to an upload.
+// Upload returns the input value that refers to a file uploaded earlier, by
+// the upload's id.
 func Upload(id string) any { return map[string]any{"kind": "UPLOAD_REF", "id": id} }
 
-// Result returns the input that refers to an earlier output, by the output's id.
+// Result returns the input value that refers to an output of an earlier run,
+// by the output's id.
 func Result(id string) any { return map[string]any{"kind": "LIBRARY_REF", "id": id} }
 
 // Run is the current state of a run.
@@ -134,7 +142,7 @@ type Run struct {
 	Failure       *Failure `json:"error"`
 }
 
-// Output is a result of a run.
+// Output is a file that a run has produced.
 type Output struct {
 	ID       string `json:"id"`
 	URL      string `json:"url"`
@@ -142,20 +150,21 @@ type Output struct {
 	MimeType string `json:"mime_type"`
 	Size     int64  `json:"size_bytes"`
 	SHA256   string `json:"sha256"`
-	Note     string `json:"note"` // remark of the tool about the output; may be empty
+	Note     string `json:"note"` // a remark of the tool about the output; may be empty
 }
 
 // Failure is the reason why a run failed.
 type Failure struct {
 	Code      string `json:"code"`
 	Message   string `json:"message"`
-	Retryable bool   `json:"retryable"` // a later create with the same inputs can succeed
+	Retryable bool   `json:"retryable"` // starting the run again with the same inputs can succeed
 }
 
-// HasEnded reports whether the run has ended.
+// HasEnded reports whether the run has succeeded, failed or been cancelled.
 func (r *Run) HasEnded() bool { return r.Status != "pending" }
 
-// ListTools lists the tools that the account may use.
+// ListTools returns all tools that the selected account may use, without their
+// input forms.
 func (c *Client) ListTools(ctx context.Context) ([]Tool, error) {
 	var all []Tool
 	for cursor := ""; ; {
@@ -178,14 +187,14 @@ func (c *Client) ListTools(ctx context.Context) ([]Tool, error) {
 	}
 }
 
-// GetTool returns a tool with its form.
+// GetTool returns the tool with the given id, including its input form.
 func (c *Client) GetTool(ctx context.Context, id string) (*Tool, error) {
 	var t Tool
 	err := c.callJSON(ctx, http.MethodGet, "/tools/"+url.PathEscape(id)+"?"+c.withAccount(nil).Encode(), nil, nil, &t)
 	return &t, err
 }
 
-// StartRun starts a run.
+// StartRun starts the run that r describes and returns its initial state.
 func (c *Client) StartRun(ctx context.Context, r *Request) (*Run, error) {
 	payload := map[string]any{"tool_id": r.Tool.ID, "tool_fields_hash": r.Tool.Hash, "inputs": r.Inputs}
 	if r.Inputs == nil {
@@ -220,7 +229,8 @@ func (c *Client) StartRun(ctx context.Context, r *Request) (*Run, error) {
 	return &run, err
 }
 
-// multipartBody returns the request with its files as a stream.
+// multipartBody returns a multipart body with the JSON payload and the files
+// of the request, and its Content-Type. The body is produced while it is read.
 func (r *Request) multipartBody(payload []byte) (io.ReadCloser, string) {
 	from, to := io.Pipe()
 	form := multipart.NewWriter(to)
@@ -254,14 +264,15 @@ func (c *Client) GetRun(ctx context.Context, id string) (*Run, error) {
 	return &run, err
 }
 
-// CancelRun cancels a run.
+// CancelRun cancels a run and returns its state afterwards.
 func (c *Client) CancelRun(ctx context.Context, id string) (*Run, error) {
 	var run Run
 	err := c.callJSON(ctx, http.MethodPost, c.runPath(id, "cancel"), nil, nil, &run)
 	return &run, err
 }
 
-// runPath is the path of a run.
+// runPath returns the URL path and query of a run below /api/v2. The elements
+// of more are appended to the path.
 func (c *Client) runPath(id string, more ...string) string {
 	path := "/generate/" + url.PathEscape(id)
 	if len(more) > 0 {
@@ -270,10 +281,10 @@ func (c *Client) runPath(id string, more ...string) string {
 	return path + "?" + c.withAccount(nil).Encode()
 }
 
-// DownloadOutput returns the content of an output. The caller must close the
-// reader.
+// DownloadOutput returns a reader of the content of an output. The caller must
+// close it.
 func (c *Client) DownloadOutput(ctx context.Context, o Output) (io.ReadCloser, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, o.URL, nil) // the address authorizes the download; the token is not sent to it
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, o.URL, nil) // without the access token, because the URL itself authorizes the download
 	if err != nil {
 		return nil, err
 	}
@@ -295,7 +306,7 @@ func (c *Client) httpClient() *http.Client {
 	return http.DefaultClient
 }
 
-// withAccount adds the selected account to a query.
+// withAccount adds the team_id parameter of the selected account to a query.
 func (c *Client) withAccount(q url.Values) url.Values {
 	if q == nil {
 		q = url.Values{}
@@ -306,7 +317,7 @@ func (c *Client) withAccount(q url.Values) url.Values {
 	return q
 }
 
-// maxResponseBytes limits the bytes read of a response.
+// maxResponseBytes is the maximum number of bytes read from a response.
 const maxResponseBytes = 64 << 20
 
 func (c *Client) callJSON(ctx context.Context, method, path string, header http.Header, body io.Reader, into any) error {
@@ -318,7 +329,8 @@ func (c *Client) callJSON(ctx context.Context, method, path string, header http.
 	return json.NewDecoder(io.LimitReader(res.Body, maxResponseBytes)).Decode(into)
 }
 
-// sendRequest returns the response, or the service's *Error.
+// sendRequest sends a request to the API and returns the response if its
+// status is 2xx. Otherwise it returns the service's *Error.
 func (c *Client) sendRequest(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(c.URL, "/")+"/api/v2"+path, body)
 	if err != nil {

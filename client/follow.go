@@ -12,9 +12,10 @@ import (
 	"time"
 )
 
-// FollowRun waits until a run has ended and meanwhile calls progress with the
-// fraction done, from 0 to 1. It follows the service's events, and polls the run
-// if the event stream breaks off.
+// FollowRun waits until a run has ended and returns its final state. While it
+// waits, it calls progress with the completed fraction, from 0 to 1. It reads
+// the run's event stream; if the stream ends early, it requests the state of
+// the run and reconnects.
 func (c *Client) FollowRun(ctx context.Context, id string, progress func(fraction float64)) (*Run, error) {
 	last := ""
 	for {
@@ -25,8 +26,8 @@ func (c *Client) FollowRun(ctx context.Context, id string, progress func(fractio
 		if e, ok := errors.AsType[*Error](err); ctx.Err() != nil || ok && !e.Retryable {
 			return nil, errors.Join(ctx.Err(), err)
 		}
-		// The stream ended early: the record has the state of the run, and the
-		// wait before the next try.
+		// The event stream ended early. Request the state of the run, which
+		// also says how long to wait before reconnecting.
 		run, err = c.GetRun(ctx, id)
 		wait := time.Second
 		switch e, ok := errors.AsType[*Error](err); {
@@ -47,7 +48,9 @@ func (c *Client) FollowRun(ctx context.Context, id string, progress func(fractio
 	}
 }
 
-// followEvents reads events until the run or the stream has ended.
+// followEvents reads the event stream of a run until the run ends, and returns
+// its final state. last is the id of the last event received, from which the
+// stream continues.
 func (c *Client) followEvents(ctx context.Context, id string, last *string, progress func(float64)) (*Run, error) {
 	header := http.Header{"Accept": {"text/event-stream"}}
 	if *last != "" {
@@ -87,7 +90,8 @@ func (c *Client) followEvents(ctx context.Context, id string, last *string, prog
 	return nil, io.ErrUnexpectedEOF
 }
 
-// handleEvent handles one event. It returns the run if the run has ended.
+// handleEvent handles one event of a run's event stream. It returns the run's
+// final state if the event reports that the run has ended, otherwise nil.
 func handleEvent(name, data string, progress func(float64)) (*Run, error) {
 	switch name {
 	case "progress":

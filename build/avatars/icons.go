@@ -2,9 +2,9 @@ package main
 
 import "math"
 
-// icon is the picture of a tool: the hue of its tile, in degrees of Oklch, and
-// the function that draws the shapes on the tile. Tools of one family have
-// neighbouring hues.
+// icon is the picture of a tool: the hue of its tile, in degrees of the Oklch
+// colour space, and the function that draws the shapes on it. Related tools
+// have similar hues.
 type icon struct {
 	hue  float64
 	draw func(c *canvas)
@@ -25,7 +25,7 @@ var icons = map[string]icon{
 	"upscale":       {225, upscale},
 	"photo-upscale": {210, photoUpscale},
 	"cut-out":       {195, cutOut},
-	// Tools that make sheets.
+	// Tools that arrange colours or pictures on a sheet.
 	"palette":       {155, palette},
 	"collage":       {170, collage},
 	"contact-sheet": {140, contactSheet},
@@ -42,10 +42,11 @@ var icons = map[string]icon{
 
 const middle = side / 2
 
-// pencil returns the body and the tip of a pencil that points down to the left.
+// pencil returns the body and the tip of a pencil that points to the lower
+// left.
 func pencil(tip point, size float64) (body, lead shape) {
-	// at returns a point by its distance along and across the pencil, as
-	// fractions of the pencil's size.
+	// at returns a point of the pencil by its distance from the tip along and
+	// across the pencil, as fractions of the pencil's size.
 	at := func(along, across float64) point {
 		const slant = math.Sqrt2 / 2
 		return point{tip.x + size*slant*(along-across), tip.y - size*slant*(along+across)}
@@ -162,7 +163,7 @@ func photo(c *canvas, cx, cy, w, h float64) {
 	c.paint(both(polygon(5, point{left - 12, bottom + 10}, point{cx - w*0.17, cy + h*0.09}, point{cx + w*0.22, bottom + 10}), inner), c.white)
 }
 
-// badge draws a disc in the lower right corner, with a margin around it.
+// badge draws a disc with a margin around it, in which the tile shows.
 func badge(c *canvas, cx, cy, r float64) {
 	c.clear(disc(cx, cy, r+9))
 	c.paint(disc(cx, cy, r), c.white)

@@ -1,10 +1,11 @@
-// Command avatars draws the pictures of the shipped tools, so that the pictures
-// can be changed like code and look like one set. It writes avatars/<slug>.png
-// below the current folder; "go generate ./tools" runs it.
+// Command avatars draws the pictures of the tools that are delivered with the
+// service, so that the pictures are maintained as code and have the same style.
+// It writes avatars/<slug>.png below the current folder; "go generate ./tools"
+// runs it.
 //
-// All pictures have the same style: a tile with round corners in a colour of the
-// tool's own, and on the tile shapes in white and in a light tint of the tile.
-// Shapes are distance functions (see shape.go), which makes clean edges easy.
+// Each picture is a tile with rounded corners in a colour of its own, with
+// shapes in white and in a light tint of the tile's colour. Shapes are distance
+// functions (see shape.go), which give smooth edges.
 package main
 
 import (
@@ -19,7 +20,7 @@ import (
 
 const (
 	side  = 256
-	round = 58 // radius of the tile's corners
+	round = 58 // radius of the tile's corners in pixels
 )
 
 func main() {
@@ -55,17 +56,17 @@ func drawn(i icon) *image.NRGBA {
 // tone is an opaque colour in linear light.
 type tone [3]float64
 
-// canvas is a tile in progress.
+// canvas is the picture of a tool while it is drawn.
 type canvas struct {
 	pix [side * side]tone
-	// white is for the main shape, light for the second one, deep for details
-	// on white. The tile is brighter at its top.
+	// white is the colour of the main shape, light that of the second shape,
+	// deep that of details on white. The tile fades from top to bottom.
 	white, light, deep, top, bottom tone
 }
 
-// newCanvas makes the tile. All hues look about equally bright, so that no tile
-// attracts more attention than the others. Orange needs a higher lightness for
-// this: dark orange is brown.
+// newCanvas returns an empty tile in the given hue. Tiles of all hues look
+// about equally bright, so that none attracts more attention than the others.
+// Orange has a higher lightness, because dark orange looks brown.
 func newCanvas(hue float64) *canvas {
 	lift := 0.06 * max(1-math.Abs(hue-60)/40, 0)
 	c := &canvas{
@@ -79,7 +80,7 @@ func newCanvas(hue float64) *canvas {
 	return c
 }
 
-// clear restores the tile inside a shape.
+// clear restores the colour of the tile inside a shape.
 func (c *canvas) clear(s shape) {
 	c.shade(s, func(_, y float64) (tone, float64) { return c.top.mix(c.bottom, y/side), 1 })
 }
@@ -94,7 +95,7 @@ func (c *canvas) glaze(s shape, t tone, alpha float64) {
 	c.shade(s, func(_, _ float64) (tone, float64) { return t, alpha })
 }
 
-// shade fills a shape with a tone that depends on the position.
+// shade fills a shape with a colour and opacity that depend on the position.
 func (c *canvas) shade(s shape, at func(x, y float64) (tone, float64)) {
 	for y := range side {
 		for x := range side {
@@ -107,7 +108,7 @@ func (c *canvas) shade(s shape, at func(x, y float64) (tone, float64)) {
 	}
 }
 
-// picture returns the image with the corners cut off.
+// picture returns the tile as an image with rounded corners.
 func (c *canvas) picture() *image.NRGBA {
 	m := image.NewNRGBA(image.Rect(0, 0, side, side))
 	tile := box(side/2, side/2, side, side, round)
@@ -115,15 +116,15 @@ func (c *canvas) picture() *image.NRGBA {
 		cover := min(max(0.5-tile(float64(i%side)+0.5, float64(i/side)+0.5), 0), 1)
 		p := m.Pix[4*i:][:4]
 		if cover == 0 {
-			continue // transparent black, and not an invisible colour
+			continue // leave the pixel transparent black
 		}
 		p[0], p[1], p[2], p[3] = stored(t[0]), stored(t[1]), stored(t[2]), uint8(255*cover+0.5)
 	}
 	return m
 }
 
-// mix blends two tones in roughly perceptual steps, close to Oklab: it
-// interpolates the roots.
+// mix returns the colour at the fraction share between t and u. It interpolates
+// cube roots, which gives about evenly perceived steps, as in Oklab.
 func (t tone) mix(u tone, share float64) tone {
 	var m tone
 	for i := range m {
@@ -134,8 +135,8 @@ func (t tone) mix(u tone, share float64) tone {
 	return m
 }
 
-// oklch returns a colour by lightness, chroma and hue, in degrees, with as much
-// of the chroma as a screen can show.
+// oklch returns the colour with the given lightness, chroma and hue in degrees.
+// The chroma is reduced until the colour is within the sRGB gamut.
 func oklch(l, chroma, hue float64) tone {
 	sin, cos := math.Sincos(hue * math.Pi / 180)
 	for ; ; chroma *= 0.97 {
@@ -156,7 +157,7 @@ func oklch(l, chroma, hue float64) tone {
 	}
 }
 
-// stored returns the sRGB byte of a linear value (IEC 61966-2-1).
+// stored converts linear light to an sRGB byte (IEC 61966-2-1).
 func stored(v float64) uint8 {
 	if v <= 0.0031308 {
 		v *= 12.92

@@ -2,8 +2,8 @@ package main
 
 import "math"
 
-// shape returns the signed distance of a point from the shape's edge, in pixels;
-// it is negative inside. Distances need to be exact only near the edge.
+// shape returns the signed distance in pixels of a point from the edge of a
+// shape. It is negative inside. Distances need to be exact only near the edge.
 type shape func(x, y float64) float64
 
 type point struct{ x, y float64 }
@@ -12,7 +12,8 @@ func disc(cx, cy, r float64) shape {
 	return func(x, y float64) float64 { return math.Hypot(x-cx, y-cy) - r }
 }
 
-// box is a rectangle with round corners around a centre.
+// box returns a rectangle of w by h pixels around a centre, with corners of
+// radius r.
 func box(cx, cy, w, h, r float64) shape {
 	return func(x, y float64) float64 {
 		dx, dy := math.Abs(x-cx)-w/2+r, math.Abs(y-cy)-h/2+r
@@ -20,7 +21,7 @@ func box(cx, cy, w, h, r float64) shape {
 	}
 }
 
-// line is a stroke with round ends.
+// line returns a stroke with round ends through the given points.
 func line(width float64, way ...point) shape {
 	return func(x, y float64) float64 {
 		d := math.Inf(1)
@@ -37,8 +38,8 @@ func away(x, y float64, a, b point) float64 {
 	return math.Hypot(x-a.x-t*dx, y-a.y-t*dy)
 }
 
-// arc is a stroke along a circle with round ends, from one angle to a later
-// one, in degrees clockwise from the right.
+// arc returns a stroke with round ends along a circle, between two angles in
+// degrees clockwise from the right. to must be greater than from.
 func arc(cx, cy, r, width, from, to float64) shape {
 	ends := func(deg float64) point {
 		sin, cos := math.Sincos(deg * math.Pi / 180)
@@ -57,7 +58,8 @@ func arc(cx, cy, r, width, from, to float64) shape {
 	}
 }
 
-// polygon is an area with corners of radius r. The area grows by r on all sides.
+// polygon returns a polygon with rounded corners. It extends r pixels beyond
+// the given corners.
 func polygon(r float64, corners ...point) shape {
 	return func(x, y float64) float64 {
 		d, within := math.Inf(1), false
@@ -75,11 +77,13 @@ func polygon(r float64, corners ...point) shape {
 	}
 }
 
-// play is a triangle that points to the right.
+// play returns a triangle that points to the right, like the symbol of a play
+// button.
 func play(cx, cy, size float64) shape {
 	r := size * 0.14
 	h := size - 2*r
-	// The centroid of the triangle is left of the middle of its bounding box.
+	// The bounding box is shifted to the right of cx, because the centroid of
+	// the triangle is left of the box's centre.
 	left := cx - h*0.36
 	return polygon(r, point{left, cy - h*0.52}, point{left + h*0.9, cy}, point{left, cy + h*0.52})
 }
@@ -91,8 +95,7 @@ func ellipse(cx, cy, a, b float64) shape {
 		if k < 1e-6 {
 			return -min(a, b)
 		}
-		// This is a first-order approximation, which equals the distance near
-		// the edge.
+		// A first-order approximation, which is accurate near the edge.
 		return (k - 1) * k / math.Hypot(u/a, v/b)
 	}
 }
@@ -111,22 +114,24 @@ func both(a, b shape) shape {
 	return func(x, y float64) float64 { return max(a(x, y), b(x, y)) }
 }
 
-// without is shape a without shape b.
+// without returns shape a without the part that shape b covers.
 func without(a, b shape) shape {
 	return func(x, y float64) float64 { return max(a(x, y), -b(x, y)) }
 }
 
-// outline is a stroke of the given width just inside the edge.
+// outline returns a stroke of the given width along the inside of the edge of
+// s.
 func outline(s shape, width float64) shape {
 	return func(x, y float64) float64 { return math.Abs(s(x, y)+width/2) - width/2 }
 }
 
-// grown is the shape, larger by a distance on all sides.
+// grown returns the shape s enlarged by a distance on all sides.
 func grown(s shape, by float64) shape {
 	return func(x, y float64) float64 { return s(x, y) - by }
 }
 
-// turned is a shape rotated clockwise around a point, in degrees.
+// turned returns the shape s rotated clockwise around a point, by an angle in
+// degrees.
 func turned(s shape, cx, cy, deg float64) shape {
 	sin, cos := math.Sincos(-deg * math.Pi / 180)
 	return func(x, y float64) float64 {

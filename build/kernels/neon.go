@@ -6,17 +6,18 @@ import (
 	"strings"
 )
 
-// scratch is the vector for temporary values. NEON has 32 registers of four
-// lanes, which make eight vectors; scratch is the last one.
+// scratch is the vector register for temporary values. NEON has 32 registers of
+// four lanes, which make eight vectors; scratch is the last of them.
 const scratch vec = 7
 
-// tailBytes is the size of a buffer on the stack for one vector. NEON has no
-// masks: a tail is copied through the buffer, so that no memory beyond the tail
-// is read or written.
+// tailBytes is the size in bytes of a stack buffer for one vector. NEON has no
+// masks, so the last, incomplete vector of a row (its tail) is copied through
+// this buffer. No memory beyond the row is read or written.
 const tailBytes = 64
 
-// neonRegisters translates the AMD64 names of the description. R6, R7, R14, R19
-// and R20 are clobbered by the generated code; R15 points at the constants.
+// neonRegisters maps the AMD64 registers of the description to ARM64 registers.
+// The generated code also overwrites R6, R7, R14, R19 and R20; R15 points at
+// the constants.
 var neonRegisters = map[string]string{"AX": "R0", "BX": "R1", "CX": "R2", "DX": "R3", "SI": "R4", "DI": "R5"}
 
 func neonRegister(name string) string {
@@ -26,9 +27,9 @@ func neonRegister(name string) string {
 	return name
 }
 
-// neonWords are the float instructions that Go's assembler does not know, on
-// four lanes. The register numbers are added to the instruction word: the result
-// at bit 0, the operands at bits 5 and 16.
+// neonWords are the machine codes of float instructions on four lanes that Go's
+// assembler does not support. The register numbers are added to them: the
+// result at bit 0, the operands at bits 5 and 16.
 var neonWords = map[string]int{
 	"FADD":   0x4e20d400,
 	"FSUB":   0x4ea0d400,
@@ -42,25 +43,25 @@ var neonWords = map[string]int{
 	"SCVTF":  0x4e21d800,
 }
 
-// word writes an instruction of neonWords: d = n op m, in the order of ARM's
-// manual.
+// word generates an instruction of neonWords with two operands: d = n op m, in
+// the order of ARM's manual.
 func (s *set) word(name string, d, n, m int) {
 	s.p("WORD $0x%08x // %s V%d.4S, V%d.4S, V%d.4S", neonWords[name]|m<<16|n<<5|d, name, d, n, m)
 }
 
-// word1 writes an instruction of neonWords with one operand.
+// word1 generates an instruction of neonWords with one operand: d = op n.
 func (s *set) word1(name string, d, n int) {
 	s.p("WORD $0x%08x // %s V%d.4S, V%d.4S", neonWords[name]|n<<5|d, name, d, n)
 }
 
-// fmlaBy adds n times one lane of m to d.
+// fmlaBy generates an instruction that adds n times one lane of m to d.
 func (s *set) fmlaBy(d, n, m, lane int) {
 	word := 0x4f801000 | (lane&1)<<21 | (lane>>1)<<11 | m<<16 | n<<5 | d
 	s.p("WORD $0x%08x // FMLA V%d.4S, V%d.4S, V%d.S[%d]", word, d, n, m, lane)
 }
 
-// endNeon ends a function. If the function uses constants, endNeon makes it
-// begin by loading their address.
+// endNeon ends a function. If the function uses constants, code that loads
+// their address is inserted at its beginning.
 func (s *set) endNeon() {
 	s.p("RET")
 	whole := s.text.String()
@@ -72,7 +73,7 @@ func (s *set) endNeon() {
 	}
 }
 
-// constNeon returns the operand of a constant.
+// constNeon returns the assembly operand of a constant.
 func (s *set) constNeon(c float64) string {
 	i := slices.Index(s.consts, float32(c))
 	if i < 0 {
@@ -82,13 +83,14 @@ func (s *set) constNeon(c float64) string {
 	return fmt.Sprintf("%d(R15)", i*64)
 }
 
-// four returns the registers of a vector as a list.
+// four returns the four registers of a vector as an assembly operand.
 func four(v vec) string {
 	r := int(v) * 4
 	return fmt.Sprintf("[V%d.S4, V%d.S4, V%d.S4, V%d.S4]", r, r+1, r+2, r+3)
 }
 
-// pointer returns a register that points at memory, "(SI)" or "(SI)(DX*1)".
+// pointer returns a register that points at a memory operand such as "(SI)" or
+// "(SI)(DX*1)".
 func (s *set) pointer(memory string) string {
 	base, index, two := strings.Cut(strings.Trim(memory, "()"), ")(")
 	if !two {
@@ -98,8 +100,8 @@ func (s *set) pointer(memory string) string {
 	return "R7"
 }
 
-// source returns the registers of an operand: four for a vector, or the same one
-// four times.
+// source returns the registers of an operand: the four registers of a vector,
+// or one register four times.
 func (s *set) source(o any) [4]int {
 	switch o := o.(type) {
 	case vec:
@@ -116,9 +118,9 @@ func (s *set) source(o any) [4]int {
 	panic("not an operand")
 }
 
-// opNeon writes one of AVX's operations. Minimum and maximum have the results of
-// AVX except for the sign of zero, which does not affect the result of any
-// function here. If one operand is NaN, both return the other operand.
+// opNeon generates the NEON code for an AVX operation. Minimum and maximum
+// differ from AVX only in the sign of zero, which does not affect the result of
+// any function here. If one operand is NaN, both return the other operand.
 func (s *set) opNeon(name string, operands ...any) {
 	last := operands[len(operands)-1]
 	if to, ok := last.(string); ok {
@@ -168,7 +170,7 @@ func (s *set) opNeon(name string, operands ...any) {
 			s.p("VFMLA V%d.S4, V%d.S4, V%d.S4", a[q], b[q], d[q])
 		case "VFNMADD231PS":
 			s.p("VFMLS V%d.S4, V%d.S4, V%d.S4", a[q], b[q], d[q])
-		case "VFMADD213PS", "VFMSUB213PS": // d = b·d ± a
+		case "VFMADD213PS", "VFMSUB213PS": // result d = b·d ± a
 			if name == "VFMSUB213PS" {
 				s.word1("FNEG", between[q], a[q])
 			} else if a[q] != between[q] {
@@ -194,8 +196,8 @@ func (s *set) broadcastNeon(from string, v vec) {
 	}
 }
 
-// copyTail copies CX%16 numbers from the address in one register to the address
-// in another; both registers advance.
+// copyTail generates code that copies CX%16 numbers from the memory that one
+// register points at to that of another. Both registers are advanced.
 func (s *set) copyTail(from, to string) {
 	for _, n := range []int{8, 4, 2, 1} {
 		next := s.label("part")
@@ -217,7 +219,8 @@ func (s *set) copyTail(from, to string) {
 	}
 }
 
-// loadTail reads the last CX numbers; the other lanes come from other.
+// loadTail generates code that reads the last CX numbers of a row into v. The
+// remaining lanes are copied from other.
 func (s *set) loadTail(from string, v, other vec) {
 	s.p("MOVD $tail-%d(SP), R6", tailBytes)
 	s.p("VST1 %s, (R6)", four(other))
@@ -227,7 +230,7 @@ func (s *set) loadTail(from string, v, other vec) {
 	s.p("VLD1 (R6), %s", four(v))
 }
 
-// storeTail writes the last CX numbers.
+// storeTail generates code that writes the last CX numbers of a row.
 func (s *set) storeTail(v vec, to string) {
 	s.p("MOVD $tail-%d(SP), R6", tailBytes)
 	s.p("VST1 %s, (R6)", four(v))
@@ -245,7 +248,8 @@ func (s *set) clearNeon(v vec) {
 	}
 }
 
-// reduceNeon leaves the result in all lanes of V0.
+// reduceNeon generates code that combines the lanes of vector 0 with op. The
+// result is in all lanes of V0.
 func (s *set) reduceNeon(op string) {
 	word := map[string]string{"VADD": "FADD", "VMAX": "FMAXNM"}[op]
 	s.word(word, 0, 0, 2)
@@ -257,8 +261,9 @@ func (s *set) reduceNeon(op string) {
 	s.word(word, 0, 0, 1)
 }
 
-// tileNeon keeps 24 sums, four numbers of each of six rows of a, and half a row
-// of b, which takes all 32 registers. Each sum is added up in the order of k, as
+// tileNeon generates the inner loop of the matrix product for NEON. It keeps 24
+// registers of sums, four numbers of each of six rows of a, and half a row of
+// b, which takes all 32 registers. Each sum is added up in the order of k, as
 // in tile.
 func (s *set) tileNeon(rows int) {
 	const a0, b0 = 26, 24
@@ -356,7 +361,8 @@ func (s *set) widenNeon() {
 	s.end()
 }
 
-// peakNeon runs only fused operations on registers, 24 in a row, n times.
+// peakNeon generates a function that runs n rounds of 24 fused operations on
+// registers, to measure the speed of the machine.
 func (s *set) peakNeon() {
 	f := s.function("peak", arg{"n", "int"})
 	s.move(f["n"], "CX")
@@ -373,7 +379,7 @@ func (s *set) peakNeon() {
 	s.end()
 }
 
-// transposeNeon transposes blocks of 4×4.
+// transposeNeon generates a function that transposes blocks of 4×4 numbers.
 func (s *set) transposeNeon() {
 	f := s.function("transpose4x", transposeArgs...)
 	s.move(f["blocks"], "CX")
@@ -391,11 +397,11 @@ func (s *set) transposeNeon() {
 		s.p("FMOVQ (R3), F%d", r)
 		s.p("ADD R9, R3")
 	}
-	for r := 0; r < 4; r += 2 { // pairs of rows
+	for r := 0; r < 4; r += 2 { // exchange elements within pairs of rows
 		s.p("VTRN1 V%d.S4, V%d.S4, V%d.S4", r+1, r, 4+r)
 		s.p("VTRN2 V%d.S4, V%d.S4, V%d.S4", r+1, r, 5+r)
 	}
-	for r := range 2 { // groups of four rows
+	for r := range 2 { // exchange elements within groups of four rows
 		s.p("VTRN1 V%d.D2, V%d.D2, V%d.D2", 6+r, 4+r, r)
 		s.p("VTRN2 V%d.D2, V%d.D2, V%d.D2", 6+r, 4+r, 2+r)
 	}
@@ -403,14 +409,15 @@ func (s *set) transposeNeon() {
 		s.p("FMOVQ F%d, (R5)", r)
 		s.p("ADD R8, R5")
 	}
-	s.add(16, "SI") // the next four columns become the next four rows
+	s.add(16, "SI") // the next four columns of the source become the next four rows of the result
 	s.add(-1, "CX")
 	s.jump(loop)
 	s.at(done)
 	s.end()
 }
 
-// relaxNeon waits like Go's own locks: YIELD has no effect on most processors.
+// relaxNeon generates a function that waits, in the same way as Go's own locks,
+// because the instruction YIELD has no effect on most processors.
 func (s *set) relaxNeon() {
 	f := s.function("relax", arg{"n", "int"})
 	s.move(f["n"], "CX")

@@ -7,10 +7,10 @@ var tileArgs = []arg{
 	{"c", "*float32"}, {"ldc", "int"}, {"from", "*float32"}, {"ldf", "int"},
 }
 
-// tile is the inner loop of the matrix product: rows of c are rows of from plus
-// rows of a times a panel of b. Each element is one chain of fused operations in
-// the order of k, so the division into tiles and blocks of k does not change a
-// result.
+// tile generates the inner loop of the matrix product: rows of c are rows of
+// from plus rows of a times a panel of b. Each element is computed by one chain
+// of fused operations in the order of k, so the division into tiles and blocks
+// does not change the result.
 func (s *set) tile(rows int) {
 	f := s.function(fmt.Sprintf("tile%dx", rows), tileArgs...)
 	reg, size, b0, t0 := "Z", 64, 28, 30
@@ -98,8 +98,9 @@ func (s *set) tile(rows int) {
 
 var widenArgs = []arg{{"k", "int"}, {"dst", "*float32"}, {"w", "*byte"}, {"scale", "*float32"}}
 
-// widen converts k rows of int8, one every 32 bytes and as many columns as a
-// tile has, to float32 and multiplies each column by its scale.
+// widen generates a function that converts k rows of int8 numbers to float32
+// and multiplies each column by its scale. Rows are 32 bytes apart and have as
+// many columns as a tile.
 func (s *set) widen() {
 	f := s.function("widen", widenArgs...)
 	s.p("MOVQ %s, CX", f["k"])
@@ -137,7 +138,9 @@ func (s *set) widen() {
 	s.end()
 }
 
-// peak runs only fused operations on registers, 24 (12) in a row, n times.
+// peak generates a function that runs n rounds of fused operations on
+// registers, 24 with AVX-512 and 12 with AVX2, to measure the speed of the
+// machine.
 func (s *set) peak() {
 	f := s.function("peak", arg{"n", "int"})
 	reg, regs := "Z", 24
@@ -160,7 +163,8 @@ func (s *set) peak() {
 
 var transposeArgs = []arg{{"blocks", "int"}, {"dst", "*float32"}, {"ldd", "int"}, {"src", "*float32"}, {"lds", "int"}}
 
-// transpose transposes blocks of 8×8; both AVX kernels use it.
+// transpose generates a function that transposes blocks of 8×8 numbers. Both
+// AVX kernels use it.
 func (s *set) transpose() {
 	f := s.function("transpose8x", transposeArgs...)
 	s.p("MOVQ %s, CX", f["blocks"])
@@ -179,11 +183,11 @@ func (s *set) transpose() {
 		s.p("VMOVUPS (DX), Y%d", r)
 		s.p("ADDQ R9, DX")
 	}
-	for r := 0; r < 8; r += 2 { // pairs of rows
+	for r := 0; r < 8; r += 2 { // interleave pairs of rows
 		s.p("VUNPCKLPS Y%d, Y%d, Y%d", r+1, r, 8+r)
 		s.p("VUNPCKHPS Y%d, Y%d, Y%d", r+1, r, 9+r)
 	}
-	for q := 0; q < 8; q += 4 { // groups of four rows
+	for q := 0; q < 8; q += 4 { // interleave groups of four rows
 		s.p("VUNPCKLPD Y%d, Y%d, Y%d", 10+q, 8+q, q)
 		s.p("VUNPCKHPD Y%d, Y%d, Y%d", 10+q, 8+q, q+1)
 		s.p("VUNPCKLPD Y%d, Y%d, Y%d", 11+q, 9+q, q+2)
@@ -198,7 +202,7 @@ func (s *set) transpose() {
 		s.p("VMOVUPS Y%d, (DX)", 8+r)
 		s.p("ADDQ R8, DX")
 	}
-	s.p("ADDQ $32, SI") // the next eight columns become the next eight rows
+	s.p("ADDQ $32, SI") // the next eight columns of the source become the next eight rows of the result
 	s.p("LEAQ (DI)(R8*8), DI")
 	s.p("DECQ CX")
 	s.p("JMP %s", loop)
@@ -206,7 +210,8 @@ func (s *set) transpose() {
 	s.end()
 }
 
-// relax waits without using resources of the core's other hardware thread.
+// relax generates a function that waits without slowing down the other hardware
+// thread of the core.
 func (s *set) relax() {
 	f := s.function("relax", arg{"n", "int"})
 	s.p("MOVQ %s, CX", f["n"])

@@ -11,8 +11,8 @@ func (s *set) softmax() {
 	s.move("DX", "CX")
 	s.move("DI", "SI")
 	s.op("VMOVUPS", -math.MaxFloat32, vec(0))
-	// Two maxima are computed at a time, so that one does not wait for the
-	// other; their order does not matter.
+	// Two maxima are computed alternately, so that one instruction need not
+	// wait for the previous one. The order does not affect a maximum.
 	s.op("VMOVUPS", vec(0), vec(3))
 	pairs, rest := s.label("pairs"), s.label("rest")
 	s.at(pairs)
@@ -63,7 +63,8 @@ func (s *set) softmax() {
 	s.end()
 }
 
-// elementwise writes the functions that visit n numbers once.
+// elementwise generates the functions that process n numbers one by one,
+// independently of each other.
 func (s *set) elementwise() {
 	n := arg{"n", "int"}
 	begin := func(name string, args ...arg) map[string]string {
@@ -156,7 +157,7 @@ func (s *set) elementwise() {
 	s.end()
 }
 
-// reciprocal replaces X0 by 1/X0; X1 is clobbered.
+// reciprocal generates code that replaces X0 by 1/X0. X1 is overwritten.
 func (s *set) reciprocal() {
 	if s.neon {
 		s.p("FMOVS $1.0, F1")
@@ -167,7 +168,8 @@ func (s *set) reciprocal() {
 	s.p("VDIVSS X0, X1, X0")
 }
 
-// inverse sets all lanes of v to 1/sqrt(X0/n + epsilon), where X0 is a sum.
+// inverse generates code that sets all lanes of v to 1/sqrt(X0/n + epsilon),
+// where X0 is a sum of squares.
 func (s *set) inverse(n string, v vec) {
 	if s.neon {
 		s.p("FMOVS %s, F1", n)
@@ -213,8 +215,9 @@ func (s *set) norm() {
 	s.end()
 }
 
-// rope normalizes a vector of two halves and rotates each pair of an element of
-// the first half and one of the second.
+// rope generates a function that normalizes a vector and rotates each pair of
+// an element of its first half and the corresponding element of its second
+// half.
 func (s *set) rope() {
 	f := s.function("rope", arg{"half", "int"}, arg{"dst", "*float32"}, arg{"x", "*float32"}, arg{"gain", "*float32"}, arg{"cos", "*float32"}, arg{"sin", "*float32"}, arg{"count", "float32"})
 	s.move(f["half"], "DX")
@@ -250,7 +253,7 @@ func (s *set) rope() {
 		s.op("VMULPS", vec(4), vec(2), vec(2))
 		s.load("(R9)", 3, masked)
 		s.load("(R10)", 4, masked)
-		s.op("VMULPS", vec(4), vec(2), vec(5)) // second half times sine
+		s.op("VMULPS", vec(4), vec(2), vec(5)) // the element of the second half times the sine
 		s.op("VMULPS", vec(4), vec(1), vec(6))
 		s.op("VFMSUB213PS", vec(5), vec(3), vec(1))
 		s.op("VFMADD213PS", vec(6), vec(3), vec(2))
@@ -260,7 +263,8 @@ func (s *set) rope() {
 	s.end()
 }
 
-// prelu multiplies negative numbers by a slope per channel.
+// prelu generates a function that multiplies negative numbers by the slope of
+// their channel.
 func (s *set) prelu() {
 	f := s.function("prelu", arg{"rows", "int"}, arg{"n", "int"}, arg{"x", "*float32"}, arg{"slope", "*float32"})
 	s.move(f["rows"], "R8")

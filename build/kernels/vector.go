@@ -6,12 +6,13 @@ import (
 	"strings"
 )
 
-// vec is a vector of sixteen lanes: one register or a pair of registers. With
-// AVX2 there are seven vectors; the last pair of registers is the mask of a
-// tail.
+// vec is the number of a vector of sixteen lanes, which takes one register or
+// several. With AVX2 there are seven vectors; the last pair of registers
+// contains the mask for incomplete vectors.
 type vec int
 
-// operand returns the text of o for one half of a vector (AVX-512 has only one).
+// operand returns the assembly text of an operand for one half of a vector.
+// With AVX-512 a vector has only one half.
 func (s *set) operand(o any, half int) string {
 	switch o := o.(type) {
 	case vec:
@@ -19,7 +20,7 @@ func (s *set) operand(o any, half int) string {
 			return fmt.Sprintf("Z%d", o)
 		}
 		return fmt.Sprintf("Y%d", int(o)*2+half)
-	case float64: // a constant
+	case float64: // a constant, which is read from memory
 		c := float32(o)
 		i := slices.Index(s.consts, c)
 		if i < 0 {
@@ -27,7 +28,7 @@ func (s *set) operand(o any, half int) string {
 			s.consts = append(s.consts, c)
 		}
 		return fmt.Sprintf("const%s<>+%d(SB)", s.name, i*64+half*32)
-	case string: // memory: "(SI)" or "(SI)(BX*1)"
+	case string: // memory operand such as "(SI)" or "(SI)(BX*1)"
 		if half == 0 {
 			return o
 		}
@@ -43,8 +44,8 @@ func (s *set) halves() int {
 	return 2
 }
 
-// op writes an operation on vectors, in the order of Go's assembler: the
-// result is the last operand.
+// op generates an operation on vectors. The operands are in the order of Go's
+// assembler, with the result last.
 func (s *set) op(name string, operands ...any) {
 	if s.neon {
 		s.opNeon(name, operands...)
@@ -67,7 +68,8 @@ func (s *set) zero(v vec) {
 	s.op("VXORPS", v, v, v)
 }
 
-// broadcast fills a vector with a float32 in memory or in the lowest lane of an X register.
+// broadcast generates code that fills all lanes of a vector with a float32 from
+// memory or from the lowest lane of an X register.
 func (s *set) broadcast(from string, v vec) {
 	if s.neon {
 		s.broadcastNeon(from, v)
@@ -78,10 +80,10 @@ func (s *set) broadcast(from string, v vec) {
 	}
 }
 
-// mask makes the mask of the last n%16 lanes from n in a register; AX and BX are
-// clobbered.
+// mask generates code that computes the mask for the first n%16 lanes, where n
+// is a register. AX and BX are overwritten.
 func (s *set) mask(n string) {
-	if s.neon { // NEON has no masks: see tailBytes
+	if s.neon { // NEON has no masks, see tailBytes
 		return
 	}
 	s.p("MOVQ %s, BX", n)
@@ -102,7 +104,8 @@ func (s *set) mask(n string) {
 	s.p("VMOVUPS 32(AX), Y15")
 }
 
-// load reads a vector; lanes outside the mask become zero.
+// load generates code that reads a vector from memory. If masked is set, lanes
+// outside the mask become zero.
 func (s *set) load(from string, v vec, masked bool) {
 	switch {
 	case !masked:
@@ -119,8 +122,8 @@ func (s *set) load(from string, v vec, masked bool) {
 	}
 }
 
-// loadOver reads a vector under the mask; lanes outside the mask come from
-// other.
+// loadOver generates code that reads the lanes within the mask from memory and
+// copies the others from the vector other.
 func (s *set) loadOver(from string, v, other vec) {
 	switch {
 	case s.neon:
@@ -151,7 +154,7 @@ func (s *set) store(v vec, to string, masked bool) {
 	}
 }
 
-// clear sets the lanes outside the mask to zero.
+// clear generates code that sets the lanes outside the mask to zero.
 func (s *set) clear(v vec) {
 	if s.neon {
 		s.clearNeon(v)
@@ -166,8 +169,9 @@ func (s *set) clear(v vec) {
 	}
 }
 
-// each visits n elements, n in CX: sixteen at a time, then the rest under the
-// mask. The pointer registers advance.
+// each generates a loop over CX elements: body is called for code that
+// processes sixteen at a time, and again for the rest, with the mask. The
+// pointer registers are advanced.
 func (s *set) each(pointers []string, body func(masked bool)) {
 	loop, tail, done := s.label("loop"), s.label("tail"), s.label("done")
 	s.at(loop)
@@ -184,8 +188,9 @@ func (s *set) each(pointers []string, body func(masked bool)) {
 	s.at(done)
 }
 
-// reduce folds the sixteen lanes of vector 0 in a fixed order, halves onto
-// halves, and stores the result in X0; vector 1 is clobbered.
+// reduce generates code that combines the sixteen lanes of vector 0 with op in
+// a fixed order, by repeatedly combining the two halves. The result is in X0;
+// vector 1 is overwritten.
 func (s *set) reduce(op string) {
 	if s.neon {
 		s.reduceNeon(op)
@@ -203,15 +208,15 @@ func (s *set) reduce(op string) {
 	s.p("%sPS X1, X0, X0", op)
 }
 
-// exp computes e to the v: 2 to the nearest whole power, times a polynomial of
-// the rest. The result is in r and stays above the denormal numbers; v and t are
-// clobbered.
+// exp generates code that computes e to the power of v: 2 to the nearest whole
+// power, times a polynomial of the rest. The result is in r and never below the
+// smallest normal number; v and t are overwritten.
 func (s *set) exp(v, t, r vec) {
 	s.op("VMINPS", expHigh, v, v)
 	s.expBelow(v, t, r)
 }
 
-// expBelow is exp for numbers that are not large.
+// expBelow is exp for numbers that are known to be at most expHigh.
 func (s *set) expBelow(v, t, r vec) {
 	s.op("VMAXPS", expLow, v, v)
 	s.op("VMULPS", log2e, v, t)
@@ -231,7 +236,8 @@ func (s *set) expBelow(v, t, r vec) {
 	s.op("VPADDD", t, r, r)
 }
 
-// The plain kernel has the same numbers.
+// Constants for the exponential function. The plain kernel in Go contains the
+// same numbers.
 const (
 	expLow, expHigh = -86.5, 88.0
 	log2e           = 1.44269504088896341
@@ -240,7 +246,8 @@ const (
 
 var expPoly = []float64{1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1, 1, 1}
 
-// silu computes v / (1 + e^-v) into r; t and u are clobbered.
+// silu generates code that computes v / (1 + e^-v) into r; t and u are
+// overwritten.
 func (s *set) silu(v, t, r, u vec) {
 	s.zero(u)
 	s.op("VSUBPS", v, u, u)

@@ -1,13 +1,15 @@
-// Command measure counts properties of the code's readability and prints one
-// table: names, packed lines, wide types, types that describe the caller,
-// functions that only forward, and groups of packages.
+// Command measure counts properties of the code that affect its readability and
+// prints a table: functions with one-word names, lines with several steps,
+// types with many methods, types that describe the sender of a request,
+// functions that only call another, and import cycles between groups of
+// packages.
 //
 //	go run ./build/measure            the table for this checkout
 //	go run ./build/measure FOLDER     the table for another checkout
 //	go run ./build/measure -v         every finding with its position first
 //
-// It reads hand-written production code: no tests, no packages that only tests
-// use, no generated files.
+// It reads only hand-written production code: no tests, no packages that only
+// tests use, and no generated files.
 package main
 
 import (
@@ -28,7 +30,8 @@ import (
 	"atelier/build/packed"
 )
 
-// standardNames are single words that have the same meaning in all Go programs.
+// standardNames are one-word names that have the same meaning in all Go
+// programs.
 var standardNames = map[string]bool{
 	"main": true, "New": true, "Open": true, "Close": true, "String": true, "Error": true, "Unwrap": true, "Is": true, "As": true,
 	"Len": true, "Less": true, "Swap": true, "Push": true, "Pop": true, "Read": true, "Write": true, "Seek": true, "Flush": true, "Scan": true,
@@ -36,7 +39,7 @@ var standardNames = map[string]bool{
 	"Describe": true, "Collect": true, "Validate": true, "Next": true, "Get": true, "Set": true, "Add": true, "Lock": true, "Unlock": true,
 }
 
-// counts are the results for one tree.
+// counts are the results for one source tree.
 type counts struct {
 	files     int
 	lines     int
@@ -47,8 +50,8 @@ type counts struct {
 	packed    int
 	callers   int
 	forwards  int
-	methods   map[string]int             // by type
-	groups    map[string]map[string]bool // group under internal/: the groups that it imports
+	methods   map[string]int             // number of methods by type
+	groups    map[string]map[string]bool // for each folder under internal/, the other folders there that it imports
 }
 
 var verbose = flag.Bool("v", false, "name every finding")
@@ -147,7 +150,8 @@ func (c *counts) measureFile(path, rel string) error {
 	return nil
 }
 
-// measureTypes counts the types of a declaration that describe the caller.
+// measureTypes counts the types in a declaration that describe the sender of a
+// request.
 func (c *counts) measureTypes(declaration *ast.GenDecl, report func(ast.Node, string, ...any)) {
 	for _, spec := range declaration.Specs {
 		if spec, ok := spec.(*ast.TypeSpec); ok && carriesCaller(spec) {
@@ -157,16 +161,19 @@ func (c *counts) measureTypes(declaration *ast.GenDecl, report func(ast.Node, st
 	}
 }
 
-// callerNames are the usual names of types for the sender of a request.
+// callerNames are the usual names of types that describe the sender of a
+// request.
 var callerNames = []string{"Caller", "Actor", "Visitor", "Viewer", "Principal", "Standing"}
 
-// recordFields mark types that describe something other than the caller: a
-// run, a sum, an entry of the audit log, a member.
+// recordFields are fields that show that a type describes something other than
+// the sender of a request: a run, a sum, an entry of the audit log or a team
+// member.
 var recordFields = []string{"ID", "Act", "ToolID", "Email"}
 
-// carriesCaller reports whether a struct type describes the caller: by its name,
-// or because it has a person together with the account, team, address or
-// credential. Types with one of recordFields describe stored records instead.
+// carriesCaller reports whether a struct type describes the sender of a
+// request: by its name, or because it has a person together with an account,
+// team, IP address or credential. Types with one of recordFields describe
+// stored records instead.
 func carriesCaller(spec *ast.TypeSpec) bool {
 	structure, ok := spec.Type.(*ast.StructType)
 	if !ok {
@@ -189,7 +196,8 @@ func carriesCaller(spec *ast.TypeSpec) bool {
 		slices.ContainsFunc([]string{"AccountID", "TeamID", "Address", "Credential"}, func(field string) bool { return slices.Contains(names, field) })
 }
 
-// measureImports notes the groups under internal/ that the file's group imports.
+// measureImports records which other groups (folders under internal/) a file's
+// group imports.
 func (c *counts) measureImports(file *ast.File, rel string) {
 	own := groupOf(filepath.ToSlash(filepath.Dir(rel)))
 	if own == "" {
@@ -206,7 +214,8 @@ func (c *counts) measureImports(file *ast.File, rel string) {
 	}
 }
 
-// groupOf returns the first folder below internal/.
+// groupOf returns the group of a package: the first folder of its path below
+// internal/. It returns "" if there is none.
 func groupOf(folder string) string {
 	rest, ok := strings.CutPrefix(folder, "internal/")
 	if !ok || testOnly.MatchString(folder) {
@@ -218,7 +227,7 @@ func groupOf(folder string) string {
 
 func (c *counts) measureFunction(fn *ast.FuncDecl, folder string, report func(ast.Node, string, ...any)) {
 	c.functions++
-	wholeAtCall := fn.Recv == nil && fn.Name.IsExported() // callers write package.Name
+	wholeAtCall := fn.Recv == nil && fn.Name.IsExported() // callers write the name together with its package
 	if !wholeAtCall && !standardNames[fn.Name.Name] && countWords(fn.Name.Name) == 1 {
 		c.bare++
 		report(fn, "bare word %s", fn.Name.Name)
@@ -231,8 +240,8 @@ func (c *counts) measureFunction(fn *ast.FuncDecl, folder string, report func(as
 	}
 }
 
-// countWords counts the words of a camel-case name. Runs of capitals count as
-// one word.
+// countWords returns the number of words of a camel-case name. A run of capital
+// letters counts as one word.
 func countWords(name string) int {
 	words := 0
 	previous := ' '
@@ -263,8 +272,8 @@ func receiverName(fn *ast.FuncDecl) string {
 	}
 }
 
-// onlyForwards reports whether the body of fn is only a call of an unexported
-// function of its package with the parameters of fn.
+// onlyForwards reports whether the body of fn only calls an unexported function
+// of the same package with the same parameters.
 func onlyForwards(fn *ast.FuncDecl) bool {
 	if fn.Body == nil || len(fn.Body.List) != 1 {
 		return false
@@ -325,7 +334,8 @@ func (c *counts) print() {
 
 func percent(part, whole int) float64 { return 100 * float64(part) / float64(max(whole, 1)) }
 
-// countCircles counts the pairs of groups that import each other.
+// countCircles returns the number of pairs of groups that import each other,
+// directly or indirectly.
 func (c *counts) countCircles() int {
 	circles := 0
 	for _, a := range slices.Sorted(maps.Keys(c.groups)) {

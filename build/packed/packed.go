@@ -1,6 +1,6 @@
-// Package packed finds lines of Go with several steps: tuple assignments, and
-// struct literals with several fields a line. arch_test.go forbids such lines,
-// and build/measure counts them.
+// Package packed finds Go code that does several things in one line: tuple
+// assignments, and struct literals with several fields per line. arch_test.go
+// forbids such lines, and build/measure counts them.
 package packed
 
 import (
@@ -11,7 +11,7 @@ import (
 )
 
 // Tuples returns the assignments of several values to several variables, except
-// swaps. The results of one call count as one value.
+// swaps and assignments of the results of one call.
 func Tuples(file *ast.File) []ast.Node {
 	var found []ast.Node
 	ast.Inspect(file, func(node ast.Node) bool {
@@ -24,8 +24,8 @@ func Tuples(file *ast.File) []ast.Node {
 	return found
 }
 
-// isSwap reports whether the right-hand sides are the left-hand sides in another
-// order.
+// isSwap reports whether an assignment only exchanges variables: the
+// expressions on both sides are the same in another order.
 func isSwap(a *ast.AssignStmt) bool {
 	return slices.Equal(sortedTexts(a.Lhs), sortedTexts(a.Rhs))
 }
@@ -39,8 +39,8 @@ func sortedTexts(all []ast.Expr) []string {
 	return texts
 }
 
-// exprText renders the expressions that swaps consist of. Two expressions of
-// other kinds never have the same text.
+// exprText returns the text of an expression of the kinds that occur in swaps.
+// For other kinds it returns a text that is unique to the expression.
 func exprText(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -57,12 +57,12 @@ func exprText(e ast.Expr) string {
 	return fmt.Sprintf("%T at %d", e, e.Pos())
 }
 
-// maxFields is the largest number of keyed fields that a literal may have on
-// fewer lines than fields.
+// maxFields is the largest number of keyed fields of a struct literal that may
+// have several fields per line.
 const maxFields = 4
 
-// Literals returns the struct literals with more than four keyed fields and
-// fewer lines than fields.
+// Literals returns the struct literals with more than maxFields keyed fields
+// that have several fields on one line.
 func Literals(set *token.FileSet, file *ast.File) []ast.Node {
 	var found []ast.Node
 	ast.Inspect(file, func(node ast.Node) bool {
@@ -75,8 +75,8 @@ func Literals(set *token.FileSet, file *ast.File) []ast.Node {
 	return found
 }
 
-// countLines counts the lines on which fields of a struct literal begin. For
-// other literals it returns the number of their elements.
+// countLines returns the number of lines on which fields of a struct literal
+// begin. For other literals it returns the number of elements.
 func countLines(set *token.FileSet, literal *ast.CompositeLit) int {
 	if _, ok := literal.Type.(*ast.MapType); ok {
 		return len(literal.Elts)

@@ -1,12 +1,12 @@
-// Command sheet draws lists of prompts with the picture model, for viewing and
-// scoring. From the root of the repository:
+// Command sheet draws a picture for each prompt of a list with the picture
+// model, for viewing and scoring. From the root of the repository:
 //
 //	go run ./build/sheet                               docs/sketch/sheet.png from model/sheet.txt
 //	go run ./build/sheet -prompts FILE -folder DIR     000.png, 001.png and so on, for model/judge.py
 //
-// A list has one prompt a line. The seed of a picture is its position in the
-// list. Pictures are not selected or retouched: the first picture of each prompt
-// is used.
+// The file of prompts has one prompt per line. The seed of a picture is the
+// index of its prompt. Pictures are neither selected nor retouched: the first
+// picture of each prompt is used.
 package main
 
 import (
@@ -72,7 +72,7 @@ func run(prompts, folder, out string) error {
 	return write(out, sheet)
 }
 
-// each draws every prompt.
+// each draws every prompt and calls take with its index and picture.
 func each(m *neural.Model, prompts []string, take func(i int, p *image.NRGBA) error) error {
 	for i, prompt := range prompts {
 		o := neural.Order{Prompt: prompt, Seed: uint64(i), Steps: m.DefaultSteps(), Guidance: 1}

@@ -12,7 +12,7 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// adminCmd holds the operator's commands. They can run while a server is
+// adminCmd contains the operator's commands. They can run while a server is
 // running.
 type adminCmd struct {
 	Person struct {
@@ -83,7 +83,7 @@ type personCreateCmd struct {
 }
 
 func (c personCreateCmd) Run(p *program) error {
-	if err := p.findDatabase(); err != nil { // before the password prompt
+	if err := p.findDatabase(); err != nil { // check this before prompting for the password
 		return err
 	}
 	password, err := p.readPassword(c.Password)

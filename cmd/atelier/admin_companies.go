@@ -12,7 +12,7 @@ import (
 	"atelier/internal/people/company"
 )
 
-// companyRow is a company in a list.
+// companyRow is a company as the company commands print it.
 type companyRow struct {
 	ID       string `json:"id"`
 	Name     string `json:"name" placeholder:"NAME"`
@@ -91,7 +91,7 @@ func (c companyShowCmd) Run(p *program) error {
 	})
 }
 
-// teamRow is a team in a list.
+// teamRow is a team as the team commands print it.
 type teamRow struct {
 	ID        string     `json:"id"`
 	CompanyID string     `json:"company_id"`
@@ -195,24 +195,25 @@ func (c teamShowCmd) Run(p *program) error {
 	})
 }
 
-// roleRow is a role of a company or a team.
+// roleRow is a role of a company or a team as the role commands print it.
 type roleRow struct {
 	Name         string               `json:"name" placeholder:"NAME"`
 	Permissions  []company.Permission `json:"permissions"`
-	PluginKinds  []string             `json:"plugin_kinds,omitempty"` // this and the following fields: team roles only
+	PluginKinds  []string             `json:"plugin_kinds,omitempty"` // this and the following fields are set for team roles only
 	ToolsAllowed []string             `json:"tools_allowed,omitempty"`
 	ToolsBlocked []string             `json:"tools_blocked,omitempty"`
 	Spend        *spendRow            `json:"spend,omitempty"`
 }
 
-// spendRow is a role's spending limit per person and time window.
+// spendRow is a role's spending limit: tokens per person within a time window
+// in seconds.
 type spendRow struct {
 	Tokens  int64 `json:"tokens"`
 	Seconds int64 `json:"seconds"`
 }
 
-// readRoles returns the roles of a company or team, of which there are at most a
-// hundred.
+// readRoles returns the roles of a company or team. It reads them without
+// pagination, because there are at most a hundred.
 func readRoles(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) ([]roleRow, error) {
 	rows := []roleRow{}
 	if companyID != "" {
@@ -245,7 +246,7 @@ func readRoles(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) ([]r
 	return rows, err
 }
 
-// orNone returns an empty list instead of nil, so that JSON shows [].
+// orNone returns all, or an empty list instead of nil, so that JSON shows [].
 func orNone(all []company.Permission) []company.Permission {
 	if all == nil {
 		return []company.Permission{}
@@ -264,7 +265,7 @@ func (r roleRow) listPermissions() string {
 	return strings.Join(words, " ")
 }
 
-// describeRoles returns a table row for each role.
+// describeRoles returns a table row with the permissions of each role.
 func describeRoles(all []roleRow) (rows [][]string) {
 	for _, r := range all {
 		rows = append(rows, []string{"role " + r.Name, r.listPermissions()})

@@ -175,7 +175,8 @@ func (c auditListCmd) Run(p *program) error {
 	})
 }
 
-// formatDetails returns the details of an audit entry on one line.
+// formatDetails formats the details of an audit log entry on one line, sorted
+// by key.
 func formatDetails(m map[string]string) string {
 	var all []string
 	for _, k := range slices.Sorted(maps.Keys(m)) {

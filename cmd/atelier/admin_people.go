@@ -13,7 +13,8 @@ import (
 	"atelier/internal/people/person"
 )
 
-// balanceRow is an account's balance with the field names of the API.
+// balanceRow is the balance of an account in tokens, with the field names of
+// the API.
 type balanceRow struct {
 	Tokens            int64 `json:"tokens"`
 	Held              int64 `json:"held"`
@@ -29,13 +30,13 @@ func (p *program) readBalances(ctx context.Context, tx *sqldb.Tx, accountIDs ...
 	return rows, err
 }
 
-// personRow is a person in a list.
+// personRow is a person as the person commands print them.
 type personRow struct {
 	UID           string     `json:"uid" placeholder:"UID"`
 	Email         string     `json:"email" placeholder:"ADDRESS"`
 	EmailVerified bool       `json:"email_verified"`
 	Suspended     bool       `json:"suspended"`
-	Role          string     `json:"role,omitempty"` // in the company or team of --company or --team
+	Role          string     `json:"role,omitempty"` // in the company or team that --company or --team names
 	Balance       balanceRow `json:"balance"`
 	Created       string     `json:"created"`
 
@@ -53,7 +54,7 @@ func newPersonRow(who person.Person) personRow {
 	}
 }
 
-// stateName returns active, unverified or suspended.
+// stateName returns the person's state: active, unverified or suspended.
 func (r personRow) stateName() string {
 	switch {
 	case r.Suspended:
@@ -109,7 +110,8 @@ func (c personListCmd) Run(p *program) error {
 	})
 }
 
-// readPeople returns the people of the installation, a company or a team.
+// readPeople returns the people of the installation, a company or a team who
+// come after a cursor.
 func (c personListCmd) readPeople(ctx context.Context, tx *sqldb.Tx, cursor string, limit int) (rows []personRow, err error) {
 	var members []company.Member
 	switch {
@@ -150,7 +152,8 @@ func (c personListCmd) readPeople(ctx context.Context, tx *sqldb.Tx, cursor stri
 	return rows, nil
 }
 
-// writePlace and readPlace convert the sort key of a member to a cursor and back.
+// writePlace converts the sort key of a member to a cursor. parseMemberCursor
+// is its inverse.
 func writePlace(k company.Key) string { return k.Text + " " + k.ID }
 
 func parseMemberCursor(cursor string) company.Key {
@@ -158,7 +161,7 @@ func parseMemberCursor(cursor string) company.Key {
 	return company.Key{Text: text, ID: id}
 }
 
-// dateOf returns the date part of a time that stamp formatted.
+// dateOf returns the date part of a time that formatTime formatted.
 func dateOf(stamp string) string {
 	date, _, _ := strings.Cut(stamp, "T")
 	return date
@@ -170,13 +173,13 @@ type personShowCmd struct {
 	UID   string `name:"uid" help:"The person's uid." xor:"who" required:"" placeholder:"UID"`
 }
 
-// groupRow is a company or team that a person belongs to.
+// groupRow is a company or team that a person is a member of.
 type groupRow struct {
 	ID        string      `json:"id"`
 	Name      string      `json:"name" placeholder:"NAME"`
-	CompanyID string      `json:"company_id,omitempty"` // teams only
+	CompanyID string      `json:"company_id,omitempty"` // set for teams only
 	Role      string      `json:"role"`
-	Balance   *balanceRow `json:"balance,omitempty"` // teams only
+	Balance   *balanceRow `json:"balance,omitempty"` // set for teams only
 }
 
 func (c personShowCmd) Run(p *program) error {
@@ -256,7 +259,7 @@ func (c personShowCmd) Run(p *program) error {
 	})
 }
 
-// orPrint prints v as JSON unless there is an error.
+// orPrint returns err if it is not nil, and prints v as JSON otherwise.
 func orPrint(p *program, err error, v any) error {
 	if err != nil {
 		return err
@@ -264,7 +267,7 @@ func orPrint(p *program, err error, v any) error {
 	return p.printResult(true, v, "")
 }
 
-// describeBalance returns a balance on one line.
+// describeBalance formats a balance on one line.
 func describeBalance(b balanceRow) string {
 	text := strconv.FormatInt(b.Tokens, 10)
 	if b.Held > 0 {
@@ -276,7 +279,7 @@ func describeBalance(b balanceRow) string {
 	return text
 }
 
-// deviceRow is a signed-in device.
+// deviceRow is a signed-in device as the device commands print it.
 type deviceRow struct {
 	ID         string  `json:"id"`
 	UID        string  `json:"uid" placeholder:"UID"`
@@ -384,5 +387,6 @@ func (c deviceShowCmd) Run(p *program) error {
 	})
 }
 
-// formatTime formats a time as the API does.
+// formatTime formats a time as the API does: RFC 3339, in UTC and whole
+// seconds.
 func formatTime(t time.Time) string { return t.UTC().Truncate(time.Second).Format(time.RFC3339) }

@@ -41,8 +41,8 @@ func (c personExportCmd) Run(p *program) error {
 	})
 }
 
-// saveArchive writes an archive into a new file that only its owner can read. It
-// removes an incomplete file.
+// saveArchive writes an archive of a person's data to a new file that only its
+// owner can read. It removes the file if writing fails.
 func saveArchive(ctx context.Context, archive *personaldata.Archive, name string) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -77,7 +77,7 @@ func (c personDeleteCmd) Run(p *program) error {
 		if err := d.DeletePerson(ctx, principal.Operator(), who.ID, who.Email); err != nil {
 			return err
 		}
-		// Erase now: a worker may not be running.
+		// Erase the data now, because no worker may be running.
 		if err := d.ErasePerson(ctx, who.ID); err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (c personDeleteCmd) Run(p *program) error {
 	})
 }
 
-// byEmail finds a person by address.
+// byEmail returns the person with the given e-mail address.
 func (pp *people) byEmail(ctx context.Context, email string) (who person.Person, err error) {
 	err = pp.db.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		who, err = person.ByEmail(ctx, tx, email)

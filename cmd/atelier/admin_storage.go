@@ -63,7 +63,8 @@ func (s streams) printUsage(asJSON bool, u quota.Usage) error {
 	return s.printResult(asJSON, out, fmt.Sprintf("%d bytes are stored, and %d of deleted files; %s", u.Used, u.Leaving, limit))
 }
 
-// printTotal prints the storage of the installation and the free disk space.
+// printTotal prints the storage that the whole installation uses and the free
+// disk space.
 func (p *program) printTotal(ctx context.Context, asJSON bool, db *sqldb.DB) error {
 	var total int64
 	err := db.Read(ctx, func(tx *sqldb.Tx) (err error) {

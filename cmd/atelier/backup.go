@@ -75,7 +75,8 @@ func (c backupCmd) Run(p *program) error {
 	return c.printReport(p, made, time.Since(began))
 }
 
-// printReport prints a summary, to standard error when standard output is the archive.
+// printReport prints a summary of the backup. It goes to standard error if the
+// archive goes to standard output.
 func (c backupCmd) printReport(p *program, made backup.Report, took time.Duration) error {
 	for _, problem := range made.Problems {
 		fmt.Fprintln(p.stderr, problem)
@@ -102,8 +103,8 @@ func (c backupCmd) printReport(p *program, made backup.Report, took time.Duratio
 	return nil
 }
 
-// requireEmbedded returns an error with advice unless the installation uses the
-// embedded database and local files.
+// requireEmbedded returns an error with advice unless the installation uses
+// the embedded database and local files.
 func (in *installation) requireEmbedded() error {
 	inFile := strings.HasPrefix(in.cfg.DatabaseURL(), "sqlite://")
 	inFolder := strings.HasPrefix(in.cfg.BlobsURL(), "file://")
@@ -143,8 +144,8 @@ func (p *program) backupSource(ctx context.Context, db *sqldb.DB) (s backup.Sour
 	s.Version = buildVersion()
 	s.Now = time.Now
 	s.Check = func(ctx context.Context, copied *sqldb.DB) (problems []string, err error) {
-		// Checks of deadlines and limits are left out: the service may be stopped,
-		// and this command may have other settings.
+		// Checks of deadlines and limits are omitted: the service may be
+		// stopped, and this command may have other settings.
 		found, _, err := p.verifyDatabase(ctx, copied, nil)
 		for _, v := range found {
 			problems = append(problems, v.Row+": "+v.Check)

@@ -79,15 +79,15 @@ func (c checkCmd) Run(p *program) error {
 	return err
 }
 
-// violation is a row that violates an invariant.
+// violation is a database row that violates an invariant.
 type violation struct {
 	Check string `json:"check"`
 	Row   string `json:"row"`
 }
 
-// verifyDatabase runs every check and verifies the row seals. more are
-// additional checks that only some databases must pass. held is a summary of the
-// checks for people.
+// verifyDatabase runs the consistency checks of all packages and verifies the
+// seals of rows. more are additional checks that apply only to some databases.
+// held is a summary of the passed checks for people.
 func (in *installation) verifyDatabase(ctx context.Context, db *sqldb.DB, more []sqldb.Check) (list []violation, held string, err error) {
 	checks := slices.Concat(person.Checks, personaldata.Checks, session.Checks, company.Checks, credential.Checks, device.Checks, idtoken.Checks, audit.Checks, ledger.Checks, ratelimit.Checks,
 		catalog.Checks, queue.Checks(db.Dialect), asset.Checks, library.Checks, quota.Checks, board.Checks, webhook.Checks, run.Checks, report.Checks, budget.Checks, more)

@@ -13,7 +13,7 @@ import (
 	"atelier/internal/base/config"
 )
 
-// streams are the environment, input and outputs of the program.
+// streams has the environment, the input and the outputs of the program.
 type streams struct {
 	getenv         func(string) string
 	environ        []string
@@ -21,8 +21,8 @@ type streams struct {
 	stdout, stderr io.Writer
 }
 
-// cli defines the command line. The struct tag "settings" lists the settings that
-// a command accepts as flags (see usedSettings).
+// cli defines the command line. The struct tag "settings" lists the settings
+// that a command accepts as flags (see usedSettings).
 type cli struct {
 	config.Config `embed:""`
 
@@ -41,17 +41,19 @@ type cli struct {
 	Help     helpCmd     `cmd:"" settings:"none" help:"Show all commands and settings, or how to use one command."`
 }
 
-// usageError is an invalid command line. The program exits with status 2.
+// usageError is the error for an invalid command line, after which the program
+// exits with status 2.
 type usageError struct{ error }
 
-// installation opens the parts that the settings name: database, keys, files,
+// installation opens what the settings specify: the database, keys, files and
 // engines.
 type installation struct {
 	streams
 	cfg *config.Config
 }
 
-// program is handed to every command: settings, streams and context.
+// program is passed to every command. It has the settings, streams and
+// context.
 type program struct {
 	installation
 	ctx     context.Context
@@ -59,7 +61,7 @@ type program struct {
 	kong    *kong.Context
 }
 
-// runCommand parses the arguments and runs the command.
+// runCommand parses the command line and runs the command.
 func runCommand(ctx context.Context, args []string, s streams) error {
 	switch {
 	case len(args) == 0:
@@ -115,7 +117,7 @@ func runCommand(ctx context.Context, args []string, s streams) error {
 	return k.Run(p)
 }
 
-// printResult writes v as JSON, or the text for people.
+// printResult prints v as JSON, or else text, which is for people.
 func (s streams) printResult(asJSON bool, v any, text string) error {
 	if !asJSON {
 		_, err := fmt.Fprintln(s.stdout, text)
@@ -195,7 +197,7 @@ func (c migrateCmd) Run(p *program) error {
 
 var errViolations = errors.New("the database violates its invariants")
 
-// countNoun returns a number with its noun in the singular or plural.
+// countNoun returns a number followed by its noun in the singular or plural.
 func countNoun(n int, one, more string) string {
 	if n == 1 {
 		return "1 " + one

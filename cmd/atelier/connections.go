@@ -9,24 +9,26 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-// Numbers of open files that are reserved for purposes other than client connections.
+// Numbers of open files that are reserved for purposes other than client
+// connections.
 const (
-	ownFiles        = 64 // logs, listeners, model servers, webhooks, mail, refused connections
-	filesOfDatabase = 4  // per connection: SQLite opens the file, its log and its index
+	ownFiles        = 64 // logs, listeners, model servers, webhooks, e-mail, refused connections
+	filesOfDatabase = 4  // per connection: SQLite opens the database, its write-ahead log and its index
 	filesOfRun      = 16 // per concurrent run: pipes, folders, inputs and results
 
-	maxConnections = 10_000 // default limit, as each connection takes memory
+	maxConnections = 10_000 // the default limit, because each connection uses memory
 	lowFiles       = 256
 )
 
-// metricsConnections limits the connections of the metrics listener, which are
-// part of ownFiles.
+// metricsConnections limits the connections of the metrics listener. Their
+// files are part of ownFiles.
 var metricsConnections = httpd.ConnectionLimits{Total: 16, PerAddress: 8}
 
-// redirectConnections limits the connections of the redirect to HTTPS.
+// redirectConnections limits the connections of the listener that redirects to
+// HTTPS.
 var redirectConnections = httpd.ConnectionLimits{Total: 128, PerAddress: 16}
 
-// connectionLimits derives the limits on clients' connections from the settings
+// connectionLimits derives the limits on client connections from the settings
 // and the limit on open files.
 func (in *installation) connectionLimits(log *slog.Logger) httpd.ConnectionLimits {
 	files := fileLimit()
@@ -50,9 +52,10 @@ func (in *installation) connectionLimits(log *slog.Logger) httpd.ConnectionLimit
 	return limits
 }
 
-// limitConnections divides the open files: at most half are reserved, and each
-// connection may use two of the rest (its socket and one file of its request). It
-// reports whether the wanted number fits; 0 selects the default.
+// limitConnections divides the files that the process may open: at most half
+// are reserved for other purposes, and each connection may use two of the rest
+// (its socket and one file of its request). wanted is the configured number of
+// connections, or 0 for the default; fits reports whether it is possible.
 func limitConnections(files, reserve, wanted, perAddress int) (limits httpd.ConnectionLimits, fits bool) {
 	reserve = min(reserve, files/2)
 	most := max((files-reserve)/2, 1)
@@ -69,7 +72,7 @@ func limitConnections(files, reserve, wanted, perAddress int) (limits httpd.Conn
 }
 
 // fileLimit returns the number of files that this process may open. Package os
-// raises the soft limit to the hard limit at the start.
+// raises the soft limit to the hard limit when the process starts.
 func fileLimit() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {

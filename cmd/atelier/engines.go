@@ -33,7 +33,8 @@ import (
 	"atelier/internal/engine/subprocess"
 )
 
-// Names of the built-in engines. The last three need programs of the system.
+// Names of the built-in engines. The last three need programs that must be
+// installed on the system.
 const (
 	imageEngine  = "image"
 	tinyEngine   = "tiny"
@@ -43,7 +44,7 @@ const (
 )
 
 // requiredPrograms returns the programs and files that the built-in engines
-// need, with the paths of the programs that were found.
+// need, by engine name. Those that were found have a path.
 func requiredPrograms(c *config.Config) map[string][]subprocess.Requirement {
 	sound := music.Requirements()
 	if file := c.Engines.Soundfont; file != "" {
@@ -55,14 +56,14 @@ func requiredPrograms(c *config.Config) map[string][]subprocess.Requirement {
 	return map[string][]subprocess.Requirement{speechEngine: speech.Requirements(), musicEngine: sound, videoEngine: video.Requirements()}
 }
 
-// missingPrograms returns the requirements that were not found.
+// missingPrograms returns the programs and files that were not found.
 func missingPrograms(all []subprocess.Requirement) []subprocess.Requirement {
 	return slices.DeleteFunc(slices.Clone(all), func(n subprocess.Requirement) bool { return n.Path != "" })
 }
 
-// toolAvailability decides whether built-in tools of an engine are offered. A
-// worker without the engine's programs leaves the tools out; a node that is not
-// a worker keeps the workers' decision.
+// toolAvailability returns a function that decides whether the built-in tools
+// of an engine are offered. A worker without the engine's programs omits the
+// tools; a node that is not a worker leaves the decision to the workers.
 func toolAvailability(c *config.Config) func(engine string) catalog.Availability {
 	all := requiredPrograms(c)
 	return func(engine string) catalog.Availability {
@@ -78,14 +79,14 @@ func toolAvailability(c *config.Config) func(engine string) catalog.Availability
 	}
 }
 
-// engines are the engines of this node by the name that manifests use.
+// engines has the engines of this node by the name that manifests use.
 type engines struct {
 	pools map[string]engine.Pool
-	video *video.Engine // nil: ffmpeg is not installed
+	video *video.Engine // nil if ffmpeg is not installed
 	close []func()
 }
 
-// Close closes the connections to model servers.
+// Close closes the connections of all engines to model servers.
 func (e *engines) Close() { closeEach(e.close) }
 
 func closeEach(all []func()) {
@@ -94,8 +95,8 @@ func closeEach(all []func()) {
 	}
 }
 
-// openEngines builds the engines of this node: the built-in ones and those of the
-// configured model servers.
+// openEngines creates the engines of this node: the built-in ones and those of
+// the configured model servers.
 func (in *installation) openEngines(log *slog.Logger) (*engines, error) {
 	c := in.cfg
 	if err := in.setSandbox(); err != nil {
@@ -154,9 +155,9 @@ func (in *installation) openEngines(log *slog.Logger) (*engines, error) {
 	return all, nil
 }
 
-// workerThreads returns the number of threads of the built-in picture model: one
-// per core, or the number that the operator wants if it is lower. More threads
-// would only wait for each other.
+// workerThreads returns the number of threads of the built-in picture model:
+// one per core, or the configured number if it is lower. More threads than
+// cores would only wait for each other.
 func workerThreads(cores, wanted int) int {
 	if wanted == 0 {
 		return cores
@@ -164,7 +165,8 @@ func workerThreads(cores, wanted int) int {
 	return min(wanted, cores)
 }
 
-// readBackends reads the --backends file, if one is set.
+// readBackends reads the configured model servers from the file of --backends.
+// It returns nil if the setting is empty.
 func (in *installation) readBackends() (map[string]config.Backend, error) {
 	if in.cfg.Backends == "" {
 		return nil, nil
@@ -172,7 +174,8 @@ func (in *installation) readBackends() (map[string]config.Backend, error) {
 	return config.ReadBackends(in.cfg.Backends, in.getenv)
 }
 
-// openBackend builds the engine of a model server without connecting to it.
+// openBackend creates the engine for a model server. It does not connect to
+// the server.
 func (in *installation) openBackend(b config.Backend) (engine.Prober, func(), error) {
 	nothing := func() {}
 	if b.Engine == config.Exec {
@@ -222,12 +225,13 @@ func (in *installation) openBackend(b config.Backend) (engine.Prober, func(), er
 	return nil, nothing, fmt.Errorf("there is no engine %s", b.Engine)
 }
 
-// newBackendClient makes the HTTP client of a model server, with its credentials.
+// newBackendClient returns an HTTP client for a model server that sends its
+// credentials.
 func (in *installation) newBackendClient(b config.Backend, at string) (*backend.Client, error) {
 	header := http.Header{"User-Agent": {"Atelier/" + buildVersion()}}
 	switch {
 	case b.Key == "":
-	case b.Engine == config.A1111: // user:password
+	case b.Engine == config.A1111: // the key has the form user:password
 		header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(b.Key)))
 	case b.Engine == config.Fal:
 		header.Set("Authorization", "Key "+b.Key)

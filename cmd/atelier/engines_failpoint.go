@@ -7,12 +7,11 @@ import (
 	"atelier/internal/engine/scriptengine"
 )
 
-// addTestManuals adds the manual of the script engine, which accepts any
-// manifest.
+// addTestManuals adds the manifest specification of the script engine, which
+// accepts any manifest.
 func addTestManuals(all map[string]engine.ManifestSpec) { all["script"] = engine.ManifestSpec{} }
 
-// addTestEngines adds the script engine, whose behaviour is controlled by the
-// tests.
+// addTestEngines adds the script engine, whose behaviour the tests control.
 func addTestEngines(all map[string]engine.Pool, parallel func(int) int) {
 	all["script"] = engine.Pool{Engine: scriptengine.New(), Parallel: parallel(16)}
 }

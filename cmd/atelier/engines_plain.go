@@ -4,9 +4,10 @@ package main
 
 import "atelier/internal/engine"
 
-// addTestManuals does nothing, like addTestEngines.
+// addTestManuals does nothing, because only builds for tests have the script
+// engine.
 func addTestManuals(map[string]engine.ManifestSpec) {}
 
-// addTestEngines does nothing: only builds for tests have engines with scripted
-// behaviour.
+// addTestEngines does nothing, because only builds for tests have the script
+// engine.
 func addTestEngines(map[string]engine.Pool, func(int) int) {}

@@ -10,21 +10,21 @@ import (
 	"syscall"
 )
 
-// makePrivate sets the umask so that only the service's user can read and write
-// new files.
+// makePrivate sets the umask so that only the service's user can read and
+// write new files.
 func makePrivate() { syscall.Umask(0o077) }
 
 // tightenFiles removes other users' permissions from the files of an
-// installation. It changes only files of Atelier, as the data folder may hold
-// other files. Files of another user cannot be changed; a message on standard
-// error names them.
+// installation. It changes only files of Atelier, because the data folder may
+// contain other files. It cannot change files that another user owns; a
+// message on standard error lists them.
 func (in *installation) tightenFiles() error {
 	var refused string
 	folders := []string{filepath.Dir(in.cfg.SecretFile())}
 	if blobs, ok := strings.CutPrefix(in.cfg.BlobsURL(), "file://"); ok {
 		folders = append(folders, filepath.Join(blobs, "data"), filepath.Join(blobs, "tmp"))
 		if in.cfg.Blobs == "" {
-			folders = append(folders, blobs) // after the folders inside it
+			folders = append(folders, blobs) // after its subfolders
 		}
 	}
 	for _, folder := range folders {
@@ -52,10 +52,10 @@ func (in *installation) tightenFiles() error {
 	return nil
 }
 
-// tightenModes removes other users' permissions from a folder and everything in
-// it. Files are examined only in folders that are open to others, so that a
-// service with a million files starts quickly. A folder is restricted after its
-// files, so that the next start continues after an interruption.
+// tightenModes removes other users' permissions from a folder and everything
+// in it. It examines files only in folders that other users can access, so
+// that a service with a million files starts quickly. It restricts a folder
+// after its files, so that the next start continues after an interruption.
 func tightenModes(folder string, refused *string) error {
 	info, err := os.Stat(folder)
 	if err != nil {
@@ -81,7 +81,7 @@ func tightenModes(folder string, refused *string) error {
 	return restrictMode(folder, 0o700, refused)
 }
 
-// restrictMode sets the mode of a file or folder that is open to other users.
+// restrictMode sets the mode of a file or folder if other users can access it.
 func restrictMode(path string, mode fs.FileMode, refused *string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -100,7 +100,8 @@ func restrictMode(path string, mode fs.FileMode, refused *string) error {
 	return ignoreMissing(err)
 }
 
-// ignoreMissing drops the error of a file that was removed meanwhile.
+// ignoreMissing returns nil if err means that a file no longer exists, and err
+// otherwise.
 func ignoreMissing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

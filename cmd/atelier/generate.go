@@ -37,7 +37,7 @@ type generateCmd struct {
 	As      string   `help:"Name of the result files without extension (default: the tool's name)." placeholder:"NAME"`
 }
 
-// Run uses the public API like any other client.
+// Run runs a tool through the public API and saves the results.
 func (c generateCmd) Run(p *program) error {
 	token := cmp.Or(c.Token, p.getenv("ATELIER_TOKEN"))
 	if token == "" {
@@ -59,7 +59,7 @@ func (c generateCmd) Run(p *program) error {
 	}
 	if !c.JSON {
 		line := toolSlug(tool) + ": " + run.Status
-		if isTerminal(p.stderr) { // overwrites the progress bar
+		if isTerminal(p.stderr) { // overwrite the progress bar
 			line = fmt.Sprintf("\r%s%40s", line, "")
 		}
 		fmt.Fprintln(p.stderr, line)
@@ -73,11 +73,12 @@ func (c generateCmd) Run(p *program) error {
 	return c.saveResults(p, service, tool, run)
 }
 
-// maxRetryWait is the longest Retry-After that the command waits for.
+// maxRetryWait is the longest Retry-After that the command waits before it
+// sends the request again.
 const maxRetryWait = 2 * time.Minute
 
-// startRun starts the run. It waits and tries again if the service responds with
-// Retry-After; the idempotency key makes that safe.
+// startRun starts the run. If the service responds with Retry-After, it waits
+// and sends the request again; the idempotency key prevents a second run.
 func (c generateCmd) startRun(p *program, service *client.Client, tool *client.Tool) (*client.Run, error) {
 	key := uuid.NewString()
 	for {
@@ -95,7 +96,8 @@ func (c generateCmd) startRun(p *program, service *client.Client, tool *client.T
 	}
 }
 
-// sendRun sends the request with the files named on the command line.
+// sendRun sends the request for a run, with the files named on the command
+// line.
 func (c generateCmd) sendRun(ctx context.Context, service *client.Client, req *client.Request) (*client.Run, error) {
 	files, err := c.readInputs(req)
 	defer closeAll(files)
@@ -105,8 +107,8 @@ func (c generateCmd) sendRun(ctx context.Context, service *client.Client, req *c
 	return service.StartRun(ctx, req)
 }
 
-// findTool returns the tool with this slug or id. Display names are not
-// accepted: several tools can have the same display name, and it can change.
+// findTool returns the tool with the given slug or id. Display names are not
+// accepted, because several tools can have the same one, and it can change.
 func (c generateCmd) findTool(ctx context.Context, service *client.Client) (*client.Tool, error) {
 	all, err := service.ListTools(ctx)
 	if err != nil {
@@ -134,8 +136,8 @@ func (c generateCmd) findTool(ctx context.Context, service *client.Client) (*cli
 	return nil, usageError{fmt.Errorf("there is no tool %q; there are:\n  %s", c.Tool, wrapWords(withCommas(slugs), "  ", helpColumns-2))}
 }
 
-// toolSlug returns the tool's slug. The result becomes a file name and the service
-// is not trusted, so anything else is turned into a slug.
+// toolSlug returns the tool's slug, which becomes a file name. The service is
+// not trusted, so an invalid slug is converted to a valid one.
 func toolSlug(t *client.Tool) string {
 	isSlug := t.Slug != "" && strings.Trim(t.Slug, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 	if isSlug {
@@ -144,8 +146,8 @@ func toolSlug(t *client.Tool) string {
 	return manifestdraft.Slug(t.Slug)
 }
 
-// readInputs reads the inputs from the command line. It returns the opened
-// files, also after an error.
+// readInputs reads the inputs of the run from the command line. It returns the
+// opened files, even if there is an error.
 func (c generateCmd) readInputs(req *client.Request) (files []io.Closer, err error) {
 	fields := req.Tool.InputFields()
 	req.Inputs = map[string]any{}
@@ -180,8 +182,9 @@ func (c generateCmd) readInputs(req *client.Request) (files []io.Closer, err err
 	return files, nil
 }
 
-// parseInput parses the input of a field of the given type. Values that it cannot
-// parse are sent as text: the service validates them and explains the problem.
+// parseInput parses the command-line value of a field of the given type. A
+// value that cannot be parsed is sent as a string: the service validates it
+// and explains the problem.
 func parseInput(kind, text string, media func(string) (any, error)) (any, error) {
 	switch kind {
 	case "IMG", "VIDEO", "AUDIO", "ASSET_3D":
@@ -215,8 +218,8 @@ func parseInput(kind, text string, media func(string) (any, error)) (any, error)
 	return text, nil
 }
 
-// showProgress returns a function that prints progress: as one updated line on a
-// terminal, as a few lines in a file.
+// showProgress returns a function that prints progress: one line that is
+// updated on a terminal, otherwise a few separate lines.
 func (c generateCmd) showProgress(p *program, name string) func(float64) {
 	if c.JSON {
 		return nil
@@ -234,7 +237,7 @@ func (c generateCmd) showProgress(p *program, name string) func(float64) {
 	}
 }
 
-// progressBar draws a progress bar for a fraction between 0 and 1.
+// progressBar formats a progress bar for a fraction between 0 and 1.
 func progressBar(fraction float64) string {
 	const width = 30
 	fraction = min(max(fraction, 0), 1)
@@ -252,7 +255,7 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// saveResults downloads the results and prints their paths.
+// saveResults downloads the results of a run and prints their paths.
 func (c generateCmd) saveResults(p *program, service *client.Client, tool *client.Tool, run *client.Run) error {
 	if err := os.MkdirAll(c.Out, 0o755); err != nil { //nolint:gosec // the user may share the results
 		return err
@@ -280,13 +283,13 @@ func (c generateCmd) saveResults(p *program, service *client.Client, tool *clien
 		"request_id": run.ID, "status": run.Status, "seed": run.Seed, "tokens_charged": run.TokensCharged, "files": paths, "results": ids,
 	}
 	if said {
-		answer["notes"] = notes // one for each file
+		answer["notes"] = notes // one per file
 	}
 	return p.printResult(c.JSON, answer, strings.Join(paths, "\n"))
 }
 
-// downloadOutput downloads an output into a file. The file appears only when it is complete
-// and its hash is right.
+// downloadOutput downloads an output to a file. The file gets its final name
+// only after it is complete and its hash has been verified.
 func downloadOutput(ctx context.Context, service *client.Client, o client.Output, path string) (err error) {
 	from, err := service.DownloadOutput(ctx, o)
 	if err != nil {

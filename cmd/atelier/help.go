@@ -11,13 +11,15 @@ import (
 	"atelier/internal/people/company"
 )
 
-// helpWidth is the maximum line length of help texts, also on wider terminals.
+// helpWidth is the maximum line length of the help in characters, even on
+// wider terminals.
 const helpWidth = 100
 
-// helpColumns is the line length of texts that do not follow the terminal's width.
+// helpColumns is the line length in characters of texts that do not depend on
+// the terminal's width.
 const helpColumns = 80
 
-// helpWords are the variables that help texts of flags may contain.
+// helpWords are the variables that the help texts of flags can contain.
 var helpWords = kong.Vars{
 	"companyPermissions": joinPermissions(company.CompanyPermissions),
 	"teamPermissions":    joinPermissions(company.TeamPermissions),
@@ -61,8 +63,8 @@ func printHelp(o kong.HelpOptions, k *kong.Context) error {
 	return err
 }
 
-// usageWords returns the words of a command's usage line. Required flags that exclude
-// each other are written as alternatives.
+// usageWords returns the words of a command's usage line. Required flags that
+// exclude each other are shown as alternatives.
 func usageWords(node *kong.Node) []string {
 	words := []string{"atelier " + node.Path()}
 	if !node.Leaf() {
@@ -100,8 +102,9 @@ const (
 	noSettings  = "none"
 )
 
-// commonSettings select the installation. Every command without settings:"none"
-// accepts them, so that scripts can pass them to any command.
+// commonSettings are the settings that select the installation. Every command
+// without settings:"none" accepts them, so that scripts can pass them to any
+// command.
 var commonSettings = []string{"config", "data", "database"}
 
 // usedSettings returns the settings that a command accepts as flags: the common
@@ -124,9 +127,9 @@ func usedSettings(node *kong.Node) (names []string, all bool) {
 	return names, false
 }
 
-// refuseUnused returns an error for a setting that was given as a flag to a
-// command that does not use it. Settings from the environment and the settings
-// file are shared by all commands and never refused.
+// refuseUnused returns an error if a setting was given as a flag to a command
+// that does not use it. Settings from the environment and the settings file
+// apply to all commands and are never refused.
 func refuseUnused(k *kong.Context) error {
 	node := k.Selected()
 	names, all := usedSettings(node)
@@ -151,7 +154,8 @@ func refuseUnused(k *kong.Context) error {
 	return nil
 }
 
-// describeSettings returns the last line of a command's help.
+// describeSettings returns the last line of a command's help, which lists the
+// settings that the command accepts.
 func describeSettings(node *kong.Node) string {
 	if !node.Leaf() {
 		return fmt.Sprintf("Run \"atelier help %s <command>\" for more information on a command.", node.Path())
@@ -173,7 +177,7 @@ func describeSettings(node *kong.Node) string {
 	return "Settings accepted as flags (\"atelier help\" and \"atelier config\" explain them):\n  " + wrapWords(withCommas(flags), "  ", helpColumns-2)
 }
 
-// withCommas appends a comma to every word but the last.
+// withCommas appends a comma to every word except the last.
 func withCommas(words []string) []string {
 	list := slices.Clone(words)
 	for i := range len(list) - 1 {
@@ -182,8 +186,8 @@ func withCommas(words []string) []string {
 	return list
 }
 
-// wrapWords joins words into lines of at most width characters. Every line but the
-// first begins with indent, which is not counted.
+// wrapWords joins words into lines of at most width characters. Every line
+// except the first begins with indent, which does not count towards the width.
 func wrapWords(words []string, indent string, width int) string {
 	var b strings.Builder
 	column := 0

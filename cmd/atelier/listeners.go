@@ -19,19 +19,20 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-// listeners are the addresses that the service listens on, and their certificates.
+// listeners has the network listeners of the service and their certificates.
 type listeners struct {
 	cfg *config.Config
 	log *slog.Logger
 
 	main     net.Listener
-	redirect net.Listener // redirects HTTP to HTTPS; nil: no redirect
-	tls      *tls.Config  // for main; nil: plain HTTP
+	redirect net.Listener // redirects HTTP to HTTPS; nil if there is no redirect
+	tls      *tls.Config  // of main; nil for plain HTTP
 	files    *certificate.Files
 	acme     *certificate.ACME
 }
 
-// openListeners opens the addresses and reads the certificate's files, if any.
+// openListeners opens the listeners and reads the certificate files, if
+// configured.
 func (in *installation) openListeners(log *slog.Logger) (*listeners, error) {
 	l := &listeners{cfg: in.cfg, log: log}
 	if in.cfg.HTTP.TLSCert != "" {
@@ -58,7 +59,7 @@ func (in *installation) openListeners(log *slog.Logger) (*listeners, error) {
 	return l, nil
 }
 
-// Close closes the listeners of a service that does not start.
+// Close closes the listeners if the service fails to start.
 func (l *listeners) Close() {
 	_ = l.main.Close()
 	if l.redirect != nil {
@@ -66,7 +67,8 @@ func (l *listeners) Close() {
 	}
 }
 
-// useACME prepares to obtain certificates if domains are configured.
+// useACME prepares obtaining certificates by ACME if domains are configured
+// for it.
 func (l *listeners) useACME(db *sqldb.DB, keys keyring.Ring) error {
 	h := l.cfg.HTTP
 	if len(h.ACMEDomains) == 0 {
@@ -90,7 +92,8 @@ func (l *listeners) useACME(db *sqldb.DB, keys keyring.Ring) error {
 	return nil
 }
 
-// certificateState returns the state of the certificates for /readyz.
+// certificateState returns the state of the certificates for /readyz: "ok", or
+// "missing" if a domain has none yet.
 func (l *listeners) certificateState() string {
 	if len(l.acme.MissingDomains()) > 0 {
 		return "missing"
@@ -98,7 +101,8 @@ func (l *listeners) certificateState() string {
 	return "ok"
 }
 
-// runBackground runs certificate renewal and the redirect to HTTPS.
+// runBackground starts certificate renewal and the server that redirects to
+// HTTPS.
 func (l *listeners) runBackground(ctx context.Context, group *errgroup.Group) {
 	if l.files != nil {
 		group.Go(func() error { l.files.Run(ctx); return nil })
@@ -109,17 +113,17 @@ func (l *listeners) runBackground(ctx context.Context, group *errgroup.Group) {
 			return httpd.ServeRedirect(ctx, l.redirect, handler, redirectConnections, l.log, time.Now)
 		})
 	}
-	if l.acme != nil { // last, as the redirect listener answers its challenges
+	if l.acme != nil { // started last, because the redirect server responds to ACME challenges
 		group.Go(func() error { l.acme.Run(ctx); return nil })
 	}
 }
 
-// redirectHandler redirects plain HTTP to the HTTPS address of the same host, if
-// that is one of the service's addresses.
+// redirectHandler returns a handler that redirects plain HTTP to HTTPS on the
+// same host if the service has a URL there, and to the base URL otherwise.
 func (l *listeners) redirectHandler() http.Handler {
 	base, err := url.Parse(l.cfg.BaseURL)
 	if err != nil {
-		panic(err) // validated with the settings
+		panic(err) // the settings have been validated
 	}
 	var others []*url.URL
 	for _, address := range []string{l.cfg.AppURL, l.cfg.Media.URL} {

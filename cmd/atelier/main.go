@@ -8,13 +8,13 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	_ "time/tzdata" // companies choose time zones, also on machines without a time zone database
+	_ "time/tzdata" // embeds the time zone database for machines without one, because companies choose a time zone
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	context.AfterFunc(ctx, stop) // a second signal terminates the program at once
 	err := runCommand(ctx, os.Args[1:], streams{
 		getenv:  os.Getenv,
 		environ: os.Environ(),

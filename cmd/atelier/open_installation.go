@@ -19,8 +19,8 @@ import (
 	"atelier/tools"
 )
 
-// openDatabase opens the database without migrating it. It creates the folder of
-// an embedded database.
+// openDatabase opens the database without migrating its schema. It creates the
+// folder of an embedded database.
 func (in *installation) openDatabase(ctx context.Context) (*sqldb.DB, error) {
 	makePrivate()
 	address := in.cfg.DatabaseURL()
@@ -33,7 +33,7 @@ func (in *installation) openDatabase(ctx context.Context) (*sqldb.DB, error) {
 }
 
 // openMigrated opens the database and migrates it to this version's schema. It
-// creates a database that does not exist.
+// creates the database if it does not exist.
 func (in *installation) openMigrated(ctx context.Context) (*sqldb.DB, error) {
 	db, err := in.openDatabase(ctx)
 	if err != nil {
@@ -46,8 +46,8 @@ func (in *installation) openMigrated(ctx context.Context) (*sqldb.DB, error) {
 	return db, nil
 }
 
-// openExisting is openMigrated for commands that change an installation: it never
-// creates one.
+// openExisting is like openMigrated, but returns an error if the installation
+// does not exist. It is for commands that change an installation.
 func (in *installation) openExisting(ctx context.Context) (*sqldb.DB, error) {
 	if err := in.findDatabase(); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (in *installation) openExisting(ctx context.Context) (*sqldb.DB, error) {
 }
 
 // openForReading opens the database for commands that only read. It writes
-// nothing, not even a file beside the database.
+// nothing, not even auxiliary files of the database.
 func (in *installation) openForReading(ctx context.Context) (*sqldb.DB, error) {
 	if err := in.findDatabase(); err != nil {
 		return nil, err
@@ -84,8 +84,8 @@ func (in *installation) openForReading(ctx context.Context) (*sqldb.DB, error) {
 	return db, nil
 }
 
-// findDatabase returns an error if the file of the embedded database is missing or
-// empty.
+// findDatabase returns an error if the file of the embedded database is
+// missing or empty.
 func (in *installation) findDatabase() error {
 	path, embedded, err := in.databaseFile()
 	if err != nil || !embedded {
@@ -105,7 +105,7 @@ func (in *installation) findDatabase() error {
 
 const noInstallationHint = "Set --data to the folder of an installation, or create one with atelier serve or atelier migrate"
 
-// addDatabaseHint adds advice to sqldb.ErrNone.
+// addDatabaseHint adds advice for the operator if err is sqldb.ErrNone.
 func addDatabaseHint(err error) error {
 	if errors.Is(err, sqldb.ErrNone) {
 		return fmt.Errorf("%w\nSet --database to the address of an installation, or create one with atelier serve or atelier migrate", err)
@@ -113,7 +113,8 @@ func addDatabaseHint(err error) error {
 	return err
 }
 
-// databaseFile returns the path of the embedded database.
+// databaseFile returns the path of the embedded database. embedded is false if
+// another database is configured.
 func (in *installation) databaseFile() (path string, embedded bool, err error) {
 	address, embedded := strings.CutPrefix(in.cfg.DatabaseURL(), "sqlite://")
 	if !embedded {
@@ -126,8 +127,8 @@ func (in *installation) databaseFile() (path string, embedded bool, err error) {
 	return path, true, nil
 }
 
-// openKeys returns the keys of this installation. It fails if the database was
-// made with another secret.
+// openKeys returns the keys of this installation. It returns an error if the
+// database was created with another secret.
 func (in *installation) openKeys(ctx context.Context, db *sqldb.DB) (ring keyring.Ring, err error) {
 	if in.cfg.Secret != "" {
 		ring, err = keyring.New(in.cfg.Secret)
@@ -145,7 +146,8 @@ func (in *installation) openKeys(ctx context.Context, db *sqldb.DB) (ring keyrin
 }
 
 // findSecret returns an error if the secret of an existing installation is
-// missing: a new secret could decrypt nothing in the database.
+// missing, because data in the database could not be decrypted with a new
+// secret.
 func (in *installation) findSecret(ctx context.Context, db *sqldb.DB) error {
 	_, err := os.Stat(in.cfg.SecretFile())
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -162,11 +164,13 @@ func (in *installation) findSecret(ctx context.Context, db *sqldb.DB) error {
 	return err
 }
 
-// sealPurpose is the purpose from which the key of row seals is derived.
+// sealPurpose is the name with which the key of row seals is derived from the
+// secret.
 const sealPurpose = "row seals"
 
-// openSealKey sets the database's seal key and reports whether there is a secret
-// to derive it from. It creates no secret and changes nothing.
+// openSealKey sets the key with which the database verifies row seals. found
+// reports whether there is a secret to derive the key from. It creates no
+// secret and changes nothing.
 func (in *installation) openSealKey(ctx context.Context, db *sqldb.DB) (found bool, err error) {
 	var ring keyring.Ring
 	switch {
@@ -191,8 +195,8 @@ func (in *installation) openSealKey(ctx context.Context, db *sqldb.DB) (found bo
 	return true, nil
 }
 
-// openBlobs opens the blob store, which removes unfinished files older than
-// retention.orphans.
+// openBlobs opens the file store, and deletes unfinished files older than the
+// setting retention.orphans.
 func (in *installation) openBlobs(ctx context.Context) (blob.Store, error) {
 	return blob.Open(ctx, in.cfg.BlobsURL(), blob.Options{
 		AccessKey:        in.cfg.S3.AccessKey,
@@ -202,12 +206,13 @@ func (in *installation) openBlobs(ctx context.Context) (blob.Store, error) {
 	})
 }
 
-// openBlobsForReading opens the blob store read-only.
+// openBlobsForReading opens the file store read-only.
 func (in *installation) openBlobsForReading(ctx context.Context) (blob.Store, error) {
 	return blob.Open(ctx, in.cfg.BlobsURL(), blob.Options{AccessKey: in.cfg.S3.AccessKey, SecretKey: in.cfg.S3.SecretKey, ReadOnly: true, Now: time.Now})
 }
 
-// manifestSources returns the sources of manifests: the built-in ones, then the folder.
+// manifestSources returns the sources of tool manifests: the built-in ones,
+// then the folder dir or, if dir is "", the configured folder.
 func manifestSources(c *config.Config, dir string) ([]catalog.ManifestFolder, error) {
 	var from []catalog.ManifestFolder
 	if c.Catalog.Builtin {
@@ -225,8 +230,8 @@ func manifestSources(c *config.Config, dir string) ([]catalog.ManifestFolder, er
 	return append(from, catalog.ManifestFolder{Source: catalog.Directory, Files: os.DirFS(dir), Name: dir}), nil
 }
 
-// inspectedManifestSources returns the sources of manifests with an inspection of each
-// tool against the configured engines. Only workers inspect.
+// inspectedManifestSources is like manifestSources, but on workers the sources
+// also check each tool against the configured engines.
 func (in *installation) inspectedManifestSources(dir string) ([]catalog.ManifestFolder, error) {
 	from, err := manifestSources(in.cfg, dir)
 	if err != nil || !in.cfg.HasRole("worker") {

@@ -10,7 +10,8 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// pageFlags select a page of a list: an installation may have a million people.
+// pageFlags are the flags that select a page of a list. Lists are paginated
+// because an installation may have a million people.
 type pageFlags struct {
 	Limit  *int   `help:"Maximum number of rows (default: 100)." placeholder:"N" xor:"part"`
 	Cursor string `help:"Continue after this cursor, printed with the previous page." placeholder:"CURSOR"`
@@ -19,18 +20,18 @@ type pageFlags struct {
 
 const (
 	defaultRows = 100
-	rowsPerRead = 500 // read by --all in one transaction
+	rowsPerRead = 500 // number of rows that --all reads in one transaction
 )
 
-// pagedList is a list that is read and printed page by page.
+// pagedList is a list that is read and printed one page at a time.
 type pagedList[T any] struct {
-	name    string   // in the JSON object
+	name    string   // name of the list in the JSON object
 	columns []string // headers of the table
-	// read returns at most limit rows after a cursor.
+	// read returns at most limit rows that come after a cursor.
 	read func(ctx context.Context, tx *sqldb.Tx, cursor string, limit int) ([]T, error)
-	// cursorOf returns the cursor of a row; the next page begins after the row.
+	// cursorOf returns the cursor of a row, after which the next page begins.
 	cursorOf func(T) string
-	// cells are a row's columns.
+	// cells returns the table cells of a row.
 	cells func(T) []string
 }
 
@@ -72,21 +73,21 @@ func (l pagedList[T]) printPages(ctx context.Context, p *program, db *sqldb.DB, 
 	}
 }
 
-// listWriter writes a list of any length: as one JSON object, or as tables of at
-// most rowsAtOnce rows under one header.
+// listWriter prints a list of any length: as one JSON object, or as a table in
+// parts of at most rowsPerRead rows with one header.
 type listWriter struct {
 	out    streams
 	asJSON bool
 	name   string
 	count  int
-	cells  [][]string // not written yet
+	cells  [][]string // rows that are not printed yet
 }
 
 func (s streams) openList(asJSON bool, name string, header []string) *listWriter {
 	return &listWriter{out: s, asJSON: asJSON, name: name, cells: [][]string{header}}
 }
 
-// addRow writes a row.
+// addRow adds a row to the list. Table rows are printed in batches.
 func (w *listWriter) addRow(row any, cells []string) error {
 	w.count++
 	if !w.asJSON {
@@ -116,7 +117,8 @@ func (w *listWriter) writeRows() error {
 	return w.out.printTable(cells)
 }
 
-// finishList closes the list and prints the cursor of the next page.
+// finishList ends the list and prints the cursor of the next page if more is
+// true.
 func (w *listWriter) finishList(more bool, cursor string) error {
 	if !w.asJSON {
 		if err := w.writeRows(); err != nil || !more {
@@ -141,7 +143,7 @@ func (w *listWriter) finishList(more bool, cursor string) error {
 	return err
 }
 
-// marshalRow is json.Marshal without HTML escaping.
+// marshalRow is like json.Marshal, but does not escape HTML characters.
 func marshalRow(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -18,12 +18,12 @@ import (
 	"atelier/internal/web/certificate"
 )
 
-// unknownVariables returns a warning for each ATELIER_… variable that is neither
-// a setting nor the key of a backend.
+// unknownVariables returns a warning for each environment variable ATELIER_…
+// that is neither a setting nor the key of a model server.
 func (p *program) unknownVariables() []string {
 	var others []string
 	if p.cfg.Backends != "" {
-		backends, _ := config.ReadBackends(p.cfg.Backends, p.getenv) // an error is reported where backends are used
+		backends, _ := config.ReadBackends(p.cfg.Backends, p.getenv) // an error is reported where the model servers are used
 		for _, b := range backends {
 			others = append(others, b.KeyEnv)
 		}
@@ -31,8 +31,8 @@ func (p *program) unknownVariables() []string {
 	return config.UnknownVariables(p.environ, p.kong.Model, others)
 }
 
-// checkInstallation returns the first problem that would keep the service from
-// starting, before anything is written.
+// checkInstallation returns the first problem that would prevent the service
+// from starting. It runs before anything is written.
 func (in *installation) checkInstallation() error {
 	if in.cfg.Secret != "" {
 		if _, err := keyring.New(in.cfg.Secret); err != nil {
@@ -53,13 +53,15 @@ func (in *installation) checkInstallation() error {
 	return in.checkFolders()
 }
 
-// checkedPath is a file or folder that must be writable, with the setting that names it.
+// checkedPath is a file or folder that must be writable, and the setting that
+// specifies it.
 type checkedPath struct {
 	setting, path string
 	isFolder      bool
 }
 
-// checkFolders returns an error for the first file or folder that is not writable.
+// checkFolders returns an error for the first configured file or folder that
+// is not writable.
 func (in *installation) checkFolders() error {
 	var places []checkedPath
 	if in.cfg.Secret == "" {
@@ -96,8 +98,8 @@ func (in *installation) checkFolders() error {
 	return nil
 }
 
-// checkWritable reports whether the path is writable or can be created. The error says
-// how to fix it.
+// checkWritable returns an error unless the path is writable or can be
+// created. The error says how to fix the problem.
 func (p checkedPath) checkWritable() error {
 	path := p.path
 	for {
@@ -130,7 +132,8 @@ func (p checkedPath) checkWritable() error {
 	}
 }
 
-// openListener opens the address of a setting. The error says how to fix it.
+// openListener listens on the address of a setting. The error says how to fix
+// the problem.
 func openListener(setting, address string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	switch {

@@ -31,8 +31,9 @@ type restoreCmd struct {
 	SignOutEveryone bool   `help:"End every browser, device, access token and directory's token: those that were ended after the backup would work again."`
 }
 
-// Run restores an archive into the data folder, which must not exist. It works
-// in a temporary folder beside the data folder and renames the temporary one at the end.
+// Run restores an archive into the data folder, which must not exist. It
+// extracts the archive into a temporary folder next to the data folder, and
+// renames that folder at the end.
 func (c restoreCmd) Run(p *program) (err error) {
 	if p.cfg.Database != "" || p.cfg.Blobs != "" {
 		return usageError{errors.New("a backup is restored into a data folder: omit --database and --blobs")}
@@ -56,7 +57,7 @@ func (c restoreCmd) Run(p *program) (err error) {
 	staged := *p
 	cfg := *p.cfg
 	cfg.Data = stage.FolderPath()
-	cfg.Roles = []string{"api"} // no engine is needed
+	cfg.Roles = []string{"api"} // the restored installation is opened without engines
 	staged.cfg = &cfg
 	header, files, err := staged.extractArchive(p.ctx, archive)
 	if err != nil {
@@ -86,7 +87,8 @@ func (c restoreCmd) openArchive() (io.ReadCloser, error) {
 	return os.Open(c.File)
 }
 
-// extractArchive writes the archive into the data folder.
+// extractArchive extracts the archive into the data folder. It returns the
+// header of the archive and the number of files.
 func (p *program) extractArchive(ctx context.Context, archive io.Reader) (backup.Header, int, error) {
 	blobs, err := blob.Open(ctx, p.cfg.BlobsURL(), blob.Options{Now: time.Now, SkipSync: true})
 	if err != nil {
@@ -105,13 +107,15 @@ func (p *program) extractArchive(ctx context.Context, archive io.Reader) (backup
 	})
 }
 
-// settlement counts the unfinished runs and sessions that a restore dealt with.
+// settlement counts the runs that a restore returned to the queue or ended, and
+// the people whom it signed out.
 type settlement struct {
 	requeued, ended, signedOut int
 }
 
-// adoptRestored releases or ends the runs that were running when the backup was made:
-// their workers belong to the original installation.
+// adoptRestored returns to the queue or ends the runs that were running when
+// the backup was made, because their workers belong to the original
+// installation. With signOut it also signs out everyone.
 func (p *program) adoptRestored(ctx context.Context, h backup.Header, signOut bool) (s settlement, err error) {
 	db, err := p.openMigrated(ctx)
 	if err != nil {
@@ -169,10 +173,10 @@ func (p *program) adoptRestored(ctx context.Context, h backup.Header, signOut bo
 	return s, err
 }
 
-// settlePage is the number of runs read at once.
+// settlePage is the number of runs read in one transaction.
 const settlePage = 100
 
-// settleRuns requeues the runs that were running, and ends the runs that were
+// settleRuns returns running runs to the queue, and ends runs that were
 // cancelled or have waited longer than maxWait.
 func (s *settlement) settleRuns(ctx context.Context, db *sqldb.DB, runs *generation.Service, maxWait time.Duration) error {
 	oldest := db.Now().Add(-maxWait)

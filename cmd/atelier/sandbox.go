@@ -9,7 +9,8 @@ import (
 	"atelier/internal/engine/subprocess"
 )
 
-// setSandbox denies the programs of engines access to the service's own files.
+// setSandbox denies the programs that engines run access to the service's own
+// files.
 func (in *installation) setSandbox() error {
 	c := in.cfg
 	mode := subprocess.SandboxMode(c.Engines.Sandbox)
@@ -46,7 +47,8 @@ func (in *installation) setSandbox() error {
 	return nil
 }
 
-// logSandbox logs the sandbox that programs of engines run in, or why there is none.
+// logSandbox logs the sandbox in which the programs of engines run, or why
+// there is none.
 func (in *installation) logSandbox(log *slog.Logger) {
 	name := subprocess.SandboxName()
 	if name == "" || in.cfg.Engines.Sandbox == string(subprocess.SandboxOff) {
@@ -56,7 +58,8 @@ func (in *installation) logSandbox(log *slog.Logger) {
 	log.Info("engine sandbox enabled", "sandbox", name)
 }
 
-// describeSandbox returns the state of the sandbox for programs of engines.
+// describeSandbox returns the state of the sandbox in which the programs of
+// engines run.
 func (in *installation) describeSandbox() engineCheck {
 	f := engineCheck{Name: "sandbox", Kind: "system", State: "ok"}
 	switch name := subprocess.SandboxName(); {

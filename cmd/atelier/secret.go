@@ -11,15 +11,17 @@ import (
 	"golang.org/x/term"
 )
 
-// fromInput is the flag value that reads a secret from standard input: command
-// lines end up in shell histories and process lists.
+// fromInput is the flag value that reads a secret from standard input. A
+// secret on the command line would appear in the shell history and the process
+// list.
 const fromInput = "-"
 
-// maxSecret limits the bytes read as a secret.
+// maxSecret is the maximum number of bytes read as a secret.
 const maxSecret = 4096
 
-// readPassword returns the password of a flag. The value "-" reads the first line
-// of standard input; without the flag the password is prompted for twice.
+// readPassword returns the password given by a flag. The value "-" reads the
+// first line of standard input; without the flag the password is prompted for
+// twice.
 func (s streams) readPassword(given *string) (string, error) {
 	if given != nil && *given != fromInput {
 		return *given, nil
@@ -46,7 +48,7 @@ func (s streams) readLine() (string, error) {
 	return line, nil
 }
 
-// askPassword prompts for a password without echo.
+// askPassword prompts for a password twice, without echo.
 func (s streams) askPassword(terminal *os.File) (string, error) {
 	ask := func(prompt string) (string, error) {
 		fmt.Fprint(s.stderr, prompt)

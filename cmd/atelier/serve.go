@@ -37,8 +37,8 @@ import (
 
 type serveCmd struct{}
 
-// Run builds every part in order, starts the background work and the server, and
-// waits until they end.
+// Run opens all parts of the service in order, starts the background work and
+// the server, and waits until they end.
 func (serveCmd) Run(p *program) error {
 	ctx := p.ctx
 	cfg := p.cfg
@@ -49,7 +49,7 @@ func (serveCmd) Run(p *program) error {
 
 	memory.SetCollectorPercent()
 
-	// Report problems that can be found before anything is written.
+	// Report the problems that can be found before anything is written.
 	for _, warning := range p.unknownVariables() {
 		log.Warn(warning)
 	}
@@ -111,7 +111,7 @@ func (serveCmd) Run(p *program) error {
 		return err
 	}
 
-	// Build the services. A node without background work can still add jobs to
+	// Create the services. A node without background work can still add jobs to
 	// the queue.
 	jobs, err := queue.Open(db, queue.Options{Log: log, Now: time.Now, Drain: drainTime(cfg)})
 	if err != nil {
@@ -168,7 +168,8 @@ func (serveCmd) Run(p *program) error {
 			KeyLifetime: time.Duration(cfg.Limits.IdempotencyLifetime),
 		})
 	}
-	// Build the HTTP handlers.
+
+	// Create the HTTP handlers.
 	root := http.NotFoundHandler()
 	if cfg.HasRole("api") {
 		calls, err := api.New(api.Parts{
@@ -241,7 +242,7 @@ func (serveCmd) Run(p *program) error {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = stop(context.WithoutCancel(ctx)) }() // traces that were not sent by then are lost
+		defer func() { _ = stop(context.WithoutCancel(ctx)) }() // traces that have not been sent by then are lost
 		tracer = t
 	}
 	health := &httpd.Health{Now: time.Now, Checks: map[string]func(context.Context) error{"database": db.Ping, "blobs": blobs.Ping, "queue": jobs.Ping}}
@@ -268,7 +269,7 @@ func (serveCmd) Run(p *program) error {
 		ShutdownTimeout: time.Duration(cfg.Shutdown.Timeout),
 	})
 
-	// Start everything.
+	// Start the server and the background work.
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return server.Run(ctx, listeners.main) })
 	listeners.runBackground(ctx, group)
@@ -289,15 +290,16 @@ func (serveCmd) Run(p *program) error {
 	return err
 }
 
-// drainTime is the time that running jobs have to finish at shutdown. It is a
-// little shorter than the time for requests, because unfinished jobs are
-// returned to the queue after it.
+// drainTime returns the time that running jobs have to finish at shutdown. It
+// is a second shorter than the time for requests, because unfinished jobs are
+// returned to the queue afterwards.
 func drainTime(c *config.Config) time.Duration {
 	return max(time.Duration(c.Shutdown.Timeout)-time.Second, time.Millisecond)
 }
 
-// routeRequests sends each request to its handler. Requests for the API bypass
-// the mux of the other handlers, because the API has its own.
+// routeRequests returns a handler that passes each request to the handler of
+// its path. Requests to the API bypass the mux of the other handlers, because
+// the API has its own.
 func routeRequests(calls, reference, pages, people http.Handler) http.Handler {
 	rest := http.NewServeMux()
 	rest.Handle("/", pages)
@@ -316,8 +318,9 @@ func routeRequests(calls, reference, pages, people http.Handler) http.Handler {
 	})
 }
 
-// onSignal returns a channel that receives signals. Several signals that arrive
-// before the channel is read count as one.
+// onSignal returns a channel that receives a value when the process gets
+// signal s, and a function that stops this. Several signals that arrive before
+// the channel is read may count as one.
 func onSignal(s os.Signal) (<-chan struct{}, func()) {
 	signals := make(chan os.Signal, 1)
 	heard := make(chan struct{})
@@ -340,8 +343,9 @@ func onSignal(s os.Signal) (<-chan struct{}, func()) {
 	return heard, func() { signal.Stop(signals); close(done) }
 }
 
-// metricsListener opens the address of /metrics. If the address is taken, for
-// example by a second process on the machine, the service runs without metrics.
+// metricsListener listens on the address of /metrics. If the address is in
+// use, for example by a second process on the machine, the service runs
+// without metrics.
 func (p *program) metricsListener(log *slog.Logger) net.Listener {
 	if p.cfg.Metrics.Listen == "off" {
 		return nil
@@ -354,8 +358,8 @@ func (p *program) metricsListener(log *slog.Logger) net.Listener {
 	return l
 }
 
-// logReady logs when the service is ready. While no person exists, it also
-// prints the link for setting up the service.
+// logReady waits until the service is ready and logs it. While no account
+// exists, it also prints the link for creating the first account.
 func (p *program) logReady(ctx context.Context, log *slog.Logger, db *sqldb.DB, health *httpd.Health) {
 	for {
 		wrong := health.CheckDependencies(ctx)
@@ -381,8 +385,8 @@ func (p *program) logReady(ctx context.Context, log *slog.Logger, db *sqldb.DB, 
 		return
 	}
 	if token != "" {
-		// The link is printed and not logged: logs are kept, and the link is a
-		// credential.
+		// The link is printed but not logged, because logs are stored and the
+		// link is a credential.
 		fmt.Fprintf(p.stderr, "\natelier: nobody is here yet. Set up at %s/setup?token=%s\n\n", p.cfg.AppURL, token)
 	}
 }

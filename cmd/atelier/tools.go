@@ -30,12 +30,12 @@ type lintCmd struct {
 }
 
 func (c lintCmd) Run(p *program) error {
-	p.cfg.Roles = []string{"worker"} // lint as a worker would, regardless of the node's roles
+	p.cfg.Roles = []string{"worker"} // check as a worker would, regardless of the node's roles
 	from, err := p.inspectedManifestSources(c.Dir)
 	if err != nil {
 		return err
 	}
-	for i := range from { // include tools whose engine is missing here
+	for i := range from { // include tools whose engine is not available here
 		from[i].EngineAvailability = nil
 	}
 	set, err := catalog.Read(from...)
@@ -54,7 +54,8 @@ func (c lintCmd) Run(p *program) error {
 	return problemsAsError(err, problems)
 }
 
-// countTools returns the number of tools per source as text.
+// countTools returns a phrase with the number of the operator's own tools and
+// of built-in tools.
 func countTools(own, shipped int, hasFolder bool) string {
 	if !hasFolder && own == 0 {
 		return fmt.Sprintf("%d shipped tools", shipped)
@@ -105,7 +106,8 @@ func (c applyCmd) Run(p *program) error {
 	return problemsAsError(err, res.Problems)
 }
 
-// printProblems prints the problems to stderr, or that there are none.
+// printProblems prints the problems to standard error. If there are none, it
+// prints fine to standard output.
 func (s streams) printProblems(all []catalog.Problem, fine string) error {
 	for _, one := range all {
 		fmt.Fprintln(s.stderr, one)
@@ -160,7 +162,7 @@ func (c listCmd) Run(p *program) error {
 	})
 }
 
-// readTools returns the tools of the catalog in catalog order.
+// readTools returns all tools of the catalog, in the order of the catalog.
 func (p *program) readTools(ctx context.Context, db *sqldb.DB) ([]*catalog.Tool, error) {
 	cat := catalog.New(db, slog.New(slog.NewTextHandler(p.stderr, nil)))
 	if _, err := cat.RefreshSnapshot(ctx); err != nil {

@@ -16,14 +16,15 @@ import (
 	"atelier/internal/engine/builtin/tiny/neural"
 )
 
-// probeTime limits how long a health check of a model server may take.
+// probeTime is the time limit of the health check of a model server.
 const probeTime = 10 * time.Second
 
 var errChecksFailed = errors.New("some engines or tools cannot run")
 
 type doctorCmd struct{ jsonFlag }
 
-// engineCheck is the result of checking an engine, or a tool whose engine is missing.
+// engineCheck is the result of checking an engine, or a tool whose engine is
+// missing.
 type engineCheck struct {
 	Name    string `json:"name"`
 	Kind    string `json:"kind"`
@@ -53,8 +54,8 @@ func (c doctorCmd) Run(p *program) error {
 	return err
 }
 
-// checkEngines checks every built-in engine, every configured model server, and that
-// every tool has an engine.
+// checkEngines checks every built-in engine, every configured model server,
+// and that the engine of every tool exists.
 func (p *program) checkEngines(ctx context.Context) ([]engineCheck, error) {
 	engines, err := p.openEngines(slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -106,8 +107,8 @@ func (p *program) checkEngines(ctx context.Context) ([]engineCheck, error) {
 	return append(all, homeless...), err
 }
 
-// checkPictureModel opens the built-in picture model, which verifies the checksums of
-// its weights.
+// checkPictureModel opens the built-in picture model, which verifies the
+// checksums of its weights.
 func checkPictureModel(k kernel.Kernel, open func() (*neural.Model, error)) engineCheck {
 	f := engineCheck{Name: "tiny", Kind: "shipped", State: "ok", Detail: "in the program, computes with " + k.String()}
 	m, err := open()
@@ -130,7 +131,8 @@ func probeEngine(ctx context.Context, e engine.Engine) error {
 	return server.Probe(ctx)
 }
 
-// checkToolEngines returns the tools whose engine is not configured.
+// checkToolEngines returns a failed check for each tool whose engine is not
+// configured.
 func (p *program) checkToolEngines(have *engines) ([]engineCheck, error) {
 	from, err := manifestSources(p.cfg, "")
 	if err != nil {

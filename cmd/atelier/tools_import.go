@@ -22,7 +22,7 @@ import (
 	"atelier/internal/engine/replicate"
 )
 
-// importTime limits how long a server may take to describe its models.
+// importTime is the time limit for a model server to describe its models.
 const importTime = 2 * time.Minute
 
 type importCmd struct {
@@ -83,7 +83,7 @@ func (c importCmd) Run(p *program) error {
 		fmt.Sprintf("%s: %d fields; wrote %s\nLook at its name, price and limits, then: atelier tools lint %s", slug, len(tool.Fields), strings.Join(written, ", "), into))
 }
 
-// listModels prints the models that a server offers.
+// listModels prints the models that a model server offers.
 func (c importCmd) listModels(ctx context.Context, p *program, server *openai.Engine) error {
 	all, err := server.ListModels(ctx)
 	if err != nil {
@@ -92,7 +92,8 @@ func (c importCmd) listModels(ctx context.Context, p *program, server *openai.En
 	return p.printResult(c.JSON, map[string]any{"models": all}, "Choose one with --model:\n"+strings.Join(all, "\n"))
 }
 
-// draftManifest asks the server about the model and drafts a manifest.
+// draftManifest requests the description of a model from its server and
+// creates a draft manifest from it.
 func (c importCmd) draftManifest(ctx context.Context, e engine.Engine, slug string) (manifestdraft.Tool, error) {
 	need := func(flag, value string) error {
 		if value == "" {
@@ -128,7 +129,8 @@ func (c importCmd) draftManifest(ctx context.Context, e engine.Engine, slug stri
 	return manifestdraft.Tool{}, usageError{errors.New("this kind of server does not describe itself; write the manifest by hand, docs/backends.md shows how")}
 }
 
-// writeManifest validates the manifest, then writes it and its files into the folder.
+// writeManifest validates the manifest, then writes it and its files to the
+// folder.
 func (c importCmd) writeManifest(tool manifestdraft.Tool, slug, into string) ([]string, error) {
 	text, err := tool.YAML("Made by atelier tools import. Yours to edit: importing again replaces it only with --force.")
 	if err != nil {

@@ -26,8 +26,8 @@ import (
 	"atelier/internal/file/media"
 )
 
-// shippedManuals returns the manuals of the built-in engines by engine name,
-// including engines whose programs are not installed.
+// shippedManuals returns the manifest specifications of the built-in engines
+// by engine name, including engines whose programs are not installed.
 func shippedManuals() map[string]engine.ManifestSpec {
 	all := map[string]engine.ManifestSpec{
 		imageEngine:  imageengine.ManifestSpec(),
@@ -40,7 +40,8 @@ func shippedManuals() map[string]engine.ManifestSpec {
 	return all
 }
 
-// backendManuals holds the manuals of the kinds of model servers.
+// backendManuals has the manifest specifications of the kinds of model
+// servers.
 var backendManuals = map[string]func() engine.ManifestSpec{
 	config.Cog:       cog.ManifestSpec,
 	config.ComfyUI:   comfyui.ManifestSpec,
@@ -59,7 +60,8 @@ type toolInspector struct {
 	noFile   bool // --backends is not set
 }
 
-// newInspector makes an inspector of the built-in engines and the model servers.
+// newInspector returns an inspector for the built-in engines and the
+// configured model servers.
 func (in *installation) newInspector() (*toolInspector, error) {
 	backends, err := in.readBackends()
 	if err != nil {
@@ -80,12 +82,12 @@ func (in *installation) newInspector() (*toolInspector, error) {
 	return inspector, nil
 }
 
-// inspectTool returns remarks about a tool's engine, its use of the engine, and
-// unknown media types.
+// inspectTool returns remarks about a tool whose engine does not exist or is
+// misused, and about unknown media types.
 func (in *toolInspector) inspectTool(t *catalog.Tool) (all []catalog.Remark) {
 	manual, known := in.manuals[t.Engine.Name]
 	switch {
-	case t.Engine.Name == "": // reported by the catalog
+	case t.Engine.Name == "": // the catalog reports this
 	case !known:
 		all = append(all, catalog.Remark{Path: []string{"engine", "name"}, Message: in.unknownEngine(t.Engine.Name)})
 	default:
@@ -103,7 +105,7 @@ func (in *toolInspector) inspectTool(t *catalog.Tool) (all []catalog.Remark) {
 	return append(all, inspectFields([]string{"fields"}, t.Fields)...)
 }
 
-// unknownEngine returns a message with the engine names that exist.
+// unknownEngine returns an error message that lists the engines that exist.
 func (in *toolInspector) unknownEngine(name string) string {
 	text := "there is no engine " + name
 	if near := sanitize.Nearest(name, slices.Concat(in.shipped, in.backends)); near != "" {
@@ -119,7 +121,8 @@ func (in *toolInspector) unknownEngine(name string) string {
 	return text + "; the --backends file lists " + strings.Join(in.backends, ", ")
 }
 
-// inspectFields checks the media types that the fields of a form accept.
+// inspectFields returns remarks about unknown media types that the fields of
+// an input form accept.
 func inspectFields(path []string, fields []catalog.Field) (all []catalog.Remark) {
 	for i, f := range fields {
 		at := append(slices.Clone(path), strconv.Itoa(i))

@@ -35,8 +35,8 @@ func (c showCmd) Run(p *program) error {
 	})
 }
 
-// noSuchTool returns an error that lists the existing tools, or names the tool
-// with this display name.
+// noSuchTool returns the error for a tool that does not exist. It lists the
+// existing tools, or says which tool has this display name.
 func noSuchTool(name string, all []*catalog.Tool) error {
 	var slugs []string
 	for _, t := range all {
@@ -52,7 +52,7 @@ func noSuchTool(name string, all []*catalog.Tool) error {
 	return fmt.Errorf("there is no tool %q; there are:\n  %s", name, wrapWords(withCommas(slugs), "  ", helpColumns-2))
 }
 
-// toolRow is a tool with its form.
+// toolRow is a tool with its input form as "tools show" prints it in JSON.
 type toolRow struct {
 	ID          string         `json:"id"`
 	Slug        string         `json:"slug"`
@@ -75,7 +75,7 @@ type numResultsRow struct {
 	Default int64 `json:"default"`
 }
 
-// fieldRow is a field that takes a value.
+// fieldRow is a field of an input form that takes a value.
 type fieldRow struct {
 	Key        string      `json:"key"`
 	Type       string      `json:"type"`
@@ -151,7 +151,8 @@ func newToolRow(t *catalog.Tool) toolRow {
 	return row
 }
 
-// inputFields returns the fields that take a value, including those inside groups.
+// inputFields returns the fields of an input form that take a value, including
+// those inside groups.
 func inputFields(fields []catalog.Field) (all []catalog.Field) {
 	for _, f := range fields {
 		if f.Key == "" {
@@ -165,7 +166,8 @@ func inputFields(fields []catalog.Field) (all []catalog.Field) {
 	return all
 }
 
-// describeTool prints the inputs, outputs and price of a tool.
+// describeTool returns a description of the inputs, outputs and price of a
+// tool.
 func describeTool(t *catalog.Tool) string {
 	var b strings.Builder
 	write := func(name, text string) {
@@ -207,7 +209,7 @@ func describeTool(t *catalog.Tool) string {
 	return b.String()
 }
 
-// describeField returns the values that a field accepts.
+// describeField returns a description of the values that a field accepts.
 func describeField(f catalog.Field) string {
 	d := f.Display
 	var text string
@@ -315,7 +317,7 @@ func describeDefault(v any) string {
 	return fmt.Sprint(v)
 }
 
-// exampleOf returns a valid value for the field, or a placeholder.
+// exampleOf returns a valid value for a field, or a placeholder.
 func exampleOf(f catalog.Field) string {
 	d := f.Display
 	switch {

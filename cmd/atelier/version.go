@@ -9,19 +9,21 @@ import (
 	"atelier"
 )
 
-// release is set by the linker for releases.
+// release is the version number of a release. The linker sets it; it is "" in
+// other builds.
 var release string
 
-// buildInfo describes the source that this program was built from.
+// buildInfo describes the source code that this program was built from.
 type buildInfo struct {
 	Version  string `json:"version"`
-	Commit   string `json:"commit"`   // empty: built outside of a checkout
-	Date     string `json:"date"`     // of the commit
+	Commit   string `json:"commit"`   // "" if built outside of a Git checkout
+	Date     string `json:"date"`     // date of the commit
 	Modified bool   `json:"modified"` // built with uncommitted changes
 	Go       string `json:"go"`
 }
 
-// readBuild reads the version-control information that the Go tool embeds.
+// readBuild returns the version and the version-control information that the
+// Go tool embeds in the program.
 func readBuild() buildInfo {
 	b := buildInfo{Go: runtime.Version()}
 	info, ok := debug.ReadBuildInfo()
@@ -46,7 +48,8 @@ func readBuild() buildInfo {
 	return b
 }
 
-// buildVersion returns the release, or the commit that the program was built from.
+// buildVersion returns the version number of the release, or else one with the
+// commit that the program was built from.
 func buildVersion() string { return readBuild().Version }
 
 type versionCmd struct{ jsonFlag }
@@ -56,7 +59,7 @@ func (c versionCmd) Run(p *program) error {
 	return p.printResult(c.JSON, b, "atelier "+b.Version+"\n"+b.describeBuild())
 }
 
-// describeBuild returns the build information as text for people.
+// describeBuild formats the build information for people.
 func (b buildInfo) describeBuild() string {
 	commit := cmp.Or(b.Commit, "unknown")
 	if b.Modified {

@@ -24,8 +24,8 @@ import (
 	"atelier/internal/people/oidc"
 )
 
-// people has the services for people, companies and credentials. The server and
-// the admin commands build it in the same way.
+// people has the services for people, companies and credentials. The server
+// and the admin commands both use it.
 type people struct {
 	db           *sqldb.DB
 	keys         keyring.Ring
@@ -33,14 +33,15 @@ type people struct {
 	devices      *device.Devices
 	tokens       *idtoken.Issuer
 	budgets      *budget.Service
-	provider     *oidc.Provider // nil: people sign in with passwords only
+	provider     *oidc.Provider // nil if no OpenID provider is configured
 	accounts     *account.Services
 	companies    *companyadmin.Services
 	provisioning *provisioning.Service
 }
 
-// openPeople builds the services. The settings already have the service's
-// addresses. wakeSender is called after webhook events were added.
+// openPeople creates the services for people. The URLs of the service must
+// already be set in the settings. The services call wakeSender after they have
+// added webhook events.
 func (p *program) openPeople(db *sqldb.DB, keys keyring.Ring, jobs queue.Queue, wakeSender func()) *people {
 	c := p.cfg
 	outbox := mailqueue.Outbox{Queue: jobs, Box: keys.BoxFor(mailBox)}
@@ -61,7 +62,7 @@ func (p *program) openPeople(db *sqldb.DB, keys keyring.Ring, jobs queue.Queue, 
 			RotateAfter:      time.Duration(c.Credentials.RefreshRotateAfter),
 			Grace:            time.Duration(c.Credentials.RefreshGrace),
 		}),
-		// All nodes use the same issuer name, regardless of their addresses.
+		// All nodes use the same issuer name, regardless of their URLs.
 		tokens: idtoken.New(db, idtoken.Options{Box: keys.BoxFor("signing_key"), Issuer: "atelier", Lifetime: time.Duration(c.Credentials.IDLifetime), Now: db.Now}),
 		budgets: &budget.Service{
 			Guard:  webhook.NewGuard(c.Webhook.AllowNetworks),
@@ -115,18 +116,20 @@ func (p *program) openPeople(db *sqldb.DB, keys keyring.Ring, jobs queue.Queue, 
 	return pp
 }
 
-// personalData returns the service that exports and deletes the data of people.
+// personalData returns the service that exports and deletes the data of
+// people.
 func (pp *people) personalData(blobs blob.Store) *personaldata.Service {
 	return &personaldata.Service{DB: pp.db, Blobs: blobs, Queue: pp.jobs}
 }
 
-// providerTimeout limits the wait for an identity provider.
+// providerTimeout is the time limit of a request to an OpenID provider.
 const providerTimeout = 10 * time.Second
 
 // mailBox is the purpose of the key that seals queued mail.
 const mailBox = "mail"
 
-// newMailSender returns the configured mail sender.
+// newMailSender returns the configured e-mail sender. If no SMTP server is
+// configured, e-mails are printed to standard error.
 func (p *program) newMailSender() (mail.Sender, error) {
 	c := p.cfg.SMTP
 	if c.Address == "" {
@@ -144,7 +147,8 @@ func (p *program) newMailSender() (mail.Sender, error) {
 
 const smtpTimeout = 30 * time.Second
 
-// withReading runs a command that only reads the installation.
+// withReading calls do with the database, for commands that only read the
+// installation.
 func (p *program) withReading(do func(ctx context.Context, db *sqldb.DB) error) error {
 	db, err := p.openForReading(p.ctx)
 	if err != nil {
@@ -154,8 +158,9 @@ func (p *program) withReading(do func(ctx context.Context, db *sqldb.DB) error) 
 	return do(p.ctx, db)
 }
 
-// withPeople runs an admin command, which may run while a server is running.
-// Mail of the command is sent by a worker.
+// withPeople calls do with the services for people, for admin commands, which
+// may run while a server is running. A worker sends the e-mails that the
+// command creates.
 func (p *program) withPeople(do func(ctx context.Context, pp *people) error) error {
 	db, err := p.openExisting(p.ctx)
 	if err != nil {

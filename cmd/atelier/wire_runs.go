@@ -37,7 +37,7 @@ import (
 	"atelier/internal/run/runner"
 )
 
-// runs has the services that create, execute and store generations.
+// runs has the services that create, execute and store runs.
 type runs struct {
 	hub     *pubsub.Hub
 	service *generation.Service
@@ -50,13 +50,13 @@ type runs struct {
 	memory  *memory.Budget
 	relay   *runner.Relay
 
-	// Set on worker nodes only.
+	// The following fields are set on worker nodes only.
 	engines *engines
 	runner  *runner.Runner
 	sender  *webhook.Sender
 }
 
-// runParts are the dependencies of runs.
+// runParts are the dependencies of the services for runs.
 type runParts struct {
 	db      *sqldb.DB
 	keys    keyring.Ring
@@ -64,13 +64,13 @@ type runParts struct {
 	catalog *catalog.Catalog
 	budgets *budget.Service
 	jobs    queue.Queue
-	events  *dispatch.Loop // wakes the sender of webhooks
+	events  *dispatch.Loop // sends webhook events; waking it makes it look for new ones
 	log     *slog.Logger
 	metrics prometheus.Registerer
 }
 
-// openRuns builds the services. The settings already have the service's
-// addresses.
+// openRuns creates the services for runs. The URLs of the service must already
+// be set in the settings.
 func (p *program) openRuns(o runParts) (*runs, error) {
 	c := p.cfg
 	rules, err := p.newPolicyChecker()
@@ -140,7 +140,7 @@ func (p *program) openRuns(o runParts) (*runs, error) {
 		return nil, err
 	}
 	p.logSandbox(o.log)
-	// Only a killed process leaves folders behind.
+	// Delete the temporary folders that a killed process has left behind.
 	if err := subprocess.Sweep(c.Engines.Folder); err != nil {
 		o.log.Warn("could not remove the folders of unfinished jobs", "error", err)
 	}
@@ -193,8 +193,8 @@ func (p *program) openRuns(o runParts) (*runs, error) {
 	return rs, nil
 }
 
-// openMemory makes the budget that reading pictures and the picture tools share,
-// and tells the garbage collector of it.
+// openMemory returns the memory budget that decoding pictures and the picture
+// tools use together. It also sets the memory limit of the garbage collector.
 func (in *installation) openMemory(log *slog.Logger) *memory.Budget {
 	bytes := int64(in.cfg.Memory.Budget)
 	if bytes == 0 {
@@ -205,7 +205,7 @@ func (in *installation) openMemory(log *slog.Logger) *memory.Budget {
 	return memory.NewBudget(bytes)
 }
 
-// engineNames returns the engines of this node.
+// engineNames returns the names of this node's engines, sorted.
 func (rs *runs) engineNames() []string {
 	if rs.engines == nil {
 		return nil
@@ -213,7 +213,7 @@ func (rs *runs) engineNames() []string {
 	return slices.Sorted(maps.Keys(rs.engines.pools))
 }
 
-// runBackground starts the background work.
+// runBackground starts the background work of the runs.
 func (rs *runs) runBackground(ctx context.Context, group *errgroup.Group) {
 	group.Go(func() error { rs.service.WatchAvailability(ctx); return nil })
 	group.Go(func() error { rs.space.Run(ctx); return nil })
@@ -224,13 +224,14 @@ func (rs *runs) runBackground(ctx context.Context, group *errgroup.Group) {
 	}
 }
 
-// storageLimits returns the limits on stored bytes.
+// storageLimits returns the configured limits on stored bytes, per account and
+// in total.
 func storageLimits(c *config.Config) quota.Limits {
 	return quota.Limits{Account: int64(c.Storage.AccountBytes), Total: int64(c.Storage.TotalBytes)}
 }
 
-// diskFolders returns the folders on disks of this machine in which files and
-// the database grow.
+// diskFolders returns the local folders that contain files or the database and
+// grow, by purpose.
 func diskFolders(c *config.Config) map[string]string {
 	folders := map[string]string{}
 	if folder, ok := strings.CutPrefix(c.BlobsURL(), "file://"); ok {
@@ -242,7 +243,8 @@ func diskFolders(c *config.Config) map[string]string {
 	return folders
 }
 
-// newPolicyChecker is what people may ask for.
+// newPolicyChecker returns the configured checker that decides which requests
+// the content policy allows.
 func (in *installation) newPolicyChecker() (*policy.Checker, error) {
 	c := in.cfg.Policy
 	checker := &policy.Checker{}

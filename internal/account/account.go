@@ -1,6 +1,5 @@
-// Package account joins the flows by which people get and use accounts: sign-up,
-// sign-in, devices, access tokens and profiles. New connects them; each flow is a
-// package of its own.
+// Package account connects the packages with which people get and use accounts:
+// sign-up, sign-in, devices, access tokens and profiles.
 package account
 
 import (
@@ -29,15 +28,16 @@ import (
 	"atelier/internal/people/session"
 )
 
-// Parts are the dependencies of the flows.
+// Parts are the dependencies of the account services.
 type Parts struct {
 	DB      *sqldb.DB
 	Devices *device.Devices
 	Tokens  *idtoken.Issuer
 	Post    mailqueue.Outbox
-	// Provider is the OpenID provider that people can sign in with; nil: none.
+	// Provider is the OpenID provider with which people can sign in, or nil if
+	// there is none.
 	Provider *oidc.Provider
-	// Box seals the provider's refresh tokens.
+	// Box encrypts the provider's refresh tokens.
 	Box      keyring.Box
 	Settings Settings
 	Now      func() time.Time
@@ -47,26 +47,27 @@ type Parts struct {
 type Settings struct {
 	AppURL string
 	Signup signup.Policy
-	// RequireVerified refuses people everything except reading until their
-	// address is verified.
+	// RequireVerified restricts people to reading until their mail address is
+	// verified.
 	RequireVerified bool
-	// NoMail: there is no mail server, and mail is printed to the service's
-	// log.
+	// NoMail means that there is no mail server, and that mail is printed to
+	// the service's log instead.
 	NoMail          bool
 	SessionLifetime time.Duration
-	// KnownLifetime is how long a browser counts as known after a sign-in.
+	// KnownLifetime is how long a browser counts as known to a person after a
+	// sign-in.
 	KnownLifetime time.Duration
 
 	SignupGrant      int64 // tokens granted to a new person
 	SetupGrant       int64 // additional tokens granted to the person who sets the installation up
 	MonthlyAllowance int64 // free tokens per month for every account
-	TopUp            int64 // tokens of a free top-up; 0: no top-ups
+	TopUp            int64 // tokens of a free top-up; 0 disables top-ups
 	TopUpWindow      time.Duration
 
-	Storage quota.Limits // limits of the bytes that accounts store
+	Storage quota.Limits // limits on the bytes that each account stores
 }
 
-// Services are the flows. They are safe for concurrent use.
+// Services are the account services. They are safe for concurrent use.
 type Services struct {
 	DB           *sqldb.DB
 	Settings     Settings
@@ -80,7 +81,7 @@ type Services struct {
 	Grants       *ledger.Grants
 }
 
-// New connects the flows.
+// New creates the account services and connects them.
 func New(p Parts) *Services {
 	mailer := flow.Mailer{Queue: p.Post, AppURL: p.Settings.AppURL}
 	s := &Services{DB: p.DB, Settings: p.Settings}
@@ -134,8 +135,8 @@ func New(p Parts) *Services {
 	return s
 }
 
-// DeleteExpired deletes expired links, sessions, keys, devices, invitations and
-// rate-limit rows.
+// DeleteExpired deletes expired links, sessions, signing keys, device sign-ins,
+// invitations and rate-limit rows.
 func DeleteExpired(ctx context.Context, db *sqldb.DB, devices *device.Devices, tokens *idtoken.Issuer) error {
 	return db.Write(ctx, func(tx *sqldb.Tx) error {
 		if err := person.DeleteExpiredLinks(ctx, tx); err != nil {
@@ -159,8 +160,10 @@ func DeleteExpired(ctx context.Context, db *sqldb.DB, devices *device.Devices, t
 }
 
 const (
-	// maxLimitSpan is longer than any window of the rate limits.
+	// maxLimitSpan is the age from which rate-limit rows are deleted. It is
+	// longer than any window of the rate limits, except daily ones.
 	maxLimitSpan = 2 * time.Hour
-	// maxLimitRows bounds the rate-limit rows that one transaction deletes.
+	// maxLimitRows is the maximum number of rate-limit rows that one
+	// transaction deletes.
 	maxLimitRows = 10_000
 )

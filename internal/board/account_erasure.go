@@ -6,15 +6,16 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// NodesOf returns at most limit nodes of a board after a position, fewer if
-// their texts are long. The data that the nodes refer to is not read.
+// NodesOf returns at most limit nodes of a board that follow a position, in the
+// order of creation. It returns fewer if their texts are long. The uploads,
+// results and runs that the nodes refer to are not read.
 func NodesOf(ctx context.Context, tx *sqldb.Tx, b Board, after *Cursor, limit int) ([]Node, error) {
 	p, err := nodesAfter(ctx, tx, b.ID, after, limit)
 	return p.Nodes, err
 }
 
-// EraseSome removes at most limit boards of an account for good, and reports
-// whether some may be left.
+// EraseSome permanently deletes at most limit boards of an account, and reports
+// whether the account may have more boards.
 func EraseSome(ctx context.Context, tx *sqldb.Tx, accountID string, limit int) (more bool, err error) {
 	ids, err := lockSome(ctx, tx, accountID, limit)
 	if err != nil {

@@ -1,9 +1,10 @@
-// Package board stores boards, on which accounts pin and arrange nodes.
+// Package board stores boards, on which the members of an account arrange
+// nodes: texts, uploads, results and runs.
 //
-// Every change of a board, or of its nodes, begins with one conditional update
-// of the board's row, which takes the next revision. The update decides whether
-// the change is meant for the current revision of the board, and locks out
-// other writers for the rest of the transaction. A node has the revision of its
+// Every change to a board or its nodes begins with one conditional update of
+// the board's row, which increments the board's revision. The update fails if
+// the change was meant for another revision of the board, and locks out other
+// writers for the rest of the transaction. A node stores the revision of its
 // last change, so the changes since a revision are the nodes with a greater
 // revision.
 //
@@ -11,11 +12,12 @@
 //	  ▲                   │
 //	  └──────restore──────┘
 //
-// A deleted node stays for a day as an empty row, for clients that follow the
-// board. When such rows are removed, the board remembers up to which revision.
+// The row of a deleted node is emptied and kept for a day, so that clients that
+// follow the board learn of the deletion. When such rows are removed, the board
+// records the revision up to which they were removed.
 //
-// A node may refer to an upload, a result or a run of the same account, which may
-// be deleted at any time: the node stays and is marked as missing.
+// A node may refer to an upload, a result or a run of the same account. If that
+// is deleted, the node stays and is marked as missing.
 package board
 
 import (
@@ -45,11 +47,12 @@ const (
 	maxName = 200
 )
 
-// Boards is the service of boards.
+// Boards creates, reads and changes boards and their nodes.
 type Boards struct {
 	DB  *sqldb.DB
-	Hub *pubsub.Hub // notified of every change, by the board's id
-	// Keep is how long a deleted board can be restored; 0: forever.
+	Hub *pubsub.Hub // is notified of every change, by board id
+	// Keep is how long a deleted board can be restored. If it is 0, deleted
+	// boards are kept forever.
 	Keep time.Duration
 }
 
@@ -66,19 +69,20 @@ func checkRemoval(p principal.Principal, b Board) error {
 type Board struct {
 	ID        string
 	AccountID string
-	PersonID  string // the creator
+	PersonID  string // id of the creator
 	Name      string
 	Revision  int64
 	Nodes     int64 // number of nodes
 	Created   time.Time
 	Updated   time.Time
-	Deleted   time.Time // zero: it is not deleted
+	Deleted   time.Time // zero if the board is not deleted
 
 	// forgotten is the revision up to which rows of deleted nodes were removed.
 	forgotten int64
 }
 
-// TeamID returns the team that the board belongs to; empty: a personal account.
+// TeamID returns the id of the team that the board belongs to, or "" if it
+// belongs to a personal account.
 func (b Board) TeamID() string {
 	if b.AccountID == b.PersonID {
 		return ""
@@ -86,20 +90,21 @@ func (b Board) TeamID() string {
 	return b.AccountID
 }
 
-// Cursor is the position at which a page ended.
+// Cursor is the position of the last item of a page, in lists sorted by
+// creation time and id.
 type Cursor struct {
 	Created time.Time
 	ID      string
 }
 
-// Match lists the revisions at which a change may be made. The zero Match
-// allows any.
+// Match is the precondition of a change: the revisions that the board may have
+// before it. The zero Match allows any revision.
 type Match struct {
-	Strict    bool // only at one of Revisions
+	Strict    bool // the board must have one of Revisions
 	Revisions []int64
 }
 
-// errNoBoard is the answer for boards of other accounts, for deleted boards and
+// errNoBoard is returned for boards of other accounts, for deleted boards and
 // for boards that do not exist.
 var errNoBoard = fault.New(fault.NotFound, "There is no such board.")
 
@@ -144,8 +149,9 @@ func (bs *Boards) CreateBoard(ctx context.Context, v principal.Principal, name s
 	return b, err
 }
 
-// checkRoom refuses one more board if the account has MaxBoards already.
-// Transactions that add boards wait for each other here.
+// checkRoom returns an error if the account already has MaxBoards boards. It
+// locks the account, so that concurrent transactions cannot exceed the limit
+// together.
 func checkRoom(ctx context.Context, tx *sqldb.Tx, v principal.Principal) error {
 	there, err := lockAccount(ctx, tx, v)
 	if err != nil {
@@ -161,8 +167,9 @@ func checkRoom(ctx context.Context, tx *sqldb.Tx, v principal.Principal) error {
 	return err
 }
 
-// ListBoards returns at most limit boards of the account after a position,
-// newest first: the deleted ones if trash is set.
+// ListBoards returns at most limit boards of the account that follow a
+// position, newest first. It returns deleted boards if trash is set, and the
+// others if not.
 func (bs *Boards) ListBoards(ctx context.Context, v principal.Principal, trash bool, after *Cursor, limit int) (all []Board, err error) {
 	err = bs.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		all, err = List(ctx, tx, v.AccountID, trash, after, limit)
@@ -171,14 +178,14 @@ func (bs *Boards) ListBoards(ctx context.Context, v principal.Principal, trash b
 	return all, err
 }
 
-// Page is some nodes of a board, in order.
+// Page is a part of a list of nodes.
 type Page struct {
 	Nodes []Node
 	More  bool // more nodes follow
 }
 
-// GetBoard returns a board and at most limit of its nodes after a position,
-// oldest first. The page has fewer nodes if their texts are long.
+// GetBoard returns a board and at most limit of its nodes that follow a
+// position, oldest first. It returns fewer nodes if their texts are long.
 func (bs *Boards) GetBoard(ctx context.Context, v principal.Principal, id string, after *Cursor, limit int) (b Board, p Page, err error) {
 	err = bs.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		if b, err = findLive(ctx, tx, v, id); err != nil {
@@ -190,7 +197,8 @@ func (bs *Boards) GetBoard(ctx context.Context, v principal.Principal, id string
 	return b, p, err
 }
 
-// readPage reads nodes with the data that they refer to.
+// readPage returns at most limit nodes of a board that follow a position, with
+// the uploads, results and runs that they refer to.
 func readPage(ctx context.Context, tx *sqldb.Tx, b Board, after *Cursor, limit int) (Page, error) {
 	p, err := nodesAfter(ctx, tx, b.ID, after, limit)
 	if err != nil {
@@ -199,7 +207,7 @@ func readPage(ctx context.Context, tx *sqldb.Tx, b Board, after *Cursor, limit i
 	return p, showRefs(ctx, tx, b.AccountID, p.Nodes)
 }
 
-// findBoard returns a board of the account, deleted ones included.
+// findBoard returns a board of the account, even if it is deleted.
 func findBoard(ctx context.Context, tx *sqldb.Tx, v principal.Principal, id string) (Board, error) {
 	if !ids.Valid(id) {
 		return Board{}, errNoBoard
@@ -220,8 +228,9 @@ func findLive(ctx context.Context, tx *sqldb.Tx, v principal.Principal, id strin
 	return b, err
 }
 
-// takeRevision takes the next revision of the board, or returns the reason why
-// the change cannot be made. It locks the board.
+// takeRevision increments the revision of the board and thereby locks its row.
+// It returns an error if the board is missing, deleted or at a revision that m
+// does not allow.
 func (bs *Boards) takeRevision(ctx context.Context, tx *sqldb.Tx, v principal.Principal, id string, m Match) (Board, error) {
 	if !ids.Valid(id) {
 		return Board{}, errNoBoard
@@ -261,8 +270,8 @@ func (bs *Boards) RenameBoard(ctx context.Context, v principal.Principal, id str
 	return b, p, err
 }
 
-// DeleteBoard moves a board to the trash. Its creator and managers of the account
-// may do so.
+// DeleteBoard moves a board to the trash. Only the creator of the board and
+// managers of the team may do so.
 func (bs *Boards) DeleteBoard(ctx context.Context, v principal.Principal, id string, m Match) error {
 	return bs.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		b, err := findLive(ctx, tx, v, id)
@@ -279,9 +288,9 @@ func (bs *Boards) DeleteBoard(ctx context.Context, v principal.Principal, id str
 	})
 }
 
-// RestoreBoard takes a board out of the trash. The same people as for
-// DeleteBoard may do so. A board that is not in the trash stays unchanged. The
-// board is returned with at most limit of its nodes.
+// RestoreBoard takes a board out of the trash and returns it with at most limit
+// of its nodes. Only the creator of the board and managers of the team may do
+// so. A board that is not in the trash stays unchanged.
 func (bs *Boards) RestoreBoard(ctx context.Context, v principal.Principal, id string, limit int) (b Board, p Page, err error) {
 	err = bs.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		if b, err = findBoard(ctx, tx, v, id); err != nil {
@@ -299,7 +308,8 @@ func (bs *Boards) RestoreBoard(ctx context.Context, v principal.Principal, id st
 			}
 			tx.AfterCommit(func() { bs.Hub.Notify(id) })
 		}
-		// Another transaction may have restored it, or removed it for good.
+		// Another transaction may have restored or permanently deleted the
+		// board.
 		if b, err = findLive(ctx, tx, v, id); err != nil {
 			return err
 		}

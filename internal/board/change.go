@@ -12,7 +12,7 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// MaxChanges is the maximum number of nodes that one call can change.
+// MaxChanges is the maximum number of nodes that one request can change.
 const MaxChanges = 1000
 
 // Changes are the requested changes to the nodes of a board.
@@ -22,19 +22,20 @@ type Changes struct {
 	Delete []string
 }
 
-// ChangeResult is the result of changes, in the order of the request.
+// ChangeResult is the result of Changes. Its lists are in the order of the
+// request.
 type ChangeResult struct {
-	Revision         int64 // of the board after the change
+	Revision         int64 // revision of the board after the change
 	Created, Updated []Node
 	Deleted          []string
 }
 
-// errNoNode is the answer for deleted nodes and for nodes that do not exist.
+// errNoNode is returned for deleted nodes and for nodes that do not exist.
 var errNoNode = fault.New(fault.NotFound, "There is no such node on this board.")
 
 var errTooMuch = fault.New(fault.Invalid, "The texts of these nodes are too long for one call. Change fewer of them at once.").On("body")
 
-// ChangeNodes adds, changes and deletes nodes in one step: all or nothing.
+// ChangeNodes adds, changes and deletes nodes of a board in one transaction.
 func (bs *Boards) ChangeNodes(ctx context.Context, v principal.Principal, boardID string, m Match, c Changes) (ChangeResult, error) {
 	if n := len(c.Create) + len(c.Update) + len(c.Delete); n < 1 || n > MaxChanges {
 		return ChangeResult{}, fault.New(fault.Invalid, fmt.Sprintf("A call changes 1 to %d nodes.", MaxChanges)).On("body")
@@ -42,7 +43,8 @@ func (bs *Boards) ChangeNodes(ctx context.Context, v principal.Principal, boardI
 	return bs.changeNodes(ctx, v, boardID, m, c, false)
 }
 
-// AddNode adds a node. Its revision is that of the board after the change.
+// AddNode adds a node to a board. The revision of the returned node is the new
+// revision of the board.
 func (bs *Boards) AddNode(ctx context.Context, v principal.Principal, boardID string, m Match, d Draft) (Node, error) {
 	done, err := bs.changeNodes(ctx, v, boardID, m, Changes{Create: []Draft{d}}, true)
 	if err != nil {
@@ -51,7 +53,7 @@ func (bs *Boards) AddNode(ctx context.Context, v principal.Principal, boardID st
 	return done.Created[0], nil
 }
 
-// SetNode changes a node.
+// SetNode changes a node of a board and returns the changed node.
 func (bs *Boards) SetNode(ctx context.Context, v principal.Principal, boardID string, m Match, u Update) (Node, error) {
 	done, err := bs.changeNodes(ctx, v, boardID, m, Changes{Update: []Update{u}}, true)
 	if err != nil {
@@ -60,7 +62,8 @@ func (bs *Boards) SetNode(ctx context.Context, v principal.Principal, boardID st
 	return done.Updated[0], nil
 }
 
-// RemoveNode deletes a node of a board.
+// RemoveNode deletes a node of a board and returns the new revision of the
+// board.
 func (bs *Boards) RemoveNode(ctx context.Context, v principal.Principal, boardID string, m Match, nodeID string) (revision int64, err error) {
 	done, err := bs.changeNodes(ctx, v, boardID, m, Changes{Delete: []string{nodeID}}, true)
 	return done.Revision, err
@@ -87,14 +90,15 @@ type changeWriter struct {
 	tx      *sqldb.Tx
 	board   Board
 	changes Changes
-	single  bool // the call is about one node, named in its path
+	single  bool // the request is about one node, named in its path
 
 	problems []fault.Field
 	put      []Node // new nodes, then changed ones
 	gone     []Node
 }
 
-// pathOf returns the path of a part of the changes for problems.
+// pathOf returns the path of a field of the request for error messages, such as
+// "create.3.text". In requests about a single node it is the name of the field.
 func (w *changeWriter) pathOf(list string, i int, field string) string {
 	switch {
 	case w.single && field == "":
@@ -139,7 +143,8 @@ func (w *changeWriter) applyChanges(ctx context.Context) (ChangeResult, error) {
 }
 
 // createNodes prepares the nodes to add. Their creation times differ by a
-// microsecond, so that lists have them in the order of the request.
+// microsecond each, because lists are sorted by creation time and should keep
+// the order of the request.
 func (w *changeWriter) createNodes() {
 	for i, d := range w.changes.Create {
 		n := Node{
@@ -157,7 +162,7 @@ func (w *changeWriter) createNodes() {
 	}
 }
 
-// alterNodes prepares the changes and deletions of existing nodes.
+// alterNodes prepares the nodes to update and to delete.
 func (w *changeWriter) alterNodes(ctx context.Context) error {
 	var ids []string
 	for _, u := range w.changes.Update {
@@ -214,8 +219,9 @@ func (w *changeWriter) alterNodes(ctx context.Context) error {
 	return nil
 }
 
-// resolveRefs looks up the data that the nodes refer to. An existing reference
-// may be missing by now, a new one may not.
+// resolveRefs looks up the uploads, results and runs that the nodes refer to.
+// It reports a new reference to something that does not exist as a problem.
+// What an existing reference refers to may have been deleted.
 func (w *changeWriter) resolveRefs(ctx context.Context) error {
 	if err := showRefs(ctx, w.tx, w.board.AccountID, w.put); err != nil {
 		return err
@@ -234,8 +240,8 @@ func (w *changeWriter) resolveRefs(ctx context.Context) error {
 	return nil
 }
 
-// storeNodes writes all changes. New nodes come last, above the nodes that
-// exist then.
+// storeNodes writes all changes to the database. New nodes are written last, so
+// that they can be stacked above all nodes that remain.
 func (w *changeWriter) storeNodes(ctx context.Context, created, updated []Node) error {
 	if err := putNodes(ctx, w.tx, w.board.ID, updated); err != nil {
 		return err
@@ -255,7 +261,8 @@ func (w *changeWriter) storeNodes(ctx context.Context, created, updated []Node) 
 	return addNodes(ctx, w.tx, w.board.ID, len(created)-len(w.gone))
 }
 
-// stackNodes sets the z of new nodes without one: above all other nodes.
+// stackNodes sets the z of new nodes that have none, such that they lie above
+// all other nodes.
 func (w *changeWriter) stackNodes(ctx context.Context, created []Node) error {
 	top, err := highestZ(ctx, w.tx, w.board.ID)
 	for i, d := range w.changes.Create {

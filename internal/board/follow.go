@@ -9,29 +9,31 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// Mark is the part of a board's changes that a client has received.
+// Mark records which changes of a board a client has received.
 type Mark struct {
 	// Revision is the revision up to which the client has received all changes.
 	Revision int64
-	// After and AfterID are the revision and the node of the last later change
-	// that the client has received. Zero: none.
+	// After and AfterID are the revision and the id of the node that was last
+	// sent to the client, if only a part of the changes after Revision was
+	// sent. If not, After is 0.
 	After   int64
 	AfterID string
 }
 
-// Delta is the changes of a board since a mark.
+// Delta is the changes of a board since a Mark.
 type Delta struct {
 	Board Board
-	// Lost reports that some changes are no longer known: the client must read
-	// the board again.
+	// Lost reports that some of the changes since the mark are no longer
+	// stored, so that the client must read the whole board again.
 	Lost bool
-	// Page is some of the changed nodes, deleted ones included.
+	// Page is the changed nodes, or the first of them, including deleted nodes.
 	Page
-	// Mark is the client's mark after it has received these changes.
+	// Mark is the mark with which the client requests the next changes.
 	Mark Mark
 }
 
-// GetRevision returns the current revision of a board: a cheap check for changes.
+// GetRevision returns the current revision of a board. Clients use it as a
+// cheap check for changes.
 func (bs *Boards) GetRevision(ctx context.Context, v principal.Principal, id string) (int64, error) {
 	if !ids.Valid(id) {
 		return 0, errNoBoard
@@ -44,9 +46,9 @@ func (bs *Boards) GetRevision(ctx context.Context, v principal.Principal, id str
 }
 
 // ListChanges returns at most limit nodes that have changed since a mark, in
-// the order of their last changes. A client can always continue from the mark
-// in the result. A node that changes again comes again. For a board in the
-// trash it returns the board without nodes.
+// the order of their last changes. The client continues with the mark in the
+// result. A node that changes again is returned again. For a board in the
+// trash, the result has no nodes.
 func (bs *Boards) ListChanges(ctx context.Context, v principal.Principal, id string, m Mark, limit int) (n Delta, err error) {
 	err = bs.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		b, err := findBoard(ctx, tx, v, id)
@@ -54,13 +56,13 @@ func (bs *Boards) ListChanges(ctx context.Context, v principal.Principal, id str
 			return err
 		}
 		n = Delta{Board: b, Mark: Mark{Revision: b.Revision}}
-		// A revision that the board never had comes from another copy of the database,
-		// such as before a restore.
+		// A client can have a revision that the board never had if the database
+		// was restored from an older backup.
 		if n.Lost = m.Revision < b.forgotten || m.Revision > b.Revision; n.Lost || !b.Deleted.IsZero() {
 			return nil
 		}
 		if m.After == 0 {
-			m.After = m.Revision + 1 // before all of its nodes
+			m.After = m.Revision + 1 // start with the first node of the next revision
 		}
 		if n.Page, err = nodesSince(ctx, tx, b.ID, m, limit); err != nil {
 			return err

@@ -12,7 +12,7 @@ import (
 	"atelier/internal/run/run"
 )
 
-// Kind is the kind of a node.
+// Kind says what a node shows: a text, an upload, a result or a run.
 type Kind string
 
 // The kinds of nodes.
@@ -24,41 +24,43 @@ const (
 )
 
 const (
-	// maxText is the maximum length of a text, in characters.
+	// maxText is the maximum length of the text of a node, in characters.
 	maxText = 10_000
-	// pageText is the size of the texts of a page of nodes in bytes, up to one
-	// more text: many pages must fit into memory, and one through a slow
-	// connection.
+	// pageText is the size in bytes at which a page of nodes ends, counting
+	// only their texts. The last text may exceed it. The limit exists because
+	// many pages must fit into memory at once, and each must pass through slow
+	// connections.
 	pageText = 1 << 20
-	// changeText is the maximum size in bytes of the texts of the nodes that
-	// one call changes.
+	// changeText is the maximum total size, in bytes, of the stored texts of
+	// the nodes that one request changes.
 	changeText = 4 << 20
-	// far is the maximum distance of a node from the origin.
+	// far is the maximum absolute value of a coordinate, a size or a z.
 	far = 1_000_000_000
 )
 
-// Box is the position and the size of a node.
+// Box is the position and the size of a node on its board.
 type Box struct {
 	X, Y, Width, Height float64
 }
 
-// Node is an item on a board.
+// Node is an item on a board: a text, an upload, a result or a run.
 type Node struct {
 	ID      string
 	Kind    Kind
-	Ref     string // the id of a library item, an upload or a run; "" for texts
+	Ref     string // id of a library item, an upload or a run; "" for texts
 	Text    string
 	Box     Box
 	Z       int64
 	Created time.Time
 	// Revision is the revision of the board when the node last changed.
 	Revision int64
-	Deleted  time.Time // zero: it is not deleted
+	Deleted  time.Time // zero if the node is not deleted
 
-	// The following fields are read from other tables each time.
-	Missing bool                    // the item that it refers to was deleted
-	Item    *library.ReferencedFile // of results and uploads
-	Status  string                  // of runs
+	// The following fields are not stored with the node. They are looked up
+	// whenever a node is read.
+	Missing bool                    // the upload, result or run that the node refers to was deleted
+	Item    *library.ReferencedFile // set for results and uploads
+	Status  string                  // set for runs
 }
 
 // Draft is a node to add.
@@ -67,23 +69,23 @@ type Draft struct {
 	Ref  string
 	Text string
 	Box  Box
-	Z    *int64 // nil: on top of all others
+	Z    *int64 // if nil, the node is added above all others
 }
 
-// Change is a change of a node. Nil fields stay unchanged.
+// Change is the new values of the fields of a node. Nil fields stay unchanged.
 type Change struct {
 	Ref, Text           *string
 	X, Y, Width, Height *float64
 	Z                   *int64
 }
 
-// Update is the change of the node with an id.
+// Update is a Change of the node with the given id.
 type Update struct {
 	ID string
 	Change
 }
 
-// applyTo changes a node.
+// applyTo sets the fields of n that the change contains.
 func (c Change) applyTo(n *Node) {
 	setIfGiven(&n.Ref, c.Ref)
 	setIfGiven(&n.Text, c.Text)
@@ -100,8 +102,8 @@ func setIfGiven[T any](to, from *T) {
 	}
 }
 
-// checkValues reports the problems of the values of a node. References are not
-// looked up.
+// checkValues calls problem for each field of the node with an invalid value.
+// It does not check whether the upload, result or run exists.
 func (n *Node) checkValues(problem func(field, message string)) {
 	switch n.Kind {
 	case Text:
@@ -128,7 +130,7 @@ func (n *Node) checkValues(problem func(field, message string)) {
 		if v := *at.value; math.IsNaN(v) || v < at.least || v > far {
 			problem(at.field, map[bool]string{true: "Must be a number from 0 to a billion.", false: "Must be a number of at most a billion either way."}[at.least == 0])
 		} else if v == 0 {
-			*at.value = 0 // without its sign, which not every database stores
+			*at.value = 0 // removes the sign of -0, which not every database stores
 		}
 	}
 	if n.Z < -far || n.Z > far {
@@ -136,10 +138,11 @@ func (n *Node) checkValues(problem func(field, message string)) {
 	}
 }
 
-// plainText reports whether both databases can store s.
+// plainText reports whether both PostgreSQL and SQLite can store s as text.
 func plainText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
-// showRefs reads the data that nodes of an account's board refer to.
+// showRefs looks up the uploads, results and runs that nodes refer to, and sets
+// the Missing, Item and Status fields of the nodes.
 func showRefs(ctx context.Context, tx *sqldb.Tx, accountID string, nodes []Node) error {
 	refs := map[Kind][]string{}
 	for _, n := range nodes {
@@ -173,7 +176,7 @@ func showRefs(ctx context.Context, tx *sqldb.Tx, accountID string, nodes []Node)
 			if n.Missing = !ok; ok {
 				n.Item = &item
 			}
-		case Text: // refers to nothing
+		case Text: // has no reference
 		}
 	}
 	return nil

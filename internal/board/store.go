@@ -11,7 +11,7 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// Boards.
+// Queries on the board table.
 
 const columns = `id, account_id, person_id, name, revision, nodes, forgotten, created, updated, deleted`
 
@@ -25,9 +25,10 @@ func scanBoard(row sqldb.Scanner) (b Board, err error) {
 }
 
 // lockAccount makes transactions that add boards to an account wait for each
-// other, and reports whether the account exists. The person is locked first, as
-// in all transactions that lock one; a team is updated and not selected, since
-// that does not block transactions that only refer to it.
+// other, and reports whether the account exists. The person is locked before
+// the team, as in all other transactions, which prevents deadlocks. The team is
+// locked by an update instead of SELECT FOR UPDATE, because the update does not
+// block transactions that only insert references to the team.
 func lockAccount(ctx context.Context, tx *sqldb.Tx, v principal.Principal) (exists bool, err error) {
 	var id string
 	err = tx.QueryRow(ctx, `SELECT id FROM person WHERE id = $1 AND deleted IS NULL`+tx.Dialect.ForUpdate, v.PersonID).Scan(&id)
@@ -53,8 +54,9 @@ func insertBoard(ctx context.Context, tx *sqldb.Tx, b Board) error {
 	return err
 }
 
-// List returns at most limit boards of an account after a position, newest
-// first: the deleted boards, or the boards that are not deleted.
+// List returns at most limit boards of an account that follow a position,
+// newest first. It returns deleted boards if trash is set, and the others if
+// not.
 func List(ctx context.Context, tx *sqldb.Tx, accountID string, trash bool, after *Cursor, limit int) ([]Board, error) {
 	query := `SELECT ` + columns + ` FROM board WHERE account_id = $1 AND deleted IS NULL`
 	if trash {
@@ -77,7 +79,8 @@ func readRevision(ctx context.Context, db *sqldb.DB, accountID, id string) (n in
 	return n, err
 }
 
-// advanceRevision takes the next revision if the board matches m.
+// advanceRevision increments the revision of the board and returns the board,
+// or sqldb.ErrNoRows if m does not allow the current revision.
 func advanceRevision(ctx context.Context, tx *sqldb.Tx, accountID, id string, m Match) (Board, error) {
 	query := `UPDATE board SET revision = revision + 1, updated = $3 WHERE id = $1 AND account_id = $2 AND deleted IS NULL`
 	args := []any{id, accountID, sqldb.At(tx.Now)}
@@ -99,7 +102,8 @@ func markDeleted(ctx context.Context, tx *sqldb.Tx, b Board) error {
 	return err
 }
 
-// restoreBoard restores a board that is still deleted.
+// restoreBoard takes a board out of the trash. It does nothing if the board is
+// not in the trash any more.
 func restoreBoard(ctx context.Context, tx *sqldb.Tx, b Board) error {
 	_, err := tx.Exec(ctx, `
 		UPDATE board SET deleted = NULL, revision = revision + 1, updated = $3 WHERE id = $1 AND account_id = $2 AND deleted IS NOT NULL`,
@@ -107,20 +111,21 @@ func restoreBoard(ctx context.Context, tx *sqldb.Tx, b Board) error {
 	return err
 }
 
-// addNodes changes the number of nodes of a board. A constraint of the table
-// bounds it.
+// addNodes adds n, which may be negative, to the stored number of nodes of a
+// board. A constraint of the table limits the number.
 func addNodes(ctx context.Context, tx *sqldb.Tx, id string, n int) error {
 	_, err := tx.Exec(ctx, `UPDATE board SET nodes = nodes + $2 WHERE id = $1`, id, n)
 	return err
 }
 
 // lockSome returns the ids of at most limit boards of an account and locks
-// them: a node that is added meanwhile would be missed.
+// their rows, so that no nodes are added while the boards are deleted.
 func lockSome(ctx context.Context, tx *sqldb.Tx, accountID string, limit int) ([]string, error) {
 	return sqldb.All(ctx, tx, `SELECT id FROM board WHERE account_id = $1 ORDER BY id LIMIT $2`+tx.Dialect.ForUpdate, []any{accountID, int64(limit)}, sqldb.Column[string])
 }
 
-// removeBoard removes a board for good. The caller has locked its row.
+// removeBoard permanently deletes a board and its nodes. The caller has locked
+// the row of the board.
 func removeBoard(ctx context.Context, tx *sqldb.Tx, id string) error {
 	if _, err := tx.Exec(ctx, `DELETE FROM board_node WHERE board_id = $1`, id); err != nil {
 		return err
@@ -129,8 +134,8 @@ func removeBoard(ctx context.Context, tx *sqldb.Tx, id string) error {
 	return err
 }
 
-// oldestDeleted returns and locks a board that was deleted before a time;
-// empty: none.
+// oldestDeleted returns the id of the board that was deleted first, if that was
+// before the given time, and locks its row. It returns "" if there is none.
 func oldestDeleted(ctx context.Context, tx *sqldb.Tx, before time.Time) (id string, err error) {
 	err = tx.QueryRow(ctx, `SELECT id FROM board WHERE deleted IS NOT NULL AND deleted < $1 ORDER BY deleted LIMIT 1`+tx.Dialect.SkipLocked, before.UnixMicro()).Scan(&id)
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -139,7 +144,7 @@ func oldestDeleted(ctx context.Context, tx *sqldb.Tx, before time.Time) (id stri
 	return id, err
 }
 
-// Nodes.
+// Queries on the board_node table.
 
 const nodeColumns = `id, kind, ref, text, x, y, width, height, z, revision, created, deleted`
 
@@ -151,8 +156,9 @@ func scanNode(row sqldb.Scanner) (n Node, err error) {
 	return n, err
 }
 
-// pageOf reads nodes until there are limit of them, or their texts exceed a
-// size. The query returns one more row, which shows that more follow.
+// pageOf reads nodes until it has limit of them or the size of their texts
+// reaches the given number of bytes. The query returns up to one row more than
+// limit, which shows whether more nodes follow.
 func pageOf(ctx context.Context, tx *sqldb.Tx, query string, args []any, limit, bytes int) (p Page, err error) {
 	enough := errors.New("enough")
 	err = tx.EachRow(ctx, query, args, func(row sqldb.Scanner) error {
@@ -180,15 +186,16 @@ func nodesAfter(ctx context.Context, tx *sqldb.Tx, boardID string, after *Cursor
 	return pageOf(ctx, tx, query+` ORDER BY created, id LIMIT $2`, args, limit, pageText)
 }
 
-// nodesSince returns nodes after a mark in the order of changes, deleted ones
-// included.
+// nodesSince returns at most limit nodes that have changed since a mark, in the
+// order of their revisions, including deleted nodes.
 func nodesSince(ctx context.Context, tx *sqldb.Tx, boardID string, m Mark, limit int) (Page, error) {
 	return pageOf(ctx, tx, `
 		SELECT `+nodeColumns+` FROM board_node WHERE board_id = $1 AND (revision, id) > ($2, $3) ORDER BY revision, id LIMIT $4`,
 		[]any{boardID, m.After, m.AfterID, limit + 1}, limit, pageText)
 }
 
-// nodesByID returns the nodes with these ids that a board has.
+// nodesByID returns the nodes of a board with the given ids. Deleted nodes and
+// unknown ids are left out.
 func nodesByID(ctx context.Context, tx *sqldb.Tx, boardID string, nodeIDs []string) (map[string]Node, error) {
 	var valid []string
 	for _, id := range nodeIDs {
@@ -211,17 +218,18 @@ func nodesByID(ctx context.Context, tx *sqldb.Tx, boardID string, nodeIDs []stri
 	return all, err
 }
 
-// highestZ returns the highest z of the nodes of a board; -1: no nodes.
+// highestZ returns the highest z of the nodes of a board, or -1 if it has none.
 func highestZ(ctx context.Context, tx *sqldb.Tx, boardID string) (z int64, err error) {
 	err = tx.QueryRow(ctx, `SELECT coalesce(max(z), -1) FROM board_node WHERE board_id = $1 AND deleted IS NULL`, boardID).Scan(&z)
 	return z, err
 }
 
-// putSizes are the numbers of nodes that one statement writes: few different
-// statements, and few statements for many nodes.
+// putSizes are the numbers of nodes that one statement may write. Large batches
+// need few statements, and fixed sizes keep the number of different statements
+// small.
 var putSizes = []int{100, 10, 1}
 
-// putNodes inserts or replaces nodes.
+// putNodes inserts nodes into the database, or replaces them if they exist.
 func putNodes(ctx context.Context, tx *sqldb.Tx, boardID string, nodes []Node) error {
 	for _, size := range putSizes {
 		for len(nodes) >= size {
@@ -251,8 +259,9 @@ func putSome(ctx context.Context, tx *sqldb.Tx, boardID string, nodes []Node) er
 	return err
 }
 
-// oldestTombstone returns the board of the node that was deleted first, before
-// a time; empty: none.
+// oldestTombstone returns the id of the board that has the earliest deleted
+// node, if that was deleted before the given time. It returns "" if there is
+// none.
 func oldestTombstone(ctx context.Context, tx *sqldb.Tx, before time.Time) (boardID string, err error) {
 	err = tx.QueryRow(ctx, `SELECT board_id FROM board_node WHERE deleted IS NOT NULL AND deleted < $1 ORDER BY deleted LIMIT 1`, before.UnixMicro()).Scan(&boardID)
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -261,8 +270,9 @@ func oldestTombstone(ctx context.Context, tx *sqldb.Tx, before time.Time) (board
 	return boardID, err
 }
 
-// tombstonesUpTo returns the revision up to which about n deleted nodes can be
-// removed, 0 if another node of the installation has removed them.
+// tombstonesUpTo returns the revision up to which the rows of about n deleted
+// nodes of a board can be removed. It returns 0 if another instance of the
+// server has already removed them.
 func tombstonesUpTo(ctx context.Context, tx *sqldb.Tx, boardID string, before time.Time, n int) (revision int64, err error) {
 	err = tx.QueryRow(ctx, `
 		SELECT coalesce(max(t.revision), 0) FROM (
@@ -281,7 +291,7 @@ func removeTombstones(ctx context.Context, tx *sqldb.Tx, boardID string, revisio
 	return err
 }
 
-// Checks are the invariants of this package.
+// Checks are SQL queries for violated invariants of boards and their nodes.
 var Checks = []sqldb.Check{
 	{Name: "a board belongs to a person or a team", Query: `
 		SELECT 'board ' || b.id FROM board b

@@ -14,8 +14,9 @@ const (
 	batch        = 200
 )
 
-// SweepDeleted removes boards and nodes for good that were deleted long enough ago. It
-// may run on several nodes at once, and may be killed at any point.
+// SweepDeleted permanently deletes boards and nodes whose retention time is
+// over. Several instances of the server may run it at once, and it may be
+// interrupted at any point.
 func (bs *Boards) SweepDeleted(ctx context.Context) error {
 	if err := bs.repeatBatches(ctx, removeTombstonesOfOne); err != nil {
 		return fmt.Errorf("sweep deleted nodes: %w", err)
@@ -36,8 +37,8 @@ func (bs *Boards) SweepDeleted(ctx context.Context) error {
 	return nil
 }
 
-// repeatBatches calls do, each time in its own transaction, until there is no
-// more.
+// repeatBatches calls do, each time in a new transaction, until it returns
+// false or an error.
 func (bs *Boards) repeatBatches(ctx context.Context, do func(context.Context, *sqldb.Tx) (more bool, err error)) error {
 	for {
 		var more bool
@@ -51,8 +52,8 @@ func (bs *Boards) repeatBatches(ctx context.Context, do func(context.Context, *s
 	}
 }
 
-// removeTombstonesOfOne removes some deleted nodes of one board, and records
-// the revision in the board.
+// removeTombstonesOfOne removes the rows of about batch deleted nodes of one
+// board, and records in the board up to which revision they were removed.
 func removeTombstonesOfOne(ctx context.Context, tx *sqldb.Tx) (more bool, err error) {
 	before := tx.Now.Add(-tombstoneAge)
 	id, err := oldestTombstone(ctx, tx, before)
@@ -63,9 +64,9 @@ func removeTombstonesOfOne(ctx context.Context, tx *sqldb.Tx) (more bool, err er
 	if err != nil {
 		return false, err
 	}
-	// The board is updated first. A client that follows the board must not miss
-	// the rows before the board records their removal; and the update waits for
-	// a concurrent writer.
+	// The board is updated before the rows are removed, because a client that
+	// follows the board must not see that rows are gone before the board says
+	// so. The update also waits for concurrent writers of the board.
 	if err := setForgotten(ctx, tx, id, upTo); err != nil {
 		return false, err
 	}

@@ -12,25 +12,27 @@ import (
 	"atelier/internal/base/sanitize"
 )
 
-// ManifestSpec describes an engine's part of a manifest, so that a manifest that cannot run is
-// refused when it is read.
+// ManifestSpec describes which engine.with sections an engine accepts, so that
+// an invalid manifest is refused when it is loaded.
 type ManifestSpec struct {
-	// Setting returns a pointer to the struct into which Run decodes the engine's part with
-	// DecodeSetting. nil: the engine accepts anything because it passes the settings on.
+	// Setting returns a pointer to the struct into which Run decodes
+	// engine.with by DecodeSetting. If Setting is nil, the engine accepts
+	// anything, because it passes the settings on.
 	Setting func() any
-	// Choices are the allowed values of keys that have a fixed list.
+	// Choices are the allowed values of the keys of engine.with that have a
+	// fixed list of values.
 	Choices map[string][]string
-	// Check finds other problems. nil: there are none.
+	// Check returns an error for other problems in engine.with. It may be nil.
 	Check func(with string) error
 }
 
-// ManifestProblem is a part of a manifest that an engine does not accept.
+// ManifestProblem is a value in engine.with that an engine does not accept.
 type ManifestProblem struct {
-	Key     string // in the engine's part; "": the whole part
+	Key     string // key in engine.with; empty if the problem concerns the whole section
 	Message string
 }
 
-// FindProblems returns all problems in an engine's part of a manifest.
+// FindProblems returns all problems in the engine.with section of a manifest.
 func (m ManifestSpec) FindProblems(with string) (all []ManifestProblem) {
 	if m.Setting == nil {
 		return nil
@@ -67,11 +69,11 @@ func (m ManifestSpec) FindProblems(with string) (all []ManifestProblem) {
 	return all
 }
 
-// problemOf translates an engine's refusal of a manifest into a problem.
+// problemOf converts an engine's error about engine.with to a ManifestProblem.
 func problemOf(err error, keys []string) ManifestProblem {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		key := ""
-		for part := range strings.SplitSeq(wrong.Field, ".") { // the path begins with embedded structs
+		for part := range strings.SplitSeq(wrong.Field, ".") { // the path may begin with names of embedded structs
 			if key == "" && slices.Contains(keys, part) {
 				key = part
 			}
@@ -84,7 +86,8 @@ func problemOf(err error, keys []string) ManifestProblem {
 	return ManifestProblem{"", err.Error()}
 }
 
-// unknownWord returns a message that a word is unknown, with the known ones.
+// unknownWord returns a message that word is unknown, followed by the known
+// words. what is the kind of word.
 func unknownWord(what, word string, known []string) string {
 	text := fmt.Sprintf("there is no %s %s", what, word)
 	if near := sanitize.Nearest(word, known); near != "" {
@@ -96,7 +99,7 @@ func unknownWord(what, word string, known []string) string {
 	return text + "; there are " + strings.Join(known, ", ")
 }
 
-// JSONKeys returns the JSON names of a struct's fields, in order.
+// JSONKeys returns the JSON keys of a struct's fields, in order.
 func JSONKeys(setting any) []string {
 	t := reflect.TypeOf(setting)
 	for t.Kind() == reflect.Pointer {

@@ -2,9 +2,10 @@ package engine
 
 import "math"
 
-// NumberInput returns a numeric input clamped to the engine's limits. The catalog has validated it
-// against the manifest, but a manifest may omit fields, write integers as either type or allow
-// more.
+// NumberInput returns the job's numeric input called key, limited to the range
+// from low to high. The input was validated against the manifest, but a
+// manifest may omit the field, allow a larger range, or yield integers of
+// either type. If the input is missing, NumberInput uses fallback.
 func (j Job) NumberInput(key string, fallback, low, high float64) float64 {
 	n := fallback
 	switch v := j.Values[key].(type) {

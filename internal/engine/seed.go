@@ -1,9 +1,9 @@
 package engine
 
-// SeedOf returns the seed of the ith result of a job, for engines that make one result at a time.
-// The first result has the job's own seed, so that it equals the result of a job for one. The
-// others are scattered: with consecutive seeds, the second result of seed 7 would be the first of
-// seed 8.
+// SeedOf returns the seed of a job's result number i, for engines that make
+// one result at a time. Result 0 has the job's own seed, so that it equals the
+// result of a job for one result. The other seeds are scattered: if they were
+// consecutive, result 1 of seed 7 would equal result 0 of seed 8.
 func (j Job) SeedOf(i int) uint32 {
 	if i == 0 {
 		return j.Seed

@@ -5,11 +5,13 @@ import (
 	"strings"
 )
 
-// ErrMisconfigured is the failure for a manifest or settings that the engine cannot work with.
+// ErrMisconfigured is the failure for a manifest or settings that the engine
+// cannot use.
 var ErrMisconfigured = Fail(Failed, "This tool is not configured correctly. Contact the operator.")
 
-// DecodeSetting decodes an engine's part of a manifest and refuses unknown keys. Numbers keep their
-// notation if into does not determine their type.
+// DecodeSetting decodes the engine.with section of a manifest into the
+// variable that into points to. It refuses unknown keys. Numbers become a
+// json.Number where into does not determine their type.
 func DecodeSetting(with string, into any) error {
 	d := json.NewDecoder(strings.NewReader(with))
 	d.DisallowUnknownFields()

@@ -2,15 +2,15 @@ package engine
 
 import "sync"
 
-// Span is a part of a job's progress that belongs to one piece of its work. The reported progress
-// never decreases, in any order of reports, and small steps are skipped. The zero Span reports
-// nothing.
+// Span is the part of a job's progress that belongs to one step of its work.
+// The reported progress never decreases, in whatever order steps report, and
+// changes below 1 % are skipped. The zero Span reports nothing.
 type Span struct {
 	bar      *progressBar
 	from, to float64
 }
 
-// progressBar is the progress of a whole job.
+// progressBar is the progress of a whole job, which all its spans report to.
 type progressBar struct {
 	out Sink
 
@@ -18,19 +18,21 @@ type progressBar struct {
 	last float64
 }
 
-// NewSpan returns the span of a whole job.
+// NewSpan returns the span of a whole job, which reports to out.
 func NewSpan(out Sink) Span { return Span{bar: &progressBar{out: out, last: -1}, to: 1} }
 
-// SubSpan returns a part of the span.
+// SubSpan returns the part of the span between two fractions of it, from 0 to
+// 1.
 func (s Span) SubSpan(from, to float64) Span {
 	width := s.to - s.from
 	return Span{s.bar, s.from + from*width, s.from + to*width}
 }
 
-// NthOf returns the ith of n equal parts.
+// NthOf returns part i of n equal parts of the span. The first part has number
+// 0.
 func (s Span) NthOf(i, n int) Span { return s.SubSpan(float64(i)/float64(n), float64(i+1)/float64(n)) }
 
-// ReportProgress reports the completed share of the span, from 0 to 1.
+// ReportProgress reports the completed fraction of the span, from 0 to 1.
 func (s Span) ReportProgress(fraction float64) {
 	if s.bar == nil {
 		return

@@ -188,6 +188,7 @@ func enlarge(ctx context.Context) error {
 type drain struct{}
 
 func (drain) Progress(float64)                             {}
+func (drain) Queued(int)                                   {}
 func (drain) Preview([]byte)                               {}
 func (drain) SaveCheckpoint(context.Context, string) error { return nil }
 func (drain) Output(_ context.Context, r engine.Result) error {

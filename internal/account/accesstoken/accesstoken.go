@@ -1,6 +1,5 @@
-// Package accesstoken manages access tokens: personal ones, which act for a
-// person's own account, and those of companies, which act for a member in the
-// company's teams.
+// Package accesstoken manages access tokens. Personal tokens act for a person's
+// own account; company tokens act for a member in the company's teams.
 package accesstoken
 
 import (
@@ -25,8 +24,8 @@ type Service struct {
 	Mail flow.Mailer
 }
 
-// ListTokens returns a page of the tokens that act for a person, company tokens
-// included.
+// ListTokens returns a page of the tokens that act for a person, including
+// company tokens, newest first.
 func (s *Service) ListTokens(ctx context.Context, personID string, after *credential.After, limit int) (all []credential.Token, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		all, err = credential.List(ctx, tx, credential.Holder{PersonID: personID}, after, limit)
@@ -35,7 +34,8 @@ func (s *Service) ListTokens(ctx context.Context, personID string, after *creden
 	return all, err
 }
 
-// CreateAccessToken makes a personal access token.
+// CreateAccessToken creates a personal access token and returns it with its
+// value.
 func (s *Service) CreateAccessToken(ctx context.Context, p principal.Principal, personID, name string) (t credential.Token, secret string, err error) {
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if err := person.Lock(ctx, tx, personID); err != nil {
@@ -50,19 +50,20 @@ func (s *Service) CreateAccessToken(ctx context.Context, p principal.Principal, 
 	return t, secret, err
 }
 
-// RegenerateAccessToken replaces the value of a personal access token.
+// RegenerateAccessToken replaces the value of a personal access token and
+// returns the new value.
 func (s *Service) RegenerateAccessToken(ctx context.Context, p principal.Principal, id string) (credential.Token, string, error) {
 	return s.regenerateToken(ctx, p, credential.Holder{PersonID: p.PersonID}, id)
 }
 
-// DeleteAccessToken deletes an access token that acts for the person.
+// DeleteAccessToken deletes an access token that acts for the caller.
 func (s *Service) DeleteAccessToken(ctx context.Context, p principal.Principal, id string) error {
 	return s.deleteToken(ctx, p, credential.Holder{PersonID: p.PersonID}, id)
 }
 
-// CreateTokenForEmail creates an access token for the person with an address;
-// with a company, one for the company's teams. It is for the operator's
-// commands.
+// CreateTokenForEmail creates a personal access token for the person with a
+// mail address, or, if companyID is set, a company token for that member. Only
+// the operator's commands use it.
 func (s *Service) CreateTokenForEmail(ctx context.Context, email, companyID, name string) (t credential.Token, secret string, err error) {
 	var owner person.Person
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
@@ -78,8 +79,8 @@ func (s *Service) CreateTokenForEmail(ctx context.Context, email, companyID, nam
 	return s.CreateAccessToken(ctx, principal.Operator(), owner.ID, name)
 }
 
-// ListCompanyTokens returns a page of the access tokens of a company to an admin
-// of the company.
+// ListCompanyTokens returns a page of a company's access tokens, newest first.
+// The caller must be allowed to manage them.
 func (s *Service) ListCompanyTokens(ctx context.Context, p principal.Principal, companyID string, after *credential.After, limit int) (all []credential.Token, err error) {
 	if err := s.checkMayManage(ctx, p, companyID); err != nil {
 		return nil, err
@@ -91,8 +92,8 @@ func (s *Service) ListCompanyTokens(ctx context.Context, p principal.Principal, 
 	return all, err
 }
 
-// CreateCompanyToken makes an access token that acts for a member in the company's
-// teams. The member is notified.
+// CreateCompanyToken creates an access token that acts for a member in the
+// company's teams, and returns it with its value. The member is notified.
 func (s *Service) CreateCompanyToken(ctx context.Context, p principal.Principal, companyID, personID, name string) (t credential.Token, secret string, err error) {
 	if err := s.checkMayManage(ctx, p, companyID); err != nil {
 		return t, "", err
@@ -102,7 +103,7 @@ func (s *Service) CreateCompanyToken(ctx context.Context, p principal.Principal,
 		if err != nil {
 			return err
 		}
-		err = person.Lock(ctx, tx, personID) // before the membership, as in a deletion
+		err = person.Lock(ctx, tx, personID) // before the membership, in the same order as the deletion of a person
 		if err == nil {
 			err = company.LockMember(ctx, tx, companyID, personID)
 		}
@@ -136,7 +137,8 @@ func (s *Service) CreateCompanyToken(ctx context.Context, p principal.Principal,
 	return t, secret, err
 }
 
-// RegenerateCompanyToken replaces the value of a company access token.
+// RegenerateCompanyToken replaces the value of a company access token and
+// returns the new value.
 func (s *Service) RegenerateCompanyToken(ctx context.Context, p principal.Principal, companyID, id string) (credential.Token, string, error) {
 	if err := s.checkMayManage(ctx, p, companyID); err != nil {
 		return credential.Token{}, "", err
@@ -144,7 +146,7 @@ func (s *Service) RegenerateCompanyToken(ctx context.Context, p principal.Princi
 	return s.regenerateToken(ctx, p, credential.Holder{CompanyID: companyID}, id)
 }
 
-// DeleteCompanyToken ends a company access token.
+// DeleteCompanyToken deletes a company access token.
 func (s *Service) DeleteCompanyToken(ctx context.Context, p principal.Principal, companyID, id string) error {
 	if err := s.checkMayManage(ctx, p, companyID); err != nil {
 		return err
@@ -152,8 +154,8 @@ func (s *Service) DeleteCompanyToken(ctx context.Context, p principal.Principal,
 	return s.deleteToken(ctx, p, credential.Holder{CompanyID: companyID}, id)
 }
 
-// ListMembers returns the members that an admin of the company can make access
-// tokens for.
+// ListMembers returns the company's members, for whom the caller can create
+// company access tokens.
 func (s *Service) ListMembers(ctx context.Context, p principal.Principal, companyID string) (all []company.Member, err error) {
 	if err := s.checkMayManage(ctx, p, companyID); err != nil {
 		return nil, err
@@ -165,11 +167,11 @@ func (s *Service) ListMembers(ctx context.Context, p principal.Principal, compan
 	return all, err
 }
 
-// maxMembers bounds the list of members on a page.
+// maxMembers is the maximum number of members that ListMembers returns.
 const maxMembers = 1000
 
-// DeleteTokenValue deletes the access token with this value, for tokens that
-// leaked. It is for the operator's commands.
+// DeleteTokenValue deletes the access token with this value, for example
+// because it leaked. Only the operator's commands use it.
 func (s *Service) DeleteTokenValue(ctx context.Context, value string) (t credential.Token, err error) {
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if t, err = credential.DeleteValue(ctx, tx, value); err != nil {
@@ -180,8 +182,8 @@ func (s *Service) DeleteTokenValue(ctx context.Context, value string) (t credent
 	return t, err
 }
 
-// checkMayManage refuses a principal who may not manage the access tokens of a
-// company. The operator may.
+// checkMayManage refuses a caller who is not allowed to manage the company's
+// access tokens. The operator is always allowed.
 func (s *Service) checkMayManage(ctx context.Context, p principal.Principal, companyID string) error {
 	if p.Operator {
 		return nil
@@ -231,7 +233,7 @@ func recordTokenAct(ctx context.Context, tx *sqldb.Tx, done audit.Act, p princip
 	})
 }
 
-// RecordDeleted writes the audit entries of access tokens that were deleted as
+// RecordDeleted adds audit log entries for access tokens that were deleted as
 // part of another action.
 func RecordDeleted(ctx context.Context, tx *sqldb.Tx, p principal.Principal, tokens []credential.Token) error {
 	for _, t := range tokens {

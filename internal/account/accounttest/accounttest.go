@@ -1,6 +1,6 @@
-// Package accounttest builds the account flows with all their real
+// Package accounttest builds the account services with all their real
 // dependencies, for tests that need people, companies and credentials. The
-// tests of the package exercise the flows themselves.
+// package's own tests test the account services.
 package accounttest
 
 import (
@@ -34,17 +34,17 @@ import (
 	"atelier/internal/web/access"
 )
 
-// Options are the settings that a test overrides. Now must be the clock of the
-// database.
+// Options are the settings that a test can override. Now must be the clock of
+// the database.
 type Options struct {
 	Settings account.Settings
 	Device   device.Options
 	Provider *oidc.Provider
-	Verified bool // only people with a verified address may sign in
+	Verified bool // requires a verified mail address, as Settings.RequireVerified does
 	Now      func() time.Time
 }
 
-// Site is an installation on a test's database.
+// Site is an installation of the account services on a test's database.
 type Site struct {
 	t            testing.TB
 	DB           *sqldb.DB
@@ -64,10 +64,10 @@ type Site struct {
 // AppURL is the public URL of the sign-in pages.
 const AppURL = "https://atelier.example"
 
-// Password is the password of every person.
+// Password is the password of every person that Person creates.
 const Password = "correct horse battery"
 
-// New builds an installation.
+// New builds an installation on db.
 func New(t testing.TB, db *sqldb.DB, o Options) *Site {
 	t.Helper()
 	ring, err := keyring.New(strings.Repeat("A", 43) + "=")
@@ -119,7 +119,7 @@ func New(t testing.TB, db *sqldb.DB, o Options) *Site {
 	return s
 }
 
-// fill sets the options that the test left empty to their defaults.
+// fill replaces options that the test has not set by their defaults.
 func fill(o *Options) {
 	set := func(d *time.Duration, def time.Duration) {
 		if *d == 0 {
@@ -150,14 +150,14 @@ func fill(o *Options) {
 	set(&c.TopUpWindow, 24*time.Hour)
 }
 
-// Client returns a browser or device with its own IP address, since rate limits
-// count by address.
+// Client returns a browser or device with an IP address of its own, because
+// rate limits count by IP address.
 func (s *Site) Client() session.Client {
 	n := s.visitors.Add(1)
 	return session.Client{UserAgent: "a test", Address: fmt.Sprintf("10.%d.%d.%d", n>>16&255, n>>8&255, n&255)}
 }
 
-// Person creates a person with a verified address and returns their id.
+// Person creates a person with a verified mail address and returns their id.
 func (s *Site) Person(email string) string {
 	s.t.Helper()
 	p, err := s.Accounts.SignUp.CreatePerson(s.t.Context(), email, Password, true)
@@ -167,7 +167,7 @@ func (s *Site) Person(email string) string {
 	return p.ID
 }
 
-// Session signs a browser in.
+// Session signs a person in in a new browser and returns the session.
 func (s *Site) Session(email string) signin.Session {
 	s.t.Helper()
 	in, err := s.Accounts.SignIn.SignIn(s.t.Context(), email, Password, s.Client())
@@ -181,7 +181,8 @@ func (s *Site) Session(email string) signin.Session {
 	return found
 }
 
-// Start begins the sign-in of a device.
+// Start requests a sign-in on a device with the plugin kind, and returns its
+// codes.
 func (s *Site) Start(kind string) device.Codes {
 	s.t.Helper()
 	codes, err := s.Accounts.Devices.Start(s.t.Context(), kind, s.Client())
@@ -191,7 +192,7 @@ func (s *Site) Start(kind string) device.Codes {
 	return codes
 }
 
-// Decide approves or refuses a device in a browser.
+// Decide approves or refuses the sign-in of a device, in a signed-in browser.
 func (s *Site) Decide(in signin.Session, codes device.Codes, approve bool) error {
 	by := in.Principal(s.Client().Address)
 	g, err := s.Accounts.Devices.OpenGrant(s.t.Context(), by, codes.UserCode)
@@ -202,7 +203,7 @@ func (s *Site) Decide(in signin.Session, codes device.Codes, approve bool) error
 	return err
 }
 
-// Device signs a device with a kind of plugin in for a person. It needs no
+// Device signs a person in on a device with the plugin kind. It needs no
 // password, so it works for every person.
 func (s *Site) Device(personID, kind string) devicelogin.Login {
 	s.t.Helper()
@@ -225,8 +226,8 @@ func (s *Site) Device(personID, kind string) devicelogin.Login {
 	return in
 }
 
-// Token creates a personal access token, or, with a company, a company access
-// token.
+// Token creates a personal access token for the person with a mail address, or
+// a company access token if companyID is set.
 func (s *Site) Token(email, companyID string) (id, secret string) {
 	s.t.Helper()
 	t, secret, err := s.Accounts.AccessTokens.CreateTokenForEmail(s.t.Context(), email, companyID, "test")
@@ -236,7 +237,7 @@ func (s *Site) Token(email, companyID string) (id, secret string) {
 	return t.ID, secret
 }
 
-// Company creates a company.
+// Company creates a company and returns its id.
 func (s *Site) Company(name string, plan company.Plan) string {
 	s.t.Helper()
 	c, err := s.Companies.CreateCompany(s.t.Context(), principal.Operator(), name, plan)
@@ -246,7 +247,7 @@ func (s *Site) Company(name string, plan company.Plan) string {
 	return c.ID
 }
 
-// Admit makes a person a member of a company.
+// Admit makes a person a member of a company with exactly these permissions.
 func (s *Site) Admit(companyID, email string, perms ...company.Permission) {
 	s.t.Helper()
 	if _, err := s.Companies.Members.SetMemberPermissions(s.t.Context(), principal.Operator(), companyID, email, perms); err != nil {
@@ -254,7 +255,8 @@ func (s *Site) Admit(companyID, email string, perms ...company.Permission) {
 	}
 }
 
-// Team creates a team with members of one role.
+// Team creates a team with members who all have the same role, and returns its
+// id.
 func (s *Site) Team(companyID, name, role string, emails ...string) string {
 	s.t.Helper()
 	t, err := s.Companies.Teams.CreateTeam(s.t.Context(), principal.Operator(), companyID, name)
@@ -267,8 +269,8 @@ func (s *Site) Team(companyID, name, role string, emails ...string) string {
 	return t.ID
 }
 
-// Join makes a person a member of a team. It creates the role if there is none
-// with that name.
+// Join makes a person a member of a team. It creates the role if the team has
+// none with that name.
 func (s *Site) Join(teamID, email, role string) {
 	s.t.Helper()
 	if _, err := s.Companies.TeamRoles.SetTeamRolePermissions(s.t.Context(), principal.Operator(), teamID, role, nil); err != nil && !fault.Is(err, fault.Invalid) {

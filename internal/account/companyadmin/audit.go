@@ -17,8 +17,8 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// ListAuditRecords returns a company's audit records that the filter selects,
-// newest first.
+// ListAuditRecords returns the records of a company's audit log that the filter
+// selects, newest first.
 func (s *Companies) ListAuditRecords(ctx context.Context, caller principal.Principal, companyID string, f audit.Filter) (all []audit.Record, err error) {
 	f.CompanyID = companyID
 	err = s.db.readCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, _ companyAccess) error {
@@ -28,9 +28,9 @@ func (s *Companies) ListAuditRecords(ctx context.Context, caller principal.Princ
 	return all, err
 }
 
-// FormatValues writes several values as one text for an audit entry. The audit
-// log writes the value before and after a change as a text each, "" for a thing
-// that does not exist.
+// FormatValues returns several values as one JSON string. Audit log entries
+// contain the state before and after a change as one string each, or "" if the
+// thing did not exist.
 func FormatValues(values map[string]string) string {
 	b, _ := json.Marshal(values) // cannot fail for a map of strings
 	return string(b)
@@ -95,12 +95,12 @@ func textOrNone(text string) string {
 	return text
 }
 
-// maxListBytes bounds a list in an audit entry, whose texts are cut after 500
-// bytes.
+// maxListBytes is the maximum length of a list in an audit log entry, whose
+// strings are truncated to 500 bytes.
 const maxListBytes = 60
 
-// joinShort joins a list. A list above maxListBytes is written as its length and
-// hash.
+// joinShort joins the strings of a list. A list longer than maxListBytes is
+// represented by its length and hash.
 func joinShort(all []string) string {
 	text := strings.Join(all, " ")
 	if len(text) <= maxListBytes {

@@ -11,13 +11,13 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// Budgets administers the monthly budgets of teams.
+// Budgets manages the monthly budgets of teams.
 type Budgets struct {
 	db      auditedDB
 	budgets *budget.Service
 }
 
-// GetBudget returns a team's budget and how much of it is spent.
+// GetBudget returns a team's budget and how much of it has been spent.
 func (s *Budgets) GetBudget(ctx context.Context, caller principal.Principal, teamID string) (b budget.Budget, err error) {
 	err = s.db.readTeam(ctx, caller, teamID, requireViewBudget, func(tx *sqldb.Tx, _ teamAccess) error {
 		b, err = budget.Of(ctx, tx, teamID)
@@ -26,7 +26,7 @@ func (s *Budgets) GetBudget(ctx context.Context, caller principal.Principal, tea
 	return b, err
 }
 
-// SetBudget creates a team's budget or replaces it.
+// SetBudget creates or replaces a team's budget.
 func (s *Budgets) SetBudget(ctx context.Context, caller principal.Principal, teamID string, draft budget.Draft) (b budget.Budget, err error) {
 	err = s.db.changeTeam(ctx, caller, teamID, requireManageBilling, func(tx *sqldb.Tx, _ teamAccess) (audit.Entry, error) {
 		before, err := findBudget(ctx, tx, teamID)
@@ -56,7 +56,8 @@ func (s *Budgets) RemoveBudget(ctx context.Context, caller principal.Principal, 
 	})
 }
 
-// findBudget finds the settings of a team's budget, nil if it has none.
+// findBudget returns the settings of a team's budget, or nil if the team has
+// none.
 func findBudget(ctx context.Context, tx *sqldb.Tx, teamID string) (*budget.Draft, error) {
 	b, err := budget.Of(ctx, tx, teamID)
 	if fault.Is(err, fault.NotFound) {

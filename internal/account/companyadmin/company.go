@@ -21,7 +21,8 @@ type Companies struct {
 	db auditedDB
 }
 
-// CreateCompany creates a company without members. Only the operator may call it.
+// CreateCompany creates a company without members. Only the operator may call
+// it.
 func (s *Companies) CreateCompany(ctx context.Context, caller principal.Principal, name string, plan company.Plan) (c company.Company, err error) {
 	if !caller.Operator {
 		return c, errPermission
@@ -54,16 +55,16 @@ func (s *Companies) GetCompany(ctx context.Context, caller principal.Principal, 
 	return m, err
 }
 
-// CompanyChange lists new values of a company's settings. A nil value leaves the
-// setting unchanged.
+// CompanyChange contains new values of a company's settings. A nil value leaves
+// the setting unchanged.
 type CompanyChange struct {
 	Name *string
-	Zone *string       // IANA time zone
+	Zone *string       // IANA name of the time zone
 	Plan *company.Plan // only the operator may change it
 }
 
-// ChangeCompany changes a company's settings, all of them or none. A new time
-// zone recomputes the company's daily counts.
+// ChangeCompany changes all given settings of a company, or none if one is
+// refused. A new time zone causes the company's usage per day to be recomputed.
 func (s *Companies) ChangeCompany(ctx context.Context, caller principal.Principal, companyID string, change CompanyChange) (m company.Membership, err error) {
 	if change == (CompanyChange{}) {
 		const message = "Give at least one setting to change."
@@ -109,16 +110,19 @@ func (s *Companies) ChangeCompany(ctx context.Context, caller principal.Principa
 	return m, err
 }
 
-// recountTimeout bounds the recomputation of a company's daily counts.
+// recountTimeout limits how long the recomputation of a company's usage per day
+// may take.
 const recountTimeout = 2 * time.Minute
 
-// zoneChangesPerDay limits how often a company recomputes its daily counts: in
-// SQLite all other writers wait meanwhile.
+// zoneChangesPerDay limits how often a company can change its time zone,
+// because in SQLite all other writers wait while the usage per day is
+// recomputed.
 var zoneChangesPerDay = ratelimit.Window{Max: 10, Span: 24 * time.Hour}
 
 // setTimeZone changes the company's time zone. If a team has a hard budget, the
 // caller must be allowed to set budgets: another time zone moves the end of the
-// month, so that the spending of its last hours would count in another month.
+// month, so spending in its last hours would count towards another month's
+// budget.
 func (c companyAccess) setTimeZone(ctx context.Context, tx *sqldb.Tx, zone string) error {
 	if !c.Role.May(company.ManageBilling) {
 		hard, err := budget.AnyHard(ctx, tx, c.Company.ID)
@@ -143,8 +147,9 @@ func (c companyAccess) setTimeZone(ctx context.Context, tx *sqldb.Tx, zone strin
 	return report.SetZone(ctx, tx, c.Company.ID, zone)
 }
 
-// joinFaults joins the faults of two settings, so that the caller learns all
-// problems at once. An error that is not a fault takes precedence.
+// joinFaults combines the errors of two settings, so that the caller learns
+// about all problems at once. An error that is not a fault.Error takes
+// precedence.
 func joinFaults(a, b error) error {
 	if a == nil {
 		return b

@@ -1,15 +1,15 @@
-// Package companyadmin administers companies: their settings, members, roles,
+// Package companyadmin manages companies: their settings, members, roles,
 // teams, invitations, mail domains, budgets, audit log and SCIM connection.
 //
 // There is one service per resource. Each action checks the caller's permission
-// (permission.go) in the transaction that makes the change and with the company
-// locked, so that a role that has just been revoked no longer counts and nothing
-// changes between the check and the write. Each action writes one audit entry,
-// and one more for each access token that it deletes.
+// (permission.go) in the transaction that makes the change, after it has locked
+// the company, so that a role that has just been revoked no longer counts and
+// nothing changes between the check and the write. Each action adds one entry
+// to the audit log, and one more for each access token that it deletes.
 //
-// Callers cannot grant permissions that they lack, nor change members who have
-// more permissions than they do. A company that manages itself keeps at least one
-// member who can manage members.
+// Callers cannot grant permissions that they do not have, nor change members
+// who have more permissions than they do. The members of a company cannot
+// remove the last member who can manage members; only the operator can.
 //
 // Package provisioning changes companies on behalf of their identity providers.
 package companyadmin
@@ -30,19 +30,20 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// Parts are the dependencies of the services.
+// Parts are the dependencies of the services that New creates.
 type Parts struct {
 	DB      *sqldb.DB
 	Mail    mailqueue.Outbox
 	Budgets *budget.Service
-	// Resolver looks up the DNS records by which companies prove their domains.
+	// Resolver looks up the DNS records with which companies prove that they
+	// own mail domains.
 	Resolver *net.Resolver
-	// AppURL is the address of the HTML pages; links in mail lead there.
+	// AppURL is the base URL of the HTML pages, for links in mail.
 	AppURL string
 }
 
-// Services has the service for companies and one for each of their resources. All
-// of them are safe for concurrent use.
+// Services contains the service for companies and one service for each of their
+// resources. All of them are safe for concurrent use.
 type Services struct {
 	*Companies
 	Members         *Members
@@ -56,7 +57,7 @@ type Services struct {
 	SCIMConnections *SCIMConnections
 }
 
-// New builds the services.
+// New creates the services for companies and their resources.
 func New(p Parts) *Services {
 	db := auditedDB{p.DB}
 	return &Services{
@@ -73,13 +74,13 @@ func New(p Parts) *Services {
 	}
 }
 
-// auditedDB reads and changes companies and teams for callers who are allowed to,
-// and records each change in the audit log.
+// auditedDB reads and changes companies and teams for callers who are allowed
+// to, and adds each change to the audit log.
 type auditedDB struct {
 	*sqldb.DB
 }
 
-// recordEntry adds an entry about a caller's action in a company to the audit log.
+// recordEntry adds an audit log entry about a caller's action in a company.
 func recordEntry(ctx context.Context, tx *sqldb.Tx, caller principal.Principal, companyID string, e audit.Entry) error {
 	e.ActorID = caller.PersonID
 	e.CompanyID = companyID
@@ -87,7 +88,8 @@ func recordEntry(ctx context.Context, tx *sqldb.Tx, caller principal.Principal, 
 	return audit.Add(ctx, tx, e)
 }
 
-// readCompany runs read for a caller whom the rule allows.
+// readCompany runs read in a transaction if the rule allows the caller to
+// access the company.
 func (db auditedDB) readCompany(ctx context.Context, caller principal.Principal, companyID string, rule companyRule, read func(tx *sqldb.Tx, c companyAccess) error) error {
 	return db.Read(ctx, func(tx *sqldb.Tx) error {
 		c, err := authorizeCompany(ctx, tx, caller, companyID, rule)
@@ -98,18 +100,19 @@ func (db auditedDB) readCompany(ctx context.Context, caller principal.Principal,
 	})
 }
 
-// changeCompany runs change with the company locked, for a caller whom the rule
-// allows, and records the entry that change returns.
+// changeCompany locks the company and runs change if the rule allows it for the
+// caller. It adds the entry that change returns to the audit log.
 func (db auditedDB) changeCompany(ctx context.Context, caller principal.Principal, companyID string, rule companyRule, change func(tx *sqldb.Tx, c companyAccess) (audit.Entry, error)) error {
 	return db.changeCompanyAndPerson(ctx, caller, companyID, "", rule, change)
 }
 
 // changeCompanyAndPerson is changeCompany for changes that can add a person to
 // the company. It locks the person before the company, in the same order as the
-// deletion of a person does. An empty personID locks no person.
+// deletion of a person does. If personID is empty, it locks no person.
 func (db auditedDB) changeCompanyAndPerson(ctx context.Context, caller principal.Principal, companyID, personID string, rule companyRule, change func(tx *sqldb.Tx, c companyAccess) (audit.Entry, error)) error {
 	return db.Write(ctx, func(tx *sqldb.Tx) error {
-		// Checked before locking too, so that outsiders cannot make others wait.
+		// The rule is also checked before locking, so that callers without
+		// permission cannot make others wait.
 		if _, err := authorizeCompany(ctx, tx, caller, companyID, rule); err != nil {
 			return err
 		}
@@ -132,7 +135,8 @@ func (db auditedDB) changeCompanyAndPerson(ctx context.Context, caller principal
 	})
 }
 
-// readTeam runs read for a caller whom the rule allows.
+// readTeam runs read in a transaction if the rule allows the caller to access
+// the team.
 func (db auditedDB) readTeam(ctx context.Context, caller principal.Principal, teamID string, rule teamRule, read func(tx *sqldb.Tx, t teamAccess) error) error {
 	return db.Read(ctx, func(tx *sqldb.Tx) error {
 		t, err := authorizeTeam(ctx, tx, caller, teamID, rule)
@@ -143,14 +147,14 @@ func (db auditedDB) readTeam(ctx context.Context, caller principal.Principal, te
 	})
 }
 
-// changeTeam runs change with the team's company locked, for a caller whom the
-// rule allows, and records the entry that change returns.
+// changeTeam locks the team's company and runs change if the rule allows it for
+// the caller. It adds the entry that change returns to the audit log.
 func (db auditedDB) changeTeam(ctx context.Context, caller principal.Principal, teamID string, rule teamRule, change func(tx *sqldb.Tx, t teamAccess) (audit.Entry, error)) error {
 	return db.changeTeamAndPerson(ctx, caller, teamID, "", rule, change)
 }
 
 // changeTeamAndPerson is changeTeam for changes that can add a person to the
-// team; see changeCompanyAndPerson for the order of the locks.
+// team. It locks in the same order as changeCompanyAndPerson.
 func (db auditedDB) changeTeamAndPerson(ctx context.Context, caller principal.Principal, teamID, personID string, rule teamRule, change func(tx *sqldb.Tx, t teamAccess) (audit.Entry, error)) error {
 	return db.Write(ctx, func(tx *sqldb.Tx) error {
 		t, err := authorizeTeam(ctx, tx, caller, teamID, rule)
@@ -175,9 +179,9 @@ func (db auditedDB) changeTeamAndPerson(ctx context.Context, caller principal.Pr
 	})
 }
 
-// lockPersonIfExists locks a person, so that someone who is being deleted cannot
-// join a company. Whether the person exists is reported later by lockPerson, once
-// the caller's permission has been checked.
+// lockPersonIfExists locks a person, so that a person who is being deleted
+// cannot join a company. It ignores unknown people: lockPerson reports them
+// once the caller's permission has been checked.
 func lockPersonIfExists(ctx context.Context, tx *sqldb.Tx, personID string) error {
 	_, err := lockPerson(ctx, tx, personID)
 	if errors.Is(err, errNoMember) {
@@ -186,7 +190,8 @@ func lockPersonIfExists(ctx context.Context, tx *sqldb.Tx, personID string) erro
 	return err
 }
 
-// lockPerson locks and reads a person. The personID may be any text.
+// lockPerson locks and returns a person. The personID is untrusted and may be
+// any string.
 func lockPerson(ctx context.Context, tx *sqldb.Tx, personID string) (person.Person, error) {
 	if !ids.Valid(personID) {
 		return person.Person{}, errNoMember
@@ -203,8 +208,9 @@ func lockPerson(ctx context.Context, tx *sqldb.Tx, personID string) (person.Pers
 	return person.ByID(ctx, tx, personID)
 }
 
-// findIDByEmail finds a person by mail address for the operator. Other callers
-// must not learn which person has an address.
+// findIDByEmail returns the id of the person with a mail address. Only the
+// operator may call it, because other callers must not learn who has a mail
+// address.
 func (db auditedDB) findIDByEmail(ctx context.Context, caller principal.Principal, email string) (personID string, err error) {
 	if !caller.Operator {
 		return "", errPermission

@@ -14,7 +14,7 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// Domains administers the mail domains of companies.
+// Domains manages the mail domains of companies.
 type Domains struct {
 	db       auditedDB
 	resolver *net.Resolver
@@ -30,7 +30,7 @@ func (s *Domains) ListDomains(ctx context.Context, caller principal.Principal, c
 }
 
 // AddDomain adds a domain that is not verified yet. Once it is verified, people
-// with an address in it join the company, and the team if teamID is not "".
+// with a mail address in it join the company, and the team if teamID is not "".
 func (s *Domains) AddDomain(ctx context.Context, caller principal.Principal, companyID, name, teamID, teamRole string) (added company.Domain, err error) {
 	err = s.db.changeCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, c companyAccess) (e audit.Entry, err error) {
 		if err := c.requireRole(ctx, tx, company.RoleMember); err != nil {
@@ -46,9 +46,10 @@ func (s *Domains) AddDomain(ctx context.Context, caller principal.Principal, com
 	return added, err
 }
 
-// VerifyDomain checks the DNS record by which the company proves that it owns a
-// domain. If the record is there, people with a verified address in the domain
-// join. With trust, which only the operator may use, no record is looked up.
+// VerifyDomain checks the DNS record with which the company proves that it owns
+// a domain. If the record exists, the domain is marked as verified, and people
+// with a verified mail address in it join the company. If the operator sets
+// trust, the record is not checked.
 func (s *Domains) VerifyDomain(ctx context.Context, caller principal.Principal, companyID, name string, trust bool) (domain company.Domain, err error) {
 	err = s.db.readCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, _ companyAccess) error {
 		domain, err = company.DomainByName(ctx, tx, companyID, name)
@@ -73,11 +74,11 @@ func (s *Domains) VerifyDomain(ctx context.Context, caller principal.Principal, 
 		if domain, err = company.DomainByName(ctx, tx, companyID, name); err != nil {
 			return e, err
 		}
-		if domain.Proof != proof { // removed and added again meanwhile
+		if domain.Proof != proof { // the domain was removed and added again in between
 			return e, newUnprovenFault(domain)
 		}
-		// The domain's people joined when it was verified; a person removed by an admin since
-		// then must not join again.
+		// People joined when a concurrent request verified the domain. A person
+		// whom an admin has removed since then must not join again.
 		if domain.Verified != nil {
 			return e, errVerified
 		}
@@ -94,7 +95,8 @@ func (s *Domains) VerifyDomain(ctx context.Context, caller principal.Principal, 
 	return domain, err
 }
 
-// errVerified rolls back a verification that a concurrent request has made.
+// errVerified rolls back the transaction if a concurrent request has verified
+// the domain first.
 var errVerified = errors.New("domain is already verified")
 
 func newUnprovenFault(d company.Domain) error {
@@ -102,7 +104,7 @@ func newUnprovenFault(d company.Domain) error {
 		company.DomainRecord(d.Name), d.Proof)).On("domain")
 }
 
-// RemoveDomain removes a domain. Members who joined by it stay members.
+// RemoveDomain removes a domain. Members who joined through it stay members.
 func (s *Domains) RemoveDomain(ctx context.Context, caller principal.Principal, companyID, name string) error {
 	return s.db.changeCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, _ companyAccess) (audit.Entry, error) {
 		return audit.Entry{Act: audit.DomainRemoved, Details: map[string]string{"domain": name}}, company.RemoveDomain(ctx, tx, companyID, name)

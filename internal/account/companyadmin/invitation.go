@@ -20,27 +20,28 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// Invitations administers invitations to companies and teams.
+// Invitations manages invitations to companies and teams.
 type Invitations struct {
 	db     auditedDB
 	mail   mailqueue.Outbox
 	appURL string
 }
 
-// defaultLifetime is the lifetime of an invitation that names none.
+// defaultLifetime is the lifetime of an invitation whose draft does not set
+// one.
 const defaultLifetime = 7 * 24 * time.Hour
 
-// Rate limits of invitations by mail, which go to people who did not ask for
-// them. The operator has none.
+// Rate limits of invitations by mail, because they reach people who did not ask
+// for them. They do not apply to the operator.
 var (
 	mailsPerPerson  = ratelimit.Window{Max: 200, Span: time.Hour}
-	mailsPerAddress = ratelimit.Window{Max: 5, Span: time.Hour} // from one company
+	mailsPerAddress = ratelimit.Window{Max: 5, Span: time.Hour} // from one company to one mail address
 )
 
-// CreateInvitation creates an invitation, for a week if the draft has no
-// lifetime. The link of an invitation for an address is sent to that address by mail
-// only, since opening it proves ownership of the address. For any other
-// invitation the caller gets the link, this once.
+// CreateInvitation creates an invitation, valid for a week if the draft has no
+// lifetime. The link of an invitation for a mail address is only sent to that
+// address, because opening the link proves ownership of the address. For any
+// other invitation the link is returned; it cannot be retrieved later.
 func (s *Invitations) CreateInvitation(ctx context.Context, caller principal.Principal, draft company.Draft) (inv company.Invitation, link string, err error) {
 	draft.InvitedBy = caller.PersonID
 	if draft.Lifetime == 0 {
@@ -73,8 +74,8 @@ func (s *Invitations) CreateInvitation(ctx context.Context, caller principal.Pri
 	return inv, link, err
 }
 
-// authorizeInvitation refuses an invitation with roles that the caller may not
-// grant.
+// authorizeInvitation refuses an invitation with roles that the caller is not
+// allowed to grant.
 func (c companyAccess) authorizeInvitation(ctx context.Context, tx *sqldb.Tx, draft company.Draft) error {
 	if err := c.requireRole(ctx, tx, roleOrMember(draft.CompanyRole)); err != nil {
 		return err
@@ -104,7 +105,8 @@ func (s *Invitations) mailInvitation(ctx context.Context, tx *sqldb.Tx, c compan
 	return s.mail.QueueMessage(ctx, tx, m)
 }
 
-// countInvitationMail counts a mail against the rate limits.
+// countInvitationMail counts an invitation mail against the rate limits, and
+// refuses it if a limit is reached.
 func countInvitationMail(ctx context.Context, tx *sqldb.Tx, inv company.Invitation) error {
 	email := strings.ToLower(inv.Email)
 	for _, limit := range []struct {
@@ -125,9 +127,9 @@ func countInvitationMail(ctx context.Context, tx *sqldb.Tx, inv company.Invitati
 	return nil
 }
 
-// PrintableText replaces characters that break a line of a mail or change the
-// direction of the text after them by spaces. Names of companies and addresses
-// may contain such characters.
+// PrintableText replaces characters that would break a line of a mail, or
+// change the direction of the text after them, by spaces. Company names and
+// mail addresses may contain such characters.
 func PrintableText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -137,8 +139,8 @@ func PrintableText(s string) string {
 	}, s)
 }
 
-// ListInvitations returns a company's open invitations after a position, newest
-// first.
+// ListInvitations returns at most limit live invitations of a company, newest
+// first, starting after the given position.
 func (s *Invitations) ListInvitations(ctx context.Context, caller principal.Principal, companyID string, after *company.After, limit int) (all []company.Invitation, err error) {
 	err = s.db.readCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, _ companyAccess) error {
 		all, err = company.Invitations(ctx, tx, companyID, after, limit)
@@ -147,7 +149,7 @@ func (s *Invitations) ListInvitations(ctx context.Context, caller principal.Prin
 	return all, err
 }
 
-// RevokeInvitation revokes an open invitation.
+// RevokeInvitation revokes a live invitation.
 func (s *Invitations) RevokeInvitation(ctx context.Context, caller principal.Principal, id string) error {
 	var companyID string
 	err := s.db.Read(ctx, func(tx *sqldb.Tx) error {
@@ -173,8 +175,9 @@ type Offer struct {
 	Team    string // name of the team, "" for an invitation to the company only
 }
 
-// ListOffers returns the open invitations for the caller's address, newest first.
-// There are none for an unverified address, which may belong to another person.
+// ListOffers returns the live invitations for the caller's mail address, newest
+// first. It returns none for an unverified address, because that address may
+// belong to another person.
 func (s *Invitations) ListOffers(ctx context.Context, caller principal.Principal) (all []Offer, err error) {
 	err = s.db.Read(ctx, func(tx *sqldb.Tx) error {
 		all = nil

@@ -12,12 +12,13 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// Members administers the members of companies.
+// Members manages the members of companies.
 type Members struct {
 	db auditedDB
 }
 
-// ListMembers returns a company's members after a key, ordered by address.
+// ListMembers returns at most limit members of a company, ordered by mail
+// address, starting after the given position.
 func (s *Members) ListMembers(ctx context.Context, caller principal.Principal, companyID string, after company.Key, limit int) (all []company.Member, err error) {
 	err = s.db.readCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, _ companyAccess) error {
 		all, err = company.Members(ctx, tx, companyID, after, limit)
@@ -44,8 +45,9 @@ func (s *Members) SetMember(ctx context.Context, caller principal.Principal, com
 	return m, err
 }
 
-// SetMemberPermissions adds a person to the company, or keeps them there, with
-// exactly these permissions. Only the operator may call it.
+// SetMemberPermissions gives the person with a mail address exactly these
+// permissions in the company. A person who is not a member is added. Only the
+// operator may call it.
 func (s *Members) SetMemberPermissions(ctx context.Context, caller principal.Principal, companyID, email string, perms []company.Permission) (personID string, err error) {
 	if personID, err = s.db.findIDByEmail(ctx, caller, email); err != nil {
 		return "", err
@@ -68,7 +70,8 @@ func (s *Members) SetMemberPermissions(ctx context.Context, caller principal.Pri
 	return personID, err
 }
 
-// setMemberRole assigns a role that the caller may grant to a person.
+// setMemberRole assigns a role to a person if the caller is allowed to grant
+// it.
 func (c companyAccess) setMemberRole(ctx context.Context, tx *sqldb.Tx, personID, role string) (company.Member, error) {
 	p, err := lockPerson(ctx, tx, personID)
 	if err != nil {
@@ -99,7 +102,8 @@ func (c companyAccess) setMemberRole(ctx context.Context, tx *sqldb.Tx, personID
 }
 
 // RemoveMember removes a person from the company and its teams, and deletes the
-// access tokens that they have from the company. Every member may leave.
+// company's access tokens that act for them. Every member can remove
+// themselves.
 func (s *Members) RemoveMember(ctx context.Context, caller principal.Principal, companyID, personID string) error {
 	rule := requireManageMembers
 	if personID == caller.PersonID {
@@ -142,8 +146,8 @@ func (s *Members) RemoveMember(ctx context.Context, caller principal.Principal, 
 	return err
 }
 
-// RemoveMemberByEmail is RemoveMember by mail address. Only the operator may call
-// it.
+// RemoveMemberByEmail is RemoveMember for the person with a mail address. Only
+// the operator may call it.
 func (s *Members) RemoveMemberByEmail(ctx context.Context, caller principal.Principal, companyID, email string) error {
 	personID, err := s.db.findIDByEmail(ctx, caller, email)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// The refusals. Resources of other companies and resources that do not exist get
-// the same answer.
+// The errors for refused actions. A resource of another company is reported in
+// the same way as one that does not exist.
 var (
 	errNoCompany    = fault.New(fault.NotFound, "There is no such company.")
 	errNoTeam       = fault.New(fault.NotFound, "There is no such team.")
@@ -24,18 +24,19 @@ var (
 	errPlugin     = fault.New(fault.PluginNotAllowed, "Your role in this team does not allow this app. Ask an admin of the team.")
 )
 
-// ErrLastAdmin refuses a change after which no member could manage the company's
-// members.
+// ErrLastAdmin is returned for a change that would leave the company without a
+// member who can manage members.
 var ErrLastAdmin = fault.New(fault.Forbidden, "The company must keep at least one member who can manage its members.").With("reason", "last_admin")
 
-// companyAccess is the caller's membership in a company as the current
-// transaction reads it. The operator has a role with all permissions.
+// companyAccess is the caller's membership in a company, as read in the current
+// transaction. The operator has a role with all permissions.
 type companyAccess struct {
 	company.Membership
 	caller principal.Principal
 }
 
-// companyRule returns nil if the caller may do something in the company.
+// companyRule is a permission check: it returns nil if the caller is allowed to
+// perform an action in the company.
 type companyRule func(companyAccess) error
 
 func allowMembers(companyAccess) error { return nil }
@@ -51,9 +52,9 @@ func (c companyAccess) requirePermission(p company.Permission) error {
 	return nil
 }
 
-// authorizeCompany reads the caller's membership in a company and applies the
-// rule to it. Callers who are not members get the answer that there is no such
-// company.
+// authorizeCompany returns the caller's membership in a company if the rule
+// allows the action. Callers who are not members get the error that there is no
+// such company.
 func authorizeCompany(ctx context.Context, tx *sqldb.Tx, caller principal.Principal, companyID string, rule companyRule) (companyAccess, error) {
 	c := companyAccess{caller: caller}
 	if caller.Operator {
@@ -74,8 +75,8 @@ func authorizeCompany(ctx context.Context, tx *sqldb.Tx, caller principal.Princi
 	return c, rule(c)
 }
 
-// FindMembership finds a person's membership in a company, nil if they are not a
-// member.
+// FindMembership returns a person's membership in a company, or nil if they are
+// not a member.
 func FindMembership(ctx context.Context, tx *sqldb.Tx, personID, companyID string) (*company.Membership, error) {
 	if !ids.Valid(personID) {
 		return nil, nil
@@ -87,8 +88,9 @@ func FindMembership(ctx context.Context, tx *sqldb.Tx, personID, companyID strin
 	return nil, err
 }
 
-// requirePermissions refuses to grant permissions that the caller lacks. It also
-// protects members and roles with such permissions from the caller's changes.
+// requirePermissions refuses a caller who does not have all of these
+// permissions. It prevents callers from granting permissions that they do not
+// have, and from changing members and roles that have them.
 func (c companyAccess) requirePermissions(perms []company.Permission) error {
 	for _, p := range perms {
 		if err := c.requirePermission(p); err != nil {
@@ -98,7 +100,8 @@ func (c companyAccess) requirePermissions(perms []company.Permission) error {
 	return nil
 }
 
-// requireRole is requirePermissions for the permissions of a role.
+// requireRole is requirePermissions for the permissions of the company role
+// with a name.
 func (c companyAccess) requireRole(ctx context.Context, tx *sqldb.Tx, name string) error {
 	r, err := findRole(ctx, tx, c.Company.ID, name)
 	if err != nil {
@@ -117,8 +120,8 @@ func (c companyAccess) requireRoleOf(ctx context.Context, tx *sqldb.Tx, personID
 	return c.requirePermissions(m.Role.Permissions)
 }
 
-// roleNameOf returns the name of a person's role in the company, "" if they are
-// not a member.
+// roleNameOf returns the name of a person's role in the company, or "" if they
+// are not a member.
 func (c companyAccess) roleNameOf(ctx context.Context, tx *sqldb.Tx, personID string) (string, error) {
 	m, err := FindMembership(ctx, tx, personID, c.Company.ID)
 	if err != nil || m == nil {
@@ -127,9 +130,9 @@ func (c companyAccess) roleNameOf(ctx context.Context, tx *sqldb.Tx, personID st
 	return m.Role.Name, nil
 }
 
-// requireMember refuses people from outside the company: they join by an
-// invitation or by their mail domain, with their consent. The operator may add
-// anyone.
+// requireMember refuses a person who is not a member of the company. People
+// join only with their consent, through an invitation or their mail domain.
+// Only the operator can add anyone.
 func (c companyAccess) requireMember(ctx context.Context, tx *sqldb.Tx, personID string) error {
 	if c.caller.Operator {
 		return nil
@@ -141,8 +144,9 @@ func (c companyAccess) requireMember(ctx context.Context, tx *sqldb.Tx, personID
 	return err
 }
 
-// requireAdminLeft refuses a change, already made in tx, after which the company
-// has no member who can manage members. The operator may make such a change.
+// requireAdminLeft refuses a change, already made in tx, that leaves the
+// company without a member who can manage members. The operator can make such a
+// change.
 func (c companyAccess) requireAdminLeft(ctx context.Context, tx *sqldb.Tx) error {
 	if c.caller.Operator || !c.Role.May(company.ManageMembers) {
 		return nil
@@ -154,24 +158,26 @@ func (c companyAccess) requireAdminLeft(ctx context.Context, tx *sqldb.Tx) error
 	return err
 }
 
-// teamAccess is the caller's membership in a team and its company as the current
-// transaction reads it.
+// teamAccess is the caller's membership in a team and its company, as read in
+// the current transaction.
 type teamAccess struct {
 	companyAccess
 	team company.Team
-	role *company.TeamRole // in the team; nil: not a member of the team
+	role *company.TeamRole // role in the team; nil if the caller is not a member of the team
 }
 
-// teamRule returns nil if the caller may do something in the team.
+// teamRule is a permission check: it returns nil if the caller is allowed to
+// perform an action in the team.
 type teamRule func(teamAccess) error
 
-// allowCompanyMembers allows every member of the company.
+// allowCompanyMembers allows every member of the team's company.
 func allowCompanyMembers(teamAccess) error { return nil }
 
-// requireManageAllTeams allows callers who may create and remove teams.
+// requireManageAllTeams allows callers who can manage all teams of the company.
 func requireManageAllTeams(t teamAccess) error { return requireManageTeams(t.companyAccess) }
 
-// requireTeamMember allows members of the team and callers who manage all teams.
+// requireTeamMember allows members of the team and callers who can manage all
+// teams.
 func requireTeamMember(t teamAccess) error {
 	if t.Role.May(company.ManageTeams) {
 		return nil
@@ -182,7 +188,7 @@ func requireTeamMember(t teamAccess) error {
 	return t.requireAllowedApp()
 }
 
-// requireManageTeam allows callers who manage this team or all teams.
+// requireManageTeam allows callers who can manage this team or all teams.
 func requireManageTeam(t teamAccess) error {
 	if t.Role.May(company.ManageTeams) {
 		return nil
@@ -193,10 +199,11 @@ func requireManageTeam(t teamAccess) error {
 	return t.requireAllowedApp()
 }
 
-// requireManageBilling allows callers who manage the company's billing.
+// requireManageBilling allows callers who can manage the company's billing.
 func requireManageBilling(t teamAccess) error { return t.requirePermission(company.ManageBilling) }
 
-// requireViewBudget allows callers who manage the company's billing or this team.
+// requireViewBudget allows callers who can manage the company's billing or this
+// team.
 func requireViewBudget(t teamAccess) error {
 	if t.Role.May(company.ManageBilling) {
 		return nil
@@ -207,8 +214,8 @@ func requireViewBudget(t teamAccess) error {
 	return t.requireAllowedApp()
 }
 
-// requireAllowedApp refuses an app that the caller's role in the team does not
-// allow.
+// requireAllowedApp refuses a caller who uses an app that their role in the
+// team does not allow.
 func (t teamAccess) requireAllowedApp() error {
 	if t.caller.UsesPlugin() && !t.role.AllowsApp(t.caller.Plugin) {
 		return errPlugin
@@ -216,9 +223,9 @@ func (t teamAccess) requireAllowedApp() error {
 	return nil
 }
 
-// authorizeTeam reads the caller's membership in a team and applies the rule to
-// it. Callers who are not members of the company get the answer that there is no
-// such team.
+// authorizeTeam returns the caller's membership in a team if the rule allows
+// the action. Callers who are not members of the team's company get the error
+// that there is no such team.
 func authorizeTeam(ctx context.Context, tx *sqldb.Tx, caller principal.Principal, teamID string, rule teamRule) (t teamAccess, err error) {
 	if t.team, err = company.TeamByID(ctx, tx, teamID); err == nil {
 		t.companyAccess, err = authorizeCompany(ctx, tx, caller, t.team.CompanyID, allowMembers)
@@ -240,8 +247,8 @@ func authorizeTeam(ctx context.Context, tx *sqldb.Tx, caller principal.Principal
 	return t, rule(t)
 }
 
-// FindTeamAccount finds a person's membership in a team, nil if they are not a
-// member.
+// FindTeamAccount returns a person's membership in a team, or nil if they are
+// not a member.
 func FindTeamAccount(ctx context.Context, tx *sqldb.Tx, personID, teamID string) (*company.TeamMembership, error) {
 	if !ids.Valid(personID) {
 		return nil, nil
@@ -253,8 +260,8 @@ func FindTeamAccount(ctx context.Context, tx *sqldb.Tx, personID, teamID string)
 	return nil, err
 }
 
-// requireTeamPermissions is requirePermissions for permissions in a team. Callers
-// who manage all teams have all of them.
+// requireTeamPermissions is requirePermissions for permissions in the team.
+// Callers who can manage all teams have all of them.
 func (t teamAccess) requireTeamPermissions(perms []company.Permission) error {
 	if t.Role.May(company.ManageTeams) {
 		return nil
@@ -267,8 +274,8 @@ func (t teamAccess) requireTeamPermissions(perms []company.Permission) error {
 	return nil
 }
 
-// requireRolePermissions is requireTeamPermissions for the permissions of a role,
-// nil for none.
+// requireRolePermissions is requireTeamPermissions for the permissions of a
+// role. A nil role has no permissions.
 func (t teamAccess) requireRolePermissions(role *company.TeamRole) error {
 	if role == nil {
 		return nil
@@ -276,12 +283,12 @@ func (t teamAccess) requireRolePermissions(role *company.TeamRole) error {
 	return t.requireTeamPermissions(role.Permissions)
 }
 
-// authorizeRoleChange decides whether the caller may replace the role before by
-// the role after, either as a member's role or as a role's definition; before is
-// nil if there was none. Every action that changes or assigns a role of a team
-// uses it: callers cannot grant more than their own role has, in permissions or in
-// limits, not even to themselves. Narrowing a role is always allowed. Callers who
-// manage all teams may set any limits.
+// authorizeRoleChange checks whether the caller may replace the role before by
+// the role after, either as a member's role or as a role's definition; before
+// is nil if there was none. Every action that changes or assigns a role of a
+// team uses it: callers cannot grant wider permissions or limits than their own
+// role has, not even to themselves. Narrowing a role is always allowed. Callers
+// who can manage all teams may set any limits.
 func (t teamAccess) authorizeRoleChange(before *company.TeamRole, after company.TeamRole) error {
 	if err := t.requireRolePermissions(before); err != nil {
 		return err
@@ -295,7 +302,7 @@ func (t teamAccess) authorizeRoleChange(before *company.TeamRole, after company.
 	return errLimits
 }
 
-// authorizeNamedRole is authorizeRoleChange for a role of the team by its name. A
+// authorizeNamedRole is authorizeRoleChange for the team role with a name. A
 // role that does not exist is refused later, when it is assigned.
 func (t teamAccess) authorizeNamedRole(ctx context.Context, tx *sqldb.Tx, before *company.TeamRole, name string) error {
 	after, err := t.findTeamRole(ctx, tx, name)
@@ -308,7 +315,8 @@ func (t teamAccess) authorizeNamedRole(ctx context.Context, tx *sqldb.Tx, before
 	return t.authorizeRoleChange(before, *after)
 }
 
-// findTeamRole finds a role of the team by its name, nil if there is none.
+// findTeamRole returns the role of the team with a name, or nil if there is
+// none.
 func (t teamAccess) findTeamRole(ctx context.Context, tx *sqldb.Tx, name string) (*company.TeamRole, error) {
 	r, err := company.TeamRoleByName(ctx, tx, t.team.ID, name)
 	if fault.Is(err, fault.NotFound) {
@@ -320,7 +328,8 @@ func (t teamAccess) findTeamRole(ctx context.Context, tx *sqldb.Tx, name string)
 	return &r, nil
 }
 
-// findMemberRole finds a person's role in the team, nil if they are not a member.
+// findMemberRole returns a person's role in the team, or nil if they are not a
+// member.
 func (t teamAccess) findMemberRole(ctx context.Context, tx *sqldb.Tx, personID string) (*company.TeamRole, error) {
 	account, err := FindTeamAccount(ctx, tx, personID, t.team.ID)
 	if err != nil || account == nil {
@@ -329,9 +338,9 @@ func (t teamAccess) findMemberRole(ctx context.Context, tx *sqldb.Tx, personID s
 	return &account.Role, nil
 }
 
-// authorizeTeamEntry refuses an invitation or a mail domain that leads into a
-// team if the caller could not add members with that role directly. A team or
-// role that does not exist in the company is refused later, when it is stored.
+// authorizeTeamEntry refuses an invitation or a mail domain for a team if the
+// caller is not allowed to add members with that role directly. A team or role
+// that does not exist in the company is refused later, when it is stored.
 func (c companyAccess) authorizeTeamEntry(ctx context.Context, tx *sqldb.Tx, teamID, role string) error {
 	if teamID == "" {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// Roles administers the roles of companies.
+// Roles manages the roles of companies.
 type Roles struct {
 	db auditedDB
 }
@@ -24,7 +24,7 @@ func (s *Roles) ListRoles(ctx context.Context, caller principal.Principal, compa
 	return all, err
 }
 
-// SetRole creates a role or replaces its permissions.
+// SetRole creates a role of a company or replaces its permissions.
 func (s *Roles) SetRole(ctx context.Context, caller principal.Principal, companyID string, r company.Role) (stored company.Role, err error) {
 	err = s.db.changeCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, c companyAccess) (e audit.Entry, err error) {
 		before, err := findRole(ctx, tx, companyID, r.Name)
@@ -35,8 +35,9 @@ func (s *Roles) SetRole(ctx context.Context, caller principal.Principal, company
 			return e, err
 		}
 
-		// Stored before the new permissions are checked: an unknown permission is
-		// reported as invalid, not as one that the caller lacks.
+		// The role is stored before the new permissions are checked, so that an
+		// unknown permission is reported as invalid, not as one that the caller
+		// does not have.
 		if err := company.SetRole(ctx, tx, companyID, r); err != nil {
 			return e, err
 		}
@@ -54,7 +55,8 @@ func (s *Roles) SetRole(ctx context.Context, caller principal.Principal, company
 	return stored, err
 }
 
-// DeleteRole deletes a role that no member has.
+// DeleteRole deletes a role of a company that no member and no live invitation
+// has.
 func (s *Roles) DeleteRole(ctx context.Context, caller principal.Principal, companyID, name string) error {
 	return s.db.changeCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, c companyAccess) (e audit.Entry, err error) {
 		before, err := findRole(ctx, tx, companyID, name)
@@ -70,8 +72,8 @@ func (s *Roles) DeleteRole(ctx context.Context, caller principal.Principal, comp
 	})
 }
 
-// findRole finds a role of a company by its name. A role that does not exist has
-// no permissions.
+// findRole returns the role of a company with a name. If there is none, it
+// returns a role without permissions.
 func findRole(ctx context.Context, tx *sqldb.Tx, companyID, name string) (company.Role, error) {
 	all, err := company.Roles(ctx, tx, companyID)
 	if i := slices.IndexFunc(all, func(o company.Role) bool { return o.Name == name }); i >= 0 {
@@ -80,7 +82,7 @@ func findRole(ctx context.Context, tx *sqldb.Tx, companyID, name string) (compan
 	return company.Role{}, err
 }
 
-// roleOrMember returns the given role, or the role member if none is given.
+// roleOrMember returns the given role, or the role member if role is "".
 func roleOrMember(role string) string {
 	if role == "" {
 		return company.RoleMember

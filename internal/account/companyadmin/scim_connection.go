@@ -11,8 +11,8 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// SCIMConnections administers the SCIM tokens by which companies' identity
-// providers authenticate; package provisioning serves them.
+// SCIMConnections manages the SCIM tokens with which companies' identity
+// providers authenticate to package provisioning.
 type SCIMConnections struct {
 	db auditedDB
 }
@@ -20,7 +20,7 @@ type SCIMConnections struct {
 var errPlan = fault.New(fault.Forbidden, "This requires the plan ENTERPRISE.").With("reason", "plan")
 
 // CheckProvisioningPlan refuses companies whose plan does not include
-// provisioning by SCIM.
+// provisioning over SCIM.
 func CheckProvisioningPlan(c company.Company) error {
 	if c.Plan != company.EnterprisePlan {
 		return errPlan
@@ -28,8 +28,8 @@ func CheckProvisioningPlan(c company.Company) error {
 	return nil
 }
 
-// requireManageProvisioning allows callers who manage the members of a company
-// whose plan includes provisioning.
+// requireManageProvisioning allows callers who can manage the members of a
+// company whose plan includes provisioning over SCIM.
 func requireManageProvisioning(c companyAccess) error {
 	if err := requireManageMembers(c); err != nil {
 		return err
@@ -46,16 +46,17 @@ func (s *SCIMConnections) GetConnection(ctx context.Context, caller principal.Pr
 	return t, err
 }
 
-// ConnectProvider creates the SCIM token of the company's identity provider and
-// revokes the previous one.
+// ConnectProvider creates the SCIM token for the company's identity provider
+// and returns it with its value. The previous token is revoked.
 func (s *SCIMConnections) ConnectProvider(ctx context.Context, caller principal.Principal, companyID string) (t credential.SCIMToken, secret string, err error) {
 	err = s.db.changeCompany(ctx, caller, companyID, requireManageProvisioning, func(tx *sqldb.Tx, c companyAccess) (e audit.Entry, err error) {
-		// Checked again, since rules do not apply to the operator.
+		// The plan is checked again, because rules do not apply to the
+		// operator.
 		if err := CheckProvisioningPlan(c.Company); err != nil {
 			return e, err
 		}
-		// The identity provider can remove and rename every member, so connecting it
-		// takes all permissions.
+		// The identity provider can remove and rename every member, so the
+		// caller needs all permissions.
 		if err := c.requirePermissions(company.CompanyPermissions); err != nil {
 			return e, err
 		}
@@ -66,8 +67,8 @@ func (s *SCIMConnections) ConnectProvider(ctx context.Context, caller principal.
 	return t, secret, err
 }
 
-// DisconnectProvider revokes the company's SCIM token. Members and teams stay as
-// they are.
+// DisconnectProvider revokes the company's SCIM token. Its members and teams
+// remain unchanged.
 func (s *SCIMConnections) DisconnectProvider(ctx context.Context, caller principal.Principal, companyID string) error {
 	return s.db.changeCompany(ctx, caller, companyID, requireManageMembers, func(tx *sqldb.Tx, _ companyAccess) (audit.Entry, error) {
 		t, err := credential.DeleteSCIMToken(ctx, tx, companyID)

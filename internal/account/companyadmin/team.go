@@ -9,12 +9,13 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// Teams administers the teams of companies.
+// Teams manages the teams of companies.
 type Teams struct {
 	db auditedDB
 }
 
-// ListTeams returns a company's teams after a key, ordered by name.
+// ListTeams returns at most limit teams of a company, ordered by name, starting
+// after the given position.
 func (s *Teams) ListTeams(ctx context.Context, caller principal.Principal, companyID string, after company.Key, limit int) (all []company.Team, err error) {
 	err = s.db.readCompany(ctx, caller, companyID, allowMembers, func(tx *sqldb.Tx, _ companyAccess) error {
 		all, err = company.Teams(ctx, tx, companyID, after, limit)
@@ -32,7 +33,7 @@ func (s *Teams) CreateTeam(ctx context.Context, caller principal.Principal, comp
 	return team, err
 }
 
-// GetTeam returns a team.
+// GetTeam returns a team of a company in which the caller is a member.
 func (s *Teams) GetTeam(ctx context.Context, caller principal.Principal, teamID string) (team company.Team, err error) {
 	err = s.db.readTeam(ctx, caller, teamID, allowCompanyMembers, func(_ *sqldb.Tx, t teamAccess) error {
 		team = t.team
@@ -52,7 +53,8 @@ func (s *Teams) RenameTeam(ctx context.Context, caller principal.Principal, team
 	return team, err
 }
 
-// RemoveTeam removes a team.
+// RemoveTeam removes a team from its company. Its members stay members of the
+// company.
 func (s *Teams) RemoveTeam(ctx context.Context, caller principal.Principal, teamID string) error {
 	return s.db.changeTeam(ctx, caller, teamID, requireManageAllTeams, func(tx *sqldb.Tx, t teamAccess) (audit.Entry, error) {
 		e := audit.Entry{Act: audit.TeamRemoved, Details: map[string]string{"team": teamID, "name": t.team.Name}}

@@ -10,12 +10,13 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// TeamMembers administers the members of teams.
+// TeamMembers manages the members of teams.
 type TeamMembers struct {
 	db auditedDB
 }
 
-// ListTeamMembers returns a team's members after a key, ordered by address.
+// ListTeamMembers returns at most limit members of a team, ordered by mail
+// address, starting after the given position.
 func (s *TeamMembers) ListTeamMembers(ctx context.Context, caller principal.Principal, teamID string, after company.Key, limit int) (all []company.TeamMember, err error) {
 	err = s.db.readTeam(ctx, caller, teamID, requireTeamMember, func(tx *sqldb.Tx, _ teamAccess) error {
 		all, err = company.TeamMembers(ctx, tx, teamID, after, limit)
@@ -24,9 +25,9 @@ func (s *TeamMembers) ListTeamMembers(ctx context.Context, caller principal.Prin
 	return all, err
 }
 
-// SetTeamMember adds a member of the company to the team or assigns them another
-// role there. The operator may add a person from outside, who then becomes a
-// member of the company with the role member.
+// SetTeamMember adds a member of the company to the team or assigns them
+// another role there. The operator can also add a person who is not in the
+// company; they join it with the role member.
 func (s *TeamMembers) SetTeamMember(ctx context.Context, caller principal.Principal, teamID, personID, role string) (m company.TeamMember, err error) {
 	err = s.db.changeTeamAndPerson(ctx, caller, teamID, personID, requireManageTeam, func(tx *sqldb.Tx, t teamAccess) (e audit.Entry, err error) {
 		if err := t.requireMember(ctx, tx, personID); err != nil {
@@ -62,8 +63,8 @@ func (s *TeamMembers) SetTeamMember(ctx context.Context, caller principal.Princi
 	return m, err
 }
 
-// AddTeamMember is SetTeamMember by mail address, with the role member if none is
-// given. Only the operator may call it.
+// AddTeamMember is SetTeamMember for the person with a mail address. If role is
+// "", it assigns the role member. Only the operator may call it.
 func (s *TeamMembers) AddTeamMember(ctx context.Context, caller principal.Principal, teamID, email, role string) (personID string, err error) {
 	if personID, err = s.db.findIDByEmail(ctx, caller, email); err != nil {
 		return "", err
@@ -72,7 +73,8 @@ func (s *TeamMembers) AddTeamMember(ctx context.Context, caller principal.Princi
 	return personID, err
 }
 
-// RemoveTeamMember removes a person from the team. Every member may leave.
+// RemoveTeamMember removes a person from the team. Every member can remove
+// themselves.
 func (s *TeamMembers) RemoveTeamMember(ctx context.Context, caller principal.Principal, teamID, personID string) error {
 	rule := requireManageTeam
 	if personID == caller.PersonID {
@@ -97,8 +99,8 @@ func (s *TeamMembers) RemoveTeamMember(ctx context.Context, caller principal.Pri
 	return err
 }
 
-// RemoveTeamMemberByEmail is RemoveTeamMember by mail address. Only the operator
-// may call it.
+// RemoveTeamMemberByEmail is RemoveTeamMember for the person with a mail
+// address. Only the operator may call it.
 func (s *TeamMembers) RemoveTeamMemberByEmail(ctx context.Context, caller principal.Principal, teamID, email string) error {
 	personID, err := s.db.findIDByEmail(ctx, caller, email)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// TeamRoles administers the roles of teams.
+// TeamRoles manages the roles of teams.
 type TeamRoles struct {
 	db auditedDB
 }
@@ -25,7 +25,8 @@ func (s *TeamRoles) ListTeamRoles(ctx context.Context, caller principal.Principa
 	return all, err
 }
 
-// SetTeamRole creates a role of a team or replaces it.
+// SetTeamRole creates a role of a team, or replaces all values of an existing
+// one.
 func (s *TeamRoles) SetTeamRole(ctx context.Context, caller principal.Principal, teamID string, r company.TeamRole) (stored company.TeamRole, err error) {
 	err = s.db.changeTeam(ctx, caller, teamID, requireManageTeam, func(tx *sqldb.Tx, t teamAccess) (e audit.Entry, err error) {
 		stored, e, err = t.setTeamRole(ctx, tx, r)
@@ -34,9 +35,10 @@ func (s *TeamRoles) SetTeamRole(ctx context.Context, caller principal.Principal,
 	return stored, err
 }
 
-// SetTeamRolePermissions adds permissions to a role of a team, or removes them,
-// and leaves the rest of the role unchanged. A new role starts with the
-// permissions to generate with all tools and to use all plugins.
+// SetTeamRolePermissions adds permissions to a role of a team (true in changes)
+// or removes them (false), and leaves the rest of the role unchanged. If the
+// role does not exist, it is created with all tools and plugins and the
+// permissions to generate and to use plugins.
 func (s *TeamRoles) SetTeamRolePermissions(ctx context.Context, caller principal.Principal, teamID, name string, changes map[company.Permission]bool) (stored company.TeamRole, err error) {
 	err = s.db.changeTeam(ctx, caller, teamID, requireManageTeam, func(tx *sqldb.Tx, t teamAccess) (e audit.Entry, err error) {
 		r, err := company.TeamRoleByName(ctx, tx, teamID, name)
@@ -54,7 +56,8 @@ func (s *TeamRoles) SetTeamRolePermissions(ctx context.Context, caller principal
 
 		for perm, granted := range changes {
 			r.Permissions = slices.DeleteFunc(r.Permissions, func(has company.Permission) bool { return has == perm })
-			// An unknown permission is kept in either case, so that it is refused.
+			// An unknown permission is added in either case, so that it is
+			// refused as invalid.
 			if granted || !slices.Contains(company.TeamPermissions, perm) {
 				r.Permissions = append(r.Permissions, perm)
 			}
@@ -65,14 +68,14 @@ func (s *TeamRoles) SetTeamRolePermissions(ctx context.Context, caller principal
 	return stored, err
 }
 
-// setTeamRole stores a role of the team if the caller may grant it.
+// setTeamRole stores a role of the team if the caller is allowed to grant it.
 func (t teamAccess) setTeamRole(ctx context.Context, tx *sqldb.Tx, r company.TeamRole) (stored company.TeamRole, e audit.Entry, err error) {
 	before, err := t.findTeamRole(ctx, tx, r.Name)
 	if err != nil {
 		return stored, e, err
 	}
-	// Checked before the draft is validated: callers who may not change the role
-	// get the same answer for every draft.
+	// The old role is checked before the new values are validated, so that
+	// callers who may not change the role get the same error for all values.
 	if err := t.requireRolePermissions(before); err != nil {
 		return stored, e, err
 	}
@@ -92,7 +95,8 @@ func (t teamAccess) setTeamRole(ctx context.Context, tx *sqldb.Tx, r company.Tea
 	return stored, e.WithChange(describeTeamRole(before), describeTeamRole(&stored)), nil
 }
 
-// DeleteTeamRole deletes a role of a team that no member has.
+// DeleteTeamRole deletes a role of a team that no member, no live invitation
+// and no mail domain has.
 func (s *TeamRoles) DeleteTeamRole(ctx context.Context, caller principal.Principal, teamID, name string) error {
 	return s.db.changeTeam(ctx, caller, teamID, requireManageTeam, func(tx *sqldb.Tx, t teamAccess) (e audit.Entry, err error) {
 		before, err := t.findTeamRole(ctx, tx, name)

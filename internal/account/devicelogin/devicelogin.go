@@ -1,6 +1,6 @@
 // Package devicelogin signs people in on devices (RFC 8628): it starts and
-// approves sign-ins, issues ID and refresh tokens to devices, and revokes
-// devices.
+// approves sign-ins, issues ID tokens and refresh tokens to devices, and
+// revokes devices.
 package devicelogin
 
 import (
@@ -24,7 +24,7 @@ import (
 	"atelier/internal/people/session"
 )
 
-// Service signs devices in and out. It is safe for concurrent use.
+// Service signs people in and out on devices. It is safe for concurrent use.
 type Service struct {
 	DB       *sqldb.DB
 	Devices  *device.Devices
@@ -35,22 +35,23 @@ type Service struct {
 	Mail     flow.Mailer
 }
 
-// startsOfNetwork limits device sign-ins that a network starts.
+// startsOfNetwork limits how many sign-ins on devices a network can start.
 var startsOfNetwork = ratelimit.Backoff{Free: 100, Span: time.Hour, First: time.Second, MaxWait: 30 * time.Second}
 
-// Limits on wrong user codes.
+// Rate limits on entering wrong user codes.
 var (
 	codesOfPerson  = []ratelimit.Window{{Max: 10, Span: 10 * time.Minute}, {Max: 50, Span: time.Hour}}
 	codesOfNetwork = ratelimit.Window{Max: 30, Span: time.Hour}
-	// Per person, after the network has used up its own limit.
+	// extraCodesOfPerson applies per person once the limit of their network is
+	// used up.
 	extraCodesOfPerson = ratelimit.Window{Max: 3, Span: 24 * time.Hour}
 )
 
-// Start begins the sign-in of a device.
+// Start starts the sign-in on a device and returns its codes.
 func (s *Service) Start(ctx context.Context, pluginKind string, c session.Client) (codes device.Codes, err error) {
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		// The rate-limit keys stay locked until the grant is stored, so that
-		// the starts of one network run one after the other.
+		// concurrent requests of one network run one after the other.
 		if err := flow.LimitNetwork(ctx, tx, "start", c.Network(), startsOfNetwork); err != nil {
 			return err
 		}
@@ -63,14 +64,14 @@ func (s *Service) Start(ctx context.Context, pluginKind string, c session.Client
 	return codes, nil
 }
 
-// VerificationURL returns the address of the page on which a person approves a
-// device.
+// VerificationURL returns the URL of the page on which a person approves the
+// sign-in with a user code.
 func (s *Service) VerificationURL(userCode string) string {
 	return s.Mail.AppURL + "/device?code=" + userCode
 }
 
-// OpenGrant returns the sign-in with a user code for approval. Wrong codes count
-// against the person and the address.
+// OpenGrant returns the sign-in with a user code for approval. Wrong codes
+// count towards the rate limits of the person and their network.
 func (s *Service) OpenGrant(ctx context.Context, p principal.Principal, userCode string) (g device.Grant, err error) {
 	attempt, err := s.tryCode(ctx, p)
 	if err != nil {
@@ -88,7 +89,8 @@ func (s *Service) OpenGrant(ctx context.Context, p principal.Principal, userCode
 	return g, err
 }
 
-// recordSecondViewer records that a second person opened the same sign-in.
+// recordSecondViewer adds an audit log entry if a second person has just opened
+// the same sign-in.
 func recordSecondViewer(ctx context.Context, tx *sqldb.Tx, p principal.Principal, g device.Grant) error {
 	if !g.JustLocked {
 		return nil
@@ -96,15 +98,16 @@ func recordSecondViewer(ctx context.Context, tx *sqldb.Tx, p principal.Principal
 	return flow.RecordOwnAct(ctx, tx, audit.DeviceCodeSeenByMany, p.PersonID, p.Address, map[string]string{"grant": g.ID})
 }
 
-// Answer is the answer of a person on the approval page.
+// Answer is what a person submits on the approval page.
 type Answer struct {
-	GrantID  string // of the page that was shown
+	GrantID  string // id of the sign-in that the page showed
 	UserCode string
 	Approve  bool
 }
 
-// DecideGrant approves or refuses a device. A code other than that of the page
-// counts against the grant of the page; the fifth wrong code ends it.
+// DecideGrant approves or refuses the sign-in on a device. If the submitted
+// code is not that of the sign-in that the page showed, it counts as a wrong
+// code for that sign-in; the fifth wrong code revokes the sign-in.
 func (s *Service) DecideGrant(ctx context.Context, p principal.Principal, a Answer) (g device.Grant, err error) {
 	attempt, err := s.tryCode(ctx, p)
 	if err != nil {
@@ -125,7 +128,7 @@ func (s *Service) DecideGrant(ctx context.Context, p principal.Principal, a Answ
 			if err != nil {
 				return err
 			}
-			if err := recordSecondViewer(ctx, tx, p, g); err != nil || !dead { // the code was that of another device
+			if err := recordSecondViewer(ctx, tx, p, g); err != nil || !dead { // g is set if the code belongs to another sign-in
 				return err
 			}
 			return flow.RecordOwnAct(ctx, tx, audit.DeviceCodeKilled, p.PersonID, p.Address, map[string]string{"grant": a.GrantID})
@@ -155,11 +158,11 @@ func (s *Service) DecideGrant(ctx context.Context, p principal.Principal, a Answ
 	return g, nil
 }
 
-// Tokens are the credentials of a device.
+// Tokens are the ID token and the refresh token of a device.
 type Tokens struct {
 	ID      string
 	Refresh string
-	Expires time.Time // of the ID token
+	Expires time.Time // expiry time of the ID token
 }
 
 // Login is the result of a completed sign-in on a device.
@@ -169,10 +172,12 @@ type Login struct {
 	Profile  profile.Profile
 }
 
-// endLinkLifetime is how long the link in the mail about a new device works.
+// endLinkLifetime is how long the sign-out link in the mail about a new device
+// is valid.
 const endLinkLifetime = 24 * time.Hour
 
-// Poll returns the tokens of a device once a person approved it, exactly once.
+// Poll returns the tokens of a device once a person has approved the sign-in.
+// It returns them only once.
 func (s *Service) Poll(ctx context.Context, deviceCode string, c session.Client) (in Login, err error) {
 	err = s.Devices.PollGrant(ctx, s.DB, deviceCode, func(tx *sqldb.Tx, _ device.Grant, dev device.Device, refresh string) error {
 		p, err := flow.LockActivePerson(ctx, tx, dev.PersonID)
@@ -201,7 +206,7 @@ func (s *Service) Poll(ctx context.Context, deviceCode string, c session.Client)
 	return in, err
 }
 
-// principalOf returns the principal of the ID tokens of a device.
+// principalOf returns the principal of requests with an ID token of the device.
 func principalOf(dev device.Device) principal.Principal {
 	return principal.Principal{
 		PersonID:   dev.PersonID,
@@ -210,7 +215,8 @@ func principalOf(dev device.Device) principal.Principal {
 	}
 }
 
-// notifyNewDevice notifies a person about a new device, with a link that ends it.
+// notifyNewDevice notifies a person about a new device. The mail contains a
+// link that signs the device out.
 func (s *Service) notifyNewDevice(ctx context.Context, tx *sqldb.Tx, p person.Person, dev device.Device) error {
 	secret, err := person.CreateLink(ctx, tx, person.EndDeviceLink, person.Link{PersonID: p.ID, Target: dev.ID}, endLinkLifetime)
 	if err != nil {
@@ -230,49 +236,15 @@ func (s *Service) notifyNewDevice(ctx context.Context, tx *sqldb.Tx, p person.Pe
 	})
 }
 
-// RecordReplay records that a device code was presented long after its device had
-// fetched its tokens. The device is revoked by then.
+// RecordReplay adds an audit log entry about a device code that was presented
+// again long after the device had received its tokens. The device has been
+// revoked.
 func RecordReplay(ctx context.Context, tx *sqldb.Tx, dev device.Device) error {
 	return audit.Add(ctx, tx, audit.Entry{Act: audit.DeviceCodeReplayed, PersonID: dev.PersonID, Details: map[string]string{"device": dev.ID}})
 }
 
-// RefreshTokens returns new tokens for a refresh token.
-func (s *Service) RefreshTokens(ctx context.Context, refreshToken string, c session.Client) (t Tokens, err error) {
-	if err := s.OpenID.ConfirmRefresh(ctx, refreshToken); err != nil {
-		return t, err
-	}
-	reused := false
-	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		r, err := s.Devices.RefreshToken(ctx, tx, refreshToken)
-		if err != nil {
-			return err
-		}
-		if reused = r.Reused; reused { // its device was revoked just now
-			return audit.Add(ctx, tx, audit.Entry{Act: audit.RefreshReused, PersonID: r.Device.PersonID, Address: c.Address, Details: map[string]string{"device": r.Device.ID}})
-		}
-		p, err := person.ByID(ctx, tx, r.Device.PersonID)
-		if err != nil {
-			return err
-		}
-		if p.Suspended {
-			return device.ErrTokenInvalid
-		}
-		id, expires, err := s.Tokens.SignToken(ctx, tx, idtoken.Claims{PersonID: r.Device.PersonID, DeviceID: r.Device.ID})
-		t = Tokens{id, r.Token, expires}
-		return err
-	})
-	if err != nil {
-		return Tokens{}, err
-	}
-	failpoint.Hit("refresh.after_commit_before_reply")
-	if reused {
-		return Tokens{}, device.ErrTokenInvalid
-	}
-	return t, nil
-}
-
-// ListDevices returns a page of the devices on which a person is signed in, newest
-// first.
+// ListDevices returns at most limit devices on which a person is signed in,
+// newest first, starting after the given position.
 func (s *Service) ListDevices(ctx context.Context, personID string, after *device.After, limit int) (all []device.Device, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		all, err = s.Devices.ListSignedInPage(ctx, tx, personID, after, limit)
@@ -281,51 +253,8 @@ func (s *Service) ListDevices(ctx context.Context, personID string, after *devic
 	return all, err
 }
 
-// RevokeDevice ends one device of a person.
-func (s *Service) RevokeDevice(ctx context.Context, p principal.Principal, personID, deviceID string) error {
-	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		if err := s.Devices.RevokeDevice(ctx, tx, personID, deviceID, "revoked"); err != nil {
-			return err
-		}
-		return audit.Add(ctx, tx, audit.Entry{
-			Act:      audit.DeviceRevoked,
-			ActorID:  p.PersonID,
-			PersonID: personID,
-			Address:  p.Address,
-			Details:  map[string]string{"device": deviceID},
-		})
-	})
-	if err == nil {
-		failpoint.Hit("revoke.after_commit_before_reply")
-	}
-	return err
-}
-
-// EndDeviceByLink signs a device out with the link of the mail about its
-// sign-in.
-func (s *Service) EndDeviceByLink(ctx context.Context, secret string, c session.Client) error {
-	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		l, err := person.UseLink(ctx, tx, person.EndDeviceLink, secret)
-		if err != nil {
-			return err
-		}
-		if err := s.Devices.RevokeDevice(ctx, tx, l.PersonID, l.Target, "revoked by link"); err != nil {
-			return err
-		}
-		return flow.RecordOwnAct(ctx, tx, audit.DeviceRevoked, l.PersonID, c.Address, map[string]string{"device": l.Target})
-	})
-}
-
-// CheckEndLink returns an error if a link to sign a device out does not work.
-func (s *Service) CheckEndLink(ctx context.Context, secret string) error {
-	return s.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		_, err := person.FindLink(ctx, tx, person.EndDeviceLink, secret)
-		return err
-	})
-}
-
-// tryCode counts one attempt with a user code. If other people have used up the
-// limit of the network, each person still has a few attempts of their own.
+// tryCode counts an attempt to enter a user code. If other people have used up
+// the limit of the network, each person still has a few attempts.
 func (s *Service) tryCode(ctx context.Context, p principal.Principal) (attempt flow.Attempt, err error) {
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		attempt = flow.Attempt{}
@@ -353,8 +282,8 @@ func (s *Service) tryCode(ctx context.Context, p principal.Principal) (attempt f
 	return attempt, err
 }
 
-// ListDevicesOf returns the devices of the person with an address. It is for the
-// operator's commands.
+// ListDevicesOf returns the devices on which the person with a mail address is
+// signed in. Only the operator's commands use it.
 func (s *Service) ListDevicesOf(ctx context.Context, email string) (all []device.Device, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		p, err := person.ByEmail(ctx, tx, email)
@@ -365,31 +294,4 @@ func (s *Service) ListDevicesOf(ctx context.Context, email string) (all []device
 		return err
 	})
 	return all, err
-}
-
-// RevokeDeviceOf revokes a device of the person with an address, or with an
-// empty deviceID all of them and every browser session. It is for the operator's
-// commands.
-func (s *Service) RevokeDeviceOf(ctx context.Context, email, deviceID string) error {
-	var p person.Person
-	err := s.DB.Read(ctx, func(tx *sqldb.Tx) (err error) { p, err = person.ByEmail(ctx, tx, email); return err })
-	if err != nil {
-		return err
-	}
-	if deviceID == "" {
-		return s.SignIn.SignOutEverywhere(ctx, principal.Operator(), p.ID)
-	}
-	return s.RevokeDevice(ctx, principal.Operator(), p.ID, deviceID)
-}
-
-// RotateKeys creates a new key that signs ID tokens from now on. It is for the
-// operator's commands.
-func (s *Service) RotateKeys(ctx context.Context) (kid string, err error) {
-	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		if kid, err = s.Tokens.RotateKey(ctx, tx); err != nil {
-			return err
-		}
-		return audit.Add(ctx, tx, audit.Entry{Act: audit.KeysRotated, Details: map[string]string{"kid": kid}})
-	})
-	return kid, err
 }

@@ -9,27 +9,31 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// WaitMessage is the error message for attempts over a limit.
+// WaitMessage is the error message for attempts that exceed a rate limit.
 const WaitMessage = "Too many tries. Wait a little."
 
-// Attempt counts one attempt against several rate limits. After a success the
-// units that the attempt took are returned, so that only failures count.
+// Attempt counts one attempt, such as entering a password, against several rate
+// limits. After a success the count is undone (ReturnUnits), so that only
+// failures count.
 //
-// A limit that a stranger can use up must not lock other people out. So wrong
-// passwords count by the pair of person and network, and browsers that a person
-// signed in with before have a limit of their own. If a network or a person is
-// attacked, other people wait for seconds, and longer with each further attempt
-// of their own.
+// A limit that a stranger can use up must not lock other people out. Therefore
+// wrong passwords count per pair of person and network, and browsers in which
+// the person has signed in before have a limit of their own. While a network or
+// a person is attacked, other people wait for seconds only, and longer with
+// each further attempt of their own.
 type Attempt struct{ units []string }
 
-// TakeWindow takes a unit of windows.
+// TakeWindow counts the attempt under a key with fixed windows. If a window is
+// full, it returns the refusal and counts nothing.
 func (a *Attempt) TakeWindow(ctx context.Context, tx *sqldb.Tx, key ratelimit.Key, windows ...ratelimit.Window) (ratelimit.Refusal, error) {
 	unit, full, err := ratelimit.Take(ctx, tx, key, windows...)
 	a.addUnit(unit)
 	return full, err
 }
 
-// TakeBackoff takes a unit of a limit whose waits grow.
+// TakeBackoff counts the attempt under a key with a waiting time that grows
+// with each attempt. During the waiting time it returns the refusal and counts
+// nothing.
 func (a *Attempt) TakeBackoff(ctx context.Context, tx *sqldb.Tx, key ratelimit.Key, b ratelimit.Backoff) (ratelimit.Refusal, error) {
 	unit, full, err := ratelimit.TakeWithBackoff(ctx, tx, key, b)
 	a.addUnit(unit)
@@ -42,7 +46,7 @@ func (a *Attempt) addUnit(unit string) {
 	}
 }
 
-// ReturnUnits undoes the count after a success.
+// ReturnUnits undoes the counting of the attempt after a success.
 func (a *Attempt) ReturnUnits(ctx context.Context, tx *sqldb.Tx) error {
 	for _, unit := range a.units {
 		if err := ratelimit.ReturnEvent(ctx, tx, unit); err != nil {
@@ -52,8 +56,9 @@ func (a *Attempt) ReturnUnits(ctx context.Context, tx *sqldb.Tx) error {
 	return nil
 }
 
-// RefuseFull returns the error of an attempt whose limit is reached, nil if it
-// is not. A refused attempt takes no units: its transaction is rolled back.
+// RefuseFull returns an error with the message if a limit is reached, otherwise
+// nil. The error rolls the transaction back, so a refused attempt does not
+// count.
 func RefuseFull(full ratelimit.Refusal, message string) error {
 	if full.Wait > 0 {
 		return full.Fault(message)
@@ -61,7 +66,8 @@ func RefuseFull(full ratelimit.Refusal, message string) error {
 	return nil
 }
 
-// StartAttempt takes a unit of windows, in a transaction of its own.
+// StartAttempt counts an attempt under a key with fixed windows, in a
+// transaction of its own.
 func StartAttempt(ctx context.Context, db *sqldb.DB, key ratelimit.Key, windows ...ratelimit.Window) (a Attempt, err error) {
 	err = db.Write(ctx, func(tx *sqldb.Tx) error {
 		a = Attempt{}
@@ -74,28 +80,31 @@ func StartAttempt(ctx context.Context, db *sqldb.DB, key ratelimit.Key, windows 
 	return a, err
 }
 
-// PersonKey returns the rate-limit key of a person. Deleting the account erases it.
+// PersonKey returns the rate-limit key of a person for a purpose. It is erased
+// when the person is deleted.
 func PersonKey(purpose, personID string) ratelimit.Key {
 	return ratelimit.Key{Name: purpose + "/person/" + personID, Subject: personID}
 }
 
-// EmailKey returns the rate-limit key of a mail address. Deleting the account
-// erases it.
+// EmailKey returns the rate-limit key of a mail address for a purpose. It is
+// erased when the person with the address is deleted.
 func EmailKey(purpose, email string) ratelimit.Key {
 	email = strings.ToLower(email)
 	return ratelimit.Key{Name: purpose + "/person/" + email, Subject: email}
 }
 
-// NetworkKey returns the rate-limit key of a network.
+// NetworkKey returns the rate-limit key of a network for a purpose.
 func NetworkKey(purpose, network string) ratelimit.Key {
 	return ratelimit.Key{Name: purpose + "/address/" + network}
 }
 
-// perMinute limits actions of a network without a person.
+// perMinute is the rate limit of a network for requests of people who are not
+// signed in.
 var perMinute = ratelimit.Window{Max: 20, Span: time.Minute}
 
-// LimitNetwork counts an action of a network without a person: at most
-// perMinute, with growing waits under sustained use.
+// LimitNetwork counts a request of a network by a person who is not signed in.
+// It refuses more than perMinute, and requires growing waiting times under
+// sustained use.
 func LimitNetwork(ctx context.Context, tx *sqldb.Tx, act, network string, b ratelimit.Backoff) error {
 	_, full, err := ratelimit.TakeWithBackoff(ctx, tx, NetworkKey(act, network), b, perMinute)
 	if err != nil {
@@ -104,7 +113,7 @@ func LimitNetwork(ctx context.Context, tx *sqldb.Tx, act, network string, b rate
 	return RefuseFull(full, WaitMessage)
 }
 
-// MailsToPerson limits mail to a person that any visitor can request. The
-// longest wait is well below the lifetime of a link: a person who gets no
-// further mail has a link that works.
+// MailsToPerson is the rate limit of mail to a person that any visitor can
+// request. The longest waiting time is well below the lifetime of a link, so a
+// person who gets no further mail still has a valid link.
 var MailsToPerson = ratelimit.Backoff{Free: 1, Span: 24 * time.Hour, First: time.Minute, MaxWait: 30 * time.Minute}

@@ -1,10 +1,10 @@
-// Package flow holds the parts that several account flows share: audit entries
-// of people about themselves, notices by mail, rate limits on attempts, and the
-// end of all sign-ins of a person.
+// Package flow contains functions that several account services share: audit
+// log entries of people about themselves, notices by mail, rate limits on
+// attempts, and signing a person out everywhere.
 //
-// Every action of a flow is one transaction with its audit entry. Mail is
-// queued in the same transaction, so a link exists exactly if its action was
-// committed.
+// Every action of an account service is one transaction, including its audit
+// log entry. Mail is queued in the same transaction, so a link is sent if and
+// only if its action was committed.
 package flow
 
 import (
@@ -21,7 +21,7 @@ import (
 	"atelier/internal/people/session"
 )
 
-// RecordOwnAct writes the audit entry of a person's action on their own
+// RecordOwnAct adds an audit log entry about a person's action on their own
 // account.
 func RecordOwnAct(ctx context.Context, tx *sqldb.Tx, act audit.Act, personID, address string, details map[string]string) error {
 	return audit.Add(ctx, tx, audit.Entry{
@@ -33,22 +33,23 @@ func RecordOwnAct(ctx context.Context, tx *sqldb.Tx, act audit.Act, personID, ad
 	})
 }
 
-// Mailer sends mail with links to the sign-in pages.
+// Mailer queues mail with links to the HTML pages.
 type Mailer struct {
 	Queue  mailqueue.Outbox
 	AppURL string
 }
 
-// Notice is a message about a person's account.
+// Notice is a message about a person's account, sent by mail and shown on their
+// account page.
 type Notice struct {
-	Kind    string // shown on the account page
-	Subject string // of the mail
-	Text    string // on the account page and in the mail
-	// MailText follows only in the mail: it may contain a link.
+	Kind    string // category, shown on the account page
+	Subject string // subject of the mail
+	Text    string // shown on the account page and in the mail
+	// MailText is added in the mail only, and may contain a link.
 	MailText string
 }
 
-// NotifyPerson puts a notice on the person's account page and mails it.
+// NotifyPerson adds a notice to the person's account page and sends it by mail.
 func (m Mailer) NotifyPerson(ctx context.Context, tx *sqldb.Tx, p person.Person, n Notice) error {
 	if err := person.Notify(ctx, tx, p.ID, n.Kind, n.Text); err != nil {
 		return err
@@ -56,13 +57,13 @@ func (m Mailer) NotifyPerson(ctx context.Context, tx *sqldb.Tx, p person.Person,
 	return m.Queue.QueueMessage(ctx, tx, mail.Message{To: p.Email, Subject: n.Subject, Text: n.Text + "\n\n" + n.MailText})
 }
 
-// LinkURL returns the address of a sign-in page with a one-time secret.
+// LinkURL returns the URL of an HTML page with the secret of a one-time link.
 func (m Mailer) LinkURL(path, secret string) string {
 	return m.AppURL + path + "?" + url.Values{"token": {secret}}.Encode()
 }
 
-// LockActivePerson returns a person who may sign in. Their row is locked until tx
-// ends.
+// LockActivePerson locks a person's row until tx ends and returns the person.
+// It refuses suspended and deleted people.
 func LockActivePerson(ctx context.Context, tx *sqldb.Tx, id string) (person.Person, error) {
 	if err := person.Lock(ctx, tx, id); err != nil {
 		return person.Person{}, err
@@ -74,8 +75,8 @@ func LockActivePerson(ctx context.Context, tx *sqldb.Tx, id string) (person.Pers
 	return p, err
 }
 
-// RequireSession refuses a request whose session has ended. The caller has locked
-// the person's row, so the session cannot end before tx does.
+// RequireSession refuses a request whose browser session has ended. The caller
+// has locked the person's row, so the session cannot be ended before tx ends.
 func RequireSession(ctx context.Context, tx *sqldb.Tx, sessionID string) error {
 	live, err := session.IsLive(ctx, tx, sessionID)
 	if err == nil && !live {
@@ -84,8 +85,8 @@ func RequireSession(ctx context.Context, tx *sqldb.Tx, sessionID string) error {
 	return err
 }
 
-// EndSignIns ends all browser sessions and devices of a person. Access tokens
-// stay valid.
+// EndSignIns ends all browser sessions of a person and revokes all their
+// devices. Access tokens stay valid.
 func EndSignIns(ctx context.Context, tx *sqldb.Tx, devices *device.Devices, personID string) error {
 	if _, err := devices.RevokeAll(ctx, tx, personID, "signed out everywhere"); err != nil {
 		return err

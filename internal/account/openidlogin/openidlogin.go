@@ -1,5 +1,6 @@
-// Package openidlogin signs people in with an OpenID provider, and asks the
-// provider at every refresh whether the person still exists there.
+// Package openidlogin signs people in with an OpenID provider. At every refresh
+// of a device's tokens it asks the provider whether the person still exists
+// there.
 package openidlogin
 
 import (
@@ -24,19 +25,21 @@ import (
 	"atelier/internal/people/session"
 )
 
-// Service signs people in with a provider. It is safe for concurrent use.
+// Service signs people in with an OpenID provider. It is safe for concurrent
+// use.
 type Service struct {
 	DB       *sqldb.DB
 	Devices  *device.Devices
-	Provider *oidc.Provider // nil: no provider is configured
-	Box      keyring.Box    // seals the provider's refresh tokens
+	Provider *oidc.Provider // nil if none is configured
+	Box      keyring.Box    // encrypts the provider's refresh tokens
 	SignIn   *signin.Service
 	SignUp   *signup.Service
 	Mail     flow.Mailer
 	Now      func() time.Time
 }
 
-// FinishSignIn signs a browser in as the person that the provider identified.
+// FinishSignIn signs a browser in as the person whom the provider has
+// identified.
 func (s *Service) FinishSignIn(ctx context.Context, pending oidc.Pending, state, code string, c session.Client) (signin.NewSession, error) {
 	who, err := s.Provider.FinishSignIn(ctx, pending, state, code)
 	if err != nil {
@@ -67,8 +70,9 @@ func (s *Service) FinishSignIn(ctx context.Context, pending oidc.Pending, state,
 	return in, err
 }
 
-// findOrCreate returns the person that the provider identified. An address that
-// the provider verified links an existing account.
+// findOrCreate returns the person whom the provider has identified, and creates
+// them if there is none. If an existing account has the mail address, it is
+// linked, provided that the provider has verified the address.
 func (s *Service) findOrCreate(ctx context.Context, tx *sqldb.Tx, who oidc.Identity, c session.Client) (person.Person, error) {
 	p, err := person.ByIdentity(ctx, tx, who.Issuer, who.Subject)
 	if !fault.Is(err, fault.NotFound) {
@@ -115,22 +119,25 @@ func (s *Service) sealRefresh(who oidc.Identity) string {
 	return s.Box.Seal([]byte(who.Refresh), identityRow(who.Issuer, who.Subject))
 }
 
-// identityRow is the associated data of a sealed refresh token.
+// identityRow names the database row to which an encrypted refresh token is
+// bound.
 func identityRow(issuer, subject string) string { return "person_identity " + issuer + " " + subject }
 
 const (
-	// confirmTimeout limits how long one node may ask the provider while other
-	// nodes wait for its answer.
+	// confirmTimeout is how long one node may wait for the provider while other
+	// nodes wait for the result.
 	confirmTimeout = 15 * time.Second
 	confirmPause   = 100 * time.Millisecond
 )
 
-// errUnavailable refuses a refresh for now. The refresh token stays valid.
+// errUnavailable refuses a refresh temporarily. The device's refresh token
+// stays valid.
 var errUnavailable = fault.New(fault.Unavailable, "Your identity provider does not answer. Try again.")
 
-// ConfirmRefresh asks the provider that the person signed in with on a device, before
-// the refresh token changes anything, whether the person still exists there. If
-// not, the person is signed out everywhere when ConfirmRefresh returns.
+// ConfirmRefresh asks the provider whether the person of a device's refresh
+// token still exists there, if they signed in with it. It must be called before
+// the refresh token is used. If the person no longer exists, they are signed
+// out everywhere when ConfirmRefresh returns.
 func (s *Service) ConfirmRefresh(ctx context.Context, refreshToken string) error {
 	if s.Provider == nil {
 		return nil
@@ -142,8 +149,9 @@ func (s *Service) ConfirmRefresh(ctx context.Context, refreshToken string) error
 	return s.confirmPerson(ctx, dev.PersonID)
 }
 
-// confirmPerson asks the provider about a person, if it has issued a refresh
-// token. Of several concurrent calls one asks, and the others use its answer.
+// confirmPerson asks the provider about a person, if the provider has issued a
+// refresh token. Of several concurrent calls only one sends the request, and
+// the others use its result.
 func (s *Service) confirmPerson(ctx context.Context, personID string) error {
 	for began := s.Now(); ; {
 		var i person.Identity
@@ -167,7 +175,7 @@ func (s *Service) confirmPerson(ctx context.Context, personID string) error {
 		case s.Now().Sub(began) > confirmTimeout:
 			return errUnavailable
 		}
-		select { // another node asks, and writes the answer into the row
+		select { // another call sends the request and stores the result in the row
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(confirmPause):
@@ -175,21 +183,21 @@ func (s *Service) confirmPerson(ctx context.Context, personID string) error {
 	}
 }
 
-// askProvider asks the provider and records its answer.
+// askProvider asks the provider about a person and stores the result.
 func (s *Service) askProvider(ctx context.Context, i person.Identity) error {
 	refresh, err := s.Box.Open(i.Refresh, identityRow(i.Issuer, i.Subject))
 	if err != nil {
 		return err
 	}
 	next, err := s.Provider.ConfirmPerson(ctx, string(refresh))
-	keep := context.WithoutCancel(ctx) // the provider has answered: the answer must be recorded
+	keep := context.WithoutCancel(ctx) // the response must be stored even if the client disconnects
 	switch {
 	case errors.Is(err, oidc.ErrUnknownPerson):
 		return s.DB.Write(keep, func(tx *sqldb.Tx) error {
 			if err := person.Lock(keep, tx, i.PersonID); err != nil {
 				return err
 			}
-			if lost, err := person.ForgetIdentity(keep, tx, i); err != nil || !lost { // the person signed in there again
+			if lost, err := person.ForgetIdentity(keep, tx, i); err != nil || !lost { // the person has signed in there again
 				return err
 			}
 			if err := flow.EndSignIns(keep, tx, s.Devices, i.PersonID); err != nil {

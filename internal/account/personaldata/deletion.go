@@ -30,11 +30,12 @@ var (
 	errLastAdmin = fault.New(fault.Forbidden, "No member of one of your companies could manage its members any more. Give another member that permission first.").With("reason", "last_admin")
 )
 
-// DeletePerson deletes a person. The email must be their address, which prevents
-// mistakes. When it returns, no credential of the person works any more, on any
-// node; a job erases their contents shortly after.
+// DeletePerson deletes a person. The email must be their mail address, as a
+// confirmation that prevents mistakes. When DeletePerson returns, all
+// credentials of the person are refused on every node; a job erases their
+// contents shortly after.
 //
-// Locks are taken in this order: person, companies by id, rate-limit keys, the
+// It locks rows in this order: person, companies by id, rate-limit keys, the
 // account's storage, the account in the ledger.
 func (s *Service) DeletePerson(ctx context.Context, caller principal.Principal, personID, email string) error {
 	if err := requireOwner(caller, personID); err != nil {
@@ -52,7 +53,8 @@ func (s *Service) DeletePerson(ctx context.Context, caller principal.Principal, 
 		if !p.HasEmail(email) {
 			return errEmail
 		}
-		// No run can start meanwhile, since creating a run locks the person.
+		// No run can start at the same time, because creating a run locks the
+		// person.
 		active, err := run.CountActive(ctx, tx, p.ID)
 		if err != nil {
 			return err
@@ -80,10 +82,11 @@ func (s *Service) DeletePerson(ctx context.Context, caller principal.Principal, 
 	return err
 }
 
-// formerMembership is a membership in a company that has ended.
+// formerMembership is a membership in a company from which the person was
+// removed.
 type formerMembership struct {
 	role  string
-	teams []string // ids
+	teams []string // ids of the teams
 }
 
 // leaveCompanies removes a person from all companies, and returns their former
@@ -105,7 +108,8 @@ func leaveCompanies(ctx context.Context, tx *sqldb.Tx, caller principal.Principa
 		if err != nil {
 			return nil, err
 		}
-		// An admin may have removed them while this transaction waited for the lock.
+		// An admin may have removed the person while this transaction waited
+		// for the lock.
 		teams, err := company.RemoveMember(ctx, tx, id, personID)
 		if fault.Is(err, fault.NotFound) {
 			continue
@@ -133,8 +137,8 @@ func leaveCompanies(ctx context.Context, tx *sqldb.Tx, caller principal.Principa
 	return left, nil
 }
 
-// revokeAccess deletes the person's sessions, devices, address and small rows,
-// and adds the job that erases the rest.
+// revokeAccess deletes the person's sessions, devices, mail address and other
+// small data, and adds the job that erases the rest.
 func (s *Service) revokeAccess(ctx context.Context, tx *sqldb.Tx, p person.Person) error {
 	if _, err := session.EndAll(ctx, tx, p.ID); err != nil {
 		return err
@@ -173,8 +177,8 @@ func (s *Service) revokeAccess(ctx context.Context, tx *sqldb.Tx, p person.Perso
 	return err
 }
 
-// recordDeletion adds the deletion to the audit log. Its entries contain ids and
-// no mail address.
+// recordDeletion adds the deletion to the audit log. The entries contain ids
+// but no mail address.
 func recordDeletion(ctx context.Context, tx *sqldb.Tx, caller principal.Principal, personID string, left map[string]formerMembership, tokens []credential.Token) error {
 	entry := audit.Entry{ActorID: caller.PersonID, PersonID: personID, Address: caller.Address}
 	for _, t := range tokens {

@@ -16,11 +16,12 @@ import (
 	"atelier/internal/run/run"
 )
 
-// EraseKind is the kind of the jobs that erase the contents of deleted people.
+// EraseKind is the kind of the background jobs that erase the contents of
+// deleted people.
 const EraseKind = "person-erase"
 
-// NewEraseHandler returns the handler of the jobs that erase the contents of
-// deleted people.
+// NewEraseHandler returns the handler of the background jobs that erase the
+// contents of deleted people.
 func NewEraseHandler(db *sqldb.DB) queue.Handler {
 	return queue.Handler{
 		Kind:    EraseKind,
@@ -39,21 +40,22 @@ func NewEraseHandler(db *sqldb.DB) queue.Handler {
 	}
 }
 
-// ErasePerson erases the contents of a deleted person at once, for commands
-// that run without a worker to process jobs.
+// ErasePerson erases the contents of a deleted person immediately, for commands
+// that run without a background worker.
 func (s *Service) ErasePerson(ctx context.Context, personID string) error {
 	return eraseContents(ctx, s.DB, personID)
 }
 
-// Rows that one transaction erases. SQLite has one writer, and all others wait
-// for it. A board has thousands of nodes.
+// Maximum numbers of rows that one transaction erases. They are small because
+// SQLite has one writer, and all others wait for it. The number of boards is
+// smaller because a board has thousands of nodes.
 const (
 	rowsPerBatch   = 200
 	boardsPerBatch = 5
 )
 
 // eraseContents erases the runs, uploads and boards of a deleted person. It can
-// be restarted; finished steps cost little.
+// be called again after a failure; steps that are done cost little.
 func eraseContents(ctx context.Context, db *sqldb.DB, personID string) error {
 	if err := requireDeleted(ctx, db, personID); err != nil {
 		return err
@@ -68,11 +70,12 @@ func eraseContents(ctx context.Context, db *sqldb.DB, personID string) error {
 		return fmt.Errorf("erase boards: %w", err)
 	}
 
-	// Requests that were in progress during the deletion may have added rows.
+	// Requests that were in progress during the deletion may have added rows
+	// afterwards.
 	return db.Write(ctx, func(tx *sqldb.Tx) error { return eraseSmallRows(ctx, tx, personID) })
 }
 
-// requireDeleted refuses to erase a person who was not deleted.
+// requireDeleted returns an error if the person is not deleted.
 func requireDeleted(ctx context.Context, db *sqldb.DB, personID string) error {
 	return db.Read(ctx, func(tx *sqldb.Tx) error {
 		p, err := person.ByID(ctx, tx, personID)
@@ -138,8 +141,8 @@ func eraseBoards(ctx context.Context, db *sqldb.DB, personID string) error {
 	}
 }
 
-// eraseSmallRows erases favorites, idempotency keys, the webhook secret and the
-// storage counts of a person.
+// eraseSmallRows erases a person's favorites, idempotency keys, webhook secret
+// and storage counts.
 func eraseSmallRows(ctx context.Context, tx *sqldb.Tx, personID string) error {
 	if err := library.EraseFavorites(ctx, tx, personID); err != nil {
 		return err

@@ -23,21 +23,23 @@ func exportRateKey(personID string) ratelimit.Key {
 	return ratelimit.Key{Name: ratelimit.Daily + "export/person/" + personID, Subject: personID}
 }
 
-// WriteTimeout is how long the receiver of an archive may take for each part.
+// WriteTimeout is how long the receiver of an archive may take to receive each
+// part.
 const WriteTimeout = 30 * time.Second
 
-// Archive is a ZIP file with the data of a person, before it is written.
+// Archive is a ZIP file with the data of a person. Write produces its content.
 type Archive struct {
 	service  *Service
 	personID string
 	created  time.Time
 }
 
-// FileName returns the name under which to save the archive.
+// FileName returns the suggested file name of the archive.
 func (a *Archive) FileName() string { return "atelier-" + a.created.Format("2006-01-02") + ".zip" }
 
-// ExportPerson returns the archive of a person's data and records the export. A
-// person can export their data five times a day, the operator without limit.
+// ExportPerson returns the archive of a person's data and adds an audit log
+// entry. A person can export their data five times a day; the operator has no
+// limit.
 func (s *Service) ExportPerson(ctx context.Context, caller principal.Principal, personID string) (*Archive, error) {
 	if err := requireOwner(caller, personID); err != nil {
 		return nil, err
@@ -66,12 +68,13 @@ func (s *Service) ExportPerson(ctx context.Context, caller principal.Principal, 
 	return archive, nil
 }
 
-// pageSize is the number of rows read at once. No transaction is open while they
-// are written, so that a slow receiver makes no other request wait.
+// pageSize is the number of rows that one transaction reads. No transaction is
+// open while the rows are written, so that a slow receiver does not make other
+// requests wait.
 const pageSize = 200
 
-// Write writes the archive. It calls reauthorize periodically, if it is not nil,
-// and stops with the error that it returns.
+// Write writes the archive to w. If reauthorize is not nil, Write calls it
+// periodically, and stops if it returns an error.
 func (a *Archive) Write(ctx context.Context, w io.Writer, reauthorize func(context.Context) error) error {
 	if reauthorize == nil {
 		reauthorize = func(context.Context) error { return nil }
@@ -114,7 +117,7 @@ func (a *Archive) Write(ctx context.Context, w io.Writer, reauthorize func(conte
 	return aw.zip.Close()
 }
 
-// archiveWriter writes one archive.
+// archiveWriter contains the state of Archive.Write.
 type archiveWriter struct {
 	*Archive
 	zip         *zip.Writer
@@ -125,8 +128,8 @@ func (aw *archiveWriter) createEntry(name string, method uint16, modified time.T
 	return aw.zip.CreateHeader(&zip.FileHeader{Name: name, Method: method, Modified: modified.UTC()})
 }
 
-// eachRow calls read for one page after the other, and passes every row to
-// write, until a page is empty.
+// eachRow calls read for one page of rows after the other, until a page is
+// empty, and passes every row to write.
 func eachRow[T any](ctx context.Context, aw *archiveWriter, read func(tx *sqldb.Tx) ([]T, error), write func(T) error) error {
 	for {
 		var rows []T
@@ -176,10 +179,10 @@ func newLineEncoder(w io.Writer) *json.Encoder {
 	return encoder
 }
 
-// object is a row as it is written to the archive.
+// object is a JSON object in the archive.
 type object map[string]any
 
-// formatTime formats a time, nil for the zero time.
+// formatTime returns a time as a string, or nil for the zero time.
 func formatTime(t time.Time) any {
 	if t.IsZero() {
 		return nil
@@ -187,7 +190,8 @@ func formatTime(t time.Time) any {
 	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// rawJSON returns stored JSON, nil if there is none.
+// rawJSON returns text for embedding in a JSON document, or nil if text is not
+// valid JSON.
 func rawJSON(text string) any {
 	if text == "" || !json.Valid([]byte(text)) {
 		return nil

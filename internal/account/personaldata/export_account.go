@@ -165,7 +165,7 @@ func (aw *archiveWriter) writeCompanies(ctx context.Context, w io.Writer) error 
 			})
 		}
 		p, err := person.ByID(ctx, tx, aw.personID)
-		if err != nil || !p.EmailVerified { // the address may belong to another person
+		if err != nil || !p.EmailVerified { // an unverified mail address may belong to another person
 			return object{"companies": companies, "teams": teams, "invitations": invitations}, err
 		}
 		open, err := company.InvitationsFor(ctx, tx, p.Email)
@@ -185,7 +185,8 @@ func (aw *archiveWriter) writeCompanies(ctx context.Context, w io.Writer) error 
 	})
 }
 
-// writeBalance writes the list of movements row by row, since it may be long.
+// writeBalance writes the account's balance and its list of movements, row by
+// row because the list may be long.
 func (aw *archiveWriter) writeBalance(ctx context.Context, w io.Writer) error {
 	var b ledger.Balance
 	err := aw.service.DB.Read(ctx, func(tx *sqldb.Tx) error {
@@ -238,11 +239,12 @@ func (aw *archiveWriter) writeNotices(ctx context.Context, w io.Writer) error {
 	})
 }
 
-// writeAuditRecords leaves out the addresses of other people.
+// writeAuditRecords writes the audit log records about the person, without the
+// IP addresses of other people.
 func (aw *archiveWriter) writeAuditRecords(ctx context.Context, w io.Writer) error {
 	before := int64(0)
 	return writeLines(ctx, aw, w, func(tx *sqldb.Tx) ([]audit.Record, error) {
-		if before == 1 { // no record is older, and 0 would select the newest
+		if before == 1 { // the first record was returned, and 0 would select the newest ones
 			return nil, nil
 		}
 		return audit.List(ctx, tx, audit.Filter{PersonID: aw.personID, Before: before, Limit: pageSize})

@@ -50,7 +50,7 @@ func (aw *archiveWriter) writeRuns(ctx context.Context, w io.Writer) error {
 	})
 }
 
-// eachUpload passes the uploads of the personal account to write.
+// eachUpload passes every upload of the personal account to write.
 func (aw *archiveWriter) eachUpload(ctx context.Context, write func(asset.Upload) error) error {
 	var after *asset.Cursor
 	return eachRow(ctx, aw, func(tx *sqldb.Tx) ([]asset.Upload, error) {
@@ -62,7 +62,7 @@ func (aw *archiveWriter) eachUpload(ctx context.Context, write func(asset.Upload
 	})
 }
 
-// eachResult passes the results of the personal account to write.
+// eachResult passes every result of the personal account's runs to write.
 func (aw *archiveWriter) eachResult(ctx context.Context, write func(library.ExportedResult) error) error {
 	var after library.ExportCursor
 	return eachRow(ctx, aw, func(tx *sqldb.Tx) ([]library.ExportedResult, error) {
@@ -73,14 +73,16 @@ func (aw *archiveWriter) eachResult(ctx context.Context, write func(library.Expo
 	})
 }
 
-// Paths in an archive are made of ids. The names that people gave their files are
-// in the lists only, since they may not be valid paths.
+// uploadPath and resultPath return paths in the archive that consist of ids.
+// The names that people gave their files occur only in the lists, because they
+// may not be valid paths.
 func uploadPath(u asset.Upload) string { return "files/uploads/" + u.ID + path.Ext(u.Asset.Blob) }
 func resultPath(k library.ExportedResult) string {
 	return "files/results/" + k.ResultID + path.Ext(k.Asset.Blob)
 }
 
-// addFileFields adds the fields that describe a stored file.
+// addFileFields adds the JSON fields that describe a stored file to o, and
+// returns o.
 func addFileFields(a asset.Asset, o object) object {
 	o["type"] = a.Type
 	o["mime_type"] = a.MimeType
@@ -91,7 +93,7 @@ func addFileFields(a asset.Asset, o object) object {
 		o["height"] = a.Height
 	}
 	if a.Duration > 0 {
-		// Duration.Seconds has rounding errors such as 1.1179999999999999.
+		// Duration.Seconds has rounding errors, such as 1.1179999999999999.
 		o["duration_seconds"] = float64(a.Duration.Milliseconds()) / 1000
 	}
 	return o
@@ -148,7 +150,7 @@ func (aw *archiveWriter) writeBoards(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// writeBoard writes a board with its nodes on one line.
+// writeBoard writes a board and its nodes as a JSON object on one line.
 func (aw *archiveWriter) writeBoard(ctx context.Context, w io.Writer, b board.Board) error {
 	about, err := json.Marshal(object{
 		"id":       b.ID,
@@ -202,8 +204,9 @@ func (aw *archiveWriter) writeFiles(ctx context.Context) error {
 	return aw.eachResult(ctx, func(k library.ExportedResult) error { return aw.writeFile(ctx, resultPath(k), k.Asset, k.Created) })
 }
 
-// writeFile writes a stored file uncompressed, since most formats are compressed
-// already. A damaged file ends the archive.
+// writeFile writes a stored file uncompressed, because most formats are
+// compressed already. If the file is damaged, it returns an error and the
+// archive stays incomplete. A missing file is replaced by a note.
 func (aw *archiveWriter) writeFile(ctx context.Context, name string, a asset.Asset, at time.Time) error {
 	if err := aw.reauthorize(ctx); err != nil {
 		return err

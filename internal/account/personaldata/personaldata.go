@@ -4,9 +4,10 @@
 //	person ──DeletePerson──▶ signed out everywhere ──job person-erase──▶ contents erased ──library.Sweep──▶ files removed
 //
 // DeletePerson is one short transaction, however much data there is: it revokes
-// all credentials, removes all memberships and the address, and adds the job. The
-// job erases the person's contents, a few hundred rows per transaction. It can be
-// restarted from the beginning at any time, for example after a crash.
+// all credentials, removes all memberships and the mail address, and adds the
+// background job. The job erases the person's contents, a few hundred rows per
+// transaction. It can be restarted from the beginning at any time, for example
+// after a crash.
 //
 // The contents of a team stay with the team. The ledger and the audit log are
 // never changed; they contain only the person's id.
@@ -23,11 +24,12 @@ import (
 // Service exports and deletes people's data. It is safe for concurrent use.
 type Service struct {
 	DB    *sqldb.DB
-	Blobs blob.Store  // only for exports
-	Queue queue.Queue // gets the jobs that erase contents
+	Blobs blob.Store  // used only by exports
+	Queue queue.Queue // for the jobs that erase contents
 }
 
-// requireOwner refuses callers other than the person and the operator.
+// requireOwner refuses callers other than the person themselves and the
+// operator.
 func requireOwner(caller principal.Principal, personID string) error {
 	if caller.Operator || personID != "" && caller.PersonID == personID {
 		return nil

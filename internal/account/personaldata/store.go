@@ -2,8 +2,8 @@ package personaldata
 
 import "atelier/internal/base/sqldb"
 
-// Checks are invariants about deleted people that join tables of several
-// packages.
+// Checks are the invariants about deleted people that concern tables of several
+// packages, as queries for the rows that violate them.
 var Checks = []sqldb.Check{
 	{Name: "a deleted person has no pending run", Query: `
 		SELECT 'run ' || r.id FROM run r JOIN person p ON p.id = r.person_id WHERE r.status = 'pending' AND p.deleted IS NOT NULL`},

@@ -1,6 +1,6 @@
-// Package profile returns the profile of a person, for their own account pages
-// and for the API: the person's data and the accounts that a credential can act
-// for.
+// Package profile returns the profile of a person for their account pages and
+// for the API: the person's data, and the accounts for which a credential can
+// act.
 package profile
 
 import (
@@ -26,19 +26,22 @@ type Service struct {
 	Storage quota.Limits
 }
 
-// Profile describes a person and the accounts that a credential can act for.
+// Profile describes a person and the accounts for which a credential can act.
 type Profile struct {
 	Person   person.Person
-	Provider string // the provider that the person signed in with
+	Provider string // how the person signed in: "password" or the name of an OpenID provider
 	TopUp    ledger.FreeTopUp
-	// Accounts begins with the personal account, if the credential reaches it.
+	// Accounts begins with the personal account if the credential can act for
+	// it.
 	Accounts []Account
-	// NewTeams are the teams joined since the sign-in before the newest one.
+	// NewTeams are the teams that the person has joined since their last but
+	// one sign-in on a device.
 	NewTeams    []company.Team
-	Permissions map[string][]company.Permission // by company
+	Permissions map[string][]company.Permission // by company id
 }
 
-// Account is an account that a person can act for.
+// Account is an account for which a person can act: their personal account or a
+// team.
 type Account struct {
 	ID          string
 	Label       string
@@ -50,8 +53,8 @@ type Account struct {
 	Storage     quota.Usage
 }
 
-// GetProfile returns the principal's profile, limited to the accounts that the
-// credential reaches.
+// GetProfile returns the principal's profile, with the accounts for which the
+// credential can act.
 func (s *Service) GetProfile(ctx context.Context, p principal.Principal) (r Profile, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		r, err = s.ReadProfile(ctx, tx, p)
@@ -60,7 +63,7 @@ func (s *Service) GetProfile(ctx context.Context, p principal.Principal) (r Prof
 	return r, err
 }
 
-// ReadProfile is GetProfile in a transaction.
+// ReadProfile is GetProfile in the caller's transaction.
 func (s *Service) ReadProfile(ctx context.Context, tx *sqldb.Tx, p principal.Principal) (r Profile, err error) {
 	personID := p.PersonID
 	if r.Person, err = person.ByID(ctx, tx, personID); err != nil {
@@ -125,13 +128,13 @@ type Overview struct {
 	Notices  []person.Notice
 }
 
-// maxNotices bounds the notices on the account page.
+// maxNotices is the maximum number of notices on the account page.
 const maxNotices = 20
 
 // GetOverview returns the content of a person's account pages.
 func (s *Service) GetOverview(ctx context.Context, p principal.Principal) (o Overview, err error) {
 	personID := p.PersonID
-	p.Credential.Provider = "" // the page names the person's own way to sign in
+	p.Credential.Provider = "" // so that ReadProfile fills in the person's usual way of signing in
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		if o.Profile, err = s.ReadProfile(ctx, tx, p); err != nil {
 			return err
@@ -148,7 +151,8 @@ func (s *Service) GetOverview(ctx context.Context, p principal.Principal) (o Ove
 	return o, err
 }
 
-// ListCompanies returns the companies that a person is a member of.
+// ListCompanies returns a person's memberships in companies, ordered by the
+// company's name.
 func (s *Service) ListCompanies(ctx context.Context, personID string) (all []company.Membership, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		all, err = company.CompanyMemberships(ctx, tx, personID)

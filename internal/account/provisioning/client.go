@@ -10,22 +10,24 @@ import (
 	"atelier/internal/people/credential"
 )
 
-// Client is an authenticated identity provider of one company.
+// Client is the authenticated identity provider of a company.
 type Client struct {
 	companyID string
 	address   string // IP address
 	token     credential.SCIMToken
 }
 
-// CompanyID returns the company whose identity provider the client is.
+// CompanyID returns the id of the client's company.
 func (c Client) CompanyID() string { return c.companyID }
 
-// lastUsedPrecision is how often the last use of a SCIM token is stored.
+// lastUsedPrecision is the minimum time between two updates of the last use of
+// a SCIM token.
 const lastUsedPrecision = time.Minute
 
 // AuthenticateClient authenticates an identity provider by its SCIM token. If
-// only the company's plan is missing, it returns the client together with the
-// error, so that the request can be counted for the company.
+// the token is valid but the company's plan does not include provisioning, it
+// returns the client together with the error, so that the request counts
+// towards the company's rate limit.
 func (s *Service) AuthenticateClient(ctx context.Context, token, address string) (Client, error) {
 	t, err := credential.CheckSCIMToken(ctx, s.DB, token)
 	if err != nil {
@@ -48,10 +50,11 @@ func (c Client) checkPlan(ctx context.Context, tx *sqldb.Tx) error {
 	return companyadmin.CheckProvisioningPlan(found)
 }
 
-// Reauthorize refuses a client whose SCIM token or plan has ended. It is the
-// guard (sqldb.WithGuard) of every transaction of a client's request. It locks
-// nothing, since people are locked before companies; runChange decides about
-// changes, with the company locked.
+// Reauthorize refuses a client whose SCIM token was revoked or whose company's
+// plan no longer includes provisioning. It is the guard (sqldb.WithGuard) of
+// every transaction of a client's request. It locks nothing, because people
+// must be locked before companies; runChange calls it again with the company
+// locked.
 func (c Client) Reauthorize(ctx context.Context, tx *sqldb.Tx) error {
 	if err := credential.RequireSCIMToken(ctx, tx, c.token); err != nil {
 		return err

@@ -17,34 +17,36 @@ type Group struct {
 	ID         string
 	Name       string
 	ExternalID string
-	// Members are the members of the team and the inactive users who return to it,
-	// ordered by address.
+	// Members are the members of the team and the inactive users who will be
+	// members again when they are activated, ordered by mail address.
 	Members []Ref
 	Created time.Time
 	Updated time.Time
 }
 
-// GroupDraft has the values that an identity provider wants a group to have.
+// GroupDraft contains the values that an identity provider wants a group to
+// have.
 type GroupDraft struct {
 	Name       string
 	ExternalID string
 	Members    []string // ids of users, without duplicates
 }
 
-// GroupQuery selects groups. At most one of ID, Name and ExternalID is set; it is
-// looked up by an index.
+// GroupQuery selects groups. At most one of ID, Name and ExternalID is set; the
+// database looks it up in an index.
 type GroupQuery struct {
 	ID           *string
 	Name         *string
 	ExternalID   *string
-	Match        func(Group) bool // nil: all
-	WithMembers  bool             // the groups are returned with their members
-	MatchMembers bool             // Match examines the members
-	Start        int              // first of the page, from 1
-	Count        int              // size of the page
+	Match        func(Group) bool // nil selects all
+	WithMembers  bool             // return the groups with their members
+	MatchMembers bool             // Match reads the members of the groups
+	Start        int              // number of the page's first group, from 1
+	Count        int              // maximum number of groups on the page
 }
 
-// maxGroupMembers bounds the members of a group that a provider can set.
+// maxGroupMembers is the maximum number of members that an identity provider
+// can give a group.
 const maxGroupMembers = 10_000
 
 // ListGroups returns a page of a company's groups, ordered by name, and the
@@ -90,7 +92,8 @@ func (s *Service) ListGroups(ctx context.Context, client Client, q GroupQuery) (
 	return page, total, err
 }
 
-// findCandidateGroups reads the rows that a query can select.
+// findCandidateGroups returns the groups with the query's ID, Name or
+// ExternalID, or all groups of the company if none is set.
 func (c Client) findCandidateGroups(ctx context.Context, tx *sqldb.Tx, q GroupQuery) ([]company.Group, error) {
 	switch {
 	case q.ID != nil:
@@ -126,8 +129,8 @@ func asGroups(rows []company.Group) []Group {
 	return all
 }
 
-// fillMembers sets the members of groups, which are a page or, with every, all
-// groups of the company.
+// fillMembers sets the members of the given groups. If every is true, the
+// groups are all groups of the company.
 func (c Client) fillMembers(ctx context.Context, tx *sqldb.Tx, groups []Group, every bool) error {
 	index := map[string]int{}
 	ids := make([]string, len(groups))
@@ -151,7 +154,7 @@ func (c Client) fillMembers(ctx context.Context, tx *sqldb.Tx, groups []Group, e
 	return err
 }
 
-// GetGroup returns one group of the client's company.
+// GetGroup returns a group of the client's company.
 func (s *Service) GetGroup(ctx context.Context, client Client, id string) (g Group, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		g, err = client.readGroup(ctx, tx, id)
@@ -169,7 +172,7 @@ func (c Client) readGroup(ctx context.Context, tx *sqldb.Tx, id string) (Group, 
 	return groups[0], c.fillMembers(ctx, tx, groups, false)
 }
 
-// CreateGroup creates a team with members of the company.
+// CreateGroup creates a team with the draft's users as members.
 func (s *Service) CreateGroup(ctx context.Context, client Client, draft GroupDraft) (g Group, err error) {
 	err = s.runChange(ctx, client, func(tx *sqldb.Tx) ([]audit.Entry, error) {
 		if err := company.Lock(ctx, tx, client.companyID); err != nil {
@@ -195,8 +198,8 @@ func (s *Service) CreateGroup(ctx context.Context, client Client, draft GroupDra
 	return g, err
 }
 
-// ChangeGroup replaces a group by the draft that change returns for it. The
-// function change may be called more than once.
+// ChangeGroup changes a group to the draft that the function change returns for
+// it. The function may be called more than once.
 func (s *Service) ChangeGroup(ctx context.Context, client Client, id string, change func(Group) (GroupDraft, error)) (g Group, err error) {
 	err = s.runChange(ctx, client, func(tx *sqldb.Tx) ([]audit.Entry, error) {
 		if err := company.Lock(ctx, tx, client.companyID); err != nil {
@@ -236,7 +239,8 @@ func (s *Service) ChangeGroup(ctx context.Context, client Client, id string, cha
 	return g, err
 }
 
-// newGroupChange returns the audit entry about a group's new name or external id.
+// newGroupChange returns the audit log entry about a change of a group's name
+// or external id.
 func newGroupChange(before Group, draft GroupDraft) audit.Entry {
 	e := audit.Entry{Act: audit.TeamChanged, Details: map[string]string{
 		"team": before.ID, "name": draft.Name, "before": before.Name, "external_id": draft.ExternalID,
@@ -246,8 +250,8 @@ func newGroupChange(before Group, draft GroupDraft) audit.Entry {
 		companyadmin.FormatValues(map[string]string{"name": draft.Name, "external_id": draft.ExternalID}))
 }
 
-// setGroupMembers makes the users with the given ids the only members of a team.
-// Members who stay keep their roles.
+// setGroupMembers makes the users with the ids after the only members of a
+// team. Members who stay keep their roles.
 func (c Client) setGroupMembers(ctx context.Context, tx *sqldb.Tx, t company.Team, before []Ref, after []string) (entries []audit.Entry, err error) {
 	if len(after) > maxGroupMembers && len(after) > len(before) {
 		return nil, fault.New(fault.Invalid, fmt.Sprintf("A group has at most %d members.", maxGroupMembers)).On("members")
@@ -275,7 +279,7 @@ func (c Client) setGroupMembers(ctx context.Context, tx *sqldb.Tx, t company.Tea
 			continue
 		}
 		e, err := c.addGroupMember(ctx, tx, t, id)
-		if fault.Is(err, fault.NotFound) { // unknown, or deleted meanwhile
+		if fault.Is(err, fault.NotFound) { // unknown, or deleted by a concurrent request
 			return nil, fault.New(fault.Invalid, "There is no user with the id of one of the members.").On("members")
 		}
 		if err != nil {
@@ -286,8 +290,8 @@ func (c Client) setGroupMembers(ctx context.Context, tx *sqldb.Tx, t company.Tea
 	return entries, nil
 }
 
-// removeGroupMember removes a user from a team. An inactive user has no role
-// there, only a seat.
+// removeGroupMember removes a user from a team. For an inactive user it deletes
+// the seat, which is their stored membership.
 func removeGroupMember(ctx context.Context, tx *sqldb.Tx, teamID, personID string) (e audit.Entry, err error) {
 	account, err := companyadmin.FindTeamAccount(ctx, tx, personID, teamID)
 	if err != nil {
@@ -308,8 +312,8 @@ func removeGroupMember(ctx context.Context, tx *sqldb.Tx, teamID, personID strin
 	return e.WithChange(role, ""), nil
 }
 
-// addGroupMember adds a user to a team with the role member. An inactive user
-// gets a seat there.
+// addGroupMember adds a user to a team with the role member. For an inactive
+// user it stores a seat, so that they join the team when they are activated.
 func (c Client) addGroupMember(ctx context.Context, tx *sqldb.Tx, t company.Team, personID string) (e audit.Entry, err error) {
 	p, err := company.ProfileOf(ctx, tx, c.companyID, personID)
 	if err != nil {
@@ -325,7 +329,7 @@ func (c Client) addGroupMember(ctx context.Context, tx *sqldb.Tx, t company.Team
 	return e.WithChange("", company.RoleMember), err
 }
 
-// DeleteGroup removes a team.
+// DeleteGroup removes the team of a group.
 func (s *Service) DeleteGroup(ctx context.Context, client Client, id string) error {
 	return s.runChange(ctx, client, func(tx *sqldb.Tx) ([]audit.Entry, error) {
 		if err := company.Lock(ctx, tx, client.companyID); err != nil {

@@ -12,8 +12,8 @@ import (
 	"atelier/internal/people/person"
 )
 
-// notifyAddressChange notifies a user about the new address of their account, in
-// the account and by mail to both addresses.
+// notifyAddressChange notifies a user about the new mail address of their
+// account, on their account page and by mail to both addresses.
 func (s *Service) notifyAddressChange(ctx context.Context, tx *sqldb.Tx, before User, email string) error {
 	text := "Your company's identity provider has changed the address of your account from " +
 		companyadmin.PrintableText(before.Name) + " to " + companyadmin.PrintableText(email) + "."
@@ -30,7 +30,7 @@ func (s *Service) notifyAddressChange(ctx context.Context, tx *sqldb.Tx, before 
 	return nil
 }
 
-// mailReturn is mailMembership for an existing account.
+// mailReturn is mailMembership for a user who has an account already.
 func (s *Service) mailReturn(ctx context.Context, tx *sqldb.Tx, client Client, id string) error {
 	p, err := person.ByID(ctx, tx, id)
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *Service) mailReturn(ctx context.Context, tx *sqldb.Tx, client Client, i
 }
 
 // mailMembership notifies a person by mail that they are now a member of the
-// company, and how to sign in to an account that was created for them.
+// company, and, if their account was just created, how to sign in.
 func (s *Service) mailMembership(ctx context.Context, tx *sqldb.Tx, client Client, p person.Person, created bool) error {
 	c, err := company.ByID(ctx, tx, client.companyID)
 	if err != nil {
@@ -60,7 +60,8 @@ func (s *Service) mailMembership(ctx context.Context, tx *sqldb.Tx, client Clien
 	return s.sendMail(ctx, tx, m)
 }
 
-// sendMail queues a mail. It refuses addresses to which mail cannot be sent.
+// sendMail queues a mail. It refuses mail addresses to which mail cannot be
+// sent.
 func (s *Service) sendMail(ctx context.Context, tx *sqldb.Tx, m mail.Message) error {
 	if err := m.CheckMessage(); err != nil {
 		return fault.New(fault.Invalid, "Mail cannot be sent to this address.").On("userName").Because(err)

@@ -1,13 +1,15 @@
-// Package provisioning manages a company's people and teams for the company's
-// identity provider over SCIM (RFC 7643, RFC 7644), as users and groups.
+// Package provisioning manages a company's people and teams on behalf of the
+// company's identity provider, as users and groups of SCIM (RFC 7643, RFC
+// 7644).
 //
-// An identity provider authenticates by its company's SCIM token and needs the
-// plan ENTERPRISE. Both are checked again in the transaction that makes a change,
-// with the company locked. Each change writes its audit entries in the same
-// transaction.
+// An identity provider authenticates with its company's SCIM token, and the
+// company needs the plan ENTERPRISE. Both are checked again in the transaction
+// that makes a change, with the company locked. Each change adds its audit log
+// entries in the same transaction.
 //
-// A user is active while they are a member of the company. An inactive user keeps
-// their place in groups and returns to it when they become active again.
+// A user is active while they are a member of the company. An inactive user's
+// team memberships are stored, and are restored when the user becomes active
+// again.
 package provisioning
 
 import (
@@ -25,18 +27,21 @@ import (
 type Service struct {
 	DB   *sqldb.DB
 	Mail mailqueue.Outbox
-	// AppURL is the address of the HTML pages; links in mail lead there.
+	// AppURL is the base URL of the HTML pages, for links in mail.
 	AppURL string
-	// EnsureAccount locks and returns the person with an address in a domain that
-	// a company has verified, and creates them if there is none. The caller adds
-	// the entries to the audit log at the end of the transaction.
+	// EnsureAccount locks and returns the person with a mail address in a
+	// domain that a company has verified, and creates them if there is none.
+	// The caller adds the returned entries to the audit log at the end of the
+	// transaction.
 	EnsureAccount func(ctx context.Context, tx *sqldb.Tx, email string) (p person.Person, created bool, entries []audit.Entry, err error)
 }
 
-// runChange runs change in a transaction and records the entries that it returns.
-// The change must lock the company. The client's token and plan may have ended
-// since it authenticated, because a request body can take long to arrive; they
-// are checked again with the company locked, since ending either locks it too.
+// runChange runs change in a transaction and adds the entries that it returns
+// to the audit log. The function change must lock the company. The client's
+// token may have been revoked, or the plan changed, since the client
+// authenticated, because a request body can take long to arrive. Both are
+// checked again after change has locked the company, because revoking the token
+// or changing the plan locks it too.
 func (s *Service) runChange(ctx context.Context, client Client, change func(tx *sqldb.Tx) ([]audit.Entry, error)) error {
 	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		entries, err := change(tx)
@@ -47,7 +52,8 @@ func (s *Service) runChange(ctx context.Context, client Client, change func(tx *
 			return err
 		}
 
-		// Last, since all writers of the audit log wait for one row.
+		// The entries are added last, because all writers of the audit log wait
+		// for a lock on one row.
 		for _, e := range entries {
 			if e.Details == nil {
 				e.Details = map[string]string{}
@@ -63,8 +69,8 @@ func (s *Service) runChange(ctx context.Context, client Client, change func(tx *
 	})
 }
 
-// Limits of a filter: how many users or groups, and how many memberships of
-// groups, it may examine.
+// Maximum numbers of users or groups, and of group memberships, that one filter
+// may examine.
 const (
 	maxScanned           = 20_000
 	maxScannedMembership = 200_000
@@ -72,14 +78,15 @@ const (
 
 var errTooMany = fault.New(fault.Invalid, "There are too many resources to search with this filter. Filter by id, userName, externalId or displayName.").With("reason", "too_many")
 
-// slicePage returns one page of a list; start counts from 1.
+// slicePage returns at most count elements of a list, from the one with number
+// start, counted from 1.
 func slicePage[T any](all []T, start, count int) []T {
 	from := min(max(start-1, 0), len(all))
 	return all[from:min(from+max(count, 0), len(all))]
 }
 
-// ignoreNotFound returns nil for a fault that something was not found, and any
-// other error unchanged.
+// ignoreNotFound returns nil for a fault.NotFound, and any other error
+// unchanged.
 func ignoreNotFound(err error) error {
 	if fault.Is(err, fault.NotFound) {
 		return nil

@@ -15,22 +15,22 @@ type User struct {
 	ID         string
 	Name       string // mail address
 	ExternalID string
-	Active     bool // a member of the company
-	// Attributes are the provider's further attributes as JSON, stored and not
-	// used; "" if the provider has sent none.
+	Active     bool // is a member of the company
+	// Attributes are further attributes as JSON that the identity provider has
+	// sent, stored but not used; "" if there are none.
 	Attributes string
 	Groups     []Ref
 	Created    time.Time
 	Updated    time.Time
 }
 
-// Ref refers to a user by id and address, or to a group by id and name.
+// Ref refers to a user by id and mail address, or to a group by id and name.
 type Ref struct {
 	ID   string
 	Name string
 }
 
-// UserDraft has the values that an identity provider wants a user to have.
+// UserDraft contains the values that an identity provider wants a user to have.
 type UserDraft struct {
 	Name       string
 	ExternalID string
@@ -38,15 +38,15 @@ type UserDraft struct {
 	Attributes string
 }
 
-// UserQuery selects users. At most one of ID, Name and ExternalID is set; it is
-// looked up by an index.
+// UserQuery selects users. At most one of ID, Name and ExternalID is set; the
+// database looks it up in an index.
 type UserQuery struct {
 	ID         *string
 	Name       *string
 	ExternalID *string
-	Match      func(User) bool // nil: all
-	Start      int             // first of the page, from 1
-	Count      int             // size of the page
+	Match      func(User) bool // nil selects all
+	Start      int             // number of the page's first user, from 1
+	Count      int             // maximum number of users on the page
 }
 
 var (
@@ -55,8 +55,8 @@ var (
 	errOldDomain = fault.New(fault.Invalid, "This userName is not in a domain that the company has verified, so only the person can change it.").On("userName")
 )
 
-// ListUsers returns a page of a company's users, ordered by address, and the
-// number of all users that the query selects.
+// ListUsers returns a page of a company's users, ordered by mail address, and
+// the number of all users that the query selects.
 func (s *Service) ListUsers(ctx context.Context, client Client, q UserQuery) (page []User, total int, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		if q.Match == nil && q.ID == nil && q.Name == nil && q.ExternalID == nil {
@@ -88,7 +88,8 @@ func (s *Service) ListUsers(ctx context.Context, client Client, q UserQuery) (pa
 	return page, total, err
 }
 
-// findCandidates reads the rows that a query can select.
+// findCandidates returns the users with the query's ID, Name or ExternalID, or
+// all users of the company if none is set.
 func (c Client) findCandidates(ctx context.Context, tx *sqldb.Tx, q UserQuery) ([]company.Profile, error) {
 	var id string
 	switch {
@@ -133,7 +134,7 @@ func asUsers(rows []company.Profile) []User {
 	return all
 }
 
-// fillGroups sets the groups of users.
+// fillGroups sets the groups of the given users.
 func (c Client) fillGroups(ctx context.Context, tx *sqldb.Tx, users []User) error {
 	index := map[string]int{}
 	ids := make([]string, len(users))
@@ -150,7 +151,7 @@ func (c Client) fillGroups(ctx context.Context, tx *sqldb.Tx, users []User) erro
 	return err
 }
 
-// GetUser returns one user of the client's company.
+// GetUser returns a user of the client's company.
 func (s *Service) GetUser(ctx context.Context, client Client, id string) (u User, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		u, err = client.readUser(ctx, tx, id)

@@ -16,8 +16,9 @@ import (
 	"atelier/internal/people/person"
 )
 
-// CreateUser adds a person with an address in one of the company's domains to
-// the company, and creates an account if there is none with that address.
+// CreateUser adds the person with a mail address in one of the company's
+// verified domains to the company, and creates an account if there is none with
+// that address.
 func (s *Service) CreateUser(ctx context.Context, client Client, draft UserDraft) (u User, err error) {
 	if person.CheckEmail(draft.Name) != nil {
 		return u, errDomain
@@ -27,7 +28,8 @@ func (s *Service) CreateUser(ctx context.Context, client Client, draft UserDraft
 		if err := client.requireDomain(ctx, tx, draft.Name, errDomain); err != nil {
 			return nil, err
 		}
-		// Locks the person before the company, as every transaction does.
+		// EnsureAccount locks the person before the company is locked, in the
+		// same order as every other transaction.
 		p, created, entries, err := s.EnsureAccount(ctx, tx, draft.Name)
 		if errors.Is(err, person.ErrEmailTaken) {
 			return nil, errUserTaken
@@ -38,7 +40,8 @@ func (s *Service) CreateUser(ctx context.Context, client Client, draft UserDraft
 		if err := company.Lock(ctx, tx, client.companyID); err != nil {
 			return nil, err
 		}
-		// Checked again with the company locked.
+		// The domain is checked again, because it may have been removed before
+		// the company was locked.
 		if err := client.requireDomain(ctx, tx, draft.Name, errDomain); err != nil {
 			return nil, err
 		}
@@ -75,8 +78,8 @@ func newProfile(id string, created time.Time, draft UserDraft) company.Profile {
 	return company.Profile{PersonID: id, ExternalID: draft.ExternalID, Attributes: draft.Attributes, Created: created}
 }
 
-// requireDomain returns the refusal for an address outside the domains that the
-// company has verified.
+// requireDomain returns the error refusal if the mail address is not in a
+// domain that the company has verified.
 func (c Client) requireDomain(ctx context.Context, tx *sqldb.Tx, email string, refusal error) error {
 	owns, err := company.OwnsDomain(ctx, tx, c.companyID, email)
 	if err == nil && !owns {
@@ -85,8 +88,8 @@ func (c Client) requireDomain(ctx context.Context, tx *sqldb.Tx, email string, r
 	return err
 }
 
-// ChangeUser replaces a user by the draft that change returns for it. The
-// function change may be called more than once.
+// ChangeUser changes a user to the draft that the function change returns for
+// it. The function may be called more than once.
 func (s *Service) ChangeUser(ctx context.Context, client Client, id string, change func(User) (UserDraft, error)) (u User, err error) {
 	deactivated := false
 	err = s.runChange(ctx, client, func(tx *sqldb.Tx) ([]audit.Entry, error) {
@@ -149,9 +152,9 @@ func (s *Service) ChangeUser(ctx context.Context, client Client, id string, chan
 	return u, err
 }
 
-// describeUser describes a user in the audit log only by whether they are active:
-// everything else that the provider sends is personal, and the log is never
-// erased.
+// describeUser returns the state of a user for the audit log, which is only
+// whether they are active: everything else that the identity provider sends is
+// personal data, and the log is never erased.
 func describeUser(active bool) string {
 	if active {
 		return "active"
@@ -159,9 +162,10 @@ func describeUser(active bool) string {
 	return "switched off"
 }
 
-// verifyAddress verifies the account's address if the company owns its domain. A
-// stranger may have signed up with the address before; EnsureAccount signs them
-// out before the account gets anything from the provider.
+// verifyAddress marks the mail address of an account as verified if the company
+// owns its domain. A stranger may have signed up with the address before;
+// EnsureAccount signs them out before the account gets anything from the
+// identity provider.
 func (s *Service) verifyAddress(ctx context.Context, tx *sqldb.Tx, client Client, email string) ([]audit.Entry, error) {
 	owns, err := company.OwnsDomain(ctx, tx, client.companyID, email)
 	if err != nil || !owns {
@@ -171,13 +175,16 @@ func (s *Service) verifyAddress(ctx context.Context, tx *sqldb.Tx, client Client
 	return entries, err
 }
 
-// lockUser locks a user's person and then the company, and returns the user.
+// lockUser locks the person of a user and then the company, and returns the
+// user.
 func (c Client) lockUser(ctx context.Context, tx *sqldb.Tx, id string) (User, error) {
-	// Checked before locking, so that unknown ids make no other request wait.
+	// The id is checked before locking, so that unknown ids make no other
+	// request wait.
 	if _, err := company.ProfileOf(ctx, tx, c.companyID, id); err != nil {
 		return User{}, err
 	}
-	// A person who was deleted meanwhile is not found by readUser.
+	// If the person was deleted by a concurrent request, readUser returns an
+	// error.
 	if err := person.Lock(ctx, tx, id); err != nil && !errors.Is(err, person.ErrDeleted) {
 		return User{}, err
 	}
@@ -187,9 +194,9 @@ func (c Client) lockUser(ctx context.Context, tx *sqldb.Tx, id string) (User, er
 	return c.readUser(ctx, tx, id)
 }
 
-// changeAddress changes the address of a user's account. The company must own the
-// domains of both addresses, since the owner of an address can take over the
-// account.
+// changeAddress changes the mail address of a user's account. The company must
+// own the domains of both mail addresses, because the owner of a mail address
+// can take over the account.
 func (s *Service) changeAddress(ctx context.Context, tx *sqldb.Tx, client Client, before User, email string) (e audit.Entry, err error) {
 	if person.CheckEmail(email) != nil {
 		return e, errDomain
@@ -216,8 +223,8 @@ func (s *Service) changeAddress(ctx context.Context, tx *sqldb.Tx, client Client
 	return e.WithChange(person.MaskEmail(before.Name), person.MaskEmail(email)), nil
 }
 
-// DeleteUser removes a user from the company and deletes the attributes that its
-// identity provider has sent about them. Their account stays.
+// DeleteUser removes a user from the company and deletes the attributes that
+// the identity provider has sent about them. Their account remains.
 func (s *Service) DeleteUser(ctx context.Context, client Client, id string) error {
 	err := s.runChange(ctx, client, func(tx *sqldb.Tx) (entries []audit.Entry, err error) {
 		before, err := client.lockUser(ctx, tx, id)
@@ -237,8 +244,8 @@ func (s *Service) DeleteUser(ctx context.Context, client Client, id string) erro
 	return err
 }
 
-// removeMember removes a member from the company and its teams by the function
-// remove, and deletes the access tokens that they have from the company.
+// removeMember removes a member from the company and its teams with the
+// function remove, and deletes the company's access tokens that act for them.
 func (c Client) removeMember(ctx context.Context, tx *sqldb.Tx, id string, remove func(context.Context, *sqldb.Tx, string, string) ([]string, error)) (entries []audit.Entry, err error) {
 	before, err := companyadmin.FindMembership(ctx, tx, id, c.companyID)
 	if err != nil {
@@ -274,8 +281,8 @@ func (c Client) removeMember(ctx context.Context, tx *sqldb.Tx, id string, remov
 	return append(entries, e.WithChange(role, "")), nil
 }
 
-// activateUser makes a user a member of the company again, with their previous
-// roles.
+// activateUser makes a user a member of the company again, with the roles that
+// they had before.
 func (c Client) activateUser(ctx context.Context, tx *sqldb.Tx, id string) (audit.Entry, error) {
 	role, teams, err := company.Activate(ctx, tx, c.companyID, id)
 	e := audit.Entry{Act: audit.CompanyMemberSet, PersonID: id, Details: map[string]string{"role": role, "teams": strings.Join(teams, " ")}}

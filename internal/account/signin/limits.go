@@ -13,21 +13,25 @@ import (
 	"atelier/internal/people/session"
 )
 
-// Limits on guessing and on mail that strangers can request, each across all
-// nodes. Successes do not count.
+// Rate limits on guessing passwords and on mail that strangers can request.
+// They apply to all nodes together. Successful attempts do not count.
 var (
-	// Per pair of person and network, and per known browser.
+	// passwordsOfPair applies per pair of person and network, and per known
+	// browser.
 	passwordsOfPair = ratelimit.Backoff{Free: 10, Span: 24 * time.Hour, First: 30 * time.Second, MaxWait: 15 * time.Minute}
-	// Per person, in unknown browsers. Above it each pair waits longer.
+	// passwordsOfPerson applies per person, in unknown browsers. Above it,
+	// passwordsDuringAttacks replaces passwordsOfPair.
 	passwordsOfPerson      = ratelimit.Window{Max: 100, Span: time.Hour}
 	passwordsDuringAttacks = ratelimit.Backoff{Free: 1, Span: 24 * time.Hour, First: 5 * time.Second, MaxWait: time.Hour}
-	// Per network, in unknown browsers.
+	// passwordsOfNetwork applies per network, in unknown browsers.
 	passwordsOfNetwork = ratelimit.Backoff{Free: 100, Span: time.Hour, First: time.Second, MaxWait: 30 * time.Second}
 
-	// Per session, for the old password of a change.
+	// passwordsOfSession applies per session, for the old password when a
+	// person changes their password.
 	passwordsOfSession = []ratelimit.Window{{Max: 10, Span: 5 * time.Minute}}
 
-	// Per network, for mail with links to choose a new password.
+	// mailsOfNetwork applies per network, for mail with links to choose a new
+	// password.
 	mailsOfNetwork = ratelimit.Backoff{Free: 30, Span: time.Hour, First: 2 * time.Second, MaxWait: time.Minute}
 )
 
@@ -40,9 +44,9 @@ func resetKey(email string) ratelimit.Key { return flow.EmailKey(ratelimit.Daily
 
 const tooManyPasswords = "Too many wrong passwords from here. Wait a little, or use a browser that you have signed in with before." //nolint:gosec // a message
 
-// knownBrowser returns the id of a browser that the person with the mail address
-// signed in with before, empty for any other. The database work is the same
-// whether or not a person has the address.
+// knownBrowser returns the id of a browser in which the person with the mail
+// address signed in before, or "" for any other browser. The database work is
+// the same whether or not a person has the mail address.
 func knownBrowser(ctx context.Context, tx *sqldb.Tx, email string, c session.Client) (id string, err error) {
 	if c.KnownBrowser == "" {
 		return "", nil
@@ -54,9 +58,10 @@ func knownBrowser(ctx context.Context, tx *sqldb.Tx, email string, c session.Cli
 	return session.KnownBrowserID(ctx, tx, p.ID, c.KnownBrowser)
 }
 
-// tryPassword counts one attempt with a password. A known browser that has used
-// up its own limit is treated like an unknown one: a thief of its cookie gains
-// no further attempts, and does not lock the owner out.
+// tryPassword counts an attempt to sign in with a password. A known browser
+// that has used up its own limit is treated like an unknown one, so that a
+// thief of its cookie gets no additional attempts and does not lock the owner
+// out.
 func (s *Service) tryPassword(ctx context.Context, email string, c session.Client) (attempt flow.Attempt, err error) {
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		attempt = flow.Attempt{}
@@ -97,9 +102,10 @@ func (s *Service) tryPassword(ctx context.Context, email string, c session.Clien
 }
 
 // tryReset counts a request for a link to choose a new password, and reports
-// whether to send one. A person who was sent a link recently gets no other one:
-// the first still works. Only the network is ever told to wait, so that the
-// response does not reveal whether a person has the address.
+// whether to send one. A person who was sent a link recently gets no other one,
+// because the first is still valid. Only the limit of the network causes an
+// error, so that the response does not reveal whether a person has the mail
+// address.
 func (s *Service) tryReset(ctx context.Context, email string, c session.Client) (send bool, err error) {
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		var attempt flow.Attempt

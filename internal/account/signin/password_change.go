@@ -13,8 +13,10 @@ import (
 	"atelier/internal/people/session"
 )
 
-// TakeOver ends all sign-ins of a person and sets the password, for a caller who
-// proved that the address is theirs. It returns the access tokens that ended.
+// TakeOver ends all sign-ins of a person and replaces their password hash, for
+// a caller who has proven that the person's mail address is theirs. If the
+// address was not verified before, it also deletes the person's access tokens
+// and returns them.
 func (s *Service) TakeOver(ctx context.Context, tx *sqldb.Tx, p person.Person, hash string) ([]credential.Token, error) {
 	if err := flow.EndSignIns(ctx, tx, s.Devices, p.ID); err != nil {
 		return nil, err
@@ -25,7 +27,8 @@ func (s *Service) TakeOver(ctx context.Context, tx *sqldb.Tx, p person.Person, h
 	return credential.DeleteOf(ctx, tx, p.ID, "")
 }
 
-// setPassword replaces a password. Links to choose a new password stop working.
+// setPassword replaces a person's password hash and invalidates their links to
+// choose a new password.
 func setPassword(ctx context.Context, tx *sqldb.Tx, personID, hash string) error {
 	if err := person.DeleteLinks(ctx, tx, person.ResetLink, personID); err != nil {
 		return err
@@ -33,8 +36,8 @@ func setPassword(ctx context.Context, tx *sqldb.Tx, personID, hash string) error
 	return person.SetPassword(ctx, tx, personID, hash)
 }
 
-// ChangePassword replaces a password. The session is replaced by the one that
-// ChangePassword returns; every other session and device ends.
+// ChangePassword replaces a person's password, ends all their sessions and
+// devices, and returns a new session for the browser.
 func (s *Service) ChangePassword(ctx context.Context, in Session, old, password string, c session.Client) (NewSession, error) {
 	if in.Person.Provider == person.Password {
 		attempt, err := flow.StartAttempt(ctx, s.DB, ratelimit.Key{Name: "password/session/" + in.ID}, passwordsOfSession...)

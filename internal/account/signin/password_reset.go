@@ -18,12 +18,12 @@ import (
 	"atelier/internal/people/session"
 )
 
-// resetLifetime is how long a link to choose a new password works.
+// resetLifetime is how long a link to choose a new password is valid.
 const resetLifetime = time.Hour
 
 // RequestPasswordReset mails a link to choose a new password to the person with
-// the address, unless one was sent lately. The answer does not reveal whether a
-// person has the address.
+// a mail address, unless one was sent recently. The response does not reveal
+// whether a person has the address.
 func (s *Service) RequestPasswordReset(ctx context.Context, email string, c session.Client) error {
 	if err := person.CheckEmail(email); err != nil {
 		return err
@@ -41,7 +41,7 @@ func (s *Service) RequestPasswordReset(ctx context.Context, email string, c sess
 			return err
 		}
 		secret, err := person.CreateLink(ctx, tx, person.ResetLink, person.Link{PersonID: p.ID, Target: p.Email}, resetLifetime)
-		if errors.Is(err, person.ErrDeleted) { // deleted meanwhile
+		if errors.Is(err, person.ErrDeleted) { // deleted by a concurrent request
 			return nil
 		}
 		if err != nil {
@@ -60,14 +60,15 @@ func (s *Service) RequestPasswordReset(ctx context.Context, email string, c sess
 	})
 }
 
-// CheckResetLink returns an error if a link to choose a new password does not
-// work.
+// CheckResetLink returns an error if a link to choose a new password is not
+// valid.
 func (s *Service) CheckResetLink(ctx context.Context, secret string) error {
 	_, err := s.readResetLink(ctx, secret)
 	return err
 }
 
-// readResetLink returns a link to choose a new password, without using it.
+// readResetLink returns the person and mail address of a link to choose a new
+// password, without using the link.
 func (s *Service) readResetLink(ctx context.Context, secret string) (l person.Link, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		l, err = person.FindLink(ctx, tx, person.ResetLink, secret)
@@ -76,15 +77,15 @@ func (s *Service) readResetLink(ctx context.Context, secret string) (l person.Li
 	return l, err
 }
 
-// ResetPassword sets a new password with a link, ends every device and browser
-// session, and marks the address to which the link was sent as verified. If the
-// address was not verified before, a stranger may have used the account: its
-// access tokens end too.
+// ResetPassword sets a new password with a link, ends all devices and browser
+// sessions of the person, and marks the mail address to which the link was sent
+// as verified. If the mail address was not verified before, a stranger may have
+// used the account, so its access tokens are deleted too.
 //
-// The browser is known for the person from then on; ResetPassword returns its
-// cookie.
+// The browser counts as known to the person from then on. ResetPassword returns
+// the cookie by which it is recognised.
 func (s *Service) ResetPassword(ctx context.Context, secret, password string, c session.Client) (browser string, err error) {
-	l, err := s.readResetLink(ctx, secret) // checked before the slow hashing
+	l, err := s.readResetLink(ctx, secret) // so that an invalid link costs no slow hashing
 	if err != nil {
 		return "", err
 	}
@@ -123,8 +124,8 @@ func (s *Service) ResetPassword(ctx context.Context, secret, password string, c 
 		if err := accesstoken.RecordDeleted(ctx, tx, principal.Principal{PersonID: p.ID, Address: c.Address}, ended); err != nil {
 			return err
 		}
-		// The sent links no longer work, so their rate limit must not delay the
-		// next one.
+		// The links that were sent are no longer valid, so their rate limit
+		// must not delay the next one.
 		if err := ratelimit.Drop(ctx, tx, resetKey(p.Email)); err != nil {
 			return err
 		}
@@ -139,8 +140,8 @@ func (s *Service) ResetPassword(ctx context.Context, secret, password string, c 
 	return browser, nil
 }
 
-// OperatorResetLink returns a new link to choose a password, for the operator
-// to hand over if the installation sends no mail.
+// OperatorResetLink returns a new link to choose a password, which the operator
+// gives to the person if the installation sends no mail.
 func (s *Service) OperatorResetLink(ctx context.Context, email string) (link string, err error) {
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		p, err := person.ByEmail(ctx, tx, email)

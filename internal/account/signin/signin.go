@@ -1,5 +1,5 @@
-// Package signin signs people in and out of browsers: with passwords, through
-// their sessions, and with links to choose a new password.
+// Package signin signs people in and out in browsers. It checks passwords,
+// manages browser sessions, and sends links to choose a new password.
 package signin
 
 import (
@@ -21,26 +21,27 @@ import (
 	"atelier/internal/people/session"
 )
 
-// Service signs people in and out. It is safe for concurrent use.
+// Service signs people in and out in browsers. It is safe for concurrent use.
 type Service struct {
 	DB              *sqldb.DB
 	Devices         *device.Devices
 	Mail            flow.Mailer
 	SessionLifetime time.Duration
-	// KnownLifetime is how long a browser counts as known after a sign-in.
+	// KnownLifetime is how long a browser counts as known to a person after a
+	// sign-in.
 	KnownLifetime time.Duration
 	Now           func() time.Time
 }
 
-// NewSession is a session that was just started in a browser.
+// NewSession is a browser session that has just been started.
 type NewSession struct {
 	Person  person.Person
-	Cookie  string // of the session
-	Browser string // cookie by which the browser is recognised from now on
+	Cookie  string // session cookie
+	Browser string // cookie by which the browser is recognised as known
 }
 
-// StartSession starts a session for a person, whose row is locked. The browser
-// is known for the person from then on.
+// StartSession starts a session for a person whose row the caller has locked.
+// The browser counts as known to the person from then on.
 func (s *Service) StartSession(ctx context.Context, tx *sqldb.Tx, p person.Person, provider string, c session.Client) (NewSession, error) {
 	draft := session.Session{PersonID: p.ID, Provider: provider, Agent: c.UserAgent, Address: c.Address}
 	_, cookie, err := session.Start(ctx, tx, draft, s.SessionLifetime)
@@ -55,13 +56,13 @@ func (s *Service) StartSession(ctx context.Context, tx *sqldb.Tx, p person.Perso
 	return started, flow.RecordOwnAct(ctx, tx, audit.SessionSignedIn, p.ID, c.Address, map[string]string{"provider": provider})
 }
 
-// errWrongPassword is the same error for an unknown address and a wrong
+// errWrongPassword is returned both for an unknown mail address and for a wrong
 // password.
 var errWrongPassword = fault.New(fault.Unauthenticated, "The address or the password is wrong.")
 
-// SignIn signs a browser in with a password.
+// SignIn signs a person in in a browser with a mail address and a password.
 func (s *Service) SignIn(ctx context.Context, email, password string, c session.Client) (NewSession, error) {
-	if person.CheckEmail(email) != nil { // no person has this address, and it may not fit a rate-limit key
+	if person.CheckEmail(email) != nil { // nobody has this mail address, and it may be too long for a rate-limit key
 		return NewSession{}, errWrongPassword
 	}
 	attempt, err := s.tryPassword(ctx, email, c)
@@ -73,7 +74,7 @@ func (s *Service) SignIn(ctx context.Context, email, password string, c session.
 		return NewSession{}, err
 	}
 	var in NewSession
-	var refusal error // committed with its audit entry
+	var refusal error // returned after the audit log entry is committed
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		in = NewSession{}
 		refusal = nil
@@ -103,7 +104,7 @@ func (s *Service) SignIn(ctx context.Context, email, password string, c session.
 		}
 		if ok, err := proof.IsCurrent(ctx, tx); err != nil {
 			return err
-		} else if !ok { // the password was changed meanwhile
+		} else if !ok { // changed by a concurrent request
 			return refuse(errWrongPassword)
 		}
 		if err := attempt.ReturnUnits(ctx, tx); err != nil {
@@ -124,16 +125,18 @@ type Session struct {
 	Person person.Person
 }
 
-// Principal returns the caller that the session authenticates.
+// Principal returns the caller that the session authenticates, with the IP
+// address of the request.
 func (s Session) Principal(address string) principal.Principal {
 	return principal.ForSession(s.PersonID, s.ID, s.Provider, address)
 }
 
-// usedPrecision is the precision of "last used".
+// usedPrecision is the minimum time between two updates of the last use of a
+// session.
 const usedPrecision = time.Minute
 
-// FindSession returns the session of a cookie, or session.ErrSignedOut if there
-// is none.
+// FindSession returns the session with a cookie and its person, or
+// session.ErrSignedOut if there is none.
 func (s *Service) FindSession(ctx context.Context, cookie, address string) (Session, error) {
 	live, err := session.Find(ctx, s.DB, cookie, s.Now())
 	if err != nil {
@@ -152,9 +155,9 @@ func (s *Service) FindSession(ctx context.Context, cookie, address string) (Sess
 	return found, err
 }
 
-// SessionGuard returns the check that every write transaction of a browser begins
-// with (sqldb.WithGuard): the session must not have ended. The rows of the session
-// and of the person stay locked until the transaction ends.
+// SessionGuard returns the check with which every write transaction of a
+// browser begins (sqldb.WithGuard): the session must not have ended. The rows
+// of the session and the person stay locked until the transaction ends.
 func (s *Service) SessionGuard(cookie string) sqldb.Guard {
 	return func(ctx context.Context, tx *sqldb.Tx) error {
 		if tx.ReadOnly {
@@ -165,7 +168,7 @@ func (s *Service) SessionGuard(cookie string) sqldb.Guard {
 	}
 }
 
-// SignOut ends one session of the principal.
+// SignOut ends one browser session of the principal's person.
 func (s *Service) SignOut(ctx context.Context, p principal.Principal, sessionID string) error {
 	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		ended, err := session.End(ctx, tx, p.PersonID, sessionID)
@@ -176,8 +179,9 @@ func (s *Service) SignOut(ctx context.Context, p principal.Principal, sessionID 
 	})
 }
 
-// SignOutEverywhere ends every device and browser session of a person, and every
-// approved sign-in that a device has not fetched yet. Access tokens stay valid.
+// SignOutEverywhere ends all browser sessions of a person and revokes all their
+// devices, including approved sign-ins that the device has not completed yet.
+// Access tokens stay valid.
 func (s *Service) SignOutEverywhere(ctx context.Context, p principal.Principal, personID string) error {
 	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if err := person.Lock(ctx, tx, personID); err != nil {
@@ -195,8 +199,8 @@ func (s *Service) SignOutEverywhere(ctx context.Context, p principal.Principal, 
 }
 
 // SignOutEveryone ends every browser session, device and access token of all
-// people, and returns the number of people. It is for the operator's
-// commands.
+// people, and returns the number of people. Only the operator's commands use
+// it.
 func (s *Service) SignOutEveryone(ctx context.Context) (people int, err error) {
 	const page = 100
 	for last := ""; ; {
@@ -208,7 +212,7 @@ func (s *Service) SignOutEveryone(ctx context.Context) (people int, err error) {
 		for _, id := range ids {
 			last = id
 			err := s.endCredentials(ctx, id)
-			if errors.Is(err, person.ErrDeleted) { // deleted meanwhile
+			if errors.Is(err, person.ErrDeleted) { // deleted by a concurrent request
 				continue
 			}
 			if err != nil {
@@ -219,7 +223,8 @@ func (s *Service) SignOutEveryone(ctx context.Context) (people int, err error) {
 	}
 }
 
-// endCredentials ends every session, device and access token of a person.
+// endCredentials ends every browser session, device and access token of a
+// person.
 func (s *Service) endCredentials(ctx context.Context, personID string) error {
 	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if err := person.Lock(ctx, tx, personID); err != nil {
@@ -239,8 +244,8 @@ func (s *Service) endCredentials(ctx context.Context, personID string) error {
 	})
 }
 
-// SetSuspended suspends a person and ends their sign-ins, or restores them.
-// It is for the operator's commands.
+// SetSuspended suspends the person with a mail address and ends their sign-ins,
+// or reinstates them. Only the operator's commands use it.
 func (s *Service) SetSuspended(ctx context.Context, email string, suspended bool) error {
 	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		p, err := person.ByEmail(ctx, tx, email)
@@ -265,7 +270,7 @@ func (s *Service) SetSuspended(ctx context.Context, email string, suspended bool
 	})
 }
 
-// accountState returns the state of an account as the audit log names it.
+// accountState returns the name of an account's state for the audit log.
 func accountState(suspended bool) string {
 	if suspended {
 		return "suspended"

@@ -11,7 +11,8 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// acceptSecret uses an invitation for a person who holds its secret.
+// acceptSecret accepts the invitation with a secret for a person, and adds an
+// audit log entry.
 func acceptSecret(ctx context.Context, tx *sqldb.Tx, p person.Person, secret, address string) (company.Invitation, error) {
 	inv, fresh, err := company.AcceptSecret(ctx, tx, secret, p.ID, p.Email)
 	if err != nil || !fresh {
@@ -31,13 +32,14 @@ func recordAccepted(ctx context.Context, tx *sqldb.Tx, personID string, inv comp
 	}
 	to := inv.CompanyRole
 	if inv.TeamID != "" {
-		to = inv.TeamRole // a member of the company keeps their role there
+		to = inv.TeamRole // somebody who is already in the company keeps their role there
 	}
 	return audit.Add(ctx, tx, e.WithChange("", to))
 }
 
-// AcceptInvitation uses the link of an invitation. The link of an invitation
-// that was mailed to the person's address verifies that address.
+// AcceptInvitation accepts the invitation with the secret of its link. If the
+// invitation was mailed to the person's mail address, this also verifies the
+// address.
 func (s *Service) AcceptInvitation(ctx context.Context, by principal.Principal, secret string) error {
 	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if err := person.Lock(ctx, tx, by.PersonID); err != nil {
@@ -55,8 +57,8 @@ func (s *Service) AcceptInvitation(ctx context.Context, by principal.Principal, 
 	})
 }
 
-// AcceptInvitationByID uses an invitation that a person with a verified address
-// sees in their list.
+// AcceptInvitationByID accepts an invitation that was sent to the caller's
+// verified mail address.
 func (s *Service) AcceptInvitationByID(ctx context.Context, by principal.Principal, id string) error {
 	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if err := person.Lock(ctx, tx, by.PersonID); err != nil {
@@ -74,15 +76,15 @@ func (s *Service) AcceptInvitationByID(ctx context.Context, by principal.Princip
 	})
 }
 
-// Invitation is the description of an invitation for the holder of its secret,
-// before they accept.
+// Invitation describes an invitation to a visitor who has its link, before they
+// accept it.
 type Invitation struct {
-	Company string // name
-	Team    string // name; empty: the company alone
-	Email   string // the only address that may use it; empty: any
+	Company string // name of the company
+	Team    string // name of the team, empty if the invitation is for the company only
+	Email   string // mail address of the invited person, empty if anybody may accept
 }
 
-// FindInvitation returns the invitation with a secret.
+// FindInvitation returns the description of the live invitation with a secret.
 func (s *Service) FindInvitation(ctx context.Context, secret string) (shown Invitation, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		inv, err := company.InvitationBySecret(ctx, tx, secret)

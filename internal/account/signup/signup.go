@@ -1,6 +1,6 @@
-// Package signup creates accounts: for people who sign up, are added by the
-// operator, come from an OpenID provider, or belong to a company that vouches
-// for them. It also accepts invitations to companies.
+// Package signup creates accounts for people who sign up, are added by the
+// operator, sign in with an OpenID provider, or are added by their company's
+// identity provider. It also accepts invitations to companies.
 package signup
 
 import (
@@ -22,10 +22,10 @@ import (
 	"atelier/internal/people/session"
 )
 
-// Policy decides which people may sign up.
+// Policy determines who may sign up.
 type Policy string
 
-// The policies; the values are those of the setting signup.
+// The policies, with the values of the configuration setting signup.
 const (
 	Open         Policy = "open"
 	ByInvitation Policy = "invite"
@@ -40,27 +40,29 @@ type Service struct {
 	Grants       *ledger.Grants
 	Mail         flow.Mailer
 	Policy       Policy
-	// RequireVerified: people must verify their address before they sign in.
+	// RequireVerified means that SignUp starts no session for an unverified
+	// mail address.
 	RequireVerified bool
 }
 
-// Application is the form that a person signs up with.
+// Application contains the data of the sign-up form.
 type Application struct {
 	Email    string
 	Password string
-	// Invitation is the secret of an invitation, Setup the set-up token of the
-	// first start; either allows a sign-up that the policy does not.
+	// Invitation is the secret of an invitation, Setup the set-up token that
+	// the first start prints; either permits a sign-up that the policy does
+	// not.
 	Invitation string
 	Setup      string
 	Client     session.Client
 }
 
-// signupsOfNetwork limits sign-ups of a network.
+// signupsOfNetwork limits how many people can sign up from a network.
 var signupsOfNetwork = ratelimit.Backoff{Free: 100, Span: time.Hour, First: time.Second, MaxWait: time.Minute}
 
-// SignUp creates a person and signs them in. If addresses must be verified
-// first, it starts no session and returns no cookie: the response is then the
-// same for an address that is in use already.
+// SignUp creates a person and signs them in. If mail addresses must be verified
+// first, it starts no session and returns no cookie, so that the response is
+// the same for a mail address that is in use already.
 func (s *Service) SignUp(ctx context.Context, a Application) (signin.NewSession, error) {
 	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		return flow.LimitNetwork(ctx, tx, "signup", a.Client.Network(), signupsOfNetwork)
@@ -74,7 +76,7 @@ func (s *Service) SignUp(ctx context.Context, a Application) (signin.NewSession,
 	if err := person.CheckNewPassword(a.Password, a.Email); err != nil {
 		return signin.NewSession{}, err
 	}
-	if err := s.DB.Read(ctx, func(tx *sqldb.Tx) error { return s.checkPolicy(ctx, tx, a) }); err != nil { // checked before the slow hashing
+	if err := s.DB.Read(ctx, func(tx *sqldb.Tx) error { return s.checkPolicy(ctx, tx, a) }); err != nil { // before the slow hashing
 		return signin.NewSession{}, err
 	}
 	hash, err := person.HashPassword(ctx, a.Password)
@@ -93,7 +95,7 @@ func (s *Service) SignUp(ctx context.Context, a Application) (signin.NewSession,
 			return err
 		}
 		p, err := person.Create(ctx, tx, person.Draft{Email: a.Email, EmailVerified: verified, PasswordHash: hash})
-		if fault.Is(err, fault.Invalid) && s.RequireVerified { // the address is in use
+		if fault.Is(err, fault.Invalid) && s.RequireVerified { // the mail address is in use
 			return s.remindOwner(ctx, tx, a.Email)
 		}
 		if err != nil {
@@ -133,8 +135,8 @@ func (s *Service) SignUp(ctx context.Context, a Application) (signin.NewSession,
 }
 
 // useSetupToken uses the set-up token of an application, which proves that the
-// operator signs up. Of several concurrent uses the first wins; the others fall
-// under the policy.
+// operator signs up. Of several concurrent uses the first succeeds; for the
+// others the policy applies.
 func (s *Service) useSetupToken(ctx context.Context, tx *sqldb.Tx, a Application) (bool, error) {
 	if a.Setup == "" {
 		return false, nil
@@ -147,8 +149,9 @@ func (s *Service) useSetupToken(ctx context.Context, tx *sqldb.Tx, a Application
 	return false, s.checkPolicy(ctx, tx, a)
 }
 
-// remindOwner mails the owner of an address that they have an account already. The
-// number of mails is limited, since strangers can cause them.
+// remindOwner sends a mail to the owner of a mail address that they have an
+// account already. The number of mails is limited, because strangers can cause
+// them.
 func (s *Service) remindOwner(ctx context.Context, tx *sqldb.Tx, email string) error {
 	p, err := person.ByEmail(ctx, tx, email)
 	if err != nil {
@@ -164,8 +167,8 @@ func (s *Service) remindOwner(ctx context.Context, tx *sqldb.Tx, email string) e
 	})
 }
 
-// CreatePerson creates a person for the operator. The rules for new passwords do
-// not apply. With isVerified the address counts as verified.
+// CreatePerson creates a person for the operator. The rules for new passwords
+// do not apply. If isVerified is true, the mail address counts as verified.
 func (s *Service) CreatePerson(ctx context.Context, email, password string, isVerified bool) (p person.Person, err error) {
 	hash, err := person.HashPassword(ctx, password)
 	if err != nil {
@@ -188,8 +191,8 @@ func (s *Service) CreatePerson(ctx context.Context, email, password string, isVe
 	return p, err
 }
 
-// checkPolicy refuses an application that the policy does not allow. The
-// transaction that accepts the invitation checks that again.
+// checkPolicy refuses an application that the policy does not permit. The
+// invitation is checked again in the transaction that accepts it.
 func (s *Service) checkPolicy(ctx context.Context, tx *sqldb.Tx, a Application) error {
 	if a.Setup != "" {
 		if ok, err := person.IsSetupToken(ctx, tx, a.Setup); ok || err != nil {
@@ -209,9 +212,9 @@ func (s *Service) checkPolicy(ctx context.Context, tx *sqldb.Tx, a Application) 
 	}
 }
 
-// checkInvitation refuses an invitation that is not for the address of the
-// application. The error may reveal the invitation's address to a holder of the
-// secret.
+// checkInvitation refuses an application whose mail address is not that of the
+// invitation. The error may reveal the invitation's mail address, because the
+// applicant has its secret.
 func checkInvitation(ctx context.Context, tx *sqldb.Tx, a Application) error {
 	inv, err := company.InvitationBySecret(ctx, tx, a.Invitation)
 	if err != nil {
@@ -224,8 +227,8 @@ func checkInvitation(ctx context.Context, tx *sqldb.Tx, a Application) error {
 	return err
 }
 
-// IsSetupToken reports whether a token is the one that the first start printed
-// and no person exists yet.
+// IsSetupToken reports whether a token is a set-up token that the service has
+// printed and no person exists yet.
 func (s *Service) IsSetupToken(ctx context.Context, token string) (ok bool, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		ok, err = person.IsSetupToken(ctx, tx, token)
@@ -234,8 +237,8 @@ func (s *Service) IsSetupToken(ctx context.Context, token string) (ok bool, err 
 	return ok, err
 }
 
-// provesAddress reports whether the application proves that the address belongs
-// to the applicant: the invitation was mailed there.
+// provesAddress reports whether the applicant has proven that the mail address
+// is theirs, because the invitation was mailed to it.
 func provesAddress(ctx context.Context, tx *sqldb.Tx, a Application) (bool, error) {
 	if a.Invitation == "" {
 		return false, nil
@@ -245,7 +248,7 @@ func provesAddress(ctx context.Context, tx *sqldb.Tx, a Application) (bool, erro
 }
 
 // CreateFromProvider creates an account for a person whom an OpenID provider
-// identified and who has none yet.
+// has identified and who has none yet.
 func (s *Service) CreateFromProvider(ctx context.Context, tx *sqldb.Tx, who oidc.Identity, provider string, c session.Client) (person.Person, error) {
 	invited, err := company.InvitationsFor(ctx, tx, who.Email)
 	if err != nil {

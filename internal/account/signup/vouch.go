@@ -10,13 +10,15 @@ import (
 	"atelier/internal/people/person"
 )
 
-// VouchForPerson returns and locks the person with an address in a domain of a
-// company that vouches for it. If there is no such person, it creates one
-// without a password, who signs in with a provider or requests a link; fresh is
-// true then. If the address of an existing account was never verified, the
-// account may belong to a stranger: its sign-ins and access tokens end.
+// VouchForPerson locks and returns the person with a mail address in a domain
+// that a company has verified. If there is no such person, it creates one
+// without a password, who signs in with an OpenID provider or requests a link
+// to choose a password; fresh is true then. If the mail address of an existing
+// account was never verified, the account may belong to a stranger, so its
+// sign-ins are ended and its access tokens deleted.
 //
-// The caller records the entries at the end of the transaction.
+// The caller adds the returned entries to the audit log at the end of the
+// transaction.
 func (s *Service) VouchForPerson(ctx context.Context, tx *sqldb.Tx, email string) (p person.Person, fresh bool, entries []audit.Entry, err error) {
 	p, err = lockByEmail(ctx, tx, email)
 	if fault.Is(err, fault.NotFound) {
@@ -42,8 +44,9 @@ func (s *Service) VouchForPerson(ctx context.Context, tx *sqldb.Tx, email string
 	return p, false, append(entries, audit.Entry{Act: audit.PersonVerified, PersonID: p.ID}), nil
 }
 
-// lockByEmail returns and locks the person with an address. It looks again if
-// the person got another address or was deleted during the wait for the lock.
+// lockByEmail locks and returns the person with a mail address. It starts again
+// if the person's mail address was changed or the person was deleted while it
+// waited for the lock.
 func lockByEmail(ctx context.Context, tx *sqldb.Tx, email string) (person.Person, error) {
 	for {
 		p, err := person.ByEmail(ctx, tx, email)

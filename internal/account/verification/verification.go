@@ -1,6 +1,6 @@
-// Package verification proves that mail addresses belong to people: it sends
-// links and records addresses as verified. A verified address makes its person a
-// member of the companies that own the domain.
+// Package verification verifies that mail addresses belong to people: it sends
+// links, and marks an address as verified when its link is opened. A person
+// with a verified mail address joins the company that owns its domain.
 package verification
 
 import (
@@ -18,11 +18,11 @@ import (
 	"atelier/internal/people/session"
 )
 
-// linkLifetime is how long a person has to verify an address.
+// linkLifetime is how long a verification link is valid.
 const linkLifetime = 72 * time.Hour
 
-// mailsOfPerson limits mail with links that a person asks for while they are
-// signed in.
+// mailsOfPerson is the rate limit of verification mail that a signed-in person
+// requests.
 var mailsOfPerson = []ratelimit.Window{{Max: 5, Span: time.Hour}}
 
 // Service verifies mail addresses. It is safe for concurrent use.
@@ -31,7 +31,7 @@ type Service struct {
 	Mail flow.Mailer
 }
 
-// SendLink mails a verification link to a person.
+// SendLink mails a verification link to a person's mail address.
 func (s *Service) SendLink(ctx context.Context, tx *sqldb.Tx, p person.Person) error {
 	secret, err := person.CreateLink(ctx, tx, person.VerifyLink, person.Link{PersonID: p.ID, Target: p.Email}, linkLifetime)
 	if err != nil {
@@ -45,7 +45,8 @@ func (s *Service) SendLink(ctx context.Context, tx *sqldb.Tx, p person.Person) e
 	})
 }
 
-// ResendLink sends the link again.
+// ResendLink mails a new verification link to the caller, unless their mail
+// address is verified.
 func (s *Service) ResendLink(ctx context.Context, p principal.Principal) error {
 	if _, err := flow.StartAttempt(ctx, s.DB, flow.PersonKey("mail", p.PersonID), mailsOfPerson...); err != nil {
 		return err
@@ -59,7 +60,8 @@ func (s *Service) ResendLink(ctx context.Context, p principal.Principal) error {
 	})
 }
 
-// VerifyEmail uses the link of a verification mail.
+// VerifyEmail marks a mail address as verified with the secret of its
+// verification link.
 func (s *Service) VerifyEmail(ctx context.Context, secret string, c session.Client) error {
 	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		l, err := person.UseLink(ctx, tx, person.VerifyLink, secret)
@@ -70,8 +72,8 @@ func (s *Service) VerifyEmail(ctx context.Context, secret string, c session.Clie
 	})
 }
 
-// OperatorLink returns a new verification link for the operator to hand over if
-// the installation sends no mail.
+// OperatorLink returns a new verification link, which the operator gives to the
+// person if the installation sends no mail.
 func (s *Service) OperatorLink(ctx context.Context, email string) (link string, err error) {
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		p, err := person.ByEmail(ctx, tx, email)
@@ -85,8 +87,9 @@ func (s *Service) OperatorLink(ctx context.Context, email string) (link string, 
 	return link, err
 }
 
-// MarkVerified records that an address belongs to a person, and makes them a
-// member of the companies that own its domain.
+// MarkVerified marks a person's mail address as verified, and adds the person
+// to the company that owns its domain. It does nothing if the address was
+// verified before.
 func MarkVerified(ctx context.Context, tx *sqldb.Tx, personID, email, address string) error {
 	changed, err := person.SetVerified(ctx, tx, personID, email)
 	if err != nil || !changed {
@@ -102,8 +105,8 @@ func MarkVerified(ctx context.Context, tx *sqldb.Tx, personID, email, address st
 	return flow.RecordOwnAct(ctx, tx, audit.PersonVerified, p.ID, address, nil)
 }
 
-// JoinByDomain makes a person with a verified address a member of the companies
-// that own its domain.
+// JoinByDomain adds a person with a verified mail address to the company that
+// owns its domain, if there is one.
 func JoinByDomain(ctx context.Context, tx *sqldb.Tx, p person.Person, address string) error {
 	companyID, teams, err := company.JoinByDomain(ctx, tx, p.ID, p.Email)
 	if err != nil || companyID == "" {

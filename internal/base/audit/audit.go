@@ -3,13 +3,14 @@
 //	hash 16 ◀── 17 {at, act, who, whom, …} ◀── 18 {…} ◀── head {18, hash 18}
 //
 // The rows are numbered without a gap, and the hash of each row covers its
-// columns and the hash of the row before. The tables refuse changes. An attacker
-// who bypasses that cannot change, remove or reorder a row without breaking the
-// chain, and Verify reports the row. Each row and the head also have a keyed
-// seal: an attacker who can write the database, but does not have the
-// installation's secret, cannot rebuild the chain or cut off its end. An
-// attacker with an old copy of the whole database can restore the copy. Against
-// this, the operator stores the head elsewhere and compares it.
+// columns and the hash of the previous row. Database triggers reject updates
+// and deletions. An attacker who bypasses them cannot change, remove or reorder
+// a row without breaking the chain, and Verify reports the row. Each row and
+// the head also have a keyed hash, the seal: an attacker who can write to the
+// database, but does not have the installation's secret, cannot rebuild the
+// chain or cut off its end. An attacker who has an old copy of the whole
+// database can still restore that copy. To detect this, the operator stores the
+// head outside the database and compares it.
 package audit
 
 import (
@@ -29,17 +30,17 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Entry is one action.
+// Entry is one audited action, before it is written to the log.
 type Entry struct {
 	Act       Act
 	ActorID   string            // the person who acted; empty for the operator and for anonymous callers
 	PersonID  string            // the person concerned; may be empty
-	CompanyID string            // the company whose admins may read the entry; empty: only the operator may
-	Address   string            // of the request's sender
-	Details   map[string]string // never a secret
+	CompanyID string            // the company whose admins may read the entry; if empty, only the operator may
+	Address   string            // the IP address that the request came from
+	Details   map[string]string // additional facts about the action; never a secret
 }
 
-// Record is an entry in the log.
+// Record is an entry as stored in the log, with its number, time and hash.
 type Record struct {
 	Seq int64
 	At  time.Time
@@ -47,21 +48,22 @@ type Record struct {
 	Hash string
 }
 
-// Head is the end of the log.
+// Head is the number and the hash of the newest row of the log.
 type Head struct {
 	Seq  int64
 	Hash string
 }
 
 // Add writes the entry to the log. Call it last in a transaction: the head is
-// one row, so transactions that add entries run one after the other from here
-// on.
+// one row, which stays locked until the transaction ends, so other transactions
+// that add entries wait.
 //
-// Texts are sanitized and never refused, so that a caller cannot prevent an
-// entry about itself with invalid text.
+// Add sanitizes invalid text instead of returning an error, so that nobody can
+// prevent an entry about themselves by sending invalid text.
 //
-// A head with a wrong seal keeps the wrong seal: if an attacker cut off the end
-// of the log, the next entry must not seal the rest.
+// If the seal of the head is wrong, Add leaves it wrong: after an attacker has
+// cut off the end of the log, the next entry must not make the shortened log
+// valid.
 func Add(ctx context.Context, tx *sqldb.Tx, e Entry) error {
 	head, seal, err := lockHead(ctx, tx)
 	if err != nil {
@@ -72,8 +74,8 @@ func Add(ctx context.Context, tx *sqldb.Tx, e Entry) error {
 	return addEntry(ctx, tx, e, head, intact)
 }
 
-// addEntry adds an entry after the head, and seals the new head if the old head
-// was intact.
+// addEntry adds an entry after the head. It seals the new head only if intact
+// is true, which means that the seal of the old head was correct.
 func addEntry(ctx context.Context, tx *sqldb.Tx, e Entry, head Head, intact bool) error {
 	if !slices.Contains(Acts, e.Act) {
 		return fmt.Errorf("audit: unknown act %q", e.Act)
@@ -104,8 +106,8 @@ func addEntry(ctx context.Context, tx *sqldb.Tx, e Entry, head Head, intact bool
 	return nil
 }
 
-// WithChange returns the entry with the old and the new value as details; ""
-// means no value.
+// WithChange returns the entry with the old and the new value as the details
+// "from" and "to". "" means no value.
 func (e Entry) WithChange(from, to string) Entry {
 	details := map[string]string{"from": from, "to": to}
 	maps.Copy(details, e.Details)
@@ -113,7 +115,8 @@ func (e Entry) WithChange(from, to string) Entry {
 	return e
 }
 
-// checkChange refuses the entry of a change without the details from and to.
+// checkChange returns an error if the action changes a value and the entry
+// lacks the details "from" and "to".
 func (e Entry) checkChange() error {
 	_, from := e.Details["from"]
 	_, to := e.Details["to"]
@@ -123,17 +126,17 @@ func (e Entry) checkChange() error {
 	return nil
 }
 
-// Filter selects records. Empty fields match all records.
+// Filter selects records of the log. Empty fields match all records.
 type Filter struct {
 	CompanyID   string
 	PersonID    string    // the person who acted, or the person concerned
-	Acts        []Act     // any of these acts
-	From, Until time.Time // at or after From, and before Until
-	Before      int64     // only rows with a lower number; 0: from the newest row
-	Limit       int       // the largest number of records; 0 returns none
+	Acts        []Act     // records with any of these actions
+	From, Until time.Time // records at or after From and before Until
+	Before      int64     // only records with a lower number; 0 starts at the newest record
+	Limit       int       // the maximum number of records; 0 returns none
 }
 
-// List returns records, newest first.
+// List returns the records that match the filter, newest first.
 func List(ctx context.Context, tx *sqldb.Tx, f Filter) ([]Record, error) {
 	rows, err := listRows(ctx, tx, f)
 	if err != nil {
@@ -148,31 +151,32 @@ func List(ctx context.Context, tx *sqldb.Tx, f Filter) ([]Record, error) {
 	return records, nil
 }
 
-// row is a record as it is stored. The hash covers exactly these texts, so that
-// a verifier does not need to know how they were encoded.
+// row is a record as it is stored. The hash covers exactly these strings, so a
+// verifier does not need to know how they were encoded.
 type row struct {
 	seq, at                               int64
 	act                                   string
 	actorID, personID, companyID, address string
-	details                               string // JSON object, keys sorted
+	details                               string // JSON object with sorted keys
 	hash                                  string
-	keyedHash                             string // empty: the row is from before seals were introduced
+	keyedHash                             string // the seal of the row; empty if the row was stored before seals were introduced
 }
 
-// keyedSeal returns the seal of the row. The row's hash covers every row before
-// it, and so does the seal, which cannot be made without the installation's
-// secret.
+// keyedSeal returns the seal of the row: a keyed hash of the row's hash. The
+// row's hash depends on every earlier row, so the seal does too. The seal
+// cannot be computed without the installation's secret.
 func (r row) keyedSeal(tx *sqldb.Tx) string { return tx.SealTexts("audit", r.hash) }
 
-// keyedSeal returns the seal of the head. It differs from the seal of the row,
-// so that an older row cannot be made the head.
+// keyedSeal returns the seal of the head. It differs from the seal of the row
+// with the same number, so that an attacker cannot use the seal of an older row
+// as the seal of the head.
 func (h Head) keyedSeal(tx *sqldb.Tx) string {
 	return tx.SealTexts("audit_head", strconv.FormatInt(h.Seq, 10), h.Hash)
 }
 
-// chainHash returns the hash of the row after a row with the given hash. Each
-// text is preceded by its length, so that characters cannot be moved from one
-// text to the next.
+// chainHash returns the hash of the row, where before is the hash of the
+// previous row. Each string is preceded by its length, so that moving
+// characters from one column to the next changes the hash.
 func (r row) chainHash(before string) string {
 	var b []byte
 	for _, text := range []string{
@@ -199,15 +203,17 @@ func (r row) toRecord() (Record, error) {
 	return rec, nil
 }
 
-// encodeDetails writes details as a JSON object with sorted keys.
+// encodeDetails returns the sanitized details as a JSON object with sorted
+// keys.
 func encodeDetails(details map[string]string) string {
 	tidy := map[string]string{}
-	for _, key := range slices.Sorted(maps.Keys(details)) { // in order: if sanitizing makes keys equal, the same one always remains
+	for _, key := range slices.Sorted(maps.Keys(details)) { // sorted: if sanitizing makes two keys equal, the same one always wins
 		tidy[sanitize.Line(key, maxText)] = sanitize.Line(details[key], maxText)
 	}
 	b, _ := json.Marshal(tidy) // marshalling a map of strings cannot fail
 	return string(b)
 }
 
-// maxText is the largest number of bytes stored of a text.
+// maxText is the maximum length in bytes of a stored string; longer strings are
+// cut off.
 const maxText = 500

@@ -7,7 +7,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Sealed reports whether the log has seals: on the head or on a row.
+// Sealed reports whether the head or any row of the log has a seal.
 func Sealed(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 	_, seal, _, err := readEnds(ctx, tx)
 	if err != nil || seal != "" {
@@ -16,12 +16,13 @@ func Sealed(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 	return hasSeals(ctx, tx)
 }
 
-// BeginSeals introduces seals, once. It calls old, which seals the existing rows
-// of other packages and returns the details of the log entry, none if there was
-// nothing to seal. If the log already has seals, BeginSeals does nothing, so
-// that rows inserted by an attacker are not sealed later.
+// BeginSeals introduces seals in an installation from before they existed. It
+// calls old, which seals the existing rows of other packages and returns the
+// details for the log entry, none if there was nothing to seal. If the log
+// already has seals, BeginSeals does nothing, so that rows inserted by an
+// attacker are not sealed later.
 func BeginSeals(ctx context.Context, tx *sqldb.Tx, old func() (map[string]string, error)) error {
-	head, _, err := lockHead(ctx, tx) // one node at a time
+	head, _, err := lockHead(ctx, tx) // the lock ensures that one node at a time does this
 	if err != nil {
 		return fmt.Errorf("begin seals: %w", err)
 	}

@@ -10,14 +10,15 @@ import (
 
 const headQuery = `SELECT seq, hash, seal FROM audit_head WHERE id = 1`
 
-// lockHead locks the head, so that one transaction at a time adds to the log.
+// lockHead locks the row with the head, so that one transaction at a time adds
+// to the log, and returns the head and its seal.
 func lockHead(ctx context.Context, tx *sqldb.Tx) (h Head, seal string, err error) {
 	err = tx.QueryRow(ctx, headQuery+tx.Dialect.ForUpdate).Scan(&h.Seq, &h.Hash, &seal)
 	return h, seal, err
 }
 
-// readEnds returns the head and its seal, or the zero head if it is missing, and
-// the number of the newest row.
+// readEnds returns the head and its seal, or the zero Head if the head is
+// missing, and the number of the newest row.
 func readEnds(ctx context.Context, tx *sqldb.Tx) (h Head, seal string, newest int64, err error) {
 	err = tx.QueryRow(ctx, headQuery).Scan(&h.Seq, &h.Hash, &seal)
 	if err != nil && !errors.Is(err, sqldb.ErrNoRows) {
@@ -32,7 +33,7 @@ func hasSeals(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 	return sqldb.Exists(ctx, tx, `SELECT 1 FROM audit WHERE seal <> ''`)
 }
 
-// insertRow adds the row. The caller moves the head to it next.
+// insertRow adds the row to the log. The caller must then update the head.
 func insertRow(ctx context.Context, tx *sqldb.Tx, r row) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO audit (seq, at, act, actor_id, person_id, company_id, address, details, hash, seal)
@@ -41,13 +42,13 @@ func insertRow(ctx context.Context, tx *sqldb.Tx, r row) error {
 	return err
 }
 
-// putHead moves the head and seals it.
+// putHead stores the head and a new seal for it.
 func putHead(ctx context.Context, tx *sqldb.Tx, h Head) error {
 	_, err := tx.Exec(ctx, `UPDATE audit_head SET seq = $1, hash = $2, seal = $3 WHERE id = 1`, h.Seq, h.Hash, h.keyedSeal(tx))
 	return err
 }
 
-// moveHead moves the head and keeps its seal, which is wrong.
+// moveHead stores the head without renewing its seal, which was already wrong.
 func moveHead(ctx context.Context, tx *sqldb.Tx, h Head) error {
 	_, err := tx.Exec(ctx, `UPDATE audit_head SET seq = $1, hash = $2 WHERE id = 1`, h.Seq, h.Hash)
 	return err
@@ -60,7 +61,9 @@ func scanRow(s sqldb.Scanner) (r row, err error) {
 	return r, err
 }
 
-// listRows adds conditions only for the filters in use, so that indexes apply.
+// listRows returns the rows that match the filter, newest first. The query has
+// conditions only for the fields of the filter that are set, so that the
+// database can use indexes.
 func listRows(ctx context.Context, tx *sqldb.Tx, f Filter) ([]row, error) {
 	before := f.Before
 	if before == 0 {
@@ -89,14 +92,15 @@ func listRows(ctx context.Context, tx *sqldb.Tx, f Filter) ([]row, error) {
 	return sqldb.All(ctx, tx, query, args, scanRow)
 }
 
-// pageOfRows returns the rows after one up to another, in order.
+// pageOfRows returns the rows with numbers above after and up to upTo, in
+// ascending order, at most limit.
 func pageOfRows(ctx context.Context, tx *sqldb.Tx, after, upTo int64, limit int) ([]row, error) {
 	return sqldb.All(ctx, tx, `SELECT `+columns+` FROM audit WHERE seq > $1 AND seq <= $2 ORDER BY seq LIMIT $3`,
 		[]any{after, upTo, int64(limit)}, scanRow)
 }
 
-// Checks are the invariants of this package that SQL can check. Verifying the
-// chain needs hashing: see Verify.
+// Checks are the invariants of the audit log that SQL can check. Verify checks
+// the hashes.
 var Checks = []sqldb.Check{
 	{Name: "the audit log ends at its head", Query: `
 		SELECT 'audit_head ' || CAST(h.seq AS TEXT) FROM audit_head h LEFT JOIN audit a ON a.seq = h.seq

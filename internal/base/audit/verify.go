@@ -13,18 +13,19 @@ const (
 	// pageRows is the number of rows read at a time, so that verifying a long
 	// log needs little memory and does not block other transactions.
 	pageRows = 1000
-	// maxProblems is the number of problems after which the search ends.
+	// maxProblems is the number of problems after which verification stops.
 	maxProblems = 100
 )
 
-// Verify checks the whole chain and returns its head and the problems, none if
-// the log is intact. exported, if not nil, is a head that was stored elsewhere;
-// the log must still contain it. Entries may be added meanwhile: the check ends
-// at the row that was the newest when it began.
+// Verify checks the whole log and returns its head and the problems found, none
+// if the log is intact. exported, if not nil, is a head that the operator
+// stored outside the database; the log must still contain it. Entries may be
+// added at the same time: the check ends at the row that was the newest when it
+// began.
 //
 // A row with changed columns is reported. If its hash was changed to match, the
-// hash of the next row no longer matches, and the next row is reported too. The
-// first row after a gap cannot be verified.
+// hash of the next row no longer matches, and the next row is reported.
+// The hash of the first row after a gap cannot be verified.
 func Verify(ctx context.Context, db *sqldb.DB, exported *Head) (Head, []string, error) {
 	read := func(fn func(*sqldb.Tx) error) error { return db.Read(ctx, fn) }
 	return verifyChain(ctx, read, exported)
@@ -70,22 +71,22 @@ func verifyChain(ctx context.Context, read func(func(*sqldb.Tx) error) error, ex
 	return head, w.problems, nil
 }
 
-// walk is the progress of Verify.
+// walk is the state of a verification, which reads the rows in ascending order.
 type walk struct {
-	last     Head // the newest row seen
+	last     Head // number and hash of the last row read
 	exported *Head
 	found    bool // the exported head was found
 	problems []string
 
-	sealer *sqldb.Tx // used only for its key; nil: there is no key, and seals are not checked
-	sealed bool      // a row with a seal was seen: all later rows must have one
+	sealer *sqldb.Tx // used only for its key; nil if there is no key: seals are not checked then
+	sealed bool      // a row with a seal was read: all later rows must have a seal
 }
 
 func (w *walk) addProblem(format string, args ...any) {
 	w.problems = append(w.problems, fmt.Sprintf(format, args...))
 }
 
-// checkRow checks the next row.
+// checkRow checks the number, the hash and the seal of the row after w.last.
 func (w *walk) checkRow(r row) {
 	switch gap := r.seq - w.last.Seq - 1; {
 	case r.seq < 1:
@@ -114,7 +115,8 @@ func (w *walk) checkRow(r row) {
 	}
 }
 
-// checkHead compares the last row with the head.
+// checkHead compares the head with the last row read and checks the head's
+// seal.
 func (w *walk) checkHead(head Head, seal string) {
 	if w.sealer != nil && (w.sealed || seal != "") && !hmac.Equal([]byte(seal), []byte(head.keyedSeal(w.sealer))) {
 		w.addProblem("the head, audit %d, has no seal of ours: it was changed, or the newest rows were cut off", head.Seq)

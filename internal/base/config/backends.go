@@ -21,19 +21,20 @@ import (
 type Backend struct {
 	Engine   string `yaml:"engine"`
 	URL      string `yaml:"url"`
-	Key      string `yaml:"key"`      // the key itself, or
-	KeyEnv   string `yaml:"key_env"`  // the environment variable with the key, or
-	KeyFile  string `yaml:"key_file"` // the file with the key
-	Parallel int    `yaml:"parallel"` // concurrent runs of one node on the backend
-	Timeout  Span   `yaml:"timeout"`  // of calls other than the run itself
-	Files    string `yaml:"files"`    // inline or address: how the backend receives inputs
-	Origin   string `yaml:"origin"`   // trained or algorithmic: how the results are made
+	Key      string `yaml:"key"`      // the API key itself, or
+	KeyEnv   string `yaml:"key_env"`  // the environment variable with the API key, or
+	KeyFile  string `yaml:"key_file"` // the file with the API key
+	Parallel int    `yaml:"parallel"` // the number of concurrent runs that one node sends to the backend
+	Timeout  Span   `yaml:"timeout"`  // the limit on requests other than the run itself
+	Files    string `yaml:"files"`    // how the backend receives input files: "inline" in the request, or "address" as URLs
+	Origin   string `yaml:"origin"`   // how the results are made: "trained" (a model) or "algorithmic"
 
-	// Only for fal, which has separate addresses for files and descriptions.
+	// Only for fal, which has separate URLs for file uploads and for
+	// descriptions of models.
 	Storage string `yaml:"storage"`
 	Catalog string `yaml:"catalog"`
 
-	// Only for exec.
+	// Only for exec, which runs a program on this machine.
 	Command     []string          `yaml:"command"`
 	Environment map[string]string `yaml:"environment"`
 	Memory      Size              `yaml:"memory"`
@@ -44,7 +45,7 @@ type Backend struct {
 	Write       []string          `yaml:"write"`
 }
 
-// The kinds of backends.
+// The supported values of Backend.Engine.
 const (
 	Cog       = "cog"
 	ComfyUI   = "comfyui"
@@ -55,19 +56,20 @@ const (
 	Exec      = "exec"
 )
 
-// servers are the kinds of backends that are called over HTTP, with the default
-// address of public services.
+// servers are the engines that are reached over HTTP, with the default URL. It
+// is empty if there is no public service.
 var servers = map[string]string{
 	Cog: "", ComfyUI: "", A1111: "", OpenAI: "", Replicate: "https://api.replicate.com/v1", Fal: "https://queue.fal.run",
 }
 
-// Shipped are the built-in engines. Backends cannot have their names.
+// Shipped are the names of the built-in engines. A backend must not have one of
+// these names.
 var Shipped = []string{"image", "speech", "music", "video", "script"}
 
 var backendName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// ReadBackends reads the backends file and the keys that it refers to. The error
-// has all problems.
+// ReadBackends reads the backends file and the API keys that it refers to. The
+// returned error lists all problems of the file.
 func ReadBackends(file string, getenv func(string) string) (map[string]Backend, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -100,7 +102,7 @@ func ReadBackends(file string, getenv func(string) string) (map[string]Backend, 
 	return all, errors.Join(problems...)
 }
 
-// keyLines returns the lines of the names in a mapping.
+// keyLines returns the line number of each key in a YAML mapping.
 func keyLines(text []byte) map[string]int {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil || len(doc.Content) == 0 {
@@ -114,8 +116,8 @@ func keyLines(text []byte) map[string]int {
 	return lines
 }
 
-// fillDefaults reads the key, fills in defaults and returns an error for invalid
-// values.
+// fillDefaults reads the API key, fills in defaults and returns an error that
+// lists all invalid values.
 func (b *Backend) fillDefaults(dir string, getenv func(string) string) error {
 	var problems []error
 	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
@@ -189,8 +191,9 @@ func (b *Backend) fillDefaults(dir string, getenv func(string) string) error {
 		if len(b.Command) == 0 || b.Command[0] == "" {
 			bad("command: is required")
 		} else if !filepath.IsAbs(b.Command[0]) {
-			// A relative command is not looked up in PATH, in whose folders
-			// others may write.
+			// A relative command is relative to the backends file. It is not
+			// looked up in PATH, because other users may be able to write to
+			// those folders.
 			b.Command[0] = filepath.Join(dir, b.Command[0])
 		}
 		for _, path := range slices.Concat(b.Read, b.Write) {

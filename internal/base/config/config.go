@@ -1,12 +1,12 @@
-// Package config holds every setting of the program.
+// Package config defines and reads every setting of the program.
 //
 // A setting comes from its default, the YAML file, the environment or a flag;
 // later sources override earlier ones. Its name is the same everywhere:
 // limits.active_runs in the file, ATELIER_LIMITS_ACTIVE_RUNS in the environment
 // and --limits.active-runs (or --limits.active_runs) as a flag.
 //
-// Other packages receive small structs of their own; only cmd imports this
-// package.
+// Only package cmd imports this package; it passes the settings on in the
+// option structs of other packages.
 package config
 
 import (
@@ -23,8 +23,8 @@ import (
 	"unicode"
 )
 
-// Config has all settings. Settings marked hidden work like the others and are
-// listed by "atelier config" instead of each command's help.
+// Config has all settings. Settings marked hidden are listed by "atelier
+// config" instead of each command's help, and otherwise work like the others.
 type Config struct {
 	Config   string   `help:"YAML file with settings." placeholder:"FILE"`
 	Data     string   `help:"Folder of the embedded database, files and keys." default:"./data" placeholder:"DIR"`
@@ -38,10 +38,10 @@ type Config struct {
 	Roles    []string `help:"What this process does: api, worker or both." default:"api,worker" placeholder:"ROLE,…"`
 
 	Secret      string `hidden:"" help:"Secret shared by all nodes, 32 random bytes in base64 (default: a file inside --data)." secret:"all"`
-	Connections int    `hidden:"" help:"Most connections to the database." default:"16" least:"1"`
+	Connections int    `hidden:"" help:"Maximum number of database connections." default:"16" least:"1"`
 	Signup      string `hidden:"" help:"Who may sign up: open, invite or closed." default:"open" enum:"open,invite,closed"`
 
-	RequireVerifiedEmail bool `hidden:"" help:"Let people whose mail address is not verified read only." default:"false" negatable:""`
+	RequireVerifiedEmail bool `hidden:"" help:"Give people with an unverified e-mail address read-only access." default:"false" negatable:""`
 
 	Log         Log         `embed:"" prefix:"log."`
 	Metrics     Metrics     `embed:"" prefix:"metrics."`
@@ -55,7 +55,7 @@ type Config struct {
 	SMTP        SMTP        `embed:"" prefix:"smtp."`
 	OIDC        OIDC        `embed:"" prefix:"oidc."`
 	Device      Device      `embed:"" prefix:"device."`
-	Credentials Credentials `embed:"" prefix:"tokens."` // Tokens has the same prefix, tokens.
+	Credentials Credentials `embed:"" prefix:"tokens."` // the prefix is the same as that of Tokens
 	Tokens      Tokens      `embed:"" prefix:"tokens."`
 	Runs        Runs        `embed:"" prefix:"runs."`
 	Engines     Engines     `embed:"" prefix:"engines."`
@@ -68,80 +68,80 @@ type Config struct {
 	Reporting   Reporting   `embed:"" prefix:"reporting."`
 }
 
-// Log has the settings of logging.
+// Log has the settings for logging.
 type Log struct {
 	Format string `hidden:"" help:"text, json, or auto: text on a terminal." default:"auto" enum:"auto,text,json"`
-	Level  string `hidden:"" help:"The least that is logged." default:"info" enum:"debug,info,warn,error"`
+	Level  string `hidden:"" help:"Lowest level that is logged." default:"info" enum:"debug,info,warn,error"`
 }
 
-// Metrics has the settings of the Prometheus endpoint.
+// Metrics has the settings for the Prometheus endpoint.
 type Metrics struct {
 	Listen string `hidden:"" help:"Address of /metrics; off for none." default:"127.0.0.1:9464"`
 }
 
-// Trace has the settings of OpenTelemetry traces.
+// Trace has the settings for OpenTelemetry traces.
 type Trace struct {
 	Endpoint string  `hidden:"" help:"OTLP endpoint over HTTP; empty sends none."`
-	Sample   float64 `hidden:"" help:"Share of requests that are traced, 0 to 1." default:"1"`
+	Sample   float64 `hidden:"" help:"Fraction of requests that are traced, 0 to 1." default:"1"`
 }
 
-// HTTP has the settings of the HTTP server.
+// HTTP has the settings for the HTTP server.
 type HTTP struct {
-	TrustedProxies []netip.Prefix `hidden:"" help:"Networks whose X-Forwarded-For is believed."`
+	TrustedProxies []netip.Prefix `hidden:"" help:"Networks of trusted proxies, whose X-Forwarded-For is used."`
 	HeaderTimeout  Span           `hidden:"" help:"Longest wait for a request's headers." default:"5s" least:"1"`
 	BodyTimeout    Span           `hidden:"" help:"Longest wait for a small request's body." default:"30s" least:"1"`
-	WriteTimeout   Span           `hidden:"" help:"Longest time to take an answer." default:"60s" least:"1"`
-	IdleTimeout    Span           `hidden:"" help:"How long an unused connection is kept." default:"120s" least:"1"`
+	WriteTimeout   Span           `hidden:"" help:"Longest time for a client to read a response." default:"60s" least:"1"`
+	IdleTimeout    Span           `hidden:"" help:"How long an idle connection is kept open." default:"120s" least:"1"`
 	HeaderBytes    Size           `hidden:"" help:"Largest headers of a request." default:"64KB" least:"1"`
 
-	Connections           int `hidden:"" help:"Most connections of clients; 0 follows the limit on open files." default:"0" least:"0"`
-	ConnectionsPerAddress int `hidden:"" help:"Most connections of one address, or of one IPv6 /64 network; 0 for an eighth of all." default:"0" least:"0"`
+	Connections           int `hidden:"" help:"Maximum number of client connections; 0 follows the limit on open files." default:"0" least:"0"`
+	ConnectionsPerAddress int `hidden:"" help:"Maximum number of connections per IP address or IPv6 /64 network; 0 means an eighth of all." default:"0" least:"0"`
 
-	TLSCert        string   `name:"tls-cert" hidden:"" help:"PEM file with the certificate, and those that lead to its root, to serve HTTPS with; read again when it changes."`
+	TLSCert        string   `name:"tls-cert" hidden:"" help:"PEM file with the certificate chain for HTTPS; reloaded when it changes."`
 	TLSKey         string   `name:"tls-key" hidden:"" help:"PEM file with the private key of http.tls_cert."`
-	ACMEDomains    []string `name:"acme-domains" hidden:"" help:"Domains to obtain certificates for by ACME; naming them agrees to the terms of the authority."`
-	ACMEEmail      string   `name:"acme-email" hidden:"" help:"Mail address that the authority may write to; empty for none."`
+	ACMEDomains    []string `name:"acme-domains" hidden:"" help:"Domains to obtain certificates for by ACME; setting them accepts the authority's terms of service."`
+	ACMEEmail      string   `name:"acme-email" hidden:"" help:"Contact e-mail address for the authority; empty means none."`
 	ACMEDirectory  string   `name:"acme-directory" hidden:"" help:"ACME directory of the authority." default:"https://acme-v02.api.letsencrypt.org/directory"`
 	ACMERoots      string   `name:"acme-roots" hidden:"" help:"PEM file with the roots that verify the authority's own server (default: the system's)."`
-	RedirectListen string   `hidden:"" help:"Address that sends plain HTTP to HTTPS and answers ACME's http-01 challenges, such as :80; empty for none." placeholder:"HOST:PORT"`
+	RedirectListen string   `hidden:"" help:"Address that redirects HTTP to HTTPS and answers ACME http-01 challenges, such as :80; empty means none." placeholder:"HOST:PORT"`
 
 	CORSOrigins []string `name:"cors-origins" hidden:"" help:"Origins whose pages may call the API with a bearer token, such as https://app.example.com."`
 }
 
-// Shutdown has the settings of the program's shutdown.
+// Shutdown has the time limits for shutting down.
 type Shutdown struct {
-	Delay   Span `hidden:"" help:"Time between not ready and closed, for load balancers to notice." default:"1s" least:"0"`
-	Timeout Span `hidden:"" help:"Longest time to finish what is going on." default:"25s" least:"1"`
+	Delay   Span `hidden:"" help:"Delay between reporting not ready and closing the listener, so that load balancers notice." default:"1s" least:"0"`
+	Timeout Span `hidden:"" help:"Longest time for running requests and jobs to finish at shutdown." default:"25s" least:"1"`
 }
 
-// S3 has the credentials for the S3 server.
+// S3 has the credentials for the S3-compatible object storage.
 type S3 struct {
 	AccessKey string `hidden:"" help:"Access key of the S3 server." secret:"all"`
 	SecretKey string `hidden:"" help:"Secret key of the S3 server." secret:"all"`
 }
 
-// Catalog has the settings of the tool catalog.
+// Catalog has the settings for the tool catalog.
 type Catalog struct {
-	Builtin bool `hidden:"" help:"Offer the tools that ship with the program." default:"true" negatable:""`
-	Refresh Span `hidden:"" help:"How often changes are looked for." default:"1s" least:"1"`
+	Builtin bool `hidden:"" help:"Offer the built-in tools." default:"true" negatable:""`
+	Refresh Span `hidden:"" help:"Interval between checks for changed manifests." default:"1s" least:"1"`
 }
 
-// Limits has the limits per caller.
+// Limits has the limits on requests and runs, most of them per person.
 type Limits struct {
-	InputFiles           int  `hidden:"" help:"Input files of one run." default:"12" least:"1"`
+	InputFiles           int  `hidden:"" help:"Maximum number of input files of a run." default:"12" least:"1"`
 	FileBytes            Size `hidden:"" help:"Largest file." default:"50MB" least:"1"`
-	RequestBytes         Size `hidden:"" help:"Largest multipart body, whole." default:"250MB" least:"1"`
+	RequestBytes         Size `hidden:"" help:"Largest multipart body in total." default:"250MB" least:"1"`
 	JSONBytes            Size `name:"json-bytes" hidden:"" help:"Largest JSON body." default:"1MB" least:"1"`
-	JSONDepth            int  `name:"json-depth" hidden:"" help:"Deepest JSON body." default:"64" least:"1"`
+	JSONDepth            int  `name:"json-depth" hidden:"" help:"Maximum nesting depth of a JSON body." default:"64" least:"1"`
 	MetadataBytes        Size `hidden:"" help:"Largest metadata of a run." default:"8KB" least:"1"`
-	ActiveRuns           int  `hidden:"" help:"Runs one person may have going." default:"10" least:"1"`
-	CreatePerMinute      int  `hidden:"" help:"Runs one person may start in a minute." default:"10" least:"1"`
-	CreatePerHour        int  `hidden:"" help:"Runs one person may start in an hour." default:"100" least:"1"`
-	NumResults           int  `hidden:"" help:"Results of one run." default:"64" least:"1"`
-	RequestsPerMinute    int  `hidden:"" help:"Other calls of one person, or of one address without a person; 0 for any." default:"6000" least:"0"`
+	ActiveRuns           int  `hidden:"" help:"Maximum number of active runs per person." default:"10" least:"1"`
+	CreatePerMinute      int  `hidden:"" help:"Runs that a person may create per minute." default:"10" least:"1"`
+	CreatePerHour        int  `hidden:"" help:"Runs that a person may create per hour." default:"100" least:"1"`
+	NumResults           int  `hidden:"" help:"Maximum number of results of a run." default:"64" least:"1"`
+	RequestsPerMinute    int  `hidden:"" help:"Other requests per minute of a person, or of an IP address without a person; 0 means no limit." default:"6000" least:"0"`
 	PageSize             int  `hidden:"" help:"Largest page of a list." default:"100" least:"1"`
-	PageDefault          int  `hidden:"" help:"Page of a list when the caller does not say." default:"24" least:"1"`
-	ToolsPageDefault     int  `hidden:"" help:"The same for the list of tools." default:"100" least:"1"`
+	PageDefault          int  `hidden:"" help:"Default page size of lists." default:"24" least:"1"`
+	ToolsPageDefault     int  `hidden:"" help:"Default page size of the list of tools." default:"100" least:"1"`
 	IdempotencyKeyLength int  `hidden:"" help:"Longest Idempotency-Key." default:"255" least:"1"`
 	IdempotencyLifetime  Span `hidden:"" help:"How long an Idempotency-Key is kept." default:"24h" least:"1"`
 	IdempotencyWait      Span `hidden:"" help:"How long a second request waits for the first with its key." default:"10s" least:"0"`
@@ -149,139 +149,140 @@ type Limits struct {
 	PluginKindLength     int  `hidden:"" help:"Longest plugin kind of a device, at most 32." default:"32" least:"1"`
 }
 
-// Sessions has the settings of browser sessions.
+// Sessions has the lifetimes of browser sessions.
 type Sessions struct {
 	Lifetime Span `hidden:"" help:"How long a browser stays signed in." default:"720h" least:"1"`
-	Known    Span `hidden:"" help:"How long after a sign-in strangers' wrong passwords do not keep a browser out." default:"4320h" least:"1"`
+	Known    Span `hidden:"" help:"How long after a sign-in a browser counts as known, so that other people's wrong passwords do not block it." default:"4320h" least:"1"`
 }
 
-// SMTP has the settings of outgoing mail.
+// SMTP has the settings for outgoing mail.
 type SMTP struct {
-	Address  string `hidden:"" help:"HOST:PORT of the mail server; without one, links are printed where the service logs."`
+	Address  string `hidden:"" help:"HOST:PORT of the mail server; without one, mail with its links is written to the log."`
 	From     string `hidden:"" help:"Sender of the service's mail."`
-	Username string `hidden:"" help:"User at the mail server; empty for none."`
+	Username string `hidden:"" help:"User name at the mail server; empty means none."`
 	Password string `hidden:"" help:"Password at the mail server." secret:"all"`
 	TLS      string `name:"tls" hidden:"" help:"starttls, tls, or none for a server on this machine." default:"starttls" enum:"starttls,tls,none"`
 }
 
-// OIDC has the settings of an OpenID provider for sign-in.
+// OIDC has the settings for signing in with an OpenID provider.
 type OIDC struct {
-	Name         string `hidden:"" help:"What the provider is called on the sign-in page and in sign_in_provider." default:"oidc"`
-	Issuer       string `hidden:"" help:"Address of the OpenID provider; empty for none."`
-	ClientID     string `name:"client-id" hidden:"" help:"Our id at the provider."`
-	ClientSecret string `hidden:"" help:"Our secret at the provider." secret:"all"`
+	Name         string `hidden:"" help:"Name of the provider on the sign-in page and in sign_in_provider." default:"oidc"`
+	Issuer       string `hidden:"" help:"Issuer URL of the OpenID provider; empty means none."`
+	ClientID     string `name:"client-id" hidden:"" help:"Client id at the provider."`
+	ClientSecret string `hidden:"" help:"Client secret at the provider." secret:"all"`
 }
 
-// Device has the settings of the device flow.
+// Device has the settings for the device authorization flow (RFC 8628).
 type Device struct {
 	ExpiresIn   Span `hidden:"" help:"How long a code can be approved." default:"600s" least:"1"`
-	Interval    Span `hidden:"" help:"Least time between polls." default:"5s" least:"1"`
-	MaxInterval Span `hidden:"" help:"Where doubling the interval ends." default:"60s" least:"1"`
+	Interval    Span `hidden:"" help:"Shortest interval between polls." default:"5s" least:"1"`
+	MaxInterval Span `hidden:"" help:"Longest interval between polls." default:"60s" least:"1"`
 
-	Grants           int `hidden:"" help:"Sign-ins that may wait at once; beyond it the oldest of the network with most of them ends." default:"50000" least:"1"`
-	GrantsPerNetwork int `hidden:"" help:"Sign-ins of one network that may wait at once; beyond it its oldest ends." default:"200" least:"1"`
+	Grants           int `hidden:"" help:"Maximum number of pending sign-ins; above it the oldest of the network with the most expires." default:"50000" least:"1"`
+	GrantsPerNetwork int `hidden:"" help:"Maximum number of pending sign-ins per network; above it the oldest expires." default:"200" least:"1"`
 }
 
 // Credentials has the lifetimes of ID tokens and refresh tokens.
 type Credentials struct {
-	IDLifetime         Span `name:"id-lifetime" hidden:"" help:"How long an ID token works." default:"3600s" least:"1"`
+	IDLifetime         Span `name:"id-lifetime" hidden:"" help:"Lifetime of an ID token." default:"3600s" least:"1"`
 	RefreshRotateAfter Span `hidden:"" help:"Age at which a refresh token is replaced." default:"24h" least:"0"`
-	RefreshGrace       Span `hidden:"" help:"How long a replaced refresh token still works." default:"60s" least:"0"`
+	RefreshGrace       Span `hidden:"" help:"How long a replaced refresh token remains valid." default:"60s" least:"0"`
 }
 
-// Tokens has the amounts of tokens that accounts pay with.
+// Tokens has the amounts of tokens, the currency that accounts pay for runs
+// with.
 type Tokens struct {
-	SignupGrant      int64 `hidden:"" help:"Tokens a new person gets." default:"0" least:"0"`
-	SetupGrant       int64 `hidden:"" help:"Tokens the first person gets who sets the service up with its link, besides." default:"1000" least:"0"`
+	SignupGrant      int64 `hidden:"" help:"Tokens granted to a new person." default:"0" least:"0"`
+	SetupGrant       int64 `hidden:"" help:"Additional tokens granted to the person who sets up the service." default:"1000" least:"0"`
 	MonthlyAllowance int64 `hidden:"" help:"Free tokens per account and month." default:"0" least:"0"`
 	TopUp            int64 `hidden:"" help:"Tokens of a free top-up; 0 turns it off." default:"0" least:"0"`
 	TopUpWindow      Span  `hidden:"" help:"How often a top-up can be claimed." default:"24h" least:"1"`
 }
 
-// Runs has the settings of runs.
+// Runs has the settings for executing runs.
 type Runs struct {
-	PollMin Span `hidden:"" help:"Shortest wait that a poll is told." default:"1s" least:"1"`
-	PollMax Span `hidden:"" help:"Longest wait that a poll is told." default:"10s" least:"1"`
+	PollMin Span `hidden:"" help:"Shortest polling interval sent to clients." default:"1s" least:"1"`
+	PollMax Span `hidden:"" help:"Longest polling interval sent to clients." default:"10s" least:"1"`
 
-	Parallel    int    `hidden:"" help:"Runs that one engine of this node does at once; 0 for the engine's own choice." default:"0" least:"0"`
-	Lease       Span   `hidden:"" help:"How long a run is left to a worker that gives no sign of life." default:"30s" least:"1"`
-	Retry       []Span `hidden:"" help:"Waits before a run is tried again whose engine failed for the moment." default:"1s,5s" least:"0"`
-	Attempts    int    `hidden:"" help:"Workers that may die with one run before it is given up." default:"2" least:"1"`
+	Parallel    int    `hidden:"" help:"Concurrent runs per engine on this node; 0 means the engine's default." default:"0" least:"0"`
+	Lease       Span   `hidden:"" help:"Lease of a worker on a run; a run whose lease expires is claimed again." default:"30s" least:"1"`
+	Retry       []Span `hidden:"" help:"Waits before the retries of a run after a transient engine failure." default:"1s,5s" least:"0"`
+	Attempts    int    `hidden:"" help:"Number of workers that may die during a run before it fails." default:"2" least:"1"`
 	MaxWait     Span   `hidden:"" help:"How long a run may wait for an engine." default:"24h" least:"1"`
 	OutputBytes Size   `hidden:"" help:"Largest result." default:"1GB" least:"1"`
 }
 
-// Engines has the settings of engines.
+// Engines has the settings for the engines that execute runs.
 type Engines struct {
-	Folder        string         `hidden:"" help:"Where programs work on files (default: the system's temporary folder)."`
-	Threads       int            `hidden:"" help:"Cores that the picture model of our own draws with, at most all; 0 for all." default:"0" least:"0"`
-	Soundfont     string         `hidden:"" help:"Soundfont for music (default: the one that is installed)."`
-	Sandbox       string         `hidden:"" help:"Keep programs from files that are not theirs: auto where the system can, require, or off." default:"auto" enum:"auto,require,off"`
-	Probe         Span           `hidden:"" help:"How often model servers are asked whether they are there." default:"15s" least:"1"`
-	AllowNetworks []netip.Prefix `hidden:"" help:"Private networks that model servers may keep results in, besides their own address."`
-	Provenance    bool           `hidden:"" help:"Write into pictures and videos what made them." default:"true" negatable:""`
-	Prompts       bool           `hidden:"" help:"Write into them what was asked for, too." default:"false" negatable:""`
+	Folder        string         `hidden:"" help:"Working folder of the engines' programs (default: the system's temporary folder)."`
+	Threads       int            `hidden:"" help:"CPU cores used by the built-in picture model; 0 means all." default:"0" least:"0"`
+	Soundfont     string         `hidden:"" help:"Soundfont for music (default: the installed one)."`
+	Sandbox       string         `hidden:"" help:"Sandbox of the engines' programs: auto (if the system supports it), require, or off." default:"auto" enum:"auto,require,off"`
+	Probe         Span           `hidden:"" help:"Interval between health checks of model servers." default:"15s" least:"1"`
+	AllowNetworks []netip.Prefix `hidden:"" help:"Private networks from which results of model servers may be fetched, in addition to the servers' own addresses."`
+	Provenance    bool           `hidden:"" help:"Write the tool, seed and run into the metadata of pictures and videos." default:"true" negatable:""`
+	Prompts       bool           `hidden:"" help:"Write the prompt into the metadata as well." default:"false" negatable:""`
 }
 
-// Webhook has the settings of webhook delivery.
+// Webhook has the settings for webhook delivery.
 type Webhook struct {
 	Timeout       Span           `hidden:"" help:"Longest wait for a receiver." default:"15s" least:"1"`
 	RetrySchedule []Span         `hidden:"" help:"Waits before each retry." default:"5s,5m,30m,2h,5h,10h,10h" least:"0"`
-	AllowNetworks []netip.Prefix `hidden:"" help:"Private networks that receivers may be in."`
-	SecretOverlap Span           `hidden:"" help:"How long a replaced secret signs along." default:"24h" least:"0"`
+	AllowNetworks []netip.Prefix `hidden:"" help:"Private networks in which receivers are allowed."`
+	SecretOverlap Span           `hidden:"" help:"How long events are also signed with a replaced secret." default:"24h" least:"0"`
 }
 
-// Policy has the settings of the content policy.
+// Policy has the settings for the content policy.
 type Policy struct {
-	Rules           string `hidden:"" help:"File with deny rules; empty for those that ship, none for none."`
-	ModerationURL   string `name:"moderation-url" hidden:"" help:"Moderation endpoint of the OpenAI shape; empty for none."`
+	Rules           string `hidden:"" help:"File with deny rules; empty means the built-in rules, none means no rules."`
+	ModerationURL   string `name:"moderation-url" hidden:"" help:"Moderation endpoint with the OpenAI API; empty means none."`
 	ModerationKey   string `hidden:"" help:"Bearer key of the moderation endpoint." secret:"all"`
-	ModerationModel string `hidden:"" help:"Model that the moderation endpoint is asked for; empty for its own."`
+	ModerationModel string `hidden:"" help:"Model of the moderation endpoint; empty means its default."`
 	Timeout         Span   `hidden:"" help:"Longest wait for the moderation endpoint." default:"10s" least:"1"`
 }
 
-// Retention has the times after which data is deleted.
+// Retention has the ages at which data is deleted.
 type Retention struct {
 	Uploads Span `hidden:"" help:"Age at which uploads are deleted; 0 keeps them." default:"0s" least:"0"`
 	Results Span `hidden:"" help:"Age at which results are deleted; 0 keeps them." default:"0s" least:"0"`
-	Boards  Span `hidden:"" help:"How long a deleted board can be restored; 0 for ever." default:"720h" least:"0"`
-	Orphans Span `hidden:"" help:"Age at which files that belong to nothing are deleted." default:"1h" least:"1"`
-	Every   Span `hidden:"" help:"How often what is too old is looked for." default:"10m" least:"1"`
+	Boards  Span `hidden:"" help:"How long a deleted board can be restored; 0 means forever." default:"720h" least:"0"`
+	Orphans Span `hidden:"" help:"Age at which orphaned files are deleted." default:"1h" least:"1"`
+	Every   Span `hidden:"" help:"Interval between the deletions of expired data." default:"10m" least:"1"`
 }
 
-// Storage has the limits on stored bytes.
+// Storage has the limits on stored files and free disk space, in bytes.
 type Storage struct {
-	AccountBytes  Size `hidden:"" help:"Bytes that one account can store, unless it has a limit of its own; 0 for any." default:"20GB" least:"0"`
-	TotalBytes    Size `hidden:"" help:"Bytes that all accounts can store together; 0 for any." default:"0" least:"0"`
-	MinFreeBytes  Size `hidden:"" help:"Free space of the disk below which uploads and runs are refused; 0 for none." default:"1GB" least:"0"`
-	WarnFreeBytes Size `hidden:"" help:"Free space of the disk below which the log warns; 0 for none." default:"5GB" least:"0"`
+	AccountBytes  Size `hidden:"" help:"Storage limit of an account that has no limit of its own; 0 means no limit." default:"20GB" least:"0"`
+	TotalBytes    Size `hidden:"" help:"Storage limit of all accounts together; 0 means no limit." default:"0" least:"0"`
+	MinFreeBytes  Size `hidden:"" help:"Free disk space below which uploads and runs are refused; 0 turns this off." default:"1GB" least:"0"`
+	WarnFreeBytes Size `hidden:"" help:"Free disk space below which a warning is logged; 0 turns this off." default:"5GB" least:"0"`
 }
 
-// Media has the limits on files and the settings of their addresses.
+// Media has the limits on media files and the settings for their URLs.
 type Media struct {
-	URL         string `name:"url" hidden:"" help:"Address that files are served from (default: --base-url); a host of its own keeps them apart from the pages."`
+	URL         string `name:"url" hidden:"" help:"URL that files are served from (default: --base-url); a separate host isolates them from the pages."`
 	Pixels      int64  `hidden:"" help:"Largest picture, in pixels." default:"50000000" least:"1"`
-	Frames      int    `hidden:"" help:"Most frames of an animation." default:"600" least:"1"`
+	Frames      int    `hidden:"" help:"Maximum number of frames of an animation." default:"600" least:"1"`
 	Duration    Span   `hidden:"" help:"Longest sound or video." default:"10m" least:"1"`
-	URLLifetime Span   `name:"url-lifetime" hidden:"" help:"How long a signed address works." default:"168h" least:"1"`
+	URLLifetime Span   `name:"url-lifetime" hidden:"" help:"Lifetime of a signed URL." default:"168h" least:"1"`
 }
 
-// Memory has the memory limits of picture decoding and the shipped tools.
+// Memory has the memory limits for decoding pictures and for the shipped tools.
 type Memory struct {
-	Budget Size `hidden:"" help:"Memory that reading pictures and the picture tools that ship may take at once; 0 for half of the machine's or the container's." default:"0" least:"0"`
-	Wait   Span `hidden:"" help:"How long an upload may wait to be read before it is answered with 503." default:"20s" least:"1"`
+	Budget Size `hidden:"" help:"Memory budget for reading pictures and for the built-in image tools; 0 means half of the machine's or container's memory." default:"0" least:"0"`
+	Wait   Span `hidden:"" help:"How long an upload may wait for memory before it is answered with 503." default:"20s" least:"1"`
 }
 
-// Reporting has the settings of access to reports.
+// Reporting has the settings for access to reports.
 type Reporting struct {
 	OAuth string `name:"oauth" hidden:"" help:"Reports for ID tokens: allow or refuse." default:"allow" enum:"allow,refuse"`
 }
 
-// HasRole reports whether this process has a role.
+// HasRole reports whether this process has the role "api" or "worker".
 func (c *Config) HasRole(role string) bool { return slices.Contains(c.Roles, role) }
 
-// DatabaseURL returns the address of the database: the setting, or the default
-// inside the data folder.
+// DatabaseURL returns the URL of the database: the setting, or by default a
+// SQLite file inside the data folder.
 func (c *Config) DatabaseURL() string {
 	if c.Database != "" {
 		return c.Database
@@ -289,8 +290,8 @@ func (c *Config) DatabaseURL() string {
 	return "sqlite://" + c.inData("atelier.db")
 }
 
-// BlobsURL returns the address of the file storage: the setting, or the default
-// inside the data folder.
+// BlobsURL returns the URL of the file storage: the setting, or by default a
+// folder inside the data folder.
 func (c *Config) BlobsURL() string {
 	if c.Blobs != "" {
 		return c.Blobs
@@ -298,7 +299,8 @@ func (c *Config) BlobsURL() string {
 	return "file://" + c.inData("blobs")
 }
 
-// SecretFile returns the path of the secret if no setting has it.
+// SecretFile returns the path of the file with the installation's secret, which
+// is used if the secret is not in the settings.
 func (c *Config) SecretFile() string { return c.inData("keys", "secret") }
 
 func (c *Config) inData(name ...string) string {
@@ -312,7 +314,7 @@ func (c *Config) inData(name ...string) string {
 // HasTLS reports whether the program itself serves HTTPS.
 func (c *Config) HasTLS() bool { return c.HTTP.TLSCert != "" || len(c.HTTP.ACMEDomains) > 0 }
 
-// NamesLocalhost reports whether addresses in answers and mail will name
+// NamesLocalhost reports whether URLs in responses and mail will contain
 // localhost although the program accepts connections from other machines.
 func (c *Config) NamesLocalhost() bool {
 	host, _, err := net.SplitHostPort(c.Listen)
@@ -324,7 +326,7 @@ func isUnspecified(host string) bool {
 	return host == "" || err == nil && ip.Unmap().IsUnspecified()
 }
 
-// FillAddresses sets the public addresses that are derived from the listening
+// FillAddresses derives the public URLs that are not set from the listening
 // address.
 func (c *Config) FillAddresses(listen string) {
 	if c.BaseURL == "" {
@@ -341,7 +343,8 @@ func (c *Config) FillAddresses(listen string) {
 	c.Media.URL = strings.TrimRight(c.Media.URL, "/")
 }
 
-// ownURL returns the address of the program for clients that connect directly.
+// ownURL returns the URL of the program for clients that connect without a
+// proxy.
 func (c *Config) ownURL(listen string) string {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -363,9 +366,9 @@ func (c *Config) ownURL(listen string) string {
 	return "https://" + net.JoinHostPort(host, port)
 }
 
-// CheckSettings returns all invalid settings. It is not called Validate: kong
-// would call a method of that name itself, before the sources of the values are
-// known.
+// CheckSettings returns an error that lists all invalid settings. It is not
+// called Validate, because kong would call a method of that name itself, before
+// it is known where each value comes from.
 func (c *Config) CheckSettings() error {
 	var problems Problems
 	bad := func(name, format string, args ...any) {
@@ -433,8 +436,8 @@ func (c *Config) CheckSettings() error {
 	return problems.asError()
 }
 
-// eachNumber calls fn with every numeric setting: its name, its value (the
-// smallest of a list) and the text of its tag "least".
+// eachNumber calls fn with every numeric setting: its name, its value (for a
+// list, the smallest value, or 0 if that is less) and its struct tag "least".
 func (c *Config) eachNumber(fn func(name string, n int64, least string)) {
 	var walk func(prefix string, v reflect.Value)
 	walk = func(prefix string, v reflect.Value) {
@@ -462,8 +465,8 @@ func (c *Config) eachNumber(fn func(name string, n int64, least string)) {
 	walk("", reflect.ValueOf(c).Elem())
 }
 
-// settingName returns the setting's name of a field: the name in the tag, or the
-// Go name with underscores.
+// settingName returns the name of the setting in a field of Config: the struct
+// tag "name" or, by default, the field's name in snake case.
 func settingName(f reflect.StructField) string {
 	if name, ok := f.Tag.Lookup("name"); ok {
 		return Name(name)

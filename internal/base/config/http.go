@@ -11,7 +11,7 @@ import (
 
 var domainName = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
-// validateHTTP reports invalid settings of the group http.
+// validateHTTP calls bad for each invalid setting in the group http.
 func (c *Config) validateHTTP(bad func(name, format string, args ...any)) {
 	h := c.HTTP
 	if h.TLSCert != "" && h.TLSKey == "" {
@@ -56,10 +56,10 @@ func (c *Config) validateHTTP(bad func(name, format string, args ...any)) {
 	}
 }
 
-// isOrigin reports whether text is the serialization of an origin (RFC 6454
-// section 6.2): scheme and host in lower case, and the port if it is not the
-// default port of the scheme. Pages of apps may have other schemes than http and
-// https.
+// isOrigin reports whether text is a serialized origin (RFC 6454, section 6.2):
+// scheme and host in lower case, and the port unless it is the scheme's
+// default. Schemes other than http and https are allowed, because apps use
+// their own.
 func isOrigin(text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Hostname() == "" || u.Scheme == "file" {

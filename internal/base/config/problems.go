@@ -9,11 +9,12 @@ import (
 
 // Problem is an invalid setting.
 type Problem struct {
-	Name string // name of the setting
+	Name string // name of the setting, such as limits.active_runs
 	Text string
 
-	// From is the source of the value: a file and its line, a variable or a
-	// flag; empty for a default.
+	// From is the source of the value: the path of the settings file, an
+	// environment variable or a flag. It is empty for a default. Line is the
+	// line in the file, or 0.
 	From string
 	Line int
 }
@@ -28,7 +29,7 @@ func (p Problem) String() string {
 	return p.Name + ": " + p.Text
 }
 
-// Problems are all problems of the settings, one per line.
+// Problems are all invalid settings, as one error with a line for each.
 type Problems []Problem
 
 func (p Problems) Error() string {
@@ -43,7 +44,7 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// asError returns nil if there are no problems.
+// asError returns p as an error, or nil if p is empty.
 func (p Problems) asError() error {
 	if len(p) == 0 {
 		return nil

@@ -16,20 +16,20 @@ import (
 	"atelier/internal/base/sanitize"
 )
 
-// Sources finds settings that were not given as flags, in the environment and
-// the settings file. It is a kong.Resolver.
+// Sources looks up settings that were not given as flags: first in the
+// environment, then in the settings file. It implements kong.Resolver.
 type Sources struct {
 	getenv func(string) string
-	file   map[string]string // by name
+	file   map[string]string // values by the name of their setting
 	lines  map[string]int
 	path   string
-	found  map[string]string // flag → environment or file
+	found  map[string]string // where a value was found, "environment" or "file", by flag
 
-	problems Problems // problems with the values found
+	problems Problems // values that cannot be parsed
 }
 
-// NewSources reads the settings file that the arguments or the environment
-// name, if any.
+// NewSources reads the settings file that --config or ATELIER_CONFIG names, if
+// any.
 func NewSources(args []string, getenv func(string) string) (*Sources, error) {
 	s := &Sources{getenv: getenv, file: map[string]string{}, lines: map[string]int{}, found: map[string]string{}}
 	s.path = getenv("ATELIER_CONFIG")
@@ -60,7 +60,8 @@ func NewSources(args []string, getenv func(string) string) (*Sources, error) {
 	return s, s.flattenNode("", doc.Content[0])
 }
 
-// flattenNode stores every value under its dotted name.
+// flattenNode stores every value below a YAML node under its full name, such as
+// limits.active_runs.
 func (s *Sources) flattenNode(name string, n *yaml.Node) error {
 	wrong := func(what string) error {
 		return fmt.Errorf("settings file %s:%d: %s %s", s.path, n.Line, name, what)
@@ -94,22 +95,22 @@ func (s *Sources) flattenNode(name string, n *yaml.Node) error {
 		return wrong("stands here twice")
 	}
 	s.lines[name] = n.Line
-	if n.Tag != "!!null" { // a name without a value sets nothing
+	if n.Tag != "!!null" { // a setting without a value keeps its default
 		s.file[name] = n.Value
 	}
 	return nil
 }
 
-// Name returns the name in the settings file of a flag's setting.
+// Name returns the name of a flag's setting in the settings file.
 func Name(flag string) string { return strings.ReplaceAll(flag, "-", "_") }
 
-// Variable returns the environment variable of a flag's setting.
+// Variable returns the name of the environment variable for a flag's setting.
 func Variable(flag string) string {
 	return prefix + strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(flag))
 }
 
-// FlagNames rewrites flags with underscores, as settings are written elsewhere,
-// to flags with dashes.
+// FlagNames replaces underscores in the names of flags by dashes, so that flags
+// can be written like the names in the settings file.
 func FlagNames(args []string) []string {
 	out := make([]string, len(args))
 	for i, a := range args {
@@ -128,8 +129,8 @@ func FlagNames(args []string) []string {
 	return out
 }
 
-// Validate returns an error for names in the settings file that are not
-// settings, and for values that cannot be parsed.
+// Validate returns an error that lists unknown names in the settings file and
+// values that cannot be parsed.
 func (s *Sources) Validate(app *kong.Application) error {
 	var names []string
 	for _, f := range app.Node.Flags {
@@ -157,9 +158,9 @@ func (s *Sources) Validate(app *kong.Application) error {
 }
 
 // Resolve returns a setting's value from the environment or the settings file.
-// Only settings have such a value: other flags of a command are given on the
-// command line only. A value that cannot be parsed is reported by Validate
-// together with all others.
+// It returns nil for flags of a single command, which can be given only on the
+// command line. It also returns nil for a value that cannot be parsed: Validate
+// reports all of these together.
 func (s *Sources) Resolve(_ *kong.Context, parent *kong.Path, flag *kong.Flag) (any, error) {
 	if parent.App == nil || flag.Name == "help" || flag.Name == "config" {
 		return nil, nil
@@ -185,8 +186,8 @@ func (s *Sources) Resolve(_ *kong.Context, parent *kong.Path, flag *kong.Flag) (
 	return value, nil
 }
 
-// originOf returns the source of a value: the variable, or the file and the
-// line.
+// originOf returns where the value of a flag was found: the environment
+// variable, or the settings file and the line in it.
 func (s *Sources) originOf(flag string) (from string, line int) {
 	switch s.found[flag] {
 	case "environment":
@@ -197,7 +198,8 @@ func (s *Sources) originOf(flag string) (from string, line int) {
 	return "", 0
 }
 
-// checkReadable parses a value without setting it.
+// checkReadable returns an error if value cannot be parsed as the flag's value.
+// It does not set the flag.
 func checkReadable(flag *kong.Flag, value string) error {
 	target := reflect.New(flag.Target.Type()).Elem()
 	scan := kong.Scan().PushTyped(value, kong.FlagValueToken)
@@ -220,7 +222,8 @@ func checkReadable(flag *kong.Flag, value string) error {
 	return nil
 }
 
-// Locate adds the source of each value to the problems of Config.CheckSettings.
+// Locate adds the source of each value (file and line, variable or flag) to the
+// problems that Config.CheckSettings returned.
 func (s *Sources) Locate(ctx *kong.Context, err error) error {
 	problems, ok := errors.AsType[Problems](err)
 	if !ok {
@@ -242,7 +245,8 @@ func (s *Sources) Locate(ctx *kong.Context, err error) error {
 	return located
 }
 
-// givenFlags returns the flags on the command line.
+// givenFlags returns the names of the flags that were given on the command
+// line.
 func givenFlags(ctx *kong.Context) map[string]bool {
 	given := map[string]bool{}
 	for _, p := range ctx.Path {
@@ -258,7 +262,7 @@ type Setting struct {
 	Name, Value, Source, Help string
 }
 
-// Settings lists the effective value of every setting, with secrets masked.
+// Settings returns the effective value of every setting, with secrets masked.
 func (s *Sources) Settings(ctx *kong.Context, c *Config) []Setting {
 	given := givenFlags(ctx)
 	derived := map[string]string{"database": c.DatabaseURL(), "blobs": c.BlobsURL(), "base-url": c.BaseURL, "app-url": c.AppURL}
@@ -283,7 +287,8 @@ func (s *Sources) Settings(ctx *kong.Context, c *Config) []Setting {
 	return all
 }
 
-// settingText returns the value of a setting in the form in which it can be set.
+// settingText returns the value of a setting in the form that the settings file
+// and flags accept.
 func settingText(f *kong.Flag) string {
 	if !f.IsSlice() {
 		return fmt.Sprint(f.Target.Interface())
@@ -295,8 +300,8 @@ func settingText(f *kong.Flag) string {
 	return strings.Join(items, ",")
 }
 
-// maskSecret hides a secret value: the whole value, or the password in an
-// address.
+// maskSecret replaces a secret by asterisks: the whole value if secret is
+// "all", only the password in a URL if it is "url".
 func maskSecret(secret, value string) string {
 	const stars = "********"
 	switch {

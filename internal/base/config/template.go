@@ -10,28 +10,29 @@ import (
 )
 
 // WriteYAML writes a template of the settings file: every setting with its
-// meaning and its default, commented out. Names are complete
-// (limits.active_runs), so that each line works by itself when it is
+// meaning and its default, commented out. Names are written in full
+// (limits.active_runs), so that each line is valid by itself when it is
 // uncommented.
 func WriteYAML(w io.Writer, app *kong.Application) error {
 	return writeTemplate(w, app, "# Settings of Atelier, for --config. Take the # from a line to change its setting.\n",
 		func(f *kong.Flag) string {
 			if f.Name == "config" {
-				return "" // the settings file does not name itself
+				return "" // the path of the settings file cannot be set in that file
 			}
 			return Name(f.Name) + ": " + yamlValue(f)
 		})
 }
 
-// WriteEnvironment is WriteYAML for a file of environment variables, like
-// systemd's EnvironmentFile.
+// WriteEnvironment is like WriteYAML but writes environment variables, in the
+// format of systemd's EnvironmentFile.
 func WriteEnvironment(w io.Writer, app *kong.Application) error {
 	return writeTemplate(w, app, "# Settings of Atelier as environment variables. Take the # from a line to change its setting.\n",
 		func(f *kong.Flag) string { return Variable(f.Name) + "=" + f.Default })
 }
 
-// writeTemplate writes a line for each setting, after a comment with its
-// meaning.
+// writeTemplate writes head and then, for each setting, its meaning and the
+// result of line, both commented out. It skips settings for which line returns
+// "".
 func writeTemplate(w io.Writer, app *kong.Application, head string, line func(*kong.Flag) string) error {
 	var b strings.Builder
 	b.WriteString(head)
@@ -46,7 +47,8 @@ func writeTemplate(w io.Writer, app *kong.Application, head string, line func(*k
 	return err
 }
 
-// yamlValue returns the default in YAML. A list is written as a YAML list.
+// yamlValue returns the default of a setting in YAML. A list becomes a YAML
+// list.
 func yamlValue(f *kong.Flag) string {
 	if !f.IsSlice() {
 		return yamlScalar(f.Default)
@@ -60,7 +62,8 @@ func yamlValue(f *kong.Flag) string {
 	return "[" + strings.Join(items, ", ") + "]"
 }
 
-// yamlScalar quotes text that YAML would otherwise parse as another value.
+// yamlScalar returns value for use in YAML, in quotes if it is empty or has
+// characters with a special meaning.
 func yamlScalar(value string) string {
 	if value == "" || strings.ContainsAny(value, ":#{}[],&*!|>'\"%@` ") {
 		return strconv.Quote(value)

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Span is a duration, written 90s, 10m or as plain seconds.
+// Span is a duration, written like 90s or 10m, or as a plain number of seconds.
 type Span time.Duration
 
-// UnmarshalText parses a span.
+// UnmarshalText implements encoding.TextUnmarshaler.
 func (s *Span) UnmarshalText(text []byte) error {
 	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
 		if n > int64(math.MaxInt64/time.Second) || n < -int64(math.MaxInt64/time.Second) {
@@ -28,7 +28,7 @@ func (s *Span) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// String returns the span in a form that UnmarshalText accepts.
+// String returns the duration in a form that UnmarshalText accepts.
 func (s Span) String() string { return time.Duration(s).String() }
 
 // Size is a number of bytes, written as a plain number or with KB, MB or GB,
@@ -40,7 +40,7 @@ var units = []struct {
 	shift  uint
 }{{"KB", 10}, {"MB", 20}, {"GB", 30}}
 
-// UnmarshalText parses a size.
+// UnmarshalText implements encoding.TextUnmarshaler.
 func (s *Size) UnmarshalText(text []byte) error {
 	digits := strings.ToUpper(string(text))
 	shift := uint(0)

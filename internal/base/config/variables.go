@@ -9,15 +9,16 @@ import (
 	"atelier/internal/base/sanitize"
 )
 
-// prefix begins the names of all variables of the program.
+// prefix begins the names of all environment variables of the program.
 const prefix = "ATELIER_"
 
-// own are variables of the program that are not settings.
+// own are the environment variables of the program that are not settings.
 var own = []string{"ATELIER_TOKEN", "ATELIER_CRASH"}
 
-// UnknownVariables returns a warning for each ATELIER_… variable that is not
-// used, in alphabetical order: a misspelt variable would otherwise be ignored
-// silently. others are variables that are used besides settings.
+// UnknownVariables returns a warning for each ATELIER_… environment variable
+// that the program does not use, in alphabetical order: a misspelt variable
+// would otherwise be ignored silently. others are variables that the program
+// uses in addition to its settings.
 func UnknownVariables(environ []string, app *kong.Application, others []string) []string {
 	known := slices.Concat(own, others)
 	var collect func(n *kong.Node)
@@ -46,8 +47,8 @@ func UnknownVariables(environ []string, app *kong.Application, others []string) 
 			continue
 		}
 		warning := name + " is not a setting"
-		// The prefix is left out, so that it does not affect the similarity of
-		// names.
+		// Names are compared without the prefix: with it, all names would be
+		// similar.
 		if meant := sanitize.Nearest(strings.TrimPrefix(name, prefix), rest); meant != "" {
 			warning += "; did you mean " + prefix + meant + "?"
 		}

@@ -1,12 +1,12 @@
-// Package dispatch runs the loops that look for due work in a table and start
-// it: jobs on SQLite, webhook events.
+// Package dispatch runs the loops that look for due work in a database table
+// and start it: background jobs on SQLite, and webhook deliveries.
 package dispatch
 
 import "time"
 
 // Loop calls a function whenever there may be work to start.
 type Loop struct {
-	wake chan struct{} // holds one token: there may be work
+	wake chan struct{} // contains a value if there may be work
 }
 
 // NewLoop returns a loop that does not run yet.
@@ -16,7 +16,7 @@ func NewLoop() *Loop { return &Loop{wake: make(chan struct{}, 1)} }
 func (l *Loop) Wake() {
 	select {
 	case l.wake <- struct{}{}:
-	default: // a token is already in the channel
+	default: // the channel already contains a value
 	}
 }
 
@@ -29,7 +29,7 @@ func (l *Loop) Run(stop <-chan struct{}, start func() (wait time.Duration)) {
 		select {
 		case <-stop:
 			return
-		default: // the select below picks any ready case, and stop has priority
+		default: // if several cases are ready, the select below chooses one at random, but stop must win
 		}
 
 		select {

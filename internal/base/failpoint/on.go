@@ -12,8 +12,8 @@ import (
 
 var hits atomic.Int64
 
-// Hit ends the process with SIGKILL if ATELIER_CRASH names this point and this
-// is the nth call.
+// Hit ends the process with SIGKILL if ATELIER_CRASH has the form name:nth and
+// this is the nth call with that name.
 func Hit(name string) {
 	point, nth, _ := strings.Cut(os.Getenv("ATELIER_CRASH"), ":")
 	if point != name {

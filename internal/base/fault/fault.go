@@ -1,8 +1,8 @@
-// Package fault defines the errors that callers can act on.
+// Package fault defines the errors that are reported to API clients.
 //
 // An *Error has a public code, a message for people, and details for programs.
-// Responses contain these three; the cause is only logged. An error of any other
-// type is an internal error.
+// API responses contain these three; the cause is only logged. An error of any
+// other type is reported as an internal error.
 package fault
 
 import (
@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// Code identifies a failure in API responses. Codes are public API: add, never
-// rename.
+// Code identifies an error in API responses. Codes are part of the public API:
+// new ones may be added, existing ones are never renamed.
 type Code string
 
-// The codes of the API. The HTTP status of each is in package web/api.
+// The error codes of the API. Package web/api maps each to its HTTP status.
 const (
 	Unauthenticated         Code = "UNAUTHENTICATED"
 	TokenInvalid            Code = "TOKEN_INVALID"
@@ -48,7 +48,8 @@ const (
 	Internal                Code = "INTERNAL"
 )
 
-// Codes lists every code, for tests that check tables for completeness.
+// Codes lists every code, for tests that check that tables of codes are
+// complete.
 var Codes = []Code{
 	Unauthenticated, TokenInvalid, AuthorizationPending, SlowDown, DeviceCodeExpired,
 	Unavailable, RateLimited, ActiveRunCap, PluginNotAllowed, Forbidden, EmailNotVerified,
@@ -58,35 +59,36 @@ var Codes = []Code{
 	RequestTimeout, Internal,
 }
 
-// Field is one problem with one part of a request.
+// Field is a problem with one field of a request.
 type Field struct {
 	Path    string
 	Message string
 }
 
-// Error is an error that the caller can act on. Values do not change: the methods
-// return changed copies.
+// Error is an error that is reported to the API client. It is immutable: the
+// methods return modified copies.
 type Error struct {
 	Code    Code
 	Message string
-	// Details are sent to the caller with the message.
+	// Details are sent to the client in addition to the message.
 	Details map[string]any
-	// Fields are the problems of an Invalid request, all of them at once.
+	// Fields are all problems of a request with the code Invalid.
 	Fields []Field
-	// RetryAfter is the time after which a retry makes sense; zero means
-	// unknown.
+	// RetryAfter is the time after which the client should retry, or zero if
+	// that is unknown.
 	RetryAfter time.Duration
 
 	cause error
 }
 
-// New returns an error with a message that is safe to show.
+// New returns an error with a message that may be shown to the client.
 func New(code Code, message string) *Error {
 	return &Error{Code: code, Message: message}
 }
 
-// TooMany returns a RateLimited error for a limit per window, or for a limit on
-// concurrent use if window is 0. wait is the time until a retry makes sense.
+// TooMany returns a RateLimited error. limit is the number of requests allowed
+// per window or, if window is 0, at the same time. wait is the time after which
+// the client should retry.
 func TooMany(message string, limit int, window, wait time.Duration) *Error {
 	return New(RateLimited, message).After(wait).
 		With("limit", limit).
@@ -94,23 +96,25 @@ func TooMany(message string, limit int, window, wait time.Duration) *Error {
 		With("retry_after_seconds", WholeSeconds(wait))
 }
 
-// WholeSeconds rounds a wait up to whole seconds, so that callers do not retry too
-// early.
+// WholeSeconds rounds a duration up to whole seconds, so that clients do not
+// retry too early.
 func WholeSeconds(d time.Duration) int64 {
 	return int64((d + time.Second - 1) / time.Second)
 }
 
-// On returns a copy with the message as a problem of the field at path.
+// On returns a copy that reports its message as a problem with the request
+// field at path.
 func (e *Error) On(path string) *Error { return e.Field(path, e.Message) }
 
-// Field returns a copy with a problem of the field at path.
+// Field returns a copy that also reports message as a problem with the request
+// field at path.
 func (e *Error) Field(path, message string) *Error {
 	c := *e
 	c.Fields = append(slices.Clip(c.Fields), Field{path, message})
 	return &c
 }
 
-// With returns a copy with a detail for programs.
+// With returns a copy with an additional detail.
 func (e *Error) With(key string, value any) *Error {
 	c := *e
 	c.Details = maps.Clone(c.Details)
@@ -121,21 +125,22 @@ func (e *Error) With(key string, value any) *Error {
 	return &c
 }
 
-// After returns a copy with the time after which a retry makes sense.
+// After returns a copy with the time after which the client should retry.
 func (e *Error) After(d time.Duration) *Error {
 	c := *e
 	c.RetryAfter = d
 	return &c
 }
 
-// Because returns a copy with a cause, which is logged and never sent to callers.
+// Because returns a copy with a cause, which is logged and never sent to
+// clients.
 func (e *Error) Because(err error) *Error {
 	c := *e
 	c.cause = err
 	return &c
 }
 
-// Error returns the text for logs, including the cause.
+// Error returns the code, the message and the cause, for logs.
 func (e *Error) Error() string {
 	s := string(e.Code) + ": " + e.Message
 	if e.cause != nil {
@@ -147,7 +152,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Is reports whether an error is an *Error with this code.
+// Is reports whether err is or wraps an *Error with this code.
 func Is(err error, code Code) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Code == code

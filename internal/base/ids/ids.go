@@ -1,5 +1,5 @@
-// Package ids makes the opaque ids that callers see, and the hashes under which
-// secrets are stored.
+// Package ids generates the random ids of API objects, and computes the hashes
+// that secrets are stored as.
 package ids
 
 import (
@@ -8,22 +8,24 @@ import (
 	"encoding/hex"
 )
 
-// Length is the number of characters of an id.
+// Length is the length of an id in characters.
 const Length = 20
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// New returns a random id of Length letters and digits, about 119 bits.
+// New returns a random id of Length letters and digits, with about 119 bits of
+// entropy.
 func New() string { return Text(Length) }
 
-// Text returns n random letters and digits.
+// Text returns a random string of n letters and digits.
 func Text(n int) string {
 	out := make([]byte, 0, n)
 	var buf [64]byte
 	for {
 		rand.Read(buf[:])
 		for _, b := range buf {
-			// 248 = 4 * 62: bytes above it would favour the first characters.
+			// 248 is the largest multiple of 62 in a byte; using higher values
+			// would make the first characters of the alphabet more likely.
 			if b >= 248 {
 				continue
 			}
@@ -34,13 +36,14 @@ func Text(n int) string {
 	}
 }
 
-// Valid reports whether s has the form of an id. It does not check whether the
-// id is in use.
+// Valid reports whether s has the form of an id. It does not check whether an
+// object with this id exists.
 func Valid(s string) bool {
 	return len(s) == Length && Alphanumeric(s)
 }
 
-// Alphanumeric reports whether s contains only letters and digits.
+// Alphanumeric reports whether s is not empty and contains only ASCII letters
+// and digits.
 func Alphanumeric(s string) bool {
 	for i := range len(s) {
 		c := s[i]
@@ -51,8 +54,9 @@ func Alphanumeric(s string) bool {
 	return s != ""
 }
 
-// Hash returns the form in which an unguessable secret is stored: its SHA-256,
-// so that a reader of the database cannot present the secret.
+// Hash returns the SHA-256 of an unguessable secret in hexadecimal. The
+// database stores only this hash, so that someone who can read the database
+// cannot use the secret.
 func Hash(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])

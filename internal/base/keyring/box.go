@@ -7,11 +7,11 @@ import (
 	"errors"
 )
 
-// Box encrypts values that are stored in the database, so that a copy of the
-// database alone does not reveal them.
+// Box encrypts values that are stored in the database, so that they cannot be
+// read from a copy of the database alone.
 type Box struct{ aead cipher.AEAD }
 
-// BoxFor returns the box for a purpose.
+// BoxFor returns a box with the key that is derived for a purpose.
 func (r Ring) BoxFor(purpose string) Box {
 	block, err := aes.NewCipher(r.DeriveKey(purpose))
 	if err != nil {
@@ -24,15 +24,16 @@ func (r Ring) BoxFor(purpose string) Box {
 	return Box{aead}
 }
 
-// Seal encrypts plain. about identifies the owner of the value, such as a row:
-// Open needs the same about, so a sealed text cannot be moved to another row.
+// Seal encrypts plain. about identifies where the value belongs, such as a row:
+// Open needs the same value, so that a ciphertext copied to another row cannot
+// be decrypted.
 func (b Box) Seal(plain []byte, about string) string {
 	return base64.RawStdEncoding.EncodeToString(b.aead.Seal(nil, nil, plain, []byte(about)))
 }
 
 var errSealed = errors.New("open sealed text: wrong key or changed text")
 
-// Open decrypts the result of Seal.
+// Open decrypts a value that Seal returned for the same about.
 func (b Box) Open(sealed, about string) ([]byte, error) {
 	raw, err := base64.RawStdEncoding.DecodeString(sealed)
 	if err != nil {

@@ -1,10 +1,11 @@
-// Package keyring holds the one secret of an installation and derives every
-// other key from it.
+// Package keyring loads the secret of an installation and derives all keys from
+// it.
 //
-// The secret comes from the settings or, by default, from a file that the first
-// start creates. All nodes on one database need the same secret: ConfirmSecret
-// compares its fingerprint with the one in the database and fails if they
-// differ, because cursors and links of one node would be invalid on the other.
+// The secret comes from the settings or, by default, from a file that is
+// created at the first start. All nodes that use one database need the same
+// secret, because otherwise cursors and links from one node would be invalid on
+// another: ConfirmSecret compares the secret's fingerprint with the one in the
+// database and fails if they differ.
 package keyring
 
 import (
@@ -27,10 +28,10 @@ import (
 
 const secretLength = 32
 
-// Ring returns keys for named purposes.
+// Ring derives keys for named purposes from the installation's secret.
 type Ring struct{ secret []byte }
 
-// New returns the ring of a secret in base64 with at least 32 bytes.
+// New returns a Ring for a secret of at least 32 bytes in base64.
 func New(secret string) (Ring, error) {
 	b, err := base64.StdEncoding.DecodeString(strings.TrimSpace(secret))
 	if err != nil || len(b) < secretLength {
@@ -39,8 +40,8 @@ func New(secret string) (Ring, error) {
 	return Ring{b}, nil
 }
 
-// Load reads the secret from the file at path, and creates the file if it is
-// missing.
+// Load reads the secret from the file at path, and creates the file with a new
+// secret if it does not exist.
 func Load(path string) (Ring, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -59,8 +60,8 @@ func Load(path string) (Ring, error) {
 	return ring, nil
 }
 
-// createSecret writes a new secret to path, atomically. If another process has
-// created the file first, that file stays.
+// createSecret atomically creates the file at path with a new random secret. If
+// another process created the file first, it is left unchanged.
 func createSecret(path string) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -83,17 +84,19 @@ func createSecret(path string) error {
 	return nil
 }
 
-// DeriveKey derives the key for a purpose. Keys of different purposes are independent.
+// DeriveKey returns the 32-byte key for a purpose. Keys for different purposes
+// are independent.
 func (r Ring) DeriveKey(purpose string) []byte {
 	key, err := hkdf.Key(sha256.New, r.secret, nil, "atelier "+purpose, 32)
 	if err != nil {
-		panic(err) // fails only for excessive lengths
+		panic(err) // fails only if the requested key is too long
 	}
 	return key
 }
 
-// ConfirmSecret fails if the database belongs to an installation with another secret.
-// The first call stores the fingerprint of its secret.
+// ConfirmSecret returns an error if the database belongs to an installation
+// with another secret. If the database has no fingerprint yet, it stores the
+// fingerprint of this secret.
 func (r Ring) ConfirmSecret(ctx context.Context, tx *sqldb.Tx) error {
 	mine := hex.EncodeToString(r.DeriveKey("fingerprint"))
 	theirs, err := settleFingerprint(ctx, tx, mine)
@@ -103,7 +106,8 @@ func (r Ring) ConfirmSecret(ctx context.Context, tx *sqldb.Tx) error {
 	return compareFingerprints(mine, theirs)
 }
 
-// HasFingerprint reports whether the database has the fingerprint of a secret.
+// HasFingerprint reports whether the database contains the fingerprint of a
+// secret.
 func HasFingerprint(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 	_, err := readFingerprint(ctx, tx)
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -112,8 +116,8 @@ func HasFingerprint(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 	return err == nil, err
 }
 
-// RecognizeSecret is ConfirmSecret for read-only callers: it stores nothing, and
-// accepts any secret if the database has no fingerprint yet.
+// RecognizeSecret is like ConfirmSecret but writes nothing, and accepts any
+// secret if the database has no fingerprint yet.
 func (r Ring) RecognizeSecret(ctx context.Context, tx *sqldb.Tx) error {
 	theirs, err := readFingerprint(ctx, tx)
 	if errors.Is(err, sqldb.ErrNoRows) {

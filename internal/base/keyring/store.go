@@ -6,8 +6,8 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// settleFingerprint stores a fingerprint if there is none, and returns the stored
-// one.
+// settleFingerprint stores the fingerprint mine if the database has none, and
+// returns the stored fingerprint.
 func settleFingerprint(ctx context.Context, tx *sqldb.Tx, mine string) (string, error) {
 	_, err := tx.Exec(ctx, `INSERT INTO deployment (name, value) VALUES ('secret_fingerprint', $1) ON CONFLICT (name) DO NOTHING`, mine)
 	if err != nil {

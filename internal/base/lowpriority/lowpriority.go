@@ -1,9 +1,10 @@
-// Package lowpriority runs long computations on threads of low priority.
+// Package lowpriority runs long computations on operating system threads with
+// low priority.
 //
-// The operating system schedules such threads after others, so requests are
-// still answered quickly. Go's scheduler does not know about priorities and
-// would make other goroutines wait for these threads; so GOMAXPROCS is raised by
-// one for each low-priority thread.
+// The operating system runs other threads first, so requests are still handled
+// quickly. Go's scheduler does not know about priorities: a low-priority thread
+// that does not get to run would block one of its GOMAXPROCS processors. So
+// GOMAXPROCS is raised by one for each low-priority thread.
 package lowpriority
 
 import (
@@ -11,15 +12,16 @@ import (
 	"sync"
 )
 
-// Lower locks the calling goroutine to its thread and lowers the thread's
-// priority. This cannot be undone: the thread ends with the goroutine.
+// Lower locks the calling goroutine to its thread and lowers the priority of
+// the thread. This cannot be undone: the thread exits together with the
+// goroutine.
 func Lower() {
 	runtime.LockOSThread()
 	yieldToOthers()
 }
 
-// Do runs work on a thread of low priority and waits for it. A panic of work is
-// repeated in the caller.
+// Do runs work on a low-priority thread and waits until it returns. If work
+// panics, Do panics with the same value.
 func Do(work func()) {
 	AddProcessors(1)
 	defer AddProcessors(-1)
@@ -39,29 +41,29 @@ var (
 	lent    loan
 )
 
-// AddProcessors raises GOMAXPROCS by n, or lowers it by -n.
+// AddProcessors raises GOMAXPROCS by n. A negative n lowers it.
 func AddProcessors(n int) {
 	turning.Lock()
 	defer turning.Unlock()
 	runtime.GOMAXPROCS(lent.changeTurns(runtime.GOMAXPROCS(0), n))
 }
 
-// Cores returns GOMAXPROCS without the share of low-priority threads.
+// Cores returns GOMAXPROCS without what AddProcessors has added to it.
 func Cores() int {
 	turning.Lock()
 	defer turning.Unlock()
 	return max(1, lent.ownTurns(runtime.GOMAXPROCS(0)))
 }
 
-// loan is the part of GOMAXPROCS that AddProcessors has added.
+// loan keeps track of how much AddProcessors has added to GOMAXPROCS.
 type loan struct {
 	added int
-	left  int // GOMAXPROCS after the last change
+	left  int // the value of GOMAXPROCS after the last change
 }
 
-// changeTurns adds n and returns the new GOMAXPROCS. If other code has changed
-// GOMAXPROCS since the last call, the current value is the new base and the loan
-// is reset to zero.
+// changeTurns returns the new GOMAXPROCS after adding n, where now is the
+// current value. If other code has changed GOMAXPROCS since the last call, now
+// becomes the new base and the loan is reset to zero.
 func (l *loan) changeTurns(now, n int) int {
 	if now != l.left {
 		l.added = 0
@@ -72,7 +74,7 @@ func (l *loan) changeTurns(now, n int) int {
 	return l.left
 }
 
-// ownTurns returns GOMAXPROCS without the loan.
+// ownTurns returns GOMAXPROCS without the loan, where now is the current value.
 func (l *loan) ownTurns(now int) int {
 	if now != l.left {
 		return now

@@ -2,6 +2,6 @@
 
 package lowpriority
 
-// yieldToOthers does nothing on systems where niceness is a property of the
-// process.
+// yieldToOthers does nothing, because on other systems the nice value applies
+// to the whole process.
 func yieldToOthers() {}

@@ -1,13 +1,12 @@
-// Package memory limits the memory of a process that is used for decoding
-// pictures: by uploads and results that are being ingested, and by the shipped
-// tools.
+// Package memory limits how much memory a process uses for decoding pictures:
+// for uploads and results that are being stored, and in the shipped tools.
 //
 //	Acquire(owner, bytes, lane) ─▶ queue of that owner ─▶ slot in the lane and bytes of the budget ─▶ Reservation
 //
-// A request states the number of bytes that it needs before it allocates any.
-// Each lane has slots of its own and a share of the budget, so that small
-// pictures never wait for large ones, and the ingestion of a picture never waits
-// for a tool. Within a lane, owners are served in turn, regardless of how many
+// A request states how many bytes it needs before it allocates any. Each lane
+// has its own slots and its own limit on the budget, so that small pictures
+// never wait for large ones, and storing a picture never waits for a tool.
+// Within a lane the owners are served round-robin, regardless of how many
 // requests each has waiting.
 package memory
 
@@ -20,34 +19,35 @@ import (
 	"atelier/internal/base/lowpriority"
 )
 
-// Lane is a kind of work with slots of its own.
+// Lane is a class of requests that has its own slots.
 type Lane int
 
-// The lanes. Each lane may use less of the budget than the lanes before it, so
-// that some memory is always left for the earlier lanes.
+// The lanes. Each lane may use less of the budget than the lanes listed before
+// it, so that some memory is always left for those.
 const (
-	Quick     Lane = iota // reading a picture of usual size
+	Quick     Lane = iota // decoding a picture of usual size
 	Tool                  // running a tool
-	Large                 // reading a large picture
+	Large                 // decoding a large picture
 	LargeTool             // running a tool on large pictures
 	lanes
 )
 
-// LargeBytes is the size from which work counts as large: decoding a photograph
-// of about 20 megapixels needs less.
+// LargeBytes is the number of bytes from which a request counts as large.
+// Decoding a photograph of about 20 megapixels needs less.
 const LargeBytes = 64 << 20
 
-// maxWaiting is the longest queue of one owner in a lane for ingested files.
+// maxWaiting is the maximum number of waiting requests per owner in the lanes
+// Quick and Large.
 const maxWaiting = 32
 
-// Failures of Acquire. It also fails with the error of its context.
+// The errors of Acquire, in addition to the error of its context.
 var (
 	ErrNeverFits = errors.New("more memory than the lane ever has")
 	ErrCrowded   = errors.New("too many requests of this owner wait for memory")
 )
 
-// Budget is a number of bytes and the slots to use them. It is safe for concurrent
-// use.
+// Budget is a number of bytes that concurrent requests share. It is safe for
+// concurrent use.
 type Budget struct {
 	total int64
 
@@ -56,17 +56,18 @@ type Budget struct {
 	lanes [lanes]lane
 }
 
-// lane has the slots of one kind of work and the queues for them.
+// lane has the slots of one class of requests and the requests that wait for
+// them.
 type lane struct {
-	slots    int   // 0: any number
-	perOwner int   // slots per owner; 0: any number
-	waiting  int   // waiting requests per owner; 0: any number
-	share    int64 // limit on the use of all lanes together after a request of this lane was admitted
+	slots    int   // maximum number of concurrent requests; 0 means unlimited
+	perOwner int   // maximum number of concurrent requests per owner; 0 means unlimited
+	waiting  int   // maximum number of waiting requests per owner; 0 means unlimited
+	share    int64 // a request is admitted only if the bytes used by all lanes, including it, do not exceed this limit
 
 	busy        int
-	busyByOwner map[string]int       // slots by owner
-	queues      map[string][]*waiter // by owner; no queue is empty
-	order       []string             // owners with a queue; the first is served next
+	busyByOwner map[string]int       // number of slots in use, by owner
+	queues      map[string][]*waiter // waiting requests by owner; owners without waiting requests have no entry
+	order       []string             // the owners with waiting requests; the first is served next
 }
 
 type waiter struct {
@@ -80,9 +81,10 @@ func NewBudget(bytes int64) *Budget { return newBudget(bytes, lowpriority.Cores(
 func newBudget(bytes int64, cores int) *Budget {
 	b := &Budget{total: max(bytes, 1)}
 	b.lanes = [lanes]lane{
-		// One owner leaves a slot to other owners and can still use all cores.
+		// One owner can use all cores, and a slot remains for other owners.
 		Quick: {slots: cores + 1, perOwner: cores, waiting: maxWaiting, share: b.total},
-		// The pools of engines limit the number of tools that run or wait.
+		// No limit on slots: the worker pools of the engines already limit how
+		// many tools run.
 		Tool:      {share: b.total - b.total/16},
 		Large:     {slots: max(1, cores/2), waiting: maxWaiting, share: b.total - b.total/8},
 		LargeTool: {slots: max(1, cores/2), share: b.total - b.total*3/8},
@@ -94,25 +96,27 @@ func newBudget(bytes int64, cores int) *Budget {
 	return b
 }
 
-// MaxBytes returns the largest number of bytes that a request of a lane can reserve.
+// MaxBytes returns the maximum number of bytes that one request in a lane can
+// reserve.
 func (b *Budget) MaxBytes(l Lane) int64 { return b.lanes[l].share }
 
-// Request is a request for memory.
+// Request is a request to reserve memory.
 type Request struct {
-	Owner string // the person, or the address of an anonymous caller
+	Owner string // the id of a person, or the IP address of an anonymous client
 	Bytes int64
 	Lane  Lane
 }
 
-// Reservation is reserved memory.
+// Reservation is memory that was reserved with Acquire. Release returns it.
 type Reservation struct {
 	budget  *Budget
 	request Request
 	once    sync.Once
 }
 
-// Acquire waits for memory until ctx ends. The caller must release the
-// reservation, and must not have another one: two such callers would deadlock.
+// Acquire reserves memory, and waits for it until ctx ends. The caller must
+// release the reservation. It must not already have one, because two callers
+// that each wait for more memory could deadlock.
 func (b *Budget) Acquire(ctx context.Context, r Request) (*Reservation, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -145,16 +149,16 @@ func (b *Budget) Acquire(ctx context.Context, r Request) (*Reservation, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	select {
-	case <-w.ready: // the context ended and the memory was reserved
+	case <-w.ready: // the memory was reserved at the moment when the context ended
 		b.returnMemory(r)
 	default:
 		l.removeWaiter(r.Owner, slices.Index(l.queues[r.Owner], w))
-		b.admitWaiting() // the request may have blocked others
+		b.admitWaiting() // the removed request may have blocked others
 	}
 	return nil, ctx.Err()
 }
 
-// Release frees the memory. Only the first call counts.
+// Release returns the memory to the budget. Further calls have no effect.
 func (h *Reservation) Release() {
 	h.once.Do(func() {
 		h.budget.mu.Lock()
@@ -173,9 +177,9 @@ func (b *Budget) returnMemory(r Request) {
 	b.admitWaiting()
 }
 
-// admitWaiting admits the next requests of each lane while there is room. It
-// does not skip a request that needs more than is free: such a request would
-// wait forever.
+// admitWaiting admits waiting requests of each lane, in order, while there is
+// enough memory. It does not skip a request that does not fit yet: otherwise
+// smaller requests could delay it forever.
 func (b *Budget) admitWaiting() {
 	for i := range b.lanes {
 		for l := &b.lanes[i]; ; {
@@ -198,8 +202,8 @@ func (b *Budget) admitWaiting() {
 	}
 }
 
-// nextOwner returns the index in order of the next owner with a free slot, or
-// -1.
+// nextOwner returns the index in l.order of the next owner that may use a slot.
+// It returns -1 if there is none.
 func (l *lane) nextOwner() int {
 	if l.slots > 0 && l.busy >= l.slots {
 		return -1
@@ -207,7 +211,7 @@ func (l *lane) nextOwner() int {
 	return slices.IndexFunc(l.order, func(owner string) bool { return l.perOwner == 0 || l.busyByOwner[owner] < l.perOwner })
 }
 
-// removeWaiter removes a waiter from an owner's queue.
+// removeWaiter removes the i-th waiting request of an owner.
 func (l *lane) removeWaiter(owner string, i int) {
 	l.queues[owner] = slices.Delete(l.queues[owner], i, i+1)
 	if len(l.queues[owner]) == 0 {
@@ -219,28 +223,29 @@ func (l *lane) removeWaiter(owner string, i int) {
 
 type reservationKey struct{}
 
-// WithReservation passes a reservation on: calls with the context may use the memory
-// instead of a reservation of their own.
+// WithReservation returns a context that carries a reservation. Functions that
+// get this context may use the reserved memory instead of reserving their own.
 func WithReservation(ctx context.Context, h *Reservation) context.Context {
 	return context.WithValue(ctx, reservationKey{}, h)
 }
 
-// Covers reports whether the context has a reservation of at least bytes.
+// Covers reports whether the context carries a reservation of at least the
+// given number of bytes.
 func Covers(ctx context.Context, bytes int64) bool {
 	h, ok := ctx.Value(reservationKey{}).(*Reservation)
 	return ok && h != nil && bytes <= h.request.Bytes
 }
 
-// laneNames are the names of the lanes in metrics.
+// laneNames are the names of the lanes in Prometheus metrics.
 var laneNames = [lanes]string{Quick: "quick", Tool: "tool", Large: "large", LargeTool: "large_tool"}
 
-// Stats are the figures of a budget.
+// Stats is the current use of a budget.
 type Stats struct {
 	Total, Used int64          // bytes
-	Waiting     map[string]int // requests, by the name of their lane
+	Waiting     map[string]int // number of waiting requests, by the name of the lane
 }
 
-// Stats returns the figures of the budget.
+// Stats returns the current use of the budget.
 func (b *Budget) Stats() Stats {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -11,15 +11,17 @@ import (
 )
 
 const (
-	// unknown is the budget if the memory of the machine is unknown.
+	// unknown is the default budget in bytes if the memory of the machine is
+	// unknown.
 	unknown = 512 << 20
-	// least is the smallest default budget: enough to decode a phone's photograph.
+	// least is the smallest default budget in bytes. It is enough to decode a
+	// photograph from a phone.
 	least = 128 << 20
 )
 
-// DefaultBytes returns the default budget: half of the memory of the machine or
-// the container. The other half is for everything else, including programs of
-// tools.
+// DefaultBytes returns the default budget in bytes: half of the memory of the
+// machine or the container. The other half is for everything else, including
+// the programs that tools run.
 func DefaultBytes() int64 { return defaultBytes(os.DirFS("/")) }
 
 func defaultBytes(root fs.FS) int64 {
@@ -30,23 +32,24 @@ func defaultBytes(root fs.FS) int64 {
 	return max(whole/2, least)
 }
 
-// collectPercent allows the heap to grow to five times the live data between
-// garbage collections. The live heap is a few megabytes, and collecting it after
-// each doubling would take a tenth of the processor time under load.
-// SetRuntimeLimit limits the growth of a large heap.
+// collectPercent is the value for debug.SetGCPercent. It lets the heap grow to
+// five times the live data between garbage collections. The live heap is a few
+// megabytes, and collecting it after each doubling would take a tenth of the
+// processor time under load. SetRuntimeLimit keeps a large heap from growing
+// that much.
 const collectPercent = 400
 
-// SetCollectorPercent makes garbage collections rarer than the runtime's default.
-// The environment variable GOGC overrides it.
+// SetCollectorPercent makes garbage collections rarer than Go's default, unless
+// the environment variable GOGC is set.
 func SetCollectorPercent() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(collectPercent)
 	}
 }
 
-// SetRuntimeLimit sets the runtime's soft memory limit to one and a half times the
-// budget. The environment variable GOMEMLIMIT overrides it. SetRuntimeLimit
-// returns the effective limit.
+// SetRuntimeLimit sets Go's soft memory limit to one and a half times the
+// budget, at least 256 MiB above it, unless the environment variable GOMEMLIMIT
+// is set. It returns the limit in effect, in bytes.
 func SetRuntimeLimit(budget int64) int64 {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(runtimeLimit(budget))
@@ -56,8 +59,9 @@ func SetRuntimeLimit(budget int64) int64 {
 
 func runtimeLimit(budget int64) int64 { return budget + max(budget/2, 256<<20) }
 
-// machineBytes returns the memory of the machine, or the limit of the control
-// group if it is lower.
+// machineBytes returns the memory of the machine in bytes, or the limit of the
+// control group if that is lower. The second result is false if neither is
+// known.
 func machineBytes(root fs.FS) (int64, bool) {
 	whole := int64(math.MaxInt64)
 	for line := range strings.Lines(readText(root, "proc/meminfo")) {
@@ -68,7 +72,8 @@ func machineBytes(root fs.FS) (int64, bool) {
 		}
 	}
 	for _, file := range limitFiles(readText(root, "proc/self/cgroup")) {
-		// "max", or a number near 2^63, means no limit.
+		// "max" (which does not parse as a number) and numbers near 2^63 mean
+		// no limit.
 		if n, err := strconv.ParseInt(strings.TrimSpace(readText(root, file)), 10, 64); err == nil && n > 0 {
 			whole = min(whole, n)
 		}
@@ -76,9 +81,11 @@ func machineBytes(root fs.FS) (int64, bool) {
 	return whole, whole < math.MaxInt64
 }
 
-// limitFiles returns the files with memory limits of the process's control group
-// and its parents, for both versions of control groups (cgroups(7)). Inside a
-// container the group is often mounted as the root.
+// limitFiles returns the paths of the files with the memory limits of the
+// process's control group and its parents, for cgroups version 1 and 2 (see
+// cgroups(7)). groups is the content of /proc/self/cgroup. The parents are
+// included because inside a container the process's own group is often mounted
+// as the root.
 func limitFiles(groups string) []string {
 	var files []string
 	for line := range strings.Lines(groups) {
@@ -97,7 +104,8 @@ func limitFiles(groups string) []string {
 		default:
 			continue
 		}
-		// The path is cleaned from the root, so that ".." cannot leave it.
+		// The leading slash makes Clean remove every "..", so that the path
+		// stays below the folder.
 		for at := path.Clean("/" + parts[2]); ; at = path.Dir(at) {
 			files = append(files, path.Join(folder, at, name))
 			if at == "/" {
@@ -108,7 +116,7 @@ func limitFiles(groups string) []string {
 	return files
 }
 
-// readText returns the text of a file, or "" if it cannot be read.
+// readText returns the content of a file, or "" if it cannot be read.
 func readText(root fs.FS, name string) string {
 	b, err := fs.ReadFile(root, name)
 	if err != nil {

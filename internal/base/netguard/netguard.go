@@ -1,7 +1,8 @@
-// Package netguard is the SSRF guard: it limits connections to addresses from
-// untrusted input to the public internet and to networks that the operator
-// allows. It checks the resolved address when the socket is created, so that a
-// DNS name cannot change its address between check and use.
+// Package netguard protects against server-side request forgery (SSRF). For
+// URLs from untrusted input, it allows connections only to the public internet
+// and to networks that the operator allows. It checks the resolved IP address
+// when the socket is created, so that a host name cannot resolve to another
+// address between the check and the connection.
 package netguard
 
 import (
@@ -16,17 +17,17 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// ErrBlocked is the error of a connection to a forbidden address.
+// ErrBlocked is returned for a connection to an IP address that is not allowed.
 var ErrBlocked = errors.New("the address is not one to connect to")
 
-// Guard decides which addresses the program may connect to.
+// Guard decides which IP addresses the program may connect to.
 type Guard struct {
 	allow   []netip.Prefix
-	special *ssrf.Guardian // refuses special-purpose addresses (IANA registries)
+	special *ssrf.Guardian // rejects addresses that the IANA registries reserve for special purposes
 }
 
-// New returns a guard that allows the public internet and the networks that the
-// operator allows.
+// New returns a guard that allows the public internet and, in addition, the
+// networks in allow.
 func New(allow []netip.Prefix) *Guard {
 	b := &Guard{special: ssrf.New(ssrf.WithAnyPort())}
 	for _, p := range allow {
@@ -38,13 +39,13 @@ func New(allow []netip.Prefix) *Guard {
 	return b
 }
 
-// CheckAddress returns ErrBlocked for an address that requests from outside must not
-// reach.
+// CheckAddress returns an error that wraps ErrBlocked if connections to ip are
+// not allowed.
 func (b *Guard) CheckAddress(ip netip.Addr) error {
 	if !ip.IsValid() || ip.Zone() != "" {
 		return ErrBlocked
 	}
-	ip = ip.Unmap() // ::ffff:10.0.0.1 is 10.0.0.1
+	ip = ip.Unmap() // ::ffff:10.0.0.1 becomes 10.0.0.1
 	for _, p := range b.allow {
 		if p.Contains(ip) {
 			return nil
@@ -56,8 +57,8 @@ func (b *Guard) CheckAddress(ip netip.Addr) error {
 	return nil
 }
 
-// Dialer returns a dialer that connects to allowed addresses only, also after name
-// resolution.
+// Dialer returns a dialer that connects only to allowed IP addresses. It checks
+// the address that a host name resolved to.
 func (b *Guard) Dialer(timeout time.Duration) *net.Dialer {
 	return &net.Dialer{Timeout: timeout, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)

@@ -1,22 +1,23 @@
-// Package pubsub is in-process publish and subscribe. Follow returns a channel
-// that Notify signals. Signals are best effort: followers also poll, because
-// other nodes make changes too.
+// Package pubsub notifies subscribers in the same process. Follow returns a
+// channel that receives a signal after each Notify. Subscribers must also poll
+// the database, because changes made by other nodes send no signal here.
 package pubsub
 
 import "sync"
 
-// Hub has the followers by the ids that they follow. It is safe for concurrent
-// use.
+// Hub has the subscribers by the id of the object that they follow. It is safe
+// for concurrent use.
 type Hub struct {
 	mu        sync.Mutex
-	followers map[string]map[chan struct{}]bool // by id
+	followers map[string]map[chan struct{}]bool // channels of the subscribers, by id
 }
 
-// New returns a hub without followers.
+// New returns a hub without subscribers.
 func New() *Hub { return &Hub{followers: map[string]map[chan struct{}]bool{}} }
 
-// Follow returns a channel that receives a signal when Notify is called with the
-// id, until stop is called. Signals that were not received yet count as one.
+// Follow returns a channel that receives a signal when Notify is called with
+// the same id, until stop is called. Several signals that were not received yet
+// are merged into one.
 func (h *Hub) Follow(id string) (changed <-chan struct{}, stop func()) {
 	ch := make(chan struct{}, 1)
 	h.mu.Lock()
@@ -35,7 +36,7 @@ func (h *Hub) Follow(id string) (changed <-chan struct{}, stop func()) {
 	}
 }
 
-// Notify signals all followers of an id.
+// Notify signals all subscribers of an id.
 func (h *Hub) Notify(id string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -30,8 +30,8 @@ type attempt struct {
 	Work
 	handler *Handler
 	cancel  context.CancelCauseFunc
-	ended   <-chan struct{} // the context of the work has ended
-	lease   *time.Timer     // ends the context when the lease could not be renewed
+	ended   <-chan struct{} // closed when the context of the attempt has ended
+	lease   *time.Timer     // ends the attempt's context if the lease was not renewed in time
 }
 
 func newLocal(db *sqldb.DB, o Options) *local {
@@ -68,8 +68,9 @@ func (l *local) Run(ctx context.Context, handlers []Handler) error {
 	defer l.active.Store(false)
 	l.handlers = prepared
 
-	// Jobs and their leases outlive ctx, and transactions are not cancelled: a
-	// job that was claimed in the table must be started here.
+	// Attempts and the renewal of their leases continue after ctx ends.
+	// Transactions are not cancelled either: a job that was claimed in the
+	// table must also be started by this process.
 	lasting := context.WithoutCancel(ctx)
 	drained := make(chan struct{})
 	var loops sync.WaitGroup
@@ -82,7 +83,7 @@ func (l *local) Run(ctx context.Context, handlers []Handler) error {
 	return nil
 }
 
-// dispatch starts jobs until stop is closed.
+// dispatch starts due jobs until stop is closed.
 func (l *local) dispatch(ctx context.Context, stop <-chan struct{}) {
 	poll := time.NewTicker(l.o.Poll)
 	defer poll.Stop()
@@ -103,8 +104,8 @@ func (l *local) dispatch(ctx context.Context, stop <-chan struct{}) {
 	})
 }
 
-// maintainJobs reclaims jobs of lost workers and adds periodic jobs: no event
-// wakes the dispatcher for these.
+// maintainJobs takes over the jobs of dead workers and adds periodic jobs. It
+// runs at regular intervals, because nothing wakes the loop for these.
 func (l *local) maintainJobs(ctx context.Context) {
 	var taken int64
 	err := l.db.Write(ctx, func(tx *sqldb.Tx) error {
@@ -131,8 +132,8 @@ func (l *local) maintainJobs(ctx context.Context) {
 	}
 }
 
-// startDue starts as many due jobs as there are free slots, and returns the time
-// until more may be due.
+// startDue starts as many due jobs as there are free slots, and returns the
+// time until more jobs may be due.
 func (l *local) startDue(ctx context.Context) (wait time.Duration, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,7 +148,7 @@ func (l *local) startDue(ctx context.Context) (wait time.Duration, err error) {
 		for _, h := range l.handlers {
 			free := h.Parallel - busy[h]
 			if free <= 0 {
-				continue // the end of a job wakes the loop
+				continue // the loop is woken when an attempt ends
 			}
 			var err error
 			if taken[h], err = claimJobs(ctx, tx, h.Kind, free, tx.Now.Add(l.o.Lease)); err != nil {
@@ -177,7 +178,7 @@ func (l *local) startDue(ctx context.Context) (wait time.Duration, err error) {
 	return wait, nil
 }
 
-// startAttempt begins an attempt. The caller holds mu.
+// startAttempt starts an attempt in a goroutine. The caller must hold l.mu.
 func (l *local) startAttempt(ctx context.Context, h *Handler, w Work) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	ctx, stop := context.WithTimeout(ctx, h.Timeout)
@@ -191,7 +192,7 @@ func (l *local) startAttempt(ctx context.Context, h *Handler, w Work) {
 	})
 }
 
-// endAttempt frees the slot of an attempt.
+// endAttempt releases the slot of an attempt.
 func (l *local) endAttempt(a *attempt) {
 	a.lease.Stop()
 	a.cancel(nil)
@@ -201,7 +202,7 @@ func (l *local) endAttempt(a *attempt) {
 	l.loop.Wake()
 }
 
-// runAttempt calls the handler and records the outcome.
+// runAttempt calls the handler and stores the outcome of the attempt.
 func (l *local) runAttempt(ctx context.Context, a *attempt) {
 	err := a.handler.callOnce(ctx, a.Work)
 	o := a.handler.decideOutcome(a.Attempt, err, context.Cause(ctx))
@@ -211,8 +212,9 @@ func (l *local) runAttempt(ctx context.Context, a *attempt) {
 	}
 }
 
-// recordOutcome stores an outcome. While the database is unavailable it retries
-// for as long as a lease; after that the job runs once more.
+// recordOutcome stores the outcome of an attempt. If the database is
+// unavailable, it retries for the duration of a lease. After that another
+// worker runs the job again.
 func (l *local) recordOutcome(ctx context.Context, w Work, o outcome) {
 	timeout := time.After(l.o.Lease)
 	for {
@@ -229,7 +231,8 @@ func (l *local) recordOutcome(ctx context.Context, w Work, o outcome) {
 	}
 }
 
-// renewLeases renews the leases of the running jobs until stop is closed.
+// renewLeases periodically renews the leases of the running jobs until stop is
+// closed.
 func (l *local) renewLeases(ctx context.Context, stop <-chan struct{}) {
 	beat := time.NewTicker(max(l.o.Lease/3, time.Millisecond))
 	defer beat.Stop()
@@ -246,8 +249,8 @@ func (l *local) renewLeases(ctx context.Context, stop <-chan struct{}) {
 }
 
 // renewAll renews the lease of every running job whose context has not ended.
-// The leases of the others expire: if a handler ignores its context, another
-// worker takes the job after the lease has expired.
+// The other leases are left to expire: if a handler ignores the end of its
+// context, another worker takes over the job.
 func (l *local) renewAll(ctx context.Context) error {
 	l.mu.Lock()
 	var live []*attempt
@@ -289,7 +292,8 @@ func (l *local) renewAll(ctx context.Context) error {
 	return nil
 }
 
-// deleteOld deletes finished jobs until stop is closed.
+// deleteOld periodically deletes finished jobs older than Options.Keep until
+// stop is closed.
 func (l *local) deleteOld(ctx context.Context, stop <-chan struct{}) {
 	tick := time.NewTicker(min(l.o.Keep, time.Minute))
 	defer tick.Stop()
@@ -319,7 +323,8 @@ func (l *local) deleteAllOld(ctx context.Context) error {
 	return nil
 }
 
-// drainJobs waits for the running jobs, and cancels them after Options.Drain.
+// drainJobs waits for the running jobs to end. After Options.Drain it cancels
+// the ones that remain.
 func (l *local) drainJobs() {
 	ended := make(chan struct{})
 	go func() {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// GiveUp returns an error with which a handler fails the job at once: another
-// attempt would end the same way.
+// GiveUp returns an error with which a handler makes its job fail without
+// further attempts, because another attempt would fail in the same way.
 func GiveUp(cause error) error { return &giveUp{cause} }
 
 type giveUp struct{ cause error }
@@ -19,13 +19,13 @@ type giveUp struct{ cause error }
 func (g *giveUp) Error() string { return fmt.Sprintf("given up: %v", g.cause) }
 func (g *giveUp) Unwrap() error { return g.cause }
 
-// Causes of an early end of an attempt's context.
+// The reasons why an attempt's context is cancelled.
 var (
 	errStopping = errors.New("the worker is shutting down")
 	errLost     = errors.New("the lease of the job is lost")
 )
 
-// The states of a job in the table.
+// The states of a job in the table job.
 const (
 	waiting = "waiting"
 	running = "running"
@@ -35,14 +35,14 @@ const (
 
 // outcome is the state of a job after an attempt.
 type outcome struct {
-	state string        // running: another worker has the job
+	state string        // the new state; running means that another worker has taken over the job
 	wait  time.Duration // time until the next attempt of a waiting job
-	free  bool          // the attempt does not count
+	free  bool          // the attempt does not count, because the worker was shut down
 	err   error
 }
 
-// decideOutcome decides on an attempt that returned err. cause is the cause of
-// an early end of its context, nil if the context did not end early.
+// decideOutcome returns the outcome of an attempt whose handler returned err.
+// cause is the reason why its context was cancelled, or nil.
 func (h *Handler) decideOutcome(attempt int, err, cause error) outcome {
 	_, isGiveUp := errors.AsType[*giveUp](err)
 	switch {
@@ -61,7 +61,7 @@ func (h *Handler) decideOutcome(attempt int, err, cause error) outcome {
 	}
 }
 
-// callOnce makes one attempt. A panic is a failure of the attempt.
+// callOnce calls the handler once. It returns a panic as an error.
 func (h *Handler) callOnce(ctx context.Context, w Work) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -78,7 +78,7 @@ type panicked struct {
 
 func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
 
-// logOutcome logs failures.
+// logOutcome logs the outcome if the attempt failed.
 func logOutcome(ctx context.Context, log *slog.Logger, w Work, o outcome) {
 	if o.err == nil {
 		return
@@ -99,12 +99,12 @@ func logOutcome(ctx context.Context, log *slog.Logger, w Work, o outcome) {
 	}
 }
 
-// maxErrorText is the largest number of bytes stored of an error.
+// maxErrorText is the maximum length in bytes of a stored error message.
 const maxErrorText = 4 << 10
 
-// errorText returns the error in a form that both databases store: PostgreSQL
-// takes no zero bytes, and River writes the outcomes of many jobs at once, so
-// one rejected text would block all of them.
+// errorText returns the error message in a form that both databases can store.
+// PostgreSQL rejects zero bytes, and River stores the outcomes of many jobs at
+// once, so one rejected message would make all of them fail.
 func (o outcome) errorText() string {
 	if o.err == nil {
 		return ""

@@ -16,91 +16,97 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Job is work to do later.
+// Job is a background job to add to the queue.
 type Job struct {
 	Kind string
-	// Args is JSON or empty. The handler gets the same bytes.
+	// Args is JSON or empty. The handler receives it byte for byte.
 	Args []byte
-	// Unique is a key among the jobs of this kind. While a job with the key
-	// waits or runs, adding another has no effect. This includes a job about to
-	// finish: a running job that processes a list may miss an item that was
-	// added to the list together with the second job.
+	// Unique, if set, identifies the job among those of its kind. While a job
+	// with this key waits or runs, adding another has no effect, even if the
+	// existing job is about to finish. So if the job processes a list, it may
+	// miss an item that was added together with the second job.
 	Unique string
 }
 
-// Work is one attempt of a job.
+// Work is one attempt to run a job.
 type Work struct {
 	ID   string
 	Kind string
 	Args []byte
-	// Attempt is 1 at first and increases with every attempt that counted.
+	// Attempt is the number of this attempt, from 1. Attempts that do not count
+	// do not increase it.
 	Attempt int
 }
 
-// Handler does the jobs of one kind.
+// Handler runs the jobs of one kind.
 type Handler struct {
-	// Kind is two to 64 lower-case letters, digits, and single _ or - between
-	// them.
+	// Kind is the name of the kind: 2 to 64 lower-case letters and digits, with
+	// single underscores or dashes between them.
 	Kind string
-	// Do does the work. It returns nil when the job is done, GiveUp when another
-	// attempt would be useless, and any other error for another attempt after
-	// the wait in Retry.
+	// Do runs the job. It returns nil if the job is done, GiveUp if another
+	// attempt would be useless, and any other error to request another attempt
+	// after the wait in Retry.
 	Do func(ctx context.Context, w Work) error
-	// Retry has the waits after the first failure, the second and so on. A job
-	// has len(Retry)+1 attempts. The schedule of the process that runs the job
-	// counts, not that of the process that added it.
+	// Retry has the waits after the first failed attempt, the second and so on.
+	// A job has len(Retry)+1 attempts. The value in the process that runs the
+	// job applies, not that in the process that added it.
 	Retry []time.Duration
-	// Timeout limits one attempt and is required.
+	// Timeout is the time limit of one attempt. It is required.
 	Timeout time.Duration
-	// Every, if set, makes the queue add a job of this kind about this often,
-	// the first soon after Run. All processes together add one job; none is
-	// added while the previous one still waits or runs.
+	// Every, if set, is the interval at which the queue adds a job of this
+	// kind. The first is added soon after Run begins. All processes together
+	// add one job, and none while the previous one still waits or runs.
 	Every time.Duration
-	// Parallel is the number of jobs of this kind that this process runs at
-	// once; 1 unless set.
+	// Parallel is the number of jobs of this kind that this process runs at the
+	// same time. The default is 1.
 	Parallel int
 }
 
-// Queue stores jobs and runs them. It is safe for concurrent use.
+// Queue stores and runs jobs. It is safe for concurrent use.
 type Queue interface {
-	// Add puts a job into the queue when tx commits, and wakes a worker then.
-	// It works without Run, and for kinds without a handler here. When Unique
-	// prevents the job, the id is that of the existing job.
+	// Add adds a job, which exists once tx commits, and then wakes a worker.
+	// Run need not have been called, and this process needs no handler for the
+	// job's kind. If a job with the same Unique key exists, Add returns its id
+	// instead.
 	Add(ctx context.Context, tx *sqldb.Tx, j Job) (id string, err error)
 
 	// Run runs the jobs of the handlers' kinds until ctx ends. Then it starts no
-	// more jobs, waits for the
-	// running ones for up to Options.Drain, cancels the context of the rest and
-	// returns them to the queue, from which the next worker starts them at once.
-	// It returns when all attempts have ended. Run can be called again after
-	// that.
+	// more jobs and waits up to Options.Drain for the running ones. It cancels
+	// the contexts of the rest and puts these jobs back into the queue, where
+	// the next worker can start them immediately. Run returns when all attempts
+	// have ended. It can then be called again.
 	Run(ctx context.Context, handlers []Handler) error
 
-	// Ping checks that the queue's table can be read.
+	// Ping returns an error if the queue's table cannot be read.
 	Ping(ctx context.Context) error
 }
 
-// Options are the parameters of Open. Zero durations mean
-// the value in the comment.
+// Options are the parameters of Open. The default of each duration is given in
+// its comment.
 type Options struct {
 	Log *slog.Logger
-	// Now is the clock from which River's retries are counted; required.
+	// Now is the clock for the retry times of River. It is required.
 	Now func() time.Time
-	// Drain is the time that running jobs have to finish when Run ends: 20 s.
+	// Drain is the time that running jobs have to finish when Run ends. The
+	// default is 20 s.
 	Drain time.Duration
-	// Poll is the interval between looks for jobs without a wake-up: 1 s.
+	// Poll is the interval at which the queue looks for due jobs if nothing
+	// wakes it. The default is 1 s.
 	Poll time.Duration
-	// Keep is the time that finished jobs stay in the table: 24 h.
+	// Keep is the time for which finished jobs stay in the table. The default
+	// is 24 h.
 	Keep time.Duration
 	// Lease is the time after which a job on SQLite is taken from a worker that
-	// no longer renews it: 30 s. Workers renew it three times as often.
+	// no longer renews its lease. The default is 30 s. Workers renew a lease
+	// three times within this time.
 	Lease time.Duration
 }
 
-// everyKey is the unique key of periodic jobs.
+// everyKey is the Unique key of periodic jobs.
 const everyKey = "every"
 
-// kindName matches names that River accepts both as a kind and as a queue.
+// kindName matches names that River accepts both as the kind of a job and as
+// the name of a queue.
 var kindName = regexp.MustCompile(`^[a-z0-9]+([_-][a-z0-9]+)*$`)
 
 var (
@@ -108,8 +114,8 @@ var (
 	errNoHandlers = errors.New("run queue: no handlers")
 )
 
-// Open returns the queue that belongs to db: River on PostgreSQL, the dispatcher
-// of this package on SQLite. A process that only adds jobs does not call Run.
+// Open returns the queue for db: River on PostgreSQL, the dispatcher of this
+// package on SQLite. A process that only adds jobs does not call Run.
 func Open(db *sqldb.DB, o Options) (Queue, error) {
 	if o.Now == nil {
 		return nil, errors.New("open queue: a clock is required")
@@ -159,7 +165,8 @@ func prepareHandlers(handlers []Handler) ([]*Handler, error) {
 	return hs, nil
 }
 
-// validate rejects jobs that one of the two queues could not store.
+// validate returns an error if River or the table on SQLite could not store the
+// job.
 func (j Job) validate() error {
 	switch {
 	case !kindName.MatchString(j.Kind) || len(j.Kind) < 2 || len(j.Kind) > 64:

@@ -18,21 +18,22 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// spread is the queue that River stores in PostgreSQL, for any number of
-// processes. Each kind has a River queue of its own, which limits Parallel.
+// spread is the queue on PostgreSQL, which any number of processes can share.
+// River stores and runs its jobs. Each kind of job has its own River queue, so
+// that its number of concurrent jobs can be limited.
 type spread struct {
 	db     *sqldb.DB
 	o      Options
-	client *river.Client[pgx.Tx] // adds jobs
+	client *river.Client[pgx.Tx] // only adds jobs; Run creates another client for its handlers
 	active atomic.Bool           // Run has been called and has not returned
 }
 
 // rescueGrace is the time that a handler has to return after its Timeout before
-// River rescues the job.
+// River considers the job stuck and starts it again.
 const rescueGrace = 10 * time.Second
 
-// liveStates are the states in which a job keeps its unique key. River requires
-// all of them but retryable.
+// liveStates are the states in which a job blocks others with its Unique key.
+// River requires all of them except retryable.
 var liveStates = []rivertype.JobState{
 	rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable,
 	rivertype.JobStateRunning, rivertype.JobStateScheduled,
@@ -46,7 +47,7 @@ func newSpread(db *sqldb.DB, o Options) (*spread, error) {
 func riverConfig(o Options) *river.Config {
 	return &river.Config{
 		Logger:                      slog.New(quiet{o.Log.Handler()}),
-		FetchCooldown:               time.Millisecond, // the default starts a job up to 0.9 s late
+		FetchCooldown:               time.Millisecond, // with the default, a job may start up to 0.9 s late
 		FetchPollInterval:           max(o.Poll, time.Millisecond),
 		SoftStopTimeout:             o.Drain,
 		CompletedJobRetentionPeriod: o.Keep,
@@ -77,8 +78,9 @@ func newWorkers(db *sqldb.DB, handlers []*Handler, o Options) (*river.Client[pgx
 	return river.NewClient(riverpgxv5.New(db.Pool()), conf)
 }
 
-// payload is a job as River stores it. Args is a string and not a part of the
-// object, because jsonb changes the bytes and rejects some JSON.
+// payload is a job in River's representation. Args is a string instead of
+// nested JSON, because PostgreSQL's jsonb changes the bytes and rejects some
+// valid JSON.
 type payload struct {
 	kind string
 	Key  string `json:"key,omitempty" river:"unique"`
@@ -87,8 +89,9 @@ type payload struct {
 
 func (p payload) Kind() string { return p.kind }
 
-// riverArgs converts a job. The worker counts the attempts itself: a process that
-// adds jobs may not have their handlers.
+// riverArgs converts a job to River's arguments and options. The limit of
+// attempts is left to the worker, because the process that adds the job may not
+// have its handler.
 func riverArgs(j Job) (river.JobArgs, *river.InsertOpts) {
 	opts := &river.InsertOpts{Queue: j.Kind, MaxAttempts: math.MaxInt16}
 	if j.Unique != "" {
@@ -124,8 +127,9 @@ func (s *spread) Run(ctx context.Context, handlers []Handler) error {
 	if err != nil {
 		return fmt.Errorf("run queue: %w", err)
 	}
-	// The end of ctx is a soft stop, which becomes a hard stop after
-	// SoftStopTimeout.
+
+	// When ctx ends, River stops softly: it waits for running jobs up to
+	// SoftStopTimeout and then cancels them.
 	if err := workers.Start(ctx); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("run queue: %w", err)
 	}
@@ -133,7 +137,7 @@ func (s *spread) Run(ctx context.Context, handlers []Handler) error {
 	return nil
 }
 
-// worker adapts a handler to River.
+// worker runs a Handler as a River worker.
 type worker struct {
 	river.WorkerDefaults[payload]
 	handler *Handler
@@ -155,7 +159,7 @@ func (r *worker) Work(ctx context.Context, job *river.Job[payload]) error {
 	w := Work{ID: strconv.FormatInt(job.ID, 10), Kind: r.handler.Kind, Args: []byte(job.Args.Args), Attempt: job.Attempt}
 	var err error
 	if job.Attempt > len(r.handler.Retry)+1 {
-		err = GiveUp(errLost) // rescued after its last attempt
+		err = GiveUp(errLost) // River rescued the job after its last attempt
 	} else {
 		err = r.handler.callOnce(ctx, w)
 	}
@@ -167,14 +171,14 @@ func (r *worker) Work(ctx context.Context, job *river.Job[payload]) error {
 	case o.free:
 		return river.JobSnooze(o.wait)
 	case o.state == failed && job.Attempt < job.MaxAttempts:
-		return river.JobCancel(errors.New(o.errorText())) // River would retry the job
+		return river.JobCancel(errors.New(o.errorText())) // cancelled, because River would retry the job after an ordinary error
 	default:
 		return errors.New(o.errorText())
 	}
 }
 
-// causeOfEnd translates the reason for which River ended the context of an
-// attempt.
+// causeOfEnd returns the reason why River ended the context of an attempt:
+// errStopping if it was cancelled, nil otherwise.
 func causeOfEnd(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return errStopping
@@ -182,7 +186,8 @@ func causeOfEnd(ctx context.Context) error {
 	return nil
 }
 
-// quiet logs River's messages below warnings at debug level.
+// quiet is a log handler that logs River's messages below the level warn at the
+// level debug.
 type quiet struct{ slog.Handler }
 
 func lowerLevel(l slog.Level) slog.Level {

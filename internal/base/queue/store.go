@@ -9,7 +9,8 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// insertJob adds a job, or returns the id of the live job with its unique key.
+// insertJob adds a job and returns its id. If a waiting or running job has the
+// same Unique key, it adds nothing and returns the id of that job.
 func insertJob(ctx context.Context, tx *sqldb.Tx, j Job) (id string, err error) {
 	id = rand.Text()
 	added, err := sqldb.Changed(ctx, tx, `
@@ -24,7 +25,8 @@ func insertJob(ctx context.Context, tx *sqldb.Tx, j Job) (id string, err error) 
 		SELECT id FROM job WHERE kind = $1 AND unique_key = $2 AND state IN ('waiting', 'running')`, j.Kind, j.Unique)
 }
 
-// claimJobs leases up to n waiting jobs until a time, longest due first.
+// claimJobs leases up to n due jobs of a kind until the given time, longest due
+// first, and returns them.
 func claimJobs(ctx context.Context, tx *sqldb.Tx, kind string, n int, until time.Time) ([]Work, error) {
 	return sqldb.All(ctx, tx, `
 		UPDATE job SET state = 'running', attempt = attempt + 1, lease_until = $1
@@ -42,25 +44,27 @@ func claimJobs(ctx context.Context, tx *sqldb.Tx, kind string, n int, until time
 		})
 }
 
-// nextRun returns the time at which the first waiting job of a kind is due, or
-// zero if no job waits.
+// nextRun returns the time when the next waiting job of a kind is due. It
+// returns the zero time if no job waits.
 func nextRun(ctx context.Context, tx *sqldb.Tx, kind string) (time.Time, error) {
 	at, err := sqldb.One[sqldb.Time](ctx, tx, `SELECT min(run_at) FROM job WHERE kind = $1 AND state = 'waiting'`, kind)
 	return at.Time, err
 }
 
-// renewLease extends a lease. held is false when the attempt is over or another
-// worker has the job.
+// renewLease extends the lease of an attempt. held is false if the attempt has
+// ended or another worker has taken over the job.
 func renewLease(ctx context.Context, tx *sqldb.Tx, w Work, until time.Time) (held bool, err error) {
 	return sqldb.Changed(ctx, tx, `UPDATE job SET lease_until = $1 WHERE id = $2 AND attempt = $3 AND state = 'running'`,
 		sqldb.At(until), w.ID, w.Attempt)
 }
 
-// settleJob stores the outcome of an attempt, unless another worker has the job.
+// settleJob stores the outcome of an attempt, unless another worker has taken
+// over the job.
 //
-// A free attempt is subtracted again and the fence still holds: a worker that
-// lost the job with attempt n left n in the row, so every later one has at
-// least n+1 while it runs.
+// If the attempt does not count, the attempt number is decreased again. The
+// number still works as the fencing token: if a worker has lost the job at
+// attempt n, the row still has n, and every later attempt has at least n+1
+// while it runs.
 func settleJob(ctx context.Context, tx *sqldb.Tx, w Work, o outcome) error {
 	if o.state != waiting {
 		_, err := tx.Exec(ctx, `
@@ -81,7 +85,9 @@ func settleJob(ctx context.Context, tx *sqldb.Tx, w Work, o outcome) error {
 	return err
 }
 
-// reclaimJobs takes the jobs of a kind from workers whose lease has ended.
+// reclaimJobs makes the running jobs of a kind whose lease has expired wait
+// again, or fail if they have had the given number of attempts. It returns
+// their number.
 func reclaimJobs(ctx context.Context, tx *sqldb.Tx, kind string, attempts int) (int64, error) {
 	return tx.Exec(ctx, `
 		UPDATE job SET
@@ -93,21 +99,23 @@ func reclaimJobs(ctx context.Context, tx *sqldb.Tx, kind string, attempts int) (
 }
 
 // ReturnAll makes running jobs wait again, as if their attempts had not begun.
-// It is for a copy of an embedded database, whose workers belong to the
-// original.
+// It is for a copy of a SQLite database: the workers that run these jobs use
+// the original.
 func ReturnAll(ctx context.Context, tx *sqldb.Tx) error {
 	_, err := tx.Exec(ctx, `UPDATE job SET state = 'waiting', attempt = attempt - 1, lease_until = NULL WHERE state = 'running'`)
 	return err
 }
 
-// addPeriodic adds the job of a kind with Every when it is due. The row of
-// job_every makes one of many processes add it, and keeps the time over restarts.
+// addPeriodic adds the next job of a periodic kind if it is due. The table
+// job_every stores when the next one is due: this ensures that only one process
+// adds it, and that the schedule survives restarts.
 func addPeriodic(ctx context.Context, tx *sqldb.Tx, kind string, every time.Duration) error {
 	now := sqldb.At(tx.Now)
 	next := sqldb.At(tx.Now.Add(every))
-	// The first job is due at once. A time much too far in the future comes from
-	// a longer Every or a wrong clock; a time slightly too far means that this
-	// transaction waited for the writer.
+	// The first job is due immediately. A stored time that is much too late is
+	// corrected: it comes from a longer Every or a wrong clock. A time that is
+	// slightly too late is not, because this transaction may only have waited
+	// for another writer.
 	if _, err := tx.Exec(ctx, `
 		INSERT INTO job_every (kind, next) VALUES ($1, $2)
 		ON CONFLICT (kind) DO UPDATE SET next = $3 WHERE job_every.next > $4`,
@@ -122,13 +130,14 @@ func addPeriodic(ctx context.Context, tx *sqldb.Tx, kind string, every time.Dura
 	return err
 }
 
-// deleteFinished deletes up to limit jobs that finished before a time.
+// deleteFinished deletes up to limit jobs that finished before the given time,
+// and returns the number of deleted jobs.
 func deleteFinished(ctx context.Context, tx *sqldb.Tx, before time.Time, limit int) (int64, error) {
 	return tx.Exec(ctx, `
 		DELETE FROM job WHERE id IN (SELECT id FROM job WHERE finished < $1 LIMIT $2)`, sqldb.At(before), limit)
 }
 
-// readTable checks that the table of jobs can be read.
+// readTable returns an error if the table of jobs cannot be read.
 func readTable(ctx context.Context, db *sqldb.DB) error {
 	query := `SELECT count(*) FROM (SELECT id FROM job LIMIT 1) AS one`
 	if db.Pool() != nil {
@@ -140,13 +149,12 @@ func readTable(ctx context.Context, db *sqldb.DB) error {
 	return nil
 }
 
-// countedJobs is the largest number that CountWaiting returns.
+// countedJobs is the highest number that CountWaiting returns.
 const countedJobs = 20_000
 
-// CountWaiting counts the jobs of a kind that wait for their first or their next
-// attempt, on all nodes together, up to countedJobs. The indexes of both tables
-// begin with the columns of its condition: River's queue of a kind has the
-// kind's name.
+// CountWaiting returns the number of jobs of a kind that wait for their first
+// or next attempt, on all nodes together, up to countedJobs. Both queries can
+// use an index. On PostgreSQL the name of the River queue is the kind.
 func CountWaiting(ctx context.Context, tx *sqldb.Tx, kind string) (n int64, err error) {
 	query := `SELECT count(*) FROM (SELECT 1 AS one FROM job WHERE kind = $1 AND state = 'waiting' LIMIT $2) AS counted`
 	if tx.Dialect.Name == "postgres" {
@@ -160,12 +168,13 @@ func CountWaiting(ctx context.Context, tx *sqldb.Tx, kind string) (n int64, err 
 	return n, nil
 }
 
-// Checks are the invariants of the queue on one kind of database. Invariants
-// about time hold while at least one process runs the queue.
+// Checks returns the invariants of the queue for one kind of database. The
+// invariants about time are true only while at least one process runs the
+// queue.
 func Checks(d sqldb.Dialect) []sqldb.Check {
 	if d.Name != "sqlite" {
 		return []sqldb.Check{{
-			Name: "no job runs for more than an hour", // no handler has such a timeout
+			Name: "no job runs for more than an hour", // no handler has a timeout of an hour
 			Query: `SELECT 'job ' || id || ' ' || kind FROM river_job
 				WHERE state = 'running' AND attempted_at < now() - interval '1 hour'`,
 		}}

@@ -1,15 +1,15 @@
-// Package ratelimit limits how often an event happens, exactly and on all nodes
-// together.
+// Package ratelimit limits how often an event may happen, exactly and across
+// all nodes.
 //
-// Every admitted event is a row with its key and time: a sliding window log. A
-// window of m events in a span s admits the next event if fewer than m rows are
-// younger than s, so no interval of that length ever holds more than m events:
-// not across a minute boundary, not with concurrent callers, which wait for each
-// other at the key's row, and not if a clock steps back, since rows in the
-// future count as well.
+// Every admitted event is a row with its key and time (a sliding window log). A
+// window of m events per span s admits an event if fewer than m rows are
+// younger than s, so no interval of that length ever contains more than m
+// events. This is true across minute boundaries, with concurrent callers (they
+// wait for the lock on the key's row) and if a clock is set back (rows with a
+// time in the future count too).
 //
-// Transactions that take several keys must take the keys of one purpose before
-// the keys of the next, in the same order everywhere; otherwise they deadlock.
+// A transaction that takes several keys must take them in the same order of
+// purposes as all other transactions. Otherwise they can deadlock.
 package ratelimit
 
 import (
@@ -24,40 +24,41 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Key names a counter.
+// Key identifies a counter of events.
 type Key struct {
-	// Name begins with the purpose, so that no two purposes share a counter:
-	// "password/person/ID", "device/address/203.0.113.7".
+	// Name begins with the purpose, so that two purposes never share a counter,
+	// for example "password/person/ID" or "device/address/203.0.113.7".
 	Name string
-	// Subject is the person's ID, or the mail address in lower case, that the
-	// counter belongs to; empty for neither. ForgetSubject removes all counters
-	// of a subject.
+	// Subject is the id of the person, or the e-mail address in lower case,
+	// that the counter belongs to. It is empty if the counter belongs to
+	// neither. ForgetSubject deletes all counters of a subject.
 	Subject string
 }
 
-// Window admits at most Most events in any interval as long as Span. An event
-// that is exactly Span old is outside.
+// Window admits at most Max events in any interval of length Span. An event
+// that is exactly Span old no longer counts.
 type Window struct {
 	Max  int
 	Span time.Duration
 }
 
-// Refusal is a limit that has been reached. The zero value means that no limit
-// was reached.
+// Refusal describes a limit that was reached. The zero value means that no
+// limit was reached.
 type Refusal struct {
 	Window
 	// Wait is the time until the next event would be admitted.
 	Wait time.Duration
 }
 
-// Fault returns the error for the caller, with the limit and the wait.
+// Fault returns a RateLimited error for the API client, with the limit and the
+// time to wait.
 func (r Refusal) Fault(message string) *fault.Error {
 	return fault.TooMany(message, r.Max, r.Span, r.Wait)
 }
 
 // Take records an event under the key if every window admits it, and returns
-// the event's id for Return. If a window is full, the id is empty, nothing is
-// recorded, and full is the refusal that lasts longest.
+// the event's id for ReturnEvent. If a window is full, the id is empty, nothing
+// is recorded, and full is the refusal with the longest wait.
 //
 // The key stays locked until the transaction ends.
 func Take(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) (id string, full Refusal, err error) {
@@ -77,17 +78,17 @@ func Take(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) (id str
 	return id, Refusal{}, nil
 }
 
-// Backoff admits Free events in any interval as long as Span without a wait.
-// Each further event has to wait after the previous event: First, then twice
-// that, and so on up to Most. It delays a caller that a Window would refuse.
+// Backoff admits Free events in any interval of length Span without a wait.
+// Each further event must wait after the previous one: First, then twice that,
+// and so on up to MaxWait. It delays callers that a Window would reject.
 type Backoff struct {
 	Free           int
 	Span           time.Duration
 	First, MaxWait time.Duration
 }
 
-// waitAfter returns the wait after the last of n events; n must be at least
-// Free.
+// waitAfter returns the time to wait after the last of n events. n must be at
+// least Free.
 func (b Backoff) waitAfter(n int) time.Duration {
 	wait := b.First
 	for i := b.Free; i < n && wait < b.MaxWait; i++ {
@@ -96,13 +97,14 @@ func (b Backoff) waitAfter(n int) time.Duration {
 	return min(wait, b.MaxWait)
 }
 
-// isValid reports whether the backoff limits anything at all.
+// isValid reports whether the backoff has usable values: positive durations
+// with First ≤ MaxWait ≤ Span, and at least one free event.
 func (b Backoff) isValid() bool {
 	return b.Free >= 1 && b.Span >= time.Microsecond && b.First >= time.Microsecond && b.MaxWait >= b.First && b.MaxWait <= b.Span
 }
 
-// TakeWithBackoff is Take with a backoff. The windows must admit the event as well. It
-// locks the key as Take does.
+// TakeWithBackoff is like Take, but the backoff must also admit the event. It
+// needs no windows. It locks the key until the transaction ends.
 func TakeWithBackoff(ctx context.Context, tx *sqldb.Tx, key Key, b Backoff, windows ...Window) (id string, full Refusal, err error) {
 	if err := key.validateKey(); err != nil {
 		return "", Refusal{}, err
@@ -148,9 +150,9 @@ func longerRefusal(a, b Refusal) Refusal {
 	return a
 }
 
-// Peek returns the refusal that Take would return now, or zero if Take would
-// record the event. It records and locks nothing, so a concurrent Take may come
-// first.
+// Peek returns the refusal that Take would return now. It is zero if Take would
+// record the event. Peek neither records nor locks anything, so the result may
+// be outdated when Take is called.
 func Peek(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) (full Refusal, err error) {
 	if err := validateWindows(key, windows); err != nil {
 		return Refusal{}, err
@@ -167,8 +169,8 @@ func Peek(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) (full R
 	return full, nil
 }
 
-// Left returns how many events Take would admit now, or the refusal if there are
-// none. It records and locks nothing.
+// Left returns the number of events that Take would admit now, or the refusal
+// if that number is 0. It neither records nor locks anything.
 func Left(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) (left int, full Refusal, err error) {
 	if full, err = Peek(ctx, tx, key, windows...); err != nil || full.Wait > 0 {
 		return 0, full, err
@@ -184,14 +186,14 @@ func Left(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) (left i
 	return left, Refusal{}, nil
 }
 
-// Room is the rest of a window.
+// Room is what remains of a window.
 type Room struct {
 	Left int
 	// Reset is the time until the oldest event leaves the window.
 	Reset time.Duration
 }
 
-// Admit is Take for callers that report the rest of each window.
+// Admit is like Take, but returns what remains of each window after the event.
 func Admit(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) (rooms []Room, full Refusal, err error) {
 	if err := validateWindows(key, windows); err != nil {
 		return nil, Refusal{}, err
@@ -216,7 +218,8 @@ func Admit(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) (rooms
 	return rooms, Refusal{}, nil
 }
 
-// Rooms returns the rest of each window. It records and locks nothing.
+// Rooms returns what remains of each window. It neither records nor locks
+// anything.
 func Rooms(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) ([]Room, error) {
 	if err := validateWindows(key, windows); err != nil {
 		return nil, err
@@ -235,11 +238,12 @@ func Rooms(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) ([]Roo
 	return rooms, nil
 }
 
-// Daily is the prefix of keys whose windows reach back a day. Sweep keeps their
-// events for a day longer.
+// Daily is the prefix of keys with windows of up to a day. Sweep keeps their
+// events for a day longer than those of other keys.
 const Daily = "day/"
 
-// maxKeyBytes is the longest name or subject: index entries have a size limit.
+// maxKeyBytes is the maximum length of a name or subject in bytes. The database
+// limits the size of index entries.
 const maxKeyBytes = 500
 
 func (k Key) validateKey() error {
@@ -252,7 +256,8 @@ func (k Key) validateKey() error {
 	return nil
 }
 
-// validateWindows rejects windows that would limit nothing.
+// validateWindows returns an error if the key is invalid, if there is no
+// window, or if a window has no positive limit and span.
 func validateWindows(key Key, windows []Window) error {
 	if err := key.validateKey(); err != nil {
 		return err

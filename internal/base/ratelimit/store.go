@@ -8,7 +8,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// lockKey locks the key until this transaction ends, so that concurrent callers
+// lockKey locks the key until the transaction ends, so that concurrent callers
 // wait, and stores the key's subject.
 func lockKey(ctx context.Context, tx *sqldb.Tx, key Key) error {
 	_, err := tx.Exec(ctx, `
@@ -17,8 +17,8 @@ func lockKey(ctx context.Context, tx *sqldb.Tx, key Key) error {
 	return err
 }
 
-// oldestOfFull returns the time of the oldest event that keeps the window full.
-// The window is full until that event leaves it.
+// oldestOfFull reports whether the window is full. If it is, at is the time of
+// the event that must leave the window before the next one is admitted.
 func oldestOfFull(ctx context.Context, tx *sqldb.Tx, key string, w Window) (at time.Time, full bool, err error) {
 	oldest, full, err := sqldb.Find[sqldb.Time](ctx, tx, `SELECT at FROM rate_log WHERE key = $1 AND at > $2 ORDER BY at DESC LIMIT 1 OFFSET $3`,
 		key, sqldb.At(tx.Now.Add(-w.Span)), int64(w.Max-1))
@@ -26,15 +26,15 @@ func oldestOfFull(ctx context.Context, tx *sqldb.Tx, key string, w Window) (at t
 }
 
 // countWindow returns the number of events in the window and the time of the
-// first.
+// oldest one.
 func countWindow(ctx context.Context, tx *sqldb.Tx, key string, w Window) (n int, first time.Time, err error) {
 	var t sqldb.Time
 	err = tx.QueryRow(ctx, `SELECT count(*), min(at) FROM rate_log WHERE key = $1 AND at > $2`, key, sqldb.At(tx.Now.Add(-w.Span))).Scan(&n, &t)
 	return n, t.Time, err
 }
 
-// countSince returns the number of events younger than the span and the time of
-// the newest.
+// countSince returns the number of events younger than span and the time of the
+// newest one.
 func countSince(ctx context.Context, tx *sqldb.Tx, key string, span time.Duration) (n int, last time.Time, err error) {
 	var t sqldb.Time
 	err = tx.QueryRow(ctx, `SELECT count(*), max(at) FROM rate_log WHERE key = $1 AND at > $2`, key, sqldb.At(tx.Now.Add(-span))).Scan(&n, &t)
@@ -46,20 +46,20 @@ func insertEvent(ctx context.Context, tx *sqldb.Tx, id, key string) error {
 	return err
 }
 
-// ReturnEvent removes an event that Take recorded, as if it had not happened. An
-// event that was swept or returned before is no error.
+// ReturnEvent deletes an event that Take recorded, so that it no longer counts.
+// It is no error if the event was already deleted.
 func ReturnEvent(ctx context.Context, tx *sqldb.Tx, id string) error {
 	_, err := tx.Exec(ctx, `DELETE FROM rate_log WHERE id = $1`, id)
 	return err
 }
 
-// Drop removes the events of a key.
+// Drop deletes a key and its events.
 func Drop(ctx context.Context, tx *sqldb.Tx, key Key) error {
 	return dropNames(ctx, tx, []string{key.Name})
 }
 
-// ForgetSubject removes all counters of a person's ID or of a mail address in
-// lower case.
+// ForgetSubject deletes all counters of a subject: the id of a person, or an
+// e-mail address in lower case.
 func ForgetSubject(ctx context.Context, tx *sqldb.Tx, subject string) error {
 	if subject == "" {
 		return errors.New("rate limit: no subject to forget")
@@ -75,8 +75,8 @@ func ForgetSubject(ctx context.Context, tx *sqldb.Tx, subject string) error {
 
 func dropNames(ctx context.Context, tx *sqldb.Tx, names []string) error {
 	for _, name := range names {
-		// The key is deleted first: concurrent callers wait for it until this
-		// transaction ends.
+		// The key is deleted first, because deleting it locks it: concurrent
+		// callers wait until this transaction ends.
 		for _, query := range []string{`DELETE FROM rate_key WHERE key = $1`, `DELETE FROM rate_log WHERE key = $1`} {
 			if _, err := tx.Exec(ctx, query, name); err != nil {
 				return err
@@ -86,13 +86,14 @@ func dropNames(ctx context.Context, tx *sqldb.Tx, names []string) error {
 	return nil
 }
 
-// Sweep removes events before a time, which must be further back than any window
-// reaches, and under Daily keys events a day before it: at most limit events and
-// as many keys. It returns the number of rows that it removed; a number below
-// limit means that none are left.
+// Sweep deletes events older than before, and events of Daily keys that are a
+// day older than that. No window may reach further back than before. It deletes
+// at most limit events and limit keys, and returns how many rows it deleted;
+// fewer than limit means that none are left.
 //
-// The time of a key is compared again after a wait for the key's lock: the
-// holder may have used the key.
+// The condition on the time of a key is repeated outside the subquery, because
+// the statement may wait for a lock on the key, and the transaction that held
+// the lock may have used the key.
 func Sweep(ctx context.Context, tx *sqldb.Tx, before time.Time, limit int) (removed int64, err error) {
 	rows, err := tx.Exec(ctx, `DELETE FROM rate_log WHERE id IN (SELECT id FROM rate_log WHERE at < $1 AND (key NOT LIKE '`+Daily+`%' OR at < $3) LIMIT $2)`,
 		sqldb.At(before), int64(limit), sqldb.At(before.Add(-24*time.Hour)))
@@ -107,7 +108,7 @@ func Sweep(ctx context.Context, tx *sqldb.Tx, before time.Time, limit int) (remo
 	return rows + keys, err
 }
 
-// Checks are the invariants of this package.
+// Checks are the invariants of the rate limit tables.
 var Checks = []sqldb.Check{
 	{Name: "every rate entry has its key", Query: `
 		SELECT 'rate_log ' || r.id FROM rate_log r LEFT JOIN rate_key k ON k.key = r.key WHERE k.key IS NULL`},

@@ -2,9 +2,9 @@ package sanitize
 
 import "strings"
 
-// Nearest returns the word that a misspelt word was probably meant to be, or ""
-// if none is similar: at most a third of the characters may differ, and one in
-// short words.
+// Nearest returns the word in among that is most similar to the misspelt word,
+// ignoring case. It returns "" if none is similar enough: at most a third of
+// the characters, and in short words at most one, may differ.
 func Nearest(word string, among []string) string {
 	best := ""
 	least := max(len([]rune(word))/3, 1) + 1
@@ -17,13 +17,13 @@ func Nearest(word string, among []string) string {
 	return best
 }
 
-// EditDistance counts the insertions, deletions, replacements and swaps of
-// adjacent characters that turn from into to (the optimal string alignment
-// distance).
+// EditDistance returns the smallest number of insertions, deletions,
+// replacements and swaps of adjacent characters that change from into to (the
+// optimal string alignment distance).
 func EditDistance(from, to string) int {
 	a := []rune(from)
 	b := []rune(to)
-	var before []int // the row before the last
+	var before []int // the row before last
 	last := make([]int, len(b)+1)
 	for j := range last {
 		last[j] = j

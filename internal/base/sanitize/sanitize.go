@@ -1,4 +1,4 @@
-// Package sanitize makes untrusted text safe to store and to show.
+// Package sanitize makes untrusted strings safe to store and to display.
 package sanitize
 
 import (
@@ -7,21 +7,21 @@ import (
 	"unicode/utf8"
 )
 
-// Line returns s as a text of at most the given number of bytes that pages,
-// terminals, logs and both databases show as one harmless line. Broken bytes and
-// invisible characters, such as control characters and characters that change
-// the text direction, are replaced by a mark. Line never fails, because
-// recording a text must not fail.
+// Line returns s in a form that is safe to show as one line in pages, terminals
+// and logs, and that both databases can store, cut off after at most most
+// bytes. Invalid UTF-8 and invisible characters, such as control characters and
+// characters that change the text direction, are replaced by U+FFFD. Line never
+// fails, so that invalid input cannot prevent a log entry.
 func Line(s string, most int) string {
 	return cutText(strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) || r == '\u200c' || r == '\u200d' { // the joiners are kept, because some scripts and emoji need them
+		if unicode.IsPrint(r) || r == '\u200c' || r == '\u200d' { // zero-width joiner and non-joiner are kept, because some scripts and emoji need them
 			return r
 		}
 		return utf8.RuneError
 	}, cutText(s, most)), most)
 }
 
-// cutText shortens s to at most most bytes, between two characters.
+// cutText shortens s to at most most bytes without splitting a character.
 func cutText(s string, most int) string {
 	if len(s) <= most {
 		return s

@@ -1,12 +1,11 @@
-// Package seal stores keyed hashes (seals) of rows, so that changes by an
-// attacker with access to the database, but without the installation's secret,
-// are found.
+// Package seal stores keyed hashes (seals) of rows. They reveal changes by an
+// attacker who has access to the database but not to the installation's secret.
 //
-// A sealed table has a column seal. Its package declares a Table with the
-// columns that the seal covers, and renews the seal whenever it writes them: in
-// the same statement with SealOf if speed matters, otherwise with RenewSeals or
-// ChangeRows. VerifySeals reports the rows with a wrong seal. It cannot find
-// deleted rows; other checks do.
+// A sealed table has a column seal. The package that owns the table declares a
+// Table with the columns that the seal covers, and renews the seal whenever it
+// writes them: in the same statement with SealOf if speed matters, otherwise
+// with RenewSeals or ChangeRows. VerifySeals reports the rows with a wrong
+// seal. It cannot detect deleted rows; other checks do.
 package seal
 
 import (
@@ -19,17 +18,17 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Table is a table whose rows are sealed.
+// Table describes a database table whose rows are sealed.
 type Table struct {
 	Name string
-	// Key are the columns of the primary key, all of type TEXT.
+	// Key are the columns of the primary key. All must have the type TEXT.
 	Key []string
 	// Columns are the other columns that the seal covers.
 	Columns []string
 }
 
-// SealOf returns the seal of a row with these values of Key and Columns, in that
-// order: integers in decimal, NULL as "".
+// SealOf returns the seal of a row. values are the values of Key and then of
+// Columns: integers in decimal, NULL as "".
 func (t Table) SealOf(tx *sqldb.Tx, values ...string) string {
 	if len(values) != len(t.Key)+len(t.Columns) {
 		panic("seal: " + t.Name + ": wrong number of values")
@@ -39,11 +38,11 @@ func (t Table) SealOf(tx *sqldb.Tx, values ...string) string {
 
 // row is a row of a sealed table.
 type row struct {
-	values []string // the key, then the columns
+	values []string // values of the key columns, then of the other sealed columns
 	seal   string
 }
 
-// eachRow calls found with the rows that match a condition.
+// eachRow calls found with each row that matches the SQL condition where.
 func (t Table) eachRow(ctx context.Context, tx *sqldb.Tx, where string, args []any, found func(row) error) error {
 	names := append(append([]string{}, t.Key...), t.Columns...)
 	texts := make([]string, len(names))
@@ -64,18 +63,20 @@ func (t Table) eachRow(ctx context.Context, tx *sqldb.Tx, where string, args []a
 	})
 }
 
-// RenewSeals seals the rows that match a condition. The caller must have written
-// all sealed columns; a caller that wrote only some of them uses ChangeRows.
+// RenewSeals renews the seals of the rows that match the SQL condition where.
+// It is for callers that have just written all sealed columns; a caller that
+// wrote only some of them must use ChangeRows.
 func (t Table) RenewSeals(ctx context.Context, tx *sqldb.Tx, where string, args ...any) error {
 	_, err := t.renewSeals(ctx, tx, nil, where, args)
 	return err
 }
 
-// beginRows is the number of rows that BeginSeals holds in memory at once.
+// beginRows is the maximum number of rows that BeginSeals loads into memory at
+// once.
 const beginRows = 20_000
 
-// BeginSeals seals the rows without a seal and returns their number. It is for rows
-// that were stored before seals were introduced.
+// BeginSeals seals the rows that have no seal and returns their number. It is
+// for rows that were stored before seals were introduced.
 func (t Table) BeginSeals(ctx context.Context, tx *sqldb.Tx) (n int, err error) {
 	for {
 		sealed, err := t.renewSeals(ctx, tx, nil, `seal = '' LIMIT `+strconv.Itoa(beginRows), nil)
@@ -86,9 +87,10 @@ func (t Table) BeginSeals(ctx context.Context, tx *sqldb.Tx) (n int, err error) 
 	}
 }
 
-// ChangeRows calls write, which changes the rows that match a condition, and renews
-// their seals. The condition must match before and after. A row with a wrong seal
-// keeps it, so that a forged row is not sealed together with the change.
+// ChangeRows calls write, which changes the rows that match the SQL condition
+// where, and renews their seals. The condition must match the same rows before
+// and after. A row whose seal was already wrong keeps its wrong seal, so that a
+// forged row does not become valid.
 func (t Table) ChangeRows(ctx context.Context, tx *sqldb.Tx, where string, args []any, write func() error) error {
 	broken := map[string]bool{}
 	err := t.eachRow(ctx, tx, where, args, func(r row) error {
@@ -113,8 +115,8 @@ func (t Table) sealFits(tx *sqldb.Tx, r row) bool {
 
 func (t Table) rowName(r row) string { return t.Name + " " + strings.Join(r.values[:len(t.Key)], " ") }
 
-// renewSeals seals the rows that match a condition, except broken rows, and
-// returns the number of sealed rows.
+// renewSeals renews the seals of the rows that match the SQL condition where,
+// except the rows in broken, and returns the number of renewed seals.
 func (t Table) renewSeals(ctx context.Context, tx *sqldb.Tx, broken map[string]bool, where string, args []any) (int, error) {
 	var all []row
 	err := t.eachRow(ctx, tx, where, args, func(r row) error {
@@ -139,7 +141,7 @@ func (t Table) renewSeals(ctx context.Context, tx *sqldb.Tx, broken map[string]b
 	return len(all), nil
 }
 
-// VerifySeals reports every row without a seal or with a wrong one.
+// VerifySeals calls report for every row whose seal is missing or wrong.
 func (t Table) VerifySeals(ctx context.Context, tx *sqldb.Tx, report func(problem string)) error {
 	err := t.eachRow(ctx, tx, `TRUE`, nil, func(r row) error {
 		switch {

@@ -7,31 +7,33 @@ import (
 	"time"
 )
 
-// RequestBudget is the longest time of all database operations of a request
-// together. It leaves room for the other work of a request within ten seconds.
+// RequestBudget is the maximum total time of all database operations of one
+// HTTP request. Responses must begin within ten seconds; the rest is for other
+// work.
 const RequestBudget = 7500 * time.Millisecond
 
-// Budget is the rest of the time for the operations of one request. Each
-// operation has a limit of its own, but several in a row could take longer than
-// the caller waits.
+// Budget is the time that remains for the database operations of one request.
+// Each operation also has its own limit, but several in a row could take longer
+// than the client waits.
 type Budget struct {
 	left atomic.Int64 // nanoseconds
 }
 
 type budgetKey struct{}
 
-// WithBudget returns a context whose operations take at most total together.
-// Operations with WithLimit are not counted.
+// WithBudget returns a context whose database operations may take at most total
+// together. Operations with WithLimit do not count.
 func WithBudget(ctx context.Context, total time.Duration) (context.Context, *Budget) {
 	b := &Budget{}
 	b.left.Store(int64(total))
 	return context.WithValue(ctx, budgetKey{}, b), b
 }
 
-// Lift removes the limit, for responses that are being streamed.
+// Lift removes the limit. It is for responses that are streamed.
 func (b *Budget) Lift() { b.left.Store(math.MaxInt64) }
 
-// leftOf returns the rest of the context's budget.
+// leftOf returns the time that remains in the context's budget. It is unlimited
+// if the context has none.
 func leftOf(ctx context.Context) time.Duration {
 	if b, ok := ctx.Value(budgetKey{}).(*Budget); ok {
 		return time.Duration(b.left.Load())
@@ -39,8 +41,8 @@ func leftOf(ctx context.Context) time.Duration {
 	return math.MaxInt64
 }
 
-// spendBudget subtracts the time since an operation began from the context's
-// budget.
+// spendBudget subtracts the time since began, when an operation started, from
+// the context's budget.
 func (db *DB) spendBudget(ctx context.Context, began time.Time) {
 	b, ok := ctx.Value(budgetKey{}).(*Budget)
 	if !ok {

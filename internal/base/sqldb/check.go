@@ -5,23 +5,25 @@ import (
 	"time"
 )
 
-// Check is an invariant that SQL can check. Query returns one text column with a
-// line for each row that breaks the rule, and no rows if there are none.
+// Check is an invariant of the stored data that SQL can check. Query returns
+// one text column that describes each row violating the invariant, and no rows
+// if there are none.
 type Check struct {
 	Name  string
 	Query string
 }
 
-// Violation is a row that breaks a rule.
+// Violation is a row that violates the invariant of a Check.
 type Violation struct {
 	Check string
 	Row   string
 }
 
-// verifyLimit is the longest time of all checks together.
+// verifyLimit is the maximum total time of all checks.
 const verifyLimit = time.Hour
 
-// VerifyChecks runs the checks on one consistent snapshot and writes nothing.
+// VerifyChecks runs the checks on one consistent snapshot and returns the
+// violations. It writes nothing.
 func (db *DB) VerifyChecks(ctx context.Context, checks []Check) ([]Violation, error) {
 	var found []Violation
 	ctx = WithLimit(ctx, verifyLimit)

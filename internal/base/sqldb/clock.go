@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// clock keeps the time of the database server: the server's time at one moment
-// of the local clock, and from then on the time that has passed on the local
-// monotonic clock, which changes of the local date do not affect.
+// clock estimates the time of the database server. It stores the server's time
+// at one moment, and adds the time that has since passed on the local monotonic
+// clock. Changes of the local system time do not affect it.
 type clock struct {
 	mu     sync.RWMutex
-	ours   time.Time // zero before the first reading
+	ours   time.Time // local time of the last reading; zero before the first
 	theirs time.Time
 }
 
-// lookAgain is the time for which a reading of the server's clock is valid: two
-// clocks drift apart by at most a few milliseconds in that time.
+// lookAgain is the time after which the server's clock is read again. In that
+// time the two clocks drift apart by at most a few milliseconds.
 const lookAgain = time.Minute
 
 // isStale reports whether the server's clock should be read again.
@@ -27,7 +27,8 @@ func (c *clock) isStale(now time.Time) bool {
 	return c.ours.IsZero() || now.Sub(c.ours) >= lookAgain
 }
 
-// setServerTime records the server's time at a time of the local clock.
+// setServerTime records that the server's time was theirs when the local time
+// was ours.
 func (c *clock) setServerTime(ours, theirs time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -35,15 +36,16 @@ func (c *clock) setServerTime(ours, theirs time.Time) {
 	c.theirs = theirs
 }
 
-// serverTime returns the server's time at a time of the local clock.
+// serverTime returns the server's time when the local time is now.
 func (c *clock) serverTime(now time.Time) time.Time {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.theirs.Add(now.Sub(c.ours))
 }
 
-// Now returns the current time that all users of this database share, in the
-// precision of a time column.
+// Now returns the current time, in UTC and with the precision of a time column.
+// With Options.Follow it is the time of the database server, which all nodes
+// share.
 func (db *DB) Now() time.Time {
 	now := db.now()
 	if db.clock != nil {
@@ -52,8 +54,8 @@ func (db *DB) Now() time.Time {
 	return now.UTC().Truncate(time.Microsecond)
 }
 
-// followClock reads the server's clock if the last reading is stale. It uses the
-// connection of the caller, which runs a query anyway.
+// followClock reads the server's clock if the last reading is too old. It uses
+// the caller's connection, because the caller is about to run a query anyway.
 func (db *DB) followClock(ctx context.Context, query func(context.Context, string, ...any) Row) error {
 	if db.clock == nil || !db.clock.isStale(db.now()) {
 		return nil
@@ -64,6 +66,6 @@ func (db *DB) followClock(ctx context.Context, query func(context.Context, strin
 		return fmt.Errorf("read the database's clock: %w", err)
 	}
 	took := db.now().Sub(before)
-	db.clock.setServerTime(before.Add(took/2), time.UnixMicro(micros)) // the server's clock was read at some time between request and response
+	db.clock.setServerTime(before.Add(took/2), time.UnixMicro(micros)) // the server read its clock between request and response; half way is the best estimate
 	return nil
 }

@@ -12,16 +12,17 @@ import (
 	lite "modernc.org/sqlite"
 )
 
-// errNotEmbedded is the error of operations that only the embedded database has.
+// errNotEmbedded is returned by operations that work only on SQLite.
 var errNotEmbedded = errors.New("the database is not the embedded one")
 
-// copyPages is the number of pages copied between two checks of the context.
+// copyPages is the number of database pages that are copied before the context
+// is checked again.
 const copyPages = 256
 
-// CopyTo writes a copy of the embedded database to a new file at path, readable
-// only by the service's user. The copy is a snapshot of one moment. Readers and
-// writers, also in other processes, continue meanwhile; only the write-ahead log
-// cannot be emptied until the copy is done.
+// CopyTo writes a copy of the SQLite database to a new file at path, which only
+// the service's user can read. The copy is a consistent snapshot. Other readers
+// and writers, also in other processes, continue meanwhile, but the write-ahead
+// log cannot be truncated until the copy is complete.
 func (db *DB) CopyTo(ctx context.Context, path string) (err error) {
 	if db.lite == nil {
 		return errNotEmbedded
@@ -50,9 +51,8 @@ func (db *DB) CopyTo(ctx context.Context, path string) (err error) {
 	}
 	defer conn.Close()
 
-	// With a transaction of its own the connection keeps one snapshot of the
-	// database. Without a transaction, SQLite would restart the copy after every
-	// change.
+	// The transaction keeps one snapshot of the database. Without it, SQLite
+	// would restart the copy after every change by another connection.
 	if _, err := conn.ExecContext(ctx, `BEGIN`); err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (db *DB) CopyTo(ctx context.Context, path string) (err error) {
 	return conn.Raw(func(driver any) error { return copyAll(ctx, driver, path) })
 }
 
-// copyAll copies the database of a connection page by page.
+// copyAll copies the database of a connection to a file at path, page by page.
 func copyAll(ctx context.Context, driver any, path string) error {
 	source, ok := driver.(interface {
 		NewBackup(uri string) (*lite.Backup, error)
@@ -88,11 +88,11 @@ func copyAll(ctx context.Context, driver any, path string) error {
 	return errors.Join(err, backup.Finish())
 }
 
-// integrityLimit is the longest time for SQLite's integrity check.
+// integrityLimit is the maximum time of SQLite's integrity check.
 const integrityLimit = 6 * time.Hour
 
-// CheckIntegrity runs SQLite's integrity check on the embedded database and
-// returns the problems.
+// CheckIntegrity runs SQLite's integrity check and returns the problems that it
+// finds.
 func (db *DB) CheckIntegrity(ctx context.Context) (problems []string, err error) {
 	if db.lite == nil {
 		return nil, errNotEmbedded
@@ -111,7 +111,8 @@ func (db *DB) CheckIntegrity(ctx context.Context) (problems []string, err error)
 	return problems, err
 }
 
-// Version returns the version of the database's schema.
+// Version returns the schema version of the database, which is the number of
+// the last migration.
 func (db *DB) Version(ctx context.Context) (int64, error) {
 	p, conn, err := migrationProvider(db, db.pool)
 	if err != nil {

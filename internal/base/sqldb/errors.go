@@ -15,8 +15,8 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// isConflict reports whether a transaction failed because of a concurrent one
-// and may run again.
+// isConflict reports whether a transaction failed because it conflicted with a
+// concurrent one, so that it may be retried.
 func isConflict(err error) bool {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return pg.Code == "40001" || pg.Code == "40P01" // serialization failure, deadlock
@@ -24,7 +24,8 @@ func isConflict(err error) bool {
 	return false
 }
 
-// IsDuplicate reports whether a statement violated a unique index.
+// IsDuplicate reports whether a statement violated a unique index or primary
+// key.
 func IsDuplicate(err error) bool {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return pg.Code == "23505"
@@ -35,17 +36,19 @@ func IsDuplicate(err error) bool {
 	return false
 }
 
-// lockNotAvailable is PostgreSQL's code for a lock timeout.
+// lockNotAvailable is PostgreSQL's error code for a lock timeout.
 const lockNotAvailable = "55P03"
 
-// IsLockTimeout reports whether another transaction held a row for too long. The
-// database itself is available, and the statement may be retried.
+// IsLockTimeout reports whether a statement waited too long for a row that
+// another transaction had locked. The database itself is available, and the
+// statement may be retried.
 func IsLockTimeout(err error) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && pg.Code == lockNotAvailable
 }
 
-// classifyError turns errors of an unreachable database into fault.Unavailable.
+// classifyError converts errors of an unreachable database to fault.Unavailable
+// and returns other errors unchanged.
 func classifyError(err error) error {
 	if err == nil || !isUnreachable(err) {
 		return err
@@ -55,20 +58,21 @@ func classifyError(err error) error {
 
 func isUnreachable(err error) bool {
 	if errors.Is(err, context.Canceled) {
-		return false // the caller has disconnected; the database is available
+		return false // the client has disconnected; the database is available
 	}
 	if _, ok := errors.AsType[*fault.Error](err); ok {
 		return false // the error was classified before
 	}
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
-		return true // connecting failed, for any reason
+		return true // connecting failed, for whatever reason
 	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch pg.Code {
-		case lockNotAvailable, "57014", "25P03", "25P04": // the limits of a lock, a statement, an idle transaction and a transaction
+		case lockNotAvailable, "57014", "25P03", "25P04": // timeouts of a lock, a statement, an idle transaction and a transaction
 			return true
 		}
-		// 08 connection, 53 out of resources, 57P shutting down or starting.
+		// Class 08: connection failed. Class 53: out of resources. 57P:
+		// shutting down or starting.
 		return strings.HasPrefix(pg.Code, "08") || strings.HasPrefix(pg.Code, "53") || strings.HasPrefix(pg.Code, "57P")
 	}
 	if l, ok := errors.AsType[*lite.Error](err); ok {

@@ -5,23 +5,25 @@ import (
 	"strings"
 )
 
-// Guard decides at the beginning of a transaction whether its work is still
-// allowed. Its error ends the transaction before anything was changed.
+// Guard decides at the beginning of a transaction whether the transaction is
+// still allowed. If it returns an error, the transaction ends without any
+// change.
 //
-// Rows that the decision depends on are read with Locking, so that they cannot
-// change between the decision and the commit.
+// It reads the rows that the decision depends on with Locking, so that they
+// cannot change before the transaction commits.
 type Guard func(ctx context.Context, tx *Tx) error
 
 type guardKey struct{}
 
 // WithGuard returns a context in which every transaction of Read and Write
-// begins with the guard. This way each transaction of a request authorizes the
-// request again, and no handler can forget it.
+// begins with the guard. Thus each transaction of a request checks again that
+// the request is authorized, and no request handler can forget to do so.
 func WithGuard(ctx context.Context, g Guard) context.Context {
 	return context.WithValue(ctx, guardKey{}, g)
 }
 
-// withGuardOf returns fn preceded by the guard of ctx, if there is one.
+// withGuardOf returns a function that calls the guard of ctx, if there is one,
+// and then fn.
 func withGuardOf(ctx context.Context, fn func(*Tx) error) func(*Tx) error {
 	guard, ok := ctx.Value(guardKey{}).(Guard)
 	if !ok {
@@ -35,20 +37,21 @@ func withGuardOf(ctx context.Context, fn func(*Tx) error) func(*Tx) error {
 	}
 }
 
-// Querier reads single rows. A *Tx locks them until the commit if the query has
-// Locking clauses; a *DB locks nothing.
+// Querier reads single rows. A *Tx locks them until it commits if the query
+// ends with the result of Locking. A *DB never locks rows.
 type Querier interface {
 	QueryRow(ctx context.Context, query string, args ...any) Row
-	// Locking returns the clauses that lock the rows of a SELECT, such as
-	// "UPDATE OF p" or "SHARE OF d", in the order in which rows are locked.
+	// Locking returns the end of a SELECT that locks its rows. Each clause is a
+	// PostgreSQL locking clause without FOR, such as "UPDATE OF p" or "SHARE OF
+	// d"; rows are locked in this order.
 	Locking(clauses ...string) string
 }
 
-// Locking is empty: a query outside a transaction locks nothing.
+// Locking returns "": a query outside a transaction locks nothing.
 func (db *DB) Locking(...string) string { return "" }
 
-// Locking is empty on SQLite, which has one writer at a time, and in
-// transactions that only read.
+// Locking implements Querier. It returns "" in read-only transactions and on
+// SQLite, which has only one writer at a time.
 func (tx *Tx) Locking(clauses ...string) string {
 	if tx.ReadOnly || tx.Dialect.ForUpdate == "" {
 		return ""

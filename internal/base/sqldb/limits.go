@@ -15,28 +15,28 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Time limits. A request must be answered within ten seconds whatever the
-// database does, and a node that is paused in the middle of a transaction must
-// not block others from its rows for longer than that.
+// Time limits. A request must get a response within ten seconds whatever the
+// database does. A node that is suspended in the middle of a transaction must
+// not block other nodes from the rows it has locked for longer than that.
 //
 //	here            operationLimit  one Read, Write or QueryRow, from waiting for a
 //	                                connection to the commit; the connection is destroyed
-//	                stalledLimit    the same, while the server does not answer
-//	                RequestBudget   all operations of a request, until its answer begins
+//	                stalledLimit    the same, while the server does not respond
+//	                RequestBudget   all operations of a request, until its response begins
 //	                connectLimit    a new connection
 //	at the server   idleLimit       a transaction whose client sends nothing
 //	                lockLimit       waiting for a row; a client that still runs retries
 //	                statementLimit  one statement, more than River's longest
 //	                tcp_*           a client that has disappeared
 //
-// Several transactions of a paused node may wait for one row, and each that gets
-// the row keeps it for idleLimit. None waits for longer than lockLimit, and a
-// paused node does not retry: after the sum of both limits the row is free for
-// the other nodes.
+// Several transactions of a suspended node may wait for the same row, and each
+// that gets the lock keeps it for idleLimit. None waits for longer than
+// lockLimit, and a suspended node does not retry. So after the sum of both
+// limits the row is available to the other nodes.
 //
 // River's own queries do not use DB, so only the limits at the server apply to
-// them. WithLimit is for the few operations that take longer; migrations have a
-// pool without limits.
+// them. WithLimit is for the few operations that take longer. Migrations use a
+// connection pool without limits.
 const (
 	operationLimit   = 8 * time.Second
 	stalledLimit     = time.Second
@@ -44,21 +44,21 @@ const (
 	idleLimit        = 3 * time.Second
 	lockLimit        = 2 * time.Second
 	statementLimit   = 65 * time.Second // River reindexes for up to a minute
-	transactionLimit = 75 * time.Second // from PostgreSQL 17 on
-	silenceLimit     = 20 * time.Second // of a peer that acknowledges no data
+	transactionLimit = 75 * time.Second // only on PostgreSQL 17 and newer
+	silenceLimit     = 20 * time.Second // for a peer that acknowledges no data
 )
 
 // limitKey is the context key of WithLimit.
 type limitKey struct{}
 
-// WithLimit allows each operation with the context to take up to limit, for
-// checks and recounts. An operation still fails at once if the database does not
-// answer at its beginning.
+// WithLimit returns a context in which each database operation may take up to
+// limit. It is for long checks and recounts. An operation still fails quickly
+// if the database does not respond when the operation begins.
 func WithLimit(ctx context.Context, limit time.Duration) context.Context {
 	return context.WithValue(ctx, limitKey{}, limit)
 }
 
-// limitOf returns the longest time of an operation with the context.
+// limitOf returns the maximum time of a database operation with the context.
 func (db *DB) limitOf(ctx context.Context) time.Duration {
 	limit := db.operation
 	if db.stalled.Load() {
@@ -67,8 +67,9 @@ func (db *DB) limitOf(ctx context.Context) time.Duration {
 	return min(limit, leftOf(ctx))
 }
 
-// boundContext returns the context of an operation on PostgreSQL, which ends at
-// the operation's limit. SQLite needs none: its limits apply to its waits.
+// boundContext returns a context for an operation on PostgreSQL, which ends at
+// the operation's limit. On SQLite it returns ctx, because runView and takeTurn
+// apply the limit there.
 func (db *DB) boundContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	if db.lite != nil {
 		return ctx, func() {}
@@ -76,15 +77,15 @@ func (db *DB) boundContext(ctx context.Context) (context.Context, context.Cancel
 	return context.WithTimeout(ctx, db.limitOf(ctx))
 }
 
-// mayWaitAgain reports whether a transaction that waited too long for a row may
-// try once more, within the limit of its operation.
+// mayWaitAgain reports whether a transaction that failed with a lock timeout
+// may be retried, because enough time is left until the limit of the operation.
 func mayWaitAgain(limited context.Context, err error) bool {
 	deadline, ok := limited.Deadline()
 	return ok && IsLockTimeout(err) && time.Until(deadline) > lockLimit
 }
 
-// noticeOutcome derives from the outcome of an operation whether the server
-// answers. A timeout counts only if the limit was long enough for a healthy
+// noticeOutcome records in db.stalled, after an operation, whether the server
+// responds. A timeout counts only if limit was long enough for a healthy
 // server.
 func (db *DB) noticeOutcome(ctx context.Context, limit time.Duration, err error) {
 	enough := limit >= min(stalledLimit, db.operation)
@@ -94,17 +95,17 @@ func (db *DB) noticeOutcome(ctx context.Context, limit time.Duration, err error)
 	}
 }
 
-// runTransaction runs fn in a transaction on PostgreSQL, within the limits. At
-// the limit it makes the connection fail, whatever statement is running: fn may
-// use contexts of its own.
+// runTransaction runs fn in a PostgreSQL transaction, within the time limits.
+// At the limit it makes the connection fail, so that a running statement ends
+// even if fn uses another context.
 func (db *DB) runTransaction(ctx, limited context.Context, o pgx.TxOptions, fn func(pgx.Tx) error) (err error) {
 	deadline, _ := limited.Deadline() // set by boundContext
 	limit := time.Until(deadline)
 	defer func() { db.noticeOutcome(ctx, limit, err) }()
 	if own, ok := ctx.Deadline(); ok && !own.After(deadline) {
-		// The caller's deadline is earlier: its context ends the statement and
-		// has the reason. The connection's own deadline comes later, so that the
-		// statement does not fail before that.
+		// The deadline of the caller's context is earlier, so it ends the
+		// statement with an error that has the reason. The deadline of the
+		// connection is moved behind it, so that it does not come first.
 		deadline = own.Add(stalledLimit)
 	}
 	c, err := db.pool.Acquire(limited)
@@ -116,7 +117,7 @@ func (db *DB) runTransaction(ctx, limited context.Context, o pgx.TxOptions, fn f
 	conn := c.Conn()
 	timer := time.AfterFunc(time.Until(deadline), func() { _ = conn.PgConn().Conn().SetDeadline(time.Unix(1, 0)) })
 	defer func() {
-		if !timer.Stop() { // the connection has an expired deadline and must not be reused
+		if !timer.Stop() { // the deadline of the connection has expired, so the connection cannot be reused
 			closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), stalledLimit)
 			defer cancel()
 			_ = conn.Close(closing)
@@ -136,7 +137,7 @@ func (db *DB) runTransaction(ctx, limited context.Context, o pgx.TxOptions, fn f
 	})
 }
 
-// queryRow runs one query on PostgreSQL, within the limits.
+// queryRow runs a query for one row on PostgreSQL, within the time limits.
 func (db *DB) queryRow(ctx context.Context, query string, args []any) Row {
 	began := db.now()
 	limit := db.limitOf(ctx)
@@ -148,8 +149,8 @@ func (db *DB) queryRow(ctx context.Context, query string, args []any) Row {
 	}}
 }
 
-// limitPool sets the limits on every connection of a pool. Limits in the
-// database address take precedence.
+// limitPool sets the time limits on every connection of a pool. Limits in the
+// database URL take precedence.
 func limitPool(conf *pgxpool.Config) {
 	limitConnect(conf)
 	conf.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
@@ -166,7 +167,8 @@ func limitPool(conf *pgxpool.Config) {
 	}
 }
 
-// limitConnect limits the time for connecting and the silence of a peer.
+// limitConnect limits the time to connect, and the time for which a peer may
+// not respond at the TCP level.
 func limitConnect(conf *pgxpool.Config) {
 	conf.ConnConfig.ConnectTimeout = cmp.Or(conf.ConnConfig.ConnectTimeout, connectLimit)
 	dialer := &net.Dialer{
@@ -176,9 +178,10 @@ func limitConnect(conf *pgxpool.Config) {
 	conf.ConnConfig.DialFunc = dialer.DialContext
 }
 
-// limitsAtServer returns the statement that sets the limits of a session. The
-// limits are not part of the start-up message: older servers and PgBouncer
-// refuse connections with unknown settings.
+// limitsAtServer returns the SQL statements that set the limits of a session,
+// without those that chosen already contains. They are not sent as start-up
+// parameters, because older servers and PgBouncer refuse connections with
+// parameters that they do not know.
 func limitsAtServer(conn *pgx.Conn, chosen map[string]string) string {
 	limits := []struct {
 		name  string
@@ -203,8 +206,8 @@ func limitsAtServer(conn *pgx.Conn, chosen map[string]string) string {
 	return b.String()
 }
 
-// longerAtServer returns the statement that raises the server's limits of a
-// transaction to limit.
+// longerAtServer returns the SQL statements that set the server's limits for
+// the current transaction to limit.
 func longerAtServer(conn *pgx.Conn, limit time.Duration) string {
 	longer := "SET LOCAL statement_timeout = " + inMilliseconds(limit) + ";"
 	if hasTransactionTimeout(conn) {
@@ -213,7 +216,8 @@ func longerAtServer(conn *pgx.Conn, limit time.Duration) string {
 	return longer
 }
 
-// hasTransactionTimeout reports whether the server is PostgreSQL 17 or newer.
+// hasTransactionTimeout reports whether the server supports
+// transaction_timeout: PostgreSQL 17 or newer.
 func hasTransactionTimeout(conn *pgx.Conn) bool {
 	major, _, _ := strings.Cut(conn.PgConn().ParameterStatus("server_version"), ".")
 	n, err := strconv.Atoi(major)

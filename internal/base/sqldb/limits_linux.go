@@ -7,8 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setUserTimeout ends a connection whose peer does not acknowledge sent data
-// (RFC 5482); keep-alive only checks connections without unacknowledged data.
+// setUserTimeout makes the system close a TCP connection whose peer does not
+// acknowledge sent data (RFC 5482). TCP keep-alive does not detect this: it
+// works only while no data is unacknowledged.
 func setUserTimeout(network, _ string, c syscall.RawConn) error {
 	if !strings.HasPrefix(network, "tcp") {
 		return nil

@@ -4,5 +4,5 @@ package sqldb
 
 import "syscall"
 
-// setUserTimeout does nothing: the option exists only on Linux.
+// setUserTimeout does nothing, because the socket option exists only on Linux.
 func setUserTimeout(string, string, syscall.RawConn) error { return nil }

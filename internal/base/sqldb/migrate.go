@@ -24,16 +24,19 @@ import (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// migrationLock is the key of the PostgreSQL advisory lock around migrations.
+// migrationLock is the key of the PostgreSQL advisory lock that a process has
+// while it migrates.
 const migrationLock = 0x41_54_45_4c // "ATEL"
 
-// ErrNewer is the error for a database that a newer release has migrated.
+// ErrNewer is returned if a newer release of the program has migrated the
+// database.
 var ErrNewer = errors.New("the database was made by a newer version of atelier")
 
-// Migrate brings the schema to this release's version and returns the number of
-// migration steps. Any number of processes may call it at once: one works, the
-// others wait. Each step is one transaction, so a crash leaves only complete
-// steps and the next call continues after them.
+// Migrate brings the database schema to this release's version and returns the
+// number of migrations that it applied. Several processes may call it at the
+// same time: one migrates and the others wait. Each migration is one
+// transaction, so after a crash the next call continues with the first
+// migration that is missing.
 func (db *DB) Migrate(ctx context.Context) (steps int, err error) {
 	if db.readOnly {
 		return 0, errReadOnly
@@ -87,11 +90,11 @@ func (db *DB) Migrate(ctx context.Context) (steps int, err error) {
 	return steps + len(res.Versions), nil
 }
 
-// ErrNone is the error for a database without an installation.
+// ErrNone is returned if the database does not contain an Atelier installation.
 var ErrNone = errors.New("there is no installation of atelier in this database")
 
-// CheckMigrated fails unless the schema is exactly this release's. It writes
-// nothing.
+// CheckMigrated returns an error unless the schema has exactly this release's
+// version. It writes nothing.
 func (db *DB) CheckMigrated(ctx context.Context) error {
 	have, err := db.stepsTaken(ctx)
 	if err != nil {
@@ -116,7 +119,7 @@ func (db *DB) CheckMigrated(ctx context.Context) error {
 	return nil
 }
 
-// CheckExists fails with ErrNone if the database has no schema at all. It writes
+// CheckExists returns ErrNone if the database has no schema at all. It writes
 // nothing.
 func (db *DB) CheckExists(ctx context.Context) error {
 	have, err := db.stepsTaken(ctx)
@@ -126,8 +129,9 @@ func (db *DB) CheckExists(ctx context.Context) error {
 	return err
 }
 
-// stepsTaken returns the numbers of the steps that were applied to the database.
-// It does not use goose, which would create its table.
+// stepsTaken returns the numbers of the migrations that were applied to the
+// database. It does not use goose, because goose would create its version
+// table.
 func (db *DB) stepsTaken(ctx context.Context) (numbers []int64, err error) {
 	hasTable := `SELECT to_regclass('` + goose.DefaultTablename + `') IS NOT NULL`
 	if db.lite != nil {
@@ -139,7 +143,7 @@ func (db *DB) stepsTaken(ctx context.Context) (numbers []int64, err error) {
 		if err := tx.QueryRow(ctx, hasTable).Scan(&found); err != nil || !found {
 			return err
 		}
-		// Number 0 marks the creation of the table.
+		// goose adds a row with number 0 when it creates the table.
 		numbers, err = All(ctx, tx, `SELECT version_id FROM `+goose.DefaultTablename+` WHERE is_applied AND version_id > 0`, nil,
 			func(row Scanner) (n int64, err error) { return n, row.Scan(&n) })
 		return err
@@ -147,7 +151,7 @@ func (db *DB) stepsTaken(ctx context.Context) (numbers []int64, err error) {
 	return numbers, err
 }
 
-// stepNumbers returns the numbers of this release's steps.
+// stepNumbers returns the numbers of this release's migrations.
 func stepNumbers(d Dialect) (numbers []int64, err error) {
 	files, err := fs.ReadDir(stepsFor(d), ".")
 	if err != nil {
@@ -163,7 +167,7 @@ func stepNumbers(d Dialect) (numbers []int64, err error) {
 	return numbers, nil
 }
 
-// checkVersion refuses a database that a newer release has migrated.
+// checkVersion returns ErrNewer if a newer release has migrated the database.
 func checkVersion(ctx context.Context, p *goose.Provider) error {
 	have, want, err := p.GetVersions(ctx)
 	if err != nil {
@@ -175,9 +179,9 @@ func checkVersion(ctx context.Context, p *goose.Provider) error {
 	return nil
 }
 
-// unlimitedPool returns connections without time limits, nil on SQLite:
-// migrating the tables of a large installation takes long, and so does waiting
-// for another node that migrates them.
+// unlimitedPool returns a pool of connections without time limits, or nil on
+// SQLite. Migrating a large installation takes long, and so does waiting for
+// another node that does.
 func unlimitedPool(ctx context.Context, db *DB) (*pgxpool.Pool, error) {
 	if db.pool == nil {
 		return nil, nil
@@ -187,8 +191,9 @@ func unlimitedPool(ctx context.Context, db *DB) (*pgxpool.Pool, error) {
 	return pgxpool.NewWithConfig(ctx, conf)
 }
 
-// migrationProvider returns the steps for this database, on connections of pool
-// or, on SQLite, on a connection of its own.
+// migrationProvider returns the migrations for this database. They run on
+// connections of pool or, on SQLite, on a separate connection, which the caller
+// must close.
 func migrationProvider(db *DB, pool *pgxpool.Pool) (*goose.Provider, *sql.DB, error) {
 	var conn *sql.DB
 	dialect := goose.DialectPostgres
@@ -209,8 +214,8 @@ func migrationProvider(db *DB, pool *pgxpool.Pool) (*goose.Provider, *sql.DB, er
 	return p, conn, nil
 }
 
-// lockMigrations ensures that one process at a time changes the schema. The
-// system releases the lock of a process that dies.
+// lockMigrations ensures that only one process at a time changes the schema.
+// The lock is released if the process dies.
 func lockMigrations(ctx context.Context, db *DB, pool *pgxpool.Pool) (unlock func(), err error) {
 	if pool != nil {
 		c, err := pool.Acquire(ctx)
@@ -236,8 +241,8 @@ func lockMigrations(ctx context.Context, db *DB, pool *pgxpool.Pool) (unlock fun
 	return func() { f.Close() }, nil
 }
 
-// stepsFor returns the migrations of one dialect: the shared files and the
-// dialect's file of each pair.
+// stepsFor returns the migration files for one kind of database: the common
+// files, and those whose suffix names this kind.
 func stepsFor(d Dialect) fs.FS {
 	sub, err := fs.Sub(migrationFiles, "migrations")
 	if err != nil {
@@ -250,7 +255,7 @@ func stepsFor(d Dialect) fs.FS {
 	return without{sub, other}
 }
 
-// without is a file system that hides names with a suffix.
+// without is a file system that hides files whose names end with suffix.
 type without struct {
 	fs.FS
 	suffix string

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// Args are the arguments of a query that is put together from parts. Each
-// argument that is added gets the next placeholder.
+// Args are the arguments of a query whose text is built step by step.
 type Args []any
 
 // Add appends a value and returns its placeholder, such as $3.
@@ -15,11 +14,11 @@ func (a *Args) Add(value any) string {
 	return "$" + strconv.Itoa(len(*a))
 }
 
-// AddList appends values and returns their placeholders in parentheses, for IN.
-// There must be at least one value. The number of placeholders is rounded up to
-// a power of four, and the last value fills the rest: this keeps the number of
-// different query texts small, and SQLite's writer caches a prepared statement
-// for each of them.
+// AddList appends values and returns their placeholders in parentheses, for the
+// operator IN. There must be at least one value. The number of placeholders is
+// rounded up to a power of four by repeating the last value. This keeps the
+// number of different queries small, because a prepared statement is cached for
+// each of them on SQLite.
 func AddList[T any](a *Args, values []T) string {
 	room := 1
 	for room < len(values) {
@@ -38,8 +37,8 @@ func AddList[T any](a *Args, values []T) string {
 	return list.String()
 }
 
-// In returns the placeholders of values for IN, as AddList does, and all
-// arguments of the query: the arguments before the list, then the list.
+// In returns the placeholders of values for the operator IN, like AddList, and
+// all arguments of the query: first the values in before, then the list.
 func In[T any](values []T, before ...any) (list string, args []any) {
 	all := Args(before)
 	list = AddList(&all, values)

@@ -5,15 +5,15 @@ import (
 	"errors"
 )
 
-// One returns the only column of the only row of a query. It returns ErrNoRows
-// if there is no row.
+// One runs a query with one column and at most one row, and returns the value.
+// It returns ErrNoRows if there is no row.
 func One[T any](ctx context.Context, q Querier, query string, args ...any) (value T, err error) {
 	err = q.QueryRow(ctx, query, args...).Scan(&value)
 	return value, err
 }
 
-// Find is One for rows that may be missing: found is false if there is no row,
-// and the value is zero.
+// Find is like One, but a missing row is not an error: found is false then, and
+// value is zero.
 func Find[T any](ctx context.Context, q Querier, query string, args ...any) (value T, found bool, err error) {
 	value, err = One[T](ctx, q, query, args...)
 	if errors.Is(err, ErrNoRows) {
@@ -22,20 +22,20 @@ func Find[T any](ctx context.Context, q Querier, query string, args ...any) (val
 	return value, err == nil, err
 }
 
-// Exists reports whether a SELECT finds any row.
+// Exists reports whether a SELECT returns any row.
 func Exists(ctx context.Context, q Querier, query string, args ...any) (bool, error) {
 	return One[bool](ctx, q, `SELECT EXISTS (`+query+`)`, args...)
 }
 
-// Changed runs a writing statement and reports whether it changed any row. It
-// shows the result of a conditional UPDATE, or of an INSERT with ON CONFLICT DO
-// NOTHING.
+// Changed runs a statement and reports whether it changed any row. It is for
+// conditional updates and for INSERT with ON CONFLICT DO NOTHING.
 func Changed(ctx context.Context, tx *Tx, query string, args ...any) (bool, error) {
 	n, err := tx.Exec(ctx, query, args...)
 	return n > 0, err
 }
 
-// All runs a query and collects the results of scan, one for every row.
+// All runs a query and returns the results of calling scan for each row, in
+// order.
 func All[T any](ctx context.Context, tx *Tx, query string, args []any, scan func(Scanner) (T, error)) ([]T, error) {
 	var all []T
 	err := tx.EachRow(ctx, query, args, func(row Scanner) error {
@@ -48,8 +48,8 @@ func All[T any](ctx context.Context, tx *Tx, query string, args []any, scan func
 	return all, err
 }
 
-// Column scans the only column of a row. It is the scan function of All for
-// queries with one column.
+// Column returns the only column of a row. It is the scan function for All if
+// the query has one column.
 func Column[T any](row Scanner) (value T, err error) {
 	err = row.Scan(&value)
 	return value, err

@@ -12,21 +12,21 @@ import (
 	lite "modernc.org/sqlite"
 )
 
-// readers run queries for one row on SQLite; every request runs at least one.
-// They use the driver directly: the bookkeeping of database/sql takes as long as
-// such a query.
+// readers are SQLite connections for queries that return one row; every request
+// runs at least one such query. They use the driver directly, because the
+// overhead of database/sql takes as long as the query itself.
 type readers struct {
 	free chan *rowReader
 	done chan struct{} // closed by closeAll
 }
 
-// rowReader is one connection with the statements it has prepared.
+// rowReader is a connection with its prepared statements.
 type rowReader struct {
 	conn  driver.Conn
 	stmts map[string]statement
 }
 
-// statement is a prepared statement of the driver.
+// statement is a prepared statement of the SQLite driver.
 type statement interface {
 	driver.Stmt
 	driver.StmtQueryContext
@@ -45,19 +45,20 @@ func openReaders(dsn string, n int) (*readers, error) {
 	return r, nil
 }
 
-// closeAll closes the readers. They must no longer be in use.
+// closeAll closes all connections. None may be in use.
 func (r *readers) closeAll() {
 	close(r.done)
 	for range len(r.free) {
 		one := <-r.free
 		for _, s := range one.stmts {
-			s.Close() // a connection with open statements would not close
+			s.Close() // a connection cannot be closed while it has open statements
 		}
 		one.conn.Close()
 	}
 }
 
-// readRow reads the first row of a query. It waits for a reader for at most limit.
+// readRow reads the first row of a query. It waits at most limit for a free
+// connection.
 func (r *readers) readRow(ctx context.Context, query string, args []any, limit time.Duration) Row {
 	one, err := r.takeReader(ctx, limit)
 	if err != nil {
@@ -71,7 +72,7 @@ func (r *readers) readRow(ctx context.Context, query string, args []any, limit t
 	return Row{from: values}
 }
 
-// takeReader waits for a free reader.
+// takeReader returns a free connection. It waits for one at most limit.
 func (r *readers) takeReader(ctx context.Context, limit time.Duration) (*rowReader, error) {
 	select {
 	case one := <-r.free:
@@ -108,8 +109,9 @@ func (r *rowReader) readValues(query string, args []any) (values, error) {
 		}
 		named[i] = driver.NamedValue{Ordinal: i + 1, Value: v}
 	}
-	// Reading one row takes no longer than a cancellation would, and with a
-	// context that cannot end the driver starts no goroutine to watch it.
+	// The query is not cancelled with the caller's context: reading one row is
+	// as quick as cancelling, and without a cancellable context the driver
+	// needs no extra goroutine.
 	rows, err := stmt.QueryContext(context.Background(), named)
 	if err != nil {
 		return nil, err
@@ -122,10 +124,10 @@ func (r *rowReader) readValues(query string, args []any) (values, error) {
 	return v, errors.Join(err, rows.Close())
 }
 
-// values are the columns of a row.
+// values are the column values of a row.
 type values []driver.Value
 
-// Scan stores the columns in variables of the types that queries use.
+// Scan implements Scanner for the destination types that the program uses.
 func (v values) Scan(dest ...any) error {
 	if len(dest) != len(v) {
 		return fmt.Errorf("scan: %d columns into %d variables", len(v), len(dest))
@@ -183,7 +185,7 @@ func assignValue(dest any, src driver.Value) error {
 	return fmt.Errorf("%T into %T", src, dest)
 }
 
-// assignNullable stores a column that can be NULL.
+// assignNullable stores a column value in a pointer, which is nil for NULL.
 func assignNullable[T any](dest **T, src driver.Value) error {
 	if src == nil {
 		*dest = nil

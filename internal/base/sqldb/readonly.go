@@ -12,17 +12,19 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// Read-only access on SQLite: a normal connection creates the write-ahead log
-// and its index beside the database, repairs them after a crash and empties the
-// log when it closes. A read-only connection depends on other processes and on
-// the log:
+// Read-only access to SQLite. A normal connection creates two files next to the
+// database, the write-ahead log and its index. It repairs them after a crash,
+// and empties the log when it closes. A read-only connection must not do that,
+// so how it reads depends on whether the service runs and whether there is a
+// log:
 //
-//	a service runs         its log and index exist: use them, with the service's locks
+//	the service runs       its log and index exist: use them, with its locks
 //	no service, no log     the file is complete: read only the file, without locks
 //	no service, a log      read both, and keep the index in memory
 //
-// A service that starts while the file is read without locks does not notice the
-// reader, so every transaction ends with a check whether a service has started.
+// If the service starts while the file is read without locks, it does not
+// notice the reader. So every read transaction ends with a check whether the
+// service has started.
 
 var (
 	errReadOnly  = errors.New("the database was opened for reading")
@@ -30,12 +32,12 @@ var (
 	errNoIndex   = errors.New("the database was copied without its index: its log must be read in first. Run atelier migrate, and try again")
 )
 
-// dmsByte is the byte that every process with an open index has locked:
-// UNIX_SHM_DMS of SQLite's os_unix.c, the byte after the 8 locks that begin at
-// (22+8)*4.
+// dmsByte is the offset of the byte that every process with an open index has
+// locked. It is UNIX_SHM_DMS in SQLite's os_unix.c: the byte after the 8 lock
+// bytes that begin at (22+8)*4.
 const dmsByte = 128
 
-// openSQLiteReadOnly opens the database at path without changing it.
+// openSQLiteReadOnly opens the database at path without changing any file.
 func openSQLiteReadOnly(path string, conns int) (*sqlite, error) {
 	still, err := readStill(path)
 	if err != nil {
@@ -78,7 +80,8 @@ func readOnlyDSN(path, mode string) string {
 	return dsn
 }
 
-// inUse reports whether a process uses the index.
+// inUse reports whether another process has the file index open, by the lock on
+// dmsByte.
 func inUse(index string) (bool, error) {
 	f, err := os.Open(index)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -95,7 +98,7 @@ func inUse(index string) (bool, error) {
 	return lock.Type != syscall.F_UNLCK, nil
 }
 
-// stillFiles are the files of a database that no process has open.
+// stillFiles describes the files of a database that no process has open.
 type stillFiles struct {
 	path     string
 	database fs.FileInfo
@@ -122,7 +125,8 @@ func readStill(path string) (s stillFiles, err error) {
 	return s, nil
 }
 
-// haveChanged reports whether another process has opened the database since.
+// haveChanged reports whether another process has opened or changed the
+// database since s was read.
 func (s stillFiles) haveChanged() bool {
 	now, err := readStill(s.path)
 	return err != nil || now.logBytes != s.logBytes || now.hasIndex != s.hasIndex ||

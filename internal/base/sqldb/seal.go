@@ -7,23 +7,24 @@ import (
 	"encoding/hex"
 )
 
-// SetSealKey sets the key for row seals. Without a key SealTexts returns "".
-// Call it before the database is used by more than one goroutine.
+// SetSealKey sets the key for row seals (see package seal). Without a key,
+// SealTexts returns "". SetSealKey must be called before other goroutines use
+// the database.
 func (db *DB) SetSealKey(key []byte) { db.sealKey = key }
 
-// CanSeal reports whether there is a seal key.
+// CanSeal reports whether a key for row seals was set.
 func (tx *Tx) CanSeal() bool { return len(tx.sealKey) > 0 }
 
-// SealTexts returns a keyed hash of texts in their order; the first text is the
-// purpose. An attacker who can write the database, but does not have the
-// installation's secret, cannot make such a hash.
+// SealTexts returns a keyed hash of the given strings. The first is the
+// purpose, such as the name of a table. An attacker who can write to the
+// database, but does not have the installation's secret, cannot compute it.
 func (tx *Tx) SealTexts(texts ...string) string {
 	if len(tx.sealKey) == 0 {
 		return ""
 	}
 	mac := hmac.New(sha256.New, tx.sealKey)
 	var length [binary.MaxVarintLen64]byte
-	for _, text := range texts { // each after its length: characters cannot be moved from one text to the next
+	for _, text := range texts { // the length comes first, so that moving characters from one string to the next changes the hash
 		mac.Write(length[:binary.PutUvarint(length[:], uint64(len(text)))])
 		mac.Write([]byte(text))
 	}

@@ -1,12 +1,12 @@
-// Package sqldb runs one set of queries on SQLite and on PostgreSQL.
+// Package sqldb runs the same queries on SQLite and PostgreSQL.
 //
-// Queries are plain SQL with $1 placeholders. SQLite has one writing connection,
-// so that writers queue here instead of failing with SQLITE_BUSY, and a pool of
-// readers; PostgreSQL has the pool of pgx. Differences between the two databases
-// are fields of Dialect.
+// Queries are plain SQL with placeholders like $1. SQLite has one connection
+// for writing, so that writers wait here instead of failing with SQLITE_BUSY,
+// and several for reading. PostgreSQL has a connection pool of pgx. The fields
+// of Dialect contain the differences between the two databases.
 //
-// Errors of a database that cannot be reached are fault.Unavailable. Other
-// errors are returned unchanged from the driver.
+// If the database cannot be reached, the error is fault.Unavailable. Other
+// errors of the driver are returned unchanged.
 package sqldb
 
 import (
@@ -25,26 +25,27 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// ErrNoRows is the error of Row.Scan when the query found no row.
+// ErrNoRows is returned by Row.Scan if the query found no row.
 var ErrNoRows = sql.ErrNoRows
 
-// Dialect has the differences between the databases. A new field needs a reason
-// here.
+// Dialect has the differences between the two databases. The comment of each
+// field explains why it is needed.
 type Dialect struct {
 	Name string
 	// ForUpdate, at the end of a SELECT, locks the rows until the transaction
-	// ends. SQLite has one writer at a time and no such clause.
+	// ends. It is empty on SQLite, which has only one writer at a time.
 	ForUpdate string
-	// ForShare, at the end of a SELECT, prevents changes of the rows until the
-	// transaction ends; other transactions may share the lock. It is for rows that
-	// are read often and changed seldom. SQLite has one writer at a time and no
-	// such clause.
+	// ForShare, at the end of a SELECT, prevents changes to the rows until the
+	// transaction ends. Several transactions can lock a row in this way at the
+	// same time. It is for rows that are often read and rarely changed. It is
+	// empty on SQLite, which has only one writer at a time.
 	ForShare string
-	// SkipLocked is ForUpdate that skips rows locked by other transactions, for
-	// workers that claim rows of one table concurrently.
+	// SkipLocked is like ForUpdate, but skips rows that other transactions have
+	// locked. It is for workers that concurrently claim rows of one table.
 	SkipLocked string
-	// Clock is an expression for the database server's time in microseconds, for
-	// checks of deadlines. All other code uses Tx.Now.
+	// Clock is an SQL expression for the time of the database server in
+	// microseconds since 1970. It is only for checks of deadlines; all other
+	// code uses Tx.Now.
 	Clock string
 }
 
@@ -59,23 +60,25 @@ var (
 	}
 )
 
-// Options are the settings of Open besides the address.
+// Options are the parameters of Open in addition to the database URL.
 type Options struct {
-	// MaxConns limits the connections to PostgreSQL and the readers of SQLite.
+	// MaxConns is the maximum number of connections: all connections on
+	// PostgreSQL, those for read transactions on SQLite.
 	MaxConns int
-	// Now is this machine's clock.
+	// Now is the local clock.
 	Now func() time.Time
-	// Follow makes Tx.Now and DB.Now return the time of the PostgreSQL server, so
-	// that all nodes agree even when their own clocks differ. It has no effect on
-	// SQLite.
+	// Follow makes Tx.Now and DB.Now return the time of the PostgreSQL server,
+	// so that all nodes use the same time even if their own clocks differ. It
+	// has no effect on SQLite.
 	Follow bool
-	// ReadOnly opens an existing database and never writes to it: see
+	// ReadOnly opens an existing database and never writes to it. See
 	// readonly.go.
 	ReadOnly bool
-	// Limit is the longest time of one operation, 0 for the default: see limits.go.
+	// Limit is the maximum time of one operation. The default is
+	// operationLimit, see limits.go.
 	Limit time.Duration
-	// Trace, if set, is called with every statement of a transaction before it is
-	// sent. It must not keep or change args.
+	// Trace, if set, is called with every statement of a transaction before it
+	// is executed. It must not keep or change args.
 	Trace func(query string, args []any)
 }
 
@@ -84,20 +87,20 @@ type DB struct {
 	Dialect Dialect
 
 	now    func() time.Time
-	clock  *clock        // of the PostgreSQL server, nil to use now
-	pool   *pgxpool.Pool // PostgreSQL
-	lite   *sqlite       // SQLite
-	source string        // the address given to Open, for the migrations' own connection
+	clock  *clock        // time of the PostgreSQL server; nil if now is used
+	pool   *pgxpool.Pool // nil on SQLite
+	lite   *sqlite       // nil on PostgreSQL
+	source string        // URL of the PostgreSQL database, or path of the SQLite file
 	trace  func(query string, args []any)
 
 	readOnly  bool
-	sealKey   []byte        // see Tx.SealTexts
-	operation time.Duration // the longest time of one operation
-	stalled   atomic.Bool   // the PostgreSQL server does not answer
+	sealKey   []byte        // key for Tx.SealTexts
+	operation time.Duration // maximum time of one operation
+	stalled   atomic.Bool   // the PostgreSQL server does not respond
 	closing   sync.Once
 }
 
-// Open connects to sqlite:///path or postgres://….
+// Open opens the database at a URL of the form sqlite:///path or postgres://….
 func Open(ctx context.Context, address string, o Options) (*DB, error) {
 	db := &DB{
 		now:       o.Now,
@@ -126,10 +129,11 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 	case "postgres", "postgresql":
 		conf, err := pgxpool.ParseConfig(address)
 		if err != nil {
-			// The parser's error contains the address with the password.
+			// The parser's error is not returned, because it contains the URL
+			// with the password.
 			return nil, errors.New("database address: not a valid postgres:// address")
 		}
-		conf.MaxConns = int32(max(o.MaxConns, 4)) // migrations hold one and use others
+		conf.MaxConns = int32(max(o.MaxConns, 4)) // migrations use several connections at the same time
 		limitPool(conf)
 		db.Dialect = dialectPostgres
 		db.pool, err = pgxpool.NewWithConfig(ctx, conf)
@@ -153,7 +157,8 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 	return db, nil
 }
 
-// Close closes all connections, once. The database must no longer be in use.
+// Close closes all connections. The database must no longer be in use. Further
+// calls have no effect.
 func (db *DB) Close() {
 	db.closing.Do(func() {
 		if db.lite != nil {
@@ -165,18 +170,17 @@ func (db *DB) Close() {
 	})
 }
 
-// Pool returns the PostgreSQL pool, nil on SQLite. It is for libraries with SQL
-// of their own (River); the program itself uses Tx.
+// Pool returns the PostgreSQL connection pool, or nil on SQLite. It is only for
+// libraries that run their own SQL (River).
 func (db *DB) Pool() *pgxpool.Pool { return db.pool }
 
-// Ping checks that the database answers.
+// Ping returns an error if the database does not respond.
 func (db *DB) Ping(ctx context.Context) error {
 	var one int64
 	return db.QueryRow(ctx, `SELECT 1`).Scan(&one)
 }
 
-// QueryRow runs one reading query outside any transaction, for requests that need
-// a single row.
+// QueryRow runs a query for one row outside a transaction.
 func (db *DB) QueryRow(ctx context.Context, query string, args ...any) Row {
 	if db.lite != nil {
 		defer db.spendBudget(ctx, db.now())
@@ -185,7 +189,8 @@ func (db *DB) QueryRow(ctx context.Context, query string, args ...any) Row {
 	return db.queryRow(ctx, query, args)
 }
 
-// Read runs fn on one consistent snapshot of the database.
+// Read runs fn in a read-only transaction, which sees one consistent snapshot
+// of the database.
 func (db *DB) Read(ctx context.Context, fn func(*Tx) error) error {
 	defer db.spendBudget(ctx, db.now())
 	fn = withGuardOf(ctx, fn)
@@ -202,13 +207,13 @@ func (db *DB) Read(ctx context.Context, fn func(*Tx) error) error {
 	}))
 }
 
-// writeTries is the number of times that Write runs a transaction that conflicts
-// with others.
+// writeTries is the maximum number of times that Write runs a transaction that
+// conflicts with others.
 const writeTries = 5
 
-// Write runs fn in one transaction and commits it when fn returns nil. fn may
-// run again after a conflict, so it must use only tx and must set all its
-// results in every run.
+// Write runs fn in a transaction and commits it if fn returns nil. If the
+// transaction conflicts with others, fn is called again. So fn must have no
+// effects except through tx, and must set all its results in every call.
 func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 	if db.readOnly {
 		return errReadOnly
@@ -246,7 +251,7 @@ func (db *DB) writeOnce(ctx context.Context, tx *Tx, fn func(*Tx) error) error {
 	})
 }
 
-// readTx returns a transaction for Read.
+// readTx returns a read-only Tx, not yet connected to a database transaction.
 func (db *DB) readTx() *Tx {
 	return &Tx{
 		Now:      db.Now(),
@@ -257,14 +262,14 @@ func (db *DB) readTx() *Tx {
 	}
 }
 
-// Tx is one transaction.
+// Tx is a database transaction.
 type Tx struct {
-	// Now is the time at which the transaction began. All its rows use it. On
-	// SQLite it never decreases from one transaction to the next. Only AdvanceNow
-	// changes it.
+	// Now is the time when the transaction began. All rows that it writes use
+	// this time. On SQLite it never decreases from one transaction to the next.
+	// Only AdvanceNow changes it.
 	Now     time.Time
 	Dialect Dialect
-	// ReadOnly is true in transactions of Read.
+	// ReadOnly is true in transactions of DB.Read.
 	ReadOnly bool
 
 	pgx       pgx.Tx
@@ -272,26 +277,27 @@ type Tx struct {
 	committed []func()
 	trace     func(query string, args []any)
 	sealKey   []byte
-	limited   context.Context // ends at the limit of the operation, on PostgreSQL
+	limited   context.Context // on PostgreSQL, ends at the time limit of the operation
 }
 
-// PGX returns the underlying PostgreSQL transaction, nil on SQLite; see DB.Pool.
+// PGX returns the underlying PostgreSQL transaction, or nil on SQLite. It is
+// only for River.
 func (tx *Tx) PGX() pgx.Tx { return tx.pgx }
 
-// AdvanceNow sets Now to a later time, for a transaction that has waited for a
-// lock and must not date its rows before the rows of the lock's previous holder.
-// An earlier time changes nothing.
+// AdvanceNow sets Now to a later time. It is for a transaction that has waited
+// for a lock: its rows must not have an earlier time than those of the
+// transaction that had the lock before. An earlier time changes nothing.
 func (tx *Tx) AdvanceNow(to time.Time) {
 	if to.After(tx.Now) {
 		tx.Now = to
 	}
 }
 
-// AfterCommit runs fn after the transaction was committed. fn must be quick and
-// must not fail: it wakes a worker and does no work itself.
+// AfterCommit registers a function that is called after the transaction was
+// committed. It must be quick and cannot fail, for example wake a worker.
 func (tx *Tx) AfterCommit(fn func()) { tx.committed = append(tx.committed, fn) }
 
-// Exec runs a writing statement and returns the number of affected rows.
+// Exec runs a statement and returns the number of affected rows.
 func (tx *Tx) Exec(ctx context.Context, query string, args ...any) (int64, error) {
 	if tx.trace != nil {
 		tx.trace(query, args)
@@ -328,10 +334,10 @@ type Scanner interface {
 type Row struct {
 	from  Scanner
 	err   error
-	ended func(error) // called with the outcome, may be nil
+	ended func(error) // called with the result of Scan; may be nil
 }
 
-// Scan stores the columns in dest, or returns ErrNoRows.
+// Scan copies the columns to dest. It returns ErrNoRows if there is no row.
 func (r Row) Scan(dest ...any) error {
 	if r.err != nil {
 		return r.err
@@ -346,8 +352,8 @@ func (r Row) Scan(dest ...any) error {
 	return classifyError(err)
 }
 
-// EachRow runs a query and calls scan with every row, in order. scan must not use
-// tx: PostgreSQL reads the rest of the result from the same connection.
+// EachRow runs a query and calls scan with every row, in order. scan must not
+// use tx, because PostgreSQL is still sending rows on the same connection.
 func (tx *Tx) EachRow(ctx context.Context, query string, args []any, scan func(Scanner) error) error {
 	if tx.trace != nil {
 		tx.trace(query, args)
@@ -368,7 +374,7 @@ func (tx *Tx) EachRow(ctx context.Context, query string, args []any, scan func(S
 	return eachRow(rows, scan)
 }
 
-// eachRow calls scan with the rows of either database.
+// eachRow calls scan with every row of a result of either database.
 func eachRow(rows interface {
 	Scanner
 	Next() bool
@@ -382,8 +388,8 @@ func eachRow(rows interface {
 	return rows.Err()
 }
 
-// MaintainFiles updates the planner's statistics and truncates the write-ahead log on
-// SQLite. PostgreSQL does both by itself.
+// MaintainFiles updates the query planner's statistics and moves the
+// write-ahead log into the database on SQLite. PostgreSQL does both by itself.
 func (db *DB) MaintainFiles(ctx context.Context) error {
 	if db.lite == nil || db.readOnly {
 		return nil

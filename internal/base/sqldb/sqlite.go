@@ -10,51 +10,55 @@ import (
 	"sync/atomic"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver "sqlite"
+	_ "modernc.org/sqlite" // registers the driver "sqlite"
 )
 
-// sqlite is the embedded database: one writing connection and several reading
-// ones.
+// sqlite is a SQLite database with one connection for writing and several for
+// reading.
 type sqlite struct {
-	rows    *readers // for queries of one row
-	readers *sql.DB  // for transactions
+	rows    *readers // connections for queries of one row outside a transaction
+	readers *sql.DB  // connections for read transactions
 
-	files *stillFiles // set if the files were opened while no other process used them
+	files *stillFiles // set if no other process had the files open, so they are read without locks
 
 	writers *sql.DB       // nil if the database is read-only, like writer
-	turn    chan struct{} // holds one token: its owner may write
-	writer  *sql.Conn     // guarded by turn, like the statements
+	turn    chan struct{} // contains a value while nobody writes; a goroutine takes it before it writes
+	writer  *sql.Conn     // guarded by turn, like writing
 	writing map[string]*sql.Stmt
 
-	waits, waited atomic.Int64 // for the turn: number of waits, and nanoseconds in total
+	waits, waited atomic.Int64 // number of waits for turn, and their total time in nanoseconds
 }
 
-// busyLimit is the time that SQLite waits for a lock of another process.
+// busyLimit is the maximum time that SQLite waits for another process to
+// release a lock.
 const busyLimit = 5 * time.Second
 
-// sqliteDSN returns the DSN of the file with the settings that every connection
-// needs. Writers begin immediate transactions: a deferred one that reads first
-// and then writes fails with SQLITE_BUSY under load.
+// sqliteDSN returns the data source name of the file at path, with the pragmas
+// that every connection needs and those in extra. Write transactions use BEGIN
+// IMMEDIATE, because a deferred transaction that first reads and then writes
+// fails with SQLITE_BUSY under load.
 func sqliteDSN(path string, extra ...string) string {
 	return fileDSN(path, append([]string{
 		"busy_timeout(" + inMilliseconds(busyLimit) + ")", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)",
-		"recursive_triggers(1)", // so that a REPLACE runs delete triggers, and append-only tables refuse it
+		"recursive_triggers(1)", // so that a REPLACE runs delete triggers, which reject it in append-only tables
 	}, extra...)...)
 }
 
-// fileDSN returns the DSN of a file with the pragmas that each connection runs.
+// fileDSN returns the data source name of the file at path, with pragmas that
+// each new connection runs.
 func fileDSN(path string, pragmas ...string) string {
 	v := url.Values{"_pragma": pragmas}
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: v.Encode()}).String()
 }
 
-// createPrivate creates the file of a new database, for the service's user only.
-// SQLite would make it readable for all users that the umask permits; the log
-// and the index get the mode of the database file.
+// createPrivate creates the file of a new database with permissions for the
+// service's user only. SQLite would also give other users the permissions that
+// the umask leaves. The write-ahead log and its index get the same permissions
+// as the database file.
 func createPrivate(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil // the file exists, or SQLite reports why it cannot be created
+		return nil // the file exists, or SQLite will report why it cannot be created
 	}
 	return errors.Join(f.Chmod(0o600), f.Close())
 }
@@ -77,7 +81,8 @@ func openSQLite(ctx context.Context, path string, readers int) (*sqlite, error) 
 	r.SetMaxIdleConns(readers)
 	l := &sqlite{readers: r, writers: w, turn: make(chan struct{}, 1)}
 	l.turn <- struct{}{}
-	// The first connection turns on WAL, which readers cannot do.
+	// The first connection switches the database to write-ahead logging, which
+	// read-only connections cannot do.
 	if l.writer, err = w.Conn(ctx); err != nil {
 		l.closeAll()
 		return nil, err
@@ -110,7 +115,7 @@ func (l *sqlite) runView(ctx context.Context, limit time.Duration, tx *Tx, fn fu
 	if longer, ok := ctx.Value(limitKey{}).(time.Duration); ok {
 		limit = longer
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit) // the transaction ends with the context
+	ctx, cancel := context.WithTimeout(ctx, limit) // the transaction is rolled back when the context ends
 	defer cancel()
 	stx, err := l.readers.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
@@ -122,14 +127,15 @@ func (l *sqlite) runView(ctx context.Context, limit time.Duration, tx *Tx, fn fu
 	if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if l.files != nil && l.files.haveChanged() { // regardless of the result of fn
+	if l.files != nil && l.files.haveChanged() { // checked whatever fn returned, because fn may have read inconsistent data
 		return errDisturbed
 	}
 	return err
 }
 
-// takeTurn waits until no other goroutine writes, for at most limit. SQLite may
-// wait for another process for the rest of the limit.
+// takeTurn waits until no other goroutine writes, at most limit. If less than
+// busyLimit is left of limit then, that is how long SQLite waits for other
+// processes. The caller must call done after writing.
 func (l *sqlite) takeTurn(ctx context.Context, limit time.Duration) (done func(), err error) {
 	give := func() { l.turn <- struct{}{} }
 	left := limit
@@ -157,12 +163,13 @@ func (l *sqlite) takeTurn(ctx context.Context, limit time.Duration) (done func()
 		return nil, err
 	}
 	return func() {
-		_ = l.setBusy(context.WithoutCancel(ctx), busyLimit) // the pragma writes nothing
+		_ = l.setBusy(context.WithoutCancel(ctx), busyLimit) // an error is ignored: the pragma changes no data
 		give()
 	}, nil
 }
 
-// setBusy sets the time that the writer waits for a lock of another process.
+// setBusy sets how long the writing connection waits for another process to
+// release a lock.
 func (l *sqlite) setBusy(ctx context.Context, limit time.Duration) error {
 	_, err := l.writer.ExecContext(ctx, `PRAGMA busy_timeout = `+inMilliseconds(max(limit, time.Millisecond)))
 	return err
@@ -191,7 +198,7 @@ func (l *sqlite) runUpdate(ctx context.Context, limit time.Duration, tx *Tx, now
 	done := false
 	defer func() {
 		// fn failed or panicked, or ctx ended during BEGIN, which may have
-		// succeeded nevertheless. Without a transaction the rollback has no
+		// succeeded anyway. If there is no transaction, the rollback has no
 		// effect.
 		if !done {
 			_, _ = l.writer.ExecContext(context.WithoutCancel(ctx), `ROLLBACK`)
@@ -220,8 +227,8 @@ func (l *sqlite) runUpdate(ctx context.Context, limit time.Duration, tx *Tx, now
 	if err = fn(tx); err != nil {
 		return err
 	}
-	// A commit that has begun is completed: a caller that disconnects must not
-	// leave the outcome unknown.
+	// The commit is not cancelled with ctx: if a client disconnected during the
+	// commit, the outcome would be unknown.
 	if _, err = l.writer.ExecContext(context.WithoutCancel(ctx), `COMMIT`); err != nil {
 		return err
 	}
@@ -229,8 +236,8 @@ func (l *sqlite) runUpdate(ctx context.Context, limit time.Duration, tx *Tx, now
 	return nil
 }
 
-// prepareStatement returns the writer's prepared statement. The caller must own
-// the turn.
+// prepareStatement returns a prepared statement of the writing connection, and
+// prepares it on first use. The caller must have called takeTurn.
 func (l *sqlite) prepareStatement(ctx context.Context, query string) (*sql.Stmt, error) {
 	if s, ok := l.writing[query]; ok {
 		return s, nil
@@ -242,13 +249,13 @@ func (l *sqlite) prepareStatement(ctx context.Context, query string) (*sql.Stmt,
 	return s, err
 }
 
-// liteTx runs statements inside a transaction on SQLite.
+// liteTx has the functions that run statements in a SQLite transaction.
 type liteTx struct {
 	exec  func(ctx context.Context, query string, args ...any) (sql.Result, error)
 	query func(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// liteRow is the first row of a result.
+// liteRow is a query result of which only the first row is read.
 type liteRow struct {
 	rows *sql.Rows
 	err  error

@@ -2,18 +2,17 @@ package sqldb
 
 import "time"
 
-// Stats are the figures of this process's connections. Reading them sends no
+// Stats is the use of this process's database connections. Reading it sends no
 // query to the database.
 type Stats struct {
 	Busy, Idle, Max int
-	// Waits counts the callers that found no free connection, on SQLite also the
-	// callers that waited for their turn to write; Waited is the total time of
-	// all waits.
+	// Waits is the number of times that a caller had to wait for a connection
+	// or, on SQLite, for another writer. Waited is the total time of all waits.
 	Waits  int64
 	Waited time.Duration
 }
 
-// Stats returns the figures of the connections.
+// Stats returns the current use of the connections.
 func (db *DB) Stats() Stats {
 	if db.lite != nil {
 		return db.lite.readStats()
@@ -28,7 +27,8 @@ func (db *DB) Stats() Stats {
 	}
 }
 
-// readStats counts the readers of both kinds and the writer.
+// readStats returns the use of the reading connections of both kinds and the
+// writing connection together.
 func (l *sqlite) readStats() Stats {
 	pool := l.readers.Stats()
 	rows := cap(l.rows.free)

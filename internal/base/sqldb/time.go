@@ -6,14 +6,15 @@ import (
 	"time"
 )
 
-// Time is a time in a BIGINT column: microseconds since 1970 in UTC, NULL for
-// the zero time. Both databases store and compare it in the same way.
+// Time is a time that is stored in a BIGINT column as microseconds since 1970
+// in UTC. The zero time is NULL. Both databases store and compare it in the
+// same way.
 type Time struct{ time.Time }
 
 // At returns t as a column value.
 func At(t time.Time) Time { return Time{t} }
 
-// Value returns the stored number.
+// Value implements driver.Valuer.
 func (t Time) Value() (driver.Value, error) {
 	if t.IsZero() {
 		return nil, nil
@@ -21,7 +22,7 @@ func (t Time) Value() (driver.Value, error) {
 	return t.UnixMicro(), nil
 }
 
-// Scan reads the stored number.
+// Scan implements sql.Scanner.
 func (t *Time) Scan(src any) error {
 	switch v := src.(type) {
 	case nil:

@@ -1,4 +1,4 @@
-// Package telemetry builds the logger, the registry of metrics and the tracer.
+// Package telemetry sets up logging, the Prometheus registry and tracing.
 package telemetry
 
 import (
@@ -21,8 +21,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Logger writes to w: text for people, JSON for machines. The format auto is
-// text on a terminal.
+// Logger returns a logger that writes to w in the format text or json. The
+// format auto is text if w is a terminal, and otherwise json.
 func Logger(w io.Writer, format, level string) (*slog.Logger, error) {
 	var o slog.HandlerOptions
 	var l slog.Level
@@ -45,7 +45,8 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// Registry returns a registry with the metrics of the process.
+// Registry returns a Prometheus registry with the metrics of the Go runtime and
+// the process, and the version of the program.
 func Registry(version string) *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "atelier_build_info", Help: "1, with the version as a label.", ConstLabels: prometheus.Labels{"version": version}})
@@ -54,8 +55,8 @@ func Registry(version string) *prometheus.Registry {
 	return r
 }
 
-// ServeMetrics serves /metrics on a listener until ctx ends. track is called with
-// the states of its connections.
+// ServeMetrics serves /metrics on a listener until ctx ends. track is called
+// when the state of a connection changes (see http.Server.ConnState).
 func ServeMetrics(ctx context.Context, l net.Listener, track func(net.Conn, http.ConnState), r *prometheus.Registry) error {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(r, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}))
@@ -77,8 +78,9 @@ func ServeMetrics(ctx context.Context, l net.Listener, track func(net.Conn, http
 	}
 }
 
-// Tracer returns a tracer that exports to an OTLP endpoint over HTTP. stop flushes
-// it.
+// Tracer returns a tracer that exports to an OTLP endpoint over HTTP. sample is
+// the fraction of traces that are recorded, from 0 to 1. stop exports the
+// remaining spans and shuts the tracer down.
 func Tracer(ctx context.Context, endpoint, version string, sample float64) (t trace.Tracer, stop func(context.Context) error, err error) {
 	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(endpoint))
 	if err != nil {

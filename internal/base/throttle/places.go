@@ -2,7 +2,7 @@ package throttle
 
 import "sync"
 
-// Slots limits the number of slots that each key may use at the same time.
+// Slots limits how many operations each key may run at the same time.
 type Slots struct {
 	perKey int
 
@@ -13,8 +13,8 @@ type Slots struct {
 // NewSlots returns a limit of perKey slots for each key.
 func NewSlots(perKey int) *Slots { return &Slots{perKey: perKey, taken: map[string]int{}} }
 
-// Take uses a slot until release is called, once. ok is false if no slot is
-// free.
+// Take occupies a slot of the key until release is called. release must be
+// called exactly once. ok is false if all slots of the key are in use.
 func (p *Slots) Take(key string) (release func(), ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -31,7 +31,7 @@ func (p *Slots) Take(key string) (release func(), ok bool) {
 	}, true
 }
 
-// Count returns the number of slots of a key in use.
+// Count returns the number of slots of a key that are in use.
 func (p *Slots) Count(key string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,7 +1,9 @@
-// Package throttle keeps single callers from overloading a node.
+// Package throttle limits the rate of requests per client, so that one client
+// cannot overload a node.
 //
-// It has a token bucket per key in memory: generous, per node, and lost at a
-// restart. Exact limits across nodes are in package ratelimit.
+// It has a token bucket per key in memory. The limits are generous, apply to
+// each node separately, and are reset at a restart. Package ratelimit has exact
+// limits across nodes.
 package throttle
 
 import (
@@ -11,28 +13,28 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Buckets has a token bucket of the same size for every key.
+// Buckets has a token bucket for every key, all with the same rate and size.
 type Buckets struct {
 	perMinute int
 	now       func() time.Time
 
 	mu    sync.Mutex
-	young map[string]*rate.Limiter // used since the last turn
-	old   map[string]*rate.Limiter // used in the turn before; dropped at the next
-	turn  time.Time                // when young becomes old
+	young map[string]*rate.Limiter // buckets used since the maps were last exchanged
+	old   map[string]*rate.Limiter // buckets used in the minute before that; dropped at the next exchange
+	turn  time.Time                // the time of the next exchange, when young becomes old
 }
 
-// New allows perMinute calls a minute for each key, also all at once. Zero or less
-// allows any number.
+// New returns buckets that allow perMinute requests a minute for each key, also
+// in one burst. If perMinute is zero or less, there is no limit.
 func New(perMinute int, now func() time.Time) *Buckets {
 	return &Buckets{perMinute: perMinute, now: now, young: map[string]*rate.Limiter{}}
 }
 
-// PerMinute returns the number of calls a minute that each key is allowed.
+// PerMinute returns the number of requests a minute that each key is allowed.
 func (b *Buckets) PerMinute() int { return b.perMinute }
 
-// Take uses one call of the key's allowance. If none is left, it returns the
-// time until the next call is allowed.
+// Take takes one token from the key's bucket. If the bucket is empty, ok is
+// false and wait is the time until the next token.
 func (b *Buckets) Take(key string) (wait time.Duration, ok bool) {
 	if b.perMinute <= 0 {
 		return 0, true
@@ -47,7 +49,8 @@ func (b *Buckets) Take(key string) (wait time.Duration, ok bool) {
 }
 
 // bucketOf returns the key's bucket. A bucket that was not used for a minute is
-// full again and can be dropped: two generations of maps do that without a scan.
+// full again and can be dropped. Two maps that are exchanged every minute do
+// this without a search for such buckets.
 func (b *Buckets) bucketOf(key string, now time.Time) *rate.Limiter {
 	b.mu.Lock()
 	defer b.mu.Unlock()

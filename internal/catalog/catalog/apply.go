@@ -19,8 +19,9 @@ type Change struct {
 }
 
 // Apply updates the stored catalog to match the set, in one transaction. Items
-// of sources that are not in the set stay unchanged, and so do items with a
-// problem. The assets of the set must be stored before.
+// from sources that are not in the set stay unchanged, as do items whose
+// manifest has a problem. The pictures of the set must be stored before Apply
+// is called.
 func Apply(ctx context.Context, db *sqldb.DB, s *Set) ([]Change, error) {
 	var changes []Change
 	err := db.Write(ctx, func(tx *sqldb.Tx) error {
@@ -66,9 +67,9 @@ func (s *Set) applyKind(ctx context.Context, tx *sqldb.Tx, k kind) ([]Change, er
 			have = row{id: ids.New(), slug: slug}
 			what = "added"
 		case !slices.Contains(s.sources, have.source) && !have.removed:
-			continue // a folder of another node has it, which takes precedence over the built-in tool
+			continue // it comes from a folder of another node, which takes precedence over the built-in item
 		case !have.removed && have.source != want.source && s.brokenLists[listFile{k, have.source}]:
-			continue // the list file that it comes from is broken, which must not bring the built-in item back
+			continue // the list file that it comes from is invalid; the built-in item must not replace it
 		case !have.removed && have.definition == want.definition && have.source == want.source:
 			continue
 		case have.removed:
@@ -102,9 +103,9 @@ func (s *Set) applyKind(ctx context.Context, tx *sqldb.Tx, k kind) ([]Change, er
 	return changes, nil
 }
 
-// AssetFolder is the folder of the tools' pictures in the blob store. They are
-// never removed.
+// AssetFolder is the prefix of the blob keys of pictures of the catalog. These
+// pictures are never deleted.
 const AssetFolder = "catalog"
 
-// AssetKey returns the blob key of a picture.
+// AssetKey returns the blob key of a picture of the catalog.
 func AssetKey(a Asset) string { return AssetFolder + "/" + string(a) + ".png" }

@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// canonicalJSON encodes a plain value as JSON with sorted names and without
-// spaces, so that equal values have equal encodings.
+// canonicalJSON encodes a value as JSON with sorted keys and without spaces, so
+// that equal values have equal encodings. The value consists of the types that
+// plainValue returns.
 func canonicalJSON(v any) string {
 	var b strings.Builder
 	writeCanonical(&b, v)
@@ -57,8 +58,8 @@ func writeCanonical(b *strings.Builder, v any) {
 	}
 }
 
-// writeQuoted writes a string that is valid in both JSON and YAML: some
-// characters that JSON allows unescaped are not allowed in YAML.
+// writeQuoted writes s as a string literal that is valid in both JSON and YAML.
+// Some characters that JSON allows unescaped are not allowed in YAML.
 func writeQuoted(b *strings.Builder, s string) {
 	text, _ := json.Marshal(s) // marshalling a string never fails
 	for _, r := range string(text) {

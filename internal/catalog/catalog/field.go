@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// Field is a node of a tool's form: a group with children, or a leaf with a
-// key and a type.
+// Field is a node in the tree of a tool's form. It is a group with children, or
+// a leaf with a key and a type.
 type Field struct {
 	Label    string
 	Children []Field // only for a group
@@ -23,12 +23,12 @@ type Field struct {
 	Display  Display
 }
 
-// Display describes how a leaf is displayed and limits its value. Zero values
-// are omitted.
+// Display describes how a leaf of a form is displayed, and limits its value.
+// Zero values are omitted.
 type Display struct {
 	Help, Placeholder string
 	Advanced          bool
-	Content           string // sanitized content of an HTML leaf
+	Content           string // sanitized HTML of an HTML leaf
 
 	Min, Max, Step *float64
 	Integer        bool
@@ -58,7 +58,7 @@ type Size struct {
 	Width, Height int64
 }
 
-// FieldType is the type of a leaf's value.
+// FieldType is the type of a form field as the API names it, such as PROMPT.
 type FieldType string
 
 // fieldFamily groups field types that have the same display settings and the
@@ -75,10 +75,10 @@ const (
 	sizeFamily
 	mediaFamily
 	mediaListFamily
-	noValueFamily // has no value
+	noValueFamily // only displayed, without a value
 )
 
-// fieldTypes are the field types of the API.
+// fieldTypes maps the field types of the API to their families.
 var fieldTypes = map[FieldType]fieldFamily{
 	"PROMPT": textFamily, "NEG_PROMPT": textFamily, "TEXT": textFamily, "TEXT_AREA": textFamily,
 	"SLIDER": numberFamily, "UPSCALE_FACTOR_SLIDER": numberFamily, "CFG": numberFamily, "STEPS": numberFamily, "NUM": numberFamily,
@@ -94,12 +94,13 @@ func (f *Field) IsInteger() bool {
 	return f.Display.Integer || f.Type == "STEPS" || f.Type == "SEED"
 }
 
-// maxSeed is the largest seed, 2^32-1.
+// maxSeed is the maximum seed, 2^32-1.
 const maxSeed = math.MaxUint32
 
-// CheckValue returns the problem of a value for the field, or "" if the value
-// is valid. Values have the types of decoded YAML or JSON: string, bool, int64,
-// float64, []any, map[string]any. It does not validate references to media.
+// CheckValue returns a message that says why a value is invalid for the field,
+// or "" if it is valid. Values have the types of decoded YAML or JSON: string,
+// bool, int64, float64, []any, map[string]any. It does not validate references
+// to files.
 func (f *Field) CheckValue(value any) string {
 	switch fieldTypes[f.Type] {
 	case textFamily:
@@ -217,10 +218,12 @@ func (f *Field) sizeProblem(value any) string {
 	return ""
 }
 
-// maxListed is the maximum number of options or sizes in a message.
+// maxListed is the maximum number of options or sizes that an error message
+// lists.
 const maxListed = 20
 
-// optionList lists the values of the options for a message.
+// optionList returns the values of the field's options for an error message,
+// separated by commas.
 func (f *Field) optionList() string {
 	var words []string
 	for _, o := range f.Display.Options {
@@ -229,7 +232,7 @@ func (f *Field) optionList() string {
 	return joinFirst(words)
 }
 
-// sizeList lists the sizes for a message.
+// sizeList returns the field's sizes for an error message, separated by commas.
 func (f *Field) sizeList() string {
 	var words []string
 	for _, s := range f.Display.Sizes {
@@ -238,7 +241,8 @@ func (f *Field) sizeList() string {
 	return joinFirst(words)
 }
 
-// joinFirst joins the first words and adds the number of the others.
+// joinFirst joins the first maxListed words by commas and adds how many more
+// there are.
 func joinFirst(words []string) string {
 	text := strings.Join(words[:min(len(words), maxListed)], ", ")
 	if more := len(words) - maxListed; more > 0 {
@@ -247,9 +251,10 @@ func joinFirst(words []string) string {
 	return text
 }
 
-// findOption returns the option's own value for a value from a request. A
-// string that is a number matches the option with that number, because web
-// forms send only strings; an option with the same string takes precedence.
+// findOption returns the value of the option that a value from a request
+// selects. A string that is a number also matches the option with that number,
+// because web forms send only strings. An option with exactly that string takes
+// precedence.
 func (f *Field) findOption(value any) (own any, ok bool) {
 	for _, o := range f.Display.Options {
 		if isSameOption(o.Value, value) {
@@ -282,8 +287,8 @@ func isTextOfNumber(text string, n float64) bool {
 	return err == nil && read == n
 }
 
-// resolveOptions returns the value with every option replaced by the option's
-// own value. The value must be valid.
+// resolveOptions replaces the values of a select field from a request by the
+// values of the selected options. The value must be valid.
 func (f *Field) resolveOptions(value any) any {
 	switch fieldTypes[f.Type] {
 	case selectFamily:
@@ -300,8 +305,8 @@ func (f *Field) resolveOptions(value any) any {
 	}
 }
 
-// formatNumber formats a limit without an exponent unless it is very large or
-// very small.
+// formatNumber formats a number for an error message, without an exponent
+// unless it is very large or very small.
 func formatNumber(v float64) string {
 	if size := math.Abs(v); size < 1e15 && (v == 0 || size > 1e-6) {
 		return strconv.FormatFloat(v, 'f', -1, 64)

@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// formReader reads the tree of fields of a manifest. Keys are unique in the
-// whole tree.
+// formReader reads the form of a tool from a manifest. Field keys must be
+// unique in the whole form.
 type formReader struct {
 	r    *manifestReader
 	keys map[string]bool
@@ -77,8 +77,8 @@ func (f *formReader) readLeaf(o *mapping) Field {
 	return l
 }
 
-// readDisplay reads the display settings of the field's type. Other settings
-// are reported as unknown later.
+// readDisplay reads the display settings that the field's type has. Other
+// settings are reported as unknown keys later.
 func (f *formReader) readDisplay(o *mapping, l *Field, kind fieldFamily) {
 	d := &l.Display
 	switch kind {
@@ -123,7 +123,7 @@ func (f *formReader) readDisplay(o *mapping, l *Field, kind fieldFamily) {
 		if kind == mediaListFamily {
 			d.MaxItems = o.readInteger("max_items", 12, 1, 12)
 		}
-	case seedFamily, boolFamily: // have no settings of their own
+	case seedFamily, boolFamily: // have no display settings
 	case noValueFamily:
 		if l.Type == "HTML" {
 			d.Content = sanitizeHTML(o.readLongText("html", 10_000))
@@ -195,9 +195,9 @@ func (f *formReader) readSizes(o *mapping, d *Display) {
 	}
 }
 
-// readDefault reads the default, which must be a valid value of the field. It
-// adds suggested sizes if the manifest lists none, because many clients can
-// only show a list.
+// readDefault reads the default of a field, which must be a valid value. If a
+// size field lists no sizes, it also adds suggested sizes, because many clients
+// can only show a list.
 func (f *formReader) readDefault(o *mapping, l *Field, kind fieldFamily) {
 	if kind == sizeFamily && len(l.Display.Sizes) == 0 {
 		defer func() { l.Display.Sizes = suggestSizes(l) }()

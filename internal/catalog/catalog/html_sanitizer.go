@@ -8,8 +8,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// keptElements are the allowed elements of an HTML leaf: text elements, which
-// load, run and submit nothing.
+// keptElements are the HTML elements that are allowed in a form. They only
+// format text: they load, run and submit nothing.
 var keptElements = strings.Fields(`a b blockquote br code dd dl dt em h1 h2 h3 h4 h5 h6 hr i kbd li ol p pre s small span strong
 	sub sup table tbody td th thead tr u ul`)
 
@@ -17,25 +17,25 @@ var keptElements = strings.Fields(`a b blockquote br code dd dl dt em h1 h2 h3 h
 // 13.1.2).
 var voidElements = []string{"br", "hr"}
 
-// droppedElements are removed with their content. Of all other elements that
-// are not allowed, the text is kept.
+// droppedElements are removed with their content. Other elements that are not
+// allowed are replaced by their content.
 var droppedElements = strings.Fields(`applet audio button canvas datalist form frameset iframe math noembed noframes noscript object
 	plaintext script select style svg template textarea title video xmp`)
 
-// sanitizeHTML makes HTML from a manifest safe for web pages: clients insert it
-// into their pages, and a manifest may come from anywhere. The result is
-// rebuilt from tokens: well nested, with escaped text and no attributes except
-// the address of a link. Sanitizing it again changes nothing.
+// sanitizeHTML makes HTML from a manifest safe to insert into web pages, since
+// a manifest may come from an untrusted author. The result is rebuilt from
+// tokens. It is well nested, its text is escaped, and links have only a URL and
+// a fixed rel attribute. Sanitizing it again changes nothing.
 func sanitizeHTML(text string) string {
 	var b strings.Builder
-	var open []string // open elements
-	dropped := ""     // the dropped element that contains the current token
-	depth := 0        // nested elements with that name
+	var open []string // names of the open elements
+	dropped := ""     // name of the dropped element that contains the current token
+	depth := 0        // number of nested elements with that name
 
 	tokens := html.NewTokenizer(strings.NewReader(text))
 	for {
 		kind := tokens.Next()
-		if kind == html.ErrorToken { // the end; reading a string has no other error
+		if kind == html.ErrorToken { // end of the text; reading a string cannot fail
 			break
 		}
 
@@ -63,7 +63,7 @@ func sanitizeHTML(text string) string {
 			if kind != html.EndTagToken {
 				b.WriteString("<" + token.Data + ">")
 			}
-		case kind == html.StartTagToken || kind == html.SelfClosingTagToken: // only void elements are self-closing
+		case kind == html.StartTagToken || kind == html.SelfClosingTagToken: // HTML ignores the slash of a self-closing tag
 			b.WriteString("<" + token.Data + linkAttributes(token) + ">")
 			open = append(open, token.Data)
 		case kind == html.EndTagToken && slices.Contains(open, token.Data):
@@ -77,8 +77,8 @@ func sanitizeHTML(text string) string {
 	return b.String()
 }
 
-// closeElements closes the innermost open element with a name, and the elements
-// in it.
+// closeElements closes the innermost open element with the given name, and all
+// elements in it. It returns the elements that are still open.
 func closeElements(b *strings.Builder, open []string, name string) []string {
 	for {
 		last := open[len(open)-1]
@@ -90,8 +90,8 @@ func closeElements(b *strings.Builder, open []string, name string) []string {
 	}
 }
 
-// linkAttributes returns the attributes of a link with an https, http or mailto
-// address, "" for everything else.
+// linkAttributes returns the attributes of a link to an https, http or mailto
+// URL. It returns "" for all other tags.
 func linkAttributes(token html.Token) string {
 	if token.Data != "a" {
 		return ""

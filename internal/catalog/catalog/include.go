@@ -14,13 +14,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A workflow of a model server is a JSON file that the server's own editor
-// exports. engine.include names such files. Their content becomes part of
-// engine.with before the manifest is stored, so that the tool's hash changes
-// with the file.
+// A workflow of a model server is a JSON file that the editor of that server
+// exports. The setting engine.include of a manifest names such files. Their
+// content is merged into engine.with before the manifest is stored, so that the
+// hash of the tool changes with the file.
 
-// newIncludeReader returns a function that reads JSON files from the manifests'
-// folder.
+// newIncludeReader returns a function that reads a JSON file from the folder of
+// the manifests.
 func newIncludeReader(files fs.FS) func(name string) ([]byte, error) {
 	return func(name string) ([]byte, error) {
 		if !fs.ValidPath(name) || path.Ext(name) != ".json" {
@@ -30,7 +30,8 @@ func newIncludeReader(files fs.FS) func(name string) ([]byte, error) {
 	}
 }
 
-// mergeIncludes adds the files of engine.include to engine.with.
+// mergeIncludes adds the content of the files that engine.include names to
+// engine.with.
 func (r *manifestReader) mergeIncludes(p *mapping, include *yaml.Node) {
 	if r.readInclude == nil {
 		p.addProblem("include", "is only allowed in manifest files")
@@ -44,7 +45,7 @@ func (r *manifestReader) mergeIncludes(p *mapping, include *yaml.Node) {
 		p.values["with"] = with
 	}
 	if with.Kind != yaml.MappingNode {
-		return // reported by readEngine
+		return // readEngine reports this problem
 	}
 
 	o := r.openMapping(include, p.path+"include.")
@@ -72,8 +73,8 @@ func (r *manifestReader) mergeIncludes(p *mapping, include *yaml.Node) {
 	p.node.Content = slices.Delete(p.node.Content, i, i+2)
 }
 
-// pairIndex returns the index of a key in the content of a mapping node, -1 if
-// it is missing.
+// pairIndex returns the index of a key in the content of a YAML mapping, or -1
+// if the mapping does not have the key.
 func pairIndex(mapping *yaml.Node, key string) int {
 	for i := 0; i < len(mapping.Content); i += 2 {
 		if mapping.Content[i].Value == key {
@@ -83,8 +84,8 @@ func pairIndex(mapping *yaml.Node, key string) int {
 	return -1
 }
 
-// canonicalizeJSON returns JSON in the canonical form of the catalog, which is
-// also valid YAML.
+// canonicalizeJSON converts a JSON document to canonical JSON, which is also
+// valid YAML.
 func canonicalizeJSON(text []byte) ([]byte, error) {
 	d := json.NewDecoder(strings.NewReader(string(text)))
 	d.UseNumber()
@@ -98,7 +99,8 @@ func canonicalizeJSON(text []byte) ([]byte, error) {
 	return []byte(canonicalJSON(convertNumbers(v))), nil
 }
 
-// convertNumbers replaces json.Number by the number types of the catalog.
+// convertNumbers replaces every json.Number in v by an int64, uint64 or
+// float64.
 func convertNumbers(v any) any {
 	switch v := v.(type) {
 	case json.Number:
@@ -109,7 +111,7 @@ func convertNumbers(v any) any {
 			return n
 		}
 
-		f, _ := v.Float64() // a number that is too large becomes infinite, which JSON cannot express
+		f, _ := v.Float64() // a number that is too large becomes infinite, which JSON cannot represent
 		return min(max(f, -1e308), 1e308)
 	case []any:
 		for i := range v {

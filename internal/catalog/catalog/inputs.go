@@ -12,46 +12,48 @@ import (
 	"atelier/internal/base/sanitize"
 )
 
-// InputOptions describe the request that the inputs came with.
+// InputOptions describe the request that contains the inputs.
 type InputOptions struct {
 	// PriceOnly allows required inputs to be missing and rejects MULTIPART
 	// references. It is set when a run is only priced.
 	PriceOnly bool
-	// Files is the number of file parts in the request; inputs must refer to
-	// each of them exactly once.
+	// Files is the number of files sent with the request. The inputs must refer
+	// to each of them exactly once.
 	Files int
 }
 
 // FormInputs are the validated inputs of a run.
 type FormInputs struct {
-	// Values are the values by field key: string, bool, int64, float64, []any
-	// or map[string]any. Defaults are included. Fields without a value or
-	// default are missing, and so are media.
+	// Values are the values by field key, including defaults: string, bool,
+	// int64, float64, []any or map[string]any. Fields without a value or
+	// default are missing, and so are fields for files.
 	Values map[string]any
-	// Refs are the referenced files in the order of the form. After a problem,
-	// they contain the references that are valid themselves.
+	// Refs are the referenced files in the order of the form. If there are
+	// problems, only the valid references are included.
 	Refs []Ref
-	// Texts are the texts that a person wrote, without defaults.
+	// Texts are the texts that a person wrote. Defaults are not included.
 	Texts []TextInput
-	// Prompt is the value of the first PROMPT field, "" if there is none.
+	// Prompt is the value of the first PROMPT field, or "" if there is none.
 	Prompt string
-	// Seed is the value of the first SEED field, nil if it is missing.
+	// Seed is the value of the first SEED field, or nil if there is none.
 	Seed *int64
 }
 
-// TextInput is a text that a person wrote in a field.
+// TextInput is a text that a person wrote in a field, and the path of the field
+// in the request.
 type TextInput struct{ Path, Value string }
 
-// maxProblems is the maximum number of problems in one response.
+// maxProblems is the maximum number of problems of the inputs that one response
+// lists.
 const maxProblems = 100
 
-// ParseInputs validates the inputs of a request against the tool's form. Values have
-// the types of decoded JSON: string, bool, nil, int64, float64, []any,
+// ParseInputs validates the inputs of a request against the tool's form. Values
+// have the types of decoded JSON: string, bool, nil, int64, float64, []any,
 // map[string]any.
 //
-// It returns all problems at once: problems of fields in the order of the form,
-// then unknown keys, then files. After a problem, the inputs may only be used
-// for counting.
+// It returns all problems at once: first problems of fields in the order of the
+// form, then unknown keys, then unused files. If there are problems, the result
+// may only be used to count the referenced files.
 func (t *Tool) ParseInputs(inputs map[string]any, o InputOptions) (FormInputs, []fault.Field) {
 	f := inputParser{InputOptions: o, inputs: inputs, knownKeys: map[string]bool{}, claimedParts: map[int64]bool{}}
 	f.Values = map[string]any{}
@@ -85,8 +87,8 @@ type inputParser struct {
 
 	inputs       map[string]any
 	knownKeys    map[string]bool
-	claimedParts map[int64]bool // file parts that an input refers to
-	prompt, seed *Field         // the first field of each type
+	claimedParts map[int64]bool // indexes of files that an input refers to
+	prompt, seed *Field         // first field of each type
 	problems     []fault.Field
 }
 
@@ -96,10 +98,11 @@ func (f *inputParser) addProblem(path, message string) {
 	}
 }
 
-// printableName sanitizes a name from the request for a message.
+// printableName sanitizes and shortens a name from the request for an error
+// message.
 func printableName(name string) string { return sanitize.Line(name, 80) }
 
-// toSentence turns a problem into a sentence.
+// toSentence capitalizes the first letter of a message and adds a full stop.
 func toSentence(problem string) string { return strings.ToUpper(problem[:1]) + problem[1:] + "." }
 
 func (f *inputParser) parseFields(all []Field) {
@@ -147,8 +150,9 @@ func (f *inputParser) parseLeaf(l *Field) {
 	}
 }
 
-// applyDefault sets the default of a field without a value. An empty default
-// does not satisfy a required field, except an empty option.
+// applyDefault sets a field without a value to its default. An empty default
+// does not satisfy a required field, except if it is an option of a select
+// field.
 func (f *inputParser) applyDefault(l *Field, path string) {
 	if l.Required && !f.PriceOnly && (l.Default == nil || l.isEmptyValue(l.Default) && fieldTypes[l.Type] != selectFamily) {
 		f.addProblem(path, "This field is required.")
@@ -166,7 +170,7 @@ func (f *inputParser) applyDefault(l *Field, path string) {
 	f.Values[l.Key] = converted
 }
 
-// isEmptyValue reports whether a value counts as missing.
+// isEmptyValue reports whether a value from a request counts as missing.
 func (f *Field) isEmptyValue(value any) bool {
 	switch v := value.(type) {
 	case nil:
@@ -180,8 +184,8 @@ func (f *Field) isEmptyValue(value any) bool {
 	return false
 }
 
-// convertValue validates a value and converts it to the form that engines get.
-// The result shares no memory with the tool.
+// convertValue validates a value and converts it to the type that engines
+// expect. The result shares no memory with the tool.
 func (f *Field) convertValue(value any) (converted any, problem string) {
 	if p := f.CheckValue(value); p != "" {
 		return nil, p
@@ -213,18 +217,19 @@ func (f *Field) convertValue(value any) (converted any, problem string) {
 			size[name] = n
 		}
 		return size, ""
-	case boolFamily, mediaFamily, mediaListFamily, noValueFamily: // are as they came
+	case boolFamily, mediaFamily, mediaListFamily, noValueFamily: // need no conversion
 	}
 	return value, ""
 }
 
-// toInteger converts a whole number to int64, if it fits.
+// toInteger converts a number to int64. ok is false if the number is not whole
+// or does not fit.
 func toInteger(v any) (n int64, ok bool) {
 	switch v := v.(type) {
 	case int64:
 		return v, true
 	case float64:
-		// Both ends are powers of two, so the comparison is exact.
+		// Both limits are powers of two, so the comparison is exact.
 		if v == math.Trunc(v) && v >= -(1<<63) && v < 1<<63 {
 			return int64(v), true
 		}

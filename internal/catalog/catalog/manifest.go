@@ -10,16 +10,16 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Limits of a manifest.
+// Limits and defaults of manifests.
 const (
 	maxFields   = 200
-	maxGroups   = 4 // nesting depth
+	maxGroups   = 4 // maximum nesting depth of groups
 	maxOptions  = 500
 	maxTokens   = 1_000_000
-	maxResults  = 64 // maximum of the API
+	maxResults  = 64 // limit of the API
 	maxPosition = 1_000_000
 	maxTextLen  = 100_000
-	maxSide     = 100_000 // pixels
+	maxSide     = 100_000 // in pixels
 
 	defaultPosition = 1000
 	defaultTimeout  = 10 * time.Minute
@@ -33,11 +33,11 @@ var (
 	mimePattern    = regexp.MustCompile(`^[a-z]+/[a-z0-9.+-]+$`)
 )
 
-// outputTypes are the types of results, each with the prefix of its mime types.
+// outputTypes maps the types of results to the prefix of their MIME types.
 var outputTypes = map[string]string{"IMG": "image/", "VID": "video/", "AUDIO": "audio/", "ASSET_3D": "model/", "TEXT": "text/"}
 
-// readTool reads a manifest. knowsTag reports whether a tag exists; nil accepts
-// every tag.
+// readTool reads the manifest of a tool. knowsTag reports whether a tag exists;
+// if it is nil, every tag is accepted.
 func (r *manifestReader) readTool(root *yaml.Node, knowsTag func(slug string) bool) *Tool {
 	o := r.openMapping(root, "")
 	defer o.reportUnknownKeys()
@@ -171,18 +171,19 @@ func (r *manifestReader) readVisibility(o *mapping) Visibility {
 	defer p.reportUnknownKeys()
 	v := Visibility{Companies: p.readWords("companies"), Teams: p.readWords("teams"), Roles: p.readWords("roles")}
 	if !v.isRestricted() {
-		// An empty list must not mean "everyone": it would show a tool that
-		// should be hidden.
+		// An empty list must not mean "everyone", because that could show a
+		// tool that should be hidden.
 		o.addProblem("visibility", "lists no company, team or role; write everyone to show the tool to all")
 	}
 	return v
 }
 
-// digestPrefix marks an asset that is replaced by its digest.
+// digestPrefix is the prefix of a picture's digest, which replaces its file
+// name in stored manifests.
 const digestPrefix = "sha256:"
 
-// readAsset reads the name of a picture and replaces it by the picture's
-// digest, so that the stored manifest changes with the picture.
+// readAsset reads the file name of a picture and replaces it by the digest of
+// the picture, so that the stored manifest changes with the picture.
 func (o *mapping) readAsset(key string) Asset {
 	name := o.readText(key, 200)
 	if name == "" {
@@ -206,7 +207,7 @@ func (o *mapping) readAsset(key string) Asset {
 	return a
 }
 
-// readTags reads tags.yaml.
+// readTags reads tags.yaml, which defines the tags.
 func (r *manifestReader) readTags(root *yaml.Node) []Tag {
 	var all []Tag
 	o := r.openMapping(root, "")
@@ -233,8 +234,8 @@ func (r *manifestReader) readTags(root *yaml.Node) []Tag {
 	return all
 }
 
-// readKits reads kits.yaml. knowsTool reports whether a tool exists; nil
-// accepts every tool.
+// readKits reads kits.yaml, which defines the kits. knowsTool reports whether a
+// tool exists; if it is nil, every tool is accepted.
 func (r *manifestReader) readKits(root *yaml.Node, knowsTool func(slug string) bool) []Kit {
 	var all []Kit
 	o := r.openMapping(root, "")

@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Problem is an error in a manifest, with its position.
+// Problem is an error in a manifest and its position in the file.
 type Problem struct {
 	File         string
 	Line, Column int
@@ -23,18 +23,18 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
 }
 
-// manifestReader reads one YAML file and collects all problems instead of
+// manifestReader reads one YAML file. It collects all problems instead of
 // stopping at the first.
 type manifestReader struct {
 	file      string
 	problems  []Problem
-	nodeCount int // visited by plainValue
-	// storeAsset reads a picture that the manifest names and returns its
-	// digest. It is nil for manifests from the database, which contain digests
-	// already.
+	nodeCount int // number of nodes that plainValue has visited
+	// storeAsset reads the picture with the given file name and returns its
+	// digest. It is nil for manifests from the database, which already contain
+	// digests.
 	storeAsset func(name string) (Asset, error)
-	// readInclude reads a JSON file that the manifest names. It is nil for
-	// manifests from the database.
+	// readInclude reads the JSON file with the given name. It is nil for
+	// manifests from the database, in which the files are already merged.
 	readInclude func(name string) ([]byte, error)
 }
 
@@ -49,7 +49,7 @@ func (r *manifestReader) addProblem(n *yaml.Node, format string, args ...any) {
 	r.problems = append(r.problems, Problem{r.file, line, column, fmt.Sprintf(format, args...)})
 }
 
-// locateRemark returns the problem for a remark, with its position in the file.
+// locateRemark converts a remark to a problem with its position in the file.
 func (r *manifestReader) locateRemark(root *yaml.Node, remark Remark) Problem {
 	n := root
 	where := ""
@@ -73,8 +73,8 @@ func (r *manifestReader) locateRemark(root *yaml.Node, remark Remark) Problem {
 	return Problem{r.file, max(n.Line, 1), max(n.Column, 1), pathLabel(where) + remark.Message}
 }
 
-// parseDocument returns the root node of a file with one document, nil after a
-// problem.
+// parseDocument returns the root node of a YAML file. It returns nil and adds a
+// problem if the file is not YAML or is empty.
 func (r *manifestReader) parseDocument(text []byte) *yaml.Node {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
@@ -94,14 +94,15 @@ func (r *manifestReader) parseDocument(text []byte) *yaml.Node {
 	return doc.Content[0]
 }
 
-// Limits of one file after resolving aliases: with aliases, a few lines of YAML
-// can expand to more than the memory holds.
+// Limits of one file after resolving aliases. With aliases, a few lines of YAML
+// can expand to more data than fits into memory.
 const (
 	maxDepth = 20
 	maxNodes = 50_000
 )
 
-// resolveAlias returns the node that an alias refers to.
+// resolveAlias returns the node that a YAML alias refers to, or n itself if it
+// is not an alias.
 func resolveAlias(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias
@@ -109,19 +110,19 @@ func resolveAlias(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// mapping is a YAML mapping whose keys are read one by one. reportUnknownKeys
-// reports the keys that were not read.
+// mapping is a YAML mapping whose keys are read one by one. The keys that were
+// not read can then be reported as unknown.
 type mapping struct {
 	r         *manifestReader
 	node      *yaml.Node
-	path      string // "" or "fields[2]."
+	path      string // prefix of keys in error messages, such as "fields[2].", or ""
 	keys      []*yaml.Node
 	values    map[string]*yaml.Node
 	knownKeys map[string]bool
 }
 
-// openMapping returns the mapping of a node. Any other node is a problem and
-// becomes an empty mapping.
+// openMapping returns the mapping of a node. If the node is not a mapping, it
+// adds a problem and returns an empty mapping.
 func (r *manifestReader) openMapping(n *yaml.Node, path string) *mapping {
 	n = resolveAlias(n)
 	o := &mapping{
@@ -149,7 +150,8 @@ func (r *manifestReader) openMapping(n *yaml.Node, path string) *mapping {
 	return o
 }
 
-// pathLabel returns the prefix of a message about a path.
+// pathLabel returns the prefix of an error message about a path, such as
+// "fields[2]: ".
 func pathLabel(path string) string {
 	if path == "" {
 		return ""
@@ -165,7 +167,8 @@ func (o *mapping) reportUnknownKeys() {
 	}
 }
 
-// lookupKey returns the value of a key, nil if it is missing or null.
+// lookupKey returns the value of a key, or nil if the key is missing or null.
+// The key counts as known.
 func (o *mapping) lookupKey(key string) *yaml.Node {
 	o.knownKeys[key] = true
 	n := o.values[key]
@@ -175,8 +178,8 @@ func (o *mapping) lookupKey(key string) *yaml.Node {
 	return n
 }
 
-// addProblem adds a problem at the value of key, or at the mapping if the key
-// is missing.
+// addProblem adds a problem at the position of the value of key, or of the
+// mapping if the key is missing.
 func (o *mapping) addProblem(key, format string, args ...any) {
 	n := o.values[key]
 	if n == nil {
@@ -187,7 +190,8 @@ func (o *mapping) addProblem(key, format string, args ...any) {
 
 func (o *mapping) hasKey(key string) bool { return o.lookupKey(key) != nil }
 
-// requireKey is lookupKey for a required key: a missing one is a problem.
+// requireKey returns the value of a key. It adds a problem if the key is
+// missing or null.
 func (o *mapping) requireKey(key string) *yaml.Node {
 	n := o.lookupKey(key)
 	if n == nil {
@@ -196,7 +200,7 @@ func (o *mapping) requireKey(key string) *yaml.Node {
 	return n
 }
 
-// readText reads a single line of at most limit characters.
+// readText reads a string of one line and at most limit characters.
 func (o *mapping) readText(key string, limit int) string {
 	s := o.readLongText(key, limit)
 	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) {
@@ -205,7 +209,8 @@ func (o *mapping) readText(key string, limit int) string {
 	return s
 }
 
-// readLongText reads text that may have several lines.
+// readLongText reads a string of at most limit characters, which may have
+// several lines.
 func (o *mapping) readLongText(key string, limit int) string {
 	n := o.lookupKey(key)
 	if n == nil {
@@ -221,7 +226,8 @@ func (o *mapping) readLongText(key string, limit int) string {
 	return n.Value
 }
 
-// readInteger reads a whole number within limits, def if it is missing.
+// readInteger reads a whole number from low to high. It returns def if the key
+// is missing or the value is invalid.
 func (o *mapping) readInteger(key string, def, low, high int64) int64 {
 	n := o.lookupKey(key)
 	if n == nil {
@@ -240,7 +246,8 @@ func (o *mapping) readInteger(key string, def, low, high int64) int64 {
 	return v
 }
 
-// readFloat reads a number, nil if it is missing.
+// readFloat reads a number. It returns nil if the key is missing or the value
+// is invalid.
 func (o *mapping) readFloat(key string) *float64 {
 	n := o.lookupKey(key)
 	if n == nil {
@@ -268,7 +275,9 @@ func (o *mapping) readBoolean(key string) bool {
 	return v
 }
 
-// readDuration reads a duration: 90s, 10m, or a number of seconds.
+// readDuration reads a duration from low to high, such as 90s or 10m, or a
+// number of seconds. It returns def if the key is missing or the value is
+// invalid.
 func (o *mapping) readDuration(key string, def, low, high time.Duration) time.Duration {
 	n := o.lookupKey(key)
 	if n == nil {
@@ -291,7 +300,8 @@ func (o *mapping) readDuration(key string, def, low, high time.Duration) time.Du
 	return d
 }
 
-// readOneOf reads one of the given words.
+// readOneOf reads one of the given words. It returns def if the key is missing
+// or the value is invalid.
 func (o *mapping) readOneOf(key, def string, words ...string) string {
 	n := o.lookupKey(key)
 	if n == nil {
@@ -304,7 +314,7 @@ func (o *mapping) readOneOf(key, def string, words ...string) string {
 	return n.Value
 }
 
-// readList returns the items of a list, nil if it is missing.
+// readList returns the items of a list, or nil if the key is missing.
 func (o *mapping) readList(key string) []*yaml.Node {
 	n := o.lookupKey(key)
 	if n == nil {
@@ -334,9 +344,9 @@ func (o *mapping) readWords(key string) []string {
 	return all
 }
 
-// scalarValue returns a scalar as string, bool, int64, uint64 if int64 is too
-// small, or float64. It returns nil for null and for nodes that are not
-// scalars.
+// scalarValue converts a YAML scalar to string, bool, int64, uint64 (if it does
+// not fit into int64) or float64. It returns nil for null and for nodes that
+// are not scalars.
 func scalarValue(n *yaml.Node) any {
 	n = resolveAlias(n)
 	if n.Kind != yaml.ScalarNode {
@@ -350,7 +360,7 @@ func scalarValue(n *yaml.Node) any {
 			return v
 		}
 
-		var u uint64 // seeds of some models need it
+		var u uint64 // seeds of some models exceed int64
 		if n.Decode(&u) == nil {
 			return u
 		}
@@ -362,8 +372,8 @@ func scalarValue(n *yaml.Node) any {
 	case "!!float":
 		var v float64
 		if n.Decode(&v) == nil && !math.IsNaN(v) && !math.IsInf(v, 0) {
-			// 2.0 is stored as 2. From 2^53 on, a float does not identify one
-			// integer.
+			// 2.0 is stored as 2. From 2^53 on, a float64 can stand for several
+			// integers, so it is not converted.
 			if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
 				return int64(v)
 			}
@@ -380,7 +390,8 @@ func scalarValue(n *yaml.Node) any {
 	return n.Value
 }
 
-// plainValue returns any node as scalar, []any and map[string]any.
+// plainValue converts a YAML node to a scalar, []any or map[string]any. It adds
+// a problem if the node is too large or nested too deeply.
 func (r *manifestReader) plainValue(n *yaml.Node) any { return r.plainValueAt(n, 0) }
 
 func (r *manifestReader) plainValueAt(n *yaml.Node, depth int) any {

@@ -19,85 +19,91 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Source is the origin of manifests.
+// Source says where a manifest comes from.
 type Source string
 
-// If both have a manifest with the same slug, the one of the operator's folder
-// is used.
+// The sources of manifests: the program itself and the operator's folder. If
+// both have a manifest with the same slug, that of the operator's folder is
+// used.
 const (
 	Builtin   Source = "builtin"
 	Directory Source = "directory"
 )
 
-// ManifestFolder is a folder of manifests.
+// ManifestFolder is a folder with manifests of tools, and optionally tags.yaml
+// and kits.yaml.
 type ManifestFolder struct {
 	Source Source
 	Files  fs.FS
-	// Name is the prefix of file names in problems.
+	// Name is put before file names in the positions of problems.
 	Name string
-	// EngineAvailability reports whether tools of an engine can run; nil means
-	// that all can.
+	// EngineAvailability reports whether tools of an engine can run. If it is
+	// nil, all can.
 	EngineAvailability func(engine string) Availability
-	// Inspect returns the reasons that keep a tool with a valid manifest from
-	// running. nil: tools are not inspected.
+	// Inspect returns the reasons why a tool with a valid manifest cannot run.
+	// If it is nil, tools are not inspected.
 	Inspect func(t *Tool) []Remark
 }
 
-// Remark is a reason in a tool's manifest that keeps the tool from running.
+// Remark is a reason in a tool's manifest why the tool cannot run.
 type Remark struct {
-	// Path is the position as keys and list indexes, for example fields, 2,
-	// accept. For a missing key it is the position of the parent.
+	// Path is the position in the manifest, as keys and list indexes, for
+	// example fields, 2, accept. For a missing key it is the position of the
+	// parent.
 	Path    []string
 	Message string
 }
 
-// Availability is whether a tool can run.
+// Availability says whether a tool can run on this node.
 type Availability int
 
-// The values of Availability.
+// The possible availabilities of a tool.
 const (
 	Available           Availability = iota
 	Unavailable                      // no engine or program of this node can run it
-	UnknownAvailability              // this node cannot decide; the stored state of the tool stays
+	UnknownAvailability              // this node cannot decide, so the stored tool stays unchanged
 )
 
-// Files of a source that are not tools.
+// Files in a folder of manifests that do not describe tools.
 const (
 	tagsFile = "tags.yaml"
 	kitsFile = "kits.yaml"
 )
 
-// Limits of a source.
+// Limits of files in a folder of manifests, in bytes and pixels.
 const (
 	maxManifest = 1 << 20
 	maxAsset    = 1 << 20
-	maxPixels   = 2048 // width and height
+	maxPixels   = 2048 // maximum width and height of a picture
 )
 
-// Set is the desired content of the catalog from some sources.
+// Set is the content that the catalog should have, as read from folders of
+// manifests.
 type Set struct {
-	// Problems are errors in manifests. The items that they concern are not applied.
+	// Problems are errors in manifests. The tools, tags and kits with errors
+	// are not applied.
 	Problems []Problem
-	// Warnings are probable mistakes: remarks on tools, and files that are
-	// ignored. They do not change what is applied.
+	// Warnings are probable mistakes: remarks on tools, and ignored files. They
+	// have no effect on what is applied.
 	Warnings []Problem
-	// Assets are the pictures that the manifests refer to, by digest.
+	// Assets are the PNG files of the pictures that the manifests refer to, by
+	// digest.
 	Assets map[Asset][]byte
 
 	tools, tags, kits map[string]entry
 	sources           []Source
-	// brokenTools are the slugs of tools whose manifest has a problem. Their
-	// stored tools stay unchanged.
+	// brokenTools are the slugs of tools whose manifest has a problem. These
+	// tools stay unchanged in the database.
 	brokenTools map[string]bool
-	// brokenLists are list files with a problem. All stored items of them stay
-	// unchanged.
+	// brokenLists are the list files (tags.yaml or kits.yaml) that have a
+	// problem. All their items stay unchanged in the database.
 	brokenLists map[listFile]bool
-	// unavailable are the slugs of tools that cannot run here. unknown are the
-	// slugs of tools about which other nodes decide.
+	// unavailable are the slugs of tools that cannot run on this node. unknown
+	// are the slugs of tools for which this node cannot decide that.
 	unavailable, unknown map[string]bool
 }
 
-// entry is a valid manifest.
+// entry is a valid manifest of a tool, or a valid tag or kit.
 type entry struct {
 	source     Source
 	definition string // canonical JSON
@@ -111,16 +117,16 @@ const (
 	kitKind  kind = "kit"
 )
 
-// listFile identifies the list file of a kind in a source.
+// listFile identifies the list of tags or kits of a source.
 type listFile struct {
 	kind   kind
 	source Source
 }
 
-// Len returns the number of tools.
+// Len returns the number of tools in the set.
 func (s *Set) Len() int { return len(s.tools) }
 
-// LenOf returns the number of tools of a source.
+// LenOf returns the number of tools in the set that come from a source.
 func (s *Set) LenOf(source Source) (n int) {
 	for _, e := range s.tools {
 		if e.source == source {
@@ -130,21 +136,22 @@ func (s *Set) LenOf(source Source) (n int) {
 	return n
 }
 
-// AllTools returns the tools in the order of their slugs, as their manifests
-// describe them.
+// AllTools returns the tools of the set by slug, in the order of the slugs.
+// They contain only the data of their manifests.
 func (s *Set) AllTools() iter.Seq2[string, *Tool] {
 	return func(yield func(string, *Tool) bool) {
 		for _, slug := range sortedKeys(s.tools) {
 			t, err := decodeTool(s.tools[slug].definition)
-			if err == nil && !yield(slug, t) { // valid: it was encoded by Read
+			if err == nil && !yield(slug, t) { // cannot fail, because Read encoded the definition
 				return
 			}
 		}
 	}
 }
 
-// Read reads manifests and collects all problems with file and line. It returns
-// an error only if a source cannot be read at all.
+// Read reads the manifests of folders. Problems in files are collected in the
+// set with their positions. Read returns an error only if a folder cannot be
+// read at all.
 func Read(from ...ManifestFolder) (*Set, error) {
 	s := &Set{
 		Assets:      map[Asset][]byte{},
@@ -173,8 +180,8 @@ func Read(from ...ManifestFolder) (*Set, error) {
 		s.warnUnread(f, all, len(names[i]) > 0)
 	}
 
-	// Tools refer to tags and kits refer to tools, so they are read in that
-	// order.
+	// Tools refer to tags, and kits refer to tools. They are therefore read in
+	// this order.
 	for _, f := range from {
 		s.readList(f, tagsFile, tagKind, func(r *manifestReader, root *yaml.Node) { r.readTags(root) })
 	}
@@ -203,8 +210,8 @@ func SortProblems(all []Problem) {
 	})
 }
 
-// warnUnread warns about files that look like manifests but are ignored, and
-// about a source without manifests.
+// warnUnread adds a warning for each file that looks like a manifest but is
+// ignored, and one if the folder has no manifest.
 func (s *Set) warnUnread(f ManifestFolder, all []fs.DirEntry, hasAny bool) {
 	warn := func(name, message string) {
 		s.Warnings = append(s.Warnings, Problem{path.Join(f.Name, name), 1, 1, message})
@@ -224,7 +231,7 @@ func (s *Set) warnUnread(f ManifestFolder, all []fs.DirEntry, hasAny bool) {
 	}
 }
 
-// hasManifests reports whether a folder has files that look like manifests.
+// hasManifests reports whether a subfolder has files that look like manifests.
 func hasManifests(files fs.FS, folder string) bool {
 	all, _ := fs.ReadDir(files, folder) // an unreadable folder counts as empty
 	return slices.ContainsFunc(all, func(e fs.DirEntry) bool {
@@ -233,8 +240,8 @@ func hasManifests(files fs.FS, folder string) bool {
 	})
 }
 
-// knowsTag reports whether a tool may use the tag. If tags.yaml has a problem,
-// every tag is accepted, because the stored tags stay in use.
+// knowsTag reports whether tools may use the tag. If a tags.yaml has a problem,
+// every tag is accepted, because the tags in the database stay in use.
 func (s *Set) knowsTag(slug string) bool {
 	_, ok := s.tags[slug]
 	return ok || s.brokenLists[listFile{tagKind, Builtin}] || s.brokenLists[listFile{tagKind, Directory}]
@@ -265,11 +272,12 @@ func (s *Set) readTool(f ManifestFolder, name string) {
 	if len(r.problems) > 0 {
 		s.Problems = append(s.Problems, r.problems...)
 		s.brokenTools[slug] = true
-		delete(s.tools, slug) // a broken override must not bring the built-in tool back
+		delete(s.tools, slug) // the built-in tool must not replace an override with a problem
 	}
 }
 
-// addTool adds a valid manifest to the set, unless its tool cannot run.
+// addTool adds a tool with a valid manifest to the set, unless the tool cannot
+// run.
 func (s *Set) addTool(f ManifestFolder, slug string, t *Tool, definition string) {
 	availability := Available
 	if f.EngineAvailability != nil {
@@ -285,10 +293,12 @@ func (s *Set) addTool(f ManifestFolder, slug string, t *Tool, definition string)
 	}
 }
 
-// UnavailableTools returns the slugs of the tools that cannot run here, in order.
+// UnavailableTools returns the slugs of the tools that cannot run on this node,
+// in alphabetical order.
 func (s *Set) UnavailableTools() []string { return sortedKeys(s.unavailable) }
 
-// readList reads a file that maps slugs to items, if the source has it.
+// readList reads tags.yaml or kits.yaml, if the folder has it. check reports
+// the problems of the file.
 func (s *Set) readList(f ManifestFolder, name string, k kind, check func(*manifestReader, *yaml.Node)) {
 	if _, err := fs.Stat(f.Files, name); errors.Is(err, fs.ErrNotExist) {
 		return
@@ -305,15 +315,15 @@ func (s *Set) readList(f ManifestFolder, name string, k kind, check func(*manife
 		return
 	}
 
-	items, _ := r.plainValue(root).(map[string]any) // always a mapping: check reports everything else
+	items, _ := r.plainValue(root).(map[string]any) // is a mapping, because check reports everything else
 	for slug, item := range items {
 		s.entriesOf(k)[slug] = entry{f.Source, canonicalJSON(item)}
 	}
 }
 
-// readRoot reads a file and returns its root node, nil after a problem. It
-// rejects files that are too large before any other function visits their
-// nodes.
+// readRoot reads a YAML file and returns its root node, or nil if there was a
+// problem. Files that are too large are rejected here, before other functions
+// read their nodes.
 func (s *Set) readRoot(r *manifestReader, files fs.FS, name string) *yaml.Node {
 	text, err := readFile(files, name, maxManifest)
 	if err != nil {
@@ -351,8 +361,8 @@ func readFile(files fs.FS, name string, limit int64) ([]byte, error) {
 	return text, nil
 }
 
-// newAssetReader returns a function that reads pictures from the manifests'
-// folder.
+// newAssetReader returns a function that reads a PNG file from the folder of
+// the manifests and adds it to the assets of the set.
 func (s *Set) newAssetReader(files fs.FS) func(name string) (Asset, error) {
 	return func(name string) (Asset, error) {
 		if !fs.ValidPath(name) || path.Ext(name) != ".png" {
@@ -376,13 +386,15 @@ func (s *Set) newAssetReader(files fs.FS) func(name string) (Asset, error) {
 	}
 }
 
-// hashOf returns the hash of a manifest's definition.
+// hashOf returns the hash of a tool's definition, by which a version of the
+// tool is identified.
 func hashOf(definition string) string {
 	sum := sha256.Sum256([]byte(definition))
 	return "v1:" + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// decodeStored decodes a stored item with the rules of manifests.
+// decodeStored decodes the stored definition of an item. read reads it like a
+// manifest.
 func decodeStored[T any](definition string, read func(*manifestReader, *yaml.Node) T) (item T, err error) {
 	r := &manifestReader{file: "stored definition"}
 	root := r.parseDocument([]byte(definition))
@@ -395,7 +407,7 @@ func decodeStored[T any](definition string, read func(*manifestReader, *yaml.Nod
 	return item, nil
 }
 
-// entriesOf returns the entries of a kind.
+// entriesOf returns the tools, tags or kits of the set by slug.
 func (s *Set) entriesOf(k kind) map[string]entry {
 	switch k {
 	case toolKind:
@@ -408,11 +420,11 @@ func (s *Set) entriesOf(k kind) map[string]entry {
 	return nil
 }
 
-// sortedKeys returns the keys in order, so that every run applies the same
-// changes in the same order.
+// sortedKeys returns the keys of a map in alphabetical order, so that changes
+// are applied in the same order every time.
 func sortedKeys[T any](bySlug map[string]T) []string { return slices.Sorted(maps.Keys(bySlug)) }
 
-// decodeTag decodes a stored tag.
+// decodeTag decodes a tag from its row in the database.
 func decodeTag(r row) (Tag, error) {
 	list, err := decodeStored(namedDefinition(r), (*manifestReader).readTags)
 	if err != nil {

@@ -8,44 +8,46 @@ import (
 	"atelier/internal/base/ids"
 )
 
-// RefKind is the way in which a media input refers to its file.
+// RefKind says how an input refers to its file: sent with the request, an
+// upload, or an item of the library.
 type RefKind string
 
-// The kinds of the API.
+// The kinds of references, as named in the API.
 const (
 	Multipart  RefKind = "MULTIPART"
 	UploadRef  RefKind = "UPLOAD_REF"
 	LibraryRef RefKind = "LIBRARY_REF"
 )
 
-// refDetail is the second property of a reference of each kind.
+// refDetail is the property that a reference has in addition to its kind.
 var refDetail = map[RefKind]string{Multipart: "file_index", UploadRef: "id", LibraryRef: "id"}
 
-// Messages for references to missing files. The library uses the same texts, so
-// that clients cannot find out which IDs exist in other accounts.
+// Messages for references to missing files. Package library uses the same
+// messages, so that clients cannot find out which IDs exist in other accounts.
 const (
 	NoSuchUpload      = "There is no such upload."
 	NoSuchLibraryItem = "There is no such library item."
 )
 
-// Ref is a reference of an input to a file.
+// Ref is a reference of an input field to a file.
 type Ref struct {
 	Kind      RefKind
-	ID        string // for UPLOAD_REF and LIBRARY_REF
-	FileIndex int    // for MULTIPART
+	ID        string // set for UPLOAD_REF and LIBRARY_REF
+	FileIndex int    // set for MULTIPART
 
 	Field     string   // key of the field
 	List      bool     // the field accepts several files
-	Index     int      // index in the list
-	Path      string   // position for problems, for example "inputs.pictures.2"
-	Accept    []string // accepted mime types; empty: all of MediaType
-	MediaType string   // accepted type of media, one of the output types
+	Index     int      // index in the list of the field
+	Path      string   // path for error messages, such as "inputs.pictures.2"
+	Accept    []string // accepted MIME types; empty if all of MediaType are accepted
+	MediaType string   // accepted media type, one of outputTypes
 }
 
-// mediaOf is the accepted type of media by field type.
+// mediaOf is the accepted media type of each field type.
 var mediaOf = map[FieldType]string{"IMG": "IMG", "IMGS": "IMG", "VIDEO": "VID", "AUDIO": "AUDIO", "ASSET_3D": "ASSET_3D"}
 
-// libraryIDPattern matches the ID of a result: the ID of its run, then its own.
+// libraryIDPattern matches the ID of a result in the library: the library ID of
+// its run, a colon, and a UUID.
 var libraryIDPattern = regexp.MustCompile(`^[0-9A-Za-z]{20}:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
 func (f *inputParser) parseReferences(l *Field, path string, value any) {
@@ -106,7 +108,8 @@ func (f *inputParser) parseReference(l *Field, path string, index int, value any
 	f.Refs = append(f.Refs, r)
 }
 
-// claimFilePart returns the index of a file part. Each part can be used once.
+// claimFilePart validates the index of a file that was sent with the request,
+// and marks the file as used. A file can be used only once.
 func (f *inputParser) claimFilePart(index any) (i int, problem string) {
 	if f.PriceOnly {
 		return 0, "Files are sent with the run itself; leave this input out here."

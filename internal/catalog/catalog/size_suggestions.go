@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// defaultSide is the longer side of suggested sizes if the field has no
-// default.
+// defaultSide is the length of the longer side of suggested sizes, in pixels,
+// if the field has no default.
 const defaultSide = 1024
 
 // suggestedRatios are the aspect ratios of suggested sizes.
 var suggestedRatios = []struct{ width, height float64 }{{1, 1}, {4, 3}, {3, 4}, {16, 9}, {9, 16}}
 
-// suggestSizes returns sizes to choose from for a field with free sizes: the
-// default, then common aspect ratios with the same longer side. The list is
-// empty only if no size is within the limits.
+// suggestSizes returns sizes to choose from, for a field that allows any size
+// within limits: the default, then common aspect ratios with the same longer
+// side. The list is empty only if no size is within the limits.
 func suggestSizes(f *Field) []Size {
 	low := f.Display.Min
 	high := f.Display.Max

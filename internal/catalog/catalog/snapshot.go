@@ -16,21 +16,21 @@ import (
 type Snapshot struct {
 	Version int64
 
-	tools      []*Tool // in list order, without removed tools
+	tools      []*Tool // in the order of lists, without removed tools
 	restricted []*Tool // tools with restricted visibility
 	tags       map[string]Tag
 	kits       []Kit
-	names      map[string]string // by ID, including removed tools
+	names      map[string]string // names of tools by ID, including removed tools
 
 	mu       sync.RWMutex
 	views    map[Audience]*View
-	distinct map[string]*View // by the visible restricted tools and the role's lists
+	distinct map[string]*View // views by visible restricted tools and the tools that the role allows and blocks
 }
 
-// View is the part of a snapshot that an audience may see. It is immutable, and
-// audiences that see the same tools share one.
+// View is the part of a snapshot that an audience may see. It is immutable.
+// Audiences that see the same tools use the same view.
 type View struct {
-	Tools []*Tool // in list order
+	Tools []*Tool // in the order of lists
 
 	byID, bySlug map[string]*Tool
 	byTag        map[string][]*Tool // by tag ID
@@ -42,7 +42,8 @@ type View struct {
 // is emptied.
 const maxViews = 1000
 
-// ViewFor returns the view of an audience.
+// ViewFor returns the part of the catalog that an audience may see. Views are
+// cached.
 func (s *Snapshot) ViewFor(a Audience) *View {
 	s.mu.RLock()
 	v, ok := s.views[a]
@@ -101,15 +102,16 @@ func (s *Snapshot) buildView(a Audience) *View {
 	return v
 }
 
-// AllTools returns all tools in list order, without checking visibility.
+// AllTools returns all tools in the order of lists, without checking
+// visibility.
 func (s *Snapshot) AllTools() []*Tool { return s.tools }
 
-// ToolName returns the name of a tool, also of a removed one; "" if the ID is
-// unknown.
+// ToolName returns the name of a tool, even if the tool was removed. It returns
+// "" if the ID is unknown.
 func (s *Snapshot) ToolName(id string) string { return s.names[id] }
 
-// TaggedToolIDs returns the IDs of all tools with a tag, without checking visibility.
-// An internal or unknown tag has none.
+// TaggedToolIDs returns the IDs of all tools with a tag, without checking
+// visibility. It returns none for internal and unknown tags.
 func (s *Snapshot) TaggedToolIDs(tagID string) []string {
 	var ids []string
 	for _, g := range s.tags {
@@ -125,17 +127,19 @@ func (s *Snapshot) TaggedToolIDs(tagID string) []string {
 	return ids
 }
 
-// ToolByID returns a tool by ID.
+// ToolByID returns the tool with the given ID. ok is false if it does not exist
+// or is not visible.
 func (v *View) ToolByID(id string) (*Tool, bool) {
 	t, ok := v.byID[id]
 	return t, ok
 }
 
-// ToolsByTag returns the tools with a tag, in list order. An internal or unknown
-// tag has none.
+// ToolsByTag returns the visible tools with a tag, in the order of lists. It
+// returns none for internal and unknown tags.
 func (v *View) ToolsByTag(tagID string) []*Tool { return v.byTag[tagID] }
 
-// TagsOf returns the public tags of a tool, in the order of its manifest.
+// TagsOf returns the tags of a tool, in the order of its manifest. Internal
+// tags are left out.
 func (v *View) TagsOf(t *Tool) []Tag {
 	var shown []Tag
 	for _, slug := range t.Tags {
@@ -146,7 +150,8 @@ func (v *View) TagsOf(t *Tool) []Tag {
 	return shown
 }
 
-// PublicTags returns all public tags, sorted by type, then label.
+// PublicTags returns all tags that are not internal, sorted by type, then
+// label.
 func (v *View) PublicTags() []Tag {
 	var all []Tag
 	for _, g := range v.tags {
@@ -161,9 +166,10 @@ func (v *View) PublicTags() []Tag {
 	return all
 }
 
-// VisibleKits returns the kits with their visible entries, without empty kits. If the default tool
-// of a kit is not visible, the first entry is the default. The tags are the tags of the visible
-// entries, in the kit's order, because clients show a tab for each tag.
+// VisibleKits returns the kits with their visible tools. Kits without visible
+// tools are left out. If the default tool of a kit is not visible, its first
+// visible tool is the default. The tags of a kit are reduced to those of its
+// visible tools, because clients show a tab for each tag.
 func (v *View) VisibleKits() []VisibleKit {
 	var all []VisibleKit
 	for _, k := range v.kits {
@@ -186,8 +192,8 @@ func (v *View) VisibleKits() []VisibleKit {
 	return all
 }
 
-// usedTags returns the tags of the visible entries: tags of the kit in its
-// order, then others.
+// usedTags returns the tags of the kit's visible tools: first those that the
+// kit lists, in its order, then others.
 func (k VisibleKit) usedTags() []string {
 	var used []string
 	for _, e := range k.Tools {
@@ -209,7 +215,7 @@ func (k VisibleKit) usedTags() []string {
 	return used
 }
 
-// VisibleKit is a kit with the entries that are visible for an audience.
+// VisibleKit is a kit with the tools that are visible to an audience.
 type VisibleKit struct {
 	Kit
 	Default *Tool
@@ -222,14 +228,14 @@ type VisibleKitEntry struct {
 	Tool *Tool
 }
 
-// Catalog holds the newest snapshot of this node.
+// Catalog provides the newest snapshot that this node has loaded.
 type Catalog struct {
 	db  *sqldb.DB
 	log *slog.Logger
 
 	refreshing sync.Mutex
 	current    atomic.Pointer[Snapshot]
-	decoded    map[string]*Tool // by ID and hash; guarded by refreshing
+	decoded    map[string]*Tool // decoded tools by ID and hash; guarded by refreshing
 
 	versions versionCache
 }
@@ -241,11 +247,11 @@ func New(db *sqldb.DB, log *slog.Logger) *Catalog {
 	return c
 }
 
-// CurrentSnapshot returns the newest loaded snapshot.
+// CurrentSnapshot returns the snapshot that was loaded last.
 func (c *Catalog) CurrentSnapshot() *Snapshot { return c.current.Load() }
 
-// RefreshSnapshot loads the catalog if its version has changed, and reports whether it
-// did.
+// RefreshSnapshot loads the catalog from the database if its version has
+// changed, and reports whether it did.
 func (c *Catalog) RefreshSnapshot(ctx context.Context) (bool, error) {
 	c.refreshing.Lock()
 	defer c.refreshing.Unlock()
@@ -337,8 +343,8 @@ func (c *Catalog) loadSnapshot(ctx context.Context) (*Snapshot, error) {
 	return s, nil
 }
 
-// buildTool builds a tool from a row. It reuses tools that an earlier refresh
-// decoded, so that one edit among a thousand tools decodes one manifest.
+// buildTool builds a tool from its row in the database. It reuses tools that an
+// earlier refresh decoded, so that only changed manifests are decoded.
 func (c *Catalog) buildTool(r row) (*Tool, error) {
 	var t Tool
 	if before, ok := c.decoded[r.id+r.hash]; ok {
@@ -361,7 +367,8 @@ func (c *Catalog) buildTool(r row) (*Tool, error) {
 	return &t, nil
 }
 
-// logUnreadable logs a stored item that this release cannot decode.
+// logUnreadable logs a stored item that this release of the program cannot
+// decode.
 func (c *Catalog) logUnreadable(r row, err error) {
 	c.log.Error("stored catalog item is unreadable and was skipped", "slug", r.slug, "id", r.id, "error", err)
 }

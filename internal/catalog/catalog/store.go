@@ -9,14 +9,14 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// row is a stored item.
+// row is a tool, tag or kit in the database.
 type row struct {
 	id, slug   string
 	source     Source
 	definition string
 	removed    bool
 
-	// The following fields are for tools only.
+	// The following fields are set only for tools.
 	hash             string
 	average, recent  time.Duration
 	created, updated time.Time
@@ -35,7 +35,8 @@ func incrementVersion(ctx context.Context, tx *sqldb.Tx) error {
 	return err
 }
 
-// readRows returns all items of a kind by slug, including removed ones.
+// readRows returns all tools, tags or kits in the database by slug, including
+// removed ones.
 func readRows(ctx context.Context, tx *sqldb.Tx, k kind) (map[string]row, error) {
 	columns := `id, slug, source, definition, removed`
 	if k == toolKind {
@@ -65,8 +66,8 @@ func readRows(ctx context.Context, tx *sqldb.Tx, k kind) (map[string]row, error)
 	return all, err
 }
 
-// upsertRow inserts or updates an item. The version of a tool is inserted first
-// and never deleted.
+// upsertRow inserts or updates a tool, tag or kit. For a tool, it also inserts
+// the version of the tool, which is never deleted.
 func upsertRow(ctx context.Context, tx *sqldb.Tx, k kind, r row) error {
 	if k == toolKind {
 		hash := hashOf(r.definition)
@@ -91,14 +92,15 @@ func upsertRow(ctx context.Context, tx *sqldb.Tx, k kind, r row) error {
 	return err
 }
 
-// versionDefinition returns the definition with a hash.
+// versionDefinition returns the definition of the tool version with a hash.
 func versionDefinition(ctx context.Context, db *sqldb.DB, hash string) (definition string, err error) {
 	err = db.QueryRow(ctx, `SELECT definition FROM tool_version WHERE hash = $1`, hash).Scan(&definition)
 	return definition, err
 }
 
-// LiveHash returns the current hash of a tool in the database; ok is false if the
-// tool was removed. The snapshot in memory may be slightly older.
+// LiveHash returns the current hash of a tool in the database, which may be
+// newer than that of the snapshot in memory. ok is false if the tool was
+// removed.
 func LiveHash(ctx context.Context, tx *sqldb.Tx, toolID string) (hash string, ok bool, err error) {
 	err = tx.QueryRow(ctx, `SELECT hash FROM tool WHERE id = $1 AND NOT removed`, toolID).Scan(&hash)
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -108,25 +110,27 @@ func LiveHash(ctx context.Context, tx *sqldb.Tx, toolID string) (hash string, ok
 }
 
 const (
-	// durationsKept is the number of finished runs that make up the average of
-	// a tool.
+	// durationsKept is the number of latest finished runs from which the
+	// average duration of a tool is computed.
 	durationsKept = 100
-	// durationsRecent is the number of runs that count as recent: few enough to
-	// notice within minutes that a server became faster.
+	// durationsRecent is the number of latest finished runs from which the
+	// recent duration of a tool is computed. It is small enough to notice
+	// within minutes that a server has become faster.
 	durationsRecent = 15
 )
 
-// RecordDuration adds a finished run to the tool's durations. The minimum is
-// one millisecond, because zero means no durations.
+// RecordDuration records how long a finished run of a tool took per result. At
+// least one millisecond is recorded, because zero means that no duration is
+// known.
 func RecordDuration(ctx context.Context, tx *sqldb.Tx, toolID string, perResult time.Duration) error {
 	_, err := tx.Exec(ctx, `INSERT INTO tool_duration (id, tool_id, ms_per_result, finished) VALUES ($1, $2, $3, $4)`,
 		ids.New(), toolID, max(perResult.Milliseconds(), 1), sqldb.At(tx.Now))
 	return err
 }
 
-// UpdateAverages deletes all but the newest durations of each tool and
-// recalculates the averages. It increments the catalog's version only if an
-// average has changed.
+// UpdateAverages recomputes the average and recent durations of all tools, and
+// deletes durations that are no longer needed. It increments the catalog's
+// version only if a value has changed.
 func UpdateAverages(ctx context.Context, db *sqldb.DB) error {
 	return db.Write(ctx, func(tx *sqldb.Tx) error {
 		if err := lockCatalog(ctx, tx); err != nil {
@@ -160,7 +164,7 @@ func UpdateAverages(ctx context.Context, db *sqldb.DB) error {
 	})
 }
 
-// Checks are the invariants of this package.
+// Checks are SQL queries for violated invariants of the catalog.
 var Checks = []sqldb.Check{
 	{Name: "the catalog has one version", Query: `
 		SELECT 'catalog has ' || CAST(count(*) AS TEXT) || ' rows' FROM catalog HAVING count(*) <> 1`},

@@ -1,15 +1,15 @@
 // Package catalog stores the tools that people can run.
 //
 // A tool is described by a manifest, a YAML file that an operator writes or
-// that ships in the binary. Applying manifests stores them in the database,
-// where all nodes see them. Each node serves from a Snapshot in memory and
-// replaces it when the catalog's version changes.
+// that is embedded in the program. Applying manifests stores them in the
+// database, where all nodes see them. Each node keeps a Snapshot of the catalog
+// in memory and replaces it when the catalog's version changes.
 //
 //	manifests ──Read──▶ Set ──Apply──▶ database ──RefreshSnapshot──▶ Snapshot ──ViewFor──▶ pages
 //
 // The slug of a tool is the file name of its manifest. A tool keeps its ID as
-// long as its slug stays the same, even if it was removed for some time. A
-// manifest with a problem changes nothing: the stored tool stays unchanged.
+// long as its slug stays the same, even if it was removed for some time. If a
+// manifest has a problem, the stored tool stays unchanged.
 package catalog
 
 import (
@@ -23,19 +23,19 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// Tool is one entry of the catalog.
+// Tool is a tool that people can run.
 type Tool struct {
 	ID   string
 	Slug string
-	Hash string // of the definition; changes with every edit
+	Hash string // hash of the definition; changes with every edit
 
 	Name        string
-	Description string // "" for none
-	Avatar      Asset  // "" for none
+	Description string // "" if there is none
+	Avatar      Asset  // "" if there is none
 	Tags        []string
 	Position    int64
 	Price       Price
-	NumResults  *NumResults // nil: always one result
+	NumResults  *NumResults // nil if a run always has one result
 	Output      Output
 	Engine      Engine
 	Timeout     time.Duration
@@ -43,35 +43,37 @@ type Tool struct {
 	Fields      []Field
 
 	Created, Updated time.Time
-	// AverageDuration is the average duration of one result, zero before the
-	// first run.
+	// AverageDuration is the average duration of one result. It is zero before
+	// the first run.
 	AverageDuration time.Duration
-	// RecentDuration is the median duration of one result in the newest runs. A
-	// few slow runs, for example while a model is loaded, do not change it.
+	// RecentDuration is the median duration of one result in the latest runs. A
+	// few slow runs, for example while a model is being loaded, do not affect
+	// it.
 	RecentDuration time.Duration
 }
 
-// PricingType is whether runs cost tokens.
+// PricingType says whether runs of a tool cost tokens.
 type PricingType string
 
-// The pricing types of the API.
+// The pricing types, as named in the API.
 const (
 	Cost PricingType = "COST"
 	Free PricingType = "FREE"
 )
 
-// Price is the price of one result.
+// Price is the price of one result, in tokens.
 type Price struct {
 	Type   PricingType
 	Tokens int64
 }
 
-// NumResults limits the number of results of a run.
+// NumResults is the allowed and the default number of results of a run.
 type NumResults struct{ Min, Max, Default int64 }
 
-// ResultCount returns the number of results of a run for a requested number, which
-// may be nil. maxResults is the general limit of the installation. A tool
-// without NumResults always makes one.
+// ResultCount returns the number of results that a run has if the given number
+// is requested, which may be nil. It returns an error if the number is not
+// allowed. maxResults is the limit of the installation. A tool without
+// NumResults always has one result.
 func (t *Tool) ResultCount(requested *int64, maxResults int64) (n int64, err error) {
 	if t.NumResults == nil {
 		return 1, nil
@@ -90,8 +92,8 @@ func (t *Tool) ResultCount(requested *int64, maxResults int64) (n int64, err err
 	return n, nil
 }
 
-// TokenCost returns the tokens for n results. On overflow it returns math.MaxInt64,
-// which no account can pay.
+// TokenCost returns the number of tokens that n results cost. On overflow it
+// returns math.MaxInt64, which no account can pay.
 func (t *Tool) TokenCost(n int64) int64 {
 	if t.Price.Type == Free || t.Price.Tokens <= 0 || n <= 0 {
 		return 0
@@ -106,10 +108,10 @@ func (t *Tool) TokenCost(n int64) int64 {
 type Output struct {
 	Type      string
 	MimeTypes []string
-	Origin    Origin // "": the engine decides
+	Origin    Origin // "" if the engine decides
 }
 
-// Origin is the way in which results are made.
+// Origin says how results are generated.
 type Origin string
 
 // The origins of results.
@@ -118,48 +120,51 @@ const (
 	Algorithmic Origin = "algorithmic" // by code without a trained model
 )
 
-// Engine names the engine that runs a tool. With are settings for the engine,
-// as canonical JSON.
+// Engine is the name of the engine that runs a tool, and the settings for it
+// (With) as canonical JSON.
 type Engine struct {
 	Name string
 	With string
 }
 
-// Asset is the SHA-256 in hex of a picture of the catalog; "" for none.
+// Asset is the SHA-256 digest of a picture of the catalog in hexadecimal, or ""
+// if there is no picture.
 type Asset string
 
-// Visibility restricts who may see and use a tool. Empty lists mean everyone;
-// the lists contain no empty names.
+// Visibility restricts who may see and use a tool. If all lists are empty,
+// everyone may. The lists contain no empty names.
 type Visibility struct {
 	Companies, Teams, Roles []string
 }
 
-// Audience is the account for which the catalog is shown. A field is empty if
-// the account has no company, team or role.
+// Audience describes for whom the catalog is shown. CompanyID, TeamID and Role
+// are empty for a personal account.
 type Audience struct {
 	CompanyID, TeamID, Role string
-	// Allowed are the only tools that the role may use, "" for all. Blocked are
-	// tools that the role may not use.
+	// Allowed are the only tools that the role may use; if it is empty, the
+	// role may use all. Blocked are tools that the role may not use.
 	Allowed, Blocked IDSet
 }
 
 // IDSet is a comparable set of tool IDs.
 type IDSet string
 
-// NewIDSet returns the set of sorted IDs.
+// NewIDSet returns a set of tool IDs. The IDs must be sorted, so that equal
+// sets compare as equal.
 func NewIDSet(ids []string) IDSet { return IDSet(strings.Join(ids, ",")) }
 
-// hasID reports whether the set contains an ID. All IDs have the same length
-// and no comma.
+// hasID reports whether the set contains an ID. A search for the substring
+// suffices, because all IDs have the same length and contain no comma.
 func (s IDSet) hasID(id string) bool { return strings.Contains(string(s), id) }
 
-// CanSee reports whether the audience may see and use the tool. No other function
-// decides this.
+// CanSee reports whether the audience may see and use the tool, according to
+// the manifest and the role. No other function decides this.
 func (a Audience) CanSee(t *Tool) bool {
 	return t.Visibility.IncludesAudience(a) && (a.Allowed == "" || a.Allowed.hasID(t.ID)) && !a.Blocked.hasID(t.ID)
 }
 
-// IncludesAudience reports whether the manifest shows the tool to the audience.
+// IncludesAudience reports whether the manifest of a tool allows the audience
+// to see it.
 func (v Visibility) IncludesAudience(a Audience) bool {
 	if !v.isRestricted() {
 		return true
@@ -170,7 +175,7 @@ func (v Visibility) IncludesAudience(a Audience) bool {
 // isRestricted reports whether the tool is not visible to everyone.
 func (v Visibility) isRestricted() bool { return len(v.Companies)+len(v.Teams)+len(v.Roles) > 0 }
 
-// Tag classifies tools.
+// Tag classifies tools. It is defined in tags.yaml.
 type Tag struct {
 	ID       string
 	Slug     string
@@ -179,37 +184,39 @@ type Tag struct {
 	Internal bool // never shown to clients
 }
 
-// Kit is a curated list of tools.
+// Kit is a curated list of tools. It is defined in kits.yaml.
 type Kit struct {
 	ID          string
 	Slug        string
 	Label       string
 	Description string
 	Tags        []string
-	Default     string // slug of a tool
+	Default     string // slug of the default tool
 	Entries     []KitEntry
 }
 
 // KitEntry is a tool in a kit.
 type KitEntry struct {
-	Tool   string // slug
+	Tool   string // slug of the tool
 	Tags   []string
 	Labels []KitLabel
 }
 
-// KitLabel is a badge on an entry.
+// KitLabel is a badge that is shown on a tool of a kit.
 type KitLabel struct{ ID, Icon, Label string }
 
-// SortKey is the sort key of a tool in lists: position, then name, then ID.
+// SortKey is the position of a tool in lists, which are sorted by Position,
+// then Name, then ID.
 type SortKey struct {
 	Position int64
 	Name, ID string
 }
 
-// SortKey returns the tool's sort key.
+// SortKey returns the position of the tool in lists.
 func (t *Tool) SortKey() SortKey { return SortKey{t.Position, t.Name, t.ID} }
 
-// Compare compares two sort keys.
+// Compare returns a negative number if k sorts before o, a positive number if
+// it sorts after o, and 0 if they are equal.
 func (k SortKey) Compare(o SortKey) int {
 	return cmp.Or(cmp.Compare(k.Position, o.Position), cmp.Compare(k.Name, o.Name), cmp.Compare(k.ID, o.ID))
 }

@@ -12,8 +12,8 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// maxVersions is the maximum number of cached versions. When it is reached, the
-// cache is emptied.
+// maxVersions is the maximum number of cached tool versions. When it is
+// reached, the cache is emptied.
 const maxVersions = 1000
 
 // versionCache caches decoded versions of tools by hash.
@@ -29,8 +29,8 @@ func (v *versionCache) findVersion(hash string) (*Tool, bool) {
 	return t, ok
 }
 
-// addVersion caches a version and returns the cached one, which a concurrent
-// call may have added before.
+// addVersion adds a tool version to the cache. If a concurrent call has already
+// added the same version, it returns that one.
 func (v *versionCache) addVersion(t *Tool) *Tool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -45,10 +45,10 @@ func (v *versionCache) addVersion(t *Tool) *Tool {
 	return t
 }
 
-// ToolVersion returns the tool as it was at a hash, even if it has changed or
-// was removed since. It contains only the data of the manifest: ID, slug, times
-// and averages are not part of a version. Callers share the tool and must not
-// change it.
+// ToolVersion returns the version of a tool with the given hash, even if the
+// tool has changed or was removed since. It contains only the data of the
+// manifest; ID, slug, times and durations are not set. The returned tool is
+// cached and must not be changed.
 func (c *Catalog) ToolVersion(ctx context.Context, hash string) (*Tool, error) {
 	if t, ok := c.versions.findVersion(hash); ok {
 		return t, nil
@@ -71,7 +71,7 @@ func (c *Catalog) ToolVersion(ctx context.Context, hash string) (*Tool, error) {
 	return c.versions.addVersion(t), nil
 }
 
-// decodeTool decodes a stored manifest.
+// decodeTool decodes the stored manifest of a tool.
 func decodeTool(definition string) (*Tool, error) {
 	return decodeStored(definition, func(d *manifestReader, n *yaml.Node) *Tool { return d.readTool(n, nil) })
 }

@@ -1,5 +1,5 @@
-// Package toolsync applies manifests to the stored catalog, and refreshes this
-// node's snapshot when the stored catalog changes.
+// Package toolsync stores the tools that manifests describe in the database,
+// and reloads the catalog of this node when the database changes.
 package toolsync
 
 import (
@@ -18,7 +18,8 @@ import (
 	"atelier/internal/file/blob"
 )
 
-// Syncer reads the manifests of some sources and applies them.
+// Syncer reads folders of manifests and applies them to the catalog in the
+// database.
 type Syncer struct {
 	DB      *sqldb.DB
 	Blobs   blob.Store
@@ -27,11 +28,12 @@ type Syncer struct {
 	Log     *slog.Logger
 	// Interval is the interval at which Run checks for changes.
 	Interval time.Duration
-	// Reload makes Run apply the manifests at once (SIGHUP).
+	// Reload receives a value when the manifests are to be applied at once
+	// (SIGHUP).
 	Reload <-chan struct{}
 	Now    func() time.Time
 
-	lastFingerprint uint64 // fingerprint of the manifests that were applied last
+	lastFingerprint uint64 // fingerprint of the files that were applied last
 }
 
 // Report is the result of applying the manifests once.
@@ -42,7 +44,8 @@ type Report struct {
 	Unavailable []string // slugs of tools that this node cannot run
 }
 
-// ApplyManifests reads the manifests and applies the valid ones.
+// ApplyManifests reads all manifests and applies the valid ones to the catalog
+// in the database.
 func (c *Syncer) ApplyManifests(ctx context.Context) (Report, error) {
 	set, err := catalog.Read(c.Folders...)
 	if err != nil {
@@ -59,7 +62,8 @@ func (c *Syncer) ApplyManifests(ctx context.Context) (Report, error) {
 }
 
 // storeAssets stores pictures in the blob store, where all nodes find them.
-// Their keys are hashes of their content, so an existing one is never replaced.
+// Existing pictures are not replaced, because their keys are hashes of their
+// content.
 func (c *Syncer) storeAssets(ctx context.Context, assets map[catalog.Asset][]byte) error {
 	for a, data := range assets {
 		_, err := c.Blobs.Stat(ctx, catalog.AssetKey(a))
@@ -73,8 +77,8 @@ func (c *Syncer) storeAssets(ctx context.Context, assets map[catalog.Asset][]byt
 	return nil
 }
 
-// LoadCatalog applies the manifests and loads the catalog when a node starts. Problems
-// in manifests do not stop it.
+// LoadCatalog applies the manifests and loads the catalog when a node starts.
+// Problems in manifests are only logged.
 func (c *Syncer) LoadCatalog(ctx context.Context) error {
 	if err := c.reloadManifests(ctx); err != nil {
 		return err
@@ -83,9 +87,10 @@ func (c *Syncer) LoadCatalog(ctx context.Context) error {
 	return err
 }
 
-// Run watches the manifests and the stored catalog until ctx ends. It compares
-// names, sizes and times of files, because network file systems and mounted
-// configuration do not send change notifications.
+// Run applies changed manifests and reloads the changed catalog until ctx ends.
+// It finds changes by comparing names, sizes and modification times of files,
+// because network file systems and mounted configuration do not send change
+// notifications.
 func (c *Syncer) Run(ctx context.Context) {
 	tick := time.NewTicker(c.Interval)
 	defer tick.Stop()
@@ -112,8 +117,8 @@ func (c *Syncer) Run(ctx context.Context) {
 	}
 }
 
-// reloadManifests applies the manifests and logs the result. Edits during the
-// call count as a new change.
+// reloadManifests applies the manifests and logs the result. Files that are
+// edited during the call are applied again later.
 func (c *Syncer) reloadManifests(ctx context.Context) error {
 	before := c.computeFingerprint()
 	result, err := c.ApplyManifests(ctx)
@@ -138,9 +143,8 @@ func (c *Syncer) reloadManifests(ctx context.Context) error {
 	return nil
 }
 
-// maxLoggedChanges is the maximum number of changes that the log lists. At the
-// first start the whole built-in catalog is new, and only the counts are
-// logged.
+// maxLoggedChanges is the maximum number of changes that are logged one by one.
+// If there are more, as at the first start, only their numbers are logged.
 const maxLoggedChanges = 5
 
 func (c *Syncer) logChanges(all []catalog.Change) {
@@ -160,14 +164,14 @@ func (c *Syncer) logChanges(all []catalog.Change) {
 	c.Log.Debug("catalog changes", "items", strings.Join(names, ", "))
 }
 
-// recentEdit is the age below which another edit may leave the modification
-// time unchanged.
+// recentEdit is how long after an edit of a file another edit may leave the
+// modification time unchanged.
 const recentEdit = 2 * time.Second
 
-// computeFingerprint returns a value that changes with every file of the
-// sources. It includes the content of recently edited files. When they are no
-// longer recent, the value changes once more, which causes one pass without
-// changes.
+// computeFingerprint returns a hash that changes with every file in the
+// folders. It covers names, sizes and modification times, and the content of
+// recently edited files. When a file is no longer recently edited, the hash
+// changes once more, and the manifests are applied again without effect.
 func (c *Syncer) computeFingerprint() uint64 {
 	h := fnv.New64a()
 	for _, f := range c.Folders {
@@ -176,7 +180,7 @@ func (c *Syncer) computeFingerprint() uint64 {
 		for _, e := range all {
 			info, err := e.Info()
 			if err != nil {
-				continue // removed meanwhile
+				continue // the file was removed in the meantime
 			}
 
 			fmt.Fprintln(h, e.Name(), info.Size(), info.ModTime().UnixNano())

@@ -1,21 +1,22 @@
-// Package a1111 is the engine for AUTOMATIC1111's Stable Diffusion web UI, started with --api, and
-// for Forge, which has the same API.
+// Package a1111 is the engine for AUTOMATIC1111's Stable Diffusion web UI,
+// started with --api, and for Forge, which has the same API.
 //
 // A tool's manifest has these settings:
 //
-//	call        txt2img, img2img or upscale
-//	checkpoint  the model; "": the loaded one
+//	call        API endpoint: txt2img, img2img or upscale
+//	checkpoint  the model; if empty, the model that is loaded
 //	fixed       constant parameters of the body, such as override_settings;
 //	            Forge needs forge_additional_modules in it for Flux
 //	rename      field: parameter; "-" sends the field to no parameter,
 //	            size.width and size.height are the sides of a size
 //
-// The server does one task at a time, for all clients, and responds when the task is done.
-// Meanwhile the engine queries the progress of its own task by name, because the server's general
-// status may be about another client's task. For the same reason an ended job interrupts the
-// server only while the server works on this job's task. Between the query and the interruption
-// another task may begin; the API offers no way to prevent that. A task that waits in the server's
-// queue cannot be cancelled.
+// The server does one task at a time, for all clients, and responds when the
+// task is done. Meanwhile the engine queries the progress of its own task by
+// name, because the server's general status may be about another client's
+// task. For the same reason the engine interrupts the server for a cancelled
+// job only while the server works on this job's task. Between the query and
+// the interruption another task may begin; the API offers no way to prevent
+// that. A task that waits in the server's queue cannot be cancelled.
 package a1111
 
 import (
@@ -32,29 +33,31 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// Options are the engine's settings.
+// Options are the settings of an AUTOMATIC1111 engine.
 type Options struct {
 	// PollInterval is the time between two queries of a task's progress. Default: 1 s.
 	PollInterval time.Duration
-	// MaxResponse limits a response with results, in bytes. Default and maximum: backend.MaxResponse.
+	// MaxResponse is the maximum size, in bytes, of a response that contains
+	// results. Default and maximum: backend.MaxResponse.
 	MaxResponse int64
 }
 
-// Engine runs jobs on one server.
+// Engine runs jobs on one AUTOMATIC1111 or Forge server.
 type Engine struct {
 	c           *backend.Client
 	poll        time.Duration
 	maxResponse int64
 }
 
-// New returns an engine. The client's headers have the Basic credentials of --api-auth.
+// New returns an engine that uses the server of c. If the server was started
+// with --api-auth, the client's headers must contain the Basic credentials.
 func New(c *backend.Client, o Options) *Engine {
 	return &Engine{c: c, poll: cmp.Or(o.PollInterval, time.Second), maxResponse: cmp.Or(o.MaxResponse, backend.MaxResponse)}
 }
 
 var _ engine.Prober = (*Engine)(nil)
 
-// manifestSetting is the engine's part of a manifest.
+// manifestSetting is the engine.with section of a tool's manifest.
 type manifestSetting struct {
 	Call       string            `json:"call"`
 	Checkpoint string            `json:"checkpoint"`
@@ -62,15 +65,16 @@ type manifestSetting struct {
 	Rename     map[string]string `json:"rename"`
 }
 
-// callNames are the calls that a manifest can name.
+// callNames are the API endpoints that a manifest can select.
 var callNames = []string{"img2img", "txt2img", "upscale"}
 
-// ManifestSpec describes the engine's settings in a manifest.
+// ManifestSpec describes the settings that a tool's manifest may have for this
+// engine.
 func ManifestSpec() engine.ManifestSpec {
 	return engine.ManifestSpec{Setting: func() any { return &manifestSetting{} }, Choices: map[string][]string{"call": callNames}}
 }
 
-// task is a running job.
+// task is the state of one running job.
 type task struct {
 	engine.Job
 	manifestSetting
@@ -79,7 +83,7 @@ type task struct {
 	bar engine.Span
 }
 
-// Run does the job.
+// Run makes the pictures of a job and passes them to out.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	t := &task{Job: j, e: e, out: out, bar: engine.NewSpan(out)}
 	if err := engine.DecodeSetting(j.With, &t.manifestSetting); err != nil {
@@ -97,8 +101,8 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	return engine.ErrMisconfigured
 }
 
-// Probe queries the samplers: a short list that needs --api and the credentials, and does not wait
-// for the server's current task.
+// Probe checks the server by listing its samplers. That request is fast, needs
+// --api and the credentials, and does not wait for the server's current task.
 func (e *Engine) Probe(ctx context.Context) error {
 	short, cancel := e.c.WithTimeout(ctx)
 	defer cancel()
@@ -106,13 +110,14 @@ func (e *Engine) Probe(ctx context.Context) error {
 	return callFailure(ctx, e.c.CallJSON(short, http.MethodGet, "sdapi/v1/samplers", nil, &list))
 }
 
-// drawResponse is the response to txt2img and img2img.
+// drawResponse is the server's response to a request to txt2img or img2img.
 type drawResponse struct {
 	Images []string `json:"images"`
-	Info   string   `json:"info"` // JSON
+	Info   string   `json:"info"` // a JSON object, encoded as a string
 }
 
-// drawPictures makes pictures from a prompt, and from other pictures.
+// drawPictures makes pictures from a prompt or, for img2img, from a prompt and
+// other pictures.
 func (t *task) drawPictures(ctx context.Context) error {
 	body, err := t.requestBody(ctx)
 	if err != nil {
@@ -128,7 +133,7 @@ func (t *task) drawPictures(ctx context.Context) error {
 		return err
 	}
 	own := res.requestedImages()
-	if len(own) == 0 { // fewer results than requested are better than none
+	if len(own) == 0 { // if there is at least one result, the job succeeds with fewer than requested
 		return backend.ErrNoResult
 	}
 	for i, image := range own[:min(len(own), t.NumResults)] {
@@ -140,8 +145,8 @@ func (t *task) drawPictures(ctx context.Context) error {
 	return nil
 }
 
-// requestedImages returns the pictures that were requested: scripts may add others after them, and
-// a grid may come before them.
+// requestedImages returns the pictures that the job requested. It leaves out a
+// grid before them and pictures that scripts added after them.
 func (r drawResponse) requestedImages() []string {
 	var info struct {
 		First int   `json:"index_of_first_image"`
@@ -154,8 +159,9 @@ func (r drawResponse) requestedImages() []string {
 	return r.Images[first:min(first+len(info.Seeds), len(r.Images))]
 }
 
-// upscalePicture enlarges a picture. The server has no tasks for this call, so that its progress
-// cannot be queried and it cannot be interrupted. All results are equal.
+// upscalePicture enlarges a picture. The server gives this request no task
+// name, so its progress cannot be queried and it cannot be interrupted. All
+// results are equal, so the server enlarges the picture once.
 func (t *task) upscalePicture(ctx context.Context) error {
 	body, err := t.requestBody(ctx)
 	if err != nil {
@@ -179,7 +185,8 @@ func (t *task) upscalePicture(ctx context.Context) error {
 	return nil
 }
 
-// postWork makes a call that does the work.
+// postWork sends a request that makes pictures and decodes the JSON response
+// into the variable that into points to.
 func (t *task) postWork(ctx context.Context, path string, body map[string]any, into any) error {
 	b, err := json.Marshal(body)
 	if err != nil {
@@ -193,7 +200,8 @@ func (t *task) postWork(ctx context.Context, path string, body map[string]any, i
 	return backend.DecodeJSONLimit(res.Body, t.e.maxResponse, into)
 }
 
-// deliverImage passes a picture to the sink: base64, with or without the start of a data: URI.
+// deliverImage passes a picture to the sink. image is base64, with or without
+// the prefix of a data: URI.
 func (t *task) deliverImage(ctx context.Context, image string) error {
 	if strings.HasPrefix(image, "data:") {
 		_, image, _ = strings.Cut(image, ",")

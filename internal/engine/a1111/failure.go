@@ -12,13 +12,14 @@ import (
 )
 
 var (
-	// errLost counts as a failure of the work, because work that crashes the server would crash it
-	// again.
+	// errLost is a failure of the job rather than of the server: a job that
+	// crashed the server would probably crash it again.
 	errLost   = engine.FailTransient(engine.Failed, "The tool's server restarted and lost the job. Try again.")
 	errMemory = engine.Fail(engine.Failed, "The tool's server does not have enough memory for this job. Try a smaller size or fewer results.")
 )
 
-// callFailure translates the error of a call into a failure of the run.
+// callFailure converts the error of a request to the engine.Error that the run
+// fails with.
 func callFailure(ctx context.Context, err error) error {
 	s, ok := errors.AsType[*backend.Status](err)
 	if !ok || ctx.Err() != nil {
@@ -35,8 +36,9 @@ func callFailure(ctx context.Context, err error) error {
 	return backend.FailWithText(e.Code, e.Message, words).WithCause(err)
 }
 
-// parseError parses an error's body: {error, detail, body, errors}, the last of which is an
-// exception's text, or FastAPI's {detail}.
+// parseError parses the body of an error response. It is either {error,
+// detail, body, errors}, where errors is an exception's message, or FastAPI's
+// {detail}.
 func parseError(body []byte) (kind, words string) {
 	var b struct {
 		Error  string          `json:"error"`
@@ -44,10 +46,10 @@ func parseError(body []byte) (kind, words string) {
 		Errors json.RawMessage `json:"errors"`
 	}
 	if json.Unmarshal(body, &b) != nil {
-		return "", "" // an HTML page of a proxy is not for people
+		return "", "" // probably a proxy's HTML page, which is not shown to people
 	}
 	for _, part := range []json.RawMessage{b.Detail, b.Errors} {
-		// The rest is a traceback.
+		// The first line is the message. The other lines are a traceback.
 		if words, _, _ = strings.Cut(strings.TrimSpace(backend.FastAPIDetail(part)), "\n"); words != "" {
 			break
 		}

@@ -11,16 +11,17 @@ import (
 )
 
 const (
-	// cancelTimeout limits the calls that cancel a task.
+	// cancelTimeout limits the requests that cancel a task.
 	cancelTimeout = 1200 * time.Millisecond
-	// maxUnknownReplies is how often the server may report a known task as unknown before the task
-	// counts as lost.
+	// maxUnknownReplies is the number of times that the server may report a
+	// known task as unknown before the task counts as lost.
 	maxUnknownReplies = 3
-	// maxPreview is the largest preview that is shown.
+	// maxPreview is the maximum size of a preview picture, in bytes. Larger
+	// ones are not shown.
 	maxPreview = 4 << 20
 )
 
-// taskState is the server's state of one task.
+// taskState is the server's response about the state of one task.
 type taskState struct {
 	Active      bool    `json:"active"`
 	Queued      bool    `json:"queued"`
@@ -30,7 +31,8 @@ type taskState struct {
 	PreviewID   int     `json:"id_live_preview"`
 }
 
-// queryState queries the state of a task. before is the last known preview, -1 for none.
+// queryState queries the state of a task. before is the id of the last preview
+// received, or -1 if there is none.
 func (t *task) queryState(ctx context.Context, name string, before int, preview bool) (taskState, error) {
 	ctx, cancel := t.e.c.WithTimeout(ctx)
 	defer cancel()
@@ -39,8 +41,9 @@ func (t *task) queryState(ctx context.Context, name string, before int, preview 
 	return s, err
 }
 
-// callWithProgress makes the call that does the task and reports its progress. If the call ends
-// without a response, the server is interrupted.
+// callWithProgress sends the request that does the task, and reports the
+// task's progress until the response arrives. If there is no response, it
+// interrupts the server.
 func (t *task) callWithProgress(ctx context.Context, name string, call func(context.Context) error) error {
 	working, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -54,12 +57,12 @@ func (t *task) callWithProgress(ctx context.Context, name string, call func(cont
 	stop(nil)
 	<-watching
 	if err == nil {
-		return ctx.Err() // the response may be the result of an interruption
+		return ctx.Err() // the response may contain the unfinished pictures of an interrupted task
 	}
 	if lost && ctx.Err() == nil {
 		return errLost.WithCause(err)
 	}
-	// After a timeout of a gateway the server may still be working.
+	// After a gateway timeout the server may still be working on the task.
 	s, answered := errors.AsType[*backend.Status](err)
 	if answered && (s.Code == http.StatusBadGateway || s.Code == http.StatusGatewayTimeout) || !answered && backend.MayHaveArrived(err) {
 		t.interruptTask(ctx, name)
@@ -67,8 +70,9 @@ func (t *task) callWithProgress(ctx context.Context, name string, call func(cont
 	return callFailure(ctx, err)
 }
 
-// followProgress reports progress and previews until ctx ends. It stops if the server does not
-// support it, and ends the call if the server has lost the task.
+// followProgress reports progress and previews until ctx is cancelled. It
+// returns early if the server cannot report progress. If the server has lost
+// the task, it cancels the request that does the task by calling stop.
 func (t *task) followProgress(ctx context.Context, name string, stop context.CancelCauseFunc) {
 	tick := time.NewTicker(t.e.poll)
 	defer tick.Stop()
@@ -86,11 +90,11 @@ func (t *task) followProgress(ctx context.Context, name string, stop context.Can
 			return
 		}
 		if err != nil {
-			continue // the call itself reports the error
+			continue // the request that does the task reports the error
 		}
 		switch {
 		case s.Active:
-			t.bar.ReportProgress(s.Progress * 0.99) // complete when the pictures have arrived
+			t.bar.ReportProgress(s.Progress * 0.99) // 100% is reported when the pictures have arrived
 			if s.LivePreview != "" {
 				preview = s.PreviewID
 				t.sendPreview(s.LivePreview)
@@ -111,24 +115,27 @@ func (t *task) followProgress(ctx context.Context, name string, stop context.Can
 func (t *task) sendPreview(uri string) {
 	r, err := backend.DataReader(uri)
 	if err != nil {
-		return // previews are optional
+		return // an invalid preview is ignored, because previews are optional
 	}
 	if picture, err := io.ReadAll(io.LimitReader(r, maxPreview)); err == nil {
 		t.out.Preview(picture)
 	}
 }
 
-// interruptTask interrupts the server only while it works on this task.
+// interruptTask interrupts the server if it is working on the named task. An
+// interrupt applies to any running task, so it must not be sent during another
+// client's task.
 func (t *task) interruptTask(ctx context.Context, name string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
 	defer cancel()
 	if s, err := t.queryState(ctx, name, -1, false); err != nil || !s.Active {
 		return
 	}
-	_ = t.e.c.CallJSON(ctx, http.MethodPost, "sdapi/v1/interrupt", nil, nil) // on failure the task ends by itself
+	_ = t.e.c.CallJSON(ctx, http.MethodPost, "sdapi/v1/interrupt", nil, nil) // if the request fails, the task continues until it is done
 }
 
-// isMissing reports whether the server does not have the call.
+// isMissing reports whether the error of a request means that the server does
+// not have the API endpoint.
 func isMissing(err error) bool {
 	s, ok := errors.AsType[*backend.Status](err)
 	return ok && (s.Code == http.StatusNotFound || s.Code == http.StatusMethodNotAllowed)

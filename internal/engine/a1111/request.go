@@ -10,24 +10,28 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// maxInlineBytes limits a picture, which is embedded in JSON.
+// maxInlineBytes is the maximum size of an input picture, in bytes, because
+// pictures are embedded in the JSON request.
 const maxInlineBytes = 48 << 20
 
-// maxBatch is the number of pictures per batch: more need more memory than most graphics cards
-// have. Further pictures are made in further batches.
+// maxBatch is the maximum number of pictures per batch. More would need more
+// memory than most graphics cards have. Further pictures are made in further
+// batches.
 const maxBatch = 4
 
-// parameterNames map fields to parameters of other names. A manifest's rename has precedence.
+// parameterNames map, for each API endpoint, field keys to the request
+// parameters with other names. A manifest's rename setting has precedence.
 var parameterNames = map[string]map[string]string{
 	"txt2img": {"cfg": "cfg_scale", "sampler": "sampler_name", "denoise": "denoising_strength", "size.width": "width", "size.height": "height"},
 	"img2img": {"cfg": "cfg_scale", "sampler": "sampler_name", "denoise": "denoising_strength", "size.width": "width", "size.height": "height", "picture": "init_images", "pictures": "init_images"},
 	"upscale": {"factor": "upscaling_resize", "upscaler": "upscaler_1", "picture": "image", "size.width": "upscaling_resize_w", "size.height": "upscaling_resize_h"},
 }
 
-// listParameters take several pictures.
+// listParameters are the request parameters that take a list of pictures.
 var listParameters = map[string]bool{"init_images": true}
 
-// parameterFor returns the parameter for a field. It returns false if there is none.
+// parameterFor returns the request parameter that a field is sent to. It
+// returns false if the field is not sent.
 func (t *task) parameterFor(key string) (string, bool) {
 	to, ok := t.Rename[key]
 	if !ok {
@@ -38,12 +42,14 @@ func (t *task) parameterFor(key string) (string, bool) {
 	return to, to != "-" && to != ""
 }
 
-// requestBody returns the body of the request.
+// requestBody returns the JSON body of the request that makes the pictures:
+// the job's fields, seed, number of results and files, and the manifest's
+// constants.
 func (t *task) requestBody(ctx context.Context) (map[string]any, error) {
 	all := map[string]any{}
 	for key, v := range t.Values {
 		if key == "seed" && t.Rename[key] == "" {
-			continue // Job.Seed has it
+			continue // the seed comes from Job.Seed
 		}
 		if sides, ok := v.(map[string]any); ok {
 			for side, n := range sides {
@@ -53,7 +59,8 @@ func (t *task) requestBody(ctx context.Context) (map[string]any, error) {
 			}
 			continue
 		}
-		// The server chooses values that a person left empty.
+		// Fields that a person left empty are not sent, so that the server
+		// uses its defaults.
 		if to, ok := t.parameterFor(key); ok && v != "" {
 			all[to] = v
 		}
@@ -68,7 +75,8 @@ func (t *task) requestBody(ctx context.Context) (map[string]any, error) {
 		all["save_images"] = false
 		if t.Checkpoint != "" {
 			settings["sd_model_checkpoint"] = t.Checkpoint
-			// Restoring the previous model takes longer than drawing many pictures,
+			// The server does not restore the previous model afterwards,
+			// because loading a model takes longer than drawing many pictures
 			// and every tool names its own model.
 			all["override_settings_restore_afterwards"] = false
 		}
@@ -87,8 +95,9 @@ func (t *task) requestBody(ctx context.Context) (map[string]any, error) {
 	return all, nil
 }
 
-// setBatches requests as many pictures as necessary, or a few more if the number does not divide
-// evenly into batches. A manifest may set its own batch size.
+// setBatches sets the batch size and the number of batches so that at least
+// the requested number of pictures is made. A few more are made if the number
+// does not divide evenly. A manifest may set its own batch size.
 func (t *task) setBatches(all map[string]any) {
 	rounds := (t.NumResults + maxBatch - 1) / maxBatch
 	batch := (t.NumResults + rounds - 1) / rounds
@@ -109,7 +118,7 @@ func wholeNumber(v any) (int, bool) {
 	return i, err == nil
 }
 
-// addFiles adds the media inputs as data: URIs.
+// addFiles adds the job's input pictures to the request body as data: URIs.
 func (t *task) addFiles(ctx context.Context, all map[string]any) error {
 	for _, key := range slices.Sorted(maps.Keys(t.Files)) {
 		to, ok := t.parameterFor(key)

@@ -1,9 +1,11 @@
-// Package backend is the HTTP client of engines that use a model server: calls with limits,
-// uniform failures, and files that a server names by URL.
+// Package backend is the HTTP client of engines that use a model server. It
+// limits requests in size and time, converts their errors to failures of runs,
+// and fetches files whose URLs are in a server's responses.
 //
-// The operator chooses the server, so it may be at any address. URLs in its responses are not
-// chosen by the operator: they are fetched from the server itself with its credentials, or from the
-// public internet without credentials.
+// The operator chooses the server, so it may have any address, even a private
+// one. URLs in the server's responses are not chosen by the operator: they are
+// fetched from the server itself with its credentials, or from the public
+// internet without credentials.
 package backend
 
 import (
@@ -24,41 +26,48 @@ import (
 )
 
 const (
-	// MaxResponse limits a response with embedded files, which must be in memory as a whole.
+	// MaxResponse is the maximum size, in bytes, of a response with embedded
+	// files, which must fit in memory as a whole.
 	MaxResponse = 128 << 20
-	// maxPlainResponse limits a response without files. Decoded, it can be many times as large.
+	// maxPlainResponse is the maximum size, in bytes, of a response without
+	// files. It is smaller because decoded JSON can need many times as much
+	// memory.
 	maxPlainResponse = 16 << 20
 	maxHeaderBytes   = 64 << 10
 )
 
-// Options are the address of a server and the credentials for it.
+// Options are the URL of a model server, its credentials and its limits.
 type Options struct {
-	// URL is the base of all paths.
+	// URL is the server's base URL. Paths of requests are appended to it.
 	URL string
-	// Header is sent with every call to the server, and to no other host.
+	// Header is sent with every request to the server, and to no other host.
+	// It usually contains the credentials.
 	Header http.Header
-	// Timeout limits calls that do not do the work themselves. Default: 30 s.
+	// Timeout limits short requests, such as queries: those that do not wait
+	// for the model to finish. Default: 30 s.
 	Timeout time.Duration
-	// Guard checks addresses of other hosts (SSRF guard).
+	// Guard checks the IP addresses of other hosts, as protection against
+	// server-side request forgery (SSRF).
 	Guard *netguard.Guard
 }
 
-// Client calls one server. It is safe for concurrent use.
+// Client sends requests to one model server. It is safe for concurrent use.
 type Client struct {
 	base    *url.URL
 	header  http.Header
 	timeout time.Duration
-	// These are transports and not clients, because an http.Client would follow redirects and put
-	// whole URLs into its errors.
-	ownTransport    *http.Transport // for calls of the server itself
-	remoteTransport *http.Transport // for files on other hosts that the server names
+	// The fields are transports instead of clients, because an http.Client
+	// would follow redirects and put whole URLs into its errors.
+	ownTransport    *http.Transport // for requests to the model server itself
+	remoteTransport *http.Transport // for files on other hosts whose URLs the server sent
 }
 
-// New returns a client. It does not contact the server.
+// New returns a client for the server at o.URL. It does not contact the
+// server.
 func New(o Options) (*Client, error) {
 	u, err := url.Parse(o.URL)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return nil, errors.New("the address must be an http:// or https:// URL without user and query") // the URL may contain a password
+		return nil, errors.New("the address must be an http:// or https:// URL without user and query") // the error does not repeat the URL, which may contain a password
 	}
 	u.Path = strings.TrimRight(u.Path, "/")
 	c := &Client{base: u, header: o.Header, timeout: cmp.Or(o.Timeout, 30*time.Second)}
@@ -72,7 +81,7 @@ func New(o Options) (*Client, error) {
 		MaxResponseHeaderBytes: maxHeaderBytes,
 	}
 	c.remoteTransport = &http.Transport{
-		Proxy:                  nil, // with a proxy, the guard would check the proxy's address
+		Proxy:                  nil, // with a proxy, the guard would check the proxy's IP address instead of the host's
 		DialContext:            cmp.Or(o.Guard, netguard.New(nil)).Dialer(10 * time.Second).DialContext,
 		TLSHandshakeTimeout:    10 * time.Second,
 		ForceAttemptHTTP2:      true,
@@ -83,44 +92,47 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// Close closes idle connections.
+// Close closes idle connections to the server.
 func (c *Client) Close() { c.ownTransport.CloseIdleConnections() }
 
-// BaseURL returns the server's address.
+// BaseURL returns a copy of the server's base URL.
 func (c *Client) BaseURL() *url.URL { u := *c.base; return &u }
 
-// HTTPClient returns a client of the server itself, for protocols that begin with HTTP, and the
-// headers with the credentials.
+// HTTPClient returns an http.Client for the model server, and the headers with
+// the credentials. It serves protocols that begin with an HTTP request, such
+// as WebSocket.
 func (c *Client) HTTPClient() (*http.Client, http.Header) {
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &http.Client{CheckRedirect: stay, Transport: c.ownTransport}, c.header.Clone()
 }
 
-// Status is a response other than 2xx.
+// Status is the error for a response with a status other than 2xx.
 type Status struct {
 	Code int
-	Body []byte // the first bytes of the response
+	Body []byte // the first 64 KiB of the response's body
 }
 
 func (s *Status) Error() string {
-	return fmt.Sprintf("status %d", s.Code) // the body may repeat the prompt or the key
+	return fmt.Sprintf("status %d", s.Code) // without the body, which may repeat the prompt or the API key
 }
 
-// WithTimeout returns ctx with the time limit for calls that do not do the work themselves.
+// WithTimeout returns ctx with the time limit of short requests: those that do
+// not wait for the model to finish.
 func (c *Client) WithTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, c.timeout)
 }
 
-// Request is a call of the server.
+// Request is an HTTP request to the model server.
 type Request struct {
-	Method string // "": GET
-	Path   string // relative to the base URL, with its query; or a whole URL of the server
+	Method string // HTTP method; default: GET
+	Path   string // relative to the base URL, with the query; or an absolute URL of the server
 	Header [][2]string
-	Body   io.Reader // nil: none
+	Body   io.Reader // nil if the request has no body
 	Type   string    // media type of the body
 }
 
-// Do calls the server. A response other than 2xx is a *Status error. The caller closes the body.
+// Do sends a request to the server. If the response's status is not 2xx, it
+// returns a *Status error. The caller closes the response's body.
 func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	at := r.Path
 	if !strings.HasPrefix(at, "http://") && !strings.HasPrefix(at, "https://") {
@@ -134,7 +146,7 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	}
 	if err != nil {
 		if body, ok := r.Body.(io.Closer); ok {
-			body.Close() // as sending the request would have done
+			body.Close() // Do closes the request's body even if it fails, as http.Client does
 		}
 		return nil, err
 	}
@@ -154,25 +166,27 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	return checkStatus(res)
 }
 
-// checkStatus turns a response other than 2xx into a *Status.
+// checkStatus returns the response if its status is 2xx. Otherwise it closes
+// the body and returns a *Status error.
 func checkStatus(res *http.Response) (*http.Response, error) {
 	if res.StatusCode/100 == 2 {
 		return res, nil
 	}
 	defer res.Body.Close()
 	s := &Status{Code: res.StatusCode}
-	s.Body, _ = io.ReadAll(io.LimitReader(res.Body, 64<<10)) // a partial body is enough
+	s.Body, _ = io.ReadAll(io.LimitReader(res.Body, 64<<10)) // a read error is ignored, because a partial body is enough
 	return nil, s
 }
 
-// CallJSON sends in, unless it is nil, and decodes the response into out, unless that is nil. ctx
-// limits the call: calls that do not do the work use WithTimeout.
+// CallJSON sends in as JSON, unless it is nil, and decodes the JSON response
+// into out, unless that is nil. Requests that do not wait for the model to
+// finish need a ctx from WithTimeout.
 func (c *Client) CallJSON(ctx context.Context, method, path string, in, out any) error {
 	return c.CallJSONLimit(ctx, maxPlainResponse, method, path, in, out)
 }
 
-// CallJSONLimit is CallJSON for responses of at most maxBytes bytes: MaxResponse for responses
-// with embedded files.
+// CallJSONLimit is like CallJSON, but accepts responses of up to maxBytes
+// bytes. For responses with embedded files maxBytes is MaxResponse.
 func (c *Client) CallJSONLimit(ctx context.Context, maxBytes int64, method, path string, in, out any) error {
 	r := Request{Method: method, Path: path}
 	if in != nil {
@@ -191,11 +205,13 @@ func (c *Client) CallJSONLimit(ctx context.Context, maxBytes int64, method, path
 	return DecodeJSONLimit(res.Body, maxBytes, out)
 }
 
-// DecodeJSON decodes the JSON of a response without files into out; nil discards it. Numbers keep
-// their notation if out does not determine their type.
+// DecodeJSON decodes the JSON of a response without files into out. If out is
+// nil, it discards the response. Numbers become a json.Number where out does
+// not determine their type.
 func DecodeJSON(r io.Reader, out any) error { return DecodeJSONLimit(r, maxPlainResponse, out) }
 
-// DecodeJSONLimit is DecodeJSON for responses of at most maxBytes bytes.
+// DecodeJSONLimit is like DecodeJSON, but accepts responses of up to maxBytes
+// bytes.
 func DecodeJSONLimit(r io.Reader, maxBytes int64, out any) error {
 	if out == nil {
 		_, err := io.Copy(io.Discard, io.LimitReader(r, maxBytes+1))
@@ -204,7 +220,8 @@ func DecodeJSONLimit(r io.Reader, maxBytes int64, out any) error {
 	return StreamJSON(r, maxBytes, func(d *json.Decoder) error { return d.Decode(out) })
 }
 
-// StreamJSON is DecodeJSONLimit for responses that are read piece by piece, so that a response is
+// StreamJSON calls read with a JSON decoder of a response of up to maxBytes
+// bytes. It is for responses that are decoded value by value, so that they are
 // never in memory as a whole.
 func StreamJSON(r io.Reader, maxBytes int64, read func(*json.Decoder) error) error {
 	from := &errorRecorder{r: r}
@@ -222,10 +239,11 @@ func StreamJSON(r io.Reader, maxBytes int64, read func(*json.Decoder) error) err
 	case errors.Is(err, io.EOF):
 		return io.ErrUnexpectedEOF
 	}
-	return fmt.Errorf("%w: %.200s", errBadResponse, err.Error()) // the error may repeat the response
+	return fmt.Errorf("%w: %.200s", errBadResponse, err.Error()) // shortened, because the error may repeat the response
 }
 
-// errorRecorder remembers the reader's error.
+// errorRecorder is a reader that remembers the first error, other than io.EOF,
+// of the reader it wraps.
 type errorRecorder struct {
 	r   io.Reader
 	err error
@@ -242,10 +260,10 @@ func (m *errorRecorder) Read(p []byte) (int, error) {
 var (
 	errTooLarge    = errors.New("the response is too large")
 	errBadResponse = errors.New("the response is invalid")
-	errAddress     = fmt.Errorf("%w: invalid URL", errBadResponse) // without the URL, which may contain a secret
+	errAddress     = fmt.Errorf("%w: invalid URL", errBadResponse) // without the URL, which may contain a password
 )
 
-// isSameServer reports whether two URLs belong to the same server.
+// isSameServer reports whether two URLs have the same scheme, host and port.
 func isSameServer(a, b *url.URL) bool {
 	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && portOf(a) == portOf(b)
 }

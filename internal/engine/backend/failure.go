@@ -15,7 +15,7 @@ import (
 	"atelier/internal/engine"
 )
 
-// Messages to people. They name no server.
+// Messages shown to people. They do not name the server.
 const (
 	messageUnavailable = "The tool's server cannot be reached. Try again later."
 	messageBusy        = "The tool's server is busy. Try again later."
@@ -26,15 +26,16 @@ const (
 	messageNoResult    = "The tool's server returned no result."
 )
 
-// Responses that are invalid, too large, or without a result.
+// Failures for responses that are invalid, too large, or without a result.
 var (
 	ErrBadResponse = engine.Fail(engine.Failed, messageBadResponse)
 	ErrTooLarge    = engine.Fail(engine.Invalid, messageTooLarge)
 	ErrNoResult    = engine.Fail(engine.Invalid, messageNoResult)
 )
 
-// CallFailure translates the error of a call into a failure of the run. It returns the error of
-// ctx and errors that are failures already unchanged.
+// CallFailure converts the error of a request to the engine.Error that the run
+// fails with. An error that already is an engine.Error is returned unchanged.
+// If ctx is cancelled, the result wraps ctx.Err().
 func CallFailure(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -52,7 +53,7 @@ func CallFailure(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, errTooLarge):
 		return ErrTooLarge.WithCause(err)
-	case errors.Is(err, errBadResponse), errors.Is(err, netguard.ErrBlocked): // an address that will not change
+	case errors.Is(err, errBadResponse), errors.Is(err, netguard.ErrBlocked): // the response is invalid or contains a forbidden URL, so a retry would fail again
 		return ErrBadResponse.WithCause(err)
 	case !ok:
 		return engine.FailTransient(engine.Unavailable, messageUnavailable).WithCause(err)
@@ -66,8 +67,9 @@ func CallFailure(ctx context.Context, err error) error {
 	return engine.Fail(engine.Failed, messageRefused).WithCause(err)
 }
 
-// QueryFailure is CallFailure for calls that only read: after a server error they may be repeated,
-// because nothing is done twice.
+// QueryFailure is CallFailure for requests that only read. It marks server
+// errors (5xx) as transient, because such a request can be repeated without
+// doing work twice.
 func QueryFailure(ctx context.Context, err error) error {
 	if _, told := errors.AsType[*engine.Error](err); told || ctx.Err() != nil {
 		return CallFailure(ctx, err)
@@ -78,8 +80,9 @@ func QueryFailure(ctx context.Context, err error) error {
 	return CallFailure(ctx, err)
 }
 
-// CancelFailure is CallFailure for calls that cancel work: work that is unknown or done is no
-// error, and most other errors are worth another try.
+// CancelFailure is CallFailure for requests that cancel work. It returns nil
+// if the work is unknown or already done, and marks most other errors as
+// transient.
 func CancelFailure(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -97,8 +100,9 @@ func CancelFailure(ctx context.Context, err error) error {
 	return QueryFailure(ctx, err)
 }
 
-// remoteFailure translates the error of another host that the server named. It does not mean that
-// the server is unavailable: the run is retried and then fails.
+// remoteFailure converts the error of a host other than the model server, such
+// as a file host. The error does not count as the model server being
+// unavailable: the run is retried and then fails.
 func remoteFailure(ctx context.Context, err error) error {
 	if _, own := errors.AsType[inputError](err); own || ctx.Err() != nil || errors.Is(err, netguard.ErrBlocked) {
 		return err
@@ -111,11 +115,11 @@ func remoteFailure(ctx context.Context, err error) error {
 			e = engine.Fail(engine.Invalid, messageFileFailed)
 		}
 	}
-	return e.WithCause(errors.New(err.Error())) // the cause must not count as the server's status
+	return e.WithCause(errors.New(err.Error())) // without *Status in the error chain, so that the other host's status is not mistaken for the model server's
 }
 
-// MayHaveArrived reports whether a failed call may have reached the server. A call that costs
-// money may be repeated only if it certainly did not.
+// MayHaveArrived reports whether a failed request may have reached the server.
+// A request that costs money may be repeated only if it certainly did not.
 func MayHaveArrived(err error) bool {
 	if _, ok := errors.AsType[*Status](err); ok {
 		return true
@@ -135,16 +139,17 @@ func MayHaveArrived(err error) bool {
 	return true
 }
 
-// serverDetails matches details in a server's messages that are not shown to people.
+// serverDetails matches details that are removed from a server's messages
+// before people see them.
 var serverDetails = regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]*://\S+` + // URLs
-	`|\bdata:[^\s"']+` + // whole files
-	`|(?:^|[\s"'=(])(?:[a-z]:)?[/\\][^\s"')]+` + // paths, with the query that may hold a signature
+	`|\bdata:[^\s"']+` + // data: URIs, which contain whole files
+	`|(?:^|[\s"'=(])(?:[a-z]:)?[/\\][^\s"')]+` + // file paths, with a query that may contain a signature
 	`|(?:\b[\w-]+\.)+(?:internal|local|localdomain|lan|home|corp|intranet|svc)\b(?::\d+)?` +
 	`|\[[0-9a-f]*:[0-9a-f]*:[0-9a-f:.]*\](?::\d+)?` +
-	`|\bhost=\S+|\blocalhost(?::\d+)?\b|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b|\b[\w-]+(?:\.[\w-]+)+:\d{2,5}\b`) // servers
+	`|\bhost=\S+|\blocalhost(?::\d+)?\b|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b|\b[\w-]+(?:\.[\w-]+)+:\d{2,5}\b`) // host names and IP addresses
 
-// SanitizeText makes a server's message fit to be shown: one short line without addresses and
-// paths. "" stays "".
+// SanitizeText makes a server's message fit to be shown to people: one line of
+// at most 300 characters, without URLs, host names and file paths.
 func SanitizeText(text string) string {
 	text = serverDetails.ReplaceAllString(text, " …")
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
@@ -155,7 +160,8 @@ func SanitizeText(text string) string {
 	return text
 }
 
-// FailWithText returns a failure with the server's own message appended, if there is one.
+// FailWithText returns a failure whose message is general, followed by the
+// server's own message words if that is not empty.
 func FailWithText(code engine.Code, general, words string) *engine.Error {
 	if words = SanitizeText(words); words != "" {
 		general = strings.TrimSuffix(general, ".") + ": " + words
@@ -163,8 +169,9 @@ func FailWithText(code engine.Code, general, words string) *engine.Error {
 	return engine.Fail(code, general)
 }
 
-// FastAPIDetail returns the text of the detail in errors of FastAPI servers: a text, or a list of
-// problems by input. "": it is neither.
+// FastAPIDetail returns the message in the detail value of a FastAPI error:
+// detail is either a string or a list of problems, one for each input. It
+// returns "" for anything else.
 func FastAPIDetail(detail json.RawMessage) string {
 	var text string
 	if json.Unmarshal(detail, &text) == nil {

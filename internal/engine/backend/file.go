@@ -16,11 +16,13 @@ import (
 	"atelier/internal/engine"
 )
 
-// maxRedirects limits the redirects of a file's URL.
+// maxRedirects is the maximum number of redirects that are followed when a
+// file is fetched.
 const maxRedirects = 3
 
-// OpenFile opens a file that the server named: a data: URI, a URL of the server, absolute or
-// relative, or a public URL. The caller closes the reader.
+// OpenFile opens a file that a response of the server refers to: by a data:
+// URI, by an absolute or relative URL of the server, or by a public URL of
+// another host. The caller closes the reader.
 func (c *Client) OpenFile(ctx context.Context, ref string) (io.ReadCloser, error) {
 	if strings.HasPrefix(ref, "data:") {
 		r, err := DataReader(ref)
@@ -32,7 +34,7 @@ func (c *Client) OpenFile(ctx context.Context, ref string) (io.ReadCloser, error
 	}
 	own := true
 	for range maxRedirects + 1 {
-		own = own && isSameServer(at, c.base) // another host must not redirect back with credentials
+		own = own && isSameServer(at, c.base) // after a redirect to another host, no credentials are sent, even if that host redirects back
 		res, err := c.fetchFile(ctx, at, own)
 		if s, ok := errors.AsType[*redirectError](err); ok {
 			if at, err = at.Parse(s.location); err != nil {
@@ -53,7 +55,7 @@ func (c *Client) OpenFile(ctx context.Context, ref string) (io.ReadCloser, error
 	return nil, fmt.Errorf("%w: too many redirects", errBadResponse)
 }
 
-// remoteFile is a file on another host than the server.
+// remoteFile is the content of a file on a host other than the model server.
 type remoteFile struct {
 	ctx context.Context
 	io.ReadCloser
@@ -67,7 +69,7 @@ func (s remoteFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// redirectError is a redirect response.
+// redirectError is the error for a redirect response. location is the new URL.
 type redirectError struct{ location string }
 
 func (*redirectError) Error() string { return "moved" }
@@ -116,8 +118,8 @@ func DataReader(uri string) (io.Reader, error) {
 	return strings.NewReader(text), nil
 }
 
-// Base64Reader returns a reader of base64 text with or without padding. Invalid base64 fails on
-// reading, as an invalid response.
+// Base64Reader returns a reader that decodes base64, with or without padding.
+// If the base64 is invalid, Read returns the error for an invalid response.
 func Base64Reader(text string) io.Reader {
 	return base64Reader{base64.NewDecoder(base64.RawStdEncoding, strings.NewReader(strings.TrimRight(text, "=\r\n ")))}
 }
@@ -132,7 +134,8 @@ func (d base64Reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// DataURI returns a media input as a data: URI. maxBytes limits the file.
+// DataURI returns a file of a job as a data: URI. It fails if the file is
+// larger than maxBytes.
 func DataURI(ctx context.Context, f engine.File, maxBytes int64) (string, error) {
 	if f.Size > maxBytes {
 		return "", engine.Fail(engine.Failed, "A file is too large for this tool.")
@@ -157,16 +160,17 @@ func DataURI(ctx context.Context, f engine.File, maxBytes int64) (string, error)
 	return b.String(), nil
 }
 
-// FormPart is a part of a multipart form: a value, or a file under a name.
+// FormPart is one part of a multipart form: either a value or a file.
 type FormPart struct {
 	Name     string
 	Value    string
 	File     *engine.File
-	FileName string // of the file
+	FileName string // file name sent with the file
 }
 
-// MultipartForm returns a multipart body that is streamed, and its media type. The caller reads it
-// to its end or closes it.
+// MultipartForm returns the body of a multipart form, which is written while
+// it is read, and its media type. The caller reads the body to its end or
+// closes it.
 func MultipartForm(ctx context.Context, parts []FormPart) (io.ReadCloser, string) {
 	r, w := io.Pipe()
 	form := multipart.NewWriter(w)
@@ -212,13 +216,14 @@ func copyFile(ctx context.Context, to io.Writer, f engine.File) error {
 	return err
 }
 
-// inputError is an error of reading a job's input while it is sent. It is not a failure of the
-// server.
+// inputError is an error reading a job's input file while it is sent to the
+// server. It is not a failure of the server.
 type inputError struct{ error }
 
 func (u inputError) Unwrap() error { return u.error }
 
-// inputReader is a job's input while it is sent.
+// inputReader reads a job's input file while it is sent, and wraps read errors
+// in inputError.
 type inputReader struct{ io.ReadCloser }
 
 func (o inputReader) Read(p []byte) (int, error) {

@@ -9,22 +9,28 @@ import (
 	"atelier/internal/engine"
 )
 
-// Mapping maps a tool's fields to a model's inputs. It is the part of a manifest's engine.with
-// that servers of models with named inputs share.
+// Mapping maps a tool's fields to a model's inputs. It is the part of a
+// manifest's engine.with section that is the same for all engines whose models
+// have named inputs.
 type Mapping struct {
-	// Input are constant inputs.
+	// Input are constant inputs, by input name.
 	Input map[string]any `json:"input"`
-	// Rename maps a field to an input; other fields are sent to the input with their key.
-	// size.width is the width of a field called size. "-" sends the field to no input.
+	// Rename maps a field's key to the name of an input. Other fields are sent
+	// to the input with the same name as their key. size.width is the width of
+	// a field called size. "-" means that the field is not sent.
 	Rename map[string]string `json:"rename"`
-	// Seed and Results are the inputs for the seed and the number of results; "": none. SeedMax is the
-	// model's largest seed; larger ones wrap around to 0. 0: no limit.
+	// Seed and Results are the names of the inputs for the seed and the number
+	// of results. They are empty if the model has no such input. SeedMax is
+	// the model's largest seed; larger seeds wrap around to 0. If SeedMax is
+	// 0, there is no limit.
 	Seed    string `json:"seed"`
 	SeedMax uint32 `json:"seed_max"`
 	Results string `json:"results"`
 }
 
-// InputValues returns the inputs of a job. file converts a media input to the model's form.
+// InputValues returns the model's inputs for a job, by input name. file
+// converts a file of the job to the form that the model accepts, such as a
+// URL.
 func (m Mapping) InputValues(ctx context.Context, j engine.Job, seed uint32, results int, file func(context.Context, engine.File) (any, error)) (map[string]any, error) {
 	all := map[string]any{}
 	for key, v := range j.Values {
@@ -52,7 +58,8 @@ func (m Mapping) InputValues(ctx context.Context, j engine.Job, seed uint32, res
 	return all, nil
 }
 
-// WithSeed returns the same inputs with another seed, for another call of the same job.
+// WithSeed returns a copy of inputs with another seed, for the next request of
+// the same job.
 func (m Mapping) WithSeed(inputs map[string]any, seed uint32) map[string]any {
 	again := maps.Clone(inputs)
 	if _, fixed := m.Input[m.Seed]; !fixed {
@@ -70,12 +77,12 @@ func (m Mapping) setSeed(all map[string]any, seed uint32) {
 	}
 }
 
-// takesList reports whether a field of files is sent to an input that takes a list, which is
-// written as key[].
+// takesList reports whether the files of a field are sent to an input that
+// takes a list. In Rename, the name of such an input ends in [].
 func (m Mapping) takesList(key string) bool { return strings.HasSuffix(m.Rename[key], "[]") }
 
 func (m Mapping) setInput(all map[string]any, key string, v any) {
-	if pair, ok := v.(map[string]any); ok { // a size field
+	if pair, ok := v.(map[string]any); ok { // a size field has a width and a height
 		for side, n := range pair {
 			to, named := m.Rename[key+"."+side]
 			if !named {

@@ -5,11 +5,13 @@ import (
 	"strconv"
 )
 
-// progressBars match progress bars in logs (tqdm).
+// progressBars matches the percentage of progress bars in logs, as the Python
+// package tqdm prints them.
 var progressBars = regexp.MustCompile(`(\d{1,3})%\s*\|`)
 
-// ProgressInLog returns the progress of the last progress bar in a model's log, from 0 to 1.
-// Models with several bars start again at 0; callers must not show that.
+// ProgressInLog returns the progress of the last progress bar in a model's
+// log, from 0 to 1. If a model prints several bars, the progress starts again
+// at 0 for each; callers must not show such a decrease.
 func ProgressInLog(log string) float64 {
 	const tail = 4 << 10
 	all := progressBars.FindAllStringSubmatch(log[max(0, len(log)-tail):], -1)

@@ -9,22 +9,23 @@ import (
 	"strings"
 )
 
-// FileRef is a file that a response names.
+// FileRef is a file whose URL is in a response.
 type FileRef struct {
 	URL  string
-	Type string // media type; "": unknown
+	Type string // media type; empty if unknown
 }
 
-// maxDepth limits the nesting depth that is searched.
+// maxDepth is the maximum nesting depth of JSON that is searched for files.
 const maxDepth = 32
 
-// FindFiles returns the files that a response names, in order: objects with a url or, if there are
-// none, texts that are URLs.
+// FindFiles returns the files whose URLs are in a JSON response, in order:
+// those in objects with a key url or, if there are none, all strings that are
+// URLs.
 func FindFiles(answer json.RawMessage) []FileRef {
 	d := json.NewDecoder(bytes.NewReader(answer))
 	d.UseNumber()
 	var w fileFinder
-	w.findInValue(d, maxDepth) // an invalid rest names no files
+	w.findInValue(d, maxDepth) // if the rest is invalid JSON, the files found before it are returned
 	if len(w.objects) > 0 {
 		return w.objects
 	}
@@ -33,7 +34,8 @@ func FindFiles(answer json.RawMessage) []FileRef {
 
 type fileFinder struct{ objects, texts []FileRef }
 
-// findInValue searches the next value. It returns the value if it is a text.
+// findInValue searches the next JSON value for files. If the value is a
+// string, it returns the string and true.
 func (w *fileFinder) findInValue(d *json.Decoder, depth int) (text string, ok bool) {
 	token, err := d.Token()
 	if err != nil || depth == 0 {
@@ -63,7 +65,7 @@ func (w *fileFinder) findInValue(d *json.Decoder, depth int) (text string, ok bo
 
 func (w *fileFinder) findInObject(d *json.Decoder, depth int) {
 	var r FileRef
-	at := len(w.objects) // files inside the object come after it
+	at := len(w.objects) // files inside the object are listed after the object's own file
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
@@ -89,9 +91,10 @@ func isFileURL(text string) bool {
 	return strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "data:")
 }
 
-// IsEcho reports whether a URL is part of a text among a job's inputs. A URL that a person wrote
-// and a model repeats is not a result: fetching it could reach hosts that the person cannot,
-// possibly with the server's credentials.
+// IsEcho reports whether a URL occurs in one of a job's input values. If a
+// person writes a URL and the model repeats it, it is not a result: fetching
+// it could reach hosts that the person cannot reach, possibly with the
+// server's credentials.
 func IsEcho(ref string, values any) bool {
 	switch v := values.(type) {
 	case string:
@@ -108,12 +111,14 @@ func IsEcho(ref string, values any) bool {
 	return false
 }
 
-// FindResults returns the files that a response names and that are not echoes of inputs.
+// FindResults returns the files whose URLs are in a JSON response, except URLs
+// that occur in the job's input values.
 func FindResults(answer json.RawMessage, values map[string]any) []FileRef {
 	return slices.DeleteFunc(FindFiles(answer), func(r FileRef) bool { return IsEcho(r.URL, values) })
 }
 
-// fileMarks identify the type of files by the start of their media type or the end of their name.
+// fileMarks map an output type to the media type prefixes and file name
+// endings that identify its files.
 var fileMarks = map[string][]string{
 	"IMG":      {"image/", ".png", ".jpg", ".jpeg", ".webp", ".gif", ".avif", ".svg"},
 	"VID":      {"video/", ".mp4", ".webm", ".mov", ".mkv"},
@@ -122,8 +127,9 @@ var fileMarks = map[string][]string{
 	"TEXT":     {"text/", ".txt", ".json", ".srt", ".vtt", ".md"},
 }
 
-// FilterByType keeps the files of a tool's output type, so that a video's thumbnail is not taken
-// for another video. If no file is known to be of the type it keeps all.
+// FilterByType returns the files of a tool's output type, so that a video's
+// thumbnail is not mistaken for another video. If no file is known to have the
+// type, it returns all files.
 func FilterByType(refs []FileRef, outputType string) []FileRef {
 	fit := slices.DeleteFunc(slices.Clone(refs), func(r FileRef) bool { return !r.isOfType(outputType) })
 	if len(fit) > 0 {

@@ -15,8 +15,9 @@ import (
 	"atelier/internal/engine"
 )
 
-// UploadFile sends a file to an upload URL that the server named, through the SSRF guard and
-// without credentials. It closes the body.
+// UploadFile sends a file to an upload URL that the server sent, without
+// credentials. The host's IP address is checked as protection against SSRF.
+// UploadFile closes the body.
 func (c *Client) UploadFile(ctx context.Context, at, mimeType string, body io.ReadCloser, size int64) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPut, at, inputReader{body})
 	if err != nil {
@@ -25,7 +26,7 @@ func (c *Client) UploadFile(ctx context.Context, at, mimeType string, body io.Re
 		err = fmt.Errorf("%w: the URL of a file must be http:// or https://", netguard.ErrBlocked)
 	}
 	if err != nil {
-		body.Close() // as sending the request would have done
+		body.Close() // UploadFile closes the body even if it fails, as http.Client does
 		return err
 	}
 	req.ContentLength = size
@@ -39,7 +40,8 @@ func (c *Client) UploadFile(ctx context.Context, at, mimeType string, body io.Re
 	return remoteFailure(ctx, err)
 }
 
-// DeliverFile streams a file that the server named to the sink.
+// DeliverFile fetches a file that a response of the server refers to, and
+// passes it to the sink as a result.
 func (c *Client) DeliverFile(ctx context.Context, ref string, out engine.Sink) error {
 	r, err := c.OpenFile(ctx, ref)
 	if err != nil {
@@ -49,8 +51,8 @@ func (c *Client) DeliverFile(ctx context.Context, ref string, out engine.Sink) e
 	return DeliverReader(ctx, r, out)
 }
 
-// DeliverReader streams a server's response to the sink. It returns the sink's error unless the
-// server caused it.
+// DeliverReader passes data that the server sends to the sink as a result. If
+// reading fails, it returns the server's failure, otherwise the sink's error.
 func DeliverReader(ctx context.Context, r io.Reader, out engine.Sink) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -67,8 +69,9 @@ func DeliverReader(ctx context.Context, r io.Reader, out engine.Sink) error {
 	return err
 }
 
-// WithGrace returns a context that outlives ctx by a grace period: to learn the outcome of a call
-// that costs money, and to cancel its work.
+// WithGrace returns a context that is cancelled a grace period after ctx. The
+// time serves to learn the outcome of a request that costs money, and to
+// cancel its work.
 func WithGrace(ctx context.Context, while time.Duration) (context.Context, context.CancelFunc) {
 	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -83,13 +86,13 @@ func WithGrace(ctx context.Context, while time.Duration) (context.Context, conte
 	return late, func() { stop(); cancel() }
 }
 
-// Poller paces repeated queries of a server. The interval grows with time, and transient failures
-// do not end the polling.
+// Poller controls the intervals between repeated queries of a server. The
+// interval grows with time, and transient failures do not end the polling.
 type Poller struct {
 	Interval, MaxInterval time.Duration // first and longest interval; default: 1 s and 5 s
-	Timeout               time.Duration // how long queries may keep failing; default: a minute
+	Timeout               time.Duration // how long queries may keep failing before the run fails; default: one minute
 
-	over *time.Timer // runs while queries fail
+	over *time.Timer // started at the first of consecutive failures; nil while queries succeed
 }
 
 // WaitNext waits until the next query is due.
@@ -106,8 +109,9 @@ func (p *Poller) WaitNext(ctx context.Context) error {
 	}
 }
 
-// CheckError records the outcome of a query. It returns a failure if the error is permanent, or if
-// queries have been failing for too long.
+// CheckError records the error of a query, or nil if it succeeded. It returns
+// a failure if the error is permanent, or if queries have been failing for
+// longer than the timeout.
 func (p *Poller) CheckError(ctx context.Context, err error) error {
 	if err == nil {
 		p.over = nil
@@ -128,14 +132,15 @@ func (p *Poller) CheckError(ctx context.Context, err error) error {
 	}
 }
 
-// fileEndings are file name endings that differ from the media type's name.
+// fileEndings are the file name endings of media types whose subtype is not
+// the usual ending.
 var fileEndings = map[string]string{
 	"image/jpeg": "jpg", "image/svg+xml": "svg", "audio/mpeg": "mp3", "audio/x-wav": "wav", "audio/mp4": "m4a",
 	"video/quicktime": "mov", "video/x-matroska": "mkv", "model/gltf-binary": "glb", "text/plain": "txt",
 }
 
-// FileName returns a name for a media input, for servers that need one. Some models depend on its
-// ending.
+// FileName returns a file name for an input file of a job, for servers that
+// need one. Some models depend on its ending.
 func FileName(f engine.File) string {
 	_, sub, _ := strings.Cut(f.MimeType, "/")
 	return "file." + cmp.Or(fileEndings[f.MimeType], strings.TrimPrefix(sub, "x-"), "bin")

@@ -1,8 +1,10 @@
-// Package cog runs tools on a Cog prediction server, which "cog build" packs around a model.
+// Package cog runs tools on a Cog prediction server, the HTTP server that "cog
+// build" adds to a model.
 //
-// Cog has neither a queue nor a way to query a prediction, so each prediction is a call that stays
-// open until the model is done: if the connection breaks, the work ends. A server without a free
-// slot reports that, and the run is retried later.
+// Cog has neither a queue nor a way to query a prediction, so each prediction
+// is a request that stays open until the model is done. If the connection
+// breaks, the work ends. If the server has no free slot, it responds with an
+// error and the run is retried later.
 package cog
 
 import (
@@ -22,14 +24,15 @@ import (
 	"atelier/internal/engine/manifestdraft"
 )
 
-// Options are the engine's settings.
+// Options are the settings of a Cog engine.
 type Options struct {
-	// SendURLs sends media inputs as URLs, if they have any, to a server that can reach this
-	// service. Otherwise the inputs are embedded in the call.
+	// SendURLs makes the engine send input files as URLs, if they have any, to
+	// a server that can reach this service. Otherwise the files are embedded
+	// in the request.
 	SendURLs bool
 }
 
-// Engine runs jobs on one server.
+// Engine runs jobs on one Cog server.
 type Engine struct {
 	c *backend.Client
 	o Options
@@ -37,23 +40,26 @@ type Engine struct {
 
 var _ engine.Prober = (*Engine)(nil)
 
-// New returns an engine. It does not contact the server.
+// New returns an engine that uses the server of c. It does not contact the
+// server.
 func New(c *backend.Client, o Options) *Engine { return &Engine{c, o} }
 
 const (
-	// maxFileBytes limits the files of one call: in base64 they and the rest must stay below the
-	// server's limit of 100 MiB.
+	// maxFileBytes is the maximum total size of the files in one request, in
+	// bytes. Encoded as base64, with the other inputs, they must stay below
+	// the server's limit of 100 MiB.
 	maxFileBytes = 72 << 20
-	// slotRetries and slotPause are for a server without a free slot: it responds
-	// before its slot is free, so the next call sometimes comes too early. The
-	// pause doubles each time.
+	// slotRetries is the number of times that a request is repeated if the
+	// server has no free slot, and slotPause the first pause, which doubles
+	// each time. The server responds to a request slightly before it frees the
+	// slot, so the next request sometimes comes too early.
 	slotRetries = 6
 	slotPause   = 40 * time.Millisecond
-	// cancelTimeout limits the calls that cancel a prediction.
+	// cancelTimeout limits the requests that cancel a prediction.
 	cancelTimeout = time.Second
 )
 
-// Messages to people.
+// Messages shown to people.
 const (
 	messageBusy        = "The tool's server is busy. Try again later."
 	messageBadResponse = "The tool's server sent an invalid response."
@@ -64,13 +70,15 @@ const (
 	messageNoResult    = "The tool made no result."
 )
 
-// ManifestSpec describes the engine's settings in a manifest.
+// ManifestSpec describes the settings that a tool's manifest may have for this
+// engine.
 func ManifestSpec() engine.ManifestSpec {
 	return engine.ManifestSpec{Setting: func() any { return &backend.Mapping{} }}
 }
 
-// Run makes one prediction for all results if the model has an input for their number, or
-// otherwise as many predictions as necessary, each with its own seed.
+// Run makes one prediction for all results if the model has an input for the
+// number of results. Otherwise it makes one prediction after the other, each
+// with its own seed.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	var m backend.Mapping
 	if err := engine.DecodeSetting(j.With, &m); err != nil {
@@ -118,13 +126,15 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 			out.Progress(float64(made) / float64(j.NumResults))
 		}
 	}
-	if made == 0 { // fewer results than requested are better than none
+	if made == 0 { // if there is at least one result, the job succeeds with fewer than requested
 		return engine.Fail(engine.Invalid, messageNoResult)
 	}
 	return nil
 }
 
-// fileConverter returns the function that converts a job's files to inputs.
+// fileConverter returns a function that converts a job's files to model
+// inputs: URLs or data: URIs. The function counts the embedded bytes of all
+// files.
 func (e *Engine) fileConverter() func(context.Context, engine.File) (any, error) {
 	left := int64(maxFileBytes)
 	return func(ctx context.Context, f engine.File) (any, error) {
@@ -137,7 +147,8 @@ func (e *Engine) fileConverter() func(context.Context, engine.File) (any, error)
 	}
 }
 
-// runPrediction runs the model and returns its output.
+// runPrediction makes a prediction with the inputs in and returns the model's
+// output.
 func (e *Engine) runPrediction(ctx context.Context, id string, in map[string]any) (json.RawMessage, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -174,14 +185,15 @@ func (e *Engine) runPrediction(ctx context.Context, id string, in map[string]any
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		return nil, engine.FailTransient(engine.Failed, messageStopped) // as a server does that is shutting down
-	case "starting", "processing": // an earlier try with the same id is still running
+		return nil, engine.FailTransient(engine.Failed, messageStopped) // a server that is shutting down cancels its predictions
+	case "starting", "processing": // an earlier attempt with the same id is still running
 		return nil, engine.FailTransient(engine.Unavailable, messageBusy)
 	}
 	return nil, engine.Fail(engine.Failed, messageBadResponse).WithCause(fmt.Errorf("status %.40q", p.Status))
 }
 
-// isFull reports whether the server had no free slot.
+// isFull reports whether the error of a request means that the server had no
+// free slot.
 func isFull(err error) bool {
 	s, ok := errors.AsType[*backend.Status](err)
 	return ok && s.Code == http.StatusConflict
@@ -198,10 +210,11 @@ func waitFor(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// cancelPrediction asks the server to stop. A server that is reached directly has stopped already,
-// because the connection is closed; a proxy in between may have kept it open. A cancellation that
-// comes before the model has begun is lost, so it is repeated until the server no longer has the
-// prediction any more.
+// cancelPrediction requests that the server stop a prediction. A server that
+// is reached directly has already stopped, because the connection is closed; a
+// proxy in between may have kept its connection open. The server ignores a
+// cancellation that arrives before the model has begun, so the request is
+// repeated until the server no longer has the prediction.
 func (e *Engine) cancelPrediction(ctx context.Context, path string) {
 	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
 	defer end()
@@ -214,7 +227,8 @@ func (e *Engine) cancelPrediction(ctx context.Context, path string) {
 	}
 }
 
-// callFailure translates a response that is not a prediction.
+// callFailure converts the error of a prediction request to the engine.Error
+// that the run fails with.
 func callFailure(ctx context.Context, err error) error {
 	s, ok := errors.AsType[*backend.Status](err)
 	switch {
@@ -227,7 +241,8 @@ func callFailure(ctx context.Context, err error) error {
 	return backend.CallFailure(ctx, err)
 }
 
-// inputErrors returns the server's message about wrong inputs. "": there is none.
+// inputErrors returns the server's message about invalid inputs. It returns ""
+// if there is none.
 func inputErrors(body []byte) string {
 	var b struct {
 		Detail json.RawMessage `json:"detail"`
@@ -237,7 +252,7 @@ func inputErrors(body []byte) string {
 	return cmp.Or(backend.FastAPIDetail(b.Detail), b.Error)
 }
 
-// Probe queries the server's health. A busy server is healthy.
+// Probe checks the server's health. A busy server is healthy.
 func (e *Engine) Probe(ctx context.Context) error {
 	short, end := e.c.WithTimeout(ctx)
 	defer end()
@@ -256,7 +271,8 @@ func (e *Engine) Probe(ctx context.Context) error {
 	return engine.FailTransient(engine.Unavailable, messageUnhealthy).WithCause(fmt.Errorf("status %.40q", h.Status))
 }
 
-// ImportTool drafts a tool from the server's description of its model.
+// ImportTool drafts a tool's manifest from the schema that the server has for
+// its model.
 func (e *Engine) ImportTool(ctx context.Context, name, engineName string) (manifestdraft.Tool, error) {
 	ctx, end := e.c.WithTimeout(ctx)
 	defer end()

@@ -13,14 +13,16 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// outputShape is the interpretation of an output. It comes only from the schema: a text that a
-// model wrote can look like a URL, and must not be fetched.
+// outputShape says how a model's output is interpreted. It is derived only
+// from the model's schema: text that a model wrote can look like a URL, but
+// must not be fetched.
 type outputShape struct {
 	files bool // the output contains URLs or data: URIs
-	whole bool // the list is one text in pieces
+	whole bool // the output is a list of parts of one string
 }
 
-// fetchShape queries the schema of the model's output. Without a schema it is text.
+// fetchShape queries the schema of the model's output. If there is no schema,
+// the output is text.
 func (e *Engine) fetchShape(ctx context.Context) (outputShape, error) {
 	short, end := e.c.WithTimeout(ctx)
 	defer end()
@@ -45,12 +47,12 @@ func (e *Engine) fetchShape(ctx context.Context) (outputShape, error) {
 	return outputShape{files: o.Format == "uri" || o.Items.Format == "uri", whole: o.Display == "concatenate"}, backend.CallFailure(ctx, err)
 }
 
-// listResults returns the URLs or texts in an output, in order.
+// listResults returns the URLs or strings in a model's output, in order.
 func (s outputShape) listResults(output json.RawMessage) ([]string, error) {
 	var all []string
 	err := eachLeaf(output, 0, func(text string, quoted bool) {
 		if s.files && (!quoted || !isFileURL(text)) || text == "" {
-			return // a model may return its seed beside its pictures
+			return // other values are ignored: a model may return its seed in addition to its pictures
 		}
 		all = append(all, text)
 	})
@@ -64,10 +66,12 @@ func isFileURL(text string) bool {
 	return strings.HasPrefix(text, "data:") || strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://")
 }
 
-// maxDepth limits the nesting depth of an output: each level is copied.
+// maxDepth is the maximum nesting depth of an output. It is small because each
+// level is copied.
 const maxDepth = 8
 
-// eachLeaf calls visit with every single value of a JSON text, in order. null is none.
+// eachLeaf calls visit for every value in raw that is neither an array, an
+// object nor null, in order. quoted is true for strings.
 func eachLeaf(raw json.RawMessage, depth int, visit func(text string, quoted bool)) error {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" {
@@ -88,7 +92,7 @@ func eachLeaf(raw json.RawMessage, depth int, visit func(text string, quoted boo
 	if depth == maxDepth {
 		return errors.New("the output is nested too deeply")
 	}
-	d := json.NewDecoder(bytes.NewReader(raw)) // a map would lose the order of keys
+	d := json.NewDecoder(bytes.NewReader(raw)) // token by token, because decoding into a map would lose the order of keys
 	if _, err := d.Token(); err != nil {
 		return err
 	}
@@ -109,7 +113,7 @@ func eachLeaf(raw json.RawMessage, depth int, visit func(text string, quoted boo
 	return nil
 }
 
-// deliverResult passes one result to the sink.
+// deliverResult passes one result, a URL or text, to the sink.
 func (e *Engine) deliverResult(ctx context.Context, as outputShape, result string, out engine.Sink) error {
 	if !as.files {
 		return out.Output(ctx, engine.Result{Data: strings.NewReader(result)})

@@ -9,18 +9,19 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// cancelTimeout limits the calls that cancel an ended job's prompt.
+// cancelTimeout limits the requests that cancel the prompt of an ended job.
 const cancelTimeout = time.Second
 
-// cancelPrompt removes a prompt from the server when its job ends. It stops trying after a short
-// time: the server's work is then wasted.
+// cancelPrompt removes a prompt from the server when its job ends. It gives up
+// after cancelTimeout; the server then completes work that nobody needs.
 func (t *task) cancelPrompt(ctx context.Context, id string) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
 	defer stop()
 	_ = t.removePrompt(ctx, id)
 }
 
-// Abandon removes the prompts that a checkpoint names.
+// Abandon removes the prompts of a run from the server. left is the run's
+// checkpoint, which contains the prompts' ids.
 func (e *Engine) Abandon(ctx context.Context, left string) error {
 	for _, id := range parseCheckpoint(left).Prompts {
 		short, stop := e.server.WithTimeout(ctx)
@@ -33,19 +34,19 @@ func (e *Engine) Abandon(ctx context.Context, left string) error {
 	return nil
 }
 
-// removePrompt removes a prompt from the server, whether it is pending or running. A prompt that
-// has ended or never existed is no error.
+// removePrompt removes a prompt from the server, whether it is pending or
+// running. It returns no error if the prompt has ended or never existed.
 func (e *Engine) removePrompt(ctx context.Context, id string) error {
 	err := e.server.CallJSON(ctx, "POST", "/api/jobs/"+url.PathEscape(id)+"/cancel", map[string]any{}, nil)
 	if _, old := errors.AsType[*backend.Status](err); !old {
 		return err
 	}
-	// Older servers do not have this call.
+	// Older servers do not have the endpoint /api/jobs.
 	if err := e.server.CallJSON(ctx, "POST", "/queue", map[string]any{"delete": []string{id}}, nil); err != nil {
 		return err
 	}
-	// The oldest servers interrupt any running prompt, so this one must be the
-	// running one.
+	// The oldest servers interrupt whichever prompt is running, so the request
+	// is sent only if this prompt is running.
 	at, err := e.findInQueue(ctx, id)
 	if err != nil || at != stateRunning {
 		return err

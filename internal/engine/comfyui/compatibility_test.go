@@ -188,7 +188,10 @@ func TestGotcha5OldPromptsLeaveTheHistory(t *testing.T) {
 	first := r.results(t, job(t))
 	r.call(t, "POST", "/history", `{"clear":true}`)
 	j := job(t)
-	j.Attempt, j.SavedCheckpoint = 2, last(first)
+	j.Attempt, j.SavedCheckpoint = 2, first.LastCheckpoint()
+	if j.SavedCheckpoint == "" {
+		t.Fatal("no checkpoint was saved")
+	}
 	again := r.results(t, j)
 	if !slices.EqualFunc(first.Outputs(), again.Outputs(), bytes.Equal) || len(r.server.Prompts()) != 2 {
 		t.Errorf("prompts = %d, want the work done again, with the same result", len(r.server.Prompts()))
@@ -305,12 +308,6 @@ func TestGotcha11ANodeThatIsGone(t *testing.T) {
 	if e := r.refusal(t, j); e.Code != engine.Failed || e.Transient || !strings.Contains(e.Message, "FancySaver does not exist") {
 		t.Errorf("failure = %+v", e)
 	}
-}
-
-// last is the note that a run has left.
-func last(r *enginetest.Recorder) string {
-	n := r.Checkpoints()
-	return n[len(n)-1]
 }
 
 // cancelled runs a job that is cancelled once is says so.

@@ -1,8 +1,8 @@
-// Package comfyui is the engine for tools that are workflows of a ComfyUI server.
-// It also drafts manifests for such workflows.
+// Package comfyui is the engine for tools that are workflows of a ComfyUI
+// server. It also drafts manifests for such workflows.
 //
-// The operator's manifest contains the graph. A person's inputs only become plain
-// values of the inputs that the manifest binds:
+// The operator's manifest contains the graph. A person's inputs only become
+// plain values of the inputs that the manifest binds:
 //
 //	engine:
 //	  name: studio
@@ -17,13 +17,14 @@
 //	      num_results: ["5.batch_size"]     # number of results per run of the graph
 //	    outputs: ["9"]                      # nodes whose files are results; default: all nodes
 //
-// A graph that makes fewer results than requested is run again with another
+// If a graph makes fewer results than requested, it is run again with another
 // seed, until there are enough.
 //
-// The server has one queue and loses it when it restarts. The engine polls the queue and the
-// history for the state of a prompt. The WebSocket is used only for progress and previews. The ids
-// of prompts are saved in a checkpoint before the prompts are sent, so that the next worker can
-// resume the prompts that still exist.
+// The server has one queue and loses it when it restarts. The engine polls the
+// queue and the history for the state of a prompt. The WebSocket is used only
+// for progress and previews. The ids of prompts are saved in a checkpoint
+// before the prompts are sent, so that the next worker can resume the prompts
+// that still exist.
 package comfyui
 
 import (
@@ -39,19 +40,21 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// Options are the engine's settings. The zero value has the defaults.
+// Options are the settings of a ComfyUI engine. The zero value selects the
+// defaults.
 type Options struct {
 	// PollInterval is the time between two polls of a prompt's state. Default: 1 s.
 	PollInterval time.Duration
 }
 
-// Engine runs workflows on one server. It has no state between jobs.
+// Engine runs workflows on one ComfyUI server. It has no state between jobs.
 type Engine struct {
 	server *backend.Client
 	poll   time.Duration
 }
 
-// New returns the engine. It does not contact the server.
+// New returns an engine that uses the server of c. It does not contact the
+// server.
 func New(c *backend.Client, o Options) *Engine {
 	return &Engine{server: c, poll: cmp.Or(o.PollInterval, time.Second)}
 }
@@ -61,7 +64,7 @@ var (
 	_ engine.Abandoner = (*Engine)(nil)
 )
 
-// Probe queries the server's system state.
+// Probe checks that the server responds and is a ComfyUI server.
 func (e *Engine) Probe(ctx context.Context) error {
 	short, cancel := e.server.WithTimeout(ctx)
 	defer cancel()
@@ -77,7 +80,7 @@ func (e *Engine) Probe(ctx context.Context) error {
 	return nil
 }
 
-// Run does the job.
+// Run runs the workflow of a job's tool and passes its results to out.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -107,14 +110,15 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	return err
 }
 
-// checkpoint is the information that the next worker needs: this worker's client id, and the
-// prompts of the run in order.
+// checkpoint is saved for the worker that continues the run: it contains this
+// worker's client id and the ids of the run's prompts, in order.
 type checkpoint struct {
 	ClientID string   `json:"client_id"`
 	Prompts  []string `json:"prompts"`
 }
 
-// parseCheckpoint parses the checkpoint of an earlier try. Any other text is an empty checkpoint.
+// parseCheckpoint parses the checkpoint of an earlier attempt. It returns an
+// empty checkpoint if left is invalid.
 func parseCheckpoint(left string) (n checkpoint) {
 	if left == "" || json.Unmarshal([]byte(left), &n) != nil || n.ClientID == "" {
 		return checkpoint{}
@@ -127,7 +131,7 @@ func (n checkpoint) String() string {
 	return string(text)
 }
 
-// task is a running job.
+// task is the state of one running job.
 type task struct {
 	*Engine
 	job        engine.Job
@@ -154,7 +158,7 @@ func (t *task) runPrompts(ctx context.Context) error {
 		if !taken {
 			err := t.runPrompt(ctx, number)
 			if errors.Is(err, errNoResult) && t.delivered > 0 {
-				break // fewer results than requested are better than none
+				break // the job succeeds with fewer results than requested
 			}
 			if err != nil {
 				return err
@@ -165,9 +169,10 @@ func (t *task) runPrompts(ctx context.Context) error {
 	return nil
 }
 
-// resumePrompt continues with a prompt that an earlier try has sent. It reports whether that
-// succeeded: another worker may have cancelled the prompt when it lost the run, so only success
-// counts.
+// resumePrompt waits for a prompt that an earlier attempt has sent. It returns
+// false if the prompt must be sent again: the server no longer has it, or it
+// failed before it delivered a result. The failure may be that another worker
+// cancelled the prompt when it lost the run.
 func (t *task) resumePrompt(ctx context.Context, number int) (bool, error) {
 	if number >= len(t.checkpoint.Prompts) {
 		return false, nil
@@ -189,7 +194,7 @@ func (t *task) resumePrompt(ctx context.Context, number int) (bool, error) {
 	return false, nil
 }
 
-// runPrompt sends the graph and waits for its results.
+// runPrompt sends the graph as a new prompt and waits for its results.
 func (t *task) runPrompt(ctx context.Context, number int) error {
 	wanted := t.job.NumResults - t.delivered
 	if err := t.uploadFiles(ctx); err != nil {
@@ -205,15 +210,16 @@ func (t *task) runPrompt(ctx context.Context, number int) error {
 	return t.finishPrompt(ctx, id)
 }
 
-// finishPrompt waits for a prompt and passes its results to the sink. A prompt whose results are
-// not needed is cancelled, unless the next try or another worker can continue with it.
+// finishPrompt waits for a prompt and passes its results to the sink. If the
+// run has finally failed or ended, it cancels the prompt; otherwise the next
+// attempt or another worker can continue with the prompt.
 func (t *task) finishPrompt(ctx context.Context, id string) error {
 	share := 1
 	if t.graph.isBound(keyResults) {
 		share = t.job.NumResults - t.delivered
 	}
 	all := float64(t.job.NumResults)
-	making := t.bar.SubSpan(float64(t.delivered)/all, float64(t.delivered+share)/all).SubSpan(0, 0.95) // the rest is for fetching the files
+	making := t.bar.SubSpan(float64(t.delivered)/all, float64(t.delivered+share)/all).SubSpan(0, 0.95) // the last 5 % are for fetching the files
 	t.socket.followPrompt(id, t.graph.nodeIDs(), making)
 	e, err := t.awaitPrompt(ctx, id)
 	t.socket.followPrompt("", nil, engine.Span{})

@@ -14,14 +14,14 @@ import (
 	"atelier/internal/engine"
 )
 
-// Keys of bind that are not fields.
+// Keys of a manifest's bind setting that are not field keys.
 const (
 	keySeed    = "seed"
 	keyResults = "num_results"
 )
 
-// graph is the engine's part of a manifest. Numbers in the workflow keep their notation, because
-// seeds can be as large as 2^64-1.
+// graph is the engine.with section of a tool's manifest. Numbers in the
+// workflow stay json.Number, because seeds can be as large as 2^64-1.
 type graph struct {
 	Workflow map[string]map[string]any `json:"workflow"`
 	Bind     map[string][]string       `json:"bind"`
@@ -30,13 +30,14 @@ type graph struct {
 	targets map[string][]target
 }
 
-// target is an input of a node.
+// target is an input of a node that a field is bound to.
 type target struct {
 	inputs map[string]any
 	name   string
 }
 
-// parseGraph parses the engine's part of a manifest and refuses graphs that cannot work.
+// parseGraph parses the engine.with section of a tool's manifest. It returns
+// an error if the workflow or its bindings cannot work.
 func parseGraph(with string) (*graph, error) {
 	var g graph
 	if err := engine.DecodeSetting(with, &g); err != nil {
@@ -70,7 +71,8 @@ func parseGraph(with string) (*graph, error) {
 	return &g, nil
 }
 
-// ManifestSpec describes the engine's settings in a manifest.
+// ManifestSpec describes the settings that a tool's manifest may have for this
+// engine.
 func ManifestSpec() engine.ManifestSpec {
 	return engine.ManifestSpec{
 		Setting: func() any { return &graph{} },
@@ -85,13 +87,16 @@ func misconfigured(format string, args ...any) error {
 	return engine.ErrMisconfigured.WithCause(fmt.Errorf(format, args...))
 }
 
-// isBound reports whether a key is bound to inputs.
+// isBound reports whether a field key, or one of the keys seed and
+// num_results, is bound to an input of the workflow.
 func (g *graph) isBound(key string) bool { return len(g.targets[key]) > 0 }
 
-// nodeIDs returns the ids of the workflow's nodes.
+// nodeIDs returns the ids of the workflow's nodes, in no particular order.
 func (g *graph) nodeIDs() []string { return slices.Collect(maps.Keys(g.Workflow)) }
 
-// setInputs sets the bound inputs. Inputs without a value in the job keep the workflow's value.
+// setInputs sets the bound inputs of the workflow. names are the names of
+// uploaded files by field key. Inputs without a value in the job keep the
+// workflow's value.
 func (g *graph) setInputs(j engine.Job, seed uint32, results int, names map[string][]string) error {
 	for key, targets := range g.targets {
 		files, isFile := names[key]
@@ -129,7 +134,8 @@ func setTargets(targets []target, v any) {
 	}
 }
 
-// valueOf returns the value of a key of bind: a field, or a side of a size.
+// valueOf returns the job's value for a key of the bind setting: a field's
+// key, or a size field's key followed by .width or .height.
 func valueOf(values map[string]any, key string) (any, bool) {
 	if v, ok := values[key]; ok {
 		return v, true
@@ -143,8 +149,9 @@ func valueOf(values map[string]any, key string) (any, bool) {
 	return v, ok
 }
 
-// asScalar accepts single values only. A list would be interpreted as a link to another node, and
-// an object can contain one; only the operator may define the graph.
+// asScalar returns v as a single value that a workflow's input may have. It
+// refuses lists and objects: the server would interpret a list as a link to
+// another node, and only the operator may define the graph.
 func asScalar(v any) (any, error) {
 	switch v := v.(type) {
 	case string, bool, int64:
@@ -161,7 +168,8 @@ func asScalar(v any) (any, error) {
 	return nil, fmt.Errorf("a %T cannot be the value of an input", v)
 }
 
-// sortIDs sorts node ids numerically: 9 before 10, numbers before names.
+// sortIDs returns the node ids in numerical order, so that 9 comes before 10.
+// Ids that are not numbers come last.
 func sortIDs(ids []string) []string {
 	return slices.SortedFunc(slices.Values(ids), func(a, b string) int {
 		x, errX := strconv.ParseUint(a, 10, 64)

@@ -13,16 +13,18 @@ import (
 	"atelier/internal/engine/manifestdraft"
 )
 
-// Workflow is a graph to draft a manifest for.
+// Workflow is a ComfyUI workflow to draft a manifest for.
 type Workflow struct {
-	Name   string // of the tool; "": derived from the file's name
-	Graph  []byte // in API format
-	File   string // name of the graph's file next to the manifest
-	Engine string // name of the engine in the settings
+	Name   string // name of the tool; if empty, it is derived from the file's name
+	Graph  []byte // the workflow in ComfyUI's API format
+	File   string // name of the workflow's file, in the folder of the manifest
+	Engine string // name of the engine in the service's settings
 }
 
-// ImportTool drafts a manifest for a workflow. Usual choices become fields, with the server's
-// ranges and the workflow's values as defaults; everything else stays unchanged.
+// ImportTool drafts a manifest for a workflow. Inputs that people usually
+// choose, such as the prompt or the size, become fields with the server's
+// ranges and the workflow's values as defaults. All other inputs stay as they
+// are in the workflow.
 func (e *Engine) ImportTool(ctx context.Context, from Workflow) (manifestdraft.Tool, error) {
 	nodes, err := readGraph(from.Graph)
 	if err != nil {
@@ -64,7 +66,8 @@ func (e *Engine) ImportTool(ctx context.Context, from Workflow) (manifestdraft.T
 	}, nil
 }
 
-// manifestBuilder builds a draft manifest.
+// manifestBuilder collects the fields and bindings of a manifest draft for a
+// workflow.
 type manifestBuilder struct {
 	nodes   map[string]graphNode
 	classes map[string]nodeClass
@@ -72,14 +75,14 @@ type manifestBuilder struct {
 
 	fields []manifestdraft.Field
 	bind   map[string][]string
-	keys   map[string]string // keys of fields, by input and value
-	savers int               // number of nodes that save results of any kind
+	keys   map[string]string // field keys, by the input's name and value
+	savers int               // number of nodes that save results, of any media type
 }
 
 func (d *manifestBuilder) classOf(id string) nodeClass { return d.classes[d.nodes[id].Class] }
 
-// eachInput calls do for all inputs of the given names that are not links and take this kind of
-// value.
+// eachInput calls do for every input that has one of the names, takes values
+// of the given kind, and is not linked to another node.
 func (d *manifestBuilder) eachInput(kind string, do func(id, name string, v any, s inputSpec), names ...string) {
 	for _, id := range d.order {
 		for _, name := range names {
@@ -92,8 +95,9 @@ func (d *manifestBuilder) eachInput(kind string, do func(id, name string, v any,
 	}
 }
 
-// addField binds an input to a field. Inputs of one name with one value share a field, as the
-// steps of two samplers in a workflow; other values get fields of their own.
+// addField binds inputs to a field, which make creates. Inputs with the same
+// name and value get a common field, for example the steps of two samplers.
+// Inputs with other values get fields of their own.
 func (d *manifestBuilder) addField(base string, value any, places []string, make func() manifestdraft.Field) {
 	same := fmt.Sprintf("%s %v", base, value)
 	key, ok := d.keys[same]
@@ -120,12 +124,12 @@ func (d *manifestBuilder) addField(base string, value any, places []string, make
 	}
 }
 
-// resultRange returns the number of results that one run may request: the size of a batch, or one
-// more run of the workflow for each if seeds make them differ.
+// resultRange returns how many results a run may request. The workflow makes
+// them as one batch or, if a seed makes them differ, in one execution each.
 func (d *manifestBuilder) resultRange(kind string) *manifestdraft.NumResults {
 	const maxRunes = 4
 	n := &manifestdraft.NumResults{Min: 1, Max: maxRunes, Default: 1}
-	if kind == "IMG" { // a batch of another type is one file
+	if kind == "IMG" { // for other media types, a batch is saved as one file
 		d.eachInput("INT", func(id, name string, v any, _ inputSpec) {
 			if !d.classOf(id).hasOutput("LATENT") {
 				return
@@ -142,12 +146,14 @@ func (d *manifestBuilder) resultRange(kind string) *manifestdraft.NumResults {
 	return n
 }
 
-// saveNode is a node that saves results.
+// saveNode describes a class of nodes that save results: the output type and
+// media type of their files.
 type saveNode struct {
 	kind, mime string
 }
 
-// saveNodes are the known saving nodes. Their format can be an input.
+// saveNodes are the known classes of nodes that save results. For some of them
+// an input determines another format.
 var saveNodes = map[string]saveNode{
 	"SaveImage": {"IMG", "image/png"}, "SaveAnimatedWEBP": {"IMG", "image/webp"}, "SaveAnimatedPNG": {"IMG", "image/png"},
 	"SaveVideo": {"VID", "video/mp4"}, "SaveWEBM": {"VID", "video/webm"}, "VHS_VideoCombine": {"VID", "video/mp4"},
@@ -156,8 +162,9 @@ var saveNodes = map[string]saveNode{
 	"PreviewAny": {"TEXT", "text/plain"},
 }
 
-// findOutput returns the workflow's output type and the nodes that save it. Workflows often save
-// stills beside a video, so types have an order.
+// findOutput returns the workflow's output type and the nodes that save it. If
+// a workflow saves several types, such as a video and stills of it, the types
+// have a fixed order of precedence.
 func (d *manifestBuilder) findOutput() (manifestdraft.Output, []string, error) {
 	byKind := map[string][]string{}
 	mimes := map[string][]string{}
@@ -184,7 +191,8 @@ func (d *manifestBuilder) findOutput() (manifestdraft.Output, []string, error) {
 	return manifestdraft.Output{}, nil, errors.New("the workflow saves nothing; it needs one of " + strings.Join(known, ", "))
 }
 
-// parseFormat parses a format such as video/h264-mp4 or image/gif.
+// parseFormat parses the format input of VHS_VideoCombine nodes, such as
+// video/h264-mp4 or image/gif.
 func parseFormat(format string) saveNode {
 	switch {
 	case strings.HasPrefix(format, "image/"):
@@ -195,7 +203,7 @@ func parseFormat(format string) saveNode {
 	return saveNode{"VID", "video/mp4"}
 }
 
-// truncateText limits a text to maxRunes characters.
+// truncateText shortens text to at most maxRunes characters.
 func truncateText(text string, maxRunes int) string {
 	if runes := []rune(text); len(runes) > maxRunes {
 		return string(runes[:maxRunes])

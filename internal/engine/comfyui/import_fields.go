@@ -12,9 +12,9 @@ import (
 	"atelier/internal/engine/manifestdraft"
 )
 
-// addPrompts adds fields for the positive and negative texts of samplers.
+// addPrompts adds fields for the positive and negative prompts of samplers.
 func (d *manifestBuilder) addPrompts() {
-	away := map[string]bool{} // text encoders; true: used only as negative
+	away := map[string]bool{} // node ids of text encoders; true if the prompt is only used as negative
 	for _, id := range d.order {
 		n := d.nodes[id]
 		for _, name := range slices.Sorted(maps.Keys(n.Inputs)) {
@@ -57,9 +57,10 @@ func nilIfEmpty(text string) any {
 	return text
 }
 
-// followConditioning follows links from a sampler back to its text encoders, through nodes that
-// only change the conditioning. A text that is positive anywhere counts as positive, because
-// workflows often make an empty negative one of it.
+// followConditioning follows links from a sampler back to its text encoders,
+// through nodes that only change the conditioning. A prompt that is used as
+// positive anywhere counts as positive, because workflows often derive an
+// empty negative prompt from it.
 func (d *manifestBuilder) followConditioning(l link, negative bool, away, seen map[string]bool) {
 	if seen[l.from] || d.classOf(l.from).outputType(l.slot) != "CONDITIONING" {
 		return
@@ -81,8 +82,9 @@ func (d *manifestBuilder) followConditioning(l link, negative bool, away, seen m
 	}
 }
 
-// textInputs returns the inputs of an encoder that contain its text, or the inputs of a node that
-// only holds a text for it.
+// textInputs returns the inputs that contain the prompt of a text encoder, as
+// node.input, and the prompt. The inputs belong to the encoder or to a node
+// that only contains a string for it.
 func (d *manifestBuilder) textInputs(id string) (places []string, text string) {
 	n := d.nodes[id]
 	for _, name := range slices.Sorted(maps.Keys(n.Inputs)) {
@@ -107,7 +109,8 @@ func (d *manifestBuilder) textInputs(id string) (places []string, text string) {
 	return places, text
 }
 
-// textOf finds the only text input of a node that outputs text.
+// textOf returns the only input, as node.input, of a node that outputs a
+// string, and the input's value. It returns "" if there is no such input.
 func (d *manifestBuilder) textOf(l link) (place string, v any) {
 	if d.classOf(l.from).outputType(l.slot) != "STRING" {
 		return "", nil
@@ -115,7 +118,7 @@ func (d *manifestBuilder) textOf(l link) (place string, v any) {
 	inputs := d.nodes[l.from].Inputs
 	for name := range inputs {
 		if d.classOf(l.from).inputSpecOf(name).kind != "STRING" || place != "" {
-			return "", nil // the node uses more than one text
+			return "", nil // the node has other inputs, or several strings
 		}
 		place = l.from + "." + name
 		v = inputs[name]
@@ -123,7 +126,7 @@ func (d *manifestBuilder) textOf(l link) (place string, v any) {
 	return place, v
 }
 
-// addFiles adds fields for inputs that name an uploaded file.
+// addFiles adds fields for inputs whose value is the name of an uploaded file.
 func (d *manifestBuilder) addFiles() {
 	for _, id := range d.order {
 		n := d.nodes[id]
@@ -158,13 +161,15 @@ func (d *manifestBuilder) addFiles() {
 				"IMG": {"image/png", "image/jpeg", "image/webp"}, "VIDEO": {"video/mp4", "video/webm"},
 				"AUDIO": {"audio/flac", "audio/mpeg", "audio/wav", "audio/ogg"},
 			}[f.Type]
-			// Two nodes never share a field, even if both name the same example file.
+			// Two nodes never have a common field, even if both have the same
+			// example file.
 			d.addField(base, id, []string{id + "." + name}, func() manifestdraft.Field { return f })
 		}
 	}
 }
 
-// addSizes adds fields for the sizes of the empty pictures that samplers start with.
+// addSizes adds fields for the sizes of the empty latent pictures that
+// samplers start with.
 func (d *manifestBuilder) addSizes() {
 	d.eachInput("INT", func(id, _ string, v any, s inputSpec) {
 		w, okW := floatOf(v)
@@ -172,7 +177,7 @@ func (d *manifestBuilder) addSizes() {
 		if !okW || !okH || !d.classOf(id).hasOutput("LATENT") {
 			return
 		}
-		const maxSide = 2048 // servers allow sizes that no graphics card has memory for
+		const maxSide = 2048 // pixels; servers allow sizes that no graphics card has memory for
 		low, high, step := s.numberBounds()
 		lowH, highH, _ := d.classOf(id).inputSpecOf("height").numberBounds()
 		least := max(valueOr(low, 16), valueOr(lowH, 16))
@@ -196,7 +201,8 @@ func (d *manifestBuilder) addSizes() {
 	}, "width")
 }
 
-// addSamplers adds fields for the settings of samplers and the model.
+// addSamplers adds fields for the model and for the settings of samplers, such
+// as the steps.
 func (d *manifestBuilder) addSamplers() {
 	d.addChoice("model", "Model", "MODEL_SINGLE_SELECT", "ckpt_name")
 	d.addNumber("steps", "Steps", "STEPS", "INT", 150, "steps")
@@ -206,8 +212,8 @@ func (d *manifestBuilder) addSamplers() {
 	d.addChoice("scheduler", "Scheduler", "SINGLE_SELECT", "scheduler")
 }
 
-// addNumber adds a field for a number. limit is its maximum if the server's own is higher, unless
-// the workflow has a higher value.
+// addNumber adds a field for a numeric input. The field's maximum is the
+// server's or limit, whichever is lower, but at least the workflow's value.
 func (d *manifestBuilder) addNumber(base, label, fieldType, kind string, limit float64, input string) {
 	d.eachInput(kind, func(id, _ string, v any, s inputSpec) {
 		own, ok := floatOf(v)
@@ -239,8 +245,8 @@ func (d *manifestBuilder) addNumber(base, label, fieldType, kind string, limit f
 	}, input)
 }
 
-// addChoice adds a field for a list that the server offers, if there is a choice or if the
-// workflow's own value is not in the list.
+// addChoice adds a field for an input whose options the server lists, if there
+// is more than one option or if the workflow's value is not among them.
 func (d *manifestBuilder) addChoice(base, label, fieldType, input string) {
 	d.eachInput(combo, func(id, _ string, v any, s inputSpec) {
 		const maxSide = 500
@@ -275,7 +281,7 @@ func (d *manifestBuilder) addChoice(base, label, fieldType, input string) {
 	}, input)
 }
 
-// singleLine returns a name as one line without control characters.
+// singleLine replaces control characters, such as line breaks, with spaces.
 func singleLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -285,7 +291,7 @@ func singleLine(text string) string {
 	}, text)
 }
 
-// addSeeds binds all seeds to the seed of the run.
+// addSeeds binds all seed inputs of the workflow to the seed of the run.
 func (d *manifestBuilder) addSeeds() {
 	d.eachInput("INT", func(id, name string, _ any, _ inputSpec) {
 		if d.bind[keySeed] == nil {
@@ -302,7 +308,8 @@ func valueOr(v *float64, fallback float64) float64 {
 	return *v
 }
 
-// floatOf returns a number of the workflow.
+// floatOf returns a number in the workflow as a float64. It returns false if v
+// is not a number.
 func floatOf(v any) (float64, bool) {
 	n, ok := v.(json.Number)
 	if !ok {

@@ -11,16 +11,17 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// nodeClass is the server's description of a class of nodes.
+// nodeClass is the server's description of a node class.
 type nodeClass struct {
 	Input struct {
 		Required map[string]inputSpec `json:"required"`
 		Optional map[string]inputSpec `json:"optional"`
 	} `json:"input"`
-	Output []json.RawMessage `json:"output"` // types; a list is a choice
+	Output []json.RawMessage `json:"output"` // types of the outputs; for a choice, the list of its options
 }
 
-// inputSpecOf returns the description of an input, the zero one if it is unknown.
+// inputSpecOf returns the description of an input. It returns the zero value
+// if the input is unknown.
 func (c nodeClass) inputSpecOf(input string) inputSpec {
 	if s, ok := c.Input.Required[input]; ok {
 		return s
@@ -28,7 +29,8 @@ func (c nodeClass) inputSpecOf(input string) inputSpec {
 	return c.Input.Optional[input]
 }
 
-// hasOutput reports whether the node has an output of this type.
+// hasOutput reports whether nodes of the class have an output of the given
+// type.
 func (c nodeClass) hasOutput(kind string) bool {
 	for i := range c.Output {
 		if c.outputType(i) == kind {
@@ -43,14 +45,14 @@ func (c nodeClass) outputType(slot int) string {
 		return ""
 	}
 	var kind string
-	_ = json.Unmarshal(c.Output[slot], &kind) // a choice is none of the types of interest
+	_ = json.Unmarshal(c.Output[slot], &kind) // fails for a choice, whose type is a list; no caller needs that type
 	return kind
 }
 
-// inputSpec describes an input: [type, {…}], in which the type of an older choice is the list of
-// its options.
+// inputSpec describes an input of a node. Its JSON is [type, {…}]. For a
+// choice, older servers have the list of options instead of the type.
 type inputSpec struct {
-	kind    string // INT, FLOAT, STRING, BOOLEAN, COMBO, or a type of links
+	kind    string // INT, FLOAT, STRING, BOOLEAN, COMBO, or the type of linked values, such as LATENT
 	options []any
 	about   struct {
 		Options     []any        `json:"options"`
@@ -66,8 +68,9 @@ type inputSpec struct {
 
 const combo = "COMBO"
 
-// UnmarshalJSON ignores unknown parts: a custom node may have any description, and its input then
-// stays unchanged.
+// UnmarshalJSON implements json.Unmarshaler. It ignores unknown parts, because
+// a custom node may have any description; such an input then stays as it is in
+// the workflow.
 func (s *inputSpec) UnmarshalJSON(raw []byte) error {
 	var parts []json.RawMessage
 	if json.Unmarshal(raw, &parts) != nil || len(parts) == 0 {
@@ -75,7 +78,7 @@ func (s *inputSpec) UnmarshalJSON(raw []byte) error {
 	}
 	if json.Unmarshal(parts[0], &s.kind) != nil {
 		s.kind = combo
-		_ = decodeJSON(parts[0], &s.options) // otherwise there are none
+		_ = decodeJSON(parts[0], &s.options) // if the list is invalid, the input has no options
 	}
 	if len(parts) > 1 {
 		_ = decodeJSON(parts[1], &s.about)
@@ -92,7 +95,8 @@ func decodeJSON(raw []byte, into any) error {
 	return d.Decode(into)
 }
 
-// numberBounds returns the range and the step as numbers. nil: not specified.
+// numberBounds returns the minimum, the maximum and the step of a numeric
+// input. Each is nil if it is not specified.
 func (s inputSpec) numberBounds() (low, high, step *float64) {
 	number := func(n *json.Number) *float64 {
 		if n == nil {
@@ -107,19 +111,20 @@ func (s inputSpec) numberBounds() (low, high, step *float64) {
 	return number(s.about.Min), number(s.about.Max), number(s.about.Step)
 }
 
-// graphNode is a node of a workflow that is imported.
+// graphNode is a node of a workflow for which a manifest is drafted.
 type graphNode struct {
 	Class  string         `json:"class_type"`
 	Inputs map[string]any `json:"inputs"`
 }
 
-// link is an input that is connected to another node.
+// link is the connection of an input to an output slot of another node.
 type link struct {
 	from string
 	slot int
 }
 
-// asLink returns an input as a link if it is one.
+// asLink returns the value of an input as a link. It returns false if the
+// input is not linked to another node.
 func asLink(v any) (link, bool) {
 	list, ok := v.([]any)
 	if !ok || len(list) != 2 {
@@ -134,7 +139,8 @@ func asLink(v any) (link, bool) {
 	return link{from, int(slot)}, err == nil
 }
 
-// readGraph parses a workflow in API format.
+// readGraph parses a workflow in ComfyUI's API format. It returns the nodes by
+// id.
 func readGraph(text []byte) (map[string]graphNode, error) {
 	var raw map[string]json.RawMessage
 	if err := decodeJSON(text, &raw); err != nil {
@@ -157,7 +163,8 @@ func readGraph(text []byte) (map[string]graphNode, error) {
 	return all, nil
 }
 
-// fetchClasses fetches the descriptions of all node classes in a graph.
+// fetchClasses fetches the server's descriptions of all node classes in a
+// workflow, by class name.
 func (e *Engine) fetchClasses(ctx context.Context, nodes map[string]graphNode) (map[string]nodeClass, error) {
 	all := map[string]nodeClass{}
 	for _, n := range nodes {

@@ -15,7 +15,7 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// fileEndings are the file name endings of results by output type.
+// fileEndings are the file name endings of results, by output type.
 var fileEndings = map[string][]string{
 	"IMG":      {".png", ".jpg", ".jpeg", ".webp", ".gif", ".avif", ".bmp", ".tif", ".tiff", ".svg"},
 	"VID":      {".mp4", ".webm", ".mov", ".mkv", ".m4v", ".avi"},
@@ -24,7 +24,7 @@ var fileEndings = map[string][]string{
 	"TEXT":     {".txt", ".md", ".json", ".csv", ".srt", ".vtt"},
 }
 
-// outputFile is a file on the server, or a text.
+// outputFile is a result of a workflow: a file on the server, or text.
 type outputFile struct {
 	Filename  string `json:"filename"`
 	Subfolder string `json:"subfolder"`
@@ -32,8 +32,9 @@ type outputFile struct {
 	text      string
 }
 
-// resultsOf returns the results of the tool's output type, in the order of the nodes. Previews
-// (type temp) and files of other types, such as a still of a video, are not results.
+// resultsOf returns the results of the tool's output type, in the order of the
+// nodes. Previews (type temp) and files of other types, such as a still of a
+// video, are not results.
 func (g *graph) resultsOf(e historyEntry, kind string) []outputFile {
 	nodes := g.Outputs
 	if len(nodes) == 0 {
@@ -41,8 +42,8 @@ func (g *graph) resultsOf(e historyEntry, kind string) []outputFile {
 	}
 	var all []outputFile
 	for _, id := range nodes {
-		// The list of a file depends on the node that saved it: videos are among
-		// images, gifs or videos.
+		// The key of the list that contains a file depends on the node that
+		// saved it: videos can be in images, gifs or videos.
 		for _, list := range slices.Sorted(maps.Keys(e.Outputs[id])) {
 			var items []json.RawMessage
 			if json.Unmarshal(e.Outputs[id][list], &items) != nil {
@@ -70,7 +71,8 @@ func matchResult(item json.RawMessage, list, kind string) (r outputFile, ok bool
 
 var errNoResult = engine.Fail(engine.Invalid, "The tool made no result of the expected type.")
 
-// deliverResults passes a prompt's results to the sink, at most as many as requested.
+// deliverResults passes a prompt's results to the sink, but no more than the
+// job requested.
 func (t *task) deliverResults(ctx context.Context, e historyEntry) error {
 	all := t.graph.resultsOf(e, t.job.OutputType)
 	if len(all) == 0 {

@@ -12,7 +12,7 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// promptState is the state of a prompt on the server.
+// promptState is the state of a prompt in the server's queue or history.
 type promptState int
 
 const (
@@ -22,28 +22,31 @@ const (
 	stateEnded
 )
 
-// promptStatus is the server's information about a prompt.
+// promptStatus is the state of a prompt on the server and, if the prompt has
+// ended, its history entry.
 type promptStatus struct {
 	state promptState
 	entry historyEntry // set if the prompt has ended
 }
 
-// errLost is the failure for a prompt that the server no longer has. It counts as a failure of the
-// work, because a prompt that crashes the server would crash it again.
+// errLost is the failure for a prompt that the server no longer has. It is a
+// failure of the job rather than of the server: a prompt that crashed the
+// server would probably crash it again.
 var errLost = engine.FailTransient(engine.Failed, "The tool's server restarted and lost the job. Try again.")
 
 const (
-	// maxFailedPolls is how many polls in a row may fail before the server counts
-	// as unavailable. lostAfter is how many must find nothing before a prompt
-	// counts as lost.
+	// maxFailedPolls is the number of consecutive polls that may fail before
+	// the server counts as unavailable. lostAfter is the number of consecutive
+	// polls that must not find a prompt before it counts as lost.
 	maxFailedPolls = 5
 	lostAfter      = 2
-	// minPollInterval is the shortest time between polls, even if the WebSocket suggests polls more
-	// often.
+	// minPollInterval is the shortest time between polls, even if WebSocket
+	// events suggest polling more often.
 	minPollInterval = 50 * time.Millisecond
 )
 
-// awaitPrompt waits until a prompt has ended, successfully or not.
+// awaitPrompt polls the server until a prompt has ended, successfully or not,
+// and returns its history entry.
 func (t *task) awaitPrompt(ctx context.Context, id string) (historyEntry, error) {
 	failed := 0
 	missed := 0
@@ -75,7 +78,8 @@ func (t *task) awaitPrompt(ctx context.Context, id string) (historyEntry, error)
 	}
 }
 
-// waitForPoll waits until the next poll is due, or until the WebSocket suggests one.
+// waitForPoll waits until the next poll is due, or until a WebSocket event
+// suggests that the prompt may have ended.
 func (t *task) waitForPoll(ctx context.Context, wait time.Duration) error {
 	first := time.NewTimer(min(wait, minPollInterval))
 	defer first.Stop()
@@ -95,8 +99,8 @@ func (t *task) waitForPoll(ctx context.Context, wait time.Duration) error {
 	return nil
 }
 
-// queryPrompt queries a prompt's state: the queue first, because prompts move from the queue to
-// the history and never back.
+// queryPrompt queries a prompt's state. It looks in the queue first, because
+// prompts move from the queue to the history and never back.
 func (t *task) queryPrompt(ctx context.Context, id string) (promptStatus, error) {
 	short, cancel := t.server.WithTimeout(ctx)
 	defer cancel()
@@ -114,7 +118,8 @@ func (t *task) queryPrompt(ctx context.Context, id string) (promptStatus, error)
 	return promptStatus{}, nil
 }
 
-// findInQueue returns a prompt's state in the queue; stateUnknown: it is not there.
+// findInQueue returns the state of a prompt in the server's queue. It returns
+// stateUnknown if the prompt is not in the queue.
 func (e *Engine) findInQueue(ctx context.Context, id string) (promptState, error) {
 	res, err := e.server.Do(ctx, backend.Request{Path: "/queue"})
 	if err != nil {
@@ -122,7 +127,8 @@ func (e *Engine) findInQueue(ctx context.Context, id string) (promptState, error
 	}
 	defer res.Body.Close()
 	var at promptState
-	// The queue contains the graphs of all clients, which can be large.
+	// The queue is decoded entry by entry, because it contains the graphs of
+	// all clients, which can be large.
 	err = backend.StreamJSON(res.Body, backend.MaxResponse, func(d *json.Decoder) (err error) {
 		at, err = searchQueue(d, id)
 		return err
@@ -130,7 +136,8 @@ func (e *Engine) findInQueue(ctx context.Context, id string) (promptState, error
 	return at, err
 }
 
-// searchQueue searches a queue for a prompt, entry by entry.
+// searchQueue decodes the server's queue entry by entry and returns the state
+// of the prompt with the given id.
 func searchQueue(d *json.Decoder, id string) (at promptState, err error) {
 	if err := expectDelim(d, '{'); err != nil {
 		return stateUnknown, err
@@ -176,10 +183,12 @@ func expectDelim(d *json.Decoder, with json.Delim) error {
 	return nil
 }
 
-// queueItem is the id of an entry [number, id, graph, …]. "": the entry has another form.
+// queueItem is the prompt id in a queue entry [number, id, graph, …]. It is
+// empty if the entry has another form.
 type queueItem string
 
-// UnmarshalJSON reads no further than the id.
+// UnmarshalJSON implements json.Unmarshaler. It decodes an entry no further
+// than the prompt id.
 func (q *queueItem) UnmarshalJSON(entry []byte) error {
 	d := json.NewDecoder(bytes.NewReader(entry))
 	*q = ""
@@ -193,16 +202,16 @@ func (q *queueItem) UnmarshalJSON(entry []byte) error {
 	return nil
 }
 
-// historyEntry is the history's information about a prompt.
+// historyEntry is the server's history entry of an ended prompt.
 type historyEntry struct {
 	Outputs map[string]map[string]json.RawMessage `json:"outputs"`
 	Status  *struct {
 		Text     string              `json:"status_str"`
 		Messages [][]json.RawMessage `json:"messages"`
-	} `json:"status"` // null if the server did not keep it
+	} `json:"status"` // null if the server did not keep the status
 }
 
-// failureOf returns the failure of the prompt, nil if it succeeded.
+// failureOf returns the failure of the prompt, or nil if it succeeded.
 func (e historyEntry) failureOf() error {
 	if e.Status == nil || e.Status.Text != "error" {
 		return nil
@@ -222,7 +231,7 @@ func (e historyEntry) failureOf() error {
 				Type    string `json:"exception_type"`
 				Class   string `json:"node_type"`
 			}
-			_ = json.Unmarshal(m[1], &what) // the message is optional
+			_ = json.Unmarshal(m[1], &what) // without details of the exception, the failure has a general message
 			return backend.FailWithText(engine.Failed, "The tool's server could not run the workflow.", what.Message).
 				WithCause(errors.New(backend.SanitizeText(what.Class + ": " + what.Type)))
 		}

@@ -2,10 +2,10 @@ package comfyui
 
 import "math"
 
-// nodeProgress is the progress of a prompt's nodes. Nodes whose results the server has cached do
-// not count.
+// nodeProgress is the progress of each node of a prompt. Nodes whose results
+// the server has cached do not count.
 type nodeProgress struct {
-	fractions map[string]float64 // by node, from 0 to 1
+	fractions map[string]float64 // completed fraction of each node, from 0 to 1, by node id
 	current   string
 }
 
@@ -23,7 +23,8 @@ func (s *nodeProgress) markCached(nodes []string) {
 	}
 }
 
-// beginNode records that the server has started a node and so has finished the one before.
+// beginNode records that the server has started a node, which means that it
+// has finished the previous one.
 func (s *nodeProgress) beginNode(node string) {
 	if s.current != node {
 		s.setProgress(s.current, 1, 1)
@@ -31,7 +32,8 @@ func (s *nodeProgress) beginNode(node string) {
 	s.current = node
 }
 
-// setProgress records the progress of a node. The values come from the server and are untrusted.
+// setProgress records that a node has completed value of maximum steps. Both
+// numbers come from the server and are not trusted.
 func (s *nodeProgress) setProgress(node string, value, maximum float64) {
 	before, ok := s.fractions[node]
 	part := value / maximum

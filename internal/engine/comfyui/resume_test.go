@@ -49,7 +49,7 @@ func TestNotesOfTheLargestRunFit(t *testing.T) {
 	g := portrait()
 	inputs(g, "3")["steps"] = 1
 	j.With = with(t, g, bound)
-	if n := len(last(r.results(t, j))); n > engine.MaxCheckpoint {
+	if n := len(r.results(t, j).LastCheckpoint()); n == 0 || n > engine.MaxCheckpoint {
 		t.Errorf("the note has %d bytes, at most %d are taken", n, engine.MaxCheckpoint)
 	}
 }
@@ -60,7 +60,7 @@ func TestFinishedWorkIsTakenUp(t *testing.T) {
 	j := job(t)
 	j.NumResults = 3
 	first := r.results(t, j)
-	j.Attempt, j.SavedCheckpoint = 2, last(first)
+	j.Attempt, j.SavedCheckpoint = 2, first.LastCheckpoint()
 	again := r.results(t, j)
 	if !slices.EqualFunc(first.Outputs(), again.Outputs(), bytes.Equal) {
 		t.Error("the results are others")

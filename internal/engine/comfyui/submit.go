@@ -19,13 +19,13 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// uploadFolder is the sub-folder of uploads in the server's inputs. Uploads stay there, because
-// the server has no call to delete them.
+// uploadFolder is the sub-folder for uploads in the server's input folder.
+// Uploads stay there, because the server has no API endpoint to delete them.
 const uploadFolder = "atelier"
 
 const messageRefused = "The tool's server refused the request."
 
-// uploadFiles uploads the files that the workflow needs, once per job.
+// uploadFiles uploads the job's files that the workflow uses, once per job.
 func (t *task) uploadFiles(ctx context.Context) error {
 	if t.names != nil {
 		return nil
@@ -36,7 +36,7 @@ func (t *task) uploadFiles(ctx context.Context) error {
 			continue
 		}
 		for i, f := range t.job.Files[key] {
-			// Names are unique per job; otherwise equal jobs could read each
+			// Names are unique per job, so that equal jobs do not use each
 			// other's files.
 			name, err := t.uploadFile(ctx, fmt.Sprintf("%s-%s-%d%s", t.checkpoint.ClientID, key, i, extensionOf(f.MimeType)), f)
 			if err != nil {
@@ -49,7 +49,8 @@ func (t *task) uploadFiles(ctx context.Context) error {
 	return nil
 }
 
-// uploadFile uploads a file and returns the value by which an input refers to it.
+// uploadFile uploads a file and returns the name by which inputs of the
+// workflow refer to it.
 func (t *task) uploadFile(ctx context.Context, name string, f engine.File) (string, error) {
 	f.Open = markErrors(f.Open)
 	body, kind := backend.MultipartForm(ctx, []backend.FormPart{
@@ -86,10 +87,12 @@ func (t *task) uploadFile(ctx context.Context, name string, f engine.File) (stri
 	return at.Name, nil
 }
 
-// fileError is an error of an input file, not of the server.
+// fileError is an error reading a job's input file. It is not a failure of the
+// server.
 type fileError struct{ error }
 
-// markErrors wraps open, so that errors of the file can be distinguished from errors of the server.
+// markErrors wraps open so that errors opening or reading the file become a
+// *fileError and can be distinguished from errors of the server.
 func markErrors(open func(context.Context) (io.ReadCloser, error)) func(context.Context) (io.ReadCloser, error) {
 	return func(ctx context.Context) (io.ReadCloser, error) {
 		r, err := open(ctx)
@@ -110,7 +113,8 @@ func (m markedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// extensionOf returns the file name ending for a MIME type. Some nodes depend on it.
+// extensionOf returns the file name ending for a MIME type, with the dot. Some
+// nodes depend on it. It returns "" if the MIME type has no plain subtype.
 func extensionOf(mimeType string) string {
 	known := map[string]string{
 		"image/jpeg": ".jpg", "image/svg+xml": ".svg", "audio/mpeg": ".mp3", "audio/x-wav": ".wav",
@@ -126,7 +130,8 @@ func extensionOf(mimeType string) string {
 	return "." + end
 }
 
-// submitPrompt sends the graph and returns the server's id of the prompt. It saves the checkpoint
+// submitPrompt sends the workflow as the job's prompt with the given number,
+// and returns the server's id of the prompt. It saves the id in the checkpoint
 // first, so that another worker can find the prompt.
 func (t *task) submitPrompt(ctx context.Context, number int) (string, error) {
 	id := uuid.NewString()
@@ -138,13 +143,13 @@ func (t *task) submitPrompt(ctx context.Context, number int) (string, error) {
 		PromptID   string          `json:"prompt_id"`
 		NodeErrors json.RawMessage `json:"node_errors"`
 	}
-	// Without a client id, a server that has the results in its cache would
-	// report that there are none.
+	// The client id is required: without it, a server that has the results in
+	// its cache would report no results.
 	err := t.postPrompt(ctx, map[string]any{"prompt": t.graph.Workflow, "client_id": t.checkpoint.ClientID, "prompt_id": id}, &answer)
 	if err != nil {
 		why := explainRefusal(ctx, err)
 		if _, refused := errors.AsType[*backend.Status](err); !refused && engine.IsFinal(ctx, why) {
-			t.cancelPrompt(ctx, id) // the prompt may have arrived
+			t.cancelPrompt(ctx, id) // the prompt may have arrived although the request failed
 		}
 		return "", why
 	}
@@ -157,15 +162,17 @@ func (t *task) submitPrompt(ctx context.Context, number int) (string, error) {
 		}
 	}
 	if words := nodeErrorText(answer.NodeErrors); words != "" {
-		// The server would skip everything that depends on these nodes and continue.
+		// The prompt is cancelled, because the server would continue without
+		// the nodes that have errors and all nodes that depend on them.
 		t.cancelPrompt(ctx, id)
 		return "", backend.FailWithText(engine.Failed, messageRefused, words)
 	}
 	return id, nil
 }
 
-// postPrompt sends a prompt. It slightly outlives ctx, so that a request in transit arrives first
-// and can then be cancelled.
+// postPrompt sends a prompt and decodes the response into answer. It continues
+// for 400 ms after ctx is cancelled, so that a request in transit arrives
+// first and the prompt can then be cancelled.
 func (t *task) postPrompt(ctx context.Context, prompt, answer any) error {
 	const moment = 400 * time.Millisecond
 	if err := ctx.Err(); err != nil {
@@ -184,7 +191,8 @@ func (t *task) postPrompt(ctx context.Context, prompt, answer any) error {
 	return t.server.CallJSON(short, "POST", "/prompt", prompt, answer)
 }
 
-// explainRefusal returns a failure with the server's own message.
+// explainRefusal converts the error of a prompt request to a failure with the
+// server's own message.
 func explainRefusal(ctx context.Context, err error) error {
 	s, ok := errors.AsType[*backend.Status](err)
 	if !ok || s.Code != http.StatusBadRequest {
@@ -208,7 +216,8 @@ func explainRefusal(ctx context.Context, err error) error {
 	return backend.FailWithText(engine.Failed, messageRefused, words).WithCause(err)
 }
 
-// nodeErrorText returns the server's messages about nodes as one text. "": there are none.
+// nodeErrorText returns the server's messages about nodes as one string. It
+// returns "" if there are none.
 func nodeErrorText(raw json.RawMessage) string {
 	switch string(bytes.TrimSpace(raw)) {
 	case "", "null", "{}", "[]":

@@ -15,34 +15,40 @@ import (
 )
 
 const (
-	// dialTimeout limits the wait for the WebSocket, which is optional.
+	// dialTimeout limits opening the WebSocket. A job runs without it if this
+	// fails.
 	dialTimeout = 5 * time.Second
-	// maxMessage limits a message of the server; a longer one closes the WebSocket.
+	// maxMessage is the maximum size of a WebSocket message, in bytes; a
+	// longer one closes the WebSocket. maxPreview is the maximum size of a
+	// preview picture, in bytes.
 	maxMessage = 4 << 20
 	maxPreview = 1 << 20
 )
 
-// eventSocket receives the server's progress events. A missing connection is no failure.
+// eventSocket receives the server's progress events over a WebSocket. If there
+// is no connection, the job runs without progress.
 type eventSocket struct {
 	conn *websocket.Conn
 	out  engine.Sink
 	done chan struct{}
-	// hint has a value when the prompt may have ended.
+	// hint receives a value when the prompt may have ended, so that the prompt
+	// is polled at once.
 	hint chan struct{}
 
 	mu      sync.Mutex
-	prompt  string // the prompt whose events count
-	running bool   // the server is running it
+	prompt  string // id of the prompt whose events are handled; empty if there is none
+	running bool   // the server is running the prompt
 	steps   *nodeProgress
 	part    engine.Span
 }
 
-// openSocket opens the WebSocket of a client. A second connection with the same client id would
-// take over the events of the first, so each job has its own id.
+// openSocket opens a WebSocket with the given client id. A second connection
+// with the same client id would take over the events of the first, so each job
+// has its own id.
 func (e *Engine) openSocket(ctx context.Context, clientID string, out engine.Sink) *eventSocket {
 	s := &eventSocket{out: out, done: make(chan struct{}), hint: make(chan struct{}, 1)}
 	client, header := e.server.HTTPClient()
-	header.Del("Origin") // the server refuses foreign origins
+	header.Del("Origin") // without this header, because the server refuses requests of other origins
 	dial, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	at := e.server.BaseURL().JoinPath("ws")
@@ -54,7 +60,8 @@ func (e *Engine) openSocket(ctx context.Context, clientID string, out engine.Sin
 	}
 	conn.SetReadLimit(maxMessage)
 	s.conn = conn
-	// This must be the first message, so that previews name their prompt.
+	// These flags must be the first message. They make the server send the
+	// prompt id with each preview.
 	flags := []byte(`{"type":"feature_flags","data":{"supports_preview_metadata":true}}`)
 	if err := conn.Write(dial, websocket.MessageText, flags); err != nil {
 		_ = conn.CloseNow()
@@ -65,7 +72,8 @@ func (e *Engine) openSocket(ctx context.Context, clientID string, out engine.Sin
 	return s
 }
 
-// closeSocket closes the connection and waits until its reader has ended.
+// closeSocket closes the connection and waits until the goroutine that reads
+// from it has ended.
 func (s *eventSocket) closeSocket() {
 	if s.conn != nil {
 		_ = s.conn.CloseNow()
@@ -73,7 +81,9 @@ func (s *eventSocket) closeSocket() {
 	<-s.done
 }
 
-// followPrompt sets the prompt whose events count. "": none.
+// followPrompt sets the prompt whose events are handled. nodes are the ids of
+// its nodes, and part receives its progress. If prompt is empty, all events
+// are ignored.
 func (s *eventSocket) followPrompt(prompt string, nodes []string, part engine.Span) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,7 +113,7 @@ func (s *eventSocket) readMessages(ctx context.Context) {
 	}
 }
 
-// event is the union of all events about a prompt.
+// event contains the keys of all kinds of events about a prompt.
 type event struct {
 	PromptID string          `json:"prompt_id"`
 	Node     *string         `json:"node"`
@@ -112,7 +122,8 @@ type event struct {
 	Nodes    json.RawMessage `json:"nodes"`
 }
 
-// handleText handles an event. Unknown ones are ignored.
+// handleText handles a JSON message. It ignores unknown kinds and events of
+// other prompts.
 func (s *eventSocket) handleText(message []byte) {
 	var m struct {
 		Type string          `json:"type"`
@@ -163,7 +174,8 @@ func (s *eventSocket) handleText(message []byte) {
 	s.part.ReportProgress(s.steps.totalFraction())
 }
 
-// handleState handles the progress of all started nodes.
+// handleState handles an event with the progress of all nodes that have
+// started.
 func (s *eventSocket) handleState(raw json.RawMessage) {
 	var nodes map[string]struct {
 		Value float64 `json:"value"`
@@ -185,18 +197,19 @@ func (s *eventSocket) handleState(raw json.RawMessage) {
 func (s *eventSocket) signalEnd() {
 	select {
 	case s.hint <- struct{}{}:
-	default: // a hint is pending already
+	default: // a value is already in the channel
 	}
 }
 
-// Kinds of binary messages.
+// Kinds of binary messages. The first four bytes of a message are its kind.
 const (
-	plainPreview  = 1 // uint32: JPEG or PNG; the picture
-	taggedPreview = 4 // uint32: length; JSON about it; the picture
+	plainPreview  = 1 // followed by a uint32 for the format (JPEG or PNG) and the picture
+	taggedPreview = 4 // followed by the length of the metadata as a uint32, the metadata as JSON, and the picture
 )
 
-// handleBinary handles a preview. A preview without a prompt id counts only while the server runs
-// this prompt, because previews of prompts without a listener are sent to all clients.
+// handleBinary handles a preview. A preview without a prompt id is used only
+// while the server runs this job's prompt, because the server sends previews
+// of prompts without a connected client to all clients.
 func (s *eventSocket) handleBinary(message []byte) {
 	if len(message) < 8 {
 		return

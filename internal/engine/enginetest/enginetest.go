@@ -20,13 +20,13 @@ import (
 	"atelier/internal/engine"
 )
 
-// Case is an engine and a job that it can do.
+// Case is an engine and a job that it can do, for CheckEngine.
 type Case struct {
 	Engine engine.Engine
-	// Job succeeds. Each use of it gets a RunID of its own.
+	// Job is a job that succeeds. Each check runs it with another RunID.
 	Job engine.Job
-	// Deterministic engines return equal bytes for equal seeds. With Seeded, different seeds return
-	// different bytes.
+	// Deterministic means that the engine returns equal bytes for equal seeds,
+	// and Seeded that it returns different bytes for different seeds.
 	Deterministic, Seeded bool
 	// Settle releases resources that the engine keeps between jobs, such as idle connections, before
 	// goroutines are counted. It may be nil.
@@ -34,15 +34,17 @@ type Case struct {
 }
 
 const (
-	// promptLimit is how long an engine may take to return after its context has ended.
+	// promptLimit is how long an engine may take to return after its context
+	// is cancelled.
 	promptLimit = 2 * time.Second
-	// stuckLimit is the time after which a job counts as stuck.
+	// stuckLimit is how long a job may run before the test fails.
 	stuckLimit = 2 * time.Minute
 )
 
 var errSinkFull = errors.New("the sink is full")
 
-// CheckEngine checks the promises of engine.Engine. The calling test must not be parallel, because
+// CheckEngine checks that an engine does everything that the interface
+// engine.Engine requires. The calling test must not be parallel, because
 // goroutines of other tests would count as leaked.
 func CheckEngine(t *testing.T, c Case) {
 	files := len(c.Job.Files) > 0
@@ -80,7 +82,8 @@ func CheckEngine(t *testing.T, c Case) {
 	}
 }
 
-// newJob returns a copy of the case's job for one call.
+// newJob returns a copy of the case's job with a RunID made of the test's name
+// and number.
 func (c Case) newJob(t *testing.T, number int) engine.Job {
 	j := c.Job
 	j.RunID = fmt.Sprintf("%s/%d", t.Name(), number)
@@ -90,7 +93,8 @@ func (c Case) newJob(t *testing.T, number int) engine.Job {
 	return j
 }
 
-// runJob runs the job and fails the test if it hangs. A panic becomes an error.
+// runJob runs a job and fails the test if the job takes longer than limit. A
+// panic becomes an error.
 func (c Case) runJob(ctx context.Context, t *testing.T, j engine.Job, out engine.Sink, limit time.Duration) error {
 	t.Helper()
 	done := make(chan error, 1)
@@ -114,7 +118,7 @@ func (c Case) runJob(ctx context.Context, t *testing.T, j engine.Job, out engine
 	}
 }
 
-// runToEnd runs the job, which must succeed.
+// runToEnd runs a job and fails the test if the job fails.
 func (c Case) runToEnd(t *testing.T, j engine.Job) *Recorder {
 	t.Helper()
 	var r Recorder
@@ -166,7 +170,8 @@ func checkEndedBefore(t *testing.T, c Case) {
 	}
 }
 
-// checkEndedAtProgress also accepts an engine that was almost done and finishes.
+// checkEndedAtProgress cancels the job when it first reports progress. An
+// engine that was almost done may finish the job.
 func checkEndedAtProgress(t *testing.T, c Case) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -251,7 +256,7 @@ func checkParallelJobs(t *testing.T, c Case) {
 	jobs := make([]engine.Job, many)
 	for i := range jobs {
 		jobs[i] = c.newJob(t, i)
-		jobs[i].Seed += uint32(i / 2) // two of each seed, so that equal jobs run at the same time
+		jobs[i].Seed += uint32(i / 2) // two jobs for each seed, so that equal jobs run at the same time
 		if c.Deterministic {
 			alone[i] = c.runToEnd(t, jobs[i]).Outputs()
 		}
@@ -274,7 +279,8 @@ func checkParallelJobs(t *testing.T, c Case) {
 	}
 }
 
-// withFiles returns the case's job with another way to open its files.
+// withFiles returns the case's job with open as the function that opens its
+// files.
 func (c Case) withFiles(t *testing.T, open func(ctx context.Context, f engine.File) (io.ReadCloser, error)) engine.Job {
 	t.Helper()
 	j := c.newJob(t, 1)
@@ -288,7 +294,7 @@ func (c Case) withFiles(t *testing.T, open func(ctx context.Context, f engine.Fi
 	return j
 }
 
-// runFailing runs a job that must fail.
+// runFailing runs a job and fails the test if the job succeeds.
 func (c Case) runFailing(t *testing.T, j engine.Job) {
 	t.Helper()
 	var r Recorder
@@ -348,7 +354,8 @@ func checkHangingFile(t *testing.T, c Case) {
 	checkPrompt(t, ended)
 }
 
-// checkAbsentFile allows success and failure: whether a file is required depends on the tool.
+// checkAbsentFile runs the job without its files. The job may succeed or fail,
+// because whether a file is required depends on the tool.
 func checkAbsentFile(t *testing.T, c Case) {
 	j := c.newJob(t, 1)
 	j.Files = nil
@@ -372,7 +379,8 @@ type failingReader struct{ err error }
 
 func (f failingReader) Read([]byte) (int, error) { return 0, f.err }
 
-// hangingReader returns nothing until its context has ended, like a server that hangs.
+// hangingReader is a reader that blocks until its context is cancelled, like a
+// server that hangs.
 type hangingReader struct{ done <-chan struct{} }
 
 func (w hangingReader) Read([]byte) (int, error) {
@@ -380,7 +388,7 @@ func (w hangingReader) Read([]byte) (int, error) {
 	return 0, context.Canceled
 }
 
-// FileFromBytes returns a file in memory.
+// FileFromBytes returns an input file with the content b.
 func FileFromBytes(mimeType string, b []byte) engine.File {
 	return engine.File{
 		MimeType: mimeType,

@@ -13,27 +13,28 @@ import (
 	"atelier/internal/engine"
 )
 
-// Fault is a kind of failure of an engine's counterpart, such as a model server.
+// Fault is a kind of failure of a model server or program that an engine uses.
 type Fault string
 
-// The faults.
+// The faults that CheckFaults tests. Each is a fault of the model server or
+// program that the engine uses.
 const (
-	Refuses  Fault = "refuses"        // it refuses the job permanently
-	Fails    Fault = "fails"          // it accepts the job and fails
-	Busy     Fault = "busy"           // it accepts no job at the moment
-	Away     Fault = "away"           // it cannot be reached
-	Loses    Fault = "loses the job"  // it forgets the job while it runs
-	Garbles  Fault = "garbles"        // it sends invalid responses
+	Refuses  Fault = "refuses"        // the server refuses the job permanently
+	Fails    Fault = "fails"          // the server accepts the job and then fails
+	Busy     Fault = "busy"           // the server accepts no job at the moment
+	Away     Fault = "away"           // the server cannot be reached
+	Loses    Fault = "loses the job"  // the server forgets the job while it runs
+	Garbles  Fault = "garbles"        // the server sends invalid responses
 	Breaks   Fault = "breaks off"     // a result is truncated
 	Floods   Fault = "floods"         // a result never ends
 	Drips    Fault = "drips"          // a result arrives byte by byte, for minutes
-	Hangs    Fault = "hangs"          // it accepts the job and stops responding
-	Restarts Fault = "restarts"       // it restarts during the job and has lost its state
-	Fewer    Fault = "gives too few"  // it reports success without a result
-	TimeIsUp Fault = "the time is up" // it works past the deadline
+	Hangs    Fault = "hangs"          // the server accepts the job and stops responding
+	Restarts Fault = "restarts"       // the server restarts during the job and loses its state
+	Fewer    Fault = "gives too few"  // the server reports success without a result
+	TimeIsUp Fault = "the time is up" // the server is still working when the job's deadline has passed
 )
 
-// faults lists all faults with the check of each.
+// faults lists all faults, each with the function that checks it.
 var faults = []struct {
 	fault Fault
 	run   func(t *testing.T, tr Trial)
@@ -53,20 +54,25 @@ var faults = []struct {
 	{Fewer, checkNoResult},
 }
 
-// Trial is an engine whose counterpart fails, and a job for it.
+// Trial is an engine whose model server or program has a fault, and a job for
+// it.
 type Trial struct {
 	Engine engine.Engine
 	Job    engine.Job
-	// Idle reports whether the counterpart has stopped working. nil: the engine cannot make it stop.
+	// Idle reports whether the model server has stopped working. It is nil if
+	// the engine cannot make the server stop.
 	Idle func() bool
-	// After is a job that succeeds after the fault is over. The zero Job: none.
+	// After is a job that succeeds once the fault is over. The zero Job means
+	// that there is none.
 	After engine.Job
-	// Settle is as in Case.
+	// Settle releases resources that the engine keeps between jobs, as
+	// Case.Settle does.
 	Settle func()
 }
 
-// CheckFaults checks that the engine handles every fault. Each fault has a trial, or a reason in
-// never why it cannot happen. The calling test must not be parallel.
+// CheckFaults checks that an engine handles every fault. Each fault has either
+// a trial or, in never, the reason why it cannot happen. The calling test must
+// not be parallel.
 func CheckFaults(t *testing.T, trials map[Fault]func(t *testing.T) Trial, never map[Fault]string) {
 	for _, f := range faults {
 		begin, ok := trials[f.fault]
@@ -103,7 +109,8 @@ func waitUntil(t *testing.T, what string, is func() bool) {
 
 func (tr Trial) asCase() Case { return Case{Engine: tr.Engine, Job: tr.Job, Settle: tr.Settle} }
 
-// runToFailure runs the trial's job, which must fail with a message that can be shown.
+// runToFailure runs the trial's job, which must fail with a message that can
+// be shown to people.
 func (tr Trial) runToFailure(ctx context.Context, t *testing.T, r *Recorder) *engine.Error {
 	t.Helper()
 	c := tr.asCase()
@@ -146,7 +153,8 @@ func checkAnyError(t *testing.T, tr Trial) {
 	tr.runAfter(t)
 }
 
-// runAfter runs the job that must succeed after the fault is over.
+// runAfter runs the trial's second job, which must succeed because the fault
+// is over.
 func (tr Trial) runAfter(t *testing.T) {
 	t.Helper()
 	if tr.After.NumResults == 0 {
@@ -159,7 +167,8 @@ func (tr Trial) runAfter(t *testing.T) {
 	}
 }
 
-// checkRestart also accepts an engine that finds its work again.
+// checkRestart runs a job whose server restarts. An engine that finds its work
+// again may complete the job.
 func checkRestart(t *testing.T, tr Trial) {
 	var r Recorder
 	c := tr.asCase()
@@ -178,7 +187,8 @@ func checkNoResult(t *testing.T, tr Trial) {
 	}
 }
 
-// checkFlood uses a sink that accepts 4 MB, because the real one has a limit too.
+// checkFlood uses a sink that accepts at most 4 MiB, because the real sink has
+// a limit too.
 func checkFlood(t *testing.T, tr Trial) {
 	r := Recorder{MaxBytes: 4 << 20}
 	tr.runToFailure(t.Context(), t, &r)
@@ -211,8 +221,8 @@ func checkDeadline(t *testing.T, tr Trial) {
 	checkPrompt(t, began.Add(500*time.Millisecond))
 }
 
-// CheckProgress checks that the engine reports progress between 0 and 1, and previews if it has
-// any.
+// CheckProgress checks that the engine reports progress between 0 and 1 and,
+// if previews is true, sends previews.
 func CheckProgress(t *testing.T, c Case, previews bool) {
 	r := c.runToEnd(t, c.newJob(t, 1))
 	between := false
@@ -227,9 +237,10 @@ func CheckProgress(t *testing.T, c Case, previews bool) {
 	}
 }
 
-// CheckHandover checks that work continues when a worker has to stop: the next worker resumes it
-// from the checkpoint and starts nothing again. begun counts the work that the counterpart has
-// started; the job must take long enough to be interrupted.
+// CheckHandover checks that work continues when a worker has to stop: the next
+// worker resumes the work from the checkpoint and starts nothing again. begun
+// returns how many tasks the server has started. The job must take long enough
+// to be interrupted.
 func CheckHandover(t *testing.T, tr Trial, begun func() int) {
 	c := tr.asCase()
 	next := c.newJob(t, 1)
@@ -244,8 +255,9 @@ func CheckHandover(t *testing.T, tr Trial, begun func() int) {
 	}
 }
 
-// CheckAbandon checks that a checkpoint is enough to end the work that it names. begun is as for
-// CheckHandover; idle reports whether the counterpart has stopped working.
+// CheckAbandon checks that the engine can cancel work with nothing but its
+// checkpoint. begun returns how many tasks the server has started; idle
+// reports whether the server has stopped working.
 func CheckAbandon(t *testing.T, tr Trial, begun func() int, idle func() bool) {
 	e, ok := tr.Engine.(engine.Abandoner)
 	if !ok {
@@ -269,8 +281,9 @@ func CheckAbandon(t *testing.T, tr Trial, begun func() int, idle func() bool) {
 	}
 }
 
-// runUntilHandover interrupts the trial's job for another worker after it has begun and saved a
-// checkpoint, and returns the checkpoint.
+// runUntilHandover runs the trial's job until it has begun and saved a
+// checkpoint, interrupts it as if another worker continued the run, and
+// returns the checkpoint.
 func (tr Trial) runUntilHandover(t *testing.T, begun func() int) string {
 	t.Helper()
 	ctx, stop := context.WithCancelCause(t.Context())
@@ -280,7 +293,7 @@ func (tr Trial) runUntilHandover(t *testing.T, begun func() int) string {
 		for (begun() == 0 || len(first.Checkpoints()) == 0) && t.Context().Err() == nil {
 			time.Sleep(5 * time.Millisecond)
 		}
-		time.Sleep(50 * time.Millisecond) // so that the response has arrived
+		time.Sleep(50 * time.Millisecond) // time for the server's response to arrive
 		stop(engine.ErrHandedOver)
 	}()
 	c := tr.asCase()
@@ -294,10 +307,12 @@ func (tr Trial) runUntilHandover(t *testing.T, begun func() int) string {
 	return notes[len(notes)-1]
 }
 
-// errTooLarge is the sink's error for a result that is too large.
+// errTooLarge is the recorder's error for a result that is larger than
+// MaxBytes.
 var errTooLarge = errors.New("the result is too large")
 
-// readLimited reads at most maxBytes bytes.
+// readLimited reads everything from r. It returns errTooLarge if there are
+// more than maxBytes bytes. If maxBytes is 0, there is no limit.
 func readLimited(r io.Reader, maxBytes int64) ([]byte, error) {
 	if maxBytes == 0 {
 		return io.ReadAll(r)

@@ -10,7 +10,7 @@ import (
 	"atelier/tools"
 )
 
-// Manifest is the part of a shipped manifest that tests of engines read.
+// Manifest is the part of a shipped tool manifest that tests of engines use.
 type Manifest struct {
 	Engine struct {
 		Name string
@@ -22,17 +22,17 @@ type Manifest struct {
 	Fields []ManifestField
 }
 
-// ManifestField is a field of the form, or a group of fields.
+// ManifestField is a field of a tool's form, or a group of fields.
 type ManifestField struct {
 	Key, Type string
 	Default   any
 	Min, Max  float64
 	Options   []struct{ Value string }
-	Fields    []ManifestField // of a group
+	Fields    []ManifestField // fields of a group
 }
 
-// ShippedManifests returns the shipped manifests of an engine, by file name
-// without the ending. There must be one.
+// ShippedManifests returns the shipped tool manifests of an engine, by file
+// name without the ending. The test fails if there are none.
 func ShippedManifests(t testing.TB, engineName string) map[string]Manifest {
 	t.Helper()
 	names, err := fs.Glob(tools.Files, "*.yaml")
@@ -47,7 +47,7 @@ func ShippedManifests(t testing.TB, engineName string) map[string]Manifest {
 			t.Fatal(err)
 		}
 		var m Manifest
-		// Files of tags and kits have another form.
+		// Files of tags and kits have no engine and are skipped.
 		if yaml.Unmarshal(b, &m) == nil && m.Engine.Name == engineName {
 			all[strings.TrimSuffix(name, ".yaml")] = m
 		}
@@ -58,7 +58,7 @@ func ShippedManifests(t testing.TB, engineName string) map[string]Manifest {
 	return all
 }
 
-// ByOperation returns manifests by the operation that they name.
+// ByOperation returns manifests by the operation in their engine.with section.
 func ByOperation(manifests map[string]Manifest) map[string]Manifest {
 	all := map[string]Manifest{}
 	for _, m := range manifests {
@@ -67,7 +67,7 @@ func ByOperation(manifests map[string]Manifest) map[string]Manifest {
 	return all
 }
 
-// InputFields returns all fields that have values, including fields in groups.
+// InputFields returns all fields that have a key, including fields in groups.
 func (m Manifest) InputFields() []ManifestField { return inputFields(m.Fields) }
 
 func inputFields(list []ManifestField) []ManifestField {
@@ -81,7 +81,8 @@ func inputFields(list []ManifestField) []ManifestField {
 	return all
 }
 
-// DefaultValues returns the defaults of all fields as jobs have them.
+// DefaultValues returns the default values of all fields by key, with the
+// types that values of jobs have.
 func (m Manifest) DefaultValues() map[string]any {
 	all := map[string]any{}
 	for _, f := range m.InputFields() {

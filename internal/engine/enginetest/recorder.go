@@ -9,32 +9,35 @@ import (
 	"atelier/internal/engine"
 )
 
-// Recorder is a sink that keeps everything it receives. The zero value accepts everything.
+// Recorder is an engine.Sink that records everything it receives. The zero
+// value accepts everything.
 type Recorder struct {
-	// FailAt makes the nth output fail with Err; the first is 1.
+	// FailAt is the number of the output that fails with Err. The first output
+	// has number 1; 0 means that none fails.
 	FailAt int
 	Err    error
-	// MaxBytes limits an output. 0: no limit.
+	// MaxBytes is the maximum size of an output, in bytes. 0 means no limit.
 	MaxBytes int64
-	// OnProgress and OnOutput are called before the recorder records the event, OnOutput with the
-	// number of the output.
+	// OnProgress and OnOutput are called before the recorder records progress
+	// or an output. n is the number of the output; the first is 1.
 	OnProgress func(fraction float64)
 	OnOutput   func(n int)
 
 	mu       sync.Mutex
 	progress []float64
+	queued   []int
 	previews [][]byte
 	outputs  [][]byte
 	remarks  []string
-	asked    int  // number of outputs that were offered
-	busy     int  // number of outputs being stored
-	overlap  bool // two outputs were stored at the same time
+	asked    int  // number of calls of Output
+	busy     int  // number of calls of Output in progress
+	overlap  bool // two calls of Output were in progress at the same time
 	notes    []string
 }
 
 var _ engine.Sink = (*Recorder)(nil)
 
-// Progress records the fraction.
+// Progress records the completed fraction of the job.
 func (r *Recorder) Progress(fraction float64) {
 	if r.OnProgress != nil {
 		r.OnProgress(fraction)
@@ -44,14 +47,29 @@ func (r *Recorder) Progress(fraction float64) {
 	r.progress = append(r.progress, fraction)
 }
 
-// Preview records a copy of the picture.
+// Queued records a position in the server's queue.
+func (r *Recorder) Queued(position int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.queued = append(r.queued, position)
+}
+
+// QueuePositions returns the recorded positions in the server's queue.
+func (r *Recorder) QueuePositions() []int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.queued)
+}
+
+// Preview records a copy of the preview picture.
 func (r *Recorder) Preview(picture []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.previews = append(r.previews, bytes.Clone(picture))
 }
 
-// Output records the bytes of the reader. It records nothing after ctx has ended.
+// Output records the content of a result. It records nothing after ctx is
+// cancelled.
 func (r *Recorder) Output(ctx context.Context, made engine.Result) error {
 	n := r.beginOutput()
 	defer r.endOutput()
@@ -90,7 +108,7 @@ func (r *Recorder) endOutput() {
 	r.busy--
 }
 
-// SaveCheckpoint records the checkpoint.
+// SaveCheckpoint records a checkpoint that the engine saves.
 func (r *Recorder) SaveCheckpoint(ctx context.Context, note string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -105,43 +123,55 @@ func (r *Recorder) Checkpoints() []string {
 	return slices.Clone(r.notes)
 }
 
-// Outputs returns the stored results, in order.
+// LastCheckpoint returns the checkpoint that the next attempt gets, "" if the
+// engine saved none.
+func (r *Recorder) LastCheckpoint() string {
+	if all := r.Checkpoints(); len(all) > 0 {
+		return all[len(all)-1]
+	}
+	return ""
+}
+
+// Outputs returns the content of the recorded results, in order.
 func (r *Recorder) Outputs() [][]byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.outputs)
 }
 
-// Notes returns the notes of the results, in order; "" for none.
+// Notes returns the notes of the results, in order. The note of a result
+// without a note is "".
 func (r *Recorder) Notes() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.remarks)
 }
 
-// Offered returns the number of results that the engine passed to the sink.
+// Offered returns the number of results that the engine passed to the sink,
+// including those that the sink refused.
 func (r *Recorder) Offered() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.asked
 }
 
-// Overlapped reports whether two results were passed at the same time, so that their order is
-// undefined.
+// Overlapped reports whether two results were passed to the sink at the same
+// time, so that their order is undefined.
 func (r *Recorder) Overlapped() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.overlap
 }
 
-// Previews returns the previews, in order.
+// Previews returns the preview pictures that the engine sent, in order.
 func (r *Recorder) Previews() [][]byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.previews)
 }
 
-// Fractions returns the steps of progress, in order.
+// Fractions returns the completed fractions that the engine reported, in
+// order.
 func (r *Recorder) Fractions() []float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -13,8 +13,9 @@ import (
 	"atelier/internal/engine/subprocess"
 )
 
-// RequireInstalled skips a test of an engine whose programs are not installed. With CI set the
-// test fails instead.
+// RequireInstalled skips the test if one of the programs that the engine needs
+// is not installed. If the environment variable CI is set, the test fails
+// instead.
 func RequireInstalled(t testing.TB, needs []subprocess.Requirement) {
 	t.Helper()
 	for _, n := range needs {
@@ -28,7 +29,8 @@ func RequireInstalled(t testing.TB, needs []subprocess.Requirement) {
 	}
 }
 
-// MustSucceed runs a job that must succeed.
+// MustSucceed runs a job and fails the test if the job fails. It returns the
+// recorded results.
 func MustSucceed(t testing.TB, e engine.Engine, j engine.Job) *Recorder {
 	t.Helper()
 	var r Recorder
@@ -38,7 +40,8 @@ func MustSucceed(t testing.TB, e engine.Engine, j engine.Job) *Recorder {
 	return &r
 }
 
-// MustFail runs a job that must fail without a result, and returns the failure.
+// MustFail runs a job and returns its failure. The test fails if the job
+// succeeds or has a result.
 func MustFail(t testing.TB, e engine.Engine, j engine.Job) *engine.Error {
 	t.Helper()
 	var r Recorder
@@ -49,7 +52,8 @@ func MustFail(t testing.TB, e engine.Engine, j engine.Job) *engine.Error {
 	return engine.AsError(err)
 }
 
-// StripedPNG returns a PNG of stripes whose colours depend on the text.
+// StripedPNG returns a PNG file with stripes whose colours depend on the
+// string from.
 func StripedPNG(width, height int, from string) []byte {
 	h := fnv.New64a()
 	h.Write([]byte(from))

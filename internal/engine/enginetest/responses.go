@@ -8,15 +8,16 @@ import (
 	"time"
 )
 
-// SendTruncated sends half of the announced content and closes the connection.
+// SendTruncated sends half of the content that the Content-Length header
+// announces, and closes the connection.
 func SendTruncated(w http.ResponseWriter, content []byte) {
 	w.Header().Set("Content-Length", strconv.Itoa(len(content)))
-	_, _ = w.Write(content[:len(content)/2])  // the client may be gone
+	_, _ = w.Write(content[:len(content)/2])  // an error is ignored, because the client may have disconnected
 	_ = http.NewResponseController(w).Flush() // send the first half before the connection closes
 	panic(http.ErrAbortHandler)
 }
 
-// SendEndless sends a start and then data until the client disconnects.
+// SendEndless sends start and then more data until the client disconnects.
 func SendEndless(w http.ResponseWriter, r *http.Request, start string) {
 	_, err := w.Write([]byte(start))
 	for more := bytes.Repeat([]byte("A"), 64<<10); err == nil && r.Context().Err() == nil; {
@@ -43,14 +44,16 @@ func SendSlowly(w http.ResponseWriter, r *http.Request, content []byte) {
 // DropConnection closes the connection without a response.
 func DropConnection(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
-// FaultSwitch is the fault that a stand-in server currently shows. The zero value has none.
+// FaultSwitch contains the fault that a stand-in server currently simulates.
+// The zero value has no fault.
 type FaultSwitch[F ~string] struct {
 	mu    sync.Mutex
 	fault F
-	times int // how often the fault still happens; -1: always
+	times int // number of times that the fault still occurs; -1 means always
 }
 
-// SetFault activates a fault for the given number of occurrences or, with 0, until ClearFault.
+// SetFault activates a fault for the given number of occurrences. If times is
+// 0, the fault is active until ClearFault.
 func (t *FaultSwitch[F]) SetFault(f F, times int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -61,10 +64,11 @@ func (t *FaultSwitch[F]) SetFault(f F, times int) {
 	t.times = times
 }
 
-// ClearFault ends the fault.
+// ClearFault deactivates the active fault.
 func (t *FaultSwitch[F]) ClearFault() { t.SetFault("", 0) }
 
-// IsActive reports whether a fault is active. Each true answer counts as one occurrence.
+// IsActive reports whether the fault f is active. Each call that returns true
+// counts as one occurrence.
 func (t *FaultSwitch[F]) IsActive(f F) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,7 +10,7 @@
 // inputs and out/, empty, for results. Standard input is one JSON object:
 //
 //	{
-//	  "run_id": "…", "attempt": 1,          together unique for every start
+//	  "run_id": "…", "attempt": 1,          together unique for every start of the program
 //	  "seed": 7,                            determines everything random
 //	  "num_results": 2,                     number of requested results
 //	  "output": {"type": "IMG", "mime_types": ["image/png"]},
@@ -23,27 +23,29 @@
 //	  "folder": "/…"                        the working directory
 //	}
 //
-// width and height are absent if a file has none. Values come from anyone who
-// may start runs: programs must not pass them to a shell. The environment has
+// width and height, in pixels, are absent if a file has none. Values come from
+// anyone who may start runs: programs must not pass them to a shell. The environment has
 // PATH, HOME, TMPDIR, LANG and the variables of the settings, and no others.
 //
 // # Output of the program
 //
 // Lines of standard output that are JSON objects are messages. Each has one of:
 //
-//	{"progress": 0.5}                completed share, from 0 to 1
+//	{"progress": 0.5}                completed fraction, from 0 to 1
 //	{"preview": "preview.jpg"}       a JPEG or PNG of at most 1 MiB to show
 //	{"output": "out/1.png"}          a finished result, which is stored now
 //	{"error": {"message": "…", "code": "ENGINE_FAILED", "transient": false}}
 //
-// Names are of files in the folder. A result that was announced before is not
-// stored again. Other lines are ignored, and lines end at 64 KiB. While a result
-// is being stored the program blocks when it writes more.
+// File names are relative to the folder. A result that was announced before is
+// not stored again. Other lines are ignored, and lines are cut at 64 KiB. While a
+// result is being stored, the program may block when it writes more output.
+//
 // The codes are ENGINE_FAILED, ENGINE_UNAVAILABLE (transient by default) and
 // CONTENT_POLICY_VIOLATION. The message is shown to the person who started the
-// run, with paths and addresses removed.
+// run, with file paths and URLs removed.
 //
-// Standard error is discarded; if the program fails, its end is logged.
+// Standard error is discarded, except that its end is logged if the program
+// fails.
 //
 // # End of the program
 //

@@ -16,21 +16,25 @@ import (
 	"atelier/internal/engine/subprocess"
 )
 
-// Options are the program and its limits.
+// Options are the operator's program for an exec engine and its limits.
 type Options struct {
-	// Command is the program, as an absolute path, and the arguments that it always gets.
+	// Command is the absolute path of the program, followed by the arguments
+	// that it always gets.
 	Command []string
-	// Env are additional environment variables. They are never logged.
+	// Env are additional environment variables for the program. They are never
+	// logged.
 	Env    map[string]string
 	Limits subprocess.Limits
-	// Read and Write are paths that the program may access besides its folder, the absolute paths in
-	// Command and Env (read only), and the system's.
+	// Read and Write are paths that the program may read or write, in addition
+	// to the job's folder, the absolute paths in Command and Env (read only),
+	// and the system's paths.
 	Read, Write []string
-	// Folder is the parent of the jobs' folders. "" means the system's temporary folder.
+	// Folder is the parent of the jobs' folders. If it is empty, the system's
+	// temporary folder is used.
 	Folder string
 }
 
-// Engine runs a program for each job.
+// Engine runs the operator's program once for each job.
 type Engine struct {
 	command []string
 	env     []string
@@ -42,8 +46,9 @@ type Engine struct {
 
 var _ engine.Prober = (*Engine)(nil)
 
-// New returns the engine. It does not check that the program exists; Probe does, because the
-// program may be installed or removed at any time.
+// New returns an engine that runs the program of o. It does not check that the
+// program exists; Probe does, because the program may be installed or removed
+// at any time.
 func New(o Options) (*Engine, error) {
 	if len(o.Command) == 0 || !filepath.IsAbs(o.Command[0]) {
 		return nil, errors.New("command: the program must be an absolute path")
@@ -61,14 +66,15 @@ func New(o Options) (*Engine, error) {
 	e.read = slices.DeleteFunc(e.read, func(path string) bool { return !filepath.IsAbs(path) || filepath.Clean(path) == "/" })
 	for _, name := range slices.Sorted(maps.Keys(o.Env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(o.Env[name], 0) {
-			return nil, fmt.Errorf("environment: %q cannot be set", name) // without the value, which may be a secret
+			return nil, fmt.Errorf("environment: %q cannot be set", name) // the error does not repeat the value, which may be a password
 		}
 		e.env = append(e.env, name+"="+o.Env[name])
 	}
 	return e, nil
 }
 
-// Failures with messages for people. The program may have sent its own.
+// Failures with general messages for people, for programs that report no
+// message of their own.
 var (
 	errMissing       = engine.FailTransient(engine.Unavailable, "The tool's program cannot be started. Try again later.")
 	errMisconfigured = engine.Fail(engine.Failed, "This tool is not configured correctly. Contact the operator.")
@@ -78,7 +84,7 @@ var (
 	errBadResult     = engine.Fail(engine.Invalid, "The tool returned an invalid result.")
 )
 
-// Probe reports whether the program exists.
+// Probe returns an error if the program does not exist or is not executable.
 func (e *Engine) Probe(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -89,10 +95,11 @@ func (e *Engine) Probe(ctx context.Context) error {
 	return nil
 }
 
-// ManifestSpec describes the settings in a manifest: any, because the program gets them unchanged.
+// ManifestSpec describes the settings that a tool's manifest may have for this
+// engine. Any settings are allowed, because the program gets them unchanged.
 func ManifestSpec() engine.ManifestSpec { return engine.ManifestSpec{} }
 
-// Run runs the program.
+// Run runs the program for a job and passes its results to out.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	if err := e.Probe(ctx); err != nil {
 		return err
@@ -101,7 +108,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	if err != nil {
 		return fmt.Errorf("create folder: %w", err)
 	}
-	defer func() { _ = folder.Close() }() // if this fails, a later sweep removes the folder
+	defer func() { _ = folder.Close() }() // if this fails, the folder is deleted later with other leftover folders
 	stdin, err := prepareFolder(ctx, j, folder)
 	if err != nil {
 		return err
@@ -132,7 +139,8 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	return n.deliverUnannounced(ctx)
 }
 
-// prepareFolder copies the inputs into the folder and returns the program's standard input.
+// prepareFolder copies the job's files into the folder and returns the JSON
+// for the program's standard input.
 func prepareFolder(ctx context.Context, j engine.Job, folder *subprocess.Folder) ([]byte, error) {
 	t := taskInput{
 		RunID:      j.RunID,
@@ -167,7 +175,7 @@ func prepareFolder(ctx context.Context, j engine.Job, folder *subprocess.Folder)
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // with is passed on unchanged
+	enc.SetEscapeHTML(false) // so that the manifest's settings are passed on unchanged
 	if err := enc.Encode(t); err != nil {
 		return nil, errMisconfigured.WithCause(err)
 	}
@@ -200,7 +208,8 @@ type inputFile struct {
 	Height   int    `json:"height,omitempty"`
 }
 
-// extensionOf returns the file name ending for a MIME type. Many programs depend on it.
+// extensionOf returns the file name ending for a MIME type, without a dot.
+// Many programs depend on it. For unknown types it returns "bin".
 func extensionOf(mimeType string) string {
 	if ext := extensions[mimeType]; ext != "" {
 		return ext

@@ -19,13 +19,14 @@ import (
 
 const (
 	maxPreview = 1 << 20
-	maxMessage = 300 // characters of a program's error message
+	maxMessage = 300 // maximum length of a program's error message, in characters
 	step       = 0.001
 )
 
-// programOutput is the state of a program's messages. All of them are handled in one goroutine.
+// programOutput is the state while a program's output is processed. It is used
+// by one goroutine only.
 type programOutput struct {
-	killProgram func() // kills the program
+	killProgram func() // kills the program and its child processes
 	job         engine.Job
 	out         engine.Sink
 	folder      *subprocess.Folder
@@ -34,10 +35,10 @@ type programOutput struct {
 	delivered int
 	progress  float64
 	reported  *engine.Error // error that the program reported
-	failure   error         // reason for killing the program
+	failure   error         // why the program was killed
 }
 
-// message is a line of the program's output.
+// message is a line of the program's standard output that is a JSON object.
 type message struct {
 	Progress *float64      `json:"progress"`
 	Preview  *string       `json:"preview"`
@@ -51,7 +52,8 @@ type programError struct {
 	Transient *bool       `json:"transient"`
 }
 
-// handleLine handles a line. Results are stored while ctx, the job's context, lasts.
+// handleLine handles a line of the program's standard output. ctx is the job's
+// context; after its cancellation, lines are ignored.
 func (n *programOutput) handleLine(ctx context.Context, line []byte) {
 	line = bytes.TrimSpace(line)
 	if n.failure != nil || ctx.Err() != nil || !bytes.HasPrefix(line, []byte("{")) {
@@ -79,7 +81,8 @@ func (n *programOutput) handleLine(ctx context.Context, line []byte) {
 	}
 }
 
-// reportProgress reports progress, which never decreases, and skips small steps.
+// reportProgress reports the completed fraction of the job to the sink. It
+// ignores decreases and small increases.
 func (n *programOutput) reportProgress(to float64) {
 	to = min(max(to, 0), 1)
 	if to >= n.progress+step || to == 1 && n.progress < 1 {
@@ -88,8 +91,8 @@ func (n *programOutput) reportProgress(to float64) {
 	}
 }
 
-// sendPreview sends a picture to the sink. It ignores files that are no pictures: they do not fail
-// a run.
+// sendPreview sends a picture to the sink. It ignores files that are not
+// pictures, because an invalid preview must not fail a run.
 func (n *programOutput) sendPreview(name string) {
 	f, err := n.folder.OpenFile(name)
 	if err != nil {
@@ -102,7 +105,8 @@ func (n *programOutput) sendPreview(name string) {
 	}
 }
 
-// deliverResult passes a result to the sink. The name comes from the program and is untrusted.
+// deliverResult passes the file called name to the sink as a result. The name
+// comes from the program and is not trusted.
 func (n *programOutput) deliverResult(ctx context.Context, name string) error {
 	if n.delivered >= n.job.NumResults || n.announced[path.Clean(name)] {
 		return nil // a result counts once, even if it is announced again
@@ -123,7 +127,8 @@ func (n *programOutput) deliverResult(ctx context.Context, name string) error {
 	return nil
 }
 
-// finalError returns the outcome of the job after the program's end.
+// finalError returns the error that the job ends with after the program's
+// exit, or nil if it succeeded. err is the error of the program's process.
 func (n *programOutput) finalError(ctx context.Context, err error) error {
 	_, exit := errors.AsType[*subprocess.Exit](err)
 	switch {
@@ -143,7 +148,8 @@ func (n *programOutput) finalError(ctx context.Context, err error) error {
 	return nil
 }
 
-// deliverUnannounced passes files in out/ that were not announced to the sink.
+// deliverUnannounced passes to the sink those files in out/ that the program
+// has not announced in a message.
 func (n *programOutput) deliverUnannounced(ctx context.Context) error {
 	entries, err := n.folder.ListEntries("out")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -167,7 +173,7 @@ func (n *programOutput) deliverUnannounced(ctx context.Context) error {
 	return nil
 }
 
-// toFailure converts the program's error into a failure.
+// toFailure converts an error that the program reported to an engine.Error.
 func (t *programError) toFailure() *engine.Error {
 	f := engine.Error{Code: engine.Failed, Message: sanitizeText(t.Message)}
 	if t.Code == engine.Unavailable || t.Code == engine.Refused {
@@ -183,10 +189,11 @@ func (t *programError) toFailure() *engine.Error {
 	return &f
 }
 
-// pathPattern matches addresses and paths, which are not shown to people.
+// pathPattern matches URLs and file paths, which are not shown to people.
 var pathPattern = regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]*://\S+|(^|[\s"'=(])/[\w./-]+`)
 
-// sanitizeText makes a program's message fit to be shown: one short line.
+// sanitizeText makes a program's message fit to be shown to people: one line
+// of at most maxMessage characters, without URLs and file paths.
 func sanitizeText(text string) string {
 	text = pathPattern.ReplaceAllString(text, "$1…")
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")

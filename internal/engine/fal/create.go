@@ -15,9 +15,10 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// createRequest puts a request into the queue.
+// createRequest adds the job's provider request number i to fal's queue, and
+// saves its id in the checkpoint.
 func (t *task) createRequest(ctx context.Context, i int) error {
-	if t.checkpoint.Creating { // without an id: the response was lost
+	if t.checkpoint.Creating { // there is no id, so the response was lost
 		return backend.ErrUnconfirmed
 	}
 	if err := ctx.Err(); err != nil {
@@ -59,7 +60,9 @@ func (t *task) createRequest(ctx context.Context, i int) error {
 	return backend.ErrUnconfirmed.WithCause(err)
 }
 
-// requestFrom returns the queue's URLs of a request, as far as they are in the queue.
+// requestFrom returns the URLs of a request. It uses the URLs in fal's
+// response only if they are on the queue's own host; the others are derived
+// from the id.
 func (t *task) requestFrom(id string, said request) request {
 	r := requestAt(t.checkpoint.App, id)
 	base := t.e.c.BaseURL().String() + "/"
@@ -74,23 +77,27 @@ func (t *task) requestFrom(id string, said request) request {
 	return r
 }
 
-// postRequest sends a request.
+// postRequest sends the body of a create request to fal's queue and decodes
+// the response into out.
 func (t *task) postRequest(ctx context.Context, body []byte, out any) error {
 	r := backend.Request{Method: http.MethodPost, Path: t.with.Endpoint, Body: bytes.NewReader(body), Type: "application/json"}
-	// Results are copied at once, so the provider can delete them after a day.
+	// fal may delete its copies of the results after a day, because this
+	// service copies them at once.
 	r.Header = append(r.Header, [2]string{"X-Fal-Object-Lifecycle-Preference", `{"expiration_duration_seconds":86400}`})
 	if deadline, ok := ctx.Deadline(); ok {
-		seconds := max(math.Ceil(time.Until(deadline).Seconds()), 2) // the minimum is above 1
+		seconds := max(math.Ceil(time.Until(deadline).Seconds()), 2) // fal requires more than one second
 		r.Header = append(r.Header, [2]string{"X-Fal-Request-Timeout", fmt.Sprintf("%.0f", seconds)})
 	}
 	return t.PostCreate(ctx, r, out)
 }
 
-// inlineBytes is the largest file that is embedded in a request if files can be
-// uploaded, maxInlineBytes if they cannot.
+// inlineBytes is the maximum size, in bytes, of a file that is embedded in a
+// request if larger files can be uploaded. maxInlineBytes is the maximum if
+// they cannot.
 const inlineBytes, maxInlineBytes = 256 << 10, 16 << 20
 
-// fileInput returns a file in the form that models accept.
+// fileInput returns a file of the job as a data: URI or as a URL, as fal's
+// models accept it.
 func (t *task) fileInput(ctx context.Context, f engine.File) (any, error) {
 	switch {
 	case f.Size <= inlineBytes:

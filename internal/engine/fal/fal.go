@@ -1,11 +1,14 @@
-// Package fal runs tools with fal's queue. Every request costs money.
+// Package fal runs tools with the queue of fal, a hosted provider. Every
+// request costs money.
 //
-// Therefore no request is sent twice. The queue has neither an idempotency key nor a list of
-// requests: a request whose response is lost cannot be found, and its run fails permanently instead
-// of paying again. The engine saves a checkpoint before each request and another one with its id
-// after it; the next worker resumes the requests of the checkpoint.
+// Therefore no request is sent twice. The queue has neither an idempotency key
+// nor a list of requests: a request whose response is lost cannot be found,
+// and its run fails permanently instead of paying again. The engine saves a
+// checkpoint before each request, and another one with the request's id after
+// it. The next worker resumes the requests of the checkpoint.
 //
-// fal itself retries a request whose runner failed. That is one request and one price.
+// fal itself retries a request whose runner failed. That counts as one request
+// and is paid once.
 package fal
 
 import (
@@ -21,22 +24,27 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// Options are the settings of the queue and of the hosts beside it.
+// Options are the settings of a fal engine: how the queue is polled, and fal's
+// hosts other than the queue.
 type Options struct {
 	// PollInterval is the first interval between queries of a request. Default: 1 s.
 	PollInterval time.Duration
-	// PollTimeout is how long queries may keep failing. Default: a minute.
+	// PollTimeout is how long queries may keep failing before the run fails.
+	// Default: one minute.
 	PollTimeout time.Duration
-	// Storage takes uploads with the queue's credentials. nil: all files are embedded in requests.
+	// Storage is fal's host for uploads, with the same credentials as the
+	// queue. If it is nil, all files are embedded in requests.
 	Storage *backend.Client
-	// SendURLs sends large inputs as URLs of this service, which the provider must be able to
-	// reach, instead of uploading them.
+	// SendURLs makes the engine send large input files as URLs of this
+	// service, which the provider must be able to reach, instead of uploading
+	// them.
 	SendURLs bool
-	// Catalog has the schemas of models, for the import of models.
+	// Catalog is fal's host for the schemas of models. It is needed to draft
+	// manifests.
 	Catalog *backend.Client
 }
 
-// Engine runs jobs with one account.
+// Engine runs jobs with one fal account.
 type Engine struct {
 	c *backend.Client
 	o Options
@@ -47,11 +55,12 @@ var (
 	_ engine.Abandoner = (*Engine)(nil)
 )
 
-// New returns an engine. The client has the queue's address and the key.
+// New returns an engine that uses the queue of c. The client has the queue's
+// URL and the account's API key.
 func New(c *backend.Client, o Options) *Engine { return &Engine{c, o} }
 
-// Probe queries a request that does not exist. "Not found" is the response of a queue that works
-// and accepts the key.
+// Probe queries a request that does not exist. A queue that works and accepts
+// the API key responds with "not found".
 func (e *Engine) Probe(ctx context.Context) error {
 	short, cancel := e.c.WithTimeout(ctx)
 	defer cancel()
@@ -65,17 +74,18 @@ func (e *Engine) Probe(ctx context.Context) error {
 	return backend.CallFailure(ctx, err)
 }
 
-// manifestSetting is the engine's part of a manifest: the endpoint and the mapping of fields to
-// its inputs.
+// manifestSetting is the engine.with section of a tool's manifest: the
+// endpoint of a model and the mapping of fields to its inputs.
 type manifestSetting struct {
-	Endpoint string `json:"endpoint"` // such as fal-ai/flux/dev
+	Endpoint string `json:"endpoint"` // model endpoint, such as fal-ai/flux/dev
 	backend.Mapping
 }
 
 var endpointPattern = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+$`)
 
-// appName returns the endpoint without its sub-path, under which its requests are found: requests
-// to fal-ai/flux/dev belong to fal-ai/flux.
+// appName returns the endpoint without its sub-path. The URLs of requests
+// contain only this part: requests to fal-ai/flux/dev are found under
+// fal-ai/flux.
 func (s manifestSetting) appName() string {
 	parts := strings.Split(s.Endpoint, "/")
 	n := 2
@@ -85,7 +95,8 @@ func (s manifestSetting) appName() string {
 	return strings.Join(parts[:min(n, len(parts))], "/")
 }
 
-// ManifestSpec describes the engine's settings in a manifest.
+// ManifestSpec describes the settings that a tool's manifest may have for this
+// engine.
 func ManifestSpec() engine.ManifestSpec {
 	return engine.ManifestSpec{
 		Setting: func() any { return &manifestSetting{} },
@@ -102,7 +113,8 @@ func ManifestSpec() engine.ManifestSpec {
 	}
 }
 
-// Run does the job with as many requests as necessary, one after the other.
+// Run does the job with as many provider requests as necessary, and passes
+// their results to out in order.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	t := task{e: e}
 	if err := engine.DecodeSetting(j.With, &t.with); err != nil {

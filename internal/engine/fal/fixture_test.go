@@ -96,14 +96,6 @@ func (w *world) failure(t *testing.T, j engine.Job) (*engine.Error, *enginetest.
 	return engine.AsError(err), &r
 }
 
-// last returns the checkpoint that the next try gets.
-func last(r *enginetest.Recorder) string {
-	if n := r.Checkpoints(); len(n) > 0 {
-		return n[len(n)-1]
-	}
-	return ""
-}
-
 func (w *world) wantCreates(t *testing.T, n int) {
 	t.Helper()
 	if got := w.Creates(); got != n {

@@ -13,7 +13,8 @@ import (
 	"atelier/internal/engine/manifestdraft"
 )
 
-// ImportTool drafts a tool for an endpoint from its description in the catalog.
+// ImportTool drafts a tool's manifest for an endpoint from the endpoint's
+// schema in fal's catalog.
 func (e *Engine) ImportTool(ctx context.Context, model, engineName string) (manifestdraft.Tool, error) {
 	if !endpointPattern.MatchString(model) {
 		return manifestdraft.Tool{}, errors.New("an endpoint is called owner/name, or owner/name/path")
@@ -33,13 +34,15 @@ func (e *Engine) ImportTool(ctx context.Context, model, engineName string) (mani
 	if err != nil {
 		return manifestdraft.Tool{}, err
 	}
-	tool.Price = manifestdraft.Price{Type: "COST", Tokens: 1} // requests cost the operator money
+	tool.Price = manifestdraft.Price{Type: "COST", Tokens: 1} // has a price, because requests cost the operator money
 	tool.Engine.With["endpoint"] = model
 	return tool, nil
 }
 
-// schemaNames returns the names of an endpoint's input and output schemas, which differ between
-// endpoints. The queue's paths name them; otherwise the endings of the names decide.
+// schemaNames returns the names of an endpoint's input and output schemas,
+// which differ between endpoints. The paths of the OpenAPI document refer to
+// them. If the paths do not, the schemas are found by the endings of their
+// names.
 func schemaNames(doc json.RawMessage, model string) (in, out string) {
 	type body struct {
 		Content map[string]struct {

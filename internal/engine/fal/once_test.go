@@ -28,7 +28,7 @@ func TestARequestWithoutAnAnswerIsNotMadeAgain(t *testing.T) {
 			t.Errorf("%s: %v, transient %v", fault, e, e.Transient)
 		}
 		j := painting(painter, 2)
-		j.Attempt, j.SavedCheckpoint = 2, last(r)
+		j.Attempt, j.SavedCheckpoint = 2, r.LastCheckpoint()
 		if e, _ := w.failure(t, j); e.Message != unknown {
 			t.Errorf("%s, the next try: %v", fault, e)
 		}
@@ -93,7 +93,7 @@ func TestAnotherWorkerTakesUp(t *testing.T) {
 			t.Fatal("the worker did not come to where it dies")
 		}
 		j := painting(painter, 2)
-		j.Attempt, j.SavedCheckpoint = 2, last(&c.Recorder)
+		j.Attempt, j.SavedCheckpoint = 2, c.LastCheckpoint()
 		w.engine = w.with(t, w.URL, fal.Options{})
 		w.results(t, j)
 		w.wantCreates(t, 2)
@@ -156,7 +156,7 @@ func TestInterruptedRequestsAreMadeAfresh(t *testing.T) {
 	w.SetFault(faltest.Interrupts, 1)
 	_, r := w.failure(t, painting(painter, 2))
 	j := painting(painter, 2)
-	j.Attempt, j.SavedCheckpoint = 2, last(r)
+	j.Attempt, j.SavedCheckpoint = 2, r.LastCheckpoint()
 	w.results(t, j)
 	w.wantCreates(t, 3)
 }
@@ -174,7 +174,7 @@ func TestLooksThatFailAreBorneForAWhile(t *testing.T) {
 	}
 	w.ClearFault()
 	j := painting(painter, 1)
-	j.Attempt, j.SavedCheckpoint = 2, last(r)
+	j.Attempt, j.SavedCheckpoint = 2, r.LastCheckpoint()
 	w.results(t, j)
 	w.wantCreates(t, 2)
 }

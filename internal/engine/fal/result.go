@@ -11,14 +11,14 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// deliverResults passes the results of a request to the sink.
+// deliverResults passes the results in the response of a request to the sink.
 func (t *task) deliverResults(ctx context.Context, answer json.RawMessage) error {
 	var said struct {
 		Text   json.RawMessage `json:"text"`
 		Output json.RawMessage `json:"output"`
 		Unsafe []bool          `json:"has_nsfw_concepts"`
 	}
-	_ = json.Unmarshal(answer, &said) // a value of another type counts as missing
+	_ = json.Unmarshal(answer, &said) // a value of another type is ignored
 	if t.Job.OutputType == "TEXT" {
 		for _, v := range []json.RawMessage{said.Text, said.Output} {
 			var text string
@@ -51,11 +51,12 @@ func (t *task) deliverResults(ctx context.Context, answer json.RawMessage) error
 	return nil
 }
 
-// failureReason is the reason why a request failed. Models return a list of details, the queue
-// returns one detail and a type.
+// failureReason is the reason why a request failed: fal's error type and its
+// message. Models return a list of details, the queue returns one detail and a
+// type.
 type failureReason struct{ Type, Words string }
 
-// readStatus reads the reason from a response.
+// readStatus sets the reason from the body of an error response.
 func (r *failureReason) readStatus(s *backend.Status) {
 	var said struct {
 		Detail json.RawMessage `json:"detail"`
@@ -82,8 +83,9 @@ func (r *failureReason) readStatus(s *backend.Status) {
 	}
 }
 
-// isRequestEnd reports whether a status is the outcome of the request and not an error of the
-// queue itself, such as a rate limit or a wrong key.
+// isRequestEnd reports whether an HTTP status is the outcome of the request,
+// as opposed to an error of the queue itself, such as a rate limit or a wrong
+// API key.
 func (r failureReason) isRequestEnd(status int) bool {
 	switch status {
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
@@ -96,8 +98,9 @@ func (r failureReason) isRequestEnd(status int) bool {
 
 const policyViolation = "content_policy_violation"
 
-// requestFailure translates the outcome of a request into a failure. A request that failed because
-// of the provider's machines is created again at the next try, because it is known to have ended.
+// requestFailure converts the outcome of a failed request to the error that
+// the run fails with. If the provider's machines were the cause, the request
+// is created again at the next attempt, because it is known to have ended.
 func (t *task) requestFailure(ctx context.Context, i int, why failureReason, err error) error {
 	if err == nil {
 		err = errors.New(backend.SanitizeText(why.Type + ": " + why.Words))
@@ -121,7 +124,8 @@ func (t *task) requestFailure(ctx context.Context, i int, why failureReason, err
 	return backend.ToolFailed(why.Words).WithCause(err)
 }
 
-// createFailure translates the queue's refusal of a request.
+// createFailure converts the queue's refusal of a create request to the error
+// that the run fails with.
 func createFailure(ctx context.Context, err error) error {
 	s, ok := errors.AsType[*backend.Status](err)
 	if !ok || ctx.Err() != nil {
@@ -129,7 +133,7 @@ func createFailure(ctx context.Context, err error) error {
 	}
 	switch s.Code {
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
-		return engine.ErrMisconfigured.WithCause(err) // the endpoint does not exist
+		return engine.ErrMisconfigured.WithCause(err) // the endpoint in the manifest does not exist
 	case http.StatusBadRequest, http.StatusPaymentRequired, http.StatusUnprocessableEntity:
 		var why failureReason
 		why.readStatus(s)

@@ -13,7 +13,7 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// task is one call of Run.
+// task is the state of one job.
 type task struct {
 	backend.PaidJob
 	e    *Engine
@@ -25,34 +25,37 @@ type task struct {
 	blocked    bool // the provider has blacked out a result
 }
 
-// checkpoint is the information that the next worker needs.
+// checkpoint is saved for the worker that continues the run.
 type checkpoint struct {
-	App      string   `json:"app"`                // app of the requests
-	IDs      []string `json:"ids"`                // ids of the requests; "": not created yet
+	App      string   `json:"app"`                // app that the requests belong to, such as fal-ai/flux
+	IDs      []string `json:"ids"`                // ids of the requests; an id is empty if the request has not been created
 	Creating bool     `json:"creating,omitempty"` // the first request without an id is being created
 }
 
-// request is the URLs of a request, which the queue returns when it accepts it.
+// request contains the URLs of a request, which the queue returns when it
+// accepts the request.
 type request struct {
 	Status   string `json:"status_url"`
 	Response string `json:"response_url"`
 	Cancel   string `json:"cancel_url"`
 
-	resumed bool // created by an earlier try
+	resumed bool // created by an earlier attempt of the run
 	done    bool // the request has ended
 }
 
-// requestAt returns the URLs of a request of which only the id is known.
+// requestAt returns the URLs, relative to the queue's base URL, of a request
+// of which only the id is known.
 func requestAt(app, id string) request {
 	base := app + "/requests/" + url.PathEscape(id)
 	return request{Status: base + "/status", Response: base, Cancel: base + "/cancel"}
 }
 
-// resumeCheckpoint continues the work of an earlier try of the run.
+// resumeCheckpoint restores the requests of an earlier attempt of the run.
+// left is the saved checkpoint.
 func (t *task) resumeCheckpoint(left string) {
 	n := t.PieceCount()
 	if err := json.Unmarshal([]byte(left), &t.checkpoint); err != nil || len(t.checkpoint.IDs) != n {
-		t.checkpoint = checkpoint{IDs: make([]string, n)} // the checkpoint is of another engine or of an edited tool
+		t.checkpoint = checkpoint{IDs: make([]string, n)} // the checkpoint belongs to another engine, or the tool was edited
 	}
 	t.checkpoint.App = t.with.appName()
 	t.requests = make([]request, n)
@@ -64,7 +67,8 @@ func (t *task) resumeCheckpoint(left string) {
 	}
 }
 
-// runRequests creates missing requests and passes their results to the sink in order.
+// runRequests creates the requests that do not exist yet, waits for all, and
+// passes their results to the sink in order.
 func (t *task) runRequests(ctx context.Context) error {
 	for i, id := range t.checkpoint.IDs {
 		if id == "" {
@@ -83,7 +87,7 @@ func (t *task) runRequests(ctx context.Context) error {
 		}
 		t.ReportDelivered(i)
 	}
-	switch { // fewer results than requested are better than none
+	switch { // if there is at least one result, the job succeeds with fewer than requested
 	case t.delivered > 0:
 		return nil
 	case t.blocked:
@@ -92,7 +96,7 @@ func (t *task) runRequests(ctx context.Context) error {
 	return backend.ErrToolNoResult
 }
 
-// queueState is the queue's status of a request.
+// queueState is the queue's response about the status of a request.
 type queueState struct {
 	Status string `json:"status"`
 	Logs   []struct {
@@ -102,10 +106,13 @@ type queueState struct {
 	ErrorType string `json:"error_type"`
 }
 
-// errCancelledBefore marks a request that the worker before cancelled when it had to stop.
+// errCancelledBefore means that an earlier attempt cancelled the request when
+// its worker had to stop.
 var errCancelledBefore = errors.New("cancelled by an earlier try")
 
-// awaitRequest waits until a request has succeeded and returns its response.
+// awaitRequest waits until the job's request number i has succeeded and
+// returns its response. A request that an earlier attempt cancelled is created
+// again.
 func (t *task) awaitRequest(ctx context.Context, i int) (json.RawMessage, error) {
 	pace := backend.NewPoller(t.e.o.PollInterval, t.e.o.PollTimeout)
 	for {
@@ -135,8 +142,9 @@ func (t *task) awaitRequest(ctx context.Context, i int) (json.RawMessage, error)
 	}
 }
 
-// queryRequest queries a request's status, and its response if it has ended. The error of a
-// request that has not ended is an error of the query.
+// queryRequest queries the status of the job's request number i, and its
+// response if it has ended. If ended is false, an error concerns the query and
+// not the request.
 func (t *task) queryRequest(ctx context.Context, i int) (answer json.RawMessage, ended bool, err error) {
 	short, cancel := t.e.c.WithTimeout(ctx)
 	defer cancel()
@@ -171,9 +179,11 @@ func (t *task) queryRequest(ctx context.Context, i int) (answer json.RawMessage,
 	return nil, true, t.requestFailure(ctx, i, why, err)
 }
 
-// cancelRequests cancels requests whose results are not needed. After a transient failure, or if
-// another worker continues, the requests continue and are resumed later. Requests that the queue
-// agreed to cancel are removed from the checkpoint, because the queue may forget them.
+// cancelRequests cancels requests whose results are not needed because err
+// ends the run. After a transient failure, or if another worker continues the
+// run, the requests continue and are resumed later. Requests that the queue
+// agreed to cancel are removed from the checkpoint, because the queue may
+// forget them.
 func (t *task) cancelRequests(ctx context.Context, err error) {
 	if !engine.IsFinal(ctx, err) {
 		return
@@ -202,12 +212,12 @@ func (t *task) cancelRequests(ctx context.Context, err error) {
 	}
 }
 
-// Abandon cancels the requests that a checkpoint names. A request whose response was lost cannot
-// be found.
+// Abandon cancels the requests whose ids are in a checkpoint. A request whose
+// response was lost has no known id and cannot be cancelled.
 func (e *Engine) Abandon(ctx context.Context, left string) error {
 	var n checkpoint
 	if json.Unmarshal([]byte(left), &n) != nil || !endpointPattern.MatchString(n.App) {
-		return nil // the checkpoint is of another engine
+		return nil // the checkpoint belongs to another engine
 	}
 	for _, id := range n.IDs {
 		if id == "" {

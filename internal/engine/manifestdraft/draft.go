@@ -11,24 +11,27 @@ import (
 	"unicode"
 )
 
-// Draft is a form for a model, with the mapping of its fields to the model's inputs.
+// Draft is a form for a model, with the mapping of the form's fields to the
+// model's inputs.
 type Draft struct {
 	Fields []Field
-	// Rename maps fields to inputs of another name.
+	// Rename maps field keys to the model's inputs that have another name.
 	Rename map[string]string
-	// Seed and Results are the inputs for the seed and the number of results. SeedMax is the largest
-	// seed; 0: no limit.
+	// Seed and Results are the names of the inputs for the seed and the number
+	// of results, or empty. SeedMax is the largest seed; 0 means no limit.
 	Seed    string
 	SeedMax int64
 	Results string
-	// NumResults is the range of results per call. nil: one.
+	// NumResults is the number of results that one request may have. If it is
+	// nil, a request has one result.
 	NumResults *NumResults
 	Output     Output
-	// Missing lists required inputs for which there is no field, each with the reason.
+	// Missing lists the required inputs that no field can represent, each with
+	// the reason.
 	Missing []string
 }
 
-// Limits of a manifest.
+// Limits of a manifest: lengths in characters, and numbers of items.
 const (
 	maxName    = 80
 	maxLabel   = 120
@@ -42,8 +45,9 @@ const (
 	maxResults = 64
 )
 
-// FromSchema drafts a form from an OpenAPI document. input and output are the names of the schemas
-// of the model's inputs and outputs, which Cog calls Input and Output.
+// FromSchema drafts a form from an OpenAPI document. input and output are the
+// names of the schemas for the model's inputs and outputs, for example Input
+// and Output on Cog servers.
 func FromSchema(doc []byte, input, output string) (Draft, error) {
 	d, in, err := parseDocument(doc, input)
 	if err != nil {
@@ -61,8 +65,9 @@ func FromSchema(doc []byte, input, output string) (Draft, error) {
 	return b.Draft, nil
 }
 
-// ToolFromSchema drafts a tool from an OpenAPI document as FromSchema does. It fails if the model
-// requires an input for which there is no field.
+// ToolFromSchema drafts a tool's manifest from an OpenAPI document as
+// FromSchema does. It fails if the model requires an input that no field can
+// represent.
 func ToolFromSchema(doc []byte, input, output, name, engine string) (Tool, error) {
 	d, err := FromSchema(doc, input, output)
 	if err != nil {
@@ -74,7 +79,8 @@ func ToolFromSchema(doc []byte, input, output, name, engine string) (Tool, error
 	return d.Tool(name, engine), nil
 }
 
-// Tool returns a manifest with the draft's form.
+// Tool returns a manifest for the tool called name, with the draft's form.
+// engine is the name of the engine that runs it.
 func (d Draft) Tool(name, engine string) Tool {
 	with := map[string]any{}
 	if len(d.Rename) > 0 {
@@ -103,15 +109,16 @@ func (d Draft) Tool(name, engine string) Tool {
 	}
 }
 
-// drafter builds a draft from a model's inputs.
+// drafter builds a Draft from a model's inputs.
 type drafter struct {
 	document
 	Draft
 	keys    map[string]bool // used keys: names of inputs and keys of fields
-	hasSize bool            // one field has both width and height
+	hasSize bool            // a field for both width and height exists
 }
 
-// addInput adds a field, or another use, for an input. rest are the inputs after it.
+// addInput adds a field for an input, or uses it for the seed or the number of
+// results. rest are the inputs after it.
 func (b *drafter) addInput(i modelInput, rest []modelInput) {
 	s := i.schema
 	switch {
@@ -159,7 +166,8 @@ func (b *drafter) renameField(key, name string, many bool) {
 	b.Rename[key] = name
 }
 
-// addField completes a field and adds it.
+// addField completes a field with the label, help and default of an input, and
+// adds it to the draft.
 func (b *drafter) addField(f Field, i modelInput) {
 	if f.Label == "" {
 		f.Label = labelFor(i.name)
@@ -181,11 +189,12 @@ func (b *drafter) addSeed(i modelInput) {
 	if top := i.schema.numberPart("maximum"); top != nil && *top >= 1 && *top < math.MaxUint32 {
 		b.SeedMax = int64(*top)
 	}
-	i.required = false // every run has a seed
+	i.required = false // not required, because every run has a seed
 	b.addField(Field{Key: "seed", Type: "SEED", Help: "The same seed and the same inputs produce the same result."}, i)
 }
 
-// addResults makes an input the number of results. Without a known maximum it is fixed to 1.
+// addResults uses an input for the number of results. If the model states no
+// maximum, the number is always 1.
 func (b *drafter) addResults(i modelInput) {
 	b.Results = i.name
 	low, high := boundsOf(i)
@@ -200,7 +209,8 @@ func (b *drafter) addResults(i modelInput) {
 	b.NumResults = n
 }
 
-// addSize makes one field of width and height.
+// addSize adds one field for the inputs width and height. It returns false if
+// rest has no suitable height.
 func (b *drafter) addSize(width modelInput, rest []modelInput) bool {
 	at := slices.IndexFunc(rest, func(i modelInput) bool { return i.name == "height" })
 	if at < 0 {
@@ -226,7 +236,7 @@ func (b *drafter) addSize(width modelInput, rest []modelInput) bool {
 		}
 	}
 	if !bounded {
-		high = 4096 // the model states no maximum
+		high = 4096 // pixels; the model states no maximum
 	}
 	if low > high {
 		return false
@@ -254,12 +264,14 @@ func (b *drafter) addSize(width modelInput, rest []modelInput) bool {
 	return true
 }
 
-// isValidSide reports whether a length is valid for a size field.
+// isValidSide reports whether a width or height, in pixels, is valid for the
+// size field f.
 func isValidSide(side float64, f Field) bool {
 	return side == math.Trunc(side) && side >= *f.Min && side <= *f.Max && (f.MultipleOf == 0 || math.Mod(side, float64(f.MultipleOf)) == 0)
 }
 
-// boundsOf returns an input's minimum and maximum, in order, and whole if the values are integers.
+// boundsOf returns an input's minimum and maximum, or nil where there is none.
+// If the input is an integer, they are whole numbers.
 func boundsOf(i modelInput) (low, high *float64) {
 	low = i.schema.numberPart("minimum")
 	high = i.schema.numberPart("maximum")
@@ -278,7 +290,7 @@ func boundsOf(i modelInput) (low, high *float64) {
 	if enum := decodePart[[]float64](i.schema, "enum"); len(enum) > 0 && i.kind == "integer" {
 		first := slices.Min(enum)
 		last := slices.Max(enum)
-		if last-first == float64(len(enum)-1) { // 1, 2, 3 and 4 are a range; 1 and 4 are not
+		if last-first == float64(len(enum)-1) { // 1, 2, 3, 4 is a range; 1, 4 is not
 			low = &first
 			high = &last
 		}
@@ -299,7 +311,8 @@ func boundsOf(i modelInput) (low, high *float64) {
 
 var notKey = regexp.MustCompile(`[^A-Za-z0-9_]+`)
 
-// keyFor returns the key of the field for an input.
+// keyFor returns the key of the field for the input called name: the name
+// itself if it is a valid key, otherwise a similar key.
 func (b *drafter) keyFor(name string) string {
 	key := notKey.ReplaceAllString(name, "_")
 	if key == "" || !unicode.IsLetter(rune(key[0])) {
@@ -311,7 +324,7 @@ func (b *drafter) keyFor(name string) string {
 	return b.uniqueKey(key)
 }
 
-// uniqueKey returns an unused key.
+// uniqueKey returns key, with a number appended if key is already in use.
 func (b *drafter) uniqueKey(key string) string {
 	made := key
 	for n := 2; b.keys[made]; n++ {
@@ -322,7 +335,7 @@ func (b *drafter) uniqueKey(key string) string {
 	return made
 }
 
-// labelFor returns a label for a name.
+// labelFor returns a field's label, derived from the name of an input.
 func labelFor(name string) string {
 	if label := singleLine(Label(name), maxLabel); label != "" {
 		return label
@@ -330,7 +343,7 @@ func labelFor(name string) string {
 	return "Input"
 }
 
-// singleLine returns the text as one line of at most maxRunes characters.
+// singleLine returns text as one line of at most maxRunes characters.
 func singleLine(text string, maxRunes int) string {
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 	return truncateText(text, maxRunes)
@@ -343,7 +356,8 @@ func truncateText(text string, maxRunes int) string {
 	return text
 }
 
-// defaultValue decodes a default value. Whole numbers become integers.
+// defaultValue decodes the JSON default of an input. Whole numbers become
+// int64.
 func defaultValue(raw json.RawMessage) any {
 	var v any
 	if json.Unmarshal(raw, &v) != nil {

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// fieldFor returns a field for an input, or none if no field type has such values. many is true if
-// the input takes a list and the field is one file, or a list that may have one.
+// fieldFor returns a field for an input. The field is empty if no field type
+// has such values. many is true if the input takes a list of files.
 func (b *drafter) fieldFor(i modelInput) (f Field, many bool) {
 	if i.kind == "array" {
 		items := b.flatten(i.schema.nodePart("items"))
@@ -64,7 +64,8 @@ func textField(i modelInput) Field {
 	return f
 }
 
-// longTextWords are words in the names of inputs for more than one line of text.
+// longTextWords are words that occur in the names of inputs for more than one
+// line of text.
 var longTextWords = []string{"prompt", "text", "lyrics", "script", "story", "caption", "message", "instructions"}
 
 func numberField(i modelInput) Field {
@@ -80,10 +81,10 @@ func numberField(i modelInput) Field {
 	switch {
 	case f.Integer && slices.Contains([]string{"steps", "num_steps", "num_inference_steps", "inference_steps", "sampling_steps"}, name):
 		f.Type = "STEPS"
-		f.Integer = false // a seed is always an integer
+		f.Integer = false // the field type SEED is always an integer
 	case slices.Contains([]string{"cfg", "cfg_scale", "guidance", "guidance_scale"}, name):
 		f.Type = "CFG"
-	case low == nil || high == nil || *high-*low > 10_000: // a slider of this range would be unusable
+	case low == nil || high == nil || *high-*low > 10_000: // the range is unknown or too large for a slider
 		return f
 	case slices.Contains([]string{"upscale", "upscale_factor", "scale_factor"}, name):
 		f.Type = "UPSCALE_FACTOR_SLIDER"
@@ -100,7 +101,8 @@ func numberField(i modelInput) Field {
 	return f
 }
 
-// optionsOf returns the values to choose from. nil: there are none, or too many.
+// optionsOf returns the options of an input that has a fixed list of values.
+// It returns nil if there is no list or if it is too long.
 func optionsOf(n schemaNode) []Option {
 	enum := decodePart[[]any](n, "enum")
 	if v := decodePart[any](n, "const"); v != nil && enum == nil {
@@ -164,13 +166,14 @@ func multiField(i modelInput, options []Option) Field {
 
 func isOffered(options []Option, v any) bool {
 	switch v.(type) {
-	case string, int64, float64: // comparable types
+	case string, int64, float64: // only comparable types can be keys of seen
 		return slices.ContainsFunc(options, func(o Option) bool { return o.Value == v })
 	}
 	return false
 }
 
-// isFile reports whether an input is the URL of a file. Some servers show that only in its name.
+// isFile reports whether an input is the URL of a file. For some servers only
+// the input's name indicates that.
 func isFile(i modelInput) bool {
 	if i.kind != "string" || i.schema["enum"] != nil {
 		return false
@@ -182,8 +185,8 @@ func isFile(i modelInput) bool {
 	return ok && guessKind(name) != ""
 }
 
-// filesField returns the field for a list of files. Only pictures have list fields; for other
-// kinds the list contains one file.
+// filesField returns the field for a list of files. Only pictures have a field
+// type for lists; for other kinds of files the field takes one file.
 func filesField(i, one modelInput) Field {
 	if one.schema.textPart("description") == "" {
 		one.schema["description"] = i.schema["description"]
@@ -204,7 +207,8 @@ func filesField(i, one modelInput) Field {
 	return f
 }
 
-// fileKind guesses an input's kind of file from its accepted types, its name and its description.
+// fileKind guesses the kind of file that an input takes from its accepted
+// media types, its name and its description.
 func fileKind(i modelInput) string {
 	major, _, _ := strings.Cut(i.schema.textPart("x-cog-accept"), "/")
 	if kind, ok := map[string]string{"image": "IMG", "video": "VIDEO", "audio": "AUDIO", "model": "ASSET_3D"}[major]; ok {
@@ -220,7 +224,8 @@ func fileKind(i modelInput) string {
 
 var mimeForm = regexp.MustCompile(`^[a-z]+/[a-z0-9.+-]+$`)
 
-// acceptedTypes returns the MIME types that an input names, none if it also names something else.
+// acceptedTypes returns the MIME types that an input accepts. It returns nil
+// if the input's list contains anything else, such as a file name ending.
 func acceptedTypes(i modelInput) []string {
 	var all []string
 	for _, m := range strings.Split(i.schema.textPart("x-cog-accept"), ",") {
@@ -235,7 +240,7 @@ func acceptedTypes(i modelInput) []string {
 	return all
 }
 
-// kindHints are words that indicate a kind of file.
+// kindHints map words to the kind of file that they indicate.
 var kindHints = map[string]string{
 	"image": "IMG", "images": "IMG", "img": "IMG", "picture": "IMG", "pictures": "IMG", "photo": "IMG", "photos": "IMG", "mask": "IMG", "frame": "IMG", "portrait": "IMG",
 	"video": "VIDEO", "videos": "VIDEO", "movie": "VIDEO", "mp4": "VIDEO", "webm": "VIDEO",
@@ -243,7 +248,8 @@ var kindHints = map[string]string{
 	"mesh": "ASSET_3D", "glb": "ASSET_3D", "gltf": "ASSET_3D", "3d": "ASSET_3D",
 }
 
-// guessKind returns the kind of file of the first word that is a hint. "": none.
+// guessKind returns the kind of file that the first matching word in text
+// indicates. It returns "" if no word matches.
 func guessKind(text string) string {
 	for _, w := range splitWords(text) {
 		if kind := kindHints[w]; kind != "" {
@@ -260,7 +266,7 @@ func splitWords(text string) []string {
 	return strings.Fields(notWord.ReplaceAllString(text, " "))
 }
 
-// outputsByKind are the outputs of tools by kind of file.
+// outputsByKind are the output types of tools, by kind of file.
 var outputsByKind = map[string]Output{
 	"IMG":      {"IMG", []string{"image/png", "image/jpeg", "image/webp"}},
 	"VIDEO":    {"VID", []string{"video/mp4", "video/webm"}},
@@ -269,8 +275,8 @@ var outputsByKind = map[string]Output{
 	"TEXT":     {"TEXT", []string{"text/plain"}},
 }
 
-// guessOutput guesses the kind of an output: a kind of file, or TEXT. In an object the first file
-// counts.
+// guessOutput guesses the kind of a model's output: a kind of file, or TEXT.
+// If the output is an object, its first file counts.
 func (d document) guessOutput(n schemaNode, name string, depth int) string {
 	said := func(or string) string {
 		for _, s := range []string{name, n.textPart("title"), n.textPart("description")} {
@@ -291,7 +297,7 @@ func (d document) guessOutput(n schemaNode, name string, depth int) string {
 		}
 	case "object":
 		parts := n.nodePart("properties")
-		if parts["url"] != nil { // a file object
+		if parts["url"] != nil { // an object with a key url is a file
 			return said("IMG")
 		}
 		text := ""
@@ -320,5 +326,5 @@ func (d document) guessOutput(n schemaNode, name string, depth int) string {
 	if depth > 0 {
 		return ""
 	}
-	return said("IMG") // no hint
+	return said("IMG") // without a hint, pictures are the most likely output
 }

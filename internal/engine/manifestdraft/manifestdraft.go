@@ -1,5 +1,6 @@
-// Package manifestdraft drafts manifests from a model server's description of itself. A draft works
-// without changes and is meant to be edited by the operator.
+// Package manifestdraft drafts tool manifests from the schema that a model
+// server has for its model. A draft works without changes and is meant to be
+// edited by the operator.
 package manifestdraft
 
 import (
@@ -11,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Tool is a draft manifest. Empty parts are omitted.
+// Tool is a draft of a tool's manifest. Empty parts are omitted in YAML.
 type Tool struct {
 	Name        string            `yaml:"name"`
 	Description string            `yaml:"description,omitempty"`
@@ -22,37 +23,38 @@ type Tool struct {
 	Engine      Engine            `yaml:"engine"`
 	Timeout     string            `yaml:"timeout,omitempty"`
 	Fields      []Field           `yaml:"fields"`
-	Files       map[string][]byte `yaml:"-"` // files to write next to the manifest, by name
+	Files       map[string][]byte `yaml:"-"` // files to write to the manifest's folder, by name
 }
 
-// Price is the price of one result.
+// Price is the price of one result, in tokens.
 type Price struct {
 	Type   string `yaml:"type"`
 	Tokens int64  `yaml:"tokens,omitempty"`
 }
 
-// NumResults limits the results of a run.
+// NumResults is the range of the number of results that a run may request.
 type NumResults struct {
 	Min     int64 `yaml:"min"`
 	Max     int64 `yaml:"max"`
 	Default int64 `yaml:"default,omitempty"`
 }
 
-// Output is the type of the tool's results.
+// Output is the output type of the tool and the MIME types of its results.
 type Output struct {
 	Type      string   `yaml:"type"`
 	MimeTypes []string `yaml:"mime_types,flow"`
 }
 
-// Engine is the engine that runs the tool. Include names JSON files next to the manifest that
-// become parts of With.
+// Engine is the engine that runs the tool, with its settings. Include maps
+// settings to JSON files in the manifest's folder, whose content becomes part
+// of With.
 type Engine struct {
 	Name    string            `yaml:"name"`
 	With    map[string]any    `yaml:"with,omitempty"`
 	Include map[string]string `yaml:"include,omitempty,flow"`
 }
 
-// Field is a field of the form.
+// Field is a field of the tool's form.
 type Field struct {
 	Key        string   `yaml:"key"`
 	Type       string   `yaml:"type"`
@@ -73,20 +75,21 @@ type Field struct {
 	MaxItems   int      `yaml:"max_items,omitempty"`
 }
 
-// Option is one choice of a select field.
+// Option is one option of a select field.
 type Option struct {
 	Text  string `yaml:"text"`
 	Value any    `yaml:"value"`
 }
 
-// Size is one choice of a size field.
+// Size is one option of a size field, in pixels.
 type Size struct {
 	Text   string `yaml:"text"`
 	Width  int    `yaml:"width"`
 	Height int    `yaml:"height"`
 }
 
-// YAML returns the manifest as YAML. head is a comment at its top, one line each.
+// YAML returns the manifest as YAML. The lines of head become a comment at its
+// top.
 func (t Tool) YAML(head ...string) ([]byte, error) {
 	var b bytes.Buffer
 	for _, line := range head {
@@ -105,8 +108,8 @@ func (t Tool) YAML(head ...string) ([]byte, error) {
 	return b.Bytes(), e.Close()
 }
 
-// quoteMergeKeys quotes the text "<<". The encoder leaves it unquoted, and unquoted it is YAML's
-// merge key.
+// quoteMergeKeys quotes the string "<<" in a document. The encoder leaves it
+// unquoted, although unquoted it is YAML's merge key.
 func quoteMergeKeys(n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode && n.Value == "<<" {
 		n.Tag = "!!str"
@@ -119,7 +122,8 @@ func quoteMergeKeys(n *yaml.Node) {
 
 var notWord = regexp.MustCompile(`[^A-Za-z0-9]+`)
 
-// Slug makes a manifest name from any text. It returns "tool" if no character is left.
+// Slug converts any string to a manifest name: at most 60 lower-case letters,
+// digits and hyphens. It returns "tool" if no character is left.
 func Slug(text string) string {
 	s := strings.Trim(notWord.ReplaceAllString(strings.ToLower(text), "-"), "-")
 	if len(s) > 60 {
@@ -131,7 +135,8 @@ func Slug(text string) string {
 	return s
 }
 
-// Label makes a readable label from a name such as guidance_scale: Guidance scale.
+// Label converts a name such as guidance_scale to a label such as "Guidance
+// scale".
 func Label(key string) string {
 	s := strings.ToLower(strings.Trim(notWord.ReplaceAllString(key, " "), " "))
 	if s == "" {

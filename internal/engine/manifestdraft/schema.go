@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// schemaNode is a part of a JSON schema. Its parts are decoded one by one, so that an invalid part
-// does not affect the others.
+// schemaNode is an object in a JSON schema. Its values are decoded separately,
+// so that an invalid one does not affect the others.
 type schemaNode map[string]json.RawMessage
 
 func decodePart[T any](n schemaNode, key string) (v T) {
@@ -27,7 +27,8 @@ func (n schemaNode) numberPart(key string) *float64    { return decodePart[*floa
 func (n schemaNode) nodePart(key string) schemaNode    { return decodePart[schemaNode](n, key) }
 func (n schemaNode) nodeParts(key string) []schemaNode { return decodePart[[]schemaNode](n, key) }
 
-// objectKeys returns the keys of an object in their order in the document.
+// objectKeys returns the keys of the object n[key], in their order in the
+// document.
 func (n schemaNode) objectKeys(key string) []string {
 	all := n.nodePart(key)
 	d := json.NewDecoder(bytes.NewReader(n[key]))
@@ -49,9 +50,10 @@ func (n schemaNode) objectKeys(key string) []string {
 	return names
 }
 
-// valueType returns the type of the values.
+// valueType returns the JSON type of the values that the schema allows. It
+// returns "" if the schema does not say.
 func (n schemaNode) valueType() string {
-	kinds := decodePart[[]string](n, "type") // JSON Schema allows several types
+	kinds := decodePart[[]string](n, "type") // JSON Schema allows a list of types
 	if kind := n.textPart("type"); kind != "" {
 		kinds = []string{kind}
 	}
@@ -76,15 +78,17 @@ func (n schemaNode) valueType() string {
 	return ""
 }
 
-// document is a set of schemas that refer to each other by name.
+// document is the set of named schemas of an OpenAPI document, which can refer
+// to each other.
 type document struct{ schemas schemaNode }
 
-// maxRefs limits the depth of references, which may be circular. maxParts limits
-// the number of pieces of one schema.
+// maxRefs is the maximum depth of references, which may be circular. maxParts
+// is the maximum number of schemas that one schema may be composed of.
 const maxRefs, maxParts = 8, 500
 
-// flatten returns a schema as one piece with its references resolved. Nearer definitions win. Of
-// several alternatives the most useful one counts.
+// flatten returns a schema with its references resolved and its parts merged
+// into one object. The schema's own values override those of referenced
+// schemas. Of several alternatives the one with the highest rank is used.
 func (d document) flatten(n schemaNode) schemaNode {
 	left := maxParts
 	return d.flattenAt(n, 0, &left)
@@ -128,7 +132,8 @@ func (d document) flattenAt(n schemaNode, depth int, left *int) schemaNode {
 	return all
 }
 
-// rankAlternative ranks alternatives by how good a field they make.
+// rankAlternative returns how suitable one alternative of a schema is for a
+// field, from 0 to 3 (best).
 func rankAlternative(n schemaNode) int {
 	switch kind := n.valueType(); {
 	case kind == "" || kind == "null":
@@ -141,7 +146,7 @@ func rankAlternative(n schemaNode) int {
 	return 3
 }
 
-// modelInput is one input of a model.
+// modelInput is one input of a model, with its schema and JSON type.
 type modelInput struct {
 	name     string
 	schema   schemaNode
@@ -149,7 +154,8 @@ type modelInput struct {
 	required bool
 }
 
-// listInputs returns the inputs in the model's display order.
+// listInputs returns the model's inputs in the order in which the model's own
+// page shows them.
 func (d document) listInputs(n schemaNode) []modelInput {
 	names := n.objectKeys("properties")
 	if order := decodePart[[]string](n, "x-fal-order-properties"); order != nil {
@@ -179,7 +185,8 @@ func displayOrder(n schemaNode) int {
 	return 1e6
 }
 
-// parseDocument finds a named schema in an OpenAPI document.
+// parseDocument parses an OpenAPI document and returns it with the schema
+// called name, flattened.
 func parseDocument(doc []byte, name string) (document, schemaNode, error) {
 	var root schemaNode
 	if err := json.Unmarshal(doc, &root); err != nil {

@@ -1,25 +1,26 @@
-// Package openai is the engine for servers with OpenAI's API for media: OpenAI itself, vLLM-Omni,
-// SGLang, LocalAI and compatible ones.
+// Package openai is the engine for servers with OpenAI's API for media: OpenAI
+// itself, vLLM-Omni, SGLang, LocalAI and compatible ones.
 //
-// The servers share paths and the names of the main parameters, and differ in the rest, so a tool's
-// manifest describes its server:
+// The servers have the same paths and main parameters, and differ in the rest,
+// so a tool's manifest describes its server:
 //
-//	call             images, edits, speech, videos or video-sync
-//	model            sent as it is; "" omits it
+//	call             API endpoint: images, edits, speech, videos or video-sync
+//	model            sent unchanged; omitted if empty
 //	fixed            constant parameters; null removes one
 //	rename           field: parameter; "-" sends the field to no parameter,
 //	                 size.width and size.height are the sides of a size,
 //	                 image[] always sends a list
-//	seed             the parameter for the seed; "": none
+//	seed             the parameter for the seed; if empty, no seed is sent
 //	response_format  sent only if set: some servers refuse it
-//	batch            the most results per call: 10
-//	stream           follow the progress of a picture, for servers with previews
-//	json             send videos as JSON, not as a form
+//	batch            maximum number of results per request; default: 10
+//	stream           receive progress and previews of a picture as a stream
+//	json             send videos as JSON instead of a form
 //
-// Pictures, speech and video-sync are one blocking call per batch; ending the job drops the call.
-// A video is a job on the server: it is saved in a checkpoint, polled, fetched, and deleted if
-// this job ends first. A video costs money, so a call that may have begun one without returning
-// its id is never repeated.
+// Pictures, speech and video-sync are one blocking request per batch; if the
+// job is cancelled, the engine closes the connection. A video is a job on the
+// server: its id is saved in a checkpoint, and it is polled, fetched, and
+// deleted if the run ends first. A video costs money, so a request that may
+// have created one without returning its id is never repeated.
 package openai
 
 import (
@@ -37,22 +38,24 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// Options are the engine's settings.
+// Options are the settings of an OpenAI engine.
 type Options struct {
 	// PollInterval is the time between two polls of a video. Default: 2 s.
 	PollInterval time.Duration
-	// MaxResponse limits a response with results, in bytes. Default and maximum: backend.MaxResponse.
+	// MaxResponse is the maximum size, in bytes, of a response that contains
+	// results. Default and maximum: backend.MaxResponse.
 	MaxResponse int64
 }
 
-// Engine runs jobs on one server.
+// Engine runs jobs on one server with OpenAI's API.
 type Engine struct {
 	c           *backend.Client
 	poll        time.Duration
 	maxResponse int64
 }
 
-// New returns an engine. The client's address is the base of the API, such as https://host/v1.
+// New returns an engine that uses the server of c. The client's base URL is
+// that of the API, such as https://host/v1.
 func New(c *backend.Client, o Options) *Engine {
 	return &Engine{c: c, poll: cmp.Or(o.PollInterval, 2*time.Second), maxResponse: cmp.Or(o.MaxResponse, backend.MaxResponse)}
 }
@@ -62,7 +65,7 @@ var (
 	_ engine.Abandoner = (*Engine)(nil)
 )
 
-// manifestSetting is the engine's part of a manifest.
+// manifestSetting is the engine.with section of a tool's manifest.
 type manifestSetting struct {
 	Call           string            `json:"call"`
 	Model          string            `json:"model"`
@@ -75,7 +78,7 @@ type manifestSetting struct {
 	JSON           bool              `json:"json"`
 }
 
-// task is a running job.
+// task is the state of one running job.
 type task struct {
 	engine.Job
 	manifestSetting
@@ -84,7 +87,8 @@ type task struct {
 	bar engine.Span
 }
 
-// callFuncs are the calls that a manifest can name.
+// callFuncs are the API endpoints that a manifest can select, each with the
+// function that does the job.
 var callFuncs = map[string]func(*task, context.Context) error{
 	"images":     (*task).makePictures,
 	"edits":      (*task).makePictures,
@@ -93,7 +97,8 @@ var callFuncs = map[string]func(*task, context.Context) error{
 	"video-sync": (*task).makeVideosSync,
 }
 
-// ManifestSpec describes the engine's settings in a manifest.
+// ManifestSpec describes the settings that a tool's manifest may have for this
+// engine.
 func ManifestSpec() engine.ManifestSpec {
 	return engine.ManifestSpec{
 		Setting: func() any { return &manifestSetting{} },
@@ -111,7 +116,7 @@ func ManifestSpec() engine.ManifestSpec {
 	}
 }
 
-// Run does the job.
+// Run makes the media of a job and passes them to out.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	t := &task{Job: j, e: e, out: out, bar: engine.NewSpan(out)}
 	if err := engine.DecodeSetting(j.With, &t.manifestSetting); err != nil {
@@ -127,19 +132,22 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	return do(t, ctx)
 }
 
-// Probe lists the models, which every server supports and which needs the credentials.
+// Probe checks the server by listing its models. Every server supports that
+// request, and it needs the credentials.
 func (e *Engine) Probe(ctx context.Context) error {
 	_, err := e.fetchModels(ctx)
 	return err
 }
 
-// reportDone reports the number of complete results.
+// reportDone reports the progress of the job when the given number of results
+// is complete.
 func (t *task) reportDone(results int) {
 	t.bar.ReportProgress(float64(results) / float64(t.NumResults))
 }
 
-// deliverBody passes a response to the sink that is the result itself. Text is refused: some
-// servers send errors this way.
+// deliverBody passes the body of a response to the sink as a result. It
+// refuses text and JSON, because some servers send errors with a success
+// status.
 func (t *task) deliverBody(ctx context.Context, res *http.Response) error {
 	kind, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if err == nil && (strings.HasPrefix(kind, "text/") || kind == "application/json") {

@@ -12,27 +12,29 @@ import (
 
 var (
 	errFailed = engine.Fail(engine.Failed, "The tool's server failed to make the result.")
-	// errLost counts as a failure of the work, because work that crashes the server would crash it
-	// again.
+	// errLost is a failure of the job rather than of the server: a job that
+	// crashed the server would probably crash it again.
 	errLost      = engine.FailTransient(engine.Failed, "The tool's server restarted and lost the job. Try again.")
 	errUncertain = engine.Fail(engine.Failed, "The tool's server did not confirm the job, and starting it again could cost twice. Start a new run if you want to try again.")
 )
 
-// serverError is the error in a server's response.
+// serverError is the error in the body of a server's response.
 type serverError struct {
 	Message string
-	Code    string // OpenAI's code, or its type if there is no code
+	Code    string // OpenAI's error code, or the error type if there is no code
 }
 
-// refusalCodes are the codes and types of refused content.
+// refusalCodes are the error codes and types for refused content.
 var refusalCodes = map[string]bool{
 	"content_policy_violation": true, "moderation_blocked": true, "content_filter": true, "sentinel_block": true,
 }
 
-// quotaCodes are the codes and types of an exhausted account.
+// quotaCodes are the error codes and types for an account without remaining
+// quota.
 var quotaCodes = map[string]bool{"insufficient_quota": true, "quota_exceeded": true, "billing_hard_limit_reached": true}
 
-// callFailure translates the error of a call into a failure of the run.
+// callFailure converts the error of a request to the engine.Error that the run
+// fails with.
 func callFailure(ctx context.Context, err error) error {
 	s, ok := errors.AsType[*backend.Status](err)
 	if !ok || ctx.Err() != nil {
@@ -54,7 +56,8 @@ func callFailure(ctx context.Context, err error) error {
 	return backend.CallFailure(ctx, err)
 }
 
-// knownFailure returns the failure for codes that mean the same on all servers, nil for others.
+// knownFailure returns the failure for error codes that mean the same on all
+// servers. It returns nil for other codes.
 func (c serverError) knownFailure() *engine.Error {
 	switch {
 	case refusalCodes[c.Code]:
@@ -65,8 +68,9 @@ func (c serverError) knownFailure() *engine.Error {
 	return nil
 }
 
-// parseError parses an error's body: {"error":{message,type,code}} of OpenAI, {"detail":…} of
-// FastAPI servers, and mixtures of them.
+// parseError parses the body of an error response. OpenAI sends
+// {"error":{message,type,code}}, FastAPI servers send {"detail":…}, and some
+// servers mix both.
 func parseError(body []byte) serverError {
 	var b struct {
 		Error   json.RawMessage `json:"error"`
@@ -74,7 +78,7 @@ func parseError(body []byte) serverError {
 		Message string          `json:"message"`
 	}
 	if json.Unmarshal(body, &b) != nil {
-		return serverError{} // an HTML page of a proxy is not for people
+		return serverError{} // probably a proxy's HTML page, which is not shown to people
 	}
 	var c serverError
 	for _, part := range []json.RawMessage{b.Error, b.Detail} {
@@ -89,7 +93,7 @@ func (c *serverError) readPart(part json.RawMessage) bool {
 	var o struct {
 		Message string `json:"message"`
 		Type    string `json:"type"`
-		Code    any    `json:"code"` // a number with vLLM
+		Code    any    `json:"code"` // a string for OpenAI, a number for vLLM
 	}
 	if json.Unmarshal(part, &o) == nil && (o.Message != "" || o.Type != "" || o.Code != nil) {
 		c.Message = o.Message

@@ -11,7 +11,7 @@ import (
 	"atelier/internal/engine/manifestdraft"
 )
 
-// modelInfo is a server's description of one of its models.
+// modelInfo is an entry of the server's list of models.
 type modelInfo struct {
 	ID   string `json:"id"`
 	Task string `json:"task_type"` // SGLang's task type, such as T2V
@@ -29,7 +29,7 @@ func (e *Engine) fetchModels(ctx context.Context) ([]modelInfo, error) {
 	return list.Data, nil
 }
 
-// ListModels returns the names of the server's models, in order.
+// ListModels returns the sorted names of the server's models.
 func (e *Engine) ListModels(ctx context.Context) ([]string, error) {
 	list, err := e.fetchModels(ctx)
 	if err != nil {
@@ -43,8 +43,9 @@ func (e *Engine) ListModels(ctx context.Context) ([]string, error) {
 	return ids, nil
 }
 
-// ImportTool drafts a manifest for a model. call is the purpose of the model; "": the model's task or
-// name decides.
+// ImportTool drafts a tool's manifest for the model called name. call is the
+// API endpoint; if it is empty, it is derived from the model's task type or
+// name.
 func (e *Engine) ImportTool(ctx context.Context, name, call, engineName string) (manifestdraft.Tool, error) {
 	list, err := e.fetchModels(ctx)
 	if err != nil {
@@ -78,8 +79,9 @@ func titleOf(name string) string {
 	return string(runes[:min(len(runes), 60)])
 }
 
-// callHints are parts of names that show a model's purpose; the first match counts. Video models
-// are often named after picture models, so they come first.
+// callHints map parts of model names to API endpoints; the first match is
+// used. Video models come first, because they are often named after picture
+// models.
 var callHints = []struct{ part, call string }{
 	{"sora", "videos"}, {"wan2", "videos"}, {"wan-", "videos"}, {"video", "videos"}, {"ltx", "videos"}, {"t2v", "videos"}, {"i2v", "videos"}, {"mochi", "videos"}, {"veo", "videos"},
 	{"tts", "speech"}, {"kokoro", "speech"}, {"speech", "speech"}, {"piper", "speech"}, {"bark", "speech"}, {"voice", "speech"}, {"orpheus", "speech"},
@@ -88,7 +90,8 @@ var callHints = []struct{ part, call string }{
 	{"sd-", "images"}, {"sd3", "images"}, {"sd1", "images"}, {"pixart", "images"}, {"dreamshaper", "images"}, {"kolors", "images"},
 }
 
-// guessCall returns the call of a model. "": unknown.
+// guessCall returns the API endpoint of a model. It returns "" if it is
+// unknown.
 func (m modelInfo) guessCall() string {
 	switch strings.ToUpper(m.Task) {
 	case "T2I":
@@ -107,8 +110,8 @@ func (m modelInfo) guessCall() string {
 	return ""
 }
 
-// isOpenAIModel reports whether a model is one of OpenAI, which refuses unknown parameters; other
-// servers ignore them.
+// isOpenAIModel reports whether a model is made by OpenAI, whose server
+// refuses unknown parameters. Other servers ignore them.
 func isOpenAIModel(name string) bool {
 	for _, start := range []string{"gpt-", "dall-e-", "tts-1", "sora-", "chatgpt-"} {
 		if strings.HasPrefix(name, start) {

@@ -7,7 +7,8 @@ import (
 	"atelier/internal/engine/manifestdraft"
 )
 
-// draftsByCall complete a draft for a call.
+// draftsByCall contains, for each API endpoint, the function that adds its
+// fields and settings to a manifest draft.
 var draftsByCall = map[string]func(t *manifestdraft.Tool, name string){
 	"images":     draftImages,
 	"edits":      draftEdits,
@@ -25,13 +26,13 @@ func draftImages(t *manifestdraft.Tool, name string) {
 	t.Fields = []manifestdraft.Field{promptField()}
 	switch {
 	case strings.HasPrefix(name, "dall-e-3"):
-		t.Engine.With["batch"] = 1 // the model makes one picture per call
+		t.Engine.With["batch"] = 1 // dall-e-3 makes one picture per request
 		t.Engine.With["response_format"] = "b64_json"
 		t.Fields = append(t.Fields, sizeField("1024x1024", "1792x1024", "1024x1792"), selectField("quality", "standard", "hd"))
 	case strings.HasPrefix(name, "dall-e-2"):
 		t.Engine.With["response_format"] = "b64_json"
 		t.Fields = append(t.Fields, sizeField("1024x1024", "512x512", "256x256"))
-	case isOpenAIModel(name): // always returns base64, and refuses response_format
+	case isOpenAIModel(name): // OpenAI's other models always return base64 and refuse response_format
 		t.Fields = append(t.Fields, sizeField("1024x1024", "1536x1024", "1024x1536"), selectField("quality", "auto", "low", "medium", "high"))
 	default:
 		t.Engine.With["response_format"] = "b64_json"
@@ -140,11 +141,12 @@ func draftVideos(t *manifestdraft.Tool, name string) {
 }
 
 func draftVideoSync(t *manifestdraft.Tool, name string) {
-	draftVideos(t, "own-"+name) // not a model of OpenAI
+	draftVideos(t, "own-"+name) // a name that does not count as one of OpenAI's models
 }
 
-// addSampling adds the parameters of diffusion servers beside OpenAI's own. They have no defaults:
-// the model's own are best.
+// addSampling adds fields for parameters of diffusion servers that OpenAI's
+// API does not have. The fields have no defaults, because the model's own
+// defaults are best.
 func addSampling(t *manifestdraft.Tool) {
 	t.Engine.With["seed"] = "seed"
 	t.Fields = append(t.Fields,
@@ -186,13 +188,14 @@ func promptField() manifestdraft.Field {
 	}
 }
 
-// sizeField returns the field for sizes such as 640x480; the first is the default.
+// sizeField returns a field for picture sizes, given as 640x480. The first
+// size is the default.
 func sizeField(list ...string) manifestdraft.Field {
 	f := manifestdraft.Field{Key: "size", Type: "WIDTH_HEIGHT", Label: "Size"}
 	for i, text := range list {
 		var s manifestdraft.Size
 		if _, err := fmt.Sscanf(text, "%dx%d", &s.Width, &s.Height); err != nil {
-			continue // the lists are constants in this file
+			continue // never happens, because the lists are constants in this file
 		}
 		s.Text = fmt.Sprintf("%d × %d", s.Width, s.Height)
 		f.Sizes = append(f.Sizes, s)
@@ -203,7 +206,7 @@ func sizeField(list ...string) manifestdraft.Field {
 	return f
 }
 
-// selectField returns a select field; the first option is the default.
+// selectField returns a select field. The first option is the default.
 func selectField(key string, options ...string) manifestdraft.Field {
 	f := manifestdraft.Field{Key: key, Type: "SINGLE_SELECT", Label: manifestdraft.Label(key), Default: options[0]}
 	for _, o := range options {
@@ -212,7 +215,8 @@ func selectField(key string, options ...string) manifestdraft.Field {
 	return f
 }
 
-// voiceField offers the voices of well-known models. For other models the voice is a text.
+// voiceField returns the field for the voice of a speech model: a select field
+// for well-known models, a text field for others.
 func voiceField(name string) manifestdraft.Field {
 	switch {
 	case strings.HasPrefix(name, "tts-1"):

@@ -15,13 +15,15 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// maxBatch is the most results of one OpenAI call.
+// maxBatch is the maximum number of results per request in OpenAI's API.
 const maxBatch = 10
 
-// previewCount is the number of previews that a stream requests.
+// previewCount is the number of preview pictures that are requested for a
+// stream.
 const previewCount = 2
 
-// imagesResponse is the response to a blocking call.
+// imagesResponse is the response to a request for pictures that is not
+// streamed.
 type imagesResponse struct {
 	Data []struct {
 		B64 string `json:"b64_json"`
@@ -29,8 +31,9 @@ type imagesResponse struct {
 	} `json:"data"`
 }
 
-// makePictures does images and edits. Servers may return fewer results than requested, so it
-// repeats the call until all are there, or a call returns none.
+// makePictures makes the pictures of a job with the endpoints images and
+// edits. A server may return fewer results than requested, so the request is
+// repeated until there are enough results or a response has none.
 func (t *task) makePictures(ctx context.Context) error {
 	batch := cmp.Or(t.Batch, maxBatch)
 	if t.Stream {
@@ -45,16 +48,17 @@ func (t *task) makePictures(ctx context.Context) error {
 			return backend.ErrNoResult
 		}
 		if n == 0 {
-			return nil // fewer results than requested are better than none
+			return nil // the job succeeds with fewer results than requested
 		}
 		made += n
 	}
 	return nil
 }
 
-// makeBatch makes one call and returns the number of results.
+// makeBatch sends one request for want pictures and returns the number of
+// results. there is the number of results of earlier requests.
 func (t *task) makeBatch(ctx context.Context, there, want int) (int, error) {
-	ctx, cancel := context.WithCancel(ctx) // also ends the readers of files
+	ctx, cancel := context.WithCancel(ctx) // cancelling also stops reading the input files
 	defer cancel()
 	body := t.requestParameters(there, want)
 	if t.Stream {
@@ -80,7 +84,8 @@ func (t *task) makeBatch(ctx context.Context, there, want int) (int, error) {
 	return t.deliverImages(ctx, res.Body, there, want)
 }
 
-// deliverImages passes the results of a response to the sink, at most the given number.
+// deliverImages passes up to want results in a response to the sink, and
+// returns their number. there is the number of results of earlier requests.
 func (t *task) deliverImages(ctx context.Context, body io.Reader, there, want int) (int, error) {
 	var a imagesResponse
 	if err := backend.DecodeJSONLimit(body, t.e.maxResponse, &a); err != nil {
@@ -92,7 +97,7 @@ func (t *task) deliverImages(ctx context.Context, body io.Reader, there, want in
 		if err != nil {
 			return i, callFailure(ctx, err)
 		}
-		a.Data[i].B64 = "" // free the memory
+		a.Data[i].B64 = "" // frees the memory of the encoded picture
 		err = backend.DeliverReader(ctx, r, t.out)
 		r.Close()
 		if err != nil {
@@ -103,7 +108,8 @@ func (t *task) deliverImages(ctx context.Context, body io.Reader, there, want in
 	return n, nil
 }
 
-// openImage opens a result that is in the response or at a URL.
+// openImage opens a result that is either embedded in the response as base64
+// or referred to by a URL.
 func (t *task) openImage(ctx context.Context, b64, url string) (io.ReadCloser, error) {
 	switch {
 	case b64 != "":
@@ -114,7 +120,7 @@ func (t *task) openImage(ctx context.Context, b64, url string) (io.ReadCloser, e
 	return nil, backend.ErrBadResponse
 }
 
-// streamEvent is an event of a streamed picture.
+// streamEvent is a server-sent event about a picture.
 type streamEvent struct {
 	Type  string          `json:"type"`
 	B64   string          `json:"b64_json"`
@@ -122,7 +128,9 @@ type streamEvent struct {
 	Error json.RawMessage `json:"error"`
 }
 
-// followStream follows the events of one picture (text/event-stream of the HTML standard).
+// followStream reads the server-sent events of one picture, as the HTML
+// standard defines them. It reports progress, shows previews, and passes the
+// result to the sink.
 func (t *task) followStream(ctx context.Context, body io.Reader, there int, partials any) (int, error) {
 	all, err := strconv.Atoi(formValue(partials))
 	if err != nil {
@@ -142,7 +150,7 @@ func (t *task) followStream(ctx context.Context, body io.Reader, there int, part
 			t.bar.NthOf(there, t.NumResults).ReportProgress(float64(e.Index+1) / float64(all+1))
 		case "image_generation.completed", "image_edit.completed":
 			if made > 0 {
-				return nil // only one was requested
+				return nil // only one result was requested
 			}
 			if err := backend.DeliverReader(ctx, backend.Base64Reader(e.B64), t.out); err != nil {
 				return err
@@ -165,8 +173,9 @@ func (t *task) followStream(ctx context.Context, body io.Reader, there int, part
 	return made, callFailure(ctx, err)
 }
 
-// eachEvent calls each with the data of every event until the stream ends. maxBytes limits one
-// event, including its picture.
+// eachEvent calls each with the data of every server-sent event until the
+// stream ends. maxBytes is the maximum size of one event, including its
+// picture.
 func eachEvent(r io.Reader, maxBytes int64, each func(data []byte) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, int(maxBytes))
@@ -183,7 +192,7 @@ func eachEvent(r io.Reader, maxBytes int64, each func(data []byte) error) error 
 			continue
 		}
 		if len(line) > 0 || len(data) == 0 {
-			continue // a name or a comment; the data contains its type
+			continue // an event name or a comment; neither is needed, because the data contains the event's type
 		}
 		if string(data) == "[DONE]" {
 			return nil

@@ -17,10 +17,12 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// maxInlineBytes limits a file that is embedded in JSON.
+// maxInlineBytes is the maximum size of a file that is embedded in JSON, in
+// bytes.
 const maxInlineBytes = 24 << 20
 
-// parameterNames map fields to parameters of other names. A manifest's rename has precedence.
+// parameterNames map, for each API endpoint, field keys to the request
+// parameters with other names. A manifest's rename setting has precedence.
 var parameterNames = map[string]map[string]string{
 	"images":     {"steps": "num_inference_steps", "cfg": "guidance_scale", "picture": "image", "pictures": "image"},
 	"edits":      {"steps": "num_inference_steps", "cfg": "guidance_scale", "picture": "image", "pictures": "image"},
@@ -29,7 +31,8 @@ var parameterNames = map[string]map[string]string{
 	"video-sync": {"steps": "step", "cfg": "cfg_scale", "picture": "start_image", "image": "start_image", "size.width": "width", "size.height": "height"},
 }
 
-// parameterFor returns the parameter for a field. It returns false if there is none.
+// parameterFor returns the request parameter that a field is sent to. It
+// returns false if the field is not sent.
 func (t *task) parameterFor(key string) (string, bool) {
 	to, ok := t.Rename[key]
 	if !ok {
@@ -40,9 +43,9 @@ func (t *task) parameterFor(key string) (string, bool) {
 	return to, to != "-" && to != ""
 }
 
-// requestParameters returns the body of the next call, without files. there is the number of
-// results that exist already. results is the number of results of this call, or 0 for calls that
-// make one result and have no parameter for the number.
+// requestParameters returns the parameters of the next request, without files.
+// there is the number of results that already exist. results is the number of
+// results that are requested, or 0 for endpoints that always make one.
 func (t *task) requestParameters(there, results int) map[string]any {
 	all := map[string]any{}
 	for key, v := range t.Values {
@@ -50,13 +53,14 @@ func (t *task) requestParameters(there, results int) map[string]any {
 		case map[string]any:
 			t.setSize(all, key, v)
 		case string:
-			// Empty values are not sent: servers refuse empty options.
+			// Empty strings are not sent, because servers refuse empty
+			// options.
 			if to, ok := t.parameterFor(key); ok && v != "" {
 				all[to] = v
 			}
 		default:
 			if key == "seed" && t.Rename[key] == "" {
-				continue // Job.Seed has it
+				continue // the seed comes from Job.Seed
 			}
 			if to, ok := t.parameterFor(key); ok && v != nil {
 				all[strings.TrimSuffix(to, "[]")] = v
@@ -80,7 +84,8 @@ func (t *task) requestParameters(there, results int) map[string]any {
 	return all
 }
 
-// setSize sends a width and a height as 640x480, or separately if both are renamed.
+// setSize adds a size to the parameters: as a string such as 640x480, or as
+// separate parameters if the manifest renames its sides.
 func (t *task) setSize(all map[string]any, key string, v map[string]any) {
 	apart := false
 	for _, side := range []string{"width", "height"} {
@@ -98,7 +103,7 @@ func (t *task) setSize(all map[string]any, key string, v map[string]any) {
 	}
 }
 
-// formValue returns a parameter as the value of a form.
+// formValue returns a parameter as a string for a form.
 func formValue(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -117,21 +122,22 @@ func formValue(v any) string {
 		return v.String()
 	}
 	b, err := json.Marshal(v)
-	if err != nil { // the value came from JSON
+	if err != nil { // never happens, because the value came from JSON
 		return ""
 	}
 	return string(b)
 }
 
-// upload is a media input and its parameter.
+// upload is an input file and the parameter that it is sent as.
 type upload struct {
 	name string
 	many bool
 	file engine.File
 }
 
-// listUploads returns the media inputs, with fields in the order of their keys. Errors of reading
-// a file are recorded in bad, because the call then fails as if the server had caused it.
+// listUploads returns the job's input files, sorted by field key. Errors
+// reading a file are recorded in bad, because the request then fails as if the
+// server had caused it.
 func (t *task) listUploads(bad *fileErrors) []upload {
 	var all []upload
 	for _, key := range slices.Sorted(maps.Keys(t.Files)) {
@@ -148,7 +154,8 @@ func (t *task) listUploads(bad *fileErrors) []upload {
 	return all
 }
 
-// fileErrors records the error of reading a file.
+// fileErrors records an error reading an input file, for the goroutine that
+// sends the request.
 type fileErrors struct {
 	mu  sync.Mutex
 	err error
@@ -190,8 +197,9 @@ func (w watchedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// postJSON sends the parameters with embedded files. The caller closes the response's body. An
-// error is one of Client.Do, or of a file.
+// postJSON sends the parameters and the embedded input files as JSON. The
+// caller closes the response's body. The error comes from Client.Do or, as an
+// inputError, from reading a file.
 func (t *task) postJSON(ctx context.Context, path string, body map[string]any) (*http.Response, error) {
 	for _, u := range t.listUploads(&fileErrors{}) {
 		uri, err := backend.DataURI(ctx, u.file, maxInlineBytes)
@@ -202,7 +210,7 @@ func (t *task) postJSON(ctx context.Context, path string, body map[string]any) (
 		switch t.Call {
 		case "videos":
 			v = map[string]any{"image_url": uri}
-		case "video-sync": // LocalAI expects only the part after the comma
+		case "video-sync": // LocalAI accepts only the base64 part of a data: URI
 			_, v, _ = strings.Cut(uri, ",")
 		}
 		if list, _ := body[u.name].([]any); u.many {
@@ -217,8 +225,8 @@ func (t *task) postJSON(ctx context.Context, path string, body map[string]any) (
 	return t.e.c.Do(ctx, backend.Request{Method: http.MethodPost, Path: path, Body: bytes.NewReader(b), Type: "application/json"})
 }
 
-// postForm sends the parameters and files as a streamed form. ctx is for reading the files, call
-// for the call.
+// postForm sends the parameters and input files as a streamed form. ctx limits
+// reading the files, and call limits the request.
 func (t *task) postForm(ctx, call context.Context, path string, body map[string]any) (*http.Response, error) {
 	var parts []backend.FormPart
 	for _, name := range slices.Sorted(maps.Keys(body)) {
@@ -250,12 +258,14 @@ func (t *task) postForm(ctx, call context.Context, path string, body map[string]
 	return res, nil
 }
 
-// inputError is an error of a file. It is not a failure of the server.
+// inputError is an error reading an input file. It is not a failure of the
+// server.
 type inputError struct{ error }
 
 func (u inputError) Unwrap() error { return u.error }
 
-// postFailure is callFailure for errors of postJSON and postForm.
+// postFailure converts an error of postJSON or postForm to the error that the
+// run fails with.
 func postFailure(ctx context.Context, err error) error {
 	if u, ok := errors.AsType[inputError](err); ok {
 		return u.error
@@ -263,7 +273,8 @@ func postFailure(ctx context.Context, err error) error {
 	return callFailure(ctx, err)
 }
 
-// fileEnding returns the file name ending by which servers judge a file.
+// fileEnding returns the file name ending for a MIME type, by which servers
+// recognize the file's type.
 func fileEnding(mimeType string) string {
 	_, kind, _ := strings.Cut(mimeType, "/")
 	if kind == "jpeg" {

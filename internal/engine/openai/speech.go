@@ -2,7 +2,8 @@ package openai
 
 import "context"
 
-// makeSpeech converts a text to speech. The response is the audio itself.
+// makeSpeech converts a prompt to speech. The body of each response is the
+// audio file.
 func (t *task) makeSpeech(ctx context.Context) error {
 	for i := range t.NumResults {
 		res, err := t.postJSON(ctx, "audio/speech", t.requestParameters(i, 0))

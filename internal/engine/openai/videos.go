@@ -15,16 +15,19 @@ import (
 )
 
 const (
-	// createGrace is how long a call that creates a video may continue after the job's end, so that
-	// the video's id becomes known and it can be deleted.
+	// createGrace is how long a request that creates a video may continue
+	// after the job has ended, so that the video's id becomes known and the
+	// video can be deleted.
 	createGrace = 700 * time.Millisecond
-	// deleteTimeout limits the deletion of a video that is not needed.
+	// deleteTimeout limits the requests that delete videos whose results are
+	// not needed.
 	deleteTimeout = 800 * time.Millisecond
-	// maxFailedPolls is how many polls of a video may fail in a row.
+	// maxFailedPolls is the number of consecutive polls of a video that may
+	// fail.
 	maxFailedPolls = 5
 )
 
-// video is a job on the server.
+// video is a video job on the server.
 type video struct {
 	ID       string          `json:"id"`
 	Status   string          `json:"status"`
@@ -32,8 +35,9 @@ type video struct {
 	Error    json.RawMessage `json:"error"`
 }
 
-// checkpoint is the information that the next worker needs: the ids of the videos in order, "" for
-// one that is not created yet, and whether one was requested whose id is unknown.
+// checkpoint is saved for the worker that continues the run. IDs are the ids
+// of the videos in order; an id is empty if the video has not been created.
+// Asking is true if a video was requested whose id is unknown.
 type checkpoint struct {
 	IDs    []string `json:"ids"`
 	Asking bool     `json:"asking,omitempty"`
@@ -46,7 +50,8 @@ func (n checkpoint) idOf(i int) string {
 	return ""
 }
 
-// setID sets the id of the ith video without changing other copies of the checkpoint.
+// setID sets the id of video i without changing other copies of the
+// checkpoint.
 func (n *checkpoint) setID(i int, id string) {
 	ids := slices.Clone(n.IDs)
 	for len(ids) <= i {
@@ -59,7 +64,8 @@ func (n *checkpoint) setID(i int, id string) {
 	n.IDs = ids
 }
 
-// parseCheckpoint parses the checkpoint of an earlier try. Any other text is an empty checkpoint.
+// parseCheckpoint parses the checkpoint of an earlier attempt. It returns an
+// empty checkpoint if left is invalid.
 func parseCheckpoint(left string) (n checkpoint) {
 	if json.Unmarshal([]byte(left), &n) != nil {
 		return checkpoint{}
@@ -67,7 +73,8 @@ func parseCheckpoint(left string) (n checkpoint) {
 	return n
 }
 
-// saveCheckpoint saves the checkpoint.
+// saveCheckpoint saves the checkpoint of the run, or deletes it if it is
+// empty.
 func (t *task) saveCheckpoint(ctx context.Context, n checkpoint) error {
 	text := ""
 	if len(n.IDs) > 0 || n.Asking {
@@ -78,13 +85,13 @@ func (t *task) saveCheckpoint(ctx context.Context, n checkpoint) error {
 		text = string(b)
 	}
 	if len(text) > engine.MaxCheckpoint {
-		return nil // too large: the last checkpoint names the first videos; the others are made again
+		return nil // too large: the previous checkpoint stays; a later attempt makes the videos again that are not in it
 	}
 	return t.out.SaveCheckpoint(ctx, text)
 }
 
-// makeVideos makes one video after another, and continues with the videos that an earlier try of
-// this run began.
+// makeVideos makes one video after the other. It resumes the videos that an
+// earlier attempt of this run created.
 func (t *task) makeVideos(ctx context.Context) error {
 	n := parseCheckpoint(t.SavedCheckpoint)
 	for i := 0; i < t.NumResults; i++ {
@@ -108,10 +115,10 @@ func (t *task) makeVideos(ctx context.Context) error {
 			if err := t.saveCheckpoint(ctx, n); err != nil {
 				return err
 			}
-			if !known { // the server had the video before
+			if !known { // this attempt created the video, so the server has lost it
 				return errLost.WithCause(err)
 			}
-			i-- // a video of an earlier try: it is made again
+			i-- // the video of an earlier attempt is lost, so it is made again
 			continue
 		}
 		if err != nil {
@@ -122,10 +129,11 @@ func (t *task) makeVideos(ctx context.Context) error {
 	return nil
 }
 
-// errNotFound is the error for a video that the server does not have.
+// errNotFound is the error for a video that the server no longer has.
 var errNotFound = errors.New("the server does not know the video")
 
-// beginVideo creates a video on the server.
+// beginVideo creates video i on the server, and saves its id in the
+// checkpoint.
 func (t *task) beginVideo(ctx context.Context, n *checkpoint, i int) (video, error) {
 	n.Asking = true
 	if err := t.saveCheckpoint(ctx, *n); err != nil {
@@ -159,18 +167,20 @@ func (t *task) beginVideo(ctx context.Context, n *checkpoint, i int) (video, err
 	return v, nil
 }
 
-// createVideo makes the call, which slightly outlives ctx.
+// createVideo sends the request that creates video i. The request may continue
+// for createGrace after ctx is cancelled.
 func (t *task) createVideo(ctx context.Context, i int) (video, error) {
 	call, hangUp := backend.WithGrace(ctx, createGrace)
 	defer hangUp()
-	files, cancel := context.WithCancel(ctx) // also ends the readers of files
+	files, cancel := context.WithCancel(ctx) // cancelling also stops reading the input files
 	defer cancel()
 	body := t.requestParameters(i, 0)
 	if s, ok := body["seconds"]; ok {
 		body["seconds"] = formValue(s)
 	}
-	// A reused connection that the server has closed would make this a call that
-	// may have arrived. A new connection fails at once if the server is unreachable.
+	// Idle connections are closed first. If the server had closed a reused
+	// connection, the request would fail although it may have arrived. A new
+	// connection fails at once if the server is unreachable.
 	t.e.c.Close()
 	var res *http.Response
 	var err error
@@ -188,13 +198,14 @@ func (t *task) createVideo(ctx context.Context, i int) (video, error) {
 	return v, err
 }
 
-// mayHaveBegun reports whether a failed call may have begun a video.
+// mayHaveBegun reports whether the server may have created a video although
+// the request failed.
 func mayHaveBegun(err error) bool {
 	if _, ok := errors.AsType[inputError](err); ok {
 		return false // the server never received the whole request
 	}
 	if s, ok := errors.AsType[*backend.Status](err); ok {
-		// After a timeout of a gateway the outcome is unknown.
+		// After a gateway timeout it is unknown whether the video was created.
 		return s.Code == http.StatusBadGateway || s.Code == http.StatusGatewayTimeout
 	}
 	if e, ok := errors.AsType[*engine.Error](err); ok {
@@ -203,8 +214,8 @@ func mayHaveBegun(err error) bool {
 	return backend.MayHaveArrived(err)
 }
 
-// finishVideo waits for a video and passes it to the sink. known is true for a video of an earlier
-// try.
+// finishVideo waits for video i and passes it to the sink. known is true if an
+// earlier attempt created the video.
 func (t *task) finishVideo(ctx context.Context, v video, i int, known bool) error {
 	wait := time.NewTimer(t.e.poll)
 	defer wait.Stop()
@@ -254,7 +265,7 @@ func (t *task) queryVideo(ctx context.Context, id string) (video, error) {
 	return v, err
 }
 
-// fetchVideo passes the finished video to the sink.
+// fetchVideo downloads a finished video and passes it to the sink.
 func (t *task) fetchVideo(ctx context.Context, id string) error {
 	res, err := t.e.c.Do(ctx, backend.Request{Path: "videos/" + url.PathEscape(id) + "/content"})
 	if isNotFound(err) {
@@ -267,9 +278,9 @@ func (t *task) fetchVideo(ctx context.Context, id string) error {
 	return t.deliverBody(ctx, res)
 }
 
-// deleteVideos deletes the videos that are not needed, beginning with the given one, and removes
-// them from the checkpoint, so that the next worker does not wait for them. Videos that another
-// worker continues with stay.
+// deleteVideos deletes the videos from number from on, which are not needed,
+// and removes them from the checkpoint, so that the next worker does not wait
+// for them. If another worker continues the run, no video is deleted.
 func (t *task) deleteVideos(ctx context.Context, n checkpoint, from int) {
 	if engine.IsHandedOver(ctx) {
 		return
@@ -282,12 +293,13 @@ func (t *task) deleteVideos(ctx context.Context, n checkpoint, from int) {
 		}
 		if err := t.e.deleteVideo(ctx, id); err == nil || isNotFound(err) {
 			n.setID(i, "")
-		} // otherwise it continues, and the checkpoint is right
+		} // if the deletion fails, the video's id stays in the checkpoint
 	}
-	_ = t.saveCheckpoint(ctx, n) // on failure, the next worker finds them missing
+	_ = t.saveCheckpoint(ctx, n) // if this fails, the next worker finds that the videos are missing
 }
 
-// Abandon deletes the videos that a checkpoint names. A video without an id cannot be deleted.
+// Abandon deletes the videos whose ids are in a checkpoint. A video whose id
+// is unknown cannot be deleted.
 func (e *Engine) Abandon(ctx context.Context, left string) error {
 	for _, id := range parseCheckpoint(left).IDs {
 		if id == "" {
@@ -303,7 +315,8 @@ func (e *Engine) Abandon(ctx context.Context, left string) error {
 	return nil
 }
 
-// deleteVideo deletes a video, which also cancels it.
+// deleteVideo deletes a video from the server. If it is not done yet, that
+// also cancels it.
 func (e *Engine) deleteVideo(ctx context.Context, id string) error {
 	return e.c.CallJSON(ctx, http.MethodDelete, "videos/"+url.PathEscape(id), nil, nil)
 }
@@ -313,7 +326,7 @@ func isNotFound(err error) bool {
 	return ok && (s.Code == http.StatusNotFound || s.Code == http.StatusGone)
 }
 
-// videoFailure returns the failure of a video.
+// videoFailure returns the failure of a run whose video failed on the server.
 func videoFailure(v video) error {
 	var c serverError
 	c.readPart(v.Error)
@@ -323,8 +336,8 @@ func videoFailure(v video) error {
 	return backend.FailWithText(errFailed.Code, errFailed.Message, c.Message)
 }
 
-// makeVideosSync makes videos with a blocking call: LocalAI's /video, which is not below the API's
-// base path.
+// makeVideosSync makes videos with blocking requests to LocalAI's endpoint
+// /video, which is not below the API's base path.
 func (t *task) makeVideosSync(ctx context.Context) error {
 	at := t.e.c.BaseURL()
 	at.Path = strings.TrimSuffix(at.Path, "/v1") + "/video"
@@ -342,7 +355,7 @@ func (t *task) makeVideosSync(ctx context.Context) error {
 			return backend.ErrNoResult
 		}
 		if n == 0 {
-			return nil // fewer results than requested are better than none
+			return nil // the job succeeds with fewer results than requested
 		}
 	}
 	return nil

@@ -7,12 +7,13 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// Abandon cancels the predictions that a checkpoint names, and the prediction whose create request
-// had no response if it can be identified with certainty.
+// Abandon cancels the predictions whose ids are in a checkpoint. It also
+// cancels the prediction whose create request got no response, if it can be
+// identified with certainty.
 func (e *Engine) Abandon(ctx context.Context, left string) error {
 	var n checkpoint
 	if json.Unmarshal([]byte(left), &n) != nil {
-		return nil // the checkpoint is of another engine
+		return nil // the checkpoint belongs to another engine
 	}
 	for _, id := range n.IDs {
 		if err := e.cancelIfRunning(ctx, id); err != nil {

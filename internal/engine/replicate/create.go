@@ -16,9 +16,11 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// createPrediction creates a prediction, or finds the one that an earlier create request made.
+// createPrediction creates the job's prediction number i. If an earlier create
+// request got no response, it looks for the prediction of that request
+// instead.
 func (t *task) createPrediction(ctx context.Context, i int) error {
-	if t.checkpoint.Creating != "" { // without an id: the response was lost
+	if t.checkpoint.Creating != "" { // there is no id, so the response was lost
 		return t.adoptPrediction(ctx, i)
 	}
 	if err := ctx.Err(); err != nil {
@@ -59,7 +61,8 @@ func (t *task) createPrediction(ctx context.Context, i int) error {
 	return t.adoptPrediction(ctx, i)
 }
 
-// saveID saves the id of a prediction before anything else happens.
+// saveID saves the id of the job's prediction number i in the checkpoint. It
+// is called first after the creation, so that the id is not lost.
 func (t *task) saveID(i int, id string) error {
 	t.markActive(id)
 	t.checkpoint.IDs[i] = id
@@ -67,7 +70,8 @@ func (t *task) saveID(i int, id string) error {
 	return t.SaveCheckpoint(t.Settle, t.checkpoint)
 }
 
-// clearCreating removes the mark that the response to a create request is missing.
+// clearCreating removes from the checkpoint that a create request has no
+// response yet.
 func (t *task) clearCreating() {
 	t.checkpoint.Creating = ""
 	t.checkpoint.Since = 0
@@ -75,11 +79,11 @@ func (t *task) clearCreating() {
 	t.unanswered = false
 }
 
-// postPrediction sends the create request.
+// postPrediction sends the create request of a prediction.
 func (t *task) postPrediction(ctx context.Context, body []byte) (p prediction, err error) {
 	r := backend.Request{Method: http.MethodPost, Path: t.path, Body: bytes.NewReader(body), Type: "application/json"}
 	if deadline, ok := ctx.Deadline(); ok {
-		const minSeconds, slack = 5, 10 // the API's minimum, and a margin, so that this engine stops first
+		const minSeconds, slack = 5, 10 // seconds: the API's minimum, and a margin so that this engine stops first
 		seconds := max(math.Ceil(time.Until(deadline).Seconds())+slack, minSeconds)
 		r.Header = append(r.Header, [2]string{"Cancel-After", fmt.Sprintf("%.0fs", seconds)})
 	}
@@ -87,7 +91,8 @@ func (t *task) postPrediction(ctx context.Context, body []byte) (p prediction, e
 	return p, err
 }
 
-// createFailure translates the provider's refusal of a create request.
+// createFailure converts the provider's refusal of a create request to the
+// error that the run fails with.
 func createFailure(ctx context.Context, err error) error {
 	s, ok := errors.AsType[*backend.Status](err)
 	if !ok || ctx.Err() != nil {
@@ -95,7 +100,7 @@ func createFailure(ctx context.Context, err error) error {
 	}
 	switch s.Code {
 	case http.StatusNotFound:
-		return engine.ErrMisconfigured.WithCause(err) // the model does not exist
+		return engine.ErrMisconfigured.WithCause(err) // the model in the manifest does not exist
 	case http.StatusBadRequest, http.StatusPaymentRequired, http.StatusUnprocessableEntity:
 		var said struct{ Title, Detail string }
 		_ = json.Unmarshal(s.Body, &said) // a body of another form has no detail
@@ -107,12 +112,13 @@ func createFailure(ctx context.Context, err error) error {
 	return backend.CallFailure(ctx, err)
 }
 
-// adoptPrediction adopts the prediction whose create request had no response, if it can be
-// identified with certainty.
+// adoptPrediction looks for the prediction whose create request got no
+// response. If it can be identified with certainty, the job continues with it
+// as its prediction number i.
 func (t *task) adoptPrediction(ctx context.Context, i int) error {
 	found, err := t.e.findRepeatedly(ctx, t.with.model, t.checkpoint)
 	if err != nil {
-		return backend.CallFailure(ctx, err) // the checkpoint stays, and the next try searches again
+		return backend.CallFailure(ctx, err) // the checkpoint stays, and the next attempt searches again
 	}
 	if len(found) != 1 {
 		return backend.ErrUnconfirmed
@@ -121,7 +127,8 @@ func (t *task) adoptPrediction(ctx context.Context, i int) error {
 	return t.saveID(i, found[0])
 }
 
-// findRepeatedly is findCandidates for a list that may lag behind.
+// findRepeatedly calls findCandidates up to three times, because new
+// predictions may appear in the provider's list with a delay.
 func (e *Engine) findRepeatedly(ctx context.Context, m model, n checkpoint) ([]string, error) {
 	pace := backend.NewPoller(e.o.PollInterval, e.o.PollTimeout)
 	for range 3 {
@@ -145,10 +152,11 @@ type listedPrediction struct {
 	CreatedAt  string          `json:"created_at"`
 }
 
-// findCandidates lists recent predictions that could be the one being created: of the same model,
-// with the same inputs, not older than the create request, and of no other job in this process.
+// findCandidates returns the ids of recent predictions that the create request
+// in the checkpoint may have made: of the same model, with the same inputs,
+// not older than the request, and of no other job in this process.
 func (e *Engine) findCandidates(ctx context.Context, m model, n checkpoint) (ids []string, err error) {
-	const pages = 2 // of 100 predictions
+	const pages = 2 // number of pages to read, each with 100 predictions
 	at := "predictions"
 	for range pages {
 		var page struct {
@@ -179,10 +187,10 @@ func (e *Engine) isActive(id string) bool {
 	return e.activeIDs[id]
 }
 
-// matchesPrediction reports whether a prediction has the inputs of the create request in the
-// checkpoint, and is not older.
+// matchesPrediction reports whether a prediction has the inputs of the create
+// request in the checkpoint, and is not older than the request.
 func (n checkpoint) matchesPrediction(p listedPrediction) bool {
-	const skew = 2 * time.Minute // between the provider's clock and this one
+	const skew = 2 * time.Minute // tolerated difference between the provider's clock and this machine's
 	if at, err := time.Parse(time.RFC3339, p.CreatedAt); err == nil && n.Since != 0 && at.Before(time.Unix(n.Since, 0).Add(-skew)) {
 		return false
 	}
@@ -194,7 +202,8 @@ func (n checkpoint) matchesPrediction(p listedPrediction) bool {
 	return err == nil && h == n.Creating
 }
 
-// unixNow returns the time in seconds. 0: there is no clock.
+// unixNow returns the current time in Unix seconds. It returns 0 if the engine
+// has no clock.
 func (t *task) unixNow() int64 {
 	if t.e.o.Now == nil {
 		return 0
@@ -210,7 +219,7 @@ func hashInputs(inputs any) (string, error) {
 		return "", err
 	}
 	var plain any
-	if err := json.Unmarshal(text, &plain); err != nil { // all numbers become float64
+	if err := json.Unmarshal(text, &plain); err != nil { // decoding converts all numbers to float64
 		return "", err
 	}
 	if text, err = json.Marshal(plain); err != nil {

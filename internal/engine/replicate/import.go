@@ -11,7 +11,8 @@ import (
 	"atelier/internal/engine/manifestdraft"
 )
 
-// ImportTool drafts a tool for a model, owner/name, from its own description. An official model runs
+// ImportTool drafts a tool's manifest for a model, given as owner/name, from
+// the schema that the provider has for it. The manifest runs an official model
 // by its name, any other by its newest version.
 func (e *Engine) ImportTool(ctx context.Context, model, engineName string) (manifestdraft.Tool, error) {
 	if !pairPattern.MatchString(model) {
@@ -35,7 +36,7 @@ func (e *Engine) ImportTool(ctx context.Context, model, engineName string) (mani
 	if err != nil {
 		return manifestdraft.Tool{}, err
 	}
-	tool.Price = manifestdraft.Price{Type: "COST", Tokens: 1} // predictions cost the operator money
+	tool.Price = manifestdraft.Price{Type: "COST", Tokens: 1} // has a price, because predictions cost the operator money
 	tool.Description = backend.SanitizeText(said.Description)
 	if said.Official {
 		tool.Engine.With["model"] = model

@@ -8,10 +8,12 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// inlineBytes is the largest file that the API accepts embedded in the inputs.
+// inlineBytes is the maximum size, in bytes, of a file that the API accepts
+// embedded in the inputs.
 const inlineBytes = 256 << 10
 
-// fileInput returns a file in the form that the API accepts.
+// fileInput returns a file of the job as a data: URI or as a URL, as the API
+// accepts it.
 func (t *task) fileInput(ctx context.Context, f engine.File) (any, error) {
 	if f.Size <= inlineBytes {
 		return backend.DataURI(ctx, f, inlineBytes)

@@ -46,7 +46,7 @@ func TestACreateThatCannotBeFoundIsNotMadeAgain(t *testing.T) {
 	}
 	w.wantCreates(t, 0)
 	j := painting(official, 1)
-	j.Attempt, j.SavedCheckpoint = 2, last(r)
+	j.Attempt, j.SavedCheckpoint = 2, r.LastCheckpoint()
 	if e, _ := w.failure(t, j); e.Message != unknown {
 		t.Errorf("the next try: %v", e)
 	}
@@ -184,7 +184,7 @@ func (w *world) die(t *testing.T, j engine.Job, at func(string) bool) string {
 	case <-time.After(time.Minute):
 		t.Fatal("the worker did not come to where it dies")
 	}
-	return last(&c.Recorder)
+	return c.LastCheckpoint()
 }
 
 // TestAWorkerThatDiesBeforeTheAnswer leaves a note that names no prediction.
@@ -213,7 +213,7 @@ func TestCancelledPredictionsAreCreatedAfresh(t *testing.T) {
 		t.Fatal("run = nil although the context ended")
 	}
 	j := painting(official, 2)
-	j.Attempt, j.SavedCheckpoint = 2, last(&r)
+	j.Attempt, j.SavedCheckpoint = 2, r.LastCheckpoint()
 	w.results(t, j)
 	w.wantCreates(t, 4)
 	if w.Running() != 0 {
@@ -239,7 +239,7 @@ func TestInterruptedPredictionsAreCreatedAfresh(t *testing.T) {
 	w.SetFault(replicatetest.Interrupts, 1)
 	_, r := w.failure(t, painting(official, 2))
 	j := painting(official, 2)
-	j.Attempt, j.SavedCheckpoint = 2, last(r)
+	j.Attempt, j.SavedCheckpoint = 2, r.LastCheckpoint()
 	w.results(t, j)
 	w.wantCreates(t, 3)
 }
@@ -257,7 +257,7 @@ func TestLooksThatFailAreBorneForAWhile(t *testing.T) {
 	}
 	w.ClearFault()
 	j := painting(official, 1)
-	j.Attempt, j.SavedCheckpoint = 2, last(r)
+	j.Attempt, j.SavedCheckpoint = 2, r.LastCheckpoint()
 	w.results(t, j)
 	w.wantCreates(t, 2)
 }

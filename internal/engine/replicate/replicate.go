@@ -27,27 +27,30 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// Options are the settings of the API.
+// Options are the settings of a Replicate engine.
 type Options struct {
 	// PollInterval is the first interval between queries of a prediction. Default: 1 s.
 	PollInterval time.Duration
-	// PollTimeout is how long queries may keep failing. Default: a minute.
+	// PollTimeout is how long queries may keep failing before the run fails.
+	// Default: one minute.
 	PollTimeout time.Duration
-	// SendURLs sends large inputs as URLs of this service, which the provider must be able to
-	// reach, instead of uploading them.
+	// SendURLs makes the engine send large input files as URLs of this
+	// service, which the provider must be able to reach, instead of uploading
+	// them.
 	SendURLs bool
-	// Now returns the time. nil: a prediction of any age may be adopted for a create request without a
-	// response.
+	// Now returns the current time. If it is nil, the search for the
+	// prediction of a create request without a response includes predictions
+	// of any age.
 	Now func() time.Time
 }
 
-// Engine runs jobs with one account.
+// Engine runs jobs with one Replicate account.
 type Engine struct {
 	c *backend.Client
 	o Options
 
 	mu        sync.Mutex
-	activeIDs map[string]bool // predictions of running jobs, which no other job may adopt
+	activeIDs map[string]bool // ids of running jobs' predictions, which no other job may adopt
 }
 
 var (
@@ -55,20 +58,21 @@ var (
 	_ engine.Abandoner = (*Engine)(nil)
 )
 
-// New returns an engine. The client has the API's address and the access token.
+// New returns an engine that uses the API of c. The client has the API's URL
+// and the access token.
 func New(c *backend.Client, o Options) *Engine {
 	return &Engine{c: c, o: o, activeIDs: map[string]bool{}}
 }
 
-// Probe queries the account, which costs nothing.
+// Probe checks the API by querying the account, which costs nothing.
 func (e *Engine) Probe(ctx context.Context) error {
 	short, cancel := e.c.WithTimeout(ctx)
 	defer cancel()
 	return backend.CallFailure(ctx, e.c.CallJSON(short, "GET", "account", nil, nil))
 }
 
-// manifestSetting is the engine's part of a manifest: a model, version or deployment, and the
-// mapping of fields to its inputs.
+// manifestSetting is the engine.with section of a tool's manifest: a model,
+// version or deployment, and the mapping of fields to its inputs.
 type manifestSetting struct {
 	model
 	backend.Mapping
@@ -77,17 +81,17 @@ type manifestSetting struct {
 // model identifies the model, version or deployment to run. Exactly one field is set.
 type model struct {
 	Model      string `json:"model,omitempty"`      // owner/name of an official model
-	Version    string `json:"version,omitempty"`    // id of a version
-	Deployment string `json:"deployment,omitempty"` // owner/name
+	Version    string `json:"version,omitempty"`    // id of a model's version
+	Deployment string `json:"deployment,omitempty"` // owner/name of a deployment
 }
 
 var pairPattern = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*/[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
 
-// createPath returns the path for creating predictions.
+// createPath returns the API path for creating predictions of the model.
 func (m model) createPath() (string, error) {
 	switch {
 	case len(m.Model)+len(m.Version)+len(m.Deployment) > max(len(m.Model), len(m.Version), len(m.Deployment)):
-		return "", engine.ErrMisconfigured // more than one is set
+		return "", engine.ErrMisconfigured // more than one of model, version and deployment is set
 	case m.Version != "":
 		return "predictions", nil
 	case pairPattern.MatchString(m.Model):
@@ -98,19 +102,21 @@ func (m model) createPath() (string, error) {
 	return "", engine.ErrMisconfigured
 }
 
-// hasMade reports whether a prediction is of the model.
+// hasMade reports whether a prediction in the provider's list was made by the
+// model, version or deployment.
 func (m model) hasMade(p listedPrediction) bool {
 	switch {
 	case m.Model != "":
 		return strings.EqualFold(p.Model, m.Model)
 	case m.Version != "":
-		_, id, named := strings.Cut(m.Version, ":") // owner/name:id is a version too
+		_, id, named := strings.Cut(m.Version, ":") // a version may be written as owner/name:id
 		return p.Version == m.Version || named && p.Version == id
 	}
 	return p.Deployment == "" || strings.EqualFold(p.Deployment, m.Deployment)
 }
 
-// ManifestSpec describes the engine's settings in a manifest.
+// ManifestSpec describes the settings that a tool's manifest may have for this
+// engine.
 func ManifestSpec() engine.ManifestSpec {
 	return engine.ManifestSpec{
 		Setting: func() any { return &manifestSetting{} },
@@ -127,7 +133,8 @@ func ManifestSpec() engine.ManifestSpec {
 	}
 }
 
-// Run does the job with as many predictions as necessary, one after the other.
+// Run does the job with as many predictions as necessary, and passes their
+// results to out in order.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	t := task{e: e}
 	if err := engine.DecodeSetting(j.With, &t.with); err != nil {

@@ -16,7 +16,7 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// task is one call of Run.
+// task is the state of one job.
 type task struct {
 	backend.PaidJob
 	e    *Engine
@@ -24,28 +24,31 @@ type task struct {
 	path string
 
 	checkpoint checkpoint
-	resumed    []bool // predictions that an earlier try created
-	done       []bool // predictions that have ended
+	resumed    []bool // for each prediction, whether an earlier attempt created it
+	done       []bool // for each prediction, whether it has ended
 	activeIDs  []string
-	unanswered bool // a create request had no response
+	unanswered bool // a create request got no response
 }
 
-// checkpoint is the information that the next worker needs.
+// checkpoint is saved for the worker that continues the run.
 type checkpoint struct {
-	IDs []string `json:"ids"` // ids of the predictions; "": not created yet
-	// Creating is the hash of the inputs of the first prediction without an id, from before its
-	// create request until after it. Since is the time of the request.
+	IDs []string `json:"ids"` // ids of the predictions; an id is empty if the prediction has not been created
+	// Creating is a hash of the inputs of the first prediction without an id.
+	// It is set before the create request and cleared when the id is known.
+	// Since is the time of the request, in Unix seconds.
 	Creating string `json:"creating,omitempty"`
 	Since    int64  `json:"since,omitempty"`
-	// Of is the model, for Abandon, which has no other information.
+	// Of is the model of the predictions. Abandon needs it, because it has
+	// only the checkpoint.
 	Of *model `json:"of,omitempty"`
 }
 
-// resumeCheckpoint continues the work of an earlier try of the run.
+// resumeCheckpoint restores the predictions of an earlier attempt of the run.
+// left is the saved checkpoint.
 func (t *task) resumeCheckpoint(left string) {
 	n := t.PieceCount()
 	if err := json.Unmarshal([]byte(left), &t.checkpoint); err != nil || len(t.checkpoint.IDs) != n {
-		t.checkpoint = checkpoint{IDs: make([]string, n)} // the checkpoint is of another engine or of an edited tool
+		t.checkpoint = checkpoint{IDs: make([]string, n)} // the checkpoint belongs to another engine, or the tool was edited
 	}
 	t.resumed = make([]bool, n)
 	t.done = make([]bool, n)
@@ -57,7 +60,8 @@ func (t *task) resumeCheckpoint(left string) {
 	}
 }
 
-// markActive keeps other jobs of this process from adopting a prediction.
+// markActive records that a prediction belongs to this job, so that no other
+// job of this process adopts it.
 func (t *task) markActive(id string) {
 	t.e.mu.Lock()
 	defer t.e.mu.Unlock()
@@ -73,7 +77,8 @@ func (t *task) releaseActive() {
 	}
 }
 
-// runPredictions creates missing predictions and passes their results to the sink in order.
+// runPredictions creates the predictions that do not exist yet, waits for all,
+// and passes their results to the sink in order.
 func (t *task) runPredictions(ctx context.Context) error {
 	for i, id := range t.checkpoint.IDs {
 		if id == "" {
@@ -95,13 +100,13 @@ func (t *task) runPredictions(ctx context.Context) error {
 		given += n
 		t.ReportDelivered(i)
 	}
-	if given == 0 { // fewer results than requested are better than none
+	if given == 0 { // if there is at least one result, the job succeeds with fewer than requested
 		return backend.ErrToolNoResult
 	}
 	return nil
 }
 
-// prediction is the API's description of a prediction.
+// prediction is the API's response about a prediction.
 type prediction struct {
 	ID          string          `json:"id"`
 	Status      string          `json:"status"`
@@ -113,7 +118,7 @@ type prediction struct {
 
 var errDeleted = engine.Fail(engine.Failed, "The provider has deleted the result.")
 
-// awaitPrediction waits until a prediction has succeeded.
+// awaitPrediction waits until the job's prediction number i has succeeded.
 func (t *task) awaitPrediction(ctx context.Context, i int) (prediction, error) {
 	pace := backend.NewPoller(t.e.o.PollInterval, t.e.o.PollTimeout)
 	for {
@@ -144,7 +149,9 @@ func (t *task) queryPrediction(ctx context.Context, id string) (p prediction, er
 	return p, err
 }
 
-// checkEnded reports whether a prediction has ended, and its failure if it did not succeed.
+// checkEnded reports whether the job's prediction number i has ended, and
+// returns its failure if it did not succeed. A prediction that an earlier
+// attempt cancelled is created again.
 func (t *task) checkEnded(ctx context.Context, i int, p prediction) (ended bool, err error) {
 	switch p.Status {
 	case "succeeded":
@@ -158,7 +165,8 @@ func (t *task) checkEnded(ctx context.Context, i int, p prediction) (ended bool,
 			t.done[i] = true
 			return true, backend.ErrJobCancelled
 		}
-		// The worker before cancelled it when it had to stop.
+		// The worker of an earlier attempt cancelled the prediction when it
+		// had to stop.
 		t.resumed[i] = false
 		t.checkpoint.IDs[i] = ""
 		return false, t.createPrediction(ctx, i)
@@ -168,17 +176,18 @@ func (t *task) checkEnded(ctx context.Context, i int, p prediction) (ended bool,
 }
 
 var (
-	// refusalPattern matches messages of models that refuse the content.
+	// refusalPattern matches error messages of models that refuse the content.
 	refusalPattern = regexp.MustCompile(`(?i)\bnsfw\b|flagged as sensitive|content policy|safety (?:filter|system|checker)|\bE005\b`)
-	// transientPattern matches failures of the provider's own machines.
+	// transientPattern matches error messages about the provider's machines.
 	transientPattern = regexp.MustCompile(`(?i)please retry|\bcode: PA\b`)
 )
 
-// predictionFailure translates the failure of a prediction. A prediction that failed because of
-// the provider's machines is created again at the next try, because it is known to have ended.
+// predictionFailure converts the failure of a prediction to the error that the
+// run fails with. If the provider's machines were the cause, the prediction is
+// created again at the next attempt, because it is known to have ended.
 func (t *task) predictionFailure(ctx context.Context, i int, p prediction) error {
 	var words string
-	_ = json.Unmarshal(p.Error, &words) // a value of another type counts as missing
+	_ = json.Unmarshal(p.Error, &words) // a value of another type is ignored
 	switch {
 	case refusalPattern.MatchString(words):
 		return backend.ContentRefused(words)
@@ -192,8 +201,9 @@ func (t *task) predictionFailure(ctx context.Context, i int, p prediction) error
 	return backend.ToolFailed(words)
 }
 
-// deliverResults passes the results of a prediction to the sink and returns their number. The
-// provider deletes files after an hour, so they are fetched at once.
+// deliverResults passes the results of a prediction to the sink and returns
+// their number. It fetches files at once, because the provider deletes them
+// after an hour.
 func (t *task) deliverResults(ctx context.Context, p prediction) (int, error) {
 	if p.DataRemoved {
 		return 0, errDeleted
@@ -215,8 +225,9 @@ func (t *task) deliverResults(ctx context.Context, p prediction) (int, error) {
 	return len(refs), nil
 }
 
-// textOutput returns the text of an output. files is the number of files in the output. "": the
-// output is not text. Language models return text in pieces.
+// textOutput returns the text of a model's output, which may be a list of
+// parts. It returns "" if the output is not text. files is the number of files
+// in the output.
 func textOutput(output json.RawMessage, files int) string {
 	var pieces []string
 	var whole string
@@ -226,13 +237,14 @@ func textOutput(output json.RawMessage, files int) string {
 		return ""
 	}
 	if len(pieces) == 1 && files == 1 {
-		return "" // the text is in a file
+		return "" // the only string is the URL of a file that contains the text
 	}
 	return strings.Join(pieces, "")
 }
 
-// cancelPredictions cancels running predictions whose results are not needed. After a transient
-// failure, or if another worker continues, the predictions continue and are resumed later.
+// cancelPredictions cancels running predictions whose results are not needed
+// because err ends the run. After a transient failure, or if another worker
+// continues the run, the predictions continue and are resumed later.
 func (t *task) cancelPredictions(ctx context.Context, err error) {
 	if !engine.IsFinal(ctx, err) {
 		return
@@ -249,7 +261,7 @@ func (t *task) cancelPredictions(ctx context.Context, err error) {
 	for i, id := range ids {
 		if id != "" && (i >= len(t.done) || !t.done[i]) {
 			all.Go(func() {
-				_ = t.e.cancelPrediction(end, id) // if this fails, Cancel-After ends the prediction
+				_ = t.e.cancelPrediction(end, id) // if this fails, the provider ends the prediction at the time in its Cancel-After header
 			})
 		}
 	}

@@ -17,25 +17,28 @@ import (
 	"atelier/internal/engine"
 )
 
-// outputStep is a result, or several of the same kind.
+// outputStep is a step of a script that makes one or more results.
 type outputStep struct {
-	Kind    string  `json:"kind"` // png, text, raw or wav
+	Kind    string  `json:"kind"` // file format: png, text, raw or wav
 	Width   int     `json:"width"`
 	Height  int     `json:"height"`
 	Text    string  `json:"text"`
 	Base64  []byte  `json:"base64"`
 	Seconds float64 `json:"seconds"`
-	// SizeMB is the size of raw and text results in MiB. PNGs are slightly larger.
+	// SizeMB is the size of raw and text results in MiB. PNG files are
+	// slightly larger.
 	SizeMB int `json:"size_mb"`
-	// Echo is the field whose file is returned as the result; Index is its position in the field.
+	// Echo is the key of the field whose file is returned as the result. Index
+	// is the position of the file in the field.
 	Echo  string `json:"echo"`
 	Index int    `json:"index"`
 
-	Note  string `json:"note"`  // the result's note
-	Times int    `json:"times"` // 0: once
+	Note  string `json:"note"`  // note of the result
+	Times int    `json:"times"` // number of results; 0 means one
 }
 
-// maxSide is the longest side of a picture and the largest number of seconds of a sound.
+// maxSide is the maximum width or height of a picture, in pixels, and the
+// maximum length of a sound, in seconds.
 const maxSide = 1 << 14
 
 func (o *outputStep) validate() error {
@@ -80,7 +83,8 @@ func (p *scriptRun) makeOutput(ctx context.Context, o *outputStep) error {
 	return nil
 }
 
-// resultReader returns the bytes of the next output. Large ones are made while they are read.
+// resultReader returns the content of the next result. Large raw and text
+// results are generated while they are read.
 func (p *scriptRun) resultReader(ctx context.Context, o *outputStep) (io.Reader, error) {
 	noise := rand.NewChaCha8([32]byte{byte(p.job.Seed), byte(p.job.Seed >> 8), byte(p.job.Seed >> 16), byte(p.job.Seed >> 24), byte(p.made), byte(p.made >> 8)})
 	size := int64(o.SizeMB) << 20
@@ -116,7 +120,7 @@ func orDefault(n, otherwise int) int {
 	return n
 }
 
-// dotReader is endless text.
+// dotReader is a reader of an endless sequence of dots.
 type dotReader struct{}
 
 func (dotReader) Read(p []byte) (int, error) {
@@ -126,7 +130,8 @@ func (dotReader) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// colourOf returns a colour that differs for every seed and number, as far as 24 bits allow.
+// colourOf returns a colour derived from a seed and the number of a result. It
+// differs for each pair, as far as 24 bits allow.
 func colourOf(seed uint32, number int) color.NRGBA {
 	v := rand.NewPCG(uint64(seed), uint64(number)).Uint64()
 	return color.NRGBA{uint8(v), uint8(v >> 8), uint8(v >> 16), 255}
@@ -143,11 +148,12 @@ func plainPNG(w, h int, c color.NRGBA) []byte {
 	return encodePNG(m, png.BestSpeed)
 }
 
-// noisePNG returns a picture that cannot be compressed.
+// noisePNG returns a PNG file of random pixels, slightly larger than size
+// bytes, that cannot be compressed.
 func noisePNG(noise io.Reader, size int64) []byte {
 	const width = 1024
 	m := image.NewNRGBA(image.Rect(0, 0, width, int(size/(3*width))+1))
-	_, _ = io.ReadFull(noise, m.Pix) // never fails
+	_, _ = io.ReadFull(noise, m.Pix) // a random generator never fails
 	for i := 3; i < len(m.Pix); i += 4 {
 		m.Pix[i] = 255
 	}
@@ -163,7 +169,8 @@ func encodePNG(m image.Image, level png.CompressionLevel) []byte {
 	return b.Bytes()
 }
 
-// toneWAV returns a tone of 8000 samples of 16 bits per second.
+// toneWAV returns a WAV file with a tone, at 8000 samples of 16 bits per
+// second.
 func toneWAV(seconds, hertz float64) []byte {
 	const rate = 8000
 	samples := make([]int16, int(seconds*rate))
@@ -175,7 +182,7 @@ func toneWAV(seconds, hertz float64) []byte {
 	b.WriteString("RIFF")
 	for _, part := range []any{36 + size, []byte("WAVEfmt "), uint32(16), uint16(1), uint16(1), uint32(rate), uint32(2 * rate), uint16(2), uint16(16), []byte("data"), size, samples} {
 		if err := binary.Write(&b, binary.LittleEndian, part); err != nil {
-			panic(err) // a buffer takes everything
+			panic(err) // writing to a buffer cannot fail
 		}
 	}
 	return b.Bytes()

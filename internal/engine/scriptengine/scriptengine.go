@@ -1,28 +1,29 @@
-// Package scriptengine is an engine for tests that follows a script in the job. Only test builds
-// of the program contain it.
+// Package scriptengine is an engine for tests that follows a script in the
+// job. Only test builds of the program contain it.
 //
 // The input "script" is a JSON list of steps, done one after the other:
 //
-//	{"wait": "50ms"}                 wait, at most until the job ends
-//	{"progress": 0.5}                report progress; also wrong values
+//	{"wait": "50ms"}                 wait, at most until the job is cancelled
+//	{"progress": 0.5}                report progress; invalid values are passed on
 //	{"preview": true}                send a small picture
 //	{"output": {"kind": "png", "width": 64, "height": 48}}
 //	{"output": {"kind": "text", "text": "hello", "times": 3}}
 //	{"output": {"kind": "raw", "base64": "…", "size_mb": 20}}
 //	{"output": {"kind": "wav", "seconds": 1}}
-//	{"output": {"echo": "picture", "index": 0}}   the bytes of an input
+//	{"output": {"echo": "picture", "index": 0}}   the content of an input file
 //	{"fail": {"code": "ENGINE_FAILED", "message": "…", "transient": true, "times": 2}}
-//	{"hang": true}                   wait until the job ends
-//	{"ignore_cancel": "2s"}          wait and ignore the job's end: the rest of
+//	{"hang": true}                   wait until the job is cancelled
+//	{"ignore_cancel": "2s"}          wait, and ignore the job's cancellation:
 //	                                 the script continues after it
 //	{"panic": true}
 //	{"hold": "NAME"}                 wait for Release; a NAME with a leading
 //	                                 slash is a file, and waits until it exists
 //	{"count_to": "/path"}            append "RUNID ATTEMPT\n" to a file
 //
-// A failure with times happens in the first attempts of its run that this process sees. Outputs
-// are independent of NumResults: a script may make too many or too few. Without a script the
-// engine makes NumResults pictures of 8 by 8 pixels, whose colour depends on the seed and their
+// A failure with times occurs in that many first attempts of the run in this
+// process. The number of results is independent of NumResults: a script may
+// make too many or too few. Without a script the engine makes NumResults
+// pictures of 8 by 8 pixels, whose colour depends on the seed and their
 // number.
 package scriptengine
 
@@ -42,32 +43,34 @@ import (
 	"atelier/internal/engine"
 )
 
-// Engine follows scripts. It counts the failures of runs and remembers released holds.
+// Engine follows scripts. It counts the failures of each run and remembers
+// which waiting points have been released.
 type Engine struct {
 	mu     sync.Mutex
 	failed map[failureKey]int
 	holds  map[string]*holdPoint
 }
 
-// failureKey is one failing step of a run.
+// failureKey identifies a step of a run's script that fails.
 type failureKey struct {
 	run  string
 	step int
 }
 
-// holdPoint is a point at which jobs wait.
+// holdPoint is a named point in scripts at which jobs wait until a test
+// releases them.
 type holdPoint struct {
 	reached, released chan struct{}
 }
 
-// New returns the engine.
+// New returns an engine without recorded failures or waiting points.
 func New() *Engine {
 	return &Engine{failed: map[failureKey]int{}, holds: map[string]*holdPoint{}}
 }
 
 var _ engine.Engine = (*Engine)(nil)
 
-// step is one line of a script. Exactly one of its fields is set.
+// step is one step of a script. Exactly one of its fields is set.
 type step struct {
 	Wait         *duration   `json:"wait"`
 	Progress     *float64    `json:"progress"`
@@ -85,10 +88,11 @@ type failStep struct {
 	Code      engine.Code `json:"code"`
 	Message   string      `json:"message"`
 	Transient bool        `json:"transient"`
-	Times     int         `json:"times"` // 0: always
+	Times     int         `json:"times"` // number of attempts that fail; 0 means all
 }
 
-// duration is written like 1.5s.
+// duration is a time.Duration that is written in JSON as a string such as
+// "1.5s".
 type duration time.Duration
 
 func (d *duration) UnmarshalText(b []byte) error {
@@ -97,7 +101,7 @@ func (d *duration) UnmarshalText(b []byte) error {
 	return err
 }
 
-// parseScript parses a script and refuses unknown keys.
+// parseScript parses a script. It refuses unknown keys.
 func parseScript(text string) ([]step, error) {
 	d := json.NewDecoder(bytes.NewReader([]byte(text)))
 	d.DisallowUnknownFields()
@@ -148,7 +152,7 @@ func (s step) validate() error {
 	return nil
 }
 
-// Run follows the job's script.
+// Run executes the script of a job and passes its results to out.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	text, _ := j.Values["script"].(string)
 	if text == "" {
@@ -159,7 +163,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 		return engine.Fail(engine.Failed, "The script is invalid: "+err.Error())
 	}
 	p := scriptRun{engine: e, job: j, out: out}
-	heard := ctx // the context of the steps, until the script ignores the job's end
+	heard := ctx // context of the steps; replaced when the script ignores cancellation
 	for i, s := range steps {
 		if err := heard.Err(); err != nil {
 			return err
@@ -187,16 +191,16 @@ func noScript(ctx context.Context, j engine.Job, out engine.Sink) error {
 	return nil
 }
 
-// scriptRun is the state of a running script.
+// scriptRun is the state of one running script.
 type scriptRun struct {
 	engine *Engine
 	job    engine.Job
 	out    engine.Sink
-	made   int // outputs so far
+	made   int // number of results made so far
 }
 
-// doStep does a step. Hanging and holding always end with ctx, because nothing else would end
-// them.
+// doStep executes a step with the context heard. The steps hang and hold
+// always use ctx instead, because nothing else would end them.
 func (p *scriptRun) doStep(ctx, heard context.Context, number int, s step) error {
 	switch {
 	case s.Wait != nil:
@@ -257,7 +261,8 @@ func (e *Engine) failTimes(run string, number int, f *failStep) error {
 	return engine.Fail(code, message)
 }
 
-// appendLine appends a line. One write in append mode keeps lines of several processes whole.
+// appendLine appends a line to a file. It writes the line at once in append
+// mode, so that lines of several processes do not mix.
 func appendLine(path, line string) error {
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -278,7 +283,7 @@ func (e *Engine) holdAt(name string) *holdPoint {
 	return h
 }
 
-// closeOnce closes a channel that may be closed already.
+// closeOnce closes a channel unless it is already closed.
 func (e *Engine) closeOnce(c chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -315,8 +320,10 @@ func waitForFile(ctx context.Context, path string) error {
 	}
 }
 
-// Release ends the wait of jobs at the hold, now and later.
+// Release makes all jobs continue that wait at the hold step called name.
+// Later jobs do not wait there.
 func (e *Engine) Release(name string) { e.closeOnce(e.holdAt(name).released) }
 
-// Reached returns a channel that is closed when the first job waits at the hold.
+// Reached returns a channel that is closed when the first job waits at the
+// hold step called name.
 func (e *Engine) Reached(name string) <-chan struct{} { return e.holdAt(name).reached }

@@ -16,24 +16,28 @@ import (
 	"atelier/internal/engine"
 )
 
-// folderPrefix begins the names of folders, so that Sweep recognizes them.
+// folderPrefix begins the names of jobs' folders, so that Sweep recognizes
+// them.
 const folderPrefix = "atelier-job-"
 
-// Folder is a temporary folder. Names in it are file names, or relative paths below it.
+// Folder is the temporary folder of a job's program. Names of its files are
+// relative paths.
 type Folder struct {
 	path string
 	root *os.Root
 	lock *os.File // locked while the folder is in use
 }
 
-// NewFolder creates a folder under parent. "" means the system's temporary folder.
+// NewFolder creates a folder in parent. If parent is empty, it uses the
+// system's temporary folder.
 func NewFolder(parent string) (*Folder, error) {
 	for tries := 3; ; tries-- {
 		f, err := newFolder(parent)
 		if err == nil || tries == 0 {
 			return f, err
 		}
-		// Another process may have swept it before it was locked.
+		// Retry, because another process may have deleted the folder before it
+		// was locked.
 	}
 }
 
@@ -44,7 +48,7 @@ func newFolder(parent string) (*Folder, error) {
 	}
 	f := &Folder{path: dir}
 	if f.path, err = filepath.Abs(dir); err == nil {
-		f.path, err = filepath.EvalSymlinks(f.path) // as the kernel names it
+		f.path, err = filepath.EvalSymlinks(f.path) // the path without symbolic links, as the kernel reports it
 	}
 	if err == nil {
 		f.root, err = os.OpenRoot(f.path)
@@ -53,7 +57,7 @@ func newFolder(parent string) (*Folder, error) {
 		f.lock, err = lockFolder(f.path)
 	}
 	if err == nil {
-		_, err = os.Lstat(f.path) // it must still exist now that it is locked
+		_, err = os.Lstat(f.path) // checks that the folder still exists now that it is locked
 	}
 	if err != nil {
 		return nil, errors.Join(err, os.Remove(dir))
@@ -61,8 +65,8 @@ func newFolder(parent string) (*Folder, error) {
 	return f, nil
 }
 
-// lockFolder locks a folder. It fails if another process has locked it. The lock ends with the
-// process, even if the process is killed.
+// lockFolder locks a folder. It fails if another process has locked it. The
+// lock is released when the process ends, even if the process is killed.
 func lockFolder(dir string) (*os.File, error) {
 	lock, err := os.Open(dir)
 	if err != nil {
@@ -74,15 +78,16 @@ func lockFolder(dir string) (*os.File, error) {
 	return lock, nil
 }
 
-// FilePath returns the absolute path of a name in the folder.
+// FilePath returns the absolute path of a file in the folder.
 func (f *Folder) FilePath(name ...string) string {
 	return filepath.Join(append([]string{f.path}, name...)...)
 }
 
-// MakeFolder creates a sub-folder with its parents.
+// MakeFolder creates a sub-folder and its parents.
 func (f *Folder) MakeFolder(name string) error { return f.root.MkdirAll(name, 0o700) }
 
-// CopyInput copies a media input into the folder, under a name.
+// CopyInput copies an input file of a job into the folder, as the file called
+// name.
 func (f *Folder) CopyInput(ctx context.Context, name string, in engine.File) error {
 	r, err := in.Open(ctx)
 	if err != nil {
@@ -103,12 +108,12 @@ func (f *Folder) CopyInput(ctx context.Context, name string, in engine.File) err
 	return nil
 }
 
-// readerFunc is a function that reads.
+// readerFunc is a function that implements io.Reader.
 type readerFunc func(b []byte) (int, error)
 
 func (r readerFunc) Read(b []byte) (int, error) { return r(b) }
 
-// cancelReader returns a reader that fails when the context ends.
+// cancelReader returns a reader that fails when ctx is cancelled.
 func cancelReader(ctx context.Context, r io.Reader) io.Reader {
 	return readerFunc(func(b []byte) (int, error) {
 		if err := ctx.Err(); err != nil {
@@ -118,7 +123,7 @@ func cancelReader(ctx context.Context, r io.Reader) io.Reader {
 	})
 }
 
-// Write writes a file in the folder.
+// Write writes data to a file in the folder, and replaces an existing file.
 func (f *Folder) Write(name string, data []byte) error {
 	w, err := f.createFile(name)
 	if err != nil {
@@ -128,8 +133,8 @@ func (f *Folder) Write(name string, data []byte) error {
 	return errors.Join(err, w.Close())
 }
 
-// createFile creates a file and replaces any entry of that name: a program that ran before may
-// have left a link or a pipe there.
+// createFile creates a file and replaces any entry of that name, because an
+// earlier program may have left a symbolic link or a pipe there.
 func (f *Folder) createFile(name string) (*os.File, error) {
 	if err := f.MakeFolder(path.Dir(filepath.ToSlash(name))); err != nil {
 		return nil, err
@@ -140,18 +145,20 @@ func (f *Folder) createFile(name string) (*os.File, error) {
 	return f.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
-// ErrIrregular is the error for a name in the folder that is not a regular file.
+// ErrIrregular is the error for an entry of the folder that is not a regular
+// file.
 var ErrIrregular = errors.New("not a regular file")
 
-// OpenFile opens a file that the program wrote. It follows no link out of the folder, and opens
-// only regular files.
+// OpenFile opens a file that the program wrote. It follows no symbolic link
+// out of the folder, and opens only regular files.
 func (f *Folder) OpenFile(name string) (io.ReadCloser, error) {
 	return f.openRegular(name)
 }
 
 func (f *Folder) openRegular(name string) (*os.File, error) {
-	// Both checks are needed: opening a device may have side effects, and before
-	// the file is open its name may be replaced.
+	// The file is checked before and after it is opened: opening a device may
+	// have side effects, and the entry may be replaced between the first check
+	// and the opening.
 	info, err := f.root.Stat(name)
 	if err != nil {
 		return nil, err
@@ -159,7 +166,7 @@ func (f *Folder) openRegular(name string) (*os.File, error) {
 	if !info.Mode().IsRegular() {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: ErrIrregular}
 	}
-	file, err := f.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a pipe must not block
+	file, err := f.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // O_NONBLOCK, because opening a pipe must not block
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +179,7 @@ func (f *Folder) openRegular(name string) (*os.File, error) {
 	return file, nil
 }
 
-// ListFiles returns the names of the regular files in a sub-folder, sorted.
+// ListFiles returns the sorted names of the regular files in a sub-folder.
 func (f *Folder) ListFiles(sub string) ([]string, error) {
 	entries, err := f.ListEntries(sub)
 	var names []string
@@ -196,14 +203,15 @@ func (f *Folder) ListEntries(sub string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// folderUsage is the size of a folder's content.
+// folderUsage is the size of a folder's content, in bytes.
 type folderUsage struct {
 	total   int64
 	largest int64 // size of the largest file
 }
 
-// measureUsage adds up the folder's content, and stops above maxBytes; 0: no limit. Each entry
-// counts at least a little, because a million empty files also fill a disk.
+// measureUsage adds up the sizes of the folder's files. It stops when the
+// total exceeds maxBytes; 0 means no limit. Each entry counts as at least 1
+// KiB, because a million empty files also fill a disk.
 func (f *Folder) measureUsage(maxBytes int64) (h folderUsage) {
 	const least = 1 << 10
 	_ = f.walkEntries(func(name string, d fs.DirEntry) error {
@@ -224,8 +232,9 @@ func (f *Folder) measureUsage(maxBytes int64) (h folderUsage) {
 	return h
 }
 
-// walkEntries visits all entries of the folder, also below sub-folders whose permissions the
-// program has removed. It skips entries that disappear meanwhile.
+// walkEntries visits all entries of the folder, also in sub-folders whose
+// permissions the program has removed. It skips entries that disappear
+// meanwhile.
 func (f *Folder) walkEntries(visit func(name string, d fs.DirEntry) error) error {
 	return fs.WalkDir(f.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d == nil {
@@ -240,7 +249,7 @@ func (f *Folder) walkEntries(visit func(name string, d fs.DirEntry) error) error
 	})
 }
 
-// Close removes the folder with its content.
+// Close deletes the folder and its content.
 func (f *Folder) Close() error {
 	defer f.lock.Close()
 	defer func() { _ = f.root.Close() }()
@@ -248,14 +257,16 @@ func (f *Folder) Close() error {
 	if err == nil {
 		return nil
 	}
-	// The content of a folder without write permission cannot be deleted.
+	// Permissions are restored first, because the content of a folder without
+	// write permission cannot be deleted.
 	_ = os.Chmod(f.path, 0o700) //nolint:gosec // a folder
 	_ = f.walkEntries(func(string, fs.DirEntry) error { return nil })
 	return os.RemoveAll(f.path)
 }
 
-// Sweep removes folders of killed processes under parent, and kills programs that still run in
-// them. "" means the system's temporary folder.
+// Sweep deletes the folders in parent that killed processes left behind, and
+// kills programs that still run in them. If parent is empty, it uses the
+// system's temporary folder.
 func Sweep(parent string) error {
 	if parent == "" {
 		parent = os.TempDir()
@@ -279,7 +290,7 @@ func Sweep(parent string) error {
 func removeUnlocked(dir string) error {
 	lock, err := lockFolder(dir)
 	switch {
-	case errors.Is(err, syscall.EWOULDBLOCK), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission): // the folder is in use, gone, or of another account
+	case errors.Is(err, syscall.EWOULDBLOCK), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission): // the folder is in use, no longer exists, or belongs to another user
 		return nil
 	case err != nil:
 		return err

@@ -14,24 +14,26 @@ import (
 // launcher is the process name under which this program starts itself.
 const launcher = "atelier-launcher"
 
-// statusFile is the file descriptor through which the launcher reports an error. It is closed when
-// the program runs.
+// statusFile is the file descriptor through which the launcher reports an
+// error. It is closed when the program has started.
 const statusFile = 3
 
-// A process cannot get limits from outside before its first instruction: fork has
-// no such option, tracing is forbidden in many containers, and limits that are
-// set later miss processes that it has started by then. So this program starts
-// itself; the copy limits itself and then executes the other program.
+// A process cannot be given limits from outside before its first instruction:
+// fork has no such option, tracing is forbidden in many containers, and limits
+// that are set later miss processes that it has already started. So this
+// program starts itself; the copy limits itself and then executes the other
+// program.
 //
-// This happens during package initialization and not in a function that main has
-// to call: if main did not call it, the copy would do main's work again, and a
-// test would start all tests again without end. It also runs before most other
-// packages are initialized, and takes a few milliseconds.
+// This happens during package initialization and not in a function that main
+// has to call: if main did not call it, the copy would do main's work again,
+// and a test would start all tests again without end. It also runs before most
+// other packages are initialized, and takes a few milliseconds.
 var _ = runAsLauncher(os.Args)
 
-// runAsLauncher never returns in a launcher, and does nothing in other processes. The arguments
-// are the launcher's name, the limits of memory and of files, the access rules, the program and
-// its arguments.
+// runAsLauncher limits this process and executes the program if this process
+// is a launcher; it then never returns. In other processes it does nothing.
+// The arguments are the launcher's name, the memory limit and the file size
+// limit in bytes, the access rules, the program and its arguments.
 func runAsLauncher(args []string) struct{} {
 	if len(args) < 5 || args[0] != launcher {
 		return struct{}{}
@@ -59,7 +61,7 @@ func runAsLauncher(args []string) struct{} {
 	if err := setLimit(syscall.RLIMIT_NOFILE, 1024); err != nil {
 		exitLauncher("limit open files", err)
 	}
-	runtime.LockOSThread() // the sandbox belongs to this thread, which executes the program
+	runtime.LockOSThread() // the sandbox applies to this thread, which must also execute the program
 	if err := enterSandbox(args[3]); err != nil {
 		exitLauncher("enter the sandbox", err)
 	}
@@ -67,8 +69,9 @@ func runAsLauncher(args []string) struct{} {
 	return struct{}{}
 }
 
-// closeOnExec keeps open files from the program: files that this process was started with would be
-// inherited otherwise.
+// closeOnExec marks all open file descriptors above 2 to be closed when the
+// program is executed. Otherwise the program would inherit files that this
+// process was started with.
 func closeOnExec() {
 	syscall.CloseOnExec(statusFile)
 	entries, _ := os.ReadDir("/dev/fd") // a descriptor that is not listed is not open
@@ -79,7 +82,8 @@ func closeOnExec() {
 	}
 }
 
-// setLimit sets a limit that the program cannot raise again. It never raises an existing limit.
+// setLimit sets a resource limit of this process, which the program cannot
+// raise again. It never raises an existing limit.
 func setLimit(what int, maxValue int64) error {
 	var now syscall.Rlimit
 	if err := syscall.Getrlimit(what, &now); err != nil {
@@ -90,24 +94,27 @@ func setLimit(what int, maxValue int64) error {
 	return syscall.Setrlimit(what, &now)
 }
 
-// exitLauncher ends the launcher with an error.
+// exitLauncher reports an error to the parent process and ends the launcher.
+// doing is the step that failed.
 func exitLauncher(doing string, err error) {
 	errno, _ := errors.AsType[syscall.Errno](err)
 	fmt.Fprintf(os.NewFile(statusFile, "status"), "%d %s\n", int(errno), doing)
 	os.Exit(127)
 }
 
-// parseLaunchError parses the launcher's error. nil: the program ran.
+// parseLaunchError parses the error that the launcher reported. It returns nil
+// if there is none, which means that the program was started.
 func parseLaunchError(status []byte, path string) error {
 	number, doing, ok := strings.Cut(strings.TrimSpace(string(status)), " ")
 	if !ok {
 		return nil
 	}
-	errno, _ := strconv.Atoi(number) // 0: an error without a number
+	errno, _ := strconv.Atoi(number) // 0 if the error has no number
 	return &fs.PathError{Op: doing, Path: path, Err: syscall.Errno(errno)}
 }
 
-// launcherArgs returns the launcher's arguments for the program.
+// launcherArgs returns the arguments with which this program starts itself as
+// the launcher of p.
 func (p *Program) launcherArgs() []string {
 	return append([]string{
 		launcher,

@@ -13,11 +13,13 @@ import (
 	"time"
 )
 
-// usageInterval is the time between two measurements of the folder's size.
+// usageInterval is the time between two measurements of the size of a job's
+// folder.
 const usageInterval = 500 * time.Millisecond
 
-// Run runs the program to its end. The context or a limit can end it early. Other failures of the
-// program itself are an *Exit.
+// Run runs the program and waits until it has ended. It kills the program if
+// ctx is cancelled or a limit is exceeded. If the program itself fails, the
+// error is an *Exit.
 func Run(ctx context.Context, p Program) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -44,7 +46,7 @@ func Run(ctx context.Context, p Program) error {
 		defer close(kept)
 		k.runToEnd(life)
 	}()
-	defer func() { // even if Line panics
+	defer func() { // deferred, so that it runs even if the callback Line panics
 		end(nil)
 		<-kept
 	}()
@@ -53,22 +55,24 @@ func Run(ctx context.Context, p Program) error {
 	return k.exitError(ctx, life)
 }
 
-// runningProgram starts a program and waits for its end.
+// runningProgram is a program that is running, and its outcome.
 type runningProgram struct {
 	program *Program
 	streams *streams
 	end     context.CancelCauseFunc
 
-	err    error // reason why it did not start
+	err    error // why the program could not be started
 	state  *os.ProcessState
-	usage  folderUsage // size of the folder at the end
+	usage  folderUsage // size of the folder when the program ended
 	status []byte
 }
 
-// runToEnd returns when no process of the program is running any more.
+// runToEnd starts the program and returns when none of its processes is
+// running any more.
 func (k *runningProgram) runToEnd(life context.Context) {
-	// If this process dies, the kernel kills the program. It watches the thread
-	// that started the program, so the thread must live as long.
+	// If this process dies, the kernel kills the program. The kernel watches
+	// the thread that started the program, so this thread must exist until the
+	// program has ended.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	process, err := k.startProcess()
@@ -94,7 +98,7 @@ func (k *runningProgram) runToEnd(life context.Context) {
 	k.state, k.err = waitProcess(process, func() {
 		close(exited)
 		watchers.Wait()
-		killGroup(process.Pid) // processes that the program left running
+		killGroup(process.Pid) // kills processes that the program left running
 	})
 	killStrays(k.program.Folder.path)
 	k.streams.signalEnd()
@@ -105,7 +109,8 @@ func (k *runningProgram) runToEnd(life context.Context) {
 	}
 }
 
-// startProcess starts the program with the strongest isolation that the system allows.
+// startProcess starts the program's launcher with the strongest isolation that
+// the system allows.
 func (k *runningProgram) startProcess() (*os.Process, error) {
 	path, err := ownExecutable()
 	if err != nil {
@@ -126,12 +131,14 @@ func (k *runningProgram) startProcess() (*os.Process, error) {
 	return nil, err
 }
 
-// killGroup kills all processes of the group.
-func killGroup(leader int) { _ = syscall.Kill(-leader, syscall.SIGKILL) } // it fails if no process is left
+// killGroup kills all processes of a process group. leader is the id of its
+// first process.
+func killGroup(leader int) { _ = syscall.Kill(-leader, syscall.SIGKILL) } // fails if no process is left
 
 var errFolder = errors.New("its folder exceeded the size limit")
 
-// watchUsage measures the folder until the program has ended.
+// watchUsage measures the size of the folder at intervals until the program
+// has ended. It kills the program if the folder exceeds its limit.
 func (k *runningProgram) watchUsage(exited <-chan struct{}) {
 	most := k.program.Limits.Folder
 	if most <= 0 {
@@ -152,8 +159,8 @@ func (k *runningProgram) watchUsage(exited <-chan struct{}) {
 	}
 }
 
-// exitError returns the outcome of the program. A program that succeeded while it was about to be
-// killed has still succeeded.
+// exitError returns the program's error, or nil if it succeeded. A program
+// that succeeds just before it would be killed counts as successful.
 func (k *runningProgram) exitError(ctx, life context.Context) error {
 	if k.err != nil {
 		return k.err
@@ -178,7 +185,8 @@ func (k *runningProgram) exitError(ctx, life context.Context) error {
 	return e
 }
 
-// endSignal returns the signal that ended the program, 0 if it ended by itself.
+// endSignal returns the signal that ended the program, or 0 if the program
+// exited by itself.
 func (k *runningProgram) endSignal() syscall.Signal {
 	if s, ok := k.state.Sys().(syscall.WaitStatus); ok && s.Signaled() {
 		return s.Signal()

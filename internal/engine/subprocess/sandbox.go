@@ -10,29 +10,32 @@ import (
 	"sync/atomic"
 )
 
-// SandboxMode determines how programs run on systems without a sandbox.
+// SandboxMode determines whether programs run in a sandbox.
 type SandboxMode string
 
-// The modes, as the setting engines.sandbox has them.
+// The values of the setting engines.sandbox.
 const (
 	SandboxAuto    SandboxMode = "auto"    // use a sandbox if the system has one
 	SandboxRequire SandboxMode = "require" // do not run programs without a sandbox
 	SandboxOff     SandboxMode = "off"     // never use a sandbox
 )
 
-// Sandbox are the rules for all programs of this process.
+// Sandbox contains the sandbox rules for all programs that this process
+// starts.
 type Sandbox struct {
 	Mode SandboxMode
 	// Hidden are files and folders that no program may access, even inside a folder that it may read.
 	Hidden []string
-	// Write are files and folders that every program may read and write.
+	// Write are files and folders that every program may read and write, in
+	// addition to its own.
 	Write []string
 }
 
 var sandbox atomic.Pointer[Sandbox]
 
-// SetSandbox sets the rules for all programs that start from now on. Before the first call the
-// mode is SandboxAuto. The rules are global for the process, so that no engine can omit them.
+// SetSandbox sets the rules for all programs that are started from now on.
+// Before the first call the mode is SandboxAuto. The rules apply to the whole
+// process, so that no engine can omit them.
 func SetSandbox(s Sandbox) { sandbox.Store(&s) }
 
 func currentSandbox() Sandbox {
@@ -42,9 +45,9 @@ func currentSandbox() Sandbox {
 	return Sandbox{Mode: SandboxAuto}
 }
 
-// systemRead are paths that all programs may read: installed software, and the parts of /etc,
-// /proc and /sys that libraries need. Landlock itself protects other processes' environments and
-// memory in /proc.
+// systemRead are paths that all programs may read: installed software, and the
+// parts of /etc, /proc and /sys that libraries need. Landlock itself protects
+// the environments and memory of other processes in /proc.
 var systemRead = []string{
 	"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/usr", "/opt", "/nix/store", "/gnu/store",
 	"/etc/alternatives", "/etc/ca-certificates", "/etc/fonts", "/etc/group", "/etc/gai.conf", "/etc/host.conf", "/etc/hosts",
@@ -55,29 +58,29 @@ var systemRead = []string{
 	"/proc", "/sys/bus", "/sys/class", "/sys/dev", "/sys/devices", "/sys/fs/cgroup", "/sys/kernel/mm", "/sys/module",
 }
 
-// systemWrite are devices that programs may read and write. They include graphics cards, which
-// exec programs compute with.
+// systemWrite are devices that programs may read and write, including graphics
+// cards for programs that compute on them.
 var systemWrite = []string{
 	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",
 	"/dev/dri", "/dev/kfd", "/dev/nvidia*",
 }
 
-// accessRules are the paths that the launcher allows the program to access.
+// accessRules are the paths that the launcher allows a program to access.
 type accessRules struct {
 	Mode  SandboxMode `json:"mode"`
 	Read  []string    `json:"read"`
 	Write []string    `json:"write"`
 }
 
-// accessRules returns the paths that the program may access: the system's, its own folder and its
-// files, without hidden ones.
+// accessRules returns the paths that the program may access: the system's
+// paths, its own folder and the paths of its engine, without hidden ones.
 func (p *Program) accessRules() accessRules {
 	s := currentSandbox()
 	a := accessRules{Mode: s.Mode}
 	if s.Mode == SandboxOff {
 		return a
 	}
-	hidden := append(resolveAll(s.Hidden), p.Folder.path) // the folder has a rule of its own
+	hidden := append(resolveAll(s.Hidden), p.Folder.path) // the folder gets its own rule below
 	read := append(slices.Concat(systemRead, p.Read), p.Path)
 	a.Read = excludePaths(resolveAll(read), hidden)
 	a.Write = excludePaths(resolveAll(slices.Concat(systemWrite, s.Write, p.Write)), hidden)
@@ -93,13 +96,14 @@ func (a accessRules) String() string {
 	return string(b)
 }
 
-// resolveAll resolves links in the paths that exist. A star matches any part of a name.
+// resolveAll resolves symbolic links in paths and returns those that exist. A
+// star in a path matches any part of a name.
 func resolveAll(paths []string) []string {
 	var all []string
 	for _, path := range paths {
 		found := []string{path}
 		if strings.Contains(path, "*") {
-			found, _ = filepath.Glob(path) // the pattern is a constant
+			found, _ = filepath.Glob(path) // never fails, because the patterns are constants
 		}
 		for _, one := range found {
 			if !filepath.IsAbs(one) {
@@ -114,8 +118,8 @@ func resolveAll(paths []string) []string {
 	return slices.Compact(all)
 }
 
-// excludePaths removes hidden paths. A folder that contains a hidden path is replaced by its other
-// entries.
+// excludePaths returns paths without the hidden ones. A folder that contains a
+// hidden path is replaced by its other entries.
 func excludePaths(paths, hidden []string) []string {
 	var all []string
 	for _, path := range paths {
@@ -130,13 +134,13 @@ func excludePaths(paths, hidden []string) []string {
 	return all
 }
 
-// isWithin reports whether path is dir or below it.
+// isWithin reports whether path is equal to dir or below it.
 func isWithin(path, dir string) bool {
 	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
 }
 
-// listPaths returns the paths in a folder without folders of jobs and without links, whose targets
-// need rules of their own.
+// listPaths returns the paths of a folder's entries, without jobs' folders and
+// symbolic links. The target of a link needs a rule of its own.
 func listPaths(dir string) []string {
 	found, err := os.ReadDir(dir)
 	if err != nil {

@@ -16,14 +16,15 @@ const (
 		unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO |
 		unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_REFER | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 
-	// fileAccess are the rights that apply to files.
+	// fileAccess are the Landlock access rights that apply to files.
 	fileAccess = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
 		unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 
-	devices = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK // no program may create them
+	devices = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK // no program may create device files
 )
 
-// landlockVersion returns the kernel's version of Landlock, 0 for none.
+// landlockVersion returns the kernel's version of Landlock. It returns 0 if
+// the kernel has no Landlock.
 func landlockVersion() int {
 	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -32,7 +33,8 @@ func landlockVersion() int {
 	return int(version)
 }
 
-// SandboxName returns the name of the sandbox. "": the system has none.
+// SandboxName returns the name and version of the system's sandbox. It returns
+// "" if the system has none.
 func SandboxName() string {
 	version := landlockVersion()
 	if version == 0 {
@@ -41,8 +43,9 @@ func SandboxName() string {
 	return "Landlock " + strconv.Itoa(version)
 }
 
-// enterSandbox restricts this thread, and the program that it executes, to the paths in the access
-// rules. It cannot be undone.
+// enterSandbox restricts this thread, and the program that it executes, to the
+// paths in the access rules, which text contains as JSON. The restriction
+// cannot be undone.
 func enterSandbox(text string) error {
 	var a accessRules
 	if err := json.Unmarshal([]byte(text), &a); err != nil {
@@ -73,7 +76,8 @@ func enterSandbox(text string) error {
 	}
 	attr.Handled_access_fs = handled
 
-	// Older kernels accept only the first fields.
+	// Only the first fields of the struct are passed, because older kernels
+	// accept no others.
 	size := unsafe.Offsetof(attr.Quiet_access_fs)
 	ruleset, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0) //nolint:gosec // as the kernel wants it
 	if errno != 0 {
@@ -96,7 +100,8 @@ func enterSandbox(text string) error {
 	return nil
 }
 
-// addRule adds a rule. Paths that do not exist or cannot be accessed are skipped.
+// addRule adds a path and its access rights to a Landlock ruleset. It skips
+// paths that do not exist or cannot be accessed.
 func addRule(ruleset int, path string, rights uint64) error {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {

@@ -10,20 +10,22 @@ import (
 )
 
 const (
-	maxLine = 64 << 10 // bytes of a line
-	maxTail = 4 << 10  // bytes of standard error that are kept
-	// maxLate and drainTimeout limit reading after the program's end: the rest of
-	// the pipe, and no more from processes that have its other end open.
+	maxLine = 64 << 10 // maximum length of a line of output, in bytes
+	maxTail = 4 << 10  // number of bytes at the end of standard error that are kept
+	// maxLate is the maximum number of bytes, and drainTimeout the maximum
+	// time, for reading output after the program has ended. They suffice for
+	// the rest of the pipe, and stop other processes that still write to it.
 	maxLate      = 1 << 20
 	drainTimeout = 500 * time.Millisecond
 )
 
-// pastDeadline is a deadline that wakes readers and writers.
+// pastDeadline is a deadline in the past, which makes blocked reads and writes
+// return.
 var pastDeadline = time.Unix(1, 0)
 
-// streams are the pipes to the program.
+// streams are the pipes between this process and the program.
 type streams struct {
-	near, far      []*os.File // the ends of this process and of the program, by descriptor
+	near, far      []*os.File // pipe ends of this process and of the program, by file descriptor
 	in             []byte
 	stdin, status  *os.File
 	stdout, stderr *outputReader
@@ -38,7 +40,7 @@ func (p *Program) openPipes() (*streams, error) {
 			s.closeAll()
 			return nil, err
 		}
-		if fd == 0 { // the only one that the program reads
+		if fd == 0 { // standard input is the only stream that the program reads
 			near, far = far, near
 		}
 		s.near = append(s.near, near)
@@ -51,14 +53,15 @@ func (p *Program) openPipes() (*streams, error) {
 	return s, nil
 }
 
-// closeProgramEnds closes the program's ends after it has started.
+// closeProgramEnds closes this process's copies of the program's pipe ends,
+// once the program has started.
 func (s *streams) closeProgramEnds() {
 	for _, f := range s.far {
 		f.Close()
 	}
 }
 
-// closeAll closes everything. It may be called twice.
+// closeAll closes both ends of all pipes. It may be called twice.
 func (s *streams) closeAll() {
 	s.closeProgramEnds()
 	for _, f := range s.near {
@@ -66,14 +69,15 @@ func (s *streams) closeAll() {
 	}
 }
 
-// signalEnd wakes all readers and writers after the program's end.
+// signalEnd makes blocked reads and writes return after the program has ended.
 func (s *streams) signalEnd() {
-	_ = s.stdin.SetWriteDeadline(pastDeadline) // stdin may be closed
+	_ = s.stdin.SetWriteDeadline(pastDeadline) // fails if stdin is closed
 	_ = s.stdout.file.SetReadDeadline(pastDeadline)
 	_ = s.stderr.file.SetReadDeadline(pastDeadline)
 }
 
-// writeStdin writes the program's standard input. Programs need not read it.
+// writeStdin writes the program's standard input. Errors are ignored, because
+// programs need not read it.
 func (s *streams) writeStdin() {
 	_, _ = s.stdin.Write(s.in)
 	s.stdin.Close()
@@ -81,18 +85,20 @@ func (s *streams) writeStdin() {
 
 func (s *streams) readStderr() { _, _ = io.Copy(&s.tail, s.stderr) }
 
-// launcherStatus reads the launcher's error. No other process has the other end open, so the read
-// ends.
+// launcherStatus returns the error that the launcher wrote, or nothing if it
+// succeeded. The read returns when the launcher ends or starts the program,
+// because no other process can write to the pipe.
 func (s *streams) launcherStatus() []byte {
 	b, _ := io.ReadAll(io.LimitReader(s.status, 1<<10))
 	return b
 }
 
-// outputReader reads the program's output. After signalEnd it reads the rest with a short timeout.
+// outputReader reads the program's output. After signalEnd it reads the rest
+// of it, limited by drainTimeout and maxLate.
 type outputReader struct {
 	file *os.File
 	late bool
-	read int // bytes since signalEnd
+	read int // number of bytes read since signalEnd
 }
 
 func (o *outputReader) Read(b []byte) (int, error) {
@@ -119,14 +125,15 @@ func (o *outputReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// eachLine calls f with each line. It needs one buffer for any input.
+// eachLine calls f with each line of r. Lines are cut at maxLine bytes, so the
+// memory needed does not depend on the input.
 func eachLine(r io.Reader, f func(line []byte)) {
 	if f == nil {
 		_, _ = io.Copy(io.Discard, r)
 		return
 	}
 	buf := make([]byte, 0, maxLine)
-	cut := false // the rest of the line is skipped
+	cut := false // true while the rest of a long line is skipped
 	for {
 		n, err := r.Read(buf[len(buf):cap(buf)])
 		fresh := len(buf)
@@ -159,7 +166,7 @@ func eachLine(r io.Reader, f func(line []byte)) {
 	}
 }
 
-// tailBuffer keeps the end of the data that is written to it.
+// tailBuffer is a writer that keeps the last maxTail bytes written to it.
 type tailBuffer struct{ b []byte }
 
 func (t *tailBuffer) Write(b []byte) (int, error) {
@@ -170,7 +177,7 @@ func (t *tailBuffer) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// String returns the tail as valid text for logs.
+// String returns the buffer's content as valid UTF-8, for logs.
 func (t *tailBuffer) String() string {
 	return strings.TrimSpace(strings.ToValidUTF8(string(t.b), "�"))
 }

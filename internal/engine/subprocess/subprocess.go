@@ -3,20 +3,21 @@
 //
 //	NewFolder ─▶ CopyInput ─▶ Run ─▶ OpenFile ─▶ Close
 //
-// No shell is involved. When the context ends the whole group is killed, and Run
-// returns only when all of its processes have ended.
+// No shell is involved. When the context is cancelled the whole process group
+// is killed, and Run returns only when all of its processes have ended.
 //
-// A binary with this package starts other programs through itself (see launcher.go). Limits apply
-// before the other program's first instruction, and its children inherit them. They do not limit
-// the total memory and number of processes, or files that were deleted while open; the operating
-// system's limits for the account must do that.
+// A binary with this package starts other programs through itself (see
+// launcher.go). Limits apply before the other program's first instruction, and
+// its child processes inherit them. They do not limit the total memory and
+// number of processes, or files that were deleted while open; the operating
+// system's limits for the user must do that.
 //
-// If the kernel has Landlock (Linux 5.13), a program can access only its folder,
-// the system's programs and libraries, and the paths that its engine names: not
-// this service's data, keys and settings, other jobs' folders, or other processes'
-// environments and memory. Newer kernels (6.12) also keep it from sending signals
-// to other processes. Unix sockets are not covered: they have permissions of
-// their own.
+// If the kernel has Landlock (Linux 5.13), a program can access only its
+// folder, the system's programs and libraries, and the paths that its engine
+// allows. It cannot access this service's data, keys and settings, other jobs'
+// folders, or other processes' environments and memory. Newer kernels (6.12)
+// also keep it from sending signals to other processes. Unix sockets are not
+// covered, because they have their own permissions.
 package subprocess
 
 import (
@@ -28,40 +29,43 @@ import (
 	"strings"
 )
 
-// Limits are the limits of a program. Zero is no limit.
+// Limits are the resource limits of a program. Zero means no limit.
 type Limits struct {
 	Memory int64 // bytes of address space per process
-	File   int64 // bytes of one written file
-	Folder int64 // bytes of the folder's content
-	// Network allows the machine's network. Without it the program has no network, if the system
-	// supports that.
+	File   int64 // maximum size of one written file, in bytes
+	Folder int64 // maximum size of the folder's content, in bytes
+	// Network allows access to the machine's network. If it is false, the
+	// program has no network, provided that the system can isolate it.
 	Network bool
 }
 
-// Program is a program to run.
+// Program is a program to run, with its arguments, environment and limits.
 type Program struct {
-	Path   string   // absolute
-	Args   []string // without the program's own name
-	Env    []string // besides PATH, HOME, TMPDIR and LANG
-	Folder *Folder  // its working directory
-	// Read and Write are paths that the program may access in a sandbox, besides its folder and the
-	// system's programs and libraries. Missing paths are skipped.
+	Path   string   // absolute path of the executable
+	Args   []string // arguments, without the program's own name
+	Env    []string // environment variables in addition to PATH, HOME, TMPDIR and LANG
+	Folder *Folder  // working directory
+	// Read and Write are paths that the program may access in a sandbox, in
+	// addition to its folder and the system's programs and libraries. Paths
+	// that do not exist are skipped.
 	Read, Write []string
 	Stdin       []byte
-	// Line is called with each line of standard output, without the line ending; nil drops them. Long
-	// lines are cut. It is called by the goroutine that called Run, and the program waits for it.
+	// Line is called with each line of standard output, without the line
+	// ending. Long lines are cut. If Line is nil, the output is discarded.
+	// Line is called in the goroutine that called Run, and the program blocks
+	// while it writes more output than the pipe can buffer.
 	Line   func(line []byte)
 	Limits Limits
 }
 
-// ErrLimit matches an Exit that was caused by a limit.
+// ErrLimit matches, with errors.Is, an *Exit that was caused by a limit.
 var ErrLimit = errors.New("limit exceeded")
 
-// Exit is the error of a program that did not succeed.
+// Exit is the error of a program that ended with a failure or was killed.
 type Exit struct {
-	Code int    // -1 if a signal ended it
-	Why  string // reason, for the log
-	Tail string // end of its standard error
+	Code int    // exit code; -1 if a signal ended the program
+	Why  string // reason for the log
+	Tail string // end of the program's standard error
 
 	limit bool
 }
@@ -73,18 +77,20 @@ func (e *Exit) Error() string {
 	return "program: " + e.Why + ": " + e.Tail
 }
 
-// Is reports whether target is ErrLimit and a limit caused the exit.
+// Is implements the interface of errors.Is: it reports whether target is
+// ErrLimit and a limit caused the exit.
 func (e *Exit) Is(target error) bool { return target == ErrLimit && e.limit }
 
 // Requirement is a program or file that an engine requires.
 type Requirement struct {
-	Name    string // for people
-	Package string // Debian package that contains it
-	Path    string // "": missing
+	Name    string // name to show to people
+	Package string // Debian package that contains the program or file
+	Path    string // absolute path; empty if not installed
 }
 
-// programFolders are the folders in which programs are searched, also by the programs themselves.
-// This process's own PATH is not used, because it depends on the shell that started it.
+// programFolders returns the folders in which programs are searched. They are
+// also the PATH of the programs themselves. This process's own PATH is not
+// used, because it depends on the shell that started it.
 func programFolders() []string {
 	usual := []string{"/usr/local/bin", "/usr/bin", "/bin"}
 	if runtime.GOOS == "darwin" {
@@ -93,7 +99,8 @@ func programFolders() []string {
 	return usual
 }
 
-// FindProgram returns the absolute path of a program in the usual folders. "": not found.
+// FindProgram returns the absolute path of a program in the usual folders. It
+// returns "" if the program is not found.
 func FindProgram(name string) string {
 	if name == "" || strings.ContainsRune(name, '/') {
 		return ""
@@ -106,8 +113,8 @@ func FindProgram(name string) string {
 	return ""
 }
 
-// environmentOf returns the program's whole environment. If a name occurs twice, programs use the
-// first.
+// environmentOf returns the program's whole environment. Variables in Env
+// replace the default ones.
 func (p *Program) environmentOf() []string {
 	home := p.Folder.path
 	env := slices.Clone(p.Env)

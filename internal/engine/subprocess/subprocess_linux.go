@@ -13,14 +13,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownExecutable returns the running executable, also if its file was replaced since.
+// ownExecutable returns a path of the running executable that works even if
+// its file has been replaced since the start.
 func ownExecutable() (string, error) { return "/proc/self/exe", nil }
 
-// startAttrs returns the ways to start a program, strongest isolation first. Some systems,
-// containers and accounts do not allow namespaces.
+// startAttrs returns the ways to start a program, strongest isolation first.
+// Several are needed because some systems, containers and users are not
+// allowed to create namespaces.
 //
-// There is no PID namespace: in one, the program would be process 1, which ignores most signals,
-// its own included.
+// None uses a PID namespace: in one, the program would be process 1, which
+// ignores most signals, even its own.
 func startAttrs(network bool) []*syscall.SysProcAttr {
 	net := uintptr(unix.CLONE_NEWNET)
 	if network {
@@ -36,22 +38,24 @@ func startAttrs(network bool) []*syscall.SysProcAttr {
 	if os.Geteuid() == 0 {
 		ways = append(ways, plain(net))
 	}
-	// In a user namespace any account may create the other namespaces. The program
-	// keeps its user there, and cannot inspect this process, whose environment may
-	// contain secrets.
+	// In a user namespace any user may create the other namespaces. The
+	// program keeps its user id there, and cannot inspect this process, whose
+	// environment may contain passwords.
 	user := plain(unix.CLONE_NEWUSER | net)
 	user.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
 	user.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
 	return append(ways, user, plain(0))
 }
 
-// dropPrivileges removes privileges of the launcher before it executes the program. If memory runs
-// out, the kernel should kill the program and not this service.
+// dropPrivileges removes privileges of the launcher before it executes the
+// program. It also makes the kernel prefer the program to this service when it
+// must kill a process because memory runs out.
 func dropPrivileges() error {
-	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0) // best effort
-	// Root could raise its limits again and rejoin the network. Its capabilities on
-	// files stay, because they may be the reason for running as root. The call
-	// fails if this process does not have the capabilities itself.
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0) // an error is ignored, because the program runs without this adjustment too
+	// As root, the program could raise its limits again and rejoin the
+	// network, so these capabilities are dropped. The capabilities for files
+	// stay, because they may be the reason for running as root. Prctl fails if
+	// this process does not have the capabilities itself.
 	for power := range uintptr(unix.CAP_LAST_CAP + 1) {
 		if power > unix.CAP_FSETID {
 			_ = unix.Prctl(unix.PR_CAPBSET_DROP, power, 0, 0, 0)
@@ -61,12 +65,12 @@ func dropPrivileges() error {
 	return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 }
 
-// execProgram executes the program, with a limit on its memory unless that is 0. It returns only
-// on failure, with the failed step.
+// execProgram executes the program, with a memory limit in bytes unless that
+// is 0. It returns only if that fails, with the step that failed.
 //
-// The limit also applies to the launcher and is mostly below Go's reserved memory: after it is
-// set, no memory can be allocated. So everything is prepared before, and only raw system calls
-// follow.
+// The limit also applies to the launcher and is usually below the memory that
+// Go has reserved, so no memory can be allocated after it is set. Therefore
+// everything is prepared before, and only raw system calls follow.
 func execProgram(path string, args, env []string, memory int64) (doing string, err error) {
 	name, err := syscall.BytePtrFromString(path)
 	if err != nil {
@@ -95,8 +99,9 @@ func execProgram(path string, args, env []string, memory int64) (doing string, e
 	return "exec", errno
 }
 
-// waitProcess waits for the process's end, and calls last while the process is a zombie, so that
-// its id, which is also its group's, cannot be reused yet.
+// waitProcess waits until the process has ended. It calls last while the
+// process is a zombie, because then its id, which is also the id of its
+// process group, cannot have been reused yet.
 func waitProcess(process *os.Process, last func()) (*os.ProcessState, error) {
 	for {
 		err := unix.Waitid(unix.P_PID, process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
@@ -108,10 +113,10 @@ func waitProcess(process *os.Process, last func()) (*os.ProcessState, error) {
 	return process.Wait()
 }
 
-// killStrays kills processes that left the program's group. They are recognized by their working
-// directory or their environment.
+// killStrays kills processes of the program that left its process group. It
+// recognizes them by their working directory or their environment.
 func killStrays(folder string) {
-	const rounds = 10 // they may start others meanwhile
+	const rounds = 10 // several, because the processes may start others meanwhile
 	for range rounds {
 		if !killRound(folder) {
 			return
@@ -129,7 +134,7 @@ func killRound(folder string) (some bool) {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		process, err := os.FindProcess(pid) // from here on, the id cannot be reused
+		process, err := os.FindProcess(pid) // from here on, the process id cannot be reused
 		if err != nil {
 			continue
 		}

@@ -10,15 +10,15 @@ import (
 
 func ownExecutable() (string, error) { return os.Executable() }
 
-// startAttrs returns one way to start a program: these systems cannot isolate
-// the network.
+// startAttrs returns one way to start a program, because systems other than
+// Linux cannot isolate the network.
 func startAttrs(bool) []*syscall.SysProcAttr {
 	return []*syscall.SysProcAttr{{Setpgid: true}}
 }
 
 func dropPrivileges() error { return nil }
 
-// SandboxName returns "", because these systems have no sandbox.
+// SandboxName returns "", because systems other than Linux have no sandbox.
 func SandboxName() string { return "" }
 
 func enterSandbox(text string) error {
@@ -32,14 +32,15 @@ func enterSandbox(text string) error {
 	return nil
 }
 
-// execProgram executes the program. Memory is not limited: macOS accepts the
-// limit and does not enforce it.
+// execProgram executes the program. Memory is not limited, because macOS
+// accepts the limit but does not enforce it.
 func execProgram(path string, args, env []string, _ int64) (doing string, err error) {
 	return "exec", syscall.Exec(path, args, env) //nolint:gosec // running the given program is the purpose
 }
 
-// waitProcess calls last after the process has ended, when its id could be
-// reused. That is unlikely, because ids are assigned in turn.
+// waitProcess calls last after the process has ended, when its id could
+// already have been reused. That is unlikely, because ids are assigned in
+// ascending order.
 func waitProcess(process *os.Process, last func()) (*os.ProcessState, error) {
 	state, err := process.Wait()
 	last()

@@ -12,8 +12,8 @@ import (
 const columns = `a.id, a.account_id, a.type, a.mime_type, a.size_bytes, a.sha256,
 	coalesce(a.width, 0), coalesce(a.height, 0), coalesce(a.duration_ms, 0), a.blurhash, a.blob, a.thumb, a.preview, a.created, a.gone, a.stored_bytes - a.size_bytes`
 
-// scanAsset scans the columns into a, after scanning the preceding columns into
-// others.
+// scanAsset scans a row into a. others are the destinations of the columns
+// before those of the asset.
 func scanAsset(row sqldb.Scanner, a *Asset, others ...any) error {
 	var ms int64
 	var created, gone sqldb.Time
@@ -25,7 +25,7 @@ func scanAsset(row sqldb.Scanner, a *Asset, others ...any) error {
 	return err
 }
 
-// nullIfZero returns the value for a column that stores 0 as NULL.
+// nullIfZero returns n, or nil if n is 0, for columns that store 0 as NULL.
 func nullIfZero(n int64) any {
 	if n == 0 {
 		return nil
@@ -58,7 +58,7 @@ func insertUpload(ctx context.Context, tx *sqldb.Tx, u Upload) error {
 	return err
 }
 
-// liveUploads selects the uploads of account $1 that are not deleted.
+// liveUploads is the query for the uploads of account $1 that are not deleted.
 const liveUploads = `
 	SELECT u.id, u.account_id, u.person_id, u.name, u.created, ` + columns + `
 	FROM upload u JOIN asset a ON a.id = u.asset_id
@@ -79,8 +79,9 @@ func uploadByID(ctx context.Context, tx *sqldb.Tx, accountID, id string) (Upload
 	return u, err
 }
 
-// Uploads returns at most limit uploads of an account, newest first. If after
-// is nil, it starts with the newest.
+// Uploads returns at most limit uploads of an account, newest first. after is
+// the position of the last upload of the previous page, or nil for the first
+// page.
 func Uploads(ctx context.Context, tx *sqldb.Tx, accountID string, after *Cursor, limit int) ([]Upload, error) {
 	const newest = ` ORDER BY u.created DESC, u.id DESC LIMIT $2`
 	if after == nil {
@@ -95,8 +96,8 @@ func deleteUpload(ctx context.Context, tx *sqldb.Tx, accountID, id string) (dele
 	return n == 1, err
 }
 
-// Release marks files as deleted, if they are not yet, and returns the bytes
-// that this releases by account.
+// Release marks files as deleted. It returns the number of bytes released by
+// account, without files that were already marked.
 func Release(ctx context.Context, tx *sqldb.Tx, assetIDs []string) (map[string]int64, error) {
 	if len(assetIDs) == 0 {
 		return nil, nil
@@ -115,7 +116,7 @@ func Release(ctx context.Context, tx *sqldb.Tx, assetIDs []string) (map[string]i
 	return released, err
 }
 
-// Checks are the invariants of this package.
+// Checks are queries that find rows violating this package's invariants.
 var Checks = []sqldb.Check{
 	{Name: "an upload has a file of its own account", Query: `
 		SELECT 'upload ' || u.id FROM upload u LEFT JOIN asset a ON a.id = u.asset_id

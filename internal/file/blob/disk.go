@@ -17,8 +17,9 @@ import (
 	"atelier/internal/base/failpoint"
 )
 
-// The two folders of a store. Keys are below dataDir, so that no key can name
-// an unfinished file.
+// The two sub-folders of a store: dataDir contains the values and tmpDir
+// unfinished files. They are separate so that no key can refer to an
+// unfinished file.
 const (
 	dataDir = "data"
 	tmpDir  = "tmp"
@@ -93,7 +94,8 @@ func (d *disk) writeFile(name string, r io.Reader) (int64, error) {
 }
 
 // sourceReader remembers a read error of the source, so that a broken
-// connection of the sender is not reported as a broken disk.
+// connection of the client that sends the data is not reported as a broken
+// disk.
 type sourceReader struct {
 	from io.Reader
 	err  error
@@ -126,7 +128,8 @@ func (d *disk) moveIntoStore(tmp, name string) error {
 		return err
 	}
 
-	// Another Put may have created a parent folder and not have synced it yet.
+	// All parent folders are synced, because another Put may have created one
+	// and not have synced it yet.
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if err := d.syncFolder(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -135,7 +138,7 @@ func (d *disk) moveIntoStore(tmp, name string) error {
 	return nil
 }
 
-// syncFolder makes the file names in a folder durable.
+// syncFolder makes the file names in a folder durable by fsync.
 func (d *disk) syncFolder(dir string) error {
 	if d.unsynced {
 		return nil
@@ -172,7 +175,7 @@ func (d *disk) Open(ctx context.Context, key string, offset, length int64) (io.R
 	return &section{key: key, part: io.LimitedReader{R: f, N: length}, Closer: f}, infoOf(key, info), nil
 }
 
-// section reads a range of a file.
+// section is a reader of a range of a value's file.
 type section struct {
 	key  string
 	part io.LimitedReader
@@ -199,7 +202,7 @@ func (d *disk) Stat(ctx context.Context, key string) (Info, error) {
 	return infoOf(key, info), nil
 }
 
-// Delete also removes the folders that become empty.
+// Delete implements Store. It also removes folders that become empty.
 func (d *disk) Delete(ctx context.Context, key string) error {
 	if err := errors.Join(checkKey(key), ctx.Err()); err != nil {
 		return err
@@ -280,7 +283,7 @@ func (d *disk) SweepUnfinished(ctx context.Context, before time.Time) error {
 	return nil
 }
 
-// Ping writes and removes a small file.
+// Ping implements Store. It writes and removes a small file.
 func (d *disk) Ping(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -296,7 +299,7 @@ func (d *disk) Ping(ctx context.Context) error {
 
 func (d *disk) Close() error { return d.root.Close() }
 
-// requireRegular reports anything but a regular file as missing.
+// requireRegular returns fs.ErrNotExist for anything but a regular file.
 func requireRegular(info fs.FileInfo, err error) (fs.FileInfo, error) {
 	if err == nil && !info.Mode().IsRegular() {
 		err = fs.ErrNotExist
@@ -308,8 +311,8 @@ func infoOf(key string, info fs.FileInfo) Info {
 	return Info{Size: info.Size(), ContentType: contentTypeOf(key), Modified: info.ModTime().UTC()}
 }
 
-// isMissing reports whether the file does not exist. That includes paths in
-// which a file takes the place of a folder.
+// isMissing reports whether err means that a file does not exist. That
+// includes paths in which a parent folder is a file.
 func isMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

@@ -4,7 +4,8 @@ import "path"
 
 const unknownType = "application/octet-stream"
 
-// mediaTypes has one extension for each content type that can be stored.
+// mediaTypes are the content types that can be stored, each with the file
+// extension of its keys.
 var mediaTypes = []struct{ ext, contentType string }{
 	{".avif", "image/avif"},
 	{".gif", "image/gif"},
@@ -27,8 +28,8 @@ var mediaTypes = []struct{ ext, contentType string }{
 	{".zip", "application/zip"},
 }
 
-// ExtensionFor returns the extension, with its dot, for keys of the content type; "" if
-// the type cannot be stored.
+// ExtensionFor returns the extension, with the dot, of keys for the content
+// type. It returns "" if the type cannot be stored.
 func ExtensionFor(contentType string) string {
 	for _, m := range mediaTypes {
 		if m.contentType == contentType {

@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// errReadOnly is returned for every change to a store that was opened
+// errReadOnly is the error for every change to a store that was opened
 // read-only.
 var errReadOnly = errors.New("the blob store is open for reading only")
 
-// openDiskReadOnly opens an existing folder. A missing folder is an empty
-// store.
+// openDiskReadOnly opens a store in an existing folder. If the folder does not
+// exist, the store is empty.
 func openDiskReadOnly(folder string) (Store, error) {
 	root, err := os.OpenRoot(folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -28,7 +28,7 @@ func openDiskReadOnly(folder string) (Store, error) {
 	return &disk{root: root}, nil
 }
 
-// readOnlyStore rejects changes to a store.
+// readOnlyStore wraps a store and refuses changes to it.
 type readOnlyStore struct{ Store }
 
 func (readOnlyStore) Put(context.Context, string, io.Reader) (int64, error) { return 0, errReadOnly }
@@ -36,8 +36,8 @@ func (readOnlyStore) Delete(context.Context, string) error                  { re
 func (readOnlyStore) SweepUnfinished(context.Context, time.Time) error      { return errReadOnly }
 func (readOnlyStore) Ping(context.Context) error                            { return errReadOnly }
 
-// emptyStore is the store of a folder that does not exist. readOnlyStore wraps
-// it.
+// emptyStore is the store for a folder that does not exist. It is always
+// wrapped by readOnlyStore, which refuses changes.
 type emptyStore struct{ Store }
 
 func (emptyStore) Open(_ context.Context, key string, _, _ int64) (io.ReadCloser, Info, error) {

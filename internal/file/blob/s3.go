@@ -18,18 +18,21 @@ import (
 )
 
 const (
-	// partSize is the size of a multipart upload's part, which a Put buffers on
-	// disk. S3 allows 10,000 parts, so a value can have at most 78 GiB.
+	// partSize is the size of one part of a multipart upload, in bytes. A Put
+	// buffers one part on disk. S3 allows 10,000 parts, so a value can have at
+	// most 78 GiB.
 	partSize = 8 << 20
 
-	// partTimeout limits the upload of one part.
+	// partTimeout limits the upload of one part of a value.
 	partTimeout = 2 * time.Minute
 
-	// defaultStallTimeout limits how long a reader waits for the next bytes.
+	// defaultStallTimeout limits how long a reader waits for the next bytes
+	// from the server.
 	defaultStallTimeout = time.Minute
 
-	// maxAttempts includes the first request. Few attempts end within seconds,
-	// so that the caller learns of an outage while its client still waits.
+	// maxAttempts is the number of times that a request is sent, including the
+	// first. With few attempts an outage is reported within seconds, while the
+	// caller's client is still waiting.
 	maxAttempts = 3
 )
 
@@ -62,7 +65,7 @@ func newBucket(a s3Address, accessKey, secretKey string) (*bucket, error) {
 		Creds:        credentials.NewStaticV4(accessKey, secretKey, ""),
 		Secure:       a.endpoint.Scheme == "https",
 		Transport:    transport,
-		Region:       a.region, // must not be empty, or minio looks the region up
+		Region:       a.region, // must not be empty, or minio would look up the region
 		BucketLookup: minio.BucketLookupPath,
 		MaxRetries:   maxAttempts,
 	})
@@ -70,14 +73,15 @@ func newBucket(a s3Address, accessKey, secretKey string) (*bucket, error) {
 		return nil, err
 	}
 
-	client.SetS3EnableDualstack(false) // dual-stack endpoints have another host
+	client.SetS3EnableDualstack(false) // dual-stack endpoints have another host name
 	return &bucket{name: a.bucket, core: minio.Core{Client: client}, transport: transport, stallTimeout: defaultStallTimeout}, nil
 }
 
-// Put sends a value in one request if it fits into one part, else as a
-// multipart upload. Each part is buffered before it is sent, so that a slow
-// sender holds no connection to the server and a request can be retried. Each
-// request carries the SHA-256 of its bytes, which the server verifies.
+// Put implements Store. It sends a value in one request if it fits into one
+// part, otherwise as a multipart upload. Each part is buffered before it is
+// sent, so that a slow client does not occupy a connection to the server and a
+// request can be retried. Each request contains the SHA-256 of its bytes,
+// which the server verifies.
 func (b *bucket) Put(ctx context.Context, key string, r io.Reader) (int64, error) {
 	if err := checkKey(key); err != nil {
 		return 0, err
@@ -94,7 +98,7 @@ func (b *bucket) Put(ctx context.Context, key string, r io.Reader) (int64, error
 		return b.putParts(ctx, key, part, r)
 	}
 
-	opts := minio.PutObjectOptions{ContentType: contentTypeOf(key), DisableContentSha256: true} // no chunked hashes of minio: the request carries a hash
+	opts := minio.PutObjectOptions{ContentType: contentTypeOf(key), DisableContentSha256: true} // minio's chunked hashes are not needed, because the request contains a hash
 	limited, cancel := context.WithTimeout(ctx, partTimeout)
 	defer cancel()
 	if _, err := b.core.PutObject(limited, b.name, key, part.newReader(), part.size, "", part.sha256Hex(), opts); err != nil {
@@ -103,8 +107,8 @@ func (b *bucket) Put(ctx context.Context, key string, r io.Reader) (int64, error
 	return part.size, nil
 }
 
-// putParts sends a multipart upload: the first part, then the rest of the
-// source.
+// putParts sends a multipart upload: first part, which is already buffered,
+// then the rest of the source. It returns the total size.
 func (b *bucket) putParts(ctx context.Context, key string, part *spool, rest io.Reader) (size int64, err error) {
 	upload, err := b.core.NewMultipartUpload(ctx, b.name, key, minio.PutObjectOptions{ContentType: contentTypeOf(key)})
 	if err != nil {
@@ -146,8 +150,8 @@ func (b *bucket) putPart(ctx context.Context, key, upload string, number int, pa
 	return b.core.PutObjectPart(ctx, b.name, key, upload, number, part.newReader(), part.size, opts)
 }
 
-// abortUpload removes the parts of a failed upload, even if ctx has ended. If
-// the request fails, SweepUnfinished removes them later.
+// abortUpload deletes the parts of a failed upload from the server, even if
+// ctx is cancelled. If the request fails, SweepUnfinished deletes them later.
 func (b *bucket) abortUpload(ctx context.Context, key, upload string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
@@ -189,7 +193,8 @@ func (b *bucket) Open(ctx context.Context, key string, offset, length int64) (io
 	return body, info, nil
 }
 
-// openEmpty is Open for zero bytes, which a Range header cannot express.
+// openEmpty is Open for a length of zero bytes, which a Range header cannot
+// express.
 func (b *bucket) openEmpty(ctx context.Context, key string) (io.ReadCloser, Info, error) {
 	info, err := b.Stat(ctx, key)
 	if err != nil {
@@ -202,14 +207,14 @@ func (b *bucket) openEmpty(ctx context.Context, key string) (io.ReadCloser, Info
 // section 14.1.2).
 func byteRange(offset, length int64) string {
 	last := offset + length - 1
-	if length < 0 || last < offset { // to the end, or beyond the range of int64
+	if length < 0 || last < offset { // to the end of the value, or beyond the range of int64
 		return fmt.Sprintf("bytes=%d-", offset)
 	}
 	return fmt.Sprintf("bytes=%d-%d", offset, last)
 }
 
-// totalSize parses the size of the whole value from Content-Range (RFC 9110,
-// section 14.4).
+// totalSize parses the size of the whole value, in bytes, from a Content-Range
+// header (RFC 9110, section 14.4).
 func totalSize(contentRange string) (int64, error) {
 	_, total, _ := strings.Cut(contentRange, "/")
 	n, err := strconv.ParseInt(total, 10, 64)
@@ -221,7 +226,8 @@ func totalSize(contentRange string) (int64, error) {
 
 var errStalled = errors.New("the server stopped sending")
 
-// objectBody reads an object and fails if no bytes arrive for stallTimeout.
+// objectBody is a reader of an S3 object that fails if no bytes arrive for
+// stallTimeout.
 type objectBody struct {
 	r            io.ReadCloser
 	cancel       context.CancelFunc
@@ -291,14 +297,14 @@ func (b *bucket) List(ctx context.Context, folder string) iter.Seq2[Item, error]
 				return
 			}
 		}
-		if err := ctx.Err(); err != nil { // minio ends the list without an error
+		if err := ctx.Err(); err != nil { // minio does not report that ctx was cancelled
 			yield(Item{}, fmt.Errorf("list blobs: %w", err))
 		}
 	}
 }
 
-// SweepUnfinished compares the time at which an upload was initiated: the list
-// of uploads has no other time.
+// SweepUnfinished implements Store. It compares the time at which a multipart
+// upload was initiated, because the list of uploads contains no other time.
 func (b *bucket) SweepUnfinished(ctx context.Context, before time.Time) error {
 	var key, upload string
 	for {
@@ -341,15 +347,16 @@ func (b *bucket) Close() error {
 	return nil
 }
 
-// errorCode returns the S3 error code of a response, or "" if there was no
-// response.
+// errorCode returns the S3 error code of a response. It returns "" if there
+// was no response.
 func errorCode(err error) string {
 	answer, _ := errors.AsType[minio.ErrorResponse](err)
 	return answer.Code
 }
 
-// s3Error classifies an error of minio. ctx must be the caller's context, so
-// that timeouts of this package are not taken for a cancelled request.
+// s3Error converts an error of minio to the error that Store documents. doing
+// is the operation that failed. ctx must be the caller's context, so that
+// timeouts of this package are not mistaken for a cancelled request.
 func s3Error(ctx context.Context, doing string, err error) error {
 	answer, answered := errors.AsType[minio.ErrorResponse](err)
 	wrapped := fmt.Errorf("%s: %w", doing, err)
@@ -359,7 +366,7 @@ func s3Error(ctx context.Context, doing string, err error) error {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return wrapped
 	case !answered, answer.StatusCode >= 500, answer.StatusCode == http.StatusTooManyRequests,
-		answer.StatusCode == http.StatusRequestTimeout, answer.Code == "RequestTimeout": // status 400 at Amazon S3
+		answer.StatusCode == http.StatusRequestTimeout, answer.Code == "RequestTimeout": // Amazon S3 sends this code with status 400
 		return fault.New(fault.Unavailable, "The service can't reach its file storage. Try again shortly.").Because(wrapped)
 	}
 	return wrapped

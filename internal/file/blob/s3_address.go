@@ -13,15 +13,15 @@ import (
 	"github.com/minio/minio-go/v7/pkg/s3utils"
 )
 
-// s3Address locates a bucket.
+// s3Address is the parsed URL of a bucket.
 type s3Address struct {
 	bucket   string
 	region   string
 	endpoint *url.URL
 }
 
-// parseS3 parses s3://bucket?endpoint=URL&region=name. Its errors never repeat
-// a value, because a value in the wrong field may be a secret.
+// parseS3 parses the URL s3://bucket?endpoint=URL&region=name. Its errors
+// never repeat a value, because a value in the wrong field may be a password.
 func parseS3(u *url.URL) (s3Address, error) {
 	if u.User != nil {
 		return s3Address{}, errors.New("the S3 address must not contain credentials; set the access key and the secret key instead")
@@ -91,6 +91,6 @@ func (a s3Address) newTransport() *http.Transport {
 		ExpectContinueTimeout: time.Second,
 		IdleConnTimeout:       time.Minute,
 		MaxIdleConnsPerHost:   64,
-		DisableCompression:    true, // the stored bytes must come back unchanged
+		DisableCompression:    true, // so that the stored bytes are received unchanged
 	}
 }

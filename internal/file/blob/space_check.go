@@ -6,11 +6,12 @@ import (
 )
 
 // spaceCheckInterval is the number of bytes that a Put stores between two
-// checks of the free space.
+// checks of the free disk space.
 const spaceCheckInterval = 4 << 20
 
-// WithSpaceCheck returns a store whose Put calls check before it stores anything and
-// again every few megabytes, and fails with the error of check.
+// WithSpaceCheck returns a store whose Put calls check before it stores
+// anything and again after every 4 MiB. If check returns an error, Put fails
+// with it.
 func WithSpaceCheck(s Store, check func() error) Store { return &spaceChecker{Store: s, check: check} }
 
 type spaceChecker struct {

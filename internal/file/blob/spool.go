@@ -9,13 +9,14 @@ import (
 	"os"
 )
 
-// spoolBuffer is the memory of a spool.
+// spoolBuffer is the size of a spool's memory buffer, in bytes.
 const spoolBuffer = 32 << 10
 
-// spool buffers one part of a value at a time: a short part in memory, a longer
-// one in a file of the system's temporary folder. The file is unlinked at once,
-// so the system removes it even if the process is killed. A stalled sender
-// occupies one small buffer and at most one part on disk.
+// spool buffers one part of a value at a time: a short part in memory, a
+// longer one in a file of the system's temporary folder. The file is unlinked
+// at once, so the system deletes it even if the process is killed. If a client
+// stops sending, its upload occupies one small buffer and at most one part on
+// disk.
 type spool struct {
 	buffer []byte
 	file   *os.File
@@ -26,7 +27,7 @@ type spool struct {
 func newSpool() *spool { return &spool{buffer: make([]byte, spoolBuffer)} }
 
 // fillPart reads the next part of at most limit bytes from r and reports
-// whether it is the last one. An error of r is returned unchanged.
+// whether it is the last one. It returns an error of r unchanged.
 func (s *spool) fillPart(r io.Reader, limit int64) (last bool, err error) {
 	s.size = 0
 	s.sum = sha256.New()
@@ -39,7 +40,7 @@ func (s *spool) fillPart(r io.Reader, limit int64) (last bool, err error) {
 		s.sum.Write(s.buffer[:n])
 		if ended && s.size == 0 && s.file == nil {
 			s.size = int64(n)
-			return true, nil // all bytes are in the buffer
+			return true, nil // the whole part is in the memory buffer
 		}
 
 		if err := s.appendToFile(s.buffer[:n]); err != nil {
@@ -54,9 +55,9 @@ func (s *spool) fillPart(r io.Reader, limit int64) (last bool, err error) {
 	return false, nil
 }
 
-// readBlock fills p and reports whether r ended before p was full. Unlike
-// io.ReadFull it returns io.ErrUnexpectedEOF of r as an error: a truncated
-// request body ends with it.
+// readBlock fills p from r and reports whether r ended before p was full.
+// Unlike io.ReadFull it returns io.ErrUnexpectedEOF of r as an error, because
+// a truncated request body ends with it.
 func readBlock(r io.Reader, p []byte) (n int, ended bool, err error) {
 	for n < len(p) {
 		m, err := r.Read(p[n:])
@@ -71,7 +72,8 @@ func readBlock(r io.Reader, p []byte) (n int, ended bool, err error) {
 	return n, false, nil
 }
 
-// appendToFile appends to the file and creates it for the first bytes.
+// appendToFile appends p to the spool's file. It creates the file if there is
+// none.
 func (s *spool) appendToFile(p []byte) error {
 	if s.file == nil {
 		f, err := os.CreateTemp("", "atelier-upload-")
@@ -91,7 +93,7 @@ func (s *spool) appendToFile(p []byte) error {
 }
 
 // newReader returns a reader of the buffered part. It can be called several
-// times.
+// times, for retries.
 func (s *spool) newReader() io.ReadSeeker {
 	if s.file == nil {
 		return bytes.NewReader(s.buffer[:s.size])
@@ -99,12 +101,12 @@ func (s *spool) newReader() io.ReadSeeker {
 	return io.NewSectionReader(s.file, 0, s.size)
 }
 
-// sha256Hex returns the hash of the part.
+// sha256Hex returns the SHA-256 of the part in hexadecimal.
 func (s *spool) sha256Hex() string { return hex.EncodeToString(s.sum.Sum(nil)) }
 
 // closeFile closes the temporary file, if there is one.
 func (s *spool) closeFile() {
 	if s.file != nil {
-		_ = s.file.Close() // unlinked already; an error loses nothing
+		_ = s.file.Close() // an error is ignored, because the file is already unlinked
 	}
 }

@@ -9,18 +9,20 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// diskFullErrors mean that no space is left.
+// diskFullErrors are the system errors for a disk or disk quota without free
+// space.
 var diskFullErrors = []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT}
 
-// diskFailureErrors mean that a disk or a mounted file system is not usable
-// now.
+// diskFailureErrors are the system errors for a disk or a mounted file system
+// that is not usable now.
 var diskFailureErrors = []syscall.Errno{
 	syscall.EIO, syscall.EROFS, syscall.ENXIO, syscall.ENODEV, syscall.ESTALE, syscall.ETIMEDOUT, syscall.EACCES, syscall.EPERM,
 	syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EFBIG, syscall.ENOTCONN,
 }
 
-// storageError wraps an error of a file operation. If the disk is the cause,
-// the result is a fault with code Unavailable.
+// storageError wraps an error of a file operation; doing names the operation.
+// If the disk is the cause, the result is a *fault.Error with code
+// Unavailable.
 func storageError(doing string, err error) error {
 	wrapped := fmt.Errorf("%s: %w", doing, err)
 	number, ok := errors.AsType[syscall.Errno](err)

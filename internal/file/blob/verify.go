@@ -19,15 +19,17 @@ import (
 )
 
 const (
-	// chunkSize is the unit of verification and the buffer size of a reader.
+	// chunkSize is the number of bytes that are verified at once, and the
+	// buffer size of a reader.
 	chunkSize = 64 << 10
 
-	// maxDigestBytes limits the memory of a Verifier. It is enough for the
-	// digests of 100 GB in large files, or of 100,000 small files.
+	// maxDigestBytes is the maximum memory of a Verifier's cache, in bytes. It
+	// is enough for the digests of 100 GB in large files, or of 100,000 small
+	// files.
 	maxDigestBytes = 16 << 20
 
 	// digestOverhead is the approximate size of a cache entry without its
-	// digests.
+	// digests, in bytes.
 	digestOverhead = 160
 
 	// verifyTimeout limits the first verification of a file.
@@ -38,11 +40,12 @@ const (
 type File struct {
 	Key    string
 	Size   int64
-	SHA256 string // hex; "" if unknown, then only the length is checked
+	SHA256 string // expected hash in hexadecimal; if empty, only the size is checked
 }
 
-// OpenVerified reads a whole value. The last bytes are returned only after the
-// SHA-256 of all bytes matched, so a damaged value is never read completely.
+// OpenVerified returns a reader of a whole value. It returns the last bytes
+// only after the SHA-256 of all bytes has matched, so a damaged value is never
+// read completely.
 func OpenVerified(ctx context.Context, s Store, f File) (io.ReadCloser, error) {
 	return openWhole(ctx, s, f, nil)
 }
@@ -62,11 +65,12 @@ type Verifier struct {
 
 	mu      sync.Mutex
 	bytes   int
-	entries map[string]*list.Element // of *chunkDigests, by SHA-256
-	order   *list.List               // most recently used first
+	entries map[string]*list.Element // elements of order, by SHA-256 of the content
+	order   *list.List               // *chunkDigests, most recently used first
 }
 
-// chunkDigests are the digests of the chunks of one content.
+// chunkDigests are the digests of the chunks of one content, which is
+// identified by its SHA-256.
 type chunkDigests struct {
 	content string
 	digests []uint64
@@ -74,13 +78,13 @@ type chunkDigests struct {
 
 func (c *chunkDigests) memoryBytes() int { return digestOverhead + 8*len(c.digests) }
 
-// NewVerifier returns a Verifier with an empty cache.
+// NewVerifier returns a Verifier of the values in s, with an empty cache.
 func NewVerifier(s Store) *Verifier {
 	return &Verifier{store: s, seed: maphash.MakeSeed(), entries: map[string]*list.Element{}, order: list.New()}
 }
 
-// Open reads length bytes from offset. The range must be within the file. ctx
-// must stay valid until the reader is closed.
+// Open returns a verified reader of length bytes from offset. The range must
+// be within the file. ctx must stay valid until the reader is closed.
 func (v *Verifier) Open(ctx context.Context, f File, offset, length int64) (io.ReadCloser, error) {
 	if offset < 0 || length < 0 || length > f.Size-offset {
 		return nil, fmt.Errorf("range of %d bytes at offset %d exceeds the file size %d", length, offset, f.Size)
@@ -106,8 +110,8 @@ func (v *Verifier) Open(ctx context.Context, f File, offset, length int64) (io.R
 }
 
 // verifyWhole reads and verifies the whole file and returns the digests of its
-// chunks. Concurrent callers share one verification, which continues if one of
-// them is cancelled.
+// chunks. Concurrent callers wait for one common verification, which continues
+// if one of them is cancelled.
 func (v *Verifier) verifyWhole(ctx context.Context, f File) ([]uint64, error) {
 	checked := v.checks.DoChan(f.SHA256+" "+f.Key, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), verifyTimeout)
@@ -134,7 +138,8 @@ func (v *Verifier) verifyWhole(ctx context.Context, f File) ([]uint64, error) {
 	}
 }
 
-// cachedDigests returns the chunk digests of a verified content.
+// cachedDigests returns the chunk digests of a content that has been verified.
+// It returns false if they are not in the cache.
 func (v *Verifier) cachedDigests(content string) ([]uint64, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -165,8 +170,9 @@ func (v *Verifier) cacheDigests(content string, digests []uint64) {
 	}
 }
 
-// damagedError is returned for bytes that differ from the stored content. Its
-// code is Unavailable, because an operator can restore the file from a backup.
+// damagedError returns the error for bytes that differ from the expected
+// content. Its code is Unavailable, because an operator can restore the file
+// from a backup.
 func damagedError(key, how string) error {
 	return fault.New(fault.Unavailable, "The stored file is damaged.").Because(fmt.Errorf("the file %s is damaged: %s", key, how))
 }
@@ -186,16 +192,16 @@ func openSized(ctx context.Context, s Store, f File, offset, length int64) (io.R
 }
 
 // chunkReader reads a file chunk by chunk and returns only the bytes of chunks
-// that passed verify.
+// that passed the function verify.
 type chunkReader struct {
 	io.Closer
 	from      io.Reader
 	key       string
 	buffer    []byte
-	ready     []byte // verified bytes of the buffer that were not returned yet
-	storeLeft int64  // bytes not read from the store yet
-	skipBytes int64  // bytes of the next chunk before the requested range
-	remaining int64  // bytes of the range not returned yet
+	ready     []byte // verified bytes of the buffer that have not been returned yet
+	storeLeft int64  // number of bytes not read from the store yet
+	skipBytes int64  // number of bytes in the next chunk before the requested range
+	remaining int64  // number of bytes of the range not returned yet
 	verify    func(chunk []byte, last bool) error
 }
 
@@ -215,7 +221,7 @@ func (c *chunkReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// readChunk reads and verifies one chunk.
+// readChunk reads and verifies the next chunk.
 func (c *chunkReader) readChunk() error {
 	chunk := c.buffer[:min(int64(len(c.buffer)), c.storeLeft)]
 	n, err := io.ReadFull(c.from, chunk)
@@ -236,7 +242,8 @@ func (c *chunkReader) readChunk() error {
 	return nil
 }
 
-// openUnverified reads a range of a file whose hash is unknown.
+// openUnverified returns a reader of a range of a file whose hash is unknown.
+// Only the size is checked.
 func openUnverified(ctx context.Context, s Store, f File, offset, length int64) (io.ReadCloser, error) {
 	r, err := openSized(ctx, s, f, offset, length)
 	if err != nil {
@@ -259,7 +266,8 @@ type wholeReader struct {
 	digests []uint64 // chunk digests for the Verifier's cache
 }
 
-// openWhole reads a whole file. If v is not nil, it caches the chunk digests.
+// openWhole returns a reader that verifies a whole file. If v is not nil, the
+// reader adds the chunk digests to its cache.
 func openWhole(ctx context.Context, s Store, f File, v *Verifier) (*wholeReader, error) {
 	r, err := openSized(ctx, s, f, 0, -1)
 	if err != nil {
@@ -296,7 +304,8 @@ func (s *wholeReader) addChunk(f File, v *Verifier, sum hash.Hash, chunk []byte,
 	return nil
 }
 
-// openChunks reads the chunks that contain a range.
+// openChunks returns a reader of a range that verifies the chunks containing
+// the range. known are the digests of all chunks of the file.
 func openChunks(ctx context.Context, v *Verifier, f File, known []uint64, offset, length int64) (io.ReadCloser, error) {
 	skip := offset % chunkSize
 	start := offset - skip

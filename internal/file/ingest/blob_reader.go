@@ -13,14 +13,14 @@ const (
 	maxBlocks = 8
 )
 
-// BlobReader is a reader with random access to a stored value, for parsers that
-// follow offsets. It caches the most recently read blocks, at most 2 MiB.
+// BlobReader provides random access to a stored value, for parsers that follow
+// offsets. It caches the most recently read blocks, at most 2 MiB.
 type BlobReader struct {
 	fetch func(offset, length int64) (io.ReadCloser, error)
 	size  int64
 
 	mu     sync.Mutex
-	blocks []block // most recently used last
+	blocks []block // cached blocks, most recently used last
 }
 
 type block struct {
@@ -28,8 +28,9 @@ type block struct {
 	bytes  []byte
 }
 
-// OpenFile opens a stored value for random access until ctx ends. The value must
-// not be replaced meanwhile; keys of this program are written once.
+// OpenFile opens a stored value for random access until ctx is cancelled. The
+// value must not be replaced meanwhile; this program writes each key only
+// once.
 func (in *Pipeline) OpenFile(ctx context.Context, key string) (*BlobReader, error) {
 	info, err := in.Blobs.Stat(ctx, key)
 	if err != nil {
@@ -41,7 +42,7 @@ func (in *Pipeline) OpenFile(ctx context.Context, key string) (*BlobReader, erro
 	}}, nil
 }
 
-// Size returns the number of bytes.
+// Size returns the size of the value in bytes.
 func (f *BlobReader) Size() int64 { return f.size }
 
 // ReadAt implements io.ReaderAt.
@@ -69,7 +70,8 @@ func (f *BlobReader) ReadAt(p []byte, offset int64) (int, error) {
 	return n, nil
 }
 
-// readBlock returns one block, from the cache if it is there.
+// readBlock returns the block with the given number, from the cache if
+// possible.
 func (f *BlobReader) readBlock(number int64) ([]byte, error) {
 	for i, b := range f.blocks {
 		if b.number == number {
@@ -99,7 +101,8 @@ func (f *BlobReader) readBlock(number int64) ([]byte, error) {
 
 	got, err := io.ReadFull(r, buf)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		// Never return EOF here: the parser would report the file as truncated.
+		// The error is not io.EOF, because the parser would then report the
+		// file as truncated.
 		err = fmt.Errorf("the store returned %d bytes, want %d", got, length)
 	}
 	if err = errors.Join(err, r.Close()); err != nil {

@@ -10,7 +10,8 @@ import (
 )
 
 // acceptedTypes are the Content-Type values that a client may send: all common
-// names of the supported formats, and the generic types.
+// names of the supported formats, and generic types such as
+// application/octet-stream.
 var acceptedTypes = []string{
 	"", "application/octet-stream", "binary/octet-stream",
 	"image/jpeg", "image/jpg", "image/pjpeg",
@@ -25,9 +26,9 @@ var acceptedTypes = []string{
 	"model/gltf-binary",
 }
 
-// detectFormat detects the format from the first bytes and checks that it is
-// wanted. A declared type outside acceptedTypes is rejected; among the accepted
-// types the bytes decide.
+// detectFormat detects the format of a file from its first bytes and checks
+// that the options allow it. It refuses a declared Content-Type outside
+// acceptedTypes; otherwise only the bytes determine the format.
 func detectFormat(head []byte, w Options) (media.Format, error) {
 	if claimed, _, _ := mime.ParseMediaType(w.DeclaredType); !slices.Contains(acceptedTypes, claimed) {
 		return media.Format{}, fault.New(fault.UnsupportedMediaType, "Files with this Content-Type are not accepted here.")
@@ -36,7 +37,7 @@ func detectFormat(head []byte, w Options) (media.Format, error) {
 	f, ok := media.Sniff(head)
 	if !ok && w.AllowText && len(head) > 0 && !bytes.Contains(head, []byte{0}) {
 		f = media.Format{Type: media.Text, MimeType: "text/plain", Ext: "txt"}
-		ok = true // MeasureFile checks later that it is plain text
+		ok = true // MeasureFile later checks that it is plain text
 	}
 	if !ok {
 		return f, fault.New(fault.UnsupportedMediaType, "The file type is not supported.")

@@ -3,11 +3,11 @@
 //	bytes ─ sniff ─ count and hash ─ clean ─ hash ─▶ blob store ─ analyze ─▶ thumbnail
 //	                                                          └── measure, if no thumbnail is needed
 //
-// The bytes decide the format of a file, not its name or its declared type.
-// Files are streamed: only a few blocks are in memory, for files of any length.
-// A stored file has no owner until a transaction commits a row with its key.
-// Files without a row are discarded at once after a failure, or swept after an
-// hour.
+// The bytes determine the format of a file, not its name or its declared type.
+// Files are streamed: only a few blocks are in memory, for files of any
+// length. A stored file has no owner until a transaction commits a row with
+// its key. Files without a row are deleted at once after a failure, or after
+// an hour.
 package ingest
 
 import (
@@ -28,44 +28,47 @@ import (
 	"atelier/internal/file/media"
 )
 
-// Folder is the folder of all files in the blob store.
+// Folder is the folder of all media files in the blob store.
 const Folder = "media"
 
-// discardTimeout limits the cleanup after a failure.
+// discardTimeout limits the deletion of stored files after a failure.
 const discardTimeout = 30 * time.Second
 
-// Pipeline validates, cleans and stores files. It is safe for concurrent use.
+// Pipeline validates files, removes their metadata and stores them. It is safe
+// for concurrent use.
 type Pipeline struct {
 	Blobs    blob.Store
 	Analyzer *media.Analyzer
-	// ExtractFrame extracts the first frame of a video as a JPEG; nil if this
-	// node cannot.
+	// ExtractFrame extracts the first frame of a video as a JPEG. It is nil if
+	// this node cannot do that.
 	ExtractFrame func(ctx context.Context, mimeType string, video io.Reader) ([]byte, error)
 }
 
-// Options are the requirements for one file.
+// Options are the requirements for one file and the steps to process it.
 type Options struct {
-	MaxBytes     int64               // before cleaning
-	Types        []media.Type        // accepted types; empty: all that can be uploaded
-	DeclaredType string              // Content-Type from the client, "" for none
-	AllowText    bool                // accept plain text too, for outputs of tools
-	XMP          []byte              // XMP packet to embed, nil for none
+	MaxBytes     int64               // maximum size before metadata is removed
+	Types        []media.Type        // accepted types; if empty, all that can be uploaded
+	DeclaredType string              // Content-Type from the client; may be empty
+	AllowText    bool                // also accept plain text, for outputs of tools
+	XMP          []byte              // XMP metadata packet to embed; may be nil
 	VideoPreview bool                // store a preview picture of a video
-	NoThumbnail  bool                // do not decode the file and make no thumbnail
-	Decode       media.DecodeRequest // the owner, and how long to wait for memory
+	NoThumbnail  bool                // do not decode the file, and store no thumbnail
+	Decode       media.DecodeRequest // the owner of the file, and how long to wait for memory
 }
 
-// StoredFile is a file in the blob store that no row refers to yet.
+// StoredFile is a file in the blob store that no database row refers to yet.
 type StoredFile struct {
-	Asset asset.Asset // AccountID is empty
-	// RawSHA256 and RawSize describe the file as it was sent, before cleaning.
-	// Equal values in two requests mean that the same file was sent.
+	Asset asset.Asset // the file's description; AccountID is empty
+	// RawSHA256 and RawSize describe the file as it was sent, before metadata
+	// was removed. If they are equal in two requests, the same file was sent.
 	RawSHA256 string
 	RawSize   int64
 }
 
-// Key returns the blob key of a file, or of a picture of the file if part is
-// not "" (for example "thumb"). Keys begin with the file's ID.
+// Key returns the blob key of a file with the given ID and extension. If part
+// is not empty, it returns the key of a picture of the file, for example of
+// its thumbnail for "thumb". The last segment of a key begins with the file's
+// ID.
 func Key(id, part, ext string) string {
 	if part != "" {
 		part = "-" + part
@@ -73,9 +76,9 @@ func Key(id, part, ext string) string {
 	return Folder + "/" + id[:2] + "/" + id + part + "." + ext
 }
 
-// IngestFile reads r to its end and stores the file. On failure nothing stays in the
-// store. Errors are UploadTooLarge, UnsupportedMediaType, the errors of media
-// for a damaged file, and the errors of r.
+// IngestFile reads r to its end and stores the file. If it fails, nothing
+// stays in the store. Errors are UploadTooLarge, UnsupportedMediaType, the
+// errors of package media for a damaged file, and the errors of r.
 func (in *Pipeline) IngestFile(ctx context.Context, r io.Reader, w Options) (StoredFile, error) {
 	raw := &meter{from: r, maxBytes: w.MaxBytes, hash: sha256.New()}
 	stored, err := in.runPipeline(ctx, raw, w)
@@ -85,7 +88,7 @@ func (in *Pipeline) IngestFile(ctx context.Context, r io.Reader, w Options) (Sto
 
 	in.DiscardFiles(ctx, stored)
 	if raw.err != nil {
-		err = raw.err // the original error; readers above it wrap it with less detail
+		err = raw.err // the original error; the readers in between wrap it with less detail
 	}
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return StoredFile{}, f
@@ -93,8 +96,8 @@ func (in *Pipeline) IngestFile(ctx context.Context, r io.Reader, w Options) (Sto
 	return StoredFile{}, fmt.Errorf("ingest file: %w", err)
 }
 
-// runPipeline stores the file. The result names the keys that may have been
-// written, also on failure.
+// runPipeline stores the file. The result contains the keys that may have been
+// written, even if it fails.
 func (in *Pipeline) runPipeline(ctx context.Context, raw *meter, w Options) (stored StoredFile, err error) {
 	head := make([]byte, media.HeadLength)
 	n, err := io.ReadFull(raw, head)
@@ -115,7 +118,7 @@ func (in *Pipeline) runPipeline(ctx context.Context, raw *meter, w Options) (sto
 	if a.Size, err = in.Blobs.Put(ctx, a.Blob, clean); err != nil {
 		return stored, err
 	}
-	if _, err := io.Copy(io.Discard, raw); err != nil { // the bytes that cleaning did not read
+	if _, err := io.Copy(io.Discard, raw); err != nil { // the bytes that Clean did not read, so that all bytes are counted and hashed
 		return stored, err
 	}
 
@@ -143,7 +146,7 @@ func (in *Pipeline) runPipeline(ctx context.Context, raw *meter, w Options) (sto
 	a.Width = facts.Width
 	a.Height = facts.Height
 	a.Blurhash = facts.Blurhash
-	a.Duration = facts.Duration.Round(time.Millisecond) // the precision of the column
+	a.Duration = facts.Duration.Round(time.Millisecond) // precision of the database column
 	if len(facts.Thumb) > 0 {
 		a.Thumb = Key(a.ID, "thumb", facts.ThumbExt)
 		a.PictureBytes = int64(len(facts.Thumb))
@@ -157,8 +160,9 @@ func (in *Pipeline) runPipeline(ctx context.Context, raw *meter, w Options) (sto
 	return stored, err
 }
 
-// storePreview stores the first frame of a video as preview, and a thumbnail of
-// it. A video without a readable frame is accepted without both.
+// storePreview stores the first frame of a video as its preview, and a
+// thumbnail of the frame. A video without a readable frame is accepted without
+// both.
 func (in *Pipeline) storePreview(ctx context.Context, t media.DecodeRequest, a *asset.Asset) error {
 	if in.ExtractFrame == nil {
 		return nil
@@ -196,9 +200,9 @@ func (in *Pipeline) storePreview(ctx context.Context, t media.DecodeRequest, a *
 	return err
 }
 
-// DiscardFiles deletes files that IngestFile stored and that will get no owner. It
-// ignores errors and works even after ctx has ended; the sweep deletes the
-// rest.
+// DiscardFiles deletes files that IngestFile stored and that will get no
+// owner. It ignores errors and works even after ctx is cancelled; remaining
+// files are deleted later by library.SweepFiles.
 func (in *Pipeline) DiscardFiles(ctx context.Context, files ...StoredFile) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardTimeout)
 	defer cancel()
@@ -211,14 +215,14 @@ func (in *Pipeline) DiscardFiles(ctx context.Context, files ...StoredFile) {
 	}
 }
 
-// meter counts and hashes the bytes that are read through it. It fails after
-// maxBytes unless maxBytes is negative.
+// meter is a reader that counts and hashes the bytes read through it. It fails
+// after maxBytes unless maxBytes is negative.
 type meter struct {
 	from      io.Reader
 	maxBytes  int64
 	hash      hash.Hash
 	bytesRead int64
-	err       error // first read error except EOF
+	err       error // first read error except io.EOF
 }
 
 func (m *meter) Read(p []byte) (int, error) {

@@ -11,41 +11,42 @@ import (
 	"atelier/internal/people/company"
 )
 
-// File describes the bytes behind a signed URL and how to serve them.
+// File describes the file that a signed URL refers to and how to serve it.
 type File struct {
 	Key      string
 	MimeType string
 	Size     int64
-	SHA256   string // hex; "" for thumbnails and previews
-	Name     string // file name for saving
-	Inline   bool   // browsers may display it; everything else is served as an attachment
+	SHA256   string // hash in hexadecimal; empty for thumbnails and previews
+	Name     string // file name for downloads
+	Inline   bool   // browsers may display the file; otherwise it is served as an attachment
 }
 
-// inlineTypes are the content types that browsers display without running code
-// in them.
+// inlineTypes are the content types that browsers display without executing
+// code in them.
 var inlineTypes = map[string]bool{
 	"image/png": true, "image/jpeg": true, "image/webp": true, "image/gif": true, "image/avif": true,
 	"video/mp4": true, "video/webm": true, "video/quicktime": true,
 	"audio/mpeg": true, "audio/wav": true, "audio/flac": true, "audio/ogg": true,
 }
 
-// errNoFile is the same error for deleted files, swept files and missing
-// variants.
+// errNoFile is the error for deleted files, files whose content has been
+// deleted, and missing variants such as a thumbnail.
 var errNoFile = fault.New(fault.NotFound, "There is no such file.")
 
-// storedFile is the database row behind a signed URL.
+// storedFile contains the database columns that are needed to serve a signed
+// URL.
 type storedFile struct {
 	accountID   string
-	suspended   bool   // the viewer's person is suspended
-	unavailable bool   // deleted, swept, or the run is not pending any more
-	name        string // name of an upload
-	tool        string // slug of the tool of a result
+	suspended   bool   // the person for whom the URL was created is suspended
+	unavailable bool   // the file is deleted, or the run that it belongs to is no longer pending
+	name        string // name of the upload
+	tool        string // slug of the tool that made the result
 	asset       asset.Asset
 }
 
-// FindFile returns the bytes behind a verified signed URL. The viewer must still
-// have access: as the owner of the personal account, or as a member of the
-// team.
+// FindFile returns the file that a verified signed URL refers to. The person
+// for whom the URL was created must still have access: as the owner of the
+// personal account, or as a member of the team.
 func (l *Library) FindFile(ctx context.Context, g SignedURL) (File, error) {
 	if !ids.Valid(g.ViewerID) {
 		return File{}, errSignature
@@ -104,8 +105,8 @@ func (l *Library) findStored(ctx context.Context, g SignedURL) (storedFile, erro
 	return storedFile{}, errNoFile
 }
 
-// fileNames returns the names of the file behind a signed URL. The file name in
-// the URL itself is ignored.
+// fileNames returns the file names of the file that a signed URL refers to.
+// The file name in the URL itself is ignored.
 func (s storedFile) fileNames(g SignedURL) Names {
 	k := Keys{s.asset.Blob, s.asset.Thumb, s.asset.Preview}
 	switch g.Kind {
@@ -121,8 +122,8 @@ func (s storedFile) fileNames(g SignedURL) Names {
 	return Names{}
 }
 
-// checkAccess checks that the viewer still has access to the account. The error
-// does not contain the reason.
+// checkAccess checks that the person for whom a URL was created still has
+// access to the file's account. The error does not contain the reason.
 func (l *Library) checkAccess(ctx context.Context, viewerID string, s storedFile) error {
 	if s.suspended {
 		return errSignature
@@ -138,7 +139,8 @@ func (l *Library) checkAccess(ctx context.Context, viewerID string, s storedFile
 	return err
 }
 
-// findPicture returns the thumbnail or preview of a file.
+// findPicture returns the thumbnail or preview with the given blob key. name
+// is its file name for downloads.
 func (l *Library) findPicture(ctx context.Context, key, name string) (File, error) {
 	if key == "" {
 		return File{}, errNoFile

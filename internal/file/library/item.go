@@ -13,7 +13,7 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// Item is one result of a run.
+// Item is one result of a run, as the library lists it.
 type Item struct {
 	ID        string // library_run_id:result_uuid; opaque for clients
 	ResultID  string
@@ -21,10 +21,10 @@ type Item struct {
 	RequestID string
 	PersonID  string // the person who started the run
 	ToolID    string
-	TeamID    string // "" for a personal account
+	TeamID    string // empty for a personal account
 	Created   time.Time
 	Prompt    string
-	Inputs    string // inputs of the run as JSON; only set by GetItem
+	Inputs    string // inputs of the run as JSON; set only by GetItem
 
 	Type, MimeType string
 	Width, Height  int
@@ -33,22 +33,22 @@ type Item struct {
 	SHA256         string
 	Blurhash       string
 	Names          Names
-	Expired        bool   // the bytes are removed
-	Note           string // the tool's note on the result, "" for none
+	Expired        bool   // the content has been deleted
+	Note           string // the tool's note on the result; may be empty
 
-	Favorited bool // by the viewer
+	Favorited bool // the person who requests the item has marked it as a favorite
 }
 
-// PageCursor returns the item's sort key in lists.
+// PageCursor returns the item's position in paginated lists.
 func (i Item) PageCursor() Cursor { return Cursor{Created: i.Created, ID: i.ResultID} }
 
-// Filter selects the items of a list. The zero Filter selects all.
+// Filter selects the items of a list. The zero Filter selects all items.
 type Filter struct {
-	ToolIDs     []string // nil: any tool; empty: no tool
+	ToolIDs     []string // nil selects all tools, an empty slice none
 	AspectRatio string   // one of AspectRatios
 	Resolution  string   // one of Resolutions
 	Favorited   *bool
-	From, Until time.Time // created at or after From and before Until
+	From, Until time.Time // items created at or after From and before Until
 }
 
 func (f Filter) checkValues() error {
@@ -61,12 +61,14 @@ func (f Filter) checkValues() error {
 	return nil
 }
 
-// errNoItem is the same error for items of other accounts, deleted items, and
-// IDs that never existed, so that callers cannot tell them apart.
+// errNoItem is the error for items of other accounts, deleted items, and IDs
+// that never existed. It is the same for all, so that clients cannot
+// distinguish them.
 var errNoItem = fault.New(fault.NotFound, "There is no such library item.")
 
-// ListItems returns at most limit items of the viewer's accounts, newest first,
-// without texts. If after is nil, it starts with the newest.
+// ListItems returns at most limit items of the principal's accounts, newest
+// first, without the inputs of their runs. after is the position of the last
+// item of the previous page, or nil for the first page.
 func (l *Library) ListItems(ctx context.Context, p principal.Principal, f Filter, after *Cursor, limit int) (all []Item, err error) {
 	if err := f.checkValues(); err != nil {
 		return nil, err
@@ -83,8 +85,8 @@ func (l *Library) ListItems(ctx context.Context, p principal.Principal, f Filter
 
 	err = l.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		all = nil
-		// One query per account: each uses an index in list order, while a
-		// query over all accounts would sort all of their rows.
+		// There is one query per account: each uses an index in list order,
+		// while a query over all accounts would sort all of their rows.
 		for _, id := range accountsOf(p) {
 			page, err := queryItems(ctx, tx, p.PersonID, []string{id}, f, after, limit)
 			if err != nil {
@@ -99,7 +101,7 @@ func (l *Library) ListItems(ctx context.Context, p principal.Principal, f Filter
 	return all[:min(limit, len(all))], err
 }
 
-// GetItem returns one item with the inputs of its run.
+// GetItem returns one item together with the inputs of its run.
 func (l *Library) GetItem(ctx context.Context, p principal.Principal, id string) (i Item, err error) {
 	err = l.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		i, err = findItem(ctx, tx, p, id)
@@ -121,8 +123,8 @@ func findItem(ctx context.Context, tx *sqldb.Tx, p principal.Principal, id strin
 	return i, nil
 }
 
-// SetFavorite adds or removes the viewer's favorite on an item. Repeating a
-// call changes nothing.
+// SetFavorite adds or removes the person's favorite mark on an item. Repeating
+// a call changes nothing.
 func (l *Library) SetFavorite(ctx context.Context, p principal.Principal, id string, on bool) error {
 	return l.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if err := person.Lock(ctx, tx, p.PersonID); err != nil {
@@ -137,8 +139,8 @@ func (l *Library) SetFavorite(ctx context.Context, p principal.Principal, id str
 	})
 }
 
-// DeleteItem deletes an item. Only its creator and managers of the account may. Its
-// URLs stop working at once.
+// DeleteItem deletes an item. Only the person who created it and managers of
+// the team are allowed to. Its URLs stop working at once.
 func (l *Library) DeleteItem(ctx context.Context, p principal.Principal, id string) error {
 	return l.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		i, err := findItem(ctx, tx, p, id)
@@ -151,7 +153,7 @@ func (l *Library) DeleteItem(ctx context.Context, p principal.Principal, id stri
 
 		assetID, err := deleteResult(ctx, tx, i.ResultID)
 		if err != nil {
-			return orNotFound(err, errNoItem) // a concurrent request deleted it
+			return orNotFound(err, errNoItem) // a concurrent request has deleted the item
 		}
 		return releaseFiles(ctx, tx, []string{assetID})
 	})

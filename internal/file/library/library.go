@@ -1,17 +1,17 @@
-// Package library lists and serves the files of an account: its uploads and the
-// results of its runs, their signed URLs, and the removal of bytes that are no
-// longer needed.
+// Package library lists and serves the files of an account: its uploads and
+// the results of its runs. It also creates their signed URLs, and deletes
+// content that is no longer needed.
 //
-// Every call names the accounts that it may read. Files of other accounts,
-// deleted files and files that never existed return the same error.
+// Every call gets the accounts that it may read. Files of other accounts,
+// deleted files and files that never existed result in the same error.
 //
-//	row ──delete, retention──▶ row marked deleted ──SweepFiles──▶ asset gone ──▶ bytes removed
+//	row ──delete, retention──▶ row marked deleted ──SweepFiles──▶ asset gone ──▶ content deleted
 //
-// The bytes of an asset stay while an upload or a result that is not deleted
-// refers to it, or a pending run uses it as input, and for one hour longer, for
-// runs that are being created from it at that moment. The row is marked as gone
-// before the bytes are removed. A crash between the two leaves bytes without a
-// row, which the sweep also finds.
+// The content of an asset stays while an upload or a result that is not
+// deleted refers to it, or a pending run uses it as input, and for one hour
+// longer, for runs that are being created from it at that time. The row is
+// marked as gone before the content is deleted. A crash between the two leaves
+// content without a row, which SweepFiles also finds.
 package library
 
 import (
@@ -31,25 +31,25 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// Library reads and deletes files: their rows and their bytes.
+// Library reads and deletes files: their database rows and their content.
 type Library struct {
 	DB        *sqldb.DB
 	Blobs     blob.Store
 	Retention Retention
 	Storage   quota.Limits
-	// OrphanAge is how long bytes stay after their last use, 0 for one hour. A
-	// program that stores bytes or resolves a reference must commit the row
-	// that needs them within that time.
+	// OrphanAge is how long content stays after its last use. Default: one
+	// hour. A program that stores content or resolves a reference must commit
+	// the row that needs it within that time.
 	OrphanAge time.Duration
 }
 
-// Retention is the maximum age of files, 0 for no limit.
+// Retention is how long files are kept after their creation. 0 means no limit.
 type Retention struct {
 	Uploads, Results time.Duration
 }
 
-// accountsOf returns the accounts that the call is about. The principal's access to
-// them was checked before.
+// accountsOf returns the IDs of the accounts that the principal may read in
+// this request.
 func accountsOf(p principal.Principal) (accountIDs []string) {
 	for _, account := range p.Accounts() {
 		if account.AccountID != "" {
@@ -63,8 +63,8 @@ func canSee(p principal.Principal, accountID string) bool {
 	return slices.Contains(accountsOf(p), accountID)
 }
 
-// authorizeRemoval fails unless the principal may delete a file that personID
-// created in the account.
+// authorizeRemoval returns an error unless the principal may delete a file
+// that personID created in the account.
 func authorizeRemoval(p principal.Principal, accountID, personID string) error {
 	if p.PersonID == personID {
 		return nil
@@ -77,12 +77,12 @@ func authorizeRemoval(p principal.Principal, accountID, personID string) error {
 	return fault.New(fault.Forbidden, "Only the person who created this, or a manager of the team, can delete it.").With("reason", "permission")
 }
 
-// Cursor is the sort key of the last entry of a page.
+// Cursor is the position of the last entry of a page in a list.
 type Cursor = asset.Cursor
 
-// AddUpload records a stored file as an upload of an account. On failure the
-// bytes stay for the sweep, because the commit may have succeeded although its
-// response was lost.
+// AddUpload records a stored file as an upload of an account. If it fails, the
+// content stays until SweepFiles deletes it, because the commit may have
+// succeeded although its response was lost.
 func (l *Library) AddUpload(ctx context.Context, p principal.Principal, accountID, name string, file ingest.StoredFile) (u asset.Upload, err error) {
 	if !canSee(p, accountID) {
 		return asset.Upload{}, errNoAccount
@@ -114,9 +114,9 @@ func (l *Library) AddUpload(ctx context.Context, p principal.Principal, accountI
 	return u, err
 }
 
-// CheckAvailable returns how many bytes an account can store now, and an error if that is
-// less than bytes. It rejects an upload before the file is sent; AddUpload
-// makes the final decision.
+// CheckAvailable returns how many bytes an account can store now, and an error
+// if that is less than bytes. It serves to refuse an upload before the file is
+// sent; AddUpload checks again when it stores the file.
 func (l *Library) CheckAvailable(ctx context.Context, accountID string, bytes int64) (available int64, err error) {
 	err = l.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		available, err = l.Storage.CheckAvailable(ctx, tx, accountID, bytes)
@@ -125,8 +125,8 @@ func (l *Library) CheckAvailable(ctx context.Context, accountID string, bytes in
 	return available, err
 }
 
-// releaseFiles moves the bytes of deleted files from used to leaving in the
-// quota.
+// releaseFiles marks files as deleted and updates the quota of their accounts:
+// their bytes no longer count as used, but as waiting for deletion.
 func releaseFiles(ctx context.Context, tx *sqldb.Tx, assetIDs []string) error {
 	freed := map[string]int64{}
 	for ids := range slices.Chunk(assetIDs, sweepBatch) {
@@ -143,7 +143,9 @@ func releaseFiles(ctx context.Context, tx *sqldb.Tx, assetIDs []string) error {
 
 var errNoAccount = fault.New(fault.Forbidden, "You do not have access to this account.").With("reason", "account")
 
-// ListUploads returns at most limit uploads of an account, newest first.
+// ListUploads returns at most limit uploads of an account, newest first. after
+// is the position of the last upload of the previous page, or nil for the
+// first page.
 func (l *Library) ListUploads(ctx context.Context, p principal.Principal, accountID string, after *Cursor, limit int) (all []asset.Upload, err error) {
 	if !canSee(p, accountID) {
 		return nil, errNoAccount
@@ -155,7 +157,7 @@ func (l *Library) ListUploads(ctx context.Context, p principal.Principal, accoun
 	return all, err
 }
 
-// GetUpload returns an upload of an account.
+// GetUpload returns an upload of an account by its ID.
 func (l *Library) GetUpload(ctx context.Context, p principal.Principal, accountID, id string) (u asset.Upload, err error) {
 	if !canSee(p, accountID) {
 		return asset.Upload{}, asset.ErrNoUpload
@@ -168,7 +170,7 @@ func (l *Library) GetUpload(ctx context.Context, p principal.Principal, accountI
 }
 
 // DeleteUpload deletes an upload. Only the person who uploaded it and managers
-// of the account may.
+// of the team are allowed to.
 func (l *Library) DeleteUpload(ctx context.Context, p principal.Principal, accountID, id string) error {
 	if !canSee(p, accountID) {
 		return asset.ErrNoUpload

@@ -18,9 +18,10 @@ const (
 	LibraryRef = "LIBRARY_REF"
 )
 
-// ResolveReference returns the file that a reference in the inputs of a run names. Its
-// bytes stay at least for OrphanAge, even if the upload or result is deleted
-// meanwhile. That is enough time to commit the run, which then keeps the bytes.
+// ResolveReference returns the file that a reference in the inputs of a run
+// refers to. Its content stays at least for OrphanAge, even if the upload or
+// result is deleted meanwhile. That is enough time to commit the run, which
+// then keeps the content.
 func ResolveReference(ctx context.Context, tx *sqldb.Tx, accountID, kind, id string) (asset.Asset, error) {
 	switch kind {
 	case UploadRef:
@@ -44,8 +45,9 @@ func ResolveReference(ctx context.Context, tx *sqldb.Tx, accountID, kind, id str
 	return asset.Asset{}, fault.New(fault.Invalid, "The kind of a reference must be UPLOAD_REF or LIBRARY_REF.")
 }
 
-// splitItemID splits the ID of a library item. It validates both parts, because
-// databases treat invalid bytes differently.
+// splitItemID splits the ID of a library item into the run's library ID and
+// the result's UUID. It validates both, because databases treat invalid bytes
+// differently.
 func splitItemID(id string) (run, result string, ok bool) {
 	run, result, _ = strings.Cut(id, ":")
 	return run, result, ids.Valid(run) && validUUID(result)
@@ -65,10 +67,10 @@ func validUUID(s string) bool {
 	return true
 }
 
-// ReferencedFile describes the file behind a reference, for display.
+// ReferencedFile describes the file that a reference refers to, for display.
 type ReferencedFile struct {
-	Kind           URLKind // kind of its signed URLs
-	ID             string  // ID in its signed URLs
+	Kind           URLKind // kind of the file's signed URLs
+	ID             string  // ID in the file's signed URLs
 	Type, MimeType string
 	Width, Height  int
 	Duration       time.Duration
@@ -76,12 +78,12 @@ type ReferencedFile struct {
 	Names          Names
 }
 
-// maxRefsPerQuery is the maximum number of references in one query.
+// maxRefsPerQuery is the maximum number of references in one database query.
 const maxRefsPerQuery = 1024
 
-// DescribeReferences returns the files behind references of one kind, by reference. Files of
-// other accounts, deleted files and files without bytes are left out, like
-// references to nothing.
+// DescribeReferences returns the files that references of one kind refer to,
+// by reference. It leaves out files of other accounts, deleted files, and
+// references to files that never existed.
 func DescribeReferences(ctx context.Context, tx *sqldb.Tx, accountID, kind string, refs []string) (map[string]ReferencedFile, error) {
 	valid := ids.Valid
 	find := referencedUploads

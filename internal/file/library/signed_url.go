@@ -23,19 +23,20 @@ const (
 	KindInput      URLKind = "i" // an input file of a pending run, for the model server
 )
 
-// The variants of a file that have URLs of their own.
+// The variants of a file, each of which has its own URL.
 const (
 	VariantFile    = "file"
 	VariantThumb   = "thumb"
 	VariantPreview = "preview"
 )
 
-// sealLength is 128 bits, too many to guess.
+// sealLength is the length of a URL's signature in bytes. 128 bits are too
+// many to guess.
 const sealLength = 16
 
-// URLSigner creates and verifies signed URLs, which need no Authorization header. A
-// signed URL carries the access of the person it was created for: it works
-// until it expires or the person loses access.
+// URLSigner creates and verifies signed URLs, which need no Authorization
+// header. A signed URL grants the access of the person for whom it was
+// created: it works until it expires or the person loses access.
 type URLSigner struct {
 	Key      []byte
 	BaseURL  string
@@ -43,17 +44,18 @@ type URLSigner struct {
 	Now      func() time.Time
 }
 
-// SignedURL is the content of a verified signed URL.
+// SignedURL contains the verified parts of a signed URL.
 type SignedURL struct {
 	Kind     URLKind
-	ID       string // ID of an upload, UUID of a result or run
+	ID       string // ID of an upload, or UUID of a result or run
 	Variant  string
 	ViewerID string
 }
 
-// SignURL returns a signed URL for one variant of a file. The URL ends in the file
-// name, which is not signed: it is for display and for saving, and the URL
-// works with any other name or none.
+// SignURL returns a signed URL for one variant of a file. viewerID is the
+// person for whom it is created. The URL ends in the file name, which is not
+// signed: it is only for display and downloads, and the URL works with any
+// other name or none.
 func (l URLSigner) SignURL(kind URLKind, id, variant, viewerID, name string) string {
 	expires := strconv.FormatInt(l.Now().Add(l.Lifetime).Unix(), 10)
 	g := SignedURL{kind, id, variant, viewerID}
@@ -61,8 +63,8 @@ func (l URLSigner) SignURL(kind URLKind, id, variant, viewerID, name string) str
 	return l.BaseURL + "/media/" + url.PathEscape(string(kind)) + "/" + url.PathEscape(id) + "/" + url.PathEscape(variant) + "/" + url.PathEscape(name) + "?" + q.Encode()
 }
 
-// errSignature is the same error for everything that is wrong with a signed
-// URL.
+// errSignature is the error for every invalid or expired signed URL. It does
+// not contain the reason.
 var errSignature = fault.New(fault.Forbidden, "This URL is no longer valid. Request a new one.").With("reason", "signature")
 
 // VerifyURL verifies the parts of a signed URL. It ignores unknown query parameters.
@@ -76,22 +78,22 @@ func (l URLSigner) VerifyURL(kind URLKind, id, variant string, query url.Values)
 	g := SignedURL{kind, id, variant, query.Get("v")}
 	expires := query.Get("e")
 	text := query.Get("s")
-	// The decoder ignores line ends, so the length is checked too: else several
-	// URLs would have the same signature.
+	// The decoder ignores line breaks, so the length is checked too. Otherwise
+	// several strings would be the same signature.
 	seal, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(text) != base64.RawURLEncoding.EncodedLen(sealLength) || !hmac.Equal(seal, l.computeSeal(g, expires)) {
 		return SignedURL{}, errSignature
 	}
-	// The signature covers the expiry time, so it has the form that SignURL
-	// wrote.
+	// The signature covers the expiry time, so the time has the form that
+	// SignURL wrote.
 	if at, err := strconv.ParseInt(expires, 10, 64); err != nil || !l.Now().Before(time.Unix(at, 0)) {
 		return SignedURL{}, errSignature
 	}
 	return g, nil
 }
 
-// computeSeal signs the parts. Each part follows its length, so that no two
-// lists of parts have the same input.
+// computeSeal returns the signature of a URL's parts. Each part is preceded by
+// its length, so that no two lists of parts are signed alike.
 func (l URLSigner) computeSeal(g SignedURL, expires string) []byte {
 	m := hmac.New(sha256.New, l.Key)
 	for _, part := range []string{string(g.Kind), g.ID, g.Variant, g.ViewerID, expires} {

@@ -13,8 +13,7 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// orNotFound returns missing instead of sqldb.ErrNoRows, and any other error
-// unchanged.
+// orNotFound returns missing if err is sqldb.ErrNoRows, otherwise err.
 func orNotFound(err error, missing *fault.Error) error {
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return missing
@@ -22,7 +21,7 @@ func orNotFound(err error, missing *fault.Error) error {
 	return err
 }
 
-// query builds a query text with its arguments.
+// query builds an SQL query together with its arguments.
 type query struct {
 	text strings.Builder
 	args sqldb.Args
@@ -47,7 +46,8 @@ func selectItems(personID string, accountIDs []string, inputs string) *query {
 	return q
 }
 
-// favoritedBy returns the SQL condition that the person has marked the result.
+// favoritedBy returns the SQL condition that a person has marked the result r
+// as a favorite. person is the placeholder of the person's ID.
 func favoritedBy(person string) string {
 	return `EXISTS (SELECT 1 FROM favorite f WHERE f.person_id = ` + person + ` AND f.result_id = r.id)`
 }
@@ -117,19 +117,19 @@ func setFavorite(ctx context.Context, tx *sqldb.Tx, personID, resultID string, o
 	return err
 }
 
-// deleteResult marks a result as deleted, if it is not yet, and returns its
-// file.
+// deleteResult marks a result as deleted and returns the ID of its file. It
+// returns sqldb.ErrNoRows if the result is already deleted.
 func deleteResult(ctx context.Context, tx *sqldb.Tx, id string) (assetID string, err error) {
 	err = tx.QueryRow(ctx, `UPDATE result SET deleted = $2, note = '' WHERE id = $1 AND deleted IS NULL RETURNING asset_id`, id, sqldb.At(tx.Now)).Scan(&assetID)
 	return assetID, err
 }
 
-// textColumns are assignments that erase text when a row of the table is
-// deleted.
+// textColumns are, by table, the SQL assignments that erase text when a row is
+// marked as deleted.
 var textColumns = map[string]string{"upload": "", "result": ", note = ''"}
 
-// expireRows marks a batch of rows that were created before a time as deleted,
-// and returns their files.
+// expireRows marks a batch of rows that were created before the given time as
+// deleted, and returns the IDs of their files.
 func expireRows(ctx context.Context, tx *sqldb.Tx, table string, before time.Time) ([]string, error) {
 	return sqldb.All(ctx, tx, `
 		UPDATE `+table+` SET deleted = $1`+textColumns[table]+` WHERE deleted IS NULL AND id IN (
@@ -137,8 +137,8 @@ func expireRows(ctx context.Context, tx *sqldb.Tx, table string, before time.Tim
 		RETURNING asset_id`, []any{sqldb.At(tx.Now), before.UnixMicro(), sweepBatch}, scanOne[string])
 }
 
-// unowned is the condition for files with bytes that nothing has referred to
-// since the time $1.
+// unowned is the SQL condition for files that still have content but that no
+// upload, result or pending run has referred to since the time $1.
 const unowned = `asset.gone IS NULL AND asset.created < $1
 	AND NOT EXISTS (SELECT 1 FROM upload u WHERE u.asset_id = asset.id AND (u.deleted IS NULL OR u.deleted >= $1))
 	AND NOT EXISTS (SELECT 1 FROM result r WHERE r.asset_id = asset.id AND (r.deleted IS NULL OR r.deleted >= $1))
@@ -149,21 +149,23 @@ func scanOne[T any](row sqldb.Scanner) (v T, err error) {
 	return v, err
 }
 
-// unownedAfter returns a batch of unowned files with IDs above id, in the order
-// of IDs.
+// unownedAfter returns the IDs of a batch of unowned files with IDs above id,
+// in ascending order.
 func unownedAfter(ctx context.Context, tx *sqldb.Tx, id string, before time.Time) ([]string, error) {
 	return sqldb.All(ctx, tx, `SELECT id FROM asset WHERE id > $2 AND `+unowned+` ORDER BY id LIMIT $3`,
 		[]any{before.UnixMicro(), id, sweepBatch}, scanOne[string])
 }
 
-// stillUnowned locks and returns the files among ids that are still unowned.
+// stillUnowned locks the files among ids that are still unowned, and returns
+// their IDs.
 func stillUnowned(ctx context.Context, tx *sqldb.Tx, ids []string, before time.Time) ([]string, error) {
 	in, args := sqldb.In(ids, before.UnixMicro())
 	return sqldb.All(ctx, tx, `SELECT id FROM asset WHERE id IN `+in+` AND `+unowned+` ORDER BY id`+tx.Dialect.ForUpdate, args, scanOne[string])
 }
 
-// markGone marks files as gone and returns their blob keys and their bytes by
-// account. The files must be released; files with an owner are skipped.
+// markGone marks files as gone. It returns their blob keys, and their sizes in
+// bytes by account. It skips files that are not marked as released or that
+// have an owner.
 func markGone(ctx context.Context, tx *sqldb.Tx, ids []string, before time.Time) (keys []string, removed map[string]int64, err error) {
 	in, args := sqldb.In(ids, before.UnixMicro(), sqldb.At(tx.Now))
 	var rows [][3]string
@@ -187,7 +189,7 @@ func scanKeys(row sqldb.Scanner) (k [3]string, err error) {
 	return k, err
 }
 
-// flattenKeys returns the keys that are not empty.
+// flattenKeys returns the keys in rows that are not empty.
 func flattenKeys(rows [][3]string) (keys []string) {
 	for _, row := range rows {
 		for _, key := range row {
@@ -199,15 +201,16 @@ func flattenKeys(rows [][3]string) (keys []string) {
 	return keys
 }
 
-// blobKeysOf returns the blob keys of the files that are not gone.
+// blobKeysOf returns the blob keys of those files among ids whose content is
+// not deleted.
 func blobKeysOf(ctx context.Context, tx *sqldb.Tx, ids []string) ([]string, error) {
 	in, args := sqldb.In(ids)
 	rows, err := sqldb.All(ctx, tx, `SELECT blob, thumb, preview FROM asset WHERE gone IS NULL AND id IN `+in, args, scanKeys)
 	return flattenKeys(rows), err
 }
 
-// referencedKeys returns the keys of all files that use one of keys. No index
-// helps, so it is only for the few keys that seem to be orphans.
+// referencedKeys returns all keys of the files that use one of keys. No index
+// supports this query, so it is only for the few keys that seem to be orphans.
 func referencedKeys(ctx context.Context, tx *sqldb.Tx, keys []string) ([]string, error) {
 	in, args := sqldb.In(keys)
 	rows, err := sqldb.All(ctx, tx, `
@@ -215,15 +218,14 @@ func referencedKeys(ctx context.Context, tx *sqldb.Tx, keys []string) ([]string,
 	return flattenKeys(rows), err
 }
 
-// usedPreviewKeys returns the keys among keys that are previews of pending
-// runs.
+// usedPreviewKeys returns those of the keys that are previews of pending runs.
 func usedPreviewKeys(ctx context.Context, tx *sqldb.Tx, keys []string) ([]string, error) {
 	in, args := sqldb.In(keys)
 	return sqldb.All(ctx, tx, `SELECT preview FROM run WHERE status = 'pending' AND preview IN `+in, args, scanOne[string])
 }
 
-// filesAfter returns a batch of files with bytes and IDs above id, in the order
-// of IDs.
+// filesAfter returns a batch of files with content and with IDs above id, in
+// ascending order of IDs.
 func filesAfter(ctx context.Context, tx *sqldb.Tx, id string) ([]asset.Asset, error) {
 	return sqldb.All(ctx, tx, `SELECT id, size_bytes, sha256, blob, thumb, preview FROM asset WHERE id > $1 AND gone IS NULL ORDER BY id LIMIT $2`,
 		[]any{id, sweepBatch}, func(row sqldb.Scanner) (a asset.Asset, err error) {
@@ -232,8 +234,8 @@ func filesAfter(ctx context.Context, tx *sqldb.Tx, id string) ([]asset.Asset, er
 		})
 }
 
-// ExportResults returns at most limit results of a person's own account, including
-// texts, in the order in which their runs were created.
+// ExportResults returns at most limit results of a person's personal account,
+// including notes, in the order in which their runs were created.
 func ExportResults(ctx context.Context, tx *sqldb.Tx, personID string, after ExportCursor, limit int) ([]ExportedResult, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT n.created, n.id, n.library_id, n.tool_id, r.place, r.id, r.created, a.type, a.mime_type, a.size_bytes, a.sha256,
@@ -257,8 +259,8 @@ func ExportResults(ctx context.Context, tx *sqldb.Tx, personID string, after Exp
 		})
 }
 
-// ExportFavorites returns at most limit favorites of a person with result IDs above
-// after, in the order of result IDs.
+// ExportFavorites returns at most limit favorites of a person whose result IDs
+// are above after, in ascending order of result IDs.
 func ExportFavorites(ctx context.Context, tx *sqldb.Tx, personID, after string, limit int) ([]Favorite, error) {
 	return sqldb.All(ctx, tx, `SELECT result_id, created FROM favorite WHERE person_id = $1 AND result_id > $2 ORDER BY result_id LIMIT $3`,
 		[]any{personID, after, int64(limit)}, func(row sqldb.Scanner) (f Favorite, err error) {
@@ -276,9 +278,9 @@ func EraseFavorites(ctx context.Context, tx *sqldb.Tx, personID string) error {
 }
 
 // EraseUploads deletes at most limit uploads of an account and erases their
-// names, including the names of uploads that were deleted before. It continues
-// after an ID and returns the last ID, or "" when nothing is left. The sweep
-// removes the bytes.
+// names, including the names of uploads that were deleted before. It begins
+// after the upload ID after and returns the last ID, or "" when nothing is
+// left. SweepFiles deletes the content later.
 func EraseUploads(ctx context.Context, tx *sqldb.Tx, accountID, after string, limit int) (last string, err error) {
 	type uploadRow struct{ id, assetID string }
 	uploads, err := sqldb.All(ctx, tx, `SELECT id, asset_id FROM upload WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT $3`,
@@ -308,15 +310,16 @@ func EraseUploads(ctx context.Context, tx *sqldb.Tx, accountID, after string, li
 	return last, releaseFiles(ctx, tx, assetIDs)
 }
 
-// EraseResults deletes the results of runs and all favorites on them. The sweep removes the bytes,
-// and also the bytes of input files that no other run uses.
+// EraseResults deletes the results of runs and all favorites on them.
+// SweepFiles later deletes their content, and the content of input files that
+// no other run uses.
 func EraseResults(ctx context.Context, tx *sqldb.Tx, runIDs []string) error {
 	if len(runIDs) == 0 {
 		return nil
 	}
 
-	// IDs are selected first and then listed: rows are found by the primary key, with any
-	// statistics of the query planner.
+	// IDs are selected first and then listed in the update, so that rows are
+	// found by the primary key whatever statistics the query planner has.
 	type resultRow struct{ id, assetID string }
 	in, args := sqldb.In(runIDs)
 	results, err := sqldb.All(ctx, tx, `SELECT id, asset_id FROM result WHERE run_id IN `+in, args, func(row sqldb.Scanner) (r resultRow, err error) {
@@ -357,7 +360,7 @@ func EraseResults(ctx context.Context, tx *sqldb.Tx, runIDs []string) error {
 	return releaseFiles(ctx, tx, assetIDs)
 }
 
-// eraseBlurhashes deletes the blurhashes of files, because they show the
+// eraseBlurhashes erases the blurhashes of files, because they show the
 // content.
 func eraseBlurhashes(ctx context.Context, tx *sqldb.Tx, assetIDs []string) error {
 	for batch := range slices.Chunk(assetIDs, sweepBatch) {
@@ -386,7 +389,7 @@ func (s *ReferencedFile) scanFile(row sqldb.Scanner, k *Keys, first ...any) erro
 	return err
 }
 
-// referencedUploads adds the existing uploads among refs to all.
+// referencedUploads adds the uploads among refs that exist to all.
 func referencedUploads(ctx context.Context, tx *sqldb.Tx, accountID string, refs []string, all map[string]ReferencedFile) error {
 	in, args := sqldb.In(refs, accountID)
 	return tx.EachRow(ctx, `
@@ -403,7 +406,7 @@ func referencedUploads(ctx context.Context, tx *sqldb.Tx, accountID string, refs
 		})
 }
 
-// referencedResults adds the existing results among refs to all.
+// referencedResults adds the results among refs that exist to all.
 func referencedResults(ctx context.Context, tx *sqldb.Tx, accountID string, refs []string, all map[string]ReferencedFile) error {
 	ids := make([]string, len(refs))
 	for i, ref := range refs {
@@ -426,7 +429,8 @@ func referencedResults(ctx context.Context, tx *sqldb.Tx, accountID string, refs
 		})
 }
 
-// suspended is true if the person $2 is suspended or does not exist.
+// suspended is the SQL expression that is true if the person $2 is suspended
+// or does not exist.
 const suspended = `coalesce((SELECT p.suspended FROM person p WHERE p.id = $2), TRUE)`
 
 const storedColumns = suspended + `, a.mime_type, a.size_bytes, a.sha256, a.blob, a.thumb, a.preview`
@@ -452,7 +456,7 @@ func storedResult(ctx context.Context, db *sqldb.DB, id, viewerID string) (s sto
 }
 
 // storedInput returns an input file of a run. The file is available only while
-// such a run is pending.
+// a run that uses it is pending.
 func storedInput(ctx context.Context, db *sqldb.DB, id, viewerID string) (s storedFile, err error) {
 	err = db.QueryRow(ctx, `
 		SELECT a.account_id, a.gone IS NOT NULL OR NOT EXISTS (
@@ -467,8 +471,8 @@ func storedRun(ctx context.Context, db *sqldb.DB, id, viewerID string) (s stored
 	return s, err
 }
 
-// DeleteSweepHolds deletes all holds in a copy of a database, because they belong to
-// the original.
+// DeleteSweepHolds deletes all rows of sweep_hold from a copy of a database,
+// because they belong to backups of the original.
 func DeleteSweepHolds(ctx context.Context, tx *sqldb.Tx) error {
 	_, err := tx.Exec(ctx, `DELETE FROM sweep_hold`)
 	return err
@@ -479,19 +483,20 @@ func insertHold(ctx context.Context, tx *sqldb.Tx, id string, until time.Time) e
 	return err
 }
 
-// renewHold extends a hold that has not expired.
+// renewHold extends a sweep hold. It returns false if the hold has expired.
 func renewHold(ctx context.Context, tx *sqldb.Tx, id string, until time.Time) (bool, error) {
 	n, err := tx.Exec(ctx, `UPDATE sweep_hold SET until = $2 WHERE id = $1 AND until > $3`, id, sqldb.At(until), sqldb.At(tx.Now))
 	return n > 0, err
 }
 
-// endHold deletes a hold and reports whether it had not expired.
+// endHold deletes a sweep hold. It returns false if the hold has expired.
 func endHold(ctx context.Context, tx *sqldb.Tx, id string) (bool, error) {
 	n, err := tx.Exec(ctx, `DELETE FROM sweep_hold WHERE id = $1 AND until > $2`, id, sqldb.At(tx.Now))
 	return n > 0, err
 }
 
-// hasSweepHold deletes expired holds and reports whether any other exists.
+// hasSweepHold deletes expired sweep holds and reports whether any other
+// exists.
 func hasSweepHold(ctx context.Context, tx *sqldb.Tx) (is bool, err error) {
 	if _, err := tx.Exec(ctx, `DELETE FROM sweep_hold WHERE until <= $1`, sqldb.At(tx.Now)); err != nil {
 		return false, err
@@ -500,7 +505,7 @@ func hasSweepHold(ctx context.Context, tx *sqldb.Tx) (is bool, err error) {
 	return is, err
 }
 
-// Checks are the invariants of this package.
+// Checks are queries that find rows violating this package's invariants.
 var Checks = []sqldb.Check{
 	{Name: "a result has a file of its own account and type", Query: `
 		SELECT 'result ' || r.id FROM result r LEFT JOIN asset a ON a.id = r.asset_id

@@ -17,7 +17,8 @@ import (
 	"atelier/internal/file/quota"
 )
 
-// PreviewFolder is the folder of the previews of pending runs.
+// PreviewFolder is the folder in the blob store for the previews of pending
+// runs.
 const PreviewFolder = "preview"
 
 const (
@@ -25,9 +26,10 @@ const (
 	defaultOrphanAge = time.Hour
 )
 
-// SweepFiles expires files by retention and removes bytes that are no longer needed.
-// It can run on several nodes at once and can be killed at any point; the next
-// sweep continues. Bytes that cannot be removed do not stop it.
+// SweepFiles marks files that exceed their retention period as deleted, and
+// deletes content that is no longer needed. It can run on several nodes at the
+// same time and can be killed at any time; the next run continues. It does not
+// stop if some content cannot be deleted.
 func (l *Library) SweepFiles(ctx context.Context) error {
 	if err := l.expireOlderThan(ctx, "upload", l.Retention.Uploads); err != nil {
 		return fmt.Errorf("sweep uploads: %w", err)
@@ -49,7 +51,8 @@ func (l *Library) SweepFiles(ctx context.Context) error {
 	return d.err
 }
 
-// expireOlderThan marks rows older than maxAge as deleted.
+// expireOlderThan marks rows of a table that are older than maxAge as deleted.
+// If maxAge is 0, it does nothing.
 func (l *Library) expireOlderThan(ctx context.Context, table string, maxAge time.Duration) error {
 	if maxAge <= 0 {
 		return nil
@@ -69,7 +72,7 @@ func (l *Library) expireOlderThan(ctx context.Context, table string, maxAge time
 	}
 }
 
-// sweepUnowned removes the bytes of files without an owner.
+// sweepUnowned deletes the content of files without an owner.
 func (l *Library) sweepUnowned(ctx context.Context, d *blobDeletion) error {
 	before := l.orphanTime()
 	for last := ""; ; {
@@ -94,7 +97,7 @@ func (l *Library) sweepUnowned(ctx context.Context, d *blobDeletion) error {
 			keys, err = removeUnowned(ctx, tx, ids, before)
 			return err
 		})
-		if err != nil || held { // a later sweep removes them
+		if err != nil || held { // while a backup is running, nothing is deleted; a later call deletes the content
 			return err
 		}
 
@@ -105,9 +108,10 @@ func (l *Library) sweepUnowned(ctx context.Context, d *blobDeletion) error {
 	}
 }
 
-// removeUnowned marks the files that are still unowned as gone, subtracts them
-// from the quota, and returns their blob keys. Input files that came with a run
-// are released here, because no request deletes them.
+// removeUnowned marks those files among ids that are still unowned as gone,
+// subtracts them from the quota, and returns their blob keys. It also marks
+// them as released, because no request does that for input files that were
+// sent with a run.
 func removeUnowned(ctx context.Context, tx *sqldb.Tx, ids []string, before time.Time) ([]string, error) {
 	ids, err := stillUnowned(ctx, tx, ids, before)
 	if err != nil || len(ids) == 0 {
@@ -124,7 +128,8 @@ func removeUnowned(ctx context.Context, tx *sqldb.Tx, ids []string, before time.
 	return keys, quota.Remove(ctx, tx, removed)
 }
 
-// sweepOrphans removes the old blobs of a folder that findOrphans returns.
+// sweepOrphans deletes blobs of a folder that are old and that findOrphans
+// returns. findOrphans gets a batch of keys and returns those without a row.
 func (l *Library) sweepOrphans(ctx context.Context, d *blobDeletion, folder string, findOrphans func(context.Context, *sqldb.Tx, []string) ([]string, error)) error {
 	before := l.orphanTime()
 	var old []string
@@ -170,8 +175,8 @@ func (l *Library) orphanTime() time.Time {
 	return l.DB.Now().Add(-age)
 }
 
-// unreferencedKeys returns the keys that no file refers to. Keys contain the
-// file's ID, so most files are found by the primary key.
+// unreferencedKeys returns those of the keys that no file refers to. Keys
+// contain the file's ID, so most files are found by the primary key.
 func unreferencedKeys(ctx context.Context, tx *sqldb.Tx, keys []string) ([]string, error) {
 	var fileIDs []string
 	for _, key := range keys {
@@ -197,13 +202,14 @@ func unreferencedKeys(ctx context.Context, tx *sqldb.Tx, keys []string) ([]strin
 	return subtractKeys(left, named), err
 }
 
-// unusedPreviewKeys returns the keys that are not the preview of a pending run.
+// unusedPreviewKeys returns those of the keys that are not the preview of a
+// pending run.
 func unusedPreviewKeys(ctx context.Context, tx *sqldb.Tx, keys []string) ([]string, error) {
 	shown, err := usedPreviewKeys(ctx, tx, keys)
 	return subtractKeys(keys, shown), err
 }
 
-// subtractKeys returns a new slice of the keys that are not in others.
+// subtractKeys returns the keys that are not in others, as a new slice.
 func subtractKeys(keys, others []string) []string {
 	skip := make(map[string]bool, len(others))
 	for _, key := range others {
@@ -212,13 +218,14 @@ func subtractKeys(keys, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return skip[key] })
 }
 
-// blobDeletion deletes blobs and remembers the first error.
+// blobDeletion deletes blobs and remembers the first error, so that the other
+// blobs are still deleted.
 type blobDeletion struct {
 	blobs blob.Store
 	err   error
 }
 
-// deleteKeys deletes blobs. It stops only if ctx has ended or the store is
+// deleteKeys deletes blobs. It stops only if ctx is cancelled or the store is
 // unavailable.
 func (d *blobDeletion) deleteKeys(ctx context.Context, keys []string) error {
 	for _, key := range keys {

@@ -12,34 +12,35 @@ import (
 )
 
 // A backup copies the database first and then the files that the copy refers
-// to. Until it has copied all of them, the sweep must not remove any. The
-// backup stops the sweep with a row in sweep_hold that it renews. If the backup
-// dies, the row expires.
+// to. Until it has copied all of them, SweepFiles must not delete any. The
+// backup prevents that with a row in the table sweep_hold, which it renews at
+// intervals. If the backup dies, the row expires.
 //
-// The sweep checks these rows in the transaction that marks files as gone, and
-// SQLite serializes writing transactions. So a file is either marked before the
-// hold begins, and the copy of the database contains the mark, or not before
-// the hold ends.
+// SweepFiles checks these rows in the transaction that marks files as gone,
+// and SQLite serializes writing transactions. So a file is either marked
+// before the row is inserted, and the copy of the database contains the mark,
+// or after the row is deleted.
 const (
 	holdDuration      = 5 * time.Minute
 	holdRenewInterval = time.Minute
 )
 
-// SweepHold stops the sweep from removing bytes. It works with the embedded database
-// only.
+// SweepHold prevents SweepFiles from deleting content while a backup is
+// running. It works only with the embedded database.
 type SweepHold struct {
 	db   *sqldb.DB
 	id   string
 	stop context.CancelFunc
 	done sync.WaitGroup
-	err  error // set before done: the hold expired in between
+	err  error // ErrHoldExpired if a renewal came too late; read it only after done.Wait
 }
 
-// ErrHoldExpired reports that the hold expired for some time, so that files may
-// have been removed.
+// ErrHoldExpired means that a sweep hold expired during a backup, so that
+// files may have been deleted before they were copied.
 var ErrHoldExpired = errors.New("the sweep hold expired; files may have been removed meanwhile")
 
-// HoldSweep begins a hold. ReleaseHold ends it.
+// HoldSweep prevents SweepFiles from deleting content until ReleaseHold is
+// called, and renews the hold in the background.
 func HoldSweep(ctx context.Context, db *sqldb.DB) (*SweepHold, error) {
 	h := &SweepHold{db: db, id: ids.New()}
 	err := db.Write(ctx, func(tx *sqldb.Tx) error { return insertHold(ctx, tx, h.id, tx.Now.Add(holdDuration)) })
@@ -52,7 +53,8 @@ func HoldSweep(ctx context.Context, db *sqldb.DB) (*SweepHold, error) {
 	return h, nil
 }
 
-// renewLoop renews the hold until ctx ends or the hold has expired.
+// renewLoop renews the hold at intervals until ctx is cancelled or the hold
+// has expired.
 func (h *SweepHold) renewLoop(ctx context.Context) {
 	tick := time.NewTicker(holdRenewInterval)
 	defer tick.Stop()
@@ -75,13 +77,14 @@ func (h *SweepHold) renewLoop(ctx context.Context) {
 	}
 }
 
-// ReleaseHold ends the hold. It returns ErrHoldExpired if the hold expired in
-// between, for example after a long pause of the process.
+// ReleaseHold allows SweepFiles to delete content again. It returns
+// ErrHoldExpired if the hold expired in between, for example because the
+// process was suspended for long.
 func (h *SweepHold) ReleaseHold(ctx context.Context) error {
 	h.stop()
 	h.done.Wait()
 	ended := false
-	ctx = context.WithoutCancel(ctx) // a cancelled backup must not delay the next sweep
+	ctx = context.WithoutCancel(ctx) // a cancelled backup must not block SweepFiles until the hold expires
 	err := h.db.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		ended, err = endHold(ctx, tx, h.id)
 		return err

@@ -14,14 +14,14 @@ import (
 	"atelier/internal/file/blob"
 )
 
-// VerifyFiles reads the bytes of every file and reports each one that does not
-// match its row. It returns an error if the files could not be read at all.
+// VerifyFiles reads the content of every file and reports each file that does
+// not match its row. It returns an error if files could not be read at all.
 func (l *Library) VerifyFiles(ctx context.Context, report func(problem string)) error {
 	return l.verifyEach(ctx, l.verifyBytes, report)
 }
 
-// VerifySizes is VerifyFiles without reading the bytes: it reports missing
-// files and wrong sizes.
+// VerifySizes checks every file like VerifyFiles, but without reading the
+// content: it reports missing files and wrong sizes.
 func (l *Library) VerifySizes(ctx context.Context, report func(problem string)) error {
 	return l.verifyEach(ctx, l.verifySize, report)
 }
@@ -32,16 +32,16 @@ func (l *Library) verifyEach(ctx context.Context, verify func(context.Context, a
 		if err != nil {
 			return err
 		}
-		if problem != "" && !l.isGone(ctx, a.ID) { // a sweep may have removed it meanwhile
+		if problem != "" && !l.isGone(ctx, a.ID) { // SweepFiles may have deleted the content meanwhile
 			report("asset " + a.ID + ": " + problem)
 		}
 		return nil
 	})
 }
 
-// EachFile calls do for every file with bytes, in the order of IDs. Only the
-// fields that locate and describe the bytes are set. Rows are read page by
-// page.
+// EachFile calls do for every file that has content, in ascending order of
+// IDs. Only the fields that locate and describe the content are set. Rows are
+// read page by page.
 func (l *Library) EachFile(ctx context.Context, do func(asset.Asset) error) error {
 	for last := ""; ; {
 		var files []asset.Asset
@@ -82,7 +82,8 @@ func (l *Library) verifyBytes(ctx context.Context, a asset.Asset) (problem strin
 	return l.verifyPictures(ctx, a)
 }
 
-// verifySize compares the size that the store reports.
+// verifySize compares the size of a file in the blob store with its row. It
+// returns "" if there is no problem.
 func (l *Library) verifySize(ctx context.Context, a asset.Asset) (problem string, err error) {
 	info, err := l.Blobs.Stat(ctx, a.Blob)
 	if err != nil {
@@ -94,7 +95,8 @@ func (l *Library) verifySize(ctx context.Context, a asset.Asset) (problem string
 	return l.verifyPictures(ctx, a)
 }
 
-// verifyPictures checks that the thumbnail and the preview exist.
+// verifyPictures checks that the thumbnail and the preview of a file exist. It
+// returns "" if there is no problem.
 func (l *Library) verifyPictures(ctx context.Context, a asset.Asset) (problem string, err error) {
 	for _, key := range []string{a.Thumb, a.Preview} {
 		if key == "" {
@@ -107,8 +109,9 @@ func (l *Library) verifyPictures(ctx context.Context, a asset.Asset) (problem st
 	return "", nil
 }
 
-// classifyReadError returns a problem of the file as text, and a failure of the
-// store as error.
+// classifyReadError returns err as a problem of one file or, if the whole
+// store failed, as an error. missing is the problem for a file that does not
+// exist.
 func classifyReadError(err error, missing string) (problem string, _ error) {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), fault.Is(err, fault.Unavailable):
@@ -119,7 +122,7 @@ func classifyReadError(err error, missing string) (problem string, _ error) {
 	return err.Error(), nil
 }
 
-// isGone reports whether the bytes of a file were removed by a sweep.
+// isGone reports whether the content of a file has been deleted.
 func (l *Library) isGone(ctx context.Context, id string) (gone bool) {
 	err := l.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		a, err := asset.Get(ctx, tx, id)

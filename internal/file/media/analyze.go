@@ -14,14 +14,14 @@ import (
 	"atelier/internal/base/memory"
 )
 
-// Limits are the maximum values for a file. A zero field means the default in
-// its comment.
+// Limits are the maximum values for a media file. A zero field means the
+// default in its comment.
 type Limits struct {
-	Pixels   int64         // pixels of a picture or of a video frame: 50 million
-	Frames   int           // frames of an animation: 600
-	Duration time.Duration // length of audio and video: 10 minutes
-	// Memory is the budget for decoding. Other parts of the program may share
-	// it. Default: a budget of its own with 512 MiB.
+	Pixels   int64         // pixels of a picture or of a video frame; default: 50 million
+	Frames   int           // frames of an animation; default: 600
+	Duration time.Duration // duration of audio and video; default: 10 minutes
+	// Memory is the memory budget for decoding. Other parts of the program may
+	// use the same budget. Default: a separate budget of 512 MiB.
 	Memory *memory.Budget
 }
 
@@ -43,50 +43,53 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Analyzer analyzes files. It is safe for concurrent use. Use one per process, or
-// the memory for decoding is not limited.
+// Analyzer determines the properties of media files. It is safe for concurrent
+// use. Use one per process; otherwise the total memory for decoding is not
+// limited.
 type Analyzer struct {
 	limits Limits
 }
 
-// NewAnalyzer returns an analyzer with these limits.
+// NewAnalyzer returns an analyzer with the given limits.
 func NewAnalyzer(l Limits) *Analyzer {
 	return &Analyzer{limits: l.withDefaults()}
 }
 
-// DecodeRequest is the owner of a file to decode and the longest wait for memory.
+// DecodeRequest is the owner of a file to decode and the maximum time to wait
+// for memory.
 type DecodeRequest struct {
-	Owner   string        // a person, or the IP address of an unknown client; owners get memory in turn
-	Timeout time.Duration // 0: until the context ends
+	Owner   string        // a person's ID, or the IP address of an unknown client; owners get memory alternately
+	Timeout time.Duration // maximum wait; 0 means until the context is cancelled
 }
 
-// Facts are the properties of an analyzed file.
+// Facts are the properties of a media file.
 type Facts struct {
 	Format
-	Width, Height int           // as displayed, after rotation; 0 for none
-	Duration      time.Duration // 0: none, or not stated in the file
-	Blurhash      string        // "" for none
-	Thumb         []byte        // nil for none
+	Width, Height int           // pixels, as displayed after rotation; 0 if the file has none
+	Duration      time.Duration // 0 if the file has no duration or does not state it
+	Blurhash      string        // empty if the file has no picture
+	Thumb         []byte        // the thumbnail file; nil if there is none
 	ThumbExt      string        // "jpg" or "png"
 }
 
-// AnalyzeFile analyzes a stored file that was cleaned before. It checks the pixels,
-// frames and duration before it decodes anything, and makes a thumbnail. If no
-// memory becomes free in time, the error is Unavailable.
+// AnalyzeFile determines the properties of a stored file, which Clean must
+// have processed. It checks the pixels, frames and duration before it decodes
+// anything, and makes a thumbnail. If no memory becomes free in time, the
+// error has the code Unavailable.
 func (l *Analyzer) AnalyzeFile(ctx context.Context, t DecodeRequest, f Format, src io.ReaderAt, size int64) (Facts, error) {
 	return l.analyzeSource(ctx, t, f, newSource(ctx, src, size), true)
 }
 
-// MeasureFile is AnalyzeFile without decoding, which takes most of the time: it
-// parses the structure of a file and checks the limits, but makes no thumbnail.
-// It does not find damage inside of compressed pixels.
+// MeasureFile is AnalyzeFile without decoding, which takes most of the time:
+// it parses the structure of a file and checks the limits, but makes no
+// thumbnail. It does not find damage in compressed pixels.
 func (l *Analyzer) MeasureFile(ctx context.Context, t DecodeRequest, f Format, src io.ReaderAt, size int64) (Facts, error) {
 	return l.analyzeSource(ctx, t, f, newSource(ctx, src, size), false)
 }
 
 func (l *Analyzer) analyzeSource(ctx context.Context, t DecodeRequest, f Format, s *source, decodes bool) (Facts, error) {
 	facts, err := l.analyzeFormat(ctx, t, f, s, decodes)
-	if s.err != nil { // the original error; a decoder wraps it with less detail
+	if s.err != nil { // the original error; the decoder wraps it with less detail
 		err = s.err
 	}
 	if err != nil {
@@ -172,16 +175,19 @@ func memoryLane(bytes, pixels int64) memory.Lane {
 	return memory.Quick
 }
 
-// retryAfter is the Retry-After value if no memory became free in time.
+// retryAfter is the Retry-After value of the error if no memory became free in
+// time.
 const retryAfter = 10 * time.Second
 
-// runWithMemory waits until the memory is free, and then runs work.
+// runWithMemory waits until the given number of bytes of memory is free, and
+// then calls work. It calls work at once if ctx already has a sufficient
+// reservation.
 func (l *Analyzer) runWithMemory(ctx context.Context, t DecodeRequest, kind Type, bytes int64, lane memory.Lane, work func() error) error {
 	if lane == memory.Large {
 		large := work
 		work = func() (err error) {
 			lowpriority.Do(func() { err = large() })
-			debug.FreeOSMemory() // return the memory to the system before it counts as free
+			debug.FreeOSMemory() // returns the memory to the system before it counts as free
 			return err
 		}
 	}
@@ -211,8 +217,8 @@ func (l *Analyzer) runWithMemory(ctx context.Context, t DecodeRequest, kind Type
 	return work()
 }
 
-// memoryError is the error for a file that needs more memory than its lane can
-// ever have.
+// memoryError returns the error for a file that needs more memory than files
+// of its lane may ever use.
 func (l *Analyzer) memoryError(kind Type, bytes int64, lane memory.Lane) error {
 	const mega = 1 << 20
 	maxBytes := l.limits.Memory.MaxBytes(lane)

@@ -7,18 +7,20 @@ import (
 	"time"
 )
 
-// maxChunks is the maximum number of chunks before the audio data.
+// maxChunks is the maximum number of chunks before the audio data of a WAV
+// file.
 const maxChunks = 1024
 
-// wavCodings are the supported format codes: integer PCM, float, A-law, µ-law,
-// and WAVE_FORMAT_EXTENSIBLE.
+// wavCodings are the supported WAV format codes: integer PCM, float, A-law,
+// µ-law, and WAVE_FORMAT_EXTENSIBLE.
 var wavCodings = []uint16{1, 3, 6, 7, 0xfffe}
 
-// unknownLength is the length in the header of a streamed file.
+// unknownLength is the data length in the header of a WAV file that was
+// streamed.
 const unknownLength = 0xffffffff
 
 func wavDuration(s *source) (time.Duration, error) {
-	var bytesPerSample, rate int64 // bytes per sample of all channels, samples per second
+	var bytesPerSample, rate int64 // bytes per sample of all channels together, and samples per second
 	at := int64(12)
 	for range maxChunks {
 		b, err := s.peekBytes(at, 8)
@@ -104,13 +106,13 @@ func flacDuration(s *source) (time.Duration, error) {
 	return toDuration(float64(samples), float64(rate)), nil
 }
 
-// oggPage is an Ogg page (RFC 3533, section 6).
+// oggPage is a page of an Ogg file (RFC 3533, section 6).
 type oggPage struct {
 	first   bool
 	granule int64
 	serial  uint32
 	length  int64
-	packet  []byte // the start of the first packet, as far as it was read
+	packet  []byte // start of the first packet, as far as it has been read
 }
 
 func parseOggPage(b []byte) (oggPage, bool) {
@@ -130,14 +132,15 @@ func parseOggPage(b []byte) (oggPage, bool) {
 	return p, true
 }
 
-// oggCodec converts the granule position of the last page to a duration.
+// oggCodec contains the sample rate and the samples to skip, which are needed
+// to convert the granule position of the last page to a duration.
 type oggCodec struct {
 	rate uint32
 	skip uint16
 }
 
-// parseOggCodec parses the first packet of a stream. It returns nil if the
-// codec is neither Vorbis nor Opus.
+// parseOggCodec parses the first packet of an Ogg stream. It returns nil if
+// the codec is neither Vorbis nor Opus.
 func parseOggCodec(packet []byte) *oggCodec {
 	switch {
 	case len(packet) >= 30 && string(packet[:7]) == "\x01vorbis":
@@ -163,7 +166,7 @@ func oggDuration(s *source) (time.Duration, error) {
 		return 0, damagedError(Audio, "no second page")
 	}
 
-	// A page has at most 27+255+255*255 bytes, so the last page is within as
+	// A page has at most 27+255+255*255 bytes, so the last page is within that
 	// many bytes at the end of the file.
 	tail := make([]byte, min(s.size-first.length, 27+255+255*255))
 	if n, err := s.ReadAt(tail, s.size-int64(len(tail))); n < len(tail) {

@@ -9,7 +9,7 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// Buffer sizes of a cleaner.
+// Buffer sizes of a cleaner, in bytes.
 const (
 	inBlock  = 32 << 10
 	outBlock = 16 << 10
@@ -17,9 +17,9 @@ const (
 
 // Clean returns the file's bytes without metadata about location, device, time
 // or author, and without data after the end of the picture. The orientation of
-// a JPEG is kept. Clean reads r to its end and uses a bounded amount of memory.
-// Cleaning a clean file changes nothing. Formats other than pictures are
-// returned unchanged.
+// a JPEG is kept. Clean reads r to its end and uses a bounded amount of
+// memory. Cleaning a clean file changes nothing. Formats other than pictures
+// are returned unchanged.
 //
 // If the structure is damaged, Read fails with a *fault.Error with code
 // Invalid; the bytes read before must then be discarded.
@@ -30,17 +30,17 @@ func Clean(f Format, r io.Reader) io.Reader {
 	return r
 }
 
-// cleaner is a state machine. Each step reads a bounded part of the file,
-// appends the part that is kept to out, and may set a longer run of bytes to be
-// copied.
+// cleaner is a state machine that removes metadata from a picture file. Each
+// step reads a bounded part of the file, appends the bytes to keep to out, and
+// may request that a longer range of bytes be copied.
 type cleaner struct {
 	in          *bufio.Reader
 	out         []byte
-	outRead     int    // bytes of out that were returned
-	copyLeft    int64  // bytes of the file to copy unchanged
-	asZeros     bool   // copy them as zeros
+	outRead     int    // number of bytes of out that have been returned
+	copyLeft    int64  // number of bytes of the file that are copied unchanged
+	asZeros     bool   // write zeros instead of the copied bytes
 	mayEndEarly bool   // the file may end within the copied bytes
-	hasCRC      bool   // PNG: copied bytes count for the checksum
+	hasCRC      bool   // PNG: copied bytes are part of the checksum
 	crc         uint32 // PNG: checksum of the chunk so far
 	step        func() error
 	err         error
@@ -48,13 +48,13 @@ type cleaner struct {
 	pictureInfo
 }
 
-// pictureInfo contains the properties of a picture that a parser found.
-// AnalyzeFile runs the same parser and discards the bytes.
+// pictureInfo contains the properties of a picture that its parser found.
+// AnalyzeFile runs the same parser as Clean and discards the output.
 type pictureInfo struct {
 	width, height int
-	orientation   int  // Exif orientation; 0 and 1 are upright
-	frames        int  // frames of an animation, 0 for a still picture
-	canDecode     bool // a decoder for it is available
+	orientation   int  // Exif orientation; 0 and 1 mean upright
+	frames        int  // number of frames of an animation, 0 for a still picture
+	canDecode     bool // this program has a decoder for the picture
 	decodeCost    func(size int64) (memory int64, why string)
 }
 
@@ -80,7 +80,7 @@ func newCleaner(f Format, r io.Reader) *cleaner {
 	return c
 }
 
-// Read returns the cleaned bytes.
+// Read implements io.Reader. It returns the bytes without metadata.
 func (c *cleaner) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -123,8 +123,8 @@ func (c *cleaner) Read(p []byte) (int, error) {
 	}
 }
 
-// keepBytes appends the next n bytes to the output and returns them. The caller
-// may read and change them until the next call.
+// keepBytes reads the next n bytes, appends them to the output and returns
+// them. The caller may change them until the next call.
 func (c *cleaner) keepBytes(n int) ([]byte, error) {
 	at := len(c.out)
 	c.out = append(c.out, make([]byte, n)...)
@@ -135,8 +135,8 @@ func (c *cleaner) keepBytes(n int) ([]byte, error) {
 	return c.out[at:], nil
 }
 
-// readBytes returns the next n bytes without keeping them. They are valid until
-// the next call.
+// readBytes reads the next n bytes and returns them without adding them to the
+// output. They are valid until the next call.
 func (c *cleaner) readBytes(n int) ([]byte, error) {
 	b, err := c.in.Peek(n)
 	if err != nil {
@@ -147,7 +147,8 @@ func (c *cleaner) readBytes(n int) ([]byte, error) {
 	return b, err
 }
 
-// readFull reads the next bytes into p without keeping them.
+// readFull reads the next len(p) bytes into p without adding them to the
+// output.
 func (c *cleaner) readFull(p []byte) error {
 	if _, err := io.ReadFull(c.in, p); err != nil {
 		return readError(Image, err)
@@ -163,7 +164,8 @@ func (c *cleaner) readByte() (byte, error) {
 	return b, nil
 }
 
-// skipBytes removes the next n bytes. Parts of a picture have less than 4 GiB.
+// skipBytes leaves the next n bytes out of the output. Parts of a picture have
+// less than 4 GiB, so n fits into an int.
 func (c *cleaner) skipBytes(n int64) error {
 	if _, err := c.in.Discard(int(n)); err != nil {
 		return readError(Image, err)
@@ -171,14 +173,16 @@ func (c *cleaner) skipBytes(n int64) error {
 	return nil
 }
 
-// copyBytes copies the next n bytes to the output, as zeros if asZeros is set.
+// copyBytes makes Read copy the next n bytes to the output, or write zeros
+// instead if blank is true.
 func (c *cleaner) copyBytes(n int64, blank bool) {
 	c.copyLeft = n
 	c.asZeros = blank
 	c.mayEndEarly = false
 }
 
-// expectEnd is the step after the last byte of a picture.
+// expectEnd is the step after the last byte of a picture. It returns an error
+// if more bytes follow.
 func (c *cleaner) expectEnd() error {
 	switch _, err := c.in.ReadByte(); {
 	case err == nil:
@@ -189,7 +193,8 @@ func (c *cleaner) expectEnd() error {
 	return io.EOF
 }
 
-// skipTrailing is the last step of a format whose trailing data is removed.
+// skipTrailing is the last step for formats whose data after the end of the
+// picture is removed.
 func (c *cleaner) skipTrailing() error {
 	if _, err := io.Copy(io.Discard, c.in); err != nil {
 		return readError(Image, err)

@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// gifParser parses a GIF file.
+// gifParser is the parser of GIF files.
 type gifParser struct {
 	*cleaner
-	largest int64 // pixels of the largest frame
+	largest int64 // number of pixels of the largest frame
 }
 
 func (g *gifParser) parseHeader() error {
@@ -30,7 +30,8 @@ func (g *gifParser) parseHeader() error {
 	return g.keepColourTable(b[10])
 }
 
-// keepColourTable keeps the colour table that the flags announce.
+// keepColourTable copies the colour table to the output, if flags says that
+// there is one.
 func (g *gifParser) keepColourTable(flags byte) error {
 	if flags&0x80 == 0 {
 		return nil
@@ -80,7 +81,7 @@ func (g *gifParser) parseFrame() error {
 	if err := g.keepColourTable(b[8]); err != nil {
 		return err
 	}
-	if _, err := g.keepBytes(1); err != nil { // LZW minimum code size
+	if _, err := g.keepBytes(1); err != nil { // the LZW minimum code size
 		return err
 	}
 
@@ -88,7 +89,7 @@ func (g *gifParser) parseFrame() error {
 	return nil
 }
 
-// keepSubBlock keeps one sub-block of a frame.
+// keepSubBlock copies one sub-block of a frame to the output.
 func (g *gifParser) keepSubBlock() error {
 	b, err := g.keepBytes(1)
 	if err != nil {
@@ -103,8 +104,8 @@ func (g *gifParser) keepSubBlock() error {
 	return err
 }
 
-// parseExtension keeps graphic control extensions and the loop count, and drops
-// all others.
+// parseExtension keeps graphic control extensions and the loop count of
+// animations, and drops all other extensions.
 func (g *gifParser) parseExtension() error {
 	label, err := g.readByte()
 	if err != nil {
@@ -143,6 +144,6 @@ func (g *gifParser) parseExtension() error {
 	return nil
 }
 
-// decodeMemory returns the memory for the first frame and for reordering its
-// interlaced rows.
+// decodeMemory returns the memory for decoding the first frame and for
+// reordering its interlaced rows, in bytes.
 func (g *gifParser) decodeMemory(int64) (int64, string) { return 2*g.largest + 1<<16, "" }

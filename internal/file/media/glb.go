@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	maxScene    = 16 << 20 // size of the JSON chunk
+	maxScene    = 16 << 20 // maximum size of the JSON chunk, in bytes
 	sceneChunk  = "JSON"
-	sceneMemory = 3 // memory for parsing, as a multiple of the size
+	sceneMemory = 3 // memory for parsing, as a multiple of the chunk's size
 )
 
-// findScene returns the JSON chunk of a GLB file (glTF 2.0, section 4.4) and
-// checks that the chunks fill the file.
+// findScene returns the position of the JSON chunk in a GLB file (glTF 2.0,
+// section 4.4) and checks that the chunks fill the file.
 func findScene(s *source) (span, error) {
 	b, err := s.peekBytes(0, 20)
 	if err != nil {
@@ -51,8 +51,8 @@ func findScene(s *source) (span, error) {
 	return json, nil
 }
 
-// checkScene parses the scene. External resources that it refers to are never
-// fetched.
+// checkScene parses the JSON chunk of a GLB file. It never fetches the
+// external resources that the chunk refers to.
 func checkScene(s *source, at span) error {
 	b := make([]byte, at.to-at.from)
 	if n, err := s.ReadAt(b, at.from); n < len(b) {

@@ -12,13 +12,14 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// maxMeta is the maximum size of the meta box, which is held in memory.
+// maxMeta is the maximum size of the meta box, in bytes. The box is in memory
+// as a whole.
 const maxMeta = 512 << 10
 
-// heifParser parses a HEIF file (ISO 23008-12). Data is addressed by file
-// offsets, so nothing can be removed: data that does not belong to a picture is
-// overwritten with zeros. The meta box lists the data of pictures, so it must
-// come before the data.
+// heifParser is the parser of HEIF files (ISO 23008-12). Data is addressed by
+// file offsets, so nothing can be removed: data that does not belong to a
+// picture is overwritten with zeros. The meta box lists the data of pictures,
+// so it must come before the data.
 type heifParser struct {
 	*cleaner
 	pos       int64  // offset of the next box
@@ -27,7 +28,7 @@ type heifParser struct {
 	hasMeta   bool   // a meta box was parsed
 }
 
-// span is a range of bytes.
+// span is a range of bytes in a file, without the byte at to.
 type span struct{ from, to int64 }
 
 func (h *heifParser) parseSignature() error {
@@ -115,8 +116,8 @@ func (h *heifParser) parseBox() error {
 	return nil
 }
 
-// finishFile is the step at the end of the file. It checks that all data of the
-// pictures was there.
+// finishFile is the step at the end of the file. It checks that all picture
+// data that the meta box lists was found.
 func (h *heifParser) finishFile() error {
 	err := h.expectEnd()
 	if errors.Is(err, io.EOF) && (!h.hasMeta || len(h.keepSpans) > 0 && h.keepSpans[len(h.keepSpans)-1].to > h.pos) {
@@ -125,7 +126,8 @@ func (h *heifParser) finishFile() error {
 	return err
 }
 
-// copyData copies the next range of an mdat box.
+// copyData is the step that copies or zeroes the next range of an mdat box,
+// which contains media data.
 func (h *heifParser) copyData() error {
 	if h.pos == h.dataEnd {
 		h.step = h.parseBox
@@ -151,7 +153,8 @@ func (h *heifParser) copyData() error {
 	return nil
 }
 
-// copyTrailingData copies an mdat box that extends to the end of the file.
+// copyTrailingData is the step for an mdat box that extends to the end of the
+// file.
 func (h *heifParser) copyTrailingData() error {
 	if len(h.keepSpans) == 0 || h.pos >= h.keepSpans[len(h.keepSpans)-1].to {
 		h.copyBytes(h.dataEnd-h.pos, true)
@@ -162,8 +165,8 @@ func (h *heifParser) copyTrailingData() error {
 	return h.copyData()
 }
 
-// parseMeta parses the meta box, zeroes metadata in it, and determines the
-// ranges of picture data.
+// parseMeta parses the meta box, overwrites metadata in it with zeros, and
+// determines the ranges of picture data.
 func (h *heifParser) parseMeta(n int) error {
 	b, err := h.keepBytes(n)
 	if err != nil {
@@ -187,7 +190,7 @@ func (h *heifParser) parseMeta(n int) error {
 	return nil
 }
 
-// mergeSpans sorts spans and joins spans that overlap or touch.
+// mergeSpans sorts byte ranges and joins those that overlap or touch.
 func mergeSpans(spans []span) []span {
 	slices.SortFunc(spans, func(a, b span) int {
 		switch {

@@ -7,32 +7,34 @@ import (
 	"slices"
 )
 
-// Limits of a meta box. A large picture of a phone has about a hundred tiles.
+// Limits of a HEIF file's meta box. A large picture from a phone has about a
+// hundred tiles.
 const (
 	maxItems        = 4096
 	maxExtents      = 8192
 	maxAssociations = 1 << 16
 )
 
-// The boxes, item types and properties that are kept. All other items (Exif,
-// XMP and other text, thumbnails in unknown codecs) are zeroed.
+// The boxes, item types and properties of a HEIF file that are kept. All other
+// items (Exif, XMP and other text, thumbnails in unknown codecs) are
+// overwritten with zeros.
 var (
 	metaBoxes        = []string{"hdlr", "pitm", "iinf", "iloc", "iprp", "iref", "idat", "grpl", "dinf"}
 	pictureItemTypes = []string{"hvc1", "hev1", "lhv1", "avc1", "jpeg", "grid", "iovl", "iden", "tmap"}
-	textProperties   = []string{"udes", "crtt", "mdft", "altt", "uuid"} // texts and times; zeroed
+	textProperties   = []string{"udes", "crtt", "mdft", "altt", "uuid"} // descriptions and times, which are overwritten with zeros
 	errMeta          = errors.New("the meta box is inconsistent")
 	errMetaExcess    = errors.New("the meta box has too many entries")
 )
 
-// heifMeta is the parsed meta box of a picture.
+// heifMeta is the parsed meta box of a HEIF file.
 type heifMeta struct {
 	boxReader
 	bytes        []byte
-	itemTypes    map[uint32]string // by item ID
+	itemTypes    map[uint32]string // item types, by item ID
 	primary      uint32
 	extents      []extent
 	props        []property
-	itemProps    map[uint32][]int // by item ID: indexes of properties, counted from 1
+	itemProps    map[uint32][]int // indexes of properties, counted from 1, by item ID
 	associations int
 	idat         box
 	zeroedBoxes  []box
@@ -40,11 +42,12 @@ type heifMeta struct {
 
 type extent struct {
 	item   uint32
-	method int // 0: offset in the file, 1: in the idat box
+	method int // 0 if the range is in the file, 1 if it is in the idat box
 	span
 }
 
-// property is the size (ispe) or the rotation (irot) of an item.
+// property is the size (ispe) or the rotation (irot) of an item in a HEIF
+// file.
 type property struct {
 	kind          string
 	width, height uint32
@@ -77,7 +80,8 @@ func (m *heifMeta) parseBoxes() error {
 	})
 }
 
-// readFields returns a reader of a full box, after its version and flags.
+// readFields returns a reader of the fields of a full box, after its version
+// and flags.
 func (m *heifMeta) readFields(b box) *fieldReader {
 	f := &fieldReader{rest: m.bytes[b.body:b.end]}
 	head := f.readUint(4)
@@ -93,7 +97,7 @@ func (m *heifMeta) parsePitm(f *fieldReader) error {
 
 func (m *heifMeta) parseIinf(b box) error {
 	f := m.readFields(b)
-	f.readUint(2 + 2*min(f.version, 1)) // the number of entries; the boxes are counted anyway
+	f.readUint(2 + 2*min(f.version, 1)) // the number of entries, which is not needed
 	if f.err != nil {
 		return f.err
 	}
@@ -104,7 +108,7 @@ func (m *heifMeta) parseIinf(b box) error {
 
 		f := m.readFields(b)
 		if f.version != 2 && f.version != 3 {
-			return nil // older versions have no item type, so they are not pictures
+			return nil // older versions have no item type, so the item is not a picture
 		}
 
 		id := uint32(f.readUint(2 * (f.version - 1)))
@@ -215,8 +219,8 @@ func (m *heifMeta) parseIpma(f *fieldReader) error {
 	return f.err
 }
 
-// pictureSpans returns the ranges of picture data, in the file (method 0) or in
-// the idat box (method 1).
+// pictureSpans returns the byte ranges of picture data: in the file for method
+// 0, in the idat box for method 1.
 func (m *heifMeta) pictureSpans(method int) []span {
 	var all []span
 	for _, e := range m.extents {
@@ -227,7 +231,8 @@ func (m *heifMeta) pictureSpans(method int) []span {
 	return all
 }
 
-// zeroMetadata overwrites everything that does not belong to a picture.
+// zeroMetadata overwrites everything in the meta box that does not belong to a
+// picture with zeros.
 func (m *heifMeta) zeroMetadata() {
 	for _, b := range m.zeroedBoxes {
 		copy(m.bytes[b.start+4:], "free")
@@ -245,7 +250,8 @@ func (m *heifMeta) zeroMetadata() {
 	}
 }
 
-// primaryDimensions returns the size of the primary picture as displayed.
+// primaryDimensions returns the width and height of the primary picture, in
+// pixels, as displayed after rotation.
 func (m *heifMeta) primaryDimensions() (width, height int) {
 	turned := false
 	for _, i := range m.itemProps[m.primary] {
@@ -268,7 +274,7 @@ func (m *heifMeta) primaryDimensions() (width, height int) {
 	return width, height
 }
 
-// fieldReader reads fields of a box and records an error if the box is too
+// fieldReader reads the fields of a box and records an error if the box is too
 // short.
 type fieldReader struct {
 	rest           []byte

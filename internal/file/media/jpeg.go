@@ -8,12 +8,12 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// maxScans limits the scans of a progressive picture. The decoder visits all
-// blocks in each scan, and a scan can be a few bytes long. Encoders write about
-// ten.
+// maxScans is the maximum number of scans of a progressive JPEG. The decoder
+// visits all blocks in each scan, even if the scan has only a few bytes.
+// Encoders write about ten scans.
 const maxScans = 100
 
-// jpegParser parses a JPEG file (ITU T.81, annex B).
+// jpegParser is the parser of JPEG files (ITU T.81, annex B).
 type jpegParser struct {
 	*cleaner
 	scans       int
@@ -36,8 +36,8 @@ func (j *jpegParser) parseSOI() error {
 	return nil
 }
 
-// parseSegment parses one marker and its segment. Bytes between segments are
-// dropped; decoders skip them too.
+// parseSegment parses one marker and its segment. It drops bytes between
+// segments, which decoders skip too.
 func (j *jpegParser) parseSegment() error {
 	if _, err := j.in.Peek(1); err != nil {
 		return readError(Image, err)
@@ -62,7 +62,7 @@ func (j *jpegParser) parseSegment() error {
 	}
 
 	switch {
-	case b == 0x00, 0xd0 <= b && b <= 0xd7: // a stray stuffed byte or restart marker
+	case b == 0x00, 0xd0 <= b && b <= 0xd7: // a stuffed byte or restart marker outside a scan
 		return nil
 	case b == 0xd9:
 		if j.scans == 0 {
@@ -91,7 +91,7 @@ func (j *jpegParser) parseSegment() error {
 	case b == 0xc0, b == 0xc1, b == 0xc2:
 		j.out = append(j.out, head[:]...)
 		return j.parseFrameHeader(b, int(n))
-	case b == 0xc4, b == 0xdb, b == 0xdd: // tables, restart interval
+	case b == 0xc4, b == 0xdb, b == 0xdd: // tables and the restart interval
 		j.out = append(j.out, head[:]...)
 		j.copyBytes(n, false)
 		return nil
@@ -115,7 +115,8 @@ func (j *jpegParser) parseSegment() error {
 	return damagedError(Image, fmt.Sprintf("unknown marker %#x", b))
 }
 
-// parseFrameHeader parses the frame header, which has the size of the picture.
+// parseFrameHeader parses the frame header, which contains the size of the
+// picture.
 func (j *jpegParser) parseFrameHeader(marker byte, n int) error {
 	if j.components != 0 {
 		return damagedError(Image, "two frame headers")
@@ -137,8 +138,8 @@ func (j *jpegParser) parseFrameHeader(marker byte, n int) error {
 	return nil
 }
 
-// parseAppSegment drops application segments and comments, except the parts
-// about colours and orientation.
+// parseAppSegment drops application segments and comments, except data about
+// colours and orientation.
 func (j *jpegParser) parseAppSegment(marker byte, head [4]byte, n int64) error {
 	start, err := j.in.Peek(int(min(n, 14)))
 	if err != nil {
@@ -205,17 +206,18 @@ func (j *jpegParser) copyScan() error {
 	return nil
 }
 
-// decodeMemory estimates the maximum memory for decoding. It also rejects a
-// file that is too short for its size: each block needs at least one bit.
+// decodeMemory returns an upper bound of the memory for decoding, in bytes. It
+// also refuses a file that has too few bytes for its number of pixels: each
+// block of 64 pixels needs at least one bit.
 func (j *jpegParser) decodeMemory(size int64) (int64, string) {
-	pixels := int64(j.width+32) * int64(j.height+32) // whole blocks
+	pixels := int64(j.width+32) * int64(j.height+32) // rounded up to whole blocks
 	if blocks := int64(j.width) * int64(j.height) / 64; size*8 < blocks {
 		return 0, "too few bytes for so many pixels"
 	}
 
 	bytesPerPixel := int64(j.components)
 	if j.progressive {
-		bytesPerPixel += 4 * int64(j.components) // a coefficient is 32 bits
+		bytesPerPixel += 4 * int64(j.components) // a coefficient has 32 bits
 	}
 	if j.components == 4 || j.adobe || j.rgb {
 		bytesPerPixel += 4 // for the conversion to RGB
@@ -223,8 +225,8 @@ func (j *jpegParser) decodeMemory(size int64) (int64, string) {
 	return pixels * bytesPerPixel, ""
 }
 
-// readOrientation returns the orientation from the first directory of TIFF
-// data, or 1 if it has none.
+// readOrientation returns the Exif orientation from the first directory of
+// TIFF data. It returns 1, which means upright, if there is none.
 func readOrientation(tiff []byte) int {
 	if len(tiff) < 8 {
 		return 1
@@ -258,7 +260,7 @@ func readOrientation(tiff []byte) int {
 	return 1
 }
 
-// exifOrientation returns an Exif segment with nothing but the orientation.
+// exifOrientation returns an Exif segment that contains only the orientation.
 func exifOrientation(turn int) string {
 	return "\xff\xe1\x00\x22Exif\x00\x00MM\x00*\x00\x00\x00\x08" +
 		"\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00" + string(rune(turn)) + "\x00\x00\x00\x00\x00\x00"

@@ -1,17 +1,18 @@
-// Package media recognises, cleans, measures and thumbnails media files.
+// Package media recognises media files, removes their metadata, determines
+// their properties and makes thumbnails.
 //
 //	Sniff ─▶ Clean ─▶ (the caller stores the bytes) ─▶ AnalyzeFile or MeasureFile
 //
-// Every file is treated as hostile. Only the bytes decide its format. Sizes in
-// a file are untrusted: before one causes an allocation or a loop, it is
-// checked against a limit or the file size. Clean holds a few blocks in memory,
-// for files of any length. AnalyzeFile parses the structure of a file and
-// checks the limits before it decodes a picture, with memory from a budget of
-// the whole process. MeasureFile decodes nothing.
+// Every file is treated as hostile. Only the bytes determine its format. Sizes
+// in a file are not trusted: before one causes an allocation or a loop, it is
+// checked against a limit or the file size. Clean needs memory for a few
+// blocks, for files of any length. AnalyzeFile parses the structure of a file
+// and checks the limits before it decodes a picture, with memory from a budget
+// of the whole process. MeasureFile decodes nothing.
 //
-// A damaged file is a *fault.Error with code Invalid and a message for the
-// person who sent it. An error of the reader is returned wrapped and is not
-// blamed on the file.
+// For a damaged file the error is a *fault.Error with code Invalid and a
+// message for the person who sent it. An error of the reader is returned
+// wrapped and does not count as damage of the file.
 package media
 
 import (
@@ -22,10 +23,10 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// Type is the general type of a file.
+// Type is the general type of a media file, such as picture or video.
 type Type string
 
-// The types, with their names in the API.
+// The types of media files. The values are their names in the API.
 const (
 	Image Type = "IMG"
 	Video Type = "VID"
@@ -34,11 +35,11 @@ const (
 	Text  Type = "TEXT"
 )
 
-// Format is a file format.
+// Format is a supported file format.
 type Format struct {
 	Type     Type
 	MimeType string
-	Ext      string // without a dot, like "png"
+	Ext      string // file extension without a dot, such as "png"
 }
 
 var (
@@ -70,7 +71,7 @@ func Formats() []Format {
 	}
 }
 
-// displayName returns the type's name for messages.
+// displayName returns the type's name for messages to people.
 func (t Type) displayName() string {
 	switch t {
 	case Image:
@@ -87,16 +88,16 @@ func (t Type) displayName() string {
 	return "file"
 }
 
-// damagedError is the error for a file with an invalid structure. The reason is
-// logged, not shown.
+// damagedError returns the error for a file with an invalid structure. The
+// reason is logged but not shown to people.
 func damagedError(t Type, why string) error { return wrapDamaged(t, errors.New(why)) }
 
 func wrapDamaged(t Type, cause error) error {
 	return fault.New(fault.Invalid, "The "+t.displayName()+" is damaged or incomplete.").Because(cause)
 }
 
-// readError reports an unexpected end as a damaged file, and any other error as
-// a failure of the reader.
+// readError converts a read error: an unexpected end means a damaged file, and
+// any other error is a failure of the reader.
 func readError(t Type, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return damagedError(t, "unexpected end of file")

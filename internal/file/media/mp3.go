@@ -6,12 +6,13 @@ import (
 )
 
 const (
-	// mp3Search is the maximum distance of the first frame from the tags.
+	// mp3Search is the maximum distance of the first frame from the tags, in
+	// bytes.
 	mp3Search = 8 << 10
 	// mp3Frames is the number of consecutive frames that identify an MP3 file.
 	// A single frame header often occurs in random bytes.
 	mp3Frames = 4
-	// maxTags is the maximum number of tags before the first frame.
+	// maxTags is the maximum number of ID3 tags before the first frame.
 	maxTags = 8
 )
 
@@ -20,20 +21,20 @@ type mp3Frame struct {
 	rate    int // samples per second
 	bitrate int // bits per second
 	samples int
-	length  int // bytes
+	length  int // length of the frame in bytes
 	mono    bool
-	isMPEG1 bool // not MPEG-2 or 2.5, which have fewer samples per frame
+	isMPEG1 bool // false for MPEG-2 and 2.5, which have fewer samples per frame
 }
 
-// mp3Bitrates are the bit rates, by whether the frame is MPEG-1, and by the
-// four bits of the header.
+// mp3Bitrates are the bit rates in kbit/s. The first key says whether the
+// frame is MPEG-1, the second is the value of the four bits in the header.
 var mp3Bitrates = map[bool][16]int{
 	true:  {0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 0},
 	false: {0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160, 0},
 }
 
 func parseMP3Header(b []byte) (mp3Frame, bool) {
-	if len(b) < 4 || b[0] != 0xff || b[1]&0xe0 != 0xe0 || b[1]>>1&3 != 1 { // frame sync, layer III
+	if len(b) < 4 || b[0] != 0xff || b[1]&0xe0 != 0xe0 || b[1]>>1&3 != 1 { // no frame sync pattern, or not layer III
 		return mp3Frame{}, false
 	}
 
@@ -63,7 +64,7 @@ func parseMP3Header(b []byte) (mp3Frame, bool) {
 	return f, true
 }
 
-// startsWithMP3Frames reports whether b begins with consecutive frames.
+// startsWithMP3Frames reports whether b begins with consecutive MP3 frames.
 // isWholeFile is true if b is the whole file.
 func startsWithMP3Frames(b []byte, isWholeFile bool) bool {
 	for n := 0; ; n++ {
@@ -80,7 +81,8 @@ func startsWithMP3Frames(b []byte, isWholeFile bool) bool {
 	}
 }
 
-// id3Length returns the length of an ID3 tag at the start of b.
+// id3Length returns the length in bytes of the ID3 tag at the start of b. It
+// returns false if there is none.
 func id3Length(b []byte) (int64, bool) {
 	if len(b) < 10 || string(b[:3]) != "ID3" || b[3] == 0xff || b[4] == 0xff || (b[6]|b[7]|b[8]|b[9])&0x80 != 0 {
 		return 0, false
@@ -88,7 +90,7 @@ func id3Length(b []byte) (int64, bool) {
 
 	n := int64(b[6])<<21 | int64(b[7])<<14 | int64(b[8])<<7 | int64(b[9])
 	if b[5]&0x10 != 0 {
-		n += 10 // a footer
+		n += 10 // length of the tag's footer
 	}
 	return n + 10, true
 }
@@ -119,7 +121,8 @@ func mp3Duration(s *source) (time.Duration, error) {
 	return toDuration(float64(s.size-start)*8, float64(first.bitrate)), nil
 }
 
-// findFirstMP3Frame finds the first of several consecutive frames.
+// findFirstMP3Frame returns the header and the offset of the first of several
+// consecutive frames, searching from start.
 func findFirstMP3Frame(s *source, start int64) (mp3Frame, int64, error) {
 	for at := start; at < start+mp3Search; at++ {
 		b, err := s.peekBytes(at, 4)
@@ -140,8 +143,8 @@ func findFirstMP3Frame(s *source, start int64) (mp3Frame, int64, error) {
 	return mp3Frame{}, 0, damagedError(Audio, "no frames")
 }
 
-// followMP3Frames reports whether enough frames of the same kind follow, or the
-// file ends after complete frames.
+// followMP3Frames reports whether enough frames of the same kind follow the
+// first one, or the file ends after complete frames.
 func followMP3Frames(s *source, first mp3Frame, at int64) (bool, error) {
 	at += int64(first.length)
 	for range mp3Frames - 1 {
@@ -170,8 +173,8 @@ func followMP3Frames(s *source, first mp3Frame, at int64) (bool, error) {
 	return at <= s.size, nil
 }
 
-// readMP3FrameCount reads the number of frames from the Xing or VBRI header of
-// the first frame, if there is one.
+// readMP3FrameCount returns the number of frames in the file from the Xing or
+// VBRI header of the first frame. It returns false if there is no such header.
 func readMP3FrameCount(s *source, first mp3Frame, at int64) (uint32, bool) {
 	b, err := s.peekBytes(at, first.length)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// maxBoxes is the maximum number of boxes in a file. A video of ten minutes
-// with fragments of one second has two boxes per fragment.
+// maxBoxes is the maximum number of boxes in a file. For comparison, a video
+// of ten minutes with fragments of one second has two boxes per fragment.
 const maxBoxes = 10_000
 
 // box is a box of the ISO base media format (ISO 14496-12): its type and the
@@ -20,7 +20,7 @@ type box struct {
 	start, body, end int64
 }
 
-// boxReader reads boxes and counts them against maxBoxes.
+// boxReader reads boxes and limits their number to maxBoxes.
 type boxReader struct {
 	*source
 	boxCount int
@@ -28,7 +28,7 @@ type boxReader struct {
 
 var errBox = errors.New("a box exceeds its parent")
 
-// visitBoxes calls visit for the boxes between two offsets.
+// visitBoxes calls visit for each box between the offsets start and end.
 func (w *boxReader) visitBoxes(start, end int64, visit func(box) error) error {
 	for start < end {
 		if w.boxCount++; w.boxCount > maxBoxes {
@@ -43,7 +43,7 @@ func (w *boxReader) visitBoxes(start, end int64, visit func(box) error) error {
 		next := box{kind: string(b[4:]), start: start, body: start + 8}
 		size := uint64(binary.BigEndian.Uint32(b))
 		switch size {
-		case 0: // to the end of the file
+		case 0: // the box extends to the end of the file
 			if end != w.size {
 				return errBox
 			}
@@ -77,7 +77,7 @@ func (w *boxReader) peekBody(b box, n int) ([]byte, error) {
 	return w.peekBytes(b.body, n)
 }
 
-// videoInfo are the properties of a video file.
+// videoInfo contains the properties of a video file.
 type videoInfo struct {
 	duration           time.Duration
 	width, height      int
@@ -85,14 +85,14 @@ type videoInfo struct {
 	hasVideo           bool
 }
 
-// trackInfo are the properties of one track.
+// trackInfo contains the properties of one track of a video file.
 type trackInfo struct {
 	kind          string
 	width, height int
 }
 
-// measureMP4 parses the boxes of an MP4 or QuickTime file. It never reads the
-// samples.
+// measureMP4 returns the properties of an MP4 or QuickTime file from its
+// boxes. It never reads the media data.
 func measureMP4(s *source) (videoInfo, error) {
 	var f videoInfo
 	w := &boxReader{source: s}
@@ -160,8 +160,9 @@ func (w *boxReader) parseMovie(moov box, f *videoInfo) error {
 	return nil
 }
 
-// parseMovieHeader reads the time scale and the duration from mvhd. Version 1
-// has 64-bit fields at other offsets. A duration of all ones is unknown.
+// parseMovieHeader returns the time scale, in units per second, and the
+// duration, in units, from an mvhd box. Version 1 of the box has 64-bit fields
+// at other offsets. A duration with all bits set is unknown and becomes 0.
 func (w *boxReader) parseMovieHeader(b box) (scale, units uint64, err error) {
 	p, err := w.peekBody(b, 24)
 	if err != nil {
@@ -187,7 +188,8 @@ func (w *boxReader) parseMovieHeader(b box) (scale, units uint64, err error) {
 	return scale, units, nil
 }
 
-// parseFragmentDuration reads the duration of a fragmented file from mehd.
+// parseFragmentDuration returns the duration of a fragmented file, in units of
+// the movie's time scale, from an mehd box.
 func (w *boxReader) parseFragmentDuration(b box) (uint64, error) {
 	p, err := w.peekBody(b, 8)
 	if err != nil {
@@ -223,8 +225,8 @@ func (w *boxReader) parseTrack(trak box, t *trackInfo) error {
 	})
 }
 
-// parseTrackHeader reads the display size of a track from tkhd, after the
-// rotation of its matrix.
+// parseTrackHeader sets the display size of a track from a tkhd box, after the
+// rotation by the box's matrix.
 func (w *boxReader) parseTrackHeader(b box, t *trackInfo) error {
 	n := 84
 	p, err := w.peekBody(b, n)
@@ -248,8 +250,8 @@ func (w *boxReader) parseTrackHeader(b box, t *trackInfo) error {
 	return nil
 }
 
-// toDuration converts units to a duration. Invalid and huge values become 1e9
-// seconds, which exceeds every limit.
+// toDuration converts a number of time units to a duration. Invalid and huge
+// values become 1e9 seconds, which exceeds every limit.
 func toDuration(units, perSecond float64) time.Duration {
 	const maxSeconds = 1e9
 	seconds := units / perSecond

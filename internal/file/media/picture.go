@@ -26,7 +26,8 @@ const (
 	hashDown     = 3
 )
 
-// analyzePicture analyzes a picture with the parser that also cleans it.
+// analyzePicture determines the properties of a picture with the parser that
+// Clean also uses. If decodes is true, it also makes a thumbnail.
 func (l *Analyzer) analyzePicture(ctx context.Context, t DecodeRequest, facts Facts, s *source, decodes bool) (Facts, error) {
 	walk := newCleaner(facts.Format, s.newReader())
 	if walk == nil {
@@ -90,8 +91,8 @@ func (l *Analyzer) analyzePicture(ctx context.Context, t DecodeRequest, facts Fa
 }
 
 // decodePicture decodes a picture, or the first frame of an animation. A panic
-// of the decoder is returned as an error: the file is damaged in a way that the
-// decoder does not check.
+// of the decoder is returned as an error, because it means that the file is
+// damaged in a way that the decoder does not check.
 func decodePicture(f Format, s *source) (img image.Image, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -113,7 +114,8 @@ func decodePicture(f Format, s *source) (img image.Image, err error) {
 	return nil, errors.New("no decoder for " + f.MimeType)
 }
 
-// addThumbnail sets the blurhash and the thumbnail from the scaled picture.
+// addThumbnail sets the blurhash and the thumbnail file from the picture
+// small, which is already scaled down.
 func (f *Facts) addThumbnail(small *image.RGBA) error {
 	var err error
 	tiny := shrinkPicture(small, small.Bounds(), hashSide)

@@ -8,16 +8,17 @@ import (
 
 const pngMagic = "\x89PNG\r\n\x1a\n"
 
-// pngChunks are the chunks that are kept, with their maximum sizes. They
-// describe pixels and colours. All other ancillary chunks are removed.
+// pngChunks are the PNG chunks that are kept, with their maximum sizes in
+// bytes. They describe pixels and colours. All other ancillary chunks are
+// removed.
 var pngChunks = map[string]int64{
 	"IHDR": 13, "PLTE": 768, "IDAT": 1<<31 - 1, "IEND": 0,
 	"tRNS": 256, "gAMA": 4, "cHRM": 32, "sRGB": 1, "iCCP": 4 << 20, "cICP": 4, "sBIT": 4, "bKGD": 6, "pHYs": 9,
 	"acTL": 8, "fcTL": 26, "fdAT": 1<<31 - 1,
 }
 
-// pngParser parses a PNG file, animated or not. It verifies the checksums of
-// the chunks that are kept.
+// pngParser is the parser of PNG files, animated or not. It verifies the
+// checksums of the chunks that are kept.
 type pngParser struct {
 	*cleaner
 	isLast               bool // the current chunk is IEND
@@ -25,7 +26,7 @@ type pngParser struct {
 	bitsPerPixel         int64
 	interlace            bool
 	hasTransparentColour bool
-	dataBytes            int64 // size of the IDAT chunks
+	dataBytes            int64 // total size of the IDAT chunks, in bytes
 }
 
 func (w *pngParser) parseSignature() error {
@@ -91,7 +92,8 @@ func (w *pngParser) parseChunk() error {
 	return nil
 }
 
-// verifyChecksum is the step after the data of a chunk.
+// verifyChecksum is the step after the data of a chunk. It compares the
+// chunk's checksum.
 func (w *pngParser) verifyChecksum() error {
 	sum := w.crc
 	b, err := w.keepBytes(4)
@@ -109,7 +111,7 @@ func (w *pngParser) verifyChecksum() error {
 	return nil
 }
 
-// keepChunkData keeps the data of a short chunk and returns it.
+// keepChunkData copies the data of a short chunk to the output and returns it.
 func (w *pngParser) keepChunkData(n int64) ([]byte, error) {
 	b, err := w.keepBytes(int(n))
 	if err != nil {
@@ -150,8 +152,8 @@ func (w *pngParser) parseIHDR(n int64) error {
 	return nil
 }
 
-// parseFrameControl counts a frame of an animation and checks that it is within
-// the picture.
+// parseFrameControl counts a frame of an animation and checks that the frame
+// is within the picture.
 func (w *pngParser) parseFrameControl(n int64) error {
 	b, err := w.keepChunkData(n)
 	if err != nil {
@@ -169,9 +171,10 @@ func (w *pngParser) parseFrameControl(n int64) error {
 	return nil
 }
 
-// decodeMemory estimates the maximum memory for decoding. It also rejects a
-// file that is too short for its size: deflate compresses by a factor of at
-// most 1032. The caller has checked the number of pixels before.
+// decodeMemory returns an upper bound of the memory for decoding, in bytes. It
+// also refuses a file that has too few bytes for its number of pixels: deflate
+// compresses by a factor of at most 1032. The caller must have checked the
+// number of pixels.
 func (w *pngParser) decodeMemory(int64) (int64, string) {
 	row := (int64(w.width)*w.bitsPerPixel + 7) / 8
 	if row*int64(w.height)/1100 > w.dataBytes {

@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// HeadLength is the number of first bytes that Sniff needs, fewer if the file
-// is shorter.
+// HeadLength is the number of bytes at the start of a file that Sniff needs,
+// or fewer if the file is shorter.
 const HeadLength = 4096
 
-// Sniff detects the format from the first bytes of a file. It does not check
-// that the rest is valid.
+// Sniff detects the format of a file from its first bytes. It does not check
+// that the rest is valid. It returns false if the format is unknown.
 func Sniff(head []byte) (Format, bool) {
 	head = head[:min(len(head), HeadLength)]
 	has := func(at int, magic string) bool {
@@ -48,8 +48,9 @@ func Sniff(head []byte) (Format, bool) {
 	return Format{}, false
 }
 
-// The supported brands of the ISO base media format. Other brands (avif, M4A,
-// 3gp, raw pictures of cameras) are other formats in the same container.
+// The supported brands (sub-formats) of the ISO base media format. Other
+// brands (M4A, 3gp, raw pictures of cameras) are other formats in the same
+// container, and avif is listed only to be refused.
 var (
 	heicBrands = []string{"heic", "heix", "heim", "heis"}
 	avifBrands = []string{"avif", "avis"}
@@ -59,7 +60,8 @@ var (
 	}
 )
 
-// sniffISO distinguishes the formats that use the boxes of ISO 14496-12.
+// sniffISO detects the formats that use the boxes of ISO 14496-12, by the
+// brands in the first box.
 func sniffISO(head []byte) (Format, bool) {
 	size := binary.BigEndian.Uint32(head)
 	if size < 16 || size%4 != 0 || size > HeadLength || len(head) < int(size) {
@@ -92,7 +94,8 @@ func sniffISO(head []byte) (Format, bool) {
 	return Format{}, false
 }
 
-// readDocType returns the DocType of an EBML header, "" if there is none.
+// readDocType returns the DocType of an EBML header. It returns "" if there is
+// none.
 func readDocType(head []byte) string {
 	id, size, n := parseEBMLHeader(head)
 	if id != ebmlHeader || size < 0 || size > int64(len(head)-n) {

@@ -6,12 +6,12 @@ import (
 	"io"
 )
 
-// maxPeek is the maximum length of one peek.
+// maxPeek is the maximum number of bytes that peekBytes can return.
 const maxPeek = 4 << 10
 
-// source reads a stored file at any offset. It caches the last block, fails
-// when its context ends, and records read errors of the storage, which must not
-// be reported as a damaged file.
+// source provides random access to a stored file. It caches the last block,
+// fails when its context is cancelled, and records read errors of the storage,
+// which must not be reported as a damaged file.
 type source struct {
 	ctxErr func() error
 	file   io.ReaderAt
@@ -45,8 +45,8 @@ func (s *source) ReadAt(p []byte, offset int64) (int, error) {
 // newReader returns a reader of the whole file.
 func (s *source) newReader() *io.SectionReader { return io.NewSectionReader(s, 0, s.size) }
 
-// peekBytes returns n bytes at an offset, valid until the next call. If the
-// file is too short, the error is io.ErrUnexpectedEOF.
+// peekBytes returns n bytes at an offset, which are valid until the next call.
+// If the file is too short, the error is io.ErrUnexpectedEOF.
 func (s *source) peekBytes(offset int64, n int) ([]byte, error) {
 	if offset < 0 || n > maxPeek || offset > s.size-int64(n) {
 		return nil, io.ErrUnexpectedEOF

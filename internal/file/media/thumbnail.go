@@ -7,11 +7,12 @@ import (
 	xdraw "golang.org/x/image/draw"
 )
 
-// tileBytes is the approximate size of the tile that is averaged at once.
+// tileBytes is the approximate size in bytes of the part of a picture that is
+// averaged at once.
 const tileBytes = 256 << 10
 
-// fitSize returns the size of a picture scaled down to fit into a square. It
-// never scales up.
+// fitSize returns the width and height of a picture scaled down to fit into a
+// square with the given side. It never scales up.
 func fitSize(width, height, side int) (int, int) {
 	switch {
 	case width <= side && height <= side:
@@ -22,18 +23,20 @@ func fitSize(width, height, side int) (int, int) {
 	return max(1, int(int64(width)*int64(side)/int64(height))), side
 }
 
-// shrinkMemory returns the memory that shrinkPicture needs in addition to the
-// picture.
+// shrinkMemory returns the number of bytes of memory that shrinkPicture needs
+// in addition to the picture.
 func shrinkMemory(canvas image.Rectangle, side int) int64 {
 	w, h := fitSize(canvas.Dx(), canvas.Dy(), side)
-	// The averaged picture (up to twice the size in each direction), the
-	// filter's intermediate rows (four floats per pixel), and the result.
+	// The sum of the averaged picture (up to twice the size in each
+	// direction), the filter's intermediate rows (four floats per pixel), and
+	// the result.
 	return int64(w) * int64(h) * (4*4 + 2*4*8 + 4)
 }
 
-// shrinkPicture scales a picture on a canvas down to fit into a square. It
-// averages whole pixels first, which reads each pixel once and needs little
-// memory; the better filter then scales only a small picture.
+// shrinkPicture scales a picture down to fit into a square with the given
+// side. canvas is the area to scale, which may exceed the picture. It averages
+// blocks of pixels first, which reads each pixel once and needs little memory;
+// the better filter then scales only a small picture.
 func shrinkPicture(img image.Image, canvas image.Rectangle, side int) *image.RGBA {
 	w, h := fitSize(canvas.Dx(), canvas.Dy(), side)
 	small := averagePixels(img, canvas, canvas.Dx()/w, canvas.Dy()/h)
@@ -46,13 +49,13 @@ func shrinkPicture(img image.Image, canvas image.Rectangle, side int) *image.RGB
 	return out
 }
 
-// averagePixels averages blocks of across by down pixels. Empty parts of the
-// canvas are transparent.
+// averagePixels scales a picture down by averaging blocks of across by down
+// pixels. Parts of the canvas outside the picture are transparent.
 func averagePixels(img image.Image, canvas image.Rectangle, across, down int) *image.RGBA {
 	width := canvas.Dx()
 	height := canvas.Dy()
 	out := image.NewRGBA(image.Rect(0, 0, (width+across-1)/across, (height+down-1)/down))
-	many := max(1, tileBytes/4/across/down) // result pixels per tile
+	many := max(1, tileBytes/4/across/down) // number of result pixels per tile
 	tile := image.NewRGBA(image.Rect(0, 0, min(many*across, width), min(down, height)))
 	for y := range out.Rect.Dy() {
 		rows := min(down, height-y*down)

@@ -10,11 +10,12 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// maxElements is the maximum number of elements in a WebM file. Ten minutes of
-// audio and video without a duration in the header have about fifty thousand.
+// maxElements is the maximum number of elements in a WebM file. For
+// comparison, ten minutes of audio and video without a duration in the header
+// have about fifty thousand.
 const maxElements = 1 << 17
 
-// Element IDs of RFC 8794 and RFC 9559.
+// IDs of WebM elements, as defined in RFC 8794 and RFC 9559.
 const (
 	ebmlHeader    = 0x1a45dfa3
 	ebmlDocType   = 0x4282
@@ -33,8 +34,9 @@ const (
 	mkvVideoTrack = 1
 )
 
-// parseEBMLHeader parses the header of an element: its ID, the size of its
-// content (-1 if unknown), and the length of the header (0 if it is invalid).
+// parseEBMLHeader parses the header of an EBML element. It returns the
+// element's ID, the size of its content (-1 if unknown), and the length of the
+// header (0 if it is invalid), in bytes.
 func parseEBMLHeader(b []byte) (id uint32, size int64, n int) {
 	if len(b) == 0 || b[0] < 0x10 {
 		return 0, 0, 0
@@ -65,7 +67,7 @@ func parseEBMLHeader(b []byte) (id uint32, size int64, n int) {
 	return id, size, n + wide
 }
 
-// webmParser parses a WebM file.
+// webmParser is the parser of WebM files.
 type webmParser struct {
 	*source
 	elementCount int
@@ -76,7 +78,7 @@ type webmParser struct {
 	videoInfo
 }
 
-// measureWebM parses the elements of a WebM file.
+// measureWebM returns the properties of a WebM file from its elements.
 func measureWebM(s *source) (videoInfo, error) {
 	w := &webmParser{source: s, scale: 1e6}
 	err := w.visitElements(0, s.size, 0, w.parseTopLevel)
@@ -100,9 +102,9 @@ type element struct {
 	body, end int64
 }
 
-// visitElements calls visit for the elements between two offsets. It descends
-// into elements with the ID open and into clusters of unknown size: their
-// children are visited next.
+// visitElements calls visit for each element between the offsets start and
+// end. It descends into elements with the ID open and into clusters of unknown
+// size, so that their children are visited next.
 func (w *webmParser) visitElements(start, end int64, open uint32, visit func(element) error) error {
 	for start < end {
 		if w.elementCount++; w.elementCount > maxElements {
@@ -152,7 +154,8 @@ func (w *webmParser) parseTopLevel(e element) error {
 	return nil
 }
 
-// parseSegmentChild parses a child of a segment or of a cluster.
+// parseSegmentChild parses an element that is a child of a segment or of a
+// cluster.
 func (w *webmParser) parseSegmentChild(e element) error {
 	switch e.id {
 	case mkvInfo:

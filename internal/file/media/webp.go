@@ -4,13 +4,13 @@ import (
 	"encoding/binary"
 )
 
-// webpParser parses a WebP file (RFC 9649). The header states the file size
-// before the parser knows what it will remove, so removed chunks are replaced
-// by JUNK chunks of zeros with the same size.
+// webpParser is the parser of WebP files (RFC 9649). The header states the
+// file size before the parser knows which chunks it will remove, so removed
+// chunks are replaced by JUNK chunks of zeros with the same size.
 type webpParser struct {
 	*cleaner
-	fileLeft  int64 // bytes of the file not parsed yet
-	frameLeft int64 // bytes of the current frame not parsed yet; 0 outside of a frame
+	fileLeft  int64 // number of bytes of the file not parsed yet
+	frameLeft int64 // number of bytes of the current frame not parsed yet; 0 outside a frame
 	chunks    int
 	extended  bool
 	animated  bool
@@ -101,8 +101,8 @@ func (w *webpParser) parseChunk() error {
 	return err
 }
 
-// parseVP8X reads the size of the canvas and clears the flags of removed
-// metadata.
+// parseVP8X reads the size of the canvas from a VP8X chunk and clears the
+// flags of removed metadata.
 func (w *webpParser) parseVP8X(n int64) (int, error) {
 	if n != 10 {
 		return 0, damagedError(Image, "VP8X has the wrong length")
@@ -113,7 +113,7 @@ func (w *webpParser) parseVP8X(n int64) (int, error) {
 		return 0, err
 	}
 
-	b[0] &^= 0x08 | 0x04 // Exif, XMP
+	b[0] &^= 0x08 | 0x04 // flags for Exif and XMP
 	w.extended = true
 	w.animated = b[0]&0x02 != 0
 	w.width = 1 + readUint24(b[4:])
@@ -121,7 +121,8 @@ func (w *webpParser) parseVP8X(n int64) (int, error) {
 	return 10, nil
 }
 
-// parseVP8 reads the size of a key frame of VP8 (RFC 6386, section 9.1).
+// parseVP8 reads the size of a picture from a VP8 key frame (RFC 6386, section
+// 9.1).
 func (w *webpParser) parseVP8(n int64, inside bool) (int, error) {
 	if n < 10 {
 		return 0, damagedError(Image, "VP8 is too short")
@@ -140,7 +141,7 @@ func (w *webpParser) parseVP8(n int64, inside bool) (int, error) {
 	return 10, w.checkPictureSize(width, height, inside)
 }
 
-// parseVP8L reads the size of a lossless picture.
+// parseVP8L reads the size of a picture from a VP8L chunk, which is lossless.
 func (w *webpParser) parseVP8L(n int64, inside bool) (int, error) {
 	if n < 5 {
 		return 0, damagedError(Image, "VP8L is too short")
@@ -176,8 +177,8 @@ func (w *webpParser) checkPictureSize(width, height int, inside bool) error {
 	return nil
 }
 
-// parseFrame parses the header of an ANMF chunk. The chunks in it are parsed
-// next.
+// parseFrame parses the header of an ANMF chunk, which is a frame of an
+// animation. The chunks in it are parsed next.
 func (w *webpParser) parseFrame(n int64) error {
 	if n < 16+8 || n%2 != 0 || !w.animated {
 		return damagedError(Image, "a frame has the wrong length or is in a still picture")
@@ -195,8 +196,9 @@ func (w *webpParser) parseFrame(n int64) error {
 	return nil
 }
 
-// decodeMemory estimates the maximum memory for decoding. The Huffman trees of
-// a lossless picture can take far more memory than their bytes in the file.
+// decodeMemory returns an upper bound of the memory for decoding, in bytes.
+// The Huffman trees of a lossless picture can take far more memory than their
+// bytes in the file.
 func (w *webpParser) decodeMemory(size int64) (int64, string) {
 	pixels := int64(w.width+16) * int64(w.height+16)
 	total := 2*pixels + size

@@ -9,14 +9,14 @@ import (
 	"io"
 )
 
-// MaxXMP is the maximum size of an XMP packet in all formats: a JPEG segment
-// holds no more.
+// MaxXMP is the maximum size of an XMP packet in bytes, for all formats. It is
+// what fits into a JPEG segment.
 const MaxXMP = 65535 - 2 - len(jpegXMP)
 
-// EmbedXMP embeds an XMP packet in a file, if its format supports that (XMP
-// specification, part 3). The file must be clean; other files may become
-// invalid. Files with an unknown structure are returned unchanged, and so are
-// audio, text and models.
+// EmbedXMP returns a reader of a file with an XMP packet embedded, if the
+// format supports that (XMP specification, part 3). Clean must have processed
+// the file; other files may become invalid. Files with an unknown structure,
+// audio, text and 3D models are returned unchanged.
 func EmbedXMP(f Format, r io.Reader, packet []byte) io.Reader {
 	mark := map[Format]func(*xmpWriter) error{
 		pngFormat: (*xmpWriter).writePNG, jpegFormat: (*xmpWriter).writeJPEG, gifFormat: (*xmpWriter).writeGIF, webpFormat: (*xmpWriter).writeWebP,
@@ -31,14 +31,14 @@ func EmbedXMP(f Format, r io.Reader, packet []byte) io.Reader {
 	return m
 }
 
-// xmpWriter is a reader of the file with the packet: head, then the rest of in,
-// then tail.
+// xmpWriter is a reader of the file with the packet embedded. It returns head,
+// then the rest of in, then tail.
 type xmpWriter struct {
 	in          *bufio.Reader
 	packet      []byte
 	begin       func() error
 	head        bytes.Buffer
-	finish      func() // called at the end of in
+	finish      func() // called at the end of in, to fill tail
 	tail        bytes.Buffer
 	boxes       *boxTracker
 	begun, done bool
@@ -47,8 +47,8 @@ type xmpWriter struct {
 func (m *xmpWriter) Read(p []byte) (int, error) {
 	if !m.begun {
 		m.begun = true
-		// A file that is too short for its format is returned unchanged;
-		// AnalyzeFile reports it later.
+		// A file that is too short for its format is returned unchanged.
+		// AnalyzeFile later reports it as damaged.
 		if err := m.begin(); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, errNoRoomForXMP) {
 			return 0, err
 		}
@@ -76,10 +76,12 @@ func (m *xmpWriter) Read(p []byte) (int, error) {
 	return m.tail.Read(p)
 }
 
-// errNoRoomForXMP is returned for files that cannot hold a packet.
+// errNoRoomForXMP means that the file's structure has no room for an XMP
+// packet.
 var errNoRoomForXMP = errors.New("no room for an XMP packet")
 
-// copyBytes moves the next n bytes of the file to the head and returns them.
+// copyBytes copies the next n bytes of the file to the head and returns them,
+// so that the caller can change them.
 func (m *xmpWriter) copyBytes(n int) ([]byte, error) {
 	b, err := m.in.Peek(n)
 	if err != nil {
@@ -92,7 +94,7 @@ func (m *xmpWriter) copyBytes(n int) ([]byte, error) {
 	return m.head.Bytes()[at:], err
 }
 
-// writePNG puts the packet into an iTXt chunk after IHDR.
+// writePNG adds the packet as an iTXt chunk after the IHDR chunk.
 func (m *xmpWriter) writePNG() error {
 	if _, err := m.copyBytes(len(pngMagic) + 8 + 13 + 4); err != nil {
 		return err
@@ -107,8 +109,8 @@ func (m *xmpWriter) writePNG() error {
 
 const jpegXMP = "http://ns.adobe.com/xap/1.0/\x00"
 
-// writeJPEG puts the packet into an APP1 segment at the start, after APP0,
-// which some readers expect first.
+// writeJPEG adds the packet as an APP1 segment at the start of the file, but
+// after APP0, which some readers expect first.
 func (m *xmpWriter) writeJPEG() error {
 	if _, err := m.copyBytes(2); err != nil {
 		return err
@@ -126,9 +128,9 @@ func (m *xmpWriter) writeJPEG() error {
 	return nil
 }
 
-// writeGIF puts the packet into an application extension after the colour
-// table. The packet is not divided into sub-blocks; a trailer of descending
-// bytes leads a reader that skips sub-blocks to the end.
+// writeGIF adds the packet as an application extension after the colour table.
+// The packet is not divided into sub-blocks; a trailer of descending bytes
+// leads a reader that skips sub-blocks to the end of the extension.
 func (m *xmpWriter) writeGIF() error {
 	b, err := m.copyBytes(13)
 	if err != nil {
@@ -153,9 +155,9 @@ func (m *xmpWriter) writeGIF() error {
 	return nil
 }
 
-// writeWebP puts the packet into a chunk at the end. It updates the file size
-// in the header and sets the XMP flag in VP8X, which it adds if missing (RFC
-// 9649, section 2.7).
+// writeWebP adds the packet as a chunk at the end of the file. It updates the
+// file size in the header and sets the XMP flag in the VP8X chunk, which it
+// adds if it is missing (RFC 9649, section 2.7).
 func (m *xmpWriter) writeWebP() error {
 	b, err := m.in.Peek(30)
 	if err != nil {
@@ -174,7 +176,7 @@ func (m *xmpWriter) writeWebP() error {
 		return errNoRoomForXMP
 	}
 
-	odd := size & 1 // encoders often omit the last padding byte
+	odd := size & 1 // 1 if the last padding byte is missing; encoders often omit it
 	grown := uint64(size) + uint64(odd) + uint64(len(extended)) + 8 + uint64(len(m.packet)+len(m.packet)&1)
 	if grown > 1<<32-2 {
 		return errNoRoomForXMP
@@ -202,12 +204,13 @@ func (m *xmpWriter) writeWebP() error {
 	return nil
 }
 
-// webpExtended builds a VP8X chunk from the first chunk of a simple file.
+// webpExtended returns a VP8X chunk for a WebP file that has none. chunk is
+// the first chunk of the file. It returns nil if chunk is invalid.
 func webpExtended(chunk []byte) []byte {
 	var width, height uint32
 	flags := byte(0x04)
 	switch string(chunk[:4]) {
-	case "VP8 ": // RFC 6386 section 9.1
+	case "VP8 ": // RFC 6386, section 9.1
 		if chunk[11] != 0x9d || chunk[12] != 0x01 || chunk[13] != 0x2a {
 			return nil
 		}
@@ -236,11 +239,11 @@ func webpExtended(chunk []byte) []byte {
 	return out
 }
 
-// isoXMP is the UUID of the box with an XMP packet.
+// isoXMP is the UUID that identifies an ISO base media box with an XMP packet.
 const isoXMP = "\xbe\x7a\xcf\xcb\x97\xa9\x42\xe8\x9c\x71\x99\x94\x91\xe3\xaf\xac"
 
-// writeMP4 puts the packet into a uuid box at the end, so that no offset
-// changes. A file whose last box has no size stays unchanged.
+// writeMP4 adds the packet as a uuid box at the end of the file, so that no
+// offset changes. A file whose last box states no size stays unchanged.
 func (m *xmpWriter) writeMP4() error {
 	m.boxes = &boxTracker{}
 	m.finish = func() {
@@ -255,10 +258,11 @@ func (m *xmpWriter) writeMP4() error {
 	return nil
 }
 
-// boxTracker follows the top-level boxes while a file is read.
+// boxTracker determines the boundaries of the top-level boxes while a file is
+// read.
 type boxTracker struct {
 	head []byte
-	left uint64 // bytes of the current box
+	left uint64 // remaining bytes of the current box
 	open bool   // the box extends to the end of the file
 }
 
@@ -285,7 +289,7 @@ func (b *boxTracker) trackBytes(p []byte) {
 			size = binary.BigEndian.Uint64(b.head[8:])
 		}
 		if size < uint64(len(b.head)) {
-			b.open = true // size 0 (to the end) or invalid
+			b.open = true // size 0 (to the end of the file) or an invalid size
 			return
 		}
 
@@ -294,11 +298,11 @@ func (b *boxTracker) trackBytes(p []byte) {
 	}
 }
 
-// isAtBoxEnd reports whether the bytes so far end with a complete box.
+// isAtBoxEnd reports whether the bytes read so far end with a complete box.
 func (b *boxTracker) isAtBoxEnd() bool { return !b.open && b.left == 0 && len(b.head) == 0 }
 
-// writeWebM puts the packet into a Tags element at the end of the segment (RFC
-// 9559, section 5.1.8) and increases the size of the segment.
+// writeWebM adds the packet as a Tags element at the end of the segment (RFC
+// 9559, section 5.1.8) and increases the segment's size.
 func (m *xmpWriter) writeWebM() error {
 	tags := webmTags(m.packet)
 	header, err := m.copyElementHeader(0x1a45dfa3)
@@ -341,8 +345,9 @@ func (m *xmpWriter) writeWebM() error {
 	return nil
 }
 
-// copyElementHeader copies the header of an element with a four-byte ID and
-// returns its size.
+// copyElementHeader copies the header of an EBML element with the given
+// four-byte ID to the head and returns the size of the element's content in
+// bytes.
 func (m *xmpWriter) copyElementHeader(id uint32) (uint64, error) {
 	b, err := m.in.Peek(12)
 	if err != nil {
@@ -358,9 +363,9 @@ func (m *xmpWriter) copyElementHeader(id uint32) (uint64, error) {
 	return value, err
 }
 
-// parseVint parses a variable-length integer (RFC 8794, section 4). width is
-// the number of bytes, 0 if invalid; unknown reports the reserved value for an
-// unknown size.
+// parseVint parses a variable-length integer of EBML (RFC 8794, section 4).
+// width is its number of bytes, or 0 if it is invalid. unknown is true for the
+// reserved value that means an unknown size.
 func parseVint(b []byte) (width int, value uint64, unknown bool) {
 	for width = 1; width <= 8 && b[0]&(0x80>>(width-1)) == 0; width++ {
 	}
@@ -375,8 +380,8 @@ func parseVint(b []byte) (width int, value uint64, unknown bool) {
 	return width, value, value == 1<<(7*width)-1
 }
 
-// webmTags returns a Tags element with one Tag: empty Targets and a SimpleTag
-// with name and value.
+// webmTags returns a WebM Tags element with one Tag, which contains empty
+// Targets and a SimpleTag whose value is the packet.
 func webmTags(packet []byte) []byte {
 	element := func(id string, body []byte) []byte {
 		n := len(body)

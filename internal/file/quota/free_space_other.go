@@ -4,5 +4,6 @@ package quota
 
 import "errors"
 
-// FreeSpace is not supported on this operating system.
+// FreeSpace returns errors.ErrUnsupported, because it is not implemented for
+// this operating system.
 func FreeSpace(string) (int64, error) { return 0, errors.ErrUnsupported }

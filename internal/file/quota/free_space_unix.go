@@ -7,12 +7,13 @@ import (
 	"syscall"
 )
 
-// smallestFile is the minimum space of a file. A disk without free inodes
-// counts as full.
+// smallestFile is the minimum disk space of a file, in bytes. It is used to
+// convert free inodes to bytes, so that a disk without free inodes counts as
+// full.
 const smallestFile = 4 << 10
 
-// FreeSpace returns how many bytes can still be written to the disk of a
-// folder.
+// FreeSpace returns how many bytes can still be written to the disk on which a
+// folder is.
 func FreeSpace(folder string) (int64, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(folder, &s); err != nil {
@@ -26,7 +27,8 @@ func FreeSpace(folder string) (int64, error) {
 	return free, nil
 }
 
-// saturatingMultiply multiplies and returns math.MaxInt64 on overflow.
+// saturatingMultiply returns n*size, or math.MaxInt64 if the product is
+// larger.
 func saturatingMultiply(n, size uint64) int64 {
 	if n > math.MaxInt64/size {
 		return math.MaxInt64

@@ -15,26 +15,28 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Options are the settings of a Monitor.
+// Options are the settings of a Monitor, which watches disks and storage.
 type Options struct {
 	DB     *sqldb.DB
 	Limits Limits
-	// Folders are the watched folders on local disks, by a name for logs and
-	// metrics.
+	// Folders are the folders whose disks are watched. The keys are names for
+	// logs and metrics.
 	Folders map[string]string
-	// MinFree is the free space below which uploads and runs are rejected.
-	// WarnFree is the free space below which the monitor logs a warning. 0
-	// disables either.
+	// MinFree is the free space, in bytes, below which uploads and runs are
+	// refused. WarnFree is the free space below which the monitor logs a
+	// warning. 0 disables either.
 	MinFree, WarnFree int64
-	// Free returns the free space of a folder; nil means FreeSpace.
+	// Free returns the free space of a folder's disk in bytes. Default:
+	// FreeSpace.
 	Free    func(folder string) (int64, error)
 	Log     *slog.Logger
-	Metrics prometheus.Registerer // nil: no metrics
+	Metrics prometheus.Registerer // if nil, there are no metrics
 }
 
-// Monitor watches the free space of disks and the bytes stored by the
-// installation. It logs a warning when either gets low, and rejects writes that
-// would fill the disk, because the database must never run out of space.
+// Monitor watches the free space of disks and the number of bytes that the
+// installation stores. It logs a warning when a disk is nearly full or the
+// installation near its limit, and refuses writes that would fill a disk,
+// because the database must never run out of space.
 type Monitor struct {
 	Options
 
@@ -43,14 +45,15 @@ type Monitor struct {
 	free   *prometheus.GaugeVec
 
 	mu    sync.Mutex
-	disks map[string]State // by folder
+	disks map[string]State // state of each disk, by name of its folder
 	total State
 }
 
-// State is the fill level of a disk or of the installation.
+// State says how full a disk or the installation's quota is.
 type State string
 
-// A disk is full below MinFree, the installation at its limit.
+// The states. A disk is full if its free space is below MinFree, the
+// installation if it has reached its limit.
 const (
 	OK   State = "ok"
 	Low  State = "low"
@@ -60,13 +63,14 @@ const (
 const (
 	checkInterval = 15 * time.Second
 	// lowPercent is the percentage of the installation's limit from which the
-	// state is low.
+	// state is Low.
 	lowPercent = 90
-	// retryAfter is the Retry-After value while a disk is full.
+	// retryAfter is the Retry-After value of errors while a disk is full.
 	retryAfter = time.Minute
 )
 
-// NewMonitor returns a monitor and registers its metrics.
+// NewMonitor returns a monitor and registers its metrics. It watches nothing
+// until Run is called.
 func NewMonitor(o Options) *Monitor {
 	if o.Free == nil {
 		o.Free = FreeSpace
@@ -88,7 +92,7 @@ func NewMonitor(o Options) *Monitor {
 	return m
 }
 
-// Run refreshes the state periodically until ctx ends.
+// Run refreshes the state periodically until ctx is cancelled.
 func (m *Monitor) Run(ctx context.Context) {
 	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
@@ -102,7 +106,8 @@ func (m *Monitor) Run(ctx context.Context) {
 	}
 }
 
-// RefreshState refreshes the state and the metrics once, and logs changes of state.
+// RefreshState determines the state of all disks and of the installation once,
+// updates the metrics, and logs changes of state.
 func (m *Monitor) RefreshState(ctx context.Context) {
 	for name, folder := range m.Folders {
 		free, err := m.Free(folder)
@@ -133,7 +138,8 @@ func (m *Monitor) RefreshState(ctx context.Context) {
 	m.updateTotal(bytes)
 }
 
-// updateDisk stores the state of a disk and logs a change.
+// updateDisk stores the state of a disk and logs a change. name is the name of
+// the folder, and free the free space in bytes.
 func (m *Monitor) updateDisk(name, folder string, free int64) {
 	m.mu.Lock()
 	before, seen := m.disks[name]
@@ -153,9 +159,9 @@ func (m *Monitor) updateDisk(name, folder string, free int64) {
 	}
 }
 
-// diskState returns the next state of a disk. Returning to a better state needs
-// 10 % more free space than keeping it, so that a disk at the threshold does
-// not log again and again.
+// diskState returns the next state of a disk. Returning to a better state
+// needs 10 % more free space than keeping it, so that a disk near the
+// threshold does not cause repeated log messages.
 func diskState(before State, free, minFree, warnFree int64) State {
 	if before == Full {
 		minFree += minFree / 10
@@ -173,7 +179,8 @@ func diskState(before State, free, minFree, warnFree int64) State {
 	return OK
 }
 
-// updateTotal stores the state of the installation and logs a change.
+// updateTotal stores the state of the installation, which stores the given
+// number of bytes, and logs a change.
 func (m *Monitor) updateTotal(bytes int64) {
 	limit := m.Limits.Total
 	now := OK
@@ -199,7 +206,7 @@ func (m *Monitor) updateTotal(bytes int64) {
 	}
 }
 
-// CurrentState returns the worst state of all disks and the installation.
+// CurrentState returns the worst state of all disks and of the installation.
 func (m *Monitor) CurrentState() State {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -213,11 +220,12 @@ func (m *Monitor) CurrentState() State {
 	return OK
 }
 
-// CheckDisks fails while a disk has less than MinFree bytes free.
+// CheckDisks returns an error while a disk has less than MinFree bytes free.
 func (m *Monitor) CheckDisks() error { return m.checkFree(m.MinFree) }
 
-// CheckDisksForResults fails while a disk has less than half of MinFree free. Results
-// of accepted runs may use the first half; the other half is for the database.
+// CheckDisksForResults returns an error while a disk has less than half of
+// MinFree bytes free. Results of accepted runs may use the first half; the
+// other half is for the database.
 func (m *Monitor) CheckDisksForResults() error { return m.checkFree(m.MinFree / 2) }
 
 func (m *Monitor) checkFree(minFree int64) error {
@@ -225,7 +233,7 @@ func (m *Monitor) checkFree(minFree int64) error {
 		return nil
 	}
 	for _, folder := range m.Folders {
-		// An unknown free space rejects nothing.
+		// If the free space is unknown, nothing is refused.
 		if free, err := m.Free(folder); err == nil && free < minFree {
 			return fault.New(fault.Unavailable, "The disk of this installation is nearly full. Try again later.").
 				With("reason", "disk_full").After(retryAfter)

@@ -9,8 +9,8 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// UsageByOperator returns the bytes stored by the personal account of the person
-// with an address, or by a team.
+// UsageByOperator returns the storage usage of a team, or of the personal
+// account of the person with the given e-mail address.
 func (l Limits) UsageByOperator(ctx context.Context, db *sqldb.DB, email, teamID string) (u Usage, err error) {
 	err = db.Write(ctx, func(tx *sqldb.Tx) error {
 		p, err := principal.OperatorFor(ctx, tx, email, teamID)
@@ -23,9 +23,9 @@ func (l Limits) UsageByOperator(ctx context.Context, db *sqldb.DB, email, teamID
 	return u, err
 }
 
-// SetLimitByOperator sets the own limit of a team, or of the personal account
-// of the person with an address; nil removes it, so that the general setting
-// applies.
+// SetLimitByOperator sets the storage limit, in bytes, of a team or of the
+// personal account of the person with the given e-mail address. If limit is
+// nil, the account's own limit is removed and the general setting applies.
 func (l Limits) SetLimitByOperator(ctx context.Context, db *sqldb.DB, email, teamID string, limit *int64) (u Usage, err error) {
 	err = db.Write(ctx, func(tx *sqldb.Tx) error {
 		p, err := principal.OperatorFor(ctx, tx, email, teamID)
@@ -47,7 +47,8 @@ func (l Limits) SetLimitByOperator(ctx context.Context, db *sqldb.DB, email, tea
 	return u, err
 }
 
-// limitText is a limit in the audit log: bytes, or default for no own limit.
+// limitText returns a limit for the audit log: the number of bytes, or
+// "default" if the account has no limit of its own.
 func limitText(limit *int64) string {
 	if limit == nil {
 		return "default"

@@ -1,14 +1,16 @@
 // Package quota counts the bytes that each account and the whole installation
-// store, and rejects files that exceed a limit.
+// store, and refuses files that exceed a limit.
 //
 //	stored ──▶ used ──delete──▶ leaving ──sweep──▶ gone
 //	           └ the account's limit                      used ≤ limit
 //	           └─── used + leaving ──┘                    ≤ twice the limit
 //	           └─── the installation's limit ┘            used + leaving ≤ limit
 //
-// A deletion frees space in the account at once, although the bytes stay until
-// the sweep. The limit on used and leaving bytes together stops accounts that
-// upload and delete in turn from filling the disk.
+// Bytes of files that people have deleted are called leaving until the content
+// is deleted from the disk, which library.SweepFiles does later. A deletion
+// frees space in the account at once. The limit on used and leaving bytes
+// together keeps accounts that alternately upload and delete from filling the
+// disk.
 //
 // Counts change in the transaction that stores or deletes the file, by
 // conditional updates, so they are exact on any number of nodes. Lock order:
@@ -29,20 +31,20 @@ import (
 
 // Limits are the maximum numbers of stored bytes. 0 means no limit.
 type Limits struct {
-	Account int64 // for accounts without a limit of their own
-	Total   int64 // for the installation
+	Account int64 // limit of accounts without a limit of their own
+	Total   int64 // limit of the whole installation
 }
 
-// Usage is the storage used by an account.
+// Usage is the storage that an account uses, and its limit.
 type Usage struct {
 	Used        int64 // bytes of files that are not deleted
-	Leaving     int64 // bytes of deleted files that the sweep has not removed yet
-	Limit       int64 // 0: no limit
+	Leaving     int64 // bytes of deleted files whose content is not deleted yet
+	Limit       int64 // in bytes; 0 means no limit
 	HasOwnLimit bool  // the account has a limit of its own
 }
 
 // availableBytes returns how many more bytes the account can store, and the
-// reason why not more.
+// reason why there are not more.
 func (u Usage) availableBytes() (available int64, reason string) {
 	if u.Limit == 0 {
 		return math.MaxInt64, ""
@@ -55,14 +57,15 @@ func (u Usage) availableBytes() (available int64, reason string) {
 	return available, reasonAccount
 }
 
-// Values of the error detail "reason".
+// Values of the detail "reason" in errors about exceeded storage limits.
 const (
 	reasonAccount = "account"
 	reasonDeleted = "deleted_recently"
 	reasonTotal   = "installation"
 )
 
-// quotaError is the error for a file that exceeds the account's limit.
+// quotaError returns the error for a file of the given size that exceeds the
+// account's limit.
 func (u Usage) quotaError(bytes int64) error {
 	_, reason := u.availableBytes()
 	message := "The account does not have enough storage for this file. Delete files, or ask the operator for more storage."
@@ -75,8 +78,9 @@ func (u Usage) quotaError(bytes int64) error {
 
 var errTotal = fault.New(fault.StorageQuotaExceeded, "The storage of this installation is full. Its operator must free space.").With("reason", reasonTotal)
 
-// ChargeAccount adds bytes to an account, or fails if they exceed its limit. The same
-// transaction must call ChargeTotal with the same bytes afterwards.
+// ChargeAccount adds bytes to the usage of an account. It returns an error if
+// they exceed the account's limit. The same transaction must call ChargeTotal
+// with the same bytes afterwards.
 func (l Limits) ChargeAccount(ctx context.Context, tx *sqldb.Tx, accountID string, bytes int64) error {
 	if bytes == 0 {
 		return nil
@@ -87,7 +91,7 @@ func (l Limits) ChargeAccount(ctx context.Context, tx *sqldb.Tx, accountID strin
 		return err
 	}
 
-	// The account is full, or has no row yet.
+	// The account has too little space, or has no row yet.
 	if err := insertAccount(ctx, tx, accountID); err != nil {
 		return err
 	}
@@ -104,8 +108,10 @@ func (l Limits) ChargeAccount(ctx context.Context, tx *sqldb.Tx, accountID strin
 	return u.quotaError(bytes)
 }
 
-// ChargeTotal adds bytes of an account to the count of the installation, or
-// fails if they exceed its limit. Call it last in a transaction.
+// ChargeTotal adds bytes that an account stores to the usage of the
+// installation. It returns an error if they exceed the installation's limit.
+// Call it last in a transaction, because it locks a row that other accounts
+// need.
 func (l Limits) ChargeTotal(ctx context.Context, tx *sqldb.Tx, accountID string, bytes int64) error {
 	if bytes == 0 {
 		return nil
@@ -113,8 +119,9 @@ func (l Limits) ChargeTotal(ctx context.Context, tx *sqldb.Tx, accountID string,
 
 	shard := shardOf(accountID)
 	if l.Total > 0 {
-		// Read without a lock: addToAllShards locks all shards in order, which
-		// a transaction that already holds one shard must not do.
+		// The shard is read without a lock: addToAllShards locks all shards in
+		// order, so a transaction that has already locked one must not call
+		// it.
 		now, err := shardBytes(ctx, tx, shard)
 		if err != nil {
 			return err
@@ -128,22 +135,24 @@ func (l Limits) ChargeTotal(ctx context.Context, tx *sqldb.Tx, accountID string,
 	if err != nil || added {
 		return err
 	}
-	return l.addToAllShards(ctx, tx, bytes) // a concurrent transaction used the space
+	return l.addToAllShards(ctx, tx, bytes) // a concurrent transaction used the remaining space
 }
 
-// shardCount is the number of rows that share the count of the installation.
+// shardCount is the number of database rows over which the usage of the
+// installation is divided, so that transactions wait less for each other.
 const shardCount = 16
 
-// shardOf returns the shard of an account. Each account uses one shard only:
-// its transactions wait for each other at the account's row anyway.
+// shardOf returns the number of the shard that an account uses. One per
+// account is enough, because the account's transactions already wait for each
+// other at the account's row.
 func shardOf(accountID string) int64 {
 	h := fnv.New32a()
 	h.Write([]byte(accountID))
 	return int64(h.Sum32() % shardCount)
 }
 
-// shardLimit returns the part of the installation's limit that one shard can
-// use without reading the others.
+// shardLimit returns the part of the installation's limit, in bytes, that one
+// shard can use without reading the others.
 func (l Limits) shardLimit(shard int64) int64 {
 	if l.Total == 0 {
 		return math.MaxInt64
@@ -151,7 +160,8 @@ func (l Limits) shardLimit(shard int64) int64 {
 	return shardShare(l.Total, shard)
 }
 
-// shardShare returns the part of sum that belongs to a shard.
+// shardShare returns the part of sum that one shard gets when sum is divided
+// evenly.
 func shardShare(sum, shard int64) int64 {
 	share := sum / shardCount
 	if shard < sum%shardCount {
@@ -160,8 +170,9 @@ func shardShare(sum, shard int64) int64 {
 	return share
 }
 
-// addToAllShards adds bytes to the count of the installation when one shard has
-// no space left, and divides the sum evenly among the shards.
+// addToAllShards adds bytes to the usage of the installation when one shard
+// has no space left, and divides the sum evenly among the shards. It returns
+// an error if the sum exceeds the installation's limit.
 func (l Limits) addToAllShards(ctx context.Context, tx *sqldb.Tx, bytes int64) error {
 	sum, err := lockShards(ctx, tx)
 	if err != nil {
@@ -180,14 +191,15 @@ func (l Limits) addToAllShards(ctx context.Context, tx *sqldb.Tx, bytes int64) e
 	return nil
 }
 
-// RebalanceShards divides the count of the installation evenly among its shards. It
-// must run once after the limit has changed: with a lower limit, one shard may
-// exceed its share without the others noticing.
+// RebalanceShards divides the usage of the installation evenly among its
+// shards. It must run once after the limit has changed: with a lower limit,
+// one shard may exceed its part although the others have space.
 func (l Limits) RebalanceShards(ctx context.Context, tx *sqldb.Tx) error {
 	return l.addToAllShards(ctx, tx, 0)
 }
 
-// Release moves bytes by account from used to leaving.
+// Release records that files were deleted: their bytes, by account, no longer
+// count as used but as leaving.
 func Release(ctx context.Context, tx *sqldb.Tx, freed map[string]int64) error {
 	for _, accountID := range slices.Sorted(maps.Keys(freed)) {
 		if err := releaseBytes(ctx, tx, accountID, freed[accountID]); err != nil {
@@ -197,8 +209,9 @@ func Release(ctx context.Context, tx *sqldb.Tx, freed map[string]int64) error {
 	return nil
 }
 
-// Remove subtracts bytes by account that were leaving and are removed now. Call
-// it last in a transaction.
+// Remove subtracts leaving bytes, by account, whose content has been deleted.
+// Call it last in a transaction, because it locks rows that other accounts
+// need.
 func Remove(ctx context.Context, tx *sqldb.Tx, removed map[string]int64) error {
 	perShard := map[int64]int64{}
 	for _, accountID := range slices.Sorted(maps.Keys(removed)) {
@@ -219,8 +232,8 @@ func Remove(ctx context.Context, tx *sqldb.Tx, removed map[string]int64) error {
 	return nil
 }
 
-// CheckAvailable returns how many bytes an account can store now, and an error if that is
-// less than bytes. It reserves nothing.
+// CheckAvailable returns how many bytes an account can store now, and an error
+// if that is less than bytes. It does not reserve them.
 func (l Limits) CheckAvailable(ctx context.Context, tx *sqldb.Tx, accountID string, bytes int64) (available int64, err error) {
 	u, err := l.AccountUsage(ctx, tx, accountID)
 	if err != nil {
@@ -247,13 +260,13 @@ func (l Limits) CheckAvailable(ctx context.Context, tx *sqldb.Tx, accountID stri
 	return min(available, left), nil
 }
 
-// AccountUsage returns the usage of an account.
+// AccountUsage returns the storage usage of one account.
 func (l Limits) AccountUsage(ctx context.Context, tx *sqldb.Tx, accountID string) (Usage, error) {
 	all, err := l.AccountUsages(ctx, tx, []string{accountID})
 	return all[accountID], err
 }
 
-// AccountUsages returns the usage of accounts by ID.
+// AccountUsages returns the storage usage of several accounts, by account ID.
 func (l Limits) AccountUsages(ctx context.Context, tx *sqldb.Tx, accountIDs []string) (map[string]Usage, error) {
 	all := make(map[string]Usage, len(accountIDs))
 	if len(accountIDs) == 0 {
@@ -280,8 +293,8 @@ func (l Limits) AccountUsages(ctx context.Context, tx *sqldb.Tx, accountIDs []st
 	return all, nil
 }
 
-// DeleteLimit removes the own limit of a deleted account. Its stored bytes count
-// until the sweep removes them.
+// DeleteLimit removes the own limit of a deleted account. Its stored bytes
+// count until their content is deleted.
 func DeleteLimit(ctx context.Context, tx *sqldb.Tx, accountID string) error {
 	if _, err := SetLimit(ctx, tx, accountID, nil); err != nil {
 		return err
@@ -289,8 +302,8 @@ func DeleteLimit(ctx context.Context, tx *sqldb.Tx, accountID string) error {
 	return deleteEmptyAccount(ctx, tx, accountID)
 }
 
-// SetLimit sets an account's own limit and returns the previous one. nil means
-// the general limit of the setting.
+// SetLimit sets an account's own limit, in bytes, and returns the previous
+// one. nil means that the account has none and the general setting applies.
 func SetLimit(ctx context.Context, tx *sqldb.Tx, accountID string, limit *int64) (before *int64, err error) {
 	if limit != nil && *limit < 0 {
 		return nil, fault.New(fault.Invalid, "The limit must not be negative.").On("limit_bytes")

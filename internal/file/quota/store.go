@@ -6,8 +6,9 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// chargeAccount adds bytes to an account if they fit. The last condition limits
-// used and leaving bytes together; it is written so that it cannot overflow.
+// chargeAccount adds bytes to the usage of an account if they fit. limit is
+// the general limit. The last SQL condition limits used and leaving bytes
+// together; it is written so that it cannot overflow.
 func chargeAccount(ctx context.Context, tx *sqldb.Tx, accountID string, bytes, limit int64) (charged bool, err error) {
 	n, err := tx.Exec(ctx, `
 		UPDATE storage_account SET used_bytes = used_bytes + $2
@@ -22,8 +23,9 @@ func insertAccount(ctx context.Context, tx *sqldb.Tx, accountID string) error {
 	return err
 }
 
-// releaseBytes moves bytes from used to leaving. A wrong count must not prevent
-// a deletion, so counts stop at zero; Checks report the difference.
+// releaseBytes moves bytes of an account from used to leaving. A wrong count
+// must not prevent a deletion, so the used bytes never become negative; Checks
+// report the difference.
 func releaseBytes(ctx context.Context, tx *sqldb.Tx, accountID string, bytes int64) error {
 	_, err := tx.Exec(ctx, `
 		UPDATE storage_account SET used_bytes = CASE WHEN used_bytes > $2 THEN used_bytes - $2 ELSE 0 END, leaving_bytes = leaving_bytes + $2
@@ -38,8 +40,8 @@ func removeBytes(ctx context.Context, tx *sqldb.Tx, accountID string, bytes int6
 	return err
 }
 
-// deleteEmptyAccount deletes the row of an account that stores nothing and has
-// no limit of its own.
+// deleteEmptyAccount deletes the quota row of an account that stores nothing
+// and has no limit of its own.
 func deleteEmptyAccount(ctx context.Context, tx *sqldb.Tx, accountID string) error {
 	_, err := tx.Exec(ctx, `DELETE FROM storage_account WHERE account_id = $1 AND used_bytes = 0 AND leaving_bytes = 0 AND limit_bytes IS NULL`, accountID)
 	return err
@@ -70,7 +72,8 @@ func setLimit(ctx context.Context, tx *sqldb.Tx, accountID string, limit *int64)
 	return before, err
 }
 
-// addToShard adds bytes to a shard if the result does not exceed limit.
+// addToShard adds bytes to a shard. It returns false if the result would
+// exceed limit.
 func addToShard(ctx context.Context, tx *sqldb.Tx, shard, bytes, limit int64) (added bool, err error) {
 	n, err := tx.Exec(ctx, `UPDATE storage_shard SET bytes = bytes + $2 WHERE shard = $1 AND bytes <= $3`, shard, bytes, limit-max(bytes, 0))
 	return n == 1, err
@@ -81,7 +84,7 @@ func shardBytes(ctx context.Context, tx *sqldb.Tx, shard int64) (bytes int64, er
 	return bytes, err
 }
 
-// lockShards locks all shards in order and returns their sum.
+// lockShards locks all shards in order and returns the sum of their bytes.
 func lockShards(ctx context.Context, tx *sqldb.Tx) (sum int64, err error) {
 	err = tx.EachRow(ctx, `SELECT bytes FROM storage_shard ORDER BY shard`+tx.Dialect.ForUpdate, nil, func(row sqldb.Scanner) error {
 		var bytes int64
@@ -97,14 +100,16 @@ func setShard(ctx context.Context, tx *sqldb.Tx, shard, bytes int64) error {
 	return err
 }
 
-// TotalBytes returns the number of bytes that the installation stores.
+// TotalBytes returns the number of bytes that the installation stores,
+// including deleted files whose content is not deleted yet.
 func TotalBytes(ctx context.Context, tx *sqldb.Tx) (bytes int64, err error) {
 	err = tx.QueryRow(ctx, `SELECT CAST(sum(bytes) AS BIGINT) FROM storage_shard`).Scan(&bytes)
 	return bytes, err
 }
 
-// Checks are the invariants of this package. They read the asset table of
-// another package, because they compare the counts with its files.
+// Checks are queries that find rows violating this package's invariants. They
+// read the table asset of another package, because they compare the counts
+// with its files.
 var Checks = []sqldb.Check{
 	{Name: "an account's stored bytes are those of its files", Query: `
 		SELECT 'storage_account ' || c.account_id FROM (

@@ -15,38 +15,40 @@ import (
 	"atelier/internal/people/company"
 )
 
-// maxMails is the number of people who get a mail about an alert at most.
+// maxMails is the maximum number of people who get a mail about one alert.
 const maxMails = 100
 
-// maxShown is the maximum length of names in a mail, in bytes.
+// maxShown is the maximum length of the name of a team or company in a mail, in
+// bytes.
 const maxShown = 120
 
-// Event is the body of the webhook event about a budget: the schema BudgetEvent of
-// the OpenAPI document.
+// Event is the body of the webhook event about a budget. It corresponds to the
+// schema BudgetEvent of the OpenAPI document.
 type Event struct {
 	Data      Alert     `json:"data"`
-	Timestamp time.Time `json:"timestamp"` // whole seconds
+	Timestamp time.Time `json:"timestamp"` // truncated to seconds
 	Type      string    `json:"type"`
 }
 
-// Alert is the notice that a team has spent a part of its budget: the schema
-// BudgetAlert.
+// Alert says that a team has spent a certain percentage of its budget. It
+// corresponds to the schema BudgetAlert of the OpenAPI document.
 type Alert struct {
 	CompanyID        string `json:"company_id"`
-	Month            string `json:"month"` // as in 2026-11
-	Spent            int64  `json:"spent"` // tokens, in the month so far
+	Month            string `json:"month"` // as in 2026-11, in the company's time zone
+	Spent            int64  `json:"spent"` // tokens spent in the month so far
 	TeamID           string `json:"team_id"`
 	TeamName         string `json:"team_name"`
 	ThresholdPercent int64  `json:"threshold_percent"`
-	Tokens           int64  `json:"tokens"` // the budget
+	Tokens           int64  `json:"tokens"` // tokens of the budget per month
 }
 
-// CheckThresholds alerts people about the threshold that a team's budget has reached by
-// a run that was just charged and counted, in the transaction that ends the
-// run. For a team without a budget it is one query.
+// CheckThresholds sends alerts if a team's spending has reached another
+// threshold of its budget. It is called after a run was charged, in the
+// transaction that ends the run. For a team without a budget it costs one
+// query.
 func (k *Service) CheckThresholds(ctx context.Context, tx *sqldb.Tx, teamID string) error {
-	// Of two concurrent transactions, the second reads the additions of the
-	// first, on all days.
+	// The row of the budget is locked, so that of two concurrent transactions
+	// the second sees what the first added to the sums of all days.
 	b, err := readBudget(ctx, tx, teamID, tx.Dialect.ForUpdate)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return nil
@@ -77,8 +79,8 @@ func (k *Service) CheckThresholds(ctx context.Context, tx *sqldb.Tx, teamID stri
 	})
 }
 
-// publishAlert adds an event for each threshold above before, up to that of the
-// alert, and sends a mail about the last.
+// publishAlert queues a webhook event for each threshold above before, up to
+// that of the alert, and a mail about the highest one.
 func (k *Service) publishAlert(ctx context.Context, tx *sqldb.Tx, b budgetRow, before int64, a Alert) error {
 	for _, t := range thresholds {
 		if b.WebhookURL == "" || t <= before || t > a.ThresholdPercent {
@@ -113,7 +115,7 @@ func (k *Service) mailAlert(ctx context.Context, tx *sqldb.Tx, b budgetRow, a Al
 		m := k.composeMail(b, a, c.Name)
 		m.To = address
 		if m.CheckMessage() != nil {
-			continue // an invalid address must not keep the run from ending
+			continue // an invalid e-mail address must not prevent the run from ending
 		}
 		if err := k.Post.QueueMessage(ctx, tx, m); err != nil {
 			return err
@@ -122,7 +124,7 @@ func (k *Service) mailAlert(ctx context.Context, tx *sqldb.Tx, b budgetRow, a Al
 	return nil
 }
 
-// composeMail returns the mail about an alert, without a recipient.
+// composeMail returns the mail about an alert. Its recipient is not set.
 func (k *Service) composeMail(b budgetRow, a Alert, companyName string) mail.Message {
 	team := sanitize.Line(a.TeamName, maxShown)
 	text := fmt.Sprintf("The team “%s” of “%s” has spent %d of the %d tokens of its budget for %s. That is %d %%.\n",
@@ -137,8 +139,8 @@ func (k *Service) composeMail(b budgetRow, a Alert, companyName string) mail.Mes
 	return mail.Message{Subject: fmt.Sprintf("%d %% of the budget of %s is spent", a.ThresholdPercent, team), Text: text}
 }
 
-// listRecipients returns the verified addresses of the people who manage the
-// billing of the company or the team.
+// listRecipients returns the verified e-mail addresses of the people who manage
+// the billing of the company, and of those who manage the team.
 func listRecipients(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) ([]string, error) {
 	roles, err := company.Roles(ctx, tx, companyID)
 	if err != nil {

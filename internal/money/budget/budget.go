@@ -1,23 +1,24 @@
-// Package budget stores the monthly budgets of teams, and alerts people when parts
-// of them are spent.
+// Package budget stores the monthly budgets of teams, and sends alerts when
+// certain percentages of them are spent.
 //
 // A budget is a number of tokens per calendar month in the company's time zone.
 // The charges of runs that ended in the month count against it; package report
-// sums them up. At 50, 80 and 100 % the webhook of the budget gets an event, and
-// the people who manage the team or the billing of the company get one mail. A
-// hard budget refuses further runs.
+// sums them up. At 50, 80 and 100 % an event is sent to the webhook of the
+// budget, and a mail to the people who manage the team or the billing of the
+// company. A hard budget rejects further runs.
 //
 //	run ends ──CheckThresholds──▶ alerted: 0 ▶ 50 ▶ 80 ▶ 100   events and mail, same transaction
 //	                                ▲ │
 //	                                └─┘ a new month, or Set with a higher budget
 //
-// The row has the month and the highest threshold that was alerted in it. A
-// transaction that has added to the sum of the team locks the row before it reads
-// the sum: of two, the second reads the additions of both. Months move forward
-// only.
+// The row of a budget has a month and the highest threshold that an alert was
+// sent for in this month. The month is never set back. A transaction that ends
+// a run adds to the sum of the team, then locks the row of the budget, and only
+// then reads the sum. Of two concurrent transactions, the second therefore
+// reads the additions of both.
 //
-// While a budget is set, no run of the company can end, so that each is counted
-// against either the old or the new budget.
+// While a budget is being set, no run of the company can end, so that each run
+// is counted against either the old or the new budget.
 package budget
 
 import (
@@ -35,15 +36,15 @@ import (
 	"atelier/internal/people/company"
 )
 
-// thresholds are the parts in percent at which people are alerted.
+// thresholds are the percentages of a budget at which alerts are sent.
 var thresholds = []int64{50, 80, 100}
 
 const maxTokens = int64(1e15)
 
-// Draft is the part of a budget that people set.
+// Draft is the part of a budget that users can set.
 type Draft struct {
-	Tokens     int64 // per month
-	Hard       bool  // runs beyond the budget are refused
+	Tokens     int64 // tokens per month
+	Hard       bool  // runs beyond the budget are rejected
 	WebhookURL string
 }
 
@@ -52,9 +53,9 @@ type Budget struct {
 	TeamID string
 	Draft
 	Month   string // the current month, as in 2026-11
-	Spent   int64  // tokens, in the month
-	Percent int64  // of the tokens, rounded down
-	Alerted int64  // the highest threshold that was alerted in the month
+	Spent   int64  // tokens spent in the month
+	Percent int64  // spent percentage of the budget, rounded down
+	Alerted int64  // highest threshold that an alert was sent for in the month
 
 	Created, Updated time.Time
 }
@@ -63,15 +64,16 @@ type Budget struct {
 type Service struct {
 	Post  mailqueue.Outbox
 	Guard *webhook.Guard
-	// Wake is called for events that wait to be sent, after their commit.
+	// Wake is called after the commit of transactions that queue webhook
+	// events.
 	Wake func()
-	// AppURL is the address of this installation in mails.
+	// AppURL is the URL of this installation, for mails.
 	AppURL string
 }
 
 var errNone = fault.New(fault.NotFound, "This team has no budget.")
 
-// Of returns the budget of a team.
+// Of returns the budget of a team and how much of it is spent this month.
 func Of(ctx context.Context, tx *sqldb.Tx, teamID string) (Budget, error) {
 	k, err := readBudget(ctx, tx, teamID, "")
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -89,9 +91,10 @@ func Of(ctx context.Context, tx *sqldb.Tx, teamID string) (Budget, error) {
 	return b, nil
 }
 
-// Set sets the budget of a team. Thresholds that the new budget has reached
-// already and that were not alerted are alerted now; alerted thresholds that it
-// has not reached are alerted again when it does.
+// Set sets the budget of a team. It sends alerts for thresholds that the
+// spending has already reached and for which none was sent this month. If the
+// spending is now below a threshold, an alert will be sent when it reaches the
+// threshold again.
 func (k *Service) Set(ctx context.Context, tx *sqldb.Tx, teamID string, d Draft) (Budget, error) {
 	if err := k.checkDraft(d); err != nil {
 		return Budget{}, err
@@ -152,10 +155,10 @@ func Remove(ctx context.Context, tx *sqldb.Tx, teamID string) error {
 	return nil
 }
 
-// Left returns the tokens that a hard budget leaves to the runs of a team at a
-// time: without the charges of the month and the tokens held for active runs.
-// The result is negative if more is charged and held. Teams without a hard
-// budget are not limited.
+// Left returns the number of tokens that the runs of a team can still spend
+// under its hard budget: the budget less the charges in the month of the given
+// time and the tokens held for active runs. It is negative if they exceed the
+// budget. limited is false for teams without a hard budget.
 func Left(ctx context.Context, tx *sqldb.Tx, teamID string, at time.Time) (left int64, limited bool, err error) {
 	k, err := readBudget(ctx, tx, teamID, "")
 	if errors.Is(err, sqldb.ErrNoRows) || err == nil && !k.Hard {
@@ -175,7 +178,8 @@ func Left(ctx context.Context, tx *sqldb.Tx, teamID string, at time.Time) (left 
 	return k.Tokens - spent - all[teamID].Held, true, nil
 }
 
-// alertedIn returns the highest threshold that was alerted in a month.
+// alertedIn returns the highest threshold that an alert was sent for in a
+// month, or 0 if none was.
 func (k budgetRow) alertedIn(month string) int64 {
 	if k.month != month {
 		return 0
@@ -183,12 +187,13 @@ func (k budgetRow) alertedIn(month string) int64 {
 	return k.alerted
 }
 
-// percentOf returns the spent part of tokens in percent, rounded down.
+// percentOf returns the percentage of tokens that is spent, rounded down.
 func percentOf(spent, tokens int64) int64 {
-	return spent/tokens*100 + spent%tokens*100/tokens // the plain product could overflow
+	return spent/tokens*100 + spent%tokens*100/tokens // spent*100 could overflow
 }
 
-// reachedThreshold returns the highest threshold that is reached, 0 for none.
+// reachedThreshold returns the highest threshold that the spent tokens have
+// reached, or 0 if they have reached none.
 func reachedThreshold(spent, tokens int64) (highest int64) {
 	for _, t := range thresholds {
 		if percentOf(spent, tokens) >= t {

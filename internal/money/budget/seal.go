@@ -2,6 +2,6 @@ package budget
 
 import "atelier/internal/base/seal"
 
-// Sealed is the table of budgets: their tokens and whether they refuse runs
-// beyond them.
+// Sealed describes the table of budgets, whose rows have a keyed hash to detect
+// manipulation.
 var Sealed = seal.Table{Name: "budget", Key: []string{"team_id"}, Columns: []string{"tokens", "hard", "webhook_url"}}

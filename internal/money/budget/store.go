@@ -16,8 +16,8 @@ type budgetRow struct {
 	companyID, teamName string
 }
 
-// readBudget returns the budget of a team that is not removed; lock is appended
-// to the query of its row.
+// readBudget returns the budget of a team that is not removed. lock is the
+// locking clause of the query, such as FOR UPDATE, or "".
 func readBudget(ctx context.Context, tx *sqldb.Tx, teamID, lock string) (k budgetRow, err error) {
 	var created, updated sqldb.Time
 	err = tx.QueryRow(ctx, `
@@ -30,7 +30,8 @@ func readBudget(ctx context.Context, tx *sqldb.Tx, teamID, lock string) (k budge
 	return k, err
 }
 
-// putBudget inserts a budget, or replaces all of it except its creation time.
+// putBudget inserts the budget of a team, or replaces everything except its
+// creation time.
 func putBudget(ctx context.Context, tx *sqldb.Tx, teamID string, k budgetRow) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO budget (team_id, tokens, hard, webhook_url, month, told, created, updated) VALUES ($1, $2, $3, $4, $5, $6, $7, $7)
@@ -43,7 +44,8 @@ func putBudget(ctx context.Context, tx *sqldb.Tx, teamID string, k budgetRow) er
 	return Sealed.RenewSeals(ctx, tx, `team_id = $1`, teamID)
 }
 
-// setAlerted records the highest threshold that was alerted in a month.
+// setAlerted records the highest threshold that an alert was sent for in a
+// month.
 func setAlerted(ctx context.Context, tx *sqldb.Tx, teamID, month string, told int64) error {
 	_, err := tx.Exec(ctx, `UPDATE budget SET month = $2, told = $3 WHERE team_id = $1`, teamID, month, told)
 	return err
@@ -59,8 +61,9 @@ func AnyHard(ctx context.Context, tx *sqldb.Tx, companyID string) (bool, error) 
 	return sqldb.Exists(ctx, tx, `SELECT 1 FROM budget b JOIN team t ON t.id = b.team_id WHERE t.company_id = $1 AND NOT t.removed AND b.hard`, companyID)
 }
 
-// listAddresses returns at most limit verified addresses of people with one of
-// the roles, in the company or in the team, each once.
+// listAddresses returns the verified e-mail addresses, at most limit, of people
+// who have one of the roles in the company or one of the teamRoles in the team.
+// Each address is returned once.
 func listAddresses(ctx context.Context, tx *sqldb.Tx, companyID string, roles []string, teamID string, teamRoles []string, limit int) ([]string, error) {
 	args := sqldb.Args{companyID, teamID, limit}
 	in := func(names []string) string {
@@ -77,7 +80,7 @@ func listAddresses(ctx context.Context, tx *sqldb.Tx, companyID string, roles []
 	})
 }
 
-// Checks are the invariants of this package.
+// Checks are SQL queries for violated invariants of budgets.
 var Checks = []sqldb.Check{{
 	Name: "a budget has a valid month",
 	Query: `SELECT 'budget ' || team_id FROM budget

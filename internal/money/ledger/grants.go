@@ -13,18 +13,20 @@ import (
 )
 
 // Grants grants tokens: to new people, to people who claim a free top-up, and
-// on request of the operator. It is safe for concurrent use.
+// on behalf of the operator. It is safe for concurrent use.
 type Grants struct {
 	DB           *sqldb.DB
-	SignupTokens int64 // for a new person
-	SetupTokens  int64 // in addition, for the person who sets the installation up
-	TopUpTokens  int64 // of a free top-up; 0: there is none
+	SignupTokens int64 // number of tokens for a new person
+	SetupTokens  int64 // additional tokens for the person who sets up the installation
+	TopUpTokens  int64 // tokens of one free top-up; 0 if there are no top-ups
 	TopUpWindow  time.Duration
-	// MonthlyAllowance is the free tokens of every account and month.
+	// MonthlyAllowance is the number of tokens that every account can use for
+	// free in each month.
 	MonthlyAllowance int64
 }
 
-// FreeTopUp is the free tokens that a person can claim.
+// FreeTopUp is the number of free tokens that a person can claim, and whether
+// they can claim them now.
 type FreeTopUp struct {
 	Available bool
 	Tokens    int64
@@ -39,9 +41,9 @@ func (g *Grants) GrantSignup(ctx context.Context, tx *sqldb.Tx, personID string)
 	return err
 }
 
-// GrantSetup grants tokens to the person who sets the installation up, so that
-// they can use it. A set-up token works once, and none is offered after the
-// first person exists.
+// GrantSetup grants tokens to the person who sets up the installation, so that
+// they can use it. This happens at most once: a set-up token can be used once,
+// and none is offered after the first person exists.
 func (g *Grants) GrantSetup(ctx context.Context, tx *sqldb.Tx, personID, address string) error {
 	if g.SetupTokens == 0 {
 		return nil
@@ -61,8 +63,8 @@ func (g *Grants) GrantSetup(ctx context.Context, tx *sqldb.Tx, personID, address
 	return audit.Add(ctx, tx, withBalance(e, g.SetupTokens, balance))
 }
 
-// GrantByOperator grants tokens to the personal account of the person with an
-// address, or to a team. A negative number takes tokens back.
+// GrantByOperator grants tokens to a team, or to the personal account of the
+// person with the given e-mail address. A negative number takes tokens back.
 func (g *Grants) GrantByOperator(ctx context.Context, email, teamID string, tokens int64, memo string) (balance int64, err error) {
 	err = g.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		p, err := principal.OperatorFor(ctx, tx, email, teamID)
@@ -79,7 +81,7 @@ func (g *Grants) GrantByOperator(ctx context.Context, email, teamID string, toke
 	return balance, err
 }
 
-// TopUpOf returns the top-up that a person can claim now.
+// TopUpOf returns the free top-up, and whether a person can claim it now.
 func (g *Grants) TopUpOf(ctx context.Context, tx *sqldb.Tx, personID string) (FreeTopUp, error) {
 	if g.TopUpTokens == 0 {
 		return FreeTopUp{}, nil
@@ -88,7 +90,7 @@ func (g *Grants) TopUpOf(ctx context.Context, tx *sqldb.Tx, personID string) (Fr
 	return FreeTopUp{available, g.TopUpTokens}, err
 }
 
-// ClaimTopUp grants a person the free tokens of this window, once.
+// ClaimTopUp grants a person the free top-up, at most once per TopUpWindow.
 func (g *Grants) ClaimTopUp(ctx context.Context, p principal.Principal) (t FreeTopUp, balance Balance, err error) {
 	if g.TopUpTokens == 0 {
 		return t, balance, fault.New(fault.Forbidden, "There is no free top-up here.").With("reason", "off")
@@ -117,8 +119,8 @@ func grantDetails(accountID string, tokens int64, memo string) map[string]string
 	return map[string]string{"account": accountID, "tokens": strconv.FormatInt(tokens, 10), "note": memo}
 }
 
-// withBalance returns the audit entry of a movement that left an account with a
-// balance.
+// withBalance adds the balances before and after a grant of tokens to its audit
+// entry. balance is the balance after the grant.
 func withBalance(e audit.Entry, tokens, balance int64) audit.Entry {
 	return e.WithChange(strconv.FormatInt(balance-tokens, 10), strconv.FormatInt(balance, 10))
 }

@@ -11,17 +11,19 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Hold is the tokens and the allowance held for a run.
+// Hold is the amount that is reserved for a run, in tokens and in free
+// allowance.
 type Hold struct {
 	Tokens, Allowance int64
-	// Month is the month of the allowance, as in 2026-11; empty: none is held.
+	// Month is the month of the allowance, as in 2026-11. It is empty if
+	// Allowance is 0.
 	Month string
 }
 
 // Reserve holds the price of a run: first from the free allowance of the month,
-// then in tokens. An account with too few tokens gets a
-// fault.InsufficientBalance, and nothing has changed. The account stays locked
-// until the transaction ends.
+// then in tokens. If the account has too few tokens, it changes nothing and
+// returns a fault.InsufficientBalance. The account stays locked until the
+// transaction ends.
 func Reserve(ctx context.Context, tx *sqldb.Tx, accountID string, price, monthlyAllowance int64) (Hold, error) {
 	if err := checkPayable(accountID, price); err != nil {
 		return Hold{}, err
@@ -53,7 +55,8 @@ func Reserve(ctx context.Context, tx *sqldb.Tx, accountID string, price, monthly
 }
 
 // Quote returns the hold that Reserve would make, whether the account has
-// enough tokens, and the tokens that it has. It changes and locks nothing.
+// enough tokens for it, and the number of tokens that the account can spend. It
+// changes and locks nothing.
 func Quote(ctx context.Context, tx *sqldb.Tx, accountID string, price, monthlyAllowance int64) (h Hold, enough bool, available int64, err error) {
 	if err := checkPayable(accountID, price); err != nil {
 		return Hold{}, false, 0, err
@@ -62,7 +65,7 @@ func Quote(ctx context.Context, tx *sqldb.Tx, accountID string, price, monthlyAl
 	if err != nil {
 		return Hold{}, false, 0, fmt.Errorf("quote: %w", err)
 	}
-	var a account // the zero account: no movement yet
+	var a account // stays zero for an account without transactions
 	if len(found) == 1 {
 		a = found[0]
 	}
@@ -70,10 +73,11 @@ func Quote(ctx context.Context, tx *sqldb.Tx, accountID string, price, monthlyAl
 	return h, enough, a.posted - a.held, nil
 }
 
-// Settle ends the hold of a run, once. The charge, at most the hold, is paid
-// from the allowance first and then in tokens; the rest of both is released, of
-// the allowance only during its month. It returns the tokens and the allowance
-// paid. A run that is settled already gets an error, and nothing has changed.
+// Settle ends the hold of a run. The charge, which is at most the hold, is paid
+// from the allowance first and then in tokens, and the rest of the hold is
+// released. Allowance is released only if its month has not ended. Settle
+// returns the tokens and the allowance paid. If the run is already settled, it
+// changes nothing and returns an error.
 func Settle(ctx context.Context, tx *sqldb.Tx, accountID, runID string, h Hold, charge int64) (tokens, allowance int64, err error) {
 	if runID == "" || h.Tokens < 0 || h.Allowance < 0 || h.Tokens > maxTokens || h.Allowance > maxTokens ||
 		(h.Month == "") != (h.Allowance == 0) || charge < 0 || charge > h.Tokens+h.Allowance {
@@ -88,7 +92,7 @@ func Settle(ctx context.Context, tx *sqldb.Tx, accountID, runID string, h Hold, 
 }
 
 func settleHold(ctx context.Context, tx *sqldb.Tx, accountID, runID string, h Hold, tokens, allowance int64) error {
-	if err := openAccount(ctx, tx, accountID); err != nil { // the settlement of a free run may be the first movement
+	if err := openAccount(ctx, tx, accountID); err != nil { // the settlement of a free run may be the first transaction of its account
 		return err
 	}
 	if _, err := lockAccount(ctx, tx, accountID); err != nil {
@@ -103,8 +107,9 @@ func settleHold(ctx context.Context, tx *sqldb.Tx, accountID, runID string, h Ho
 		tokens:    -tokens,
 		allowance: allowance,
 	}
-	// The transaction is recorded before the account's row changes, so that a second
-	// settlement ends here and changes nothing even if it is committed.
+	// The transaction is recorded before the account's row changes. A second
+	// settlement of the run therefore fails here and changes nothing, even if
+	// the caller ignores the error and commits.
 	fresh, err := recordMovement(ctx, tx, m)
 	if err != nil {
 		return err
@@ -134,8 +139,8 @@ func (a account) planHold(now time.Time, price, monthlyAllowance int64) (h Hold,
 	return h, h.Tokens <= b.Tokens
 }
 
-// checkPayable refuses prices and accounts that only a programming error can
-// produce.
+// checkPayable returns an error for invalid prices and accounts, which only a
+// programming error can cause.
 func checkPayable(accountID string, price int64) error {
 	if price < 0 || price > maxTokens {
 		return fmt.Errorf("ledger: invalid price %d", price)

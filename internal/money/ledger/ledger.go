@@ -1,27 +1,28 @@
-// Package ledger stores the tokens of accounts in double entry.
+// Package ledger records the tokens of accounts with double-entry bookkeeping.
 //
-// A transaction moves tokens from one account to another, its entries sum to
-// zero, and neither is ever changed. The row of an account has the sum of its
-// entries (posted) and the tokens held for runs (held). Tokens that come from
-// outside or leave have a system account on the other side, the only kind of
-// account that may be below zero.
+// A transaction moves tokens from one account to another. Its entries sum to
+// zero. Transactions and entries are never changed. The row of an account has
+// the sum of its entries (posted) and the number of tokens held for runs
+// (held). Tokens that are granted come from a system account, and tokens that
+// are spent go to another one. Only system accounts may be below zero.
 //
 //	system:grants ──grant, signup, top_up──▶ account ──settle──▶ system:revenue
 //
-// A run holds its price when it is created: first from the free allowance of the
-// month, then in tokens. Both are columns of the account's row; no transaction is
-// recorded. When the run ends, one settlement charges for the delivered results
-// and releases the rest of the hold.
+// When a run is created, its price is held: first from the free allowance of
+// the month, then in tokens. A hold only changes columns of the account's row;
+// no transaction is recorded. When the run ends, one settlement charges for the
+// delivered results and releases the rest of the hold.
 //
 //	Reserve   held + tokens                  allowance_used + allowance
 //	Settle    held - tokens, posted - paid   allowance_used - unused
 //
-// allowance_used belongs to the month in allowance_month, which only moves forward.
+// allowance_used belongs to the month in allowance_month, which is never set
+// back to an earlier month.
 //
-// Every database transaction locks the account's row first and the system
-// account's row, which all share, last. Move tokens once in a database
-// transaction: a second move would lock another account after the system
-// account.
+// Every database transaction locks the account's row first and the row of the
+// system account, which is common to all accounts, last. A database transaction
+// must not move tokens twice: the second move would lock another account after
+// the system account, and two such transactions could deadlock.
 package ledger
 
 import (
@@ -37,16 +38,16 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Kind is the reason for a movement of tokens. Kinds are stored: add, never
-// rename.
+// Kind is the reason for a ledger transaction. Kinds are stored in the
+// database, so existing ones must not be renamed.
 type Kind string
 
-// The kinds of movements.
+// The kinds of ledger transactions.
 const (
 	Granted  Kind = "grant"  // the operator granted or took back tokens
 	SignedUp Kind = "signup" // the first tokens of a new account
-	ToppedUp Kind = "top_up" // the free top-up, claimed
-	Settled  Kind = "settle" // a run ended; also if it costs nothing
+	ToppedUp Kind = "top_up" // the account claimed its free top-up
+	Settled  Kind = "settle" // a run ended, even if it costs nothing
 	Expired  Kind = "expire" // the owner of the account was deleted
 )
 
@@ -54,25 +55,27 @@ const (
 	systemPrefix  = "system:"
 	systemGrants  = systemPrefix + "grants"
 	systemRevenue = systemPrefix + "revenue"
-	maxTokens     = 1_000_000_000_000 // in one movement
-	maxNote       = 500               // bytes
+	maxTokens     = 1_000_000_000_000 // maximum number of tokens of one transaction
+	maxNote       = 500               // maximum length of a note, in bytes
 	allowanceForm = "2006-01"
 )
 
-// Balance is the balance of an account.
+// Balance is the tokens and the free allowance that an account has.
 type Balance struct {
-	// Tokens can be spent now: held tokens are not included.
+	// Tokens is the number of tokens that can be spent now. Held tokens are not
+	// included.
 	Tokens int64
-	// Held is held for runs that have not ended.
+	// Held is the number of tokens held for runs that have not ended.
 	Held int64
-	// FreeAllowanceLeft can be used for free until the month ends (UTC).
+	// FreeAllowanceLeft is the number of tokens that can be used for free until
+	// the month ends (in UTC).
 	FreeAllowanceLeft int64
 }
 
 // Grant adds tokens to an account, or takes them back if tokens is negative,
-// and returns the tokens that can be spent afterwards. The row of an account is
-// created with its first movement. The note is sanitized to one line of at most
-// 500 bytes.
+// and returns the number of tokens that can be spent afterwards. If the account
+// has no row yet, the row is created. The note is sanitized to one line of at
+// most 500 bytes.
 func Grant(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, kind Kind, note string) (balance int64, err error) {
 	if tokens == 0 || tokens < -maxTokens || tokens > maxTokens {
 		return 0, fault.New(fault.Invalid, "Tokens are a whole number other than 0, at most 1,000,000,000,000 either way.").On("tokens")
@@ -84,7 +87,7 @@ func Grant(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, ki
 }
 
 // Clear takes back all tokens that an account can spend, and returns their
-// number.
+// number. Held tokens remain.
 func Clear(ctx context.Context, tx *sqldb.Tx, accountID string, kind Kind, note string) (tokens int64, err error) {
 	if err := checkOwned(accountID); err != nil {
 		return 0, err
@@ -101,18 +104,19 @@ func Clear(ctx context.Context, tx *sqldb.Tx, accountID string, kind Kind, note 
 	return tokens, err
 }
 
-// Entry is a movement of tokens from the view of one account.
+// Entry is one side of a ledger transaction: what it added to or took from one
+// account.
 type Entry struct {
-	ID      string // of the transaction
+	ID      string // id of the transaction
 	Kind    Kind
 	Note    string
-	RunID   string // of a settlement
-	Tokens  int64  // to the account; negative: from it
+	RunID   string // id of the run that was settled, or ""
+	Tokens  int64  // positive if the account received tokens
 	Created time.Time
 }
 
-// TopUp grants an account the free top-up, once in a window: of several
-// concurrent claims, one succeeds. It returns the tokens that can be spent
+// TopUp grants an account the free top-up, at most once per window, also if
+// claims are concurrent. It returns the number of tokens that can be spent
 // afterwards.
 func TopUp(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, window time.Duration) (balance int64, err error) {
 	if tokens < 1 || tokens > maxTokens || window <= 0 {
@@ -136,8 +140,9 @@ func TopUp(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, wi
 	return moveTokens(ctx, tx, accountID, tokens, ToppedUp, "")
 }
 
-// TopUpAt reports whether an account can claim the top-up now, and the time
-// from which it can; the zero time if it has never claimed one.
+// TopUpAt reports whether an account can claim the free top-up now, and the
+// time from which it can. The time is zero if the account has never claimed
+// one.
 func TopUpAt(ctx context.Context, tx *sqldb.Tx, accountID string, window time.Duration) (next time.Time, available bool, err error) {
 	last, err := toppedUp(ctx, tx, accountID)
 	if err != nil {
@@ -150,8 +155,8 @@ func TopUpAt(ctx context.Context, tx *sqldb.Tx, accountID string, window time.Du
 	return next, !next.After(tx.Now), nil
 }
 
-// Balances returns the balances of accounts by id. An account without movements
-// has only the monthly allowance.
+// Balances returns the balances of accounts by account id. An account without
+// transactions has only the monthly allowance.
 func Balances(ctx context.Context, tx *sqldb.Tx, ids []string, monthlyAllowance int64) (map[string]Balance, error) {
 	all := make(map[string]Balance, len(ids))
 	for _, id := range ids {
@@ -175,10 +180,10 @@ func (a account) balanceAt(now time.Time, monthlyAllowance int64) Balance {
 	return Balance{Tokens: a.posted - a.held, Held: a.held, FreeAllowanceLeft: max(max(monthlyAllowance, 0)-used, 0)}
 }
 
-// allowanceAt returns the month that counts and the allowance used in it. The
-// month moves forward only: a transaction that began just before midnight and
-// waited for one that began after must not reset the allowance of the new
-// month.
+// allowanceAt returns the current month and the allowance used in it. The month
+// is never earlier than the stored one: a transaction that began just before
+// the end of a month, and waited for one that began after it, must not reset
+// the allowance of the new month.
 func (a account) allowanceAt(now time.Time) (month string, used int64) {
 	month = now.UTC().Format(allowanceForm)
 	if a.allowanceMonth < month {
@@ -187,7 +192,7 @@ func (a account) allowanceAt(now time.Time) (month string, used int64) {
 	return a.allowanceMonth, a.allowanceUsed
 }
 
-// checkOwned refuses ids that do not belong to a person or a team.
+// checkOwned returns an error for ids of system accounts and for the empty id.
 func checkOwned(accountID string) error {
 	if accountID == "" || strings.HasPrefix(accountID, systemPrefix) {
 		return errors.New("ledger: " + accountID + " is not the account of a person or a team")
@@ -206,7 +211,9 @@ func openAccount(ctx context.Context, tx *sqldb.Tx, accountID string) error {
 	return nil
 }
 
-// moveTokens moves tokens from the system account to an account that is open.
+// moveTokens moves tokens from a system account to an account whose row exists.
+// It moves them back if tokens is negative. It returns the number of tokens
+// that can be spent afterwards.
 func moveTokens(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, kind Kind, note string) (balance int64, err error) {
 	balance, ok, err := postTokens(ctx, tx, accountID, tokens)
 	if err != nil {

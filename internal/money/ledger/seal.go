@@ -10,10 +10,10 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// VerifySeals reports every transaction whose seal does not match the
-// transaction and its entries. old is the result of UnsealedDigest from the
-// time when seals were introduced: the transactions without a seal must still
-// have this digest.
+// VerifySeals reports every transaction whose seal, a keyed hash, does not
+// match the transaction and its entries. old is the result of UnsealedDigest
+// from the time when seals were introduced: the transactions without a seal
+// must still have this digest.
 func VerifySeals(ctx context.Context, tx *sqldb.Tx, old string, report func(problem string)) error {
 	var unsealed unsealedSet
 	err := eachMovement(ctx, tx, func(m movement, created int64, seal string) error {
@@ -34,9 +34,9 @@ func VerifySeals(ctx context.Context, tx *sqldb.Tx, old string, report func(prob
 	return nil
 }
 
-// UnsealedDigest returns a digest of the transactions without a seal, empty if
-// there are none. The table refuses changes, so these transactions cannot be
-// sealed later.
+// UnsealedDigest returns a digest of the transactions without a seal, or "" if
+// there are none. These transactions cannot be sealed later, because the table
+// rejects updates.
 func UnsealedDigest(ctx context.Context, tx *sqldb.Tx) (string, error) {
 	var unsealed unsealedSet
 	err := eachMovement(ctx, tx, func(m movement, created int64, seal string) error {
@@ -48,14 +48,14 @@ func UnsealedDigest(ctx context.Context, tx *sqldb.Tx) (string, error) {
 	return unsealed.String(), err
 }
 
-// Sum is the tokens that an account received by grants and top-ups.
+// Sum is what an account received from the operator and by free top-ups.
 type Sum struct {
-	Granted int64 // tokens, by the operator
-	TopUps  int64 // number of top-ups
+	Granted int64 // tokens granted by the operator, less those taken back
+	TopUps  int64 // number of free top-ups
 }
 
-// unsealedSet is a digest of rows: their number and the XOR of their seals,
-// which does not depend on their order.
+// unsealedSet is a digest of a set of transactions: their number and the XOR of
+// their hashes, which does not depend on their order.
 type unsealedSet struct {
 	count int
 	sum   [32]byte
@@ -63,7 +63,7 @@ type unsealedSet struct {
 
 func (l *unsealedSet) addSeal(seal string) {
 	l.count++
-	raw, _ := hex.DecodeString(seal) // as Tx.SealTexts writes it
+	raw, _ := hex.DecodeString(seal) // Tx.SealTexts returns valid hexadecimal
 	subtle.XORBytes(l.sum[:], l.sum[:], raw)
 }
 

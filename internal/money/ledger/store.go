@@ -17,9 +17,9 @@ func insertAccount(ctx context.Context, tx *sqldb.Tx, id string) error {
 	return err
 }
 
-// postTokens adds tokens to the account, or takes them, unless the balance
-// would be below zero. It returns the tokens that can be spent afterwards, or,
-// if nothing changed, now.
+// postTokens adds tokens to an account, or takes them if tokens is negative. It
+// changes nothing and returns ok = false if the balance would fall below zero.
+// balance is the number of tokens that can be spent after the call.
 func postTokens(ctx context.Context, tx *sqldb.Tx, id string, tokens int64) (balance int64, ok bool, err error) {
 	err = tx.QueryRow(ctx, `
 		UPDATE ledger_account SET posted = posted + $1 WHERE id = $2 AND posted - held + $1 >= 0
@@ -31,24 +31,26 @@ func postTokens(ctx context.Context, tx *sqldb.Tx, id string, tokens int64) (bal
 	return balance, false, err
 }
 
-// movement is a transaction between a system account and another.
+// movement is a ledger transaction between a system account and the account of
+// a person or a team.
 type movement struct {
 	id              string
 	kind            Kind
 	note            string
-	runID           string // of a settlement, else empty
+	runID           string // id of the run that is settled, or ""
 	system, account string
-	tokens          int64 // to the account
-	allowance       int64 // used by a settlement
+	tokens          int64 // number of tokens that the account receives
+	allowance       int64 // allowance that a settlement uses
 }
 
-// sealedHash returns the keyed hash of the movement with both of its sides.
+// sealedHash returns the keyed hash of the transaction and its two entries.
 func (m movement) sealedHash(tx *sqldb.Tx, created int64) string {
 	return tx.SealTexts("ledger_transaction", m.id, string(m.kind), m.note, m.runID, m.system, m.account,
 		strconv.FormatInt(m.tokens, 10), strconv.FormatInt(m.allowance, 10), strconv.FormatInt(created, 10))
 }
 
-// recordMovement inserts the transaction, unless its run has one already.
+// recordMovement inserts the transaction. It returns fresh = false and inserts
+// nothing if its run is already settled.
 func recordMovement(ctx context.Context, tx *sqldb.Tx, m movement) (fresh bool, err error) {
 	n, err := tx.Exec(ctx, `
 		INSERT INTO ledger_transaction (id, kind, note, created, run_id, seal) VALUES ($1, $2, $3, $4, nullif($5, ''), $6)
@@ -57,8 +59,9 @@ func recordMovement(ctx context.Context, tx *sqldb.Tx, m movement) (fresh bool, 
 	return n == 1, err
 }
 
-// bookEntries inserts the entries and updates the system account. The row of
-// the system account is locked last: all movements wait for it.
+// bookEntries inserts the two entries of a transaction and updates the system
+// account. The row of the system account is locked last, because all
+// transactions wait for it.
 func bookEntries(ctx context.Context, tx *sqldb.Tx, m movement) error {
 	if _, err := tx.Exec(ctx, `
 		INSERT INTO ledger_account (id, posted, held, allowance_month, allowance_used) VALUES ($1, $2, 0, '', 0)
@@ -77,8 +80,9 @@ func lockAccount(ctx context.Context, tx *sqldb.Tx, id string) (a account, err e
 	return a, err
 }
 
-// holdTokens holds tokens and sets the used allowance of a month, unless the
-// account has changed since it was read or has too few tokens.
+// holdTokens adds to the held tokens of an account and sets the allowance used
+// in a month. It changes nothing if the account has too few tokens or its
+// allowance has changed since it was read.
 func holdTokens(ctx context.Context, tx *sqldb.Tx, was account, tokens int64, month string, used int64) (ok bool, err error) {
 	n, err := tx.Exec(ctx, `
 		UPDATE ledger_account SET held = held + $1, allowance_month = $2, allowance_used = $3
@@ -87,9 +91,9 @@ func holdTokens(ctx context.Context, tx *sqldb.Tx, was account, tokens int64, mo
 	return n == 1, err
 }
 
-// releaseHold ends a hold: the paid tokens leave the account, the others are
-// released, and so is the unused allowance while the account still counts its
-// month. It changes nothing if the account holds less.
+// releaseHold ends a hold: the paid tokens leave the account, and the others
+// are released. Unused allowance is released only if the account is still in
+// the same month. It changes nothing if the account holds less than h.
 func releaseHold(ctx context.Context, tx *sqldb.Tx, id string, h Hold, tokens, allowance int64) (ok bool, err error) {
 	n, err := tx.Exec(ctx, `
 		UPDATE ledger_account SET posted = posted - $1, held = held - $2,
@@ -99,7 +103,8 @@ func releaseHold(ctx context.Context, tx *sqldb.Tx, id string, h Hold, tokens, a
 	return n == 1, err
 }
 
-// claimTopUp records a top-up now, unless there was one within the window.
+// claimTopUp records that the account claimed a top-up now. It returns claimed
+// = false and records nothing if the last claim was within the window.
 func claimTopUp(ctx context.Context, tx *sqldb.Tx, id string, window time.Duration) (claimed bool, err error) {
 	n, err := tx.Exec(ctx, `UPDATE ledger_account SET topped_up = $1 WHERE id = $2 AND (topped_up IS NULL OR topped_up <= $3)`,
 		sqldb.At(tx.Now), id, sqldb.At(tx.Now.Add(-window)))
@@ -115,7 +120,7 @@ func toppedUp(ctx context.Context, tx *sqldb.Tx, id string) (time.Time, error) {
 	return at.Time, err
 }
 
-// account is a row of ledger_account.
+// account is a row of the table ledger_account.
 type account struct {
 	id             string
 	posted, held   int64
@@ -142,8 +147,8 @@ func listAccounts(ctx context.Context, tx *sqldb.Tx, ids []string) ([]account, e
 	})
 }
 
-// Entries returns at most limit movements of an account after an id, in the order
-// of ids, which is not the order of time.
+// Entries returns at most limit entries of an account whose transaction ids are
+// greater than after, ordered by transaction id, which is not chronological.
 func Entries(ctx context.Context, tx *sqldb.Tx, accountID, after string, limit int) ([]Entry, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT t.id, t.kind, t.note, coalesce(t.run_id, ''), e.amount, t.created
@@ -157,7 +162,8 @@ func Entries(ctx context.Context, tx *sqldb.Tx, accountID, after string, limit i
 		})
 }
 
-// Sums returns the sums by account.
+// Sums returns, by account id, the tokens granted by the operator and the
+// number of free top-ups. System accounts are left out.
 func Sums(ctx context.Context, tx *sqldb.Tx) (map[string]Sum, error) {
 	all := map[string]Sum{}
 	err := tx.EachRow(ctx, `
@@ -177,8 +183,10 @@ func Sums(ctx context.Context, tx *sqldb.Tx) (map[string]Sum, error) {
 	return all, err
 }
 
-// eachMovement reads every transaction with its entries. One with other than
-// two entries has no matching seal.
+// eachMovement calls found for every ledger transaction, with its creation time
+// in microseconds since 1970 and its seal. A transaction that does not have
+// exactly two entries is passed without an account, so that its seal does not
+// match.
 func eachMovement(ctx context.Context, tx *sqldb.Tx, found func(m movement, created int64, seal string) error) error {
 	return tx.EachRow(ctx, `
 		SELECT t.id, t.kind, t.note, coalesce(t.run_id, ''), t.created, t.seal,
@@ -196,13 +204,13 @@ func eachMovement(ctx context.Context, tx *sqldb.Tx, found func(m movement, crea
 			return err
 		}
 		if sides != 2 {
-			m.account = "" // matches no seal
+			m.account = "" // makes the seal invalid
 		}
 		return found(m, created, seal)
 	})
 }
 
-// Checks are the invariants of this package.
+// Checks are SQL queries for violated invariants of the ledger.
 var Checks = []sqldb.Check{
 	{Name: "nobody who was deleted has tokens", Query: `
 		SELECT 'ledger_account ' || a.id FROM ledger_account a JOIN person p ON p.id = a.id WHERE p.deleted IS NOT NULL AND a.posted <> 0`},

@@ -4,11 +4,11 @@ import "time"
 
 const day = int64(24 * time.Hour / time.Microsecond)
 
-// dayOf returns the day since 1970 of a moment in a time zone. Moments are
-// microseconds since 1970 in UTC.
+// dayOf returns the calendar day of a moment in a time zone, as a number of
+// days since 1970. A moment is a number of microseconds since 1970 in UTC.
 //
-// Days never go backwards: if a clock is set back over midnight, the repeated
-// evening belongs to the new day.
+// Days never go backwards: if clocks are set back over midnight, the repeated
+// hour before midnight belongs to the new day.
 func dayOf(moment int64, loc *time.Location) int64 {
 	t := time.UnixMicro(moment).In(loc)
 	d := calendarDay(t)
@@ -18,16 +18,18 @@ func dayOf(moment int64, loc *time.Location) int64 {
 	return d
 }
 
-// calendarDay returns the calendar day of a time.
+// calendarDay returns the calendar day of t in its own time zone, as a number
+// of days since 1970.
 func calendarDay(t time.Time) int64 {
 	y, m, d := t.Date()
 	return floorDiv(time.Date(y, m, d, 0, 0, 0, 0, time.UTC).UnixMicro(), day)
 }
 
-// dayStart returns the first moment of a day, or of the next existing day: time
-// zones have skipped midnights and whole days.
+// dayStart returns the first moment of a day. If the day does not exist in the
+// time zone, because it was skipped, it returns the first moment of the next
+// day.
 func dayStart(d int64, loc *time.Location) int64 {
-	// far is more than the offset of every time zone from UTC.
+	// far is more than the offset of any time zone from UTC, in microseconds.
 	const far = 26 * int64(time.Hour/time.Microsecond)
 	before := d*day - far
 	after := d*day + far
@@ -41,31 +43,32 @@ func dayStart(d int64, loc *time.Location) int64 {
 	return after
 }
 
-// dayName returns a day in the form 2026-11-15.
+// dayName formats a day as in 2026-11-15.
 func dayName(d int64) string { return time.UnixMicro(d * day).UTC().Format(time.DateOnly) }
 
-// dayNamed parses the form of dayName.
+// dayNamed parses a day as in 2026-11-15.
 func dayNamed(name string) (int64, error) {
 	t, err := time.Parse(time.DateOnly, name)
 	return floorDiv(t.UnixMicro(), day), err
 }
 
-// monthOf returns the calendar month of a time in a time zone: its name, its
-// first day and the day after its last.
+// monthOf returns the calendar month of t in a time zone: its name as in
+// 2026-11, its first day and the first day of the next month.
 func monthOf(t time.Time, loc *time.Location) (name string, first, end int64) {
 	y, m, _ := time.UnixMicro(dayOf(t.UnixMicro(), loc) * day).UTC().Date()
 	begin := time.Date(y, m, 1, 0, 0, 0, 0, time.UTC)
 	return begin.Format("2006-01"), calendarDay(begin), calendarDay(begin.AddDate(0, 1, 0))
 }
 
-// stretch is a span of time in which the offset of a time zone does not change.
+// stretch is a period in which the UTC offset of a time zone does not change.
 type stretch struct {
-	until  int64 // the first moment after the stretch
-	offset int64 // microseconds ahead of UTC
-	first  int64 // no moment of the stretch belongs to an earlier day
+	until  int64 // first moment after the stretch
+	offset int64 // offset from UTC in microseconds, positive to the east
+	first  int64 // earliest day that moments of the stretch belong to
 }
 
-// clockStretches returns the stretches between two moments.
+// clockStretches divides the time from one moment to another, inclusive, into
+// periods with a constant UTC offset.
 func clockStretches(from, until int64, loc *time.Location) (all []stretch) {
 	for from <= until {
 		t := time.UnixMicro(from).In(loc)
@@ -81,7 +84,7 @@ func clockStretches(from, until int64, loc *time.Location) (all []stretch) {
 	return all
 }
 
-// floorDiv divides and rounds down.
+// floorDiv returns a / b, rounded down instead of towards zero. b is positive.
 func floorDiv(a, b int64) int64 {
 	q := a / b
 	if a%b < 0 {

@@ -11,14 +11,16 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// quarter is the length of a slot of the grain quarter.
+// quarter is a quarter of an hour in microseconds: the length of a slot in the
+// grain "quarter".
 const quarter = int64(15 * time.Minute / time.Microsecond)
 
-// filter narrows a query to certain ids. Empty ids match all.
+// filter restricts a query to a team, a tool or a person. An empty id does not
+// restrict.
 type filter struct{ teamID, toolID, personID string }
 
-// filterOf returns the filter of a query; ok is false if no person has the
-// address.
+// filterOf returns the filter of a query. ok is false if no person has the
+// e-mail address of the query.
 func filterOf(ctx context.Context, tx *sqldb.Tx, q Query) (f filter, ok bool, err error) {
 	f = filter{teamID: q.TeamID, toolID: q.ToolID}
 	if q.Email == "" {
@@ -31,7 +33,7 @@ func filterOf(ctx context.Context, tx *sqldb.Tx, q Query) (f filter, ok bool, er
 	return f, err == nil, err
 }
 
-// plan lists the rows that answer a query.
+// plan describes which rows are read to compute a report.
 type plan struct {
 	companyID string
 	filter
@@ -39,7 +41,8 @@ type plan struct {
 	pieces []piece
 }
 
-// source is the table and grain from which a piece is read.
+// source is the kind of rows that a piece of a plan is read from: sums of days,
+// sums of quarters of an hour, or single runs.
 type source int
 
 const (
@@ -48,11 +51,12 @@ const (
 	ofRuns
 )
 
-// piece is a part of a plan. Pieces do not overlap.
+// piece is a period of a plan that is read from one source. The pieces of a
+// plan do not overlap.
 type piece struct {
 	of          source
-	from, until int64 // slots, or moments of runs
-	day         int64 // of all runs in the piece, unless it is read by days
+	from, until int64 // slots, or for ofRuns moments; until is exclusive
+	day         int64 // the day that the piece lies in; not set for ofDays
 }
 
 func planFor(ctx context.Context, tx *sqldb.Tx, q Query, by []Dimension) (plan, error) {
@@ -64,7 +68,8 @@ func planFor(ctx context.Context, tx *sqldb.Tx, q Query, by []Dimension) (plan, 
 	if err != nil {
 		return plan{}, err
 	}
-	// Most queries end now: then no part of today has to be split.
+	// Most queries end now. No run has ended after such a period, so all of
+	// today can be read and today need not be split.
 	open := q.Until.IsZero()
 	if !open {
 		since, err := endedSince(ctx, tx, q.CompanyID, toMicroseconds(q.Until))
@@ -78,7 +83,8 @@ func planFor(ctx context.Context, tx *sqldb.Tx, q Query, by []Dimension) (plan, 
 	return p, nil
 }
 
-// grainFor returns the coarsest grain that has all requested dimensions.
+// grainFor returns the coarsest grain of report_sum that has all dimensions to
+// group or filter by.
 func grainFor(by []Dimension, f filter) string {
 	var needed []Dimension
 	for _, d := range Dimensions[1:] {
@@ -90,7 +96,7 @@ func grainFor(by []Dimension, f filter) string {
 			wanted = wanted || f.personID != ""
 		case Tool:
 			wanted = wanted || f.toolID != ""
-		case Day, Plugin, Credential: // not filtered by
+		case Day, Plugin, Credential: // cannot be filtered by
 		}
 		if wanted {
 			needed = append(needed, d)
@@ -105,8 +111,9 @@ func grainFor(by []Dimension, f filter) string {
 	return "all"
 }
 
-// splitPieces splits a span of time into whole days and the partial days at its
-// ends. In an open span no run has ended after it.
+// splitPieces splits a period into whole days and the partial days at its ends.
+// open says that no run has ended after the period. quarters says that sums of
+// quarters of an hour can be used for partial days.
 func splitPieces(from, until time.Time, open bool, loc *time.Location, quarters bool) (all []piece) {
 	begin := max(toMicroseconds(from), 0)
 	end := toMicroseconds(until)
@@ -114,7 +121,7 @@ func splitPieces(from, until time.Time, open bool, loc *time.Location, quarters 
 		return nil
 	}
 	first := dayOf(begin, loc)
-	if begin > 0 && begin > dayStart(first, loc) { // nothing ended before 1970
+	if begin > 0 && begin > dayStart(first, loc) { // no run ended before 1970
 		next := dayStart(first+1, loc)
 		if !open && end <= next {
 			return splitPartialDay(begin, end, first, quarters)
@@ -135,8 +142,8 @@ func splitPieces(from, until time.Time, open bool, loc *time.Location, quarters 
 	return all
 }
 
-// splitPartialDay splits a part of a day into whole quarters, if quarters is
-// set, and the rest.
+// splitPartialDay splits a part of a day into whole quarters of an hour, if
+// quarters is set, and the remaining runs before and after them.
 func splitPartialDay(from, until, day int64, quarters bool) (all []piece) {
 	runs := func(from, until int64) {
 		if from < until {
@@ -155,8 +162,8 @@ func splitPartialDay(from, until, day int64, quarters bool) (all []piece) {
 	return all
 }
 
-// toMicroseconds returns the first microsecond that is not before t: times of
-// runs are stored in microseconds.
+// toMicroseconds converts t to microseconds since 1970, rounded up, because the
+// times of runs are stored in microseconds.
 func toMicroseconds(t time.Time) int64 {
 	m := t.UnixMicro()
 	if time.UnixMicro(m).Before(t) {

@@ -7,10 +7,12 @@
 //	                     ▼
 //	                   Usage, Total
 //
-// A run counts when it ends, as in the ledger. Days are days in the company's
-// time zone; a new time zone recounts all rows (SetZone). A transaction that
-// adds a run has a shared lock on the company's row of report_zone, so that no
-// recount runs meanwhile.
+// A grain is a level of detail: for example, the grain "team" has one row for
+// each day and team, and the grain "quarter" one for each quarter of an hour. A
+// run counts at the time when it ends, as in the ledger. Days are calendar days
+// in the company's time zone. If the time zone changes, all rows are computed
+// again (SetZone). A transaction that adds a run takes a shared lock on the
+// company's row of report_zone, which prevents such a recount at the same time.
 package report
 
 import (
@@ -23,7 +25,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// EndedRun is a run that has just ended.
+// EndedRun is the properties of a run that reports count when it ends.
 type EndedRun struct {
 	CompanyID, TeamID, PersonID, ToolID string
 	Plugin                              string
@@ -31,22 +33,22 @@ type EndedRun struct {
 	Status                              string // succeeded, failed or cancelled
 	Results                             int64
 	TokensCharged, AllowanceUsed        int64
-	Started                             time.Time // zero: it never started
+	Started                             time.Time // zero if the run never started
 	Finished                            time.Time
 }
 
-// Count is a sum over runs.
+// Count is the totals over a number of runs.
 type Count struct {
 	Runs, Succeeded, Failed, Cancelled int64
 	Results                            int64
 	TokensCharged, AllowanceUsed       int64
-	Took                               time.Duration // whole milliseconds
+	Took                               time.Duration // total time from start to end, in whole milliseconds
 }
 
-// Dimension is a criterion to group by.
+// Dimension is a property of runs that reports can group by.
 type Dimension string
 
-// The dimensions.
+// The dimensions of reports.
 const (
 	Day        Dimension = "day"
 	Team       Dimension = "team"
@@ -56,37 +58,38 @@ const (
 	Credential Dimension = "credential"
 )
 
-// Dimensions lists all dimensions.
+// Dimensions lists all dimensions. Day is the first.
 var Dimensions = []Dimension{Day, Team, Person, Tool, Plugin, Credential}
 
-// Query selects runs of a company. Empty fields select all.
+// Query selects the ended runs of a company. Empty fields do not restrict the
+// selection.
 type Query struct {
 	CompanyID   string
-	From, Until time.Time // by the end of the run; Until is exclusive
+	From, Until time.Time // period in which the run ended; Until is exclusive
 	TeamID      string
 	ToolID      string
-	Email       string // of the person, case-insensitive
+	Email       string // e-mail address of the person, case-insensitive
 }
 
-// Row is the sum of a group. Only the fields of the requested dimensions are
-// set.
+// Row is the totals of one group of runs. Only the fields of the requested
+// dimensions are set.
 type Row struct {
-	Day                      string // 2026-11-15, by the company's clock
+	Day                      string // as in 2026-11-15, in the company's time zone
 	TeamID, TeamName         string
-	PersonID, Email          string // no address for a deleted person
+	PersonID, Email          string // Email is empty for a deleted person
 	ToolID                   string
 	Plugin                   string
 	Credential, CredentialID string
-	CredentialName           string // of an access token, or the kind of a device's plugin; empty: it was deleted
+	CredentialName           string // name of the access token, or plugin kind of the device; empty if deleted
 	Count
 }
 
-// Run is one run that has ended.
+// Run is one ended run in a report.
 type Run struct {
 	ID                         string
 	Status, ErrorCode          string
 	TeamID, TeamName           string
-	PersonID, Email            string // no address for a deleted person
+	PersonID, Email            string // Email is empty for a deleted person
 	ToolID, Plugin             string
 	Credential, CredentialID   string
 	CredentialName             string
@@ -96,14 +99,15 @@ type Run struct {
 	Created, Started, Finished time.Time // Started is zero if the run never started
 }
 
-// Cursor is the position at which a page of runs ended.
+// Cursor is the position of the last run of a page.
 type Cursor struct {
 	Finished time.Time
 	ID       string
 }
 
-// Add counts a run that has just ended, in the transaction that ends it. Rows
-// are locked in one order, the busiest last.
+// Add counts a run that has just ended, in the transaction that ends it. All
+// transactions lock the rows of report_sum in the same order, with the most
+// contended rows last.
 func Add(ctx context.Context, tx *sqldb.Tx, e EndedRun) error {
 	loc, err := shareZone(ctx, tx, e.CompanyID)
 	if err != nil {
@@ -112,8 +116,9 @@ func Add(ctx context.Context, tx *sqldb.Tx, e EndedRun) error {
 	return addCounts(ctx, tx, e, dayOf(e.Finished.UnixMicro(), loc))
 }
 
-// Usage returns at most limit rows after the row with these keys, grouped and
-// sorted by the dimensions in their order.
+// Usage returns the totals of a query, grouped and sorted by the given
+// dimensions. It returns at most limit rows that follow the row with the sort
+// keys after.
 func Usage(ctx context.Context, tx *sqldb.Tx, q Query, by []Dimension, after []string, limit int) ([]Row, error) {
 	if len(by) == 0 {
 		return nil, errors.New("report usage: no dimension to group by")
@@ -125,7 +130,8 @@ func Usage(ctx context.Context, tx *sqldb.Tx, q Query, by []Dimension, after []s
 	return listUsage(ctx, tx, p, by, after, limit)
 }
 
-// SortKeys returns the sort keys of a row, for the next page.
+// SortKeys returns the values that the row is sorted by, with which Usage can
+// continue after it.
 func (r Row) SortKeys(by []Dimension) []string {
 	var keys []string
 	for _, d := range by {
@@ -147,7 +153,7 @@ func (r Row) SortKeys(by []Dimension) []string {
 	return keys
 }
 
-// Total returns the sum over all runs of a query.
+// Total returns the totals over all runs that a query selects.
 func Total(ctx context.Context, tx *sqldb.Tx, q Query) (Count, error) {
 	p, err := planFor(ctx, tx, q, nil)
 	if err != nil || len(p.pieces) == 0 {
@@ -156,8 +162,8 @@ func Total(ctx context.Context, tx *sqldb.Tx, q Query) (Count, error) {
 	return sumTotal(ctx, tx, p)
 }
 
-// Runs returns at most limit runs after a position; runs that ended last come
-// first.
+// Runs returns at most limit runs that a query selects and that follow a
+// position. The runs that ended last come first.
 func Runs(ctx context.Context, tx *sqldb.Tx, q Query, after *Cursor, limit int) ([]Run, error) {
 	f, ok, err := filterOf(ctx, tx, q)
 	if err != nil || !ok {
@@ -166,9 +172,9 @@ func Runs(ctx context.Context, tx *sqldb.Tx, q Query, after *Cursor, limit int) 
 	return listRuns(ctx, tx, q, f, after, limit)
 }
 
-// Spent returns the tokens that a team was charged in the calendar month of a
-// time in the company's time zone, and that month, as in 2026-11. Additions of
-// tx count.
+// Spent returns the number of tokens that a team was charged in the calendar
+// month of the given time, and the month as in 2026-11. The month is that of
+// the company's time zone. Runs that were added in the same transaction count.
 func Spent(ctx context.Context, tx *sqldb.Tx, companyID, teamID string, at time.Time) (month string, tokens int64, err error) {
 	loc, err := Zone(ctx, tx, companyID)
 	if err != nil {
@@ -179,13 +185,14 @@ func Spent(ctx context.Context, tx *sqldb.Tx, companyID, teamID string, at time.
 	return month, tokens, err
 }
 
-// MonthStart returns when the calendar month of a time began in a time zone.
+// MonthStart returns the start of the calendar month that contains a time, in
+// the given time zone.
 func MonthStart(at time.Time, loc *time.Location) time.Time {
 	_, first, _ := monthOf(at, loc)
 	return time.UnixMicro(dayStart(first, loc)).UTC()
 }
 
-// Zone returns the time zone of a company.
+// Zone returns the time zone of a company, which is UTC by default.
 func Zone(ctx context.Context, tx *sqldb.Tx, companyID string) (*time.Location, error) {
 	name, err := zoneName(ctx, tx, companyID, "")
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -197,11 +204,12 @@ func Zone(ctx context.Context, tx *sqldb.Tx, companyID string) (*time.Location, 
 	return time.LoadLocation(name)
 }
 
-// SetZone sets the time zone of a company, by its IANA name, and recounts all
-// its days.
+// SetZone sets the time zone of a company by its IANA name, and recomputes the
+// totals of all its days.
 func SetZone(ctx context.Context, tx *sqldb.Tx, companyID, name string) error {
-	// Names of the time zone database begin with a capital; others are files
-	// beside it, such as localtime and time zones with leap seconds.
+	// Names in the time zone database begin with a capital letter. The same
+	// directory contains other files, such as localtime and time zones with
+	// leap seconds.
 	if name == "" || name == "Local" || name[0] < 'A' || name[0] > 'Z' {
 		return errZone
 	}
@@ -221,8 +229,8 @@ func SetZone(ctx context.Context, tx *sqldb.Tx, companyID, name string) error {
 
 var errZone = fault.New(fault.Invalid, "This is not a time zone. Use an IANA name such as Europe/Paris.").On("time_zone")
 
-// Recount recounts all runs of a company, quarters and days, for programs that
-// insert runs into the database themselves.
+// Recount recomputes all totals of a company from its runs. It is for programs
+// that insert runs into the database themselves.
 func Recount(ctx context.Context, tx *sqldb.Tx, companyID string) error {
 	name, err := lockZone(ctx, tx, companyID)
 	if err != nil {
@@ -238,15 +246,16 @@ func Recount(ctx context.Context, tx *sqldb.Tx, companyID string) error {
 	return recountDays(ctx, tx, companyID, loc)
 }
 
-// Lock keeps other transactions from adding to a company's sums until tx ends.
-// A transaction that also locks the company must lock it first.
+// Lock prevents other transactions from adding runs to a company's totals until
+// tx ends. A transaction that also locks the row of the company must do so
+// before it calls Lock.
 func Lock(ctx context.Context, tx *sqldb.Tx, companyID string) error {
 	_, err := lockZone(ctx, tx, companyID)
 	return err
 }
 
-// shareZone returns the time zone of a company and keeps it from changing until
-// the transaction ends.
+// shareZone returns the time zone of a company, and takes a shared lock that
+// keeps it from changing until the transaction ends.
 func shareZone(ctx context.Context, tx *sqldb.Tx, companyID string) (*time.Location, error) {
 	name, err := zoneName(ctx, tx, companyID, tx.Dialect.ForShare)
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -261,8 +270,8 @@ func shareZone(ctx context.Context, tx *sqldb.Tx, companyID string) (*time.Locat
 	return time.LoadLocation(name)
 }
 
-// lockZone returns the name of a company's time zone, and keeps other
-// transactions from adding to its sums.
+// lockZone returns the name of a company's time zone, and prevents other
+// transactions from adding runs to the company's totals until tx ends.
 func lockZone(ctx context.Context, tx *sqldb.Tx, companyID string) (string, error) {
 	if err := insertZone(ctx, tx, companyID); err != nil {
 		return "", err

@@ -9,44 +9,45 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// MaxYears bounds the period of a report.
+// MaxYears is the maximum length of the period of a report, in years.
 const MaxYears = 10
 
-// errZoneChanged refuses to continue a report after the company changed its
-// time zone: the earlier pages have other days.
+// errZoneChanged is returned for a further page of a report if the company has
+// changed its time zone since the first page. The days of the first page were
+// different ones.
 var errZoneChanged = fault.New(fault.Invalid, "The time zone of this company was changed. Begin again at the first page.").On("cursor")
 
 // Service reads reports, each page in a transaction of its own.
 type Service struct{ DB *sqldb.DB }
 
-// Request is a report that is read page by page. Reading a page fills in the
-// period and the time zone, so that all pages have the same.
+// Request is a report that is read page by page. Reading the first page sets
+// the period and the time zone, so that all pages have the same.
 type Request struct {
-	// Query selects the runs. A zero From means the start of this month, a zero
-	// Until means now.
+	// Query selects the runs. A zero From means the start of the current month,
+	// and a zero Until means now.
 	Query
-	// Zone is the time zone that earlier pages were counted in, "" on the first
-	// page.
+	// Zone is the name of the time zone of the earlier pages. It is "" before
+	// the first page.
 	Zone string
 }
 
-// UsagePage is a page of grouped sums.
+// UsagePage is a page of a report about groups of runs.
 type UsagePage struct {
 	Rows   []Row
 	Totals Count
-	// Storage is the storage that the teams use now. Only the first page has
-	// it.
+	// Storage is the storage that the teams use now. It is set only on the
+	// first page.
 	Storage []TeamStorage
 }
 
-// RunPage is a page of runs.
+// RunPage is a page of a report about single runs.
 type RunPage struct {
 	Rows   []Run
 	Totals Count
 }
 
-// PeriodProblem returns the problem with a period, or "". A zero time is not
-// checked.
+// PeriodProblem returns a message about what is wrong with a period, or "" if
+// it is valid. It is always valid if one of the times is zero.
 func PeriodProblem(from, until time.Time) string {
 	switch {
 	case from.IsZero() || until.IsZero():
@@ -58,12 +59,14 @@ func PeriodProblem(from, until time.Time) string {
 	return ""
 }
 
-// ResolvePeriod fills in the period and the time zone of a request.
+// ResolvePeriod sets the period and the time zone of a request where they are
+// omitted.
 func (s *Service) ResolvePeriod(ctx context.Context, r *Request) error {
 	return s.readPage(ctx, r, func(*sqldb.Tx) error { return nil })
 }
 
-// ReadUsage returns at most limit sums after the row with these keys, with totals.
+// ReadUsage returns the totals of a report and at most limit of its rows, which
+// follow the row with the sort keys after.
 func (s *Service) ReadUsage(ctx context.Context, r *Request, by []Dimension, after []string, limit int) (UsagePage, error) {
 	var page UsagePage
 	err := s.readPage(ctx, r, func(tx *sqldb.Tx) error {
@@ -81,7 +84,8 @@ func (s *Service) ReadUsage(ctx context.Context, r *Request, by []Dimension, aft
 	return page, err
 }
 
-// ReadUsageRows returns at most limit sums after the row with these keys.
+// ReadUsageRows returns at most limit rows of a report that follow the row with
+// the sort keys after.
 func (s *Service) ReadUsageRows(ctx context.Context, r *Request, by []Dimension, after []string, limit int) ([]Row, error) {
 	var rows []Row
 	err := s.readPage(ctx, r, func(tx *sqldb.Tx) error {
@@ -92,7 +96,8 @@ func (s *Service) ReadUsageRows(ctx context.Context, r *Request, by []Dimension,
 	return rows, err
 }
 
-// ReadRuns returns at most limit runs after a place, with totals.
+// ReadRuns returns the totals of a report and at most limit of its runs that
+// follow a position.
 func (s *Service) ReadRuns(ctx context.Context, r *Request, after *Cursor, limit int) (RunPage, error) {
 	var page RunPage
 	err := s.readPage(ctx, r, func(tx *sqldb.Tx) error {
@@ -107,7 +112,7 @@ func (s *Service) ReadRuns(ctx context.Context, r *Request, after *Cursor, limit
 	return page, err
 }
 
-// ReadRunRows returns at most limit runs after a place.
+// ReadRunRows returns at most limit runs of a report that follow a position.
 func (s *Service) ReadRunRows(ctx context.Context, r *Request, after *Cursor, limit int) ([]Run, error) {
 	var rows []Run
 	err := s.readPage(ctx, r, func(tx *sqldb.Tx) error {
@@ -118,7 +123,7 @@ func (s *Service) ReadRunRows(ctx context.Context, r *Request, after *Cursor, li
 	return rows, err
 }
 
-// readPage resolves the request and calls do in one read transaction.
+// readPage calls fillIn on the request and then do, in one read transaction.
 func (s *Service) readPage(ctx context.Context, r *Request, do func(*sqldb.Tx) error) error {
 	return s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		if err := r.fillIn(ctx, tx); err != nil {
@@ -128,7 +133,8 @@ func (s *Service) readPage(ctx context.Context, r *Request, do func(*sqldb.Tx) e
 	})
 }
 
-// fillIn fills in an omitted period: this month until now.
+// fillIn sets the time zone of a request and, where omitted, its period: from
+// the start of the current month until now.
 func (r *Request) fillIn(ctx context.Context, tx *sqldb.Tx) error {
 	zone, err := Zone(ctx, tx, r.CompanyID)
 	if err != nil {
@@ -144,7 +150,7 @@ func (r *Request) fillIn(ctx context.Context, tx *sqldb.Tx) error {
 		r.From = MonthStart(now, zone)
 	}
 	if r.Until.IsZero() {
-		r.Until = now.Add(time.Microsecond) // a month that begins now is not empty
+		r.Until = now.Add(time.Microsecond) // keeps the period from being empty if the month begins now
 	}
 	if problem := PeriodProblem(r.From, r.Until); problem != "" {
 		return fault.New(fault.Invalid, "Some parameters are not valid.").Field("end_utc", problem)

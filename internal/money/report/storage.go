@@ -1,11 +1,11 @@
 package report
 
-// TeamStorage is the storage that a team uses now.
+// TeamStorage is how much storage the files of a team occupy now.
 type TeamStorage struct {
 	TeamID, Name string
-	Used         int64  // bytes
-	Limit        *int64 // the limit of this team; nil: the general limit
+	Used         int64  // in bytes
+	Limit        *int64 // limit of this team in bytes; nil if the general limit applies
 }
 
-// maxStorageTeams is the number of teams that Storage returns at most.
+// maxStorageTeams is the maximum number of teams that Storage returns.
 const maxStorageTeams = 1000

@@ -11,8 +11,8 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// zoneName returns the name of a company's time zone; lock is appended to the
-// query.
+// zoneName returns the name of a company's time zone. lock is the locking
+// clause of the query, such as FOR UPDATE, or "".
 func zoneName(ctx context.Context, tx *sqldb.Tx, companyID, lock string) (name string, err error) {
 	err = tx.QueryRow(ctx, `SELECT zone FROM report_zone WHERE company_id = $1`+lock, companyID).Scan(&name)
 	return name, err
@@ -29,14 +29,16 @@ func setZone(ctx context.Context, tx *sqldb.Tx, companyID, name string) error {
 	return err
 }
 
-// keys and counts are the columns of sums.
+// keys and counts are the columns of report_sum: what a row is about, and its
+// totals.
 const (
 	keys   = `team_id, person_id, tool_id, plugin, credential, credential_id`
 	counts = `runs, succeeded, failed, cancelled, results, tokens_charged, allowance_used, took_ms`
 )
 
-// addCounts counts a run in every grain. The rows are locked in this order;
-// rows that all runs of a company share come last.
+// addCounts adds a run to one row of report_sum in each grain. The statement
+// locks the rows in the order of its values. The rows common to all runs of a
+// company come last, so that other transactions wait for a short time.
 func addCounts(ctx context.Context, tx *sqldb.Tx, e EndedRun, day int64) error {
 	var took int64
 	if !e.Started.IsZero() {
@@ -69,14 +71,15 @@ func addCounts(ctx context.Context, tx *sqldb.Tx, e EndedRun, day int64) error {
 	return err
 }
 
-// runCounts are the counts of one run, as addCounts makes them.
+// runCounts are the columns counts for a single run, with the same values that
+// addCounts adds.
 const runCounts = `1 AS runs, CASE r.status WHEN 'succeeded' THEN 1 ELSE 0 END AS succeeded, CASE r.status WHEN 'failed' THEN 1 ELSE 0 END AS failed,
 	CASE r.status WHEN 'cancelled' THEN 1 ELSE 0 END AS cancelled, r.results,
 	r.tokens_charged, r.allowance_used, (r.finished - coalesce(r.started, r.finished)) / 1000 AS took_ms`
 
 const summed = `sum(runs), sum(succeeded), sum(failed), sum(cancelled), sum(results), sum(tokens_charged), sum(allowance_used), sum(took_ms)`
 
-// recountQuarters recounts the runs of a company in the grain quarter.
+// recountQuarters recomputes the totals of a company in the grain "quarter".
 func recountQuarters(ctx context.Context, tx *sqldb.Tx, companyID string) error {
 	if _, err := tx.Exec(ctx, `DELETE FROM report_sum WHERE company_id = $1 AND grain = 'quarter'`, companyID); err != nil {
 		return err
@@ -89,8 +92,8 @@ func recountQuarters(ctx context.Context, tx *sqldb.Tx, companyID string) error 
 	return err
 }
 
-// recountDays recounts the runs of a company in all grains of days. Only the
-// grain all is made from the runs: the others are coarser views of it.
+// recountDays recomputes the totals of a company in all grains with days. Only
+// the grain "all" is computed from the runs. The others are computed from it.
 func recountDays(ctx context.Context, tx *sqldb.Tx, companyID string, loc *time.Location) error {
 	if _, err := tx.Exec(ctx, `DELETE FROM report_sum WHERE company_id = $1 AND grain <> 'quarter'`, companyID); err != nil {
 		return err
@@ -117,8 +120,8 @@ func recountDays(ctx context.Context, tx *sqldb.Tx, companyID string, loc *time.
 	return err
 }
 
-// coarser turns every row of the grain all into the rows of the coarser grains
-// of days.
+// coarser selects, for every row of the grain "all", the corresponding rows of
+// all coarser grains with days.
 const coarser = `
 	SELECT s.company_id, c.grain, s.slot, CASE c.grain WHEN 'team' THEN s.team_id ELSE '' END AS team_id,
 		CASE c.grain WHEN 'person' THEN s.person_id ELSE '' END AS person_id, CASE c.grain WHEN 'tool' THEN s.tool_id ELSE '' END AS tool_id,
@@ -151,14 +154,17 @@ func personBy(ctx context.Context, tx *sqldb.Tx, key string) (id string, err err
 	return id, err
 }
 
-// endedSince reports whether any run of a company ended at a moment or later.
+// endedSince reports whether any run of a company ended at or after a moment,
+// in microseconds since 1970.
 func endedSince(ctx context.Context, tx *sqldb.Tx, companyID string, moment int64) (any bool, err error) {
 	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM run WHERE company_id = $1 AND finished >= $2)`, companyID, moment).Scan(&any)
 	return any, err
 }
 
-// sumCharged returns the tokens that a team was charged on some days. The days
-// are listed, since they come before the team in the key.
+// sumCharged returns the number of tokens that a team was charged from the day
+// first until before the day end. The query lists the days one by one, because
+// the day comes before the team in the primary key, and a range would read all
+// teams.
 func sumCharged(ctx context.Context, tx *sqldb.Tx, companyID, teamID string, first, end int64) (tokens int64, err error) {
 	var a sqldb.Args
 	company := a.Add(companyID)
@@ -208,14 +214,15 @@ func (p plan) rowsQuery(a *sqldb.Args) string {
 	return strings.Join(parts, ` UNION ALL `)
 }
 
-// sums are the counts as numbers of the same type in both databases. Their
-// names differ from the columns', because in an ORDER BY SQLite could take a
-// name for either.
+// sums are the totals as 64-bit integers in both PostgreSQL and SQLite. The
+// aliases differ from the column names, because in ORDER BY SQLite could
+// resolve a name to either.
 const sums = `CAST(coalesce(sum(runs), 0) AS BIGINT) AS n1, CAST(coalesce(sum(succeeded), 0) AS BIGINT) AS n2, CAST(coalesce(sum(failed), 0) AS BIGINT) AS n3,
 	CAST(coalesce(sum(cancelled), 0) AS BIGINT) AS n4, CAST(coalesce(sum(results), 0) AS BIGINT) AS n5, CAST(coalesce(sum(tokens_charged), 0) AS BIGINT) AS n6,
 	CAST(coalesce(sum(allowance_used), 0) AS BIGINT) AS n7, CAST(coalesce(sum(took_ms), 0) AS BIGINT) AS n8`
 
-// scanTargets returns the targets of a scan of sums.
+// scanTargets returns pointers to the fields of c for a row that selects sums.
+// ms receives the duration in milliseconds.
 func (c *Count) scanTargets(ms *int64) []any {
 	return []any{&c.Runs, &c.Succeeded, &c.Failed, &c.Cancelled, &c.Results, &c.TokensCharged, &c.AllowanceUsed, ms}
 }
@@ -228,12 +235,13 @@ func sumTotal(ctx context.Context, tx *sqldb.Tx, p plan) (c Count, err error) {
 	return c, err
 }
 
-// columns are the columns of a dimension.
+// columns are the columns of report_sum for each dimension.
 var columns = map[Dimension][]string{
 	Day: {"day"}, Team: {"team_id"}, Person: {"person_id"}, Tool: {"tool_id"}, Plugin: {"plugin"}, Credential: {"credential", "credential_id"},
 }
 
-// names are the columns shown beside a dimension, and the joins for them.
+// names are the name columns to show in addition to the id of a dimension, and
+// the SQL joins that they need.
 var names = map[Dimension]struct{ columns, from string }{
 	Team:   {`coalesce(t.name, '')`, ` LEFT JOIN team t ON t.id = g.team_id`},
 	Person: {address, ` LEFT JOIN person p ON p.id = g.person_id`},
@@ -315,7 +323,7 @@ func listUsage(ctx context.Context, tx *sqldb.Tx, p plan, by []Dimension, after 
 				fields = append(fields, &r.Email)
 			case Credential:
 				fields = append(fields, &r.CredentialName)
-			case Day, Tool, Plugin: // have no name beside their key
+			case Day, Tool, Plugin: // have no name in addition to their key
 			}
 		}
 		err = row.Scan(fields...)
@@ -353,15 +361,17 @@ func listRuns(ctx context.Context, tx *sqldb.Tx, q Query, f filter, after *Curso
 	})
 }
 
-// differ is true if the difference of two sums is not zero.
+// differ is an SQL condition that is true if two totals, one of them negated by
+// less, do not add up to zero.
 const differ = `sum(runs) <> 0 OR sum(succeeded) <> 0 OR sum(failed) <> 0 OR sum(cancelled) <> 0 OR sum(results) <> 0 OR sum(tokens_charged) <> 0
 	OR sum(allowance_used) <> 0 OR sum(took_ms) <> 0`
 
-// less are the counts negated, to subtract sums.
+// less are the negated columns counts, with which the checks subtract totals.
 const less = `-runs, -succeeded, -failed, -cancelled, -results, -tokens_charged, -allowance_used, -took_ms`
 
 // Storage returns the storage that the teams of a company use, the largest
-// first; if teamID is set, of this team only.
+// first, or that of a single team if teamID is set. Teams that use none are
+// left out.
 func Storage(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) ([]TeamStorage, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT t.id, t.name, s.used_bytes, s.limit_bytes FROM team t JOIN storage_account s ON s.account_id = t.id
@@ -372,8 +382,9 @@ func Storage(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) ([]Tea
 		})
 }
 
-// Checks are the invariants of this package. The first three hold every grain
-// to the runs. SQL cannot decide to which day a run belongs.
+// Checks are SQL queries for violated invariants of reports. The first three
+// compare the totals of every grain with the runs. They do not check whether a
+// run is counted on the right day, which SQL cannot decide.
 var Checks = []sqldb.Check{
 	{Name: "the finest sums are those of the runs", Query: `
 		SELECT 'company ' || company_id || ' team ' || team_id || ' person ' || person_id || ' tool ' || tool_id || ' plugin ' || plugin || ' ' || credential || ' ' || credential_id FROM (

@@ -1,8 +1,8 @@
-// Package mail sends plain-text mail to people: over SMTP, or, if no mail
-// server is set, to the standard error of the program.
+// Package mail sends plain-text mail: over SMTP or, if no mail server is
+// configured, to the standard error of the program.
 //
-// A message is checked before it is sent: no part of it can become another
-// header, another recipient or a terminal command.
+// Messages are validated before they are sent, so that no part of one can add a
+// header or a recipient, or contain a terminal escape sequence.
 package mail
 
 import (
@@ -14,41 +14,43 @@ import (
 	"unicode/utf8"
 )
 
-// Message is one mail to one person.
+// Message is a mail to one recipient.
 type Message struct {
-	To      string // a bare address
+	To      string // an e-mail address without a name
 	Subject string
 	Text    string // lines end with \n
 }
 
 // Sender sends messages. It is safe for concurrent use.
 type Sender interface {
-	// Send returns nil when the message was accepted. A permanent error (see
-	// IsPermanent) means that the same message will never be accepted; after
-	// any other error a retry makes sense. A message can arrive twice if the
-	// connection broke before the response of the server arrived.
+	// Send returns nil if the mail server accepted the message. A permanent
+	// error (see IsPermanent) means that this message will never be accepted;
+	// after any other error the caller should retry. The recipient can get the
+	// message twice if the connection broke before the server's response
+	// arrived.
 	Send(ctx context.Context, m Message) error
 }
 
-// IsPermanent reports whether a retry would fail the same way.
+// IsPermanent reports whether sending the message again would fail in the same
+// way.
 func IsPermanent(err error) bool {
 	_, ok := errors.AsType[permanent](err)
 	return ok
 }
 
-// permanent marks an error that every retry repeats.
+// permanent wraps an error that would occur again at every retry.
 type permanent struct{ error }
 
 func (p permanent) Unwrap() error { return p.error }
 
 const (
-	maxAddress = 254 // RFC 5321 section 4.5.3.1.3
+	maxAddress = 254 // in bytes, from RFC 5321 section 4.5.3.1.3
 	maxSubject = 200
 	maxText    = 64 << 10
 )
 
-// CheckMessage returns the reason why no sender could send the message, or nil.
-// Such errors are permanent. They do not contain the text of the message.
+// CheckMessage returns a permanent error if the message is invalid. The error
+// does not contain the text of the message.
 func (m Message) CheckMessage() error {
 	switch {
 	case !isBareAddress(m.To):
@@ -61,15 +63,17 @@ func (m Message) CheckMessage() error {
 	return nil
 }
 
-// isBareAddress reports whether s is an address and nothing else. Quoted local
-// parts, which may contain nearly anything, are refused.
+// isBareAddress reports whether s is an e-mail address without a name.
+// Addresses with a quoted local part are rejected, because it may contain
+// almost any character.
 func isBareAddress(s string) bool {
 	a, err := mail.ParseAddress(s)
 	return err == nil && a.Address == s && len(s) <= maxAddress && isPrintable(s, "")
 }
 
-// isPrintable reports whether s is text without control characters except the
-// allowed ones. Line and paragraph separators count as control characters.
+// isPrintable reports whether s is valid UTF-8 without control characters
+// except those in allowed. Line and paragraph separators count as control
+// characters.
 func isPrintable(s, allowed string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool {
 		return unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp) && !strings.ContainsRune(allowed, r)

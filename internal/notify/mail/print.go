@@ -8,8 +8,9 @@ import (
 	"sync"
 )
 
-// Print returns a sender that writes messages to w, for an operator who has set
-// no mail server and passes the links on by other means.
+// Print returns a sender that writes messages to w. It is for installations
+// without a mail server, where the operator passes on the links in the
+// messages.
 func Print(w io.Writer) Sender { return &printer{w: w} }
 
 type printer struct {
@@ -17,7 +18,7 @@ type printer struct {
 	w  io.Writer
 }
 
-// Send writes the message as a separate block.
+// Send writes the message to the writer as an indented block.
 func (p *printer) Send(_ context.Context, m Message) error {
 	if err := m.CheckMessage(); err != nil {
 		return err
@@ -33,7 +34,7 @@ func (p *printer) Send(_ context.Context, m Message) error {
 	b.WriteString("\n\n")
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, err := io.WriteString(p.w, b.String()); err != nil { // one write: log lines are written to w as well
+	if _, err := io.WriteString(p.w, b.String()); err != nil { // a single write, because the log is also written to w
 		return fmt.Errorf("print mail: %w", err)
 	}
 	return nil

@@ -18,23 +18,26 @@ import (
 	"atelier/internal/base/ids"
 )
 
-// Settings are the settings of the mail server.
+// Settings configures the connection to a mail server.
 type Settings struct {
 	Address string // host:port
-	// From is the sender address, with or without a name.
+	// From is the sender's e-mail address, with or without a name.
 	From string
-	// Username and Password authenticate at the server; empty: none.
+	// Username and Password are for authentication. If they are empty, the
+	// client does not authenticate.
 	Username, Password string
-	// TLS is starttls (required), tls (from the first byte), or none.
+	// TLS is "starttls" (required from the server), "tls" (from the first byte)
+	// or "none".
 	TLS string
-	// Timeout is the timeout of the connection: 30 s.
+	// Timeout is the time limit of the connection. The default is 30 s.
 	Timeout time.Duration
-	// Roots are trusted instead of the roots of the system.
+	// Roots are the trusted root certificates. The default is those of the
+	// system.
 	Roots *x509.CertPool
 }
 
-// SMTP returns a sender that delivers messages to a mail server, one connection
-// each.
+// SMTP returns a sender that delivers messages to a mail server. It opens a
+// connection for each message.
 func SMTP(s Settings) (Sender, error) {
 	host, port, err := net.SplitHostPort(s.Address)
 	if err != nil || host == "" || port == "" {
@@ -70,15 +73,16 @@ func SMTP(s Settings) (Sender, error) {
 	}
 	if s.Username != "" {
 		options = append(options, gomail.WithUsername(s.Username), gomail.WithPassword(s.Password),
-			// Microsoft's servers support LOGIN only. Both refuse to send a password
-			// without TLS, except to this machine.
+			// Microsoft's servers support only LOGIN. Neither mechanism sends a
+			// password without TLS, except to this machine.
 			gomail.WithOpportunisticSMTPAuth(gomail.SMTPAuthPlain, gomail.SMTPAuthLogin))
 	}
 	server.options = options
 	return server, nil
 }
 
-// isLocalHost reports whether the host is this machine by its name, without DNS.
+// isLocalHost reports whether the host is this machine. It does not look up the
+// name in DNS.
 func isLocalHost(host string) bool {
 	return host == "localhost" || host == "127.0.0.1" || host == "::1"
 }
@@ -95,8 +99,9 @@ func (s *server) Send(ctx context.Context, m Message) error {
 	if err := m.CheckMessage(); err != nil {
 		return err
 	}
-	// The library ignores the context after it has dialled, and leaves the connection
-	// open when the server refuses it: both are corrected here.
+	// After connecting, the library ignores the context, and it leaves the
+	// connection open if the server rejects the client. So the connection is
+	// closed here when Send ends.
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	dial := func(dialling context.Context, _, _ string) (net.Conn, error) {
@@ -114,8 +119,8 @@ func (s *server) Send(ctx context.Context, m Message) error {
 	err = client.DialAndSendWithContext(ctx, msg)
 	switch {
 	case msg.IsDelivered():
-		// A failure after the server has accepted the message is no reason to send it
-		// twice.
+		// If an error occurs after the server has accepted the message, the
+		// message must not be sent again.
 		return nil
 	case ctx.Err() != nil:
 		return fmt.Errorf("send mail: %w", context.Cause(ctx))
@@ -124,25 +129,27 @@ func (s *server) Send(ctx context.Context, m Message) error {
 	}
 }
 
-// composeMessage returns the message in the form of the library.
+// composeMessage converts the message to the representation of the mail
+// library.
 func (s *server) composeMessage(m Message) *gomail.Msg {
 	msg := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	msg.FromMailAddress(s.from)
 	msg.ToMailAddress(&mail.Address{Address: m.To})
 	msg.Subject(m.Subject)
 	msg.SetMessageIDWithValue(ids.New() + "@" + s.domain)
-	msg.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: suppresses automatic replies
+	msg.SetGenHeader("Auto-Submitted", "auto-generated") // prevents automatic replies (RFC 3834)
 	msg.SetBodyString(gomail.TypeTextPlain, m.Text)
 	return msg
 }
 
-// links match links that a server's refusal may quote from a message. Such links work once for any
-// holder, so they are removed from errors.
+// links matches URLs. They are removed from error messages, because a server
+// may quote the message in its response, and anyone who has such a link can use
+// it once.
 var links = regexp.MustCompile(`(?i)[a-z]+://\S+`)
 
-// classifyError marks refusals of this message and its recipient as permanent.
-// Problems with the account of this service at the server can be corrected by
-// the operator.
+// classifyError returns a permanent error if the server rejected the message or
+// its recipient. If the server rejected the sender, the error is not permanent,
+// because the operator can correct the settings.
 func classifyError(err error) error {
 	said := links.ReplaceAllString(err.Error(), "[link]")
 	refused, ok := errors.AsType[*gomail.SendError](err)

@@ -1,8 +1,8 @@
-// Package mailqueue queues mail.
+// Package mailqueue sends mail in background jobs.
 //
 // A message is queued in the transaction that causes it, and sent after the
-// commit by any node that runs jobs. Messages contain links that work for any
-// holder, so they are encrypted in the queue.
+// commit by any node that runs jobs. Messages are encrypted in the queue,
+// because they contain links that work for anyone who has them.
 package mailqueue
 
 import (
@@ -18,22 +18,22 @@ import (
 	"atelier/internal/notify/mail"
 )
 
-// Kind is the kind of the queue jobs that send a message.
+// Kind is the kind of the background jobs that send mail.
 const Kind = "mail"
 
-// jobArgs are the arguments of such a job.
+// jobArgs are the arguments of a background job that sends mail.
 type jobArgs struct {
 	Sealed string `json:"sealed"`
 }
 
-// Outbox queues messages.
+// Outbox adds messages to the queue.
 type Outbox struct {
 	Queue queue.Queue
 	Box   keyring.Box
 }
 
-// QueueMessage queues the message; it is sent after tx commits. A message that no
-// sender could send is refused.
+// QueueMessage queues the message, which is sent after tx commits. It returns
+// an error if the message is invalid.
 func (o Outbox) QueueMessage(ctx context.Context, tx *sqldb.Tx, m mail.Message) error {
 	if err := m.CheckMessage(); err != nil {
 		return fmt.Errorf("queue mail: %w", err)
@@ -52,8 +52,9 @@ func (o Outbox) QueueMessage(ctx context.Context, tx *sqldb.Tx, m mail.Message) 
 	return nil
 }
 
-// Handler sends the messages that were queued with the same box. Every node
-// that runs jobs must have the same sender.
+// Handler returns the handler for jobs that send queued mail. box must have the
+// key with which the messages were queued. Every node that runs jobs must have
+// the same sender.
 func Handler(s mail.Sender, box keyring.Box, log *slog.Logger) queue.Handler {
 	return queue.Handler{
 		Kind: Kind,
@@ -78,7 +79,7 @@ func Handler(s mail.Sender, box keyring.Box, log *slog.Logger) queue.Handler {
 	}
 }
 
-// openMessage decrypts the message of a job.
+// openMessage decrypts the message in the arguments of a job.
 func openMessage(box keyring.Box, args []byte) (mail.Message, error) {
 	var l jobArgs
 	if err := json.Unmarshal(args, &l); err != nil {

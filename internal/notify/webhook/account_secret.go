@@ -8,8 +8,8 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// GetFor returns the secret of the principal's account, and creates it if there
-// is none.
+// GetFor returns the webhook secret of the principal's account, and creates it
+// if there is none.
 func (s *Secrets) GetFor(ctx context.Context, db *sqldb.DB, p principal.Principal) (secret Secret, err error) {
 	err = db.Write(ctx, func(tx *sqldb.Tx) error {
 		if err := p.LockOwner(ctx, tx); err != nil {
@@ -24,7 +24,7 @@ func (s *Secrets) GetFor(ctx context.Context, db *sqldb.DB, p principal.Principa
 	return secret, err
 }
 
-// RotateFor replaces the secret of the principal's account.
+// RotateFor replaces the webhook secret of the principal's account.
 func (s *Secrets) RotateFor(ctx context.Context, db *sqldb.DB, p principal.Principal) (secret Secret, err error) {
 	err = db.Write(ctx, func(tx *sqldb.Tx) error {
 		if err := p.LockOwner(ctx, tx); err != nil {
@@ -38,8 +38,8 @@ func (s *Secrets) RotateFor(ctx context.Context, db *sqldb.DB, p principal.Princ
 	return secret, err
 }
 
-// RecordFirstSecret writes the audit entry of a secret that an account got with
-// its first event, before a person had asked for it.
+// RecordFirstSecret adds an audit entry for a secret that was created to sign
+// the first event of an account, before anyone had requested the secret.
 func RecordFirstSecret(ctx context.Context, tx *sqldb.Tx, accountID string) error {
 	p, err := principal.ForAccount(ctx, tx, accountID)
 	if err != nil {

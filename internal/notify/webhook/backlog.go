@@ -8,17 +8,18 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Backlog is the events that wait to be sent, on all nodes together.
+// Backlog describes the webhook events that wait to be sent, on all nodes
+// together.
 type Backlog struct {
-	Waiting int64     // events, up to countedEvents
-	Due     time.Time // when the most overdue event was due; zero: none is overdue
-	Paused  int64     // hosts with an open circuit, up to countedEvents
+	Waiting int64     // number of waiting events, at most countedEvents
+	Due     time.Time // when the most overdue event was due; zero if none is overdue
+	Paused  int64     // number of hosts with an open circuit breaker, at most countedEvents
 }
 
-// countedEvents is the number of rows that ReadBacklog counts at most.
+// countedEvents is the maximum number of rows that ReadBacklog counts.
 const countedEvents = 20_000
 
-// ReadBacklog reads the backlog.
+// ReadBacklog reads the backlog from the database.
 func ReadBacklog(ctx context.Context, tx *sqldb.Tx) (b Backlog, err error) {
 	if b.Waiting, err = countEvents(ctx, tx); err != nil {
 		return b, fmt.Errorf("count events: %w", err)

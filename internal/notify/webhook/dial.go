@@ -17,11 +17,12 @@ import (
 )
 
 const (
-	maxAddresses = 3        // addresses of one name that are tried; all are checked
-	maxHeader    = 16 << 10 // bytes of a response header
+	maxAddresses = 3        // IP addresses of a host to which a connection is attempted; all of them are checked
+	maxHeader    = 16 << 10 // maximum size of a response header in bytes
 )
 
-// stepError is a failure on the way to a receiver.
+// stepError is an error before a response was received: at name resolution,
+// connecting or TLS.
 type stepError struct {
 	word string
 	err  error
@@ -30,22 +31,22 @@ type stepError struct {
 func (e *stepError) Error() string { return e.word + ": " + e.err.Error() }
 func (e *stepError) Unwrap() error { return e.err }
 
-// dialer connects to receivers.
+// dialer connects to webhook receivers.
 type dialer struct {
 	guard    *Guard
 	resolver *net.Resolver
 	roots    *x509.CertPool
-	connect  time.Duration // for one address
+	connect  time.Duration // time limit for connecting to one IP address
 }
 
-// newTransport returns a transport with one connection per request: no data
-// that one receiver left in a connection can reach the next. Without
-// http.Client around it, it follows no redirect.
+// newTransport returns a transport that opens a new connection for each
+// request, so that no data from one receiver can reach the next. It is used
+// without http.Client, so redirects are not followed.
 func (c *dialer) newTransport() *http.Transport {
 	return &http.Transport{
-		Proxy: nil, // the guard would check the proxy's address instead of the receiver's
+		Proxy: nil, // with a proxy, the guard would check the IP address of the proxy instead of the receiver's
 		DialContext: func(context.Context, string, string) (net.Conn, error) {
-			return nil, &stepError{failBlocked, netguard.ErrBlocked} // plain HTTP
+			return nil, &stepError{failBlocked, netguard.ErrBlocked} // only HTTPS is allowed
 		},
 		DialTLSContext:         func(ctx context.Context, _, address string) (net.Conn, error) { return c.dialTLS(ctx, address) },
 		DisableKeepAlives:      true,
@@ -54,7 +55,7 @@ func (c *dialer) newTransport() *http.Transport {
 	}
 }
 
-// dialTLS connects to host:port with TLS.
+// dialTLS connects to address, which has the form host:port, with TLS.
 func (c *dialer) dialTLS(ctx context.Context, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -69,7 +70,7 @@ func (c *dialer) dialTLS(ctx context.Context, address string) (net.Conn, error) 
 		return nil, err
 	}
 	if end, ok := ctx.Deadline(); ok {
-		_ = raw.SetDeadline(end) // also for reads after the handshake
+		_ = raw.SetDeadline(end) // applies also to reads after the handshake
 	}
 	conn := tls.Client(raw, &tls.Config{ServerName: host, RootCAs: c.roots, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}})
 	if err := conn.HandshakeContext(ctx); err != nil {
@@ -80,8 +81,8 @@ func (c *dialer) dialTLS(ctx context.Context, address string) (net.Conn, error) 
 	return conn, nil
 }
 
-// resolveHost returns the addresses of a host. One blocked address blocks the
-// host: its name does not belong to a receiver.
+// resolveHost returns the IP addresses of a host. If any of them is blocked,
+// the whole host is blocked, because a legitimate receiver has no such address.
 func (c *dialer) resolveHost(ctx context.Context, host string) ([]netip.Addr, error) {
 	addrs := []netip.Addr{}
 	if ip, err := netip.ParseAddr(host); err == nil {
@@ -100,7 +101,7 @@ func (c *dialer) resolveHost(ctx context.Context, host string) ([]netip.Addr, er
 	return addrs, nil
 }
 
-// connectFirst connects to the first address that answers.
+// connectFirst connects to the first IP address that accepts a connection.
 func (c *dialer) connectFirst(ctx context.Context, addrs []netip.Addr, port string) (conn net.Conn, err error) {
 	d := net.Dialer{Timeout: c.connect, ControlContext: c.checkSocket}
 	for _, ip := range addrs[:min(len(addrs), maxAddresses)] {
@@ -118,9 +119,9 @@ func (c *dialer) connectFirst(ctx context.Context, addrs []netip.Addr, port stri
 	return conn, nil
 }
 
-// checkSocket checks the address once more when the socket for it is created.
-// Nothing can happen between this check and the connection, so it holds even if
-// the steps above change.
+// checkSocket checks the IP address and port again when the socket is created.
+// Nothing happens between this check and the connection, so it is reliable even
+// if the code before it changes.
 func (c *dialer) checkSocket(_ context.Context, _, address string, _ syscall.RawConn) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

@@ -11,26 +11,26 @@ import (
 
 const (
 	maxURL   = 2048
-	maxName  = 253 // RFC 1035 section 2.3.4, without the final dot
+	maxName  = 253 // in bytes, from RFC 1035 section 2.3.4, without the final dot
 	maxLabel = 63
 
 	portHTTPS     = 443
 	firstUserPort = 1024 // lower ports are for system services
 )
 
-// Guard is the SSRF guard of webhooks: it decides which addresses a receiver
-// may have.
+// Guard protects webhooks against server-side request forgery (SSRF): it
+// decides which URLs and IP addresses a receiver may have.
 type Guard struct{ border *netguard.Guard }
 
-// NewGuard returns a guard that allows the public internet, and the networks
-// that the operator allows.
+// NewGuard returns a guard that allows the public internet and, in addition,
+// the networks in allow.
 func NewGuard(allow []netip.Prefix) *Guard { return &Guard{netguard.New(allow)} }
 
 func isAllowedPort(n uint64) bool { return n == portHTTPS || n >= firstUserPort && n <= 65535 }
 
-// CheckURL returns the problem of a receiver's address, as a sentence for the
-// person who wrote it; empty: none. It does not resolve the name: addresses are
-// checked at every connection.
+// CheckURL returns the problem with a receiver's URL, as a sentence for the
+// person who entered it. It returns "" if the URL is valid. It does not resolve
+// the host name: IP addresses are checked at every connection.
 func (g *Guard) CheckURL(raw string) (problem string) {
 	switch {
 	case len(raw) > maxURL:
@@ -69,8 +69,9 @@ func (g *Guard) CheckURL(raw string) (problem string) {
 	return g.checkName(strings.ToLower(name))
 }
 
-// checkLiteral is CheckURL for an IP address. Only one spelling of each address
-// is accepted, so that all programs interpret it in the same way.
+// checkLiteral is CheckURL for a host that is an IP address. Only one spelling
+// of each address is accepted, so that all programs interpret it in the same
+// way.
 func (g *Guard) checkLiteral(name string) string {
 	ip, err := netip.ParseAddr(name)
 	if err != nil || ip.Is4In6() || ip.String() != strings.ToLower(name) {
@@ -82,7 +83,7 @@ func (g *Guard) checkLiteral(name string) string {
 	return ""
 }
 
-// checkName is CheckURL for a host without brackets.
+// checkName is CheckURL for a host without brackets: a name or an IPv4 address.
 func (g *Guard) checkName(name string) string {
 	labels := strings.Split(name, ".")
 	if last := labels[len(labels)-1]; isNumeric(last) {
@@ -99,16 +100,17 @@ func (g *Guard) checkName(name string) string {
 			return "The host name is not valid."
 		}
 	}
-	// If the operator allows loopback addresses, their name is allowed as well.
+	// If the operator allows loopback addresses, the name localhost is allowed
+	// too.
 	if labels[len(labels)-1] == "localhost" && g.border.CheckAddress(netip.IPv6Loopback()) != nil && g.border.CheckAddress(netip.AddrFrom4([4]byte{127, 0, 0, 1})) != nil {
 		return "Events are not sent to localhost."
 	}
 	return ""
 }
 
-// isNumeric reports whether programs may take a name with this last label for
-// an IPv4 address: 2130706433, 0x7f.1, 0177.0.0.1 and 127.1 are all 127.0.0.1
-// to some.
+// isNumeric reports whether some programs would interpret a host name with this
+// last label as an IPv4 address. For example, 2130706433, 0x7f.1, 0177.0.0.1
+// and 127.1 can all mean 127.0.0.1.
 func isNumeric(label string) bool {
 	digits := "0123456789"
 	if rest, hex := strings.CutPrefix(label, "0x"); hex {

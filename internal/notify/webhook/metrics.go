@@ -4,15 +4,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics are the Prometheus metrics of a sender. Receivers are never labels:
-// their number is unbounded.
+// metrics are the Prometheus metrics of a sender. They have no label for the
+// receiver, because the number of receivers is unbounded.
 type metrics struct {
 	attempts *prometheus.CounterVec
 	seconds  prometheus.Histogram
 	ended    *prometheus.CounterVec
 }
 
-// outcomes are the values of the label outcome.
+// outcomes are the values of the label "outcome".
 var outcomes = []string{Delivered, failTimeout, failRefused, failDNS, failTLS, failBlocked, failRedirect, failStatus, failBody, failInternal}
 
 func newMetrics(to prometheus.Registerer) *metrics {
@@ -40,7 +40,7 @@ func newMetrics(to prometheus.Registerer) *metrics {
 	return m
 }
 
-// countAttempt counts an attempt.
+// countAttempt adds an attempt to the metrics.
 func (m *metrics) countAttempt(o outcome) {
 	word := o.word
 	if o.isDelivered() {

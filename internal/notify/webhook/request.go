@@ -19,25 +19,25 @@ import (
 
 const (
 	userAgent     = "Atelier-Webhooks/1"
-	maxAnswer     = 64 << 10 // bytes of an answer's body that are read and discarded
+	maxAnswer     = 64 << 10 // maximum number of bytes of a response body that are read and discarded
 	maxRetryAfter = 24 * time.Hour
 )
 
-// outcome is the outcome of an attempt.
+// outcome is the result of an attempt to deliver an event.
 type outcome struct {
-	status     int    // 0: no answer
-	word       string // one of the reasons for failures; empty: delivered
+	status     int    // HTTP status of the response; 0 if there was none
+	word       string // reason for the failure, such as failTimeout; empty if delivered
 	took       time.Duration
-	retryAfter time.Duration // requested by the receiver
+	retryAfter time.Duration // wait that the receiver requested with Retry-After
 }
 
 func (o outcome) isDelivered() bool { return o.status >= 200 && o.status <= 299 }
 
-// attemptDelivery sends an event once. The error is for the log and is set for
-// internal failures only.
+// attemptDelivery sends an event once. err is set only for internal failures
+// and is for the log.
 func (s *Sender) attemptDelivery(ctx context.Context, e dueEvent) (o outcome, err error) {
 	defer func() {
-		if p := recover(); p != nil { // one event must not stop all others
+		if p := recover(); p != nil { // a panic for one event must not stop the delivery of others
 			o = outcome{word: failInternal}
 			err = fmt.Errorf("panic: %v", p)
 		}
@@ -68,16 +68,17 @@ func (s *Sender) attemptDelivery(ctx context.Context, e dueEvent) (o outcome, er
 		o.word = failStatus
 	}
 	o.retryAfter = parseRetryAfter(resp.Header.Get("Retry-After"), s.o.Now())
-	// The status decides. The body is read so that a well-behaved receiver does not see a broken
-	// connection, within the timeout of the attempt. The data after a 101 is not a body, and the
-	// end of ctx would not stop reading it.
+	// The status alone decides the outcome. The body is read, within the
+	// timeout of the attempt, so that the receiver does not see a broken
+	// connection. After a status 101 there is no body, and reading would not
+	// stop when ctx ends.
 	if o.status >= 200 {
 		_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer)
 	}
 	return o, nil
 }
 
-// buildRequest returns the signed request of an event.
+// buildRequest returns the signed HTTP request for an event.
 func (s *Sender) buildRequest(ctx context.Context, e dueEvent) (*http.Request, error) {
 	body, err := s.eventBody(ctx, e)
 	if err != nil {
@@ -92,7 +93,7 @@ func (s *Sender) buildRequest(ctx context.Context, e dueEvent) (*http.Request, e
 	for _, secret := range secrets {
 		hook, err := standardwebhooks.NewWebhook(secret)
 		if err != nil {
-			return nil, errors.New("sign event: the secret is damaged") // the error of the library could contain parts of it
+			return nil, errors.New("sign event: the secret is damaged") // the library's error could contain parts of the secret
 		}
 		one, err := hook.Sign(e.id, now, body)
 		if err != nil {
@@ -102,7 +103,7 @@ func (s *Sender) buildRequest(ctx context.Context, e dueEvent) (*http.Request, e
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
 	if err != nil {
-		return nil, errors.New("make request: the address is not valid") // the error repeats the address
+		return nil, errors.New("make request: the address is not valid") // the original error contains the URL
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", userAgent)
@@ -112,7 +113,8 @@ func (s *Sender) buildRequest(ctx context.Context, e dueEvent) (*http.Request, e
 	return req, nil
 }
 
-// eventBody returns the current body of an event.
+// eventBody returns the body to send for an event. For events about runs it is
+// generated anew for each attempt.
 func (s *Sender) eventBody(ctx context.Context, e dueEvent) (body []byte, err error) {
 	if e.runID != "" {
 		return s.o.Events.EventBody(ctx, e.runID)
@@ -125,7 +127,8 @@ func (s *Sender) eventBody(ctx context.Context, e dueEvent) (body []byte, err er
 	return body, err
 }
 
-// failureWord returns the reason why there is no answer.
+// failureWord returns the reason why no response was received, such as
+// failTimeout.
 func failureWord(ctx context.Context, err error) string {
 	step, failed := errors.AsType[*stepError](err)
 	if failed && step.word == failBlocked {
@@ -140,8 +143,9 @@ func failureWord(ctx context.Context, err error) string {
 	return failBody
 }
 
-// parseRetryAfter reads a Retry-After header, in seconds or as a date (RFC 9110
-// section 10.2.3). An invalid value counts as 0.
+// parseRetryAfter parses a Retry-After header, which is a number of seconds or
+// a date (RFC 9110 section 10.2.3), and returns the wait, at most
+// maxRetryAfter. It returns 0 for an invalid value.
 func parseRetryAfter(text string, now time.Time) time.Duration {
 	if text == "" {
 		return 0

@@ -13,36 +13,37 @@ import (
 
 const (
 	secretPrefix = "whsec_"
-	secretLength = 32 // bytes; Standard Webhooks requires 24 to 64
+	secretLength = 32 // in bytes; Standard Webhooks requires 24 to 64
 )
 
-// Box encrypts stored values; keyring.Box is one. A sealed text can be opened
-// with the same about only.
+// Box encrypts stored values; keyring.Box implements it. Open needs the same
+// about as Seal.
 type Box interface {
 	Seal(plain []byte, about string) string
 	Open(sealed, about string) ([]byte, error)
 }
 
-// Secret signs the events of an account.
+// Secret is the secret that signs the events of an account.
 type Secret struct {
-	Value              string // whsec_…
+	Value              string // begins with whsec_
 	Created            time.Time
-	PreviousValidUntil time.Time // zero: no older secret is valid
-	Fresh              bool      // GetSecret created it
+	PreviousValidUntil time.Time // until when the previous secret also signs; zero if it no longer does
+	Fresh              bool      // GetSecret has just created it
 }
 
-// Secrets manages the secrets of all accounts, which are stored encrypted.
+// Secrets manages the webhook secrets of all accounts, which are stored
+// encrypted.
 type Secrets struct {
 	box     Box
 	overlap time.Duration
 }
 
-// NewSecrets returns a manager of secrets. A replaced secret continues to sign
-// events for overlap.
+// NewSecrets returns a Secrets that encrypts with box. A replaced secret
+// continues to sign events for the duration overlap.
 func NewSecrets(box Box, overlap time.Duration) *Secrets { return &Secrets{box, overlap} }
 
-// GetSecret returns the secret of an account, and creates it if there is none:
-// tx must be a writing transaction.
+// GetSecret returns the secret of an account, and creates it if there is none.
+// So tx must not be read-only.
 func (s *Secrets) GetSecret(ctx context.Context, tx *sqldb.Tx, accountID string) (Secret, error) {
 	fresh, err := insertSecret(ctx, tx, accountID, s.generateSecret(accountID))
 	if err != nil {
@@ -53,8 +54,8 @@ func (s *Secrets) GetSecret(ctx context.Context, tx *sqldb.Tx, accountID string)
 	return secret, err
 }
 
-// RotateSecret replaces the secret of an account. The old secret continues to sign
-// for the overlap; an even older one no longer does.
+// RotateSecret replaces the secret of an account. The old secret continues to
+// sign events for the overlap. The one before it no longer does.
 func (s *Secrets) RotateSecret(ctx context.Context, tx *sqldb.Tx, accountID string) (Secret, error) {
 	if err := replaceSecret(ctx, tx, accountID, s.generateSecret(accountID), tx.Now.Add(s.overlap)); err != nil {
 		return Secret{}, fmt.Errorf("rotate webhook secret: %w", err)
@@ -62,7 +63,7 @@ func (s *Secrets) RotateSecret(ctx context.Context, tx *sqldb.Tx, accountID stri
 	return s.readSecret(ctx, tx, accountID)
 }
 
-// generateSecret returns a new secret, encrypted.
+// generateSecret returns a new random secret for an account, encrypted.
 func (s *Secrets) generateSecret(accountID string) string {
 	key := make([]byte, secretLength)
 	rand.Read(key)
@@ -87,8 +88,9 @@ func (s *Secrets) readSecret(ctx context.Context, tx *sqldb.Tx, accountID string
 	return out, nil
 }
 
-// signingSecrets returns the secrets that sign for an account now, the current
-// one first. made is called if a secret was created.
+// signingSecrets returns the secrets that currently sign events of an account:
+// the current one and, during the overlap, the previous one. If the account has
+// no secret yet, it creates one and calls made.
 func (s *Secrets) signingSecrets(ctx context.Context, db *sqldb.DB, accountID string, made func(context.Context, *sqldb.Tx, string) error) (values []string, err error) {
 	read := func(tx *sqldb.Tx) error {
 		kept, err := findSecret(ctx, tx, accountID)
@@ -110,7 +112,7 @@ func (s *Secrets) signingSecrets(ctx context.Context, db *sqldb.DB, accountID st
 		return nil
 	}
 	err = db.Read(ctx, read)
-	if errors.Is(err, sqldb.ErrNoRows) { // the first event of the account, before its secret was read
+	if errors.Is(err, sqldb.ErrNoRows) { // the account's first event, and nobody has requested the secret yet
 		err = db.Write(ctx, func(tx *sqldb.Tx) error {
 			fresh, err := insertSecret(ctx, tx, accountID, s.generateSecret(accountID))
 			if err != nil {

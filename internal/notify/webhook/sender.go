@@ -23,62 +23,65 @@ import (
 )
 
 const (
-	pollInterval = time.Second // interval of the search for events of other nodes
+	pollInterval = time.Second // how often a sender looks for events that other nodes added
 
-	// leaseMargin is how long a lease lasts beyond the attempt; recordTimeout,
-	// within it, is how long the outcome may take to be recorded.
+	// leaseMargin is how long a lease lasts beyond the timeout of the attempt.
+	// recordTimeout is how long storing the outcome is retried, which must be
+	// within that time.
 	leaseMargin   = 30 * time.Second
 	recordTimeout = 20 * time.Second
 )
 
-// EventSource makes the bodies of events about runs.
+// EventSource creates the bodies of events about runs.
 type EventSource interface {
-	// EventBody returns the JSON of a run that has ended. A Sender calls it at each
-	// attempt, so that links in it are fresh.
+	// EventBody returns the JSON representation of a run that has ended. The
+	// sender calls it at each attempt, so that the links in it have not
+	// expired.
 	EventBody(ctx context.Context, runID string) ([]byte, error)
 }
 
-// Options are the dependencies and settings of a Sender. Zero means the value
-// in the comment.
+// Options are the dependencies and settings of a Sender. The defaults are given
+// in the comments.
 type Options struct {
 	DB      *sqldb.DB
 	Secrets *Secrets
-	// SecretMade is called, in the same transaction, for a secret that was
-	// created with the first event of an account; nil: not called.
+	// SecretMade, if not nil, is called when a secret was created for the first
+	// event of an account, in the same transaction.
 	SecretMade func(ctx context.Context, tx *sqldb.Tx, accountID string) error
 	Guard      *Guard
 	Events     EventSource
-	// Loop is woken after events were added; nil: only WakeSender wakes the sender.
+	// Loop calls the sender. Waking it makes the sender look for events
+	// immediately. The default is a new loop, which only WakeSender wakes.
 	Loop *dispatch.Loop
-	Log  *slog.Logger // none
-	// Now is the clock of this machine. Attempts are stamped with it, since
-	// receivers compare the stamp with their own clock; due times follow the
-	// clock of the database.
+	Log  *slog.Logger // default: nothing is logged
+	// Now is the local clock, which provides the timestamps of requests:
+	// receivers compare them with their own clock. The times when events are
+	// due follow the clock of the database.
 	Now func() time.Time
 
-	Timeout  time.Duration   // of one attempt, DNS included: 15 s
-	Schedule []time.Duration // the waits between attempts: none, a single attempt
-	Grace    time.Duration   // for attempts in progress when Run ends: 5 s
-	Parallel int             // concurrent attempts: 64
-	PerHost  int             // concurrent attempts per host: 4
+	Timeout  time.Duration   // time limit of one attempt, including DNS; default 15 s
+	Schedule []time.Duration // waits between attempts; default: none, so a single attempt
+	Grace    time.Duration   // time for attempts in progress when Run ends; default 5 s
+	Parallel int             // maximum number of concurrent attempts; default 64
+	PerHost  int             // maximum number of concurrent attempts per host; default 4
 
-	Metrics  prometheus.Registerer // none
-	RootCAs  *x509.CertPool        // of receivers: the roots of the system
-	Resolver *net.Resolver         // the resolver of the system
+	Metrics  prometheus.Registerer // default: metrics are not registered
+	RootCAs  *x509.CertPool        // trusted root certificates; default: those of the system
+	Resolver *net.Resolver         // default: the resolver of the system
 }
 
-// Sender delivers events. Any number of senders can share a database.
+// Sender delivers events. Several senders can use the same database.
 type Sender struct {
 	o         Options
 	transport http.RoundTripper
 	slots     *slots
 	metrics   *metrics
 	loop      *dispatch.Loop
-	active    atomic.Bool // Run has been called
+	active    atomic.Bool // Run has been called and has not returned
 	sending   sync.WaitGroup
 }
 
-// New returns a sender.
+// New returns a sender, which delivers nothing until Run is called.
 func New(o Options) *Sender {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -101,20 +104,20 @@ func New(o Options) *Sender {
 	}
 }
 
-// WakeSender makes the sender look for events now. Events of other nodes are found
-// within a second without it.
+// WakeSender makes the sender look for events immediately. Otherwise it does so
+// once a second.
 func (s *Sender) WakeSender() { s.loop.Wake() }
 
-// Run sends events until ctx ends. Attempts in progress then have Grace to
-// finish; the rest are cancelled and left to the next sender. Run returns when
-// all have ended.
+// Run delivers events until ctx ends. Attempts in progress then have the time
+// Grace to finish; the rest are cancelled and left to the next sender. Run
+// returns when all attempts have ended.
 func (s *Sender) Run(ctx context.Context) error {
 	if !s.active.CompareAndSwap(false, true) {
 		return errors.New("send events: the sender is running already")
 	}
 	defer s.active.Store(false)
-	// Attempts outlive ctx, and no transaction is interrupted: a leased event must be
-	// sent or released.
+	// Attempts continue after ctx ends, and no transaction is cancelled: an
+	// event that was leased must be sent or its lease released.
 	lasting, cancelAttempts := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancelAttempts()
 
@@ -131,11 +134,11 @@ func (s *Sender) Run(ctx context.Context) error {
 	return nil
 }
 
-// sendDue starts an attempt for every event that is due and has a slot, and
+// sendDue starts an attempt for every event that is due and gets a slot. It
 // returns how long to wait before the next call.
 func (s *Sender) sendDue(ctx context.Context) (wait time.Duration, err error) {
 	if !s.slots.hasFree() {
-		return pollInterval, nil // the end of an attempt wakes the sender
+		return pollInterval, nil // the sender is woken when an attempt ends
 	}
 	full, soon := s.slots.fullHosts(s.o.Now())
 	wait = pollInterval
@@ -158,7 +161,7 @@ func (s *Sender) sendDue(ctx context.Context) (wait time.Duration, err error) {
 	for _, e := range events {
 		i := slices.IndexFunc(leased, func(l dueEvent) bool { return l.id == e.id })
 		if i < 0 {
-			s.slots.releaseSlot(e.host) // another sender has the event
+			s.slots.releaseSlot(e.host) // another sender has leased the event
 			continue
 		}
 		s.sending.Go(func() {
@@ -170,9 +173,10 @@ func (s *Sender) sendDue(ctx context.Context) (wait time.Duration, err error) {
 	return wait, err
 }
 
-// leaseEvents takes leases on events, and returns the events that were still available.
+// leaseEvents leases events for this sender, and returns those that no other
+// sender has leased.
 func (s *Sender) leaseEvents(ctx context.Context, events []dueEvent) (leased []dueEvent, err error) {
-	// All senders lock rows in one order, so that there is no deadlock.
+	// All senders lock rows in the same order, so that they cannot deadlock.
 	events = slices.SortedFunc(slices.Values(events), func(a, b dueEvent) int { return strings.Compare(a.id, b.id) })
 	err = s.o.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		leased = nil
@@ -195,14 +199,14 @@ func (s *Sender) leaseEvents(ctx context.Context, events []dueEvent) (leased []d
 	return leased, nil
 }
 
-// deliverEvent makes an attempt and records its outcome.
+// deliverEvent makes an attempt to deliver an event and stores the outcome.
 func (s *Sender) deliverEvent(ctx context.Context, e dueEvent) {
 	o, err := s.attemptDelivery(ctx, e)
 	if o.isDelivered() {
 		failpoint.Hit("hook.after_2xx_before_record")
 	}
 	finish := func(ctx context.Context, tx *sqldb.Tx) error { return s.recordOutcome(ctx, tx, e, o) }
-	if o.status == 0 && ctx.Err() != nil { // cancelled here: the receiver did not fail
+	if o.status == 0 && ctx.Err() != nil { // cancelled by this process, so this is no failure of the receiver
 		finish = func(ctx context.Context, tx *sqldb.Tx) error { return endLease(ctx, tx, e) }
 	} else {
 		s.metrics.countAttempt(o)
@@ -213,8 +217,8 @@ func (s *Sender) deliverEvent(ctx context.Context, e dueEvent) {
 	s.retryWrite(context.WithoutCancel(ctx), e, finish)
 }
 
-// retryWrite repeats a failed write until recordTimeout: an event whose outcome
-// is not recorded is sent again.
+// retryWrite runs fn in a transaction and retries for up to recordTimeout. An
+// event whose outcome cannot be stored is sent again later.
 func (s *Sender) retryWrite(ctx context.Context, e dueEvent, fn func(context.Context, *sqldb.Tx) error) {
 	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
 	defer cancel()

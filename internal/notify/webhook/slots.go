@@ -9,38 +9,38 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// spacing is the interval between two attempts for one host. It is a little
-// more than a tenth of a second, so that a receiver never counts eleven
-// attempts in a second.
+// spacing is the minimum interval between two attempts for one host. It is
+// slightly more than a tenth of a second, so that a receiver never counts
+// eleven attempts in a second.
 const spacing = 110 * time.Millisecond
 
-// slots bound the concurrent attempts of this process, so that one receiver does
-// not delay the events of others:
+// slots limits the concurrent attempts of this process, so that one receiver
+// does not delay the events of others:
 //
-//   - a host has at most perHost slots, and only one while it fails;
-//   - a host that has a slot gets another one from the first half of all slots
-//     only: the other half is for hosts without a slot.
+//   - A host has at most perHost slots, and only one while it fails.
+//   - A host that already has a slot gets another only while less than half of
+//     all slots are in use. The rest is for hosts without a slot.
 type slots struct {
 	parallel, perHost int
 
 	mu    sync.Mutex
 	total int
-	busy  map[string]int           // by host
-	pace  map[string]*rate.Limiter // of hosts with a recent attempt
+	busy  map[string]int           // number of slots in use, by host
+	pace  map[string]*rate.Limiter // limits the rate of attempts, by host; only for hosts with a recent attempt
 }
 
 func newSlots(parallel, perHost int) *slots {
 	return &slots{parallel: parallel, perHost: perHost, busy: map[string]int{}, pace: map[string]*rate.Limiter{}}
 }
 
-// fullHosts returns the hosts that cannot get a slot now, and whether some of
-// them can soon without a slot being released.
+// fullHosts returns the hosts that cannot get a slot now. soon is true if some
+// of them only have to wait for the spacing, not for another attempt to end.
 func (s *slots) fullHosts(now time.Time) (hosts []string, soon bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for host, l := range s.pace {
 		if l.TokensAt(now) >= 1 {
-			delete(s.pace, host) // equal to a new limiter
+			delete(s.pace, host) // a new limiter would be in the same state
 			continue
 		}
 		hosts = append(hosts, host)
@@ -62,9 +62,9 @@ func (s *slots) hasFree() bool {
 	return s.total < s.parallel
 }
 
-// takeSlots assigns slots to events; events of hosts with the fewest slots come
-// first. It returns the events that got a slot, and whether other events only
-// have to wait for the spacing of their host.
+// takeSlots assigns slots to events, first to those of hosts that have the
+// fewest slots. It returns the events that got a slot. soon is true if some
+// other events only have to wait for the spacing of their host.
 func (s *slots) takeSlots(now time.Time, events []dueEvent) (taken []dueEvent, soon bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

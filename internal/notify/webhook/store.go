@@ -9,13 +9,14 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// secretRow is the row of an account's secret; the secrets are encrypted.
+// secretRow is a row of the table webhook_secret. Its secrets are encrypted.
 type secretRow struct {
 	secret, previous       string
 	created, previousUntil time.Time
 }
 
-// insertSecret stores a secret unless the account has one.
+// insertSecret stores an encrypted secret unless the account already has one.
+// fresh reports whether it was stored.
 func insertSecret(ctx context.Context, tx *sqldb.Tx, accountID, sealed string) (fresh bool, err error) {
 	n, err := tx.Exec(ctx, `
 		INSERT INTO webhook_secret (account_id, secret, created, previous) VALUES ($1, $2, $3, '')
@@ -46,15 +47,15 @@ func findSecret(ctx context.Context, tx *sqldb.Tx, accountID string) (k secretRo
 	return k, err
 }
 
-// EraseSecret deletes the secret of an account.
+// EraseSecret deletes the webhook secret of an account.
 func EraseSecret(ctx context.Context, tx *sqldb.Tx, accountID string) error {
 	_, err := tx.Exec(ctx, `DELETE FROM webhook_secret WHERE account_id = $1`, accountID)
 	return err
 }
 
-// Erase deletes the events of runs and their attempts. The events are locked
-// before their attempts are deleted, so that an attempt that is being recorded is
-// waited for.
+// Erase deletes the events of the given runs and the attempts to deliver them.
+// It locks the events first, so that it waits for a transaction that is storing
+// the outcome of an attempt.
 func Erase(ctx context.Context, tx *sqldb.Tx, runIDs []string) error {
 	if len(runIDs) == 0 {
 		return nil
@@ -92,7 +93,7 @@ func insertNotice(ctx context.Context, tx *sqldb.Tx, id, host string, n Notice) 
 	return err
 }
 
-// noticeBody returns the body of a notice.
+// noticeBody returns the JSON body of a notice.
 func noticeBody(ctx context.Context, tx *sqldb.Tx, id string) (body string, err error) {
 	err = tx.QueryRow(ctx, `SELECT body FROM webhook_event WHERE id = $1 AND run_id IS NULL`, id).Scan(&body)
 	return body, err
@@ -122,7 +123,8 @@ func listAttempts(ctx context.Context, tx *sqldb.Tx, runID string) ([]Attempt, e
 		})
 }
 
-// makeDue makes an event due now, unless it is being sent.
+// makeDue makes the event of a run due now, unless it is being sent. found
+// reports whether the run has an event.
 func makeDue(ctx context.Context, tx *sqldb.Tx, runID string) (found bool, err error) {
 	n, err := tx.Exec(ctx, `
 		UPDATE webhook_event SET state = 'waiting', next_at = $2
@@ -134,21 +136,21 @@ func makeDue(ctx context.Context, tx *sqldb.Tx, runID string) (found bool, err e
 	return found, err
 }
 
-// dueEvent is an event to send.
+// dueEvent is an event that a sender is to deliver.
 type dueEvent struct {
 	id, accountID, url, host string
 	runID                    string // empty for a notice
 
-	failing bool // the host's last attempt failed
-	rank    int  // among the events of its host, from 1
+	failing bool // the last attempt to reach the host failed
+	rank    int  // position among the due events of its host, from 1
 
-	at    time.Time // when it was leased
-	until time.Time // the end of the lease
+	at    time.Time // when the event was leased
+	until time.Time // when the lease expires
 }
 
-// dueEvents returns up to limit events that can be sent now, the longest due of
-// each host first and no more than perHost of any. Hosts with an open circuit
-// and the hosts in without are skipped.
+// dueEvents returns up to limit events that can be sent now, at most perHost of
+// each host. The event of each host that has been due longest comes first.
+// Hosts with an open circuit breaker and the hosts in without are skipped.
 func dueEvents(ctx context.Context, tx *sqldb.Tx, without []string, perHost, limit int) ([]dueEvent, error) {
 	args := sqldb.Args{sqldb.At(tx.Now), perHost, limit}
 	exclude := ""
@@ -169,8 +171,9 @@ func dueEvents(ctx context.Context, tx *sqldb.Tx, without []string, perHost, lim
 		})
 }
 
-// takeLease leases an event to one sender until e.until. Of several senders one
-// gets it: they wait for the lock of the row.
+// takeLease leases an event until e.until. It returns false if another sender
+// has leased the event: concurrent senders wait for the lock on its row, and
+// only one gets the lease.
 func takeLease(ctx context.Context, tx *sqldb.Tx, e dueEvent) (bool, error) {
 	n, err := tx.Exec(ctx, `
 		UPDATE webhook_event SET lease_until = $2
@@ -179,14 +182,14 @@ func takeLease(ctx context.Context, tx *sqldb.Tx, e dueEvent) (bool, error) {
 	return n == 1, err
 }
 
-// endLease releases an event unchanged.
+// endLease releases the lease of an event and changes nothing else.
 func endLease(ctx context.Context, tx *sqldb.Tx, e dueEvent) error {
 	_, err := tx.Exec(ctx, `UPDATE webhook_event SET lease_until = NULL WHERE id = $1 AND lease_until = $2`, e.id, sqldb.At(e.until))
 	return err
 }
 
-// lockLeased locks an event if its lease is still the lease of e, and returns
-// its history.
+// lockLeased locks the row of an event if the lease of e is still valid, and
+// returns the event's history. held is false if another sender has taken over.
 func lockLeased(ctx context.Context, tx *sqldb.Tx, e dueEvent) (s history, held bool, err error) {
 	err = tx.QueryRow(ctx, `SELECT attempts FROM webhook_event WHERE id = $1 AND lease_until = $2`+tx.Dialect.ForUpdate,
 		e.id, sqldb.At(e.until)).Scan(&s.attempts)
@@ -217,8 +220,9 @@ func setOutcome(ctx context.Context, tx *sqldb.Tx, e dueEvent, c step) error {
 	return err
 }
 
-// addFailure counts a failure of a host, unless its circuit is open, and
-// returns the number of failures: 0 if the circuit is open.
+// addFailure counts a failure of a host and returns the number of consecutive
+// failures. If the circuit breaker of the host is open, it counts nothing and
+// returns 0.
 func addFailure(ctx context.Context, tx *sqldb.Tx, host string) (failures int, err error) {
 	err = tx.QueryRow(ctx, `
 		INSERT INTO webhook_host (host, failures) VALUES ($1, 1)
@@ -236,7 +240,8 @@ func openCircuit(ctx context.Context, tx *sqldb.Tx, host string, until time.Time
 	return err
 }
 
-// deleteFailures is for a host that succeeded: only hosts that fail have a row.
+// deleteFailures deletes the row of a host after a successful delivery: only
+// hosts that failed have a row.
 func deleteFailures(ctx context.Context, tx *sqldb.Tx, host string) error {
 	_, err := tx.Exec(ctx, `DELETE FROM webhook_host WHERE host = $1`, host)
 	return err
@@ -259,7 +264,7 @@ func countPaused(ctx context.Context, tx *sqldb.Tx) (n int64, err error) {
 	return n, err
 }
 
-// Checks are the invariants of this package.
+// Checks are the invariants of the webhook tables.
 var Checks = []sqldb.Check{{
 	Name: "a finished run with a webhook has an event",
 	Query: `SELECT 'run ' || r.id FROM run r WHERE r.status <> 'pending' AND r.webhook_url <> ''

@@ -1,28 +1,29 @@
-// Package webhook delivers events about runs and other notices to receivers.
+// Package webhook delivers events about runs, and other notices, to receivers
+// by HTTP POST.
 //
-// An event is a row, written in the transaction that causes it. A Sender on any
-// node claims it with a lease, posts it and records the outcome. Every request is
-// signed as Standard Webhooks 1.0.0 with the secret of the account. The body of an
-// event about a run is made at each attempt; a notice, which is not about a run,
-// is stored with its body.
+// An event is a row that is written in the transaction that causes the event. A
+// Sender on any node leases it, sends it and stores the outcome. Every request
+// is signed according to Standard Webhooks 1.0.0 with the secret of the
+// account. The body of an event about a run is generated anew at each attempt.
+// A notice, which is not about a run, is stored with its body.
 //
 //	waiting ──2xx──▶ delivered
 //	  ▲ │ ├──410──▶ gone
 //	  │ │ └──schedule used up──▶ exhausted
 //	  └─┘ any other failure
 //
-// An event is sent at least once, always with one webhook-id: a sender that dies
-// between the receiver's answer and its record leaves a lease that expires, and
-// the event is sent once more. The end of the lease is also its fencing token: a
-// sender with an older lease records nothing.
+// An event is sent at least once, always with the same webhook-id. If a sender
+// dies between the receiver's response and storing it, the lease expires and
+// the event is sent again. The time when a lease expires is also its fencing
+// token: a sender whose lease was replaced stores nothing.
 //
-// A redelivery by hand puts an event that has ended back to waiting for one
-// attempt. If that attempt fails, the event returns to the state in which it
-// had ended, which follows from its attempts.
+// A manual redelivery makes an event that has ended wait again, for one
+// attempt. If that attempt fails, the event returns to its former state, which
+// is derived from the earlier attempts.
 //
-// The receiver is not trusted. Connections are made to public addresses only,
-// even if its name resolves to others; only the status of its response is
-// stored.
+// The receiver is not trusted. Connections are made only to public IP
+// addresses and to networks that the operator allows, whatever the receiver's
+// host name resolves to. Of its response, only the status is stored.
 package webhook
 
 import (
@@ -40,22 +41,22 @@ import (
 
 // The states of an event as they are stored.
 const (
-	Waiting   = "waiting"   // for its next attempt
-	Delivered = "delivered" // the receiver answered 2xx
-	Exhausted = "exhausted" // every attempt of the schedule failed
-	Gone      = "gone"      // the receiver answered 410: send no more attempts
+	Waiting   = "waiting"   // waiting for the next attempt
+	Delivered = "delivered" // the receiver responded with 2xx
+	Exhausted = "exhausted" // every scheduled attempt failed
+	Gone      = "gone"      // the receiver responded with 410, so no further attempts are made
 )
 
-// Event is the event of a run that has ended.
+// Event is the webhook event of a run that has ended.
 type Event struct {
 	RunID     string
 	AccountID string // the account whose secret signs the event
-	URL       string // passed CheckURL when the run was created
+	URL       string // must have passed CheckURL when the run was created
 }
 
-// Add stores the event of a run that has just ended, in the transaction that
-// ends it. A run has one event: adding a second is an error. Wake a sender of
-// this process after the commit.
+// Add stores the event of a run that has ended, in the transaction that ends
+// the run. A run has one event: adding a second is an error. The caller should
+// call WakeSender after the commit.
 func Add(ctx context.Context, tx *sqldb.Tx, e Event) error {
 	host, err := hostOf(e.URL)
 	if err != nil {
@@ -67,15 +68,15 @@ func Add(ctx context.Context, tx *sqldb.Tx, e Event) error {
 	return nil
 }
 
-// Notice is an event that is not about a run.
+// Notice is a webhook event that is not about a run.
 type Notice struct {
 	AccountID string // the account whose secret signs the notice
-	URL       string // passed CheckURL
-	Body      []byte // the JSON that is posted
+	URL       string // must have passed CheckURL
+	Body      []byte // the JSON to send
 }
 
-// AddNotice stores a notice in the transaction that causes it. Wake a sender of
-// this process after the commit.
+// AddNotice stores a notice in the transaction that causes it. The caller
+// should call WakeSender after the commit.
 func AddNotice(ctx context.Context, tx *sqldb.Tx, n Notice) error {
 	host, err := hostOf(n.URL)
 	if err != nil {
@@ -90,31 +91,31 @@ func AddNotice(ctx context.Context, tx *sqldb.Tx, n Notice) error {
 	return nil
 }
 
-// newID returns a webhook-id.
+// newID returns a new value for the header webhook-id.
 func newID() string { return "msg_" + ids.New() }
 
-// hostOf returns the host that limits are counted for: with the port unless it
-// is 443, since another port is another server. The name is the host of the
-// address, in lower case.
+// hostOf returns the host of a URL in lower case, with the port unless it is
+// 443. Limits apply per host in this form, because another port is another
+// server.
 func hostOf(raw string) (string, error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" {
-		return "", errors.New("the address has no host") // without the error of the parser, which repeats the address
+		return "", errors.New("the address has no host") // the parser's error is not returned, because it contains the URL
 	}
 	return strings.TrimSuffix(strings.ToLower(u.Host), ":443"), nil
 }
 
-// State is the state of the delivery of an event.
+// State is the delivery state of an event.
 type State struct {
-	// State is one of the stored states. An event that was delivered and is
-	// being sent again by hand is Delivered all the same.
+	// State is one of the stored states. It stays Delivered while an event that
+	// was already delivered is being sent again manually.
 	State string
-	// Attempts counts all attempts, including redeliveries by hand.
+	// Attempts is the number of all attempts, including manual redeliveries.
 	Attempts int
 }
 
-// PublicState returns the public state: "pending" before the first attempt, "failing"
-// between attempts, "delivered", "exhausted" or "gone".
+// PublicState returns the state for API responses: "pending" before the first
+// attempt, "failing" between attempts, "delivered", "exhausted" or "gone".
 func (s State) PublicState() string {
 	switch {
 	case s.State != Waiting:
@@ -125,7 +126,8 @@ func (s State) PublicState() string {
 	return "failing"
 }
 
-// StateOf returns the state of a run's event, nil if it has none.
+// StateOf returns the delivery state of a run's event, or nil if the run has no
+// event.
 func StateOf(ctx context.Context, tx *sqldb.Tx, runID string) (*State, error) {
 	s, err := readState(ctx, tx, runID)
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -141,26 +143,26 @@ func StateOf(ctx context.Context, tx *sqldb.Tx, runID string) (*State, error) {
 type Attempt struct {
 	ID         string
 	At         time.Time
-	StatusCode int // 0: no answer
+	StatusCode int // HTTP status of the response; 0 if there was none
 	Duration   time.Duration
-	Error      string // one of the words below; empty: delivered
+	Error      string // reason for the failure, such as "timeout"; empty if delivered
 }
 
-// The reasons why an attempt failed. Only these words are stored: the text of an
-// error could contain data of the receiver.
+// The reasons why an attempt failed. Only these words are stored, because the
+// message of an error could contain data from the receiver.
 const (
-	failTimeout  = "timeout"  // no answer in time
-	failRefused  = "refused"  // no connection
-	failDNS      = "dns"      // the name does not resolve
-	failTLS      = "tls"      // TLS handshake failed, or invalid certificate
-	failBlocked  = "blocked"  // the SSRF guard refuses the address
-	failRedirect = "redirect" // redirects are not followed
+	failTimeout  = "timeout"  // no response in time
+	failRefused  = "refused"  // the connection could not be established
+	failDNS      = "dns"      // the host name does not resolve
+	failTLS      = "tls"      // the TLS handshake failed, or the certificate is invalid
+	failBlocked  = "blocked"  // the guard does not allow the URL or the IP address
+	failRedirect = "redirect" // the response is a redirect, which is not followed
 	failStatus   = "status"   // the status is not 2xx
-	failBody     = "body"     // the answer is not HTTP, too large or incomplete
-	failInternal = "internal" // internal failure: nothing was sent
+	failBody     = "body"     // the response is not HTTP, too large or incomplete
+	failInternal = "internal" // internal failure; nothing was sent
 )
 
-// Attempts returns the attempts of a run's event, newest first.
+// Attempts returns the attempts to deliver a run's event, newest first.
 func Attempts(ctx context.Context, tx *sqldb.Tx, runID string) ([]Attempt, error) {
 	all, err := listAttempts(ctx, tx, runID)
 	if err != nil {
@@ -169,9 +171,9 @@ func Attempts(ctx context.Context, tx *sqldb.Tx, runID string) ([]Attempt, error
 	return all, nil
 }
 
-// Redeliver sends the event of a run once more, now. An event that waits is
-// attempted at once and continues in its schedule; one that has ended gets a
-// single attempt. While an attempt is in progress, no further one is made.
+// Redeliver makes the event of a run due now. If the event is waiting, its next
+// scheduled attempt is made now; if it has ended, it gets one more attempt. If
+// an attempt is in progress, Redeliver has no effect.
 func Redeliver(ctx context.Context, tx *sqldb.Tx, runID string) error {
 	found, err := makeDue(ctx, tx, runID)
 	if err != nil {

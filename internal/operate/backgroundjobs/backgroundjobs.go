@@ -1,4 +1,4 @@
-// Package backgroundjobs lists all background jobs of a node.
+// Package backgroundjobs defines all background jobs of the program.
 package backgroundjobs
 
 import (
@@ -23,7 +23,7 @@ import (
 	"atelier/internal/run/runner"
 )
 
-// Parts are the parts of the program that the jobs work on.
+// Parts are the components that the jobs work on, and their settings.
 type Parts struct {
 	DB      *sqldb.DB
 	Blobs   blob.Store
@@ -33,18 +33,20 @@ type Parts struct {
 	Devices *device.Devices
 	Tokens  *idtoken.Issuer
 	Mail    mail.Sender
-	MailBox keyring.Box // opens queued mail
+	MailBox keyring.Box // decrypts queued mail
 	Log     *slog.Logger
 	Now     func() time.Time
-	// Leftovers is the age at which an unfinished file counts as abandoned.
+	// Leftovers is the age at which an unfinished file is considered abandoned
+	// and is deleted.
 	Leftovers time.Duration
-	// SweepEvery is the interval between sweeps of files and boards.
+	// SweepEvery is the interval at which expired files and deleted boards are
+	// removed.
 	SweepEvery time.Duration
 	// KeyLifetime is the age at which idempotency keys are deleted.
 	KeyLifetime time.Duration
 }
 
-// Handlers returns the handlers of all kinds of jobs.
+// Handlers returns the handlers for all kinds of background jobs.
 func Handlers(p Parts) []queue.Handler {
 	return append(
 		periodicHandlers(p),
@@ -54,8 +56,8 @@ func Handlers(p Parts) []queue.Handler {
 	)
 }
 
-// periodicHandlers returns the handlers of periodic jobs. None is retried: the
-// next periodic job does the same work.
+// periodicHandlers returns the handlers for periodic jobs. Failed jobs are not
+// retried, because the next periodic job does the same work.
 func periodicHandlers(p Parts) []queue.Handler {
 	return []queue.Handler{
 		{

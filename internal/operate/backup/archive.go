@@ -21,28 +21,30 @@ import (
 	"atelier/internal/file/blob"
 )
 
-// Size limits within an archive, besides its own length.
+// The maximum sizes in bytes of the header, the secret and a line of the
+// manifest in an archive.
 const (
 	maxHeader = 64 << 10
 	maxSecret = 64 << 10
 	maxLine   = 4 << 10
 )
 
-// databaseURL returns the address of an embedded database by its file.
+// databaseURL returns the URL of the SQLite database in the file at path.
 func databaseURL(path string) string {
 	return "sqlite://" + (&url.URL{Path: path}).EscapedPath()
 }
 
-// writer writes the entries of an archive and collects the lines of the
+// writer writes the entries of an archive and collects the lines for its
 // manifest.
 type writer struct {
 	tar     *tar.Writer
 	list    *bufio.Writer
 	made    time.Time
-	written int64 // bytes of entries
+	written int64 // total bytes of the entries written so far
 }
 
-// addEntry writes an entry of the given size and returns its SHA-256.
+// addEntry writes an entry of the given size, adds its line to the manifest,
+// and returns its SHA-256 in hexadecimal.
 func (w *writer) addEntry(ctx context.Context, name string, size int64, r io.Reader) (sum string, err error) {
 	if sum, err = w.putEntry(ctx, name, size, r); err != nil {
 		return "", err
@@ -101,7 +103,8 @@ func (w *writer) addDatabase(ctx context.Context, path string) error {
 	return err
 }
 
-// finishArchive writes the manifest from spool and ends the archive.
+// finishArchive writes the manifest, whose lines are in spool, as the last
+// entry.
 func (w *writer) finishArchive(ctx context.Context, spool *os.File) error {
 	if err := w.list.Flush(); err != nil {
 		return err
@@ -119,21 +122,22 @@ func (w *writer) finishArchive(ctx context.Context, spool *os.File) error {
 	return w.tar.Close()
 }
 
-// ErrDamaged is the error for a file that is not an archive, or not an intact
-// one.
+// ErrDamaged is returned for a file that is not an archive or is damaged.
 var ErrDamaged = errors.New("not an intact backup")
 
 func damagedArchive(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
 }
 
-// entryTaker reads all bytes of an entry.
+// entryTaker is called with each entry of an archive. It must read r to its
+// end.
 type entryTaker func(name string, size int64, r io.Reader) error
 
-// walkArchive reads an archive to its end and passes every entry but the header
-// and the manifest to take. It fails if an entry is out of order or not a plain
-// file, and if the manifest does not match: the entries that take received are
-// verified only when walkArchive has returned. begin receives the header first.
+// walkArchive reads an archive to its end. It calls begin with the header, and
+// take with every other entry except the manifest. It returns an error if an
+// entry is out of order or is not a regular file, and if the entries do not
+// match the manifest. So the entries are verified only after walkArchive has
+// returned nil.
 func walkArchive(ctx context.Context, r io.Reader, spool *os.File, begin func(Header) error, take entryTaker) error {
 	archive := tar.NewReader(bufio.NewReaderSize(blob.ReaderWithContext(ctx, r), 1<<20))
 	list := bufio.NewWriter(spool)
@@ -183,8 +187,8 @@ func walkArchive(ctx context.Context, r io.Reader, spool *os.File, begin func(He
 	return nil
 }
 
-// unreadableArchive turns the errors of reading a broken archive into ErrDamaged
-// and returns other errors unchanged.
+// unreadableArchive converts errors that a broken archive causes while reading
+// to ErrDamaged, and returns other errors unchanged.
 func unreadableArchive(err error) error {
 	switch {
 	case errors.Is(err, tar.ErrHeader):
@@ -195,8 +199,8 @@ func unreadableArchive(err error) error {
 	return err
 }
 
-// checkEntry refuses links, folders, devices, sparse files (which would be
-// larger than the archive) and entries that are out of order.
+// checkEntry returns an error for links, folders, devices, sparse files (which
+// could be larger than the archive) and entries that are out of order.
 func checkEntry(h *tar.Header, before string, hasSecret bool) error {
 	if h.Typeflag != tar.TypeReg || h.Size < 0 {
 		return damagedArchive("%q is not a plain file", h.Name)
@@ -237,8 +241,8 @@ func readHeader(r io.Reader) (h Header, err error) {
 	return h, nil
 }
 
-// compareManifest compares the manifest with the entries that were read, whose
-// lines are in spool.
+// compareManifest compares the manifest with the entries that were read. spool
+// contains the lines that the manifest should have.
 func compareManifest(manifest io.Reader, spool *os.File) error {
 	if _, err := spool.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -253,7 +257,7 @@ func compareManifest(manifest io.Reader, spool *os.File) error {
 		}
 		if !bytes.Equal(said.Bytes(), found.Bytes()) {
 			var is line
-			_ = json.Unmarshal(found.Bytes(), &is) // the line was written above
+			_ = json.Unmarshal(found.Bytes(), &is) // cannot fail: walkArchive wrote the line
 			return damagedArchive("%s is not as the manifest says", is.Name)
 		}
 	}
@@ -269,7 +273,8 @@ func compareManifest(manifest io.Reader, spool *os.File) error {
 	return nil
 }
 
-// verifyArchive reads an archive from its beginning and verifies it.
+// verifyArchive reads an archive from its beginning and verifies it against its
+// manifest.
 func verifyArchive(ctx context.Context, archive *os.File) error {
 	if _, err := archive.Seek(0, io.SeekStart); err != nil {
 		return err

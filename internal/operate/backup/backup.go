@@ -1,23 +1,23 @@
-// Package backup copies a live embedded installation into one archive, and an
-// archive into a new folder.
+// Package backup copies a running installation with a SQLite database into an
+// archive, and extracts an archive into a new folder.
 //
 //	live database ──online copy──▶ FILE.part.db ──checked──┐
 //	live files, protected from sweeps ─────────────────────┼─▶ FILE.part ──read back──▶ FILE
 //	the installation's secret ─────────────────────────────┘
 //
-// An archive is an uncompressed tar: media do not compress, and the archive can
-// be piped through other programs. Its entries have a fixed order:
+// An archive is an uncompressed tar file: media files do not compress, and the
+// archive can be piped through other programs. Its entries have a fixed order:
 //
-//	atelier.json     the program and the time that made the archive (Header)
+//	atelier.json     version of the program and time of the backup (Header)
 //	atelier.db       the database as of one moment
 //	secret           the installation's secret, unless its settings have it
 //	files/KEY        every file that the database names, by its blob key
 //	manifest.jsonl   the name, size and SHA-256 of every entry before it
 //
-// An owner of the archive can impersonate the installation, so only the
-// service's user can read it. A file appears under its final name complete and
-// verified, or not at all; a killed process leaves a file named .part, which the
-// next backup reuses.
+// Someone who has the archive can impersonate the installation, so only the
+// service's user can read it. An archive gets its final name only when it is
+// complete and verified. If the process is killed, it leaves a file whose name
+// ends in .part, which the next backup to the same name overwrites.
 package backup
 
 import (
@@ -42,10 +42,10 @@ import (
 	"atelier/internal/file/library"
 )
 
-// format is the version of the archive's layout.
+// format is the version of the archive format.
 const format = 1
 
-// The entries of an archive.
+// The names of the entries in an archive.
 const (
 	headerName   = "atelier.json"
 	databaseName = "atelier.db"
@@ -54,47 +54,48 @@ const (
 	manifestName = "manifest.jsonl"
 )
 
-// Header describes an archive.
+// Header is the first entry of an archive. It describes the backup.
 type Header struct {
 	Format  int       `json:"format"`
-	Made    time.Time `json:"made"`    // time of the database copy
-	Version string    `json:"version"` // of the program that made it
-	Schema  int64     `json:"schema"`  // of the database
+	Made    time.Time `json:"made"`    // when the database was copied
+	Version string    `json:"version"` // version of the program that made the backup
+	Schema  int64     `json:"schema"`  // schema version of the database
 	// HasSecret reports whether the archive contains the installation's secret.
-	// If it does not, the installation had the secret in its settings.
+	// It does not if the secret was in the settings.
 	HasSecret bool `json:"has_secret"`
 }
 
-// line is the manifest's line about an entry.
+// line is the line of the manifest for one entry.
 type line struct {
 	Name   string `json:"name"`
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
 }
 
-// Source is the installation to copy.
+// Source is the installation to back up.
 type Source struct {
-	DB      *sqldb.DB // the embedded database
+	DB      *sqldb.DB // the SQLite database
 	Blobs   blob.Store
-	Secret  []byte // the content of the secret's file; nil if the settings have the secret
-	Version string // of this program
-	// Check examines the copy of the database and returns its problems.
+	Secret  []byte // content of the secret's file; nil if the secret is in the settings
+	Version string // version of this program
+	// Check examines the copy of the database and returns the problems that it
+	// finds.
 	Check func(ctx context.Context, copied *sqldb.DB) (problems []string, err error)
 	Now   func() time.Time
 }
 
-// Report summarizes a backup.
+// Report is the summary of a backup.
 type Report struct {
 	Header
-	Files int   // files of people, and pictures of tools
-	Bytes int64 // of the archive
-	// Problems are problems of the installation itself, limited to maxProblems:
-	// the archive contains the installation unchanged.
+	Files int   // number of media files and pictures of tools
+	Bytes int64 // total size of the entries
+	// Problems are problems of the installation itself, at most maxProblems.
+	// The archive contains the installation with these problems.
 	Problems []string
 }
 
-// maxProblems limits the list. If a whole folder is missing, a part of the list
-// is enough.
+// maxProblems is the maximum number of problems in a report. It keeps the
+// report short if, for example, a whole folder is missing.
 const maxProblems = 1000
 
 func (r *Report) addProblem(format string, args ...any) {
@@ -104,7 +105,7 @@ func (r *Report) addProblem(format string, args ...any) {
 }
 
 // Create writes an archive of the installation to path, which must not exist.
-// The archive was read back and verified when it appears at path.
+// The file appears at path only after the archive was read back and verified.
 func Create(ctx context.Context, s Source, path string) (r Report, err error) {
 	if _, err := os.Lstat(path); err == nil {
 		return r, fmt.Errorf("%s is there already; a backup replaces nothing", path)
@@ -150,9 +151,9 @@ func Create(ctx context.Context, s Source, path string) (r Report, err error) {
 	return r, syncFolder(filepath.Dir(path))
 }
 
-// Stream writes an archive of the installation to w. Stream cannot read the
-// archive back; Extract verifies it. folder needs space for a copy of the
-// database.
+// Stream writes an archive of the installation to w. It cannot read the archive
+// back to verify it; Extract does. folder is for temporary files and needs
+// space for a copy of the database.
 func Stream(ctx context.Context, s Source, w io.Writer, folder string) (r Report, err error) {
 	work, err := os.MkdirTemp(folder, "atelier-backup-")
 	if err != nil {
@@ -167,9 +168,9 @@ func Stream(ctx context.Context, s Source, w io.Writer, folder string) (r Report
 	return writeArchive(ctx, s, w, filepath.Join(work, databaseName), spool)
 }
 
-// openPart opens and locks the file that an archive is written to: of two
-// backups to the same name the second fails. A file that a killed process left
-// is emptied.
+// openPart opens and locks the temporary file for an archive. If another backup
+// to the same name is running, it returns an error. A file that a killed
+// process left behind is emptied.
 func openPart(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -184,8 +185,8 @@ func openPart(name string) (*os.File, error) {
 	return f, nil
 }
 
-// newSpool returns a file without a name, which disappears when the process
-// ends.
+// newSpool returns a temporary file that has no name, so that it disappears
+// when the process ends.
 func newSpool(folder string) (*os.File, error) {
 	f, err := os.CreateTemp(folder, ".atelier-manifest-")
 	if err != nil {
@@ -197,7 +198,8 @@ func newSpool(folder string) (*os.File, error) {
 	return f, nil
 }
 
-// removeDatabase removes a database and the files that SQLite keeps beside it.
+// removeDatabase deletes a SQLite database and the files that SQLite creates
+// next to it.
 func removeDatabase(path string) error {
 	var all error
 	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
@@ -221,8 +223,9 @@ func syncFolder(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// writeArchive writes the archive. It leaves the copy of the database at copied,
-// and the lines of the manifest in spool.
+// writeArchive writes an archive of the installation to out. It uses copied as
+// the path for the copy of the database, and spool for the lines of the
+// manifest.
 func writeArchive(ctx context.Context, s Source, out io.Writer, copied string, spool *os.File) (r Report, err error) {
 	hold, err := library.HoldSweep(ctx, s.DB)
 	if err != nil {
@@ -264,8 +267,9 @@ func writeArchive(ctx context.Context, s Source, out io.Writer, copied string, s
 	return r, buffered.Flush()
 }
 
-// prepareCopy removes state of the live installation from the copy of the
-// database (sweep holds, running jobs) and checks the copy.
+// prepareCopy removes state that belongs to the running installation (running
+// jobs and locks against file deletion) from the copy of the database, and
+// checks the copy.
 func (s Source) prepareCopy(ctx context.Context, copied string, r *Report) error {
 	db, err := s.openCopy(ctx, copied)
 	if err != nil {
@@ -299,8 +303,8 @@ func (s Source) openCopy(ctx context.Context, path string) (*sqldb.DB, error) {
 	return sqldb.Open(ctx, databaseURL(path), sqldb.Options{MaxConns: 2, Now: s.Now})
 }
 
-// addFiles adds the files that the copy of the database names, a page at a time,
-// and the pictures of tools.
+// addFiles adds all files that the copy of the database refers to, and the
+// pictures of tools.
 func (s Source) addFiles(ctx context.Context, w *writer, copied string, r *Report) error {
 	db, err := s.openCopy(ctx, copied)
 	if err != nil {
@@ -311,7 +315,7 @@ func (s Source) addFiles(ctx context.Context, w *writer, copied string, r *Repor
 	err = named.EachFile(ctx, func(a asset.Asset) error {
 		for _, one := range []struct {
 			key    string
-			sha256 string // "" if the row has no hash
+			sha256 string // "" if the database has no hash of the file
 		}{{a.Blob, a.SHA256}, {a.Thumb, ""}, {a.Preview, ""}} {
 			if one.key == "" {
 				continue
@@ -336,8 +340,8 @@ func (s Source) addFiles(ctx context.Context, w *writer, copied string, r *Repor
 	return nil
 }
 
-// addFile adds one file. A file that is missing or changed is a problem of the
-// installation and does not prevent the backup of the others.
+// addFile adds one file. want is its SHA-256 in hexadecimal, or "". A missing
+// or changed file is reported as a problem and does not stop the backup.
 func (s Source) addFile(ctx context.Context, w *writer, key, want string, r *Report) error {
 	f, info, err := s.Blobs.Open(ctx, key, 0, -1)
 	if errors.Is(err, blob.ErrNotFound) {
@@ -363,12 +367,12 @@ func (s Source) addFile(ctx context.Context, w *writer, key, want string, r *Rep
 	return nil
 }
 
-// paddedReader returns as many bytes as a file should have, with zeros for bytes
-// that cannot be read.
+// paddedReader returns exactly as many bytes as a file should have. It replaces
+// bytes that cannot be read by zeros.
 type paddedReader struct {
 	from io.Reader
 	left int64
-	err  error // the first error
+	err  error // the first error reading the file
 }
 
 func (p *paddedReader) Read(b []byte) (int, error) {

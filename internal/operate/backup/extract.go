@@ -13,18 +13,19 @@ import (
 	"atelier/internal/file/blob"
 )
 
-// Layout has the destinations of an installation's parts. All are inside one
-// folder.
+// Layout has the paths to which the parts of an installation are extracted. All
+// are inside Folder.
 type Layout struct {
 	Folder   string
-	Database string     // file
-	Secret   string     // file
-	Blobs    blob.Store // need not sync: Stage.Commit does
+	Database string     // path of the database file
+	Secret   string     // path of the file with the secret
+	Blobs    blob.Store // need not sync its writes to disk, because Stage.Commit does
 }
 
-// Extract writes the content of an archive to a new folder, for the service's
-// user only, and verifies it. If Extract fails, nothing in the folder may be
-// used. begin receives the header before anything is written.
+// Extract writes the content of an archive to the folder of the layout, with
+// permissions for the service's user only, and verifies it. If it returns an
+// error, the content of the folder must not be used. begin is called with the
+// header before anything is written.
 func Extract(ctx context.Context, archive io.Reader, to Layout, begin func(Header) error) (h Header, files int, err error) {
 	spool, err := newSpool(to.Folder)
 	if err != nil {
@@ -44,7 +45,7 @@ func Extract(ctx context.Context, archive io.Reader, to Layout, begin func(Heade
 		}
 		key := strings.TrimPrefix(name, filesPrefix)
 		n, err := to.Blobs.Put(ctx, key, r)
-		if errors.Is(err, blob.ErrBadKey) { // includes keys that lead out of the folder
+		if errors.Is(err, blob.ErrBadKey) { // this includes keys that would lead out of the folder
 			return damagedArchive("%q is no name of a file", name)
 		}
 		if err == nil && n != size {
@@ -56,7 +57,7 @@ func Extract(ctx context.Context, archive io.Reader, to Layout, begin func(Heade
 	return h, files, walkArchive(ctx, archive, spool, start, take)
 }
 
-// writeFile writes a new file.
+// writeFile creates a file with the content of r. The file must not exist.
 func writeFile(path string, r io.Reader) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -69,14 +70,15 @@ func writeFile(path string, r io.Reader) error {
 	return errors.Join(err, f.Close())
 }
 
-// Stage is a temporary folder that atomically becomes the target folder.
+// Stage is a temporary folder that is renamed to its final path when it is
+// complete.
 type Stage struct {
 	target string
-	folder *os.File // locked
+	folder *os.File // the temporary folder, opened and locked
 }
 
-// NewStage returns an empty folder beside target, which must be empty or
-// missing. It removes the remains of a killed process's stage.
+// NewStage creates an empty temporary folder next to target, which must be
+// empty or missing. It deletes what a killed process left behind there.
 func NewStage(target string) (*Stage, error) {
 	if err := checkVacant(target); err != nil {
 		return nil, err
@@ -108,13 +110,13 @@ func NewStage(target string) (*Stage, error) {
 // FolderPath returns the path of the temporary folder.
 func (s *Stage) FolderPath() string { return s.folder.Name() }
 
-// Commit makes the content of the folder durable, with one call, and renames the
-// folder to the target.
+// Commit writes the content of the folder to disk and renames the folder to the
+// target.
 func (s *Stage) Commit() error {
 	if err := errors.Join(syncAll(s.folder), checkVacant(s.target)); err != nil {
 		return err
 	}
-	// os.Rename refuses even an empty target folder.
+	// os.Rename fails even if the target is an empty folder.
 	err := syscall.Rename(s.FolderPath(), s.target)
 	if errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.EXDEV) {
 		return fmt.Errorf("%s is a mount point, which a folder cannot be put in place of; restore into a folder in it", s.target)
@@ -125,7 +127,7 @@ func (s *Stage) Commit() error {
 	return syncFolder(filepath.Dir(s.target))
 }
 
-// Close removes the folder, unless it has become the target.
+// Close deletes the temporary folder, unless Commit has renamed it.
 func (s *Stage) Close() error {
 	var err error
 	if here, statErr := os.Stat(s.FolderPath()); statErr == nil {
@@ -136,7 +138,7 @@ func (s *Stage) Close() error {
 	return errors.Join(err, s.folder.Close())
 }
 
-// checkVacant returns an error if the folder is not empty.
+// checkVacant returns an error unless the folder is missing or empty.
 func checkVacant(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, os.ErrNotExist) {

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// syncAll makes everything on the file system of a folder durable. One call for
-// many files is faster than a call for each, which would wait for the disk each
+// syncAll writes everything on the file system of a folder to disk. One call is
+// faster than a call for each of many files, which would wait for the disk each
 // time.
 func syncAll(folder *os.File) error {
 	if err := unix.Syncfs(int(folder.Fd())); err != nil {

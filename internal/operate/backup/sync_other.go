@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// syncAll makes everything on all file systems durable.
+// syncAll writes everything on all file systems to disk.
 func syncAll(*os.File) error {
 	syscall.Sync()
 	return nil

@@ -1,10 +1,10 @@
-// Package inspect finds changes of the database that were not made by the
+// Package inspect finds changes to the database that were not made by the
 // program.
 //
-// Packages seal their rows when they write them (package seal), the audit log is
-// a keyed hash chain, and grants in the ledger are compared with the log. Rows
-// from before seals were introduced are sealed once, at the first start with
-// seals, and the log records it.
+// Packages store a keyed hash with their rows (see package seal), the audit log
+// is a keyed hash chain, and the tokens granted in the ledger are compared with
+// the audit log. Rows that were stored before seals were introduced are sealed
+// once, at the first start with seals, and the audit log records this.
 package inspect
 
 import (
@@ -36,16 +36,16 @@ var tables = slices.Concat(company.Sealed, []seal.Table{
 	webhook.Sealed, budget.Sealed, asset.SealedAssets, asset.SealedUploads, run.Sealed, run.SealedResults,
 })
 
-// ledgerDetail is the detail of a log entry that names the ledger's transactions
-// without a seal.
+// ledgerDetail is the detail of the audit entry SealsBegun that has a digest of
+// the ledger transactions without a seal.
 const ledgerDetail = "ledger"
 
-// sealLimit is the longest time for sealing or verifying all rows of a large
+// sealLimit is the maximum time to seal or verify all rows of a large
 // installation.
 const sealLimit = 6 * time.Hour
 
-// BeginSeals seals the rows from before seals were introduced, once. The database
-// must have its seal key.
+// BeginSeals seals the rows that were stored before seals were introduced. It
+// does so only once. The key for seals must have been set on db.
 func BeginSeals(ctx context.Context, db *sqldb.DB) error {
 	ctx = sqldb.WithLimit(ctx, sealLimit)
 	return db.Write(ctx, func(tx *sqldb.Tx) error {
@@ -72,20 +72,21 @@ func BeginSeals(ctx context.Context, db *sqldb.DB) error {
 	})
 }
 
-// Problem is a row that was changed outside the program.
+// Problem is a row that was not written by the program.
 type Problem struct {
-	Check string // the rule that is violated
+	Check string // the rule that the row violates
 	Row   string
 }
 
-// The rules, by the names that "atelier check" prints.
+// The rules that "atelier check" prints for problems.
 const (
 	sealedRule = "a row is as the program wrote it"
 	loggedRule = "the ledger has the grants that the audit log has"
 )
 
-// VerifySeals returns the problems with sealed rows. kept is false if the
-// database has no seals yet: between a migration and the first start after it.
+// VerifySeals verifies the sealed rows and returns the problems. kept is false
+// if the database has no seals yet, which is the case between a migration from
+// an older release and the next start.
 func VerifySeals(ctx context.Context, db *sqldb.DB) (problems []Problem, kept bool, err error) {
 	ctx = sqldb.WithLimit(ctx, sealLimit)
 	err = db.Read(ctx, func(tx *sqldb.Tx) error {
@@ -126,12 +127,12 @@ func verifySeals(ctx context.Context, tx *sqldb.Tx) (problems []Problem, err err
 	return problems, err
 }
 
-// grantsAtOnce is the number of log entries that are read at a time.
+// grantsAtOnce is the number of audit entries that are read at a time.
 const grantsAtOnce = 1000
 
-// verifyGrants compares grants and top-ups in the log with grants and top-ups in
-// the ledger: a transaction that was deleted with both its entries leaves no
-// other trace.
+// verifyGrants compares the granted tokens and top-ups in the audit log with
+// those in the ledger. It finds ledger transactions that were deleted
+// completely, which no other check can.
 func verifyGrants(ctx context.Context, tx *sqldb.Tx, report func(row string)) error {
 	granted := map[string]int64{}
 	toppedUp := map[string]int64{}

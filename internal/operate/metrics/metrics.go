@@ -1,6 +1,6 @@
 // Package metrics is a Prometheus collector. It reports the waiting and running
-// work of all nodes, read from the database, and the use of this node's database
-// connections and memory.
+// work of all nodes, which it reads from the database, and this node's use of
+// database connections and memory.
 //
 //	scrape ─▶ Collect ─▶ sample younger than freshFor? ──yes──▶ reported
 //	                        │ no
@@ -10,9 +10,10 @@
 //	                        ▼
 //	                     database_up 0, and no metrics of the database
 //
-// Scrapes never queue behind a database that hangs: one sample is taken at a time,
-// and concurrent scrapes wait for it for at most scrapeTime. The figures of the
-// database are the same on every node. Each query reads a limited number of rows.
+// Scrapes never pile up if the database hangs: only one sample is taken at a
+// time, and concurrent scrapes wait for it at most scrapeTime. The values from
+// the database are the same on every node. Each query reads a limited number of
+// rows.
 package metrics
 
 import (
@@ -32,52 +33,54 @@ import (
 )
 
 const (
-	// freshFor is the age up to which a sample is reported again.
+	// freshFor is how long a sample is reported again before a new one is
+	// taken.
 	freshFor = 5 * time.Second
-	// sampleTime limits a sample, and scrapeTime the wait of a scrape for a
-	// sample: a driver may not return from a connection that hangs.
+	// sampleTime is the time limit of a sample. scrapeTime is how long a scrape
+	// waits for a sample. It is needed in addition, because the database driver
+	// may not return if a connection hangs.
 	sampleTime = 2 * time.Second
 	scrapeTime = sampleTime + 500*time.Millisecond
 )
 
-// Options are the parts that the collector reports on.
+// Options are the components that the collector reports on.
 type Options struct {
 	DB     *sqldb.DB
 	Memory *memory.Budget
-	// Engines are the engines of this node, reported also when no run waits for
-	// them.
+	// Engines are the names of this node's engines. They are reported even if
+	// no run waits for them.
 	Engines []string
 	Log     *slog.Logger
 	Now     func() time.Time
 }
 
-// Collector is a prometheus.Collector.
+// Collector implements prometheus.Collector.
 type Collector struct {
 	Options
 
 	mu     sync.Mutex
 	last   sample
-	taking chan struct{} // closed at the end of the current sample; nil: no sample is being taken
+	taking chan struct{} // closed when the current sample is complete; nil if no sample is being taken
 }
 
-// sample has the figures of the database.
+// sample has the values that were read from the database.
 type sample struct {
-	taken  time.Time // start of the sample by this node's clock; zero: never taken
+	taken  time.Time // when the sample was started, by the local clock; zero if none was taken yet
 	ok     bool
-	at     time.Time // by the database's clock
+	at     time.Time // when the sample was started, by the clock of the database
 	queues []run.Queue
 	hooks  webhook.Backlog
 	mail   int64
 }
 
-// New returns a collector.
+// New returns a collector for the components in o.
 func New(o Options) *Collector { return &Collector{Options: o} }
 
 func newDesc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("atelier_"+name, help, labels, nil)
 }
 
-// Metrics of all nodes together, from the database.
+// The metrics of all nodes together, which are read from the database.
 var (
 	databaseUp  = newDesc("database_up", "1 when the database answered the last scrape in time, 0 when it did not.")
 	runsWaiting = newDesc("runs_waiting", "Runs that wait for an engine, on all nodes together.", "engine")
@@ -89,7 +92,7 @@ var (
 	mailWaiting = newDesc("mail_waiting", "Messages that wait to be sent, on all nodes together.")
 )
 
-// Metrics of this node.
+// The metrics of this node.
 var (
 	dbConnections = newDesc("database_connections", "Connections of this node to the database, by state.", "state")
 	dbMax         = newDesc("database_connections_max", "Connections that this node may have to the database.")
@@ -150,7 +153,8 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	gauge(mailWaiting, float64(s.mail))
 }
 
-// ageOf returns the seconds since a time, 0 for the zero time.
+// ageOf returns the number of seconds from then to now. It returns 0 if then is
+// zero.
 func ageOf(now, then time.Time) float64 {
 	if then.IsZero() {
 		return 0
@@ -158,7 +162,8 @@ func ageOf(now, then time.Time) float64 {
 	return max(now.Sub(then).Seconds(), 0)
 }
 
-// withOwn adds the engines of this node that have no waiting or running work.
+// withOwn returns queues and, in addition, empty queues for this node's other
+// engines.
 func (c *Collector) withOwn(queues []run.Queue) []run.Queue {
 	seen := map[string]bool{}
 	for _, q := range queues {
@@ -173,8 +178,8 @@ func (c *Collector) withOwn(queues []run.Queue) []run.Queue {
 	return all
 }
 
-// currentSample returns a fresh sample. Its ok is false if the database does not
-// answer.
+// currentSample returns a sample that is at most freshFor old. Its field ok is
+// false if the database does not respond.
 func (c *Collector) currentSample() sample {
 	c.mu.Lock()
 	if !c.last.taken.IsZero() && c.Now().Sub(c.last.taken) < freshFor {
@@ -198,7 +203,7 @@ func (c *Collector) currentSample() sample {
 	}
 }
 
-// takeSample reads the figures from the database.
+// takeSample reads the values from the database and stores them in c.last.
 func (c *Collector) takeSample() {
 	s := sample{taken: c.Now()}
 	ctx, cancel := context.WithTimeout(context.Background(), sampleTime)

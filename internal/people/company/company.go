@@ -28,33 +28,35 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Plan is the plan that a company has bought.
+// Plan is the plan that a company pays for. It determines the features that its
+// members can use.
 type Plan string
 
-// The plans of companies.
+// The plans that a company can have.
 const (
 	TeamPlan       Plan = "TEAM"
 	EnterprisePlan Plan = "ENTERPRISE"
 )
 
-// Company is a customer with teams.
+// Company is a customer organization, which consists of teams.
 type Company struct {
 	ID      string
 	Name    string
 	Plan    Plan
-	Zone    string // time zone in which its days are counted, as an IANA name
+	Zone    string // time zone of its daily reports, as an IANA name
 	Created time.Time
 }
 
-// Key is the position at which a page of a list ended: a text, and an id among
-// equal texts. The zero Key is the beginning of the list.
+// Key is the position after which a page of a sorted list begins: the sort text
+// of the last entry, and its id to distinguish entries with the same text. The
+// zero Key is the beginning of the list.
 type Key struct {
 	Text string
 	ID   string
 }
 
-// errNoCompany is the same error for companies of other people and unknown
-// companies.
+// errNoCompany is returned both for unknown companies and for companies of
+// which the caller is not a member.
 var errNoCompany = fault.New(fault.NotFound, "There is no such company.")
 
 // Create creates a company with two roles: admin, which has all permissions,
@@ -84,7 +86,7 @@ func Create(ctx context.Context, tx *sqldb.Tx, name string, plan Plan) (Company,
 	return c, nil
 }
 
-// ByID returns a company.
+// ByID returns a company, or errNoCompany if there is none.
 func ByID(ctx context.Context, tx *sqldb.Tx, id string) (Company, error) {
 	if !ids.Valid(id) {
 		return Company{}, errNoCompany
@@ -104,7 +106,7 @@ func Rename(ctx context.Context, tx *sqldb.Tx, id, name string) error {
 }
 
 // SetPlan changes a company's plan. Features that only the old plan includes
-// are refused from the next call on.
+// are refused from the next request on.
 func SetPlan(ctx context.Context, tx *sqldb.Tx, id string, plan Plan) error {
 	if err := checkPlan(plan); err != nil {
 		return err
@@ -122,7 +124,7 @@ func checkPlan(plan Plan) error {
 	return nil
 }
 
-// Membership is a person's membership in a company.
+// Membership is a person's membership in a company, with their role there.
 type Membership struct {
 	Company Company
 	Role    Role
@@ -143,7 +145,8 @@ func PermissionsOf(ctx context.Context, tx *sqldb.Tx, personID string) (map[stri
 	return of, nil
 }
 
-// maxName limits the names of companies and teams, in characters.
+// maxName is the maximum length of the name of a company or team, in
+// characters.
 const maxName = 100
 
 func checkName(name string) error {

@@ -16,18 +16,19 @@ import (
 )
 
 // Domain is a mail domain of a company. After the company has proven that it
-// owns the domain, people with an address in it join automatically.
+// owns the domain, people with a mail address in it join automatically.
 //
-// People join when their address becomes verified (JoinByDomain); people with a
-// verified address join when the domain becomes verified (JoinAllByDomain).
-// Callers must call the functions at these two moments only, not at each
-// sign-in: a person whom an admin removed must not join again.
+// They join at one of two moments: when their address is verified
+// (JoinByDomain), or, if it was verified earlier, when the domain is verified
+// (JoinAllByDomain). Callers must call these functions at these moments only,
+// not at each sign-in: otherwise a person whom an admin removed would join
+// again.
 type Domain struct {
 	CompanyID string
 	Name      string
-	Proof     string     // required text of the DNS record
-	Verified  *time.Time // nil: not yet
-	TeamID    string     // "": the company only
+	Proof     string     // required value of the DNS TXT record
+	Verified  *time.Time // nil if it is not verified yet
+	TeamID    string     // "" if people join the company only
 	TeamRole  string
 	Created   time.Time
 }
@@ -36,13 +37,13 @@ const (
 	recordPrefix = "_atelier."
 	proofPrefix  = "atelier-domain="
 	proofChars   = 32
-	maxDomain    = 253 - len(recordPrefix) // so that the record's name is short enough for DNS (RFC 1035 section 2.3.4)
+	maxDomain    = 253 - len(recordPrefix) // leaves room for the prefix in a DNS name (RFC 1035 section 2.3.4)
 	maxLabel     = 63
-	maxDomains   = 100 // per company
+	maxDomains   = 100 // maximum number of domains per company
 )
 
-// public are mail domains of public providers. No company could prove to own
-// one; the list only reports the problem early.
+// public are mail domains of public mail providers. No company could prove that
+// it owns one of them; the list serves to report the problem early.
 var public = []string{
 	"aol.com", "fastmail.com", "gmail.com", "gmx.at", "gmx.ch", "gmx.com", "gmx.de", "gmx.net", "googlemail.com",
 	"hotmail.com", "icloud.com", "live.com", "mac.com", "mail.com", "mail.ru", "me.com", "msn.com", "outlook.com",
@@ -52,8 +53,8 @@ var public = []string{
 var errNoDomain = fault.New(fault.NotFound, "There is no such domain.")
 
 // AddDomain adds a domain that is not verified yet. After its verification,
-// people with an address in it join teamID with teamRole ("": member), or only
-// the company if teamID is "".
+// people with a mail address in it join teamID with the role teamRole ("" means
+// member), or only the company if teamID is "".
 func AddDomain(ctx context.Context, tx *sqldb.Tx, companyID, name, teamID, teamRole string) (Domain, error) {
 	name = strings.ToLower(name)
 	if !validDomain(name) {
@@ -93,7 +94,7 @@ func AddDomain(ctx context.Context, tx *sqldb.Tx, companyID, name, teamID, teamR
 	return d, nil
 }
 
-// DomainByName returns a domain of the company.
+// DomainByName returns a domain of the company, verified or not.
 func DomainByName(ctx context.Context, tx *sqldb.Tx, companyID, name string) (Domain, error) {
 	name = strings.ToLower(name)
 	if !validDomain(name) {
@@ -102,7 +103,7 @@ func DomainByName(ctx context.Context, tx *sqldb.Tx, companyID, name string) (Do
 	return domainByName(ctx, tx, companyID, name)
 }
 
-// RemoveDomain deletes a domain. Members who joined by it stay members.
+// RemoveDomain deletes a domain. Members who joined through it stay members.
 func RemoveDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) error {
 	d, err := DomainByName(ctx, tx, companyID, name)
 	if err != nil {
@@ -112,7 +113,7 @@ func RemoveDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) err
 }
 
 // VerifyDomain marks the domain as verified; callers have checked
-// HasDomainProof. A domain has one owner.
+// HasDomainProof. It refuses a domain that another company has verified.
 func VerifyDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) (Domain, error) {
 	d, err := DomainByName(ctx, tx, companyID, name)
 	if err != nil || d.Verified != nil {
@@ -136,12 +137,12 @@ func DomainRecord(domain string) string { return recordPrefix + domain }
 // HasDomainProof reports whether the domain's TXT record contains the proof. It
 // queries DNS and must run outside of transactions.
 func HasDomainProof(ctx context.Context, resolver *net.Resolver, d Domain) (bool, error) {
-	texts, err := resolver.LookupTXT(ctx, DomainRecord(d.Name)+".") // the final dot disables the resolver's search list
+	texts, err := resolver.LookupTXT(ctx, DomainRecord(d.Name)+".") // the final dot makes the resolver ignore its search list
 	if e, ok := errors.AsType[*net.DNSError](err); ok && e.IsNotFound {
 		return false, nil
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {
-		return false, ctx.Err() // the caller cancelled
+		return false, ctx.Err() // the caller cancelled, so the error is not a DNS failure
 	}
 	if err != nil {
 		return false, fault.New(fault.Unavailable, "The domain's records can't be read at the moment. Try again shortly.").Because(err)
@@ -152,9 +153,9 @@ func HasDomainProof(ctx context.Context, resolver *net.Resolver, d Domain) (bool
 }
 
 // JoinByDomain adds a person to the company that owns the domain of their newly
-// verified address, if there is one. It returns the company if the person is
-// new to the company or its team, and the team if they are new to the team. See
-// Domain for the moments to call it.
+// verified mail address, if there is one, and to the domain's team. It returns
+// the company's id if the person is new to the company or the team, and the
+// team if they are new to the team. See Domain for when to call it.
 func JoinByDomain(ctx context.Context, tx *sqldb.Tx, personID, email string) (companyID string, teams []Team, err error) {
 	name := domainOf(email)
 	if !validDomain(name) {
@@ -170,8 +171,9 @@ func JoinByDomain(ctx context.Context, tx *sqldb.Tx, personID, email string) (co
 	if off, err := isDeactivated(ctx, tx, companyID, personID); err != nil || off {
 		return "", nil, err
 	}
-	// The domain's row is locked too, so the domain still belongs to the
-	// company. Its team may have been removed just before.
+	// lockOwner has locked the domain's row too, so the domain still belongs to
+	// the company. The row is read again because its team may have been removed
+	// just before.
 	d, err := domainByName(ctx, tx, companyID, name)
 	if err != nil {
 		return "", nil, err
@@ -200,9 +202,10 @@ func JoinByDomain(ctx context.Context, tx *sqldb.Tx, personID, email string) (co
 	return companyID, teams, nil
 }
 
-// JoinAllByDomain adds all people with a verified address in a newly verified
-// domain to the company, and returns the number of new members. See Domain for
-// the moments to call it.
+// JoinAllByDomain adds all people with a verified mail address in a newly
+// verified domain to the company, and to the domain's team if it has one. It
+// returns the number of new members of the team, or of the company if there is
+// no team. See Domain for when to call it.
 func JoinAllByDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) (int, error) {
 	if err := Lock(ctx, tx, companyID); err != nil {
 		return 0, err
@@ -217,11 +220,12 @@ func JoinAllByDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) 
 	return joinAll(ctx, tx, d)
 }
 
-// domainOf returns the part of a mail address after the @.
+// domainOf returns the part of a mail address after the @, in lower case.
 func domainOf(email string) string { return emailKey(email[strings.LastIndexByte(email, '@')+1:]) }
 
-// validDomain reports whether name consists of lower-case letters, digits and
-// hyphens, separated by dots, and is not an IP address (RFC 1123 section 2.1).
+// validDomain reports whether name consists of at least two labels of
+// lower-case letters, digits and hyphens, separated by dots, and is not an IP
+// address (RFC 1123 section 2.1).
 func validDomain(name string) bool {
 	labels := strings.Split(name, ".")
 	last := labels[len(labels)-1]

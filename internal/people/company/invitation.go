@@ -13,48 +13,49 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Invitation is a link by which people join a company, and a team if TeamID is
-// set. It is live while it has uses left and has not expired.
+// Invitation is a link with which people join a company, and a team if TeamID
+// is set. It is live while it has uses left and has not expired.
 type Invitation struct {
 	ID          string
 	CompanyID   string
 	CompanyRole string
-	TeamID      string // "": the company only
+	TeamID      string // "" if the invitation is for the company only
 	TeamRole    string
-	Email       string // "": for any holder of the link
+	Email       string // "" if everybody with the link can use it
 	UsesLeft    int64
-	InvitedBy   string // a person's id, "" for the operator
+	InvitedBy   string // id of a person, "" for the operator
 	Created     time.Time
 	Expires     time.Time
 }
 
-// Draft has the values of a new invitation.
+// Draft contains the values of a new invitation.
 type Draft struct {
 	CompanyID   string
-	CompanyRole string // "": member
-	TeamID      string // "": the company only
-	TeamRole    string // "": member, if there is a team
-	Email       string // "": for any holder of the link
-	Uses        int64  // 0: one
+	CompanyRole string // "" means the role member
+	TeamID      string // "" if the invitation is for the company only
+	TeamRole    string // "" means the role member if TeamID is set
+	Email       string // "" if everybody with the link can use it
+	Uses        int64  // 0 means 1
 	InvitedBy   string
 	Lifetime    time.Duration
 }
 
-// Limits of invitations.
+// Limits of invitations and the length of their secrets.
 const (
-	secretChars = 40 // 238 bits
+	secretChars = 40 // about 238 random bits
 	maxUses     = 1000
 	maxLifetime = 366 * 24 * time.Hour
-	maxEmail    = 254 // the longest path that mail can carry (RFC 5321 section 4.5.3.1.3)
+	maxEmail    = 254 // maximum length of a mail address in bytes (RFC 5321 section 4.5.3.1.3)
 )
 
-// errNoInvitation is the same error for every invitation that is not valid:
-// expired, used up, revoked, for another address, or unknown.
+// errNoInvitation is returned for every invitation that cannot be used:
+// expired, used up, revoked, for another mail address, or unknown.
 var errNoInvitation = fault.New(fault.NotFound, "This invitation does not exist or is no longer valid.")
 
 // Invite creates an invitation. The second result is the secret of its link,
 // which is not stored. The secret of an invitation for a mail address must be
-// sent to that address only: using it proves ownership of the address.
+// sent to that address only, because whoever presents it counts as the owner of
+// the address.
 func Invite(ctx context.Context, tx *sqldb.Tx, d Draft) (Invitation, string, error) {
 	if d.CompanyRole == "" {
 		d.CompanyRole = RoleMember
@@ -116,7 +117,7 @@ func (d Draft) validate() error {
 }
 
 // needTeam refuses a team that does not belong to the company, and a role that
-// the team does not have. The caller has locked the company.
+// the team does not have. The caller has locked the company's row.
 func needTeam(ctx context.Context, tx *sqldb.Tx, companyID, teamID, role string) error {
 	if teamID == "" {
 		if role != "" {
@@ -151,7 +152,7 @@ func InvitationBySecret(ctx context.Context, tx *sqldb.Tx, secret string) (Invit
 	return invitationByHash(ctx, tx, ids.Hash(secret))
 }
 
-// InvitationByID returns a live invitation.
+// InvitationByID returns the live invitation with an id.
 func InvitationByID(ctx context.Context, tx *sqldb.Tx, id string) (Invitation, error) {
 	if !ids.Valid(id) {
 		return Invitation{}, errNoInvitation
@@ -159,8 +160,8 @@ func InvitationByID(ctx context.Context, tx *sqldb.Tx, id string) (Invitation, e
 	return invitationByID(ctx, tx, id)
 }
 
-// MayJoin reports whether a person with this mail address can use the
-// invitation with a secret.
+// MayJoin returns the live invitation with a secret, and whether a person with
+// this mail address can use it.
 func MayJoin(ctx context.Context, tx *sqldb.Tx, secret, email string) (Invitation, bool, error) {
 	inv, err := InvitationBySecret(ctx, tx, secret)
 	if errors.Is(err, errNoInvitation) {
@@ -178,8 +179,8 @@ func (inv Invitation) matchesEmail(email string) bool {
 	return inv.Email == "" || emailKey(inv.Email) == emailKey(email)
 }
 
-// AcceptSecret adds a person who has the secret of an invitation to the company
-// and the team. A person who is a member already keeps their roles; the
+// AcceptSecret adds a person to the company and the team of the invitation with
+// a secret. A person who is a member already keeps their roles; then the
 // invitation is not used up, and fresh is false.
 func AcceptSecret(ctx context.Context, tx *sqldb.Tx, secret, personID, email string) (inv Invitation, fresh bool, err error) {
 	inv, err = InvitationBySecret(ctx, tx, secret)
@@ -189,9 +190,9 @@ func AcceptSecret(ctx context.Context, tx *sqldb.Tx, secret, personID, email str
 	return acceptInvitation(ctx, tx, inv, personID)
 }
 
-// AcceptByID is AcceptSecret for a person who has verified the mail address of
-// the invitation and therefore needs no secret. An invitation without an
-// address cannot be accepted this way.
+// AcceptByID is AcceptSecret for a person who has verified the mail address to
+// which the invitation was sent, and therefore needs no secret. An invitation
+// without a mail address cannot be accepted by id.
 func AcceptByID(ctx context.Context, tx *sqldb.Tx, id, personID, email string, verified bool) (inv Invitation, fresh bool, err error) {
 	inv, err = InvitationByID(ctx, tx, id)
 	if err != nil || inv.Email == "" || !inv.matchesEmail(email) || !verified {
@@ -227,8 +228,8 @@ func acceptInvitation(ctx context.Context, tx *sqldb.Tx, inv Invitation, personI
 	return inv, true, nil
 }
 
-// isIn reports whether a person is a member of the company and team of the
-// invitation.
+// isIn reports whether a person is already a member of the team of the
+// invitation, or of its company if it has no team.
 func isIn(ctx context.Context, tx *sqldb.Tx, inv Invitation, personID string) (bool, error) {
 	if inv.TeamID != "" {
 		return isTeamMember(ctx, tx, inv.TeamID, personID)
@@ -236,7 +237,8 @@ func isIn(ctx context.Context, tx *sqldb.Tx, inv Invitation, personID string) (b
 	return isMember(ctx, tx, inv.CompanyID, personID)
 }
 
-// Revoke deletes an invitation of the company, live or not.
+// Revoke deletes an invitation of the company, even if it is expired or used
+// up.
 func Revoke(ctx context.Context, tx *sqldb.Tx, companyID, id string) error {
 	if !ids.Valid(id) {
 		return errNoInvitation

@@ -2,9 +2,9 @@ package company
 
 import "slices"
 
-// CoversRole reports whether the role allows everything that o allows: all
-// permissions, tools, plugins and spending. All comparisons of the limits of
-// roles are in this file.
+// CoversRole reports whether the role r allows everything that the role o
+// allows: all permissions, tools, plugins and spending. All comparisons of
+// role limits are in this file.
 func (r TeamRole) CoversRole(o TeamRole) bool {
 	return allMatch(o.Permissions, r.May) && r.coversTools(o) && r.coversKinds(o) && r.Spend.coversSpend(o.Spend)
 }
@@ -17,7 +17,7 @@ func (r TeamRole) coversTools(o TeamRole) bool {
 	if len(o.ToolsAllowed) > 0 {
 		return allMatch(o.ToolsAllowed, func(id string) bool { return !o.allowsTool(id) || r.allowsTool(id) })
 	}
-	// o allows all present and future tools except the blocked ones.
+	// o allows all present and future tools except those that it blocks.
 	return len(r.ToolsAllowed) == 0 && allMatch(r.ToolsBlocked, func(id string) bool { return !o.allowsTool(id) })
 }
 
@@ -25,9 +25,10 @@ func (r TeamRole) coversKinds(o TeamRole) bool {
 	return slices.Contains(r.PluginKinds, AnyKind) || allMatch(o.PluginKinds, func(kind string) bool { return slices.Contains(r.PluginKinds, kind) })
 }
 
-// coversSpend reports whether a member who stays within o always stays within
-// s. A member can spend all tokens of o at the beginning of each window of o;
-// the number of such windows in one window of s is rounded up.
+// coversSpend reports whether a member who stays within the limit o always
+// stays within the limit s. In the worst case a member spends all tokens of o
+// at the beginning of each window of o, so the number of windows of o in one
+// window of s is rounded up.
 func (s *Spend) coversSpend(o *Spend) bool {
 	if s == nil {
 		return true

@@ -12,7 +12,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Member is a member of a company.
+// Member is a member of a company, with the name of their role there.
 type Member struct {
 	PersonID string
 	Email    string
@@ -20,11 +20,12 @@ type Member struct {
 	Joined   time.Time
 }
 
-// ListKey returns the position of the member in a list.
+// ListKey returns the member's position in a list that is sorted by mail
+// address.
 func (m Member) ListKey() Key { return Key{emailKey(m.Email), m.PersonID} }
 
 // SetMember adds an existing person to the company or assigns them another role
-// there.
+// there. It reports whether the person is a new member.
 func SetMember(ctx context.Context, tx *sqldb.Tx, companyID, personID, role string) (fresh bool, err error) {
 	if err := Lock(ctx, tx, companyID); err != nil {
 		return false, err
@@ -39,8 +40,8 @@ func SetMember(ctx context.Context, tx *sqldb.Tx, companyID, personID, role stri
 }
 
 // RemoveMember removes a person from the company and its teams, and returns the
-// ids of these teams. An invitation that is still open would allow the person
-// to join again.
+// ids of these teams. It does not revoke invitations: with a live invitation
+// the person can join again.
 func RemoveMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (teams []string, err error) {
 	if err := Lock(ctx, tx, companyID); err != nil {
 		return nil, err
@@ -57,9 +58,9 @@ func RemoveMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string)
 	return teams, nil
 }
 
-// LockMember refuses a person who is not a member of the company, and keeps a
-// member in the company until tx ends. Callers use it before they store a row
-// that only members may have.
+// LockMember returns an error for a person who is not a member of the company,
+// and ensures that a member is not removed before tx ends. Callers use it
+// before they store a row that only members may have.
 func LockMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string) error {
 	if err := Lock(ctx, tx, companyID); err != nil {
 		return err
@@ -74,8 +75,8 @@ func LockMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string) e
 }
 
 // HasAdmin reports whether the company has a member who can manage its members.
-// Callers who changed a member or a role ask in the same transaction, and undo
-// a change after which there is none.
+// Callers who changed a member or a role call it in the same transaction, and
+// roll back if the company would be left without one.
 func HasAdmin(ctx context.Context, tx *sqldb.Tx, companyID string) (bool, error) {
 	held, err := rolesHeld(ctx, tx, companyID)
 	return slices.ContainsFunc(held, func(r Role) bool { return r.May(ManageMembers) }), err
@@ -84,14 +85,15 @@ func HasAdmin(ctx context.Context, tx *sqldb.Tx, companyID string) (bool, error)
 // How is the way in which a person joined a team.
 type How string
 
-// The ways of joining a team.
+// The ways of joining a team: added by an admin, with an invitation, or through
+// a mail domain.
 const (
 	Added    How = "added"
 	Invited  How = "invitation"
 	ByDomain How = "domain"
 )
 
-// TeamMember is a member of a team.
+// TeamMember is a member of a team. Role and Joined are about the team.
 type TeamMember struct {
 	Member
 	How How
@@ -99,7 +101,7 @@ type TeamMember struct {
 
 // SetTeamMember adds an existing person to the team, or assigns them another
 // role there. A person who is not a member of the company joins it with the
-// role member.
+// role member. SetTeamMember reports whether the person is new to the team.
 func SetTeamMember(ctx context.Context, tx *sqldb.Tx, teamID, personID, role string, how How) (fresh bool, err error) {
 	t, err := lockTeam(ctx, tx, teamID)
 	if err != nil {
@@ -134,8 +136,9 @@ func RemoveTeamMember(ctx context.Context, tx *sqldb.Tx, teamID, personID string
 
 var errNoMember = fault.New(fault.NotFound, "There is no such member.")
 
-// needRole refuses the name of a role that the company does not have. The
-// caller has locked the company, so the role cannot be deleted meanwhile.
+// needRole returns an error if the company has no role with this name; field is
+// the request field that the error names. The caller has locked the company, so
+// the role cannot be deleted before the transaction ends.
 func needRole(ctx context.Context, tx *sqldb.Tx, companyID, name, field string) error {
 	if !validRole(name) {
 		return fault.New(fault.Invalid, "This is not the name of a role.").On(field)
@@ -146,7 +149,7 @@ func needRole(ctx context.Context, tx *sqldb.Tx, companyID, name, field string) 
 	return nil
 }
 
-// needTeamRole is needRole for teams.
+// needTeamRole is needRole for the roles of a team.
 func needTeamRole(ctx context.Context, tx *sqldb.Tx, teamID, name, field string) error {
 	if !validRole(name) {
 		return fault.New(fault.Invalid, "This is not the name of a role.").On(field)
@@ -157,8 +160,8 @@ func needTeamRole(ctx context.Context, tx *sqldb.Tx, teamID, name, field string)
 	return nil
 }
 
-// Lock locks a company's row until tx ends, so that no other transaction
-// changes the company.
+// Lock locks a company's row until tx ends. Every function that changes members
+// or roles of the company takes the same lock.
 func Lock(ctx context.Context, tx *sqldb.Tx, companyID string) error {
 	if !ids.Valid(companyID) {
 		return errNoCompany
@@ -166,7 +169,8 @@ func Lock(ctx context.Context, tx *sqldb.Tx, companyID string) error {
 	return lockCompany(ctx, tx, companyID)
 }
 
-// lockTeam locks the company of a team that is not removed.
+// lockTeam locks the company of a team and returns the team, unless it is
+// removed.
 func lockTeam(ctx context.Context, tx *sqldb.Tx, teamID string) (Team, error) {
 	if !ids.Valid(teamID) {
 		return Team{}, errNoTeam
@@ -177,6 +181,7 @@ func lockTeam(ctx context.Context, tx *sqldb.Tx, teamID string) (Team, error) {
 	return teamByID(ctx, tx, teamID)
 }
 
-// emailKey returns the form in which mail addresses are compared. Local parts
-// are case-sensitive by RFC 5321 section 2.4, but not in practice.
+// emailKey returns the lower-case form in which mail addresses are compared.
+// RFC 5321 section 2.4 calls local parts case-sensitive, but in practice they
+// are not.
 func emailKey(email string) string { return strings.ToLower(email) }

@@ -10,43 +10,45 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Profile is a person as the company's identity provider (SCIM) sees them.
-// Every member has one, and every user whom the identity provider has
-// deactivated and not deleted.
+// Profile is a user as the company's identity provider sees them over SCIM.
+// Every member of the company has a profile, and so does every user whom the
+// identity provider has deactivated but not deleted.
 //
-// A deactivated user is not a member. Their role and their places in teams
-// (seats) are stored. Only the identity provider or the operator can activate
-// them again; an invitation or a mail domain cannot.
+// A deactivated user is not a member. Their company role and their team
+// memberships (as seats) are stored for a later activation. Only the identity
+// provider or the operator can activate them again; an invitation or a mail
+// domain cannot.
 type Profile struct {
 	PersonID   string
 	Email      string
-	Active     bool // a member
-	Kept       bool // the identity provider has sent attributes
+	Active     bool // is a member of the company
+	Kept       bool // the identity provider has sent attributes, which are stored
 	ExternalID string
 	Attributes string // JSON, "" if there are none
 	Created    time.Time
 	Updated    time.Time
 }
 
-// Place is a person's membership in a team, or an inactive user's seat there.
+// Place is a person's membership in a team, or the stored membership (seat) of
+// a deactivated user.
 type Place struct {
-	TeamID, Team    string // Team is the name
+	TeamID, Team    string // id and name of the team
 	PersonID, Email string
-	Active          bool // false: it is a seat
+	Active          bool // false for the seat of a deactivated user
 }
 
-// Group is a team as the company's identity provider sees it.
+// Group is a team as the company's identity provider sees it over SCIM.
 type Group struct {
 	Team
 	ExternalID string
 	Updated    time.Time
 }
 
-// errNoProfile is the same error for people of other companies and unknown
-// people.
+// errNoProfile is returned both for unknown people and for people of other
+// companies.
 var errNoProfile = fault.New(fault.NotFound, "There is no such user.")
 
-// ProfileOf returns a person's profile.
+// ProfileOf returns a person's profile in a company.
 func ProfileOf(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (Profile, error) {
 	if !ids.Valid(personID) {
 		return Profile{}, errNoProfile
@@ -54,8 +56,8 @@ func ProfileOf(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (P
 	return profileOf(ctx, tx, companyID, personID)
 }
 
-// DropProfile deletes the attributes that the identity provider has sent about
-// a person, and their seats.
+// DropProfile deletes the attributes that the company's identity provider has
+// sent about a person, and their seats in the company's teams.
 func DropProfile(ctx context.Context, tx *sqldb.Tx, companyID, personID string) error {
 	if err := dropSeats(ctx, tx, companyID, personID); err != nil {
 		return err
@@ -64,7 +66,7 @@ func DropProfile(ctx context.Context, tx *sqldb.Tx, companyID, personID string) 
 }
 
 // Deactivate removes a person with stored attributes from the company and its
-// teams, and stores their roles. It returns the ids of the teams.
+// teams, and stores their roles for Activate. It returns the ids of the teams.
 func Deactivate(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (teams []string, err error) {
 	if err := Lock(ctx, tx, companyID); err != nil {
 		return nil, err
@@ -75,9 +77,10 @@ func Deactivate(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (
 	return RemoveMember(ctx, tx, companyID, personID)
 }
 
-// Activate adds a person with stored attributes to the company, with the roles
-// that they had before they were deactivated. It returns their role and their
-// teams. A role that no longer exists is replaced by the role member.
+// Activate adds a person with stored attributes to the company and its teams,
+// with the roles that they had before they were deactivated. It returns their
+// company role and the ids of their teams. A role that no longer exists is
+// replaced by the role member.
 func Activate(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (role string, teams []string, err error) {
 	if err := Lock(ctx, tx, companyID); err != nil {
 		return "", nil, err
@@ -89,7 +92,7 @@ func Activate(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (ro
 	if err != nil {
 		return "", nil, err
 	}
-	if _, err := addMember(ctx, tx, companyID, personID, role); err != nil { // this deletes the seats
+	if _, err := addMember(ctx, tx, companyID, personID, role); err != nil { // this deletes the seats, so they were read before
 		return "", nil, err
 	}
 	for _, s := range seats {
@@ -101,16 +104,17 @@ func Activate(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (ro
 	return role, teams, nil
 }
 
-// seat is an inactive user's place in a team, with the role that they return
-// to.
+// seat is a deactivated user's stored membership in a team, with the role that
+// they get when they are activated.
 type seat struct{ teamID, role string }
 
-// KeepSeat reserves a seat in a team for an inactive person with stored
-// attributes, for their next activation. It reports whether they had none
-// before.
+// KeepSeat stores a seat in a team for a deactivated person with stored
+// attributes. The person joins the team when they are activated. KeepSeat
+// reports whether they had no seat there before.
 func KeepSeat(ctx context.Context, tx *sqldb.Tx, t Team, personID string) (fresh bool, err error) {
-	// An admin may have removed the member, which leaves the profile active.
-	// From this update on, the row is locked and the profile cannot be deleted.
+	// An admin may have removed the member, which leaves the profile marked as
+	// active. The update locks the row, so the profile cannot be deleted before
+	// the transaction ends.
 	if kept, err := switchOff(ctx, tx, t.CompanyID, personID); err != nil || !kept {
 		return false, firstError(err, errNoProfile)
 	}
@@ -125,10 +129,11 @@ func isDeactivated(ctx context.Context, tx *sqldb.Tx, companyID, personID string
 
 var errBarred = fault.New(fault.Forbidden, "Your company's directory has switched your account off. Ask its admins.").With("reason", "directory")
 
-// errNoGroup is the same error for teams of other companies and unknown teams.
+// errNoGroup is returned both for unknown teams and for teams of other
+// companies.
 var errNoGroup = fault.New(fault.NotFound, "There is no such group.")
 
-// GroupByID returns a group of the company.
+// GroupByID returns a team of the company as a group.
 func GroupByID(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) (Group, error) {
 	if !ids.Valid(teamID) {
 		return Group{}, errNoGroup
@@ -136,8 +141,9 @@ func GroupByID(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) (Gro
 	return groupByID(ctx, tx, companyID, teamID)
 }
 
-// PlacesIn returns at most limit places in the given teams of a company, or in
-// all its teams for nil, ordered by team and mail address.
+// PlacesIn returns the memberships and seats in the given teams of a company,
+// or in all its teams if teamIDs is nil. It returns at most limit of them,
+// ordered by team name and mail address.
 func PlacesIn(ctx context.Context, tx *sqldb.Tx, companyID string, teamIDs []string, limit int) ([]Place, error) {
 	if teamIDs != nil && len(teamIDs) == 0 {
 		return nil, nil
@@ -145,7 +151,8 @@ func PlacesIn(ctx context.Context, tx *sqldb.Tx, companyID string, teamIDs []str
 	return groupPlaces(ctx, tx, companyID, "t.id", teamIDs, limit)
 }
 
-// PlacesOf returns the places of the given people in a company's teams.
+// PlacesOf returns the memberships and seats of the given people in a company's
+// teams, ordered by team name and mail address.
 func PlacesOf(ctx context.Context, tx *sqldb.Tx, companyID string, personIDs []string) ([]Place, error) {
 	if len(personIDs) == 0 {
 		return nil, nil
@@ -153,8 +160,8 @@ func PlacesOf(ctx context.Context, tx *sqldb.Tx, companyID string, personIDs []s
 	return groupPlaces(ctx, tx, companyID, "p.id", personIDs, -1)
 }
 
-// OwnsDomain reports whether the company has verified the domain of a mail
-// address.
+// OwnsDomain reports whether the domain of a mail address is a verified domain
+// of the company.
 func OwnsDomain(ctx context.Context, tx *sqldb.Tx, companyID, email string) (bool, error) {
 	all, err := Domains(ctx, tx, companyID)
 	return slices.ContainsFunc(all, func(d Domain) bool { return d.Verified != nil && d.Name == domainOf(email) }), err

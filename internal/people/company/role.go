@@ -15,7 +15,7 @@ import (
 // Permission is an action that a role allows.
 type Permission string
 
-// Permissions of company roles.
+// The permissions that a role of a company can include.
 const (
 	ManageAPITokens    Permission = "MANAGE_API_TOKENS"
 	ViewCompanyReports Permission = "VIEW_COMPANY_REPORTS"
@@ -24,26 +24,27 @@ const (
 	ManageBilling      Permission = "MANAGE_BILLING"
 )
 
-// Permissions of team roles.
+// The permissions that a role of a team can include.
 const (
 	UsePlugins Permission = "USE_PLUGINS"
 	Generate   Permission = "GENERATE"
 	ManageTeam Permission = "MANAGE_TEAM"
 )
 
-// The permissions of each kind of role, in the order in which people see them.
+// The permissions that company roles and team roles can have, in the order in
+// which they are shown to people.
 var (
 	CompanyPermissions = []Permission{ManageAPITokens, ViewCompanyReports, ManageMembers, ManageTeams, ManageBilling}
 	TeamPermissions    = []Permission{UsePlugins, Generate, ManageTeam}
 )
 
-// The roles of a new company or team. Every company keeps its roles admin and
-// member, every team its role member: member is the default role of a new
-// member.
+// The roles of a new company or team. The roles admin and member of a company
+// and the role member of a team cannot be deleted. New members get the role
+// member by default.
 const (
-	RoleAdmin   = "admin"   // of companies
-	RoleManager = "manager" // of teams
-	RoleMember  = "member"  // of both
+	RoleAdmin   = "admin"   // role of companies
+	RoleManager = "manager" // role of teams
+	RoleMember  = "member"  // role of companies and of teams
 )
 
 // Role is a role of a company: a named set of permissions.
@@ -52,11 +53,11 @@ type Role struct {
 	Permissions []Permission // sorted
 }
 
-// May reports whether the role allows p.
+// May reports whether the role includes the permission.
 func (r Role) May(p Permission) bool { return slices.Contains(r.Permissions, p) }
 
-// SetRole creates a role or replaces its permissions. The role admin always has
-// all permissions.
+// SetRole creates a role of a company or replaces its permissions. The role
+// admin must have all permissions.
 func SetRole(ctx context.Context, tx *sqldb.Tx, companyID string, r Role) error {
 	problems := checkRole(r.Name, r.Permissions, CompanyPermissions)
 	if len(problems.Fields) > 0 {
@@ -79,7 +80,8 @@ func SetRole(ctx context.Context, tx *sqldb.Tx, companyID string, r Role) error 
 	return putRole(ctx, tx, companyID, r)
 }
 
-// DeleteRole deletes a role that no member and no open invitation has.
+// DeleteRole deletes a role of a company. It refuses to delete a role that a
+// member or a live invitation has.
 func DeleteRole(ctx context.Context, tx *sqldb.Tx, companyID, name string) error {
 	if name == RoleAdmin || name == RoleMember {
 		return fault.New(fault.Invalid, "The roles admin and member can't be deleted.").On("name")
@@ -101,9 +103,9 @@ func DeleteRole(ctx context.Context, tx *sqldb.Tx, companyID, name string) error
 }
 
 // EnsureRole returns the name of a role of the company with exactly these
-// permissions, and creates the role if there is none. The role is member for no
-// permissions and admin for all permissions; a new role is named after its
-// permissions.
+// permissions, and creates the role if there is none. The roles member (no
+// permissions) and admin (all permissions) are preferred; a new role is named
+// after its permissions.
 func EnsureRole(ctx context.Context, tx *sqldb.Tx, companyID string, perms []Permission) (string, error) {
 	if problems := checkRole(RoleMember, perms, CompanyPermissions); len(problems.Fields) > 0 {
 		return "", problems
@@ -139,8 +141,8 @@ func EnsureRole(ctx context.Context, tx *sqldb.Tx, companyID string, perms []Per
 	if same != "" {
 		return same, nil
 	}
-	// The name is in use if an admin changed the permissions of the role with
-	// this name.
+	// The name is taken if an admin has changed the permissions of the role
+	// that had it.
 	free := name
 	for n := 2; taken[free]; n++ {
 		free = fmt.Sprintf("%s-%d", name, n)
@@ -153,36 +155,36 @@ func EnsureRole(ctx context.Context, tx *sqldb.Tx, companyID string, perms []Per
 type TeamRole struct {
 	Name         string
 	Permissions  []Permission // sorted
-	ToolsAllowed []string     // ids; none: all tools
-	ToolsBlocked []string     // ids
-	PluginKinds  []string     // "*" alone: all kinds
-	Spend        *Spend       // nil: no limit
+	ToolsAllowed []string     // ids of tools; empty if all tools are allowed
+	ToolsBlocked []string     // ids of tools
+	PluginKinds  []string     // "*" alone allows all kinds
+	Spend        *Spend       // nil if there is no limit
 }
 
 // Spend limits the tokens that a member can spend within any period of length
 // Window.
 type Spend struct {
 	Tokens int64
-	Window time.Duration // whole seconds
+	Window time.Duration // a whole number of seconds
 }
 
-// May reports whether the role allows p.
+// May reports whether the role includes the permission.
 func (r TeamRole) May(p Permission) bool { return slices.Contains(r.Permissions, p) }
 
 // AllowsApp reports whether members with the role can act for the team through
-// an app of a kind.
+// an app of the given plugin kind.
 func (r TeamRole) AllowsApp(kind string) bool { return r.May(UsePlugins) && r.AllowsPlugin(kind) }
 
-// AllowsPlugin reports whether the role allows plugins of a kind. A plugin
-// without a kind, "", is allowed only if all kinds are.
+// AllowsPlugin reports whether the role allows plugins of a kind. A plugin that
+// reports no kind ("") is allowed only if all kinds are.
 func (r TeamRole) AllowsPlugin(kind string) bool {
 	return slices.Contains(r.PluginKinds, AnyKind) || kind != "" && slices.Contains(r.PluginKinds, kind)
 }
 
-// AnyKind is the plugin kind that allows all kinds.
+// AnyKind is the value in PluginKinds that allows plugins of all kinds.
 const AnyKind = "*"
 
-// TeamRoleByName returns a role of a team.
+// TeamRoleByName returns the role of a team with a name.
 func TeamRoleByName(ctx context.Context, tx *sqldb.Tx, teamID, name string) (TeamRole, error) {
 	if !ids.Valid(teamID) || !validRole(name) {
 		return TeamRole{}, errNoRole
@@ -190,7 +192,8 @@ func TeamRoleByName(ctx context.Context, tx *sqldb.Tx, teamID, name string) (Tea
 	return teamRole(ctx, tx, teamID, name)
 }
 
-// SetTeamRole creates a role of a team or replaces it completely.
+// SetTeamRole creates a role of a team, or replaces all values of an existing
+// one.
 func SetTeamRole(ctx context.Context, tx *sqldb.Tx, teamID string, r TeamRole) error {
 	if err := r.validate(); err != nil {
 		return err
@@ -212,8 +215,8 @@ func SetTeamRole(ctx context.Context, tx *sqldb.Tx, teamID string, r TeamRole) e
 	return putTeamRole(ctx, tx, teamID, r)
 }
 
-// DeleteTeamRole deletes a role of a team that no member, no open invitation
-// and no mail domain has.
+// DeleteTeamRole deletes a role of a team. It refuses to delete a role that a
+// member, a live invitation or a mail domain has.
 func DeleteTeamRole(ctx context.Context, tx *sqldb.Tx, teamID, name string) error {
 	if name == RoleMember {
 		return fault.New(fault.Invalid, "The role member can't be deleted.").On("name")
@@ -240,9 +243,10 @@ var (
 	errManyRoles = fault.New(fault.Invalid, fmt.Sprintf("There can be %d roles at most.", maxRoles)).On("name")
 )
 
-// Limits of roles. The longest names are those that EnsureRole creates.
+// Limits of roles. maxRoleName leaves room for the names that EnsureRole
+// creates.
 const (
-	maxRoles     = 100 // per company or team
+	maxRoles     = 100 // maximum number per company or team
 	maxRoleName  = 120
 	maxKinds     = 100
 	maxKind      = 32
@@ -271,8 +275,8 @@ func (r TeamRole) validate() error {
 	return nil
 }
 
-// checkRole collects the problems that both kinds of role can have. A result
-// without fields means that there are none.
+// checkRole collects the problems that roles of companies and of teams have in
+// common. The result has no fields if there are no problems.
 func checkRole(name string, perms, known []Permission) *fault.Error {
 	problems := fault.New(fault.Invalid, "This is not a role that can be kept.")
 	if !validRole(name) {
@@ -309,10 +313,10 @@ func allMatch[T any](all []T, ok func(T) bool) bool {
 	return !slices.ContainsFunc(all, func(one T) bool { return !ok(one) })
 }
 
-// sortUnique returns a list as it is stored: sorted, without duplicates.
+// sortUnique returns the list sorted and without duplicates, as it is stored.
 func sortUnique[T ~string](list []T) []T { return slices.Compact(slices.Sorted(slices.Values(list))) }
 
-// firstError returns err if it is not nil, otherwise the refusal decided.
+// firstError returns err if it is not nil, otherwise decided.
 func firstError(err error, decided error) error {
 	if err != nil {
 		return err

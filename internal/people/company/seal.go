@@ -7,7 +7,8 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Sealed are the tables that decide about permissions.
+// Sealed lists the tables of this package whose rows are protected by keyed
+// hashes, because they determine permissions.
 var (
 	sealedCompanies   = seal.Table{Name: "company", Key: []string{"id"}, Columns: []string{"plan"}}
 	sealedRoles       = seal.Table{Name: "company_role", Key: []string{"company_id", "name"}, Columns: []string{"permissions"}}
@@ -20,8 +21,8 @@ var (
 	Sealed = []seal.Table{sealedCompanies, sealedRoles, sealedMembers, sealedTeamRoles, sealedTeamMembers, sealedInvitations, sealedDomains}
 )
 
-// execSealed runs a statement that writes whole rows of a table, and seals
-// these rows.
+// execSealed runs a statement that writes rows of a table, and renews the seals
+// (keyed hashes) of the rows that match where.
 func execSealed(ctx context.Context, tx *sqldb.Tx, t seal.Table, where string, keys []any, query string, args ...any) error {
 	if err := execQuery(ctx, tx, query, args...); err != nil {
 		return err

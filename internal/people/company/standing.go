@@ -10,13 +10,13 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// ErrNotMember is the same error for teams of other people, removed teams and
-// unknown teams.
+// ErrNotMember is returned for unknown and removed teams, and for teams of
+// which the caller is not a member.
 var ErrNotMember = fault.New(fault.Forbidden, "You are not a member of this team.").With("reason", "not_a_member")
 
-// TeamMembershipOf reads a person's membership in a team. Every request that
-// names a team needs it, so it is a single statement. In a transaction the
-// membership, the team and the role are locked.
+// TeamMembershipOf returns a person's membership in a team. It runs a single
+// statement, because every request that names a team calls it. In a transaction
+// it locks the rows of the membership, the team and the role.
 func TeamMembershipOf(ctx context.Context, q sqldb.Querier, personID, teamID string) (TeamMembership, error) {
 	if !ids.Valid(teamID) {
 		return TeamMembership{}, ErrNotMember
@@ -28,8 +28,9 @@ func TeamMembershipOf(ctx context.Context, q sqldb.Querier, personID, teamID str
 	return a, err
 }
 
-// CompanyMembershipOf reads a person's role in a company, in one statement. In
-// a transaction the membership and the role are locked.
+// CompanyMembershipOf returns a person's role in a company, and the company. It
+// runs a single statement. In a transaction it locks the rows of the membership
+// and the role.
 func CompanyMembershipOf(ctx context.Context, q sqldb.Querier, personID, companyID string) (Role, Company, error) {
 	if !ids.Valid(companyID) {
 		return Role{}, Company{}, errNoCompany
@@ -41,7 +42,8 @@ func CompanyMembershipOf(ctx context.Context, q sqldb.Querier, personID, company
 	return m.Role, m.Company, err
 }
 
-// TeamMembership is a person's membership in a team.
+// TeamMembership is a person's membership in a team, with their role there and
+// the plan of the team's company.
 type TeamMembership struct {
 	Team   Team
 	Plan   Plan

@@ -12,10 +12,10 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// nameList is a list of names in a text column.
+// nameList is a list of names that is stored as JSON in a text column.
 type nameList[T ~string] []T
 
-// Scan reads the column's JSON.
+// Scan implements sql.Scanner.
 func (l *nameList[T]) Scan(src any) error {
 	text, ok := src.(string)
 	if !ok {
@@ -24,8 +24,8 @@ func (l *nameList[T]) Scan(src any) error {
 	return json.Unmarshal([]byte(text), (*[]T)(l))
 }
 
-// listText returns a list in the form of its column. The names contain no
-// character that JSON escapes.
+// listText returns a list as JSON for its column. Marshalling cannot fail, and
+// the names contain no character that JSON escapes.
 func listText[T ~string](l []T) string {
 	if len(l) == 0 {
 		return "[]"
@@ -34,12 +34,12 @@ func listText[T ~string](l []T) string {
 	return string(b)
 }
 
-// timeColumn scans a column with a time into a time.Time.
+// timeColumn is an sql.Scanner that stores a time column in a time.Time.
 type timeColumn struct{ to *time.Time }
 
 func scanTime(t *time.Time) *timeColumn { return &timeColumn{t} }
 
-// Scan reads the column's number.
+// Scan implements sql.Scanner.
 func (m *timeColumn) Scan(src any) error {
 	var t sqldb.Time
 	err := t.Scan(src)
@@ -47,8 +47,8 @@ func (m *timeColumn) Scan(src any) error {
 	return err
 }
 
-// scanOne returns the only row of a result, or the error missing if there is
-// none.
+// scanOne scans the only row of a query, and returns the error missing if the
+// query has no rows.
 func scanOne[T any](row sqldb.Scanner, scan func(sqldb.Scanner) (T, error), missing *fault.Error) (T, error) {
 	one, err := scan(row)
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -58,13 +58,13 @@ func scanOne[T any](row sqldb.Scanner, scan func(sqldb.Scanner) (T, error), miss
 	return one, err
 }
 
-// hasRows reports whether a query returns a row.
+// hasRows reports whether a query returns at least one row.
 func hasRows(ctx context.Context, tx *sqldb.Tx, query string, args ...any) (is bool, err error) {
 	err = tx.QueryRow(ctx, `SELECT EXISTS (`+query+`)`, args...).Scan(&is)
 	return is, err
 }
 
-// execChanged runs a statement and reports whether it changed a row.
+// execChanged runs a statement and reports whether it changed at least one row.
 func execChanged(ctx context.Context, tx *sqldb.Tx, query string, args ...any) (bool, error) {
 	n, err := tx.Exec(ctx, query, args...)
 	return n > 0, err
@@ -80,9 +80,9 @@ func scanText(row sqldb.Scanner) (s string, err error) {
 	return s, err
 }
 
-// Companies.
+// Queries for companies.
 
-// firstZone is the time zone of a new company.
+// firstZone is the time zone of companies that have not set one.
 const firstZone = "UTC"
 
 const (
@@ -117,12 +117,12 @@ func companyByID(ctx context.Context, tx *sqldb.Tx, id string) (Company, error) 
 	return scanOne(tx.QueryRow(ctx, `SELECT `+companyColumns+` FROM company c`+companyZone+` WHERE c.id = $1`, id), scanCompany, errNoCompany)
 }
 
-// List returns companies ordered by id, starting after afterID.
+// List returns at most limit companies, ordered by id, starting after afterID.
 func List(ctx context.Context, tx *sqldb.Tx, afterID string, limit int) ([]Company, error) {
 	return sqldb.All(ctx, tx, `SELECT `+companyColumns+` FROM company c`+companyZone+` WHERE c.id > $1 ORDER BY c.id LIMIT $2`, []any{afterID, limit}, scanCompany)
 }
 
-// Count returns the number of members and teams of a company.
+// Count returns the number of members of a company and the number of its teams.
 func Count(ctx context.Context, tx *sqldb.Tx, companyID string) (members, teams int, err error) {
 	err = tx.QueryRow(ctx, `
 		SELECT (SELECT count(*) FROM company_member WHERE company_id = $1), (SELECT count(*) FROM team WHERE company_id = $1 AND NOT removed)`, companyID).
@@ -151,7 +151,7 @@ func scanMembership(row sqldb.Scanner) (m Membership, err error) {
 }
 
 // CompanyMemberships returns a person's memberships in companies, ordered by
-// name.
+// the company's name.
 func CompanyMemberships(ctx context.Context, tx *sqldb.Tx, personID string) ([]Membership, error) {
 	return sqldb.All(ctx, tx, membershipQuery+` ORDER BY c.name, c.id`, []any{personID}, scanMembership)
 }
@@ -160,7 +160,7 @@ func companyMembership(ctx context.Context, q sqldb.Querier, personID, companyID
 	return scanMembership(q.QueryRow(ctx, membershipQuery+` AND m.company_id = $2`+q.Locking("SHARE OF m, r"), personID, companyID))
 }
 
-// Roles of companies.
+// Queries for the roles of companies.
 
 func scanRole(row sqldb.Scanner) (r Role, err error) {
 	err = row.Scan(&r.Name, (*nameList[Permission])(&r.Permissions))
@@ -188,8 +188,9 @@ func putRole(ctx context.Context, tx *sqldb.Tx, companyID string, r Role) error 
 		ON CONFLICT (company_id, name) DO UPDATE SET permissions = excluded.permissions`, companyID, r.Name, listText(r.Permissions))
 }
 
-// deleteRole deletes a role that no member has. Invitations with the role that
-// are no longer live are deleted too.
+// deleteRole deletes a role of a company unless a member or a live invitation
+// has it. Expired and used-up invitations with the role are deleted first,
+// because they would prevent the deletion.
 func deleteRole(ctx context.Context, tx *sqldb.Tx, companyID, name string) (bool, error) {
 	err := execQuery(ctx, tx, `DELETE FROM invitation WHERE company_id = $1 AND company_role = $2 AND (uses_left = 0 OR expires <= $3)`,
 		companyID, name, sqldb.At(tx.Now))
@@ -202,11 +203,12 @@ func deleteRole(ctx context.Context, tx *sqldb.Tx, companyID, name string) (bool
 		AND NOT EXISTS (SELECT 1 FROM invitation WHERE company_id = $1 AND company_role = $2)`, companyID, name)
 }
 
-// Roles of teams.
+// Queries for the roles of teams.
 
 const teamRoleColumns = `r.name, r.permissions, r.tools_allowed, r.tools_blocked, r.plugin_kinds, r.spend_tokens, r.spend_seconds`
 
-// readTeamRole scans a row whose last columns are teamRoleColumns.
+// readTeamRole scans a row into before and r. The last columns of the row are
+// teamRoleColumns.
 func readTeamRole(row sqldb.Scanner, r *TeamRole, before ...any) error {
 	var tokens, seconds sql.NullInt64
 	err := row.Scan(append(before, &r.Name, (*nameList[Permission])(&r.Permissions), (*nameList[string])(&r.ToolsAllowed),
@@ -250,7 +252,8 @@ func putTeamRole(ctx context.Context, tx *sqldb.Tx, teamID string, r TeamRole) e
 		teamID, r.Name, listText(r.Permissions), listText(r.ToolsAllowed), listText(r.ToolsBlocked), listText(r.PluginKinds), tokens, seconds)
 }
 
-// deleteTeamRole is deleteRole for teams.
+// deleteTeamRole is deleteRole for the roles of a team. A mail domain that
+// assigns the role prevents the deletion too.
 func deleteTeamRole(ctx context.Context, tx *sqldb.Tx, teamID, name string) (bool, error) {
 	err := execQuery(ctx, tx, `DELETE FROM invitation WHERE team_id = $1 AND team_role = $2 AND (uses_left = 0 OR expires <= $3)`,
 		teamID, name, sqldb.At(tx.Now))
@@ -264,14 +267,15 @@ func deleteTeamRole(ctx context.Context, tx *sqldb.Tx, teamID, name string) (boo
 		AND NOT EXISTS (SELECT 1 FROM company_domain WHERE team_id = $1 AND team_role = $2)`, teamID, name)
 }
 
-// Members.
+// Queries for the members of companies and teams.
 
 func isMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (bool, error) {
 	return hasRows(ctx, tx, `SELECT 1 FROM company_member WHERE company_id = $1 AND person_id = $2`, companyID, personID)
 }
 
-// addMember adds a person to the company unless they are a member. A user whom
-// the company's identity provider had deactivated becomes active again.
+// addMember adds a person to the company unless they are a member already. A
+// user whom the company's identity provider had deactivated is marked as active
+// again.
 func addMember(ctx context.Context, tx *sqldb.Tx, companyID, personID, role string) (fresh bool, err error) {
 	fresh, err = execChanged(ctx, tx, `
 		INSERT INTO company_member (company_id, person_id, role, created) VALUES ($1, $2, $3, $4)
@@ -298,8 +302,8 @@ func deleteMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string)
 	return execChanged(ctx, tx, `DELETE FROM company_member WHERE company_id = $1 AND person_id = $2`, companyID, personID)
 }
 
-// Members returns a company's members, ordered by mail address and starting
-// after the key.
+// Members returns at most limit members of a company, ordered by mail address,
+// starting after the given position.
 func Members(ctx context.Context, tx *sqldb.Tx, companyID string, after Key, limit int) ([]Member, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT p.id, p.email, m.role, m.created FROM company_member m JOIN person p ON p.id = m.person_id
@@ -314,7 +318,7 @@ func isTeamMember(ctx context.Context, tx *sqldb.Tx, teamID, personID string) (b
 	return hasRows(ctx, tx, `SELECT 1 FROM team_member WHERE team_id = $1 AND person_id = $2`, teamID, personID)
 }
 
-// addTeamMember adds a person to the team unless they are a member.
+// addTeamMember adds a person to the team unless they are a member already.
 func addTeamMember(ctx context.Context, tx *sqldb.Tx, teamID, personID, role string, how How) (fresh bool, err error) {
 	fresh, err = execChanged(ctx, tx, `
 		INSERT INTO team_member (team_id, person_id, role, how, joined) VALUES ($1, $2, $3, $4, $5)
@@ -341,8 +345,8 @@ func leaveTeams(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (
 		RETURNING team_id`, []any{companyID, personID}, scanText)
 }
 
-// TeamMembers returns a team's members, ordered by mail address and starting
-// after the key.
+// TeamMembers returns at most limit members of a team, ordered by mail address,
+// starting after the given position.
 func TeamMembers(ctx context.Context, tx *sqldb.Tx, teamID string, after Key, limit int) ([]TeamMember, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT p.id, p.email, m.role, m.joined, m.how FROM team_member m JOIN person p ON p.id = m.person_id
@@ -353,7 +357,7 @@ func TeamMembers(ctx context.Context, tx *sqldb.Tx, teamID string, after Key, li
 		})
 }
 
-// Teams.
+// Queries for teams.
 
 const teamColumns = `t.id, t.company_id, t.name, t.created`
 
@@ -395,8 +399,8 @@ func removeTeam(ctx context.Context, tx *sqldb.Tx, id string) error {
 	})
 }
 
-// ListTeams returns the teams of one company, or of all companies for "",
-// ordered by id and starting after afterID.
+// ListTeams returns at most limit teams of a company, or of all companies if
+// companyID is "", ordered by id, starting after afterID.
 func ListTeams(ctx context.Context, tx *sqldb.Tx, companyID, afterID string, limit int) ([]Team, error) {
 	where := `NOT t.removed AND t.id > $1`
 	args := []any{afterID, limit}
@@ -412,7 +416,8 @@ func CountTeamMembers(ctx context.Context, tx *sqldb.Tx, teamID string) (int, er
 	return scanCount(tx.QueryRow(ctx, `SELECT count(*) FROM team_member WHERE team_id = $1`, teamID))
 }
 
-// Teams returns a company's teams, ordered by name and starting after the key.
+// Teams returns at most limit teams of a company, ordered by name, starting
+// after the given position.
 func Teams(ctx context.Context, tx *sqldb.Tx, companyID string, after Key, limit int) ([]Team, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT `+teamColumns+` FROM team t WHERE t.company_id = $1 AND NOT t.removed
@@ -420,7 +425,7 @@ func Teams(ctx context.Context, tx *sqldb.Tx, companyID string, after Key, limit
 		[]any{companyID, after.Text, after.ID, limit}, scanTeam)
 }
 
-// Memberships.
+// Queries for a person's memberships in teams.
 
 const accountQuery = `
 	SELECT ` + teamColumns + `, c.plan, m.joined, m.how, ` + teamRoleColumns + `
@@ -439,15 +444,15 @@ func teamMembership(ctx context.Context, q sqldb.Querier, personID, teamID strin
 	return scanAccount(q.QueryRow(ctx, accountQuery+` AND m.team_id = $2`+q.Locking("SHARE OF m, t, r"), personID, teamID))
 }
 
-// TeamMemberships returns a person's memberships in teams, ordered by the names
-// of company and team.
+// TeamMemberships returns a person's team memberships, ordered by the names of
+// the company and the team.
 func TeamMemberships(ctx context.Context, tx *sqldb.Tx, personID string) ([]TeamMembership, error) {
 	return sqldb.All(ctx, tx, accountQuery+` ORDER BY c.name, t.name, t.id`, []any{personID}, scanAccount)
 }
 
-// JoinedSince returns the teams that a person has joined after since by
+// JoinedSince returns the teams that a person joined after the time since by
 // invitation or mail domain, in the order of joining. Teams to which an admin
-// added the person are left out.
+// added the person are not included.
 func JoinedSince(ctx context.Context, tx *sqldb.Tx, personID string, since time.Time) ([]Team, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT `+teamColumns+` FROM team_member m JOIN team t ON t.id = m.team_id
@@ -455,7 +460,7 @@ func JoinedSince(ctx context.Context, tx *sqldb.Tx, personID string, since time.
 		[]any{personID, since.UnixMicro(), string(Added)}, scanTeam)
 }
 
-// Invitations.
+// Queries for invitations.
 
 const (
 	invitationColumns = `id, company_id, company_role, coalesce(team_id, ''), team_role, email, uses_left, invited_by, created, expires`
@@ -484,8 +489,8 @@ func invitationByID(ctx context.Context, tx *sqldb.Tx, id string) (Invitation, e
 	return scanOne(tx.QueryRow(ctx, liveInvitations+` AND id = $2`, sqldb.At(tx.Now), id), scanInvitation, errNoInvitation)
 }
 
-// Invitations returns a company's live invitations, newest first, starting
-// after the position.
+// Invitations returns at most limit live invitations of a company, newest
+// first, starting after the given position.
 func Invitations(ctx context.Context, tx *sqldb.Tx, companyID string, after *After, limit int) ([]Invitation, error) {
 	query := liveInvitations + ` AND company_id = $2`
 	args := []any{sqldb.At(tx.Now), companyID, limit}
@@ -501,8 +506,8 @@ func invitationsFor(ctx context.Context, tx *sqldb.Tx, key string) ([]Invitation
 		[]any{sqldb.At(tx.Now), key, maxForAddress}, scanInvitation)
 }
 
-// useInvitation takes one use of a live invitation and returns the number of
-// uses left.
+// useInvitation reduces the uses left of a live invitation by one and returns
+// the new number.
 func useInvitation(ctx context.Context, tx *sqldb.Tx, id string) (int64, error) {
 	var left int64
 	err := sealedInvitations.ChangeRows(ctx, tx, `id = $1`, []any{id}, func() (err error) {
@@ -521,24 +526,25 @@ func deleteInvitation(ctx context.Context, tx *sqldb.Tx, companyID, id string) (
 	return execChanged(ctx, tx, `DELETE FROM invitation WHERE company_id = $1 AND id = $2`, companyID, id)
 }
 
-// DeleteInvitationsFor deletes all invitations to a mail address.
+// DeleteInvitationsFor deletes all companies' invitations that were sent to a
+// mail address.
 func DeleteInvitationsFor(ctx context.Context, tx *sqldb.Tx, email string) error {
 	_, err := tx.Exec(ctx, `DELETE FROM invitation WHERE email_key = $1 AND email_key <> ''`, emailKey(email))
 	return err
 }
 
-// HasMembers reports whether the company has a member.
+// HasMembers reports whether the company has at least one member.
 func HasMembers(ctx context.Context, tx *sqldb.Tx, companyID string) (bool, error) {
 	return hasRows(ctx, tx, `SELECT 1 FROM company_member WHERE company_id = $1`, companyID)
 }
 
-// DeleteExpiredInvitations deletes invitations that expired before a time, and
-// returns their number.
+// DeleteExpiredInvitations deletes the invitations that expired before the
+// given time, and returns their number.
 func DeleteExpiredInvitations(ctx context.Context, tx *sqldb.Tx, before time.Time) (int64, error) {
 	return tx.Exec(ctx, `DELETE FROM invitation WHERE expires < $1`, sqldb.At(before))
 }
 
-// Domains.
+// Queries for mail domains.
 
 const domainQuery = `
 	SELECT company_id, domain, proof, verified, coalesce(team_id, ''), team_role, created
@@ -577,8 +583,8 @@ func deleteDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) err
 	return execQuery(ctx, tx, `DELETE FROM company_domain WHERE company_id = $1 AND domain = $2`, companyID, name)
 }
 
-// verifyDomain marks the company's domain as verified. If another company has
-// verified it, the unique index refuses.
+// verifyDomain marks the company's domain as verified. It returns a
+// duplicate-key error if another company has verified the domain.
 func verifyDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) (bool, error) {
 	var verified bool
 	err := sealedDomains.ChangeRows(ctx, tx, `company_id = $1 AND domain = $2`, []any{companyID, name}, func() (err error) {
@@ -588,10 +594,11 @@ func verifyDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) (bo
 	return verified, err
 }
 
-// lockOwner locks the rows of a domain in all companies and returns the company
-// that has verified the domain, "" if there is none. Unverified rows are locked
-// too, for the case that an address and its domain become verified at the same
-// time: the later of the two transactions then sees both.
+// lockOwner locks the rows of a domain in all companies and returns the id of
+// the company that has verified the domain, or "" if there is none. Unverified
+// rows are locked too: if a mail address and its domain are verified by
+// concurrent transactions, the later transaction then sees the result of the
+// earlier one.
 func lockOwner(ctx context.Context, tx *sqldb.Tx, name string) (owner string, err error) {
 	err = tx.EachRow(ctx, `SELECT company_id, verified FROM company_domain WHERE domain = $1 ORDER BY company_id`+tx.Dialect.ForUpdate,
 		[]any{name}, func(row sqldb.Scanner) error {
@@ -606,15 +613,16 @@ func lockOwner(ctx context.Context, tx *sqldb.Tx, name string) (owner string, er
 	return owner, err
 }
 
-// joinAll adds all people with a verified address in a domain to the company,
-// except users whom the company's identity provider has deactivated. People who
-// are new to the company also join the team.
+// joinAll adds all people with a verified mail address in a domain to the
+// company and to the domain's team, if it has one, except users whom the
+// company's identity provider has deactivated. It returns the number of new
+// members of the team, or of the company if there is no team.
 func joinAll(ctx context.Context, tx *sqldb.Tx, d Domain) (int, error) {
 	people := ` FROM person p WHERE p.email_verified AND p.email_key LIKE '%@' || $1
 		AND NOT EXISTS (SELECT 1 FROM scim_user u JOIN company_domain o ON o.company_id = u.company_id AND o.domain = $1 AND o.verified IS NOT NULL
 			WHERE u.person_id = p.id AND NOT u.active) `
-	// Only the rows that this statement inserts are sealed: a seal means that
-	// this service wrote the row.
+	// Only the inserted rows are sealed, because a seal certifies that this
+	// service wrote the row.
 	newcomers, err := sqldb.All(ctx, tx, `
 		INSERT INTO company_member (company_id, person_id, role, created)
 		SELECT CAST($2 AS TEXT), p.id, CAST($3 AS TEXT), CAST($4 AS BIGINT)`+people+`
@@ -628,8 +636,8 @@ func joinAll(ctx context.Context, tx *sqldb.Tx, d Domain) (int, error) {
 		}
 	}
 	n := int64(len(newcomers))
-	// The insertion may have waited for the deletion of a person. People who
-	// were deleted meanwhile are removed here.
+	// The insertion may have waited for a transaction that deleted a person.
+	// People who were deleted that way are removed here.
 	late, err := tx.Exec(ctx, `
 		DELETE FROM company_member WHERE company_id = $1 AND EXISTS (SELECT 1 FROM person p WHERE p.id = person_id AND p.deleted IS NOT NULL)`, d.CompanyID)
 	n -= late
@@ -651,13 +659,14 @@ func joinAll(ctx context.Context, tx *sqldb.Tx, d Domain) (int, error) {
 	return len(newcomers), nil
 }
 
-// Users and groups of a company's identity provider (SCIM).
+// Queries for the users and groups of a company's identity provider (SCIM).
 
 const profileColumns = `p.id, p.email, m.person_id IS NOT NULL, u.person_id IS NOT NULL, coalesce(u.external_id, ''), coalesce(u.attributes, ''),
 	coalesce(u.created, m.created), coalesce(u.updated, m.created)`
 
-// profileRows joins the rows of the people w whom the company $1 knows: its
-// members and the users of its identity provider.
+// profileRows joins the tables with the profiles of people in the company $1 to
+// a subquery w of person ids. everyProfile selects the company's members and
+// the users of its identity provider.
 const (
 	profileRows = `
 	JOIN person p ON p.id = w.person_id AND p.deleted IS NULL
@@ -671,8 +680,8 @@ func scanProfile(row sqldb.Scanner) (p Profile, err error) {
 	return p, err
 }
 
-// Profiles returns at most limit profiles of a company, ordered by mail
-// address, after skipping some.
+// Profiles returns the profiles of a company, ordered by mail address: at most
+// limit of them, after the first skip.
 func Profiles(ctx context.Context, tx *sqldb.Tx, companyID string, skip, limit int) ([]Profile, error) {
 	return sqldb.All(ctx, tx, `SELECT `+profileColumns+everyProfile+` ORDER BY p.email_key, p.id LIMIT $2 OFFSET $3`,
 		[]any{companyID, limit, skip}, scanProfile)
@@ -683,7 +692,7 @@ func scanCount(row sqldb.Scanner) (n int, err error) {
 	return n, err
 }
 
-// CountProfiles returns the number of a company's profiles.
+// CountProfiles returns the number of profiles in a company.
 func CountProfiles(ctx context.Context, tx *sqldb.Tx, companyID string) (int, error) {
 	return scanCount(tx.QueryRow(ctx, `SELECT count(*)`+everyProfile, companyID))
 }
@@ -693,16 +702,17 @@ func profileOf(ctx context.Context, tx *sqldb.Tx, companyID, personID string) (P
 		WHERE m.person_id IS NOT NULL OR u.person_id IS NOT NULL`, companyID, personID), scanProfile, errNoProfile)
 }
 
-// ProfilesByExternalID returns profiles by the id that the identity provider
-// uses for them.
+// ProfilesByExternalID returns the profiles with an external id, which is the
+// id that the company's identity provider uses for a user.
 func ProfilesByExternalID(ctx context.Context, tx *sqldb.Tx, companyID, externalID string) ([]Profile, error) {
 	return sqldb.All(ctx, tx, `SELECT `+profileColumns+`
 		FROM (SELECT person_id FROM scim_user WHERE company_id = $1 AND external_id = $2 AND external_id <> '') w`+profileRows+`
 		ORDER BY p.email_key, p.id`, []any{companyID, externalID}, scanProfile)
 }
 
-// StoreProfile stores the attributes that the identity provider has sent about
-// a person. Only Activate and Deactivate change whether the person is active.
+// StoreProfile stores the attributes that the company's identity provider has
+// sent about a person. It does not change whether an existing profile is
+// active.
 func StoreProfile(ctx context.Context, tx *sqldb.Tx, companyID string, p Profile) error {
 	return execQuery(ctx, tx, `
 		INSERT INTO scim_user (company_id, person_id, external_id, active, role, attributes, created, updated)
@@ -715,8 +725,8 @@ func deleteProfile(ctx context.Context, tx *sqldb.Tx, companyID, personID string
 	return execQuery(ctx, tx, `DELETE FROM scim_user WHERE company_id = $1 AND person_id = $2`, companyID, personID)
 }
 
-// DeleteProfiles deletes the attributes and seats of a person that the identity
-// providers of all companies have set.
+// DeleteProfiles deletes a person's attributes and seats that the identity
+// providers of all companies have stored.
 func DeleteProfiles(ctx context.Context, tx *sqldb.Tx, personID string) error {
 	if err := execQuery(ctx, tx, `DELETE FROM scim_seat WHERE person_id = $1`, personID); err != nil {
 		return err
@@ -725,7 +735,7 @@ func DeleteProfiles(ctx context.Context, tx *sqldb.Tx, personID string) error {
 }
 
 // storeMembership stores a member's roles in the company and its teams for a
-// later activation, and marks the member as inactive.
+// later activation, and marks their profile as inactive.
 func storeMembership(ctx context.Context, tx *sqldb.Tx, companyID, personID string) error {
 	err := execQuery(ctx, tx, `
 		UPDATE scim_user SET active = FALSE, updated = $3,
@@ -763,7 +773,7 @@ func insertSeat(ctx context.Context, tx *sqldb.Tx, teamID, personID, role string
 	return execChanged(ctx, tx, `INSERT INTO scim_seat (team_id, person_id, role) VALUES ($1, $2, $3) ON CONFLICT (team_id, person_id) DO NOTHING`, teamID, personID, role)
 }
 
-// DeleteSeat deletes a person's seat in a team.
+// DeleteSeat deletes a deactivated person's stored membership in a team.
 func DeleteSeat(ctx context.Context, tx *sqldb.Tx, teamID, personID string) error {
 	return execQuery(ctx, tx, `DELETE FROM scim_seat WHERE team_id = $1 AND person_id = $2`, teamID, personID)
 }
@@ -789,13 +799,13 @@ func scanGroup(row sqldb.Scanner) (g Group, err error) {
 	return g, err
 }
 
-// Groups returns at most limit groups of a company, ordered by name, after
-// skipping some.
+// Groups returns the groups of a company, ordered by name: at most limit of
+// them, after the first skip.
 func Groups(ctx context.Context, tx *sqldb.Tx, companyID string, skip, limit int) ([]Group, error) {
 	return sqldb.All(ctx, tx, groupQuery+` ORDER BY t.name, t.id LIMIT $2 OFFSET $3`, []any{companyID, limit, skip}, scanGroup)
 }
 
-// CountGroups returns the number of a company's groups.
+// CountGroups returns the number of groups in a company, that is, of its teams.
 func CountGroups(ctx context.Context, tx *sqldb.Tx, companyID string) (int, error) {
 	return scanCount(tx.QueryRow(ctx, `SELECT count(*) FROM team WHERE company_id = $1 AND NOT removed`, companyID))
 }
@@ -804,19 +814,20 @@ func groupByID(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) (Gro
 	return scanOne(tx.QueryRow(ctx, groupQuery+` AND t.id = $2`, companyID, teamID), scanGroup, errNoGroup)
 }
 
-// GroupsByName returns the groups with a name.
+// GroupsByName returns the company's groups with exactly this name.
 func GroupsByName(ctx context.Context, tx *sqldb.Tx, companyID, name string) ([]Group, error) {
 	return sqldb.All(ctx, tx, groupQuery+` AND t.name = $2 ORDER BY t.id`, []any{companyID, name}, scanGroup)
 }
 
-// GroupsByExternalID returns groups by the id that the identity provider uses
-// for them.
+// GroupsByExternalID returns the groups with an external id, which is the id
+// that the company's identity provider uses for a group.
 func GroupsByExternalID(ctx context.Context, tx *sqldb.Tx, companyID, externalID string) ([]Group, error) {
 	return sqldb.All(ctx, tx, groupQuery+` AND t.id IN (SELECT team_id FROM scim_group WHERE company_id = $1 AND external_id = $2 AND external_id <> '')
 		ORDER BY t.name, t.id`, []any{companyID, externalID}, scanGroup)
 }
 
-// StoreGroup stores the external id of a group and the time of the change.
+// StoreGroup stores the external id of a group, with the current time as the
+// time of the change.
 func StoreGroup(ctx context.Context, tx *sqldb.Tx, g Group) error {
 	return execQuery(ctx, tx, `
 		INSERT INTO scim_group (team_id, company_id, external_id, updated) VALUES ($1, $2, $3, $4)
@@ -824,8 +835,9 @@ func StoreGroup(ctx context.Context, tx *sqldb.Tx, g Group) error {
 		g.ID, g.CompanyID, g.ExternalID, sqldb.At(tx.Now))
 }
 
-// groupPlaces returns the places whose column has one of the ids, or all places
-// if there are no ids. A negative limit means no limit.
+// groupPlaces returns the team memberships and seats in which column (a team id
+// or person id) is one of ids, or all of them if ids is empty. A negative limit
+// means no limit.
 func groupPlaces(ctx context.Context, tx *sqldb.Tx, companyID, column string, ids []string, limit int) ([]Place, error) {
 	args := []any{companyID}
 	among := ""
@@ -852,7 +864,8 @@ func groupPlaces(ctx context.Context, tx *sqldb.Tx, companyID, column string, id
 		})
 }
 
-// Checks are the invariants of this package.
+// Checks are the invariants of this package's tables, as queries for the rows
+// that violate them.
 var Checks = []sqldb.Check{
 	{Name: "whom a directory has switched off is no member", Query: `
 		SELECT 'scim_user ' || u.company_id || ' ' || u.person_id FROM scim_user u WHERE NOT u.active
@@ -894,8 +907,8 @@ var Checks = []sqldb.Check{
 		SELECT 'company_domain ' || domain FROM company_domain WHERE verified IS NOT NULL GROUP BY domain HAVING count(*) > 1`},
 }
 
-// brokenEntry is the condition for a row w of an invitation or a domain whose
-// team is removed, belongs to another company, or lacks the role.
+// brokenEntry is the SQL condition for a row w of an invitation or a domain
+// whose team is removed, belongs to another company, or does not have the role.
 const brokenEntry = `(w.team_id IS NULL AND w.team_role <> '' OR w.team_id IS NOT NULL AND NOT EXISTS (
 	SELECT 1 FROM team t JOIN team_role r ON r.team_id = t.id AND r.name = w.team_role
 	WHERE t.id = w.team_id AND t.company_id = w.company_id AND NOT t.removed))`

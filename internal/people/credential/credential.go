@@ -2,12 +2,12 @@
 // without a session or device.
 //
 // A token consists of a prefix for its kind, 256 random bits and a checksum, so
-// that secret scanners can recognise it without calling this service. Only its
-// SHA-256 hash is stored. Every request reads the row again: a deleted token is
-// refused at the next request.
+// that secret scanners can recognise it without contacting this service. Only
+// its SHA-256 hash is stored. Tokens are not cached: every request reads the
+// row, so a deleted token is refused at the next request.
 //
-// The SCIM tokens of companies (directory.go) have the same form and
-// authenticate no person.
+// The SCIM tokens of companies (directory.go) have the same form, but
+// authenticate an identity provider instead of a person.
 package credential
 
 import (
@@ -30,9 +30,9 @@ type Token struct {
 	ID        string
 	PersonID  string // the person that the token acts for
 	CompanyID string // "" for a personal token
-	MintedBy  string // a person's id, "" for the operator
+	MintedBy  string // id of the person who created it, "" for the operator
 	Name      string
-	Hint      string // the last characters of the value
+	Hint      string // the last four characters of the value
 	Created   time.Time
 	LastUsed  time.Time // zero before the first use
 }
@@ -40,13 +40,13 @@ type Token struct {
 const (
 	personalPrefix = "atl_p_"
 	companyPrefix  = "atl_c_"
-	secretChars    = 43 // 256 bits in base 62
-	checkChars     = 6  // a CRC-32 in base 62
+	secretChars    = 43 // base 62 digits of 256 bits
+	checkChars     = 6  // base 62 digits of a CRC-32
 	hintChars      = 4
 	maxName        = 100
 )
 
-// Draft has the values of a new token.
+// Draft contains the values of a new token.
 type Draft struct {
 	PersonID  string
 	CompanyID string // "" for a personal token
@@ -76,8 +76,8 @@ func Create(ctx context.Context, tx *sqldb.Tx, d Draft) (Token, string, error) {
 	return t, secret, nil
 }
 
-// Holder is the owner for whom tokens are managed: a company, which sees its
-// own tokens, or a person, who sees every token that acts for them.
+// Holder is the owner whose tokens are listed or changed: a company, which sees
+// its own tokens, or a person, who sees every token that acts for them.
 type Holder struct {
 	PersonID  string
 	CompanyID string
@@ -89,13 +89,14 @@ type After struct {
 	ID      string
 }
 
-// errUnknownToken is the same error for tokens of other people and unknown
-// tokens.
+// errUnknownToken is returned both for unknown tokens and for tokens of other
+// owners.
 var errUnknownToken = fault.New(fault.NotFound, "There is no such access token.")
 
-// Regenerate replaces the value of a token. The old value is refused once tx
-// commits. A person cannot regenerate the token of a company: only the
-// company's admins may know its value.
+// Regenerate replaces the value of a token and returns the new one. The old
+// value is refused once tx commits. A person cannot regenerate a company's
+// token that acts for them, because only the company's admins may know its
+// value.
 func Regenerate(ctx context.Context, tx *sqldb.Tx, h Holder, id string) (Token, string, error) {
 	t, err := byID(ctx, tx, h, id)
 	if err != nil {
@@ -110,7 +111,7 @@ func Regenerate(ctx context.Context, tx *sqldb.Tx, h Holder, id string) (Token, 
 	return t, secret, replaceSecret(ctx, tx, t, ids.Hash(secret))
 }
 
-// Delete deletes a token.
+// Delete deletes a token of the holder and returns its description.
 func Delete(ctx context.Context, tx *sqldb.Tx, h Holder, id string) (Token, error) {
 	t, err := byID(ctx, tx, h, id)
 	if err != nil {
@@ -119,7 +120,7 @@ func Delete(ctx context.Context, tx *sqldb.Tx, h Holder, id string) (Token, erro
 	return t, deleteToken(ctx, tx, id)
 }
 
-// DeleteValue deletes the token with this value, regardless of its owner.
+// DeleteValue deletes the token with this value, whoever owns it.
 func DeleteValue(ctx context.Context, tx *sqldb.Tx, value string) (Token, error) {
 	if !WellFormed(value) {
 		return Token{}, errUnknownToken
@@ -127,17 +128,17 @@ func DeleteValue(ctx context.Context, tx *sqldb.Tx, value string) (Token, error)
 	return deleteByHash(ctx, tx, ids.Hash(value))
 }
 
-// CheckedToken is the result of checking a presented token.
+// CheckedToken is a valid token that a request has presented.
 type CheckedToken struct {
 	Token
-	EmailVerified bool // of the person
+	EmailVerified bool // the mail address of the token's person is verified
 }
 
-// ErrInvalid is the same error for every invalid credential: the caller does
+// ErrInvalid is returned for every invalid credential, so that the caller does
 // not learn which part was wrong.
 var ErrInvalid = fault.New(fault.Unauthenticated, "This call needs a valid credential.")
 
-// Check returns the token with a presented value.
+// Check returns the token with the given value, or ErrInvalid.
 func Check(ctx context.Context, q sqldb.Querier, token string) (CheckedToken, error) {
 	if !WellFormed(token) {
 		return CheckedToken{}, ErrInvalid
@@ -154,7 +155,8 @@ func prefixOf(companyID string) string {
 
 func hintOf(secret string) string { return secret[len(secret)-hintChars:] }
 
-// newSecret generates a token's value: prefix, random part, checksum.
+// newSecret generates a token's value: the prefix, a random part and a
+// checksum.
 func newSecret(prefix string) string {
 	random := make([]byte, 32)
 	rand.Read(random)
@@ -162,8 +164,8 @@ func newSecret(prefix string) string {
 	return body + secretChecksum(body)
 }
 
-// WellFormed reports whether the text has the form of an access token. The
-// check avoids a database query for most invalid values.
+// WellFormed reports whether token has the form of an access token with a
+// correct checksum. The check saves a database query for most invalid values.
 func WellFormed(token string) bool {
 	return wellFormed(token, personalPrefix) || wellFormed(token, companyPrefix)
 }
@@ -181,7 +183,8 @@ func secretChecksum(body string) string {
 	return encodeBase62(big.NewInt(int64(crc32.ChecksumIEEE([]byte(body)))), checkChars)
 }
 
-// encodeBase62 returns n in base 62, padded with leading zeros.
+// encodeBase62 returns n in base 62, padded with leading zeros to the given
+// width.
 func encodeBase62(n *big.Int, width int) string {
 	s := n.Text(62)
 	return strings.Repeat("0", width-len(s)) + s

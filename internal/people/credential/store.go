@@ -30,8 +30,8 @@ func insertToken(ctx context.Context, tx *sqldb.Tx, t Token, hash string) error 
 	return Sealed.RenewSeals(ctx, tx, `id = $1`, t.ID)
 }
 
-// ownerCondition returns the SQL condition for a holder's tokens, with its
-// argument.
+// ownerCondition returns the SQL condition that selects a holder's tokens, and
+// the value of its parameter $1.
 func (h Holder) ownerCondition() (condition, id string) {
 	if h.CompanyID != "" {
 		return `company_id = $1`, h.CompanyID
@@ -39,7 +39,8 @@ func (h Holder) ownerCondition() (condition, id string) {
 	return `person_id = $1`, h.PersonID
 }
 
-// List returns the holder's tokens, newest first, starting after the position.
+// List returns at most limit tokens of the holder, newest first, starting after
+// the given position.
 func List(ctx context.Context, tx *sqldb.Tx, h Holder, after *After, limit int) ([]Token, error) {
 	of, id := h.ownerCondition()
 	query := `SELECT ` + columns + ` FROM access_token WHERE ` + of
@@ -75,15 +76,15 @@ func deleteToken(ctx context.Context, tx *sqldb.Tx, id string) error {
 	return err
 }
 
-// DeleteOf deletes all tokens that act for a person in a company, or the
-// person's personal tokens if companyID is "".
+// DeleteOf deletes all tokens of a company that act for a person, or the
+// person's personal tokens if companyID is "". It returns the deleted tokens.
 func DeleteOf(ctx context.Context, tx *sqldb.Tx, personID, companyID string) ([]Token, error) {
 	return sqldb.All(ctx, tx, `DELETE FROM access_token WHERE person_id = $1 AND coalesce(company_id, '') = $2 RETURNING `+columns,
 		[]any{personID, companyID}, scanToken)
 }
 
-// DeleteAll deletes every token that acts for a person, company tokens
-// included, and returns the deleted tokens.
+// DeleteAll deletes every token that acts for a person, including company
+// tokens, and returns the deleted tokens.
 func DeleteAll(ctx context.Context, tx *sqldb.Tx, personID string) ([]Token, error) {
 	return sqldb.All(ctx, tx, `DELETE FROM access_token WHERE person_id = $1 RETURNING `+columns, []any{personID}, scanToken)
 }
@@ -96,7 +97,8 @@ func deleteByHash(ctx context.Context, tx *sqldb.Tx, hash string) (Token, error)
 	return t, err
 }
 
-// byHash is read at every request. Tokens of suspended people count as unknown.
+// byHash returns the token with a hash. Every request with an access token
+// calls it. Tokens of suspended people are invalid.
 func byHash(ctx context.Context, q sqldb.Querier, hash string) (h CheckedToken, err error) {
 	var stored string
 	var used sqldb.Time
@@ -112,7 +114,8 @@ func byHash(ctx context.Context, q sqldb.Querier, hash string) (h CheckedToken, 
 	return h, err
 }
 
-// Touch records the use of a token and reports whether it is the first use.
+// Touch records the current time as the last use of a token, and reports
+// whether it is the first use.
 func Touch(ctx context.Context, tx *sqldb.Tx, id string) (first bool, err error) {
 	n, err := tx.Exec(ctx, `UPDATE access_token SET last_used = $2 WHERE id = $1 AND last_used IS NULL`, id, sqldb.At(tx.Now))
 	if err != nil || n == 1 {
@@ -122,7 +125,7 @@ func Touch(ctx context.Context, tx *sqldb.Tx, id string) (first bool, err error)
 	return false, err
 }
 
-// SCIM tokens.
+// Queries for SCIM tokens.
 
 const scimTokenColumns = `company_id, hint, made_by, created, last_used`
 
@@ -146,7 +149,7 @@ func storeSCIMToken(ctx context.Context, tx *sqldb.Tx, t SCIMToken, hash string)
 	return SealedSCIMTokens.RenewSeals(ctx, tx, `company_id = $1`, t.CompanyID)
 }
 
-// SCIMTokenOf returns a company's SCIM token.
+// SCIMTokenOf returns a company's SCIM token, or errNoSCIMToken.
 func SCIMTokenOf(ctx context.Context, tx *sqldb.Tx, companyID string) (SCIMToken, error) {
 	t, err := scanSCIMToken(tx.QueryRow(ctx, `SELECT `+scimTokenColumns+` FROM scim_token WHERE company_id = $1`, companyID))
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -155,14 +158,14 @@ func SCIMTokenOf(ctx context.Context, tx *sqldb.Tx, companyID string) (SCIMToken
 	return t, err
 }
 
-// CompaniesWithSCIMToken returns the ids of the companies that have a SCIM
-// token.
+// CompaniesWithSCIMToken returns the ids of all companies that have a SCIM
+// token, in ascending order.
 func CompaniesWithSCIMToken(ctx context.Context, tx *sqldb.Tx) ([]string, error) {
 	return sqldb.All(ctx, tx, `SELECT company_id FROM scim_token ORDER BY company_id`, nil,
 		func(row sqldb.Scanner) (id string, err error) { return id, row.Scan(&id) })
 }
 
-// DeleteSCIMToken deletes a company's SCIM token.
+// DeleteSCIMToken deletes a company's SCIM token and returns its description.
 func DeleteSCIMToken(ctx context.Context, tx *sqldb.Tx, companyID string) (SCIMToken, error) {
 	t, err := scanSCIMToken(tx.QueryRow(ctx, `DELETE FROM scim_token WHERE company_id = $1 RETURNING `+scimTokenColumns, companyID))
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -171,7 +174,8 @@ func DeleteSCIMToken(ctx context.Context, tx *sqldb.Tx, companyID string) (SCIMT
 	return t, err
 }
 
-// scimTokenByHash is read at every request of an identity provider.
+// scimTokenByHash returns the SCIM token with a hash. Every request of an
+// identity provider calls it.
 func scimTokenByHash(ctx context.Context, db *sqldb.DB, hash string) (SCIMToken, error) {
 	var stored string
 	t, err := scanSCIMToken(db.QueryRow(ctx, `SELECT `+scimTokenColumns+`, hash FROM scim_token WHERE hash = $1`, hash), &stored)
@@ -187,13 +191,15 @@ func hasSCIMToken(ctx context.Context, tx *sqldb.Tx, companyID, hash string) (ha
 	return has, err
 }
 
-// TouchSCIMToken records the use of a company's SCIM token.
+// TouchSCIMToken records the current time as the last use of a company's SCIM
+// token.
 func TouchSCIMToken(ctx context.Context, tx *sqldb.Tx, companyID string) error {
 	_, err := tx.Exec(ctx, `UPDATE scim_token SET last_used = $2 WHERE company_id = $1`, companyID, sqldb.At(tx.Now))
 	return err
 }
 
-// Checks are the invariants of this package.
+// Checks are the invariants of this package's tables, as queries for the rows
+// that violate them.
 var Checks = []sqldb.Check{
 	{Name: "no token stands for a deleted person", Query: `
 		SELECT 'access_token ' || t.id FROM access_token t JOIN person p ON p.id = t.person_id WHERE p.deleted IS NOT NULL`},

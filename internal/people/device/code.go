@@ -16,29 +16,30 @@ import (
 const (
 	devicePrefix  = "atl_d_"
 	refreshPrefix = "atl_r_"
-	secretChars   = 43 // 256 bits in base 62
+	secretChars   = 43 // base 62 digits of 256 bits
 )
 
-// newSecret generates a secret of 256 random bits after a prefix.
+// newSecret generates a secret: the prefix and 256 random bits in base 62.
 func newSecret(prefix string) string { return prefix + ids.Text(secretChars) }
 
-// wellFormed reports whether the text has the form of a secret with this
-// prefix. The check avoids a database query for most invalid values.
+// wellFormed reports whether secret has the form of a secret with this prefix.
+// The check saves a database query for most invalid values.
 func wellFormed(prefix, secret string) bool {
 	body, ok := strings.CutPrefix(secret, prefix)
 	return ok && len(body) == secretChars && ids.Alphanumeric(body)
 }
 
-// successorToken derives the token that replaces another. It is deterministic,
-// and cannot be computed without the key.
+// successorToken derives the refresh token that replaces the given one. The
+// result is always the same for the same token and generation, and cannot be
+// computed without the installation's key.
 func (d *Devices) successorToken(token string, generation int64) string {
 	n := new(big.Int).SetBytes(d.computeMAC("refresh token", token, strconv.FormatInt(generation, 10)))
 	s := n.Text(62)
 	return refreshPrefix + strings.Repeat("0", secretChars-len(s)) + s
 }
 
-// computeMAC returns the MAC of a purpose and parts, which must not contain
-// spaces.
+// computeMAC returns the HMAC of a purpose and its parts under the
+// installation's key. The parts must not contain spaces, which separate them.
 func (d *Devices) computeMAC(purpose string, part ...string) []byte {
 	m := hmac.New(sha256.New, d.o.Key)
 	m.Write([]byte(purpose + " " + strings.Join(part, " ")))
@@ -47,21 +48,23 @@ func (d *Devices) computeMAC(purpose string, part ...string) []byte {
 
 const (
 	// userAlphabet has no vowels, so that codes do not spell words, and no
-	// letters and digits that look alike (RFC 8628 section 6.1).
+	// letters or digits that look alike (RFC 8628 section 6.1).
 	userAlphabet = "BCDFGHJKLMNPQRSTVWXZ"
 	userChars    = 8
-	// maxTyped limits the length of an entered user code.
+	// maxTyped is the maximum length of a user code as people type it, in
+	// bytes.
 	maxTyped = 64
 )
 
-// newUserCode generates a user code without the dash. There are 2.56e10 codes.
+// newUserCode generates a random user code without the dash. There are 2.56e10
+// possible codes.
 func newUserCode() string {
 	code := make([]byte, 0, userChars)
 	var b [1]byte
 	for len(code) < userChars {
 		rand.Read(b[:])
-		// 240 = 12 * 20: larger values would make the first letters more
-		// likely.
+		// Values from 240 are discarded: 256 is not a multiple of 20, so they
+		// would make some letters more likely than others.
 		if b[0] < 240 {
 			code = append(code, userAlphabet[b[0]%20])
 		}
@@ -71,7 +74,8 @@ func newUserCode() string {
 
 func showUserCode(code string) string { return code[:userChars/2] + "-" + code[userChars/2:] }
 
-// readUserCode normalizes a user code as people type it.
+// readUserCode converts a user code as people type it to the form that
+// newUserCode returns. It returns false if the code is malformed.
 func readUserCode(typed string) (code string, ok bool) {
 	if len(typed) > maxTyped {
 		return "", false

@@ -1,5 +1,6 @@
 // Package device signs people in on other machines (RFC 8628) and keeps them
-// signed in until the device is revoked.
+// signed in until the device is revoked. A grant is a request to sign in on a
+// device; its states are:
 //
 //	pending ──approve──▶ approved ──first poll──▶ claimed
 //	   │                    │
@@ -7,12 +8,12 @@
 //	   └────────▶ gone ◀────┘
 //
 // An expired grant keeps its state and is no longer valid. Codes and tokens are
-// stored as hashes. A claim happens once: the first poll after the approval
-// returns the tokens, and every later poll is told that the code has expired. A
-// poll long after the claim means that the code was stolen; it revokes the
-// device.
+// stored as hashes. A grant is claimed once: the first poll after the approval
+// returns the tokens, and every later poll returns the error that the code has
+// expired. A poll more than ten seconds after the claim means that the code was
+// stolen; it revokes the device.
 //
-// Locks are taken in the order person, grant, device.
+// Transactions lock rows in the order person, grant, device.
 package device
 
 import (
@@ -26,33 +27,34 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Options are the settings of an installation.
+// Options are the settings for device sign-ins, and their dependencies.
 type Options struct {
 	// Key is the HMAC key for the hashes of user codes and for the successors
 	// of refresh tokens.
 	Key []byte
 
-	ExpiresIn   time.Duration // lifetime of both codes
-	Interval    time.Duration // initial interval between polls
-	MaxInterval time.Duration // upper limit of the interval, which grows for clients that poll too often
+	ExpiresIn   time.Duration // lifetime of the device code and the user code
+	Interval    time.Duration // initial minimum time between polls
+	MaxInterval time.Duration // upper limit of Interval, which grows for clients that poll too often
 
-	// MaxGrants limits all live grants, MaxPerNetwork those of one network.
-	// Above MaxPerNetwork the oldest grants of the network end. Above MaxGrants
-	// the oldest grants of the network with the most grants end.
+	// MaxGrants is the maximum number of live grants, MaxPerNetwork the maximum
+	// number per network. Above MaxPerNetwork, the oldest grants of the network
+	// are revoked. Above MaxGrants, the oldest grants of the network with the
+	// most grants are revoked.
 	MaxGrants     int
 	MaxPerNetwork int
 
-	// PluginKindLength is the maximum length of a plugin kind that a device may
-	// name, at most the API's limit of 32; 0 means that limit.
+	// PluginKindLength is the maximum length of a plugin kind, in bytes. 0
+	// means 32, which is also the upper limit.
 	PluginKindLength int
 
 	RotateAfter time.Duration // age at which a refresh token is replaced
-	Grace       time.Duration // time in which a replaced refresh token still returns its successor
+	Grace       time.Duration // how long a replaced refresh token still returns its successor
 
-	// Now is the clock for polls that do not write.
+	// Now returns the current time. Polls that do not write use it.
 	Now func() time.Time
-	// OnReplay is called for a device whose code was presented again long after
-	// its claim, in the transaction that revokes the device.
+	// OnReplay is called in the transaction that revokes a device because its
+	// device code was presented again long after the claim.
 	OnReplay func(ctx context.Context, tx *sqldb.Tx, dev Device) error
 }
 
@@ -63,24 +65,24 @@ type Devices struct {
 	userCode func() string
 }
 
-// New returns a Devices with the given options.
+// New returns the Devices with the given options.
 func New(o Options) *Devices { return &Devices{o, newUserCode} }
 
-// Device is a machine on which a person is or was signed in.
+// Device is a machine on which a person is or was signed in through a grant.
 type Device struct {
 	ID         string
 	PersonID   string
-	PluginKind string // empty if the device named none
+	PluginKind string // "" if the device reported none
 	Agent      string
 	Address    string // IP address of the last use
-	Provider   string // how the approving person had signed in
+	Provider   string // sign-in method of the approving person: "password" or the name of an OpenID provider
 	Created    time.Time
 	LastUsed   time.Time
 	Revoked    *time.Time
 }
 
-// DeviceStatus is the state of a device and its person that each request
-// checks.
+// DeviceStatus is the part of a device and its person that every request with
+// an ID token checks.
 type DeviceStatus struct {
 	PersonID   string
 	PluginKind string
@@ -90,9 +92,9 @@ type DeviceStatus struct {
 	Suspended  bool // the person is suspended
 }
 
-// Reasons for automatic revocations.
+// The reasons for automatic revocations.
 const (
-	whyReplayed = "replayed" // the device code was presented again
+	whyReplayed = "replayed" // the device code was presented again after its claim
 	whyReused   = "reused"   // a replaced refresh token was presented again
 )
 
@@ -101,10 +103,10 @@ var (
 	errNotLive  = fault.New(fault.Unauthenticated, "This call needs a valid credential.")
 )
 
-// CheckDevice reads the status of a device and its person. Every request with
+// CheckDevice returns the status of a device and its person. Every request with
 // an ID token calls it, and the result is not cached: a revoked device is
-// refused at the next request on every node. In a transaction both rows are
-// locked, the person first.
+// refused at the next request on every node. In a transaction it locks both
+// rows, the person's first.
 func (d *Devices) CheckDevice(ctx context.Context, q sqldb.Querier, deviceID string) (DeviceStatus, error) {
 	if !ids.Valid(deviceID) {
 		return DeviceStatus{}, errNotLive
@@ -132,13 +134,13 @@ type After struct {
 	ID      string
 }
 
-// ListSignedInPage is ListSignedIn for at most limit devices, starting after
-// the position.
+// ListSignedInPage returns at most limit of the devices that ListSignedIn
+// returns, starting after the given position.
 func (d *Devices) ListSignedInPage(ctx context.Context, tx *sqldb.Tx, personID string, after *After, limit int) ([]Device, error) {
 	return pageOfPerson(ctx, tx, personID, after, limit)
 }
 
-// ByID returns a device, signed out or not.
+// ByID returns a device, even if it is signed out.
 func ByID(ctx context.Context, tx *sqldb.Tx, id string) (Device, error) {
 	if !ids.Valid(id) {
 		return Device{}, errNoDevice
@@ -150,8 +152,8 @@ func ByID(ctx context.Context, tx *sqldb.Tx, id string) (Device, error) {
 	return d, err
 }
 
-// RevokeDevice signs a person out on one of their devices. The devices of other
-// people count as unknown.
+// RevokeDevice signs a person out on one of their devices. It returns
+// errNoDevice for unknown devices and for devices of other people.
 func (d *Devices) RevokeDevice(ctx context.Context, tx *sqldb.Tx, personID, deviceID, why string) error {
 	if !ids.Valid(deviceID) {
 		return errNoDevice
@@ -166,11 +168,11 @@ func (d *Devices) RevokeDevice(ctx context.Context, tx *sqldb.Tx, personID, devi
 // RevokeAll signs a person out on all devices and voids their approved grants
 // that no device has claimed yet. It returns the number of devices.
 //
-// Approvals, claims and RevokeAll all lock the person first, so they run one
-// after the other. RevokeAll sees every approval and claim before it: with READ
+// Approvals, claims and RevokeAll lock the person first, so they run one after
+// the other. RevokeAll sees every earlier approval and claim: with READ
 // COMMITTED each statement sees all transactions that committed before the
-// statement began, and its statements begin after the lock is taken. A later
-// claim finds its grant gone.
+// statement began, and the statements of RevokeAll begin after the lock is
+// taken. A later claim finds that its grant is void.
 func (d *Devices) RevokeAll(ctx context.Context, tx *sqldb.Tx, personID, why string) (int64, error) {
 	if err := lockPerson(ctx, tx, personID); err != nil {
 		return 0, err

@@ -14,10 +14,10 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// State is the state of a grant.
+// State is the state of a grant, which is a request to sign in on a device.
 type State string
 
-// The states of a grant.
+// The states of a grant. Gone means refused, voided or revoked.
 const (
 	Pending  State = "pending"
 	Approved State = "approved"
@@ -25,29 +25,31 @@ const (
 	Gone     State = "gone"
 )
 
-// next lists the allowed state transitions of a grant.
+// next lists the states to which a grant can change from each state.
 var next = map[State][]State{
 	Pending:  {Approved, Gone},
 	Approved: {Claimed, Gone},
 }
 
-// Request describes a machine that requests a sign-in.
+// Request describes a machine on which a person wants to sign in.
 type Request struct {
 	PluginKind string
 	Agent      string
 	Address    string
-	Network    string // network that rate limits count the address by
+	Network    string // network of Address for rate limits
 }
 
-// Codes is the response to a request. The codes are not stored.
+// Codes is the response to a sign-in request. Only hashes of the codes are
+// stored.
 type Codes struct {
-	DeviceCode string // secret, for polling
-	UserCode   string // compared by the person who approves
+	DeviceCode string // secret with which the machine polls
+	UserCode   string // shown on the machine; the person who approves enters or compares it
 	ExpiresIn  time.Duration
 	Interval   time.Duration
 }
 
-// Grant describes a sign-in request to the person who approves or refuses it.
+// Grant is a sign-in request as it is shown to the person who approves or
+// refuses it.
 type Grant struct {
 	ID         string
 	PluginKind string
@@ -56,34 +58,36 @@ type Grant struct {
 	Created    time.Time
 	Expires    time.Time
 	Locked     bool // more than one person opened it, so it cannot be approved
-	JustLocked bool // this call locked it
+	JustLocked bool // this call of OpenGrant locked it
 }
 
-// Decision is a person's decision about a grant.
+// Decision is a person's approval or refusal of a grant.
 type Decision struct {
 	UserCode string
 	PersonID string
-	Provider string // how the person is signed in
+	Provider string // how the person signed in: "password" or the name of an OpenID provider
 	Approve  bool
 }
 
 const (
-	// nearlyFull is the distance from MaxGrants at which starts begin to run
-	// one after the other, so that the limit is not exceeded. It is larger than
-	// the number of concurrent starts.
+	// nearlyFull is the number of grants below MaxGrants from which new grants
+	// are created one after the other, so that the limit is not exceeded. It is
+	// larger than the number of concurrent requests for grants.
 	nearlyFull = 1000
-	// maxWrong is the number of wrong confirmation codes that ends a grant.
+	// maxWrong is the number of wrong confirmation codes after which a grant is
+	// revoked.
 	maxWrong = 5
 )
 
-// maxPluginKind is the longest plugin kind that the API allows.
+// maxPluginKind is the maximum length of a plugin kind in the API, in bytes.
 const maxPluginKind = 32
 
 var pluginKind = regexp.MustCompile(`^[a-z0-9_-]*$`)
 
 var (
 	errNoGrant = fault.New(fault.NotFound, "No device waits with this code. Check it, or start again on your device.")
-	// errRefused and errApproved are only for the person who made the decision.
+	// errRefused and errApproved are returned only to the person who refused or
+	// approved the grant.
 	errRefused  = fault.New(fault.Forbidden, "You refused this device: it was not signed in. If it is yours, start again there.").With("reason", "refused")
 	errApproved = fault.New(fault.Forbidden, "You approved this device.").With("reason", "approved")
 
@@ -92,7 +96,8 @@ var (
 			With("reason", "locked")
 )
 
-// StartGrant creates the codes for a machine that requests a sign-in.
+// StartGrant creates a grant for a machine that requests a sign-in, and returns
+// the codes of the grant.
 func (d *Devices) StartGrant(ctx context.Context, tx *sqldb.Tx, r Request) (Codes, error) {
 	longest := min(cmp.Or(d.o.PluginKindLength, maxPluginKind), maxPluginKind)
 	if len(r.PluginKind) > longest || !pluginKind.MatchString(r.PluginKind) {
@@ -120,8 +125,9 @@ func (d *Devices) StartGrant(ctx context.Context, tx *sqldb.Tx, r Request) (Code
 	}
 	for {
 		code := d.userCode()
-		// Another grant, live or expired, may have the same code. There are so
-		// many codes that the next one is free.
+		// Another grant, live or expired, may have the same user code; then the
+		// loop generates another one. Collisions are rare, because there are
+		// billions of codes.
 		fresh, err := insertGrant(ctx, tx, g, d.userHash(code))
 		if err != nil {
 			return Codes{}, err
@@ -133,13 +139,12 @@ func (d *Devices) StartGrant(ctx context.Context, tx *sqldb.Tx, r Request) (Code
 	}
 }
 
-// makeRoom ends older grants if one more would exceed a limit: of the
-// requesting network, or of the network with the most grants. So no client can
-// block sign-ins of others, and the network with the most grants loses its
-// grants first.
+// makeRoom revokes older grants if one more would exceed MaxPerNetwork or
+// MaxGrants. For MaxGrants it takes the grants of the network with the most
+// grants, so that no client can block the sign-ins of others.
 //
-// The count of the network's grants is exact only if the network's starts run
-// one after the other. The caller must ensure this.
+// The count of the network's grants is exact only if the grants of one network
+// are created one after the other. The caller must ensure this.
 func (d *Devices) makeRoom(ctx context.Context, tx *sqldb.Tx, network string) error {
 	own, err := countLiveOf(ctx, tx, network)
 	if err != nil {
@@ -173,10 +178,10 @@ func (d *Devices) makeRoom(ctx context.Context, tx *sqldb.Tx, network string) er
 	return nil
 }
 
-// OpenGrant returns the live grant with a code and records the person who
-// opened it. The first person may approve it. After a second person has opened
-// it, no person can approve it, because the code may have been sent around by
-// an attacker.
+// OpenGrant returns the pending grant with a user code and records the person
+// who opened it. The first person who opens it can approve it. After a second
+// person has opened it, nobody can approve it, because an attacker may have
+// sent the code to several people.
 func (d *Devices) OpenGrant(ctx context.Context, tx *sqldb.Tx, userCode, personID string) (Grant, error) {
 	g, err := d.waitingGrant(ctx, tx, userCode)
 	if err != nil {
@@ -196,8 +201,9 @@ func (d *Devices) OpenGrant(ctx context.Context, tx *sqldb.Tx, userCode, personI
 	return g.Grant, nil
 }
 
-// explainMissing replaces errNoGrant for the person who decided about the code.
-// Other people do not learn that the code existed.
+// explainMissing replaces errNoGrant by errApproved or errRefused for the
+// person who decided about the grant. Other people do not learn that the code
+// existed.
 func (d *Devices) explainMissing(ctx context.Context, tx *sqldb.Tx, err error, userCode, personID string) error {
 	code, ok := readUserCode(userCode)
 	if !ok || !errors.Is(err, errNoGrant) {
@@ -216,11 +222,11 @@ func (d *Devices) explainMissing(ctx context.Context, tx *sqldb.Tx, err error, u
 }
 
 // DecideGrant approves or refuses a grant. The first decision counts; later
-// callers get an error. A locked grant can only be refused.
+// calls return an error. A locked grant can only be refused.
 //
-// An approval locks the person, and therefore waits for a concurrent sign-out
-// everywhere. The caller must check after DecideGrant, in the same transaction,
-// whether the person is still signed in.
+// An approval locks the person's row, and therefore waits for a concurrent
+// sign-out on all devices. The caller must check after DecideGrant, in the same
+// transaction, whether the person is still signed in.
 func (d *Devices) DecideGrant(ctx context.Context, tx *sqldb.Tx, by Decision) (Grant, error) {
 	decide := refuseGrant
 	if by.Approve {
@@ -248,8 +254,8 @@ func (d *Devices) DecideGrant(ctx context.Context, tx *sqldb.Tx, by Decision) (G
 	}
 }
 
-// CountWrongCode counts a confirmation with a wrong code on an opened grant.
-// The fifth one ends the grant.
+// CountWrongCode counts a wrong confirmation code for an opened grant. The
+// fifth one revokes the grant, and dead is true.
 func (d *Devices) CountWrongCode(ctx context.Context, tx *sqldb.Tx, grantID string) (dead bool, err error) {
 	counted, err := countWrong(ctx, tx, grantID)
 	if err != nil {
@@ -261,15 +267,16 @@ func (d *Devices) CountWrongCode(ctx context.Context, tx *sqldb.Tx, grantID stri
 	return voidWrong(ctx, tx, grantID)
 }
 
-// kept is how long an expired grant is stored, so that a late use of a stolen
-// code is still detected.
+// kept is how long an expired grant is stored, so that a late poll with a
+// stolen code is still detected.
 const kept = 24 * time.Hour
 
-// sweepSize limits the grants that one call of DeleteExpiredGrants deletes.
+// sweepSize is the maximum number of grants that one call of
+// DeleteExpiredGrants deletes.
 const sweepSize = 1000
 
-// DeleteExpiredGrants deletes grants that expired more than kept ago, and
-// returns their number.
+// DeleteExpiredGrants deletes grants that expired more than 24 hours ago, at
+// most sweepSize of them, and returns their number.
 func (d *Devices) DeleteExpiredGrants(ctx context.Context, tx *sqldb.Tx) (int64, error) {
 	return deleteGrants(ctx, tx, tx.Now.Add(-kept), sweepSize)
 }
@@ -288,7 +295,7 @@ func (d *Devices) waitingGrant(ctx context.Context, tx *sqldb.Tx, userCode strin
 	return g, err
 }
 
-// wholeSeconds rounds up to whole seconds.
+// wholeSeconds rounds a duration up to whole seconds.
 func wholeSeconds(d time.Duration) time.Duration {
 	return (d + time.Second - 1).Truncate(time.Second)
 }

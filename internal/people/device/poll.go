@@ -12,30 +12,32 @@ import (
 )
 
 const (
-	// slower is the time that a client adds to its interval after it polled too
-	// soon (RFC 8628 section 3.5).
+	// slower is the time that is added to the polling interval of a client that
+	// polled too soon (RFC 8628 section 3.5).
 	slower = 5 * time.Second
 	// lateReplay is the time after a claim from which another poll with the
-	// code no longer counts as a retry.
+	// same code counts as theft and not as a retry.
 	lateReplay = 10 * time.Second
 )
 
 var (
-	// errExpired is the same error for codes that are unknown, refused, claimed
-	// or expired.
+	// errExpired is returned for device codes whose grant is expired, refused,
+	// revoked or claimed.
 	errExpired = fault.New(fault.DeviceCodeExpired, "This device code has expired. Start again.")
-	// ErrUnknownCode is the error for a code that never existed. Clients cannot
-	// distinguish it from errExpired; callers can, to count guesses.
+	// ErrUnknownCode is returned for a device code that never existed. Clients
+	// see the same response as for errExpired; callers distinguish the two in
+	// order to count guesses.
 	ErrUnknownCode = fault.New(fault.DeviceCodeExpired, errExpired.Message)
 	errPending     = fault.New(fault.AuthorizationPending, "Nobody has approved this device yet. Keep polling.")
 	errTooSoon     = fault.New(fault.SlowDown, "This device polls too often. Wait longer between polls.")
 )
 
-// PollGrant answers a poll of a machine that waits for its sign-in. Once, after
-// the approval, it creates the device and passes it with its refresh token to
-// claim, in the transaction that ends the grant; an error of claim rolls the
-// transaction back. In all other cases the error is the instruction to the
-// client. A poll that changes nothing costs one query.
+// PollGrant handles a poll of a machine that waits for its sign-in. The first
+// poll after the approval creates the device and passes it with its refresh
+// token to the function claim, in the transaction that marks the grant as
+// claimed; an error of claim rolls the transaction back. In all other cases the
+// returned error tells the client what to do. A poll that changes nothing costs
+// one query.
 func (d *Devices) PollGrant(ctx context.Context, db *sqldb.DB, deviceCode string,
 	claim func(tx *sqldb.Tx, g Grant, dev Device, refresh string) error) error {
 	if !wellFormed(devicePrefix, deviceCode) {
@@ -95,9 +97,9 @@ func (d *Devices) claimApproved(ctx context.Context, db *sqldb.DB, g grant,
 	})
 }
 
-// answerReplay answers a poll with a code that was claimed. A client that lost
-// the response retries within seconds; a later poll means that the code was
-// stolen.
+// answerReplay handles a poll with a code that was claimed already. A client
+// that lost the response retries within seconds; a later poll means that the
+// code was stolen, so the device is revoked.
 func (d *Devices) answerReplay(ctx context.Context, db *sqldb.DB, g grant, now time.Time) error {
 	if g.revoked || !now.After(g.claimed.Add(lateReplay)) {
 		return errExpired
@@ -105,7 +107,7 @@ func (d *Devices) answerReplay(ctx context.Context, db *sqldb.DB, g grant, now t
 	err := db.Write(ctx, func(tx *sqldb.Tx) error {
 		dev, err := lockDevice(ctx, tx, g.deviceID)
 		if errors.Is(err, sqldb.ErrNoRows) {
-			return nil // revoked meanwhile
+			return nil // another transaction has revoked it
 		}
 		if err != nil {
 			return err
@@ -121,7 +123,7 @@ func (d *Devices) answerReplay(ctx context.Context, db *sqldb.DB, g grant, now t
 	return errExpired
 }
 
-// revokeLocked revokes a device that the caller has locked.
+// revokeLocked revokes a device whose row the caller has locked.
 func (d *Devices) revokeLocked(ctx context.Context, tx *sqldb.Tx, dev Device, why string) (Device, error) {
 	now := tx.Now
 	dev.Revoked = &now
@@ -129,17 +131,18 @@ func (d *Devices) revokeLocked(ctx context.Context, tx *sqldb.Tx, dev Device, wh
 	return dev, err
 }
 
-// answerPending answers a poll for a grant without a decision. A client that
-// polls too soon is told twice its interval. The enforced interval grows by
-// five seconds only, which is the step of clients that follow the RFC. Once
-// neither interval can grow further, polls that come too soon write nothing.
+// answerPending handles a poll for a grant that is neither approved nor
+// refused. A client that polls too soon receives twice its interval as the new
+// interval. The enforced interval grows by five seconds only, which is what RFC
+// 8628 requires of clients. Once neither interval can grow further, polls that
+// come too soon write nothing.
 func (d *Devices) answerPending(ctx context.Context, db *sqldb.DB, g grant, now time.Time) error {
 	if !g.polled.IsZero() && now.Before(g.polled.Add(g.wait)) {
 		told := d.growInterval(g.told, g.told)
-		wait := min(d.growInterval(g.wait, slower), told) // never more than the client was told
+		wait := min(d.growInterval(g.wait, slower), told) // at most the interval that the client received
 		if told != g.told || wait != g.wait {
-			// Of several concurrent polls one changes the intervals; all get
-			// the same response.
+			// Of several concurrent polls only one changes the intervals; all
+			// return the same response.
 			if err := db.Write(ctx, func(tx *sqldb.Tx) error { return slowDown(ctx, tx, g, told, wait) }); err != nil {
 				return err
 			}

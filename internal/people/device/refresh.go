@@ -11,35 +11,35 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Refreshed is the result of a refresh.
+// Refreshed is the result of RefreshToken.
 type Refreshed struct {
 	Device Device
-	Token  string // the token to use from now on: the presented one or its successor
-	// Reused reports that the token had been replaced too long ago: two parties
-	// have it, so the device was revoked and Token is empty. The caller must
-	// commit the transaction and then return ErrTokenInvalid, as for an unknown
-	// token: an error inside the transaction would undo the revocation.
+	Token  string // the refresh token to use next: the presented one or its successor
+	// Reused reports that the presented token was replaced too long ago. Two
+	// parties have it, so the device was revoked and Token is empty. The caller
+	// must commit the transaction, because an error inside it would undo the
+	// revocation, and then return ErrTokenInvalid, as for an unknown token.
 	Reused bool
 }
 
-// ErrTokenInvalid is the same error for refresh tokens that are unknown,
-// revoked or reused.
+// ErrTokenInvalid is returned for refresh tokens that are unknown or reused, or
+// whose device is revoked.
 var ErrTokenInvalid = fault.New(fault.TokenInvalid, "This refresh token is not valid. Sign in again.")
 
-// token is a row of the table of refresh tokens.
+// token is a row of the table refresh_token.
 type token struct {
 	hash       string
 	generation int64
-	live       int64 // generation of the device's live token
+	live       int64 // generation of the device's newest token
 	created    time.Time
-	replaced   time.Time // zero: this is the live token
+	replaced   time.Time // zero if this is the device's newest token
 }
 
-// RefreshToken exchanges a refresh token. A recent token stays valid. An older
-// token is replaced by a successor that is derived from it, so that a client
-// that lost the response gets the same successor again. A replaced token that
-// is presented after Grace, or after its successor was replaced too, is treated
-// as stolen.
+// RefreshToken checks a refresh token and returns the one to use next. A token
+// younger than RotateAfter stays valid. An older token is replaced by a
+// successor that is derived from it, so that a client that lost the response
+// gets the same successor again. A replaced token that is presented after
+// Grace, or after its successor was replaced too, counts as stolen.
 //
 // Unknown tokens and tokens of revoked devices cause the same database work:
 // both statements run, no row is locked and nothing is written.
@@ -53,7 +53,8 @@ func (d *Devices) RefreshToken(ctx context.Context, tx *sqldb.Tx, presented stri
 	if err != nil && !dead {
 		return Refreshed{}, err
 	}
-	// The device is locked, so its tokens cannot be replaced meanwhile.
+	// The device's row is locked, so another transaction cannot replace its
+	// tokens.
 	t, err := tokenByHash(ctx, tx, h)
 	if err != nil && !errors.Is(err, sqldb.ErrNoRows) {
 		return Refreshed{}, err
@@ -79,9 +80,9 @@ func (d *Devices) RefreshToken(ctx context.Context, tx *sqldb.Tx, presented stri
 	}
 }
 
-// ByRefresh returns the live device of a refresh token, even if the token was
-// replaced, and false if there is none. Callers use it for checks before
-// RefreshToken changes anything.
+// ByRefresh returns the signed-in device of a refresh token, even if the token
+// was replaced. It returns false if there is no such device. Callers use it for
+// checks before they call RefreshToken.
 func (d *Devices) ByRefresh(ctx context.Context, db *sqldb.DB, presented string) (Device, bool, error) {
 	if !wellFormed(refreshPrefix, presented) {
 		return Device{}, false, nil

@@ -11,20 +11,20 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// grant is a row of the table of grants.
+// grant is a row of the table device_grant.
 type grant struct {
 	Grant
 	state      State
 	network    string
 	deviceHash string
-	personID   string // the person who decided
+	personID   string // the person who approved or refused
 	provider   string
 	wait       time.Duration // enforced minimum time between polls
-	told       time.Duration // interval that the client was told
+	told       time.Duration // interval that the client has received
 	polled     time.Time
 	deviceID   string
 	claimed    time.Time
-	revoked    bool // the device was revoked
+	revoked    bool // the device of the claimed grant was revoked
 }
 
 const grantColumns = `g.id, g.state, g.device_hash, g.plugin_kind, g.agent, g.address, coalesce(g.person_id, ''), g.provider, g.locked,
@@ -44,7 +44,8 @@ func scanGrant(row sqldb.Scanner, more ...any) (g grant, err error) {
 	return g, err
 }
 
-// byDeviceHash returns the grant with a device code. Every poll reads it.
+// byDeviceHash returns the grant with the hash of a device code. Every poll
+// calls it.
 func byDeviceHash(ctx context.Context, db *sqldb.DB, hash string) (g grant, err error) {
 	var revoked bool
 	g, err = scanGrant(db.QueryRow(ctx, `
@@ -60,7 +61,7 @@ func byUserHash(ctx context.Context, tx *sqldb.Tx, hash string) (grant, error) {
 		WHERE g.user_hash = $1 AND g.state IN ('pending', 'approved') AND g.expires > $2`, hash, sqldb.At(tx.Now)))
 }
 
-// insertGrant adds the row unless the user code is in use.
+// insertGrant adds a grant unless another grant has the same user code.
 func insertGrant(ctx context.Context, tx *sqldb.Tx, g grant, userHash string) (fresh bool, err error) {
 	n, err := tx.Exec(ctx, `
 		INSERT INTO device_grant (id, device_hash, user_hash, state, plugin_kind, agent, address, provider, seen_by, locked, wrong,
@@ -83,8 +84,8 @@ func countLiveOf(ctx context.Context, tx *sqldb.Tx, network string) (n int, err 
 	return n, err
 }
 
-// largestNetwork returns the network with the most live grants. Among equals it
-// returns the network with the oldest grant.
+// largestNetwork returns the network with the most live grants. If several have
+// the same number, it returns the one with the oldest grant.
 func largestNetwork(ctx context.Context, tx *sqldb.Tx) (network string, err error) {
 	err = tx.QueryRow(ctx, `
 		SELECT network FROM device_grant WHERE state IN ('pending', 'approved') AND expires > $1
@@ -92,9 +93,9 @@ func largestNetwork(ctx context.Context, tx *sqldb.Tx) (network string, err erro
 	return network, err
 }
 
-// endOldest ends the oldest live grant of a network, if there is one: the
-// oldest pending grant, or else the oldest approved one. A grant that another
-// transaction ends or claims at the same time makes room as well.
+// endOldest revokes the oldest live grant of a network, if there is one: the
+// oldest pending grant, or else the oldest approved one. If another transaction
+// revokes or claims the grant first, nothing needs to be done.
 func endOldest(ctx context.Context, tx *sqldb.Tx, network string) error {
 	for _, from := range []State{Pending, Approved} {
 		n, err := moveState(ctx, tx, from, Gone, ``, `id = (
@@ -107,7 +108,8 @@ func endOldest(ctx context.Context, tx *sqldb.Tx, network string) error {
 	return nil
 }
 
-// lockStarts makes concurrent starts of grants run one after the other.
+// lockStarts takes a lock until tx ends, so that new grants are created one
+// after the other.
 func lockStarts(ctx context.Context, tx *sqldb.Tx) error {
 	if _, err := tx.Exec(ctx, `INSERT INTO deployment (name, value) VALUES ('device_starts', '') ON CONFLICT (name) DO NOTHING`); err != nil {
 		return err
@@ -116,15 +118,15 @@ func lockStarts(ctx context.Context, tx *sqldb.Tx) error {
 	return tx.QueryRow(ctx, `SELECT value FROM deployment WHERE name = 'device_starts'`+tx.Dialect.ForUpdate).Scan(&value)
 }
 
-// lockPerson makes approvals, claims and sign-outs of a person run one after
-// the other.
+// lockPerson locks a person's row until tx ends, so that approvals, claims and
+// sign-outs of the person run one after the other.
 func lockPerson(ctx context.Context, tx *sqldb.Tx, personID string) error {
 	var id string
 	return tx.QueryRow(ctx, `SELECT id FROM person WHERE id = $1`+tx.Dialect.ForUpdate, personID).Scan(&id)
 }
 
 // recordViewer records the first person who opens a grant, and locks the grant
-// when a second person opens it.
+// for approvals when a second person opens it.
 func recordViewer(ctx context.Context, tx *sqldb.Tx, grantID, personID string) (changed bool, err error) {
 	n, err := tx.Exec(ctx, `
 		UPDATE device_grant SET locked = (seen_by <> ''), seen_by = CASE WHEN seen_by = '' THEN $1 ELSE seen_by END
@@ -133,8 +135,9 @@ func recordViewer(ctx context.Context, tx *sqldb.Tx, grantID, personID string) (
 }
 
 // moveState changes the state of the grants that are in the state from and
-// match the condition where, whose arguments begin with $3. It returns the
-// number of changed grants.
+// match the SQL condition where. The string set lists further columns to
+// assign; the arguments begin with $3. moveState returns the number of changed
+// grants.
 func moveState(ctx context.Context, tx *sqldb.Tx, from, to State, set, where string, args ...any) (int64, error) {
 	if !slices.Contains(next[from], to) {
 		return 0, fmt.Errorf("a grant does not go from %s to %s", from, to)
@@ -154,9 +157,9 @@ func refuseGrant(ctx context.Context, tx *sqldb.Tx, grantID string, by Decision)
 	return n == 1, err
 }
 
-// decisionOf returns a person's decision about a code that has not expired. The
-// row of an approval has a provider, the row of a refusal has none. An approved
-// grant that a sign-out ended counts as no decision.
+// decisionOf returns a person's decision about the grant with a user code, if
+// the grant has not expired. An approval has stored a provider, a refusal has
+// not. An approved grant that a sign-out has voided counts as no decision.
 func decisionOf(ctx context.Context, tx *sqldb.Tx, userHash, personID string) (approved, found bool, err error) {
 	err = tx.QueryRow(ctx, `
 		SELECT state <> 'gone' FROM device_grant
@@ -188,15 +191,16 @@ func countWrong(ctx context.Context, tx *sqldb.Tx, grantID string) (counted bool
 	return n == 1, err
 }
 
-// slowDown lengthens the intervals unless a concurrent poll has done so.
+// slowDown stores longer polling intervals of a grant unless a concurrent poll
+// has changed them.
 func slowDown(ctx context.Context, tx *sqldb.Tx, g grant, told, wait time.Duration) error {
 	_, err := tx.Exec(ctx, `UPDATE device_grant SET told_s = $1, wait_ms = $2 WHERE id = $3 AND told_s = $4 AND wait_ms = $5`,
 		int64(told/time.Second), wait.Milliseconds(), g.ID, int64(g.told/time.Second), g.wait.Milliseconds())
 	return err
 }
 
-// markPolled records a poll that kept the interval unless a concurrent poll was
-// recorded first.
+// markPolled records the time of a poll that did not come too soon. It returns
+// false if a concurrent poll was recorded first.
 func markPolled(ctx context.Context, tx *sqldb.Tx, g grant) (first bool, err error) {
 	n, err := tx.Exec(ctx, `UPDATE device_grant SET polled = $1 WHERE id = $2 AND polled IS NOT DISTINCT FROM $3`,
 		sqldb.At(tx.Now), g.ID, sqldb.At(g.polled))
@@ -222,7 +226,7 @@ func scanDevice(row sqldb.Scanner) (d Device, err error) {
 	return d, err
 }
 
-// insertDevice adds the device of a claimed grant.
+// insertDevice adds a device and links it to the grant that it claimed.
 func insertDevice(ctx context.Context, tx *sqldb.Tx, d Device, grantID string) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO device (id, person_id, plugin_kind, agent, address, provider, created, last_used, revoked_why)
@@ -238,8 +242,8 @@ func insertDevice(ctx context.Context, tx *sqldb.Tx, d Device, grantID string) e
 	return err
 }
 
-// readLive returns the status of a device. Every request with an ID token reads
-// it.
+// readLive returns the status of a device that is not revoked. Every request
+// with an ID token calls it.
 func readLive(ctx context.Context, q sqldb.Querier, deviceID string) (l DeviceStatus, err error) {
 	var lastUsed sqldb.Time
 	err = q.QueryRow(ctx, `
@@ -271,8 +275,8 @@ func pageOfPerson(ctx context.Context, tx *sqldb.Tx, personID string, after *Aft
 	return sqldb.All(ctx, tx, query+` ORDER BY created DESC, id DESC LIMIT $2`, args, scanDevice)
 }
 
-// ListLive returns the signed-in devices of one person, or of all people for
-// "", ordered by id and starting after afterID.
+// ListLive returns at most limit signed-in devices of a person, or of all
+// people if personID is "", ordered by id, starting after afterID.
 func ListLive(ctx context.Context, tx *sqldb.Tx, personID, afterID string, limit int) ([]Device, error) {
 	where := `revoked IS NULL AND id > $1`
 	args := []any{afterID, limit}
@@ -287,14 +291,14 @@ func byID(ctx context.Context, tx *sqldb.Tx, id string) (Device, error) {
 	return scanDevice(tx.QueryRow(ctx, `SELECT `+deviceColumns+` FROM device WHERE id = $1`, id))
 }
 
-// ListAll returns every device of a person, newest first, including devices
-// that are signed out.
+// ListAll returns every device of a person, including devices that are signed
+// out, newest first.
 func ListAll(ctx context.Context, tx *sqldb.Tx, personID string) ([]Device, error) {
 	return sqldb.All(ctx, tx, `SELECT `+deviceColumns+` FROM device WHERE person_id = $1 ORDER BY created DESC, id DESC`, []any{personID}, scanDevice)
 }
 
-// Erase deletes a person's devices and grants. The caller has locked the
-// person, so that no grant is claimed meanwhile.
+// Erase deletes a person's devices, refresh tokens and grants. The caller has
+// locked the person, so that no grant is claimed at the same time.
 func Erase(ctx context.Context, tx *sqldb.Tx, personID string) error {
 	for _, query := range []string{
 		`DELETE FROM device_grant WHERE person_id = $1`,
@@ -326,19 +330,20 @@ func revokeAll(ctx context.Context, tx *sqldb.Tx, personID, why string) (n int64
 	return n, err
 }
 
-// lockDevice locks a device unless it was revoked.
+// lockDevice locks and returns a device that is not revoked.
 func lockDevice(ctx context.Context, tx *sqldb.Tx, deviceID string) (Device, error) {
 	return scanDevice(tx.QueryRow(ctx, `SELECT `+deviceColumns+` FROM device WHERE id = $1 AND revoked IS NULL`+tx.Dialect.ForUpdate, deviceID))
 }
 
-// deviceOf returns the device of a refresh token unless the device was revoked.
+// deviceOf returns the device of a refresh token, given the token's hash,
+// unless the device is revoked.
 func deviceOf(ctx context.Context, db *sqldb.DB, tokenHash string) (Device, error) {
 	return scanDevice(db.QueryRow(ctx, `
 		SELECT `+deviceColumns+` FROM device WHERE id = (SELECT device_id FROM refresh_token WHERE hash = $1) AND revoked IS NULL`, tokenHash))
 }
 
-// lockDeviceOf locks the device of a refresh token unless the device was
-// revoked.
+// lockDeviceOf locks and returns the device of a refresh token, given the
+// token's hash, unless the device is revoked.
 func lockDeviceOf(ctx context.Context, tx *sqldb.Tx, tokenHash string) (Device, error) {
 	return scanDevice(tx.QueryRow(ctx, `
 		SELECT `+deviceColumns+` FROM device WHERE id = (SELECT device_id FROM refresh_token WHERE hash = $1) AND revoked IS NULL`+tx.Dialect.ForUpdate,
@@ -367,13 +372,14 @@ func replaceToken(ctx context.Context, tx *sqldb.Tx, hash string) error {
 	return err
 }
 
-// notHash returns the SQL condition that a text is not a SHA-256 hash in
-// hexadecimal.
+// notHash returns the SQL condition that a column does not contain a SHA-256
+// hash in hexadecimal.
 func notHash(column string) string {
 	return `(length(` + column + `) <> 64 OR ltrim(` + column + `, '0123456789abcdef') <> '')`
 }
 
-// Checks are the invariants of this package.
+// Checks are the invariants of this package's tables, as queries for the rows
+// that violate them.
 var Checks = []sqldb.Check{
 	{Name: "a deleted person has no device and has approved none", Query: `
 		SELECT 'person ' || p.id FROM person p WHERE p.deleted IS NOT NULL AND (

@@ -6,19 +6,20 @@ import (
 	"time"
 )
 
-// cacheSize is the number of tokens in one generation of the cache.
+// cacheSize is the maximum number of tokens in each of the cache's two maps.
 const cacheSize = 10_000
 
-// cache holds tokens whose signatures were verified, because verification costs
-// a hundred times as much as a lookup. It stores hashes, not tokens. Entries
-// that are not used are dropped by replacing the older of two generations of
-// maps, without timers.
+// cache contains the claims of tokens whose signatures were verified, because a
+// verification costs a hundred times as much as a lookup. The keys are hashes
+// of the tokens. When the map young is full, it replaces the map old, which
+// drops entries that were not used recently; no timers are needed.
 type cache struct {
 	mu         sync.Mutex
 	young, old map[[sha256.Size]byte]verified
 }
 
-// verified has the claims of a token and the time until which they are valid.
+// verified contains the claims of a token and the time until which the entry
+// may be used.
 type verified struct {
 	claims Claims
 	until  time.Time

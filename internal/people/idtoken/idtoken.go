@@ -1,12 +1,12 @@
 // Package idtoken signs and verifies ID tokens: JWTs with Ed25519 signatures
-// and nothing else (RFC 7519, RFC 8037, RFC 8725).
+// (RFC 7519, RFC 8037, RFC 8725). It accepts no other signature algorithm.
 //
 // A token identifies a person and a device. It does not prove that the device
-// is still signed in: callers check the database at every request, and this
-// package does not cache that state.
+// is still signed in: callers read that from the database at every request.
 //
-// The keys are stored in the database, their private parts sealed. One key
-// signs. A replaced key verifies until the tokens that it signed have expired:
+// The keys are stored in the database, their private parts encrypted. One key
+// signs tokens. A replaced key verifies tokens until all tokens that it signed
+// have expired:
 //
 //	signs ──RotateKey──▶ verifies ──Lifetime──▶ ignored ──DeleteExpiredKeys──▶ deleted
 package idtoken
@@ -30,21 +30,22 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Box seals private keys. The parameter about binds sealed data to its row.
+// Box encrypts private keys. The parameter about names the row to which the
+// encrypted data belongs, so that it cannot be moved to another row.
 type Box interface {
 	Seal(plain []byte, about string) string
 	Open(sealed, about string) ([]byte, error)
 }
 
-// Options are the settings and dependencies of an Issuer, besides the database.
+// Options are the settings and dependencies of an Issuer, except the database.
 type Options struct {
 	Box      Box
-	Issuer   string        // the base URL: issuer and audience of the tokens
+	Issuer   string        // base URL of the service; issuer and audience of the tokens
 	Lifetime time.Duration // lifetime of a token, at least one second
 	Now      func() time.Time
 }
 
-// Claims are the person and the device of a token.
+// Claims are the ids of the person and the device in a token.
 type Claims struct {
 	PersonID string
 	DeviceID string
@@ -56,14 +57,14 @@ type Issuer struct {
 	o  Options
 	db *sqldb.DB
 
-	signing atomic.Pointer[signingKey] // the key used last
-	known   atomic.Pointer[keySet]     // keys to verify with
-	looking singleflight.Group         // merges concurrent reads of the keys
-	lookups *rate.Limiter              // limits lookups of unknown key ids
+	signing atomic.Pointer[signingKey] // the signing key that was used last
+	known   atomic.Pointer[keySet]     // public keys that verify tokens
+	looking singleflight.Group         // merges concurrent reads of the keys from the database
+	lookups *rate.Limiter              // limits database queries for unknown key ids
 	seen    cache
 }
 
-// New returns an issuer whose keys are stored in db.
+// New returns an issuer that stores its keys in db.
 func New(db *sqldb.DB, o Options) *Issuer {
 	i := &Issuer{o: o, db: db, lookups: rate.NewLimiter(lookupsPerSecond, lookupsPerSecond)}
 	i.known.Store(&keySet{})
@@ -71,16 +72,16 @@ func New(db *sqldb.DB, o Options) *Issuer {
 }
 
 const (
-	// lookupsPerSecond limits the database queries that unknown key ids cause
-	// on a node.
+	// lookupsPerSecond is the maximum number of database queries per second on
+	// a node that tokens with unknown key ids cause.
 	lookupsPerSecond = 10
 	// keyCacheTime is how long a node uses a cached key before it checks in the
-	// database whether the key still verifies. Tokens that this service signed
-	// expire before their key does; a token forged with a stolen key can name
-	// any expiry, and must stop working when the key does.
+	// database whether the key still verifies tokens. Genuine tokens expire
+	// before their key does. A token forged with a stolen key can have any
+	// expiry, and must be refused once the key is.
 	keyCacheTime = time.Minute
-	// maxLength limits a token, in bytes. Tokens of this service have about
-	// 500.
+	// maxLength is the maximum length of a token, in bytes. Tokens of this
+	// service have about 500 bytes.
 	maxLength = 4096
 	// maxClockSkew is how far the clock of the signing node may be ahead of
 	// this node's clock.
@@ -90,15 +91,16 @@ const (
 	use = "id"
 )
 
-// private are the claims that are not registered (RFC 7519 section 4.3).
+// private contains the claims of a token that RFC 7519 does not register
+// (section 4.3).
 type private struct {
 	DeviceID string `json:"device_id"`
 	Use      string `json:"token_use"`
 }
 
-// SignToken signs a token with the current key of this transaction, and creates
-// the first key if there is none. The result expires is the expiry time in the
-// token.
+// SignToken signs a token with the current key, and creates the first key if
+// there is none. It reads the key in tx. The result expires is the expiry time
+// in the token.
 func (i *Issuer) SignToken(ctx context.Context, tx *sqldb.Tx, c Claims) (token string, expires time.Time, err error) {
 	signer, err := i.currentSigner(ctx, tx)
 	if err != nil {
@@ -119,11 +121,12 @@ func (i *Issuer) SignToken(ctx context.Context, tx *sqldb.Tx, c Claims) (token s
 	return token, expires, nil
 }
 
-// errInvalid is the same error for every invalid token.
+// errInvalid is returned for every invalid token, whatever is wrong with it.
 var errInvalid = fault.New(fault.Unauthenticated, "This call needs a valid credential.")
 
 // VerifyToken returns the claims of a token that this installation signed and
-// that has not expired. Every other token is a fault.Unauthenticated.
+// that has not expired. For every other token it returns a
+// fault.Unauthenticated.
 func (i *Issuer) VerifyToken(ctx context.Context, token string) (Claims, error) {
 	if len(token) > maxLength {
 		return Claims{}, errInvalid
@@ -170,17 +173,18 @@ func (i *Issuer) VerifyToken(ctx context.Context, token string) (Claims, error) 
 	return c, nil
 }
 
-// The headers of tokens from SignToken differ only in the key id.
+// beforeKeyID and afterKeyID surround the key id in the header of a token.
+// Headers that SignToken writes differ only in the key id.
 const (
 	beforeKeyID = `{"alg":"EdDSA","kid":"`
 	afterKeyID  = `","typ":"JWT"}`
 )
 
 // keyID returns the key id of a token whose header has exactly the form that
-// SignToken writes. Refusing all other headers excludes attacks through the
-// header: another algorithm, an address or certificate of a key, a critical
-// extension. Refusing other base64 encodings ensures that two different texts
-// are never the same token; the library would ignore line ends and unused bits.
+// SignToken writes. Refusing all other headers prevents attacks with another
+// algorithm, the URL or certificate of a key, or a critical extension. Refusing
+// non-canonical base64 ensures that two different strings are never the same
+// token; the JWT library would ignore line breaks and unused bits.
 func keyID(token string) (string, bool) {
 	part := strings.Split(token, ".")
 	if len(part) != 3 {

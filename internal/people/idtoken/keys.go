@@ -15,34 +15,37 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// rotationGrace is the time beyond Lifetime in which a replaced key still
-// verifies: a transaction that read the key just before may still sign with it,
-// and the clocks of nodes differ.
+// rotationGrace is how much longer than Lifetime a replaced key still verifies
+// tokens: a transaction that read the key just before the rotation may still
+// sign with it, and the clocks of nodes differ.
 const rotationGrace = time.Minute
 
-// signingKey is the key that signs tokens.
+// signingKey is the private key that signs ID tokens, ready to use, with its id.
 type signingKey struct {
 	kid    string
 	signer jose.Signer
 }
 
-// keySet has the keys that were valid for verification when they were read.
+// keySet contains the public keys that verified tokens at the time when they
+// were read, by key id.
 type keySet struct {
 	read   time.Time
 	public map[string]ed25519.PublicKey
 }
 
-// storedKey is a row of the table of keys.
+// storedKey is a row of the table signing_key.
 type storedKey struct {
 	kid     string
-	public  string // JWK
-	private string // the seed, sealed
+	public  string // the public key as a JWK
+	private string // the seed of the private key, encrypted
 }
 
-// sealContext names the row to which a sealed private key belongs.
+// sealContext returns the context to which an encrypted private key is bound:
+// the table and the key id.
 func sealContext(kid string) string { return "signing_key " + kid }
 
-// currentSigner returns the current key, and creates it if there is none.
+// currentSigner returns a signer with the current key, and creates the key if
+// there is none.
 func (i *Issuer) currentSigner(ctx context.Context, tx *sqldb.Tx) (jose.Signer, error) {
 	k, err := currentKey(ctx, tx)
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -71,8 +74,8 @@ func (i *Issuer) currentSigner(ctx context.Context, tx *sqldb.Tx) (jose.Signer, 
 	return signer, nil
 }
 
-// createKey adds a signing key, unless another node adds one first, and returns
-// the key that was added.
+// createKey adds a signing key unless another node adds one first. It returns
+// the signing key that is stored in the end.
 func (i *Issuer) createKey(ctx context.Context, tx *sqldb.Tx) (storedKey, error) {
 	public, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
@@ -89,8 +92,9 @@ func (i *Issuer) createKey(ctx context.Context, tx *sqldb.Tx) (storedKey, error)
 	return currentKey(ctx, tx)
 }
 
-// RotateKey creates a new signing key. Of several concurrent rotations one
-// creates a key, and all return it.
+// RotateKey replaces the signing key by a new one and returns the new key's id.
+// Of several concurrent rotations only one creates a key, and all return its
+// id.
 func (i *Issuer) RotateKey(ctx context.Context, tx *sqldb.Tx) (kid string, err error) {
 	if err := retireKey(ctx, tx); err != nil {
 		return "", fmt.Errorf("rotate signing key: %w", err)
@@ -102,14 +106,15 @@ func (i *Issuer) RotateKey(ctx context.Context, tx *sqldb.Tx) (kid string, err e
 	return k.kid, nil
 }
 
-// DeleteExpiredKeys deletes keys whose tokens expired long ago.
+// DeleteExpiredKeys deletes replaced keys whose tokens have all expired long
+// ago.
 func (i *Issuer) DeleteExpiredKeys(ctx context.Context, tx *sqldb.Tx) error {
 	return deleteReplaced(ctx, tx, tx.Now.Add(-2*i.o.Lifetime-rotationGrace))
 }
 
-// MarshalJWKS returns the JSON Web Key Set with the keys that can still verify
-// tokens (RFC 7517 section 5). It is read from the database at each call,
-// because verifiers fetch it as soon as they see a new key id.
+// MarshalJWKS returns the JSON Web Key Set of the keys that can still verify
+// tokens (RFC 7517 section 5). It reads the database at each call, because
+// verifiers fetch the set as soon as they see a new key id.
 func (i *Issuer) MarshalJWKS(ctx context.Context) ([]byte, error) {
 	keys, err := i.verifyingKeys(ctx)
 	if err != nil {
@@ -124,14 +129,15 @@ func (i *Issuer) MarshalJWKS(ctx context.Context) ([]byte, error) {
 	return json.Marshal(document)
 }
 
-// publicKey returns a public key. Of several concurrent calls for a missing key
-// one queries the database, and the others share its result or its error: while
-// the database hangs, they do not fail one after the other. Queries for unknown
-// key ids are rate-limited. Each query reads all keys, so that a flood of
-// unknown ids cannot prevent a node from learning a new key.
+// publicKey returns the public key with an id. Of several concurrent calls for
+// a key that is not cached, one queries the database and the others wait for
+// its result or error, so that they do not fail one after the other while the
+// database hangs. Queries for unknown key ids are rate-limited. Each query
+// reads all keys, so that a flood of unknown ids cannot prevent a node from
+// learning a new key.
 func (i *Issuer) publicKey(ctx context.Context, kid string) (ed25519.PublicKey, error) {
-	// A query that another call began may have run before the key was created;
-	// the second query has not.
+	// A query that a concurrent call started may have run before the key was
+	// created. A second query has not.
 	for range 2 {
 		if k, ok := i.cachedKey(kid); ok {
 			return k, nil
@@ -150,9 +156,9 @@ func (i *Issuer) publicKey(ctx context.Context, kid string) (ed25519.PublicKey, 
 	return nil, errInvalid
 }
 
-// lookUpKeys reads the keys, once for all concurrent calls, and reports whether
-// the result was shared. The query does not use the context of any one request,
-// so a client that disconnects does not cancel it.
+// lookUpKeys reads all keys, once for all concurrent calls, and reports whether
+// another call shared the result. The query does not use the context of a
+// single request, so it is not cancelled when one client disconnects.
 func (i *Issuer) lookUpKeys(ctx context.Context, kid string) (set *keySet, shared bool, err error) {
 	if ctx.Err() != nil {
 		return nil, false, errTimeout(ctx)
@@ -183,7 +189,8 @@ func errTimeout(ctx context.Context) error {
 	return fault.New(fault.Unavailable, "The keys of the service could not be read in time. Try again.").Because(ctx.Err())
 }
 
-// loadKeys reads the keys that can still verify tokens.
+// loadKeys reads the public keys that can still verify tokens from the
+// database.
 func (i *Issuer) loadKeys(ctx context.Context) (*keySet, error) {
 	set := &keySet{i.o.Now(), map[string]ed25519.PublicKey{}}
 	keys, err := i.verifyingKeys(ctx)
@@ -205,14 +212,16 @@ func (i *Issuer) loadKeys(ctx context.Context) (*keySet, error) {
 	return set, nil
 }
 
-// cachedKey returns a key that was read at most keyCacheTime ago.
+// cachedKey returns the public key with an id if it was read at most
+// keyCacheTime ago.
 func (i *Issuer) cachedKey(kid string) (ed25519.PublicKey, bool) {
 	set := i.known.Load()
 	k, known := set.public[kid]
 	return k, known && i.o.Now().Before(set.read.Add(keyCacheTime))
 }
 
-// verifyingKeys reads the keys that can still verify tokens, newest first.
+// verifyingKeys returns the stored keys that can still verify tokens, newest
+// first.
 func (i *Issuer) verifyingKeys(ctx context.Context) (keys []storedKey, err error) {
 	err = i.db.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		keys, err = replacedAfter(ctx, tx, tx.Now.Add(-i.o.Lifetime-rotationGrace))

@@ -2,7 +2,7 @@ package idtoken
 
 import "atelier/internal/base/seal"
 
-// Sealed is the table of keys that verify ID tokens. The time of replacement is
-// not sealed: several nodes may replace a key at once, and the time can only
-// end a key.
+// Sealed is the table of signing keys, whose key columns are protected by a
+// keyed hash. The time of replacement is not protected: several nodes may
+// replace a key at once, and a forged time could only make a key expire.
 var Sealed = seal.Table{Name: "signing_key", Key: []string{"id"}, Columns: []string{"public", "private"}}

@@ -7,14 +7,14 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// currentKey returns the key that signs.
+// currentKey returns the key that signs tokens.
 func currentKey(ctx context.Context, tx *sqldb.Tx) (k storedKey, err error) {
 	err = tx.QueryRow(ctx, `SELECT id, public, private FROM signing_key WHERE replaced IS NULL`).Scan(&k.kid, &k.public, &k.private)
 	return k, err
 }
 
 // insertKey adds a signing key unless there is one. The unique index
-// signing_key_current refuses a second key; the later of two concurrent
+// signing_key_current permits one signing key only; the later of two concurrent
 // transactions waits for the earlier one.
 func insertKey(ctx context.Context, tx *sqldb.Tx, k storedKey) error {
 	_, err := tx.Exec(ctx, `
@@ -23,14 +23,14 @@ func insertKey(ctx context.Context, tx *sqldb.Tx, k storedKey) error {
 	return err
 }
 
-// retireKey marks the current key as replaced.
+// retireKey marks the signing key as replaced.
 func retireKey(ctx context.Context, tx *sqldb.Tx) error {
 	_, err := tx.Exec(ctx, `UPDATE signing_key SET replaced = $1 WHERE replaced IS NULL`, sqldb.At(tx.Now))
 	return err
 }
 
-// replacedAfter returns the signing key and the keys replaced after since,
-// without their private parts.
+// replacedAfter returns the signing key and the keys that were replaced after
+// the time since, without their private parts, newest first.
 func replacedAfter(ctx context.Context, tx *sqldb.Tx, since time.Time) ([]storedKey, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT id, public FROM signing_key WHERE replaced IS NULL OR replaced > $1
@@ -45,7 +45,8 @@ func deleteReplaced(ctx context.Context, tx *sqldb.Tx, before time.Time) error {
 	return err
 }
 
-// Checks are the invariants of this package.
+// Checks are the invariants of this package's tables, as queries for the rows
+// that violate them.
 var Checks = []sqldb.Check{
 	{Name: "one key signs", Query: `
 		SELECT CAST(count(*) - count(replaced) AS TEXT) || ' of ' || CAST(count(*) AS TEXT) || ' keys sign' FROM signing_key

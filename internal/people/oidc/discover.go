@@ -12,7 +12,8 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// metadata is the metadata that a provider publishes about itself.
+// metadata is the configuration that a provider publishes about itself, and
+// what is derived from it.
 type metadata struct {
 	provider   *gooidc.Provider
 	oauth      oauth2.Config
@@ -32,8 +33,7 @@ var signatures = []string{
 }
 
 // loadMetadata returns the provider's metadata (OpenID Connect Discovery 1.0).
-// It fetches the metadata until one fetch succeeds, then returns the cached
-// result.
+// After the first successful fetch it returns the cached result.
 func (p *Provider) loadMetadata(ctx context.Context) (*metadata, error) {
 	if f := p.found.Load(); f != nil {
 		return f, nil
@@ -76,9 +76,9 @@ func (p *Provider) fetchMetadata(ctx context.Context) (*metadata, error) {
 		}
 	}
 	endpoint := provider.Endpoint()
-	// With an automatic style the library would try both styles and send a code
-	// or a refresh token twice. Providers end the whole sign-in when a code or
-	// token is reused.
+	// With automatic detection the library would try both ways to authenticate,
+	// and send an authorization code or a refresh token twice. Providers revoke
+	// the whole sign-in if a code or token is reused.
 	endpoint.AuthStyle = oauth2.AuthStyleInHeader
 	if s.ClientSecret == "" || len(document.Methods) > 0 && !slices.Contains(document.Methods, "client_secret_basic") {
 		endpoint.AuthStyle = oauth2.AuthStyleInParams
@@ -103,8 +103,9 @@ func (p *Provider) fetchMetadata(ctx context.Context) (*metadata, error) {
 	return f, nil
 }
 
-// isSafeURL reports whether secrets and browsers may be sent to a URL of the
-// provider: the URL must use HTTPS, or HTTP if the issuer itself uses HTTP.
+// isSafeURL reports whether secrets and browsers may be sent to a URL from the
+// provider's metadata: it must use HTTPS, or HTTP if the issuer URL itself uses
+// HTTP.
 func isSafeURL(issuer, address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && strings.HasPrefix(issuer, "http:"))

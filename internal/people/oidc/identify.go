@@ -13,8 +13,8 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// claims are the ID token claims that this package reads in addition to those
-// that the library checks.
+// claims are the claims of an ID token that this package reads, in addition to
+// those that the library checks.
 type claims struct {
 	Party         string  `json:"azp"`
 	Email         string  `json:"email"`
@@ -25,7 +25,8 @@ type claims struct {
 // the JSON value true.
 type laxBool bool
 
-// UnmarshalJSON treats every value other than true and "true" as false.
+// UnmarshalJSON implements json.Unmarshaler. Every value other than true and
+// "true" counts as false.
 func (y *laxBool) UnmarshalJSON(b []byte) error {
 	*y = string(b) == "true" || string(b) == `"true"`
 	return nil
@@ -74,7 +75,7 @@ func (p *Provider) verifyIdentity(ctx context.Context, f *metadata, token *oauth
 		if err != nil {
 			return Identity{}, p.unavailableError("ask who it is", err)
 		}
-		if info.Subject != who.Subject { // section 5.3.2
+		if info.Subject != who.Subject { // OpenID Connect Core 1.0, section 5.3.2
 			return forged(errors.New("it tells about another person"))
 		}
 		who.Email = info.Email
@@ -87,22 +88,24 @@ func (p *Provider) verifyIdentity(ctx context.Context, f *metadata, token *oauth
 	return who, nil
 }
 
-// watchedKeys is a key set that records the error of a failed key download.
+// watchedKeys is a key set that records why a download of the keys failed.
 type watchedKeys struct {
 	gooidc.KeySet
 	fetchErr error
 }
 
-// VerifySignature checks the token's signature. The library wraps an error only
-// if the key download failed, so the unwrapped error is the download's error.
+// VerifySignature implements gooidc.KeySet. The library wraps an error only if
+// the download of the keys failed, so an unwrapped error is the error of the
+// download.
 func (w *watchedKeys) VerifySignature(ctx context.Context, token string) ([]byte, error) {
 	payload, err := w.KeySet.VerifySignature(ctx, token)
 	w.fetchErr = errors.Unwrap(err)
 	return payload, err
 }
 
-// isShortText reports whether a claim can be stored. A subject has at most 255
-// characters (section 2), and mail addresses are shorter.
+// isShortText reports whether a claim is short enough to be stored. A subject
+// has at most 255 characters (OpenID Connect Core 1.0, section 2), and mail
+// addresses are shorter.
 func isShortText(s string) bool {
 	return utf8.ValidString(s) && utf8.RuneCountInString(s) <= 255 && !strings.ContainsFunc(s, unicode.IsControl)
 }

@@ -2,9 +2,9 @@
 // flow with PKCE, state and nonce (OpenID Connect Core 1.0, RFC 7636).
 //
 // The provider may be unavailable at any time. Its metadata is fetched on first
-// use and then cached; a failed fetch is not cached. A refusal by the provider
-// and an invalid response are a fault.Forbidden; a missing response is a
-// fault.Unavailable.
+// use and then cached; a failed fetch is not cached. If the provider refuses or
+// its response is invalid, the error is a fault.Forbidden; if there is no
+// response, it is a fault.Unavailable.
 package oidc
 
 import (
@@ -52,7 +52,7 @@ type Provider struct {
 	found    atomic.Pointer[metadata]
 }
 
-// New returns a provider without contacting it.
+// New returns a provider without connecting to it.
 func New(s Settings) *Provider {
 	s.Timeout = cmp.Or(s.Timeout, 10*time.Second)
 	return &Provider{settings: s, client: &http.Client{
@@ -72,11 +72,11 @@ func New(s Settings) *Provider {
 	}}
 }
 
-// maxAnswer limits a response of the provider, in bytes. Valid responses are
-// much smaller.
+// maxAnswer is the maximum size of a response of the provider, in bytes. Valid
+// responses are much smaller.
 const maxAnswer = 1 << 20
 
-// limitedTransport truncates response bodies at maxAnswer.
+// limitedTransport truncates response bodies to maxAnswer bytes.
 type limitedTransport struct{ http.RoundTripper }
 
 func (b limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -96,8 +96,8 @@ func (p *Provider) DisplayName() string { return p.settings.Name }
 // IssuerURL returns the provider's issuer URL.
 func (p *Provider) IssuerURL() string { return p.settings.Issuer }
 
-// Pending is the state of a sign-in that has begun. Any holder of the state can
-// finish the sign-in, so only the browser that began the sign-in may have it.
+// Pending is the state of a sign-in that has begun. Whoever has it can finish
+// the sign-in, so only the browser that began the sign-in may have it.
 type Pending struct {
 	State, Nonce, Verifier string
 }
@@ -127,14 +127,14 @@ func (p *Provider) BeginSignIn(ctx context.Context) (address string, pending Pen
 	pending = Pending{State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier()}
 	options := []oauth2.AuthCodeOption{oauth2.SetAuthURLParam("nonce", pending.Nonce), oauth2.S256ChallengeOption(pending.Verifier)}
 	if !slices.Contains(f.oauth.Scopes, offline) {
-		options = append(options, oauth2.AccessTypeOffline) // Google's replacement for the scope offline_access
+		options = append(options, oauth2.AccessTypeOffline) // Google uses access_type=offline instead of the scope offline_access
 	}
 	return f.oauth.AuthCodeURL(pending.State, options...), pending, nil
 }
 
-// FinishSignIn exchanges the code that the browser brought back for the
-// person's identity. An empty code means that the provider or the person
-// refused the sign-in. A code works once.
+// FinishSignIn exchanges the authorization code with which the browser came
+// back for the person's identity. An empty code means that the provider or the
+// person refused the sign-in. A code can be used once.
 func (p *Provider) FinishSignIn(ctx context.Context, pending Pending, state, code string) (Identity, error) {
 	ctx, cancel := p.withTimeout(ctx)
 	defer cancel()
@@ -155,7 +155,7 @@ func (p *Provider) FinishSignIn(ctx context.Context, pending Pending, state, cod
 	return p.verifyIdentity(ctx, f, token, pending.Nonce)
 }
 
-// ErrUnknownPerson is the error of ConfirmPerson for a person whose refresh
+// ErrUnknownPerson is returned by ConfirmPerson for a person whose refresh
 // token the provider no longer accepts.
 var ErrUnknownPerson = errors.New("the provider no longer stands by the person")
 
@@ -183,14 +183,15 @@ func (p *Provider) ConfirmPerson(ctx context.Context, refresh string) (next stri
 	return token.RefreshToken, nil
 }
 
-// withTimeout returns ctx with the provider's HTTP client and timeout.
+// withTimeout returns a context with the provider's HTTP client and timeout.
 func (p *Provider) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithValue(ctx, oauth2.HTTPClient, p.client), p.settings.Timeout)
 }
 
-// classifyError distinguishes a code that the token endpoint refused from a
-// failed request. An error about the client itself, such as a wrong client
-// secret, counts as unavailable: only the operator can correct it.
+// classifyError returns a refusal if the token endpoint refused the
+// authorization code, otherwise a fault.Unavailable. Errors about the client
+// itself, such as a wrong client secret, count as unavailable, because only the
+// operator can correct them.
 func (p *Provider) classifyError(doing string, err error) error {
 	refusal, ok := errors.AsType[*oauth2.RetrieveError](err)
 	if ok && refusal.Response.StatusCode < http.StatusInternalServerError && slices.Contains([]string{"invalid_grant", "access_denied"}, refusal.ErrorCode) {
@@ -199,19 +200,21 @@ func (p *Provider) classifyError(doing string, err error) error {
 	return p.unavailableError(doing, err)
 }
 
-// refusedError returns the fault for a person who cannot be signed in.
+// refusedError returns the fault.Forbidden for a person who cannot be signed
+// in.
 func (p *Provider) refusedError(message string, cause error) error {
 	return fault.New(fault.Forbidden, message).With("reason", "provider").Because(fmt.Errorf("sign in with %s: %w", p.IssuerURL(), cause))
 }
 
-// unavailableError returns the fault for a provider that does not respond.
+// unavailableError returns the fault.Unavailable for a provider that does not
+// respond.
 func (p *Provider) unavailableError(doing string, cause error) error {
 	return fault.New(fault.Unavailable, p.DisplayName()+" does not answer. Try again shortly.").
 		Because(fmt.Errorf("sign in with %s: %s: %w", p.IssuerURL(), doing, shortenError(cause)))
 }
 
-// shortenError truncates the text of an error, which may contain an HTML page
-// of the provider's proxy.
+// shortenError truncates an error message to 300 bytes. It may contain an HTML
+// page of the provider's proxy.
 func shortenError(err error) error {
 	const enough = 300
 	text := err.Error()

@@ -11,12 +11,13 @@ import (
 type Identity struct {
 	Issuer, Subject string
 	PersonID        string
-	Provider        string // name of the provider
-	Refresh         string // the provider's refresh token, sealed; "" for none
+	Provider        string // display name of the provider
+	Refresh         string // the provider's refresh token, encrypted; "" if there is none
 	Checked         time.Time
 }
 
-// ByIdentity returns the person with an issuer and subject.
+// ByIdentity returns the person with an issuer and subject of an OpenID
+// provider.
 func ByIdentity(ctx context.Context, tx *sqldb.Tx, issuer, subject string) (Person, error) {
 	id, err := identityOwner(ctx, tx, issuer, subject)
 	if err != nil {
@@ -25,9 +26,9 @@ func ByIdentity(ctx context.Context, tx *sqldb.Tx, issuer, subject string) (Pers
 	return ByID(ctx, tx, id)
 }
 
-// StoreIdentity stores a person's identity at a provider, confirmed as of now.
-// It locks the person: otherwise two concurrent sign-ins could each see the
-// other as a second identity.
+// StoreIdentity stores a person's identity at a provider as confirmed at the
+// current time. It locks the person's row, because otherwise two concurrent
+// sign-ins could each take the other for a second identity.
 func StoreIdentity(ctx context.Context, tx *sqldb.Tx, i Identity) error {
 	if err := Lock(ctx, tx, i.PersonID); err != nil {
 		return err
@@ -35,8 +36,8 @@ func StoreIdentity(ctx context.Context, tx *sqldb.Tx, i Identity) error {
 	return upsertIdentity(ctx, tx, i)
 }
 
-// RecordConfirmation records that the provider confirmed the person, and the
-// provider's next refresh token.
+// RecordConfirmation records that the provider has confirmed the person, and
+// stores the provider's next refresh token.
 func RecordConfirmation(ctx context.Context, tx *sqldb.Tx, i Identity, refresh string) error {
 	_, err := storeConfirmation(ctx, tx, i, refresh)
 	return err
@@ -44,7 +45,7 @@ func RecordConfirmation(ctx context.Context, tx *sqldb.Tx, i Identity, refresh s
 
 // ForgetIdentity deletes the refresh token of a person whom the provider no
 // longer confirms. It returns false if the person has signed in there again
-// since the provider was asked.
+// since the request to the provider.
 func ForgetIdentity(ctx context.Context, tx *sqldb.Tx, i Identity) (lost bool, err error) {
 	return storeConfirmation(ctx, tx, i, "")
 }

@@ -9,30 +9,32 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// LinkKind is the purpose of a link.
+// LinkKind is the purpose of a one-time link that is sent by mail.
 type LinkKind string
 
-// The kinds of links.
+// The purposes of one-time links.
 const (
-	VerifyLink    LinkKind = "verify" // the target is the mail address
+	VerifyLink    LinkKind = "verify" // verifies a mail address, which is the target
 	ResetLink     LinkKind = "reset"
-	EndDeviceLink LinkKind = "drop_device" // the target is the device id
+	EndDeviceLink LinkKind = "drop_device" // signs out a device, whose id is the target
 )
 
-// Link has the person and the target that a link is for.
+// Link contains the person to whom a one-time link was sent, and its target
+// (see LinkKind).
 type Link struct {
 	PersonID string
 	Target   string
 }
 
-// secretChars is the length of a link's secret: 238 random bits.
+// secretChars is the length of a link's secret: 40 characters, about 238 random
+// bits.
 const secretChars = 40
 
-// CreateLink returns the secret of a new link that works once, until it
-// expires. Earlier links of the same kind and target stop working, except links
-// to choose a new password: any visitor can request such a link, and would
-// otherwise disable the owner's links. Concurrent calls for the same person run
-// one after the other, by a lock.
+// CreateLink creates a link that can be used once, until it expires, and
+// returns its secret. Earlier links of the same kind and target become invalid,
+// except links to choose a new password: anybody can request those, and would
+// otherwise invalidate the links of the account's owner. CreateLink locks the
+// person's row, so that concurrent calls run one after the other.
 func CreateLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, l Link, lifetime time.Duration) (secret string, err error) {
 	if err := Lock(ctx, tx, l.PersonID); err != nil {
 		return "", err
@@ -46,15 +48,15 @@ func CreateLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, l Link, lifeti
 	return secret, insertLink(ctx, tx, ids.Hash(secret), kind, l, tx.Now.Add(lifetime))
 }
 
-// errLink is the same error for used, expired and unknown links.
+// errLink is returned for used, expired and unknown links.
 var errLink = fault.New(fault.NotFound, "This link does not work any more. Ask for a new one.")
 
-// FindLink returns a link without using it.
+// FindLink returns the person and target of a link without using the link.
 func FindLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, secret string) (Link, error) {
 	return findLink(ctx, tx, kind, ids.Hash(secret))
 }
 
-// UseLink returns a link and uses it up.
+// UseLink returns the person and target of a link and deletes the link.
 func UseLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, secret string) (Link, error) {
 	return takeLink(ctx, tx, kind, ids.Hash(secret))
 }

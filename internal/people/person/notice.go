@@ -8,7 +8,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Notice is a message to a person about their account.
+// Notice is a message about a person's account, shown on their account page.
 type Notice struct {
 	ID      string
 	Kind    string

@@ -13,16 +13,17 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Lengths of a password. The maximum only limits the cost of hashing.
+// Minimum and maximum length of a password. The maximum only limits the cost of
+// hashing.
 const (
 	minPassword = 8
 	maxPassword = 1024
 )
 
-// cost has the parameters of argon2id. They are stored with each hash, so that
-// they can be raised later.
+// cost contains the parameters of the password hash function argon2id. They are
+// stored with each hash, so that they can be increased later.
 type cost struct {
-	memory  uint32 // KiB
+	memory  uint32 // in KiB
 	passes  uint32
 	threads uint8
 }
@@ -34,12 +35,12 @@ const (
 	hashLength = 32
 )
 
-// hashing limits concurrent hashing to two passwords: each uses 19 MiB and one
-// core.
+// hashing limits the number of passwords that are hashed at the same time to
+// two, because each hash needs 19 MiB of memory and one core.
 var hashing = make(chan struct{}, 2)
 
-// HashPassword returns the hash to store for a password. Callers check a
-// password that a person chose with CheckNewPassword first.
+// HashPassword returns the hash to store for a password. Callers first check a
+// password that a person chose with CheckNewPassword.
 func HashPassword(ctx context.Context, password string) (string, error) {
 	if err := checkLength(password); err != nil {
 		return "", err
@@ -55,15 +56,16 @@ func HashPassword(ctx context.Context, password string) (string, error) {
 		current.memory, current.passes, current.threads, b64(salt), b64(hash)), nil
 }
 
-// PasswordProof is the result of a correct password. The check is slow and
-// therefore runs outside of transactions.
+// PasswordProof is the result of CheckSignIn. The check is slow and therefore
+// runs outside of transactions; IsCurrent confirms the result inside one.
 type PasswordProof struct {
 	PersonID string
 	stored   string
 }
 
-// CheckSignIn checks a mail address and password. PersonID is "" if no person
-// has both. An unknown address takes as much time as a wrong password.
+// CheckSignIn checks a mail address and a password. PersonID of the result is
+// "" if no person has both. An unknown mail address takes as much time as a
+// wrong password.
 func CheckSignIn(ctx context.Context, db *sqldb.DB, email, password string) (PasswordProof, error) {
 	id, stored, err := passwordOf(ctx, db, emailKey(email))
 	if err != nil {
@@ -80,18 +82,19 @@ func CheckSignIn(ctx context.Context, db *sqldb.DB, email, password string) (Pas
 	return PasswordProof{id, stored}, nil
 }
 
-// IsCurrent reports whether the password is unchanged since the check. The
+// IsCurrent reports whether the password has not changed since the check. The
 // caller has locked the person's row.
 func (p PasswordProof) IsCurrent(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 	return hasPassword(ctx, tx, p.PersonID, p.stored)
 }
 
-// noPassword is the hash for people without a password. It matches no password,
-// because its salt and hash do not result from any password.
+// noPassword is the hash that is checked for unknown people and people without
+// a password. It matches no password, because its salt and hash do not result
+// from any password.
 var noPassword = fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, current.memory, current.passes, current.threads,
 	strings.Repeat("A", base64.RawStdEncoding.EncodedLen(saltLength)), strings.Repeat("A", base64.RawStdEncoding.EncodedLen(hashLength)))
 
-// CheckPassword reports whether a stored hash belongs to this password.
+// CheckPassword reports whether the password matches a stored hash.
 func CheckPassword(ctx context.Context, stored, password string) (bool, error) {
 	if len(password) > maxPassword {
 		return false, nil

@@ -17,29 +17,30 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Person is a person with an account.
+// Person is a user of the service.
 type Person struct {
 	ID            string
 	Email         string
 	EmailVerified bool
-	// Suspended people are refused everywhere until the operator restores them.
+	// Suspended people are refused everywhere until the operator reinstates
+	// them.
 	Suspended bool
 	// Deleted people have no mail address and are suspended too.
 	Deleted bool
 	Created time.Time
-	// SignedInBefore is the time of the sign-in on a device before the newest
-	// one, the Unix epoch if there was none.
+	// SignedInBefore is the time of the person's last but one sign-in on a
+	// device, or the Unix epoch if there was none.
 	SignedInBefore time.Time
-	// Provider is the person's usual way to sign in: Password, or the name of
-	// an OpenID provider.
+	// Provider is the person's usual way of signing in: Password, or the name
+	// of an OpenID provider.
 	Provider string
 }
 
-// Password is the provider of people who sign in with a password of this
-// service.
+// Password is the value of Provider for people who sign in with a password of
+// this service.
 const Password = "password"
 
-// Draft has the values of a new person.
+// Draft contains the values of a new person.
 type Draft struct {
 	Email         string
 	EmailVerified bool
@@ -49,8 +50,8 @@ type Draft struct {
 	PasswordHash string
 }
 
-// Create adds a person. Two people cannot have the same mail address; case does
-// not matter.
+// Create adds a person. Two people cannot have the same mail address, compared
+// without regard to case.
 func Create(ctx context.Context, tx *sqldb.Tx, d Draft) (Person, error) {
 	if err := CheckEmail(d.Email); err != nil {
 		return Person{}, err
@@ -74,15 +75,16 @@ func Create(ctx context.Context, tx *sqldb.Tx, d Draft) (Person, error) {
 	return p, err
 }
 
-// ErrEmailTaken is the error for a mail address that another person has.
+// ErrEmailTaken is returned if another person has the mail address.
 var ErrEmailTaken = fault.New(fault.Invalid, "Somebody with this address is here already.").On("email")
 
-// ErrDeleted is the error for an action in the name of a deleted person.
+// ErrDeleted is returned for an action on behalf of a deleted person.
 var ErrDeleted = fault.New(fault.Unauthenticated, "This account was deleted.")
 
 var errNobody = fault.New(fault.NotFound, "There is no such person here.")
 
-// ByEmail returns the person with a mail address.
+// ByEmail returns the person with a mail address, compared without regard to
+// case.
 func ByEmail(ctx context.Context, tx *sqldb.Tx, email string) (Person, error) {
 	p, err := findPerson(ctx, tx, "email_key", emailKey(email))
 	if errors.Is(err, errNobody) || err == nil && p.Deleted {
@@ -92,25 +94,26 @@ func ByEmail(ctx context.Context, tx *sqldb.Tx, email string) (Person, error) {
 	return p, err
 }
 
-// ByID returns a person.
+// ByID returns the person with an id, even if they are deleted.
 func ByID(ctx context.Context, tx *sqldb.Tx, id string) (Person, error) {
 	return findPerson(ctx, tx, "id", id)
 }
 
-// List returns people who are not deleted, ordered by mail address and starting
-// after afterEmail.
+// List returns at most limit people who are not deleted, ordered by mail
+// address, starting after afterEmail.
 func List(ctx context.Context, tx *sqldb.Tx, afterEmail string, limit int) ([]Person, error) {
 	return listPeople(ctx, tx, emailKey(afterEmail), limit)
 }
 
-// SetVerified marks a person's mail address as verified, if it is still their
-// address. It reports whether the address was unverified before.
+// SetVerified marks a person's mail address as verified, if email is still
+// their address. It reports whether the address was unverified before.
 func SetVerified(ctx context.Context, tx *sqldb.Tx, id, email string) (news bool, err error) {
 	return setVerified(ctx, tx, id, emailKey(email))
 }
 
-// SetEmail changes a person's mail address, or returns ErrEmailTaken. Links
-// that were sent to the old address stop working.
+// SetEmail changes a person's mail address. It returns ErrEmailTaken if another
+// person has the new one. Links that were sent to the old address become
+// invalid.
 func SetEmail(ctx context.Context, tx *sqldb.Tx, id, email string) error {
 	if err := CheckEmail(email); err != nil {
 		return err
@@ -126,14 +129,15 @@ func SetEmail(ctx context.Context, tx *sqldb.Tx, id, email string) error {
 	return nil
 }
 
-// HasEmail reports whether the mail address is the person's, compared without
-// case.
+// HasEmail reports whether email is the person's mail address, compared without
+// regard to case.
 func (p Person) HasEmail(email string) bool {
 	return !p.Deleted && emailKey(p.Email) == emailKey(email)
 }
 
-// MaskEmail returns a shortened mail address for records that are never erased.
-// A reader who knows the address can recognise it.
+// MaskEmail returns the first character of a mail address, an ellipsis and the
+// domain, for records that are never erased. A reader who knows the address can
+// recognise it.
 func MaskEmail(email string) string {
 	first, size := utf8.DecodeRuneInString(email)
 	at := strings.LastIndexByte(email, '@')
@@ -143,14 +147,16 @@ func MaskEmail(email string) string {
 	return string(first) + "…" + email[at:]
 }
 
-// emailKey returns the form in which mail addresses are compared. Local parts
-// are case-sensitive by RFC 5321 section 2.4, but not in practice.
+// emailKey returns the lower-case form in which mail addresses are compared.
+// RFC 5321 section 2.4 calls local parts case-sensitive, but in practice they
+// are not.
 func emailKey(email string) string { return strings.ToLower(email) }
 
-// maxEmail is the longest path that mail can carry (RFC 5321 section 4.5.3.1.3).
+// maxEmail is the maximum length of a mail address, in bytes (RFC 5321 section
+// 4.5.3.1.3).
 const maxEmail = 254
 
-// CheckEmail refuses text that cannot be a mail address.
+// CheckEmail refuses a string that cannot be a mail address.
 func CheckEmail(email string) error {
 	a, err := mail.ParseAddress(email)
 	odd := func(r rune) bool { return unicode.In(r, unicode.C, unicode.Zl, unicode.Zp) }

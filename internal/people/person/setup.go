@@ -8,8 +8,9 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// CreateSetupToken returns a token for the first sign-up of a service without
-// people, or "" if there are people already. The first sign-up ends all tokens.
+// CreateSetupToken returns a set-up token, which permits the first sign-up on
+// an installation, or "" if there are people already. The first sign-up
+// invalidates all set-up tokens.
 func CreateSetupToken(ctx context.Context, tx *sqldb.Tx) (string, error) {
 	if err := lockSetups(ctx, tx); err != nil {
 		return "", err
@@ -22,7 +23,7 @@ func CreateSetupToken(ctx context.Context, tx *sqldb.Tx) (string, error) {
 	return token, insertSetup(ctx, tx, ids.Hash(token))
 }
 
-// IsSetupToken reports whether a token was created and is still valid.
+// IsSetupToken reports whether token is a valid set-up token.
 func IsSetupToken(ctx context.Context, tx *sqldb.Tx, token string) (bool, error) {
 	if len(token) != secretChars {
 		return false, nil
@@ -31,8 +32,8 @@ func IsSetupToken(ctx context.Context, tx *sqldb.Tx, token string) (bool, error)
 }
 
 // UseSetupToken deletes all set-up tokens and reports whether the given token
-// was one of them. Of several concurrent calls, with one token or several, only
-// one succeeds.
+// was one of them. Of several concurrent calls only one returns true, even with
+// different tokens.
 func UseSetupToken(ctx context.Context, tx *sqldb.Tx, token string) (bool, error) {
 	offers, err := takeSetups(ctx, tx)
 	return slices.Contains(offers, ids.Hash(token)), err

@@ -9,7 +9,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// insertPerson adds the row unless another person has the mail address.
+// insertPerson adds a person unless another person has the same mail address.
 func insertPerson(ctx context.Context, tx *sqldb.Tx, p Person, hash string) (fresh bool, err error) {
 	n, err := execSealed(ctx, tx, p.ID, `
 		INSERT INTO person (id, email, email_key, email_verified, password_hash, created)
@@ -33,7 +33,7 @@ func scanPerson(row sqldb.Scanner) (p Person, err error) {
 	return p, err
 }
 
-// findPerson returns a person by a unique column.
+// findPerson returns the person with a value in a unique column.
 func findPerson(ctx context.Context, tx *sqldb.Tx, column, value string) (Person, error) {
 	p, err := scanPerson(tx.QueryRow(ctx, personQuery+`p.`+column+` = $1`, value))
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -46,9 +46,9 @@ func listPeople(ctx context.Context, tx *sqldb.Tx, afterKey string, limit int) (
 	return sqldb.All(ctx, tx, personQuery+`p.deleted IS NULL AND p.email_key > $1 ORDER BY p.email_key LIMIT $2`, []any{afterKey, limit}, scanPerson)
 }
 
-// Lock locks a person's row until tx ends, so that signing in and signing out
-// everywhere run one after the other. It returns ErrDeleted for a deleted
-// person, so that nothing new starts for that person.
+// Lock locks a person's row until tx ends, so that sign-ins of the person and
+// signing out everywhere run one after the other. It returns ErrDeleted for a
+// deleted person, so that nothing new is created for them.
 func Lock(ctx context.Context, tx *sqldb.Tx, id string) error {
 	var deleted bool
 	err := tx.QueryRow(ctx, `SELECT deleted IS NOT NULL FROM person WHERE id = $1`+tx.Dialect.ForUpdate, id).Scan(&deleted)
@@ -61,20 +61,20 @@ func Lock(ctx context.Context, tx *sqldb.Tx, id string) error {
 	return err
 }
 
-// ListIDs returns the ids of at most limit people who were not deleted, ordered
-// by id and starting after the given id; "" starts at the beginning.
+// ListIDs returns the ids of at most limit people who are not deleted, in
+// ascending order, starting after the id after; "" starts at the beginning.
 func ListIDs(ctx context.Context, tx *sqldb.Tx, after string, limit int) ([]string, error) {
 	return sqldb.All(ctx, tx, `SELECT id FROM person WHERE id > $1 AND deleted IS NULL ORDER BY id LIMIT $2`, []any{after, int64(limit)},
 		func(row sqldb.Scanner) (id string, err error) { return id, row.Scan(&id) })
 }
 
-// erased is the prefix of a deleted person's address key. No mail address
-// begins with it, and no lookup uses it.
+// erased is the prefix of the column email_key of a deleted person. No mail
+// address begins with it.
 const erased = "deleted:"
 
-// Erase deletes the data of a person whose row is locked. The row stays, with
-// its id only, because other tables refer to it. A new person can use the mail
-// address.
+// Erase deletes the data of a person whose row the caller has locked. The row
+// remains with its id only, because other tables refer to it. Another person
+// can then use the mail address.
 func Erase(ctx context.Context, tx *sqldb.Tx, id string) error {
 	for _, query := range []string{
 		`DELETE FROM person_identity WHERE person_id = $1`,
@@ -92,7 +92,7 @@ func Erase(ctx context.Context, tx *sqldb.Tx, id string) error {
 }
 
 // passwordOf returns the id and the password hash of the person with a mail
-// address; both are empty if there is no such person.
+// address. Both are empty if there is no such person.
 func passwordOf(ctx context.Context, db *sqldb.DB, key string) (id, hash string, err error) {
 	err = db.QueryRow(ctx, `SELECT id, password_hash FROM person WHERE email_key = $1`, key).Scan(&id, &hash)
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -111,7 +111,8 @@ func setVerified(ctx context.Context, tx *sqldb.Tx, id, key string) (bool, error
 	return n == 1, err
 }
 
-// setEmail changes the mail address unless another person has the new one.
+// setEmail changes a person's mail address. It returns ErrEmailTaken if another
+// person has the new one.
 func setEmail(ctx context.Context, tx *sqldb.Tx, id, email string) error {
 	n, err := execSealed(ctx, tx, id, `
 		UPDATE person SET email = $2, email_key = $3
@@ -122,20 +123,20 @@ func setEmail(ctx context.Context, tx *sqldb.Tx, id, email string) error {
 	return err
 }
 
-// SetPassword replaces the password hash; "" removes the password.
+// SetPassword replaces a person's password hash; "" removes the password.
 func SetPassword(ctx context.Context, tx *sqldb.Tx, id, hash string) error {
 	_, err := execSealed(ctx, tx, id, `UPDATE person SET password_hash = $2 WHERE id = $1`, id, hash)
 	return err
 }
 
-// SetSuspended suspends a person or restores them.
+// SetSuspended suspends a person or reinstates them.
 func SetSuspended(ctx context.Context, tx *sqldb.Tx, id string, suspended bool) error {
 	_, err := execSealed(ctx, tx, id, `UPDATE person SET suspended = $2 WHERE id = $1`, id, suspended)
 	return err
 }
 
-// RecordSignIn records a sign-in on a device. The time of the previous sign-in
-// becomes SignedInBefore.
+// RecordSignIn records the current time as that of a person's newest sign-in on
+// a device. The time of the previous one becomes SignedInBefore.
 func RecordSignIn(ctx context.Context, tx *sqldb.Tx, id string) error {
 	_, err := tx.Exec(ctx, `UPDATE person SET signed_in_before = signed_in, signed_in = $2 WHERE id = $1`, id, sqldb.At(tx.Now))
 	return err
@@ -146,8 +147,8 @@ func hasPeople(ctx context.Context, tx *sqldb.Tx) (found bool, err error) {
 	return found, err
 }
 
-// setupRow is the prefix of the row names under which hashes of set-up tokens
-// are stored.
+// setupRow is the prefix of the names under which the hashes of set-up tokens
+// are stored in the table deployment.
 const setupRow = "setup/"
 
 func insertSetup(ctx context.Context, tx *sqldb.Tx, hash string) error {
@@ -160,9 +161,9 @@ func hasSetup(ctx context.Context, tx *sqldb.Tx, hash string) (found bool, err e
 	return found, err
 }
 
-// lockSetups makes transactions that create or delete set-up tokens run one
-// after the other. Without it, a token created at the same time as the first
-// person would stay valid.
+// lockSetups takes a lock until tx ends, so that transactions that create or
+// delete set-up tokens run one after the other. Otherwise a token that is
+// created at the same time as the first person would stay valid.
 func lockSetups(ctx context.Context, tx *sqldb.Tx) error {
 	_, err := tx.Exec(ctx, `INSERT INTO deployment (name, value) VALUES ('setup', '') ON CONFLICT (name) DO UPDATE SET value = ''`)
 	return err
@@ -177,7 +178,7 @@ func takeSetups(ctx context.Context, tx *sqldb.Tx) ([]string, error) {
 		func(row sqldb.Scanner) (hash string, err error) { return hash, row.Scan(&hash) })
 }
 
-// Links.
+// Queries for one-time links.
 
 func insertLink(ctx context.Context, tx *sqldb.Tx, hash string, kind LinkKind, l Link, expires time.Time) error {
 	_, err := tx.Exec(ctx, `
@@ -216,13 +217,13 @@ func takeLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, hash string) (l 
 	return l, err
 }
 
-// DeleteExpiredLinks deletes expired links.
+// DeleteExpiredLinks deletes the links of all people that have expired.
 func DeleteExpiredLinks(ctx context.Context, tx *sqldb.Tx) error {
 	_, err := tx.Exec(ctx, `DELETE FROM person_link WHERE expires <= $1`, sqldb.At(tx.Now))
 	return err
 }
 
-// Notices.
+// Queries for notices.
 
 func insertNotice(ctx context.Context, tx *sqldb.Tx, personID string, n Notice) error {
 	_, err := tx.Exec(ctx, `INSERT INTO person_notice (id, person_id, kind, text, created) VALUES ($1, $2, $3, $4, $5)`,
@@ -230,7 +231,7 @@ func insertNotice(ctx context.Context, tx *sqldb.Tx, personID string, n Notice) 
 	return err
 }
 
-// Notices returns a person's newest notices.
+// Notices returns at most limit notices of a person, newest first.
 func Notices(ctx context.Context, tx *sqldb.Tx, personID string, limit int) ([]Notice, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT id, kind, text, created FROM person_notice WHERE person_id = $1 ORDER BY created DESC, id DESC LIMIT $2`,
@@ -242,10 +243,10 @@ func Notices(ctx context.Context, tx *sqldb.Tx, personID string, limit int) ([]N
 		})
 }
 
-// Identities.
+// Queries for identities at OpenID providers.
 
-// Identities returns a person's identities at all providers, without the
-// refresh tokens.
+// Identities returns a person's identities at all OpenID providers, ordered by
+// issuer, without the refresh tokens.
 func Identities(ctx context.Context, tx *sqldb.Tx, personID string) ([]Identity, error) {
 	return sqldb.All(ctx, tx, `SELECT issuer, subject, person_id, provider, checked FROM person_identity WHERE person_id = $1 ORDER BY issuer`,
 		[]any{personID}, func(row sqldb.Scanner) (i Identity, err error) {
@@ -265,7 +266,7 @@ func identityOwner(ctx context.Context, tx *sqldb.Tx, issuer, subject string) (i
 }
 
 // upsertIdentity stores an identity. A person has one identity per issuer: a
-// second subject for the same person is refused.
+// second subject at the same issuer is refused.
 func upsertIdentity(ctx context.Context, tx *sqldb.Tx, i Identity) error {
 	n, err := tx.Exec(ctx, `
 		INSERT INTO person_identity (issuer, subject, person_id, provider, refresh, checked, created)
@@ -279,7 +280,8 @@ func upsertIdentity(ctx context.Context, tx *sqldb.Tx, i Identity) error {
 	return err
 }
 
-// IdentityAt returns a person's identity at the provider with a name.
+// IdentityAt returns a person's identity at the provider with a display name,
+// and whether there is one.
 func IdentityAt(ctx context.Context, tx *sqldb.Tx, personID, provider string) (i Identity, found bool, err error) {
 	var checked sqldb.Time
 	err = tx.QueryRow(ctx, `
@@ -293,9 +295,10 @@ func IdentityAt(ctx context.Context, tx *sqldb.Tx, personID, provider string) (i
 	return i, err == nil, err
 }
 
-// ClaimConfirmation takes the lease on asking the provider about a person. One
-// caller at a time has the lease: a provider that rotates refresh tokens treats
-// a second request with the same token as theft.
+// ClaimConfirmation takes the lease that permits a request to the provider
+// about a person, and returns false if another caller has it. Only one caller
+// at a time may send the request, because a provider that rotates refresh
+// tokens treats a second request with the same token as theft.
 func ClaimConfirmation(ctx context.Context, tx *sqldb.Tx, i Identity, lease time.Duration) (bool, error) {
 	n, err := tx.Exec(ctx, `
 		UPDATE person_identity SET asking = $4
@@ -304,8 +307,9 @@ func ClaimConfirmation(ctx context.Context, tx *sqldb.Tx, i Identity, lease time
 	return n == 1, err
 }
 
-// storeConfirmation stores the provider's answer, unless the person has signed
-// in there again since: the new sign-in is more recent.
+// storeConfirmation stores the refresh token from the provider's response. It
+// returns false if the person has signed in there again since the request,
+// because the new sign-in is more recent.
 func storeConfirmation(ctx context.Context, tx *sqldb.Tx, i Identity, refresh string) (bool, error) {
 	n, err := tx.Exec(ctx, `
 		UPDATE person_identity SET refresh = $3, checked = $4, asking = NULL WHERE issuer = $1 AND subject = $2 AND refresh = $5`,
@@ -313,14 +317,15 @@ func storeConfirmation(ctx context.Context, tx *sqldb.Tx, i Identity, refresh st
 	return n == 1, err
 }
 
-// ReleaseConfirmation ends the lease of ClaimConfirmation after a request
-// without an answer.
+// ReleaseConfirmation gives up the lease of ClaimConfirmation after the
+// provider did not respond.
 func ReleaseConfirmation(ctx context.Context, tx *sqldb.Tx, i Identity) error {
 	_, err := tx.Exec(ctx, `UPDATE person_identity SET asking = NULL WHERE issuer = $1 AND subject = $2`, i.Issuer, i.Subject)
 	return err
 }
 
-// Checks are the invariants of this package.
+// Checks are the invariants of this package's tables, as queries for the rows
+// that violate them.
 var Checks = []sqldb.Check{
 	{Name: "addresses are compared in lower case", Query: `
 		SELECT 'person ' || id FROM person WHERE email_key <> lower(email_key) AND deleted IS NULL`},
@@ -328,8 +333,8 @@ var Checks = []sqldb.Check{
 		SELECT 'deployment ' || name FROM deployment WHERE name LIKE '` + setupRow + `%' AND EXISTS (SELECT 1 FROM person)`},
 	{Name: "links are kept as SHA-256 only", Query: `
 		SELECT 'person_link ' || hash FROM person_link WHERE length(hash) <> 64`},
-	// A person with neither a password nor a provider can sign in by a link to
-	// a verified mail address.
+	// A person with neither a password nor an OpenID identity can sign in with
+	// a password-reset link that is sent to a verified mail address.
 	{Name: "everybody can sign in somehow", Query: `
 		SELECT 'person ' || p.id FROM person p WHERE p.password_hash = '' AND NOT p.suspended AND NOT p.email_verified
 			AND NOT EXISTS (SELECT 1 FROM person_identity i WHERE i.person_id = p.id)`},

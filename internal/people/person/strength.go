@@ -30,15 +30,15 @@ var common = sync.OnceValue(func() map[string]bool {
 })
 
 const (
-	// minSteps is the minimum number of characters that do not follow from the
-	// character before them.
+	// minSteps is the minimum number of characters in a password that do not
+	// follow from the character before them, as in "aaa", "abc" or "qwe".
 	minSteps = 4
 	// minDigits is the minimum length of a password that consists of digits
 	// only.
 	minDigits = 12
-	// minOwn is the minimum number of letters in a password besides the mail
-	// address and well-known names. Names shorter than minOwn are not searched
-	// for.
+	// minOwn is the minimum number of letters that a password must contain in
+	// addition to the mail address and the product's name. Parts of the mail
+	// address that are shorter than minOwn are ignored.
 	minOwn = 4
 
 	productName = "atelier"
@@ -75,8 +75,8 @@ func checkLength(password string) error {
 	return nil
 }
 
-// isPersonal reports whether few letters are left of a password after the
-// removal of the person's mail address and the name of the product.
+// isPersonal reports whether a password in lower case has few letters left
+// after the removal of the person's mail address and the product's name.
 func isPersonal(lower, email string) bool {
 	email = strings.ToLower(email)
 	local, domain, _ := strings.Cut(email, "@")
@@ -90,15 +90,15 @@ func isPersonal(lower, email string) bool {
 	return rest != lower && utf8.RuneCountInString(keepLetters(rest)) < minOwn
 }
 
-// rows are sequences of neighbouring keys on common keyboards.
+// rows are sequences of adjacent keys on QWERTY, QWERTZ and AZERTY keyboards.
 var rows = []string{
 	"1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm", "qwertzuiop", "yxcvbnm", "azertyuiop", "qsdfghjklm", "wxcvbn",
 	"1qaz", "2wsx", "3edc", "4rfv", "5tgb", "6yhn", "7ujm",
 }
 
-// isPattern reports whether a password is a short sequence of digits, or
-// consists mostly of characters that repeat the character before them, follow
-// it in the alphabet, or are next to it on the keyboard.
+// isPattern reports whether a password in lower case consists of a few digits
+// only, or mostly of characters that repeat the character before them, are next
+// to it in the alphabet, or are next to it on the keyboard.
 func isPattern(lower string) bool {
 	if len(lower) < minDigits && strings.Trim(lower, "0123456789") == "" {
 		return true
@@ -127,14 +127,16 @@ func isNextKey(before, r rune) bool {
 
 func isAlphanumeric(r rune) bool { return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' }
 
-// Replacements of digits and punctuation by the letters that they stand for
-// ("leetspeak"). A 1 can be an i or an l.
+// leetI and leetL replace digits and punctuation by the letters that they
+// resemble ("leetspeak"). A 1 can be an i or an l.
 var (
 	leetI = strings.NewReplacer("0", "o", "1", "i", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s", "!", "i")
 	leetL = strings.NewReplacer("0", "o", "1", "l", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s", "!", "i")
 )
 
-// wordVariants returns the words that a password may be derived from.
+// wordVariants returns the dictionary words from which a password in lower case
+// may be derived: without digits and punctuation, with leetspeak replaced, and
+// without repetition.
 func wordVariants(lower string) []string {
 	noLetter := func(r rune) bool { return !unicode.IsLetter(r) }
 	plain := strings.TrimFunc(lower, func(r rune) bool { return noLetter(r) && !unicode.IsDigit(r) })
@@ -160,7 +162,8 @@ func keepLetters(text string) string {
 	}, text)
 }
 
-// repeatedUnit returns the shortest text whose repetition is text.
+// repeatedUnit returns the shortest string of which text is a repetition, such
+// as "abc" for "abcabc".
 func repeatedUnit(text string) string {
 	for n := 1; n <= len(text)/2; n++ {
 		if len(text)%n == 0 && strings.Repeat(text[:n], len(text)/n) == text {

@@ -10,8 +10,9 @@ import (
 	"atelier/internal/people/person"
 )
 
-// OperatorFor returns the operator acting for the team, or for the personal
-// account of the person with the mail address, whose row is locked.
+// OperatorFor returns the operator's principal for a team, or for the personal
+// account of the person with a mail address if teamID is "". It locks that
+// person's row.
 func OperatorFor(ctx context.Context, tx *sqldb.Tx, email, teamID string) (Principal, error) {
 	p := Operator()
 	if teamID != "" {
@@ -29,9 +30,9 @@ func OperatorFor(ctx context.Context, tx *sqldb.Tx, email, teamID string) (Princ
 	return p, err
 }
 
-// ForAccount returns a principal without a person that acts for an account by
-// itself, such as a delivery that makes the account's first webhook secret. The
-// owner of a personal account is locked.
+// ForAccount returns a principal without a person for an action that the
+// service performs on behalf of an account, such as creating the account's
+// first webhook secret. It locks the owner of a personal account.
 func ForAccount(ctx context.Context, tx *sqldb.Tx, accountID string) (Principal, error) {
 	p := Principal{AccountID: accountID}
 	t, err := company.TeamByID(ctx, tx, accountID)
@@ -45,15 +46,16 @@ func ForAccount(ctx context.Context, tx *sqldb.Tx, accountID string) (Principal,
 	}
 
 	err = p.LockOwner(ctx, tx)
-	if fault.Is(err, fault.NotFound) { // a team that was removed meanwhile
+	if fault.Is(err, fault.NotFound) { // the id belongs to a team that has been removed
 		p.TeamID = accountID
 		return p, nil
 	}
 	return p, err
 }
 
-// LockOwner locks the person of a personal account, so that the account is not
-// deleted before tx ends. A team has no owner to lock.
+// LockOwner locks the row of the person who owns a personal account, so that
+// the account is not deleted before tx ends. For a team account it does
+// nothing.
 func (p Principal) LockOwner(ctx context.Context, tx *sqldb.Tx) error {
 	if p.TeamID != "" {
 		return nil
@@ -61,7 +63,8 @@ func (p Principal) LockOwner(ctx context.Context, tx *sqldb.Tx) error {
 	return person.Lock(ctx, tx, p.AccountID)
 }
 
-// AccountEntry returns the audit entry of an act of the principal on its account.
+// AccountEntry returns the audit log entry for an action of the principal on
+// its account.
 func (p Principal) AccountEntry(act audit.Act) audit.Entry {
 	e := audit.Entry{
 		Act:       act,

@@ -1,5 +1,5 @@
-// Package principal defines the authenticated caller: one type for every
-// service, made once per request and passed down whole.
+// Package principal defines the authenticated caller of a request. Each request
+// creates one Principal, and all services use it.
 //
 //	credential        reaches                                 made by
 //	ID token          personal account, teams whose role      access.Gate.Admit
@@ -15,10 +15,10 @@ import (
 	"atelier/internal/people/company"
 )
 
-// Kind is the kind of a credential.
+// Kind is the kind of credential with which a request was authenticated.
 type Kind string
 
-// The kinds of credentials. The values are stored with runs.
+// The kinds of credentials. The values are stored with generation runs.
 const (
 	IDToken        Kind = "id_token"
 	PersonalToken  Kind = "personal_token"
@@ -26,17 +26,18 @@ const (
 	BrowserSession Kind = "browser_session"
 )
 
-// Credential identifies the credential that a request presented.
+// Credential identifies the credential with which a request was authenticated.
 type Credential struct {
 	Kind Kind
-	// ID is the device of an ID token, the session of a browser, or the access
-	// token itself.
+	// ID is the id of the device for an ID token, of the session for a browser,
+	// or of the access token.
 	ID string
-	// CompanyID limits a company access token to one company; empty for the
-	// other kinds.
+	// CompanyID is the only company that a company access token can act for; it
+	// is empty for the other kinds.
 	CompanyID string
-	// Provider is how the person signed in on the device or in the browser;
-	// empty for access tokens.
+	// Provider is how the person signed in on the device or in the browser:
+	// "password" or the name of an OpenID provider. It is empty for access
+	// tokens.
 	Provider string
 }
 
@@ -44,34 +45,36 @@ type Credential struct {
 // Principal has no permissions.
 type Principal struct {
 	PersonID string
-	// AccountID is the account that the call acts for and that pays: the id of
-	// the person or of the team. It is empty if the call is about the person or
-	// a whole company, and if a company token reads the catalog without a team.
+	// AccountID is the account that the request acts for and that pays: the id
+	// of the person or of the team. It is empty if the request is about the
+	// person or a whole company, and if a company token reads the catalog
+	// without a team.
 	AccountID  string
-	TeamID     string           // empty: the personal account
-	CompanyID  string           // company of the account; empty: no company
-	Role       company.TeamRole // in the team
+	TeamID     string           // empty for the personal account
+	CompanyID  string           // company of the account, empty if there is none
+	Role       company.TeamRole // the person's role in the team
 	Credential Credential
-	// Plugin is the kind of plugin that the device reported; empty: none
-	// reported. UsesPlugin distinguishes a plugin without a kind from a
+	// Plugin is the kind of plugin that the device reported, empty if it
+	// reported none. UsesPlugin distinguishes a plugin without a kind from a
 	// browser.
 	Plugin  string
 	Address string // IP address of the client
-	// Operator marks a command on the machine itself: every check is skipped.
+	// Operator marks an admin command on the server itself, for which every
+	// check is skipped.
 	Operator bool
-	// Unverified: the installation requires a verified mail address and the person
-	// has none yet. Runs are refused.
+	// Unverified means that the installation requires a verified mail address
+	// and the person has none yet. Runs are refused.
 	Unverified bool
-	// Others are the same caller's principals for the further accounts of a
-	// call about several accounts; see Accounts.
+	// Others are the caller's principals for the other accounts if a request is
+	// about several accounts; see Accounts.
 	Others []Principal
 }
 
-// Operator returns the principal of the admin commands.
+// Operator returns the principal of admin commands on the server.
 func Operator() Principal { return Principal{Operator: true} }
 
-// ForSession returns the principal of a browser that is signed in. It acts for
-// the personal account.
+// ForSession returns the principal of a person who is signed in in a browser.
+// It acts for the personal account.
 func ForSession(personID, sessionID, provider, address string) Principal {
 	return Principal{
 		PersonID:   personID,
@@ -81,26 +84,27 @@ func ForSession(personID, sessionID, provider, address string) Principal {
 	}
 }
 
-// ErrUnverified refuses people who must verify their mail address first.
+// ErrUnverified is returned to people who must verify their mail address first.
 var ErrUnverified = fault.New(fault.EmailNotVerified, "Verify your mail address first: open the link that was sent to you.")
 
-// May reports whether the principal's role allows perm. A person may do
-// everything with the personal account.
+// May reports whether the principal's team role includes perm. For the personal
+// account it always returns true.
 //
-// Permissions in a company are decided in the transaction that uses them, where
-// the membership is locked.
+// Permissions in a company are checked in the transaction that uses them, which
+// locks the membership.
 func (p Principal) May(perm company.Permission) bool {
 	return p.Operator || p.TeamID == "" || p.Role.May(perm)
 }
 
-// Accounts returns the principal once for every account that the call is about.
+// Accounts returns one principal for each account that the request is about.
 func (p Principal) Accounts() []Principal {
 	first := p
 	first.Others = nil
 	return append([]Principal{first}, p.Others...)
 }
 
-// DeviceID returns the device of an ID token, empty for other credentials.
+// DeviceID returns the device id of an ID token. It returns "" for other
+// credentials.
 func (p Principal) DeviceID() string {
 	if p.Credential.Kind != IDToken {
 		return ""
@@ -108,8 +112,9 @@ func (p Principal) DeviceID() string {
 	return p.Credential.ID
 }
 
-// UsesPlugin reports whether an app on a device acts for the person. Only roles
-// that allow its kind of plugin count then.
+// UsesPlugin reports whether an app on a device acts for the person. If so,
+// only teams in which the person's role allows the app's kind of plugin can be
+// reached.
 func (p Principal) UsesPlugin() bool { return p.Credential.Kind == IDToken }
 
 var errPersonalOnly = fault.New(fault.AccountSelectionInvalid, "A personal access token reaches the personal account only. Leave team_id out.").
@@ -117,8 +122,8 @@ var errPersonalOnly = fault.New(fault.AccountSelectionInvalid, "A personal acces
 
 var errPluginNotAllowed = fault.New(fault.PluginNotAllowed, "Your role in this team does not allow this app. Ask an admin of the team.")
 
-// CheckTeam returns the reason why the credential cannot act for a team of the
-// company in which the person has the role, or nil.
+// CheckTeam returns an error if the credential cannot act for a team of the
+// company companyID in which the person has the role role.
 func (p Principal) CheckTeam(companyID string, role company.TeamRole) error {
 	switch {
 	case p.Credential.Kind == PersonalToken:
@@ -132,17 +137,17 @@ func (p Principal) CheckTeam(companyID string, role company.TeamRole) error {
 }
 
 // ReachesTeam reports whether the credential can act for a team of the company
-// in which the person has the role.
+// companyID in which the person has the role role.
 func (p Principal) ReachesTeam(companyID string, role company.TeamRole) bool {
 	return p.CheckTeam(companyID, role) == nil
 }
 
-// ReachesPersonal reports whether the credential can act for the personal
-// account.
+// ReachesPersonal reports whether the credential can act for the person's
+// personal account.
 func (p Principal) ReachesPersonal() bool { return p.Credential.Kind != CompanyToken }
 
-// ReachesCompany reports whether the credential can use the person's permissions
-// in a company: to manage it, or to read its reports.
+// ReachesCompany reports whether the credential can use the person's
+// permissions in a company, for example to manage it or to read its reports.
 func (p Principal) ReachesCompany(companyID string) bool {
 	switch p.Credential.Kind {
 	case IDToken, BrowserSession:

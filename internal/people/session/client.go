@@ -2,21 +2,22 @@ package session
 
 import "net/netip"
 
-// Client is the origin of a request: its network address and browser, not its
-// person.
+// Client describes where a request comes from: IP address and browser, but not
+// the person.
 type Client struct {
 	Address   string // IP address
 	UserAgent string
-	// KnownBrowser is the cookie of a browser that signed in before; see
-	// RememberBrowser.
+	// KnownBrowser is the value of the cookie of a browser in which somebody
+	// signed in before; see RememberBrowser.
 	KnownBrowser string
 }
 
-// Network returns the network that rate limits count the client by.
+// Network returns the network under which rate limits count the client.
 func (c Client) Network() string { return NetworkOf(c.Address) }
 
-// NetworkOf returns the network that rate limits count an address by. For IPv6
-// it is the /64, since providers assign whole /64 networks to one customer.
+// NetworkOf returns the network under which rate limits count an IP address.
+// For IPv6 it is the /64 network, because internet providers assign a whole /64
+// to one customer; for IPv4 it is the address itself.
 func NetworkOf(address string) string {
 	a, err := netip.ParseAddr(address)
 	if err != nil || !a.Is6() || a.Is4In6() {

@@ -11,15 +11,16 @@ import (
 )
 
 // A known browser is a browser in which a person has signed in before. Its
-// cookie (a "device cookie") outlives the session and does not sign a person
-// in. Rate limits on password guessing count a known browser separately, so
-// that guesses from other places do not lock the person out of it. Several
-// people can share a browser, so the cookie is a list of secrets, one for each
+// cookie (a "device cookie") outlives the session and does not sign anybody in.
+// Rate limits on password guessing count a known browser separately, so that
+// guesses from other browsers do not lock the person out of it. Several people
+// can use the same browser, so the cookie is a list of secrets, one for each
 // person, newest first.
 
 const (
-	// maxPeople limits the secrets in a cookie, maxKnown the known browsers of
-	// a person. The oldest are dropped first.
+	// maxPeople is the maximum number of secrets in a cookie, maxKnown the
+	// maximum number of known browsers of a person. The oldest are dropped
+	// first.
 	maxPeople = 5
 	maxKnown  = 50
 
@@ -27,7 +28,8 @@ const (
 )
 
 // RememberBrowser makes a browser known for a person and returns the browser's
-// new cookie. The browser's previous secret for the same person stops working.
+// new cookie. The browser's previous secret for the same person becomes
+// invalid.
 func RememberBrowser(ctx context.Context, tx *sqldb.Tx, personID, cookie string, lifetime time.Duration) (fresh string, err error) {
 	others := secretsIn(cookie)
 	for i, secret := range others {
@@ -51,8 +53,8 @@ func RememberBrowser(ctx context.Context, tx *sqldb.Tx, personID, cookie string,
 	return strings.Join(append([]string{secret}, others[:min(len(others), maxPeople-1)]...), between), nil
 }
 
-// KnownBrowserID returns the id of a person's known browser by its cookie, or
-// "" if the browser is not known.
+// KnownBrowserID returns the id of the person's known browser that has the
+// cookie, or "" if the browser is not known.
 func KnownBrowserID(ctx context.Context, tx *sqldb.Tx, personID, cookie string) (id string, err error) {
 	for _, secret := range secretsIn(cookie) {
 		if id, err = knownID(ctx, tx, personID, ids.Hash(secret)); err != nil || id != "" {
@@ -62,8 +64,8 @@ func KnownBrowserID(ctx context.Context, tx *sqldb.Tx, personID, cookie string) 
 	return "", nil
 }
 
-// secretsIn returns the well-formed secrets in a cookie, whose content is
-// untrusted.
+// secretsIn returns the well-formed secrets in a cookie, at most maxPeople of
+// them. The content of the cookie is untrusted.
 func secretsIn(cookie string) []string {
 	all := strings.SplitN(cookie, between, maxPeople+1)
 	all = slices.DeleteFunc(all, func(s string) bool { return !isCookie(s) })

@@ -1,7 +1,8 @@
 // Package session stores the browsers in which people are signed in.
 //
-// The cookie has 256 random bits; the table has only its hash. Every page reads
-// the row again, so a session that has ended is refused at the next request.
+// The session cookie contains 256 random bits, of which only a hash is stored.
+// Every page reads the session's row, so a session that was ended is refused at
+// the next request.
 package session
 
 import (
@@ -18,21 +19,23 @@ import (
 type Session struct {
 	ID       string
 	PersonID string
-	Provider string // how the person signed in
+	Provider string // how the person signed in: "password" or the name of an OpenID provider
 	Agent    string
 	Address  string
 	Created  time.Time
 	LastUsed time.Time
 }
 
-// cookieChars is the length of a cookie: slightly more than 256 bits.
+// cookieChars is the length of a cookie in characters, enough for 256 random
+// bits.
 const cookieChars = 44
 
-// maxAgent limits the stored part of a User-Agent header.
+// maxAgent is the maximum length of the stored part of a User-Agent header.
 const maxAgent = 256
 
-// Start starts a session. The cookie is always new: a cookie that the browser
-// sent is never reused, which prevents session fixation.
+// Start creates a session and returns it with its cookie. The cookie is always
+// new: a value that the browser sent is never reused, which prevents session
+// fixation.
 func Start(ctx context.Context, tx *sqldb.Tx, s Session, lifetime time.Duration) (started Session, cookie string, err error) {
 	cookie = ids.Text(cookieChars)
 	s.ID = ids.New()
@@ -42,11 +45,12 @@ func Start(ctx context.Context, tx *sqldb.Tx, s Session, lifetime time.Duration)
 	return s, cookie, insertSession(ctx, tx, s, ids.Hash(cookie), tx.Now.Add(lifetime))
 }
 
-// ErrSignedOut is the error for a cookie without a session.
+// ErrSignedOut is returned for a cookie that belongs to no live session.
 var ErrSignedOut = fault.New(fault.Unauthenticated, "You are not signed in.")
 
-// Find returns the session of a cookie. Suspended people have no sessions. In a
-// transaction the rows of the person and of the session are locked.
+// Find returns the live session of a cookie. It returns ErrSignedOut for
+// suspended people. In a transaction it locks the rows of the person and the
+// session.
 func Find(ctx context.Context, q sqldb.Querier, cookie string, now time.Time) (Session, error) {
 	if !isCookie(cookie) {
 		return Session{}, ErrSignedOut
@@ -54,7 +58,7 @@ func Find(ctx context.Context, q sqldb.Querier, cookie string, now time.Time) (S
 	return byHash(ctx, q, ids.Hash(cookie), now)
 }
 
-// End ends one session of a person and reports whether there was one.
+// End ends one session of a person and reports whether it existed.
 func End(ctx context.Context, tx *sqldb.Tx, personID, id string) (bool, error) {
 	if !ids.Valid(id) {
 		return false, nil

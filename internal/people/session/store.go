@@ -33,20 +33,21 @@ func byHash(ctx context.Context, q sqldb.Querier, hash string, now time.Time) (s
 	return s, err
 }
 
-// IsLive reports whether a session has not ended. Callers use it in the
-// transaction that depends on the session.
+// IsLive reports whether a session exists and has not expired. Callers check it
+// in the transaction that depends on the session.
 func IsLive(ctx context.Context, tx *sqldb.Tx, id string) (found bool, err error) {
 	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM web_session WHERE id = $1 AND expires > $2)`, id, sqldb.At(tx.Now)).Scan(&found)
 	return found, err
 }
 
-// Touch records the last use of a session.
+// Touch records the current time and the IP address as the last use of a
+// session.
 func Touch(ctx context.Context, tx *sqldb.Tx, id, address string) error {
 	_, err := tx.Exec(ctx, `UPDATE web_session SET last_used = $2, address = $3 WHERE id = $1`, id, sqldb.At(tx.Now), address)
 	return err
 }
 
-// List returns a person's sessions, newest first.
+// List returns a person's live sessions, newest first.
 func List(ctx context.Context, tx *sqldb.Tx, personID string) ([]Session, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT id, person_id, provider, agent, address, created, last_used FROM web_session
@@ -65,7 +66,8 @@ func endSession(ctx context.Context, tx *sqldb.Tx, personID, id string) (bool, e
 	return n == 1, err
 }
 
-// EndAll ends all sessions of a person and forgets their known browsers.
+// EndAll ends all sessions of a person, deletes their known browsers, and
+// returns the number of sessions.
 func EndAll(ctx context.Context, tx *sqldb.Tx, personID string) (int64, error) {
 	if _, err := tx.Exec(ctx, `DELETE FROM known_browser WHERE person_id = $1`, personID); err != nil {
 		return 0, err
@@ -73,7 +75,7 @@ func EndAll(ctx context.Context, tx *sqldb.Tx, personID string) (int64, error) {
 	return tx.Exec(ctx, `DELETE FROM web_session WHERE person_id = $1`, personID)
 }
 
-// DeleteExpired deletes expired sessions and known browsers.
+// DeleteExpired deletes all sessions and known browsers that have expired.
 func DeleteExpired(ctx context.Context, tx *sqldb.Tx) error {
 	for _, query := range []string{`DELETE FROM web_session WHERE expires <= $1`, `DELETE FROM known_browser WHERE expires <= $1`} {
 		if _, err := tx.Exec(ctx, query, sqldb.At(tx.Now)); err != nil {
@@ -93,8 +95,8 @@ func dropKnown(ctx context.Context, tx *sqldb.Tx, personID, hash string) (had bo
 	return n == 1, err
 }
 
-// trimKnown deletes known browsers of a person beyond a maximum number, those
-// that expire soonest.
+// trimKnown deletes known browsers of a person until at most most are left.
+// Those that expire soonest are deleted first.
 func trimKnown(ctx context.Context, tx *sqldb.Tx, personID string, most int) error {
 	_, err := tx.Exec(ctx, `
 		DELETE FROM known_browser WHERE id IN (
@@ -112,7 +114,8 @@ func knownID(ctx context.Context, tx *sqldb.Tx, personID, hash string) (id strin
 	return id, err
 }
 
-// Checks are the invariants of this package.
+// Checks are the invariants of this package's tables, as queries for the rows
+// that violate them.
 var Checks = []sqldb.Check{
 	{Name: "sessions are kept as SHA-256 only", Query: `
 		SELECT 'web_session ' || id FROM web_session WHERE length(hash) <> 64`},

@@ -24,20 +24,22 @@ import (
 	"atelier/internal/run/run"
 )
 
-// Created is the answer to a create.
+// Created is the result of a request that creates a run.
 type Created struct {
-	// Run is the accepted run. A response that contains only its ID, Created, Estimated, PollAfter
-	// and TeamID has the same bytes for every replay: these fields never change.
+	// Run is the accepted run. Its ID, Created, Estimated, PollAfter and TeamID
+	// never change. A response with only these fields is therefore identical
+	// for every request with the same idempotency key.
 	Run run.Run
-	// Replayed is whether an earlier create with the same idempotency key made the
-	// run.
+	// Replayed reports whether the run was created by an earlier request with
+	// the same idempotency key.
 	Replayed bool
-	// Rooms is the number of creates left in the rate windows: of the minute, then of the hour.
+	// Rooms is how many more runs the rate limits allow: in the minute, then in
+	// the hour.
 	Rooms []ratelimit.Room
 }
 
-// CreateRun accepts a run, or returns the reason for refusing it. The checks come in
-// the order that the API documents.
+// CreateRun accepts a run, or returns the reason for rejecting it. The checks
+// are made in the order that the API documents.
 func (s *Service) CreateRun(ctx context.Context, d Draft) (Created, error) {
 	a, err := s.validator.checkDraft(ctx, d, false)
 	if err != nil {
@@ -66,8 +68,8 @@ func (s *Service) CreateRun(ctx context.Context, d Draft) (Created, error) {
 		return err
 	})
 	if err != nil {
-		// The transaction may have been committed: another request with the same key gets the
-		// outcome.
+		// The transaction may have been committed. Another request with the
+		// same key would return its outcome.
 		if errors.Is(context.Cause(ctx), errInFlight) || d.Key != "" && sqldb.IsLockTimeout(err) {
 			err = fault.New(fault.IdempotencyKeyConflict, "A request with this key is still being handled. Try again shortly.").
 				With("reason", "in_flight").After(time.Second).Because(err)
@@ -80,7 +82,8 @@ func (s *Service) CreateRun(ctx context.Context, d Draft) (Created, error) {
 
 var errInFlight = errors.New("a request with the same idempotency key is in progress")
 
-// createInTx is the one transaction of a create.
+// createInTx checks and stores a new run. Everything that a create request
+// changes is changed in this transaction.
 func (s *Service) createInTx(ctx context.Context, tx *sqldb.Tx, d Draft, a checkedDraft) (Created, error) {
 	who := d.Principal
 	if err := person.Lock(ctx, tx, who.PersonID); err != nil {
@@ -99,9 +102,10 @@ func (s *Service) createInTx(ctx context.Context, tx *sqldb.Tx, d Draft, a check
 	if err != nil {
 		return Created{}, err
 	}
-	// Runs that ended while this transaction waited for the lock have later times
-	// than its beginning: the run must not seem to have been created before they
-	// ended, or its person would have had one run too many.
+	// Runs that ended while this transaction waited for the lock have end times
+	// after the start of the transaction. Its time is advanced, since otherwise
+	// the new run would seem to be created before they ended, and the person
+	// would seem to exceed the limit of active runs.
 	tx.AdvanceNow(s.DB.Now())
 	rooms, err := s.countCreate(ctx, tx, who, active)
 	if err != nil {
@@ -174,9 +178,10 @@ func (s *Service) createInTx(ctx context.Context, tx *sqldb.Tx, d Draft, a check
 	return Created{Run: r, Rooms: rooms}, nil
 }
 
-// chargeFiles counts the files of a create against the account's storage, and
-// refuses a create of a full account: its results could not be stored. It locks
-// the account's storage row, which comes before its ledger row.
+// chargeFiles counts the files of a create request against the account's
+// storage. It also rejects the request if the account's storage is full, since
+// the results could not be stored. It locks the storage row of the account,
+// which must be locked before its ledger row.
 func chargeFiles(ctx context.Context, tx *sqldb.Tx, storage quota.Limits, accountID string, files []ingest.StoredFile) (bytes int64, err error) {
 	for _, f := range files {
 		bytes += f.Asset.StoredBytes()
@@ -188,8 +193,9 @@ func chargeFiles(ctx context.Context, tx *sqldb.Tx, storage quota.Limits, accoun
 	return bytes, err
 }
 
-// CheckRate refuses a request whose rate limit is used up, before its body is read.
-// It counts nothing.
+// CheckRate returns an error if the rate limit of a person is used up. It is
+// called before the body of a create request is read, and does not count the
+// request.
 func (s *Service) CheckRate(ctx context.Context, personID string) error {
 	return s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		full, err := ratelimit.Peek(ctx, tx, rateKey(personID), s.windows...)
@@ -204,8 +210,8 @@ func errTooFast(full ratelimit.Refusal) error {
 	return full.Fault("You start runs faster than allowed. Wait and try again.")
 }
 
-// countCreate counts a create in the rate windows and checks the limit of
-// active runs.
+// countCreate counts a create request in the rate limits, and checks the limit
+// of active runs. active is the number of active runs of the person.
 func (s *Service) countCreate(ctx context.Context, tx *sqldb.Tx, who principal.Principal, active int64) ([]ratelimit.Room, error) {
 	rooms, full, err := ratelimit.Admit(ctx, tx, rateKey(who.PersonID), s.windows...)
 	if err != nil {
@@ -225,8 +231,9 @@ func errActiveCap(active int64, limit int) *fault.Error {
 		With("active", active).With("limit", limit).After(time.Second)
 }
 
-// holdPrice holds the price of a run in the ledger, within the spending limit
-// of the role and the budget of the team.
+// holdPrice holds the price of a run in the ledger. It returns an error if the
+// price exceeds the spending limit of the person's role or the budget of the
+// team.
 func (s *Service) holdPrice(ctx context.Context, tx *sqldb.Tx, who principal.Principal, a checkedDraft) (ledger.Hold, error) {
 	hold, err := ledger.Reserve(ctx, tx, who.AccountID, a.price, s.Settings.MonthlyAllowance)
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Code == fault.InsufficientBalance {
@@ -244,17 +251,18 @@ func (s *Service) holdPrice(ctx context.Context, tx *sqldb.Tx, who principal.Pri
 	if err != nil {
 		return ledger.Hold{}, err
 	}
-	// The account is locked, so other holds cannot change. Runs may have been settled
-	// while this transaction waited for it, in a month that had not begun when the
-	// transaction did: the clock of the database decides.
+	// The account is locked, so other holds cannot change. Runs may have been
+	// settled while this transaction waited for the lock, perhaps in a month
+	// that began after the transaction. The current time of the database is
+	// therefore used instead of the time of the transaction.
 	if left, limited, err = budgetLeft(ctx, tx, who, hold, s.DB.Now()); err == nil && limited && left < 0 {
 		err = errOverBudget(hold.Tokens, left+hold.Tokens)
 	}
 	return hold, err
 }
 
-// errTooFewTokens refuses a run that the account cannot pay. The message explains how to get
-// tokens.
+// errTooFewTokens returns the error for a run that the account cannot pay for.
+// The message explains how to get more tokens.
 func errTooFewTokens(topUp int64, who principal.Principal, required, available int64) *fault.Error {
 	has := "your account has"
 	then := `Ask the operator of this installation for more, who has "atelier admin grant" for it.`
@@ -273,8 +281,9 @@ func errTooFewTokens(topUp int64, who principal.Principal, required, available i
 		With("required", required).With("available", available)
 }
 
-// budgetLeft returns the tokens that a hard budget of the team leaves at a
-// time. A run without a price needs none.
+// budgetLeft returns the number of tokens that the hard budget of the team
+// allows to spend at a time. limited is false if there is no hard budget, or
+// the run costs no tokens.
 func budgetLeft(ctx context.Context, tx *sqldb.Tx, who principal.Principal, h ledger.Hold, at time.Time) (left int64, limited bool, err error) {
 	if who.TeamID == "" || h.Tokens == 0 {
 		return 0, false, nil
@@ -287,8 +296,8 @@ func errOverBudget(required, left int64) *fault.Error {
 		With("required", required).With("available", max(left, 0)).With("reason", "budget")
 }
 
-// spendLeft returns the tokens of the team that the person's role may spend
-// now.
+// spendLeft returns the number of tokens of the team that the person's role
+// allows them to spend now. limited is false if the role has no limit.
 func spendLeft(ctx context.Context, tx *sqldb.Tx, who principal.Principal) (left int64, limited bool, err error) {
 	if who.Role.Spend == nil {
 		return 0, false, nil
@@ -302,8 +311,8 @@ func errOverspent(required, left int64) *fault.Error {
 		With("required", required).With("available", left).With("reason", "spending_window")
 }
 
-// estimateDuration returns how long n results of the tool take, in whole seconds; 0 if the tool has
-// no history.
+// estimateDuration returns how long n results of the tool are expected to take,
+// in whole seconds. It returns 0 if no run of the tool has been timed.
 func estimateDuration(t *catalog.Tool, n int64) time.Duration {
 	if t.AverageDuration == 0 {
 		return 0

@@ -21,33 +21,35 @@ import (
 	"atelier/internal/run/run"
 )
 
-// Outcome is the outcome of a run.
+// Outcome says how a run ended, and has its results.
 type Outcome struct {
 	State     run.State
-	ErrorCode string         // of failed runs
-	ErrorText string         // of failed runs, for people
-	Results   []StoredResult // of succeeded runs
-	Took      time.Duration  // duration of the attempt that succeeded
+	ErrorCode string         // set for failed runs
+	ErrorText string         // message for people; set for failed runs
+	Results   []StoredResult // set for succeeded runs
+	Took      time.Duration  // duration of the successful attempt
 }
 
-// StoredResult is a result whose bytes are stored.
+// StoredResult is a result whose file is stored.
 type StoredResult struct {
 	ingest.StoredFile
-	Note string // a remark of the tool for people; empty: none
+	Note string // remark of the tool for people, or ""
 }
 
-// ErrNotHeld is returned to a worker that no longer holds the run.
+// ErrNotHeld is returned to a worker whose claim on the run is no longer valid.
 var ErrNotHeld = errors.New("the run has ended or another worker has it")
 
-// EndRun ends a run in one transaction: its state, its results, the report of
-// its company, its settlement, the budget of its team, its webhook event and
-// the history of the tool. If the state or attempt of the run differs from r,
-// it returns ErrNotHeld; if the results do not fit into the account's storage,
-// StorageQuotaExceeded. In both cases nothing has changed.
+// EndRun ends a run in one transaction. It stores the state and the results,
+// adds the run to the report of its company, settles the price, checks the
+// budget of the team, queues the webhook event, and records the duration for
+// the tool. It returns ErrNotHeld if the state or attempt of the run differs
+// from r, and StorageQuotaExceeded if the results do not fit into the account's
+// storage. In both cases nothing has changed.
 //
-// The rows of files are written before the state: if the outcome of a first
-// call is unknown, a second call fails on these rows and not with ErrNotHeld,
-// because after ErrNotHeld a worker deletes the files.
+// The rows of the files are inserted before the state is changed. If the
+// outcome of a first call is unknown and the worker calls EndRun again, the
+// second call fails on these rows instead of with ErrNotHeld. This matters
+// because a worker deletes the files after ErrNotHeld.
 func (s *Service) EndRun(ctx context.Context, r run.Run, e Outcome) error {
 	if n := int64(len(e.Results)); n > r.NumResults || (e.State == run.Succeeded) != (n > 0) {
 		return fmt.Errorf("end run %s: %s with %d results of %d", r.ID, e.State, n, r.NumResults)
@@ -60,7 +62,7 @@ func (s *Service) EndRun(ctx context.Context, r run.Run, e Outcome) error {
 }
 
 func (s *Service) endInTx(ctx context.Context, tx *sqldb.Tx, r run.Run, e Outcome) error {
-	if r.State == run.Queued { // the queue of the person changes, which creates lock too
+	if r.State == run.Queued { // this changes the person's queue, which create requests lock as well
 		if err := person.Lock(ctx, tx, r.PersonID); err != nil {
 			return err
 		}
@@ -100,7 +102,7 @@ func (s *Service) endInTx(ctx context.Context, tx *sqldb.Tx, r run.Run, e Outcom
 			return fmt.Errorf("report run %s: %w", r.ID, err)
 		}
 	}
-	if o.TokensCharged > 0 && r.TeamID != "" { // before the ledger, whose last row all settlements lock
+	if o.TokensCharged > 0 && r.TeamID != "" { // comes before the settlement, which locks a row that is common to all settlements
 		if err := s.Budgets.CheckThresholds(ctx, tx, r.TeamID); err != nil {
 			return err
 		}
@@ -134,7 +136,7 @@ func (s *Service) endInTx(ctx context.Context, tx *sqldb.Tx, r run.Run, e Outcom
 	return nil
 }
 
-// reportOf returns a run that has ended as the reports of its company count it.
+// reportOf converts an ended run to what package report counts.
 func reportOf(r run.Run, results int) report.EndedRun {
 	return report.EndedRun{
 		CompanyID:     r.CompanyID,

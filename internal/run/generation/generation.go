@@ -1,12 +1,13 @@
-// Package generation is the service of runs: it prices, creates, shows, cancels and settles them.
-// Package runner passes runs to engines.
+// Package generation prices, creates, shows, cancels and settles runs. Package
+// runner executes them with engines.
 //
 //	draft ──check──▶ checked ──one transaction──▶ queued … ended ──one transaction──▶ settled
 //	                            key, rate, cap,              status, results, money,
 //	                            hold, run, queue             event, history
 //
-// A create locks the row of its person: limits per person are counted one request
-// at a time, on all nodes. A refused request has changed nothing.
+// A create request locks the row of its person, so that limits per person are
+// checked for one request at a time, across all nodes. A rejected request
+// changes nothing.
 package generation
 
 import (
@@ -29,7 +30,7 @@ import (
 	"atelier/internal/run/run"
 )
 
-// Settings are the settings of an operator about runs.
+// Settings are the operator's settings for runs.
 type Settings struct {
 	InputFiles       int
 	MetadataBytes    int
@@ -42,7 +43,7 @@ type Settings struct {
 	KeyWait          time.Duration
 	PollMin, PollMax time.Duration
 	MonthlyAllowance int64
-	TopUp            int64 // tokens that people can claim themselves; 0: none
+	TopUp            int64 // tokens of the free top-up; 0 if there is none
 	Storage          quota.Limits
 }
 
@@ -54,13 +55,13 @@ type Parts struct {
 	Guard    *webhook.Guard
 	Hub      *pubsub.Hub
 	Budgets  *budget.Service
-	Links    library.URLSigner // addresses of results in webhook events
+	Links    library.URLSigner // signs the URLs of results in webhook events
 	Settings Settings
-	// Queued is called for every run that waits for an engine, after its
-	// commit.
+	// Queued is called after a run was queued for an engine and the transaction
+	// was committed.
 	Queued func(engine string)
-	// Ended is called for every webhook event that waits to be sent, after its
-	// commit.
+	// Ended is called after a webhook event was queued and the transaction was
+	// committed.
 	Ended func()
 }
 
@@ -72,10 +73,10 @@ type Service struct {
 	validator   validator
 	pacing      pacing
 	moderations moderations
-	arriving    *throttle.Slots // creates of this node, by person
+	arriving    *throttle.Slots // create requests being received by this node, by person
 }
 
-// New returns a service.
+// New returns a service with the given dependencies.
 func New(p Parts) *Service {
 	return &Service{
 		Parts:     p,
@@ -89,20 +90,23 @@ func New(p Parts) *Service {
 	}
 }
 
-// ExpectCreate records that a create of a person is arriving, perhaps with files that take a while,
-// until done is called. Early polls of the person leave room in the rate limit for it. Only this
-// node has the record: the transaction of the create decides.
+// ExpectCreate records that a create request of a person is being received,
+// which can take a while if it has files, until done is called. Polls that come
+// too early do not use up the rate limit that this request needs. The record
+// exists only on this node; whether the run is accepted is decided in the
+// transaction of the request.
 func (s *Service) ExpectCreate(personID string) (done func()) {
 	done, _ = s.arriving.Take(personID)
 	return done
 }
 
-// lookEvery is the interval at which WatchAvailability reads which engines are unavailable.
+// lookEvery is the interval at which WatchAvailability reads which engines are
+// unavailable.
 const lookEvery = time.Second
 
-// WatchAvailability keeps a copy of the engines whose servers are unavailable, as workers report
-// them, until ctx ends. The copy only lengthens the wait between polls, so after a failed read the
-// last copy stays.
+// WatchAvailability regularly reads which engines are unavailable, according to
+// their workers, until ctx ends. If reading fails, the last known state stays
+// in use, since it only decides how long clients wait between polls.
 func (s *Service) WatchAvailability(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -122,8 +126,8 @@ func (s *Service) WatchAvailability(ctx context.Context) {
 	}
 }
 
-// AudienceOf returns the part of a principal that decides about the visibility
-// of tools.
+// AudienceOf returns the properties of a principal that decide which tools are
+// visible to it.
 func AudienceOf(p principal.Principal) catalog.Audience {
 	return catalog.Audience{
 		CompanyID: p.CompanyID,
@@ -134,24 +138,24 @@ func AudienceOf(p principal.Principal) catalog.Audience {
 	}
 }
 
-// Draft is a run that a caller requests.
+// Draft is a run that a client asks to create or to price.
 type Draft struct {
 	Principal  principal.Principal
 	ToolID     string
 	ToolHash   string
-	Inputs     map[string]any // as catalog.Tool.ParseInputs takes them
+	Inputs     map[string]any // input of catalog.Tool.ParseInputs
 	NumResults *int64
 	WebhookURL string
-	Metadata   string // a JSON object, compact; "" for none
+	Metadata   string // compact JSON object, or ""
 	Plugin     string
-	Files      []ingest.StoredFile // sent with the request, by index
-	// Key is the idempotency key, empty: none. Fingerprint is a hash by which a
-	// repeated request is recognised.
+	Files      []ingest.StoredFile // files sent with the request, by index
+	// Key is the idempotency key, or "" if there is none. Fingerprint is a hash
+	// of the request, by which a repeated request is recognized.
 	Key, Fingerprint string
 }
 
-// rateKey is the key under which the rate limit counts creates, and polls that
-// come too early.
+// rateKey returns the key under which the rate limit counts the create requests
+// of a person, and their polls that come too early.
 func rateKey(personID string) ratelimit.Key {
 	return ratelimit.Key{Name: "create/person/" + personID, Subject: personID}
 }

@@ -10,9 +10,10 @@ import (
 	"atelier/internal/run/run"
 )
 
-// FindKey returns the record of a person's idempotency key, nil if there is
-// none. A handler calls it before it reads the body of a create: the answer to
-// a key that was used before costs no rate, and stores no files.
+// FindKey returns the record of a person's idempotency key, or nil if there is
+// none. Handlers call it before they read the body of a create request, because
+// a request with a known key does not count against the rate limit and stores
+// no files.
 func (s *Service) FindKey(ctx context.Context, personID, key string) (k *run.Key, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		k, err = run.FindKey(ctx, tx, personID, key, s.Settings.KeyLifetime)
@@ -21,8 +22,9 @@ func (s *Service) FindKey(ctx context.Context, personID, key string) (k *run.Key
 	return k, err
 }
 
-// ReplayCreate repeats the response of the create whose idempotency key FindKey
-// found. A request with another fingerprint than the first is refused.
+// ReplayCreate returns the result of the create request that first used the
+// idempotency key k. It returns an error if the fingerprint differs from that
+// of the first request.
 func (s *Service) ReplayCreate(ctx context.Context, personID string, k run.Key, fingerprint string) (c Created, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		c, err = s.replayKey(ctx, tx, personID, k, fingerprint)
@@ -31,8 +33,8 @@ func (s *Service) ReplayCreate(ctx context.Context, personID string, k run.Key, 
 	return c, err
 }
 
-// findReplay repeats the response of the create that used the idempotency key
-// before.
+// findReplay returns the result of the create request that first used the
+// idempotency key. found is false if the key is new.
 func (s *Service) findReplay(ctx context.Context, tx *sqldb.Tx, personID, key, fingerprint string) (c Created, found bool, err error) {
 	k, err := run.FindKey(ctx, tx, personID, key, s.Settings.KeyLifetime)
 	if err != nil || k == nil {

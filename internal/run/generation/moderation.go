@@ -15,39 +15,42 @@ import (
 )
 
 // The moderator is an external server that takes time and may cost money, so it
-// is called only for creates that could be accepted:
+// is called only for create requests that would otherwise be accepted:
 //
 //	read: key, rate, cap, balance ──▶ room for n ──▶ fewer than n in progress? ──▶ call ──▶ transaction of the create
 //	      ▲                                               │ no                                 │
 //	      └──────────────── one of them ended ◀───────────┴────────────────────────────────────┘
 //
-// Nothing is locked in the database meanwhile, and the transaction decides all
-// of it again. Each node knows only its own creates in progress: n nodes
-// together call the moderator at most n times as often as there is room.
+// Nothing is locked in the database meanwhile, and the transaction repeats all
+// checks. Each node knows only its own requests in progress, so n nodes
+// together call the moderator up to n times as often as runs can be accepted.
 
-// moderationWait is how long a create waits for other creates of the same
-// person.
+// moderationWait is how long a create request waits for other create requests
+// of the same person.
 const moderationWait = 8 * time.Second
 
-// moderations are the creates of this node that are being moderated, by person.
+// moderations are the create requests on this node that are being moderated, by
+// person.
 type moderations struct {
 	mu     sync.Mutex
 	people map[string]*personModeration
 }
 
-// personModeration is the creates of one person.
+// personModeration is the create requests of one person that are being
+// moderated.
 type personModeration struct {
-	users int           // creates that use this entry, guarded by moderations
-	entry chan struct{} // holds one token: the create that has it may check for room
+	users int           // number of requests that use this entry; guarded by moderations.mu
+	entry chan struct{} // holds one token; the request that has it may check whether a run can be accepted
 
 	mu    sync.Mutex
-	open  int64           // creates in progress
-	keys  map[string]bool // their idempotency keys
-	ended chan struct{}   // closed when one of them ends
+	open  int64           // number of moderated requests in progress
+	keys  map[string]bool // idempotency keys of these requests
+	ended chan struct{}   // closed when one of these requests ends
 }
 
-// underWay returns the number of creates in progress, whether one of them has
-// the key, and a channel that is closed when one ends.
+// underWay returns the number of moderated requests in progress, whether one of
+// them has the idempotency key, and a channel that is closed when one of them
+// ends.
 func (one *personModeration) underWay(key string) (open int64, hasKey bool, ended <-chan struct{}) {
 	one.mu.Lock()
 	defer one.mu.Unlock()
@@ -72,7 +75,8 @@ func (one *personModeration) endCreate(key string) {
 	one.ended = make(chan struct{})
 }
 
-// joinPerson returns the entry of a person, which stays until leave is called.
+// joinPerson returns the entry of a person, which is kept until leave is
+// called.
 func (m *moderations) joinPerson(personID string) (one *personModeration, leave func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -95,9 +99,10 @@ func (m *moderations) joinPerson(personID string) (one *personModeration, leave 
 	}
 }
 
-// moderateDraft calls the moderator for a draft that could be accepted. The
-// caller creates the run and then calls done. replayed is whether the key of
-// the draft was answered before; the moderator was not called then.
+// moderateDraft calls the moderator for a draft that would otherwise be
+// accepted. The caller creates the run and then calls done. replayed reports
+// that an earlier request with the same idempotency key created a run, which c
+// contains. The moderator was not called then.
 func (s *Service) moderateDraft(ctx context.Context, d Draft, a checkedDraft, said []policy.Text) (c Created, replayed bool, done func(), err error) {
 	one, leave := s.moderations.joinPerson(d.Principal.PersonID)
 	c, replayed, err = s.waitForRoom(ctx, one, d, a)
@@ -116,8 +121,8 @@ func (s *Service) moderateDraft(ctx context.Context, d Draft, a checkedDraft, sa
 	return Created{}, false, done, nil
 }
 
-// waitForRoom waits until there is room for one more create besides the creates
-// in progress.
+// waitForRoom waits until one more run could be accepted in addition to those
+// of the requests in progress.
 func (s *Service) waitForRoom(ctx context.Context, one *personModeration, d Draft, a checkedDraft) (c Created, replayed bool, err error) {
 	waiting, cancel := context.WithTimeout(ctx, moderationWait)
 	defer cancel()
@@ -128,8 +133,9 @@ func (s *Service) waitForRoom(ctx context.Context, one *personModeration, d Draf
 		return Created{}, false, errModerationBusy(ctx)
 	}
 	for {
-		// Counted before the read: a create is then either found in the database or
-		// counted as in progress, or both.
+		// The requests in progress are counted before the database is read. A
+		// concurrent request is then in the database, counted as in progress,
+		// or both.
 		open, hasKey, ended := one.underWay(d.Key)
 		var room int64
 		err = s.DB.Read(waiting, func(tx *sqldb.Tx) (err error) {
@@ -148,7 +154,7 @@ func (s *Service) waitForRoom(ctx context.Context, one *personModeration, d Draf
 			one.beginCreate(d.Key)
 			return Created{}, false, nil
 		}
-		select { // creates behind this one wait as well: the first checks for all
+		select { // requests that wait for entry do not check on their own
 		case <-ended:
 		case <-waiting.Done():
 			return Created{}, false, errModerationBusy(ctx)
@@ -156,17 +162,18 @@ func (s *Service) waitForRoom(ctx context.Context, one *personModeration, d Draf
 	}
 }
 
-// errModerationBusy refuses a create that waited too long.
+// errModerationBusy returns the error for a create request that waited too
+// long.
 func errModerationBusy(ctx context.Context) error {
 	if ctx.Err() != nil {
-		return ctx.Err() // the caller left
+		return ctx.Err() // the client has disconnected
 	}
 	return fault.New(fault.Unavailable, "The service cannot check this request right now. Try again shortly.").After(time.Second)
 }
 
-// countRoom returns how many runs like this one could be accepted now, or the
-// reason why none could: the checks of the transaction of a create, in the same
-// order, without counting or locking anything.
+// countRoom returns how many runs like this one could be accepted now, or an
+// error if none could. It makes the checks of the create transaction in the
+// same order, without counting or locking anything.
 func (s *Service) countRoom(ctx context.Context, tx *sqldb.Tx, who principal.Principal, a checkedDraft) (int64, error) {
 	left, full, err := ratelimit.Left(ctx, tx, rateKey(who.PersonID), s.windows...)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // pacing decides how long clients should wait between polls.
 type pacing struct {
 	min, max    time.Duration
-	unavailable atomic.Pointer[map[string]time.Time] // engines whose server is unavailable, since when
+	unavailable atomic.Pointer[map[string]time.Time] // unavailable engines, and since when
 }
 
 // isUnavailable reports whether the server of an engine is unavailable.
@@ -25,8 +25,9 @@ func (p *pacing) isUnavailable(engine string) bool {
 	return found
 }
 
-// pollAfter returns the wait between polls of a new run: about as long as a result
-// takes, or the longest wait while the engine is unavailable.
+// pollAfter returns how long a client should wait between polls of a new run:
+// about as long as a result takes, or the maximum while the engine is
+// unavailable.
 func (p *pacing) pollAfter(t *catalog.Tool) time.Duration {
 	if p.isUnavailable(t.Engine.Name) {
 		return p.max
@@ -36,7 +37,7 @@ func (p *pacing) pollAfter(t *catalog.Tool) time.Duration {
 	return min(max(wait, p.min), p.max)
 }
 
-// retryAfter returns the wait before the next poll of a run.
+// retryAfter returns how long a client should wait before the next poll of r.
 func (p *pacing) retryAfter(r run.Run) time.Duration {
 	if !r.State.IsEnded() && p.isUnavailable(r.Engine) {
 		return max(r.PollAfter, p.max)

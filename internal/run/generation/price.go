@@ -12,19 +12,19 @@ import (
 	"atelier/internal/run/run"
 )
 
-// Cost is the price of a run.
+// Cost is the price and the expected duration of a run.
 type Cost struct {
-	Tokens        int64 // beyond the allowance
+	Tokens        int64 // tokens to pay after the free allowance is used
 	FreeAllowance int64
 	PerResult     int64
 	Estimated     time.Duration
-	// Blocked is the reason why the account could not run it now; empty: it
-	// could.
+	// Blocked is a message that says why the account could not start the run
+	// now. It is "" if it could.
 	Blocked string
 }
 
-// PriceDraft returns the cost of a draft and whether the account could run it. It
-// holds and counts nothing.
+// PriceDraft returns the cost of a draft and whether the account could run it.
+// It holds no tokens and does not count against rate limits.
 func (s *Service) PriceDraft(ctx context.Context, d Draft) (Cost, error) {
 	a, err := s.validator.checkDraft(ctx, d, true)
 	if err != nil {

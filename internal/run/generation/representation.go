@@ -11,8 +11,9 @@ import (
 	"atelier/internal/run/run"
 )
 
-// RunJSON is a run as the API and webhook events show it: the schema Generation
-// of the OpenAPI document, which describes the fields.
+// RunJSON is the representation of a run in the API and in webhook events. It
+// corresponds to the schema Generation of the OpenAPI document, which describes
+// the fields.
 type RunJSON struct {
 	Created           time.Time       `json:"created"`
 	Error             *FailureJSON    `json:"error"`
@@ -37,7 +38,8 @@ type RunJSON struct {
 	Webhook           *DeliveryJSON   `json:"webhook"`
 }
 
-// FailureJSON is the reason for which a run failed: the schema GenerationError.
+// FailureJSON says why a run failed. It corresponds to the schema
+// GenerationError of the OpenAPI document.
 type FailureJSON struct {
 	Code      string         `json:"code"`
 	Details   map[string]any `json:"details"`
@@ -45,7 +47,8 @@ type FailureJSON struct {
 	Retryable bool           `json:"retryable"`
 }
 
-// OutputJSON is a result of a run: the schema GenerationOutput.
+// OutputJSON is the representation of a result. It corresponds to the schema
+// GenerationOutput of the OpenAPI document.
 type OutputJSON struct {
 	Blurhash        *string  `json:"blurhash"`
 	DurationSeconds *float64 `json:"duration_seconds"`
@@ -63,15 +66,15 @@ type OutputJSON struct {
 	Width           *int64   `json:"width"`
 }
 
-// DeliveryJSON is the state of a run's webhook event: the schema
-// GenerationWebhook.
+// DeliveryJSON is the delivery state of a run's webhook event. It corresponds
+// to the schema GenerationWebhook of the OpenAPI document.
 type DeliveryJSON struct {
 	Attempts int64  `json:"attempts"`
 	State    string `json:"state"`
 }
 
-// EventJSON is the body of a webhook event about a run that has ended: the schema
-// WebhookEvent.
+// EventJSON is the body of the webhook event about a run that has ended. It
+// corresponds to the schema WebhookEvent of the OpenAPI document.
 type EventJSON struct {
 	Data      RunJSON   `json:"data"`
 	Timestamp time.Time `json:"timestamp"`
@@ -81,16 +84,17 @@ type EventJSON struct {
 // TimedOut is the error code of runs that took longer than their tool allows.
 const TimedOut engine.Code = "TIMED_OUT"
 
-// retryableCodes are the codes of failed runs after which the same create can
-// succeed later. After other codes something must be changed first.
+// retryableCodes are the error codes of failed runs that can succeed if the
+// same request is repeated later. After other errors something must be changed
+// first, such as the inputs.
 var retryableCodes = map[engine.Code]bool{
 	engine.Unavailable: true,
 	engine.Invalid:     true,
 	TimedOut:           true,
 }
 
-// EventBody returns the body of the webhook event of a run. Its links are made
-// for the person who started the run.
+// EventBody returns the body of the webhook event of a run. The URLs of its
+// results are signed for the person who started the run.
 func (s *Service) EventBody(ctx context.Context, runID string) ([]byte, error) {
 	rec, err := s.GetStatusUnscoped(ctx, runID)
 	if err != nil {
@@ -99,7 +103,7 @@ func (s *Service) EventBody(ctx context.Context, runID string) ([]byte, error) {
 	return json.Marshal(rec.EventJSON(s.Links))
 }
 
-// EventJSON returns the webhook event of a run that has ended.
+// EventJSON converts a run that has ended to the body of its webhook event.
 func (rec Record) EventJSON(links library.URLSigner) EventJSON {
 	return EventJSON{
 		Type:      "generation." + rec.State.PublicStatus(),
@@ -108,7 +112,8 @@ func (rec Record) EventJSON(links library.URLSigner) EventJSON {
 	}
 }
 
-// RunJSON returns the representation of a run, with links for the viewer.
+// RunJSON converts a run to its API representation. The URLs of its results are
+// signed for the viewer.
 func (rec Record) RunJSON(links library.URLSigner, viewerID string) RunJSON {
 	out := RunJSON{
 		RequestID:         rec.ID,
@@ -166,8 +171,9 @@ func outputJSON(links library.URLSigner, r run.Run, o run.Output, viewerID strin
 		Expired:   o.Expired,
 	}
 	if o.Duration != 0 {
-		// One division returns the number nearest to the decimal digits, so that JSON
-		// shows these; the sum in time.Duration.Seconds does not.
+		// Dividing the whole milliseconds gives the floating-point number
+		// closest to the decimal value, so JSON shows at most three decimals.
+		// time.Duration.Seconds adds two numbers, which can be inexact.
 		seconds := float64(o.Duration.Round(time.Millisecond).Milliseconds()) / 1000
 		out.DurationSeconds = &seconds
 	}
@@ -197,7 +203,8 @@ func deliveryJSON(state *webhook.State) *DeliveryJSON {
 	return &DeliveryJSON{State: state.PublicState(), Attempts: int64(state.Attempts)}
 }
 
-// wholeSecond returns a time as JSON shows it.
+// wholeSecond truncates t to seconds and converts it to UTC, as the API shows
+// times.
 func wholeSecond(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 
 func optionalTime(t time.Time) *time.Time {
@@ -208,7 +215,8 @@ func optionalTime(t time.Time) *time.Time {
 	return &t
 }
 
-// orNull returns a value that JSON shows as null if it is zero.
+// orNull returns a pointer to v, or nil if v is zero, which JSON encodes as
+// null.
 func orNull[T comparable](v T) *T {
 	var zero T
 	if v == zero {

@@ -2,31 +2,29 @@ package generation
 
 import (
 	"context"
-	"errors"
 	"time"
 
-	"atelier/internal/base/fault"
 	"atelier/internal/base/ratelimit"
 	"atelier/internal/base/sqldb"
 	"atelier/internal/notify/webhook"
-	"atelier/internal/people/company"
-	"atelier/internal/people/person"
 	"atelier/internal/people/principal"
 	"atelier/internal/run/run"
 )
 
-// Record is a run with the data of other tables that its people see.
+// Record is a run with its results, the state of its webhook event and its
+// position in the queue.
 type Record struct {
 	run.Run
 	Outputs  []run.Output
-	Webhook  *webhook.State // nil: no webhook was requested, or the run has not ended
-	Position int64          // in the queue; 0: it is not queued
+	Webhook  *webhook.State // nil if no webhook was requested or the run has not ended
+	Position int64          // position in the queue, from 1; 0 if the run is not queued
 	// RetryAfter is how long a client should wait before the next poll. While
-	// the engine is unavailable it is longer than PollAfter of the run.
+	// the engine is unavailable it may be longer than PollAfter of the run.
 	RetryAfter time.Duration
 }
 
-// GetStatus returns a run of an account.
+// GetStatus returns a run of an account. It returns run.ErrNotFound for runs of
+// other accounts.
 func (s *Service) GetStatus(ctx context.Context, accountID, id string) (Record, error) {
 	r, err := run.Get(ctx, s.DB, accountID, id)
 	if err != nil {
@@ -35,8 +33,8 @@ func (s *Service) GetStatus(ctx context.Context, accountID, id string) (Record, 
 	return s.completeRecord(ctx, r)
 }
 
-// GetStatusUnscoped returns a run of any account, for its webhook event: no account
-// is checked.
+// GetStatusUnscoped returns a run of any account, for its webhook event. It
+// does not check who may see the run.
 func (s *Service) GetStatusUnscoped(ctx context.Context, id string) (rec Record, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		r, err := run.GetUnscoped(ctx, tx, id)
@@ -52,7 +50,8 @@ func (s *Service) GetStatusUnscoped(ctx context.Context, id string) (rec Record,
 	return rec, err
 }
 
-// completeRecord reads the data of other tables, if there can be any.
+// completeRecord adds the data from other tables to a run. It does not access
+// the database if the run cannot have any.
 func (s *Service) completeRecord(ctx context.Context, r run.Run) (rec Record, err error) {
 	if r.State == run.Running || r.State.IsEnded() && r.State != run.Succeeded && r.WebhookURL == "" {
 		return Record{Run: r, RetryAfter: s.pacing.retryAfter(r)}, nil
@@ -95,11 +94,11 @@ func (s *Service) listRecords(ctx context.Context, tx *sqldb.Tx, runs []run.Run)
 }
 
 // PollRun is GetStatus for a client that waits for a run. A poll that comes
-// sooner than RetryAfter counts as a create while the rate limit has room.
-// Without room, the first early poll of a run is answered all the same, for
-// clients that poll once right after the create and stop at an error; later
-// early polls are refused. The first early poll does not take the room of a
-// create that is arriving either.
+// sooner than RetryAfter counts against the rate limit for creating runs. If
+// that limit is used up, the first early poll of a run is still allowed, for
+// clients that poll once right after creating the run and give up at an error.
+// Further early polls are rejected. The first early poll also does not use up
+// the rate limit that a create request being received needs.
 func (s *Service) PollRun(ctx context.Context, who principal.Principal, id string) (Record, error) {
 	rec, err := s.GetStatus(ctx, who.AccountID, id)
 	if err != nil || rec.State.IsEnded() {
@@ -125,8 +124,8 @@ func (s *Service) PollRun(ctx context.Context, who principal.Principal, id strin
 	return rec, err
 }
 
-// leaveRoom returns the unit of the rate limit that a first early poll took, if
-// creates that are arriving need it.
+// leaveRoom gives back the unit of the rate limit that a first early poll used,
+// if create requests being received need it.
 func (s *Service) leaveRoom(ctx context.Context, tx *sqldb.Tx, personID, unit string) error {
 	arriving := s.arriving.Count(personID)
 	if arriving == 0 || unit == "" {
@@ -139,7 +138,8 @@ func (s *Service) leaveRoom(ctx context.Context, tx *sqldb.Tx, personID, unit st
 	return ratelimit.ReturnEvent(ctx, tx, unit)
 }
 
-// ListRuns returns the runs of an account, newest first.
+// ListRuns returns at most limit runs of an account that follow a position,
+// newest first.
 func (s *Service) ListRuns(ctx context.Context, accountID string, f run.Filter, after *run.Cursor, limit int) (all []Record, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		runs, err := run.List(ctx, tx, accountID, f, after, limit)
@@ -150,41 +150,4 @@ func (s *Service) ListRuns(ctx context.Context, accountID string, f run.Filter, 
 		return err
 	})
 	return all, err
-}
-
-// CancelRun ends a queued run, or requests the worker of a running one to stop.
-// was is whether the run had ended before.
-func (s *Service) CancelRun(ctx context.Context, who principal.Principal, id string) (rec Record, was bool, err error) {
-	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		r, err := run.Get(ctx, tx, who.AccountID, id)
-		if err != nil {
-			return err
-		}
-		if r.PersonID != who.PersonID && !who.May(company.ManageTeam) {
-			return fault.New(fault.Forbidden, "Only the person who started a run, or a manager of the team, can cancel it.").With("reason", "permission")
-		}
-		err = person.Lock(ctx, tx, r.PersonID) // always before the run
-		if errors.Is(err, person.ErrDeleted) { // all runs of a deleted person have ended
-			was = true
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		r, ok, err := run.RequestCancel(ctx, tx, who.AccountID, id)
-		was = !ok
-		if err != nil || was {
-			return err
-		}
-		if r.State == run.Queued {
-			return s.endInTx(ctx, tx, r, Outcome{State: run.Cancelled})
-		}
-		tx.AfterCommit(func() { s.Hub.Notify(r.ID) })
-		return nil
-	})
-	if err != nil {
-		return Record{}, false, err
-	}
-	rec, err = s.GetStatus(ctx, who.AccountID, id)
-	return rec, was, err
 }

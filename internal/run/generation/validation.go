@@ -20,18 +20,18 @@ import (
 	"atelier/internal/run/run"
 )
 
-// checkedDraft is a draft without problems.
+// checkedDraft is a valid draft with the values derived from it.
 type checkedDraft struct {
 	tool   *catalog.Tool
 	filled catalog.FormInputs
-	n      int64 // results
+	n      int64 // number of results
 	price  int64
 	inputs []run.Input
-	stored string // inputs as they are kept
+	stored string // inputs as a JSON object, as stored in the database
 	seed   int64
 }
 
-// validator validates drafts. It holds and counts nothing.
+// validator validates drafts. It holds no tokens and counts against no limits.
 type validator struct {
 	db       *sqldb.DB
 	catalog  *catalog.Catalog
@@ -39,8 +39,8 @@ type validator struct {
 	settings Settings
 }
 
-// checkDraft validates a draft against its tool. A draft that is only priced
-// may lack required inputs.
+// checkDraft validates a draft against its tool. If pricing is set, required
+// inputs may be missing.
 func (v validator) checkDraft(ctx context.Context, d Draft, pricing bool) (checkedDraft, error) {
 	tool, ok := v.catalog.CurrentSnapshot().ViewFor(AudienceOf(d.Principal)).ToolByID(d.ToolID)
 	if !ok {
@@ -86,8 +86,8 @@ func errStaleTool(live string) error {
 	return fault.New(fault.ToolSchemaStale, "The tool has changed since you read it. Read it again.").With("expected_tool_fields_hash", live)
 }
 
-// checkUnchanged makes sure that the tool is still the version that the draft
-// was checked against: another node may have changed it.
+// checkUnchanged returns an error if the current version of the tool is not t
+// any more. Another node may have changed it since the draft was validated.
 func checkUnchanged(ctx context.Context, tx *sqldb.Tx, t *catalog.Tool) error {
 	live, ok, err := catalog.LiveHash(ctx, tx, t.ID)
 	switch {
@@ -101,7 +101,8 @@ func checkUnchanged(ctx context.Context, tx *sqldb.Tx, t *catalog.Tool) error {
 	return nil
 }
 
-// findProblems validates everything besides the inputs.
+// findProblems validates the metadata, the webhook URL and the plugin name of a
+// draft.
 func (v validator) findProblems(d Draft) []fault.Field {
 	var all []fault.Field
 	if len(d.Metadata) > v.settings.MetadataBytes {
@@ -124,14 +125,14 @@ func newInvalid(problems []fault.Field) error {
 	return e
 }
 
-// TooManyFiles refuses a request with more input files than allowed. The path
-// names the first file beyond the limit.
+// TooManyFiles returns the error for a request with more input files than
+// allowed. path names the first file beyond the limit.
 func TooManyFiles(limit int, path string) error {
 	return fault.New(fault.TooManyInputFiles, fmt.Sprintf("A run takes at most %d input files.", limit)).With("limit", limit).With("path", path)
 }
 
-// resolveFiles finds the files that references name, only in the paying
-// account.
+// resolveFiles looks up the files that the inputs refer to. It finds only files
+// of the account that pays for the run.
 func (v validator) resolveFiles(ctx context.Context, d Draft, refs []catalog.Ref) (inputs []run.Input, problems []fault.Field, err error) {
 	if len(refs) == 0 {
 		return nil, nil, nil
@@ -172,7 +173,8 @@ func asNotFound(err error) *fault.Error {
 	return nil
 }
 
-// describeMisfit returns the reason why a field does not accept a file; empty: it does.
+// describeMisfit returns a message that says why a field does not accept a
+// file, or "" if it does.
 func describeMisfit(a asset.Asset, ref catalog.Ref) string {
 	if a.Type != ref.MediaType {
 		return "Must be " + mediaNames[ref.MediaType] + "."
@@ -185,8 +187,9 @@ func describeMisfit(a asset.Asset, ref catalog.Ref) string {
 
 var mediaNames = map[string]string{"IMG": "a picture", "VID": "a video", "AUDIO": "a sound file", "ASSET_3D": "a 3D model"}
 
-// storedInputs returns the inputs as the library shows them: values with
-// defaults, and media as the caller referred to them.
+// storedInputs converts inputs to the JSON object that is stored with the run
+// and shown in the library. It contains the values, including defaults, and
+// references to files as the client sent them.
 func storedInputs(f catalog.FormInputs) (string, error) {
 	all := make(map[string]any, len(f.Values)+len(f.Refs))
 	for key, v := range f.Values {
@@ -214,7 +217,7 @@ func storedInputs(f catalog.FormInputs) (string, error) {
 	return string(text), err
 }
 
-// policyTexts returns the texts that the content policy checks.
+// policyTexts returns the texts of the inputs that the content policy checks.
 func policyTexts(f catalog.FormInputs) []policy.Text {
 	var all []policy.Text
 	for _, t := range f.Texts {

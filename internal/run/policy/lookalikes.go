@@ -1,9 +1,9 @@
 package policy
 
-// lookalikes are letters that look like Latin ones, after case folding and
-// decomposition. No two letters of one alphabet map to the same letter, so that
-// patterns in that alphabet keep their meaning; letters that would break this
-// rule are in faux.
+// lookalikes maps letters to the Latin letters that they look like, after case
+// folding and decomposition. With few exceptions no two letters of one alphabet
+// map to the same letter, so that patterns in that alphabet keep their meaning.
+// Letters that would break this rule are in faux.
 var lookalikes = map[rune]string{
 	// Cyrillic
 	'а': "a", 'в': "b", 'с': "c", 'ԁ': "d", 'е': "e", 'є': "e", 'ҽ': "e", 'ԍ': "g", 'н': "h", 'һ': "h", 'і': "i", 'ј': "j", 'к': "k", 'ӏ': "l",
@@ -12,7 +12,7 @@ var lookalikes = map[rune]string{
 	'α': "a", 'β': "b", 'ε': "e", 'ι': "i", 'κ': "k", 'ο': "o", 'ρ': "p", 'τ': "t", 'χ': "x", 'ζ': "z",
 	// Armenian
 	'հ': "h", 'ո': "n", 'օ': "o", 'ս': "u", 'զ': "q", 'ց': "g",
-	// Cherokee, which folds to its capitals
+	// Cherokee, whose small letters fold to capitals
 	'Ꭺ': "a", 'Ᏼ': "b", 'Ꮯ': "c", 'Ꭰ': "d", 'Ꭼ': "e", 'Ꮐ': "g", 'Ꮋ': "h", 'Ꭻ': "j", 'Ꮶ': "k", 'Ꮮ': "l", 'Ꮇ': "m", 'Ꮲ': "p", 'Ꭱ': "r", 'Ꮪ': "s",
 	'Ꭲ': "t", 'Ꮩ': "v", 'Ꮃ': "w", 'Ꮓ': "z",
 	// Latin letters with strokes and hooks, which do not decompose
@@ -26,15 +26,16 @@ var lookalikes = map[rune]string{
 	'ᴘ': "p", 'ʀ': "r", 'ꜱ': "s", 'ᴛ': "t", 'ᴜ': "u", 'ᴠ': "v", 'ᴡ': "w", 'ʏ': "y", 'ᴢ': "z",
 }
 
-// faux are letters that can be taken for Latin ones, the likeliest first: by
-// their small or capital form, or turned round.
+// faux maps letters to the Latin letters that they can be mistaken for, the
+// likeliest first. The resemblance may be to a small, a capital or a rotated
+// letter.
 var faux = map[rune]string{
 	'η': "nh", 'ν': "vn", 'υ': "uy", 'μ': "um", 'ω': "w", 'γ': "y", 'σ': "osc", 'π': "n", 'θ': "o",
 	'ь': "b", 'г': "r", 'з': "e", 'и': "un", 'п': "n", 'ш': "w", 'я': "r", 'э': "e", 'ц': "u", 'ѳ': "o",
 }
 
-// leet are digits and marks that can be taken for letters. An asterisk can be
-// any vowel.
+// leet maps digits and symbols to the letters that they can stand for. An
+// asterisk can stand for any vowel.
 var leet = map[rune]string{
 	'0': "o", '1': "il", '2': "z", '3': "e", '4': "a", '5': "s", '6': "gb", '7': "t", '8': "b", '9': "gq",
 	'@': "a", '$': "s", '!': "il", '|': "il", '+': "t", '*': "aeiou", '€': "e", '¢': "c", '©': "c", '£': "l", '¥': "y", '®': "r", '×': "x",

@@ -14,34 +14,38 @@ import (
 	"time"
 )
 
-// maxAnswer is the maximum size in bytes of an answer.
+// maxAnswer is the maximum size of a response of the moderator, in bytes.
 const maxAnswer = 1 << 20
 
 // Options are the endpoint and the credentials of a moderator.
 type Options struct {
-	// URL is the endpoint itself, as in https://api.example.com/v1/moderations.
+	// URL is the URL of the endpoint, as in
+	// https://api.example.com/v1/moderations.
 	URL string
-	// Key is sent as a bearer token; empty: none.
+	// Key is sent as a bearer token. If it is empty, none is sent.
 	Key string
-	// Model is sent in the request; empty: the endpoint's default.
+	// Model is sent in the request. If it is empty, the endpoint chooses its
+	// default.
 	Model string
-	// Timeout bounds a request and its answer: 10 s.
+	// Timeout is the maximum duration of a request, including its response. The
+	// default is 10 seconds.
 	Timeout time.Duration
 }
 
-// Moderator calls an HTTP endpoint in the format of OpenAI's moderation. It is
-// safe for concurrent use.
+// Moderator sends texts to an HTTP endpoint that has the format of OpenAI's
+// moderation API. It is safe for concurrent use.
 type Moderator struct {
 	options Options
 	client  *http.Client
 }
 
-// NewModerator returns a moderator. It does not connect.
+// NewModerator validates the options and returns a moderator. It does not
+// connect to the endpoint.
 func NewModerator(o Options) (*Moderator, error) {
 	u, err := url.Parse(o.URL)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil:
-		return nil, errors.New("moderator: the address must be an http:// or https:// URL without a user") // the text may hold a password
+		return nil, errors.New("moderator: the address must be an http:// or https:// URL without a user") // the URL is not shown, because it may contain a password
 	case strings.ContainsFunc(o.Key, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return nil, errors.New("moderator: the key has characters that are invalid in a header")
 	case o.Timeout < 0:
@@ -53,19 +57,19 @@ func NewModerator(o Options) (*Moderator, error) {
 			Proxy:             http.ProxyFromEnvironment,
 			ForceAttemptHTTP2: true,
 			MaxIdleConns:      16,
-			// All of them go to one host.
+			// All connections go to one host.
 			MaxIdleConnsPerHost: 16,
 			IdleConnTimeout:     30 * time.Second,
 		},
 		Timeout: o.Timeout,
-		// Texts are sent to the configured endpoint only.
+		// Redirects are not followed, because texts must be sent only to the
+		// configured endpoint.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }
 
 // askServer returns the path of the first text that the moderator flags. Blank
-// texts are not sent: there is nothing to judge, and some endpoints refuse
-// them.
+// texts are not sent, because some endpoints reject them.
 func (m *Moderator) askServer(ctx context.Context, texts []Text) (path string, flagged bool, err error) {
 	var request struct {
 		Input []string `json:"input"`

@@ -10,25 +10,26 @@ import (
 
 // Texts are normalized in two steps.
 //
-// foldText is for patterns and texts both: it removes compatibility forms,
-// case, accents and invisible characters, and replaces letters that look like a
-// Latin letter by that letter. This reading is always correct.
+// The first step, foldText, is applied to patterns and to texts. It removes
+// compatibility forms, case, accents and invisible characters, and replaces
+// letters that look like a Latin letter by that letter. This never changes the
+// meaning.
 //
-// Other disguises have several possible readings: a Greek η can mean n or h, a
-// 1 can mean i or l. Such characters stay, and readingsOf returns the letters
-// that they can mean. Phrases try all readings, regular expressions the first
-// and the last reading of letters.
+// Other disguised letters are ambiguous: a Greek η can mean n or h, and a 1 can
+// mean i or l. They are left as they are, and readingsOf returns the letters
+// that they can mean. Phrases are compared with all of these readings, regular
+// expressions only with the first and the last reading of letters.
 
-// foldText normalizes a text. It keeps the order of characters, and every kind
-// of space becomes one space.
+// foldText normalizes a text. The order of characters stays the same. Every
+// sequence of white space becomes one space.
 func foldText(s string) string {
 	s = norm.NFKD.String(strings.ToValidUTF8(s, ""))
-	s = norm.NFKD.String(cases.Fold().String(s)) // folding composes a few
+	s = norm.NFKD.String(cases.Fold().String(s)) // folding composes some characters, so they are decomposed again
 	var b strings.Builder
 	b.Grow(len(s))
 	space := false
 	for _, r := range s {
-		if unicode.IsSpace(r) || r == '\u2800' { // an empty Braille cell
+		if unicode.IsSpace(r) || r == '\u2800' { // U+2800 is an empty Braille cell
 			if !space {
 				b.WriteByte(' ')
 			}
@@ -60,8 +61,8 @@ func foldText(s string) string {
 	return b.String()
 }
 
-// cherokeeCapital returns the letter that a Cherokee letter folds to: the
-// library swaps capital and small letters there.
+// cherokeeCapital converts a small Cherokee letter to its capital, because the
+// case folding of the library converts Cherokee letters in the wrong direction.
 func cherokeeCapital(r rune) rune {
 	switch {
 	case r >= '\uab70' && r <= '\uabbf':
@@ -72,9 +73,9 @@ func cherokeeCapital(r rune) rune {
 	return r
 }
 
-// isInvisible reports whether a character has no mark of its own: accents,
-// controls, characters without width, blanks that count as letters, and
-// replacement characters.
+// isInvisible reports whether a character has no visible glyph of its own:
+// accents, control characters, zero-width characters, blank letters,
+// private-use characters and the replacement character.
 func isInvisible(r rune) bool {
 	if r <= '~' {
 		return r < ' '
@@ -86,7 +87,7 @@ func isInvisible(r rune) bool {
 	return unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf, unicode.Cc, unicode.Co)
 }
 
-// isWordRune reports whether a character is part of a word.
+// isWordRune reports whether a character of a folded text is part of a word.
 func isWordRune(r rune) bool {
 	if r <= '~' {
 		return 'a' <= r && r <= 'z' || '0' <= r && r <= '9'
@@ -94,17 +95,18 @@ func isWordRune(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.Is(unicode.Mc, r)
 }
 
-// isUnspaced reports whether a letter belongs to a script without spaces
-// between words. Each such letter counts as a word.
+// isUnspaced reports whether a letter belongs to a script that has no spaces
+// between words. Each such letter is treated as a word.
 func isUnspaced(r rune) bool {
 	return r >= '\u0e00' && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
-// views are the ways to read the marks between letters. A text is checked in
-// each.
+// views are the ways to treat punctuation and symbols in a text. A text is
+// checked in each of these ways.
 var views = []func(rune) rune{separateMarks, readMarks, dropMarks}
 
-// separateMarks makes every mark end a word: "pipe-bomb".
+// separateMarks replaces punctuation and symbols by spaces, so that "pipe-bomb"
+// becomes two words.
 func separateMarks(r rune) rune {
 	if isWordRune(r) {
 		return r
@@ -112,7 +114,8 @@ func separateMarks(r rune) rune {
 	return ' '
 }
 
-// readMarks keeps marks that can be read as letters: "b@d".
+// readMarks keeps symbols that can stand for letters, as in "b@d", and replaces
+// other punctuation and symbols by spaces.
 func readMarks(r rune) rune {
 	if _, ok := leet[r]; ok {
 		return r
@@ -120,7 +123,7 @@ func readMarks(r rune) rune {
 	return separateMarks(r)
 }
 
-// dropMarks removes marks: "bo-mb".
+// dropMarks removes punctuation and symbols, so that "bo-mb" becomes "bomb".
 func dropMarks(r rune) rune {
 	if r == ' ' || isWordRune(r) {
 		return r
@@ -128,8 +131,9 @@ func dropMarks(r rune) rune {
 	return -1
 }
 
-// readingsOf returns the letters that a character can mean besides itself;
-// digits have readings only among letters.
+// readingsOf returns the Latin letters that a character can stand for in
+// addition to itself. Digits and symbols stand for letters only if digits is
+// set.
 func readingsOf(r rune, digits bool) string {
 	if r >= 'a' && r <= 'z' {
 		return ""
@@ -143,7 +147,7 @@ func readingsOf(r rune, digits bool) string {
 	return faux[r]
 }
 
-// firstReading replaces letters that have several readings by the first one.
+// firstReading replaces ambiguous letters by the likeliest Latin letter.
 func firstReading(s string) string {
 	return strings.Map(func(r rune) rune {
 		if all := faux[r]; all != "" {
@@ -153,7 +157,7 @@ func firstReading(s string) string {
 	}, s)
 }
 
-// lastReading replaces letters that have several readings by the last one.
+// lastReading replaces ambiguous letters by the least likely Latin letter.
 func lastReading(s string) string {
 	return strings.Map(func(r rune) rune {
 		if all := faux[r]; all != "" {
@@ -163,8 +167,8 @@ func lastReading(s string) string {
 	}, s)
 }
 
-// joinLetters joins words of single letters, and separates all others by one
-// space: "a b o m b" becomes "abomb".
+// joinLetters joins adjacent words of one letter to one word, and separates all
+// other words by one space: "a b o m b" becomes "abomb".
 func joinLetters(s string) string {
 	var b strings.Builder
 	b.Grow(len(s))
@@ -179,12 +183,13 @@ func joinLetters(s string) string {
 	return b.String()
 }
 
-// wordScanner iterates over the words of a text in one of the views.
+// wordScanner iterates over the words of a text in which punctuation was
+// replaced or removed (see views).
 type wordScanner struct {
 	text       string
 	start, end int
-	single     bool // one character
-	lettered   bool // not only digits and marks
+	single     bool // the word has only one character
+	lettered   bool // the word has at least one letter
 }
 
 func (t *wordScanner) nextWord() bool {

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// phrases is a tree of phrases, letter by letter with one space between words.
+// phrases is a prefix tree of phrases. Its edges are characters, with one space
+// between words.
 type phrases struct{ nodes []node }
 
 type node struct {
@@ -15,7 +16,8 @@ type node struct {
 
 func (p *phrases) isEmpty() bool { return len(p.nodes) == 0 }
 
-// addPhrase adds a phrase to the tree.
+// addPhrase adds a phrase to the tree. It returns an error if the phrase
+// contains anything but words.
 func (p *phrases) addPhrase(phrase string) error {
 	text := foldText(phrase)
 	if strings.ContainsFunc(text, func(r rune) bool { return !isWordRune(r) && !strings.ContainsRune(" -'’", r) }) {
@@ -41,7 +43,8 @@ func (p *phrases) addPhrase(phrase string) error {
 	return nil
 }
 
-// childNode returns the node after r, which it adds if there is none.
+// childNode returns the child of a node for the character r. It adds the child
+// if there is none.
 func (p *phrases) childNode(at int32, r rune) int32 {
 	if next, ok := p.nodes[at].next[r]; ok {
 		return next
@@ -55,17 +58,19 @@ func (p *phrases) childNode(at int32, r rune) int32 {
 	return next
 }
 
-// position is a position of a text in the tree: before a word, or, split, after
-// a single letter, after which only another single letter may follow.
+// position is a node in the tree of phrases that a part of a text leads to. If
+// split is set, it was reached by a single letter in the middle of a word, and
+// only another single letter may follow.
 type position struct {
 	node  int32
 	split bool
 }
 
-// findPhrase returns the offset at which a phrase ends in a text in one of the
-// views. It walks over the words once with every possible position. They are
-// few: a position fixes all the letters that led to it, so no two lead to the
-// same one, and none is deeper than the longest phrase.
+// findPhrase finds a phrase in a text in which punctuation was replaced or
+// removed (see views). It returns the offset at which the phrase ends. It reads
+// the words once and keeps all possible positions in the tree of phrases. There are few of them: a position
+// determines all letters that lead to it, so no two paths lead to the same one,
+// and none is deeper than the longest phrase.
 func (p *phrases) findPhrase(text string) (end int, found bool) {
 	var now, then []position
 	var reached, before []int32
@@ -104,7 +109,8 @@ func (p *phrases) findPhrase(text string) (end int, found bool) {
 	return 0, false
 }
 
-// stepNodes adds the nodes after r, in every reading of it.
+// stepNodes appends the children of a node for r and for all letters that r can
+// stand for.
 func (p *phrases) stepNodes(to []int32, at int32, r rune, digits bool) []int32 {
 	next := p.nodes[at].next
 	if n, ok := next[r]; ok {

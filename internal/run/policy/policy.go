@@ -3,13 +3,13 @@
 //	texts ──▶ Rules: deny patterns of a file ──▶ Moderator, if any ──▶ allowed
 //	              └──────────── refused ◀────────────┘
 //
-// Rules are applied to every text by itself and to all texts together,
-// normalized so that the usual disguises are removed (see normalize.go). They
-// refuse plainly forbidden texts; the moderator judges the rest.
+// Rules are applied to every text separately and to all texts together. Texts
+// are normalized first, which removes the usual disguises (see normalize.go).
+// Rules reject texts that are clearly forbidden. The moderator judges the rest.
 //
-// A refusal names the field and nothing else, always in the same words, so that
-// it does not reveal which rule to avoid. If a moderator does not answer, or
-// its answer is invalid, the request is refused.
+// The error for a rejected text names only the field, always with the same
+// message, so that it does not reveal which rule to avoid. If the moderator
+// does not respond, or its response is invalid, the request is rejected.
 package policy
 
 import (
@@ -25,21 +25,21 @@ import (
 
 // Text is a text that a person wrote, and its path in the request.
 type Text struct {
-	Path  string // inputs.prompt
+	Path  string // for example inputs.prompt
 	Value string
 }
 
-// isBlank reports whether the text has nothing to judge.
+// isBlank reports whether the text consists only of white space.
 func (t Text) isBlank() bool { return strings.TrimSpace(t.Value) == "" }
 
-// maxText is the maximum size in bytes of all texts of a request together.
-// Callers have lower limits.
+// maxText is the maximum total size of the texts of a request, in bytes. The
+// limits of the API are lower.
 const maxText = 1 << 20
 
 // Checker checks texts against the rules and then with the moderator.
 type Checker struct {
-	Rules     *Rules     // nil: none
-	Moderator *Moderator // nil: none
+	Rules     *Rules     // nil if there are no rules
+	Moderator *Moderator // nil if there is no moderator
 }
 
 // Check checks texts against the rules, and with the moderator if there is one.
@@ -50,9 +50,9 @@ func (c *Checker) Check(ctx context.Context, texts []Text) error {
 	return c.ModerateTexts(ctx, texts)
 }
 
-// CheckRules refuses texts that the rules do not allow with a
-// fault.ContentPolicyViolation, whose detail field is the path. It does not
-// call the moderator.
+// CheckRules returns a fault.ContentPolicyViolation for texts that the rules
+// forbid. Its detail "field" is the path of the text. CheckRules does not call
+// the moderator.
 func (c *Checker) CheckRules(texts []Text) error {
 	path, refused := exceedsLimit(texts)
 	if !refused {
@@ -69,8 +69,9 @@ func (c *Checker) NeedsModeration(texts []Text) bool {
 	return c.Moderator != nil && slices.ContainsFunc(texts, func(t Text) bool { return !t.isBlank() })
 }
 
-// ModerateTexts refuses texts that the moderator does not allow, as CheckRules
-// does. It returns a fault.Unavailable if the moderator cannot be reached.
+// ModerateTexts returns a fault.ContentPolicyViolation for texts that the
+// moderator forbids, and a fault.Unavailable if the moderator cannot be
+// reached.
 func (c *Checker) ModerateTexts(ctx context.Context, texts []Text) error {
 	if !c.NeedsModeration(texts) {
 		return nil
@@ -78,7 +79,7 @@ func (c *Checker) ModerateTexts(ctx context.Context, texts []Text) error {
 	path, refused, err := c.Moderator.askServer(ctx, texts)
 	switch {
 	case errors.Is(err, context.Canceled):
-		return fmt.Errorf("ask the moderator: %w", err) // the caller disconnected
+		return fmt.Errorf("ask the moderator: %w", err) // the client has disconnected
 	case err != nil:
 		return fault.New(fault.Unavailable, "The service cannot check this request right now. Try again shortly.").Because(err)
 	case refused:
@@ -91,8 +92,9 @@ func newViolation(path string) error {
 	return fault.New(fault.ContentPolicyViolation, "The content policy does not allow this request.").With("field", path)
 }
 
-// exceedsLimit returns the text that exceeds the size that can be checked. It
-// counts as refused: a text that was not checked does not pass.
+// exceedsLimit returns the path of the first text with which the total size
+// exceeds maxText. Such texts are rejected, because they are too large to
+// check.
 func exceedsLimit(texts []Text) (path string, refused bool) {
 	total := 0
 	for _, t := range texts {
@@ -110,7 +112,7 @@ var defaultRules string
 func Default() *Rules {
 	r, err := Parse(strings.NewReader(defaultRules))
 	if err != nil {
-		panic("policy: the shipped rules: " + err.Error()) // tests read them
+		panic("policy: the shipped rules: " + err.Error()) // cannot happen, because tests parse the built-in rules
 	}
 	return r
 }

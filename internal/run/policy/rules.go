@@ -13,29 +13,31 @@ import (
 )
 
 const (
-	maxFile = 1 << 20 // bytes of a rule file
-	maxLine = 1000    // bytes
+	maxFile = 1 << 20 // maximum size of a rule file, in bytes
+	maxLine = 1000    // maximum length of a line, in bytes
 )
 
-// Rules are deny patterns. They are immutable and safe for concurrent use.
+// Rules are patterns of forbidden texts. They are immutable and safe for
+// concurrent use.
 type Rules struct {
 	phrases phrases
-	regexps *regexp.Regexp // all of them at once; nil: none
+	regexps *regexp.Regexp // all regular expressions joined by |; nil if there are none
 
-	// long admits one long text at a time: checking it takes a while, and one
-	// caller must not occupy all processors.
+	// long is held while a long text is checked. Checking takes a while, and
+	// one client must not occupy all processors.
 	long sync.Mutex
 }
 
-// longText is the size in bytes above which texts are checked one request at a
-// time.
+// longText is the total size of the texts of a request, in bytes, above which
+// only one request is checked at a time.
 const longText = 16 << 10
 
-// Parse reads rules, one per line; blank lines and lines that begin with # are
-// ignored. A rule is a phrase, whose words must follow one another whole, or a
-// regular expression between slashes (RE2 syntax). Both are normalized as texts
-// are, except the character classes of regular expressions: a class sees small
-// letters without accents. The error names every invalid line.
+// Parse reads rules, one per line. Blank lines and lines that begin with # are
+// ignored. A rule is a phrase, which matches the same whole words in the same
+// order, or a regular expression between slashes (RE2 syntax). Rules are
+// normalized like texts, except for the character classes of regular
+// expressions, which are compared with small letters without accents. The
+// returned error names every invalid line.
 func Parse(r io.Reader) (*Rules, error) {
 	file, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {
@@ -81,7 +83,8 @@ func Parse(r io.Reader) (*Rules, error) {
 	return rules, nil
 }
 
-// plainRegexp returns the expression of a line, for normalized text.
+// plainRegexp returns the regular expression of a line, changed such that it
+// matches normalized texts.
 func plainRegexp(line string) (string, error) {
 	source, closed := strings.CutSuffix(line[1:], "/")
 	if !closed || source == "" {
@@ -102,8 +105,8 @@ func plainRegexp(line string) (string, error) {
 	return expression, nil
 }
 
-// plainLiterals normalizes the literals of an expression and removes the names
-// of groups, which would collide when expressions are joined.
+// plainLiterals normalizes the literals of a regular expression and removes its
+// groups, whose names could collide when expressions are joined.
 func plainLiterals(e *syntax.Regexp) *syntax.Regexp {
 	for i, sub := range e.Sub {
 		e.Sub[i] = plainLiterals(sub)
@@ -119,10 +122,11 @@ func plainLiterals(e *syntax.Regexp) *syntax.Regexp {
 	return e
 }
 
-// FindViolation finds a rule that the texts break: each text by itself, and all
-// together, since a phrase may be spread over several. It returns the path of
-// the text that completes it. Texts that are too long are refused. The time
-// grows linearly with the length of the texts.
+// FindViolation reports whether the texts match a rule, and returns the path of
+// the text in which the match ends. The texts are checked separately and
+// joined, since a phrase may be spread over several. Texts that are too long to
+// check count as violations. The time grows linearly with the length of the
+// texts.
 func (r *Rules) FindViolation(texts []Text) (path string, refused bool) {
 	if path, refused = exceedsLimit(texts); refused || r == nil {
 		return path, refused
@@ -146,7 +150,8 @@ func (r *Rules) FindViolation(texts []Text) (path string, refused bool) {
 	return texts[at].Path, true
 }
 
-// matchFolded returns the index of the text that completes a rule.
+// matchFolded returns the index of the normalized text in which a match of a
+// rule ends.
 func (r *Rules) matchFolded(folded []string) (at int, found bool) {
 	if !r.phrases.isEmpty() {
 		for _, view := range views {
@@ -172,7 +177,8 @@ func (r *Rules) matchFolded(folded []string) (at int, found bool) {
 	return r.matchExpressions(last)
 }
 
-// matchExpressions is matchFolded for the regular expressions.
+// matchExpressions returns the index of the text in which a match of a regular
+// expression ends.
 func (r *Rules) matchExpressions(texts []string) (at int, found bool) {
 	for _, form := range []func(string) string{
 		func(s string) string { return s },
@@ -180,7 +186,7 @@ func (r *Rules) matchExpressions(texts []string) (at int, found bool) {
 		func(s string) string { return joinLetters(strings.Map(separateMarks, s)) },
 	} {
 		if len(texts) > 1 {
-			for i, s := range texts { // each by itself, so that ^ and $ work
+			for i, s := range texts { // separately, so that ^ and $ match at the ends of each text
 				if r.regexps.MatchString(form(s)) {
 					return i, true
 				}
@@ -195,13 +201,14 @@ func (r *Rules) matchExpressions(texts []string) (at int, found bool) {
 	return 0, false
 }
 
-// joinedText is several texts joined to one.
+// joinedText is several texts joined to one string, in which the end of each
+// text is known.
 type joinedText struct {
 	text string
-	ends []int // of each
+	ends []int // end offset of each text
 }
 
-// textAt returns the index of the text that contains an offset.
+// textAt returns the index of the text that contains the offset end.
 func (j joinedText) textAt(end int) int {
 	for i, e := range j.ends {
 		if end <= e {
@@ -211,8 +218,8 @@ func (j joinedText) textAt(end int) int {
 	return len(j.ends) - 1
 }
 
-// joinTexts joins the texts in order, as separate words and as parts of one
-// word.
+// joinTexts applies form to each text and joins the results in two ways:
+// separated by spaces, and without a separator. A single text is returned once.
 func joinTexts(texts []string, form func(string) string) []joinedText {
 	between := []string{" ", ""}
 	if len(texts) < 2 {

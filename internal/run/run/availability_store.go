@@ -9,13 +9,13 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// reportLifetime is how long the report of a worker about an engine's server
-// counts.
+// reportLifetime is how long a worker's report about the server of an engine is
+// valid.
 const reportLifetime = time.Minute
 
 // ReportUnavailable records that a worker cannot reach the server of an engine.
 // The worker must repeat the report within a minute. If another worker has
-// reported the server as unavailable already, the time of its first report is
+// already reported the server as unavailable, the time of the first report is
 // kept.
 func ReportUnavailable(ctx context.Context, tx *sqldb.Tx, engine, worker string) error {
 	stale := tx.Now.Add(-reportLifetime)
@@ -31,9 +31,9 @@ func ReportUnavailable(ctx context.Context, tx *sqldb.Tx, engine, worker string)
 	return err
 }
 
-// ReportAvailable records that a worker reaches the server of an engine, which
-// matters only while other workers report the contrary; as long as they do, the
-// worker must repeat the report.
+// ReportAvailable records that a worker can reach the server of an engine. The
+// record is needed only while other workers report the server as unavailable.
+// As long as they do, the worker must repeat its report.
 func ReportAvailable(ctx context.Context, tx *sqldb.Tx, engine, worker string) error {
 	stale := tx.Now.Add(-reportLifetime)
 	if _, err := tx.Exec(ctx, `DELETE FROM engine_away WHERE engine = $1 AND (worker = $2 OR said < $3)`, engine, worker, sqldb.At(stale)); err != nil {
@@ -52,8 +52,8 @@ func HasReports(ctx context.Context, tx *sqldb.Tx, engine string) (found bool, e
 	return found, err
 }
 
-// UnavailableEngines returns the engines whose server no worker reaches, and since
-// when.
+// UnavailableEngines returns the engines whose server no worker can reach, and
+// since when.
 func UnavailableEngines(ctx context.Context, tx *sqldb.Tx) (map[string]time.Time, error) {
 	all := map[string]time.Time{}
 	stale := tx.Now.Add(-reportLifetime)
@@ -72,8 +72,8 @@ func UnavailableEngines(ctx context.Context, tx *sqldb.Tx) (map[string]time.Time
 	return all, err
 }
 
-// ReportServed records that a worker has engines of these names. The rows are
-// written in one order, so that workers do not wait for each other in a circle.
+// ReportServed records that a worker can run the engines with these names. The
+// rows are written in alphabetical order, so that workers do not deadlock.
 func ReportServed(ctx context.Context, tx *sqldb.Tx, engines []string) error {
 	for _, name := range slices.Sorted(slices.Values(engines)) {
 		_, err := tx.Exec(ctx, `
@@ -87,9 +87,10 @@ func ReportServed(ctx context.Context, tx *sqldb.Tx, engines []string) error {
 	return nil
 }
 
-// UnservedEngines returns the engines that have queued runs and that no worker
-// has had since a time; with the zero time, that no worker ever had. A worker
-// that claims a run has its engine.
+// UnservedEngines returns the engines that have queued runs but that no worker
+// has served since the given time. For the zero time, it returns those that no
+// worker has ever served. A worker serves an engine if it reports so or claims
+// a run of it.
 func UnservedEngines(ctx context.Context, tx *sqldb.Tx, since time.Time) ([]string, error) {
 	seen, err := listWaitedFor(ctx, tx)
 	if err != nil {
@@ -102,8 +103,9 @@ func UnservedEngines(ctx context.Context, tx *sqldb.Tx, since time.Time) ([]stri
 	return slices.Sorted(maps.Keys(seen)), nil
 }
 
-// listWaitedFor returns the engines that have queued runs, each with the time when
-// a worker last reported to have it or claimed a run of it; zero: never.
+// listWaitedFor returns the engines that have queued runs, each with the time
+// when a worker last reported to serve it or claimed a run of it. The time is
+// zero if no worker ever did.
 func listWaitedFor(ctx context.Context, tx *sqldb.Tx) (map[string]time.Time, error) {
 	last := map[string]time.Time{}
 	err := tx.EachRow(ctx, `

@@ -7,7 +7,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Checks are the invariants of this package.
+// Checks are SQL queries for violated invariants of runs.
 var Checks = []sqldb.Check{
 	{Name: "a scheduling row counts the queued runs", Query: `
 		SELECT 'run_turn ' || t.engine || ' ' || t.person_id FROM run_turn t WHERE t.waiting <>
@@ -39,17 +39,19 @@ var Checks = []sqldb.Check{
 		SELECT 'run ' || id FROM run WHERE account_id <> coalesce(team_id, person_id)`},
 }
 
-// Limits are the limits per person that LimitChecks compares runs with.
+// Limits are the limits per person that LimitChecks compares runs with: runs
+// started per minute and per hour, and active runs.
 type Limits struct{ PerMinute, PerHour, Active int }
 
-// clockSkew is how far the clocks of nodes may be apart, in microseconds: on one
-// node a run may have ended a little earlier than on another.
+// clockSkew is how far the clocks of nodes may differ, in microseconds. A run
+// may have ended a little earlier by the clock of one node than by that of
+// another.
 const clockSkew = "100000"
 
-// LimitChecks returns the invariants that depend on the clock and on settings.
-// Invariants about rates and numbers cover the last two hours only, because an
-// operator may have lowered the limits since; invariants about leases hold
-// while workers run.
+// LimitChecks returns SQL queries for violated invariants that depend on the
+// current time and on settings. The limits are checked for the last two hours
+// only, because an operator may have lowered them since. The invariants about
+// leases are valid only while workers run.
 func LimitChecks(d sqldb.Dialect, l Limits) []sqldb.Check {
 	recent := d.Clock + ` - 7200000000`
 	rate := func(name string, limit int, span time.Duration) sqldb.Check {

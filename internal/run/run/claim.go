@@ -11,15 +11,16 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Enqueue counts one more queued run of a person. A create calls it before it
-// locks the account in the ledger, see the order of locks in the package comment,
-// and calls Add in the same transaction.
+// Enqueue increments the number of queued runs of a person for an engine. A
+// create request calls it before it locks the account in the ledger (see the
+// order of locks in the package comment), and then calls Add in the same
+// transaction.
 func Enqueue(ctx context.Context, tx *sqldb.Tx, engine, personID string) error {
 	return addWaiting(ctx, tx, engine, personID, 1)
 }
 
-// Add stores a new queued run after Enqueue. The state, attempt and times of r
-// are ignored.
+// Add stores a new run with its inputs and the state queued. Enqueue must be
+// called before it. The state, attempt and times of r are ignored.
 func Add(ctx context.Context, tx *sqldb.Tx, r Run, inputs []Input) error {
 	if err := insertRun(ctx, tx, r); err != nil {
 		return err
@@ -32,8 +33,9 @@ func Add(ctx context.Context, tx *sqldb.Tx, r Run, inputs []Input) error {
 	return nil
 }
 
-// Claim assigns the next run of an engine to the worker, with its inputs, until
-// the lease expires. ok is false if no run can be claimed now.
+// Claim assigns the next queued run of an engine to a worker until the lease
+// expires, and returns the run and its inputs. ok is false if no run can be
+// claimed now.
 func Claim(ctx context.Context, tx *sqldb.Tx, engine, worker string, lease time.Duration) (r Run, inputs []Input, ok bool, err error) {
 	none := func(err error) (Run, []Input, bool, error) {
 		if errors.Is(err, sqldb.ErrNoRows) {
@@ -56,10 +58,11 @@ func Claim(ctx context.Context, tx *sqldb.Tx, engine, worker string, lease time.
 	return r, inputs, err == nil, err
 }
 
-// RenewLeases extends the leases of a worker on the runs that it works on, and
-// returns the claims that it still has: other workers have taken over the rest.
-// Runs that the worker has claimed but does not work on are not renewed, so that
-// another worker claims them.
+// RenewLeases extends the leases of a worker on the runs with the given ids,
+// which it works on. It returns the leases that the worker still has; the other
+// runs have ended or were taken over. Leases on runs that the worker has
+// claimed but does not work on are not extended, so that another worker can
+// claim them.
 func RenewLeases(ctx context.Context, tx *sqldb.Tx, worker string, ids []string, lease time.Duration) ([]Lease, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -67,14 +70,15 @@ func RenewLeases(ctx context.Context, tx *sqldb.Tx, worker string, ids []string,
 	return renewLeases(ctx, tx, worker, ids, tx.Now.Add(lease))
 }
 
-// The outcomes of attempts after which a run is queued again.
+// Outcomes of attempts after which the run is queued again.
 const (
 	Lost     = "lost"     // the lease of the worker expired
-	Returned = "returned" // the worker had to stop
+	Returned = "returned" // the worker had to stop, or found the engine unavailable
 )
 
-// Requeue puts a run back into the queue, unless the attempt no longer holds it
-// or its cancellation was requested.
+// Requeue puts a run back into the queue and records the outcome of the
+// attempt. ok is false, and nothing changes, if the lease is no longer valid or
+// the run is to be cancelled.
 func Requeue(ctx context.Context, tx *sqldb.Tx, h Lease, outcome string) (ok bool, err error) {
 	r, ok, err := requeueRun(ctx, tx, h)
 	if err != nil || !ok {
@@ -86,8 +90,9 @@ func Requeue(ctx context.Context, tx *sqldb.Tx, h Lease, outcome string) (ok boo
 	return true, addWaiting(ctx, tx, r.Engine, r.PersonID, 1)
 }
 
-// RequeueLost puts the runs that LockExpired has locked back into the queue. The
-// scheduling rows are written after all runs, each once and in one order.
+// RequeueLost puts runs that LockExpired has locked back into the queue. The
+// scheduling rows are written after all runs, each only once and in a fixed
+// order, to prevent deadlocks.
 func RequeueLost(ctx context.Context, tx *sqldb.Tx, lost []Run) error {
 	type schedulingKey struct{ engine, personID string }
 	waiting := map[schedulingKey]int64{}
@@ -116,10 +121,10 @@ func RequeueLost(ctx context.Context, tx *sqldb.Tx, lost []Run) error {
 	return nil
 }
 
-// MarkReturned records that the worker of an attempt lives although its lease has
-// expired, as after a pause or a long time without the database: the run was
-// returned and not lost with the worker. A run that another worker has claimed
-// since stays with that worker.
+// MarkReturned records that the worker of an attempt is alive although its
+// lease has expired, for example after the process was suspended or the
+// database was unreachable. The attempt then counts as returned instead of
+// lost. If another worker has claimed the run since, it keeps the run.
 func MarkReturned(ctx context.Context, tx *sqldb.Tx, h Lease) error {
 	if ok, err := Requeue(ctx, tx, h, Returned); err != nil || ok {
 		return err

@@ -8,12 +8,13 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// addWaiting counts n more queued runs of a person. A person who had none waiting
-// keeps their position: served is when a run of theirs was last claimed.
+// addWaiting adds n to the number of queued runs of a person for an engine. It
+// does not change served, the time when a run of the person was last claimed,
+// which decides who is next.
 //
-// A transaction calls it once per row: PostgreSQL checks the foreign key of a
-// row that it updates a second time, and then waits for the person, whose lock
-// comes before run_turn.
+// A transaction must call it only once per row. If PostgreSQL updates a row a
+// second time, it checks its foreign key again and waits for the lock of the
+// person, which must be taken before that of run_turn.
 func addWaiting(ctx context.Context, tx *sqldb.Tx, engine, personID string, n int64) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO run_turn (engine, person_id, served, waiting) VALUES ($1, $2, 0, $3)
@@ -21,13 +22,15 @@ func addWaiting(ctx context.Context, tx *sqldb.Tx, engine, personID string, n in
 	return err
 }
 
-// removeWaiting counts one queued run less that no worker has claimed.
+// removeWaiting decrements the number of queued runs of a person, for a run
+// that ends without having been claimed.
 func removeWaiting(ctx context.Context, tx *sqldb.Tx, engine, personID string) error {
 	_, err := tx.Exec(ctx, `UPDATE run_turn SET waiting = waiting - 1 WHERE engine = $1 AND person_id = $2`, engine, personID)
 	return err
 }
 
-// nextPerson returns the person with queued runs who was served longest ago.
+// nextPerson returns the person with queued runs for an engine whose last
+// claimed run is the longest ago.
 func nextPerson(ctx context.Context, tx *sqldb.Tx, engine string) (personID string, err error) {
 	err = tx.QueryRow(ctx, `
 		SELECT person_id FROM run_turn WHERE engine = $1 AND waiting > 0 ORDER BY served, person_id LIMIT 1`+tx.Dialect.SkipLocked, engine).Scan(&personID)
@@ -40,9 +43,9 @@ func oldestQueued(ctx context.Context, tx *sqldb.Tx, engine, personID string) (i
 	return id, err
 }
 
-// claimRun assigns a queued run to a worker. Clocks of nodes differ a little,
-// and a transaction may see rows committed after it began: no run starts before
-// it was created.
+// claimRun assigns a queued run to a worker. The start time is not earlier than
+// the creation time, even if the clocks of nodes differ or the run was created
+// after this transaction began.
 func claimRun(ctx context.Context, tx *sqldb.Tx, id, worker string, until time.Time) (Run, error) {
 	r, err := scanRun(tx.QueryRow(ctx, `
 		UPDATE run SET stage = 'running', attempt = attempt + 1, worker = $2, lease_until = $3, progress = NULL, preview = '',
@@ -69,14 +72,14 @@ func renewLeases(ctx context.Context, tx *sqldb.Tx, worker string, ids []string,
 		UPDATE run SET lease_until = $2 WHERE worker = $1 AND stage = 'running' AND id IN `+placeholders+` RETURNING id, attempt, cancel`, args, scanHeld)
 }
 
-// ListLeases returns the claims of a worker.
+// ListLeases returns the leases of a worker on running runs.
 func ListLeases(ctx context.Context, tx *sqldb.Tx, worker string) ([]Lease, error) {
 	return sqldb.All(ctx, tx, `SELECT id, attempt, cancel FROM run WHERE worker = $1 AND stage = 'running'`, []any{worker}, scanHeld)
 }
 
-// SetProgress stores the progress of a run in thousandths, nil if it is
-// unknown, and the blob key of its newest preview. ok is false if the attempt
-// no longer holds the run.
+// SetProgress stores the progress of a run in thousandths, or nil if unknown,
+// and the blob key of its newest preview. ok is false if the lease is no longer
+// valid.
 func SetProgress(ctx context.Context, tx *sqldb.Tx, h Lease, progress *int64, preview string) (ok bool, err error) {
 	n, err := tx.Exec(ctx, `
 		UPDATE run SET progress = $3, preview = $4, revision = revision + 1 WHERE id = $1 AND attempt = $2 AND stage = 'running'`,
@@ -84,18 +87,19 @@ func SetProgress(ctx context.Context, tx *sqldb.Tx, h Lease, progress *int64, pr
 	return n == 1, err
 }
 
-// SetEngineState stores the state by which the engine can resume a run. ok is
-// false if the attempt no longer holds the run.
+// SetEngineState stores the state with which the engine can resume a run. ok is
+// false if the lease is no longer valid.
 func SetEngineState(ctx context.Context, tx *sqldb.Tx, h Lease, state string) (ok bool, err error) {
 	n, err := tx.Exec(ctx, `UPDATE run SET note = $3 WHERE id = $1 AND attempt = $2 AND stage = 'running'`, h.ID, h.Attempt, state)
 	return n == 1, err
 }
 
-// RemoteWork names work of a run that did not succeed: it may continue at a model
-// server although the run has ended.
+// RemoteWork identifies work on a model server for a run that has ended without
+// success. The work may still be going on there.
 type RemoteWork struct{ RunID, EngineState string }
 
-// ListRemoteWork returns at most limit pieces of remote work of an engine.
+// ListRemoteWork returns the remote work of at most limit ended runs of an
+// engine.
 func ListRemoteWork(ctx context.Context, tx *sqldb.Tx, engine string, limit int) ([]RemoteWork, error) {
 	return sqldb.All(ctx, tx, `SELECT id, note FROM run WHERE engine = $1 AND note <> '' AND status <> 'pending' LIMIT $2`,
 		[]any{engine, int64(limit)}, func(row sqldb.Scanner) (w RemoteWork, err error) {
@@ -104,25 +108,28 @@ func ListRemoteWork(ctx context.Context, tx *sqldb.Tx, engine string, limit int)
 		})
 }
 
-// ClearRemoteWork records that the remote work has ended.
+// ClearRemoteWork records that the remote work of a run has been ended.
 func ClearRemoteWork(ctx context.Context, tx *sqldb.Tx, w RemoteWork) error {
 	_, err := tx.Exec(ctx, `UPDATE run SET note = '' WHERE id = $1 AND note = $2 AND status <> 'pending'`, w.RunID, w.EngineState)
 	return err
 }
 
-// LockExpired returns and locks runs whose worker let its lease expire.
+// LockExpired returns at most limit running runs whose lease has expired, and
+// locks their rows.
 func LockExpired(ctx context.Context, tx *sqldb.Tx, limit int) ([]Run, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT `+columns+` FROM run WHERE stage = 'running' AND lease_until < $1 ORDER BY lease_until LIMIT $2`+tx.Dialect.SkipLocked,
 		[]any{sqldb.At(tx.Now), int64(limit)}, scanRun)
 }
 
-// ListClaimed returns runs that a worker has claimed, whether the worker lives or not.
+// ListClaimed returns at most limit running runs, even if their lease has
+// expired.
 func ListClaimed(ctx context.Context, tx *sqldb.Tx, limit int) ([]Run, error) {
 	return sqldb.All(ctx, tx, `SELECT `+columns+` FROM run WHERE stage = 'running' LIMIT $1`, []any{int64(limit)}, scanRun)
 }
 
-// ListWaitingSince returns queued runs that no worker has had since before a time.
+// ListWaitingSince returns at most limit queued runs that were created before
+// the given time and that no worker has worked on since.
 func ListWaitingSince(ctx context.Context, tx *sqldb.Tx, before time.Time, limit int) ([]Run, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT `+columns+` FROM run WHERE stage = 'queued' AND created < $1
@@ -130,7 +137,8 @@ func ListWaitingSince(ctx context.Context, tx *sqldb.Tx, before time.Time, limit
 		[]any{sqldb.At(before), int64(limit)}, scanRun)
 }
 
-// ListQueuedTools returns the hashes of the tools with queued runs for an engine.
+// ListQueuedTools returns the hashes of the tool versions that have queued runs
+// for an engine.
 func ListQueuedTools(ctx context.Context, tx *sqldb.Tx, engine string) ([]string, error) {
 	return sqldb.All(ctx, tx, `SELECT DISTINCT tool_hash FROM run WHERE engine = $1 AND stage = 'queued'`, []any{engine}, func(row sqldb.Scanner) (hash string, err error) {
 		err = row.Scan(&hash)
@@ -138,8 +146,9 @@ func ListQueuedTools(ctx context.Context, tx *sqldb.Tx, engine string) ([]string
 	})
 }
 
-// ListOverdue returns queued runs of a tool that were first started before one
-// time, or that never started and were created before another.
+// ListOverdue returns at most limit queued runs of a tool version that were
+// first started at the time started or before, or that have never started and
+// were created at the time created or before.
 func ListOverdue(ctx context.Context, tx *sqldb.Tx, engine, toolHash string, started, created time.Time, limit int) ([]Run, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT `+columns+` FROM run WHERE engine = $1 AND tool_hash = $2 AND stage = 'queued'
@@ -147,13 +156,13 @@ func ListOverdue(ctx context.Context, tx *sqldb.Tx, engine, toolHash string, sta
 		[]any{engine, toolHash, sqldb.At(started), sqldb.At(created), int64(limit)}, scanRun)
 }
 
-// ListQueued returns queued runs of an engine.
+// ListQueued returns at most limit queued runs of an engine.
 func ListQueued(ctx context.Context, tx *sqldb.Tx, engine string, limit int) ([]Run, error) {
 	return sqldb.All(ctx, tx, `SELECT `+columns+` FROM run WHERE engine = $1 AND stage = 'queued' LIMIT $2`, []any{engine, int64(limit)}, scanRun)
 }
 
-// requeueRun puts a run back into the queue. A run whose cancellation was
-// requested is left to its worker, which ends it.
+// requeueRun puts a run back into the queue. ok is false if the lease is no
+// longer valid or the run is to be cancelled. Its worker then ends the run.
 func requeueRun(ctx context.Context, tx *sqldb.Tx, h Lease) (r Run, ok bool, err error) {
 	r, err = scanRun(tx.QueryRow(ctx, `
 		UPDATE run SET stage = 'queued', worker = '', lease_until = NULL, progress = NULL, preview = '', revision = revision + 1
@@ -164,8 +173,8 @@ func requeueRun(ctx context.Context, tx *sqldb.Tx, h Lease) (r Run, ok bool, err
 	return r, err == nil, err
 }
 
-// CountLosses counts the workers that died with a run. A worker that returned the
-// run, or turned out to live, does not count.
+// CountLosses returns the number of workers that died while they worked on a
+// run. Workers that returned the run, or were found alive later, do not count.
 func CountLosses(ctx context.Context, tx *sqldb.Tx, id string) (n int64, err error) {
 	err = tx.QueryRow(ctx, `SELECT count(*) FROM run_attempt WHERE run_id = $1 AND outcome = $2`, id, Lost).Scan(&n)
 	return n, err
@@ -176,7 +185,7 @@ func endAttempt(ctx context.Context, tx *sqldb.Tx, runID string, attempt int64, 
 	return err
 }
 
-// changeOutcome changes the recorded outcome of an attempt.
+// changeOutcome replaces the recorded outcome of an attempt if it is from.
 func changeOutcome(ctx context.Context, tx *sqldb.Tx, h Lease, from, to string) error {
 	_, err := tx.Exec(ctx, `UPDATE run_attempt SET outcome = $4 WHERE run_id = $1 AND attempt = $2 AND outcome = $3`, h.ID, h.Attempt, from, to)
 	return err

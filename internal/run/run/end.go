@@ -8,9 +8,9 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// RequestCancel records that a run of an account should end. ok is false if it
-// has ended already. The worker of a running run notices the request; the
-// caller can end a queued run at once.
+// RequestCancel records that a run of an account is to be cancelled. ok is
+// false if the run has already ended. The worker of a running run notices the
+// request. A queued run can be ended by the caller at once.
 func RequestCancel(ctx context.Context, tx *sqldb.Tx, accountID, id string) (r Run, ok bool, err error) {
 	r, err = markCancelled(ctx, tx, accountID, id)
 	if !errors.Is(err, sqldb.ErrNoRows) {
@@ -21,8 +21,9 @@ func RequestCancel(ctx context.Context, tx *sqldb.Tx, accountID, id string) (r R
 }
 
 // End ends a run if it still has the state and the attempt of r, and returns
-// the ended run. Otherwise ok is false and nothing has changed. The settlement
-// comes after End: a transaction that has locked an account waits for no run.
+// the ended run. Otherwise it changes nothing and ok is false. The run must be
+// ended before it is settled, because a transaction that has locked an account
+// must not wait for a run.
 func End(ctx context.Context, tx *sqldb.Tx, r Run, o Outcome) (ended Run, ok bool, err error) {
 	if !slices.Contains(next[r.State], o.State) {
 		return Run{}, false, nil
@@ -30,7 +31,7 @@ func End(ctx context.Context, tx *sqldb.Tx, r Run, o Outcome) (ended Run, ok boo
 	if ended, ok, err = endRun(ctx, tx, r, o); err != nil || !ok {
 		return Run{}, false, err
 	}
-	if err := deletePolls(ctx, tx, r.ID); err != nil { // locked before run_turn
+	if err := deletePolls(ctx, tx, r.ID); err != nil { // run_poll is locked before run_turn
 		return Run{}, false, err
 	}
 

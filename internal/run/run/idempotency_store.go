@@ -9,15 +9,15 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Key records which run the create with an idempotency key made.
+// Key records which run was created by the request with an idempotency key.
 type Key struct {
-	Fingerprint string // a hash of the request
+	Fingerprint string // hash of the request
 	RunID       string
 	Created     time.Time
 }
 
-// FindKey returns the record of a person's idempotency key, nil if there is
-// none or it is older than its lifetime.
+// FindKey returns the record of a person's idempotency key, or nil if there is
+// none or it is older than lifetime.
 func FindKey(ctx context.Context, tx *sqldb.Tx, personID, key string, lifetime time.Duration) (*Key, error) {
 	var k Key
 	var created sqldb.Time
@@ -37,9 +37,9 @@ func FindKey(ctx context.Context, tx *sqldb.Tx, personID, key string, lifetime t
 	return &k, nil
 }
 
-// StoreKey records the run of an idempotency key, in place of one that is older
-// than its lifetime. The column response is empty: the answer follows from the
-// run.
+// StoreKey records the run of an idempotency key. It replaces an expired record
+// of the same key. The column response stays empty, because the response can be
+// derived from the run.
 func StoreKey(ctx context.Context, tx *sqldb.Tx, personID, key string, k Key) error {
 	if _, err := tx.Exec(ctx, `DELETE FROM idempotency WHERE person_id = $1 AND key = $2`, personID, key); err != nil {
 		return err
@@ -49,11 +49,12 @@ func StoreKey(ctx context.Context, tx *sqldb.Tx, personID, key string, k Key) er
 	return err
 }
 
-const expiryBatch = 1000 // rows of each table in one transaction
+const expiryBatch = 1000 // maximum number of rows of each table to delete in one transaction
 
-// DeleteExpired deletes idempotency keys that are older than their lifetime, and polls
-// of runs that have ended: on PostgreSQL a poll can be recorded while the end is
-// being committed. It works in batches.
+// DeleteExpired deletes idempotency keys that are older than lifetime, and
+// polls of runs that have ended. On PostgreSQL such polls can remain if they
+// were recorded while the end of the run was being committed. The rows are
+// deleted in batches.
 func DeleteExpired(ctx context.Context, db *sqldb.DB, lifetime time.Duration) error {
 	for {
 		var n int64

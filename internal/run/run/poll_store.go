@@ -8,10 +8,11 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// RecordPoll records that a credential polls a pending run now. early counts
-// the polls of this credential that came sooner than PollAfter allows, this one
-// included; it is 0 if this one did not. The create counts as the first poll of
-// the credential that created the run.
+// RecordPoll records that a client with the given credential polls a pending
+// run now. early is 0 if the poll comes no sooner than PollAfter allows.
+// Otherwise it is the number of polls of this credential that came too early,
+// including this one. For the credential that created the run, the creation
+// counts as the first poll.
 func RecordPoll(ctx context.Context, tx *sqldb.Tx, r Run, personID, credential, credentialID string) (early int64, err error) {
 	dueSince := tx.Now.Add(-r.PollAfter)
 	createdIt := credential == r.Credential && credentialID == r.CredentialID
@@ -24,8 +25,8 @@ func RecordPoll(ctx context.Context, tx *sqldb.Tx, r Run, personID, credential, 
 	return recordEarlyPoll(ctx, tx, r.ID, personID, credential, credentialID)
 }
 
-// recordTimelyPoll records a poll unless the credential polled the run after
-// dueSince. Of several polls at once, one is recorded.
+// recordTimelyPoll records a poll, unless the credential has polled the run
+// after dueSince. Of several concurrent polls only one is recorded.
 func recordTimelyPoll(ctx context.Context, tx *sqldb.Tx, runID, personID, credential, credentialID string, dueSince time.Time) (recorded bool, err error) {
 	n, err := tx.Exec(ctx, `
 		INSERT INTO run_poll (run_id, credential, credential_id, person_id, answered, early)
@@ -35,8 +36,8 @@ func recordTimelyPoll(ctx context.Context, tx *sqldb.Tx, runID, personID, creden
 	return n == 1, err
 }
 
-// recordEarlyPoll counts one more early poll and returns their number, 0 if the
-// run has ended meanwhile.
+// recordEarlyPoll increments the number of early polls and returns it. It
+// returns 0 if the run has ended in the meantime.
 func recordEarlyPoll(ctx context.Context, tx *sqldb.Tx, runID, personID, credential, credentialID string) (early int64, err error) {
 	err = tx.QueryRow(ctx, `
 		INSERT INTO run_poll (run_id, credential, credential_id, person_id, answered, early)

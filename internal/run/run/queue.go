@@ -8,24 +8,24 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Queue is the load of one engine, on all nodes together.
+// Queue is the load of one engine, over all nodes.
 type Queue struct {
 	Engine  string
-	Waiting int64     // queued runs; see countedPeople
-	Oldest  time.Time // creation of the run that has waited longest, zero if none waits; see oldestPeople
-	Active  int64     // claimed runs
+	Waiting int64     // number of queued runs, limited by countedPeople
+	Oldest  time.Time // creation time of the run that has waited longest, zero if none waits; limited by oldestPeople
+	Active  int64     // number of running runs
 }
 
-// Bounds of the rows that Queues reads, so that a long queue does not make the
-// query slow. Beyond them the figures are too low.
+// Limits on the rows that Queues reads, so that a long queue does not make the
+// query slow. If a limit is exceeded, the reported numbers are too low.
 const (
 	queueEngines  = 100
 	countedPeople = 20_000 // people per engine whose queued runs are counted
-	oldestPeople  = 1_000  // people per engine, served longest ago, whose oldest run is compared
-	countedActive = 20_000 // runs
+	oldestPeople  = 1_000  // people per engine whose oldest run is compared, those served longest ago
+	countedActive = 20_000 // running runs that are counted
 )
 
-// Queues returns the queues of all engines that have queued or claimed runs.
+// Queues returns the load of all engines that have queued or running runs.
 func Queues(ctx context.Context, tx *sqldb.Tx) ([]Queue, error) {
 	all := map[string]Queue{}
 	waiting, err := listWaitingEngines(ctx, tx)

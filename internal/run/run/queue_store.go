@@ -7,9 +7,9 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Each of these queries reads at most as many rows as its bound, independent of
-// the number of runs: the engines are found one by one in the index of
-// run_turn.
+// The number of rows that these queries read is limited, independent of the
+// number of runs. The recursive query finds the engines one by one in the index
+// of run_turn.
 
 const (
 	waitingEnginesQuery = `

@@ -1,5 +1,5 @@
 // Package run stores the runs of tools. Each row is a state machine, and every
-// move of it is one conditional update.
+// transition is one conditional update.
 //
 //	          claim                 end
 //	queued ──────────▶ running ──────────▶ succeeded, failed, cancelled
@@ -7,19 +7,20 @@
 //	  │  └── lost, returned
 //	  └──cancel, given up──▶ cancelled, failed
 //
-// One worker at a time claims a run, for as long as it renews its lease. Every
-// claim takes the next attempt number, and every write of a worker carries the
-// number of its own claim: a worker that returns late, after another worker has
-// taken over the run, changes nothing.
+// Only one worker at a time can claim a run, for as long as it renews its
+// lease. Every claim increments the attempt number, and every write of a worker
+// is conditional on the number of its own claim. If a worker continues after
+// another one has taken over the run, it therefore changes nothing.
 //
-// Scheduling is fair among people: of the people with queued runs for an engine,
-// the one served longest ago comes next. The table run_turn holds, for each
-// engine and person, when the person was last served and how many runs wait.
+// Scheduling is fair among people: of the people with queued runs for an
+// engine, the one served longest ago comes next. The table run_turn has, for
+// each engine and person, the time when the person was last served and the
+// number of their queued runs.
 //
-// Locks. Every transaction locks rows in this order, so that no two transactions
-// wait for each other. A claim locks the run_turn row before the run, but skips
-// locked rows: it never waits while it holds a row. A dot is the lock of a
-// foreign key.
+// Every transaction locks rows in the order of the columns below, to prevent
+// deadlocks. A claim locks the run_turn row before the run, but skips locked
+// rows, so it never waits for one lock while it has another. A dot means that
+// the row is locked because of a foreign key.
 //
 //	               person  run  run_poll  rate key  run_turn  report, budget  account  system account
 //	create           x     new               x         x                        x
@@ -42,11 +43,11 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// State is the state of a run. Callers see it as a status and, while the status
-// is pending, a stage.
+// State is the state of a run. The API shows it as a status and, while the
+// status is pending, a stage.
 type State string
 
-// The states of runs.
+// The states of a run. The last three are final.
 const (
 	Queued    State = "queued"
 	Running   State = "running"
@@ -55,10 +56,10 @@ const (
 	Cancelled State = "cancelled"
 )
 
-// next lists the only moves that a run can make.
+// next lists the possible transitions between states.
 var next = map[State][]State{
 	Queued:  {Running, Cancelled, Failed},
-	Running: {Succeeded, Failed, Cancelled, Queued}, // Queued again when its worker died or stopped
+	Running: {Succeeded, Failed, Cancelled, Queued}, // queued again if its worker died or stopped
 }
 
 // Pending is the status of runs that have not ended.
@@ -67,7 +68,7 @@ const Pending = "pending"
 // IsEnded reports whether the state is final.
 func (s State) IsEnded() bool { return len(next[s]) == 0 }
 
-// PublicStatus returns the state as callers see it.
+// PublicStatus returns the status that the API shows for the state.
 func (s State) PublicStatus() string {
 	if s.IsEnded() {
 		return string(s)
@@ -75,54 +76,54 @@ func (s State) PublicStatus() string {
 	return Pending
 }
 
-// Run is one request for results of a tool.
+// Run is a request to generate results with a tool, and its state.
 type Run struct {
-	ID        string // a UUID, public as request_id
-	LibraryID string // the first part of the public ids of the run's results
+	ID        string // UUID, shown as request_id
+	LibraryID string // first part of the public ids of the run's results
 
-	PersonID     string // the person who started the run
-	AccountID    string // the account that pays: the person's or the team's id
-	TeamID       string // empty: the personal account
-	CompanyID    string // the company of the team; empty: no team
-	Credential   string // the kind of the credential that created the run
-	CredentialID string // the id of an access token or of a device
-	Plugin       string // the plugin that the create named; empty: none
+	PersonID     string // person who started the run
+	AccountID    string // account that pays: the id of the person or the team
+	TeamID       string // empty if the personal account pays
+	CompanyID    string // company of the team; empty if there is no team
+	Credential   string // kind of the credential that created the run
+	CredentialID string // id of an access token or of a device
+	Plugin       string // plugin named in the create request, or ""
 
 	ToolID     string
-	ToolHash   string        // the version of the tool that the run was checked against
-	Engine     string        // the name that the tool's manifest has for its engine
-	Inputs     string        // JSON object of the values and of references to files
-	Prompt     string        // the value of the tool's prompt field; empty: none
-	Seed       int64         // given by the caller, or random
-	NumResults int64         // how many results were requested
-	Metadata   string        // JSON object of the caller; empty: none
-	WebhookURL string        // receives an event when the run ends; empty: none
-	Estimated  time.Duration // estimated duration in whole seconds; 0: the tool has no history yet
-	PollAfter  time.Duration // how long a client should wait between two polls, in whole seconds
+	ToolHash   string        // version of the tool that the run was validated against
+	Engine     string        // name of the engine in the tool's manifest
+	Inputs     string        // JSON object with values and references to files
+	Prompt     string        // value of the tool's prompt field, or ""
+	Seed       int64         // chosen by the client, or random
+	NumResults int64         // number of requested results
+	Metadata   string        // JSON object of the client, or ""
+	WebhookURL string        // URL that receives an event when the run ends, or ""
+	Estimated  time.Duration // estimated duration in whole seconds; 0 if no run of the tool has been timed
+	PollAfter  time.Duration // how long a client should wait between polls, in whole seconds
 
-	UnitTokens     int64  // price of one result
+	UnitTokens     int64  // price of one result in tokens
 	TokensHeld     int64  // tokens held in the ledger until the run ends
 	AllowanceHeld  int64  // free allowance held until the run ends
-	AllowanceMonth string // the month of that allowance, as in 2026-11; empty: none is held
-	TokensCharged  int64  // tokens charged; 0 until the run has ended
-	AllowanceUsed  int64  // allowance used; 0 until the run has ended
+	AllowanceMonth string // month of the held allowance, as in 2026-11; empty if none is held
+	TokensCharged  int64  // 0 until the run has ended
+	AllowanceUsed  int64  // 0 until the run has ended
 
 	State       State
-	Attempt     int64  // number of the newest claim; 0: never claimed
+	Attempt     int64  // number of the latest claim; 0 if never claimed
 	Cancel      bool   // cancellation was requested
-	Progress    *int64 // thousandths; nil: unknown
-	Preview     string // blob key of the newest preview picture; empty: none
-	Revision    int64  // grows with every visible change
-	ErrorCode   string // of a failed run
-	ErrorText   string // of a failed run, for people
-	EngineState string // checkpoint of the engine, with which the next attempt can resume work on a model server
+	Progress    *int64 // in thousandths; nil if unknown
+	Preview     string // blob key of the newest preview picture, or ""
+	Revision    int64  // incremented with every visible change
+	ErrorCode   string // set if the run failed
+	ErrorText   string // message for people; set if the run failed
+	EngineState string // checkpoint with which the next attempt of the engine can resume work on a model server
 
 	Created  time.Time
-	Started  time.Time // when it was first claimed; zero: never
-	Finished time.Time // zero: it has not ended
+	Started  time.Time // time of the first claim; zero if never claimed
+	Finished time.Time // zero if the run has not ended
 }
 
-// ProgressFraction returns the progress from 0 to 1, nil if it is unknown.
+// ProgressFraction returns the progress from 0 to 1, or nil if it is unknown.
 func (r Run) ProgressFraction() *float64 {
 	if r.Progress == nil {
 		return nil
@@ -131,70 +132,70 @@ func (r Run) ProgressFraction() *float64 {
 	return &fraction
 }
 
-// Input is a file that a run works on.
+// Input is an input file of a run.
 type Input struct {
-	Field   string // the key of the tool's field
-	Index   int    // in the list of the field; 0 for a single file
+	Field   string // key of the tool's field
+	Index   int    // index in the list of the field; 0 for a single file
 	AssetID string
 }
 
-// Result is one result that a run made. Its asset holds the rest.
+// Result is a result of a run to be stored. Its file is described by the asset.
 type Result struct {
-	ID         string // a UUID
+	ID         string // UUID
 	AssetID    string
-	Type       string // the medium, such as IMG
-	Shape      string // such as landscape, for filters of the library
-	Resolution string // a class of sizes, for filters of the library
-	Note       string // a remark of the tool for people; empty: none
+	Type       string // media type, such as IMG
+	Shape      string // such as landscape; for filters of the library
+	Resolution string // size class; for filters of the library
+	Note       string // remark of the tool for people, or ""
 }
 
-// Output is a result as its run shows it.
+// Output is a stored result of a run with the data of its file.
 type Output struct {
 	ID       string
-	Type     string // the medium, such as IMG
+	Type     string // media type, such as IMG
 	MimeType string
-	Width    int64 // 0: the medium has none
-	Height   int64 // 0: the medium has none
+	Width    int64 // 0 if the medium has no width
+	Height   int64 // 0 if the medium has no height
 	Duration time.Duration
-	Size     int64 // bytes
+	Size     int64 // in bytes
 	SHA256   string
 	Blurhash string
 	ToolSlug string // "result" if the tool is no longer known
 	Blob     string // blob key of the file
-	Thumb    string // blob key of the thumbnail; empty: none
-	Preview  string // blob key of a video's first frame; empty: none
-	Expired  bool   // the file was removed, or the result deleted
-	Note     string // a remark of the tool for people; empty: none
+	Thumb    string // blob key of the thumbnail, or ""
+	Preview  string // blob key of a video's first frame, or ""
+	Expired  bool   // the file was removed, or the result was deleted
+	Note     string // remark of the tool for people, or ""
 }
 
-// Outcome is how a run ends.
+// Outcome is the final state of a run and what it was charged.
 type Outcome struct {
 	State         State
 	TokensCharged int64
 	AllowanceUsed int64
-	ErrorCode     string // of failed runs
-	ErrorText     string // of failed runs, for people
+	ErrorCode     string // set for failed runs
+	ErrorText     string // message for people; set for failed runs
 	Results       []Result
 }
 
-// Lease is a worker's claim on one attempt of a run.
+// Lease is the claim of a worker on one attempt of a run.
 type Lease struct {
-	ID      string // of the run
+	ID      string // id of the run
 	Attempt int64
-	Cancel  bool // the end of the run was requested
+	Cancel  bool // cancellation was requested
 }
 
-// ErrNotFound is the answer both for runs of other accounts and for runs that do
-// not exist.
+// ErrNotFound is returned for runs of other accounts and for runs that do not
+// exist.
 var ErrNotFound = fault.New(fault.NotFound, "There is no such run.")
 
-// Filter narrows a list of runs. Empty fields match all.
+// Filter restricts a list of runs. Empty fields match all runs.
 type Filter struct {
 	Status string
 	ToolID string
 }
 
-// Cursor is the position of a run in lists that are ordered by creation.
+// Cursor is the position of a run in lists sorted by creation time and id.
 type Cursor struct {
 	Created time.Time
 	ID      string

@@ -7,15 +7,15 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Sealed is the table of runs: who requested what, from which account and at
-// which price.
+// Sealed describes the columns of the table run that are protected by a keyed
+// hash: who requested the run, which account pays for it, and its price.
 var Sealed = seal.Table{Name: "run", Key: []string{"id"}, Columns: []string{
 	"library_id", "person_id", "account_id", "team_id", "credential", "credential_id", "tool_id", "tool_hash", "num_results",
 	"unit_tokens", "tokens_held", "allowance_held", "allowance_month",
 }}
 
-// SealedResults is the table of results: which run made each, and for which
-// account.
+// SealedResults describes the columns of the table result that are protected by
+// a keyed hash: the run, the file and the account of the result.
 var SealedResults = seal.Table{Name: "result", Key: []string{"id"}, Columns: []string{"run_id", "place", "asset_id", "account_id", "tool_id"}}
 
 func (r Run) sealedHash(tx *sqldb.Tx) string {

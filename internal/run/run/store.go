@@ -10,7 +10,8 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// columns are the columns of a run in the order in which scanRun reads them.
+// columns are the columns of the table run in the order in which scanRun reads
+// them.
 const columns = `id, library_id, person_id, account_id, team_id, company_id, credential, credential_id, plugin, tool_id, tool_hash, engine, inputs, prompt, seed,
 	num_results, metadata, webhook_url, estimated_s, poll_s, unit_tokens, tokens_held, allowance_held, allowance_month, tokens_charged, allowance_used,
 	status, stage, attempt, cancel, progress, preview, revision, error_code, error_message, created, started, finished, note`
@@ -78,19 +79,19 @@ func listInputs(ctx context.Context, tx *sqldb.Tx, runID string) ([]Input, error
 	})
 }
 
-// Get returns a run of an account. It reads on a transaction, or, for polls, on
-// the database itself.
+// Get returns a run of an account. from is a transaction, or the database for
+// polls, which need no transaction.
 func Get(ctx context.Context, from queryer, accountID, id string) (Run, error) {
 	return findRun(from.QueryRow(ctx, `SELECT `+columns+` FROM run WHERE id = $1 AND account_id = $2`, id, accountID))
 }
 
-// queryer is a transaction or the database.
+// queryer is implemented by transactions and by the database.
 type queryer interface {
 	QueryRow(ctx context.Context, query string, args ...any) sqldb.Row
 }
 
-// GetUnscoped returns a run of any account: no account is checked. It is for the
-// workers of runs and for answers to the person who started the run.
+// GetUnscoped returns a run of any account, without checking who may see it. It
+// is for workers, and for responses to the person who started the run.
 func GetUnscoped(ctx context.Context, tx *sqldb.Tx, id string) (Run, error) {
 	return findRun(tx.QueryRow(ctx, `SELECT `+columns+` FROM run WHERE id = $1`, id))
 }
@@ -103,7 +104,8 @@ func findRun(row sqldb.Scanner) (Run, error) {
 	return r, err
 }
 
-// List returns the runs of an account, newest first.
+// List returns at most limit runs of an account that match the filter and
+// follow a position, newest first.
 func List(ctx context.Context, tx *sqldb.Tx, accountID string, f Filter, after *Cursor, limit int) ([]Run, error) {
 	var args sqldb.Args
 	query := `SELECT ` + columns + ` FROM run WHERE account_id = ` + args.Add(accountID)
@@ -120,8 +122,8 @@ func List(ctx context.Context, tx *sqldb.Tx, accountID string, f Filter, after *
 	return sqldb.All(ctx, tx, query, args, scanRun)
 }
 
-// ListByPerson returns the runs that a person started, for any account, newest
-// first.
+// ListByPerson returns at most limit runs that a person started for any account
+// and that follow a position, newest first.
 func ListByPerson(ctx context.Context, tx *sqldb.Tx, personID string, after *Cursor, limit int) ([]Run, error) {
 	const newest = ` ORDER BY created DESC, id DESC LIMIT $2`
 	if after == nil {
@@ -131,8 +133,9 @@ func ListByPerson(ctx context.Context, tx *sqldb.Tx, personID string, after *Cur
 		[]any{personID, int64(limit), sqldb.At(after.Created), after.ID}, scanRun)
 }
 
-// ListIDs returns the ids of at most limit runs of an account, oldest first, that
-// come after a position. last is the position to continue from.
+// ListIDs returns the ids of at most limit runs of an account that follow a
+// position, oldest first. last is the position of the last one, to continue
+// from.
 func ListIDs(ctx context.Context, tx *sqldb.Tx, accountID string, after Cursor, limit int) (ids []string, last Cursor, err error) {
 	err = tx.EachRow(ctx, `
 		SELECT created, id FROM run WHERE account_id = $1 AND (created, id) > ($2, $3) ORDER BY created, id LIMIT $4`,
@@ -148,8 +151,8 @@ func ListIDs(ctx context.Context, tx *sqldb.Tx, accountID string, after Cursor, 
 	return ids, last, err
 }
 
-// Statuses returns the public statuses of the runs with these ids that the
-// account has.
+// Statuses returns the public statuses of runs of an account by run id. Ids
+// that the account does not have are left out.
 func Statuses(ctx context.Context, tx *sqldb.Tx, accountID string, ids []string) (map[string]string, error) {
 	all := map[string]string{}
 	for chunk := range slices.Chunk(ids, 1024) {
@@ -167,14 +170,15 @@ func Statuses(ctx context.Context, tx *sqldb.Tx, accountID string, ids []string)
 	return all, nil
 }
 
-// CountActive counts the runs of a person that have not ended.
+// CountActive returns the number of runs of a person that have not ended.
 func CountActive(ctx context.Context, tx *sqldb.Tx, personID string) (n int64, err error) {
 	err = tx.QueryRow(ctx, `SELECT count(*) FROM run WHERE person_id = $1 AND status = 'pending'`, personID).Scan(&n)
 	return n, err
 }
 
-// Spent returns the tokens that the runs of a person since a time have cost an
-// account. Runs that have not ended count with the tokens held for them.
+// Spent returns the number of tokens that the runs which a person has created
+// since the given time cost an account. Runs that have not ended count with the
+// tokens held for them.
 func Spent(ctx context.Context, tx *sqldb.Tx, accountID, personID string, since time.Time) (tokens int64, err error) {
 	err = tx.QueryRow(ctx, `
 		SELECT CAST(coalesce(sum(coalesce(tokens_charged, tokens_held)), 0) AS BIGINT) FROM run
@@ -183,8 +187,9 @@ func Spent(ctx context.Context, tx *sqldb.Tx, accountID, personID string, since 
 }
 
 // Position returns the position of a queued run among all queued runs of its
-// engine, by age. It is an estimate: fair scheduling serves people, not ages. The
-// count stops at a limit beyond which the number does not matter to a person.
+// engine, by creation time. It is only an estimate, because scheduling is fair
+// among people and not by creation time. The count stops at 1000, since greater
+// numbers do not matter to people.
 func Position(ctx context.Context, tx *sqldb.Tx, r Run) (n int64, err error) {
 	err = tx.QueryRow(ctx, `
 		SELECT count(*) FROM (
@@ -193,7 +198,8 @@ func Position(ctx context.Context, tx *sqldb.Tx, r Run) (n int64, err error) {
 	return n + 1, err
 }
 
-// Outputs returns the results of runs by run id.
+// Outputs returns the results of runs by run id, in the order in which they
+// were generated.
 func Outputs(ctx context.Context, tx *sqldb.Tx, runIDs ...string) (map[string][]Output, error) {
 	if len(runIDs) == 0 {
 		return nil, nil
@@ -251,8 +257,9 @@ func markCancelled(ctx context.Context, tx *sqldb.Tx, accountID, id string) (Run
 		UPDATE run SET cancel = TRUE, revision = revision + 1 WHERE id = $1 AND account_id = $2 AND status = 'pending' RETURNING `+columns, id, accountID))
 }
 
-// Erase removes the texts that a person wrote from runs that have ended. Their
-// tools, times and costs stay.
+// Erase deletes what a person entered from runs that have ended: inputs,
+// metadata, plugin name and webhook URL. It also deletes the idempotency keys
+// and polls of the runs. Their tools, times and costs stay.
 func Erase(ctx context.Context, tx *sqldb.Tx, ids []string) error {
 	if len(ids) == 0 {
 		return nil
@@ -271,9 +278,9 @@ func Erase(ctx context.Context, tx *sqldb.Tx, ids []string) error {
 	return nil
 }
 
-// ErasePerson deletes the rows about a person besides their runs: idempotency
-// keys, polls and scheduling rows. All runs of the person must have ended. It
-// scans all polls, of which only pending runs have any.
+// ErasePerson deletes the idempotency keys, polls and scheduling rows of a
+// person. All runs of the person must have ended. It scans the whole table of
+// polls, which is small because only pending runs have polls.
 func ErasePerson(ctx context.Context, tx *sqldb.Tx, personID string) error {
 	for _, query := range []string{
 		`DELETE FROM idempotency WHERE person_id = $1`,

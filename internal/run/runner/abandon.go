@@ -11,13 +11,13 @@ import (
 
 const (
 	abandonEvery = 5 * time.Second
-	abandonTime  = 10 * time.Second // timeout for one piece of work
+	abandonTime  = 10 * time.Second // timeout for ending the remote work of one run
 	abandonBatch = 20
 )
 
-// abandonRemoteWork ends work at model servers whose run has ended: a run that
-// was cancelled while it waited, or failed after its engine had stored the work
-// for another try.
+// abandonRemoteWork ends work on model servers for runs that have ended: runs
+// that were cancelled while they were queued, or that failed after their engine
+// had saved the work for another attempt.
 func (r reaper) abandonRemoteWork(ctx context.Context) error {
 	for _, p := range r.pools {
 		e, ok := p.Engine.(engine.Abandoner)
@@ -36,14 +36,15 @@ func (r reaper) abandonRemoteWork(ctx context.Context) error {
 			if again, err := r.abandonOne(ctx, p, e, l); err != nil {
 				return err
 			} else if again {
-				break // the server has a temporary failure
+				break // the server is temporarily failing
 			}
 		}
 	}
 	return nil
 }
 
-// abandonOne ends one piece of work and reports whether it must be tried again.
+// abandonOne ends the remote work of one run, and reports whether it must be
+// attempted again later.
 func (r reaper) abandonOne(ctx context.Context, p *pool, e engine.Abandoner, l run.RemoteWork) (again bool, err error) {
 	short, cancel := context.WithTimeout(ctx, abandonTime)
 	defer cancel()

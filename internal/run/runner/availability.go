@@ -14,20 +14,20 @@ import (
 )
 
 // The server of an engine can be unavailable. As long as it is, this node
-// claims no runs for the engine: the runs wait, and a run that has waited for
-// as long as its tool may run fails.
+// claims no runs for the engine. The runs stay queued, and a run fails when it
+// has waited for as long as its tool may take.
 //
 //	available ──two probes fail, or a run cannot connect──▶ unavailable
 //	    ▲                                                        │ reported to all nodes,
 //	    └─────────────────── a probe succeeds ───────────────────┘ every few seconds
 //
-// If another node reaches the server, it reports this, and the runs wait for
-// that node as for any busy engine.
+// If another node can reach the server, it reports this, and the runs wait for
+// that node as they would for any busy engine.
 
 const (
 	probeTime  = 10 * time.Second // timeout of a probe
-	probeFirst = time.Second      // the first interval after a failure
-	probeLast  = 15 * time.Second // the longest interval after failures
+	probeFirst = time.Second      // first interval after a failure
+	probeLast  = 15 * time.Second // longest interval after repeated failures
 )
 
 // watchServer probes the server of an engine until ctx ends.
@@ -68,7 +68,8 @@ func (r *Runner) watchServer(ctx context.Context, p *pool, server engine.Prober)
 	}
 }
 
-// probeServer probes the server once. A panic counts as a failure.
+// probeServer probes the server once. It returns a panic of the engine as an
+// error.
 func (r *Runner) probeServer(ctx context.Context, server engine.Prober) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
@@ -82,12 +83,12 @@ func (r *Runner) probeServer(ctx context.Context, server engine.Prober) (err err
 
 // hasReports reports whether any worker has reported on the server.
 func (r *Runner) hasReports(ctx context.Context, p *pool) (is bool) {
-	_ = r.DB.Read(ctx, func(tx *sqldb.Tx) (err error) { is, err = run.HasReports(ctx, tx, p.name); return err }) // the next probe reads again
+	_ = r.DB.Read(ctx, func(tx *sqldb.Tx) (err error) { is, err = run.HasReports(ctx, tx, p.name); return err }) // after an error, the next probe reads it again
 	return is
 }
 
-// reportAvailability records here and in the database whether the server of an
-// engine is available.
+// reportAvailability records in memory and in the database whether the server
+// of an engine is available. cause is the error if it is not.
 func (r *Runner) reportAvailability(ctx context.Context, p *pool, unavailable bool, cause error) {
 	was := r.setAvailability(p, unavailable, cause)
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
@@ -104,8 +105,8 @@ func (r *Runner) reportAvailability(ctx context.Context, p *pool, unavailable bo
 	}
 }
 
-// setAvailability records here whether the server of an engine is available,
-// and returns whether it was unavailable.
+// setAvailability records in memory whether the server of an engine is
+// available, and returns whether it was unavailable before.
 func (r *Runner) setAvailability(p *pool, unavailable bool, cause error) (was bool) {
 	was = p.unavailable.Swap(unavailable)
 	switch {
@@ -118,8 +119,9 @@ func (r *Runner) setAvailability(p *pool, unavailable bool, cause error) (was bo
 	return was
 }
 
-// canWait reports whether a run that could not reach the server may wait for
-// it: for as long as its tool may run, from its first start.
+// canWait reports whether a run that could not reach the server of its engine
+// may wait for it. It may until the timeout of its tool has passed since its
+// first start.
 func (r *Runner) canWait(ctx context.Context, p *pool, j *job, why error) bool {
 	if _, ok := p.Engine.(engine.Prober); !ok {
 		return false
@@ -133,8 +135,8 @@ func (r *Runner) canWait(ctx context.Context, p *pool, j *job, why error) bool {
 	return err == nil && r.DB.Now().Sub(j.run.Started) < tool.Timeout
 }
 
-// failUnavailable fails runs that have waited for an unavailable server for as
-// long as their tool may run.
+// failUnavailable fails runs that have waited for an unavailable server for
+// longer than the timeout of their tool.
 func (r reaper) failUnavailable(ctx context.Context) (found int, err error) {
 	var unavailable map[string]time.Time
 	var now time.Time
@@ -167,9 +169,10 @@ func (r reaper) failUnavailable(ctx context.Context) (found int, err error) {
 	return 0, nil
 }
 
-// failOverdue fails runs of a tool that have waited too long, and returns how
-// many it found. The wait counts from the start of a run, or, for a run that
-// never started, from when the server became unavailable.
+// failOverdue fails at most reapBatch runs of a tool that have waited too long,
+// and returns their number. The waiting time counts from the start of a run.
+// For a run that has never started, it counts from the creation of the run or
+// the time when the server became unavailable, whichever is later.
 func (r reaper) failOverdue(ctx context.Context, name, toolHash string, since, now time.Time) (found int, err error) {
 	tool, err := r.Catalog.ToolVersion(ctx, toolHash)
 	if err != nil {

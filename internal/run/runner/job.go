@@ -24,7 +24,7 @@ import (
 	"atelier/internal/run/run"
 )
 
-// job is a run that is being worked on here.
+// job is a run that this process works on.
 type job struct {
 	run     run.Run
 	inputs  []run.Input
@@ -35,7 +35,8 @@ type job struct {
 
 func (j *job) claimOf() run.Lease { return run.Lease{ID: j.run.ID, Attempt: j.run.Attempt} }
 
-// runJob works on a run until it ends, is returned, or is lost.
+// runJob works on a run until the run ends, is put back into the queue, or is
+// taken over by another worker.
 func (r *Runner) runJob(work context.Context, p *pool, j *job) {
 	failpoint.Hit("dispatch.after_lease")
 	ctx, stop := context.WithCancelCause(work)
@@ -68,8 +69,8 @@ func (r *Runner) runJob(work context.Context, p *pool, j *job) {
 	stop(nil)
 	<-watched
 	out.closeSink(work)
-	// The end is written even after the context of the job has ended, but only until
-	// its lease expires: another worker has the run then.
+	// The end is written even if the context of the job has ended, but only
+	// until the lease expires. After that another worker may have the run.
 	end, cancel := context.WithTimeout(context.WithoutCancel(work), r.Lease)
 	defer cancel()
 	switch {
@@ -93,7 +94,8 @@ func (r *Runner) runJob(work context.Context, p *pool, j *job) {
 	count(e, r.Now().Sub(j.claimed))
 }
 
-// watchCancel stops the job as soon as its run is cancelled on this node.
+// watchCancel stops the job as soon as its run is cancelled on this node. news
+// receives a value after every change of the run.
 func (r *Runner) watchCancel(ctx context.Context, j *job, news <-chan struct{}) {
 	for {
 		select {
@@ -109,8 +111,9 @@ func (r *Runner) watchCancel(ctx context.Context, j *job, news <-chan struct{}) 
 	}
 }
 
-// attemptRun runs the job with all its tries and returns its outcome, without a state if it was
-// interrupted.
+// attemptRun calls the engine, repeatedly after temporary errors, and returns
+// the outcome of the run. The outcome has no state if the job was interrupted
+// or the run is to wait for the engine's server.
 func (r *Runner) attemptRun(ctx context.Context, p *pool, j *job, out *sink) generation.Outcome {
 	for try := 0; ; try++ {
 		err := r.tryOnce(ctx, p, j, try, out)
@@ -122,16 +125,16 @@ func (r *Runner) attemptRun(ctx context.Context, p *pool, j *job, out *sink) gen
 			return generation.Outcome{}
 		}
 		e := engine.AsError(err)
-		// An unavailable part of this installation, such as the blob store, is not the
-		// fault of the engine's server.
+		// If a part of this installation is unavailable, such as the blob
+		// store, the engine's server is not to blame.
 		serverFault := e.Transient && e.Code == engine.Unavailable && !fault.Is(err, fault.Unavailable)
 		if serverFault && try >= len(r.Retry) && r.canWait(ctx, p, j, err) {
 			r.Log.Info("model server unavailable; the run waits", "run", j.run.ID, "engine", p.name, "cause", e.Unwrap())
 			return generation.Outcome{}
 		}
 		if !e.Transient || try >= len(r.Retry) {
-			// The person sees only the message of the engine. The log does not have the
-			// message: it may repeat the prompt.
+			// People see only the message of the engine. The message is not
+			// logged, because it may repeat the prompt.
 			r.Log.Warn("run failed", "run", j.run.ID, "engine", j.run.Engine, "code", string(e.Code), "cause", e.Unwrap())
 			return generation.Outcome{State: run.Failed, ErrorCode: string(e.Code), ErrorText: e.Message}
 		}
@@ -143,7 +146,7 @@ func (r *Runner) attemptRun(ctx context.Context, p *pool, j *job, out *sink) gen
 	}
 }
 
-// tryOnce runs the job once.
+// tryOnce calls the engine once. try is the number of earlier calls.
 func (r *Runner) tryOnce(ctx context.Context, p *pool, j *job, try int, out *sink) error {
 	tool, err := r.Catalog.ToolVersion(ctx, j.run.ToolHash)
 	if err != nil {
@@ -180,8 +183,8 @@ func (r *Runner) tryOnce(ctx context.Context, p *pool, j *job, try int, out *sin
 	return err
 }
 
-// provenanceMark returns the statement of origin that is embedded in results;
-// nil: none.
+// provenanceMark returns the statement of origin to embed in results, as an XMP
+// packet. It returns nil if statements are turned off.
 func (r *Runner) provenanceMark(p *pool, j *job, tool *catalog.Tool) []byte {
 	if !r.Provenance {
 		return nil
@@ -203,8 +206,9 @@ func (r *Runner) provenanceMark(p *pool, j *job, tool *catalog.Tool) []byte {
 	return s.XMPPacket()
 }
 
-// wrapAccident wraps an internal failure. The try is repeated if the database or the blob store is
-// unavailable.
+// wrapAccident wraps an internal error. If the database or the blob store is
+// unavailable, the result is a temporary error, after which the engine is
+// called again.
 func wrapAccident(doing string, err error) error {
 	err = fmt.Errorf("%s: %w", doing, err)
 	if fault.Is(err, fault.Unavailable) {
@@ -213,8 +217,8 @@ func wrapAccident(doing string, err error) error {
 	return err
 }
 
-// callEngine runs the engine. A panic counts as a failure. An engine that does
-// not return after its context has ended is no longer waited for.
+// callEngine calls the engine and returns a panic as an error. After ctx has
+// ended, it waits for the engine only for stopWait.
 func callEngine(ctx context.Context, e engine.Engine, task engine.Job, out *sink) error {
 	ended := make(chan error, 1)
 	go func() {
@@ -242,12 +246,13 @@ func callEngine(ctx context.Context, e engine.Engine, task engine.Job, out *sink
 }
 
 // stopWait is how long an engine may take to return after its context has
-// ended.
+// ended. After that it is abandoned.
 const stopWait = 5 * time.Second
 
-// endRun ends the run. It repeats a failed write for as long as the lease may last, so that results
-// are not lost while the database is unavailable. It returns the outcome, which is a failure if the
-// results exceed the storage quota.
+// endRun ends the run. If writing fails, it is repeated for as long as the
+// lease may last, so that results are not lost while the database is
+// unavailable. endRun returns the outcome, which is a failure if the results
+// exceed the storage quota.
 func (r *Runner) endRun(ctx context.Context, j *job, e generation.Outcome, out *sink) generation.Outcome {
 	for wait := 50 * time.Millisecond; ; wait *= 2 {
 		err := r.Runs.EndRun(ctx, j.run, e)
@@ -255,7 +260,7 @@ func (r *Runner) endRun(ctx context.Context, j *job, e generation.Outcome, out *
 			return e
 		}
 		if f, ok := errors.AsType[*fault.Error](err); ok && f.Code == fault.StorageQuotaExceeded && e.State == run.Succeeded {
-			// Nothing was committed. The run fails without cost.
+			// Nothing was committed. The run fails and costs nothing.
 			out.dropResults(ctx)
 			e = generation.Outcome{State: run.Failed, ErrorCode: string(f.Code), ErrorText: "The results did not fit into the account's storage."}
 			r.Log.Warn("results exceed the storage quota", "run", j.run.ID, "reason", f.Details["reason"])
@@ -281,8 +286,9 @@ func (r *Runner) endRun(ctx context.Context, j *job, e generation.Outcome, out *
 	}
 }
 
-// returnRun puts the run back into the queue. A run that was cancelled
-// meanwhile is not put back: it could wait long for a worker.
+// returnRun puts the run back into the queue. If the run was cancelled
+// meanwhile, it stays with this worker, because it might wait long for another
+// one, and cancelled is true.
 func (r *Runner) returnRun(ctx context.Context, j *job) (cancelled bool) {
 	var ok bool
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) (err error) { ok, err = run.Requeue(ctx, tx, j.claimOf(), run.Returned); return err })
@@ -296,8 +302,9 @@ func (r *Runner) returnRun(ctx context.Context, j *job) (cancelled bool) {
 	return err == nil && now.Cancel && now.Attempt == j.run.Attempt
 }
 
-// markReturned records that this worker lives although it has lost a run: the
-// loss does not count as a death of the worker.
+// markReturned records that this worker is alive although another worker has
+// taken over the run, so that the run does not count as lost by the death of a
+// worker.
 func (r *Runner) markReturned(ctx context.Context, j *job) {
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error { return run.MarkReturned(ctx, tx, j.claimOf()) })
 	if err != nil {
@@ -305,7 +312,7 @@ func (r *Runner) markReturned(ctx context.Context, j *job) {
 	}
 }
 
-// loadInputs returns the values and files of a job.
+// loadInputs returns the input values and input files of a job, by field.
 func (r *Runner) loadInputs(ctx context.Context, j *job) (values map[string]any, files map[string][]engine.File, err error) {
 	if values, err = decodeValues(j.run.Inputs); err != nil {
 		return nil, nil, fmt.Errorf("inputs of run: %w", err)
@@ -345,7 +352,8 @@ func (r *Runner) loadInputs(ctx context.Context, j *job) (values map[string]any,
 	return values, files, err
 }
 
-// decodeValues reads stored inputs: whole numbers as int64, others as float64.
+// decodeValues decodes stored inputs from JSON. Integers become int64, other
+// numbers float64.
 func decodeValues(text string) (map[string]any, error) {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
@@ -365,7 +373,7 @@ func nativeNumber(v any) any {
 		if n, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
 			return n
 		}
-		f, _ := v.Float64() // the text was marshalled by this service
+		f, _ := v.Float64() // cannot fail, because this service encoded the number
 		return f
 	case []any:
 		for i := range v {

@@ -11,13 +11,14 @@ import (
 	"atelier/internal/engine"
 )
 
-// maxOutside is the number of jobs of a pool that may work, or wait, without a
-// slot of it.
+// maxOutside is the maximum number of jobs of a pool that may work, or wait for
+// memory, after they have given up their slot.
 const maxOutside = 64
 
-// poolSlot is the slot of a job: in its pool, or outside of it. Jobs with large
-// pictures wait for memory and work outside, in the few lanes that the memory
-// budget has for them, so that the pool continues with the runs of others.
+// poolSlot is the slot that a job occupies, in its pool or outside of it. Jobs
+// with large pictures give up their slot in the pool while they wait for memory
+// and work, so that the pool can continue with the runs of other people. The
+// memory budget limits how many of them work at once.
 type poolSlot struct {
 	slots   chan struct{}
 	outside chan struct{}
@@ -27,7 +28,8 @@ type poolSlot struct {
 	left  bool
 }
 
-// moveOutside frees the slot in the pool, unless too many jobs have done so.
+// moveOutside frees the slot in the pool, unless maxOutside jobs have already
+// done so.
 func (s *poolSlot) moveOutside() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +44,8 @@ func (s *poolSlot) moveOutside() {
 	}
 }
 
-// releaseSlot frees the slot at the end of the job.
+// releaseSlot frees the slot, in the pool or outside of it, at the end of the
+// job.
 func (s *poolSlot) releaseSlot() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,8 +57,7 @@ func (s *poolSlot) releaseSlot() {
 	}
 }
 
-// reserveMemory waits for memory for a job until its time is over, or the
-// worker stops.
+// reserveMemory waits for memory for a job until ctx ends or the worker stops.
 func (r *Runner) reserveMemory(ctx context.Context, j *job, out *sink, bytes int64) (release func(), err error) {
 	lane := memory.Tool
 	if bytes > memory.LargeBytes {
@@ -67,7 +69,7 @@ func (r *Runner) reserveMemory(ctx context.Context, j *job, out *sink, bytes int
 	go func() {
 		select {
 		case <-acquired:
-		case <-r.stopping: // another worker can have the run now
+		case <-r.stopping: // another worker can run it sooner
 			j.stop(errStopping)
 		}
 	}()
@@ -84,7 +86,7 @@ func (r *Runner) reserveMemory(ctx context.Context, j *job, out *sink, bytes int
 	return func() {
 		out.setReservation(nil)
 		if lane == memory.LargeTool {
-			debug.FreeOSMemory() // the memory must be free before it counts as free
+			debug.FreeOSMemory() // returns the memory to the operating system before the budget counts it as free
 		}
 		hold.Release()
 	}, nil

@@ -10,7 +10,8 @@ import (
 	"atelier/internal/run/run"
 )
 
-// metrics are the Prometheus metrics of a runner. Engines are few.
+// metrics are the Prometheus metrics of a runner. They are labelled by engine,
+// of which there are few.
 type metrics struct {
 	running *prometheus.GaugeVec
 	ended   *prometheus.CounterVec
@@ -19,11 +20,12 @@ type metrics struct {
 	places  *prometheus.GaugeVec
 }
 
-// elsewhere is the outcome of a run that continues on another node.
+// elsewhere is the outcome of a run that another worker continues.
 const elsewhere = "elsewhere"
 
-// newMetrics returns the metrics of a node with these pools. All begin at zero:
-// a series that appears later makes rates and alerts miss its first value.
+// newMetrics returns the metrics of a node with these pools. All series are
+// created with the value zero, because rates and alerts miss the first value of
+// a series that appears later.
 func newMetrics(to prometheus.Registerer, pools map[string]engine.Pool) *metrics {
 	m := &metrics{
 		running: prometheus.NewGaugeVec(prometheus.GaugeOpts{
@@ -58,8 +60,8 @@ func newMetrics(to prometheus.Registerer, pools map[string]engine.Pool) *metrics
 	return m
 }
 
-// countRun counts a run until end is called with its outcome; an outcome
-// without a state is a run that continues elsewhere.
+// countRun counts a run as running until end is called with its outcome. An
+// outcome without a state means that another worker continues the run.
 func (m *metrics) countRun(engine string) (end func(e generation.Outcome, took time.Duration)) {
 	m.running.WithLabelValues(engine).Inc()
 	return func(e generation.Outcome, took time.Duration) {
@@ -75,7 +77,8 @@ func (m *metrics) countRun(engine string) (end func(e generation.Outcome, took t
 	}
 }
 
-// setUnavailable records whether the server of an engine is unavailable.
+// setUnavailable sets the metric that says whether the server of an engine is
+// unavailable.
 func (m *metrics) setUnavailable(engine string, is bool) {
 	n := 0.0
 	if is {

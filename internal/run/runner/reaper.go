@@ -10,15 +10,15 @@ import (
 	"atelier/internal/run/run"
 )
 
-// reapBatch is how many runs are read at once.
+// reapBatch is the number of runs that are read at once.
 const reapBatch = 100
 
-// reaper requeues and fails runs that no worker works on, and ends the remote work
-// of runs that have ended.
+// reaper puts runs whose worker died back into the queue, fails runs that no
+// worker can run, and ends remote work of runs that have ended.
 type reaper struct{ *Runner }
 
-// reapRuns requeues runs whose worker died, and fails runs that no worker
-// claims.
+// reapRuns puts runs whose worker died back into the queue, and fails runs that
+// wait too long for a worker or an engine.
 func (r reaper) reapRuns(ctx context.Context) error {
 	for _, batch := range []func(context.Context) (int, error){r.requeueExpired, r.failWaiting, r.failUnavailable, r.failUnserved} {
 		for n := reapBatch; n == reapBatch; {
@@ -31,8 +31,9 @@ func (r reaper) reapRuns(ctx context.Context) error {
 	return nil
 }
 
-// requeueExpired puts lost runs back into the queue, and returns how many it
-// found.
+// requeueExpired puts at most reapBatch runs whose lease has expired back into
+// the queue. It ends those that are to be cancelled or whose workers died too
+// often. It returns the number of runs found.
 func (r reaper) requeueExpired(ctx context.Context) (found int, err error) {
 	var over []run.Run
 	requeued := map[string]bool{}
@@ -77,13 +78,13 @@ func (r reaper) requeueExpired(ctx context.Context) (found int, err error) {
 	return found, nil
 }
 
-// remoteDeaths multiplies the number of workers that may die with a run whose
-// work continues at a model server: the workers only waited for it, the next
-// one resumes it, and failing the run would waste work that may have been paid
+// remoteDeaths is the factor by which more workers may die for a run whose work
+// continues on a model server. The workers only wait for that work and the next
+// one resumes it, so failing the run would waste work that may have been paid
 // for.
 const remoteDeaths = 10
 
-// maxDeaths returns how many workers may die with a run.
+// maxDeaths returns the number of dead workers at which a run fails.
 func (r reaper) maxDeaths(one run.Run) int64 {
 	if one.EngineState != "" {
 		return remoteDeaths * int64(r.Attempts)
@@ -91,8 +92,8 @@ func (r reaper) maxDeaths(one run.Run) int64 {
 	return int64(r.Attempts)
 }
 
-// failWaiting fails runs that have waited for MaxWait, and returns how many it
-// found.
+// failWaiting fails at most reapBatch runs that have been queued for MaxWait,
+// and returns their number.
 func (r reaper) failWaiting(ctx context.Context) (found int, err error) {
 	var waiting []run.Run
 	err = r.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {

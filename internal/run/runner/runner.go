@@ -1,18 +1,19 @@
-// Package runner passes queued runs to engines.
+// Package runner executes queued runs with engines.
 //
 // Every engine has a pool of slots. While a slot is free, the runner claims the
 // next run, passes the job to the engine, stores the results and ends the run.
-// Its state in memory is only a copy: the runner renews its leases, and drops a
-// run as soon as it reads from the database that another worker has the run, or
-// that the run is cancelled or has ended.
+// The database decides who works on a run. The runner renews its leases, and
+// stops a job as soon as it reads from the database that the run was taken over
+// by another worker, was cancelled or has ended.
 //
 //	created here ────────▶ NoticeQueued ──▶ pool ──claim──▶ engine ──▶ ingest ──▶ generation.EndRun
 //	created elsewhere ─▶ ticket ───────┘     ▲
 //	once a second ───────────────────────────┘
 //
-// On PostgreSQL, if a node has no free slot for a run that was created on it, a
-// ticket in the queue notifies the other nodes. A lost ticket delays a run by a
-// second, because every node also looks for work by itself.
+// On PostgreSQL, if a node has no free slot for a run that was created on it,
+// it notifies the other nodes with a job in the queue, which is called a
+// ticket. A lost ticket delays a run by at most a second, because every node
+// also looks for work once a second.
 package runner
 
 import (
@@ -21,8 +22,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -52,43 +51,42 @@ type Parts struct {
 	Runs    *generation.Service
 	Hub     *pubsub.Hub
 	Pools   map[string]engine.Pool // by the name of the engine in manifests
-	Memory  *memory.Budget         // shared by the built-in engines; nil: not counted
+	Memory  *memory.Budget         // used by all built-in engines; nil if memory is not limited
 	Log     *slog.Logger
-	Metrics prometheus.Registerer // nil: none
+	Metrics prometheus.Registerer // nil if metrics are not exported
 	Now     func() time.Time
-	// Address returns a URL that serves an input of a run to the person who
-	// started it; nil: none.
+	// Address returns a URL under which the person who started a run can
+	// download an input file. It is nil if there are no such URLs.
 	Address func(a asset.Asset, personID string) string
 	Settings
 }
 
-// Settings are the settings of an operator about running.
+// Settings are the operator's settings for executing runs.
 type Settings struct {
-	// Lease is how long a run stays with a worker that does not renew its
-	// lease.
+	// Lease is how long a worker keeps a run without renewing its lease.
 	Lease time.Duration
-	// Retry is how long to wait after each failure that may be temporary; a run
-	// has len(Retry)+1 tries.
+	// Retry is how long to wait after each temporary failure of an engine. An
+	// engine is called at most len(Retry)+1 times for a run.
 	Retry []time.Duration
-	// Attempts is how many workers may die with a run before it fails.
+	// Attempts is the number of dead workers at which a run fails.
 	Attempts int
 	// Probe is the interval between two probes of an engine's server.
 	Probe time.Duration
-	// MaxWait is how long a run may wait for an engine.
+	// MaxWait is how long a run may be queued before it fails.
 	MaxWait time.Duration
-	// Drain is how long running jobs may continue when the runner has to stop.
+	// Drain is how long jobs may continue after the runner was asked to stop.
 	Drain time.Duration
-	// OutputBytes is the maximum size of one result.
+	// OutputBytes is the maximum size of one result, in bytes.
 	OutputBytes int64
-	// Provenance embeds a statement of origin in results; Prompts includes the
-	// prompt in it.
+	// Provenance says whether a statement of origin is embedded in results, and
+	// Prompts whether the statement contains the prompt.
 	Provenance, Prompts bool
 }
 
-// Runner runs queued runs. Run may be called once.
+// Runner executes queued runs. Its method Run may be called only once.
 type Runner struct {
 	Parts
-	worker  string // the unique name of this process
+	worker  string // unique name of this process
 	pools   map[string]*pool
 	metrics *metrics
 
@@ -98,20 +96,22 @@ type Runner struct {
 
 	stopping chan struct{} // closed when no more runs are claimed
 
-	served  atomic.Bool   // the engines of this node have been reported
-	began   time.Time     // when Run was called
-	unknown chan struct{} // signals a run that was created here for an engine that this node lacks
+	served  atomic.Bool   // the engines of this node have been reported in the database
+	began   time.Time     // time when Run was called
+	unknown chan struct{} // signals that a run was created here for an engine that this node does not have
 }
 
 // pool is the slots of an engine in this process.
 type pool struct {
 	engine.Pool
 	name string
-	// wake signals runs that were created here, offer receives tickets: a
-	// ticket waits until a slot is free.
+	// wake signals that a run was created on this node. offer signals that
+	// another node has a queued run; it is unbuffered, so that the sender waits
+	// until a slot is free.
 	wake  chan struct{}
 	offer chan struct{}
-	// outside bounds the jobs that have left their slot, see poolSlot.
+	// outside limits the number of jobs that have given up their slot, see
+	// poolSlot.
 	outside chan struct{}
 
 	free             atomic.Bool   // a slot is free
@@ -119,7 +119,7 @@ type pool struct {
 	foundUnavailable chan struct{} // signals that a run found the server unavailable
 }
 
-// The causes for which the context of a job ends.
+// The causes with which the context of a job is cancelled.
 var (
 	errCancelled = errors.New("cancelled")
 	errLost      = fmt.Errorf("lease lost: %w", engine.ErrHandedOver)
@@ -128,11 +128,12 @@ var (
 )
 
 const (
-	lookEvery = time.Second     // for work and for cancellations without a notification
-	reapEvery = 5 * time.Second // for runs whose worker died
+	lookEvery = time.Second     // interval of looking for queued and for cancelled runs
+	reapEvery = 5 * time.Second // interval of looking for runs whose worker died
 )
 
-// New returns a runner.
+// New returns a runner with the given dependencies. It does nothing until Run
+// is called.
 func New(p Parts) *Runner {
 	p.Probe = cmp.Or(p.Probe, probeLast)
 	r := &Runner{
@@ -157,14 +158,15 @@ func New(p Parts) *Runner {
 	return r
 }
 
-// NoticeQueued is called for a run that was queued on this node. It reports whether
-// this node may claim it soon: false means that other nodes should be notified.
+// NoticeQueued must be called after a run was queued on this node. It reports
+// whether this node will probably claim the run soon. If not, other nodes
+// should be notified.
 func (r *Runner) NoticeQueued(engine string) bool {
 	p := r.pools[engine]
 	if p == nil {
 		select {
 		case r.unknown <- struct{}{}:
-		default: // a signal is pending already
+		default: // a signal is already pending
 		}
 		return false
 	}
@@ -174,13 +176,14 @@ func (r *Runner) NoticeQueued(engine string) bool {
 	select {
 	case p.wake <- struct{}{}:
 		return p.free.Load()
-	default: // a signal is pending: the pool may claim that run only
+	default: // a signal for another run is pending, and the pool may claim only that run
 		return false
 	}
 }
 
-// OfferSlot waits until a slot for the engine is free here, and looks for work
-// then. It returns after a while in any case: a ticket is only a hint.
+// OfferSlot waits until a slot for the engine is free on this node, which then
+// looks for work. It gives up after offerTimeout, because every node also looks
+// for work by itself.
 func (r *Runner) OfferSlot(ctx context.Context, engine string) {
 	p := r.pools[engine]
 	if p == nil {
@@ -195,8 +198,8 @@ func (r *Runner) OfferSlot(ctx context.Context, engine string) {
 
 const offerTimeout = 5 * time.Second
 
-// Run claims and runs until ctx ends. Then running jobs may continue for Drain,
-// and the rest are returned to the queue.
+// Run claims and executes runs until ctx ends. After that, jobs may continue
+// for Drain, and the remaining runs are put back into the queue.
 func (r *Runner) Run(ctx context.Context) error {
 	work, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
@@ -236,7 +239,8 @@ func (r *Runner) Run(ctx context.Context) error {
 	return err
 }
 
-// repeatEvery calls do at an interval until ctx ends.
+// repeatEvery calls do once per span until ctx ends, and logs its errors. task
+// describes do in the log.
 func (r *Runner) repeatEvery(ctx context.Context, span time.Duration, task string, do func(context.Context) error) {
 	tick := time.NewTicker(span)
 	defer tick.Stop()
@@ -252,7 +256,8 @@ func (r *Runner) repeatEvery(ctx context.Context, span time.Duration, task strin
 	}
 }
 
-// feedPool keeps the slots of a pool busy.
+// feedPool claims runs and starts jobs whenever a slot of a pool is free, until
+// ctx ends.
 func (r *Runner) feedPool(ctx, work context.Context, p *pool, jobs *sync.WaitGroup) {
 	slots := make(chan struct{}, p.Parallel)
 	defer p.free.Store(false)
@@ -285,9 +290,9 @@ func (r *Runner) feedPool(ctx, work context.Context, p *pool, jobs *sync.WaitGro
 	}
 }
 
-// claimNext claims the next run, if there is one. It ignores the end of ctx in
-// the middle: the run would otherwise wait until a lease expires that no worker
-// uses.
+// claimNext claims the next run, if there is one. A claim that has begun is not
+// aborted when ctx ends. Otherwise the run could be claimed in the database
+// without a job here, and would wait until its lease expires.
 func (r *Runner) claimNext(ctx context.Context, p *pool) (*job, bool) {
 	if ctx.Err() != nil || p.unavailable.Load() {
 		return nil, false
@@ -308,81 +313,4 @@ func (r *Runner) claimNext(ctx context.Context, p *pool) (*job, bool) {
 		return nil, false
 	}
 	return j, j != nil
-}
-
-// checkCancelled stops the jobs whose runs were cancelled, on any node.
-func (r *Runner) checkCancelled(ctx context.Context) error {
-	jobs := r.currentJobs()
-	if len(jobs) == 0 {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, r.Lease)
-	defer cancel()
-	var held []run.Lease
-	err := r.DB.Read(ctx, func(tx *sqldb.Tx) (err error) { held, err = run.ListLeases(ctx, tx, r.worker); return err })
-	if err == nil {
-		stopOver(jobs, held)
-	}
-	return err
-}
-
-// renewLeases renews the leases of all jobs. If that fails for as long as a
-// lease lasts, other workers may have the runs, and the jobs are stopped.
-func (r *Runner) renewLeases(ctx context.Context) error {
-	jobs := r.currentJobs()
-	if len(jobs) == 0 {
-		return nil
-	}
-	ids := make([]string, len(jobs))
-	for i, j := range jobs {
-		ids[i] = j.run.ID
-	}
-	ctx, cancel := context.WithTimeout(ctx, r.Lease)
-	defer cancel()
-	var held []run.Lease
-	asked := r.Now()
-	err := r.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
-		held, err = run.RenewLeases(ctx, tx, r.worker, ids, r.Lease)
-		return err
-	})
-	r.mu.Lock()
-	if err == nil {
-		r.renewed = asked
-	}
-	overdue := r.Now().Sub(r.renewed) > r.Lease
-	r.mu.Unlock()
-	if err == nil {
-		stopOver(jobs, held)
-	} else if overdue {
-		stopOver(jobs, nil)
-	}
-	return err
-}
-
-// currentJobs returns the jobs of this process. While there are none, no lease
-// needs renewal.
-func (r *Runner) currentJobs() []*job {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.current) == 0 {
-		r.renewed = r.Now()
-	}
-	return slices.Collect(maps.Keys(r.current))
-}
-
-// stopOver stops the jobs whose claim the database no longer has. The jobs must
-// have existed before the database was read.
-func stopOver(jobs []*job, held []run.Lease) {
-	claims := make(map[string]run.Lease, len(held))
-	for _, h := range held {
-		claims[h.ID] = h
-	}
-	for _, j := range jobs {
-		switch h, ok := claims[j.run.ID]; {
-		case !ok || h.Attempt != j.run.Attempt:
-			j.stop(errLost)
-		case h.Cancel:
-			j.stop(errCancelled)
-		}
-	}
 }

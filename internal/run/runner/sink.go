@@ -22,8 +22,8 @@ import (
 	"atelier/internal/run/run"
 )
 
-// sink receives the results and the progress of one job. Progress is written to
-// the database at intervals, in the background.
+// sink receives the results and the progress of a job. Progress is written to
+// the database periodically, in the background.
 type sink struct {
 	r *Runner
 	j *job
@@ -33,23 +33,23 @@ type sink struct {
 	mark     []byte // statement of origin for results
 	taken    []generation.StoredResult
 	progress *int64
-	picture  []byte              // preview to be stored
-	moved    bool                // there is progress to be written
+	picture  []byte              // preview that is not stored yet
+	moved    bool                // progress or preview has changed since the last write
 	key      string              // blob key of the newest preview
 	stored   []string            // blob keys of previews that must be deleted
 	shown    int                 // number of previews so far
 	closed   bool                // no more results are accepted
-	note     string              // the newest state of the engine
+	note     string              // latest saved state of the engine
 	hold     *memory.Reservation // memory reservation of the engine
 
 	stop chan struct{}
 	done chan struct{}
 }
 
-// reportEvery is the shortest interval between two writes of progress.
+// reportEvery is the interval at which changed progress is written.
 const reportEvery = 500 * time.Millisecond
 
-// maxPreview is the largest preview in bytes.
+// maxPreview is the maximum size of a preview, in bytes.
 const maxPreview = 1 << 20
 
 func newSink(ctx context.Context, r *Runner, j *job) *sink {
@@ -76,6 +76,8 @@ func (s *sink) Progress(fraction float64) {
 		s.moved = true
 	}
 }
+
+func (s *sink) Queued(int) {}
 
 func (s *sink) Preview(picture []byte) {
 	if len(picture) == 0 || len(picture) > maxPreview {
@@ -116,7 +118,7 @@ func (s *sink) Output(ctx context.Context, r engine.Result) error {
 		return wrapAccident("store a result", err)
 	}
 	s.mu.Lock()
-	// Other results may have been added while this one was stored.
+	// Other results may have been added while this one was being stored.
 	late = s.closed
 	full = s.isFull()
 	if !late && !full {
@@ -136,8 +138,8 @@ func (s *sink) Output(ctx context.Context, r engine.Result) error {
 	return nil
 }
 
-// SaveCheckpoint stores the state of the engine at once: the engine continues when it is
-// committed.
+// SaveCheckpoint stores the state of the engine. It returns after the state was
+// committed, so that the engine can rely on it.
 func (s *sink) SaveCheckpoint(ctx context.Context, note string) error {
 	if len(note) > engine.MaxCheckpoint {
 		return fmt.Errorf("engine state of %d bytes, the limit is %d", len(note), engine.MaxCheckpoint)
@@ -159,7 +161,8 @@ func (s *sink) SaveCheckpoint(ctx context.Context, note string) error {
 	return nil
 }
 
-// engineState returns the state that the tries so far have stored.
+// engineState returns the state that the engine last saved, in this attempt or
+// an earlier one.
 func (s *sink) engineState() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,18 +172,20 @@ func (s *sink) engineState() string {
 // errLate is returned to an engine that continues after its run has ended.
 var errLate = errors.New("the run has ended")
 
-// setReservation remembers the memory reservation of the engine: its results
-// are read within it.
+// setReservation sets the memory reservation of the engine, which is also used
+// to read its results.
 func (s *sink) setReservation(h *memory.Reservation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hold = h
 }
 
-// isFull reports whether there are as many results as requested.
+// isFull reports whether there are as many results as requested. The caller
+// holds s.mu.
 func (s *sink) isFull() bool { return int64(len(s.taken)) >= s.j.run.NumResults }
 
-// expectResults sets the medium of results and the statement of origin.
+// expectResults sets the media type of the results and the statement of origin
+// to embed in them.
 func (s *sink) expectResults(t media.Type, mark []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,7 +199,7 @@ func (s *sink) countResults() int {
 	return len(s.taken)
 }
 
-// closeResults returns the results and accepts no more.
+// closeResults returns the results. Later results are rejected.
 func (s *sink) closeResults() []generation.StoredResult {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,7 +207,7 @@ func (s *sink) closeResults() []generation.StoredResult {
 	return s.taken
 }
 
-// dropResults deletes the results so far.
+// dropResults deletes the results so far and resets the progress.
 func (s *sink) dropResults(ctx context.Context) {
 	s.mu.Lock()
 	taken := s.taken
@@ -215,7 +220,7 @@ func (s *sink) dropResults(ctx context.Context) {
 	}
 }
 
-// reportProgress writes changed progress at intervals until the sink is closed.
+// reportProgress periodically writes changed progress until the sink is closed.
 func (s *sink) reportProgress(ctx context.Context) {
 	defer close(s.done)
 	tick := time.NewTicker(reportEvery)
@@ -269,8 +274,8 @@ func (s *sink) writeProgress(ctx context.Context) error {
 	return nil
 }
 
-// closeSink accepts no more results, stops the reports and deletes the last
-// preview.
+// closeSink rejects further results, stops the writing of progress and deletes
+// the stored previews.
 func (s *sink) closeSink(ctx context.Context) {
 	s.mu.Lock()
 	s.closed = true

@@ -11,17 +11,17 @@ import (
 )
 
 // Relay notifies other nodes of runs that this node cannot claim at once. It
-// works on nodes without a runner as well.
+// also works on nodes without a runner.
 type Relay struct {
 	db      *sqldb.DB
 	jobs    queue.Queue
 	log     *slog.Logger
-	notice  func(engine string) bool // of the runner of this node; nil: none
+	notice  func(engine string) bool // NoticeQueued of the runner of this node; nil if it has none
 	pending chan string
 }
 
 // NewRelay returns a relay. notice is the NoticeQueued method of the runner of
-// this node, nil if it has none.
+// this node, or nil if it has none.
 func NewRelay(db *sqldb.DB, jobs queue.Queue, log *slog.Logger, notice func(engine string) bool) *Relay {
 	return &Relay{
 		db:      db,
@@ -32,21 +32,23 @@ func NewRelay(db *sqldb.DB, jobs queue.Queue, log *slog.Logger, notice func(engi
 	}
 }
 
-// RelayQueued is called for every run that was queued on this node.
+// RelayQueued must be called for every run that is queued on this node. If this
+// node cannot claim the run at once, other nodes are notified.
 func (l *Relay) RelayQueued(engine string) {
 	if l.notice != nil && l.notice(engine) || l.db.Pool() == nil {
 		return
 	}
 	select {
 	case l.pending <- engine:
-	default: // every node looks for work once a second
+	default: // too many are pending; the other nodes find the run within a second
 	}
 }
 
-// gather is how long tickets are collected before they are sent together.
+// gather is how long notifications are collected before they are sent in one
+// transaction.
 const gather = 2 * time.Millisecond
 
-// Run sends tickets until ctx ends.
+// Run sends notifications to other nodes until ctx ends.
 func (l *Relay) Run(ctx context.Context) {
 	for {
 		var engines []string
@@ -79,10 +81,10 @@ func (l *Relay) Run(ctx context.Context) {
 	}
 }
 
-// TicketKind is the kind of the queue jobs that notify nodes of work.
+// TicketKind is the kind of queue job that notifies a node of queued runs.
 const TicketKind = "run-ticket"
 
-// TicketHandler returns the handler of the tickets of other nodes.
+// TicketHandler returns the queue handler for notifications of other nodes.
 func (r *Runner) TicketHandler() queue.Handler {
 	return queue.Handler{
 		Kind: TicketKind, Timeout: time.Minute, Parallel: max(len(r.pools), 1),

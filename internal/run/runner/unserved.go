@@ -13,22 +13,22 @@ import (
 	"atelier/internal/run/run"
 )
 
-// A manifest can name an engine that no node has. Its runs fail at once instead
-// of waiting for MaxWait. Every runner reports which engines it has, and a worker
-// that claims a run has its engine:
+// A manifest can name an engine that no node has. The runs of such an engine
+// fail at once instead of after MaxWait. To find out, every runner reports its
+// engines regularly. A claim of a run counts as a report as well.
 //
 //	no node ever had it           ──▶ its runs fail at once
 //	a node had it and has stopped ──▶ its runs wait for servedFor: a node that
 //	                                  restarts, or is replaced, comes back
 //
-// A runner that started less than servedFor ago cannot tell which nodes have
-// stopped: after an outage all nodes come back, one after the other.
+// A runner that started less than servedFor ago does not fail runs of the
+// second kind, because after an outage all nodes restart one after the other.
 const (
 	serveEvery = time.Minute
 	servedFor  = 10 * time.Minute
 )
 
-// reportServed reports which engines this node has.
+// reportServed records in the database which engines this node has.
 func (r *Runner) reportServed(ctx context.Context) error {
 	names := slices.Collect(maps.Keys(r.pools))
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error { return run.ReportServed(ctx, tx, names) })
@@ -38,8 +38,9 @@ func (r *Runner) reportServed(ctx context.Context) error {
 	return err
 }
 
-// watchUnserved fails runs as soon as they are created here for an engine that
-// this node does not have. The reaper finds such runs of other nodes.
+// watchUnserved fails runs as soon as they are created on this node for an
+// engine that no node has. Such runs created on other nodes are found by
+// reapRuns.
 func (r reaper) watchUnserved(ctx context.Context) {
 	for {
 		select {
@@ -53,9 +54,10 @@ func (r reaper) watchUnserved(ctx context.Context) {
 	}
 }
 
-// failUnserved fails runs for engines that no node has.
+// failUnserved fails all queued runs for engines that no node has. found is
+// always 0, because no further call is needed.
 func (r reaper) failUnserved(ctx context.Context) (found int, err error) {
-	if !r.served.Load() { // the engines of this node would be among them
+	if !r.served.Load() { // otherwise the engines of this node would seem to be missing
 		return 0, nil
 	}
 	var names []string
@@ -85,7 +87,8 @@ func (r reaper) failUnserved(ctx context.Context) (found int, err error) {
 	return 0, nil
 }
 
-// failQueued fails queued runs of an engine, and returns how many it found.
+// failQueued fails at most reapBatch queued runs of an engine, and returns
+// their number.
 func (r reaper) failQueued(ctx context.Context, name string) (found int, err error) {
 	var waiting []run.Run
 	err = r.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {

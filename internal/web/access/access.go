@@ -1,32 +1,32 @@
-// Package access authenticates requests, selects the account that they act for,
-// and authorizes them. No other package does: every route names a Rule, and
-// Admit checks the request against the rule and the current rows of the
+// Package access authenticates requests, selects the account that they act
+// for, and authorizes them. No other package does so: every route has a Rule,
+// and Admit checks the request against the rule and the current rows of the
 // database.
 //
-//	credential       reaches                              rules it is refused by
+//	credential       can act for                          refused by the rules
 //	ID token         personal account; teams whose role   (none)
-//	                 has USE_PLUGINS and takes the
+//	                 has USE_PLUGINS and accepts the
 //	                 device's kind of plugin
 //	personal token   personal account                     SignedIn, Leaving
 //	company token    teams of its company that the        SignedIn, Leaving,
-//	                 person is in                         Personal
+//	                 person is a member of                Personal
 //
-// Reports are about a whole company. The checks run in the order of the
-// columns; a failed check is refused as FORBIDDEN with the column's name as
-// reason:
+// Reports cover a whole company. The checks for them run in the order of the
+// columns below. If a check fails, the response is FORBIDDEN with the name of
+// the column as the reason:
 //
 //	credential                     company                     plan        permission
 //	ID token: unless the operator  the one that company_id     ENTERPRISE  VIEW_COMPANY_REPORTS
-//	  refuses it                     names, with the person               of the person's role
-//	                                 in it                                in the company
+//	  refuses it                     names, if the person is               of the person's role
+//	                                 a member                              in the company
 //	personal token: never
 //	company token                  its own; company_id may     as above    as above
 //	                                 be left out
 //
 // Nothing about a credential is cached between requests except that its
 // signature was valid: a revoked credential is refused at the next request, on
-// every node. A request that takes long is authorized again by each of its
-// transactions (guard.go).
+// every node. A long request is authorized again by each of its transactions
+// (see Guard).
 package access
 
 import (
@@ -46,16 +46,17 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// Presented has the credentials and parameters of a request. Headers have all
-// their values: a header that is sent twice is no credential, because it is
-// unclear which value counts.
+// Presented has the credentials and account parameters of a request. Headers
+// are kept with all their values: a credential header that is sent twice is
+// refused, because it is unclear which value applies.
 type Presented struct {
 	Authorization []string
-	DeviceID      []string // X-Device-Id
-	TeamID        []string // every value of team_id
-	CompanyID     []string // every value of company_id
+	DeviceID      []string // all values of the header X-Device-Id
+	TeamID        []string // all values of the query parameter team_id
+	CompanyID     []string // all values of the query parameter company_id
 	Address       string
-	// Reads reports that the request changes nothing (RFC 9110 section 9.2.1).
+	// Reads reports that the request uses a safe method, which changes nothing
+	// (RFC 9110 section 9.2.1).
 	Reads bool
 }
 
@@ -64,17 +65,17 @@ type Gate struct {
 	DB      *sqldb.DB
 	Devices *device.Devices
 	Tokens  *idtoken.Issuer
-	// RequireVerified refuses people whose mail address is not verified
-	// everything except reading.
+	// RequireVerified restricts people whose e-mail address is not verified to
+	// requests that only read.
 	RequireVerified bool
-	// RefuseOAuthReports refuses ID tokens on routes of reports.
+	// RefuseOAuthReports refuses ID tokens for usage reports.
 	RefuseOAuthReports bool
 	Now                func() time.Time
 }
 
 // Admit authenticates and authorizes a request. If only the authorization
 // fails, the returned principal still has the person and the credential, so
-// that the request can be counted for that person.
+// that the request counts towards that person's rate limit.
 func (g *Gate) Admit(ctx context.Context, r Rule, p Presented) (principal.Principal, error) {
 	who, err := g.authenticateRequest(ctx, r, p)
 	if err != nil {
@@ -83,17 +84,18 @@ func (g *Gate) Admit(ctx context.Context, r Rule, p Presented) (principal.Princi
 	return g.authorizeRequest(ctx, g.DB, r, who, p)
 }
 
-// authenticated is the principal of a credential before an account is selected,
-// with the facts from its rows that the decision needs.
+// authenticated is the owner of a credential before an account is selected,
+// with what authorization needs from the database.
 type authenticated struct {
 	principal.Principal
-	verified bool // the mail address
+	verified bool // whether the e-mail address is verified
 	used     time.Time
 }
 
-// authorizeRequest decides whether an authenticated principal is allowed: it
-// checks the rule against the kind of the credential, the person and the
-// account. It reads through q. A refused principal has no account.
+// authorizeRequest checks the kind of the credential, the person and the
+// account against the rule. It returns the principal with the selected
+// account; if the request is refused, the principal has no account. It reads
+// the database through q.
 func (g *Gate) authorizeRequest(ctx context.Context, q sqldb.Querier, r Rule, who authenticated, p Presented) (principal.Principal, error) {
 	if !g.acceptsKind(r, who.Credential.Kind) {
 		return who.Principal, fault.New(fault.Forbidden, r.refusalMessage(who.Credential.Kind)).With("reason", "credential")
@@ -120,7 +122,7 @@ func (g *Gate) authorizeRequest(ctx context.Context, q sqldb.Querier, r Rule, wh
 	return admitted, nil
 }
 
-// acceptsKind reports whether a rule accepts a kind of credential.
+// acceptsKind reports whether a rule accepts credentials of kind k.
 func (g *Gate) acceptsKind(r Rule, k principal.Kind) bool {
 	if r.Account == CompanyAccount && k == principal.IDToken && g.RefuseOAuthReports {
 		return false
@@ -128,8 +130,8 @@ func (g *Gate) acceptsKind(r Rule, k principal.Kind) bool {
 	return slices.Contains(r.Kinds, k)
 }
 
-// authenticateRequest returns the person of a credential, and records the use
-// of the credential.
+// authenticateRequest returns the owner of the request's credential, and
+// records when the credential was last used.
 func (g *Gate) authenticateRequest(ctx context.Context, r Rule, p Presented) (authenticated, error) {
 	token, ok := bearerToken(p.Authorization)
 	if !ok {
@@ -157,7 +159,8 @@ func (g *Gate) authenticateRequest(ctx context.Context, r Rule, p Presented) (au
 	return who, err
 }
 
-// identifyDevice reads the rows of an ID token's device and person.
+// identifyDevice reads the device and the person of an ID token from the
+// database, and checks that both are still valid.
 func (g *Gate) identifyDevice(ctx context.Context, q sqldb.Querier, personID, deviceID, address string) (authenticated, error) {
 	d, err := g.Devices.CheckDevice(ctx, q, deviceID)
 	if err != nil {
@@ -175,7 +178,8 @@ func (g *Gate) identifyDevice(ctx context.Context, q sqldb.Querier, personID, de
 	return authenticated{Principal: who, verified: d.Verified, used: d.LastUsed}, nil
 }
 
-// identifyToken reads the rows of an access token and its person.
+// identifyToken reads an access token and its owner from the database, and
+// checks that both are still valid.
 func identifyToken(ctx context.Context, q sqldb.Querier, token, address string) (authenticated, error) {
 	h, err := credential.Check(ctx, q, token)
 	if err != nil {
@@ -189,8 +193,9 @@ func identifyToken(ctx context.Context, q sqldb.Querier, token, address string) 
 	return authenticated{Principal: who, verified: h.EmailVerified, used: h.LastUsed}, nil
 }
 
-// usedPrecision is the precision of "last used": a write at every call would
-// cost more than the call itself.
+// usedPrecision is the precision of the time at which a credential was last
+// used. It is recorded at most this often, because a write at every request
+// would cost more than the request itself.
 const usedPrecision = time.Minute
 
 func (g *Gate) isStale(used time.Time) bool { return g.Now().Sub(used) >= usedPrecision }
@@ -221,12 +226,13 @@ func bearerToken(values []string) (string, bool) {
 	return token, ok && strings.EqualFold(scheme, "Bearer")
 }
 
-// sameDevice reports whether the header, if there is one, names the device.
+// sameDevice reports whether the X-Device-Id header, if present, is deviceID.
 func sameDevice(header []string, deviceID string) bool {
 	return len(header) == 0 || len(header) == 1 && header[0] == deviceID
 }
 
-// selectAccount selects the account that the request names with team_id.
+// selectAccount selects the account that the request names with the parameter
+// team_id.
 func selectAccount(ctx context.Context, q sqldb.Querier, r Rule, who principal.Principal, team []string) (principal.Principal, error) {
 	if r.Account == NoAccount {
 		return who, nil
@@ -241,8 +247,8 @@ func selectAccount(ctx context.Context, q sqldb.Querier, r Rule, who principal.P
 	return selectTeam(ctx, q, r, who, id)
 }
 
-// selectAccounts selects all accounts that a list names. One refused account
-// refuses the whole request.
+// selectAccounts selects all accounts in a comma-separated team_id. If one of
+// them is refused, the whole request is.
 func selectAccounts(ctx context.Context, q sqldb.Querier, r Rule, who principal.Principal, team []string) (principal.Principal, error) {
 	ids, err := parseTeams(team)
 	if err != nil {
@@ -261,7 +267,8 @@ func selectAccounts(ctx context.Context, q sqldb.Querier, r Rule, who principal.
 	return first, nil
 }
 
-// selectTeam selects the personal account for an empty teamID, else the team.
+// selectTeam selects the team with the given id, or the personal account if
+// teamID is "".
 func selectTeam(ctx context.Context, q sqldb.Querier, r Rule, who principal.Principal, teamID string) (principal.Principal, error) {
 	isCompanyToken := who.Credential.Kind == principal.CompanyToken
 	switch {
@@ -274,7 +281,7 @@ func selectTeam(ctx context.Context, q sqldb.Querier, r Rule, who principal.Prin
 		who.AccountID = who.PersonID
 		return who, nil
 	case who.Credential.Kind == principal.PersonalToken:
-		return who, who.CheckTeam("", company.TeamRole{}) // before the membership is read
+		return who, who.CheckTeam("", company.TeamRole{}) // refused without reading the membership
 	}
 	in, err := company.TeamMembershipOf(ctx, q, who.PersonID, teamID)
 	if err != nil {
@@ -293,12 +300,12 @@ func selectTeam(ctx context.Context, q sqldb.Querier, r Rule, who principal.Prin
 	return who, nil
 }
 
-// errNotInCompany is the same error for companies of other people and unknown
-// companies.
+// errNotInCompany is returned both for unknown companies and for companies
+// that the person is not a member of, so that it does not reveal which exist.
 var errNotInCompany = fault.New(fault.Forbidden, "You are not a member of this company.").With("reason", "company")
 
-// selectCompany selects the company that the request names with company_id. One
-// statement reads the person's current membership in it.
+// selectCompany selects the company that the request names with company_id,
+// and checks the company's plan and the person's current role in it.
 func selectCompany(ctx context.Context, q sqldb.Querier, r Rule, who principal.Principal, p Presented) (principal.Principal, error) {
 	isCompanyToken := who.Credential.Kind == principal.CompanyToken
 	id, err := parseCompany(p.CompanyID)
@@ -324,8 +331,7 @@ func selectCompany(ctx context.Context, q sqldb.Querier, r Rule, who principal.P
 		return who, fault.New(fault.Forbidden, "Your role in this company does not allow this. Ask an admin of the company.").With("reason", "permission")
 	}
 
-	// The team is only a filter here. An unknown id behaves like a team without
-	// runs.
+	// In reports the team is only a filter: an unknown id selects no runs.
 	team, err := parseTeam(p.TeamID)
 	if err != nil {
 		return who, err

@@ -11,29 +11,29 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// Admitted is a request that Admit allowed, with the decision about it.
+// Admitted is a request that Admit allowed, with the resulting principal.
 type Admitted struct {
 	Rule      Rule
 	Presented Presented
 	Principal principal.Principal
-	// HasBody reports that the request has a body, which may take long to
-	// arrive.
+	// HasBody reports that the request has a body, which may take a long time
+	// to arrive.
 	HasBody bool
 }
 
 // Guard returns the check with which every transaction of an admitted request
-// begins (sqldb.WithGuard). A body can take minutes to arrive, and the caller's
-// credential may be revoked meanwhile. So each write transaction authorizes the
-// request again, on the rows of the device or token, the person, the membership
-// and the role, and keeps these rows locked until it commits. It therefore sees
-// every revocation that has been confirmed to its caller; a later revocation
-// waits for the transaction.
+// begins (sqldb.WithGuard). A body can take minutes to arrive, and the
+// caller's credential may be revoked meanwhile. So each write transaction
+// authorizes the request again from the rows of the device or token, the
+// person, the membership and the role, and keeps these rows locked until it
+// commits. It therefore sees every revocation that has already been confirmed;
+// a later revocation waits for the transaction.
 //
-// Read-only transactions are checked if the request has a body. Without a body
-// they begin right after Admit.
+// Read-only transactions are checked only if the request has a body. Without a
+// body they begin right after Admit.
 //
 // The signature and expiry of an ID token are not checked again: a token that
-// expires while a body arrives was valid when it was presented.
+// expires while a body arrives was valid when the request began.
 func (g *Gate) Guard(a Admitted) sqldb.Guard {
 	return func(ctx context.Context, tx *sqldb.Tx) error {
 		if tx.ReadOnly && !a.HasBody {
@@ -41,21 +41,21 @@ func (g *Gate) Guard(a Admitted) sqldb.Guard {
 		}
 		err := g.reauthorizeRequest(ctx, tx, a)
 		if fault.Is(err, fault.Forbidden) && !tx.ReadOnly {
-			// After a wait for a lock PostgreSQL returns no row if the
-			// membership now has another role. A second statement sees the
-			// current rows.
+			// After waiting for a lock, PostgreSQL returns no row if the role
+			// of the membership was changed meanwhile. A second statement sees
+			// the current rows.
 			err = g.reauthorizeRequest(ctx, tx, a)
 		}
 		return err
 	}
 }
 
-// errRoleChanged is the error for a request that is still allowed, but with
-// another role than the one that its handler has used so far.
+// errRoleChanged is returned if the request is still allowed, but the caller's
+// role differs from the one that the handler has used so far.
 var errRoleChanged = fault.New(fault.Unavailable, "Your role in this team changed while the request was under way. Send it again.").
 	With("reason", "role_changed").After(time.Second)
 
-// reauthorizeRequest authorizes the request again, on the rows that tx reads.
+// reauthorizeRequest authorizes the request again from the rows that tx reads.
 func (g *Gate) reauthorizeRequest(ctx context.Context, tx *sqldb.Tx, a Admitted) error {
 	who, err := g.readCredential(ctx, tx, a)
 	if err != nil {
@@ -74,7 +74,7 @@ func (g *Gate) reauthorizeRequest(ctx context.Context, tx *sqldb.Tx, a Admitted)
 	return nil
 }
 
-// readCredential reads the credential's rows again.
+// readCredential reads the device or access token of the request again.
 func (g *Gate) readCredential(ctx context.Context, tx *sqldb.Tx, a Admitted) (authenticated, error) {
 	if a.Principal.Credential.Kind == principal.IDToken {
 		return g.identifyDevice(ctx, tx, a.Principal.PersonID, a.Principal.Credential.ID, a.Presented.Address)

@@ -13,84 +13,86 @@ import (
 // Selection is the way in which a route selects the account that it acts for.
 type Selection int
 
-// The ways to select an account.
+// The ways in which a route can select an account.
 const (
-	// NoAccount routes are about the person and ignore team_id.
+	// NoAccount routes concern the person and ignore team_id.
 	NoAccount Selection = iota
 	// OneAccount routes act for the personal account or one team.
 	OneAccount
 	// CatalogAccount is OneAccount, except that a company token may omit the
 	// team.
 	CatalogAccount
-	// ManyAccounts routes take a comma-separated list of teams.
+	// ManyAccounts routes accept a comma-separated list of teams.
 	ManyAccounts
-	// CompanyAccount routes are about a whole company, which company_id names.
-	// The person need not be a member of the team that team_id names.
+	// CompanyAccount routes concern a whole company, named by company_id. The
+	// person need not be a member of the team that team_id names.
 	CompanyAccount
 )
 
-// Rule has the requirements of a route. The zero rule refuses every request.
+// Rule has the access requirements of a route. The zero rule refuses every
+// request.
 type Rule struct {
 	// Open routes need no credential; Admit is not called for them.
 	Open    bool
 	Kinds   []principal.Kind
 	Account Selection
-	// Needs is the permission that the role in the team must have, or for
-	// CompanyAccount the role in the company. The personal account has all
-	// permissions.
+	// Needs is the permission that the person's role must include: the role in
+	// the company for CompanyAccount, otherwise the role in the team. The
+	// personal account has all permissions.
 	Needs company.Permission
-	// Plan is the plan that the company of a CompanyAccount route must have, ""
-	// for any.
+	// Plan is the plan that the company must have on a CompanyAccount route.
+	// "" accepts any plan.
 	Plan company.Plan
-	// Unverified allows people whose mail address is not verified, even if the
-	// operator requires verification. They can use routes that only read
-	// without it.
+	// Unverified allows people whose e-mail address is not verified, even if
+	// the operator requires verification. Routes that only read allow them
+	// anyway.
 	Unverified bool
-	// Secret routes return a long-lived secret: people whose address is not
-	// verified must not read it.
+	// Secret routes return a long-lived secret, which people whose e-mail
+	// address is not verified must not read.
 	Secret bool
-	// NamesDevice routes use X-Device-Id as the device to act on, not as a
-	// check of the credential.
+	// NamesDevice routes use the X-Device-Id header as the device to act on,
+	// not as a check of the credential.
 	NamesDevice bool
 }
 
-// everyKind accepts all credentials of the API.
+// everyKind lists all kinds of credentials that the API accepts.
 var everyKind = []principal.Kind{principal.IDToken, principal.PersonalToken, principal.CompanyToken}
 
-// The rules that routes choose from.
+// The rules of the service's routes.
 var (
 	// Open is for requests without a credential.
 	Open = Rule{Open: true}
-	// Catalog is for reading the catalog.
+	// Catalog is for reading the catalog of tools.
 	Catalog = Rule{Kinds: everyKind, Account: CatalogAccount}
-	// ForAccount is for acting for an account and reading its data.
+	// ForAccount is for routes that act for an account or read its data.
 	ForAccount = Rule{Kinds: everyKind, Account: OneAccount}
 	// ForAccounts is for reading the data of several accounts.
 	ForAccounts = Rule{Kinds: everyKind, Account: ManyAccounts}
 	// Generating is for starting runs that an account pays for.
 	Generating = Rule{Kinds: everyKind, Account: OneAccount, Needs: company.Generate}
-	// Pricing is for asking the price of a run and whether it could be started.
+	// Pricing is for requesting the price of a run and whether it could be
+	// started.
 	Pricing = Rule{Kinds: everyKind, Account: OneAccount, Unverified: true}
-	// Managing is for the secrets that belong to an account as a whole.
+	// Managing is for managing the secrets of an account as a whole.
 	Managing = Rule{Kinds: everyKind, Account: OneAccount, Needs: company.ManageTeam, Secret: true}
 	// Reporting is for reading the usage reports of a company.
 	Reporting = Rule{Kinds: []principal.Kind{principal.IDToken, principal.CompanyToken}, Account: CompanyAccount, Plan: company.EnterprisePlan, Needs: company.ViewCompanyReports}
 	// Identity is for reading the caller's own identity.
 	Identity = Rule{Kinds: everyKind, Unverified: true}
-	// Personal is for actions that only the person's own credentials may do.
+	// Personal is for actions that company tokens must not perform.
 	Personal = Rule{Kinds: []principal.Kind{principal.IDToken, principal.PersonalToken}}
 	// SignedIn is for managing people and credentials. Access tokens are
 	// refused: a token may be stored in a script, and must not be able to
 	// create further credentials.
 	SignedIn = Rule{Kinds: []principal.Kind{principal.IDToken}}
-	// Leaving is for revoking the caller's own credential.
+	// Leaving is for signing out, which revokes the caller's own credential.
 	Leaving = Rule{Kinds: []principal.Kind{principal.IDToken}, Unverified: true}
-	// LeavingDevice is Leaving for a device that the request names.
+	// LeavingDevice is for signing out a device that the request names.
 	LeavingDevice = Rule{Kinds: []principal.Kind{principal.IDToken}, Unverified: true, NamesDevice: true}
 )
 
-// acceptsUnverified reports whether the rule allows people whose address must
-// still be verified.
+// acceptsUnverified reports whether the rule allows people whose e-mail
+// address is not yet verified. reads reports that the request changes nothing.
 func (r Rule) acceptsUnverified(reads bool) bool { return r.Unverified || reads && !r.Secret }
 
 // refusalMessage returns the error message for a caller with the wrong kind of
@@ -105,8 +107,8 @@ func (r Rule) refusalMessage(k principal.Kind) string {
 	return "This call needs a signed-in person: an access token cannot make it."
 }
 
-// parseTeam parses a parameter that names at most one team; "" counts as
-// absent.
+// parseTeam parses a team_id parameter that names at most one team. It returns
+// "" if the parameter is absent or empty.
 func parseTeam(values []string) (string, error) {
 	switch {
 	case len(values) == 0:
@@ -119,8 +121,8 @@ func parseTeam(values []string) (string, error) {
 	return values[0], nil
 }
 
-// parseCompany parses a parameter that names at most one company; "" counts as
-// absent.
+// parseCompany parses a company_id parameter that names at most one company.
+// It returns "" if the parameter is absent or empty.
 func parseCompany(values []string) (string, error) {
 	switch {
 	case len(values) == 0:
@@ -137,8 +139,8 @@ func companyInvalid(message string) error {
 	return fault.New(fault.Invalid, "Some parameters are not valid.").Field("company_id", message)
 }
 
-// parseTeams parses a parameter that names several teams without duplicates; ""
-// counts as absent.
+// parseTeams parses a comma-separated team_id parameter and drops duplicates.
+// It returns a single "" if the parameter is absent or empty.
 func parseTeams(values []string) ([]string, error) {
 	if len(values) > 1 {
 		return nil, selectionInvalid("several", "Give team_id once, with a comma between the teams.")
@@ -163,7 +165,7 @@ func parseTeams(values []string) ([]string, error) {
 
 var errMalformedTeam = selectionInvalid("malformed", "This team_id is not an id.")
 
-// maxTeams limits the teams that one call can name.
+// maxTeams is the maximum number of teams in the team_id of one request.
 const maxTeams = 100
 
 func selectionInvalid(reason, message string) error {

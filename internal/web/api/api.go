@@ -1,6 +1,7 @@
 // Package api assembles /api/v2 from its resources, each of which is a package
-// below with a list of routes (rest.Route), and serves them: it authorizes,
-// rate-limits and answers every request in the shapes of the OpenAPI document.
+// in a subdirectory with a list of routes (rest.Route). It authenticates,
+// authorizes and rate-limits every request, and responds as the OpenAPI
+// document specifies.
 package api
 
 import (
@@ -47,7 +48,7 @@ type Parts struct {
 	Accounts     *account.Services
 	Companies    *companyadmin.Services
 	Runs         *generation.Service
-	Hub          *pubsub.Hub // signals changes of runs
+	Hub          *pubsub.Hub // notifies of changes of runs
 	Boards       *board.Boards
 	Intake       *ingest.Pipeline
 	Library      *library.Library
@@ -60,35 +61,35 @@ type Parts struct {
 	Cursors      cursor.Sealer
 	BaseURL      string
 	Limits       Limits
-	// Origins are the origins whose pages may call the API (CORS).
+	// Origins are the web origins whose pages may use the API (CORS).
 	Origins []string
-	// Space refuses requests that store files while the disk is nearly full; nil
-	// refuses none.
+	// Space returns an error while the disk is nearly full, for requests that
+	// store files. nil means that there is no such check.
 	Space func() error
 	Now   func() time.Time
 }
 
-// Limits bound the requests of callers.
+// Limits limits the requests of callers.
 type Limits struct {
 	JSONBytes         int64
 	JSONDepth         int
-	PageSize          int // the largest page of a list
+	PageSize          int // the maximum page size of a list
 	PageDefault       int
 	ToolsPageDefault  int // the default page size of the list of tools
-	RequestsPerMinute int // of one person, or of one address without credentials
+	RequestsPerMinute int // of one person, or of one IP address without credentials
 	FileBytes         int64
 	RequestBytes      int64
-	KeyLength         int           // of an Idempotency-Key
-	DecodeWait        time.Duration // of a file for memory to be decoded in
+	KeyLength         int           // the maximum length of an Idempotency-Key
+	DecodeWait        time.Duration // the longest time that a file waits for memory to decode it
 }
 
-// resource is a part of the API with its own routes.
+// resource is a part of the API that has its own routes.
 type resource interface {
 	Routes() []rest.Route
 }
 
-// New returns the handler of everything under /api/, of the catalog's pictures and
-// of signed addresses.
+// New returns the handler of all paths under /api/, of the pictures of tools,
+// and of signed URLs.
 func New(p Parts) (http.Handler, error) {
 	s, err := newServer(p)
 	if err != nil {

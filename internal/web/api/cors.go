@@ -8,11 +8,11 @@ import (
 	"atelier/internal/web/api/rest"
 )
 
-// Headers of CORS (https://fetch.spec.whatwg.org/#http-cors-protocol) that all
-// responses share.
+// Headers of CORS (https://fetch.spec.whatwg.org/#http-cors-protocol) that are
+// the same in all responses.
 var (
-	// corsRequestHeaders lists the headers that pages may send beside the safelisted
-	// ones.
+	// corsRequestHeaders lists the request headers that pages may send in
+	// addition to the CORS-safelisted ones.
 	corsRequestHeaders = strings.Join([]string{
 		"Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match", "Last-Event-ID", "Range", "X-Device-Id", "traceparent", "tracestate",
 	}, ", ")
@@ -24,15 +24,15 @@ var (
 )
 
 const (
-	// corsMaxAge is how long browsers cache the response to a preflight, in seconds.
-	// It is Chromium's maximum.
+	// corsMaxAge is the time in seconds for which browsers cache the response
+	// to a preflight request. It is Chromium's maximum.
 	corsMaxAge = "7200"
 	allMethods = "DELETE, GET, HEAD, PATCH, POST, PUT"
 )
 
-// allowOrigins allows pages of the configured origins to read every response, errors included.
-// There is no Access-Control-Allow-Credentials: browsers keep responses to requests with cookies
-// from pages.
+// allowOrigins allows pages of the configured origins to read every response,
+// including errors. It does not send Access-Control-Allow-Credentials, so
+// browsers do not let pages read responses to requests with cookies.
 func (s *server) allowOrigins(next http.Handler) http.Handler {
 	if len(s.origins) == 0 {
 		return next
@@ -48,14 +48,14 @@ func (s *server) allowOrigins(next http.Handler) http.Handler {
 	})
 }
 
-// isPreflight reports whether a request is the CORS preflight of a page of an
-// allowed origin.
+// isPreflight reports whether a request is the CORS preflight request of a
+// page of an allowed origin.
 func isPreflight(w http.ResponseWriter, r *http.Request) bool {
 	return r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" && w.Header().Get("Access-Control-Allow-Origin") != ""
 }
 
-// servePreflight returns the handler of preflights for a path. Unknown paths allow
-// all methods, so that the page can read the 404.
+// servePreflight returns the handler of CORS preflight requests for a path.
+// Unknown paths allow all methods, so that the page can read the 404.
 func (s *server) servePreflight(path, methods string) http.Handler {
 	return s.serveOpen(path, func(w http.ResponseWriter, r *http.Request) error {
 		header := w.Header()

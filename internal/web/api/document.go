@@ -15,7 +15,7 @@ import (
 	"atelier/internal/web/api/rest"
 )
 
-// documentJSON returns the OpenAPI document as it is served: in its written order,
+// documentJSON returns the OpenAPI document as JSON, in its original order and
 // without the extensions for the code generator.
 var documentJSON = sync.OnceValues(encodeDocument)
 
@@ -32,13 +32,14 @@ func encodeDocument() ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// isGeneratorExtension reports whether only oapi-codegen reads a member of the
-// document.
+// isGeneratorExtension reports whether a member of the OpenAPI document is an
+// extension that only oapi-codegen reads.
 func isGeneratorExtension(name string) bool {
 	return strings.HasPrefix(name, "x-go-") || strings.HasPrefix(name, "x-oapi-codegen-")
 }
 
-// writeJSON writes a node of the document as JSON. Members keep their order.
+// writeJSON writes a node of the OpenAPI document as JSON. Object members keep
+// their order.
 func writeJSON(w *bytes.Buffer, n *yaml.Node) error {
 	switch n.Kind {
 	case yaml.DocumentNode:
@@ -111,19 +112,20 @@ func writeScalar(w *bytes.Buffer, n *yaml.Node) error {
 	return nil
 }
 
-// document serves the OpenAPI document.
+// document serves the OpenAPI document of the API.
 type document struct {
 	content    []byte
 	tag        string // ETag of content
 	compressed *rest.GzipCache
 }
 
-// Routes lists the address of the document.
+// Routes returns the route of the OpenAPI document.
 func (d *document) Routes() []rest.Route {
 	return []rest.Route{rest.NewRoute("GET /api/v2/openapi.json", access.Open, d.getDocument)}
 }
 
-// GET /api/v2/openapi.json returns the OpenAPI document.
+// getDocument serves GET /api/v2/openapi.json: it returns the OpenAPI
+// document.
 func (d *document) getDocument(w http.ResponseWriter, r *http.Request) error {
 	d.compressed.SendTagged(w, r, d.tag, d.content, nil)
 	return nil

@@ -24,7 +24,7 @@ type server struct {
 	origins   []string
 	resources []resource
 	persons   *throttle.Buckets // rate limits of authenticated callers
-	addresses *throttle.Buckets // rate limits of all others
+	addresses *throttle.Buckets // rate limits of other requests, by IP address
 	document  document
 }
 
@@ -44,7 +44,8 @@ func newServer(p Parts) (*server, error) {
 	}, nil
 }
 
-// allRoutes lists every operation. A route with the zero rule admits no caller.
+// allRoutes returns the routes of all operations. A route with the zero rule
+// refuses every caller.
 func (s *server) allRoutes() []rest.Route {
 	all := s.document.Routes()
 	for _, resource := range s.resources {
@@ -53,10 +54,10 @@ func (s *server) allRoutes() []rest.Route {
 	return all
 }
 
-// newHandler builds the tree of routes. Known paths answer other methods with
-// 405 and an Allow header; unknown paths answer 404. Patterns of the mux have
-// no methods, so that /invitations/accept and /invitations/{invitation_id} can
-// exist side by side with any methods.
+// newHandler returns a handler for all routes. Known paths respond to other
+// methods with 405 and an Allow header, unknown paths with 404. The patterns
+// of the mux contain no methods, because otherwise /invitations/accept and
+// /invitations/{invitation_id} could conflict.
 func (s *server) newHandler(routes []rest.Route) http.Handler {
 	paths := map[string]map[string]http.Handler{}
 	for _, rt := range routes {
@@ -89,7 +90,7 @@ func (s *server) newHandler(routes []rest.Route) http.Handler {
 	return s.allowOrigins(mux)
 }
 
-// servePath returns the handler of one path with all its methods.
+// servePath returns the handler of all methods of one path.
 func (s *server) servePath(path string, methods map[string]http.Handler) http.HandlerFunc {
 	allowed := strings.Join(slices.Sorted(maps.Keys(methods)), ", ")
 	notAllowed := s.serveOpen(path, func(w http.ResponseWriter, r *http.Request) error {
@@ -115,7 +116,8 @@ func (s *server) serveOpen(path string, handle rest.HandlerFunc) http.Handler {
 	return s.serveRoute(rest.Route{Path: path, Rule: access.Open, Handle: handle})
 }
 
-// serveRoute returns the handler of a route: its error becomes the error envelope.
+// serveRoute returns the handler of a route. It sends errors in the API's
+// error format.
 func (s *server) serveRoute(rt rest.Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := httpd.RecordOf(r.Context())
@@ -127,7 +129,7 @@ func (s *server) serveRoute(rt rest.Route) http.Handler {
 
 		rec.Err = err
 		if _, decided := errors.AsType[*fault.Error](err); !decided && r.Context().Err() != nil {
-			rec.ClientLeft = true // the error follows from the client having left
+			rec.ClientLeft = true // the error is a consequence of the disconnect
 		}
 		if httpd.ResponseStarted(w) || rec.ClientLeft {
 			panic(http.ErrAbortHandler)
@@ -136,8 +138,8 @@ func (s *server) serveRoute(rt rest.Route) http.Handler {
 	})
 }
 
-// callRoute authorizes the request, counts it against the rate limit and calls the
-// route's handler. A panic becomes an error.
+// callRoute authorizes the request, counts it towards the rate limit and calls
+// the route's handler. It converts a panic to an error.
 func (s *server) callRoute(rt rest.Route, rec *httpd.Record, w http.ResponseWriter, r *http.Request) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

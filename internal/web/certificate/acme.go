@@ -21,26 +21,28 @@ import (
 )
 
 const (
-	// firstRetry and maxRetry bound the pause after a failed attempt to obtain a
-	// certificate. Let's Encrypt allows five failures per hour.
+	// firstRetry and maxRetry are the first and the longest pause after a
+	// failed attempt to obtain a certificate. Let's Encrypt allows five
+	// failures per hour.
 	firstRetry = 2 * time.Minute
 	maxRetry   = time.Hour
-	// claimTimeout is the time that a node has to obtain a certificate before another node may try;
-	// autocert stops trying earlier.
+	// claimTimeout is the time that a node has to obtain a certificate before
+	// another node may attempt it. autocert gives up earlier.
 	claimTimeout = 6 * time.Minute
 	claimedRetry = 2 * time.Second
-	// renewalInterval is the time between two checks for a renewed certificate.
+	// renewalInterval is the time between two checks whether autocert has
+	// renewed a certificate.
 	renewalInterval = time.Minute
 	callTimeout     = 30 * time.Second
 )
 
-// ACMEOptions are the settings and dependencies of ACME.
+// ACMEOptions are the settings and dependencies of an ACME.
 type ACMEOptions struct {
-	Domains      []string // lower case
-	Email        string   // the operator's address, sent to the authority; may be empty
+	Domains      []string // in lower case
+	Email        string   // the operator's e-mail address, sent to the authority; may be empty
 	DirectoryURL string   // the authority's directory URL (RFC 8555 section 7.1.1)
-	// Roots is a PEM file with the root certificates that verify the authority's
-	// own server. Empty: the system's roots.
+	// Roots is a PEM file with the root certificates that verify the
+	// authority's own server. "" uses the system's roots.
 	Roots string
 
 	DB  *sqldb.DB
@@ -49,14 +51,16 @@ type ACMEOptions struct {
 	Now func() time.Time
 }
 
-// Box encrypts and authenticates stored data. about ties sealed data to its row.
+// Box encrypts and authenticates stored data. about names the row that the
+// data belongs to; Open fails with another name.
 type Box interface {
 	Seal(plain []byte, about string) string
 	Open(sealed, about string) ([]byte, error)
 }
 
-// ACME obtains and renews the certificates of domains. The request of a client never
-// starts an order at the authority: it gets the certificate in memory or an error.
+// ACME obtains and renews the certificates of the service's domains. A TLS
+// handshake never requests a certificate from the authority: it uses the
+// certificate in memory or fails.
 type ACME struct {
 	options   ACMEOptions
 	transport *challengeTransport
@@ -67,7 +71,7 @@ type ACME struct {
 	current map[string]*tls.Certificate // by domain
 }
 
-// NewACME returns an ACME without certificates; Run obtains them.
+// NewACME returns an ACME that has no certificates yet. Run obtains them.
 func NewACME(o ACMEOptions) (*ACME, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone() // DefaultTransport is always a *http.Transport
 	if o.Roots != "" {
@@ -97,7 +101,7 @@ func NewACME(o ACMEOptions) (*ACME, error) {
 	return a, nil
 }
 
-// LoadRoots reads the certificates in a PEM file.
+// LoadRoots reads the root certificates in a PEM file.
 func LoadRoots(path string) (*x509.CertPool, error) {
 	text, err := readSmallFile(path)
 	if err != nil {
@@ -110,15 +114,15 @@ func LoadRoots(path string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// TLSConfig returns the configuration that serves the certificates and answers
-// tls-alpn-01 challenges (RFC 8737).
+// TLSConfig returns the TLS configuration that serves the certificates and
+// responds to tls-alpn-01 challenges (RFC 8737).
 func (a *ACME) TLSConfig() *tls.Config { return serverConfig(a.selectCertificate, acme.ALPNProto) }
 
-// ChallengeHandler returns a handler that answers http-01 challenges (RFC 8555 section
-// 8.3) and passes other requests to next. Call it before Run.
+// ChallengeHandler returns a handler that responds to http-01 challenges (RFC
+// 8555 section 8.3) and passes other requests to next. Call it before Run.
 func (a *ACME) ChallengeHandler(next http.Handler) http.Handler { return a.manager.HTTPHandler(next) }
 
-// MissingDomains lists the domains that have no certificate yet.
+// MissingDomains returns the domains that have no certificate yet.
 func (a *ACME) MissingDomains() []string {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
@@ -131,7 +135,7 @@ func (a *ACME) MissingDomains() []string {
 	return missing
 }
 
-// Run obtains and renews the certificates until ctx ends.
+// Run obtains and renews the certificates until ctx is cancelled.
 func (a *ACME) Run(ctx context.Context) {
 	if err := a.store.deleteOldChallenges(ctx); err != nil {
 		a.options.Log.Warn("could not delete old ACME challenges", "error", err)
@@ -144,7 +148,8 @@ func (a *ACME) Run(ctx context.Context) {
 	group.Wait()
 }
 
-// maintainCertificate obtains the certificate of a domain and renews it until ctx ends.
+// maintainCertificate obtains the certificate of a domain and renews it until
+// ctx is cancelled.
 func (a *ACME) maintainCertificate(ctx context.Context, domain string) {
 	retry := firstRetry
 	var warned time.Time
@@ -190,8 +195,9 @@ func (a *ACME) setCertificate(domain string, cert *tls.Certificate) {
 
 var errClaimed = errors.New("another node is obtaining the certificate")
 
-// obtainCertificate returns the certificate of a domain: from memory, from the
-// database, or from the authority. One node at a time orders it there.
+// obtainCertificate returns the certificate of a domain from memory, the
+// database or the authority. Only one node at a time requests it from the
+// authority.
 func (a *ACME) obtainCertificate(ctx context.Context, domain string) (*tls.Certificate, error) {
 	a.mu.RLock()
 	inMemory := a.current[domain] != nil
@@ -209,7 +215,8 @@ func (a *ACME) obtainCertificate(ctx context.Context, domain string) (*tls.Certi
 		}
 	}
 
-	// autocert takes no context: a call that outlasts ctx continues in the background.
+	// autocert accepts no context: a request that outlasts ctx continues in
+	// the background.
 	type outcome struct {
 		cert *tls.Certificate
 		err  error
@@ -218,7 +225,7 @@ func (a *ACME) obtainCertificate(ctx context.Context, domain string) (*tls.Certi
 	go func() {
 		cert, err := a.manager.GetCertificate(&tls.ClientHelloInfo{
 			ServerName:   domain,
-			CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256}, // requests an ECDSA key
+			CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256}, // makes autocert create an ECDSA key
 		})
 		done <- outcome{cert, err}
 	}()
@@ -230,8 +237,9 @@ func (a *ACME) obtainCertificate(ctx context.Context, domain string) (*tls.Certi
 	}
 }
 
-// selectCertificate returns the certificate for a TLS handshake. Without a server
-// name that is the first domain's, for probes that connect to an IP address.
+// selectCertificate returns the certificate for a TLS handshake. A client that
+// sends no server name, such as a probe that connects to an IP address, gets
+// the certificate of the first domain.
 func (a *ACME) selectCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	name := strings.ToLower(strings.TrimSuffix(hello.ServerName, "."))
 	if name == "" {
@@ -241,7 +249,7 @@ func (a *ACME) selectCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, 
 		return nil, err
 	}
 	if slices.Equal(hello.SupportedProtos, []string{acme.ALPNProto}) {
-		return a.manager.GetCertificate(hello) // the certificate of a challenge
+		return a.manager.GetCertificate(hello) // the temporary certificate of a tls-alpn-01 challenge
 	}
 	a.mu.RLock()
 	defer a.mu.RUnlock()
@@ -252,7 +260,8 @@ func (a *ACME) selectCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, 
 	return cert, nil
 }
 
-// checkHost returns an error for a host that is not one of the domains.
+// checkHost returns an error if host, with or without a port, is not one of
+// the configured domains.
 func (a *ACME) checkHost(_ context.Context, host string) error {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

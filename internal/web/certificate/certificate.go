@@ -2,9 +2,10 @@
 //
 // Files serves a certificate from two files and reloads them when they change.
 // ACME obtains and renews certificates from a certificate authority (RFC 8555)
-// with the challenges tls-alpn-01 and http-01. The certificates, the account key
-// and the state of the challenges are stored sealed in the database, so that any
-// node can answer a challenge and all nodes serve the same certificate.
+// with the challenges tls-alpn-01 and http-01. The certificates, the account
+// key and the state of the challenges are stored encrypted in the database, so
+// that any node can respond to a challenge and all nodes serve the same
+// certificate.
 package certificate
 
 import (
@@ -13,8 +14,8 @@ import (
 	"time"
 )
 
-// serverConfig returns the TLS configuration of the server. protocols are offered
-// by ALPN besides HTTP/2 and HTTP/1.1.
+// serverConfig returns the TLS configuration of the server, with certificates
+// from get. protocols are offered by ALPN in addition to HTTP/2 and HTTP/1.1.
 func serverConfig(get func(*tls.ClientHelloInfo) (*tls.Certificate, error), protocols ...string) *tls.Config {
 	return &tls.Config{
 		MinVersion:     tls.VersionTLS12,
@@ -23,16 +24,17 @@ func serverConfig(get func(*tls.ClientHelloInfo) (*tls.Certificate, error), prot
 	}
 }
 
-// expiryWarning is the time before the expiry of a certificate from which on it
-// should have been replaced. For a short-lived certificate a fifth of its lifetime
-// counts instead.
+// expiryWarning is the remaining validity below which a certificate should
+// have been replaced already. For a short-lived certificate it is a fifth of
+// the lifetime instead.
 const expiryWarning = 14 * 24 * time.Hour
 
 // warnInterval is the time between two log lines about the same expiring
 // certificate.
 const warnInterval = 24 * time.Hour
 
-// expiresSoon reports whether a certificate should have been replaced by now.
+// expiresSoon reports whether a certificate is so close to its expiry that it
+// should have been replaced.
 func expiresSoon(leaf *x509.Certificate, now time.Time) bool {
 	lifetime := leaf.NotAfter.Sub(leaf.NotBefore)
 	return leaf.NotAfter.Sub(now) < min(expiryWarning, lifetime/5)

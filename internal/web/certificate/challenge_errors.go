@@ -11,12 +11,13 @@ import (
 )
 
 const (
-	maxAnswerBytes = 1 << 20 // read from one response of the authority
-	maxReason      = 2000    // bytes of collected reasons per domain
+	maxAnswerBytes = 1 << 20 // maximum size of a response of the authority
+	maxReason      = 2000    // maximum length in bytes of the reasons collected for a domain
 )
 
-// challengeTransport sends requests to the certificate authority and records why
-// challenges failed: autocert tries the next kind of challenge and drops the reason.
+// challengeTransport sends requests to the certificate authority and records
+// why challenges failed: autocert discards the reason when it attempts the
+// next kind of challenge.
 type challengeTransport struct {
 	http.RoundTripper
 
@@ -24,7 +25,8 @@ type challengeTransport struct {
 	reasons map[string]string // by domain
 }
 
-// authorization is the authority's state of a domain (RFC 8555 section 7.1.4).
+// authorization is the authority's record of the challenges for a domain (RFC
+// 8555 section 7.1.4).
 type authorization struct {
 	Identifier struct{ Value string }
 	Challenges []struct {
@@ -33,7 +35,8 @@ type authorization struct {
 	}
 }
 
-// RoundTrip sends one request and records the errors of challenges in the response.
+// RoundTrip sends a request to the authority and records the errors of failed
+// challenges that the response contains.
 func (c *challengeTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	res, err := c.RoundTripper.RoundTrip(r)
 	if err != nil {
@@ -75,7 +78,8 @@ func (c *challengeTransport) addReason(domain, reason string) {
 	}
 }
 
-// takeReason returns and clears the recorded errors of a domain's challenges.
+// takeReason returns and clears the recorded reasons why the challenges of a
+// domain failed.
 func (c *challengeTransport) takeReason(domain string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

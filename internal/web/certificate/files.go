@@ -27,13 +27,13 @@ type Files struct {
 
 	current atomic.Pointer[tls.Certificate]
 
-	// Used by Run only.
-	handledDigest [sha256.Size]byte // of the content that was last loaded or refused
-	pendingDigest [sha256.Size]byte // of the content at the last poll
+	// The fields below are used by Run only.
+	handledDigest [sha256.Size]byte // of the content last loaded or refused
+	pendingDigest [sha256.Size]byte // of the content read at the last poll
 	warnedAt      time.Time
 }
 
-// LoadFiles reads a certificate and its key.
+// LoadFiles reads a certificate and its private key from PEM files.
 func LoadFiles(certFile, keyFile string, log *slog.Logger, now func() time.Time) (*Files, error) {
 	f := &Files{
 		certFile: certFile,
@@ -54,13 +54,13 @@ func LoadFiles(certFile, keyFile string, log *slog.Logger, now func() time.Time)
 	return f, nil
 }
 
-// TLSConfig returns the configuration that serves the certificate.
+// TLSConfig returns the TLS configuration that serves the current certificate.
 func (f *Files) TLSConfig() *tls.Config {
 	return serverConfig(func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return f.current.Load(), nil })
 }
 
-// Run reloads the files when they change, until ctx ends. A new certificate is used
-// for new connections only.
+// Run reloads the files when they change, until ctx is cancelled. A new
+// certificate applies only to new connections.
 func (f *Files) Run(ctx context.Context) {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
@@ -75,8 +75,9 @@ func (f *Files) Run(ctx context.Context) {
 	}
 }
 
-// reloadChanged loads changed files once two polls in a row read the same content:
-// the files are replaced one after the other and do not match in between.
+// reloadChanged loads changed files once two polls in a row have read the same
+// content: the two files are replaced one after the other and do not match in
+// between.
 func (f *Files) reloadChanged() {
 	cert, key, err := f.readPair()
 	found := digestPair(cert, key, err)
@@ -114,7 +115,7 @@ func (f *Files) warnOfExpiry() {
 	f.log.Warn("certificate expires soon or has expired: replace its files", "cert", f.certFile, "expires", leaf.NotAfter)
 }
 
-// readPair returns the content of both files.
+// readPair returns the content of the certificate file and the key file.
 func (f *Files) readPair() (cert, key []byte, err error) {
 	cert, err = readSmallFile(f.certFile)
 	if err != nil {
@@ -143,8 +144,8 @@ func readSmallFile(path string) ([]byte, error) {
 	return content, nil
 }
 
-// digestPair returns a digest of the files' content, or of the error that reading
-// them returned.
+// digestPair returns a digest of the content of both files, or of the error
+// that occurred reading them.
 func digestPair(cert, key []byte, err error) [sha256.Size]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "%d %s%s%v", len(cert), cert, key, err))
 }

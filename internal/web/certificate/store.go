@@ -12,8 +12,9 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// store is autocert's cache in the database. Each authority has its own rows: a
-// certificate of a staging authority must not be served for another.
+// store implements autocert.Cache in the database. Each authority has its own
+// rows, so that a certificate of a staging authority is not served after a
+// change to another authority.
 type store struct {
 	db           *sqldb.DB
 	box          Box
@@ -22,10 +23,11 @@ type store struct {
 
 var _ autocert.Cache = (*store)(nil)
 
-// httpChallenge is the suffix of the names of http-01 challenges in autocert's cache.
+// httpChallenge is the suffix of the keys of http-01 challenges in autocert's
+// cache.
 const httpChallenge = "+http-01"
 
-// Get returns the data stored under a name.
+// Get returns the data stored under a cache key.
 func (s *store) Get(ctx context.Context, name string) ([]byte, error) {
 	row := s.rowName(name)
 	var sealed string
@@ -36,7 +38,7 @@ func (s *store) Get(ctx context.Context, name string) ([]byte, error) {
 		return nil, autocert.ErrCacheMiss
 	}
 	if err != nil && strings.HasSuffix(name, httpChallenge) {
-		return nil, autocert.ErrCacheMiss // the error would be sent to the client
+		return nil, autocert.ErrCacheMiss // autocert would send the error to the client
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read certificate: %w", err)
@@ -44,7 +46,7 @@ func (s *store) Get(ctx context.Context, name string) ([]byte, error) {
 	return s.box.Open(sealed, sealLabel(row))
 }
 
-// Put stores data under a name.
+// Put stores data under a cache key.
 func (s *store) Put(ctx context.Context, name string, data []byte) error {
 	row := s.rowName(name)
 	sealed := s.box.Seal(data, sealLabel(row))
@@ -60,7 +62,7 @@ func (s *store) Put(ctx context.Context, name string, data []byte) error {
 	return nil
 }
 
-// Delete removes the data stored under a name.
+// Delete removes the data stored under a cache key.
 func (s *store) Delete(ctx context.Context, name string) error {
 	err := s.db.Write(ctx, func(tx *sqldb.Tx) error {
 		_, err := tx.Exec(ctx, `DELETE FROM certificate WHERE name = $1`, s.rowName(name))
@@ -72,8 +74,9 @@ func (s *store) Delete(ctx context.Context, name string) error {
 	return nil
 }
 
-// claimDomain claims the right to obtain the certificate of a domain for this node, until it is
-// released or claimTimeout has passed. It returns errClaimed if another node has the claim.
+// claimDomain gives this node the exclusive right to obtain the certificate of
+// a domain, until release is called or claimTimeout has passed. It returns
+// errClaimed if another node has the right.
 func (s *store) claimDomain(ctx context.Context, domain string) (release func(), err error) {
 	row := s.rowName(domain)
 	var until sqldb.Time
@@ -93,7 +96,7 @@ func (s *store) claimDomain(ctx context.Context, domain string) (release func(),
 	return func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 		defer cancel()
-		_ = s.db.Write(ctx, func(tx *sqldb.Tx) error { // an unreleased claim expires
+		_ = s.db.Write(ctx, func(tx *sqldb.Tx) error { // if this fails, the claim expires by itself
 			_, err := tx.Exec(ctx, `DELETE FROM certificate_claim WHERE name = $1 AND until = $2`, row, until)
 			return err
 		})
@@ -102,7 +105,8 @@ func (s *store) claimDomain(ctx context.Context, domain string) (release func(),
 
 const releaseTimeout = 2 * time.Second
 
-// deleteOldChallenges deletes the challenges of nodes that crashed.
+// deleteOldChallenges deletes challenges older than a day, which nodes that
+// crashed have left behind.
 func (s *store) deleteOldChallenges(ctx context.Context) error {
 	return s.db.Write(ctx, func(tx *sqldb.Tx) error {
 		_, err := tx.Exec(ctx, `
@@ -113,5 +117,5 @@ func (s *store) deleteOldChallenges(ctx context.Context) error {
 
 func (s *store) rowName(name string) string { return s.directoryURL + " " + name }
 
-// sealLabel returns the label that ties sealed data to its row.
+// sealLabel returns the label that ties encrypted data to its row (see Box).
 func sealLabel(row string) string { return "certificate " + row }

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// clientAddr returns the address of the client: the peer, or, if the peer is a
-// trusted proxy, the last address in X-Forwarded-For that is not a trusted
-// proxy.
+// clientAddr returns the IP address of the client: that of the peer, or, if
+// the peer is a trusted proxy, the last address in X-Forwarded-For that is not
+// a trusted proxy.
 func clientAddr(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -29,8 +29,9 @@ func clientAddr(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	return addr
 }
 
-// AddressKey returns the key under which an address is limited: the address, or the
-// /64 network of an IPv6 address, because a customer gets a whole /64.
+// AddressKey returns the key by which limits per client count an IP address:
+// the address itself, or the /64 network of an IPv6 address, because one
+// customer usually gets a whole /64.
 func AddressKey(a netip.Addr) string {
 	if a.Is6() {
 		if p, err := a.Prefix(64); err == nil {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// NewDeadlineWriter returns a writer for a long response: the client has timeout for each
-// part of it, not for the whole.
+// NewDeadlineWriter returns a writer for a long response. The timeout applies
+// to each write instead of the whole response.
 func NewDeadlineWriter(w http.ResponseWriter, now func() time.Time, timeout time.Duration) io.Writer {
 	return &deadlineWriter{w, http.NewResponseController(w), now, timeout}
 }
@@ -20,6 +20,6 @@ type deadlineWriter struct {
 }
 
 func (p *deadlineWriter) Write(b []byte) (int, error) {
-	_ = p.controller.SetWriteDeadline(p.now().Add(p.timeout)) // an error means a connection without deadlines, as in tests
+	_ = p.controller.SetWriteDeadline(p.now().Add(p.timeout)) // an error means that the connection has no deadlines, as in tests
 	return p.w.Write(b)
 }

@@ -8,46 +8,46 @@ import (
 	"strings"
 )
 
-// Limits of the lines that framing keeps.
+// Limits on the lines that framing parses.
 const (
-	maxFramingLine = 1 << 10 // bytes of a header line that are parsed
+	maxFramingLine = 1 << 10 // bytes kept of a header line
 	lineTailBytes  = 16
-	maxChunkLine   = 4 << 10 // as net/http
+	maxChunkLine   = 4 << 10 // bytes; the limit of net/http
 )
 
-// framing parses the requests of an HTTP/1 connection as net/http reads them, and
-// refuses requests that net/http accepts although proxies disagree on where they end
-// (request smuggling, RFC 9112 section 11.2):
+// framing parses the requests of an HTTP/1 connection as net/http reads them,
+// and refuses requests that net/http accepts although proxies disagree on
+// where they end (request smuggling, RFC 9112 section 11.2):
 //
 //   - Content-Length together with Transfer-Encoding (section 6.3)
 //   - Transfer-Encoding in a request below HTTP/1.1 (section 6.1)
 //   - either of them folded over several lines, or different Content-Lengths
 //
-// The head of a refused request is made invalid before its end: net/http
-// answers the requests before it, then responds with 400 and closes the
-// connection. No later bytes are passed on. If framing cannot parse a request
-// itself, the connection ends there.
+// The header of a refused request is made invalid before its end: net/http
+// responds to the requests before it, then responds with 400 and closes the
+// connection. No later bytes are passed on. If framing itself cannot parse a
+// request, it reports the end of the connection.
 //
 //	head ──no body──▶ head
 //	 ├──Content-Length──▶ length ──▶ head
 //	 └──chunked──▶ chunkSize ⇄ chunk ──last──▶ trailer ──▶ head
 type framing struct {
 	state framingState
-	line  []byte // the beginning of a line whose end has not arrived
-	count int    // bytes of that line, kept or not
+	line  []byte // the incomplete last line, shortened if it is long
+	count int    // length of that line in bytes, including bytes not kept
 
-	// About the head that is being read.
-	started         bool   // its request line was read
-	oldVersion      bool   // its version is not HTTP/1.1
-	length          string // its Content-Length
+	// State of the request header that is being read.
+	started         bool   // the request line was read
+	oldVersion      bool   // the version is not HTTP/1.1
+	length          string // the value of Content-Length
 	lengths         int
-	encoding        string // its Transfer-Encoding
+	encoding        string // the value of Transfer-Encoding
 	encodings       int
-	lastFieldFrames bool // its last field was one of these two
+	lastFieldFrames bool // the last field was one of these two
 	faulty          bool
 
-	bytesLeft uint64 // of the body or chunk
-	pending   []byte // to return before the end
+	bytesLeft uint64 // bytes left of the body or chunk
+	pending   []byte // bytes to return before io.EOF
 }
 
 type framingState int
@@ -61,11 +61,12 @@ const (
 	ended
 )
 
-// invalidHeadEnd replaces the line feed that would end a head. It makes the line
-// before it an invalid header field.
+// invalidHeadEnd replaces the line feed that would end a request header. It
+// turns the line before it into an invalid header field.
 const invalidHeadEnd = "\x00\n\n"
 
-// readBytes reads from r into p and parses the bytes.
+// readBytes reads from r into p, parses the bytes, and returns how many of
+// them are valid. After a refused request it returns io.EOF.
 func (f *framing) readBytes(r io.Reader, p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -94,7 +95,8 @@ func (f *framing) readBytes(r io.Reader, p []byte) (int, error) {
 	return kept, err
 }
 
-// parseBytes parses b and returns how many of its bytes to pass on.
+// parseBytes parses b and returns how many of its bytes to pass on to
+// net/http.
 func (f *framing) parseBytes(b []byte) int {
 	at := 0
 	for at < len(b) && f.state != ended {
@@ -120,7 +122,7 @@ func (f *framing) parseBytes(b []byte) int {
 		whole := f.count <= maxFramingLine
 		at += end + 1
 		if f.endLine(bytes.TrimSuffix(line, []byte("\r")), whole) {
-			at-- // the line feed is not passed on
+			at-- // do not pass on the line feed
 		}
 		f.line = f.line[:0]
 		f.count = 0
@@ -128,8 +130,9 @@ func (f *framing) parseBytes(b []byte) int {
 	return at
 }
 
-// appendLine adds to the incomplete line. Of a long line the beginning and the end
-// are kept: the name of a field, and the version in a request line.
+// appendLine adds bytes to the incomplete line. It keeps only the beginning
+// and the end of a long line, which contain the name of a header field and the
+// version in a request line.
 func (f *framing) appendLine(b []byte) {
 	f.count += len(b)
 	f.line = append(f.line, b...)
@@ -142,7 +145,7 @@ func (f *framing) appendLine(b []byte) {
 	}
 }
 
-// endBody moves to the state after a body or a chunk.
+// endBody moves to the state after a body or a chunk has been read.
 func (f *framing) endBody() {
 	if f.state == inChunk {
 		f.state = inChunkSize
@@ -156,7 +159,8 @@ func (f *framing) beginHead() {
 	*f = framing{line: line[:0]}
 }
 
-// endLine parses one line and reports whether it ends a refused head.
+// endLine parses one line and reports whether it ends the header of a refused
+// request.
 func (f *framing) endLine(line []byte, whole bool) (refused bool) {
 	switch f.state {
 	case inChunkSize:
@@ -167,7 +171,7 @@ func (f *framing) endLine(line []byte, whole bool) (refused bool) {
 			f.beginHead()
 		}
 		return false
-	case inHead, inLength, inChunk, ended: // a line of a head
+	case inHead, inLength, inChunk, ended: // a line of a request header
 	}
 	switch {
 	case !f.started && len(line) == 0: // net/http skips empty lines after a POST
@@ -182,10 +186,10 @@ func (f *framing) endLine(line []byte, whole bool) (refused bool) {
 	return false
 }
 
-// addField records a header field that determines where the body ends.
+// addField records a header field if it determines where the body ends.
 func (f *framing) addField(line []byte, whole bool) {
 	if line[0] == ' ' || line[0] == '\t' {
-		f.faulty = f.faulty || f.lastFieldFrames // obs-fold
+		f.faulty = f.faulty || f.lastFieldFrames // line folding (obs-fold)
 		return
 	}
 	f.lastFieldFrames = false
@@ -209,7 +213,8 @@ func (f *framing) addField(line []byte, whole bool) {
 	f.lengths++
 }
 
-// endHead moves to the state after a head and reports whether the head is refused.
+// endHead moves to the state after a request header and reports whether the
+// request is refused.
 func (f *framing) endHead() (refused bool) {
 	if f.faulty || f.encodings > 0 && (f.lengths > 0 || f.oldVersion) {
 		return f.refuseHead()
@@ -217,7 +222,7 @@ func (f *framing) endHead() (refused bool) {
 	switch {
 	case f.encodings == 1 && strings.EqualFold(f.encoding, "chunked"):
 		f.state = inChunkSize
-	case f.encodings > 0: // net/http answers 501 and closes
+	case f.encodings > 0: // net/http responds with 501 and closes the connection
 		f.state = ended
 	case f.lengths > 0:
 		left, err := strconv.ParseUint(f.length, 10, 63)
@@ -235,15 +240,16 @@ func (f *framing) endHead() (refused bool) {
 	return false
 }
 
-// refuseHead ends the connection within the present head.
+// refuseHead makes the current request header invalid and ends the connection
+// after it.
 func (f *framing) refuseHead() bool {
 	f.state = ended
 	f.pending = []byte(invalidHeadEnd)
 	return true
 }
 
-// beginChunk parses the size of a chunk. net/http ends the connection at errors that
-// beginChunk does not find.
+// beginChunk parses the line with the size of a chunk. Errors that it does not
+// find make net/http close the connection.
 func (f *framing) beginChunk(line []byte, whole bool) {
 	size, _, _ := bytes.Cut(line, []byte(";"))
 	n, err := strconv.ParseUint(string(bytes.TrimRight(size, " \t")), 16, 63)
@@ -253,7 +259,7 @@ func (f *framing) beginChunk(line []byte, whole bool) {
 	case n == 0:
 		f.state = inTrailer
 	default:
-		f.bytesLeft = n + 2 // with the line end after it
+		f.bytesLeft = n + 2 // plus the line end after the chunk
 		f.state = inChunk
 	}
 }

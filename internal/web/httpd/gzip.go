@@ -12,8 +12,8 @@ import (
 	"sync"
 )
 
-// MinGzipBytes is the size in bytes from which responses are compressed. Below it the
-// headers cost more than compression saves.
+// MinGzipBytes is the size in bytes from which responses are compressed. For
+// smaller ones the additional headers cost more than compression saves.
 const MinGzipBytes = 1 << 10
 
 // AcceptsGzip reports whether the response to a request should be compressed with
@@ -47,8 +47,8 @@ func AcceptsGzip(r *http.Request) bool {
 	return compressed > 0 && compressed >= plain
 }
 
-// parseWeight returns the q parameter of a header value: 1 without one, 0 if it
-// is malformed.
+// parseWeight returns the q parameter of an element of Accept-Encoding: 1 if
+// there is none, 0 if it is malformed.
 func parseWeight(parameters string) float64 {
 	text := strings.TrimSpace(parameters)
 	if text == "" {
@@ -65,21 +65,23 @@ func parseWeight(parameters string) float64 {
 	return weight
 }
 
-// GzipETag returns the ETag of the compressed form of the content that tag names.
-// The bytes differ, so a strong ETag must differ too (RFC 9110, section 8.8.3.3).
+// GzipETag returns the ETag of the compressed form of the content whose ETag
+// is tag. The bytes differ, so a strong ETag must differ too (RFC 9110,
+// section 8.8.3.3).
 func GzipETag(tag string) string {
 	return strings.TrimSuffix(tag, `"`) + `-gzip"`
 }
 
-// Gzip is compressed content that can be completed with a few more bytes: content
-// is compressed once, and its end differs per response.
+// Gzip is compressed content to which each response can append a few more
+// bytes without compressing the content again.
 type Gzip struct {
-	stream []byte // without the last block and the trailer
+	stream []byte // without the final block and the trailer
 	sum    uint32
 	length uint32
 }
 
-// Compress compresses content with the best ratio, for content that is sent often.
+// Compress compresses content with the best ratio, which pays off for content
+// that is sent often.
 func Compress(content []byte) *Gzip {
 	var stream bytes.Buffer
 	w, err := gzip.NewWriterLevel(&stream, gzip.BestCompression)
@@ -87,7 +89,7 @@ func Compress(content []byte) *Gzip {
 		panic(err) // the level is a constant
 	}
 	_, _ = w.Write(content)
-	_ = w.Flush() // ends on a byte boundary, without the last block
+	_ = w.Flush() // ends on a byte boundary, without the final block
 	return &Gzip{
 		stream: bytes.Clone(stream.Bytes()),
 		sum:    crc32.ChecksumIEEE(content),
@@ -95,16 +97,16 @@ func Compress(content []byte) *Gzip {
 	}
 }
 
-// StreamHead returns the compressed content without its end, which StreamTail
-// returns.
+// StreamHead returns the beginning of the gzip stream. StreamTail returns its
+// end.
 func (g *Gzip) StreamHead() []byte { return g.stream }
 
-// maxStored is the most bytes that a stored block of DEFLATE can hold.
+// maxStored is the maximum number of bytes in a stored block of DEFLATE.
 const maxStored = math.MaxUint16
 
-// StreamTail returns the end of the stream, with rest after the content. rest is stored
-// uncompressed, because it is short (RFC 1951, section 3.2.4; RFC 1952, section
-// 2.3.1).
+// StreamTail returns the end of the gzip stream, which appends rest to the
+// content. rest is stored uncompressed, because it is short (RFC 1951, section
+// 3.2.4; RFC 1952, section 2.3.1).
 func (g *Gzip) StreamTail(rest []byte) []byte {
 	sum := crc32.Update(g.sum, crc32.IEEETable, rest)
 	length := g.length + uint32(len(rest))
@@ -129,7 +131,7 @@ func (g *Gzip) StreamTail(rest []byte) []byte {
 	return binary.LittleEndian.AppendUint32(end, length)
 }
 
-// fastWriters are reused by CompressOnce.
+// fastWriters are the gzip writers that CompressOnce reuses.
 var fastWriters = sync.Pool{New: func() any {
 	w, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
 	if err != nil {
@@ -138,7 +140,8 @@ var fastWriters = sync.Pool{New: func() any {
 	return w
 }}
 
-// CompressOnce compresses content quickly, for content that is sent once.
+// CompressOnce compresses content quickly, which suits content that is sent
+// only once.
 func CompressOnce(content []byte) []byte {
 	var stream bytes.Buffer
 	stream.Grow(len(content) / 4)

@@ -9,26 +9,28 @@ import (
 	"time"
 )
 
-// The paths of the health checks.
+// The URL paths of the health checks.
 const (
 	aliveRoute = "/healthz"
 	readyRoute = "/readyz"
 )
 
 const (
-	// checkTimeout limits one round of checks.
+	// checkTimeout is the time limit for running all readiness checks once.
 	checkTimeout = 3 * time.Second
-	// checkMaxAge is how long the result of a round is reused. The paths are public,
-	// and a round writes a file and queries the database.
+	// checkMaxAge is the time for which the result of the readiness checks is
+	// reused. The endpoint is public, and the checks write a file and query
+	// the database.
 	checkMaxAge = time.Second
 )
 
 // Health serves the liveness and readiness checks of the process.
 type Health struct {
-	// Checks check the dependencies of the service, by name.
+	// Checks are the checks of the service's dependencies, by name.
 	Checks map[string]func(context.Context) error
-	// Details add a short text about the service to the readiness check, by
-	// name. They do not decide whether the service is ready.
+	// Details return short strings about the service that the readiness
+	// response shows, by name. They do not decide whether the service is
+	// ready.
 	Details map[string]func() string
 	Now     func() time.Time
 
@@ -36,21 +38,22 @@ type Health struct {
 
 	mu        sync.Mutex
 	checkedAt time.Time        // when Checks last ran
-	failures  map[string]error // of that round, by name
+	failures  map[string]error // errors of the checks at that time, by name
 }
 
-// MarkDraining makes the process not ready, permanently.
+// MarkDraining makes the readiness check fail from now on.
 func (h *Health) MarkDraining() { h.draining.Store(true) }
 
 // CheckDependencies runs Checks, or reuses a recent result, and returns the
-// errors by name. The map is empty when the process is ready.
+// errors by the name of the check. The map is empty if all checks passed.
 func (h *Health) CheckDependencies(ctx context.Context) map[string]error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.checkedAt.IsZero() && h.Now().Sub(h.checkedAt) < checkMaxAge {
 		return h.failures
 	}
-	// Other callers reuse the result, so a client that disconnects does not cancel it.
+	// A client that disconnects must not cancel the checks, because other
+	// callers reuse their result.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkTimeout)
 	defer cancel()
 
@@ -73,14 +76,15 @@ func (h *Health) CheckDependencies(ctx context.Context) map[string]error {
 	return wrong
 }
 
-// serveAlive answers GET /healthz.
+// serveAlive serves GET /healthz.
 func (h *Health) serveAlive(w http.ResponseWriter, r *http.Request) {
 	RecordOf(r.Context()).Route = aliveRoute
 	writeJSON(w, http.StatusOK, map[string]any{"status": "alive"})
 }
 
-// serveReady answers GET /readyz with 200 when every check passes. Failed checks are
-// named without their error, because the path is public.
+// serveReady serves GET /readyz. The status is 200 if every check passes. The
+// response names failed checks without their errors, because the endpoint is
+// public.
 func (h *Health) serveReady(w http.ResponseWriter, r *http.Request) {
 	rec := RecordOf(r.Context())
 	rec.Route = readyRoute

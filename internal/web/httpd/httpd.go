@@ -1,6 +1,6 @@
-// Package httpd is the HTTP server that all handlers share: the listener with its
-// limits and timeouts, one log line and the metrics per request, trace ids, security
-// headers, health checks and graceful shutdown.
+// Package httpd is the HTTP server that runs all handlers: the listener with
+// its limits and timeouts, one log line and the metrics per request, trace
+// ids, security headers, health checks and graceful shutdown.
 package httpd
 
 import (
@@ -31,30 +31,32 @@ import (
 type Options struct {
 	Log     *slog.Logger
 	Metrics prometheus.Registerer
-	// Tracer may be nil: no traces are exported.
+	// Tracer creates the spans of requests. nil exports no traces.
 	Tracer trace.Tracer
 	Health *Health
 	Now    func() time.Time
 
-	// HSTS makes browsers use HTTPS only (RFC 6797).
+	// HSTS sends Strict-Transport-Security, which makes browsers use HTTPS
+	// only (RFC 6797).
 	HSTS bool
-	// TrustedProxies are the addresses whose X-Forwarded-For header is believed.
+	// TrustedProxies are the networks of the proxies whose X-Forwarded-For
+	// header is used.
 	TrustedProxies []netip.Prefix
-	// Connections limit the connections of the listener. TrustedProxies have no
-	// limit per address.
+	// Connections limits the connections and concurrent requests. The limit
+	// per IP address does not apply to TrustedProxies.
 	Connections ConnectionLimits
-	// TLS has the certificates to serve HTTPS with; nil serves plain HTTP.
+	// TLS is the TLS configuration for HTTPS; nil serves plain HTTP.
 	TLS *tls.Config
 
 	HeaderTimeout, BodyTimeout, WriteTimeout, IdleTimeout time.Duration
 	HeaderBytes                                           int
-	// ShutdownDelay is the time between the readiness check turning negative
-	// and the end of accepting connections. ShutdownTimeout is the time that
-	// running requests have after it.
+	// ShutdownDelay is the time from the failing of the readiness check until
+	// the server stops accepting connections. ShutdownTimeout is the time that
+	// running requests then have to finish.
 	ShutdownDelay, ShutdownTimeout time.Duration
 }
 
-// Server serves a handler until its context ends.
+// Server serves a handler until its context is cancelled.
 type Server struct {
 	options      Options
 	handler      http.Handler
@@ -84,8 +86,9 @@ func New(handler http.Handler, o Options) *Server {
 	return s
 }
 
-// Run serves l until ctx ends and then shuts down in order: it reports not ready,
-// stops accepting connections, and waits for the running requests.
+// Run serves connections of l until ctx is cancelled and then shuts down
+// gracefully: it reports not ready, stops accepting connections, and waits for
+// the running requests.
 func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	limits := s.options.Connections
 	limits.Proxies = s.options.TrustedProxies
@@ -104,7 +107,7 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 		MaxHeaderBytes:    s.options.HeaderBytes,
 		ConnState:         counted.TrackState,
 		HTTP2:             http2Config(s.options.WriteTimeout),
-		ErrorLog:          slog.NewLogLogger(s.options.Log.Handler(), slog.LevelDebug), // errors of clients' connections
+		ErrorLog:          slog.NewLogLogger(s.options.Log.Handler(), slog.LevelDebug), // errors of client connections
 	}
 
 	failed := make(chan error, 1)
@@ -131,30 +134,35 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// Record collects the facts about one request for the log, metrics and traces.
-// Handlers add to it.
+// Record collects the data about one request for the log, metrics and traces.
+// Handlers set some of its fields.
 type Record struct {
 	TraceID string
-	// Addr is the client's address, also behind trusted proxies.
+	// Addr is the client's IP address, even behind trusted proxies.
 	Addr netip.Addr
-	// Route is the pattern that matched. It has few values and labels metrics.
+	// Route is the pattern of the route that matched. It is a label of
+	// metrics, so it must have few different values.
 	Route string
-	// PersonID is the authenticated person, empty before authentication.
+	// PersonID is the id of the authenticated person. It is "" before
+	// authentication.
 	PersonID string
-	// Err is the error that failed the request, with its hidden cause.
+	// Err is the error because of which the request failed, including the
+	// cause that the client does not see.
 	Err error
-	// ClientLeft reports that the client disconnected before a response.
+	// ClientLeft reports that the client disconnected before the response.
 	ClientLeft bool
 	// Stopping is closed when the server shuts down, which ends long-lived streams.
 	Stopping <-chan struct{}
-	// Reauthorize, if set, re-checks authorization while a response is being sent,
-	// every reauthorizeInterval. An error aborts the response.
+	// Reauthorize, if set, checks authorization again every
+	// reauthorizeInterval while a response is being sent. An error aborts the
+	// response.
 	Reauthorize func(context.Context) error
 }
 
 type recordKey struct{}
 
-// RecordOf returns the record of the request that ctx belongs to.
+// RecordOf returns the record of the request that ctx belongs to, or an empty
+// record.
 func RecordOf(ctx context.Context) *Record {
 	if r, ok := ctx.Value(recordKey{}).(*Record); ok {
 		return r
@@ -162,9 +170,9 @@ func RecordOf(ctx context.Context) *Record {
 	return &Record{}
 }
 
-// securityHeaders are on every response unless a handler replaces them. The names
-// are in canonical form. Responses share the slices: replace one with Set, never
-// modify it.
+// securityHeaders are sent with every response unless a handler replaces them.
+// The names are in canonical form. All responses use the same slices: replace
+// one with Set, never modify it.
 var securityHeaders = map[string][]string{
 	"X-Content-Type-Options":       {"nosniff"},
 	"X-Frame-Options":              {"DENY"},
@@ -211,7 +219,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		s.recordRequest(r, rec, a, span, s.options.Now().Sub(start))
 		if aborted {
-			panic(p) // net/http closes the connection, so that the client notices the missing rest
+			panic(p) // makes net/http close the connection, so that the client notices that the response is incomplete
 		}
 	}()
 
@@ -237,11 +245,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// statusClientLeft is logged and counted for a request whose client disconnected
-// before the response. It is never sent.
+// statusClientLeft is the status in the log and metrics of a request whose
+// client disconnected before the response. It is never sent.
 const statusClientLeft = 499
 
-// recordRequest counts and logs a finished request.
+// recordRequest adds a finished request to the metrics, the trace and the log.
 func (s *Server) recordRequest(r *http.Request, rec *Record, a *recordedResponse, span trace.Span, took time.Duration) {
 	status := a.status
 	switch {
@@ -270,7 +278,7 @@ func (s *Server) recordRequest(r *http.Request, rec *Record, a *recordedResponse
 	case status >= 500:
 		level = slog.LevelError
 	case rec.Route == aliveRoute || rec.Route == readyRoute:
-		level = slog.LevelDebug // load balancers check every few seconds
+		level = slog.LevelDebug // because load balancers check every few seconds
 	}
 	if !s.options.Log.Enabled(r.Context(), level) {
 		return
@@ -291,7 +299,8 @@ func (s *Server) recordRequest(r *http.Request, rec *Record, a *recordedResponse
 	s.options.Log.LogAttrs(r.Context(), level, "request", attrs...)
 }
 
-// newTraceID returns a random trace id. It is unique, not secret.
+// newTraceID returns a random trace id in hexadecimal. It is unique, but not
+// unpredictable.
 func newTraceID() string {
 	var b [16]byte
 	hi := rand.Uint64()
@@ -303,8 +312,8 @@ func newTraceID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// methodLabel returns the method for metrics, and "other" for unknown methods, which
-// clients can invent.
+// methodLabel returns the request method as a label for metrics. Unknown
+// methods, which clients can invent, become "other".
 func methodLabel(m string) string {
 	switch m {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:

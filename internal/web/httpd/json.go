@@ -14,8 +14,8 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// ReadJSON reads a JSON body or a JSON part of a multipart body. r limits its size,
-// as http.MaxBytesReader does.
+// ReadJSON reads a JSON request body, or a JSON part of a multipart body. r
+// must limit the size, as http.MaxBytesReader does.
 func ReadJSON(r io.Reader) ([]byte, error) {
 	body, err := io.ReadAll(r)
 	if err != nil {
@@ -27,23 +27,23 @@ func ReadJSON(r io.Reader) ([]byte, error) {
 	return body, nil
 }
 
-// IncompleteBody returns the fault for a body that could not be read to its end: the
-// client stopped or was too slow, or the chunks are malformed. An error that is a
-// fault already is returned unchanged.
+// IncompleteBody returns the error for a request body that could not be read
+// to its end: the client disconnected or was too slow, or the chunked encoding
+// is malformed. An err that already is a *fault.Error is returned unchanged.
 func IncompleteBody(err error) error {
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return f
 	}
-	_, broken := errors.AsType[net.Error](err) // a deadline, or a connection that was reset
+	_, broken := errors.AsType[net.Error](err) // a deadline, or a connection reset
 	if broken || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fault.New(fault.RequestTimeout, "The request body was incomplete or arrived too slowly. Send the request again.").Because(err)
 	}
 	return fault.New(fault.Invalid, "The request body cannot be read.").Field("body", "The chunked encoding is malformed.").Because(err)
 }
 
-// CheckJSON returns a fault unless body is one JSON value that all parsers read
-// alike: no duplicate names, valid UTF-8, no NUL characters, and at most depth
-// levels of nesting.
+// CheckJSON returns an error unless body is one JSON value that all parsers
+// read alike: no duplicate names in an object, valid UTF-8, no NUL characters,
+// and at most depth levels of nesting.
 func CheckJSON(body []byte, depth int) error {
 	refuse := func(message string, cause error) error {
 		return fault.New(fault.Invalid, "The request body is not valid JSON.").Field("body", message).Because(cause)

@@ -16,23 +16,24 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Connection limits that no setting changes.
+// Fixed limits on connections, which are not configurable.
 const (
-	// firstRequestGrace is the time that a new connection has to send a whole request
-	// head before it can be evicted.
+	// firstRequestGrace is the time that a new connection has to send a
+	// complete request header before it can be evicted.
 	firstRequestGrace = 500 * time.Millisecond
 
-	// maxLingering is the limit of refused connections that stay open for lingerTime,
-	// so that clients can read the response. Others are closed at once.
+	// maxLingering is the maximum number of refused connections that stay open
+	// for lingerTime, so that their clients can read the response. Further
+	// refused connections are closed at once.
 	maxLingering        = 8
 	lingerTime          = 250 * time.Millisecond
 	maxAcceptDelay      = 50 * time.Millisecond
 	minAcceptDelay      = 5 * time.Millisecond
-	shortageLogInterval = time.Minute // between two log lines
+	shortageLogInterval = time.Minute // between two log lines about failing accepts
 )
 
-// tooManyConnections is the response to a connection above a limit. Nothing of its
-// request has been read.
+// tooManyConnections is the response to a connection that exceeds a limit. It
+// is sent before reading the request.
 const tooManyConnections = "HTTP/1.1 503 Service Unavailable\r\n" +
 	"Content-Type: text/plain; charset=utf-8\r\n" +
 	"Content-Length: 22\r\n" +
@@ -42,20 +43,21 @@ const tooManyConnections = "HTTP/1.1 503 Service Unavailable\r\n" +
 	"\r\n" +
 	"Too many connections.\n"
 
-// ConnectionLimits limit the connections of a Listener. Zero is no limit.
+// ConnectionLimits limits the connections of a Listener. Zero means no limit.
 type ConnectionLimits struct {
 	Total      int
-	PerAddress int            // IPv6: per /64 network
-	Proxies    []netip.Prefix // trusted proxies, which have no limit per address
+	PerAddress int            // IPv6 addresses count by /64 network
+	Proxies    []netip.Prefix // trusted proxies, to which PerAddress does not apply
 }
 
-// Listener accepts connections within limits and checks the framing of their
-// requests. At a limit it first evicts a connection that waits for a request:
-// the one that has been idle longest, or else one that has sent no request
-// within firstRequestGrace. Without such a connection the new one gets a 503.
+// Listener accepts connections within limits and checks where their requests
+// end (see framing). At a limit it first evicts a connection that is waiting
+// for a request: the one that has been idle longest, or else one that has sent
+// no request within firstRequestGrace. If there is none, the new connection
+// gets a 503.
 //
-// A failed accept ends the listener only if the socket itself is broken: when
-// file descriptors run out, the listener closes idle connections and tries
+// A failed accept ends the listener only if the socket itself is broken: if
+// file descriptors run out, the listener closes idle connections and accepts
 // again.
 type Listener struct {
 	net.Listener
@@ -63,13 +65,13 @@ type Listener struct {
 	log    *slog.Logger
 	now    func() time.Time
 	closed chan struct{}
-	secure bool // the connections speak TLS
+	secure bool // the connections use TLS
 
 	mu             sync.Mutex
 	open           int
 	addresses      map[string]*address
-	idle           *list.List // of *conn, longest idle first
-	fresh          *list.List // of *conn without a first request, oldest first
+	idle           *list.List // elements are *conn, longest idle first
+	fresh          *list.List // elements are *conn that have sent no request, oldest first
 	lingering      int
 	shortageLogged time.Time // when a failed accept was last logged
 
@@ -79,21 +81,21 @@ type Listener struct {
 	once    sync.Once
 }
 
-// The values of the metrics' label limit.
+// The values of the label "limit" of the metrics.
 const (
 	limitTotal   = "total"
 	limitAddress = "address"
 )
 
-// address counts the connections of one address.
+// address has the open connections of one IP address or /64 network.
 type address struct {
 	open  int
-	idle  *list.List // of *conn, longest idle first
-	fresh *list.List // of *conn, oldest first
+	idle  *list.List // elements are *conn, longest idle first
+	fresh *list.List // elements are *conn that have sent no request, oldest first
 }
 
-// NewListener returns a Listener over l. The http.Server that uses it must have
-// TrackState as its ConnState.
+// NewListener returns a Listener that accepts connections from l. The
+// http.Server that uses it must have TrackState as its ConnState.
 func NewListener(l net.Listener, limits ConnectionLimits, log *slog.Logger, now func() time.Time) *Listener {
 	n := &Listener{
 		Listener:  l,
@@ -121,7 +123,8 @@ func NewListener(l net.Listener, limits ConnectionLimits, log *slog.Logger, now 
 	return n
 }
 
-// RegisterMetrics registers the metrics of the listener, which begin at zero.
+// RegisterMetrics registers the metrics of the listener. Both limits are
+// reported from the start, with a count of zero.
 func (l *Listener) RegisterMetrics(r prometheus.Registerer) {
 	for _, limit := range []string{limitTotal, limitAddress} {
 		l.refused.WithLabelValues(limit)
@@ -129,7 +132,7 @@ func (l *Listener) RegisterMetrics(r prometheus.Registerer) {
 	r.MustRegister(l.opened, l.refused, l.evicted)
 }
 
-// Close stops accepting.
+// Close stops accepting connections.
 func (l *Listener) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	return l.Listener.Close()
@@ -156,9 +159,9 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// isBrokenListener reports whether an error of accept means that no later call can
-// succeed. Linux also reports errors of single connections and of the network
-// here; see accept(2).
+// isBrokenListener reports whether an error of accept means that no later
+// accept can succeed. Linux also reports errors of single connections and of
+// the network through accept; see accept(2).
 func isBrokenListener(err error) bool {
 	if errors.Is(err, net.ErrClosed) {
 		return true
@@ -170,7 +173,8 @@ func isBrokenListener(err error) bool {
 	return errno == syscall.EBADF || errno == syscall.EINVAL || errno == syscall.ENOTSOCK
 }
 
-// recoverAccept evicts a connection after a failed accept and waits for delay.
+// recoverAccept handles a failed accept: it evicts a waiting connection to
+// free a file descriptor, logs the error, and waits for delay.
 func (l *Listener) recoverAccept(err error, delay time.Duration) {
 	l.mu.Lock()
 	victim := l.firstWaiting(l.idle, l.fresh)
@@ -183,7 +187,7 @@ func (l *Listener) recoverAccept(err error, delay time.Duration) {
 
 	if victim != nil {
 		l.evicted.Inc()
-		_ = victim.closeCounted() // net/http notices
+		_ = victim.closeCounted() // net/http notices the closed connection
 	}
 	if report {
 		l.log.Warn("could not accept connections", "error", err, "connections", open)
@@ -194,8 +198,9 @@ func (l *Listener) recoverAccept(err error, delay time.Duration) {
 	}
 }
 
-// firstWaiting returns the connection to evict first: the one that has been idle
-// longest, or else the oldest one past its grace without a request, or nil.
+// firstWaiting returns the connection to evict first: the one that has been
+// idle longest, or else the oldest one that has sent no request within
+// firstRequestGrace. It returns nil if there is none.
 func (l *Listener) firstWaiting(idle, fresh *list.List) *conn {
 	if e := idle.Front(); e != nil {
 		return e.Value.(*conn)
@@ -208,7 +213,8 @@ func (l *Listener) firstWaiting(idle, fresh *list.List) *conn {
 	return nil
 }
 
-// admitConn counts a connection, or refuses it and returns nil.
+// admitConn counts a new connection, evicting another one if necessary. If a
+// limit does not allow it, admitConn refuses the connection and returns nil.
 func (l *Listener) admitConn(raw net.Conn) *conn {
 	peer := peerAddress(raw)
 	c := &conn{
@@ -254,7 +260,7 @@ func (l *Listener) admitConn(raw net.Conn) *conn {
 		l.refuseConn(raw, linger)
 		return nil
 	}
-	l.addresses[c.key] = own // evicting the victim may have removed it
+	l.addresses[c.key] = own // evicting the victim may have deleted this entry
 	l.open++
 	own.open++
 	c.addToLists(l.fresh, own.fresh)
@@ -262,17 +268,18 @@ func (l *Listener) admitConn(raw net.Conn) *conn {
 
 	if victim != nil {
 		l.evicted.Inc()
-		_ = victim.closeCounted() // net/http notices
+		_ = victim.closeCounted() // net/http notices the closed connection
 	}
 	return c
 }
 
-// refuseConn sends a 503 and closes the connection. Closing a socket with unread
-// bytes resets it, and the client may lose the response; linger reads the bytes for a
-// short time first. A client that expects a TLS handshake gets no response.
+// refuseConn sends a 503 and closes the connection. Closing a socket with
+// unread bytes resets it, and the client may lose the response; with linger,
+// the bytes are read for a short time first. A client that expects a TLS
+// handshake gets no response.
 func (l *Listener) refuseConn(raw net.Conn, linger bool) {
 	if !l.secure {
-		_ = raw.SetWriteDeadline(l.now().Add(lingerTime)) // the buffer of a new socket has room for it
+		_ = raw.SetWriteDeadline(l.now().Add(lingerTime)) // the buffer of a new socket has room for the response
 		_, _ = io.WriteString(raw, tooManyConnections)
 	}
 	if !linger {
@@ -298,7 +305,8 @@ func (l *Listener) drainConn(raw net.Conn) {
 	_, _ = io.CopyN(io.Discard, raw, 64<<10)
 }
 
-// TrackState records the states of connections. It is the ConnState of the http.Server.
+// TrackState records whether a connection is idle. It is the ConnState of the
+// http.Server.
 func (l *Listener) TrackState(nc net.Conn, state http.ConnState) {
 	c := countedConn(nc)
 	if c == nil {
@@ -327,23 +335,24 @@ func peerAddress(c net.Conn) netip.Addr {
 	return peer.Addr().Unmap().WithZone("")
 }
 
-// conn is an accepted connection.
+// conn is an accepted connection that counts towards the listener's limits.
 type conn struct {
 	net.Conn
 	listener       *Listener
 	key            string
 	accepted       time.Time
 	framing        framing
-	framingRefused atomic.Bool // the framing of a request was refused
+	framingRefused atomic.Bool // a request was refused by the framing check
 
 	// The listener's mutex guards the fields below.
 
-	uncounted bool // no longer counted
+	uncounted bool // no longer part of the listener's counts
 	lists     [2]*list.List
 	elements  [2]*list.Element
 }
 
-// addToLists appends a connection to two lists: of all connections and of its address.
+// addToLists appends the connection to a list of all connections and to the
+// list of its IP address.
 func (c *conn) addToLists(all, own *list.List) {
 	c.lists = [2]*list.List{all, own}
 	c.elements = [2]*list.Element{all.PushBack(c), own.PushBack(c)}
@@ -359,8 +368,8 @@ func (c *conn) removeFromLists() {
 	c.elements = [2]*list.Element{}
 }
 
-// stopCounting removes a connection from the counts. The caller holds the listener's
-// mutex.
+// stopCounting removes the connection from the listener's counts. The caller
+// must hold the listener's mutex.
 func (c *conn) stopCounting() {
 	if c.uncounted {
 		return
@@ -375,7 +384,7 @@ func (c *conn) stopCounting() {
 	}
 }
 
-// Close closes the connection and stops counting it.
+// Close closes the connection and removes it from the listener's counts.
 func (c *conn) Close() error {
 	if c.framingRefused.Load() {
 		c.listener.drainConn(c.Conn)
@@ -384,15 +393,15 @@ func (c *conn) Close() error {
 }
 
 func (c *conn) closeCounted() error {
-	err := c.Conn.Close() // closed first, because the count is the number of open file descriptors
+	err := c.Conn.Close() // before the counting stops, because the count is that of open file descriptors
 	c.listener.mu.Lock()
 	defer c.listener.mu.Unlock()
 	c.stopCounting()
 	return err
 }
 
-// Read reads from the client, up to a request with faulty framing. secureConn checks
-// the framing of encrypted connections.
+// Read reads from the client until a request is refused by the framing check.
+// For TLS connections secureConn does this check.
 func (c *conn) Read(p []byte) (int, error) {
 	if c.listener.secure {
 		return c.Conn.Read(p)
@@ -404,7 +413,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadFrom keeps sendfile possible for responses that are files.
+// ReadFrom makes it possible to send files with the sendfile system call.
 func (c *conn) ReadFrom(r io.Reader) (int64, error) {
 	if to, ok := c.Conn.(io.ReaderFrom); ok {
 		return to.ReadFrom(r)
@@ -412,7 +421,7 @@ func (c *conn) ReadFrom(r io.Reader) (int64, error) {
 	return io.Copy(struct{ io.Writer }{c.Conn}, r)
 }
 
-// CloseWrite allows net/http to end a response before it closes the connection.
+// CloseWrite lets net/http end a response before it closes the connection.
 func (c *conn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

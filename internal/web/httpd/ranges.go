@@ -14,28 +14,31 @@ import (
 )
 
 const (
-	// maxRanges is the limit of ranges in one response.
+	// maxRanges is the maximum number of ranges in one response.
 	maxRanges = 4
 
-	// rangeGap is the distance in bytes up to which two ranges are merged: less than
-	// the headers of a part take (RFC 9110, section 15.3.7.2).
+	// rangeGap is the distance in bytes up to which two ranges are merged. It
+	// is less than the size of the headers of a separate part (RFC 9110,
+	// section 15.3.7.2).
 	rangeGap = 80
 )
 
 // span is a byte range of a file.
 type span struct{ start, length int64 }
 
-// OpenPart opens a reader for length bytes of a file from offset.
+// OpenPart opens a reader for length bytes of a file, starting at offset.
 type OpenPart func(offset, length int64) (io.ReadCloser, error)
 
-// ServeFile responds with a file of size bytes or with the ranges of it that the
-// request names. Ranges that overlap or touch are merged; a request for more than
-// maxRanges gets the whole file, which RFC 9110 (section 14.2) allows. A Range header
-// without a byte of the file gets 416. Each range is opened once. The caller sets the
-// headers that describe the file, ETag among them.
+// ServeFile responds with a file of size bytes or with the ranges of it that
+// the request names. Ranges that overlap or are close together are merged. A
+// request for more than maxRanges gets the whole file, which RFC 9110 (section
+// 14.2) allows. A Range header that is malformed or selects no byte of the
+// file gets 416. Each range is opened once. The caller sets the headers that
+// describe the file, including ETag.
 //
-// The first bytes are read before the response begins. If that fails, nothing
-// has been sent, and the caller can still respond to the returned error.
+// The first bytes are read before the response begins. If reading them fails,
+// nothing has been sent, and the caller can still respond to the returned
+// error.
 func ServeFile(w http.ResponseWriter, r *http.Request, size int64, open OpenPart) error {
 	parts := []span{{0, size}}
 	if header := r.Header.Get("Range"); header != "" {
@@ -65,15 +68,16 @@ func ServeFile(w http.ResponseWriter, r *http.Request, size int64, open OpenPart
 	return err
 }
 
-// ServeBytes is ServeFile for content in memory.
+// ServeBytes is like ServeFile, for content in memory.
 func ServeBytes(w http.ResponseWriter, r *http.Request, content []byte) {
 	_ = ServeFile(w, r, int64(len(content)), func(offset, length int64) (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(content[offset : offset+length])), nil
 	}) // reading memory does not fail
 }
 
-// parseRanges parses a Range header (RFC 9110, section 14.1.2) and returns the ranges
-// within a file of size bytes.
+// parseRanges parses a Range header (RFC 9110, section 14.1.2) and returns the
+// ranges that lie within a file of size bytes. ok is false if the header is
+// malformed.
 func parseRanges(header string, size int64) (ranges []span, ok bool) {
 	list, ok := strings.CutPrefix(header, "bytes=")
 	if !ok {
@@ -88,7 +92,7 @@ func parseRanges(header string, size int64) (ranges []span, ok bool) {
 		if !ok {
 			return nil, false
 		}
-		if from == "" { // the last bytes
+		if from == "" { // a suffix range: the last bytes of the file
 			n, ok := parseOffset(to)
 			if !ok {
 				return nil, false
@@ -118,8 +122,8 @@ func parseRanges(header string, size int64) (ranges []span, ok bool) {
 	return ranges, true
 }
 
-// parseOffset parses a number that consists of digits. A number that is too large
-// becomes the largest.
+// parseOffset parses a decimal number without a sign. A number above the
+// maximum of int64 becomes that maximum.
 func parseOffset(digits string) (int64, bool) {
 	if digits == "" || strings.Trim(digits, "0123456789") != "" {
 		return 0, false
@@ -128,7 +132,8 @@ func parseOffset(digits string) (int64, bool) {
 	return n, err == nil || errors.Is(err, strconv.ErrRange)
 }
 
-// mergeRanges sorts ranges and merges those that are at most rangeGap apart.
+// mergeRanges sorts ranges by their start and merges those that are at most
+// rangeGap apart.
 func mergeRanges(ranges []span) []span {
 	slices.SortFunc(ranges, func(a, b span) int { return cmp.Compare(a.start, b.start) })
 	var merged []span
@@ -153,12 +158,12 @@ func formatRanges(ranges []span) string {
 	return "bytes=" + strings.Join(all, ",")
 }
 
-// partReader is the file that http.ServeContent reads: each range from its start to
-// its end. For several ranges net/http reads in a goroutine, which can outlast the
-// response to a client that disconnected.
+// partReader is the file that http.ServeContent reads, one range at a time.
+// For several ranges net/http reads in a goroutine, which can continue after
+// the client has disconnected and the response has ended.
 type partReader struct {
 	size  int64
-	parts []span // the whole file, then the ranges
+	parts []span // the whole file, followed by the ranges
 	open  OpenPart
 
 	mu     sync.Mutex
@@ -176,7 +181,7 @@ func (p *partReader) readError() error {
 	return p.err
 }
 
-// closeForGood closes the file; later reads fail.
+// closeForGood closes the file and makes later reads fail.
 func (p *partReader) closeForGood() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -184,7 +189,8 @@ func (p *partReader) closeForGood() {
 	p.err = errFinished
 }
 
-// startPart opens the first range before the response begins.
+// startPart opens a range before the response begins, and returns the error if
+// that fails.
 func (p *partReader) startPart(part span) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -211,8 +217,8 @@ func (p *partReader) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// openPart opens a range and reads its first bytes, so that a failing store is
-// noticed before the response begins.
+// openPart opens a range and reads its first bytes, so that an error of the
+// file store is noticed before the response begins.
 func (p *partReader) openPart(part span) {
 	p.closePart()
 	p.offset = part.start
@@ -262,7 +268,8 @@ func (p *partReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// partAt returns the range that starts at an offset, else the rest of the file.
+// partAt returns the requested range that starts at offset, or the rest of the
+// file if there is none.
 func (p *partReader) partAt(offset int64) span {
 	for _, part := range p.parts[1:] {
 		if part.start == offset {
@@ -274,14 +281,14 @@ func (p *partReader) partAt(offset int64) span {
 
 func (p *partReader) closePart() {
 	if p.body != nil {
-		_ = p.body.Close() // its needed bytes have been read
+		_ = p.body.Close() // the needed bytes have been read
 		p.body = nil
 	}
 	p.head = nil
 }
 
-// delayedWriter begins a response only after the first bytes of its content have
-// been read.
+// delayedWriter is a response writer that begins the response only after the
+// first bytes of the content have been read.
 type delayedWriter struct {
 	http.ResponseWriter
 	head    bool // the request is HEAD
@@ -315,6 +322,6 @@ func (d *delayedWriter) Write(b []byte) (int, error) {
 
 var errUnreadable = errors.New("the file cannot be read")
 
-// Unwrap returns the wrapped writer, by which http.ResponseController reaches
+// Unwrap returns the wrapped writer. http.ResponseController needs it to find
 // the connection.
 func (d *delayedWriter) Unwrap() http.ResponseWriter { return d.ResponseWriter }

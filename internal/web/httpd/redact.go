@@ -6,19 +6,19 @@ import (
 	"atelier/internal/base/ids"
 )
 
-// Limits on the parts of a URL that a log line shows.
+// Limits on the parts of a URL that are logged.
 const (
 	maxWord     = 24
 	maxSegments = 12
 	redacted    = "…"
 )
 
-// redactPath returns a path for the log. People paste secrets into URLs, and
-// links in mails contain secrets, so the log shows only parts that cannot be
-// secret: the fixed segments of the route, ids at places where the route has
-// ids, and plain words that are not the name of a file.
+// redactPath returns a URL path for the log. People paste secrets into URLs,
+// and links in e-mails contain secrets, so the log shows only segments that
+// cannot be secret: the fixed segments of the route, ids where the route has a
+// parameter, and plain words. File names chosen by users are not shown.
 func redactPath(path, route string) string {
-	if path == route { // most requests: the route has no parameters
+	if path == route { // most requests, because the route has no parameters
 		return path
 	}
 	segments := strings.Split(path, "/")
@@ -44,9 +44,9 @@ func redactPath(path, route string) string {
 	return strings.Join(segments, "/")
 }
 
-// isWord reports whether text is short and of lower-case letters, dashes, dots and
-// underscores, or an API version such as v2. The beginning of a credential of this
-// service is not a word.
+// isWord reports whether text is short and consists of lower-case letters,
+// dashes, dots and underscores, or is an API version such as v2. Prefixes of
+// this service's credentials are not words.
 func isWord(text string) bool {
 	if len(text) > maxWord || strings.HasPrefix(text, "atl_") || strings.HasPrefix(text, "whsec_") {
 		return false
@@ -63,9 +63,9 @@ func isNumber(text string) bool {
 	return text != "" && len(text) <= 9 && !strings.ContainsFunc(text, func(r rune) bool { return r < '0' || r > '9' })
 }
 
-// loggedParameters are the query parameters whose values are logged, each with the
-// form that a value must have. Other values may be secret, such as device_code and
-// the signatures of URLs.
+// loggedParameters are the query parameters whose values are logged, each with
+// a function that checks the form of the value. Other values may be secret,
+// such as device_code and the signatures of URLs.
 var loggedParameters = map[string]func(value string) bool{
 	"limit":      isNumber,
 	"tool_id":    ids.Valid,
@@ -79,8 +79,8 @@ var loggedParameters = map[string]func(value string) bool{
 	"end_utc":    isTime,
 }
 
-// redactQuery returns a query for the log: the names that are plain words, and the
-// values of loggedParameters.
+// redactQuery returns a URL query for the log: names that are plain words, and
+// the values of loggedParameters.
 func redactQuery(query string) string {
 	parts := strings.Split(query, "&")
 	for i, part := range parts {
@@ -97,8 +97,8 @@ func redactQuery(query string) string {
 	return strings.Join(parts, "&")
 }
 
-// areWords reports whether a value is a comma-separated list of words, in upper or
-// lower case.
+// areWords reports whether a value is a comma-separated list of words (see
+// isWord), in upper or lower case.
 func areWords(value string) bool {
 	for word := range strings.SplitSeq(strings.ReplaceAll(value, "%2C", ","), ",") {
 		if !isWord(strings.ToLower(word)) {
@@ -108,7 +108,7 @@ func areWords(value string) bool {
 	return len(value) <= 4*maxWord
 }
 
-// isTime reports whether a value has the form of a date or time.
+// isTime reports whether a value looks like a date or time.
 func isTime(value string) bool {
 	const date = "2006-01-02"
 	if len(value) < len(date) || len(value) > 40 || value[4] != '-' || value[7] != '-' {

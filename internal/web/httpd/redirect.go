@@ -12,15 +12,17 @@ import (
 	"time"
 )
 
-// redirectTimeout limits each phase of a connection to the redirect.
+// redirectTimeout is the time limit for reading a request to the redirect
+// server, and for an idle connection.
 const redirectTimeout = 5 * time.Second
 
-// RedirectToHTTPS returns a handler that redirects plain HTTP to the same path on HTTPS.
-// first and others are the public URLs of the service; a request for any other host
-// is redirected to first, so that a forged Host header cannot choose the target.
+// RedirectToHTTPS returns a handler that redirects plain HTTP to the same path
+// on HTTPS. first and others are the public URLs of the service; a request for
+// any other host is redirected to first, so that a forged Host header cannot
+// choose the target.
 //
-// Requests other than GET and HEAD are refused: a client that follows the redirect
-// would send its next body unencrypted too.
+// Requests other than GET and HEAD are refused: a client that follows the
+// redirect would send its next request body unencrypted too.
 func RedirectToHTTPS(first *url.URL, others ...*url.URL) http.Handler {
 	byHost := map[string]string{}
 	for _, origin := range append(others, first) {
@@ -48,14 +50,15 @@ func RedirectToHTTPS(first *url.URL, others ...*url.URL) http.Handler {
 	})
 }
 
-// ServeRedirect serves handler on l, within limits, until ctx ends.
+// ServeRedirect serves handler on l, with limits on the connections, until ctx
+// is cancelled.
 func ServeRedirect(ctx context.Context, l net.Listener, handler http.Handler, limits ConnectionLimits, log *slog.Logger, now func() time.Time) error {
 	listener := NewListener(l, limits, log, now)
 	srv := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: redirectTimeout,
 		ReadTimeout:       redirectTimeout,
-		WriteTimeout:      2 * redirectTimeout, // answering an ACME challenge reads the database
+		WriteTimeout:      2 * redirectTimeout, // longer, because responding to an ACME challenge reads the database
 		IdleTimeout:       redirectTimeout,
 		MaxHeaderBytes:    16 << 10,
 		ConnState:         listener.TrackState,

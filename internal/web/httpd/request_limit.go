@@ -6,16 +6,16 @@ import (
 	"sync"
 )
 
-// requestLimit limits the concurrent requests. HTTP/1 has at most one per
-// connection. HTTP/2 has many on one connection, so its requests get the limits
-// that connections have: in total and per address.
+// requestLimit limits the concurrent requests. An HTTP/1 connection has at
+// most one. An HTTP/2 connection can have many, so the limits on connections
+// also apply to its requests: in total and per IP address.
 type requestLimit struct {
 	limits  ConnectionLimits
 	proxies []netip.Prefix
 
 	mu        sync.Mutex
-	total     int            // of any protocol
-	addresses map[string]int // over HTTP/2
+	total     int            // requests of any protocol
+	addresses map[string]int // HTTP/2 requests by AddressKey
 }
 
 func newRequestLimit(limits ConnectionLimits, proxies []netip.Prefix) *requestLimit {
@@ -23,7 +23,7 @@ func newRequestLimit(limits ConnectionLimits, proxies []netip.Prefix) *requestLi
 }
 
 // acquireSlot counts a request until release is called. ok is false if the
-// request is above a limit.
+// request exceeds a limit.
 func (f *requestLimit) acquireSlot(r *http.Request) (release func(), ok bool) {
 	key := ""
 	if r.ProtoMajor > 1 {

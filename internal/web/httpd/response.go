@@ -10,12 +10,12 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// reauthorizeInterval is the time between two authorizations of a client while a
-// response is being sent to it.
+// reauthorizeInterval is the time between two authorization checks of a client
+// while a response is being sent to it.
 const reauthorizeInterval = 2 * time.Second
 
-// recordedResponse records the status and size of a response, and re-checks
-// authorization during long ones.
+// recordedResponse records the status and size of a response, and checks
+// authorization again during long responses.
 type recordedResponse struct {
 	http.ResponseWriter
 	status int
@@ -24,7 +24,7 @@ type recordedResponse struct {
 	ctx          context.Context
 	record       *Record
 	now          func() time.Time
-	authorizedAt time.Time // at the beginning of the response, or later
+	authorizedAt time.Time // set when the response begins and at each later check
 	budget       *sqldb.Budget
 }
 
@@ -34,8 +34,8 @@ func (a *recordedResponse) beginResponse(status int) {
 	a.authorizedAt = a.now()
 }
 
-// reauthorizeClient returns an error if the client may no longer get the
-// response. Error responses are not checked.
+// reauthorizeClient returns an error if the client is no longer authorized to
+// receive the response. Error responses are not checked.
 func (a *recordedResponse) reauthorizeClient() error {
 	if a.record.Reauthorize == nil || a.status >= http.StatusBadRequest {
 		return nil
@@ -70,18 +70,18 @@ func (a *recordedResponse) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// ResponseStarted reports whether a response has begun. From then on its status cannot
-// change, and an error can only abort it.
+// ResponseStarted reports whether the response has begun. From then on its
+// status cannot change, and an error can only abort it.
 func ResponseStarted(w http.ResponseWriter) bool {
 	a, ok := w.(*recordedResponse)
 	return ok && a.status != 0
 }
 
-// Unwrap returns the wrapped writer, by which http.ResponseController reaches
+// Unwrap returns the wrapped writer. http.ResponseController needs it to find
 // the connection.
 func (a *recordedResponse) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// ETag returns a strong ETag of content, in the form of the header.
+// ETag returns a strong ETag of content, in quotes as the header requires.
 func ETag(content []byte) string {
 	sum := sha256.Sum256(content)
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`

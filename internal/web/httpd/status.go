@@ -6,7 +6,7 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// Status maps the codes of faults to HTTP statuses. No other place does.
+// Status maps fault codes to HTTP statuses. It is the only such mapping.
 var Status = map[fault.Code]int{
 	fault.Unauthenticated:         http.StatusUnauthorized,
 	fault.TokenInvalid:            http.StatusUnauthorized,

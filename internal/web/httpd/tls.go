@@ -12,15 +12,16 @@ import (
 	"time"
 )
 
-// Limits of an HTTP/2 connection that no setting changes.
+// Fixed limits on HTTP/2 connections, which are not configurable.
 const (
-	maxStreams        = 100       // at once; RFC 9113 section 6.5.2 advises against fewer
-	streamBuffer      = 512 << 10 // bytes of bodies that the handler has not read
+	maxStreams        = 100       // concurrent streams; RFC 9113 section 6.5.2 advises against fewer
+	streamBuffer      = 512 << 10 // bytes of request bodies that the handler has not read yet
 	http2PingInterval = 30 * time.Second
 	http2PingTimeout  = 15 * time.Second
 )
 
-// httpsRequired is the response to a client that sends plain HTTP to an HTTPS port.
+// httpsRequired is the response to a client that sends plain HTTP to an HTTPS
+// port.
 const httpsRequired = "HTTP/1.1 400 Bad Request\r\n" +
 	"Content-Type: text/plain; charset=utf-8\r\n" +
 	"Content-Length: 29\r\n" +
@@ -28,18 +29,19 @@ const httpsRequired = "HTTP/1.1 400 Bad Request\r\n" +
 	"\r\n" +
 	"This address requires HTTPS.\n"
 
-// secureListener accepts connections of a Listener and returns them after their TLS
-// handshake. Handshakes run concurrently, each within a time limit; connections are
-// counted from their acceptance on.
+// secureListener accepts connections from a Listener and returns them after
+// their TLS handshake. Handshakes run concurrently, each with a time limit.
+// Connections count towards the limits from the time they are accepted.
 //
-// net/http recognizes HTTP/2 by the type *tls.Conn. HTTP/1 connections are returned
-// as *secureConn, so that the framing of their requests is checked after decryption.
+// net/http recognizes HTTP/2 by the type *tls.Conn. HTTP/1 connections are
+// returned as *secureConn, so that the framing of their requests is checked
+// after decryption.
 type secureListener struct {
 	*Listener
 	config  *tls.Config
 	timeout time.Duration
 
-	ctx    context.Context // of the handshakes
+	ctx    context.Context // cancels the handshakes
 	cancel context.CancelFunc
 	ready  chan net.Conn
 	broken chan error
@@ -61,7 +63,7 @@ func newSecureListener(l *Listener, config *tls.Config, timeout time.Duration) *
 	return s
 }
 
-// acceptConns starts a handshake with every connection until the listener ends.
+// acceptConns starts a handshake with every connection until accepting fails.
 func (s *secureListener) acceptConns() {
 	for {
 		raw, err := s.Listener.Accept()
@@ -80,19 +82,19 @@ func (s *secureListener) Accept() (net.Conn, error) {
 	case c := <-s.ready:
 		return c, nil
 	case err := <-s.broken:
-		s.broken <- err // for the next call
+		s.broken <- err // for the next Accept
 		return nil, err
 	}
 }
 
-// Close stops accepting and cancels the running handshakes.
+// Close stops accepting connections and cancels the running handshakes.
 func (s *secureListener) Close() error {
 	s.cancel()
 	return s.Listener.Close()
 }
 
-// performHandshake does the TLS handshake of a connection and passes it to Accept,
-// or closes it.
+// performHandshake performs the TLS handshake of a connection and passes the
+// connection to Accept, or closes it.
 func (s *secureListener) performHandshake(raw net.Conn) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.timeout)
 	defer cancel()
@@ -113,8 +115,8 @@ func (s *secureListener) performHandshake(raw net.Conn) {
 	case "h2":
 		next = c
 	case "", "http/1.1":
-		next = &secureConn{Conn: c, counted: raw.(*conn)} // Listener returns no other type
-	default: // acme-tls/1 ends with the handshake (RFC 8737 section 3)
+		next = &secureConn{Conn: c, counted: raw.(*conn)} // the type that Listener.Accept returns
+	default: // acme-tls/1 connections end after the handshake (RFC 8737 section 3)
 		_ = c.Close()
 		return
 	}
@@ -126,8 +128,8 @@ func (s *secureListener) performHandshake(raw net.Conn) {
 	}
 }
 
-// looksLikeHTTP reports whether a client sent an HTTP request in place of a
-// TLS handshake.
+// looksLikeHTTP reports whether a client sent an HTTP request instead of a TLS
+// handshake.
 func looksLikeHTTP(err tls.RecordHeaderError) bool {
 	methods := []string{"GET /", "HEAD ", "POST ", "PUT /", "PATCH", "OPTIO", "DELET"}
 	return err.Conn != nil && slices.Contains(methods, string(err.RecordHeader[:]))
@@ -138,10 +140,10 @@ type secureConn struct {
 	*tls.Conn
 	counted        *conn
 	framing        framing
-	framingRefused atomic.Bool // the framing of a request was refused
+	framingRefused atomic.Bool // a request was refused by the framing check
 }
 
-// Read reads from the client, up to a request with faulty framing.
+// Read reads from the client until a request is refused by the framing check.
 func (c *secureConn) Read(p []byte) (int, error) {
 	n, err := c.framing.readBytes(c.Conn, p)
 	if c.framing.state == ended {
@@ -150,7 +152,7 @@ func (c *secureConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close closes the connection and stops counting it.
+// Close closes the connection and removes it from the listener's counts.
 func (c *secureConn) Close() error {
 	if c.framingRefused.Load() {
 		_ = c.Conn.CloseWrite()
@@ -159,8 +161,8 @@ func (c *secureConn) Close() error {
 	return c.Conn.Close()
 }
 
-// countedConn returns the Listener's connection beneath the one that net/http has,
-// or nil.
+// countedConn returns the Listener's connection that a connection of net/http
+// wraps, or nil.
 func countedConn(nc net.Conn) *conn {
 	switch c := nc.(type) {
 	case *conn:
@@ -174,7 +176,7 @@ func countedConn(nc net.Conn) *conn {
 	return nil
 }
 
-// http2Config returns the limits of HTTP/2 connections.
+// http2Config returns the limits and timeouts of HTTP/2 connections.
 func http2Config(writeTimeout time.Duration) *http.HTTP2Config {
 	return &http.HTTP2Config{
 		MaxConcurrentStreams:          maxStreams,

@@ -12,21 +12,21 @@ import (
 	"atelier/internal/people/credential"
 )
 
-// tokenList is the data of the pages of access tokens.
+// tokenList is the template data of the pages that list access tokens.
 type tokenList struct {
-	Base    string           // the path of the page
+	Base    string           // the URL path of the page
 	Company *company.Company // nil on the person's own page
 	Tokens  []credential.Token
-	Members []company.Member  // the people that a company token can act as
-	Names   map[string]string // the names of companies and members, by id
-	More    string            // the address of the next page, or ""
+	Members []company.Member  // the people whom a company token can act as
+	Names   map[string]string // names of companies and e-mail addresses of members, by id
+	More    string            // the URL of the next page, or ""
 }
 
-// tokensPerPage is the number of tokens on a page.
+// tokensPerPage is the maximum number of access tokens on a page.
 const tokensPerPage = 100
 
-// setTokens sets the tokens of the page from a result with one row more than the page
-// shows, and the address of the next page.
+// setTokens sets the tokens of the page and the URL of the next page. all has
+// one token more than fits on the page if there is a next page.
 func (l *tokenList) setTokens(all []credential.Token) {
 	if len(all) > tokensPerPage {
 		all = all[:tokensPerPage]
@@ -36,8 +36,9 @@ func (l *tokenList) setTokens(all []credential.Token) {
 	l.Tokens = all
 }
 
-// parseAfter returns the position after which a page of tokens begins, or nil for the
-// first page and for malformed addresses.
+// parseAfter returns the token after which a page of tokens begins, from the
+// query parameter after. It returns nil for the first page or a malformed
+// parameter.
 func parseAfter(v *pageRequest) *credential.After {
 	id, at, _ := strings.Cut(v.queryValue("after"), "-")
 	micros, err := strconv.ParseInt(at, 10, 64)
@@ -47,7 +48,7 @@ func parseAfter(v *pageRequest) *credential.After {
 	return &credential.After{Created: time.UnixMicro(micros).UTC(), ID: id}
 }
 
-// showTokens handles GET /tokens.
+// showTokens handles GET /tokens: it lists the person's access tokens.
 func (s tokenPages) showTokens(v *pageRequest) error {
 	l, err := s.loadTokenList(v)
 	if err != nil {
@@ -74,14 +75,16 @@ func (s tokenPages) loadTokenList(v *pageRequest) (l tokenList, err error) {
 	return l, nil
 }
 
-// newTokenPage is the data of the only page that shows a token's value.
+// newTokenPage is the template data of the page that shows a new token's
+// secret, which is shown only once.
 type newTokenPage struct {
 	Token  credential.Token
 	Secret string
 	Back   string
 }
 
-// createToken handles POST /tokens.
+// createToken handles POST /tokens: it creates a personal access token and
+// shows its secret.
 func (s tokenPages) createToken(v *pageRequest) error {
 	t, secret, err := s.Accounts.AccessTokens.CreateAccessToken(v.r.Context(), v.currentPrincipal(), v.session.PersonID, v.form.Get("name"))
 	if err == nil {
@@ -94,7 +97,8 @@ func (s tokenPages) createToken(v *pageRequest) error {
 	return v.showFormAgain("tokens", l, err)
 }
 
-// regenerateToken handles POST /tokens/regenerate.
+// regenerateToken handles POST /tokens/regenerate: it replaces the secret of a
+// personal access token and shows the new one.
 func (s tokenPages) regenerateToken(v *pageRequest) error {
 	t, secret, err := s.Accounts.AccessTokens.RegenerateAccessToken(v.r.Context(), v.currentPrincipal(), v.form.Get("id"))
 	if err != nil {
@@ -103,7 +107,7 @@ func (s tokenPages) regenerateToken(v *pageRequest) error {
 	return v.showPage("token", newTokenPage{t, secret, "/tokens"})
 }
 
-// deleteToken handles POST /tokens/delete.
+// deleteToken handles POST /tokens/delete: it deletes a personal access token.
 func (s tokenPages) deleteToken(v *pageRequest) error {
 	if err := s.Accounts.AccessTokens.DeleteAccessToken(v.r.Context(), v.currentPrincipal(), v.form.Get("id")); err != nil {
 		return err
@@ -111,12 +115,14 @@ func (s tokenPages) deleteToken(v *pageRequest) error {
 	return v.redirectTo("/tokens?done=deleted")
 }
 
-// companyTokensPath returns the path of the page of the company's tokens.
+// companyTokensPath returns the URL path of the page with the company's access
+// tokens.
 func companyTokensPath(v *pageRequest) string {
 	return "/companies/" + v.r.PathValue("company_id") + "/tokens"
 }
 
-// showCompanyTokens handles GET /companies/{company_id}/tokens.
+// showCompanyTokens handles GET /companies/{company_id}/tokens: it lists the
+// access tokens of a company.
 func (s tokenPages) showCompanyTokens(v *pageRequest) error {
 	l, err := s.loadCompanyTokenList(v)
 	if err != nil {
@@ -155,7 +161,8 @@ func (s tokenPages) loadCompanyTokenList(v *pageRequest) (l tokenList, err error
 	return l, nil
 }
 
-// createCompanyToken handles POST /companies/{company_id}/tokens.
+// createCompanyToken handles POST /companies/{company_id}/tokens: it creates
+// an access token of a company and shows its secret.
 func (s tokenPages) createCompanyToken(v *pageRequest) error {
 	t, secret, err := s.Accounts.AccessTokens.CreateCompanyToken(v.r.Context(), v.currentPrincipal(), v.r.PathValue("company_id"), v.form.Get("uid"), v.form.Get("name"))
 	if err == nil {
@@ -168,7 +175,9 @@ func (s tokenPages) createCompanyToken(v *pageRequest) error {
 	return v.showFormAgain("tokens", l, err)
 }
 
-// regenerateCompanyToken handles POST /companies/{company_id}/tokens/regenerate.
+// regenerateCompanyToken handles POST
+// /companies/{company_id}/tokens/regenerate: it replaces the secret of a
+// company's access token and shows the new one.
 func (s tokenPages) regenerateCompanyToken(v *pageRequest) error {
 	t, secret, err := s.Accounts.AccessTokens.RegenerateCompanyToken(v.r.Context(), v.currentPrincipal(), v.r.PathValue("company_id"), v.form.Get("id"))
 	if err != nil {
@@ -177,7 +186,8 @@ func (s tokenPages) regenerateCompanyToken(v *pageRequest) error {
 	return v.showPage("token", newTokenPage{t, secret, companyTokensPath(v)})
 }
 
-// deleteCompanyToken handles POST /companies/{company_id}/tokens/delete.
+// deleteCompanyToken handles POST /companies/{company_id}/tokens/delete: it
+// deletes an access token of a company.
 func (s tokenPages) deleteCompanyToken(v *pageRequest) error {
 	if err := s.Accounts.AccessTokens.DeleteCompanyToken(v.r.Context(), v.currentPrincipal(), v.r.PathValue("company_id"), v.form.Get("id")); err != nil {
 		return err

@@ -5,13 +5,13 @@ import (
 	"atelier/internal/people/company"
 )
 
-// accountPage is the data of the account page.
+// accountPage is the template data of the account page.
 type accountPage struct {
 	profile.Overview
-	Companies []company.Company // those whose access tokens the person manages
+	Companies []company.Company // the companies whose access tokens the person manages
 }
 
-// showAccount handles GET /account.
+// showAccount handles GET /account: it shows the account page.
 func (s accountPages) showAccount(v *pageRequest) error {
 	o, err := s.Accounts.Profiles.GetOverview(v.r.Context(), v.currentPrincipal())
 	if err != nil {
@@ -30,7 +30,8 @@ func (s accountPages) showAccount(v *pageRequest) error {
 	return v.showPage("account", shown)
 }
 
-// resendVerification handles POST /account/verification.
+// resendVerification handles POST /account/verification: it sends the link
+// that verifies the e-mail address again.
 func (s accountPages) resendVerification(v *pageRequest) error {
 	if err := s.Accounts.Verification.ResendLink(v.r.Context(), v.currentPrincipal()); err != nil {
 		return err

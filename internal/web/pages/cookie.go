@@ -6,13 +6,14 @@ import (
 	"time"
 )
 
-// cookies are the names of the cookies. The prefixes __Host- and __Secure- keep other
-// hosts of the domain and pages without TLS from setting them, and require TLS.
+// cookies has the names of the cookies. The prefixes __Host- and __Secure-
+// require TLS, and prevent other hosts of the domain and pages without TLS
+// from setting the cookies.
 type cookies struct {
 	session  string // the session of a signed-in person
 	form     string // the secret of CSRF tokens before signing in
 	provider string // the state of a sign-in at the OpenID provider
-	known    string // proves earlier sign-ins of this browser; see session.RememberBrowser
+	known    string // proves earlier sign-ins in this browser; see session.RememberBrowser
 	secure   bool
 }
 
@@ -23,7 +24,7 @@ func cookiesFor(app *url.URL) cookies {
 	return cookies{"atelier_session", "atelier_form", "atelier_oidc", "atelier_known", false}
 }
 
-// cookieValue returns the value of a cookie, or "".
+// cookieValue returns the value of a cookie, or "" if the browser sent none.
 func (v *pageRequest) cookieValue(name string) string {
 	c, err := v.r.Cookie(name)
 	if err != nil {
@@ -32,7 +33,8 @@ func (v *pageRequest) cookieValue(name string) string {
 	return c.Value
 }
 
-// setCookie sets a cookie. Without an age it lasts until the browser is closed.
+// setCookie sets a cookie. With an age of 0 it lasts until the browser is
+// closed.
 func (v *pageRequest) setCookie(name, value, path string, age time.Duration) {
 	http.SetCookie(v.w, &http.Cookie{
 		Name:     name,
@@ -45,5 +47,5 @@ func (v *pageRequest) setCookie(name, value, path string, age time.Duration) {
 	})
 }
 
-// deleteCookie deletes a cookie.
+// deleteCookie makes the browser delete a cookie.
 func (v *pageRequest) deleteCookie(name, path string) { v.setCookie(name, "", path, -time.Second) }

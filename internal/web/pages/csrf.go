@@ -8,11 +8,13 @@ import (
 	"atelier/internal/base/ids"
 )
 
-// formSecretLength is the length of a form secret: more than 256 bits.
+// formSecretLength is the length of a form secret in characters, which is more
+// than 256 bits.
 const formSecretLength = 44
 
-// formSecret returns the secret that CSRF tokens are bound to before a person is
-// signed in. A browser without one gets it with this response.
+// formSecret returns the secret that CSRF tokens are derived from before a
+// person is signed in. It creates the secret and sets its cookie if the
+// browser has none.
 func (v *pageRequest) formSecret() string {
 	if v.secret == "" {
 		v.secret = v.readFormSecret()
@@ -34,8 +36,8 @@ func (v *pageRequest) readFormSecret() string {
 // tokenField is the name of the form field with the CSRF token.
 const tokenField = "form_token"
 
-// csrfToken returns the CSRF token for forms that are sent to path. It proves that this
-// browser got the form from a page of this service.
+// csrfToken returns the CSRF token for forms that are submitted to path. It
+// proves that this browser received the form from a page of this service.
 func (v *pageRequest) csrfToken(path string) string {
 	secret := v.cookie
 	if v.openForms[path] {
@@ -46,11 +48,12 @@ func (v *pageRequest) csrfToken(path string) string {
 
 func (s *server) computeMAC(secret, path string) string {
 	m := hmac.New(sha256.New, s.Key)
-	m.Write([]byte(secret + " " + path)) // the secret has no spaces
+	m.Write([]byte(secret + " " + path)) // unambiguous, because the secret contains no space
 	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
 }
 
-// hasValidToken reports whether the submitted form has the right CSRF token.
+// hasValidToken reports whether the submitted form has the CSRF token for its
+// path.
 func (v *pageRequest) hasValidToken() bool {
 	path := v.r.URL.Path
 	secret := v.cookie

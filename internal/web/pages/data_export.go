@@ -8,9 +8,9 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-// exportData handles POST /account/export: it sends the archive of the person's
-// data. The page has a form instead of a link, because other sites could open a
-// link and use up the rate limit.
+// exportData handles POST /account/export: it responds with an archive of the
+// person's data. The page has a form instead of a link, because other sites
+// could open a link and exhaust the rate limit.
 func (s accountPages) exportData(v *pageRequest) error {
 	archive, err := s.PersonalData.ExportPerson(v.r.Context(), v.currentPrincipal(), v.session.PersonID)
 	if err != nil {

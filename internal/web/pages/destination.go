@@ -8,15 +8,17 @@ import (
 	"atelier/internal/base/ids"
 )
 
-// homePath is the page after signing in if no other page was requested.
+// homePath is the URL path of the page that opens after signing in if no other
+// page was requested.
 const homePath = "/account"
 
-// destinations are the pages to which a sign-in may redirect.
+// destinations are the URL paths to which a sign-in may redirect, in addition
+// to the pages of company tokens.
 var destinations = []string{homePath, "/device", "/devices", "/invitation", "/tokens"}
 
-// safeDestination returns the page that a next parameter names, with its query encoded
-// anew. The parameter comes from a link that anyone can write, so only pages of this
-// service are accepted; anything else becomes home.
+// safeDestination returns the page that the query parameter next names, with
+// its query encoded again. Anyone can write a link with this parameter, so
+// only pages of this service are accepted; any other value becomes homePath.
 func safeDestination(next string) string {
 	path, query, _ := strings.Cut(next, "?")
 	if !slices.Contains(destinations, path) && !isCompanyTokens(path) {
@@ -45,8 +47,8 @@ func withQuery(path string, values url.Values) string {
 	return path + "?" + values.Encode()
 }
 
-// signInFirst returns the address of the sign-in page, with the requested page as the
-// one to open afterwards.
+// signInFirst returns the URL of the sign-in page, which opens the requested
+// page afterwards.
 func (v *pageRequest) signInFirst() string {
 	page := "/signin"
 	if v.queryValue("intent") == "signup" {

@@ -9,20 +9,21 @@ import (
 	"atelier/internal/people/device"
 )
 
-// devicePage is the data of the page on which a person approves or refuses a device.
+// devicePage is the template data of the page on which a person approves or
+// refuses a device.
 type devicePage struct {
 	device.Grant
 	Code string
 }
 
-// deviceForm handles GET /device: it shows the device of the code in the address, or
-// a form to enter the code. It never approves, because the sender of the address may
-// have started that device.
+// deviceForm handles GET /device: it shows the device that the code in the URL
+// belongs to, or a form to enter the code. Opening the URL never approves the
+// device, because another person may have sent it to get a device approved.
 func (s accountPages) deviceForm(v *pageRequest) error {
 	code := v.queryValue("code")
-	// Any site can make a browser open this address with a wrong code, which counts
-	// against the person's limit. Such a code is looked up only after the person
-	// submits it.
+	// Any site can make a browser open this URL with a wrong code, which
+	// counts towards the person's rate limit. A code from another site is
+	// therefore looked up only after the person submits it.
 	if code == "" || v.r.Header.Get("Sec-Fetch-Site") == "cross-site" {
 		return v.showPage("code", code)
 	}
@@ -33,7 +34,8 @@ func (s accountPages) deviceForm(v *pageRequest) error {
 	return v.showPage("device", devicePage{g, formatUserCode(code)})
 }
 
-// formatUserCode formats a valid code as devices show it.
+// formatUserCode formats a valid code as devices show it: upper-case letters
+// with a dash in the middle.
 func formatUserCode(code string) string {
 	code = strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {
@@ -44,10 +46,10 @@ func formatUserCode(code string) string {
 	return code[:len(code)/2] + "-" + code[len(code)/2:]
 }
 
-// approveVerdict is the value of the button that approves a device.
+// approveVerdict is the form value of the button that approves a device.
 const approveVerdict = "approve"
 
-// decideDevice handles POST /device.
+// decideDevice handles POST /device: it approves or refuses a device.
 func (s accountPages) decideDevice(v *pageRequest) error {
 	yes := v.form.Get("verdict") == approveVerdict
 	code := v.form.Get("code")
@@ -61,7 +63,7 @@ func (s accountPages) decideDevice(v *pageRequest) error {
 	return v.showPage("message", approvedMessage)
 }
 
-// The pages after a decision about a device.
+// The pages shown after a device was approved or refused.
 var (
 	refusedMessage = messagePage{
 		Title: "Refused",
@@ -78,8 +80,9 @@ var (
 	}
 )
 
-// refuseCode responds to a code that cannot be decided about. A person who has decided
-// about it sees the decision again; others can enter another code.
+// refuseCode responds to a device code that cannot be approved or refused. A
+// person who has already decided sees that decision again; others can enter
+// another code.
 func (v *pageRequest) refuseCode(code string, err error) error {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok {

@@ -14,9 +14,9 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-// statusOf returns the HTTP status of a page for a fault. A wrong password is 403:
-// 401 requires a challenge for the browser (RFC 9110 section 15.5.2), and people sign
-// in with a form.
+// statusOf returns the HTTP status of the page for a fault. A wrong password
+// is 403, not 401: a 401 must include a challenge to the browser (RFC 9110
+// section 15.5.2), but people sign in with a form.
 func statusOf(c fault.Code) int {
 	if status := httpd.Status[c]; status != http.StatusUnauthorized {
 		return status
@@ -24,7 +24,7 @@ func statusOf(c fault.Code) int {
 	return http.StatusForbidden
 }
 
-// errorTitles are the headings of error pages.
+// errorTitles are the headings of error pages, by HTTP status.
 var errorTitles = map[int]string{
 	http.StatusForbidden:           "Not allowed",
 	http.StatusNotFound:            "Page not found",
@@ -34,20 +34,21 @@ var errorTitles = map[int]string{
 	http.StatusServiceUnavailable:  "The service is unavailable",
 }
 
-// unavailableRetry is the Retry-After of a fault.Unavailable that names no time.
+// unavailableRetry is the Retry-After of a fault.Unavailable that specifies no
+// time.
 const unavailableRetry = 2 * time.Second
 
-// errorPage is the data of an error page.
+// errorPage is the template data of an error page.
 type errorPage struct {
 	Title   string
 	Message string
-	Wait    string // time until a retry can succeed, in words; empty: waiting does not help
-	TraceID string // for the operator, on internal errors only
+	Wait    string // time until a retry can succeed, in words; "" if waiting does not help
+	TraceID string // for support requests; set on internal errors only
 }
 
-// showError responds with an error page, or redirects to the sign-in page if no
-// person is signed in. An error that is not a fault becomes an internal error;
-// only the log has its text.
+// showError responds with an error page, or redirects to the sign-in page if
+// no person is signed in. An error that is not a fault is shown as an internal
+// error; its text is only logged.
 func (v *pageRequest) showError(err error) {
 	if signin.IsSignedOut(err) {
 		_ = v.redirectTo(v.signInFirst())
@@ -66,14 +67,14 @@ func (v *pageRequest) showError(err error) {
 		p.TraceID = v.record.TraceID
 	}
 	if err := v.renderPage(code, "error", p, f); err != nil {
-		panic(err) // httpd responds and logs it
+		panic(err) // httpd responds with 500 and logs the error
 	}
 }
 
-// showFormAgain shows the page of a form again with the problems of a fault.
-// The entered values are kept, except passwords. If the person cannot correct
-// the fault in the form, it returns err, for an error page. besides names codes
-// that can be corrected in this form, in addition to the usual ones.
+// showFormAgain shows the page of a form again with the error messages of a
+// fault. The entered values are kept, except passwords. If the person cannot
+// correct the problem in the form, it returns err, which leads to an error
+// page. besides are further fault codes that can be corrected in this form.
 func (v *pageRequest) showFormAgain(page string, data any, err error, besides ...fault.Code) error {
 	f, ok := errors.AsType[*fault.Error](err)
 	usual := []fault.Code{fault.Invalid, fault.Unauthenticated, fault.Forbidden}
@@ -84,7 +85,7 @@ func (v *pageRequest) showFormAgain(page string, data any, err error, besides ..
 	return v.renderPage(statusOf(f.Code), page, data, f)
 }
 
-// setRetryAfter sets the Retry-After header of a fault.
+// setRetryAfter sets the Retry-After header for a fault that can be retried.
 func setRetryAfter(h http.Header, f *fault.Error) {
 	wait := f.RetryAfter
 	if wait == 0 && f.Code == fault.Unavailable {

@@ -6,13 +6,14 @@ import (
 	"time"
 )
 
-// formatTime formats a time for people.
+// formatTime formats a time for people, in UTC.
 func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 
-// formatISOTime formats a time for programs (RFC 3339).
+// formatISOTime formats a time for programs, in UTC (RFC 3339).
 func formatISOTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// formatWait formats a waiting time in words, rounded up.
+// formatWait formats a waiting time in words, rounded up to seconds, or to
+// minutes from 2 minutes on.
 func formatWait(d time.Duration) string {
 	unit := time.Second
 	if d >= 2*time.Minute {
@@ -21,7 +22,8 @@ func formatWait(d time.Duration) string {
 	return formatDuration((d + unit - 1).Truncate(unit))
 }
 
-// formatDuration formats a duration in its largest unit.
+// formatDuration formats a duration in words, in the largest unit of which it
+// has at least two.
 func formatDuration(d time.Duration) string {
 	n := int64(d / time.Second)
 	unit := "second"
@@ -41,7 +43,7 @@ func formatDuration(d time.Duration) string {
 	return fmt.Sprintf("%d %ss", n, unit)
 }
 
-// formatAmount formats a number with a comma at every thousand.
+// formatAmount formats a number with commas between thousands.
 func formatAmount(n int64) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -50,8 +52,9 @@ func formatAmount(n int64) string {
 	return s
 }
 
-// browserName returns a short name for a User-Agent header. Browsers claim to be several
-// others, so the order of the checks matters.
+// browserName returns a short name for a User-Agent header. The User-Agent of
+// most browsers contains the names of others, so the order of the checks
+// matters.
 func browserName(agent string) string {
 	name := firstMatch(agent, [][2]string{{"Edg", "Edge"}, {"OPR/", "Opera"}, {"SamsungBrowser/", "Samsung Internet"},
 		{"Firefox/", "Firefox"}, {"FxiOS/", "Firefox"}, {"CriOS/", "Chrome"}, {"Chrome/", "Chrome"}, {"Safari/", "Safari"}})

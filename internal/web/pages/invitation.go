@@ -8,24 +8,25 @@ import (
 	"atelier/internal/account/signup"
 )
 
-// invitationPage is the data of the invitation page.
+// invitationPage is the template data of the invitation page.
 type invitationPage struct {
 	signup.Invitation
 	Secret string
-	Next   string // the address of this page, to return to after signing in
+	Next   string // the URL of this page, to return to after signing in
 	Signup bool   // signing up with the invitation is possible
-	Wrong  bool   // the invitation is for another address than the signed-in person's
+	Wrong  bool   // the invitation is for another e-mail address than that of the signed-in person
 }
 
-// invitationPath is the path of the invitation page.
+// invitationPath is the URL path of the invitation page.
 const invitationPath = "/invitation"
 
-// invitationLink returns the address of the page of the invitation with a secret.
+// invitationLink returns the URL of the invitation page for the invitation
+// with this secret.
 func invitationLink(secret string) string {
 	return withQuery(invitationPath, url.Values{"token": {secret}})
 }
 
-// invitationForm handles GET /invitation.
+// invitationForm handles GET /invitation: it shows the invitation of a link.
 func (s linkPages) invitationForm(v *pageRequest) error {
 	shown, err := s.loadInvitation(v, v.queryValue("token"))
 	if err != nil {
@@ -34,7 +35,8 @@ func (s linkPages) invitationForm(v *pageRequest) error {
 	return v.showPage("invitation", shown)
 }
 
-// loadInvitation looks up an invitation for the page.
+// loadInvitation looks up the invitation with this secret and returns the data
+// of its page.
 func (s linkPages) loadInvitation(v *pageRequest, secret string) (invitationPage, error) {
 	inv, err := s.Accounts.SignUp.FindInvitation(v.r.Context(), secret)
 	if err != nil {
@@ -49,7 +51,8 @@ func (s linkPages) loadInvitation(v *pageRequest, secret string) (invitationPage
 	}, nil
 }
 
-// acceptInvitation handles POST /invitation.
+// acceptInvitation handles POST /invitation: it makes the signed-in person a
+// member of the company that invited them.
 func (s linkPages) acceptInvitation(v *pageRequest) error {
 	shown, err := s.loadInvitation(v, v.form.Get("token"))
 	if err != nil {

@@ -6,12 +6,13 @@ import (
 
 var errInvalidLink = fault.New(fault.NotFound, "This link is no longer valid or is incomplete.")
 
-// messagePage is the data of a page with a short text and a link.
+// messagePage is the template data of a page with a short message and a link.
 type messagePage struct {
 	Title, Text string
 	Alert       bool   // the text is a warning
-	Link, Label string // the next page; may be empty
+	Link, Label string // URL and label of the link; may be empty
 }
 
-// linkPage is the data of a page that a link in a mail opens.
+// linkPage is the template data of a page that a link in an e-mail opens.
+// Secret is the secret in the link.
 type linkPage struct{ Secret string }

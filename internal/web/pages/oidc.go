@@ -8,8 +8,8 @@ import (
 	"atelier/internal/people/oidc"
 )
 
-// providerState is the state of a sign-in at the OpenID provider. It is stored sealed in a
-// cookie of the browser.
+// providerState is the state of a sign-in at the OpenID provider. It is stored
+// encrypted in a cookie of the browser.
 type providerState struct {
 	Pending oidc.Pending
 	Next    string
@@ -17,17 +17,19 @@ type providerState struct {
 }
 
 const (
-	// providerCookiePath is the path of the cookie.
+	// providerCookiePath is the URL path that the cookie is restricted to.
 	providerCookiePath = "/oidc"
-	// providerTimeout is the time that a person has to sign in at the provider.
+	// providerTimeout is the time that a person has to sign in at the OpenID
+	// provider.
 	providerTimeout = 10 * time.Minute
-	// sealLabel ties sealed data to this purpose.
+	// sealLabel is the label with which the state is encrypted. Data encrypted
+	// for another purpose cannot be decrypted with it.
 	sealLabel = "sign-in at the provider"
 )
 
-// startProvider handles GET /oidc/start: it redirects to the OpenID provider. It is a
-// GET because the Content-Security-Policy restricts forms to this site, redirects
-// included.
+// startProvider handles GET /oidc/start: it redirects to the OpenID provider.
+// It is a GET because the Content-Security-Policy allows forms to be submitted
+// to this site only, and also blocks redirects to other sites.
 func (s signInPages) startProvider(v *pageRequest) error {
 	if s.Provider == nil {
 		return fault.New(fault.NotFound, "Signing in with an OpenID provider is not set up here.")
@@ -44,8 +46,9 @@ func (s signInPages) startProvider(v *pageRequest) error {
 	return v.redirectTo(address)
 }
 
-// finishProvider handles GET /oidc/callback, to which the provider redirects. The
-// state in the cookie is deleted, so it works once, successful or not.
+// finishProvider handles GET /oidc/callback, to which the OpenID provider
+// redirects. It deletes the cookie with the state, which can therefore be used
+// only once.
 func (s signInPages) finishProvider(v *pageRequest) error {
 	if s.Provider == nil {
 		return fault.New(fault.NotFound, "Signing in with an OpenID provider is not set up here.")
@@ -55,8 +58,9 @@ func (s signInPages) finishProvider(v *pageRequest) error {
 	if !ok {
 		return fault.New(fault.Forbidden, "This sign-in took too long or was started in another browser. Try again.").With("reason", "provider")
 	}
-	// A provider that refuses sends an error and no code, and FinishSignIn fails.
-	// The provider's message is not shown, because anyone can write such a link.
+	// A provider that refuses the sign-in sends an error instead of a code,
+	// and FinishSignIn fails. The provider's message is not shown, because
+	// anyone can write a link with such a message.
 	in, err := s.Accounts.OpenID.FinishSignIn(v.r.Context(), a.Pending, v.queryValue("state"), v.queryValue("code"), v.requestClient())
 	if err != nil {
 		return err

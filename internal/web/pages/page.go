@@ -18,7 +18,7 @@ import (
 //go:embed templates/*.html
 var templateFiles embed.FS
 
-// file is a static file.
+// file is an embedded static file.
 type file struct {
 	mediaType string
 	content   []byte
@@ -39,11 +39,12 @@ var (
 	iconFile   = file{"image/svg+xml", iconText}
 )
 
-// scriptedPages are the pages that use page.js: they have times to show in the browser's
-// time zone, or a secret to copy. The others run no script.
+// scriptedPages are the names of the pages that use page.js: they show times
+// in the browser's time zone, or a secret to copy. The other pages run no
+// script.
 var scriptedPages = map[string]bool{"account": true, "device": true, "devices": true, "token": true, "tokens": true}
 
-// pages are the templates by name, each within layout.html.
+// pages are the parsed templates by name, each combined with layout.html.
 var pages = parseTemplates()
 
 func parseTemplates() map[string]*template.Template {
@@ -62,7 +63,7 @@ func parseTemplates() map[string]*template.Template {
 	return all
 }
 
-// serveFile responds with the file.
+// serveFile responds with the static file.
 func (f file) serveFile(v *pageRequest) error {
 	h := v.w.Header()
 	h.Set("Content-Type", f.mediaType)
@@ -72,7 +73,7 @@ func (f file) serveFile(v *pageRequest) error {
 	return nil
 }
 
-// page is the data of a template.
+// page is the data of layout.html and of the page's template.
 type page struct {
 	v       *pageRequest
 	focused bool
@@ -81,19 +82,19 @@ type page struct {
 	Script bool
 	// Data is the data of the page's own template.
 	Data any
-	// Alert is an error message, or "".
+	// Alert is an error message above the form, or "".
 	Alert string
-	// Problems are the error messages of fields, by name.
+	// Problems are the error messages of form fields, by field name.
 	Problems map[string]string
 }
 
-// showPage responds with a page.
+// showPage responds with a page and status 200.
 func (v *pageRequest) showPage(name string, data any) error {
 	return v.renderPage(http.StatusOK, name, data, nil)
 }
 
-// renderPage responds with a page and the messages of f, which may be nil. The page is
-// rendered completely before the response begins.
+// renderPage responds with a page and the error messages of f, which may be
+// nil. The page is rendered completely before the response begins.
 func (v *pageRequest) renderPage(status int, name string, data any, f *fault.Error) error {
 	p := &page{v: v, Script: scriptedPages[name], Data: data, Problems: map[string]string{}}
 	if f != nil {
@@ -119,23 +120,24 @@ func (v *pageRequest) renderPage(status int, name string, data any, f *fault.Err
 	return nil
 }
 
-// SignedInEmail returns the address of the signed-in person, or "".
+// SignedInEmail returns the e-mail address of the signed-in person, or "".
 func (p *page) SignedInEmail() string { return p.v.session.Person.Email }
 
-// FormToken returns the CSRF token for forms to path.
+// FormToken returns the CSRF token for forms that are submitted to path.
 func (p *page) FormToken(path string) string { return p.v.csrfToken(path) }
 
-// tab is a link in the navigation.
+// tab is a link in the page navigation.
 type tab struct {
 	Href, Label string
 	Here        bool
 }
 
-// NavigationTab returns a link in the navigation.
+// NavigationTab returns a link in the page navigation, marked if it is the
+// current page.
 func (p *page) NavigationTab(href, label string) tab { return tab{href, label, p.v.r.URL.Path == href} }
 
-// DoneMessage returns the message about the action before this page, named by the query
-// parameter done.
+// DoneMessage returns the message about the action that led to this page,
+// which the query parameter done names.
 func (p *page) DoneMessage() string {
 	what := p.v.queryValue("done")
 	if what == "sent" && p.v.Accounts.Settings.NoMail {
@@ -144,11 +146,12 @@ func (p *page) DoneMessage() string {
 	return doneMessages[what]
 }
 
-// NoMail reports whether the installation has no mail server.
+// NoMail reports whether the installation sends no e-mail.
 func (p *page) NoMail() bool { return p.v.Accounts.Settings.NoMail }
 
-// doneMessages are the messages about finished actions. The query parameter names one of
-// them, so that a link cannot put its own text on a page.
+// doneMessages are the messages about finished actions. The query parameter
+// done contains only the key, so that a link cannot show arbitrary text on a
+// page.
 var doneMessages = map[string]string{
 	"signed-out": "You are signed out.",
 	"farewell":   "Your account is deleted. Its data is being erased.",
@@ -162,7 +165,7 @@ var doneMessages = map[string]string{
 	"joined":     "Welcome. You have joined.",
 }
 
-// field is an input of a form.
+// field is an input field of a form.
 type field struct {
 	Name, Label, Kind, Autocomplete string
 	Value, Hint, Problem            string
@@ -170,8 +173,8 @@ type field struct {
 	Fixed                           bool // read-only
 }
 
-// DescribedBy returns the ids of the elements that describe the input, for screen
-// readers.
+// DescribedBy returns the HTML ids of the elements that describe the field,
+// for screen readers.
 func (f field) DescribedBy() string {
 	var ids []string
 	if f.Problem != "" {
@@ -183,8 +186,8 @@ func (f field) DescribedBy() string {
 	return strings.Join(ids, " ")
 }
 
-// InputField returns an input with the submitted value, except for passwords. The first
-// input with a problem gets the focus.
+// InputField returns an input field with the submitted value, except for
+// passwords. The first field with a problem gets the focus.
 func (p *page) InputField(name, label, kind, autocomplete string) field {
 	f := field{
 		Name:         name,
@@ -206,8 +209,8 @@ func (p *page) InputField(name, label, kind, autocomplete string) field {
 	return f
 }
 
-// FirstField returns the first input of a form: it gets the focus unless another has a
-// problem.
+// FirstField returns the first input field of a form. It gets the focus unless
+// another field has a problem.
 func (p *page) FirstField(name, label, kind, autocomplete string) field {
 	f := p.InputField(name, label, kind, autocomplete)
 	if len(p.Problems) == 0 && !p.focused {
@@ -217,8 +220,9 @@ func (p *page) FirstField(name, label, kind, autocomplete string) field {
 	return f
 }
 
-// EmailField returns the input for the mail address. An address that is known from an
-// invitation is read-only, because the invitation is for that address only.
+// EmailField returns the input field for the e-mail address. If the address is
+// known from an invitation, the field is read-only, because the invitation is
+// for that address only.
 func (p *page) EmailField(known string) field {
 	if known == "" {
 		return p.FirstField("email", "Mail address", "email", "username")
@@ -232,19 +236,19 @@ func (p *page) EmailField(known string) field {
 	return f
 }
 
-// SubmittedValue returns the submitted value of a field.
+// SubmittedValue returns the submitted value of a form field.
 func (p *page) SubmittedValue(name string) string { return p.v.form.Get(name) }
 
-// FieldProblem returns the error message of a field, or "".
+// FieldProblem returns the error message of a form field, or "".
 func (p *page) FieldProblem(name string) string { return p.Problems[name] }
 
-// timeAgo is a time with its distance from now in words.
+// timeAgo is a time and how long ago it was, in words.
 type timeAgo struct {
 	At  time.Time
 	Ago string
 }
 
-// TimeAgo returns a time with its distance from now, such as "3 minutes ago".
+// TimeAgo returns a time and how long ago it was, such as "3 minutes ago".
 func (p *page) TimeAgo(t time.Time) timeAgo {
 	d := p.v.Now().Sub(t)
 	if d < 5*time.Second {

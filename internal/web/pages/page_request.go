@@ -18,24 +18,25 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-// pageRequest is one request of a browser.
+// pageRequest is a browser's request for a page.
 type pageRequest struct {
 	*server
 	w      http.ResponseWriter
 	r      *http.Request
 	record *httpd.Record
 
-	session signin.Session // zero: no person is signed in
-	cookie  string         // the session's cookie
-	form    url.Values     // the submitted values of a POST
-	secret  string         // see formSecret
+	session signin.Session // zero if no person is signed in
+	cookie  string         // the value of the session cookie
+	form    url.Values     // the submitted values of a POST request
+	secret  string         // the secret of CSRF tokens; see formSecret
 }
 
-// maxFormBytes is the limit of a form's body in bytes. Its largest value is a password.
+// maxFormBytes is the maximum size of a form's body in bytes. The longest
+// field is a password.
 const maxFormBytes = 16 << 10
 
-// readForm parses the submitted form. It refuses control characters: no field has
-// more than one line.
+// readForm parses the submitted form. It refuses control characters, because
+// every field is a single line.
 func (v *pageRequest) readForm() error {
 	kind, _, err := mime.ParseMediaType(v.r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/x-www-form-urlencoded" {
@@ -63,12 +64,12 @@ func (v *pageRequest) readForm() error {
 	return nil
 }
 
-// isLine reports whether s is text on one line.
+// isLine reports whether s is valid UTF-8 without control characters.
 func isLine(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
-// loadSession looks up the session of the browser's cookie.
+// loadSession looks up the session of the browser's session cookie.
 func (v *pageRequest) loadSession() error {
 	cookie := v.cookieValue(v.cookies.session)
 	s, err := v.Accounts.SignIn.FindSession(v.r.Context(), cookie, v.record.Addr.String())
@@ -81,8 +82,8 @@ func (v *pageRequest) loadSession() error {
 	return nil
 }
 
-// reauthorizeSession returns an error once the browser is signed out. Long responses call
-// it periodically.
+// reauthorizeSession returns an error if the browser has been signed out. Long
+// responses call it periodically.
 func (v *pageRequest) reauthorizeSession(ctx context.Context) error {
 	_, err := v.Accounts.SignIn.FindSession(ctx, v.cookie, v.record.Addr.String())
 	return err
@@ -90,32 +91,34 @@ func (v *pageRequest) reauthorizeSession(ctx context.Context) error {
 
 func (v *pageRequest) signedIn() bool { return v.session.PersonID != "" }
 
-// requestClient returns the origin of the request.
+// requestClient returns the user agent, IP address and cookie by which
+// sign-ins are recorded and recognized.
 func (v *pageRequest) requestClient() session.Client {
 	return session.Client{UserAgent: v.r.UserAgent(), Address: v.record.Addr.String(), KnownBrowser: v.cookieValue(v.cookies.known)}
 }
 
-// currentPrincipal returns the person who is signed in.
+// currentPrincipal returns the signed-in person as the principal of the
+// request.
 func (v *pageRequest) currentPrincipal() principal.Principal {
 	return v.session.Principal(v.record.Addr.String())
 }
 
-// queryValue returns a query parameter.
+// queryValue returns the value of a query parameter, or "".
 func (v *pageRequest) queryValue(name string) string { return v.r.URL.Query().Get(name) }
 
-// redirectTo redirects the browser to another page.
+// redirectTo redirects the browser to another URL.
 func (v *pageRequest) redirectTo(address string) error {
 	v.w.Header().Set("Location", address)
 	v.w.WriteHeader(http.StatusSeeOther)
 	return nil
 }
 
-// startSession sets the cookies of a new session and redirects to next. The browser's old
-// session is ended, because its cookie is lost.
+// startSession sets the cookies of a new session and redirects to next. It
+// ends the browser's previous session, whose cookie is overwritten.
 func (v *pageRequest) startSession(in signin.NewSession, next string) error {
 	if v.signedIn() {
 		err := v.Accounts.SignIn.SignOut(v.r.Context(), v.currentPrincipal(), v.session.ID)
-		if err != nil && !signin.IsSignedOut(err) { // another password has ended it already
+		if err != nil && !signin.IsSignedOut(err) { // the session may have ended already, for example because the password was changed
 			return err
 		}
 	}
@@ -125,13 +128,14 @@ func (v *pageRequest) startSession(in signin.NewSession, next string) error {
 	return v.redirectTo(next)
 }
 
-// setKnownCookie sets the cookie by which later sign-ins of this browser are recognised.
+// setKnownCookie sets the cookie that identifies this browser at later
+// sign-ins.
 func (v *pageRequest) setKnownCookie(cookie string) {
 	v.setCookie(v.cookies.known, cookie, "/", v.Accounts.Settings.KnownLifetime)
 }
 
-// redirectSignedOut deletes the session's cookie and redirects to the sign-in
-// page, with a message about the action done.
+// redirectSignedOut deletes the session cookie and redirects to the sign-in
+// page. done names the message to show there.
 func (v *pageRequest) redirectSignedOut(done string) error {
 	v.deleteCookie(v.cookies.session, "/")
 	return v.redirectTo("/signin?done=" + done)

@@ -1,11 +1,13 @@
-// Package pages serves the HTML pages on which people sign up and in, manage their
-// account, devices and access tokens, and approve devices (RFC 8628).
+// Package pages serves the HTML pages on which people sign up and sign in,
+// manage their account, devices and access tokens, and approve devices (RFC
+// 8628).
 //
-// The pages are plain HTML and need no script. One small file, page.js, shows times
-// in the browser's time zone and copies secrets; the Content-Security-Policy allows
-// it only on pages that use it, and never allows inline scripts. Only a POST changes
-// something, because programs open the links in mails too. Every form has a CSRF
-// token that is bound to the browser and to the form's path.
+// The pages are plain HTML and need no script. One small file, page.js, shows
+// times in the browser's time zone and copies secrets; the
+// Content-Security-Policy allows it only on pages that use it, and never
+// allows inline scripts. Only POST requests change anything, because mail
+// programs may open the links in e-mails. Every form has a CSRF token that is
+// bound to the browser and to the form's path.
 package pages
 
 import (
@@ -20,21 +22,22 @@ import (
 	"atelier/internal/people/oidc"
 )
 
-// Parts are the dependencies of the pages.
+// Parts are the dependencies and settings of the pages.
 type Parts struct {
 	Accounts     *account.Services
 	PersonalData *personaldata.Service
-	// Provider is the OpenID provider with which people can sign in; may be nil.
+	// Provider is the OpenID provider with which people can sign in. It is nil
+	// if none is configured.
 	Provider *oidc.Provider
-	// Box seals the state of a sign-in at the provider.
+	// Box encrypts the state of a sign-in at the OpenID provider.
 	Box keyring.Box
-	// Key authenticates CSRF tokens.
+	// Key is the HMAC key of CSRF tokens.
 	Key []byte
-	// AppURL is the public URL of these pages, BaseURL of the API.
+	// AppURL is the public URL of these pages, BaseURL that of the API.
 	AppURL, BaseURL string
 	Now             func() time.Time
-	// WallClock is the clock for connections' deadlines; Now is the database's
-	// clock.
+	// WallClock is the clock for the deadlines of connections. Now is the
+	// database's clock.
 	WallClock func() time.Time
 }
 
@@ -42,13 +45,13 @@ type server struct {
 	Parts
 	cookies   cookies
 	origins   *http.CrossOriginProtection
-	openForms map[string]bool // by path: the form is for people who are not signed in
+	openForms map[string]bool // by URL path, whether the form is for people who are not signed in
 }
 
-// The handlers of the pages, by flow.
+// The handlers of the pages, grouped by purpose.
 type (
-	signInPages  struct{ *server } // signing in, signing up and setting up
-	linkPages    struct{ *server } // links in mails, and invitations
+	signInPages  struct{ *server } // signing in, signing up and creating the first account
+	linkPages    struct{ *server } // links in e-mails, and invitations
 	accountPages struct{ *server } // a person's account, devices and data
 	tokenPages   struct{ *server } // access tokens
 )
@@ -56,8 +59,8 @@ type (
 // minKeyBytes is the minimum length of Key in bytes.
 const minKeyBytes = 32
 
-// New returns the handler of the pages. It handles every path; unknown ones get the
-// page "not found".
+// New returns the handler of the pages. It handles every path; unknown paths
+// get a "not found" page.
 func New(p Parts) (http.Handler, error) {
 	app, err := url.Parse(p.AppURL)
 	if err != nil || app.Scheme != "http" && app.Scheme != "https" || app.Host == "" {
@@ -73,7 +76,7 @@ func New(p Parts) (http.Handler, error) {
 	return s.newHandler(s.listRoutes()), nil
 }
 
-// listRoutes lists every page and form.
+// listRoutes returns the routes of all pages and forms.
 func (s *server) listRoutes() []route {
 	signIn := signInPages{s}
 	links := linkPages{s}
@@ -84,7 +87,7 @@ func (s *server) listRoutes() []route {
 		{"GET", "/style.css", sessionIgnored, styleFile.serveFile},
 		{"GET", "/page.js", sessionIgnored, scriptFile.serveFile},
 		{"GET", "/favicon.svg", sessionIgnored, iconFile.serveFile},
-		{"GET", "/favicon.ico", sessionIgnored, iconFile.serveFile}, // requested by browsers that show a file of this service, not a page
+		{"GET", "/favicon.ico", sessionIgnored, iconFile.serveFile}, // requested by browsers that show a file of this service instead of a page
 		{"GET", "/{$}", sessionIgnored, s.redirectHome},
 
 		{"GET", "/setup", sessionOptional, signIn.setupForm},
@@ -134,5 +137,5 @@ func (s *server) listRoutes() []route {
 	}
 }
 
-// redirectHome handles GET /.
+// redirectHome handles GET /: it redirects to homePath.
 func (s *server) redirectHome(v *pageRequest) error { return v.redirectTo(homePath) }

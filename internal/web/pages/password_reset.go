@@ -1,10 +1,11 @@
 package pages
 
-// requestResetForm handles GET /forgot.
+// requestResetForm handles GET /forgot: it shows the form to request a link
+// for a new password.
 func (s linkPages) requestResetForm(v *pageRequest) error { return v.showPage("forgot", nil) }
 
-// requestPasswordReset handles POST /forgot. The response does not reveal whether an account has
-// the address.
+// requestPasswordReset handles POST /forgot. The response does not reveal
+// whether an account with the e-mail address exists.
 func (s linkPages) requestPasswordReset(v *pageRequest) error {
 	email := v.form.Get("email")
 	if err := s.Accounts.SignIn.RequestPasswordReset(v.r.Context(), email, v.requestClient()); err != nil {
@@ -27,7 +28,8 @@ func (s linkPages) requestPasswordReset(v *pageRequest) error {
 	})
 }
 
-// resetForm handles GET /reset.
+// resetForm handles GET /reset: it shows the form to choose a new password,
+// which a link in an e-mail opens.
 func (s linkPages) resetForm(v *pageRequest) error {
 	if err := s.Accounts.SignIn.CheckResetLink(v.r.Context(), v.queryValue("token")); err != nil {
 		return err
@@ -35,7 +37,7 @@ func (s linkPages) resetForm(v *pageRequest) error {
 	return v.showPage("reset", linkPage{v.queryValue("token")})
 }
 
-// resetPassword handles POST /reset.
+// resetPassword handles POST /reset: it sets a new password.
 func (s linkPages) resetPassword(v *pageRequest) error {
 	secret := v.form.Get("token")
 	browser, err := s.Accounts.SignIn.ResetPassword(v.r.Context(), secret, v.form.Get("password"), v.requestClient())

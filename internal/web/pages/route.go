@@ -14,32 +14,33 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-// route is one page or form.
+// route is the handler of one page or form.
 type route struct {
 	method, path string
 	audience     audience
 	handle       func(v *pageRequest) error
 }
 
-// audience is the audience of a route.
+// audience determines whether a route requires a signed-in person.
 type audience int
 
 const (
 	sessionIgnored  audience = iota // the session is not looked up
-	sessionOptional                 // people who are signed in or not
-	sessionRequired                 // people who are signed in
+	sessionOptional                 // for everyone, signed in or not
+	sessionRequired                 // for signed-in people only
 )
 
-// contentPolicy is the Content-Security-Policy of pages without a script: it allows the
-// style sheet, images and forms of this site only.
+// contentPolicy is the Content-Security-Policy of pages without a script. It
+// allows only style sheets, images and forms of this site.
 const contentPolicy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
-// scriptPolicy allows page.js too, but no inline script: text that a user entered
-// stays text.
+// scriptPolicy is the Content-Security-Policy of pages with a script. It
+// allows page.js but no inline script, so that text entered by a user is never
+// executed.
 const scriptPolicy = contentPolicy + "; script-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// newHandler returns the handler of all routes. A known path responds to other methods
-// with 405 and an Allow header; an unknown path is 404.
+// newHandler returns the handler of all routes. Known paths respond to other
+// methods with 405 and an Allow header, unknown paths with 404.
 func (s *server) newHandler(routes []route) http.Handler {
 	mux := http.NewServeMux()
 	allow := map[string][]string{}
@@ -66,13 +67,15 @@ func (s *server) newHandler(routes []route) http.Handler {
 	}}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Security-Policy", contentPolicy)
-		// With no-referrer, browsers send "Origin: null" with a form.
+		// With no-referrer, browsers send "Origin: null" when a form is
+		// submitted, which the origin check would refuse.
 		w.Header().Set("Referrer-Policy", "same-origin")
 		mux.ServeHTTP(w, r)
 	})
 }
 
-// newRouteHandler returns the handler of a route, with its log record and error page.
+// newRouteHandler returns the handler of a route. It records the route and
+// error for the log, and shows an error page.
 func (s *server) newRouteHandler(rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := httpd.RecordOf(r.Context())
@@ -90,8 +93,8 @@ func (s *server) newRouteHandler(rt route) http.Handler {
 	})
 }
 
-// runRoute checks the request (origin, session, CSRF token) and runs the route's
-// function. A panic becomes an error.
+// runRoute checks the origin, session and CSRF token of the request and runs
+// the route's function. It converts a panic to an error.
 func (v *pageRequest) runRoute(rt route) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

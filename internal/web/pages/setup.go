@@ -1,8 +1,9 @@
 package pages
 
-// setupForm handles GET /setup: it shows the form for the first account. It requires
-// the secret of the link that the first start printed; without it the response does
-// not reveal whether there is something to set up.
+// setupForm handles GET /setup: it shows the form for the first account. It
+// requires the secret from the link that the service printed at its first
+// start. Without the secret the response does not reveal whether an account
+// already exists.
 func (s signInPages) setupForm(v *pageRequest) error {
 	e, err := s.checkSetup(v, v.queryValue("token"))
 	if err != nil {
@@ -11,7 +12,8 @@ func (s signInPages) setupForm(v *pageRequest) error {
 	return v.showPage("setup", e)
 }
 
-// createFirstAccount handles POST /setup.
+// createFirstAccount handles POST /setup: it creates the first account of the
+// installation.
 func (s signInPages) createFirstAccount(v *pageRequest) error {
 	e, err := s.checkSetup(v, v.form.Get("token"))
 	if err != nil {

@@ -6,17 +6,17 @@ import (
 	"atelier/internal/account/signup"
 )
 
-// entryPage is the data of the sign-in, sign-up and set-up pages.
+// entryPage is the template data of the sign-in, sign-up and set-up pages.
 type entryPage struct {
 	Next       string
 	Invitation string // the secret of an invitation, or ""
-	Join       string // the page of the invitation, for people who sign in instead
-	Email      string // the address that the invitation is for, "" for any
-	Setup      string // the secret of the set-up link
+	Join       string // the URL of the invitation page, for people who sign in instead
+	Email      string // the e-mail address that the invitation is for; "" if it is for any
+	Setup      string // the secret from the set-up link
 	BaseURL    string
 	Provider   string // the name of the OpenID provider, or ""
 	Closed     string // the reason why signing up is not possible, or ""
-	Signup     bool   // signing up needs no invitation
+	Signup     bool   // signing up requires no invitation
 }
 
 func (s signInPages) newEntryPage(next, invitation string) entryPage {
@@ -36,7 +36,7 @@ func (s signInPages) newEntryPage(next, invitation string) entryPage {
 	return e
 }
 
-// signInForm handles GET /signin.
+// signInForm handles GET /signin: it shows the sign-in form.
 func (s signInPages) signInForm(v *pageRequest) error {
 	if v.signedIn() {
 		return v.redirectTo(safeDestination(v.queryValue("next")))
@@ -46,21 +46,21 @@ func (s signInPages) signInForm(v *pageRequest) error {
 	return v.showPage("signin", e)
 }
 
-// invitationEmail returns the address that an invitation is for if next is the
-// page of an invitation, otherwise "".
+// invitationEmail returns the e-mail address that an invitation is for if next
+// is the URL of an invitation page. Otherwise it returns "".
 func (s signInPages) invitationEmail(v *pageRequest, next string) string {
 	page, err := url.Parse(next)
 	if err != nil || page.Path != invitationPath {
 		return ""
 	}
 	inv, err := s.Accounts.SignUp.FindInvitation(v.r.Context(), page.Query().Get("token"))
-	if err != nil { // the page of the invitation shows the error
+	if err != nil { // the invitation page will show the error
 		return ""
 	}
 	return inv.Email
 }
 
-// signIn handles POST /signin.
+// signIn handles POST /signin: it signs a person in with a password.
 func (s signInPages) signIn(v *pageRequest) error {
 	e := s.newEntryPage(v.form.Get("next"), "")
 	in, err := s.Accounts.SignIn.SignIn(v.r.Context(), v.form.Get("email"), v.form.Get("password"), v.requestClient())
@@ -70,7 +70,7 @@ func (s signInPages) signIn(v *pageRequest) error {
 	return v.startSession(in, e.Next)
 }
 
-// signOut handles POST /signout.
+// signOut handles POST /signout: it signs this browser out.
 func (s signInPages) signOut(v *pageRequest) error {
 	if err := s.Accounts.SignIn.SignOut(v.r.Context(), v.currentPrincipal(), v.session.ID); err != nil {
 		return err

@@ -5,7 +5,7 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// signUpForm handles GET /signup.
+// signUpForm handles GET /signup: it shows the sign-up form.
 func (s signInPages) signUpForm(v *pageRequest) error {
 	invitation := v.queryValue("invitation")
 	switch {
@@ -21,7 +21,7 @@ func (s signInPages) signUpForm(v *pageRequest) error {
 	return v.showPage("signup", e)
 }
 
-// signUp handles POST /signup.
+// signUp handles POST /signup: it creates an account.
 func (s signInPages) signUp(v *pageRequest) error {
 	e := s.newEntryPage(v.form.Get("next"), v.form.Get("invitation"))
 	if err := s.addInvitationEmail(v, &e); err != nil {
@@ -30,8 +30,8 @@ func (s signInPages) signUp(v *pageRequest) error {
 	return v.signUpPerson("signup", e)
 }
 
-// addInvitationEmail sets the address that the invitation of an entry page is
-// for.
+// addInvitationEmail sets the e-mail address that the invitation of the page
+// is for.
 func (s signInPages) addInvitationEmail(v *pageRequest, e *entryPage) error {
 	if e.Invitation == "" || e.Closed != "" {
 		return nil
@@ -44,7 +44,8 @@ func (s signInPages) addInvitationEmail(v *pageRequest, e *entryPage) error {
 	return nil
 }
 
-// signUpPerson signs up the person of the submitted form.
+// signUpPerson creates an account from the submitted form. page is the page to
+// show again if that fails.
 func (v *pageRequest) signUpPerson(page string, e entryPage) error {
 	in, err := v.Accounts.SignUp.SignUp(v.r.Context(), signup.Application{
 		Email:      v.form.Get("email"),
@@ -53,17 +54,17 @@ func (v *pageRequest) signUpPerson(page string, e entryPage) error {
 		Setup:      e.Setup,
 		Client:     v.requestClient(),
 	})
-	if err != nil { // the invitation may be for another address than the entered one
+	if err != nil { // the invitation may be for another e-mail address than the entered one
 		return v.showFormAgain(page, e, err, fault.NotFound)
 	}
-	if in.Cookie == "" { // the address must be verified first
+	if in.Cookie == "" { // the e-mail address must be verified first
 		return v.showPage("message", v.verificationMessage(v.form.Get("email")))
 	}
 	return v.startSession(in, e.Next)
 }
 
-// verificationMessage returns the page for a person whose address must be verified before the
-// first sign-in.
+// verificationMessage returns the page for a person whose e-mail address must
+// be verified before the first sign-in.
 func (v *pageRequest) verificationMessage(email string) messagePage {
 	if v.Accounts.Settings.NoMail {
 		return messagePage{

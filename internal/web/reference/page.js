@@ -9,7 +9,7 @@ applyColorScheme();
 SwaggerUIBundle({
   url: "/api/v2/openapi.json",
   dom_id: "#reference",
-  deepLinking: true, // each operation has an address that can be shared
-  defaultModelsExpandDepth: 0, // the list of schemas is closed at first
+  deepLinking: true, // each operation has its own URL
+  defaultModelsExpandDepth: 0, // the list of schemas is collapsed initially
   validatorUrl: null, // never send the document to a validator on the internet
 });

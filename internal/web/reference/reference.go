@@ -22,13 +22,15 @@ import (
 //go:embed page.html page.js style.css swagger-ui
 var files embed.FS
 
-// policy allows the files of this server only: no inline script or style, no
-// eval, no other host. Swagger UI has its icons as data: URLs, and shows pictures
-// that a call returned as blob: URLs.
+// policy is the Content-Security-Policy of the reference. It allows only files
+// of this server: no inline script or style, no eval, no other host. Swagger
+// UI uses data: URLs for its icons, and blob: URLs for pictures in API
+// responses.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src 'self'; connect-src 'self'; " +
 	"frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
-// mediaTypes maps the suffix of a file's name to its Content-Type.
+// mediaTypes maps the extension of a file name to the Content-Type of the
+// file.
 var mediaTypes = map[string]string{
 	".html": "text/html; charset=utf-8",
 	".js":   "text/javascript; charset=utf-8",
@@ -37,8 +39,9 @@ var mediaTypes = map[string]string{
 	"":      "text/plain; charset=utf-8",
 }
 
-// New returns the handler for /docs and the paths under it. Every embedded file
-// is served, the licences too: serving the bundle distributes it.
+// New returns the handler for /docs and the paths under it. Every embedded
+// file is served, including the licences, because serving Swagger UI to
+// browsers distributes it.
 func New() (http.Handler, error) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /docs/{$}", http.RedirectHandler("/docs", http.StatusPermanentRedirect))

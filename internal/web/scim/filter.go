@@ -11,14 +11,15 @@ import (
 	filter "github.com/scim2/filter-parser/v2"
 )
 
-// Limits of filters and paths.
+// Limits on filters and attribute paths.
 const (
-	maxFilter = 2000 // bytes
+	maxFilter = 2000 // maximum length of a filter in bytes
 	maxPath   = 500
-	maxDepth  = 16 // nested brackets
+	maxDepth  = 16 // maximum nesting of brackets
 )
 
-// checkExpression refuses an expression that is too expensive to parse.
+// checkExpression returns an error for a filter or path that is too expensive
+// to parse.
 func checkExpression(text string, maxBytes int, scimType string) error {
 	depth := 0
 	quoted := false
@@ -48,14 +49,15 @@ func checkExpression(text string, maxBytes int, scimType string) error {
 	return nil
 }
 
-// parsedFilter is a filter on resources, ready to use.
+// parsedFilter is a compiled filter on resources.
 type parsedFilter struct {
 	matches     func(object) bool
-	equalTo     map[string]string // the value that an attribute of every match has
-	usesMembers bool              // examines the members of groups
+	equalTo     map[string]string // by attribute name, the value that every match must have
+	usesMembers bool              // the filter examines the members of groups
 }
 
-// parseFilter parses a filter on resources of the type (RFC 7644 section 3.4.2.2).
+// parseFilter parses a filter on resources of this type (RFC 7644 section
+// 3.4.2.2).
 func (k *resourceType) parseFilter(text string) (w parsedFilter, err error) {
 	if err := checkExpression(text, maxFilter, invalidFilter); err != nil {
 		return w, err
@@ -71,8 +73,8 @@ func (k *resourceType) parseFilter(text string) (w parsedFilter, err error) {
 	return w, err
 }
 
-// collectEqualities collects the values that every match has: comparisons by eq
-// in a chain of "and".
+// collectEqualities adds the attribute values that every match must have to
+// into: those of eq comparisons that are joined by "and" only.
 func collectEqualities(tree filter.Expression, into map[string]string) {
 	switch e := tree.(type) {
 	case *filter.LogicalExpression:
@@ -89,14 +91,14 @@ func collectEqualities(tree filter.Expression, into map[string]string) {
 	}
 }
 
-// unquoteText resolves the escapes of a string in a filter, which are those of
-// JSON.
+// unquoteText resolves the escape sequences of a string in a filter, which are
+// those of JSON.
 func unquoteText(raw string) (s string, err error) {
 	err = json.Unmarshal([]byte(`"`+raw+`"`), &s)
 	return s, err
 }
 
-// compileFilter compiles an expression to a predicate on resources.
+// compileFilter compiles a filter expression to a predicate on resources.
 func (k *resourceType) compileFilter(tree filter.Expression, w *parsedFilter) (func(object) bool, error) {
 	return compileExpression(tree, func(p filter.AttributePath) (target, error) {
 		t, err := k.resolvePath(p, invalidFilter)
@@ -108,9 +110,9 @@ func (k *resourceType) compileFilter(tree filter.Expression, w *parsedFilter) (f
 	}, k.extension)
 }
 
-// valueReader returns the attribute that a comparison with the target uses, and a
-// function that reads its values. A complex attribute is compared by its
-// sub-attribute value, if it has one.
+// valueReader returns the attribute that a comparison with the target uses,
+// and a function that reads its values from a resource. A complex attribute is
+// compared by its sub-attribute "value", if it has one.
 func (t target) valueReader() (*attribute, func(object) []any) {
 	a := t.attribute
 	sub := t.sub
@@ -149,8 +151,8 @@ func (t target) valueReader() (*attribute, func(object) []any) {
 	}
 }
 
-// compileValueFilter compiles an expression to a predicate on the values of a
-// complex attribute.
+// compileValueFilter compiles a filter expression to a predicate on the values
+// of a complex attribute.
 func (a *attribute) compileValueFilter(tree filter.Expression) (func(object) bool, error) {
 	return compileExpression(tree, func(p filter.AttributePath) (target, error) {
 		sub := findAttribute(a.sub, p.AttributeName)
@@ -161,8 +163,8 @@ func (a *attribute) compileValueFilter(tree filter.Expression) (func(object) boo
 	}, nil)
 }
 
-// compileExpression compiles an expression to a predicate. The function resolve
-// finds the attribute of a path.
+// compileExpression compiles a filter expression to a predicate. resolve finds
+// the attribute that a path names.
 func compileExpression(tree filter.Expression, resolve func(filter.AttributePath) (target, error), extension *schema) (func(object) bool, error) {
 	compile := func(tree filter.Expression) (func(object) bool, error) {
 		return compileExpression(tree, resolve, extension)
@@ -182,7 +184,7 @@ func compileExpression(tree filter.Expression, resolve func(filter.AttributePath
 	case *filter.NotExpression:
 		not, err := compile(e.Expression)
 		return func(o object) bool { return !not(o) }, err
-	case *filter.ValuePath: // emails[type eq "work"]
+	case *filter.ValuePath: // such as emails[type eq "work"]
 		t, err := resolve(e.AttributePath)
 		if err != nil {
 			return nil, err
@@ -213,7 +215,8 @@ func compileExpression(tree filter.Expression, resolve func(filter.AttributePath
 	return nil, newProblem(invalidFilter, "The filter is invalid.")
 }
 
-// compileComparison compiles one comparison to a predicate.
+// compileComparison compiles one comparison to a predicate. values reads the
+// compared values from a resource.
 func (a *attribute) compileComparison(e *filter.AttributeExpression, values func(object) []any) (func(object) bool, error) {
 	if e.Operator == filter.PR {
 		return func(o object) bool { return len(values(o)) > 0 }, nil
@@ -249,7 +252,7 @@ func (a *attribute) parseOperand(e *filter.AttributeExpression) (any, error) {
 	text, isText := e.CompareValue.(string)
 	if isText {
 		s, err := unquoteText(text)
-		if err != nil || strings.ContainsRune(s, 0) { // PostgreSQL refuses NUL in texts
+		if err != nil || strings.ContainsRune(s, 0) { // PostgreSQL refuses NUL in strings
 			return nil, newProblem(invalidFilter, "The filter is invalid.")
 		}
 		text = s
@@ -276,7 +279,8 @@ func (a *attribute) parseOperand(e *filter.AttributeExpression) (any, error) {
 	return text, nil
 }
 
-// compareValues reports whether a comparison holds.
+// compareValues reports whether the comparison of v with against is true.
+// exact makes it case-sensitive.
 func compareValues(v, against any, exact bool, op filter.CompareOperator) bool {
 	switch want := against.(type) {
 	case bool:
@@ -324,7 +328,8 @@ func matchesOrder(c int, op filter.CompareOperator) bool {
 	}
 }
 
-// resolvePath finds the attribute of a path.
+// resolvePath finds the attribute, and the sub-attribute if any, that a path
+// names.
 func (k *resourceType) resolvePath(p filter.AttributePath, scimType string) (t target, err error) {
 	unknown := newProblem(scimType, "There is no attribute %s.", p.String())
 	switch uri := p.URI(); {
@@ -346,13 +351,14 @@ func (k *resourceType) resolvePath(p filter.AttributePath, scimType string) (t t
 	return t, nil
 }
 
-// patchPath is the target of a PATCH operation (RFC 7644 section 3.5.2).
+// patchPath is the attribute path of a PATCH operation (RFC 7644 section
+// 3.5.2).
 type patchPath struct {
 	target
-	filter filter.Expression // of the values of the attribute; nil: none
+	filter filter.Expression // selects values of the attribute; nil selects all
 }
 
-// parsePath parses a path.
+// parsePath parses an attribute path.
 func (k *resourceType) parsePath(text string) (p patchPath, err error) {
 	if err := checkExpression(text, maxPath, invalidPath); err != nil {
 		return p, err

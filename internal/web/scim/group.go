@@ -8,7 +8,7 @@ import (
 	"atelier/internal/account/provisioning"
 )
 
-// asGroup returns a group as an object.
+// asGroup returns a group as a SCIM object.
 func (s *Server) asGroup(g provisioning.Group) object {
 	o := object{
 		"schemas": []string{groupType.core.id}, "id": g.ID, "displayName": g.Name,
@@ -29,8 +29,8 @@ func (s *Server) asGroup(g provisioning.Group) object {
 	return o
 }
 
-// groupDraft returns the draft that an object describes. Members are given by id
-// or by $ref.
+// groupDraft converts a SCIM object to the stored fields of a group. Each
+// member is named by its id or by its $ref URL.
 func groupDraft(o object) (d provisioning.GroupDraft, err error) {
 	d.Name, _ = o["displayName"].(string)
 	if d.Name == "" {
@@ -60,7 +60,8 @@ func groupDraft(o object) (d provisioning.GroupDraft, err error) {
 	return d, nil
 }
 
-// GET /Groups
+// listGroups serves GET /Groups: it lists the company's groups, which are
+// teams.
 func (s *Server) listGroups(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 	q, err := readQuery(r)
 	if err != nil {
@@ -69,7 +70,8 @@ func (s *Server) listGroups(w http.ResponseWriter, r *http.Request, client provi
 	return s.listResources(w, r, client, q, s.findGroups)
 }
 
-// POST /Groups/.search
+// searchGroups serves POST /Groups/.search: it lists groups, with the query in
+// the request body.
 func (s *Server) searchGroups(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 	q, err := readSearch(w, r)
 	if err != nil {
@@ -78,7 +80,8 @@ func (s *Server) searchGroups(w http.ResponseWriter, r *http.Request, client pro
 	return s.listResources(w, r, client, q, s.findGroups)
 }
 
-// findGroups returns a page of groups and the number of all matches.
+// findGroups returns one page of the groups that match a query, and the total
+// number of matches.
 func (s *Server) findGroups(ctx context.Context, client provisioning.Client, q query) (page []any, total int, err error) {
 	chosen, err := groupType.parseSelection(q.attributes, q.excluded)
 	if err != nil {
@@ -104,7 +107,7 @@ func (s *Server) findGroups(ctx context.Context, client provisioning.Client, q q
 	return page, total, err
 }
 
-// readGroup reads a whole group from the body.
+// readGroup reads a group from the request body of a POST or PUT.
 func readGroup(w http.ResponseWriter, r *http.Request) (provisioning.GroupDraft, error) {
 	sent, err := readBody(w, r)
 	if err != nil {
@@ -117,7 +120,7 @@ func readGroup(w http.ResponseWriter, r *http.Request) (provisioning.GroupDraft,
 	return groupDraft(o)
 }
 
-// POST /Groups
+// createGroup serves POST /Groups: it creates a group.
 func (s *Server) createGroup(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 	draft, err := readGroup(w, r)
 	if err != nil {
@@ -134,12 +137,12 @@ func (s *Server) createGroup(w http.ResponseWriter, r *http.Request, client prov
 func (s *Server) replyGroup(w http.ResponseWriter, r *http.Request, status int, g provisioning.Group) error {
 	chosen, err := groupType.selectionOf(r)
 	if err != nil {
-		chosen = selection{} // too late to refuse a change
+		chosen = selection{} // the group has been changed already, so an error would mislead
 	}
 	return writeReply(w, status, groupType.selectAttributes(s.asGroup(g), chosen))
 }
 
-// GET /Groups/{id}
+// getGroup serves GET /Groups/{id}: it returns a group.
 func (s *Server) getGroup(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 	g, err := s.Provisioning.GetGroup(r.Context(), client, r.PathValue("id"))
 	if err != nil {
@@ -148,7 +151,7 @@ func (s *Server) getGroup(w http.ResponseWriter, r *http.Request, client provisi
 	return s.replyGroup(w, r, http.StatusOK, g)
 }
 
-// PUT /Groups/{id}
+// replaceGroup serves PUT /Groups/{id}: it replaces the attributes of a group.
 func (s *Server) replaceGroup(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 	draft, err := readGroup(w, r)
 	if err != nil {
@@ -161,7 +164,7 @@ func (s *Server) replaceGroup(w http.ResponseWriter, r *http.Request, client pro
 	return s.replyGroup(w, r, http.StatusOK, g)
 }
 
-// PATCH /Groups/{id}
+// patchGroup serves PATCH /Groups/{id}: it changes some attributes of a group.
 func (s *Server) patchGroup(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 	sent, err := readBody(w, r)
 	if err != nil {
@@ -187,7 +190,7 @@ func (s *Server) patchGroup(w http.ResponseWriter, r *http.Request, client provi
 	return s.replyGroup(w, r, http.StatusOK, g)
 }
 
-// DELETE /Groups/{id}
+// deleteGroup serves DELETE /Groups/{id}: it deletes a group.
 func (s *Server) deleteGroup(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 	if err := s.Provisioning.DeleteGroup(r.Context(), client, r.PathValue("id")); err != nil {
 		return err

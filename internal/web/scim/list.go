@@ -11,16 +11,16 @@ import (
 	"atelier/internal/account/provisioning"
 )
 
-// query has the parameters of a list (RFC 7644 section 3.4.2).
+// query has the parameters of a list request (RFC 7644 section 3.4.2).
 type query struct {
 	filter     string
-	start      int // first of the page, from 1
-	count      int // size of the page
+	start      int // position of the first result of the page, from 1
+	count      int // maximum number of results on the page
 	attributes []string
 	excluded   []string
 }
 
-// readQuery reads the parameters of a list from the address.
+// readQuery reads the parameters of a list request from the URL.
 func readQuery(r *http.Request) (q query, err error) {
 	v := r.URL.Query()
 	q.filter = v.Get("filter")
@@ -33,7 +33,8 @@ func readQuery(r *http.Request) (q query, err error) {
 	return q.clampPage(), err
 }
 
-// parseNumber parses a parameter that is a whole number.
+// parseNumber parses a parameter that is a whole number. It returns
+// defaultValue if the parameter is absent.
 func parseNumber(text string, defaultValue int) (int, error) {
 	if text == "" {
 		return defaultValue, nil
@@ -45,15 +46,16 @@ func parseNumber(text string, defaultValue int) (int, error) {
 	return int(n), nil
 }
 
-// clampPage limits the page. Numbers that are too small count as the minimum
-// (RFC 7644 section 3.4.2.4).
+// clampPage moves the start and size of the page into the allowed range. A
+// number below the minimum becomes the minimum (RFC 7644 section 3.4.2.4).
 func (q query) clampPage() query {
 	q.start = max(q.start, 1)
 	q.count = min(max(q.count, 0), maxCount)
 	return q
 }
 
-// selectionOf reads the parameters that select attributes.
+// selectionOf reads the query parameters that select the attributes of the
+// response.
 func (k *resourceType) selectionOf(r *http.Request) (selection, error) {
 	v := r.URL.Query()
 	return k.parseSelection(splitList(v.Get("attributes")), splitList(v.Get("excludedAttributes")))
@@ -68,7 +70,8 @@ func splitList(list string) (all []string) {
 	return all
 }
 
-// readSearch reads the body of a search (RFC 7644 section 3.4.3).
+// readSearch reads the query from the body of a search request (RFC 7644
+// section 3.4.3).
 func readSearch(w http.ResponseWriter, r *http.Request) (q query, err error) {
 	sent, err := readBody(w, r)
 	if err != nil {
@@ -110,10 +113,11 @@ func stringsOf(v any) (all []string) {
 	return all
 }
 
-// finder returns a page of resources and the number of all matches.
+// finder returns one page of the resources that match a query, and the total
+// number of matches.
 type finder func(context.Context, provisioning.Client, query) ([]any, int, error)
 
-// listResources replies with one page of resources.
+// listResources responds with one page of resources.
 func (s *Server) listResources(w http.ResponseWriter, r *http.Request, client provisioning.Client, q query, find finder) error {
 	page, total, err := find(r.Context(), client, q)
 	if err != nil {
@@ -135,8 +139,9 @@ func replyList(w http.ResponseWriter, start, total int, page []any) error {
 	})
 }
 
-// POST /.search: users, then groups. A resource type without an attribute of the
-// filter has no matches (RFC 7644 section 3.4.2.1).
+// searchAll serves POST /.search. It lists users, then groups. A resource type
+// that lacks an attribute of the filter has no matches (RFC 7644 section
+// 3.4.2.1).
 func (s *Server) searchAll(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 	q, err := readSearch(w, r)
 	if err != nil {

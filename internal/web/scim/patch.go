@@ -12,21 +12,21 @@ import (
 // operation is one change of a PATCH request (RFC 7644 section 3.5.2).
 type operation struct {
 	op    string // add, remove or replace
-	at    string // the path as received
+	at    string // the attribute path as received
 	path  patchPath
 	value any
 }
 
-// Limits of a request: its operations, the bytes of all their paths, and the
-// names in a value that replaces the whole resource.
+// Limits on a PATCH request: the number of operations, the bytes of all paths
+// together, and the number of attributes in an operation without a path.
 const (
 	maxOperations = 1000
 	maxPaths      = 100_000
 	maxNames      = 200
 )
 
-// parseOperations parses the body of a PATCH request. All expensive work is done
-// here, where no transaction is open.
+// parseOperations parses the body of a PATCH request. All expensive work is
+// done here, before a database transaction begins.
 func (k *resourceType) parseOperations(sent map[string]any) ([]operation, error) {
 	sent, err := lowerKeys(sent)
 	if err != nil {
@@ -76,7 +76,7 @@ func (k *resourceType) parseOperations(sent map[string]any) ([]operation, error)
 			}
 			part.path, err = k.parsePath(part.at)
 			if at == "" && (err != nil || part.path.attribute != nil && part.path.attribute.mutability == readOnly) {
-				continue // ignored, as in POST
+				continue // ignored, as POST does
 			}
 			if err != nil {
 				return nil, err
@@ -88,8 +88,8 @@ func (k *resourceType) parseOperations(sent map[string]any) ([]operation, error)
 	return all, nil
 }
 
-// splitOperation splits an operation without a path: its value is an object whose
-// names are attributes or paths.
+// splitOperation splits an operation without a path into one operation per
+// attribute: its value is an object whose names are attributes or paths.
 func splitOperation(op string, value any) (all []operation, err error) {
 	if op == "remove" {
 		return nil, newProblem(noTarget, "remove needs a path.")
@@ -110,7 +110,7 @@ func splitOperation(op string, value any) (all []operation, err error) {
 	return all, nil
 }
 
-// lowerKeys returns an object with its names in lower case.
+// lowerKeys returns an object with its names converted to lower case.
 func lowerKeys(o map[string]any) (map[string]any, error) {
 	got := make(map[string]any, len(o))
 	for name, v := range o {
@@ -123,8 +123,8 @@ func lowerKeys(o map[string]any) (map[string]any, error) {
 	return got, nil
 }
 
-// checkMessage refuses a body whose schemas name another message. A body without
-// schemas is accepted.
+// checkMessage returns an error if the attribute schemas of a request body
+// names another kind of message than want. A body without schemas is accepted.
 func checkMessage(sent map[string]any, want string) error {
 	if sent["schemas"] == nil {
 		return nil
@@ -138,7 +138,8 @@ func checkMessage(sent map[string]any, want string) error {
 	return newProblem(invalidSyntax, "schemas must name %s.", want)
 }
 
-// applyOperations applies operations to a resource.
+// applyOperations applies the operations of a PATCH request to a resource, in
+// order.
 func (k *resourceType) applyOperations(o object, all []operation) error {
 	for _, op := range all {
 		if err := k.applyOperation(o, op.path, op); err != nil {
@@ -148,7 +149,7 @@ func (k *resourceType) applyOperations(o object, all []operation) error {
 	return nil
 }
 
-// applyOperation applies one operation to a resource.
+// applyOperation applies one operation of a PATCH request to a resource.
 func (k *resourceType) applyOperation(o object, p patchPath, op operation) error {
 	if op.value == nil {
 		op.op = "remove"
@@ -187,7 +188,8 @@ func (k *resourceType) applyExtension(part object, p patchPath, op operation) er
 	return err
 }
 
-// applyAt applies one operation to the object that contains the attribute.
+// applyAt applies one operation to the object that contains the attribute: the
+// resource or its extension.
 func (p patchPath) applyAt(o object, op operation) error {
 	a := p.attribute
 	if a.mutability == readOnly || p.sub != nil && (p.sub.mutability == readOnly || p.sub.mutability == immutable) {
@@ -219,7 +221,7 @@ func (p patchPath) applyAt(o object, op operation) error {
 		list, _ := has.([]any)
 		o[a.name] = mergeValues(list, v.([]any))
 	case !a.multiValued && a.dataType == complexType && has != nil:
-		maps.Copy(has.(object), v.(object)) // attributes that are not named stay, for add and replace
+		maps.Copy(has.(object), v.(object)) // both add and replace keep the sub-attributes that are not named
 	default:
 		o[a.name] = v
 	}
@@ -227,8 +229,8 @@ func (p patchPath) applyAt(o object, op operation) error {
 	return nil
 }
 
-// removeValues removes an attribute. Of multiple values it removes only the named
-// ones, if any, since Entra ID names them.
+// removeValues removes an attribute. If it has multiple values and named lists
+// some of them, as Entra ID does, only those are removed.
 func (a *attribute) removeValues(o object, named any) error {
 	if !a.multiValued || named == nil {
 		delete(o, a.name)
@@ -253,8 +255,9 @@ func (a *attribute) removeValues(o object, named any) error {
 	return nil
 }
 
-// indexByValue indexes values by their sub-attribute value, since lists may be
-// long. Values without it, such as postal addresses, have the key nil.
+// indexByValue indexes the values of an attribute by their sub-attribute
+// "value", because lists may be long. Values without it, such as postal
+// addresses, have the key nil.
 func indexByValue(list []any) map[any][]object {
 	all := make(map[any][]object, len(list))
 	for _, one := range list {
@@ -264,15 +267,16 @@ func indexByValue(list []any) map[any][]object {
 	return all
 }
 
-// setValues sets the values of an attribute. An empty list removes it.
+// setValues sets the values of a multi-valued attribute. An empty list removes
+// the attribute.
 func (a *attribute) setValues(o object, list []any) {
 	if o[a.name] = list; len(list) == 0 {
 		delete(o, a.name)
 	}
 }
 
-// mergeValues adds values that the list does not contain yet. A primary value
-// replaces the primary value in the list.
+// mergeValues adds values to the list unless it already contains them. If an
+// added value is primary, the values in the list no longer are.
 func mergeValues(list, more []any) []any {
 	known := indexByValue(list)
 	for _, one := range more {
@@ -293,8 +297,8 @@ func mergeValues(list, more []any) []any {
 	return list
 }
 
-// isSameValue reports whether two values are the same. Members are compared by
-// their id alone.
+// isSameValue reports whether two values of an attribute are equal. Group
+// members are compared by their id only.
 func isSameValue(has, one object) bool {
 	if _, member := has["$ref"]; member && has["value"] != nil {
 		return has["value"] == one["value"]
@@ -302,8 +306,8 @@ func isSameValue(has, one object) bool {
 	return reflect.DeepEqual(has, one)
 }
 
-// applySub applies an operation to a path such as name.givenName, or emails.type,
-// which changes all values.
+// applySub applies an operation to a sub-attribute, such as name.givenName.
+// For a multi-valued attribute, such as emails.type, it changes all values.
 func (p patchPath) applySub(o object, op operation) error {
 	a := p.attribute
 	if !a.multiValued {
@@ -328,7 +332,7 @@ func (p patchPath) applySub(o object, op operation) error {
 	return p.setEach(o, list, func(object) bool { return true }, op)
 }
 
-// setSub sets or removes a sub-attribute of a value.
+// setSub sets or removes the sub-attribute of the path in one value.
 func (p patchPath) setSub(part object, op operation) error {
 	if op.op == "remove" {
 		delete(part, p.sub.name)
@@ -344,7 +348,8 @@ func (p patchPath) setSub(part object, op operation) error {
 	return nil
 }
 
-// setEach calls setSub for the selected values.
+// setEach calls setSub for the selected values of a list and removes values
+// that became empty.
 func (p patchPath) setEach(o object, list []any, selected func(object) bool, op operation) error {
 	for _, one := range list {
 		if part := one.(object); selected(part) {
@@ -415,8 +420,9 @@ func (p patchPath) applySelected(o object, op operation) error {
 	return nil
 }
 
-// impliedValue adds the values that a filter requires to an object. Entra ID
-// relies on it for users without emails[type eq "work"].
+// impliedValue adds the sub-attributes that a filter requires by eq to a new
+// value. Entra ID relies on this to add a work address to users without one,
+// with the path emails[type eq "work"].
 func (a *attribute) impliedValue(tree filter.Expression, into object) error {
 	switch e := tree.(type) {
 	case *filter.LogicalExpression:

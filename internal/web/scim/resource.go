@@ -7,15 +7,17 @@ import (
 	"strings"
 )
 
-// object is a resource or a part of one. Its names are spelled as in the schema.
+// object is a resource or a part of one. Its names are spelled as in the
+// schema.
 type object = map[string]any
 
-// maxValues bounds the values of an attribute, except the members of groups,
-// which package provisioning bounds.
+// maxValues is the maximum number of values of an attribute. It does not apply
+// to the members of groups, which package provisioning limits.
 const maxValues = 1000
 
-// readAttributes reads attributes of a schema from a request. Attributes that are
-// unknown, read-only or null are ignored.
+// readAttributes reads the attributes of a schema from a request body.
+// Attributes that are unknown, read-only or null are ignored. at is the path
+// of the object, for error messages.
 func readAttributes(all []attribute, sent map[string]any, at string) (object, error) {
 	got := object{}
 	for _, name := range slices.Sorted(maps.Keys(sent)) {
@@ -38,8 +40,9 @@ func readAttributes(all []attribute, sent map[string]any, at string) (object, er
 	return got, nil
 }
 
-// readValue reads the value of an attribute, nil for none. It accepts deviations
-// of common identity providers: booleans as strings, and single values in a list.
+// readValue reads the value of an attribute. It returns nil if there is none.
+// It accepts deviations of common identity providers: booleans as strings, and
+// single values in a list.
 func (a *attribute) readValue(sent any, at string) (any, error) {
 	if !a.multiValued {
 		if list, ok := sent.([]any); ok && len(list) == 1 {
@@ -93,7 +96,7 @@ func isPrimary(v any) bool {
 	return primary
 }
 
-// readSingle reads one value of an attribute, nil for none.
+// readSingle reads one value of an attribute. It returns nil if there is none.
 func (a *attribute) readSingle(sent any, at string) (any, error) {
 	if sent == nil {
 		return nil, nil
@@ -136,13 +139,15 @@ func (a *attribute) readSingle(sent any, at string) (any, error) {
 	return s, nil
 }
 
-// Limits in bytes: of a string, and of an externalId, which is indexed.
+// Maximum length in bytes of a string, and of an externalId, which has a
+// shorter limit because it is indexed.
 const (
 	maxText     = 4096
 	maxExternal = 1000
 )
 
-// externalID reads the identity provider's id of a resource, "" if it has none.
+// externalID returns the identity provider's id of a resource. It returns ""
+// if there is none.
 func externalID(o object) (string, error) {
 	id, _ := o["externalId"].(string)
 	if len(id) > maxExternal {
@@ -151,7 +156,7 @@ func externalID(o object) (string, error) {
 	return id, nil
 }
 
-// readResource reads a whole resource from a request.
+// readResource reads a complete resource from a request body.
 func (k *resourceType) readResource(sent map[string]any) (object, error) {
 	got, err := readAttributes(slices.Concat(k.core.attributes, commonAttributes), sent, "")
 	if err != nil || k.extension == nil {
@@ -181,26 +186,27 @@ func (k *resourceType) readResource(sent map[string]any) (object, error) {
 	return got, nil
 }
 
-// selection is the choice of attributes in a reply (RFC 7644 section 3.9).
+// selection is the set of attributes to include in a response (RFC 7644
+// section 3.9).
 type selection struct {
 	only     []target
 	without  []target
-	hasNames bool // the request names attributes: only those in only
+	hasNames bool // the request lists attributes, so only those in only are included
 }
 
-// target is an attribute of a resource type, a sub-attribute, or a whole
-// extension.
+// target is an attribute or sub-attribute of a resource type, or a whole
+// schema extension.
 type target struct {
 	extension bool
-	attribute *attribute // nil: the whole extension
-	sub       *attribute // nil: the whole attribute
+	attribute *attribute // nil means the whole extension
+	sub       *attribute // nil means the whole attribute
 }
 
-// maxSelected bounds the attributes that a request selects.
+// maxSelected is the maximum number of attributes that a request can select.
 const maxSelected = 100
 
-// parseSelection parses the parameters attributes and excludedAttributes. Unknown
-// names are ignored.
+// parseSelection parses the parameters attributes and excludedAttributes.
+// Unknown attributes are ignored.
 func (k *resourceType) parseSelection(attributes, excluded []string) (s selection, err error) {
 	if len(attributes) > 0 && len(excluded) > 0 {
 		return s, newProblem(invalidValue, "Give attributes or excludedAttributes, not both.")
@@ -227,7 +233,8 @@ func (k *resourceType) parseSelection(attributes, excluded []string) (s selectio
 	return s, nil
 }
 
-// includesAttribute reports whether a reply has an attribute of the core schema.
+// includesAttribute reports whether the response includes an attribute of the
+// core schema.
 func (s selection) includesAttribute(name string) bool {
 	if s.hasNames {
 		return slices.ContainsFunc(s.only, func(t target) bool { return !t.extension && t.attribute.name == name })
@@ -258,7 +265,8 @@ func (k *resourceType) selectAttributes(full object, s selection) object {
 	return got
 }
 
-// copySelected copies the selected parts of an attribute's value to a reply.
+// copySelected copies the selected parts of an attribute's value to a
+// response.
 func (s selection) copySelected(into object, extension bool, a *attribute, v any) {
 	subs := map[string]bool{} // selected sub-attributes
 	whole := !s.hasNames
@@ -311,7 +319,7 @@ func (s selection) copySelected(into object, extension bool, a *attribute, v any
 	}
 }
 
-// newProblem returns a protocol error with status 400.
+// newProblem returns a SCIM error with status 400.
 func newProblem(scimType, format string, args ...any) error {
 	return &problem{status: 400, scimType: scimType, detail: fmt.Sprintf(format, args...)}
 }

@@ -2,25 +2,25 @@ package scim
 
 import "strings"
 
-// attribute describes an attribute of a resource (RFC 7643 section 2). The zero
-// value is the most common kind: a string, readable and writable, compared without
-// case.
+// attribute describes an attribute of a resource (RFC 7643 section 2). The
+// zero value is the most common kind: a string, readable and writable,
+// compared without regard to case.
 type attribute struct {
 	name            string
-	dataType        string // "": string
+	dataType        string // "" means string
 	multiValued     bool
 	required        bool
 	caseExact       bool   // comparisons distinguish upper and lower case
-	mutability      string // "": readWrite
-	returned        string // "": default
-	uniqueness      string // "": none
+	mutability      string // "" means readWrite
+	returned        string // "" means default
+	uniqueness      string // "" means none
 	canonicalValues []string
 	referenceTypes  []string
 	sub             []attribute
 	description     string
 }
 
-// Data types of attributes.
+// Data types of SCIM attributes. Strings have the empty type.
 const (
 	booleanType   = "boolean"
 	complexType   = "complex"
@@ -34,20 +34,20 @@ const (
 	onRequest = "request"
 )
 
-// schema is a named list of attributes.
+// schema is a SCIM schema: a named list of attributes.
 type schema struct {
 	id, name, description string
 	attributes            []attribute
 }
 
-// resourceType describes users or groups.
+// resourceType describes a type of SCIM resource: users or groups.
 type resourceType struct {
 	name, endpoint, description string
 	core                        schema
 	extension                   *schema
 }
 
-// URNs of messages.
+// URNs of SCIM messages.
 const (
 	listResponse  = "urn:ietf:params:scim:api:messages:2.0:ListResponse"
 	patchOp       = "urn:ietf:params:scim:api:messages:2.0:PatchOp"
@@ -55,8 +55,8 @@ const (
 	errorMessage  = "urn:ietf:params:scim:api:messages:2.0:Error"
 )
 
-// commonAttributes are attributes of all resources (RFC 7643 section 3.1). No
-// schema lists them.
+// commonAttributes are the attributes that all resources have (RFC 7643
+// section 3.1). The schemas do not list them.
 var commonAttributes = []attribute{
 	{name: "id", caseExact: true, mutability: readOnly, returned: "always"},
 	{name: "externalId", caseExact: true},
@@ -66,8 +66,9 @@ var commonAttributes = []attribute{
 	}},
 }
 
-// newTypedAttribute returns a multi-valued attribute whose values have a type, as
-// most have (RFC 7643 section 2.4).
+// newTypedAttribute returns a multi-valued attribute whose values have the
+// usual sub-attributes value, display, type and primary (RFC 7643 section
+// 2.4).
 func newTypedAttribute(name, about string, value attribute, types ...string) attribute {
 	value.name = "value"
 	return attribute{
@@ -174,7 +175,8 @@ func findAttribute(all []attribute, name string) *attribute {
 	return nil
 }
 
-// coreAttribute finds a core or common attribute, nil if there is none.
+// coreAttribute finds an attribute of the core schema or a common attribute.
+// It returns nil if there is none.
 func (k *resourceType) coreAttribute(name string) *attribute {
 	if a := findAttribute(k.core.attributes, name); a != nil {
 		return a
@@ -253,7 +255,8 @@ func (k *resourceType) asDocument(base string) object {
 	return doc
 }
 
-// providerConfig describes the supported features (RFC 7643 section 5).
+// providerConfig returns the document that describes which SCIM features are
+// supported (RFC 7643 section 5).
 func providerConfig(base string) object {
 	unsupported := object{"supported": false}
 	return object{

@@ -5,9 +5,10 @@
 //	/scim/v2/Users    people and their memberships   ── provisioning.User
 //	/scim/v2/Groups   teams and their members        ── provisioning.Group
 //
-// A resource is an object with the names of its schema: resource.go reads and
-// selects its attributes, patch.go changes them, filter.go compares them. Package
-// provisioning stores it, in one transaction for each request.
+// A resource is a JSON object with the attributes of its schema: resource.go
+// reads and selects them, patch.go changes them, filter.go compares them.
+// Package provisioning stores the resource, in one transaction for each
+// request.
 package scim
 
 import (
@@ -32,27 +33,29 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-// Parts are the dependencies and settings of the handler.
+// Parts are the dependencies and settings of the SCIM handler.
 type Parts struct {
 	Provisioning *provisioning.Service
 	BaseURL      string
-	// RequestsPerMinute limits one company, and one address without a SCIM token.
+	// RequestsPerMinute is the rate limit of a company, and of an IP address
+	// that sends no valid SCIM token.
 	RequestsPerMinute int
 	Now               func() time.Time
 }
 
-// Server answers the requests of identity providers.
+// Server serves the SCIM requests of identity providers.
 type Server struct {
 	Parts
-	baseURL   string // of all resources
+	baseURL   string // base URL of all resources
 	companies *throttle.Buckets
 	addresses *throttle.Buckets
 }
 
-// Prefix is the path under which SCIM is served.
+// Prefix is the URL path under which SCIM is served.
 const Prefix = "/scim/v2"
 
-// Limits of a request.
+// Limits on a request: bytes and JSON nesting of the body, and the maximum and
+// default size of a page.
 const (
 	maxBody      = 1 << 20
 	maxNesting   = 32
@@ -69,7 +72,7 @@ func New(p Parts) http.Handler {
 	return s.newHandler()
 }
 
-// handler answers a request of an authenticated identity provider.
+// handler serves a request of an authenticated identity provider.
 type handler func(w http.ResponseWriter, r *http.Request, client provisioning.Client) error
 
 type route struct {
@@ -108,14 +111,14 @@ func (s *Server) listRoutes() []route {
 	}
 }
 
-// replyUnsupported answers requests for features that ServiceProviderConfig does
-// not list.
+// replyUnsupported responds with 501, for features that ServiceProviderConfig
+// reports as unsupported.
 func replyUnsupported(http.ResponseWriter, *http.Request, provisioning.Client) error {
 	return &problem{status: http.StatusNotImplemented, detail: "This feature is not supported."}
 }
 
-// newHandler registers the routes. A known path answers other methods with 405;
-// unknown paths get 404.
+// newHandler returns a handler with all routes. Known paths respond to other
+// methods with 405, unknown paths with 404.
 func (s *Server) newHandler() http.Handler {
 	paths := map[string]map[string]handler{}
 	for _, rt := range s.listRoutes() {
@@ -143,7 +146,8 @@ func (s *Server) newHandler() http.Handler {
 	return mux
 }
 
-// wrapHandler adds the log record and the writing of errors to a handler.
+// wrapHandler returns an http.Handler that records the route and error for the
+// log, and responds to errors of do.
 func (s *Server) wrapHandler(path string, do handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := httpd.RecordOf(r.Context())
@@ -166,7 +170,7 @@ func (s *Server) wrapHandler(path string, do handler) http.Handler {
 }
 
 // runHandler authenticates the client, applies the rate limits and runs the
-// handler. It returns a panic as an error.
+// handler. It converts a panic to an error.
 func (s *Server) runHandler(do handler, rec *httpd.Record, w http.ResponseWriter, r *http.Request) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -195,8 +199,8 @@ func (s *Server) runHandler(do handler, rec *httpd.Record, w http.ResponseWriter
 	return do(w, r.WithContext(sqldb.WithGuard(r.Context(), client.Reauthorize)), client)
 }
 
-// bearerToken reads the token from the Authorization header (RFC 6750 section
-// 2.1). It is "" if there is no such header or more than one.
+// bearerToken returns the token in the Authorization header (RFC 6750 section
+// 2.1). It returns "" if there is no such header or more than one.
 func bearerToken(r *http.Request) string {
 	values := r.Header["Authorization"]
 	if len(values) != 1 {
@@ -209,14 +213,14 @@ func bearerToken(r *http.Request) string {
 	return token
 }
 
-// problem is a protocol error (RFC 7644 section 3.12).
+// problem is a SCIM error response (RFC 7644 section 3.12).
 type problem struct {
 	status   int
 	scimType string
 	detail   string
 }
 
-// Values of scimType (RFC 7644 section 3.12).
+// Values of scimType in error responses (RFC 7644 section 3.12).
 const (
 	invalidFilter = "invalidFilter"
 	invalidPath   = "invalidPath"
@@ -230,15 +234,16 @@ const (
 
 func (p *problem) Error() string { return p.scimType + ": " + p.detail }
 
-// problemsByReason has the status and scimType of faults with a specific reason.
+// problemsByReason has the status and scimType of the faults whose detail
+// "reason" has one of these values.
 var problemsByReason = map[any]problem{
 	"taken":      {http.StatusConflict, uniqueness, ""},
 	"too_many":   {http.StatusBadRequest, tooMany, ""},
 	"last_admin": {http.StatusConflict, "", ""},
 }
 
-// problemOf returns an error as a protocol error. The cause of an error that is
-// not a fault appears in the log only.
+// problemOf converts an error to a SCIM error. The client does not see the
+// text of an error that is not a fault.
 func problemOf(err error) problem {
 	if p, ok := errors.AsType[*problem](err); ok {
 		return *p
@@ -261,7 +266,8 @@ func problemOf(err error) problem {
 	return p
 }
 
-// defaultRetryAfter is the Retry-After of errors that name no time.
+// defaultRetryAfter is the minimum Retry-After of errors that a client can
+// retry.
 const defaultRetryAfter = 2 * time.Second
 
 func writeError(w http.ResponseWriter, err error) {
@@ -284,7 +290,7 @@ func writeError(w http.ResponseWriter, err error) {
 	}
 }
 
-// writeReply writes a reply.
+// writeReply responds with v as JSON.
 func writeReply(w http.ResponseWriter, status int, v object) error {
 	body, err := json.Marshal(v)
 	if err != nil {
@@ -298,7 +304,8 @@ func writeReply(w http.ResponseWriter, status int, v object) error {
 	return nil
 }
 
-// readBody reads a request's JSON object, as strictly as /api/v2 does.
+// readBody reads the JSON object in a request body, with the same strict
+// checks as /api/v2.
 func readBody(w http.ResponseWriter, r *http.Request) (map[string]any, error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/scim+json" && kind != "application/json" {
 		return nil, fault.New(fault.UnsupportedMediaType, "The Content-Type must be application/scim+json.")
@@ -320,15 +327,16 @@ func readBody(w http.ResponseWriter, r *http.Request) (map[string]any, error) {
 	return v, nil
 }
 
-// discovery describes the service to its clients (RFC 7644 section 4).
+// discovery serves the documents that describe the SCIM service to its clients
+// (RFC 7644 section 4).
 type discovery struct{ baseURL string }
 
-// GET /ServiceProviderConfig
+// getConfig serves GET /ServiceProviderConfig.
 func (d discovery) getConfig(w http.ResponseWriter, _ *http.Request, _ provisioning.Client) error {
 	return writeReply(w, http.StatusOK, providerConfig(d.baseURL))
 }
 
-// GET /ResourceTypes
+// listResourceTypes serves GET /ResourceTypes.
 func (d discovery) listResourceTypes(w http.ResponseWriter, r *http.Request, _ provisioning.Client) error {
 	var all []any
 	for _, k := range resourceTypes {
@@ -337,7 +345,7 @@ func (d discovery) listResourceTypes(w http.ResponseWriter, r *http.Request, _ p
 	return listDocuments(w, r, all)
 }
 
-// GET /ResourceTypes/{id}
+// getResourceType serves GET /ResourceTypes/{id}.
 func (d discovery) getResourceType(w http.ResponseWriter, r *http.Request, _ provisioning.Client) error {
 	for _, k := range resourceTypes {
 		if k.name == r.PathValue("id") {
@@ -347,7 +355,7 @@ func (d discovery) getResourceType(w http.ResponseWriter, r *http.Request, _ pro
 	return fault.New(fault.NotFound, "There is no such resource type.")
 }
 
-// GET /Schemas
+// listSchemas serves GET /Schemas.
 func (d discovery) listSchemas(w http.ResponseWriter, r *http.Request, _ provisioning.Client) error {
 	var all []any
 	for _, one := range allSchemas() {
@@ -356,7 +364,7 @@ func (d discovery) listSchemas(w http.ResponseWriter, r *http.Request, _ provisi
 	return listDocuments(w, r, all)
 }
 
-// GET /Schemas/{id}
+// getSchema serves GET /Schemas/{id}.
 func (d discovery) getSchema(w http.ResponseWriter, r *http.Request, _ provisioning.Client) error {
 	for _, one := range allSchemas() {
 		if strings.EqualFold(one.id, r.PathValue("id")) {
@@ -368,7 +376,7 @@ func (d discovery) getSchema(w http.ResponseWriter, r *http.Request, _ provision
 
 func allSchemas() []schema { return []schema{userType.core, *userType.extension, groupType.core} }
 
-// listDocuments replies with documents that describe the service. Filters are not
+// listDocuments responds with a list of discovery documents. Filters are not
 // allowed (RFC 7644 section 4).
 func listDocuments(w http.ResponseWriter, r *http.Request, all []any) error {
 	if r.URL.Query().Has("filter") {

@@ -10,17 +10,18 @@ import (
 	"atelier/internal/account/provisioning"
 )
 
-// maxAttributes bounds the stored attributes of a user, in bytes of JSON.
+// maxAttributes is the maximum size of the stored attributes of a user, in
+// bytes of JSON.
 const maxAttributes = 64 << 10
 
-// asUser returns a user as an object.
+// asUser returns a user as a SCIM object.
 func (s *Server) asUser(u provisioning.User) (object, error) {
 	o := object{}
 	if u.Attributes != "" {
 		if err := json.Unmarshal([]byte(u.Attributes), &o); err != nil {
 			return nil, fmt.Errorf("attributes of user %s: %w", u.ID, err)
 		}
-	} else { // the identity provider has not sent attributes of this user yet
+	} else { // the identity provider has not sent any attributes of this user yet
 		o["emails"] = []any{object{"value": u.Name, "type": "work", "primary": true}}
 	}
 
@@ -49,8 +50,8 @@ func (s *Server) asUser(u provisioning.User) (object, error) {
 	return o, nil
 }
 
-// userDraft returns the draft that an object describes. The primary mail address
-// replaces a missing userName.
+// userDraft converts a SCIM object to the stored fields of a user. If userName
+// is missing, it is the primary e-mail address.
 func userDraft(o object) (d provisioning.UserDraft, err error) {
 	rest := maps.Clone(o)
 	for _, name := range []string{"id", "schemas", "meta", "groups", "userName", "active", "externalId"} {
@@ -92,7 +93,7 @@ func primaryEmail(o object) string {
 	return ""
 }
 
-// GET /Users
+// listUsers serves GET /Users: it lists the company's users.
 func (s *Server) listUsers(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 	q, err := readQuery(r)
 	if err != nil {
@@ -101,7 +102,8 @@ func (s *Server) listUsers(w http.ResponseWriter, r *http.Request, client provis
 	return s.listResources(w, r, client, q, s.findUsers)
 }
 
-// POST /Users/.search
+// searchUsers serves POST /Users/.search: it lists users, with the query in
+// the request body.
 func (s *Server) searchUsers(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 	q, err := readSearch(w, r)
 	if err != nil {
@@ -110,7 +112,8 @@ func (s *Server) searchUsers(w http.ResponseWriter, r *http.Request, client prov
 	return s.listResources(w, r, client, q, s.findUsers)
 }
 
-// findUsers returns a page of users and the number of all matches.
+// findUsers returns one page of the users that match a query, and the total
+// number of matches.
 func (s *Server) findUsers(ctx context.Context, client provisioning.Client, q query) (page []any, total int, err error) {
 	chosen, err := userType.parseSelection(q.attributes, q.excluded)
 	if err != nil {
@@ -153,8 +156,9 @@ func (s *Server) findUsers(ctx context.Context, client provisioning.Client, q qu
 	return page, total, nil
 }
 
-// firstEquality returns the value of the first of three attributes that the filter
-// compares by eq, for a lookup by an index. The other two are nil.
+// firstEquality returns, for the first of the named attributes that the filter
+// compares by eq, the required value, so that an index can find it. The other
+// results are nil.
 func (f parsedFilter) firstEquality(names ...string) (first, second, third *string) {
 	got := make([]*string, 3)
 	for i, name := range names {
@@ -166,7 +170,7 @@ func (f parsedFilter) firstEquality(names ...string) (first, second, third *stri
 	return got[0], got[1], got[2]
 }
 
-// POST /Users
+// createUser serves POST /Users: it creates a user.
 func (s *Server) createUser(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 	sent, err := readBody(w, r)
 	if err != nil {
@@ -198,7 +202,7 @@ func (s *Server) createUser(w http.ResponseWriter, r *http.Request, client provi
 func (s *Server) replyUser(w http.ResponseWriter, r *http.Request, status int, u provisioning.User) error {
 	chosen, err := userType.selectionOf(r)
 	if err != nil {
-		chosen = selection{} // too late to refuse a change
+		chosen = selection{} // the user has been changed already, so an error would mislead
 	}
 	o, err := s.asUser(u)
 	if err != nil {
@@ -207,7 +211,7 @@ func (s *Server) replyUser(w http.ResponseWriter, r *http.Request, status int, u
 	return writeReply(w, status, userType.selectAttributes(o, chosen))
 }
 
-// GET /Users/{id}
+// getUser serves GET /Users/{id}: it returns a user.
 func (s *Server) getUser(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 	u, err := s.Provisioning.GetUser(r.Context(), client, r.PathValue("id"))
 	if err != nil {
@@ -216,7 +220,7 @@ func (s *Server) getUser(w http.ResponseWriter, r *http.Request, client provisio
 	return s.replyUser(w, r, http.StatusOK, u)
 }
 
-// PUT /Users/{id}
+// replaceUser serves PUT /Users/{id}: it replaces the attributes of a user.
 func (s *Server) replaceUser(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 	sent, err := readBody(w, r)
 	if err != nil {
@@ -242,7 +246,7 @@ func (s *Server) replaceUser(w http.ResponseWriter, r *http.Request, client prov
 	return s.replyUser(w, r, http.StatusOK, u)
 }
 
-// PATCH /Users/{id}
+// patchUser serves PATCH /Users/{id}: it changes some attributes of a user.
 func (s *Server) patchUser(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 	sent, err := readBody(w, r)
 	if err != nil {
@@ -271,7 +275,7 @@ func (s *Server) patchUser(w http.ResponseWriter, r *http.Request, client provis
 	return s.replyUser(w, r, http.StatusOK, u)
 }
 
-// DELETE /Users/{id}
+// deleteUser serves DELETE /Users/{id}: it deletes a user.
 func (s *Server) deleteUser(w http.ResponseWriter, r *http.Request, client provisioning.Client) error {
 	if err := s.Provisioning.DeleteUser(r.Context(), client, r.PathValue("id")); err != nil {
 		return err

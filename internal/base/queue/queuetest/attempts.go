@@ -28,8 +28,8 @@ func committed(t *testing.T, address string) {
 	if got := Receive(t, did, "job"); got != first {
 		t.Errorf("first job = %s, want %s", got, first)
 	}
-	// Jobs run one at a time and in order, so a job that was added earlier would
-	// have run by now.
+	// Jobs run one at a time and in order, so the job of the transaction that
+	// was rolled back would have run by now.
 	last := n.Put(t, queue.Job{Kind: "note"})
 	if got := Receive(t, did, "job"); got != last {
 		t.Errorf("second job = %s, want %s", got, last)
@@ -46,8 +46,8 @@ func woken(t *testing.T, address string) {
 	for range 3 {
 		id := n.Put(t, queue.Job{Kind: "note", Unique: "k"})
 		Receive(t, did, "job")
-		// The end of a job wakes the queue as well, so wait until the job has
-		// ended.
+		// The end of a job wakes the queue too. Waiting for it ensures that the
+		// next job is started by its own commit.
 		n.Finished(t, id)
 	}
 }

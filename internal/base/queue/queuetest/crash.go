@@ -14,13 +14,13 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// childEnv is the environment variable with the child process's database
-// address.
+// childEnv is the environment variable that contains the database URL for the
+// child process.
 const childEnv = "ATELIER_QUEUETEST_CHILD"
 
-// Child is the other process of the crash test. A test binary that uses Run
-// calls it first in TestMain; it returns unless the binary was started as the
-// child.
+// Child is the main function of the process that the crash test kills. A test
+// binary that uses Run calls it first in TestMain. It returns immediately
+// unless the binary was started as that process.
 func Child() {
 	address := os.Getenv(childEnv)
 	if address == "" {
@@ -33,7 +33,7 @@ func Child() {
 	os.Exit(0)
 }
 
-// runChild takes a job, prints its id, and never finishes it.
+// runChild starts a job, prints the job's id, and never finishes it.
 func runChild(address string) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
@@ -59,8 +59,8 @@ func runChild(address string) error {
 
 var crashOptions = queue.Options{Now: time.Now, Poll: 50 * time.Millisecond, Lease: 2 * second}
 
-// crashHandler has a short timeout: River recognizes an abandoned job by its
-// age.
+// crashHandler returns a handler with a short timeout, because River recognizes
+// the job of a dead process only after the timeout.
 func crashHandler(do func(context.Context, queue.Work) error) queue.Handler {
 	return queue.Handler{Kind: "note", Timeout: second, Retry: []time.Duration{0}, Do: do}
 }
@@ -76,7 +76,7 @@ func crashed(t *testing.T, address string) {
 		if testing.Short() {
 			t.Skip("River finds a dead worker's job only after half a minute")
 		}
-		limit = 120 * time.Second // time for River to elect a leader (21 s), for its first rescue and for the scheduler
+		limit = 120 * time.Second // time for River to elect a leader (21 s), to rescue the job and to schedule it
 	}
 	id := n.Put(t, queue.Job{Kind: "note"})
 

@@ -8,7 +8,8 @@ import (
 	"atelier/internal/base/queue"
 )
 
-// untilEnd is a handler for jobs that end with their context.
+// untilEnd returns a handler that sends the job's id to a channel and then
+// blocks until its context ends.
 func untilEnd(s *starts) (queue.Handler, <-chan string) {
 	began := make(chan string, 10)
 	h := handler(s, "note", func(ctx context.Context, w queue.Work) error {
@@ -39,8 +40,8 @@ func drained(t *testing.T, address string) {
 	id := n.Put(t, queue.Job{Kind: "note"})
 	Receive(t, began, "job")
 	cancel()
-	// Run notices the end of its context with a delay. A job that it took before
-	// then runs like the first.
+	// Run notices the end of its context with a delay, and jobs that it starts
+	// before that run to their end. So jobs are added until one is not started.
 	var late string
 	for taking := true; taking; {
 		late = n.Put(t, queue.Job{Kind: "note"})
@@ -70,7 +71,7 @@ func drained(t *testing.T, address string) {
 func handedBack(t *testing.T, address string) {
 	var s starts
 	h, began := untilEnd(&s)
-	h.Retry = nil // an attempt that counted would be the last
+	h.Retry = nil // if the attempt counted, there would be no other
 	n := Open(t, address, queue.Options{Drain: 100 * time.Millisecond}, h)
 	stop := n.Start(t)
 	id := n.Put(t, queue.Job{Kind: "note"})

@@ -66,7 +66,7 @@ func betweenAttempts(t *testing.T, address string) {
 	n.Start(t)
 	id := n.Put(t, queue.Job{Kind: "note", Unique: "k"})
 	Receive(t, began, "job")
-	// The outcome is written some time after the handler returned.
+	// The outcome is stored some time after the handler has returned.
 	for until := time.Now().Add(second); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
 		if got := n.Put(t, queue.Job{Kind: "note", Unique: "k"}); got != id {
 			t.Fatalf("job = %s, want %s, which waits for its next attempt", got, id)
@@ -121,7 +121,7 @@ func twoNodes(t *testing.T, address string) {
 		h := handler(&s, "note", func(ctx context.Context, w queue.Work) error {
 			first()
 			select {
-			case <-took[1-i]: // so that both nodes run jobs
+			case <-took[1-i]: // waits until the other node runs a job too
 			case <-ctx.Done():
 				return ctx.Err()
 			}
@@ -161,8 +161,8 @@ func everySoOften(t *testing.T, address string) {
 		Receive(t, did, "next run")
 	}
 	// If each node added its own jobs, the runs would take half the time plus
-	// the time that River needs to find a leader. River may be a tenth of a
-	// second early.
+	// the time that River needs to elect a leader. River may start a job up to
+	// 0.1 s early.
 	if took := time.Since(began); took < (runs-1)*every-100*time.Millisecond {
 		t.Errorf("%d runs took %s, want %s", runs, took, (runs-1)*every)
 	}

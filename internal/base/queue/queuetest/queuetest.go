@@ -1,4 +1,5 @@
-// Package queuetest tests that a queue keeps the promises of package queue.
+// Package queuetest has the conformance tests for implementations of
+// queue.Queue.
 package queuetest
 
 import (
@@ -15,8 +16,8 @@ import (
 	"atelier/internal/base/sqldb/dbtest"
 )
 
-// Run tests the queue that queue.Open returns for the databases of fresh. Each
-// call of fresh returns the address of an empty, migrated database.
+// Run tests the queue that queue.Open returns. Each call of fresh must return
+// the URL of an empty, migrated database.
 func Run(t *testing.T, fresh func(t *testing.T) string) {
 	for _, c := range []struct {
 		name string
@@ -50,10 +51,10 @@ func Run(t *testing.T, fresh func(t *testing.T) string) {
 	}
 }
 
-// timeout limits every wait of these tests.
+// timeout is the longest time that these tests wait for anything.
 const timeout = 30 * time.Second
 
-// Node is a queue with a database handle of its own; to the database it looks
+// Node is a queue with its own database connections. To the database it looks
 // like a separate process.
 type Node struct {
 	queue.Queue
@@ -62,10 +63,10 @@ type Node struct {
 	handlers []queue.Handler
 }
 
-// Run runs the queue with the handlers of Open.
+// Run runs the queue with the handlers that were passed to Open.
 func (n *Node) Run(ctx context.Context) error { return n.Queue.Run(ctx, n.handlers) }
 
-// Open returns a node on the database at address.
+// Open returns a node that uses the database at the URL address.
 func Open(t *testing.T, address string, o queue.Options, handlers ...queue.Handler) *Node {
 	t.Helper()
 	db := dbtest.Open(t, address)
@@ -79,8 +80,8 @@ func Open(t *testing.T, address string, o queue.Options, handlers ...queue.Handl
 	return &Node{q, db, handlers}
 }
 
-// Start runs the queue until the test ends or stop is called, which waits for
-// the end of Run.
+// Start runs the queue in the background until the test ends or stop is called.
+// stop waits until Run has returned.
 func (n *Node) Start(t *testing.T) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -98,7 +99,7 @@ func (n *Node) Start(t *testing.T) (stop func()) {
 	return stop
 }
 
-// Put adds a job in a transaction of its own.
+// Put adds a job in its own transaction and returns the job's id.
 func (n *Node) Put(t *testing.T, j queue.Job) (id string) {
 	t.Helper()
 	id, err := n.put(j)
@@ -117,7 +118,7 @@ func (n *Node) put(j queue.Job) (id string, err error) {
 	return id, err
 }
 
-// Finished waits until a job has ended.
+// Finished waits until a job has finished, successfully or not.
 func (n *Node) Finished(t *testing.T, id string) {
 	t.Helper()
 	query := `SELECT count(*) FROM job WHERE id = $1 AND state IN ('waiting', 'running')`
@@ -138,7 +139,8 @@ func (n *Node) Finished(t *testing.T, id string) {
 	}
 }
 
-// Receive waits for a value from c.
+// Receive returns the next value from c. It fails the test after timeout; what
+// describes the value in the message.
 func Receive[T any](t *testing.T, c <-chan T, what string) (v T) {
 	t.Helper()
 	select {
@@ -149,13 +151,13 @@ func Receive[T any](t *testing.T, c <-chan T, what string) (v T) {
 	return v
 }
 
-// start is one call of a handler.
+// start records one call of a handler and its time.
 type start struct {
 	queue.Work
 	at time.Time
 }
 
-// starts records the calls of handlers.
+// starts records the calls of handlers, in order.
 type starts struct {
 	mu  sync.Mutex
 	all []start
@@ -167,7 +169,7 @@ func (s *starts) add(w queue.Work) {
 	s.all = append(s.all, start{w, time.Now()})
 }
 
-// of returns the calls for one job.
+// of returns the recorded calls for one job.
 func (s *starts) of(id string) []start {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,7 +187,8 @@ func (s *starts) wantAttempts(t *testing.T, id string, want ...int) {
 	}
 }
 
-// wantWaits checks that the calls for a job are at least this far apart.
+// wantWaits checks that consecutive calls for a job are at least the given
+// times apart.
 func (s *starts) wantWaits(t *testing.T, id string, waits ...time.Duration) {
 	t.Helper()
 	all := s.of(id)
@@ -211,7 +214,7 @@ func handler(s *starts, kind string, do func(ctx context.Context, w queue.Work) 
 	}}
 }
 
-// held blocks a handler until c is closed or its context ends.
+// held blocks until c is closed or ctx ends.
 func held(ctx context.Context, c <-chan struct{}) error {
 	select {
 	case <-c:

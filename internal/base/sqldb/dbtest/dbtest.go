@@ -1,13 +1,14 @@
 // Package dbtest creates a fresh database of each kind for tests.
 //
-// SQLite is a file in the test's directory. PostgreSQL is a real server that the
-// test binary starts on first use from the installed programs, in a temporary
-// directory, and that ends with the binary. Both are migrated once and copied
-// for every test.
+// SQLite databases are files in the test's temporary directory. The PostgreSQL
+// server is started on first use from the installed programs, in a temporary
+// directory, and stops when the test binary exits. The schema is created once
+// for each kind and copied for every test.
 //
-// If PostgreSQL is not installed, its tests are skipped with a line that names
-// the package; with CI set they fail instead. ATELIER_TEST_PG=skip always skips
-// them, ATELIER_TEST_PG_BIN names the folder of the programs.
+// If PostgreSQL is not installed, its tests are skipped with a message that
+// names the package; if CI is set, they fail instead. ATELIER_TEST_PG=skip
+// always skips them. ATELIER_TEST_PG_BIN is the folder with the PostgreSQL
+// programs.
 package dbtest
 
 import (
@@ -21,10 +22,11 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Engines are the databases that Each and URL support.
+// Engines are the kinds of databases that Each and URL support.
 var Engines = []string{"sqlite", "postgres"}
 
-// Each runs fn once on an empty, migrated database of every kind.
+// Each runs fn as a subtest for every kind of database, with an empty, migrated
+// database.
 func Each(t *testing.T, fn func(t *testing.T, db *sqldb.DB)) {
 	t.Helper()
 	for _, engine := range Engines {
@@ -35,8 +37,8 @@ func Each(t *testing.T, fn func(t *testing.T, db *sqldb.DB)) {
 	}
 }
 
-// URL returns the address of an empty, migrated database that lasts as long as
-// the test.
+// URL returns the URL of a new, migrated database without data. It is removed
+// when the test ends.
 func URL(t testing.TB, engine string) string {
 	t.Helper()
 	if engine == "postgres" {
@@ -53,7 +55,7 @@ func URL(t testing.TB, engine string) string {
 	return "sqlite://" + path
 }
 
-// Bare is URL for a database that has no schema yet.
+// Bare is like URL, but the database has no schema yet.
 func Bare(t testing.TB, engine string) string {
 	t.Helper()
 	if engine == "postgres" {
@@ -62,13 +64,13 @@ func Bare(t testing.TB, engine string) string {
 	return "sqlite://" + filepath.Join(t.TempDir(), "atelier.db")
 }
 
-// Open opens the database at address and closes it with the test.
+// Open opens the database at the URL address and closes it when the test ends.
 func Open(t testing.TB, address string) *sqldb.DB {
 	t.Helper()
 	return OpenAt(t, address, time.Now)
 }
 
-// OpenAt is Open with the test's own clock.
+// OpenAt is like Open, but the database uses the clock now.
 func OpenAt(t testing.TB, address string, now func() time.Time) *sqldb.DB {
 	t.Helper()
 	db, err := sqldb.Open(t.Context(), address, sqldb.Options{MaxConns: 8, Now: now})
@@ -80,7 +82,7 @@ func OpenAt(t testing.TB, address string, now func() time.Time) *sqldb.DB {
 	return db
 }
 
-// sqliteTemplate is the content of a migrated database file.
+// sqliteTemplate returns the content of a migrated SQLite file.
 var sqliteTemplate = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "atelier-")
 	if err != nil {
@@ -91,7 +93,7 @@ var sqliteTemplate = sync.OnceValues(func() ([]byte, error) {
 	if err := migrate("sqlite://" + path); err != nil {
 		return nil, err
 	}
-	return os.ReadFile(path) // complete: closing the last connection empties the WAL
+	return os.ReadFile(path) // the file is complete, because closing the last connection moves the write-ahead log into it
 })
 
 func migrate(address string) error {

@@ -16,14 +16,15 @@ import (
 	"atelier/internal/testkit/servers"
 )
 
-// server is a PostgreSQL server; all tests of a binary share one, except tests
+// server is a PostgreSQL server. All tests of a binary share one, except tests
 // that pause it.
 type server struct {
 	*servers.Postgres
-	databases atomic.Int64 // created so far
+	databases atomic.Int64 // number of databases created so far
 }
 
-// freshPostgres creates a database for one test, with or without the schema.
+// freshPostgres creates a database for one test, with or without the schema,
+// and returns its URL.
 func freshPostgres(t testing.TB, migrated bool) string {
 	t.Helper()
 	s := servers.Need(t, "PostgreSQL", "ATELIER_TEST_PG", startServer)
@@ -55,7 +56,8 @@ var postgresTemplate = sync.OnceValue(func() error {
 
 var startServer = sync.OnceValues(newServer)
 
-// newServer starts a server that does not wait for the disk.
+// newServer starts a PostgreSQL server that does not wait until data is written
+// to disk.
 func newServer() (*server, error) {
 	p, err := servers.StartPostgres("-F", "-c", "max_connections=300", "-c", "autovacuum=off")
 	if err != nil {
@@ -64,16 +66,16 @@ func newServer() (*server, error) {
 	return &server{Postgres: p}, nil
 }
 
-// Server is a PostgreSQL server for one test, which may pause it.
+// Server is a PostgreSQL server for a single test, which may pause it.
 type Server struct {
 	*server
 	t testing.TB
-	// URL is the address of the server's only database, which is empty and
-	// migrated.
+	// URL is the URL of the server's only database, which is migrated and has
+	// no data.
 	URL string
 }
 
-// OwnServer starts a PostgreSQL server for one test.
+// OwnServer starts a PostgreSQL server for a single test.
 func OwnServer(t testing.TB) *Server {
 	t.Helper()
 	s := servers.Need(t, "PostgreSQL", "ATELIER_TEST_PG", newServer)
@@ -84,8 +86,8 @@ func OwnServer(t testing.TB) *Server {
 	return &Server{server: s, t: t, URL: s.URL("postgres")}
 }
 
-// Pause stops all processes of the server until resume or the end of the test:
-// no client gets an answer, and all connections stay open.
+// Pause suspends all processes of the server until resume is called or the test
+// ends. Clients get no response meanwhile, and their connections stay open.
 func (s *Server) Pause() (resume func()) {
 	s.t.Helper()
 	s.signal(syscall.SIGSTOP)
@@ -94,8 +96,9 @@ func (s *Server) Pause() (resume func()) {
 	return resume
 }
 
-// signal sends a signal to the server and its children, which lead sessions of
-// their own. The server itself is first, because it creates more children.
+// signal sends a signal to the server process and its children, which are in
+// separate sessions. The server process comes first, because it could otherwise
+// create more children.
 func (s *Server) signal(sig syscall.Signal) {
 	s.t.Helper()
 	pids := []int{s.PID}
@@ -108,7 +111,7 @@ func (s *Server) signal(sig syscall.Signal) {
 		if err != nil {
 			continue // the process has ended
 		}
-		// pid (name) state parent …
+		// The format of the file is: pid (name) state parent …
 		_, rest, _ := strings.Cut(string(text), ") ")
 		fields := strings.Fields(rest)
 		if len(fields) > 1 && fields[1] == strconv.Itoa(s.PID) {
@@ -122,7 +125,7 @@ func (s *Server) signal(sig syscall.Signal) {
 	}
 }
 
-// Dump returns a PostgreSQL database as pg_dump writes it.
+// Dump returns the output of pg_dump for the database at the URL address.
 func Dump(t testing.TB, address string) string {
 	t.Helper()
 	bin, err := servers.PostgresPrograms()

@@ -10,17 +10,18 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Fixture is a database with a clock that moves only when the test moves it. A
-// package embeds it in a type that has its own helpers.
+// Fixture is a test with a database whose clock moves only when the test moves
+// it. Packages embed it in a type with helpers of their own.
 type Fixture struct {
 	*testing.T
 	DB    *sqldb.DB
-	URL   string        // of the database
-	clock *atomic.Int64 // microseconds
+	URL   string        // URL of the database
+	clock *atomic.Int64 // current time in microseconds since 1970
 }
 
-// EachFixture runs fn in a new fixture of every kind of database, in parallel
-// with other tests. The rows that fn leaves behind must pass the checks.
+// EachFixture runs fn as a subtest for every kind of database, in parallel with
+// other tests. Afterwards it fails the test if rows that fn left behind violate
+// the checks.
 func EachFixture(t *testing.T, checks []sqldb.Check, fn func(w Fixture)) {
 	t.Helper()
 	t.Parallel()
@@ -38,19 +39,20 @@ func EachFixture(t *testing.T, checks []sqldb.Check, fn func(w Fixture)) {
 	}
 }
 
-// Now returns the time of the database's clock.
+// Now returns the current time of the fixture's clock.
 func (w Fixture) Now() time.Time { return time.UnixMicro(w.clock.Load()).UTC() }
 
-// Pass moves the clock forward.
+// Pass moves the clock forward by d.
 func (w Fixture) Pass(d time.Duration) { w.clock.Add(d.Microseconds()) }
 
-// Try runs fn in a transaction of its own.
+// Try runs fn in its own transaction and returns the error.
 func (w Fixture) Try(fn func(*sqldb.Tx) error) error { return w.DB.Write(w.Context(), fn) }
 
-// Do is Try for functions that must succeed.
+// Do runs fn in its own transaction and fails the test if that returns an
+// error.
 func (w Fixture) Do(fn func(*sqldb.Tx) error) { w.Helper(); w.OK(w.Try(fn)) }
 
-// OK fails the test if err is not nil, and ends it.
+// OK ends the test as failed if err is not nil.
 func (w Fixture) OK(err error) {
 	w.Helper()
 	if err != nil {
@@ -58,21 +60,22 @@ func (w Fixture) OK(err error) {
 	}
 }
 
-// Exec changes the database directly, without the package under test.
+// Exec runs a statement directly, without the package under test.
 func (w Fixture) Exec(query string, args ...any) {
 	w.Helper()
 	w.Do(func(tx *sqldb.Tx) error { _, err := tx.Exec(w.Context(), query, args...); return err })
 }
 
-// Get returns the result of one transaction.
+// Get runs fn in its own transaction and returns the result. It fails the test
+// if fn returns an error.
 func Get[T any](w Fixture, fn func(*sqldb.Tx) (T, error)) (v T) {
 	w.Helper()
 	w.Do(func(tx *sqldb.Tx) (err error) { v, err = fn(tx); return err })
 	return v
 }
 
-// Damage runs a damaging statement in a transaction that is rolled back, and
-// returns the checks that found the damage.
+// Damage runs a statement that damages data, runs the checks, and rolls back.
+// It returns the names of the checks that found the damage.
 func (w Fixture) Damage(checks []sqldb.Check, damage string, args ...any) (found map[string]bool) {
 	w.Helper()
 	found = map[string]bool{}
@@ -99,7 +102,8 @@ func (w Fixture) Damage(checks []sqldb.Check, damage string, args ...any) (found
 	return found
 }
 
-// Together runs n functions concurrently and waits for all.
+// Together calls fn n times concurrently, with i from 0 to n-1, and waits until
+// all calls have returned.
 func Together(n int, fn func(i int)) {
 	var group sync.WaitGroup
 	gate := make(chan struct{})

@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"image"
-	_ "image/jpeg" // callers may send JPEG files
+	_ "image/jpeg" // decoder, because callers may send JPEG files
 	_ "image/png"
 	"net/http"
 	"strings"
@@ -16,7 +16,7 @@ import (
 
 var samplers = []string{"Euler", "Euler a", "DPM++ 2M"}
 
-// draw serves txt2img and img2img.
+// draw handles requests to txt2img and img2img, which make pictures.
 func (s *Server) draw(w http.ResponseWriter, r *http.Request, body map[string]any, whole bool) {
 	from := fmt.Sprint(body["prompt"], "|", body["negative_prompt"], "|", body["steps"])
 	width := number(body, "width", 64)
@@ -64,7 +64,7 @@ func (s *Server) draw(w http.ResponseWriter, r *http.Request, body map[string]an
 	s.send(w, r, map[string]any{"images": images, "parameters": map[string]any{}, "info": string(info)}, `{"images":["`)
 }
 
-// enlarge serves extra-single-image.
+// enlarge handles requests to extra-single-image, which enlarges a picture.
 func (s *Server) enlarge(w http.ResponseWriter, r *http.Request, body map[string]any, whole bool) {
 	width, height, err := decoded(body["image"])
 	if err != nil {
@@ -82,8 +82,8 @@ func (s *Server) enlarge(w http.ResponseWriter, r *http.Request, body map[string
 	s.send(w, r, map[string]any{"html_info": "", "image": big}, `{"image":"`)
 }
 
-// send writes a response, changed by the active fault. start is the beginning
-// of an endless response.
+// send writes v as the JSON response, distorted by the active fault. If the
+// fault is an endless response, start is its beginning.
 func (s *Server) send(w http.ResponseWriter, r *http.Request, v map[string]any, start string) {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -102,7 +102,8 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, v map[string]any, 
 	}
 }
 
-// number returns an integer parameter of a body.
+// number returns the integer parameter called name of a request body, or
+// otherwise if it is missing.
 func number(body map[string]any, name string, otherwise int) int {
 	if n, ok := body[name].(float64); ok {
 		return int(n)
@@ -112,7 +113,8 @@ func number(body map[string]any, name string, otherwise int) int {
 
 func encoded(b []byte) string { return base64.StdEncoding.EncodeToString(b) }
 
-// decoded returns the size of a picture that was sent as base64 or a data: URI.
+// decoded returns the width and height, in pixels, of a picture that was sent
+// as base64 or as a data: URI.
 func decoded(v any) (width, height int, err error) {
 	text, ok := v.(string)
 	if !ok {

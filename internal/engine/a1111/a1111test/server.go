@@ -2,11 +2,11 @@
 //
 // The real server needs a GPU and a model of several gigabytes, so tests use
 // this server. It has no model: its pictures are real files that show stripes.
-// The behaviour that matters to an engine follows the source of the original: a
-// single lock for all callers; an interrupt that stops the current task, of any
-// caller, and whose call still answers 200; tasks that continue after their
-// caller has disconnected; progress of a task by its name; and the original's
-// form of errors. The server can show every fault of enginetest.
+// The behaviour that matters to an engine follows the source of the original:
+// a single lock for all clients; an interrupt that stops the current task, of
+// any client, whose request still ends with status 200; tasks that continue
+// after their client has disconnected; progress of a task by its name; and the
+// original's error format. The server can simulate every fault of enginetest.
 package a1111test
 
 import (
@@ -23,31 +23,32 @@ import (
 	"atelier/internal/engine/enginetest"
 )
 
-// Options configure a server.
+// Options configure the stand-in server.
 type Options struct {
-	// User and Password are the credentials of --api-auth. "": no credentials
-	// are required.
+	// User and Password are the credentials of --api-auth. If they are empty,
+	// no credentials are required.
 	User, Password string
-	// Takes is the duration of a call's work.
+	// Takes is how long the server works on one request.
 	Takes time.Duration
-	// Extra is the number of pictures that a script adds after the requested
-	// ones.
+	// Extra is the number of pictures that the server adds after the requested
+	// ones, as scripts of the web UI do.
 	Extra int
-	// Grid adds a picture of all results before the results.
+	// Grid makes the server add one picture that shows all results before the
+	// results.
 	Grid bool
-	// NoProgress imitates an older server, which has no progress of single
-	// tasks.
+	// NoProgress imitates an older server, which cannot report the progress of
+	// a single task.
 	NoProgress bool
 }
 
-// Server is a running server.
+// Server is a running stand-in for the web UI's server.
 type Server struct {
 	URL string
 
 	o       Options
 	http    *httptest.Server
 	closing chan struct{}
-	lock    chan struct{} // holds one token; the call that has taken it works
+	lock    chan struct{} // contains one value; the request that has received it is being processed
 
 	mu          sync.Mutex
 	fault       enginetest.Fault
@@ -56,15 +57,15 @@ type Server struct {
 	finished    []string
 	working     bool
 	interrupted bool
-	step        int // completed steps of the current task
+	step        int // number of completed steps of the current task
 	interrupts  int
 	requests    []map[string]any
 }
 
-// steps is the number of steps of a task.
+// steps is the number of sampling steps of every task.
 const steps = 20
 
-// Start runs a server until the test ends.
+// Start starts a server and stops it when the test ends.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	s := &Server{o: o, closing: make(chan struct{}), lock: make(chan struct{}, 1), pending: map[string]bool{}}
@@ -75,7 +76,7 @@ func Start(t testing.TB, o Options) *Server {
 	return s
 }
 
-// Stop makes the server unreachable.
+// Stop closes all connections and makes the server unreachable.
 func (s *Server) Stop() {
 	s.mu.Lock()
 	select {
@@ -90,7 +91,7 @@ func (s *Server) Stop() {
 	s.http.Close()
 }
 
-// Set activates a fault; "" ends the active one.
+// Set activates a fault. An empty fault restores normal behaviour.
 func (s *Server) Set(f enginetest.Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,28 +105,30 @@ func (s *Server) Working() bool {
 	return s.working
 }
 
-// Current returns the running task, "" for none.
+// Current returns the name of the running task. It returns "" if no task is
+// running.
 func (s *Server) Current() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.current
 }
 
-// Pending returns the number of waiting tasks.
+// Pending returns the number of tasks that wait for the running one.
 func (s *Server) Pending() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.pending)
 }
 
-// Interrupts returns the number of interrupt calls.
+// Interrupts returns the number of interrupt requests received.
 func (s *Server) Interrupts() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.interrupts
 }
 
-// Requests returns the bodies of the calls that do work, in order.
+// Requests returns the bodies of the requests that make or enlarge pictures,
+// in order of arrival.
 func (s *Server) Requests() []map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,7 +169,7 @@ func (s *Server) routes() http.Handler {
 		mux.HandleFunc("POST /internal/progress", s.progress) // not part of the API, so it needs no credentials
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.now() == enginetest.Busy { // the response of a proxy; the server itself has none like it
+		if s.now() == enginetest.Busy { // a response that a proxy would send; the original server never sends it
 			http.Error(w, "upstream is busy", http.StatusServiceUnavailable)
 			return
 		}
@@ -174,8 +177,9 @@ func (s *Server) routes() http.Handler {
 	})
 }
 
-// work returns the handler of a call that does work. The call waits for its
-// turn and works to the end even if the caller has disconnected.
+// work returns the handler of a request that makes pictures. The request waits
+// until earlier ones are done, and is processed to the end even if the client
+// has disconnected.
 func (s *Server) work(do func(http.ResponseWriter, *http.Request, map[string]any, bool)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var body map[string]any
@@ -209,8 +213,9 @@ func (s *Server) work(do func(http.ResponseWriter, *http.Request, map[string]any
 	}
 }
 
-// turn waits for the lock and works. whole is false if the work was
-// interrupted; ok is false if the server stopped or lost the call.
+// turn waits until no other request is processed, and then processes this one.
+// whole is false if the work was interrupted; ok is false if the server
+// stopped or lost the task.
 func (s *Server) turn(r *http.Request, name string) (whole, ok bool) {
 	if name != "" {
 		s.mu.Lock()
@@ -249,8 +254,8 @@ func (s *Server) turn(r *http.Request, name string) (whole, ok bool) {
 	return s.steps(f == enginetest.Hangs || f == enginetest.TimeIsUp)
 }
 
-// steps works through the steps of a task until it is interrupted. With stuck
-// it never finishes by itself.
+// steps counts the steps of a task until the task is complete or interrupted.
+// If stuck is true, the task stops half-way and never completes by itself.
 func (s *Server) steps(stuck bool) (whole, ok bool) {
 	tick := time.NewTicker(max(s.o.Takes/steps, time.Millisecond))
 	defer tick.Stop()
@@ -276,8 +281,8 @@ func (s *Server) steps(stuck bool) (whole, ok bool) {
 	}
 }
 
-// lose works for a moment and then forgets the task. The connection stays open,
-// as after a restart behind a proxy.
+// lose works for 100 ms and then forgets the task. The connection stays open,
+// as it does when a server behind a proxy restarts.
 func (s *Server) lose(r *http.Request) {
 	for range 10 {
 		select {
@@ -296,7 +301,7 @@ func (s *Server) lose(r *http.Request) {
 	}
 }
 
-// interrupt stops the running task, of any caller.
+// interrupt stops the running task, even if another client started it.
 func (s *Server) interrupt(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.interrupted = true
@@ -305,7 +310,7 @@ func (s *Server) interrupt(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, map[string]any{})
 }
 
-// progress returns the progress of one task.
+// progress handles requests for the progress of one task.
 func (s *Server) progress(w http.ResponseWriter, r *http.Request) {
 	var q struct {
 		ID      string `json:"id_task"`
@@ -348,7 +353,7 @@ func answer(w http.ResponseWriter, status int, v any) {
 	w.Write(b)
 }
 
-// complain sends an error in the original's form.
+// complain sends an error response in the original's format.
 func complain(w http.ResponseWriter, status int, kind, detail, errors string) {
 	answer(w, status, map[string]any{"error": kind, "detail": detail, "body": "", "errors": errors})
 }

@@ -8,8 +8,8 @@ import (
 	"atelier/internal/engine/builtin/pixels"
 )
 
-// adjustPicture changes the tones of a picture. Inputs: picture, exposure, contrast, saturation,
-// warmth, mono.
+// adjustPicture changes exposure, contrast and colour of a picture. Its inputs
+// are picture, exposure, contrast, saturation, warmth and mono.
 func adjustPicture(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
 	f, err := t.fileInput("picture")
 	if err != nil {
@@ -39,11 +39,11 @@ func adjustPicture(ctx context.Context, t task, s engine.Span, _ uint32) (pixels
 	return p, err
 }
 
-// channelGains returns the factors for the linear light of red, green and blue. An exposure of 1
-// doubles the light, as one stop of a camera does. Warmth moves light from blue to red and keeps
-// the brightness of grey.
+// channelGains returns the factors for the linear light of red, green and blue.
+// An exposure of 1 doubles the light, like one stop of a camera. Warmth shifts
+// light from blue to red and keeps the brightness of grey.
 func channelGains(exposure, warmth float64) [3]float64 {
-	const reach = 0.4 // in stops, at full warmth
+	const reach = 0.4 // strongest effect of warmth on red and blue, in camera stops
 	r := math.Exp2(reach * warmth)
 	g := 1.0
 	b := math.Exp2(-reach * warmth)
@@ -51,19 +51,20 @@ func channelGains(exposure, warmth float64) [3]float64 {
 	return [3]float64{r * all, g * all, b * all}
 }
 
-// toneCurve changes pixels. All steps that concern a single channel are lookup tables.
+// toneCurve adjusts the colours of pixels. All steps that affect a single
+// channel are lookup tables.
 type toneCurve struct {
 	gain     [3]float64
 	contrast float64
 	colour   float32
 	mono     bool
 
-	linear [3][256]float32 // channels after the gain, for black-and-white pictures
-	curve  [3][256]float32 // channels after gain and contrast, from 0 to 255
-	grey   [4096]uint8     // contrast curve over linear light
+	linear [3][256]float32 // linear light of each channel after the gain, by stored byte, for black-and-white pictures
+	curve  [3][256]float32 // stored value of each channel after gain and contrast, from 0 to 255, by stored byte
+	grey   [4096]uint8     // stored byte after contrast, by the square root of linear light times 4095
 }
 
-// fillTables computes the lookup tables.
+// fillTables computes the lookup tables from the settings.
 func (t *toneCurve) fillTables() {
 	for c := range t.curve {
 		for i := range t.curve[c] {
@@ -73,15 +74,16 @@ func (t *toneCurve) fillTables() {
 		}
 	}
 	for i := range t.grey {
-		// The index is the square root of the light, so that dark greys stay
-		// distinct.
+		// The table is indexed by the square root of the light, which gives
+		// dark greys more entries.
 		v := float64(i) / float64(len(t.grey)-1)
 		t.grey[i] = pixels.ClampByte(float32(255 * applyContrast(encodeSRGB(v*v), t.contrast)))
 	}
 }
 
-// applyContrast moves an sRGB value from 0 to 1 away from middle grey, or towards it. Higher
-// contrast bends the ends of the curve, so that no value is clipped.
+// applyContrast moves an sRGB value between 0 and 1 away from middle grey, or
+// towards it if contrast is negative. Positive contrast follows an S-shaped
+// curve, so that no value is clipped.
 func applyContrast(v, contrast float64) float64 {
 	if contrast <= 0 {
 		return 0.5 + (v-0.5)*(1+contrast)
@@ -93,7 +95,7 @@ func applyContrast(v, contrast float64) float64 {
 	return 1 - 0.5*math.Pow(2-2*v, power)
 }
 
-// adjustPixel changes one pixel in place.
+// adjustPixel adjusts red, green and blue of one pixel in place.
 func (t *toneCurve) adjustPixel(p []uint8) {
 	if t.mono {
 		y := 0.2126*t.linear[0][p[0]] + 0.7152*t.linear[1][p[1]] + 0.0722*t.linear[2][p[2]]

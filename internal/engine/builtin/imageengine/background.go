@@ -9,37 +9,40 @@ import (
 	"atelier/internal/engine"
 )
 
-// backgroundTerms is the number of terms that model the colour of a background: a constant, a
-// slope each way, and three quadratic terms for light that falls off.
+// backgroundTerms is the number of terms of the polynomial that models the
+// colour of a background: a constant, a slope in each direction, and three
+// quadratic terms for light that fades towards one side.
 const backgroundTerms = 6
 
-// backgroundModel is a plain background: its colour at every point, in Oklab.
+// backgroundModel gives the colour of a plain background at every point, in
+// Oklab.
 type backgroundModel struct {
 	w, h      float64
 	l         [backgroundTerms]float64
 	a         [backgroundTerms]float64
 	b         [backgroundTerms]float64
-	deviation float64 // median distance of its pixels from the model
-	step      float32 // largest difference of neighbours that is not an edge, in levels
+	deviation float64 // median colour distance of background pixels from the model
+	step      float32 // largest difference in brightness between nearby pixels that is not an edge, in steps of 8 bits
 }
 
 var errNotPlain = engine.Fail(engine.Failed, "The background is not plain: its border has several colours. This tool needs one colour all around the subject.")
 
 var errNoBackground = engine.Fail(engine.Failed, "The picture has no background to remove: its border is transparent.")
 
-// borderSample is a pixel of the border.
+// borderSample is the colour of a pixel near the picture's border and the
+// values of the model's terms there.
 type borderSample struct {
 	basis [backgroundTerms]float64
 	lab
 }
 
-// learnBackground finds the colour of the background from the border, of which the subject may
-// cover a part.
+// learnBackground determines the background's colour from the border of the
+// picture. The subject may cover a part of the border.
 func learnBackground(m *image.NRGBA) (*backgroundModel, error) {
 	const (
-		// enough is the share of the border that must be background.
+		// enough is the fraction of the border that must be background.
 		enough = 0.6
-		// rough is the largest allowed median deviation.
+		// rough is the largest allowed median deviation from the model.
 		rough = 0.03
 	)
 	w := &backgroundModel{w: float64(m.Rect.Dx()), h: float64(m.Rect.Dy())}
@@ -47,8 +50,8 @@ func learnBackground(m *image.NRGBA) (*backgroundModel, error) {
 	if hidden > len(border) {
 		return nil, errNoBackground
 	}
-	// Starting with the median colour, each fit uses only samples that the last
-	// one explains, and has more terms.
+	// Start with the median colour. Each further fit uses only samples near the
+	// previous fit, and may have more terms.
 	w.l[0], w.a[0], w.b[0] = medianColour(border)
 	for _, round := range []struct {
 		terms int
@@ -74,7 +77,8 @@ func learnBackground(m *image.NRGBA) (*backgroundModel, error) {
 	return w, nil
 }
 
-// borderSamples returns pixels along the border, and the number of transparent ones.
+// borderSamples returns a sample of the pixels near the border, and how many
+// more are transparent.
 func (w *backgroundModel) borderSamples(m *image.NRGBA) (all []borderSample, hidden int) {
 	const most = 6000
 	width := m.Rect.Dx()
@@ -102,7 +106,7 @@ func (w *backgroundModel) borderSamples(m *image.NRGBA) (all []borderSample, hid
 			all = append(all, borderSample{basis: w.basisAt(x, y), lab: labOf(c)})
 		}
 	}
-	if len(all) == 0 && hidden == 0 { // the picture is smaller than a step
+	if len(all) == 0 && hidden == 0 { // the border has fewer pixels than one step
 		all = append(all, borderSample{basis: w.basisAt(0, 0), lab: labOf(m.NRGBAAt(0, 0))})
 	}
 	return all, hidden
@@ -123,8 +127,9 @@ func (w *backgroundModel) colourAt(basis [backgroundTerms]float64) (c lab) {
 	return c
 }
 
-// colourDistance weights hue and chroma double: in Oklab their differences are small numbers, and
-// the light on a background varies more than its colour.
+// colourDistance returns the distance of two colours in Oklab, with differences
+// in hue and chroma doubled: they are small numbers in Oklab, and on a
+// background the brightness varies more than the hue.
 func (c lab) colourDistance(d lab) float64 {
 	l := c.l - d.l
 	a := 2 * (c.a - d.a)
@@ -144,8 +149,8 @@ func medianColour(all []borderSample) (l, a, b float64) {
 	return of(func(c lab) float64 { return c.l }), of(func(c lab) float64 { return c.a }), of(func(c lab) float64 { return c.b })
 }
 
-// fitTerms fits n terms to the samples that the current terms explain within trust (least
-// squares).
+// fitTerms fits the first n terms by least squares to those samples whose
+// distance from the current model is at most trust.
 func (w *backgroundModel) fitTerms(all []borderSample, n int, trust float64) {
 	matrix := make([]float64, n*n)
 	right := [3][]float64{make([]float64, n), make([]float64, n), make([]float64, n)}
@@ -164,10 +169,10 @@ func (w *backgroundModel) fitTerms(all []borderSample, n int, trust float64) {
 		}
 	}
 	if matrix[0] == 0 {
-		return // no sample is explained, so no later fit would be
+		return // no sample is near the model, so no later fit could find any
 	}
 	for i := 1; i < n; i++ {
-		matrix[i*n+i] += 1e-3 * matrix[0] // regularization: terms that the border does not show stay small
+		matrix[i*n+i] += 1e-3 * matrix[0] // regularization keeps terms small that the border does not determine
 	}
 	choleskyRoot(matrix, n)
 	for c, into := range []*[backgroundTerms]float64{&w.l, &w.a, &w.b} {
@@ -176,12 +181,13 @@ func (w *backgroundModel) fitTerms(all []borderSample, n int, trust float64) {
 	}
 }
 
-// classifyRow classifies the pixels of a row by their likeness to the background.
+// classifyRow sets the state of each pixel of a row by its similarity to the
+// background.
 //
-// A pixel beyond the tolerance is still background if only its light differs, and softly, as in a
-// shadow.
+// A pixel beyond the tolerance still counts as background if only its
+// brightness differs and there is no edge, as in a soft shadow.
 func (w *backgroundModel) classifyRow(m *image.NRGBA, y int, tolerance float64, into []uint8) {
-	const shadow = 3 // tolerance for light only, in tolerances
+	const shadow = 3 // tolerance for differences in brightness alone, as a multiple of the usual one
 	bound := tolerance + 2*w.deviation
 	stride := m.Stride
 	for x := range into {
@@ -203,7 +209,8 @@ func (w *backgroundModel) classifyRow(m *image.NRGBA, y int, tolerance float64, 
 	}
 }
 
-// isSmooth reports whether there is no edge at a pixel.
+// isSmooth reports whether brightness changes little around a pixel, so that
+// there is no edge.
 func (w *backgroundModel) isSmooth(m *image.NRGBA, x, y int) bool {
 	at := func(x, y int) float32 {
 		return lumaOf(m.Pix[min(max(y, 0), m.Rect.Dy()-1)*m.Stride+4*min(max(x, 0), m.Rect.Dx()-1):])

@@ -13,10 +13,12 @@ import (
 	"atelier/internal/engine/builtin/pixels"
 )
 
-// previewFromCount is the number of pictures from which a collage shows a preview.
+// previewFromCount is the number of input pictures from which a collage or
+// contact sheet sends a preview.
 const previewFromCount = 4
 
-// makeCollage arranges pictures on one sheet. Inputs: pictures, layout, gap, width, background.
+// makeCollage arranges pictures on one sheet. Its inputs are pictures, layout,
+// gap, width and background.
 func makeCollage(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
 	files := t.Files["pictures"]
 	if len(files) == 0 {
@@ -73,7 +75,8 @@ func makeCollage(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.P
 	return pixels.Picture{NRGBA: sheet, Format: result}, nil
 }
 
-// newSheet returns an image filled with the background colour.
+// newSheet returns an image of w by h pixels, filled with the background
+// colour.
 func newSheet(w, h int, background color.NRGBA) *image.NRGBA {
 	m := image.NewNRGBA(image.Rect(0, 0, w, h))
 	for i := 0; i < len(m.Pix); i += 4 {
@@ -106,17 +109,20 @@ func drawOver(sheet *image.NRGBA, r image.Rectangle, m *image.NRGBA) {
 	}
 }
 
-// sheetPlan is the size of a sheet and the cells of the pictures on it.
+// sheetPlan is the size of a sheet in pixels and the rectangles of the pictures
+// on it.
 type sheetPlan struct {
 	w, h  int
 	cells []image.Rectangle
 }
 
-// arrangeCells lays out pictures of the given shapes (width divided by height) on a sheet.
+// arrangeCells lays out pictures on a sheet. shapes are their aspect ratios
+// (width divided by height).
 //
-// In a grid all rows have the same height and all cells of a row have the same width; pictures of
-// another shape are cropped. The layout "rows" shows whole pictures, and the pictures of a row
-// have the same height. The layout "columns" is the same with rows and columns exchanged.
+// In the layout "grid" all rows have the same height and all cells of a row the
+// same width, and pictures with another aspect ratio are cropped. The layout
+// "rows" shows whole pictures, and the pictures of a row have the same height.
+// The layout "columns" is the same with rows and columns exchanged.
 func arrangeCells(layout string, shapes []float64, width, gap float64) (sheetPlan, error) {
 	switch layout {
 	case "grid":
@@ -133,7 +139,8 @@ func arrangeCells(layout string, shapes []float64, width, gap float64) (sheetPla
 	return sheetPlan{}, engine.ErrMisconfigured
 }
 
-// gridPlan lays out a grid in which all cells have the mean shape of the pictures.
+// gridPlan lays out a grid whose cells have about the mean aspect ratio of the
+// pictures.
 func gridPlan(shapes []float64, width, gap float64) sheetPlan {
 	var mean float64
 	for _, s := range shapes {
@@ -147,7 +154,7 @@ func gridPlan(shapes []float64, width, gap float64) sheetPlan {
 	var p sheetPlan
 	y := gap
 	for line := range lines {
-		n := (len(shapes) + lines - 1 - line) / lines // the first rows have one more if they do not divide evenly
+		n := (len(shapes) + lines - 1 - line) / lines // if the pictures do not divide evenly, the first rows have one more
 		cell := (width - gap*float64(n+1)) / float64(n)
 		for i := range n {
 			p.addCell(gap+float64(i)*(cell+gap), y, cell, height)
@@ -157,10 +164,12 @@ func gridPlan(shapes []float64, width, gap float64) sheetPlan {
 	return p.withSize(width, y)
 }
 
-// limitGap reduces a gap so that at least half of the width is left for n pictures.
+// limitGap reduces a gap so that n pictures in a row get at least half of the
+// width.
 func limitGap(gap, width float64, n int) float64 { return min(gap, width/2/float64(n+1)) }
 
-// rowsPlan makes all pictures of a row equally high, and every row as wide as the sheet.
+// rowsPlan lays out rows that all fill the width of the sheet. Pictures of a
+// row have the same height.
 func rowsPlan(lines [][]float64, width, gap float64) sheetPlan {
 	for _, line := range lines {
 		gap = limitGap(gap, width, len(line))
@@ -179,14 +188,15 @@ func rowsPlan(lines [][]float64, width, gap float64) sheetPlan {
 	return p.withSize(width, y)
 }
 
-// columnsPlan makes all columns equally high and together as wide as the sheet. A column of width
-// w is w*sum+gaps high, which determines the height.
+// columnsPlan lays out columns of equal height that together fill the width of
+// the sheet. A column of width w is w times the sum of its shapes high, plus
+// gaps; this determines the common height.
 func columnsPlan(lines [][]float64, width, gap float64) sheetPlan {
 	gap = limitGap(gap, width, len(lines))
 	height := columnsHeight(lines, width, gap)
 	for i := 0; i < len(lines); i++ {
 		// A column of many flat pictures may consist mostly of gaps. The gap is
-		// halved until every column has a fair share of the width.
+		// halved until no column is much too narrow.
 		share := width / float64(4*len(lines))
 		if gap > 0 && (height-gap*float64(len(lines[i])+1))/sumShapes(lines[i]) < min(share, height/sumShapes(lines[i])/2) {
 			gap = math.Floor(gap / 2)
@@ -208,7 +218,8 @@ func columnsPlan(lines [][]float64, width, gap float64) sheetPlan {
 	return p.withSize(width, height)
 }
 
-// columnsHeight returns the height at which the columns together fill the width.
+// columnsHeight returns the common height in pixels at which the columns
+// together fill the width.
 func columnsHeight(lines [][]float64, width, gap float64) float64 {
 	space := width - gap
 	slope := 0.0
@@ -219,14 +230,16 @@ func columnsHeight(lines [][]float64, width, gap float64) float64 {
 	return space / slope
 }
 
-// addCell rounds a cell to whole pixels, of at least one pixel each way.
+// addCell adds a cell, rounded to whole pixels. A cell is at least one pixel
+// wide and high.
 func (p *sheetPlan) addCell(x, y, w, h float64) {
 	left := int(math.Round(x))
 	top := int(math.Round(y))
 	p.cells = append(p.cells, image.Rect(left, top, max(int(math.Round(x+w)), left+1), max(int(math.Round(y+h)), top+1)))
 }
 
-// withSize sets the sheet's size. The sheet grows if rounding moved a cell over its edge.
+// withSize returns the plan with the sheet's size. The sheet is enlarged if
+// rounding moved a cell beyond its edge.
 func (p sheetPlan) withSize(w, h float64) sheetPlan {
 	p.w = int(math.Round(w))
 	p.h = int(math.Round(h))
@@ -237,9 +250,9 @@ func (p sheetPlan) withSize(w, h float64) sheetPlan {
 	return p
 }
 
-// breakLines breaks the pictures into lines, in order, such that the sheet is about aspect times
-// as wide as high and the lines are about equally full. Two or more pictures make at least two
-// lines.
+// breakLines distributes pictures over lines, in their order, so that the
+// sheet's width is about aspect times its height and the lines are about
+// equally full. Two or more pictures get at least two lines.
 func breakLines(shapes []float64, aspect float64) [][]float64 {
 	best := math.Inf(1)
 	found := [][]float64{shapes}
@@ -257,10 +270,12 @@ func breakLines(shapes []float64, aspect float64) [][]float64 {
 	return found
 }
 
-// balanceLines breaks the pictures into n lines whose sums of shapes differ least.
+// balanceLines distributes pictures over n lines, in their order, so that the
+// sums of aspect ratios of the lines differ least.
 func balanceLines(shapes []float64, n int) [][]float64 {
 	fair := sumShapes(shapes) / float64(n)
-	// cost[k][i] is the least sum of squares for the first i pictures in k lines.
+	// cost[k][i] is the least sum of squared deviations for the first i
+	// pictures in k lines.
 	cost := make([][]float64, n+1)
 	from := make([][]int, n+1)
 	for k := range cost {

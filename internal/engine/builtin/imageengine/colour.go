@@ -11,15 +11,16 @@ import (
 	"atelier/internal/engine/builtin/pixels"
 )
 
-// colourTables convert between stored sRGB bytes and linear light (IEC 61966-2-1).
+// colourTables are lookup tables for conversions between stored sRGB bytes and
+// linear light (IEC 61966-2-1).
 type colourTables struct {
-	linear  [256]float32     // linear light, by stored byte
-	encoded [1 << 16]uint8   // stored byte, by linear light times 65535
-	exact   [1 << 12]float32 // stored value from 0 to 255 before rounding, by the square root of linear light times 4095
-	plain   [256]float32     // stored byte divided by 255
+	linear  [256]float32     // linear light, indexed by stored byte
+	encoded [1 << 16]uint8   // stored byte, indexed by linear light times 65535
+	exact   [1 << 12]float32 // stored value from 0 to 255 before rounding, indexed by the square root of linear light times 4095
+	plain   [256]float32     // stored byte divided by 255, indexed by stored byte
 }
 
-// linearTables returns the tables, which the first call computes.
+// linearTables returns the lookup tables. The first call computes them.
 var linearTables = sync.OnceValue(func() *colourTables {
 	var t colourTables
 	for i := range t.linear {
@@ -36,19 +37,20 @@ var linearTables = sync.OnceValue(func() *colourTables {
 	return &t
 })
 
-// encodedByte returns the stored byte for an amount of linear light.
+// encodedByte converts linear light from 0 to 1 to a stored sRGB byte.
 func (t *colourTables) encodedByte(v float32) uint8 {
 	return t.encoded[int(min(max(v, 0), 1)*65535+0.5)]
 }
 
-// encodedExact returns the value of encodedByte before rounding.
+// encodedExact converts linear light from 0 to 1 to a stored sRGB value from 0
+// to 255, without rounding.
 func (t *colourTables) encodedExact(v float32) float32 {
 	at := float32(math.Sqrt(float64(min(max(v, 0), 1)))) * float32(len(t.exact)-1)
 	i := min(int(at), len(t.exact)-2)
 	return t.exact[i] + (t.exact[i+1]-t.exact[i])*(at-float32(i))
 }
 
-// decodeSRGB converts a stored value from 0 to 1 to linear light.
+// decodeSRGB converts a stored sRGB value from 0 to 1 to linear light.
 func decodeSRGB(v float64) float64 {
 	if v <= 0.04045 {
 		return v / 12.92
@@ -56,7 +58,7 @@ func decodeSRGB(v float64) float64 {
 	return math.Pow((v+0.055)/1.055, 2.4)
 }
 
-// encodeSRGB converts linear light to a stored value from 0 to 1.
+// encodeSRGB converts linear light to a stored sRGB value from 0 to 1.
 func encodeSRGB(v float64) float64 {
 	if v <= 0.0031308 {
 		return v * 12.92
@@ -64,8 +66,8 @@ func encodeSRGB(v float64) float64 {
 	return 1.055*math.Pow(v, 1/2.4) - 0.055
 }
 
-// lab is a colour in Oklab, in which equal distances look about equal and blends keep their
-// brightness.
+// lab is a colour in the Oklab colour space, in which equal distances look
+// about equal and blends keep their brightness.
 type lab struct{ l, a, b float64 }
 
 func labOf(c color.NRGBA) lab {
@@ -83,7 +85,8 @@ func labOf(c color.NRGBA) lab {
 	}
 }
 
-// rgb is a colour in linear light. Colours out of gamut have values below 0 or above 1.
+// rgb is a colour in linear light. Values below 0 or above 1 are outside of the
+// sRGB gamut.
 type rgb struct{ r, g, b float32 }
 
 func (c lab) linearRGB() rgb {
@@ -126,8 +129,9 @@ func (c rgb) inGamut() bool {
 	return min(c.r, c.g, c.b) >= -slack && max(c.r, c.g, c.b) <= 1+slack
 }
 
-// labFromPolar returns the colour of a lightness, chroma and hue, with the chroma reduced to what
-// a screen can show. The hue is in turns.
+// labFromPolar returns the colour with the given lightness, chroma and hue. The
+// chroma is reduced until the colour is within the sRGB gamut. The hue is an
+// angle in full circles.
 func labFromPolar(l, chroma, hue float64) lab {
 	sin, cos := math.Sincos(2 * math.Pi * hue)
 	for ; chroma > 0.001; chroma *= 0.95 {
@@ -138,10 +142,11 @@ func labFromPolar(l, chroma, hue float64) lab {
 	return lab{l: l}
 }
 
-// chooseHarmony chooses n colours that go well together, dark ones first.
+// chooseHarmony chooses n colours at random that go well together, from dark to
+// bright.
 func chooseHarmony(r *rand.Rand, n int) []lab {
 	hue := r.Float64()
-	// Hues next to each other on the colour wheel, or opposite.
+	// The hues are next to each other on the colour wheel, or about opposite.
 	step := 0.06 + 0.08*r.Float64()
 	if r.IntN(3) == 0 {
 		step = 0.3 + 0.2*r.Float64()
@@ -159,7 +164,7 @@ func chooseHarmony(r *rand.Rand, n int) []lab {
 	return colours
 }
 
-// parseColour parses #rgb, #rgba, #rrggbb or #rrggbbaa.
+// parseColour parses a colour written as #rgb, #rgba, #rrggbb or #rrggbbaa.
 func parseColour(s string) (color.NRGBA, bool) {
 	digits, marked := strings.CutPrefix(strings.TrimSpace(s), "#")
 	if n := len(digits); n == 3 || n == 4 {

@@ -14,7 +14,8 @@ import (
 	"atelier/internal/engine/builtin/pixels"
 )
 
-// pageSizes are the sizes of contact sheets in pixels. The A4 sizes have 150 dots per inch.
+// pageSizes are the sizes of contact sheets in pixels. The A4 sizes are for 150
+// dots per inch.
 var pageSizes = map[string]image.Point{
 	"a4-portrait":  {X: 1240, Y: 1754},
 	"a4-landscape": {X: 1754, Y: 1240},
@@ -22,7 +23,8 @@ var pageSizes = map[string]image.Point{
 	"wide":         {X: 1920, Y: 1080},
 }
 
-// paper is the set of colours of a contact sheet: the sheet, its cells, the title and the numbers.
+// paper is the colours of a contact sheet: of the page, its cells, the title
+// and the numbers.
 type paper struct{ sheet, cell, title, number color.NRGBA }
 
 var papers = map[string]paper{
@@ -30,8 +32,8 @@ var papers = map[string]paper{
 	"dark":  {color.NRGBA{0x12, 0x12, 0x14, 255}, color.NRGBA{0x22, 0x22, 0x25, 255}, color.NRGBA{0xf0, 0xf0, 0xee, 255}, color.NRGBA{0xa6, 0xa6, 0xaa, 255}},
 }
 
-// makeContactSheet draws small versions of all pictures on a page. Inputs: pictures, title,
-// columns, page, background, numbers.
+// makeContactSheet draws small versions of all pictures on one page. Its inputs
+// are pictures, title, columns, page, background and numbers.
 func makeContactSheet(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
 	files := t.Files["pictures"]
 	if len(files) == 0 {
@@ -92,15 +94,16 @@ func makeContactSheet(ctx context.Context, t task, s engine.Span, _ uint32) (pix
 	return pixels.Picture{NRGBA: sheet, Format: result}, nil
 }
 
-// contactGrid is the layout of a contact sheet: cells of one size in rows, a line for the number
-// below each cell, and a line for the title above all.
+// contactGrid is the layout of a contact sheet: rows of equally large cells, a
+// line for the number below each cell, and a line for the title at the top.
 type contactGrid struct {
 	page    image.Point
 	columns int
 	lines   int
 	margin  int
 	gap     int
-	// title and number are the heights of the title's line and of a number's line. 0: no such line.
+	// title and number are the heights in pixels of the title line and of a
+	// number line. They are 0 if there is no such line.
 	title  int
 	number int
 }
@@ -117,8 +120,9 @@ func newContactGrid(page image.Point, shapes []image.Point, columns int, title, 
 	if columns > 0 {
 		return g.withColumns(min(columns, len(shapes)), len(shapes))
 	}
-	// The number of columns that shows the pictures largest. Of equal ones the
-	// fewest, so that rounding errors do not decide.
+	// Choose the number of columns that shows the pictures largest. If several
+	// are about equal, choose the fewest, so that rounding errors do not
+	// decide.
 	best := 0.0
 	found := g
 	for n := 1; n <= len(shapes); n++ {
@@ -136,15 +140,16 @@ func newContactGrid(page image.Point, shapes []image.Point, columns int, title, 
 	return found
 }
 
-// withColumns returns the layout with the given number of columns.
+// withColumns returns the layout for a number of pictures in the given number
+// of columns.
 func (g contactGrid) withColumns(columns, pictures int) contactGrid {
 	g.columns = columns
 	g.lines = (pictures + columns - 1) / columns
 	return g
 }
 
-// cellRect returns the rectangle of the ith picture. All are equally large; the gaps absorb the
-// rounding.
+// cellRect returns the rectangle of the cell with index i. All cells have the
+// same size; rounding affects only the gaps between them.
 func (g contactGrid) cellRect(i int) image.Rectangle {
 	wide := float64(g.page.X-2*g.margin-(g.columns-1)*g.gap) / float64(g.columns)
 	high := float64(g.page.Y-2*g.margin-g.title-(g.lines-1)*g.gap)/float64(g.lines) - float64(g.number)
@@ -154,7 +159,7 @@ func (g contactGrid) cellRect(i int) image.Rectangle {
 	return image.Rectangle{at, at.Add(image.Pt(max(int(wide), 1), max(int(high), 1)))}
 }
 
-// drawText draws the title and the numbers.
+// drawText draws the title and the numbers of the pictures.
 func (g contactGrid) drawText(sheet *image.NRGBA, tones paper, title string, pictures int) error {
 	if g.title > 0 {
 		face, err := newFontFace(float64(g.title) * 0.5)
@@ -178,14 +183,15 @@ func (g contactGrid) drawText(sheet *image.NRGBA, tones paper, title string, pic
 	return nil
 }
 
-// centreInBox returns the largest rectangle of a shape that fits into a box, centred.
+// centreInBox returns the largest rectangle with the aspect ratio of shape that
+// fits into box, centred in it.
 func centreInBox(box image.Rectangle, shape image.Point) image.Rectangle {
 	w, h := fitInside(shape.X, shape.Y, max(box.Dx(), 1), max(box.Dy(), 1))
 	at := box.Min.Add(image.Pt((box.Dx()-w)/2, (box.Dy()-h)/2))
 	return image.Rectangle{at, at.Add(image.Pt(w, h))}
 }
 
-// fillBox paints a rectangle.
+// fillBox fills a rectangle with a colour.
 func fillBox(m *image.NRGBA, box image.Rectangle, c color.NRGBA) {
 	draw.Draw(pixels.AsRGBA(m), box, image.NewUniform(c), image.Point{}, draw.Src)
 }

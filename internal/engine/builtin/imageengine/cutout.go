@@ -10,11 +10,13 @@ import (
 	"atelier/internal/engine/builtin/pixels"
 )
 
-// cutOutSubject removes a plain background. Inputs: picture, tolerance, soften, holes, background.
+// cutOutSubject removes a plain background. Its inputs are picture, tolerance,
+// soften, holes and background.
 //
-// The colour of the background is learned from the border (learnBackground) and followed inwards
-// from there (findBackground). Pixels along the subject's edge are separated into subject and
-// background (applyMatte).
+// It learns the background's colour from the border of the picture
+// (learnBackground), marks connected pixels of that colour from the border
+// inwards (findBackground), and separates the pixels along the subject's edge
+// into subject and background (applyMatte).
 func cutOutSubject(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
 	f, err := t.fileInput("picture")
 	if err != nil {
@@ -24,7 +26,8 @@ func cutOutSubject(ctx context.Context, t task, s engine.Span, _ uint32) (pixels
 	if err != nil {
 		return pixels.Picture{}, err
 	}
-	// Bytes per pixel: its state, its depth, and the stack of pixels to visit.
+	// Bytes per pixel for its state, its depth, and the stack of pixels to
+	// visit.
 	const scratch = 10
 	if err := t.reserveInPlace(ctx, f, scratch); err != nil {
 		return pixels.Picture{}, err
@@ -38,7 +41,8 @@ func cutOutSubject(ctx context.Context, t task, s engine.Span, _ uint32) (pixels
 	if err != nil {
 		return pixels.Picture{}, err
 	}
-	// A distance in Oklab. 0.02 is the smallest difference that people see.
+	// The tolerance is a distance in Oklab. 0.02 is about the smallest visible
+	// difference.
 	tolerance := 0.02 + 0.2*t.NumberInput("tolerance", 0.3, 0, 1)
 	area, err := findBackground(ctx, s.SubSpan(0.2, 0.6), m, wall, tolerance, t.flagInput("holes", false))
 	if err != nil {
@@ -57,7 +61,8 @@ func cutOutSubject(ctx context.Context, t task, s engine.Span, _ uint32) (pixels
 	return pixels.Picture{NRGBA: m, Format: pixels.PNG}, err
 }
 
-// parseBackground reads the colour that is put behind the subject.
+// parseBackground returns the colour to put behind the subject. It is
+// transparent by default.
 func (t task) parseBackground(key string) (color.NRGBA, error) {
 	switch text := t.textInput(key, "transparent"); text {
 	case "transparent":
@@ -75,7 +80,7 @@ func (t task) parseBackground(key string) (color.NRGBA, error) {
 	}
 }
 
-// layOnColour puts a colour behind the pixels of a row.
+// layOnColour puts a colour behind the pixels of a row, in place.
 func layOnColour(pix []uint8, under color.NRGBA) {
 	below := [3]float32{float32(under.R), float32(under.G), float32(under.B)}
 	share := float32(under.A) / 255
@@ -92,19 +97,20 @@ func layOnColour(pix []uint8, under color.NRGBA) {
 	}
 }
 
-// The states of a pixel while the background is searched for.
+// The states of a pixel during the search for the background.
 const (
-	unlike uint8 = iota // another colour
-	like                // the background's colour, or close to it without an edge between
+	unlike uint8 = iota // differs from the background's colour
+	like                // close to the background's colour, or a soft shadow on it
 	exact               // certainly the background's colour
-	ground              // background
-	kept                // subject, visited
+	ground              // part of the background
+	kept                // visited, and part of the subject
 )
 
-// findBackground marks the background: all pixels that are connected to the border through pixels
-// like it. If holes is set, enclosed parts of exactly the background's colour count as background
-// too. Specks that are too small for a subject always do. In the result, background pixels have
-// the state ground.
+// findBackground returns the state of each pixel; background pixels have the
+// state ground. The background is all pixels that are connected to the border
+// through pixels of a similar colour, and specks that are too small for a
+// subject. If holes is set, enclosed regions of exactly the background's colour
+// are background too.
 func findBackground(ctx context.Context, s engine.Span, m *image.NRGBA, w *backgroundModel, tolerance float64, holes bool) ([]uint8, error) {
 	width := m.Rect.Dx()
 	height := m.Rect.Dy()
@@ -129,8 +135,8 @@ func findBackground(ctx context.Context, s engine.Span, m *image.NRGBA, w *backg
 		return nil, err
 	}
 	s.ReportProgress(0.8)
-	// A hole has at least about a fortieth of the picture's side; a speck of a
-	// third of that is dust.
+	// A hole has more than 1/5000 of the picture's pixels. A region of at most
+	// 1/20000 of the pixels is a speck of dust.
 	hole := max(width*height/5000, 12)
 	speck := max(width*height/20000, 4)
 	left := 0
@@ -140,8 +146,8 @@ func findBackground(ctx context.Context, s engine.Span, m *image.NRGBA, w *backg
 		}
 		switch {
 		case v == exact && holes:
-			// Within the subject only the exact colour counts. Otherwise every
-			// highlight would be a hole.
+			// Enclosed regions must have exactly the background's colour.
+			// Otherwise every highlight would be a hole.
 			f.stack = append(f.stack, i)
 			err = f.fillRegion(func(v uint8) bool { return v == exact }, ground, hole)
 		case v != ground && v != kept:
@@ -162,7 +168,7 @@ func findBackground(ctx context.Context, s engine.Span, m *image.NRGBA, w *backg
 	return f.state, nil
 }
 
-// floodFill fills connected pixels.
+// floodFill changes the state of connected pixels.
 type floodFill struct {
 	ctx   context.Context
 	w, h  int
@@ -173,10 +179,13 @@ type floodFill struct {
 
 func (f *floodFill) pushPixel(x, y int) { f.stack = append(f.stack, y*f.w+x) }
 
-// fillRegion sets the state of all pixels that are connected to the pixels on the stack.
+// fillRegion gives all pixels that are connected to the pixels on the stack the
+// state into. through reports whether a pixel with a given state belongs to the
+// region.
 //
-// If minPixels is above 0, a region of fewer pixels becomes kept instead. If it is below 0, a
-// region of at most -minPixels pixels becomes ground.
+// If minPixels is above 0, a region of at most minPixels pixels gets the state
+// kept instead. If it is below 0, a region of at most -minPixels pixels gets
+// the state ground.
 func (f *floodFill) fillRegion(through func(uint8) bool, into uint8, minPixels int) error {
 	f.seen = f.seen[:0]
 	count := 0
@@ -187,7 +196,8 @@ func (f *floodFill) fillRegion(through func(uint8) bool, into uint8, minPixels i
 		if !through(f.state[i]) {
 			continue
 		}
-		// To both ends of the row, and from each pixel up and down.
+		// Extend the run to both ends in its row, then look for connected
+		// pixels above and below it.
 		first := i
 		last := i
 		for first%f.w > 0 && through(f.state[first-1]) {
@@ -209,7 +219,7 @@ func (f *floodFill) fillRegion(through func(uint8) bool, into uint8, minPixels i
 			if next < 0 || next >= len(f.state) {
 				continue
 			}
-			open := false // one entry per run of pixels is enough
+			open := false // one stack entry per run of pixels is enough
 			for i := next; i <= next+last-first; i++ {
 				now := through(f.state[i])
 				if now && !open {

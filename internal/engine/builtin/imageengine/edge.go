@@ -6,19 +6,22 @@ import (
 	"atelier/internal/engine/builtin/pixels"
 )
 
-// edgeUnmixer separates the pixels at a subject's edge into subject and background.
+// edgeUnmixer separates the pixels at the edge of a subject into the subject's
+// colour and the background's.
 type edgeUnmixer struct {
 	m      *image.NRGBA
 	depth  []uint8
 	behind *backgroundGrid
 	reach  int
 
-	// Original content of rows that have been changed, from row first on.
+	// Original content of rows that have been changed, beginning with row
+	// first.
 	first int
 	old   []uint8
 }
 
-// keepRows copies rows before they change.
+// keepRows keeps a copy of the original rows from from to to-1, which are about
+// to be changed.
 func (e *edgeUnmixer) keepRows(from, to int) {
 	from = max(from, 0)
 	w := 4 * e.m.Rect.Dx()
@@ -30,7 +33,7 @@ func (e *edgeUnmixer) keepRows(from, to int) {
 	e.old = kept
 }
 
-// originalRow returns a row as it was read.
+// originalRow returns the pixels of row y before any change.
 func (e *edgeUnmixer) originalRow(y int) []uint8 {
 	w := 4 * e.m.Rect.Dx()
 	if i := y - e.first; i >= 0 && (i+1)*w <= len(e.old) {
@@ -39,7 +42,8 @@ func (e *edgeUnmixer) originalRow(y int) []uint8 {
 	return e.m.Pix[y*e.m.Stride:][:w]
 }
 
-// unmixRow computes, for the pixels of a row, the subject's share and the colour of that share.
+// unmixRow computes, for each pixel of a row, which fraction of it is subject
+// and the colour of the subject there.
 func (e *edgeUnmixer) unmixRow(y int, alphas []float32, colours []uint8) {
 	w := e.m.Rect.Dx()
 	pix := e.originalRow(y)
@@ -59,28 +63,28 @@ func (e *edgeUnmixer) unmixRow(y int, alphas []float32, colours []uint8) {
 		}
 		back := e.behind.colourAt(x, y)
 		front, ok := e.subjectColour(x, y, back)
-		if !ok { // no subject nearby
+		if !ok { // there is no pixel of the subject nearby
 			alphas[x] = 0
 			continue
 		}
 		share := blendShare(p, front, back)
 		if depth > backgroundDepth {
-			// This pixel was found to be background, so a difference counts only
-			// right beside the subject.
+			// This pixel was classified as background, so a difference in
+			// colour counts only directly next to the subject.
 			if depth > backgroundDepth+2 {
 				share = 0
 			}
 		} else {
-			// Deep within the subject, a pixel like the background belongs to the
-			// subject.
+			// Farther inside the subject, a pixel with the background's colour
+			// belongs to the subject.
 			share = max(share, (float32(depth)-2)/(edgeWidth-1))
 		}
 		alphas[x] = share * opacity
 		for c := range to {
 			own := front[c]
 			if share > 0.05 {
-				// The colour without the background's share. The smaller the
-				// subject's share, the less reliable the colour.
+				// The colour of the pixel without the background. The smaller
+				// the subject's fraction, the less reliable it is.
 				mine := (float32(p[c]) - (1-share)*back[c]) / share
 				own += (mine - own) * share
 			}
@@ -89,9 +93,10 @@ func (e *edgeUnmixer) unmixRow(y int, alphas []float32, colours []uint8) {
 	}
 }
 
-// blendShare returns the position of a colour between back (0) and front (1).
+// blendShare returns the position of the colour p between back (0) and front
+// (1).
 func blendShare(p []uint8, front, back [3]float32) float32 {
-	const apart = 12 * 12 // squared levels, below which the two cannot be distinguished
+	const apart = 12 * 12 // squared distance below which the two colours are too similar to tell apart
 	var along, whole float32
 	for c := range front {
 		d := front[c] - back[c]
@@ -104,8 +109,9 @@ func blendShare(p []uint8, front, back [3]float32) float32 {
 	return clampTo(along/whole, 0, 1)
 }
 
-// subjectColour returns the colour of the subject near a pixel: the mean of the pixels that are
-// certainly subject. If there are none, as in hair, it is the colour that differs most from the
+// subjectColour returns the colour of the subject near a pixel: the weighted
+// mean of nearby pixels that certainly belong to the subject. If there are
+// none, as in hair, it is the nearby colour that differs most from the
 // background.
 func (e *edgeUnmixer) subjectColour(x, y int, back [3]float32) (front [3]float32, ok bool) {
 	w := e.m.Rect.Dx()
@@ -150,7 +156,8 @@ func (e *edgeUnmixer) subjectColour(x, y int, back [3]float32) (front [3]float32
 	return front, ok
 }
 
-// writeRow writes a row with its alpha blurred.
+// writeRow writes the new pixels of a row, with the alpha channel blurred by
+// kernel.
 func (e *edgeUnmixer) writeRow(y int, alphas block, colours []uint8, kernel []float32) {
 	w := e.m.Rect.Dx()
 	h := e.m.Rect.Dy()
@@ -161,7 +168,7 @@ func (e *edgeUnmixer) writeRow(y int, alphas block, colours []uint8, kernel []fl
 		depth := e.depth[y*w+x]
 		switch {
 		case depth < backgroundDepth && int(depth) > edgeWidth+reach:
-			continue // inside the subject: unchanged
+			continue // pixels inside the subject stay unchanged
 		case int(depth) > backgroundDepth+reach+2:
 			clear(p)
 			continue

@@ -1,15 +1,17 @@
-// Package imageengine is the engine that manifests call "image": picture tools in plain Go that
-// need no other program.
+// Package imageengine is the engine with the name "image" in manifests: picture
+// tools in plain Go that need no other program.
 //
-// A tool's manifest names one of the operations. Operations that make pictures (gradient, pattern)
-// depend on the seed: result 0 of a job equals the result of a job for one result, and each further
-// result has a seed of its own. Operations on pictures (all others) return the same bytes for the
-// same input, with any seed and any number of cores.
+// A tool's manifest names one of the operations. Operations that make pictures
+// (gradient, pattern) depend on the seed: the first result of a job is the same
+// for any number of results, and each further result has its own seed.
+// Operations on pictures (all others) return the same bytes for the same input,
+// with any seed and any number of cores.
 //
-// Pictures are in memory with 8 bits per channel and straight alpha. A job needs at most its
-// input, its result and the encoded result, of up to 50 megapixels, and some rows or tiles per
-// core or some bytes per pixel. It reserves this memory by the dimensions in the file headers
-// before it decodes a pixel.
+// Pictures are in memory with 8 bits per channel and straight alpha. A job
+// needs memory for its input, its result and the encoded result, of up to 50
+// megapixels, and for some rows or tiles per core or some bytes per pixel. It
+// reserves this memory before decoding, according to the dimensions in the file
+// headers.
 package imageengine
 
 import (
@@ -21,7 +23,7 @@ import (
 	"atelier/internal/engine/builtin/pixels"
 )
 
-// Engine runs the operations. It has no state between jobs.
+// Engine runs the operations. It keeps no state between jobs.
 type Engine struct{}
 
 // New returns the engine.
@@ -29,13 +31,13 @@ func New() *Engine { return &Engine{} }
 
 var _ engine.Engine = (*Engine)(nil)
 
-// operationFunc makes the result for a seed.
+// operationFunc computes one result of a job, with the given seed.
 type operationFunc func(ctx context.Context, t task, s engine.Span, seed uint32) (pixels.Picture, error)
 
 // operations are the operations that a manifest can name.
 var operations = map[string]struct {
 	do     operationFunc
-	seeded bool // every result of a job differs
+	seeded bool // whether the results of a job differ by their seeds
 }{
 	"adjust":        {do: adjustPicture},
 	"collage":       {do: makeCollage},
@@ -50,12 +52,12 @@ var operations = map[string]struct {
 	"upscale":       {do: upscalePicture},
 }
 
-// manifestSetting is the engine's part of a manifest.
+// manifestSetting is the part of a manifest that configures this engine.
 type manifestSetting struct {
 	Operation string `json:"operation"`
 }
 
-// ManifestSpec describes the engine's settings in a manifest.
+// ManifestSpec describes the settings that this engine accepts in a manifest.
 func ManifestSpec() engine.ManifestSpec {
 	return engine.ManifestSpec{
 		Setting: func() any { return &manifestSetting{} },
@@ -63,7 +65,7 @@ func ManifestSpec() engine.ManifestSpec {
 	}
 }
 
-// Run does the job.
+// Run runs a job and writes its results to out.
 func (*Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	var with manifestSetting
 	if err := engine.DecodeSetting(j.With, &with); err != nil {
@@ -101,8 +103,8 @@ func (*Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	return nil
 }
 
-// resultSeed returns the seed of the ith result. It is older than engine.Job.SeedOf and its
-// numbers differ from that; they must stay the same.
+// resultSeed returns the seed of the result with index i. It is older than
+// engine.Job.SeedOf and computes other seeds, which must not change.
 func resultSeed(seed uint32, i int) uint32 {
 	if i == 0 {
 		return seed
@@ -110,7 +112,8 @@ func resultSeed(seed uint32, i int) uint32 {
 	return hashCell(seed, uint32(i), 0)
 }
 
-// hashCell returns a pseudo-random number for a cell of a grid.
+// hashCell returns a pseudo-random number for a seed and the coordinates of a
+// cell.
 func hashCell(seed, x, y uint32) uint32 {
 	return mixBits(mixBits(seed+x*0x9e3779b1) + y*0x85ebca77)
 }
@@ -123,5 +126,5 @@ func mixBits(h uint32) uint32 {
 	return h ^ h>>16
 }
 
-// hashUnit is hashCell as a number from 0 to 1.
+// hashUnit returns hashCell scaled to the range from 0 to 1.
 func hashUnit(seed, x, y uint32) float64 { return float64(hashCell(seed, x, y)) / (1 << 32) }

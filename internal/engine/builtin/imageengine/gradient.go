@@ -12,18 +12,19 @@ import (
 	"atelier/internal/engine/builtin/pixels"
 )
 
-// newRandom returns the random generator of a seed.
+// newRandom returns a random generator with the given seed.
 func newRandom(seed uint32) *rand.Rand { return rand.New(rand.NewPCG(uint64(seed), 0x61746c72)) }
 
-// drawGradient draws a gradient. Inputs: style, colours, size, grain. The seed determines the
-// direction, the centre or the positions of the colours, and the colours if the inputs have none.
+// drawGradient draws a gradient. Its inputs are style, colours, size and grain.
+// The seed determines the direction, the centre or the positions of the
+// colours, and the colours themselves if the inputs have none.
 func drawGradient(ctx context.Context, t task, s engine.Span, seed uint32) (pixels.Picture, error) {
 	w, h, err := t.sizeInput("size", 1024, 1024)
 	if err != nil {
 		return pixels.Picture{}, err
 	}
 	r := newRandom(seed)
-	chosen := chooseHarmony(r, 3) // always drawn, so that given colours change nothing else
+	chosen := chooseHarmony(r, 3) // always computed, so that the generator's later numbers do not depend on whether colours were given
 	colours, err := parseColours(t.textInput("colours", ""))
 	if err != nil {
 		return pixels.Picture{}, err
@@ -42,7 +43,7 @@ func drawGradient(ctx context.Context, t task, s engine.Span, seed uint32) (pixe
 	default:
 		return pixels.Picture{}, engine.ErrMisconfigured
 	}
-	grain := float32(26 * t.NumberInput("grain", 0.1, 0, 1)) // in levels of 255
+	grain := float32(26 * t.NumberInput("grain", 0.1, 0, 1)) // strength of the noise, in steps of an 8-bit channel
 	if err := t.reserveMemory(ctx, 0, int64(w)*int64(h)); err != nil {
 		return pixels.Picture{}, err
 	}
@@ -65,8 +66,9 @@ func drawGradient(ctx context.Context, t task, s engine.Span, seed uint32) (pixe
 	return pixels.Picture{NRGBA: m, Format: pixels.PNG}, err
 }
 
-// encodeWithNoise encodes linear light and adds noise before rounding; after rounding, noise could
-// not hide the steps.
+// encodeWithNoise converts linear light to an sRGB byte and adds noise before
+// it rounds. Noise added after rounding would not hide the steps between
+// colours.
 func encodeWithNoise(v, noise float32) uint8 {
 	if noise == 0 {
 		return linearTables().encodedByte(v)
@@ -74,7 +76,8 @@ func encodeWithNoise(v, noise float32) uint8 {
 	return pixels.ClampByte(linearTables().encodedExact(v) + noise)
 }
 
-// parseColours parses two to four colours. An empty text has none.
+// parseColours parses two to four colours separated by commas. For an empty
+// string it returns nil.
 func parseColours(text string) ([]lab, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
@@ -93,11 +96,13 @@ func parseColours(text string) ([]lab, error) {
 	return all, nil
 }
 
-// colourRamp is a smooth sequence from the first colour to the last.
+// colourRamp is the colours of a gradient from its start to its end, in equal
+// steps.
 type colourRamp []lab
 
-// newColourRamp blends from colour to colour and smooths the kinks at the colours in between,
-// which would show as lines. The colours at the ends are exact.
+// newColourRamp interpolates between the given colours. It smooths the kinks at
+// the inner colours, which would be visible as lines. The first and last
+// colours are exact.
 func newColourRamp(colours []lab) colourRamp {
 	const steps, reach = 2048, 80
 	sharp := make(colourRamp, steps+1)
@@ -127,7 +132,8 @@ func (r colourRamp) colourAt(t float64) lab {
 	return r[i].mixWith(r[i+1], f-float64(i))
 }
 
-// linearBlend runs from corner to corner at a random angle.
+// linearBlend returns the colour at each point of a linear gradient at a random
+// angle, which reaches from corner to corner.
 func linearBlend(r *rand.Rand, colours []lab, w, h float64) func(x, y float64) lab {
 	way := newColourRamp(colours)
 	sin, cos := math.Sincos(2 * math.Pi * r.Float64())
@@ -137,7 +143,8 @@ func linearBlend(r *rand.Rand, colours []lab, w, h float64) func(x, y float64) l
 	}
 }
 
-// radialBlend runs from a point near the centre to the farthest corner.
+// radialBlend returns the colour at each point of a radial gradient, from a
+// random point near the centre to the farthest corner.
 func radialBlend(r *rand.Rand, colours []lab, w, h float64) func(x, y float64) lab {
 	way := newColourRamp(colours)
 	cx := w * (0.25 + 0.5*r.Float64())
@@ -146,7 +153,8 @@ func radialBlend(r *rand.Rand, colours []lab, w, h float64) func(x, y float64) l
 	return func(x, y float64) lab { return way.colourAt(math.Hypot(x-cx, y-cy) / far) }
 }
 
-// meshBlend places blots of the colours and blends them along slightly bent lines.
+// meshBlend returns the colour at each point of a gradient between randomly
+// positioned spots of colour, with slightly bent transitions.
 func meshBlend(r *rand.Rand, colours []lab, w, h float64) func(x, y float64) lab {
 	type blot struct {
 		x, y float64

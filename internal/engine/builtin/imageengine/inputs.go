@@ -7,8 +7,9 @@ import (
 	"atelier/internal/engine/builtin/pixels"
 )
 
-// task is a job with access to its inputs. The catalog has validated them against the manifest,
-// but a manifest may omit fields or allow more than an operation can do.
+// task is a job with access to its inputs. The catalog has validated the inputs
+// against the tool's manifest, but a manifest may omit fields or allow values
+// that an operation does not support.
 type task struct {
 	engine.Job
 	out         engine.Sink
@@ -29,7 +30,8 @@ func (t task) flagInput(key string, fallback bool) bool {
 	return fallback
 }
 
-// sizeInput returns a width and a height in pixels.
+// sizeInput returns the width and height of a size input in pixels, or the
+// given ones if the input is missing.
 func (t task) sizeInput(key string, width, height int) (w, h int, err error) {
 	m, ok := t.Values[key].(map[string]any)
 	if !ok {
@@ -46,7 +48,7 @@ func (t task) sizeInput(key string, width, height int) (w, h int, err error) {
 	return w, h, checkSize(w, h)
 }
 
-// checkSize refuses results that are too large.
+// checkSize returns an error if a result of w by h pixels exceeds the limit.
 func checkSize(w, h int) error {
 	if n := int64(w) * int64(h); n > pixels.MaxPixels {
 		return engine.Fail(engine.Failed, fmt.Sprintf("The result would be %d by %d pixels. The limit is %d megapixels.", w, h, pixels.MaxPixels/1_000_000))
@@ -54,7 +56,8 @@ func checkSize(w, h int) error {
 	return nil
 }
 
-// fileInput returns the only file of a field.
+// fileInput returns the first file of an input field. It fails if there is
+// none.
 func (t task) fileInput(key string) (engine.File, error) {
 	files := t.Files[key]
 	if len(files) == 0 {

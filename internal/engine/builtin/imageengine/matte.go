@@ -8,19 +8,21 @@ import (
 	"atelier/internal/engine"
 )
 
-// edgeWidth is the number of pixels within the subject over which an edge may be blurred.
+// edgeWidth is the width in pixels, measured inwards from the subject's
+// outline, of the zone in which an edge may be blurred.
 const edgeWidth = 4
 
-// applyMatte sets the alpha of the subject: 1 inside, 0 outside. Pixels at the edge are treated as
-// blends of the subject's colour nearby and the background's colour behind; only the subject's
-// share stays, so that no rim of the old background shows on a new one. soften fades the edge over
-// about that many more pixels.
+// applyMatte sets the alpha of the picture to 1 inside the subject and 0
+// outside. Pixels at the edge are treated as blends of the nearby subject
+// colour and the background colour. Only the subject's part of the blend is
+// kept, so that no rim of the old background shows on a new one. soften fades
+// the edge over about that many more pixels.
 func applyMatte(ctx context.Context, s engine.Span, m *image.NRGBA, area []uint8, soften float64) error {
 	w := m.Rect.Dx()
 	h := m.Rect.Dy()
 	reach := edgeWidth + int(math.Ceil(soften))
 	behind := newBackgroundGrid(m, area)
-	depth := edgeDepths(area, w, h) // area is unused from here on
+	depth := edgeDepths(area, w, h) // area is not used any more after this line
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -30,8 +32,8 @@ func applyMatte(ctx context.Context, s engine.Span, m *image.NRGBA, area []uint8
 	if soften > 0 {
 		kernel = gaussKernel(soften / 2)
 	}
-	// Strip by strip, as in sharpenPicture: pixels change in place only after all
-	// computations that read them.
+	// The picture is processed in strips, as in sharpenPicture: pixels are
+	// changed in place only after all computations that read them.
 	const strip = 256
 	margin := len(kernel)/2 + 1
 	alphas := newBlock(w, min(strip+2*margin, h))
@@ -41,8 +43,8 @@ func applyMatte(ctx context.Context, s engine.Span, m *image.NRGBA, area []uint8
 	for top := 0; top < h; top += strip {
 		bottom := min(top+strip, h)
 		part := s.SubSpan(0.1+0.9*float64(top)/float64(h), 0.1+0.9*float64(bottom)/float64(h))
-		// The search for colours also reads rows that have been changed, so their
-		// original content is kept.
+		// The search for colours also reads rows that have already been
+		// changed, so the original content of those rows is kept.
 		first := done
 		last := min(bottom+margin, h)
 		done = last
@@ -77,8 +79,8 @@ func edgeDepths(area []uint8, w, h int) []uint8 {
 	for i := range d {
 		d[i] = maxDepth
 	}
-	// Two sweeps of a chamfer distance in half pixels: 2 to a neighbour, 3 to a
-	// diagonal one.
+	// Two passes of a chamfer distance transform in half pixels: 2 to a direct
+	// neighbour, 3 to a diagonal one.
 	relax := func(i, j int, step uint8) {
 		if at(i) != at(j) {
 			d[i] = min(d[i], step)
@@ -129,7 +131,8 @@ func edgeDepths(area []uint8, w, h int) []uint8 {
 	return d
 }
 
-// backgroundDepth is added to the depths of background pixels.
+// backgroundDepth is the offset added to the depths of background pixels, which
+// distinguishes them from pixels of the subject.
 const backgroundDepth = 128
 
 // backgroundGrid estimates the colour of the background everywhere, also behind the subject, in
@@ -139,8 +142,9 @@ type backgroundGrid struct {
 	colours    [][3]float32
 }
 
-// newBackgroundGrid averages the background in squares of the picture. Squares without background
-// take the colour of their neighbours.
+// newBackgroundGrid computes the mean background colour in square cells of the
+// picture. Cells with too little background get the mean colour of their
+// neighbours.
 func newBackgroundGrid(m *image.NRGBA, area []uint8) *backgroundGrid {
 	w := m.Rect.Dx()
 	h := m.Rect.Dy()
@@ -165,7 +169,8 @@ func newBackgroundGrid(m *image.NRGBA, area []uint8) *backgroundGrid {
 			to[3]++
 		}
 	}
-	// A sliver of background consists mostly of edge pixels.
+	// A few pixels of background are mostly part of the subject's edge, so
+	// their colour is not used.
 	few := float64(b.cell*b.cell) / 16
 	known := make([]bool, len(sums))
 	left := 0
@@ -222,7 +227,8 @@ func (b *backgroundGrid) neighbourCells(i int) []int {
 	return all
 }
 
-// colourAt interpolates between the centres of squares.
+// colourAt returns the background colour at a pixel, interpolated between the
+// centres of the grid's cells.
 func (b *backgroundGrid) colourAt(x, y int) (c [3]float32) {
 	u := (float32(x)+0.5)/float32(b.cell) - 0.5
 	v := (float32(y)+0.5)/float32(b.cell) - 0.5

@@ -14,21 +14,24 @@ import (
 )
 
 const (
-	pixelBytes = 4 // per pixel of a decoded picture
-	// encodedBytes is the largest size of a pixel in an encoded file, for a picture that cannot be
-	// compressed.
+	pixelBytes = 4 // bytes per pixel of a decoded picture
+	// encodedBytes is the largest number of bytes per pixel in an encoded file,
+	// which a picture that cannot be compressed needs.
 	encodedBytes = 4
-	// sinkMemory is the memory that the sink needs beside the pixels of a result to make a thumbnail.
-	// By then the job itself needs little memory, so that one reservation is enough for both.
+	// sinkMemory is the number of bytes that the sink needs to make a
+	// thumbnail, in addition to the pixels of the result. By then the job
+	// itself needs little memory, so one reservation covers both.
 	sinkMemory = 24 << 20
-	// cardPixels is the largest number of pixels of a palette's card.
+	// cardPixels is the largest number of pixels of the card that shows a
+	// palette.
 	cardPixels = 6_000_000
 )
 
-// memoryReservation is the memory that a job has reserved.
+// memoryReservation is the memory that a job has reserved, and the priority it
+// runs at.
 type memoryReservation struct {
 	free func()
-	low  bool // the job runs at low priority
+	low  bool // whether the job runs at low priority
 }
 
 func (h *memoryReservation) releaseMemory() {
@@ -41,33 +44,37 @@ func (h *memoryReservation) releaseMemory() {
 	}
 }
 
-// lowerPriority makes the job run at low priority. No other job may use the calling goroutine.
+// lowerPriority makes the job run at low priority. It changes the calling
+// goroutine, which no other job may use afterwards.
 func (h *memoryReservation) lowerPriority() {
 	h.low = true
 	lowpriority.AddProcessors(1)
 	lowpriority.Lower()
 }
 
-// largeBytes is the reservation above which a job runs at low priority.
+// largeBytes is the number of reserved bytes above which a job runs at low
+// priority.
 const largeBytes = 64 << 20
 
 type reservationKey struct{}
 
-// hasLowPriority reports whether the job of a context runs at low priority.
+// hasLowPriority reports whether the job that ctx belongs to runs at low
+// priority.
 func hasLowPriority(ctx context.Context) bool {
 	h, ok := ctx.Value(reservationKey{}).(*memoryReservation)
 	return ok && h.low
 }
 
-// reserveMemory reserves memory for a job, from its number of working bytes and the number of
-// pixels of its result. All results of a job share one reservation.
+// reserveMemory reserves memory for a job: working is the number of bytes for
+// intermediate data, result the number of pixels of a result. All results of a
+// job use the same reservation, so only the first call reserves memory.
 func (t task) reserveMemory(ctx context.Context, working, result int64) error {
 	if t.reservation.free != nil {
 		return nil
 	}
 	each := int64(pixelBytes + encodedBytes)
 	if !slices.Contains(t.MimeTypes, "image/png") {
-		each += pixelBytes // a copy on white, for JPEG
+		each += pixelBytes // JPEG needs a copy on a white background
 	}
 	bytes := working + each*result + sinkMemory
 	free, err := t.ReserveMemory(ctx, bytes)
@@ -75,14 +82,14 @@ func (t task) reserveMemory(ctx context.Context, working, result int64) error {
 		return err
 	}
 	t.reservation.free = free
-	if t.Memory != nil && bytes > largeBytes { // the budget is shared with other jobs
+	if t.Memory != nil && bytes > largeBytes { // the memory is limited and shared with other jobs
 		t.reservation.lowerPriority()
 	}
 	return nil
 }
 
-// reserveInPlace reserves memory for a job that changes the decoded pixels in place and needs some
-// more bytes per pixel.
+// reserveInPlace reserves memory for a job that changes the decoded pixels in
+// place and needs each more bytes per pixel.
 func (t task) reserveInPlace(ctx context.Context, f engine.File, each int64) error {
 	in, err := pixels.ReadHeader(ctx, f)
 	if err != nil {
@@ -95,8 +102,9 @@ func (t task) reserveInPlace(ctx context.Context, f engine.File, each int64) err
 	return t.reserveMemory(ctx, working, in.Pixels())
 }
 
-// scaleMemory is the memory that scaleArea needs beside source and result: for each core the rows
-// in use, in four floats per pixel.
+// scaleMemory returns the number of bytes that scaleArea needs in addition to
+// source and result: for each core, the rows in use, with four 32-bit floats
+// per pixel.
 func scaleMemory(k *draw.Kernel, in pixels.Header, w, h int) int64 {
 	const floats = 4 * 4
 	step := max(float64(in.Height)/float64(h), 1)
@@ -105,10 +113,12 @@ func scaleMemory(k *draw.Kernel, in pixels.Header, w, h int) int64 {
 	return cores * floats * (int64(in.Width) + int64(w)*(rows+1))
 }
 
-// stripMemory is the memory of operations that process a picture in strips of rows.
+// stripMemory returns the number of bytes of working memory for operations that
+// process a picture in strips of rows.
 func stripMemory(w, h int) int64 { return int64(w) * 8 * int64(min(h, 320)+lowpriority.Cores()) }
 
-// sheetMemory is the memory for pictures that are read one after the other and drawn onto a sheet.
+// sheetMemory returns the number of bytes of working memory for pictures that
+// are decoded one after the other and drawn onto a sheet.
 func sheetMemory(measures []pixels.Header, places []image.Rectangle) int64 {
 	var maxBytes int64
 	for i, in := range measures {

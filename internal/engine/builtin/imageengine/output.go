@@ -15,12 +15,13 @@ const (
 	quality        = 92
 	previewQuality = 80
 	previewSide    = 512
-	// maxJPEGSide is the longest side that the format allows.
+	// maxJPEGSide is the longest side in pixels that the JPEG format allows.
 	maxJPEGSide = 65535
 )
 
-// encodeResult encodes the result: as PNG if it has transparent parts or if the tool's only output
-// is PNG, otherwise in the requested format or in that of the input.
+// encodeResult encodes a result: as PNG if it has transparent parts or if the
+// tool's only output is PNG, otherwise in the requested format or that of the
+// input.
 func (t task) encodeResult(ctx context.Context, p pixels.Picture) (*pixels.File, error) {
 	mayPNG := slices.Contains(t.MimeTypes, "image/png")
 	mayJPEG := slices.Contains(t.MimeTypes, "image/jpeg")
@@ -45,7 +46,7 @@ func (t task) encodeResult(ctx context.Context, p pixels.Picture) (*pixels.File,
 	return pixels.EncodePNG(ctx, p.NRGBA)
 }
 
-// sendPreview sends a small version of a picture to the sink.
+// sendPreview sends a small JPEG of a picture to the sink.
 func (t task) sendPreview(ctx context.Context, m *image.NRGBA) error {
 	w, h := fitInside(m.Rect.Dx(), m.Rect.Dy(), previewSide, previewSide)
 	small, err := scaleArea(ctx, engine.Span{}, draw.CatmullRom, m, wholeArea(m), w, h)

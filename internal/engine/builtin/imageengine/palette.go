@@ -17,7 +17,8 @@ import (
 	"atelier/internal/engine/builtin/pixels"
 )
 
-// extractPalette draws a card of a picture's main colours. Inputs: picture, colours, labels.
+// extractPalette draws a card with a picture's main colours. Its inputs are
+// picture, colours and labels.
 func extractPalette(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
 	f, err := t.fileInput("picture")
 	if err != nil {
@@ -49,13 +50,15 @@ func extractPalette(ctx context.Context, t task, s engine.Span, _ uint32) (pixel
 	return pixels.Picture{NRGBA: m, Format: pixels.PNG}, err
 }
 
-// weightedColour is a colour and its share of the picture.
+// weightedColour is a colour and its weight: the sum of the alpha values of its
+// pixels.
 type weightedColour struct {
 	lab
 	weight float64
 }
 
-// countColours returns the colours of a picture, with similar ones merged.
+// countColours returns the colours of a picture. Colours that agree in the
+// upper five bits of each channel are merged.
 func countColours(ctx context.Context, s engine.Span, m *image.NRGBA) ([]weightedColour, error) {
 	const bits = 5
 	type bin struct{ r, g, b, weight uint64 }
@@ -84,13 +87,15 @@ func countColours(ctx context.Context, s engine.Span, m *image.NRGBA) ([]weighte
 	return all, err
 }
 
-// groupColours finds at most n representative colours (k-means in Oklab), the most frequent first.
-// It starts with colours that are far apart and not rare, so that the result is good and always
-// the same.
+// groupColours finds at most n representative colours by k-means clustering in
+// Oklab and returns them by frequency, most frequent first. It starts with
+// frequent colours that are far apart instead of random ones, so the result is
+// always the same.
 func groupColours(ctx context.Context, seen []weightedColour, n int) ([]color.NRGBA, error) {
 	const (
 		rounds = 24
-		// same is the squared distance below which people see no difference.
+		// same is the squared Oklab distance below which two colours look
+		// equal.
 		same = 0.012 * 0.012
 	)
 	centres := chooseCentres(seen, n, same)
@@ -134,7 +139,8 @@ func groupColours(ctx context.Context, seen []weightedColour, n int) ([]color.NR
 	return slices.Compact(found), nil
 }
 
-// chooseCentres chooses the first centres of the groups.
+// chooseCentres chooses the initial centres of the clusters: frequent colours
+// that are far apart.
 func chooseCentres(seen []weightedColour, n int, same float64) []lab {
 	first := slices.MaxFunc(seen, func(a, b weightedColour) int { return cmp.Compare(a.weight, b.weight) })
 	centres := []lab{first.lab}
@@ -153,7 +159,7 @@ func chooseCentres(seen []weightedColour, n int, same float64) []lab {
 			}
 		}
 		if at < 0 {
-			break // the picture has fewer colours
+			break // the picture has fewer distinct colours
 		}
 		centres = append(centres, seen[at].lab)
 	}
@@ -172,16 +178,17 @@ func nearestCentre(centres []lab, c lab) int {
 	return at
 }
 
-// Dimensions of a card in pixels.
+// Dimensions of a palette card in pixels.
 const (
 	cardSwatch = 224
 	cardGap    = 32
-	cardLabel  = 52 // height of the line under a swatch
+	cardLabel  = 52 // height of the label below a swatch
 	cardRound  = 20
 	cardLetter = 30
 )
 
-// drawCard draws the colours in about as many rows as columns.
+// drawCard draws up to five colours in one row, and more in about as many rows
+// as columns.
 func drawCard(colours []color.NRGBA, labels bool) (*image.NRGBA, error) {
 	columns := len(colours)
 	if columns > 5 {
@@ -215,7 +222,7 @@ func drawCard(colours []color.NRGBA, labels bool) (*image.NRGBA, error) {
 	return &image.NRGBA{Pix: m.Pix, Stride: m.Stride, Rect: m.Rect}, nil
 }
 
-// roundSquare returns a mask of a square with round corners.
+// roundSquare returns a mask of a square with rounded corners.
 func roundSquare(side int, radius float64) *image.Alpha {
 	m := image.NewAlpha(image.Rect(0, 0, side, side))
 	half := float64(side) / 2

@@ -9,14 +9,16 @@ import (
 	"atelier/internal/engine"
 )
 
-// eachBand processes rows 0 to n-1 on all cores in bands of at least minRows rows (the last band
-// may be shorter) and returns when every worker has stopped. The size of bands depends on the
-// number of cores; results must not, so do must not depend on where a band begins.
+// eachBand processes rows 0 to n-1 on all cores in bands of at least minRows
+// rows (the last band may be shorter) and returns when every worker has
+// stopped. The size of the bands depends on the number of cores. The result
+// must not, so do must give the same result wherever a band begins.
 //
-// After ctx has ended no worker starts another band, so a band must be short.
+// After ctx is cancelled no worker starts another band, but running bands are
+// completed, so a band must be short.
 func eachBand(ctx context.Context, s engine.Span, n, minRows int, do func(from, to int)) error {
 	workers := lowpriority.Cores()
-	// Several bands per worker, so that no worker waits long for the last one.
+	// Several bands per worker keep the wait for the slowest worker short.
 	each := max(minRows, (n+8*workers-1)/(8*workers))
 	count := (n + each - 1) / each
 	workers = min(workers, count)
@@ -42,8 +44,9 @@ func eachBand(ctx context.Context, s engine.Span, n, minRows int, do func(from, 
 	var broken atomic.Value
 	for range workers - 1 {
 		others.Go(func() {
-			// A panic in this goroutine would end the program. Raised again in the
-			// caller's goroutine, it ends only the job.
+			// A panic in this goroutine would crash the whole program. It is
+			// raised again in the caller's goroutine, where it fails only the
+			// job.
 			defer func() {
 				if p := recover(); p != nil {
 					broken.CompareAndSwap(nil, workerPanic{p})
@@ -57,7 +60,7 @@ func eachBand(ctx context.Context, s engine.Span, n, minRows int, do func(from, 
 	}
 	func() {
 		defer others.Wait()
-		// One worker reports progress for all.
+		// The calling goroutine reports the progress of all workers.
 		work(func() { s.ReportProgress(float64(done.Load()) / float64(count)) })
 	}()
 	if p, ok := broken.Load().(workerPanic); ok {
@@ -70,5 +73,6 @@ func eachBand(ctx context.Context, s engine.Span, n, minRows int, do func(from, 
 	return nil
 }
 
-// workerPanic holds the value of a worker's panic.
+// workerPanic wraps the value of a worker's panic, because atomic.Value
+// requires values of one type.
 type workerPanic struct{ value any }

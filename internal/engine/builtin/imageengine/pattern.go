@@ -10,9 +10,9 @@ import (
 	"atelier/internal/engine/builtin/pixels"
 )
 
-// drawPattern draws a seamless pattern. Inputs: motif, scale, size. Every motif is drawn on a
-// torus: whole numbers of cells across and down, with cell indices modulo those numbers, so that
-// copies of the picture fit side by side.
+// drawPattern draws a seamless pattern. Its inputs are motif, scale and size.
+// Copies of the picture fit side by side, because each motif consists of whole
+// numbers of cells across and down, and cell indices wrap around at the edges.
 func drawPattern(ctx context.Context, t task, s engine.Span, seed uint32) (pixels.Picture, error) {
 	w, h, err := t.sizeInput("size", 1024, 1024)
 	if err != nil {
@@ -53,11 +53,11 @@ func drawPattern(ctx context.Context, t task, s engine.Span, seed uint32) (pixel
 	return pixels.Picture{NRGBA: m, Format: pixels.PNG}, err
 }
 
-// cellGrid divides a picture into cells: the scale is the number along the shorter side, and cells
-// are as square as whole numbers allow.
+// cellGrid divides a picture into cells that are as square as whole numbers
+// allow. The scale is the number of cells along the shorter side.
 type cellGrid struct {
 	nx, ny         int
-	pixelU, pixelV float64 // size of a pixel in cells
+	pixelU, pixelV float64 // width and height of a pixel, in cells
 	seed           uint32
 }
 
@@ -70,7 +70,8 @@ func newCellGrid(w, h int, scale float64, seed uint32) cellGrid {
 	return g
 }
 
-// hashWrapped returns a pseudo-random number for a cell of a torus of nx by ny cells.
+// hashWrapped returns a pseudo-random number for a cell of a grid of nx by ny
+// cells that wraps around at the edges.
 func hashWrapped(seed uint32, x, y, nx, ny int) uint32 {
 	return hashCell(seed, uint32(wrapIndex(x, nx)), uint32(wrapIndex(y, ny)))
 }
@@ -82,13 +83,16 @@ func wrapIndex(i, n int) int {
 	return i
 }
 
-// edgeCoverage returns the share of a pixel that is within a line's edge.
+// edgeCoverage returns the fraction of a pixel that a shape covers. inside is
+// the distance from the shape's edge to the pixel's centre, positive inside the
+// shape; pixel is the size of a pixel.
 func edgeCoverage(inside, pixel float64) float32 {
 	return float32(min(max(inside/pixel+0.5, 0), 1))
 }
 
-// truchetMotif draws two quarter circles in each cell, in one of two orientations. They end in the
-// middle of the sides, so all orientations fit together.
+// truchetMotif draws two quarter circles in each cell, in one of two
+// orientations. They end at the middle of the cell's sides, so cells of both
+// orientations connect.
 func (g cellGrid) truchetMotif(r *rand.Rand) func(u, v float64) rgb {
 	const band, core = 0.19, 0.07
 	c := chooseHarmony(r, 3)
@@ -160,7 +164,7 @@ func (g cellGrid) cellsMotif(r *rand.Rand) func(u, v float64) rgb {
 				}
 			}
 		}
-		// The distance to the line that is equally far from both points.
+		// The distance to the border, which is equally far from both points.
 		apart := math.Hypot(second.x-first.x, second.y-first.y)
 		border := (second.d2 - first.d2) / (2 * apart)
 		body := mine.centre.mixWith(mine.edge, float32(min(math.Sqrt(first.d2)*1.2, 1)))
@@ -168,7 +172,8 @@ func (g cellGrid) cellsMotif(r *rand.Rand) func(u, v float64) rgb {
 	}
 }
 
-// wavesMotif draws bands that swing up and down a whole number of times.
+// wavesMotif draws wavy bands. The number of waves across the picture is whole,
+// so that copies fit together.
 func (g cellGrid) wavesMotif(r *rand.Rand) func(u, v float64) rgb {
 	c := chooseHarmony(r, 4)
 	bands := make([][2]rgb, max(g.ny, 2))
@@ -210,7 +215,7 @@ func (g cellGrid) wavesMotif(r *rand.Rand) func(u, v float64) rgb {
 		t := f - i
 		this := bands[wrapIndex(int(i), len(bands))]
 		before := bands[wrapIndex(int(i)-1, len(bands))]
-		// The first pixel of a band blends with the band before.
+		// The first pixel of a band blends with the previous band.
 		return before[1].mixWith(this[0].mixWith(this[1], float32(t)), min(float32(t/max(pixel, 1e-9)), 1))
 	}
 }
@@ -229,7 +234,7 @@ func (g cellGrid) cloudsMotif(r *rand.Rand) func(u, v float64) rgb {
 		fine := 1
 		for k := range octaves {
 			if k > 1 && float64(fine)*g.pixelU > 0.5 {
-				break // details below the size of a pixel are only noise
+				break // details smaller than a pixel would only add noise
 			}
 			sum += height * g.gradientNoise(u, v, fine, g.seed+uint32(k))
 			height = height / 2
@@ -239,7 +244,8 @@ func (g cellGrid) cloudsMotif(r *rand.Rand) func(u, v float64) rgb {
 	}
 }
 
-// gradientNoise is gradient noise with fine cells in each cell of the grid, from about -1 to 1.
+// gradientNoise returns gradient noise at a point, from about -1 to 1. Each
+// cell of the grid has fine by fine noise cells.
 func (g cellGrid) gradientNoise(u, v float64, fine int, seed uint32) float64 {
 	u = u * float64(fine)
 	v = v * float64(fine)
@@ -260,7 +266,8 @@ func (g cellGrid) gradientNoise(u, v float64, fine int, seed uint32) float64 {
 	return 1.4 * (upper + y*(lower-upper))
 }
 
-// cornerSlope is the height at (a,b) of the slanted plane through a corner.
+// cornerSlope returns the height at (a,b), relative to a corner of a noise
+// cell, of a plane through the corner with a pseudo-random slope.
 func cornerSlope(seed, x, y uint32, a, b float64) float64 {
 	d := &directions[hashCell(seed, x, y)>>26]
 	return d[0]*a + d[1]*b
@@ -268,7 +275,7 @@ func cornerSlope(seed, x, y uint32, a, b float64) float64 {
 
 func smoothStep(t float64) float64 { return t * t * t * (t*(t*6-15) + 10) }
 
-// directions are 64 unit vectors around a circle.
+// directions are 64 unit vectors, evenly spaced around the circle.
 var directions = func() (d [64][2]float64) {
 	for i := range d {
 		d[i][1], d[i][0] = math.Sincos(2 * math.Pi * float64(i) / float64(len(d)))

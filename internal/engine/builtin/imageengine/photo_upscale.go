@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// tileSide is the side of a tile of the result in pixels. The data of one tile about fits into a
-	// core's cache.
+	// tileSide is the side length of a tile of the result in pixels. The data
+	// of one tile just about fits into a core's cache.
 	tileSide = 384
-	// tileMemory is about the memory that a core needs for a tile: some dozens of four-byte numbers
-	// per pixel.
+	// tileMemory is the approximate number of bytes that a core needs to
+	// compute a tile: some dozens of four-byte numbers per pixel.
 	tileMemory = tileSide * tileSide * 4 * 24
-	// corrections is the number of passes that compare the result with the source.
+	// corrections is the number of passes that adjust the result to the source.
 	corrections = 3
-	// rangeReach is the distance in source pixels within which the limits of a result's values are
-	// searched.
+	// rangeReach is the distance in source pixels within which the least and
+	// greatest allowed value of a result pixel are determined.
 	rangeReach = 2
 )
 
@@ -91,25 +91,26 @@ func upscalePhoto(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.
 	})
 }
 
-// photoUpscaler is the data that all tiles of a picture share.
+// photoUpscaler is the data that is common to all tiles of a picture.
 type photoUpscaler struct {
 	src, dst      *image.NRGBA
 	prior         *kernelSet
 	factor        int
 	opaque        bool
 	noise, detail float32
-	blur          []float32 // kernel for finding detail
+	blur          []float32 // blur kernel with which fine detail is separated
 }
 
-// upscaleTile is a part of the source, with a margin as wide as the steps reach, and the result
-// for it. Colours are premultiplied by alpha and, like alpha, between 0 and 1.
+// upscaleTile is a part of the source, with a margin that the computation
+// reads, and the enlarged result. Colours are premultiplied by alpha; colours
+// and alpha range from 0 to 1.
 type upscaleTile struct {
 	*photoUpscaler
-	core    image.Rectangle // in the source
-	margin  int             // in source pixels
-	small   []block         // channels of the source, with edgeReach more than the margin
+	core    image.Rectangle // the tile's rectangle in the source, without margin
+	margin  int             // width of the margin in source pixels
+	small   []block         // channels of the source; its margin is edgeReach wider
 	low     []block         // least value near each source pixel of core and margin
-	high    []block         // greatest value, likewise
+	high    []block         // greatest value near each source pixel of core and margin
 	large   []block         // channels of the result
 	classes []uint8         // edge classes of the pixels of small
 }
@@ -119,7 +120,8 @@ func (e *photoUpscaler) renderTile(core image.Rectangle) {
 	if e.opaque {
 		channels = 3
 	}
-	// Each correction reads one pixel farther, the sharpening as far as its blur.
+	// Each correction reads one more source pixel in every direction, and
+	// raising the detail as many as the blur covers.
 	margin := corrections + (len(e.blur)/2+e.factor-1)/e.factor
 	t := upscaleTile{photoUpscaler: e, core: core, margin: margin}
 	w := core.Dx() + 2*margin
@@ -146,7 +148,8 @@ func (e *photoUpscaler) renderTile(core image.Rectangle) {
 	t.storeResult()
 }
 
-// loadSource reads the tile. Beyond the picture's edge its last pixels repeat.
+// loadSource reads the source pixels of the tile. Positions outside the picture
+// get the nearest pixel of its border.
 func (t *upscaleTile) loadSource() {
 	sw := t.src.Rect.Dx()
 	sh := t.src.Rect.Dy()
@@ -172,14 +175,15 @@ func (t *upscaleTile) loadSource() {
 				t.small[c].v[i] = float32(p[c]) / 255 * a
 			}
 			t.small[3].v[i] = a
-			brightness.v[i] = lumaOf(p)*a + 255*(1-a) // on white
+			brightness.v[i] = lumaOf(p)*a + 255*(1-a) // as seen on a white background
 		}
 	}
 	t.classes = make([]uint8, w*h)
 	classifyEdges(brightness, 2+2*t.noise, t.classes)
 }
 
-// applyKernels computes each pixel of the result with the kernel for its surroundings.
+// applyKernels computes each pixel of the result with the kernel for the edge
+// at its source pixel.
 func (t *upscaleTile) applyKernels() {
 	f := t.factor
 	w := t.low[0].w
@@ -205,8 +209,8 @@ func (t *upscaleTile) applyKernels() {
 	}
 }
 
-// weightedSum is the sum of a patch of pixels, each multiplied by its weight. It is written out
-// because a loop takes twice as long.
+// weightedSum returns the sum of the pixels of a patch, each multiplied by its
+// weight. It is unrolled because a loop takes twice as long.
 func (k *upscaleKernel) weightedSum(p *upscaleKernel) float32 {
 	a := k[0]*p[0] + k[1]*p[1] + k[2]*p[2] + k[3]*p[3] + k[4]*p[4]
 	b := k[5]*p[5] + k[6]*p[6] + k[7]*p[7] + k[8]*p[8] + k[9]*p[9]
@@ -216,7 +220,8 @@ func (k *upscaleKernel) weightedSum(p *upscaleKernel) float32 {
 	return a + b + (c + d) + e
 }
 
-// findRanges finds the least and the greatest value near each source pixel.
+// findRanges finds the least and the greatest value of a channel near each
+// source pixel.
 func (t *upscaleTile) findRanges(c int) {
 	const reach = rangeReach
 	from := t.small[c]
@@ -248,14 +253,16 @@ func (t *upscaleTile) findRanges(c int) {
 	}
 }
 
-// lightOf approximates the linear light of a stored value. Consistency matters more here than
-// exactness. slopeOf is its derivative.
+// lightOf approximates the linear light of a stored value; slopeOf is its
+// derivative. Here it matters more that both are consistent than that they are
+// exact.
 func lightOf(v float32) float32 { return v * (v*(v*0.305306011+0.682171111) + 0.012522878) }
 func slopeOf(v float32) float32 { return v*(v*0.915918033+1.364342222) + 0.012522878 }
 
-// findCorrection computes by how much the result's pixels must change so that their mean equals
-// the light of their source pixel. Pictures with alpha use stored values, because linear light
-// would need the colours without alpha.
+// findCorrection computes by how much the result's pixels must change so that
+// their mean equals the light of their source pixel. For pictures with alpha it
+// compares stored values, because linear light could not be computed from
+// premultiplied colours.
 func (t *upscaleTile) findCorrection(c int, into block) {
 	f := t.factor
 	large := t.large[c]
@@ -277,7 +284,7 @@ func (t *upscaleTile) findCorrection(c int, into block) {
 		}
 		for x, v := range want[:len(to)] {
 			if t.opaque {
-				// Near black the slope is almost 0.
+				// Near black the slope is almost 0, so it is limited.
 				to[x] = (lightOf(v) - to[x]*share) / max(slopeOf(v), 0.2)
 			} else {
 				to[x] = v - to[x]*share
@@ -286,13 +293,14 @@ func (t *upscaleTile) findCorrection(c int, into block) {
 	}
 }
 
-// applyCorrection adds an interpolated correction and clamps the result to its range.
+// applyCorrection adds the interpolated correction to a channel of the result
+// and clamps each pixel to the range of the source around it.
 func (t *upscaleTile) applyCorrection(c int, add block) {
 	f := t.factor
 	large := t.large[c]
 	w := add.w
 	h := add.h
-	places := make([]float32, f) // positions within a source pixel, from its centre
+	places := make([]float32, f) // offsets of result pixels from the centre of their source pixel, in source pixels
 	for i := range places {
 		places[i] = (float32(i)+0.5)/float32(f) - 0.5
 	}
@@ -332,7 +340,8 @@ func (t *upscaleTile) applyCorrection(c int, add block) {
 	}
 }
 
-// clampTo is min and max without their checks for NaN, which take most of their time.
+// clampTo limits v to the range from low to high. It is faster than the
+// built-in min and max, which also check for NaN.
 func clampTo(v, low, high float32) float32 {
 	if v < low {
 		return low
@@ -343,8 +352,8 @@ func clampTo(v, low, high float32) float32 {
 	return v
 }
 
-// raiseDetail raises differences in brightness from the surroundings. It changes brightness only,
-// so that edges get no coloured fringes.
+// raiseDetail amplifies differences in brightness from the surroundings. It
+// changes all colour channels equally, so that edges get no coloured fringes.
 func (t *upscaleTile) raiseDetail() {
 	w := t.large[0].w
 	h := t.large[0].h
@@ -390,7 +399,7 @@ func (t *upscaleTile) resultBrightness() block {
 	return b
 }
 
-// blurBlock blurs the inner part of a block.
+// blurBlock blurs the inner part of a block with the kernel blur.
 func (t *upscaleTile) blurBlock(into, from block, inner image.Rectangle) {
 	reach := len(t.blur) / 2
 	var whole float32
@@ -422,7 +431,7 @@ func (t *upscaleTile) blurBlock(into, from block, inner image.Rectangle) {
 	}
 }
 
-// storeResult writes the tile without its margin.
+// storeResult writes the pixels of the tile, without its margin, to the result.
 func (t *upscaleTile) storeResult() {
 	f := t.factor
 	for y := range t.core.Dy() * f {

@@ -11,7 +11,8 @@ import (
 	"atelier/internal/engine/builtin/pixels"
 )
 
-// lanczos is the sharpest of the usual filters. It is used for enlarging.
+// lanczos is the Lanczos filter with three lobes, the sharpest of the usual
+// filters. It is used for enlarging.
 var lanczos = &draw.Kernel{Support: 3, At: func(t float64) float64 {
 	if t == 0 {
 		return 1
@@ -20,29 +21,33 @@ var lanczos = &draw.Kernel{Support: 3, At: func(t float64) float64 {
 	return 3 * math.Sin(x) * math.Sin(x/3) / (x * x)
 }}
 
-// pictureArea is a part of a picture, in fractions of pixels.
+// pictureArea is a rectangle within a picture, in pixels, which need not be
+// whole.
 type pictureArea struct{ x, y, w, h float64 }
 
 func wholeArea(m *image.NRGBA) pictureArea {
 	return pictureArea{w: float64(m.Rect.Dx()), h: float64(m.Rect.Dy())}
 }
 
-// filterTaps are the source pixels and weights of one pixel of a result.
+// filterTaps are the weights of the source pixels from which one pixel of a
+// result is computed, beginning with pixel first.
 type filterTaps struct {
 	first   int
 	weights []float32
 }
 
-// computeTaps returns the taps of n pixels over the part of a line that begins at start.
+// computeTaps returns the filter taps of the n pixels of a result row or
+// column. The source is the part of length pixels that begins at start; line is
+// the number of pixels of the whole source row or column.
 func computeTaps(k *draw.Kernel, start, length float64, n, line int) []filterTaps {
 	step := length / float64(n)
-	wide := max(step, 1) // a smaller result averages more pixels
+	wide := max(step, 1) // when reducing, a pixel averages more source pixels
 	all := make([]filterTaps, n)
 	for i := range all {
 		centre := start + (float64(i)+0.5)*step - 0.5
 		first := max(int(math.Ceil(centre-k.Support*wide)), 0)
 		last := min(int(math.Floor(centre+k.Support*wide)), line-1)
-		// At the far ends only the last pixel may be in reach.
+		// Near the picture's border only its last pixel may be in reach.
 		first = min(first, line-1)
 		last = max(last, 0)
 		weights := make([]float32, max(last-first+1, 1))
@@ -66,12 +71,13 @@ func computeTaps(k *draw.Kernel, start, length float64, n, line int) []filterTap
 	return all
 }
 
-// scaleArea draws a part of a picture into a new one of w by h pixels.
+// scaleArea scales a part of a picture to w by h pixels.
 //
-// It differs from the scaler of x/image/draw in four ways: it can be cancelled, it uses all cores,
-// it holds only the rows in use, and it makes pictures smaller in linear light, so that fine
-// detail keeps its brightness. Enlarging uses stored values, because linear light would draw dark
-// rings around bright spots.
+// It differs from the scaler of x/image/draw in four ways: it can be cancelled,
+// it uses all cores, it keeps only the rows in use in memory, and it reduces
+// pictures in linear light, so that fine detail keeps its brightness. Enlarging
+// uses stored values, because linear light would draw dark rings around bright
+// spots.
 func scaleArea(ctx context.Context, s engine.Span, k *draw.Kernel, src *image.NRGBA, part pictureArea, w, h int) (*image.NRGBA, error) {
 	dst := image.NewNRGBA(image.Rect(0, 0, w, h))
 	sw := src.Rect.Dx()
@@ -91,7 +97,7 @@ func scaleArea(ctx context.Context, s engine.Span, k *draw.Kernel, src *image.NR
 	if linear {
 		values = &t.linear
 	}
-	// Each band computes the source rows at its ends again, so it must not be
+	// Each band recomputes the source rows at its ends, so bands must not be
 	// small.
 	err := eachBand(ctx, s, h, 48, func(from, to int) {
 		ring := newRowRing(down[from:to], w)
@@ -114,10 +120,11 @@ func scaleArea(ctx context.Context, s engine.Span, k *draw.Kernel, src *image.NR
 	return dst, err
 }
 
-// rowRing holds the source rows in use, already at the width of the result.
+// rowRing caches the source rows in use, already scaled to the width of the
+// result.
 type rowRing struct {
 	rows    [][]float32
-	sources []int // index of the source row in each place
+	sources []int // index of the source row in each slot, -1 if empty
 }
 
 func newRowRing(down []filterTaps, width int) *rowRing {
@@ -142,8 +149,8 @@ func (r *rowRing) rowAt(y int, fill func(into []float32, y int)) []float32 {
 	return r.rows[slot]
 }
 
-// premultiplyRow keeps transparent pixels, whose colour is invisible, from bleeding into their
-// neighbours.
+// premultiplyRow multiplies the colours of a row by alpha, so that invisible
+// colours of transparent pixels do not bleed into their neighbours.
 func premultiplyRow(into []float32, pix []uint8, values *[256]float32) {
 	for i := 0; i < len(pix); i += 4 {
 		a := float32(pix[i+3]) / 255
@@ -176,7 +183,7 @@ func filterRow(into, line []float32, across []filterTaps) {
 
 func storeRow(pix []uint8, row []float32, t *colourTables, linear bool) {
 	for i := 0; i < len(pix); i += 4 {
-		a := row[i+3] // the filter may overshoot 1, and the colours with it
+		a := row[i+3] // the filter may overshoot, so that alpha and colours exceed 1
 		if a < 1.0/510 {
 			pix[i] = 0
 			pix[i+1] = 0

@@ -14,18 +14,20 @@ import (
 	"atelier/internal/engine/builtin/pixels"
 )
 
-// previewFromPixels is the number of pixels from which a result shows a preview.
+// previewFromPixels is the number of pixels of a result from which a preview is
+// sent.
 const previewFromPixels = 4_000_000
 
-// fitInside returns the largest size of the same shape that fits into a box.
+// fitInside returns the largest width and height with the aspect ratio of w to
+// h that fit into a box.
 func fitInside(w, h, boxW, boxH int) (int, int) {
 	f := min(float64(boxW)/float64(w), float64(boxH)/float64(h))
 	side := func(n, box int) int { return min(max(int(math.Round(float64(n)*f)), 1), box) }
 	return side(w, boxW), side(h, boxH)
 }
 
-// cropToShape returns the largest part of a picture with the shape of w to h. focusX and focusY
-// are its position, from 0 (left or top) to 1.
+// cropToShape returns the largest part of a picture with the aspect ratio of w
+// to h. focusX and focusY give its position, from 0 (left or top) to 1.
 func cropToShape(m *image.NRGBA, w, h, focusX, focusY float64) pictureArea {
 	a := wholeArea(m)
 	want := w / h
@@ -39,7 +41,8 @@ func cropToShape(m *image.NRGBA, w, h, focusX, focusY float64) pictureArea {
 	return a
 }
 
-// resizePicture changes the size of a picture. Inputs: picture, size, fit.
+// resizePicture changes the size of a picture. Its inputs are picture, size and
+// fit.
 func resizePicture(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
 	f, err := t.fileInput("picture")
 	if err != nil {
@@ -47,7 +50,7 @@ func resizePicture(ctx context.Context, t task, s engine.Span, _ uint32) (pixels
 	}
 	w, h, err := t.sizeInput("size", 1024, 1024)
 	fit := t.textInput("fit", "inside")
-	if err != nil && fit != "inside" { // a result inside the box may be smaller
+	if err != nil && fit != "inside" { // with "inside" the result may be smaller than the given size, and is checked below
 		return pixels.Picture{}, err
 	}
 	in, err := pixels.ReadHeader(ctx, f)
@@ -79,8 +82,9 @@ func resizePicture(ctx context.Context, t task, s engine.Span, _ uint32) (pixels
 	return p, err
 }
 
-// cropPicture cuts out a part of a picture. Inputs: picture, ratio, horizontal, vertical. No pixel
-// is resampled, so a PNG loses nothing.
+// cropPicture cuts out a part of a picture. Its inputs are picture, ratio,
+// horizontal and vertical. No pixel is resampled, so the result of a PNG is
+// lossless.
 func cropPicture(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
 	f, err := t.fileInput("picture")
 	if err != nil {
@@ -105,12 +109,13 @@ func cropPicture(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.P
 	return p, nil
 }
 
-// subPicture returns a part of a picture with its corner at (0,0). It shares the pixels.
+// subPicture returns a part of a picture, with its upper left corner at (0,0).
+// The result uses the same pixel memory.
 func subPicture(m *image.NRGBA, r image.Rectangle) *image.NRGBA {
 	return &image.NRGBA{Pix: m.Pix[m.PixOffset(r.Min.X, r.Min.Y):], Stride: m.Stride, Rect: image.Rect(0, 0, r.Dx(), r.Dy())}
 }
 
-// parseRatio parses a shape such as 16:9.
+// parseRatio parses an aspect ratio such as 16:9.
 func parseRatio(s string) (w, h float64, err error) {
 	left, right, _ := strings.Cut(s, ":")
 	w, errW := strconv.ParseFloat(left, 64)
@@ -121,7 +126,8 @@ func parseRatio(s string) (w, h float64, err error) {
 	return w, h, nil
 }
 
-// upscalePicture enlarges a picture. Inputs: picture, factor, sharpen.
+// upscalePicture enlarges a picture. Its inputs are picture, factor and
+// sharpen.
 func upscalePicture(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
 	f, err := t.fileInput("picture")
 	if err != nil {

@@ -9,9 +9,11 @@ import (
 	"atelier/internal/engine/builtin/pixels"
 )
 
-// sharpenPicture raises the contrast of edges as wide as the factor by which the picture was
-// enlarged. Differences of a level or two are noise and stay, and no edge gets a halo that is
-// brighter or darker than limit. Only brightness changes, so that edges get no coloured fringes.
+// sharpenPicture raises the contrast of edges after an enlargement; the blur it
+// corrects is as wide as factor, by which the picture was enlarged. Differences
+// of one or two levels are treated as noise and hardly raised, and no pixel
+// changes by more than limit. All colour channels change equally, so that edges
+// get no coloured fringes.
 func sharpenPicture(ctx context.Context, s engine.Span, m *image.NRGBA, strength, factor float64) error {
 	const (
 		limit = 24.0
@@ -26,8 +28,8 @@ func sharpenPicture(ctx context.Context, s engine.Span, m *image.NRGBA, strength
 	kernel := gaussKernel(0.3 + 0.45*factor)
 	reach := len(kernel) / 2
 	amount := float32(1.4 * strength)
-	// Rows change in place, strip by strip, after all rows that they are compared
-	// with have been blurred.
+	// Rows are changed in place, strip by strip, after all rows that they are
+	// compared with have been blurred.
 	const strip = 256
 	b := blurredRows{m: m, kernel: kernel, rows: make([][]float32, min(strip+2*reach, h))}
 	for i := range b.rows {
@@ -56,14 +58,15 @@ func sharpenPicture(ctx context.Context, s engine.Span, m *image.NRGBA, strength
 	return nil
 }
 
-// blurredRows holds rows of brightness, blurred along the row. Pixels are weighted by alpha.
+// blurredRows caches rows of brightness, blurred along the row. Pixels are
+// weighted by alpha.
 type blurredRows struct {
 	m      *image.NRGBA
 	kernel []float32
 	rows   [][]float32 // row y is at index y modulo len(rows)
 }
 
-// sharpenRow sharpens a row in place.
+// sharpenRow sharpens row y in place.
 func (b *blurredRows) sharpenRow(y int, amount, limit, noise float32) {
 	w := b.m.Rect.Dx()
 	h := b.m.Rect.Dy()
@@ -91,7 +94,7 @@ func (b *blurredRows) sharpenRow(y int, amount, limit, noise float32) {
 	}
 }
 
-// fillRows blurs the rows from from to to-1.
+// fillRows computes the blurred rows from from to to-1.
 func (b *blurredRows) fillRows(from, to int) {
 	w := b.m.Rect.Dx()
 	reach := len(b.kernel) / 2

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// block is a rectangle of numbers.
+// block is a rectangle of w by h numbers, row by row.
 type block struct {
 	w, h int
 	v    []float32
@@ -16,18 +16,19 @@ func newBlock(w, h int) block { return block{w, h, make([]float32, w*h)} }
 
 func (b block) row(y int) []float32 { return b.v[y*b.w:][:b.w] }
 
-// edgeReach is the distance around a pixel that classifyEdges reads.
+// edgeReach is the distance in pixels around a pixel that classifyEdges reads.
 const edgeReach = 3
 
-// classifyEdges finds the direction of edges around every pixel that is at least edgeReach from
-// the border of the block: the stretch and angle of a kernelSet that fit, as
-// stretch*kernelAngles+angle. noise is the standard deviation in flat areas.
+// classifyEdges determines the direction and clearness of the edge at every
+// pixel that is at least edgeReach from the border of the block. It stores the
+// indices of the matching kernels of a kernelSet as stretch*kernelAngles+angle.
+// noise is the standard deviation in flat areas.
 func classifyEdges(luma block, noise float32, into []uint8) {
-	const reach = edgeReach - 1 // of the mean; a slope reads one more
+	const reach = edgeReach - 1 // distance that the weighted mean covers; computing a slope reads one more pixel
 	w := luma.w
 	h := luma.h
-	// The structure tensor: products of slopes add up, while slopes of opposite sign would cancel
-	// out.
+	// Compute the structure tensor. It averages products of slopes, because
+	// slopes of opposite sign would cancel out.
 	var slopes, means [3]block
 	for i := range slopes {
 		slopes[i] = newBlock(w, h)
@@ -73,8 +74,9 @@ func classifyEdges(luma block, noise float32, into []uint8) {
 	}
 }
 
-// classifyTensor classifies a structure tensor. An edge is clear if the slopes along it are small
-// compared with the slopes across it, and the slopes across it are larger than noise.
+// classifyTensor returns the edge class for a structure tensor. An edge is
+// clear if the slopes along it are small compared with the slopes across it,
+// and the slopes across it are larger than noise.
 func classifyTensor(xx, xy, yy, noise float64) uint8 {
 	apart := math.Sqrt((xx-yy)*(xx-yy) + 4*xy*xy)
 	across := math.Sqrt(max(xx+yy+apart, 0) / 2)
@@ -85,21 +87,22 @@ func classifyTensor(xx, xy, yy, noise float64) uint8 {
 		stretch++
 	}
 	if stretch == 0 {
-		return 0 // the same at all angles
+		return 0 // without a clear edge all angles are equal
 	}
-	angle := math.Atan2(2*xy, xx-yy)/2 + math.Pi/2 // an edge is perpendicular to its slope
+	angle := math.Atan2(2*xy, xx-yy)/2 + math.Pi/2 // an edge is perpendicular to the direction of the steepest slope
 	return uint8(stretch*kernelAngles + int(math.Round(angle/math.Pi*kernelAngles))%kernelAngles)
 }
 
-// estimateNoise estimates the standard deviation of pixels in flat areas, in levels. It uses
-// second differences, which ignore slopes and straight edges along an axis, and takes their
-// median, which ignores detail in less than half of the picture.
+// estimateNoise estimates the standard deviation of pixels in flat areas, in
+// steps of 8 bits. It uses second differences, which are zero on slopes and
+// straight edges along an axis, and takes their median, so that detail in less
+// than half of the picture has no effect.
 func estimateNoise(ctx context.Context, m *image.NRGBA) (float32, error) {
 	const most = 256
 	var counts [most]int
 	w := m.Rect.Dx()
 	h := m.Rect.Dy()
-	step := max(h*w/2_000_000, 1) // rows; a sample is enough
+	step := max(h*w/2_000_000, 1) // examine every step-th row, because a sample of the picture is enough
 	total := 0
 	for y := 1; y < h-1; y += step {
 		if err := ctx.Err(); err != nil {

@@ -16,7 +16,8 @@ import (
 
 var monoFont = sync.OnceValues(func() (*opentype.Font, error) { return opentype.Parse(gomono.TTF) })
 
-// newFontFace returns the built-in font at a size in pixels. The caller closes it.
+// newFontFace returns the built-in font at a size in pixels. The caller must
+// close it.
 func newFontFace(size float64) (font.Face, error) {
 	parsed, err := monoFont()
 	if err != nil {
@@ -32,7 +33,8 @@ func newFontFace(size float64) (font.Face, error) {
 // drawTextLine draws a line of text in the centre of a box. Text that is too wide is shortened
 // with an ellipsis.
 func drawTextLine(m *image.NRGBA, face font.Face, c color.NRGBA, box image.Rectangle, text string) {
-	// The sheet is opaque, so straight and premultiplied alpha are the same.
+	// The sheet is opaque, so straight and premultiplied alpha are the same
+	// there.
 	d := font.Drawer{Dst: pixels.AsRGBA(m), Src: image.NewUniform(c), Face: face}
 	runes := []rune(text)
 	for n := len(runes); n > 0 && d.MeasureString(text) > fixed.I(box.Dx()); {

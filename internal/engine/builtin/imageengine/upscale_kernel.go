@@ -5,39 +5,42 @@ import (
 	"sync"
 )
 
-// Parameters of the kernels.
+// Parameters of the kernels with which photographs are enlarged.
 const (
-	kernelReach  = 2 // in source pixels, each way
+	kernelReach  = 2 // distance from the centre to the edge of a kernel, in source pixels
 	kernelSide   = 2*kernelReach + 1
 	kernelAngles = 16
 
 	// correlationLength is the distance, in source pixels, at which two points
-	// are hardly correlated. correlationNoise is the variance of a pixel alone.
+	// are hardly correlated. correlationNoise is the variance that is added for
+	// the noise of a single pixel.
 	correlationLength = 3
 	correlationNoise  = 0.003
 )
 
 // stretches are the ratios of the correlation length along an edge to that
-// across it. clearness is how clear an edge must be for each, from 0 to 1. Both
-// were tuned on test pictures (TestPhotoUpscaleIsBetter).
+// across it. clearness is how clear an edge must be for each ratio, from 0 to
+// 1. Both were tuned on test pictures (TestPhotoUpscaleIsBetter).
 var (
 	stretches = [...]float64{1, 2, 4, 10}
 	clearness = [...]float64{0, 0.25, 0.5, 0.75}
 )
 
-// upscaleKernel is the weights of the source pixels around one pixel of the result.
+// upscaleKernel is the weights of the source pixels from which one pixel of the
+// result is computed, row by row.
 type upscaleKernel [kernelSide * kernelSide]float32
 
-// kernelSet holds, for one whole factor, the kernels for every class of surroundings and every
-// position within a source pixel.
+// kernelSet is the kernels for one integer factor of enlargement: for every
+// class of edge and every position of a result pixel within its source pixel.
 //
-// A source pixel is modelled as the mean of the pixels that it becomes, and two points of a
-// photograph as less correlated the farther apart they are, less so along an edge than across. The
-// kernels are optimal for this model (kriging): they undo the averaging as far as possible, draw
-// edges smoothly along their direction, and hardly overshoot.
+// The kernels follow from a model of photographs. A source pixel is the mean of
+// the result pixels that replace it. Two points are less correlated the farther
+// apart they are, and this decrease is slower along an edge than across it. The
+// kernels are optimal for this model (kriging): they undo the averaging as far
+// as possible, draw edges smoothly along their direction, and hardly overshoot.
 type kernelSet struct {
 	factor  int
-	kernels []upscaleKernel // by stretch, angle and position
+	kernels []upscaleKernel // sorted by stretch, then angle, then position within the source pixel
 }
 
 func (p *kernelSet) kernelsFor(stretch, angle int) []upscaleKernel {
@@ -45,7 +48,7 @@ func (p *kernelSet) kernelsFor(stretch, angle int) []upscaleKernel {
 	return p.kernels[(stretch*kernelAngles+angle)*n:][:n]
 }
 
-// kernelSets compute the kernels of a factor once.
+// kernelSets returns the kernels for a factor. They are computed at first use.
 var kernelSets = [...]func() *kernelSet{
 	2: sync.OnceValue(func() *kernelSet { return newKernelSet(2) }),
 	3: sync.OnceValue(func() *kernelSet { return newKernelSet(3) }),
@@ -62,10 +65,12 @@ func newKernelSet(factor int) *kernelSet {
 	return p
 }
 
-// solveKernels computes the kernels for edges at an angle.
+// solveKernels computes the kernels for edges at an angle in radians: one for
+// each position within a source pixel.
 func solveKernels(into []upscaleKernel, factor int, stretch, angle float64) {
 	sin, cos := math.Sincos(angle)
-	// alike is the correlation of two points at a distance in pixels of the result.
+	// alike returns the correlation of two points whose distance is given in
+	// pixels of the result.
 	across := correlationLength * float64(factor) / math.Sqrt(stretch)
 	along := across * stretch
 	alike := func(dx, dy float64) float64 {
@@ -75,7 +80,8 @@ func solveKernels(into []upscaleKernel, factor int, stretch, angle float64) {
 	}
 	const n = kernelSide * kernelSide
 	f := float64(factor)
-	// between is the correlation of two source pixels, by their distance.
+	// between is the correlation of two source pixels, indexed by their
+	// distance.
 	const span = 2*kernelSide - 1
 	var between [span * span]float64
 	for i := range between {
@@ -119,7 +125,8 @@ func solveKernels(into []upscaleKernel, factor int, stretch, angle float64) {
 			}
 		}
 		solveCholesky(matrix, n, w)
-		// The weights add up to 1, so that flat areas stay flat.
+		// Adjust the weights to add up to 1, so that flat areas keep their
+		// value.
 		var sum float64
 		for _, v := range w {
 			sum += v
@@ -130,7 +137,7 @@ func solveKernels(into []upscaleKernel, factor int, stretch, angle float64) {
 	}
 }
 
-// choleskyRoot replaces a symmetric matrix by its lower Cholesky factor.
+// choleskyRoot replaces a symmetric n by n matrix by its lower Cholesky factor.
 func choleskyRoot(m []float64, n int) {
 	for j := range n {
 		for i := j; i < n; i++ {
@@ -147,7 +154,8 @@ func choleskyRoot(m []float64, n int) {
 	}
 }
 
-// solveCholesky solves for one right side in place.
+// solveCholesky solves a system of linear equations in place. root is the
+// matrix's Cholesky factor, v the right-hand side and then the solution.
 func solveCholesky(root []float64, n int, v []float64) {
 	for i := range n {
 		for k := range i {

@@ -1,6 +1,7 @@
 package music
 
-// playChords plays the harmony in the mood's style.
+// playChords returns the notes of the chord instrument, played in the style of
+// the mood.
 func (h performer) playChords(voices [][]int) []note {
 	var notes []note
 	for i, ch := range h.changes {
@@ -28,7 +29,8 @@ func (h performer) playChords(voices [][]int) []note {
 	return notes
 }
 
-// playBlock strikes the notes of a chord almost at once, from low to high.
+// playBlock returns the notes of a chord that are struck almost together, from
+// low to high.
 func (h performer) playBlock(voices []int, at, until, louder int) []note {
 	var notes []note
 	for i, pitch := range voices {
@@ -39,22 +41,24 @@ func (h performer) playBlock(voices []int, at, until, louder int) []note {
 	return notes
 }
 
-// playBroken plays a chord note by note in quavers. In a figure of four notes, a chord of three
-// has its root an octave up as the fourth.
+// playBroken returns the notes of a broken chord, one after the other. If the
+// figure needs a fourth note and the chord has only three, the lowest note is
+// repeated an octave higher.
 func (h performer) playBroken(voices []int, ch chordChange) []note {
 	var notes []note
 	unit := h.bar / len(h.metre.figure)
 	for at := ch.at; at < ch.at+ch.length; at += unit {
 		n := int(h.metre.figure[at%h.bar/unit] - '0')
 		pitch := voices[n%len(voices)] + 12*(n/len(voices))
-		// The notes of a chord ring into each other.
+		// Each note sounds on while the next ones begin.
 		until := min(at+4*unit, ch.at+ch.length)
 		notes = append(notes, h.newNote(at, until, pitch, h.velocityAt(at)-14, 0.95))
 	}
 	return notes
 }
 
-// playFinalChord plays the last chord, slightly spread and left to ring.
+// playFinalChord returns the notes of the last chord, slightly spread and
+// sustained.
 func (h performer) playFinalChord(voices []int) []note {
 	var notes []note
 	for i, pitch := range voices {
@@ -65,7 +69,8 @@ func (h performer) playFinalChord(voices []int) []note {
 	return notes
 }
 
-// playPad holds chords above the other instruments, except in sections with few players.
+// playPad returns the notes of the pad, which sustains the chords in the
+// background, except in sections with few players.
 func (h performer) playPad() []note {
 	var notes []note
 	var before []int
@@ -86,14 +91,15 @@ func (h performer) playPad() []note {
 	return notes
 }
 
-// playBass plays the roots and, depending on the mood, notes between them.
+// playBass returns the notes of the bass: the roots of the chords and,
+// depending on the mood, notes between them.
 func (h performer) playBass() []note {
 	r := h.newRandom(bassStream)
 	var notes []note
 	before := 43
 	for i, ch := range h.changes {
 		if h.intro > 0 && ch.at < h.bar {
-			continue // for a bar only the chords play
+			continue // only the chords play in the first bar of the intro
 		}
 		root := bassPitch(ch.classes[0], before)
 		before = root
@@ -145,7 +151,8 @@ func (h performer) playBass() []note {
 	return notes
 }
 
-// bassPitch returns a pitch class in the range of a bass, as near as possible to the note before.
+// bassPitch returns the MIDI pitch of a pitch class in the range of a bass, as
+// near as possible to the previous note.
 func bassPitch(class, before int) int {
 	best := 36 + class%12
 	for pitch := 33; pitch <= 52; pitch++ {
@@ -156,8 +163,8 @@ func bassPitch(class, before int) int {
 	return best
 }
 
-// approachNote returns the note of the scale next to the next root, on the side of the current
-// note.
+// approachNote returns the note of the scale directly above or below the next
+// root, on the side of the current note.
 func (h performer) approachNote(next, from int) int {
 	step := 1
 	if from < next {

@@ -6,35 +6,37 @@ import (
 	"strings"
 )
 
-// stepsPerBeat is the number of semiquavers in a beat. Everything is composed on this grid.
+// stepsPerBeat is the number of semiquavers in a beat. All times in a
+// composition are whole numbers of semiquavers.
 const stepsPerBeat = 4
 
 // phraseBars is the number of bars in a phrase.
 const phraseBars = 4
 
-// section is one phrase of the form.
+// section is a phrase of four bars within a tune.
 type section struct {
-	theme   byte // A, B or C; sections of one theme share their melody
-	repeats int  // how often the theme was played before
-	first   int  // index of its first bar
-	closes  bool // the section ends on the tonic
+	theme   byte // A, B or C; sections with the same theme have the same melody
+	repeats int  // how many earlier sections have the same theme
+	first   int  // index of the section's first bar in the tune
+	closes  bool // whether the section ends on the tonic
 	last    bool
-	players int // how many instruments play: 0 to 3
+	players int // number from 0 to 3 that determines how many instruments play
 }
 
-// forms are the sequences of themes by number of phrases. A capital letter ends on the tonic.
+// forms are the sequences of themes, by the number of phrases of a tune. A
+// phrase with a capital letter ends on the tonic.
 var forms = map[int]string{
 	2: "aA", 3: "abA", 4: "aAbA", 5: "aAbbA", 6: "aAbabA", 7: "aAbAcbA", 8: "aAbAcbaA",
 }
 
-// chordChange is a chord and its start in semiquavers.
+// chordChange is a chord with its start and length in semiquavers.
 type chordChange struct {
 	at, length int
 	degree     int
 	classes    []int // pitch classes, root first
 }
 
-// composer is a tune that is being composed.
+// composer is the state of a tune while it is composed.
 type composer struct {
 	request
 	mood     mood
@@ -43,16 +45,16 @@ type composer struct {
 	band     ensemble
 	ladder   ladder
 	beats    int
-	bar      int // semiquavers in a bar
-	intro    int // bars before the first phrase
+	bar      int // length of a bar in semiquavers
+	intro    int // number of bars before the first phrase
 	sections []section
 	changes  []chordChange
-	last     int // start of the last chord
-	end      int // in semiquavers, without the last chord's decay
+	last     int // start of the last chord in semiquavers
+	end      int // end of the last bar in semiquavers, without the decay of the last chord
 }
 
-// newRandom returns a separate random source for each part of the work, so that a change to one
-// part does not change another.
+// newRandom returns a random generator for one step of composing. Each step has
+// its own stream, so that a change to one step does not change the others.
 func (c *composer) newRandom(stream uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(uint64(c.seed), stream))
 }
@@ -67,14 +69,15 @@ const (
 
 func pickOne[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
 
-// composeTune writes the tune that was requested.
+// composeTune composes the requested tune and returns its score.
 func composeTune(w request) *score {
 	c := &composer{request: w, mood: moods[w.mood]}
 	c.chooseSettings()
 	return c.performScore()
 }
 
-// chooseSettings decides everything but the notes.
+// chooseSettings chooses scale, metre, instruments, tempo, form and chords of
+// the tune.
 func (c *composer) chooseSettings() {
 	r := c.newRandom(planStream)
 	name := pickOne(r, c.mood.scales)
@@ -97,7 +100,8 @@ func (c *composer) chooseSettings() {
 	c.chooseChords()
 }
 
-// planForm lays out the form: an intro of two bars if there is room, then the phrases.
+// planForm determines the form of the tune: an intro of two bars, unless the
+// tune has the minimum length, and then the phrases.
 func (c *composer) planForm() {
 	if c.bars > minBars {
 		c.intro = 2
@@ -114,7 +118,7 @@ func (c *composer) planForm() {
 			last:    i == len(form)-1,
 		}
 		heard[theme]++
-		switch { // the tune grows, and its middle section differs from its neighbours
+		switch { // more instruments play towards the end and in contrasting sections
 		case s.last || theme == 'C':
 			s.players = 3
 		case theme == 'B', s.repeats > 1:
@@ -128,8 +132,8 @@ func (c *composer) planForm() {
 	c.last = c.end - c.bar
 }
 
-// chooseChords chooses the chords. Phrases of one theme begin alike; the form determines how each
-// ends.
+// chooseChords chooses the chords of all bars. Phrases with the same theme
+// begin with the same chords; their form determines how they end.
 func (c *composer) chooseChords() {
 	r := c.newRandom(chordStream)
 	themes := map[byte][][]int{'A': parseProgression(c.pickProgression(r, c.scale.open))}
@@ -151,7 +155,8 @@ func (c *composer) chooseChords() {
 	}
 }
 
-// pickProgression picks a progression. Those with chords that the mood favours are likelier.
+// pickProgression picks one of the progressions at random. Progressions with
+// chords that the mood favours are more likely.
 func (c *composer) pickProgression(r *rand.Rand, from []string) string {
 	var weighted []string
 	for _, p := range from {
@@ -166,8 +171,8 @@ func (c *composer) pickProgression(r *rand.Rand, from []string) string {
 	return pickOne(r, weighted)
 }
 
-// addChords adds the chords of a bar: the second begins in the middle, or on the last beat of a
-// bar of three.
+// addChords adds the chords of a bar, given by the degrees of their roots. A
+// second chord begins in the middle of the bar, or on the last of three beats.
 func (c *composer) addChords(bar int, degrees []int) {
 	at := bar * c.bar
 	second := (c.beats + 1) / 2 * stepsPerBeat
@@ -184,7 +189,7 @@ func (c *composer) addChords(bar int, degrees []int) {
 	}
 }
 
-// chordAt returns the chord at a time.
+// chordAt returns the chord that sounds at a time in semiquavers.
 func (c *composer) chordAt(at int) chordChange {
 	i, found := slices.BinarySearchFunc(c.changes, at, func(ch chordChange, at int) int { return ch.at - at })
 	if !found {
@@ -193,7 +198,8 @@ func (c *composer) chordAt(at int) chordChange {
 	return c.changes[min(max(i, 0), len(c.changes)-1)]
 }
 
-// sectionAt returns the section at a time. The intro counts as a section with few players.
+// sectionAt returns the section at a time in semiquavers. For the intro it
+// returns an empty section, with the fewest players.
 func (c *composer) sectionAt(at int) section {
 	i := (at/c.bar - c.intro) / phraseBars
 	if at < c.intro*c.bar {

@@ -13,14 +13,16 @@ import (
 	"atelier/internal/engine/subprocess"
 )
 
-// sampleRate is the number of samples per second and channel.
+// sampleRate is the number of samples per second in each channel.
 const sampleRate = 44100
 
-// frameBytes is the size of a stereo sample in FluidSynth's output: two floats, so that loud parts
-// are not clipped before they are levelled.
+// frameBytes is the size in bytes of a stereo sample in FluidSynth's output. It
+// consists of two floats, so that loud parts are not clipped before they are
+// levelled.
 const frameBytes = 8
 
-// limits allow for large soundfonts and the longest tune.
+// limits are the resource limits of FluidSynth. They are sufficient for large
+// soundfonts and the longest tune.
 var limits = subprocess.Limits{Memory: 2 << 30, File: 128 << 20, Folder: 160 << 20}
 
 const (
@@ -28,9 +30,10 @@ const (
 	resultFile = "tune.wav"
 )
 
-// playScore plays a score and returns the finished file. The parts are played one by one and mixed
-// here, because the instruments of a soundfont differ by more than 20 dB, and soundfonts differ
-// from each other.
+// playScore plays a score with FluidSynth and returns a WAV file. It plays the
+// parts one by one and mixes them itself, because the loudness of instruments
+// in a soundfont differs by more than 20 dB, and soundfonts differ from each
+// other.
 func (e *Engine) playScore(ctx context.Context, s *score, whole engine.Span) ([]byte, error) {
 	if _, err := os.Stat(e.soundfont); err != nil {
 		return nil, errUnavailable.WithCause(err)
@@ -52,7 +55,8 @@ func (e *Engine) playScore(ctx context.Context, s *score, whole engine.Span) ([]
 	return mix.encodeWAV(), nil
 }
 
-// renderPart plays a score with FluidSynth and returns the unprocessed recording.
+// renderPart plays a score with FluidSynth and returns the recording without
+// further processing.
 func (e *Engine) renderPart(ctx context.Context, s *score, part engine.Span) (recording, error) {
 	folder, err := subprocess.NewFolder(e.folder)
 	if err != nil {
@@ -85,7 +89,8 @@ func (e *Engine) renderPart(ctx context.Context, s *score, part engine.Span) (re
 	return out, nil
 }
 
-// runFluidSynth runs FluidSynth and reports the number of bytes written so far.
+// runFluidSynth runs FluidSynth and calls written repeatedly with the number of
+// bytes written so far.
 func (e *Engine) runFluidSynth(ctx context.Context, folder *subprocess.Folder, written func(n int64)) error {
 	done := make(chan error, 1)
 	go func() {
@@ -93,7 +98,7 @@ func (e *Engine) runFluidSynth(ctx context.Context, folder *subprocess.Folder, w
 			Path: e.program,
 			Args: []string{"-n", "-i", "-q",
 				"-g", "0.5", "-r", strconv.Itoa(sampleRate), "-O", "float", "-T", "wav",
-				"-o", "synth.dynamic-sample-loading=1", // load only used samples: a third of the memory
+				"-o", "synth.dynamic-sample-loading=1", // load only the samples in use, which takes a third of the memory
 				"-o", "synth.lock-memory=0",
 				"-o", "synth.reverb.room-size=0.5", "-o", "synth.reverb.level=0.6", "-o", "synth.reverb.damp=0.3",
 				"-F", resultFile, e.soundfont, notesFile},

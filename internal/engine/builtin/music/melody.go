@@ -5,17 +5,19 @@ import (
 	"slices"
 )
 
-// motif is the rhythm and contour of a bar.
+// motif is the notes of one bar of a melody, as a rhythm and a contour.
 type motif []motifNote
 
-// motifNote is a note of a motif: its time in the bar and its distance from the first note in
-// rungs of the ladder.
+// motifNote is a note of a motif: its start and length in semiquavers, and how
+// many notes of the scale it is above the first note.
 type motifNote struct{ at, length, rise int }
 
-// melodyNote is a note of the melody at a rung of the ladder.
+// melodyNote is a note of the melody: its start and length in semiquavers, and
+// its rung of the ladder.
 type melodyNote struct{ at, length, place int }
 
-// parseRhythm parses a pattern of x, - and . into a bar; bar is its length in semiquavers.
+// parseRhythm parses the rhythm of a bar: x begins a note, - continues it, . is
+// a rest. bar is the length of the bar in semiquavers.
 func parseRhythm(pattern string, bar int) motif {
 	var m motif
 	unit := bar / len(pattern)
@@ -30,8 +32,8 @@ func parseRhythm(pattern string, bar int) motif {
 	return m
 }
 
-// shapes are contours of a motif, in rungs of the ladder. A longer motif continues with the
-// inverted contour.
+// shapes are possible contours of a motif, in notes of the scale above the
+// first note. A longer motif continues with the contour backwards.
 var shapes = [][]int{
 	{0, 1, 2, 1, 0}, {0, -1, -2, -1, 0}, {0, 1, 2, 3, 4}, {0, -1, -2, -3, -2}, {0, 0, 1, 0, -1},
 	{0, 2, 1, 0, -1}, {0, 4, 3, 2, 1}, {0, -2, -1, 0, 1}, {0, 1, 0, 2, 1}, {0, 2, 4, 2, 0},
@@ -50,7 +52,8 @@ func (c *composer) newMotif(r *rand.Rand) motif {
 	return m
 }
 
-// invertMotif turns a motif upside down, which keeps it recognizable.
+// invertMotif returns the motif upside down: rising notes fall and falling
+// notes rise. The motif remains recognizable.
 func (m motif) invertMotif() motif {
 	m = slices.Clone(m)
 	for i := range m {
@@ -59,14 +62,15 @@ func (m motif) invertMotif() motif {
 	return m
 }
 
-// theme is the melodic material that sections of one letter share.
+// theme is the melody of the first three bars of all sections with the same
+// letter.
 type theme struct {
-	motifs  [3]motif // motifs of the first three bars
-	heights [3]int   // their first notes, in rungs above the centre
+	motifs  [3]motif // motifs of the first three bars of a phrase
+	heights [3]int   // first notes of the motifs, in notes of the scale above the centre
 }
 
-// newThemes makes the themes of a tune. The second and third are derived from the first: its
-// rhythm or its contour, at another height.
+// newThemes returns the three themes of a tune by their letters. The second and
+// third reuse motifs of the first, partly inverted, at another height.
 func (c *composer) newThemes(r *rand.Rand) map[byte]theme {
 	one := c.newMotif(r)
 	two := c.newMotif(r)
@@ -84,18 +88,19 @@ func (c *composer) newThemes(r *rand.Rand) map[byte]theme {
 	return map[byte]theme{'A': a, 'B': b, 'C': d}
 }
 
-// Rhythms of the bar that ends a phrase.
+// Rhythms of the last bar of a phrase by beats per bar: for phrases that end
+// openly, and for phrases that end on the tonic.
 var (
 	pauseRhythms = map[int][]string{4: {"x-x-x---", "x---x---", "x-----..", "x-xxx---"}, 3: {"x-x---", "x---..", "x---x-"}}
 	closeRhythms = map[int][]string{4: {"x-----..", "x---x---", "x-x-x---"}, 3: {"x---..", "x-x---"}}
 )
 
-// composeMelody composes the whole melody.
+// composeMelody composes the melody of the whole tune.
 func (c *composer) composeMelody() []melodyNote {
 	r := c.newRandom(melodyStream)
 	themes := c.newThemes(r)
 	middle := c.ladder.nearestRung(c.mood.centre)
-	starts := map[byte][]melodyNote{} // the first two bars of each theme
+	starts := map[byte][]melodyNote{} // notes of the first two bars of each theme
 	var line []melodyNote
 	for _, s := range c.sections {
 		t := themes[s.theme]
@@ -122,15 +127,17 @@ func (c *composer) composeMelody() []melodyNote {
 	}
 	line = c.addPickups(r, line)
 	c.smoothLine(line)
-	// The last note is the nearest tonic, even if smoothing moved it.
+	// The last note is the tonic nearest to the note before it, even if
+	// smoothing moved it.
 	n := len(c.ladder.rungs)
 	octave, _ := divideFloor(line[len(line)-2].place+n/2, n)
 	line[len(line)-1].place = octave * n
 	return line
 }
 
-// placeMotif puts a motif into bar i of a phrase, near a height. Times are relative to the
-// phrase's beginning.
+// placeMotif returns the notes of a motif in bar i of a phrase, near a height.
+// Their times are relative to the start of the phrase; first is the phrase's
+// first bar in the tune.
 func (c *composer) placeMotif(m motif, i, first, height int) []melodyNote {
 	var line []melodyNote
 	base := 0
@@ -150,7 +157,8 @@ func (c *composer) placeMotif(m motif, i, first, height int) []melodyNote {
 	return line
 }
 
-// strongBeat returns the strong beat that a note sounds at. It returns false if there is none.
+// strongBeat returns the time of the first strong beat during a note. It
+// returns false if there is none.
 func (c *composer) strongBeat(t melodyNote) (int, bool) {
 	strong := c.bar
 	if c.beats == 4 {
@@ -162,15 +170,15 @@ func (c *composer) strongBeat(t melodyNote) (int, bool) {
 	return 0, false
 }
 
-// isChordNote reports whether a note must belong to the chord: notes on strong beats and long
-// notes.
+// isChordNote reports whether a note must belong to the current chord, which
+// applies to long notes and to notes that sound on a strong beat.
 func (c *composer) isChordNote(t melodyNote) bool {
 	_, strong := c.strongBeat(t)
 	return strong || t.length > stepsPerBeat
 }
 
-// chordUnder returns the chord that a note must fit. For a note that is held into a strong beat it
-// is the chord there.
+// chordUnder returns the chord that a note should fit. If the note lasts into a
+// strong beat, it is the chord at that beat.
 func (c *composer) chordUnder(t melodyNote) chordChange {
 	if at, strong := c.strongBeat(t); strong {
 		return c.chordAt(at)
@@ -178,7 +186,8 @@ func (c *composer) chordUnder(t melodyNote) chordChange {
 	return c.chordAt(t.at)
 }
 
-// endPhrase ends a phrase on the tonic, or openly.
+// endPhrase adds the last bar of a phrase, which ends on the tonic or, if the
+// section does not close, on any note of the chord.
 func (c *composer) endPhrase(r *rand.Rand, line []melodyNote, s section) []melodyNote {
 	at := (s.first + phraseBars - 1) * c.bar
 	before := &line[len(line)-1]
@@ -194,14 +203,14 @@ func (c *composer) endPhrase(r *rand.Rand, line []melodyNote, s section) []melod
 	}
 	home, _ := divideFloor(before.place+len(c.ladder.rungs)/2, len(c.ladder.rungs))
 	home *= len(c.ladder.rungs)
-	// The note before leads to the tonic by a step.
+	// The note before the last bar leads to the tonic by a step.
 	before.place = c.ladder.nearestChordRung(home+1, c.chordUnder(*before).classes)
 	if s.last {
 		return append(line, melodyNote{at: at, length: c.bar, place: home})
 	}
 	m := parseRhythm(pickOne(r, closeRhythms[c.beats]), c.bar)
 	for i, b := range m {
-		place := home // the last note is the tonic; notes before it may be above
+		place := home // the last note is the tonic, the others may be higher
 		if i < len(m)-1 {
 			place += 2 - i%2
 		}
@@ -215,8 +224,8 @@ func (c *composer) endPhrase(r *rand.Rand, line []melodyNote, s section) []melod
 	return line
 }
 
-// varyPhrase varies a phrase that was played before: it fills leaps with the note between, and
-// long notes with their neighbour.
+// varyPhrase varies a phrase that was played before. It adds a note within
+// leaps, and splits long notes that are repeated.
 func (c *composer) varyPhrase(r *rand.Rand, line []melodyNote, from int) []melodyNote {
 	var out []melodyNote
 	for i, t := range line[from:] {
@@ -242,7 +251,8 @@ func (c *composer) varyPhrase(r *rand.Rand, line []melodyNote, from int) []melod
 	return append(line[:from:from], out...)
 }
 
-// addPickups leads into phrases with two quavers from below, if the bar before leaves room.
+// addPickups adds two short notes from below before the first note of some
+// phrases, if the previous bar leaves room for them.
 func (c *composer) addPickups(r *rand.Rand, line []melodyNote) []melodyNote {
 	var out []melodyNote
 	for i, t := range line {
@@ -266,8 +276,9 @@ func (c *composer) addPickups(r *rand.Rand, line []melodyNote) []melodyNote {
 	return out
 }
 
-// smoothLine keeps the melody singable: within its range, without wide leaps, and with notes
-// foreign to their chord only between neighbours.
+// smoothLine makes the melody easy to sing: within a limited range and without
+// wide leaps. Notes outside of the chord are allowed only as a step between
+// their neighbours.
 func (c *composer) smoothLine(line []melodyNote) {
 	octave := len(c.ladder.rungs)
 	const below, above, widest = 10, 14, 9

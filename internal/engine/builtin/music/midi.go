@@ -7,39 +7,40 @@ import (
 	"slices"
 )
 
-// ticksPerBeat is the time resolution of the MIDI file.
+// ticksPerBeat is the time resolution of the MIDI file: the number of ticks in
+// a beat.
 const ticksPerBeat = 480
 
-// note is a note with times in ticks.
+// note is a MIDI note. Its start and length are in ticks.
 type note struct {
 	at, length      int
 	pitch, velocity int
 }
 
-// part is the notes of one instrument.
+// part is the notes of one instrument and its settings.
 type part struct {
 	name             string
 	channel, program int
 	pan, reverb      int
-	level            float64 // in dB relative to the melody
+	level            float64 // loudness in dB relative to the melody
 	notes            []note
 }
 
-// tempoChange sets the tempo from a tick on.
+// tempoChange is a tempo that applies from a tick on.
 type tempoChange struct {
 	at             int
 	beatsPerMinute float64
 }
 
-// score is a whole tune.
+// score is the notes and tempos of a whole tune.
 type score struct {
-	beats  int // per bar
+	beats  int // number of beats per bar
 	tempos []tempoChange
 	parts  []part
-	end    int // in ticks, after the last sound's decay
+	end    int // end in ticks, after the decay of the last chord
 }
 
-// durationSeconds returns the duration of the tune.
+// durationSeconds returns the duration of the tune in seconds.
 func (s *score) durationSeconds() float64 {
 	total := 0.0
 	for i, t := range s.tempos {
@@ -52,21 +53,22 @@ func (s *score) durationSeconds() float64 {
 	return total
 }
 
-// event is a MIDI message at a tick. Messages at the same tick are ordered by rank.
+// event is a MIDI message at a time in ticks. Messages at the same time are
+// ordered by rank.
 type event struct {
 	at, rank int
 	message  []byte
 }
 
-// encodeMIDI returns a Standard MIDI File of format 1: a track with the tempo, then a track for
-// each part.
+// encodeMIDI returns the score as a Standard MIDI File of format 1: a track
+// with the tempos, then a track for each part.
 func (s *score) encodeMIDI() []byte {
 	b := append([]byte("MThd"), 0, 0, 0, 6, 0, 1)
 	b = binary.BigEndian.AppendUint16(b, uint16(1+len(s.parts)))
 	b = binary.BigEndian.AppendUint16(b, ticksPerBeat)
 	lead := []event{{message: []byte{0xff, 0x58, 4, byte(s.beats), 2, 24, 8}}}
 	for _, t := range s.tempos {
-		beat := uint32(math.Round(60e6 / t.beatsPerMinute)) // microseconds
+		beat := uint32(math.Round(60e6 / t.beatsPerMinute)) // length of a beat in microseconds
 		lead = append(lead, event{at: t.at, message: []byte{0xff, 0x51, 3, byte(beat >> 16), byte(beat >> 8), byte(beat)}})
 	}
 	b = s.appendTrack(b, lead)
@@ -89,7 +91,7 @@ func (p part) midiEvents() []event {
 	for _, n := range p.notes {
 		all = append(all,
 			event{n.at, 2, []byte{0x90 | ch, byte(n.pitch), byte(n.velocity)}},
-			event{n.at + n.length, 1, []byte{0x80 | ch, byte(n.pitch), 0}}) // sorted before the start of a note of the same pitch
+			event{n.at + n.length, 1, []byte{0x80 | ch, byte(n.pitch), 0}}) // rank 1 sorts it before the start of a note of the same pitch
 	}
 	return all
 }
@@ -107,7 +109,8 @@ func (s *score) appendTrack(b []byte, events []event) []byte {
 	return append(b, body...)
 }
 
-// appendVarInt appends a MIDI variable-length quantity: groups of seven bits, high ones first.
+// appendVarInt appends a MIDI variable-length quantity: groups of seven bits,
+// highest group first.
 func appendVarInt(b []byte, n int) []byte {
 	for shift := 21; shift > 0; shift -= 7 {
 		if n>>shift != 0 {
@@ -117,15 +120,16 @@ func appendVarInt(b []byte, n int) []byte {
 	return append(b, byte(n&0x7f))
 }
 
-// sortNotes sorts the notes and ends each before the next of the same pitch begins. Otherwise the
-// end of the first would cut off the second.
+// sortNotes sorts the notes by time and pitch, and shortens each note that
+// overlaps the next one of the same pitch. Otherwise the end of the first note
+// would cut off the second.
 func (p *part) sortNotes() {
 	slices.SortStableFunc(p.notes, func(a, b note) int { return cmp.Or(a.at-b.at, a.pitch-b.pitch) })
-	last := map[int]int{} // index of the latest note by pitch
+	last := map[int]int{} // index in kept of the latest note of each pitch
 	kept := p.notes[:0]
 	for _, n := range p.notes {
 		if i, ok := last[n.pitch]; ok && kept[i].at+kept[i].length > n.at {
-			if kept[i].at == n.at { // a duplicate
+			if kept[i].at == n.at { // two notes that begin together become one
 				kept[i].length = max(kept[i].length, n.length)
 				continue
 			}

@@ -1,15 +1,16 @@
 package music
 
-// ensemble is a set of instruments by General MIDI program, from 0. noProgram leaves the pad or
-// the second out.
+// ensemble is a set of instruments, as General MIDI program numbers from 0. The
+// pad and the second instrument may be noProgram, which means that there is
+// none.
 type ensemble struct {
 	lead, chords, bass, pad int
-	second                  int // doubles the melody an octave below in full sections
+	second                  int // plays the melody an octave lower in sections with many players
 }
 
 const noProgram = -1
 
-// ensembles are the ensembles that can be requested with any mood.
+// ensembles are the sets of instruments that can be chosen with any mood.
 var ensembles = map[string]ensemble{
 	"piano": {
 		lead:   0,
@@ -55,57 +56,58 @@ var ensembles = map[string]ensemble{
 	},
 }
 
-// chordStyle is the way that chords are played.
+// chordStyle is the way in which chords are played.
 type chordStyle int
 
 const (
-	brokenChords chordStyle = iota // note by note
-	struckChords                   // in the mood's rhythm
-	waltzChords                    // on all beats but the first
+	brokenChords chordStyle = iota // the notes are played one after the other
+	struckChords                   // the notes are played together, in the mood's rhythm
+	waltzChords                    // the notes are played together on all beats but the first
 )
 
-// bassStyle is the movement of the bass.
+// bassStyle is the way in which the bass is played.
 type bassStyle int
 
 const (
 	rootBass    bassStyle = iota // one long note per chord
-	fifthBass                    // root and fifth alternately
-	walkingBass                  // a note on each beat, towards the next root
-	drivingBass                  // the root in quavers
+	fifthBass                    // root and fifth of the chord alternately
+	walkingBass                  // a note on each beat, which lead to the root of the next chord
+	drivingBass                  // the root of the chord in quavers
 )
 
-// drumLine is one line of the drums: a MIDI key and its hits. A letter is a semiquaver: X loud, x
-// normal, o soft.
+// drumLine is the pattern of one drum in a bar: a MIDI key and a letter for
+// each semiquaver. X is a loud hit, x a normal one and o a soft one.
 type drumLine struct {
 	key     int
 	pattern string
 }
 
-// metre is a mood's material for three or four beats per bar. Rhythms have a letter for each
-// quaver or semiquaver: x begins a note, - holds it, . is a rest.
+// metre is the rhythms of a mood for three or four beats per bar. Rhythms have
+// a letter for each quaver or semiquaver: x begins a note, - continues it, . is
+// a rest.
 type metre struct {
-	rhythms []string // of the melody
+	rhythms []string // possible rhythms of a bar of the melody
 	pulse   chordStyle
-	figure  string // order of a broken chord's notes, or rhythm of a struck chord
+	figure  string // order of the notes of a broken chord, or rhythm of a struck chord
 	drums   []drumLine
 }
 
-// mood is a set of rules for composing.
+// mood is a set of rules for composing tunes.
 type mood struct {
 	tempo  float64
-	scales []string // the seed chooses one
-	favour string   // degrees that make a progression likelier to be chosen
-	colour bool     // chords with sevenths
-	short  bool     // notes are cut off early
+	scales []string // possible scales, one of which the seed chooses
+	favour string   // degrees of chords; progressions that contain them are more likely
+	colour bool     // whether chords have sevenths
+	short  bool     // whether notes of the melody are cut off early
 	swing  float64  // position of the second quaver in a beat, from 0 to 1
-	free   float64  // slowing at the end of a phrase, as a share of the tempo
-	loud   int      // mean velocity
-	loose  int      // deviation of notes from the grid, in ticks
+	free   float64  // how much the tempo slows down at the end of a phrase, as a fraction of the tempo
+	loud   int      // mean MIDI velocity
+	loose  int      // random deviation of notes from their exact time, in ticks
 	centre int      // MIDI pitch around which the melody moves
 	stride bassStyle
-	beat   float64 // level of the drums in dB relative to the melody
+	beat   float64 // loudness of the drums in dB relative to the melody
 	metres map[int]metre
-	beats  []int // keys of metres; the seed chooses one
+	beats  []int // possible numbers of beats per bar, which are keys of metres; the seed chooses one
 	bands  []ensemble
 }
 

@@ -3,10 +3,11 @@
 //
 //	seed ─▶ form, chords, melody, bass, drums ─▶ MIDI ─▶ FluidSynth, part by part ─▶ mixed, trimmed, levelled ─▶ WAV
 //
-// Tunes are composed by rules and random choices, without a model: equal settings and seeds make
-// equal notes. Result 0 of a job equals the result of a job for one result; each further result
-// has a seed of its own. The notes are the same on every machine; the sound depends on the
-// installed soundfont.
+// Tunes are composed by rules and random choices, without a neural network:
+// equal settings and seeds make equal notes. The first result of a job is the
+// same for any number of results, and each further result has its own seed. The
+// notes are the same on every machine; the sound depends on the installed
+// soundfont.
 package music
 
 import (
@@ -20,13 +21,13 @@ import (
 	"atelier/internal/engine/subprocess"
 )
 
-// Options are the operator's settings.
+// Options are the engine's settings, which the operator of the service makes.
 type Options struct {
 	// Folder is the parent of the jobs' temporary folders. "" means the system's temporary folder.
 	Folder string
 }
 
-// Engine runs jobs. It has no state between them.
+// Engine composes and plays tunes. It keeps no state between jobs.
 type Engine struct {
 	program   string
 	soundfont string
@@ -43,8 +44,9 @@ func Requirements() []subprocess.Requirement {
 	}
 }
 
-// findSoundfont returns the first soundfont in the usual folders, "" if there is none. Large ones
-// come first because they sound better.
+// findSoundfont returns the path of the first soundfont in the usual folders.
+// It returns "" if there is none. Large soundfonts are looked for first because
+// they sound better.
 func findSoundfont() string {
 	for _, pattern := range []string{
 		"/usr/share/sounds/sf2/FluidR3_GM.sf2",
@@ -63,7 +65,8 @@ func findSoundfont() string {
 	return ""
 }
 
-// New returns an engine that uses FluidSynth and a soundfont at these paths.
+// New returns an engine that uses FluidSynth and a soundfont at the given
+// paths.
 func New(fluidsynth, soundfont string, o Options) *Engine {
 	return &Engine{program: fluidsynth, soundfont: soundfont, folder: o.Folder}
 }
@@ -74,12 +77,13 @@ var (
 	errResult      = engine.Fail(engine.Invalid, "The music synthesizer returned no usable audio.")
 )
 
-// ManifestSpec describes the engine's settings in a manifest, of which there are none.
+// ManifestSpec describes the settings that this engine accepts in a manifest.
+// There are none.
 func ManifestSpec() engine.ManifestSpec {
 	return engine.ManifestSpec{Setting: func() any { return &struct{}{} }}
 }
 
-// Run does the job.
+// Run runs a job and writes its results to out.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	if err := engine.DecodeSetting(j.With, &struct{}{}); err != nil { // the engine has no settings
 		return err
@@ -111,29 +115,30 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	return nil
 }
 
-// request is the description of a tune.
+// request is the description of a tune, from the inputs of a job.
 type request struct {
-	key      int    // semitones above C
-	scale    string // "": chosen by the mood
+	key      int    // tonic of the key, in semitones above C
+	scale    string // name of the scale; "" if the mood determines it
 	mood     string
-	ensemble string  // "": chosen by the mood
-	tempo    float64 // beats per minute; 0: the mood's tempo
-	bars     int     // a multiple of four
+	ensemble string  // name of the set of instruments; "" if the mood determines it
+	tempo    float64 // beats per minute; 0 if the mood determines it
+	bars     int     // number of bars, a multiple of four
 	drums    bool
 	seed     uint32
 }
 
-// The engine's limits, which apply even if a manifest allows more.
+// Limits of the engine, which apply even if a manifest allows more.
 const (
 	minBars, maxBars   = 8, 32
 	minTempo, maxTempo = 40, 200
 )
 
-// byMood is the choice that leaves a setting to the mood.
+// byMood is the value of an input that leaves the choice to the mood.
 const byMood = "mood"
 
-// readRequest reads the inputs. The catalog has validated them against the manifest, but a
-// manifest may omit fields or offer choices that do not exist.
+// readRequest reads the inputs of a job. The catalog has validated them against
+// the manifest, but a manifest may omit fields or offer choices that do not
+// exist.
 func readRequest(j engine.Job) (request, error) {
 	text := func(key, otherwise string) string {
 		s, _ := j.Values[key].(string)

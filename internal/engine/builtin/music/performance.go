@@ -4,10 +4,12 @@ import (
 	"math/rand/v2"
 )
 
-// finalBeats is the decay of the last chord, in beats of the final tempo.
+// finalBeats is the time for the decay of the last chord, in beats of the final
+// tempo.
 const finalBeats = 5
 
-// The MIDI channels of the parts. In General MIDI the tenth is for drums.
+// The MIDI channels of the parts. General MIDI reserves the tenth channel for
+// drums.
 const (
 	leadChannel = iota
 	secondChannel
@@ -17,8 +19,9 @@ const (
 	drumChannel = 9
 )
 
-// performScore writes the part of every instrument and plays it like a person: slightly off the
-// beat, not equally loud, and slower at the end.
+// performScore returns the parts of all instruments. Like a human performance,
+// the notes are slightly off the beat and vary in loudness, and the tune slows
+// down at the end.
 func (c *composer) performScore() *score {
 	line := c.composeMelody()
 	h := performer{composer: c, r: c.newRandom(performanceStream)}
@@ -90,8 +93,8 @@ func (c *composer) performScore() *score {
 	return s
 }
 
-// tempoChanges slows down at the ends of phrases, as far as the mood allows, and before the last
-// chord.
+// tempoChanges returns the tempos of the tune. It slows down before the last
+// chord and, depending on the mood, at the ends of phrases.
 func (c *composer) tempoChanges() []tempoChange {
 	h := performer{composer: c}
 	all := []tempoChange{{0, c.tempo}}
@@ -112,7 +115,8 @@ func (c *composer) tempoChanges() []tempoChange {
 	return append(all, tempoChange{h.tickAt(c.last), min(c.tempo*0.8, 110)})
 }
 
-// voiceChords returns the notes of each chord with smooth voice leading.
+// voiceChords returns the MIDI pitches of each chord, chosen so that each voice
+// moves little from chord to chord.
 func (c *composer) voiceChords() [][]int {
 	all := make([][]int, len(c.changes))
 	var before []int
@@ -123,13 +127,14 @@ func (c *composer) voiceChords() [][]int {
 	return all
 }
 
-// performer turns times of the grid into notes.
+// performer converts the composition to notes, with times in ticks.
 type performer struct {
 	*composer
 	r *rand.Rand
 }
 
-// tickAt returns the time of a semiquaver. With swing, the second quaver of a beat is late.
+// tickAt returns the time in ticks of a time in semiquavers. With swing, the
+// second half of a beat begins late.
 func (h performer) tickAt(at int) int {
 	beat := at / stepsPerBeat
 	in := at % stepsPerBeat
@@ -145,7 +150,9 @@ func (h performer) tickAt(at int) int {
 	return beat * ticksPerBeat
 }
 
-// newNote returns a note from at to until, shortened to a share of that.
+// newNote returns a note from at to until, in semiquavers. part is the fraction
+// of that time during which it sounds. Start and velocity vary slightly at
+// random.
 func (h performer) newNote(at, until, pitch, velocity int, part float64) note {
 	from := h.tickAt(at)
 	length := max(int(float64(h.tickAt(until)-from)*part), ticksPerBeat/16)
@@ -156,8 +163,9 @@ func (h performer) newNote(at, until, pitch, velocity int, part float64) note {
 	return note{at: max(from, 0), length: length, pitch: pitch, velocity: min(max(velocity, 20), 122)}
 }
 
-// velocityAt returns the loudness at a time: louder in full sections, towards the third bar of a
-// phrase, and on the beat.
+// velocityAt returns the MIDI velocity at a time in semiquavers: higher in
+// sections with many players, towards the third bar of a phrase, and on the
+// beat.
 func (h performer) velocityAt(at int) int {
 	s := h.sectionAt(at)
 	v := h.mood.loud + 3*s.players
@@ -190,7 +198,8 @@ func (h performer) playLead(line []melodyNote) []note {
 	return notes
 }
 
-// playSecond doubles the melody an octave below in full sections.
+// playSecond returns the notes of the second instrument, which plays the melody
+// an octave lower in sections with many players.
 func (h performer) playSecond(line []melodyNote) []note {
 	var notes []note
 	for _, t := range line {
@@ -212,7 +221,7 @@ func (h performer) playDrums() []note {
 		turning := bar == s.first+phraseBars-1
 		for i, line := range h.metre.drums {
 			if s.players == 0 && i > 1 && len(h.metre.drums) > 2 {
-				continue // few drums at first
+				continue // in sections with the fewest players only two drums play
 			}
 			for step := range h.bar {
 				at := bar*h.bar + step
@@ -221,7 +230,7 @@ func (h performer) playDrums() []note {
 				}
 			}
 		}
-		if turning && h.mood.loud > 90 { // a fill before the next section
+		if turning && h.mood.loud > 90 { // a drum fill leads to the next section
 			for i, key := range []int{snare, snare, midTom, lowTom} {
 				at := (bar+1)*h.bar - stepsPerBeat + i
 				hit(at, key, h.velocityAt(at)-8+3*i)

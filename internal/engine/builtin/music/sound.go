@@ -12,12 +12,13 @@ import (
 	wav "atelier/internal/engine/builtin/sound"
 )
 
-// recording is interleaved stereo samples. Full scale is 1.
+// recording is interleaved stereo samples from -1 to 1, or beyond if not yet
+// levelled.
 type recording []float32
 
 var errFormat = errors.New("not a stereo recording of floats")
 
-// parseWAV parses a complete WAV file.
+// parseWAV parses a WAV file of stereo floats.
 func parseWAV(r io.Reader) (recording, error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	f, size, err := wav.Open(in)
@@ -42,12 +43,12 @@ func readFloats(in io.Reader, n int64) (recording, error) {
 		if _, err := io.ReadFull(in, block); err != nil {
 			return nil, fmt.Errorf("the recording is truncated: %w", err)
 		}
-		if s == nil { // allocate only after the first bytes have arrived
+		if s == nil { // allocate memory only after the first samples have arrived
 			s = make(recording, 0, n/4)
 		}
 		for at := 0; at < len(block); at += 4 {
 			v := math.Float32frombits(binary.LittleEndian.Uint32(block[at:]))
-			if !(v > -100 && v < 100) { // also refuses NaN
+			if !(v > -100 && v < 100) { // the condition also refuses NaN
 				return nil, errFormat
 			}
 			s = append(s, v)
@@ -56,9 +57,10 @@ func readFloats(in io.Reader, n int64) (recording, error) {
 	return s, nil
 }
 
-// mixIn mixes in another recording, level dB louder than the leading part.
+// mixIn adds another recording and returns the sum. The other one is first
+// brought to level dB relative to the melody.
 func (s recording) mixIn(other recording, level float64) recording {
-	const quietest, maxGain = 1e-5, 100 // a silent part stays silent
+	const quietest, maxGain = 1e-5, 100 // a part below quietest is left out
 	loud := other.measureLoudness()
 	if loud < quietest {
 		return s
@@ -73,11 +75,12 @@ func (s recording) mixIn(other recording, level float64) recording {
 	return s
 }
 
-// measureLoudness returns the loudness of the audible parts. Low tones count less, as in hearing.
+// measureLoudness returns the root mean square of the audible parts. Low tones
+// count less, as in human hearing.
 func (s recording) measureLoudness() float64 {
 	const (
 		block = sampleRate / 20 * 2
-		keep  = 0.98 // a high-pass at about 140 Hz
+		keep  = 0.98 // coefficient of a high-pass filter at about 140 Hz
 	)
 	var powers []float64
 	var high, before, loudest float64
@@ -107,7 +110,7 @@ func (s recording) measureLoudness() float64 {
 	return math.Sqrt(total / float64(n))
 }
 
-// encodeWAV returns the recording as a WAV file of 16 bits.
+// encodeWAV returns the recording as a WAV file with 16 bits per sample.
 func (s recording) encodeWAV() []byte {
 	b := wav.Header(sampleRate, 2, len(s))
 	for _, v := range s {
@@ -117,15 +120,17 @@ func (s recording) encodeWAV() []byte {
 }
 
 const (
-	// inaudibleLevel is the level below which the end is inaudible, 60 dB below full scale.
+	// inaudibleLevel is the fraction of the peak below which samples at the
+	// ends are inaudible, which is -60 dB.
 	inaudibleLevel = 0.001
-	// lead and fade are durations in samples per channel.
+	// lead and fade are the silence kept at the beginning and the fade at the
+	// end, in samples per channel.
 	lead = sampleRate / 20
 	fade = sampleRate * 6 / 10
 )
 
-// trimAndLevel removes silence at both ends, fades the end out and brings the tune to an even
-// level. It reports whether anything is audible.
+// trimAndLevel removes silence at both ends, fades the end out and brings the
+// tune to a standard loudness. It reports whether anything is audible.
 func (s *recording) trimAndLevel() bool {
 	all := *s
 	peak := 0.0
@@ -153,7 +158,7 @@ func (s *recording) trimAndLevel() bool {
 		edge := 1.0
 		if left := frames - 1 - i/2; left < fade {
 			edge = float64(left) / fade
-			edge *= edge // a square fade sounds even
+			edge *= edge // a quadratic fade sounds even
 		}
 		all[i] = float32(float64(v) * gain * edge)
 	}
@@ -161,7 +166,8 @@ func (s *recording) trimAndLevel() bool {
 	return true
 }
 
-// levelGain returns the gain that brings a tune to -17 dB, with no peak above -1 dB.
+// levelGain returns the gain that brings a tune to -17 dB of full scale, or
+// less if a peak would exceed -1 dB.
 func (s recording) levelGain(peak float64) float64 {
 	const level, ceiling = 0.141, 0.891
 	var power float64

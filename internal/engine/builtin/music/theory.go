@@ -5,20 +5,21 @@ import (
 	"strings"
 )
 
-// keys maps keys to their tonic in semitones above C.
+// keys are the tonics of the keys, in semitones above C.
 var keys = map[string]int{
 	"C": 0, "Db": 1, "D": 2, "Eb": 3, "E": 4, "F": 5, "Gb": 6, "G": 7, "Ab": 8, "A": 9, "Bb": 10, "B": 11,
 }
 
-// scale is seven notes and chord progressions for them. Progressions name chords by the degree of
-// their root, one bar each; a comma puts two into one bar. They avoid diminished chords, so each
-// scale has its own.
+// scale is seven notes and the chord progressions for them. A progression names
+// a chord for each bar by the degree of its root; a comma separates two chords
+// in one bar. Each scale has its own progressions, which avoid its diminished
+// chords.
 type scale struct {
-	steps  []int // in semitones above the tonic
-	melody []int // degrees that a melody uses, from 0; nil: all
-	// open, contrast and cadences are progressions. Open phrases begin on the tonic and end on
-	// another chord. Contrast phrases begin and end on other chords. A cadence is the bar before
-	// the tonic.
+	steps  []int // semitones of the notes above the tonic
+	melody []int // degrees that a melody may use, from 0; nil for all
+	// open, contrast and cadences are progressions. An open phrase begins on
+	// the tonic and ends on another chord. A contrast phrase begins and ends on
+	// other chords. A cadence is the bar before the final tonic.
 	open, contrast, cadences []string
 }
 
@@ -65,7 +66,7 @@ var scales = map[string]scale{
 		contrast: []string{"4 7 4 5", "6 4 7 5", "7 4 6 7"},
 		cadences: []string{"7,4", "4,7", "2,7"},
 	},
-	// The pentatonic scales are for the melody; five notes make too few chords.
+	// Only the melody is pentatonic, because five notes form too few chords.
 	"pentatonic": {
 		steps:    []int{0, 2, 4, 5, 7, 9, 11},
 		melody:   []int{0, 1, 2, 4, 5},
@@ -82,7 +83,8 @@ var scales = map[string]scale{
 	},
 }
 
-// parseProgression parses a phrase into the degrees of each bar, from 0.
+// parseProgression parses a progression. It returns the degrees of the chords
+// in each bar, from 0.
 func parseProgression(text string) [][]int {
 	var bars [][]int
 	for bar := range strings.FieldsSeq(text) {
@@ -95,19 +97,22 @@ func parseProgression(text string) [][]int {
 	return bars
 }
 
-// semitonesOf returns the semitones of a degree above the tonic, in any octave.
+// semitonesOf returns the semitones of a degree above the tonic. The degree may
+// be in any octave.
 func (s scale) semitonesOf(d int) int {
 	octave, rest := divideFloor(d, len(s.steps))
 	return 12*octave + s.steps[rest]
 }
 
-// divideFloor is division that rounds down, with its remainder.
+// divideFloor returns the quotient, rounded down, and the remainder, which is
+// never negative.
 func divideFloor(n, by int) (quotient, rest int) {
 	rest = ((n % by) + by) % by
 	return (n - rest) / by, rest
 }
 
-// chordClasses returns the pitch classes of the chord on a degree, root first.
+// chordClasses returns the pitch classes of a chord of size notes on a degree
+// of the scale, root first.
 func (s scale) chordClasses(key, degree, size int) []int {
 	classes := make([]int, size)
 	for i := range classes {
@@ -116,8 +121,8 @@ func (s scale) chordClasses(key, degree, size int) []int {
 	return classes
 }
 
-// ladder is the notes that a melody can use, numbered as rungs: rung 0 is the tonic in the middle
-// of the keyboard.
+// ladder is the notes that a melody may use. A note's number is its rung: rung
+// 0 is the tonic near the middle of the keyboard, rung 1 the next higher note.
 type ladder struct {
 	tonic int
 	rungs []int
@@ -141,7 +146,7 @@ func (l ladder) pitchAt(place int) int {
 	return l.tonic + 12*octave + l.rungs[rest]
 }
 
-// nearestRung returns the rung nearest to a pitch.
+// nearestRung returns the rung whose pitch is nearest to a MIDI pitch.
 func (l ladder) nearestRung(pitch int) int {
 	best := 0
 	for place := -4 * len(l.rungs); place < 4*len(l.rungs); place++ {
@@ -152,13 +157,15 @@ func (l ladder) nearestRung(pitch int) int {
 	return best
 }
 
-// isInChord reports whether a rung belongs to a chord.
+// isInChord reports whether the note at a rung belongs to a chord, given by its
+// pitch classes.
 func (l ladder) isInChord(place int, chord []int) bool {
 	_, class := divideFloor(l.pitchAt(place), 12)
 	return slices.Contains(chord, class)
 }
 
-// nearestChordRung returns the nearest rung that belongs to a chord, the lower of two.
+// nearestChordRung returns the nearest rung whose note belongs to a chord, and
+// of two equally near rungs the lower.
 func (l ladder) nearestChordRung(place int, chord []int) int {
 	for away := range 2 * len(l.rungs) {
 		if l.isInChord(place-away, chord) {
@@ -173,8 +180,8 @@ func (l ladder) nearestChordRung(place int, chord []int) int {
 
 func distanceOf(a, b int) int { return max(a-b, b-a) }
 
-// voiceChord returns the notes of a chord, from low to high, that are nearest to the notes before
-// and to the centre.
+// voiceChord returns the MIDI pitches of a chord, from low to high. It chooses
+// the inversion that is nearest to the previous chord and to the centre.
 func voiceChord(chord, before []int, centre int) []int {
 	var best []int
 	least := 1 << 30
@@ -192,8 +199,8 @@ func voiceChord(chord, before []int, centre int) []int {
 	return best
 }
 
-// voiceDistance returns how far a voice moves: from its own note before, or from the nearest note
-// if the number of voices changed.
+// voiceDistance returns how far a voice moves, in semitones: from its previous
+// note, or from the nearest previous note if the number of voices has changed.
 func voiceDistance(pitch, voice, voices int, before []int) int {
 	if len(before) == 0 {
 		return 0
@@ -208,7 +215,8 @@ func voiceDistance(pitch, voice, voices int, before []int) int {
 	return least
 }
 
-// stackChord builds a chord in close position on one of its notes, from low up.
+// stackChord returns the MIDI pitches of a chord in close position above low.
+// turn is the index of its lowest note.
 func stackChord(chord []int, turn, low int) []int {
 	notes := make([]int, len(chord))
 	for i := range notes {

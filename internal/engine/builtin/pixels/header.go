@@ -8,16 +8,17 @@ import (
 	"atelier/internal/engine"
 )
 
-// Header is the dimensions of a picture and the memory that it needs, by the file's header.
+// Header is the dimensions of a picture, read from the file's header, and the
+// memory needed to decode it.
 type Header struct {
-	Width, Height int   // upright
-	Memory        int64 // most bytes that Read needs, including its result
+	Width, Height int   // in pixels, after applying the orientation
+	Memory        int64 // largest number of bytes that Read needs, including its result
 }
 
-// Pixels returns the number of pixels.
+// Pixels returns the number of pixels of the picture.
 func (m Header) Pixels() int64 { return int64(m.Width) * int64(m.Height) }
 
-// ReadHeader reads a picture's header.
+// ReadHeader reads the header of a picture file.
 func ReadHeader(ctx context.Context, f engine.File) (Header, error) {
 	s, err := openSource(ctx, f)
 	if err != nil {
@@ -32,10 +33,11 @@ func ReadHeader(ctx context.Context, f engine.File) (Header, error) {
 	return m, nil
 }
 
-// decodeMemory estimates the most memory that Read needs: the decoder's result, the copy with
-// straight alpha if one is made, and the upright copy.
+// decodeMemory estimates the largest number of bytes that Read needs: for the
+// decoder's result, a copy with straight alpha if one is made, and the upright
+// copy. size is the size of the file.
 func (s *source) decodeMemory(size int64) int64 {
-	// Decoders work on whole blocks.
+	// Decoders allocate whole blocks of pixels.
 	pixels := int64(s.width+32) * int64(s.height+32)
 	const straight = 4
 	each := int64(0)
@@ -50,19 +52,20 @@ func (s *source) decodeMemory(size int64) int64 {
 			components = 1
 		case color.CMYKModel:
 			components = 4
-			each += 4 // one more conversion
+			each += 4 // the decoder makes another copy of four bytes per pixel
 		}
 		each += components + straight
 		if isProgressive(s.head) {
-			each += 4 * components // 32 bits per coefficient
+			each += 4 * components // the decoder stores coefficients of 32 bits
 		}
 	case GIF:
 		each = 2 + straight // interlaced rows may have to be reordered
 	case WebP:
 		each = 2 + straight
 		more = size
-		if string(s.head[12:16]) != "VP8 " { // lossless, or with alpha
-			// The Huffman trees can need far more memory than their size in the file.
+		if string(s.head[12:16]) != "VP8 " { // the file is lossless or has alpha
+			// The decoder's Huffman trees can need far more memory than their
+			// size in the file.
 			each = each + 9
 			more = size + min(300*size, 135<<20)
 		}
@@ -73,7 +76,8 @@ func (s *source) decodeMemory(size int64) int64 {
 	return pixels*each + more
 }
 
-// pngBytes returns the decoded bytes per pixel (PNG, third edition, section 11.2.1).
+// pngBytes returns the number of bytes per pixel that decoding a PNG needs
+// (PNG, third edition, section 11.2.1).
 func (s *source) pngBytes() int64 {
 	const palette = 3
 	depth := s.head[24]
@@ -88,7 +92,7 @@ func (s *source) pngBytes() int64 {
 	case colour == palette:
 		decoded = 1
 		straight = 4
-	case colour&2 == 0: // grey, possibly with a transparent tone
+	case colour&2 == 0: // the picture is grey and may have a transparent grey level
 		straight = 4
 	}
 	if interlaced {
@@ -97,14 +101,15 @@ func (s *source) pngBytes() int64 {
 	return decoded + straight
 }
 
-// isProgressive reports whether a JPEG is progressive, by the segments up to its frame header.
+// isProgressive reports whether a JPEG is progressive. It reads the segments up
+// to the frame header.
 func isProgressive(head []byte) bool {
 	for b := head[min(2, len(head)):]; len(b) >= 4; {
 		if b[0] != 0xff {
 			return false
 		}
 		marker := b[1]
-		if marker == 0xff { // fill
+		if marker == 0xff { // fill byte before a marker
 			b = b[1:]
 			continue
 		}
@@ -113,7 +118,7 @@ func isProgressive(head []byte) bool {
 		}
 		next := 2 + int(binary.BigEndian.Uint16(b[2:]))
 		if next > len(b) {
-			return true // unknown: assume the larger need
+			return true // the kind is unknown, so assume the one that needs more memory
 		}
 		b = b[next:]
 	}

@@ -5,13 +5,15 @@ import (
 	"image"
 )
 
-// Orientation is the orientation of a camera, as an Exif value from 1 to 8.
+// Orientation is the orientation of a camera picture, as an Exif value from 1
+// to 8.
 type Orientation int
 
 const upright Orientation = 1
 
-// OrientationOf finds the orientation in the first segments of a JPEG. Invalid data counts as
-// upright: a picture on its side is better than none.
+// OrientationOf returns the orientation stored in the first segments of a JPEG
+// file. If the data is invalid, it returns upright, because a rotated picture
+// is better than none.
 func OrientationOf(jpeg []byte) Orientation {
 	for b := jpeg[min(2, len(jpeg)):]; len(b) >= 4 && b[0] == 0xff; {
 		marker := b[1]
@@ -27,7 +29,8 @@ func OrientationOf(jpeg []byte) Orientation {
 	return upright
 }
 
-// exifOrientation reads the tag 0x0112 of the first directory of a TIFF header.
+// exifOrientation returns the value of tag 0x0112 in the first directory of a
+// TIFF structure.
 func exifOrientation(b []byte) Orientation {
 	if len(b) < 8 {
 		return upright
@@ -56,18 +59,19 @@ func exifOrientation(b []byte) Orientation {
 	return upright
 }
 
-// swapsSides reports whether width and height are exchanged.
+// swapsSides reports whether turning the picture upright exchanges its width
+// and height.
 func (o Orientation) swapsSides() bool { return o >= 5 }
 
-// turnUpright returns the picture turned upright.
+// turnUpright returns the picture rotated and mirrored so that it is upright.
 func (o Orientation) turnUpright(src *image.NRGBA) *image.NRGBA {
 	if o == upright {
 		return src
 	}
 	w := src.Rect.Dx()
 	h := src.Rect.Dy()
-	// The target of the pixel at (0,0), and the distances in the result of
-	// neighbours in a row and in a column.
+	// Compute the position in the result of the pixel at (0,0), and the
+	// distances in the result between neighbours in a row and in a column.
 	dw := w
 	dh := h
 	if o.swapsSides() {

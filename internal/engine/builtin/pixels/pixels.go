@@ -1,8 +1,9 @@
 // Package pixels reads and writes picture files for the built-in engines.
 //
-// Pictures are in memory with 8 bits per channel and straight alpha, upright, and treated as sRGB.
-// The format is detected by the file's bytes. A file that is damaged or too large is an engine
-// failure with a message for the person.
+// In memory, pictures have 8 bits per channel and straight alpha, are upright,
+// and are treated as sRGB. The format of a file is detected from its content.
+// If a file is damaged or too large, reading it fails with a message for the
+// person who started the job.
 package pixels
 
 import (
@@ -18,7 +19,7 @@ const MaxPixels = 50_000_000
 // Format is a picture file format.
 type Format string
 
-// The formats that can be read.
+// The picture formats that can be read.
 const (
 	JPEG Format = "jpeg"
 	PNG  Format = "png"
@@ -26,14 +27,15 @@ const (
 	GIF  Format = "gif"
 )
 
-// Picture is pixels and the format of their source or result.
+// Picture is the pixels of a picture and the file format that they were read
+// from or will be written in.
 type Picture struct {
 	*image.NRGBA
 	Format Format
 }
 
-// EachRow calls do for rows 0 to n-1. It checks ctx every few rows, so that work on large pictures
-// stops soon.
+// EachRow calls do for rows 0 to n-1 and reports progress. It checks ctx every
+// few rows, so that work on large pictures can be cancelled.
 func EachRow(ctx context.Context, s engine.Span, n int, do func(y int)) error {
 	const band = 16
 	for y := range n {
@@ -49,5 +51,5 @@ func EachRow(ctx context.Context, s engine.Span, n int, do func(y int)) error {
 	return ctx.Err()
 }
 
-// ClampByte rounds a value and clamps it to 0 to 255.
+// ClampByte rounds a value to a whole number from 0 to 255.
 func ClampByte(v float32) uint8 { return uint8(min(max(v+0.5, 0), 255)) }

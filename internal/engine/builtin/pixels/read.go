@@ -17,8 +17,8 @@ import (
 	"atelier/internal/engine"
 )
 
-// codec reads a format. Formats are detected here and not by the standard library's registry,
-// which depends on the imports of the whole program.
+// codec reads one picture format. This package detects formats itself, because
+// the standard library's registry depends on the imports of the whole program.
 type codec struct {
 	format Format
 	config func(io.Reader) (image.Config, error)
@@ -39,21 +39,22 @@ func codecOf(start []byte) (codec, bool) {
 	return codec{}, false
 }
 
-// source is an open file whose header has been read.
+// source is an open picture file whose header has been read.
 type source struct {
 	codec
-	width, height int // as stored, before the orientation
+	width, height int // as stored in the file, before applying the orientation
 	turn          Orientation
 	model         color.Model
-	head          []byte    // at least the whole header
-	body          io.Reader // the whole file from its start
+	head          []byte    // beginning of the file, at least the whole header
+	body          io.Reader // the whole file from its beginning
 	reader        *fileReader
 }
 
-// fileReader reads a stored file until the job ends. It keeps its own error, because a file that
-// could not be fetched is not a broken picture.
+// fileReader reads a stored file until the job is cancelled. It records read
+// errors, because a file that could not be fetched must not be reported as a
+// damaged picture.
 type fileReader struct {
-	ended func() error // Err of the job's context
+	ended func() error // returns the error of the job's context
 	src   io.ReadCloser
 	err   error
 }
@@ -72,7 +73,7 @@ func (s *fileReader) Read(p []byte) (int, error) {
 
 func (s *fileReader) Close() error { return s.src.Close() }
 
-// explainError translates an error of a decoder into a failure of the job.
+// explainError converts an error of a decoder to a failure of the job.
 func (s *fileReader) explainError(err error) error {
 	switch {
 	case s.ended() != nil:
@@ -83,7 +84,8 @@ func (s *fileReader) explainError(err error) error {
 	return engine.Fail(engine.Failed, "The picture could not be read. It is damaged, or its format is not supported by this tool.").WithCause(err)
 }
 
-// openSource reads a picture's header. The caller closes reader.
+// openSource opens a picture file and reads its header. The caller must close
+// the reader field of the result.
 func openSource(ctx context.Context, f engine.File) (*source, error) {
 	stored := &fileReader{ended: ctx.Err}
 	src, err := f.Open(ctx)
@@ -154,7 +156,8 @@ func Read(ctx context.Context, s engine.Span, f engine.File) (Picture, error) {
 	return Picture{src.turn.turnUpright(flat), src.format}, ctx.Err()
 }
 
-// convertStraight returns the picture with straight alpha on the canvas of its file.
+// convertStraight returns a decoded picture with straight alpha, drawn at its
+// position on the canvas of its file.
 func convertStraight(ctx context.Context, m image.Image, canvas image.Rectangle, from Format) (*image.NRGBA, error) {
 	none := engine.Span{}
 	switch src := m.(type) {
@@ -170,7 +173,8 @@ func convertStraight(ctx context.Context, m image.Image, canvas image.Rectangle,
 		if from == WebP {
 			return convertVideoRange(ctx, src, nil, 0)
 		}
-		// Drawing into RGBA is faster and, without alpha, the same.
+		// Drawing into RGBA is faster and, for opaque pictures, gives the same
+		// result.
 		dst := image.NewRGBA(canvas)
 		err := EachRow(ctx, none, canvas.Dy(), func(y int) {
 			draw.Draw(dst, image.Rect(0, y, canvas.Dx(), y+1), src, image.Pt(src.Rect.Min.X, src.Rect.Min.Y+y), draw.Src)
@@ -190,9 +194,9 @@ func convertStraight(ctx context.Context, m image.Image, canvas image.Rectangle,
 	return dst, err
 }
 
-// convertVideoRange converts the colours of a lossy WebP, which range from 16 to 235 as in video
-// (RFC 6386 section 9.2, BT.601). The decoder returns them as if they ranged from 0 to 255, which
-// looks washed out.
+// convertVideoRange converts the colours of a lossy WebP, which range from 16
+// to 235 as in video (RFC 6386 section 9.2, BT.601). The decoder returns them
+// as if they ranged from 0 to 255, which would look washed out.
 func convertVideoRange(ctx context.Context, src *image.YCbCr, alpha []byte, alphaStride int) (*image.NRGBA, error) {
 	r := src.Rect
 	dst := image.NewNRGBA(image.Rect(0, 0, r.Dx(), r.Dy()))

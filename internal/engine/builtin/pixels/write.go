@@ -11,11 +11,12 @@ import (
 	"golang.org/x/image/draw"
 )
 
-// fastPNGPixels is the number of pixels from which a PNG is compressed fast: in half the time, for
-// a slightly larger file.
+// fastPNGPixels is the number of pixels above which a PNG is compressed with
+// the fastest method. That takes half the time and makes a slightly larger
+// file.
 const fastPNGPixels = 4_000_000
 
-// EncodePNG encodes a picture. It fails when ctx ends.
+// EncodePNG encodes a picture as PNG. It fails when ctx is cancelled.
 func EncodePNG(ctx context.Context, m *image.NRGBA) (*File, error) {
 	e := png.Encoder{CompressionLevel: png.DefaultCompression}
 	if m.Rect.Dx()*m.Rect.Dy() > fastPNGPixels {
@@ -26,14 +27,16 @@ func EncodePNG(ctx context.Context, m *image.NRGBA) (*File, error) {
 	return f, err
 }
 
-// EncodeJPEG encodes a picture without transparent parts. It fails when ctx ends.
+// EncodeJPEG encodes a picture without transparent parts as JPEG. It fails when
+// ctx is cancelled.
 func EncodeJPEG(ctx context.Context, m *image.NRGBA, quality int) (*File, error) {
 	f := &File{}
 	err := jpeg.Encode(cancelWriter{ctx.Err, f}, AsRGBA(m), &jpeg.Options{Quality: quality})
 	return f, err
 }
 
-// cancelWriter fails when the job ends, which stops the encoder.
+// cancelWriter is a writer that fails after the job has been cancelled, which
+// stops the encoder.
 type cancelWriter struct {
 	ended func() error
 	to    *File
@@ -46,14 +49,14 @@ func (w cancelWriter) Write(p []byte) (int, error) {
 	return w.to.Write(p)
 }
 
-// AsRGBA returns an opaque picture's pixels as image.RGBA, for which other packages have fast
-// paths. It shares the pixels.
+// AsRGBA returns an opaque picture as image.RGBA, which other packages process
+// faster. The result uses the same pixel memory.
 func AsRGBA(m *image.NRGBA) *image.RGBA {
 	return &image.RGBA{Pix: m.Pix, Stride: m.Stride, Rect: m.Rect}
 }
 
-// File is an encoded picture in pieces. One growing slice would be copied repeatedly and need up
-// to three times its size.
+// File is an encoded picture, stored in several slices. A single growing slice
+// would be copied repeatedly and need up to three times the memory.
 type File struct {
 	pieces [][]byte
 }
@@ -84,10 +87,11 @@ func (f *File) Reader() io.Reader {
 	return io.MultiReader(all...)
 }
 
-// Bytes returns the file as one slice. Use it for small files.
+// Bytes returns the file as one slice. It copies the data, so it is meant for
+// small files.
 func (f *File) Bytes() []byte { return bytes.Join(f.pieces, nil) }
 
-// FlattenOnWhite returns the picture on a white background.
+// FlattenOnWhite returns a copy of the picture on a white background.
 func FlattenOnWhite(m *image.NRGBA) *image.NRGBA {
 	dst := image.NewRGBA(m.Rect)
 	draw.Draw(dst, dst.Rect, image.White, image.Point{}, draw.Src)

@@ -1,5 +1,5 @@
-// Package sound reads and writes the headers of WAV files. Engines interpret the samples
-// themselves.
+// Package sound reads and writes the headers of WAV files. The engines read and
+// write the samples themselves.
 package sound
 
 import (
@@ -8,18 +8,19 @@ import (
 	"io"
 )
 
-// Format is the format of a file's samples.
+// Format is the format of the samples in a WAV file.
 type Format struct {
-	Floats   bool // false: integers
-	Bits     int  // per sample
+	Floats   bool // whether samples are floats; otherwise they are integers
+	Bits     int  // bits per sample
 	Channels int
-	Rate     int // samples per second and channel
+	Rate     int // samples per second in each channel
 }
 
-// ErrFormat is the error for anything but a WAV file.
+// ErrFormat is returned for data that is not a WAV file.
 var ErrFormat = errors.New("not a WAV file")
 
-// Open reads a file up to its samples and returns the announced number of bytes of samples.
+// Open reads the header of a WAV file, up to the samples. size is the number of
+// bytes of samples according to the header.
 func Open(r io.Reader) (f Format, size int64, err error) {
 	var head [12]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil || string(head[:4]) != "RIFF" || string(head[8:]) != "WAVE" {
@@ -47,7 +48,8 @@ func Open(r io.Reader) (f Format, size int64, err error) {
 	}
 }
 
-// parseChunk parses the format chunk.
+// parseChunk parses the body of the format chunk. It reports whether the format
+// is supported.
 func (f *Format) parseChunk(b []byte) bool {
 	const integers, floats, extensible = 1, 3, 0xfffe
 	if len(b) < 16 {
@@ -62,8 +64,8 @@ func (f *Format) parseChunk(b []byte) bool {
 	return kind == integers || kind == floats
 }
 
-// Header returns the header of a file of 16-bit integers. samples is the number of samples per
-// channel.
+// Header returns the header of a WAV file of 16-bit integers, with capacity for
+// the samples. samples is the number of samples in all channels together.
 func Header(rate, channels, samples int) []byte {
 	const header = 44
 	le := binary.LittleEndian
@@ -73,7 +75,7 @@ func Header(rate, channels, samples int) []byte {
 	b = le.AppendUint32(b, uint32(header-8+n))
 	b = append(b, "WAVEfmt "...)
 	b = le.AppendUint32(b, 16)
-	b = le.AppendUint16(b, 1) // integers
+	b = le.AppendUint16(b, 1) // integer samples
 	b = le.AppendUint16(b, uint16(channels))
 	b = le.AppendUint32(b, uint32(rate))
 	b = le.AppendUint32(b, uint32(2*channels*rate))

@@ -11,7 +11,8 @@ import (
 	wav "atelier/internal/engine/builtin/sound"
 )
 
-// recording is the samples of a mono recording.
+// recording is the samples of a mono recording. The rate is in samples per
+// second.
 type recording struct {
 	rate    int
 	samples []int16
@@ -19,7 +20,7 @@ type recording struct {
 
 var errFormat = errors.New("not a mono recording of 16 bits")
 
-// parseWAV parses a complete WAV file.
+// parseWAV parses a WAV file with one channel and 16 bits per sample.
 func parseWAV(r io.Reader) (*recording, error) {
 	f, size, err := wav.Open(r)
 	if err != nil {
@@ -62,7 +63,7 @@ func (s *recording) appendSound(t *recording) error {
 	return nil
 }
 
-// appendSilence appends silence.
+// appendSilence appends silence of the given duration.
 func (s *recording) appendSilence(d time.Duration) {
 	s.samples = append(s.samples, make([]int16, s.sampleCount(d))...)
 }
@@ -76,7 +77,8 @@ func (s *recording) duration() time.Duration {
 	return time.Duration(float64(len(s.samples)) / float64(s.rate) * float64(time.Second))
 }
 
-// audibleLevel is the level below which a sample is inaudible, about -54 dB.
+// audibleLevel is the largest absolute value of an inaudible sample, about -54
+// dB of full scale.
 const audibleLevel = 66
 
 func (s *recording) isSilent() bool {
@@ -84,7 +86,8 @@ func (s *recording) isSilent() bool {
 	return from == to
 }
 
-// audibleRange returns the range from the first audible sample to the last.
+// audibleRange returns the range from the first audible sample to the last. to
+// is exclusive.
 func (s *recording) audibleRange() (from, to int) {
 	loud := func(v int16) bool { return v > audibleLevel || v < -audibleLevel }
 	to = len(s.samples)
@@ -103,8 +106,9 @@ const (
 	fade = 5 * time.Millisecond
 )
 
-// trimAndLevel trims the recording, brings it to an even level and removes clicks at its ends. It
-// reports whether anything is audible.
+// trimAndLevel removes silence at both ends of the recording, brings it to a
+// standard loudness, and fades both ends briefly to avoid clicks. It reports
+// whether anything is audible.
 func (s *recording) trimAndLevel() bool {
 	from, to := s.audibleRange()
 	if from == to {
@@ -125,8 +129,8 @@ func (s *recording) trimAndLevel() bool {
 	return true
 }
 
-// levelGain returns the gain that brings speech to -19 dB without its pauses, with at most 12 dB
-// of amplification and no peak above -1 dB.
+// levelGain returns the gain that brings the speech, without its pauses, to -19
+// dB of full scale. The gain is at most 12 dB, and no peak exceeds -1 dB.
 func (s *recording) levelGain() float64 {
 	const (
 		level   = 0.112 * 32768
@@ -146,7 +150,7 @@ func (s *recording) levelGain() float64 {
 			spoken += len(block)
 		}
 	}
-	if spoken == 0 { // a single click
+	if spoken == 0 { // the recording is a single click
 		return 1
 	}
 	return min(level/math.Sqrt(power/float64(spoken)), ceiling/peak, most)

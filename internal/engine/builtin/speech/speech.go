@@ -3,9 +3,10 @@
 //
 //	text ─▶ pieces ─▶ eSpeak NG, one piece at a time ─▶ joined, trimmed, levelled ─▶ WAV
 //
-// The text is passed through standard input, so that no part of it can be an option and process
-// lists do not show it. It is treated as plain text: markup, phoneme codes and control characters
-// have no effect. The same job returns the same bytes with any seed.
+// The text is passed to eSpeak NG through standard input, so that no part of it
+// is interpreted as an option and lists of processes do not show it. It is
+// treated as plain text: markup, phoneme codes and control characters have no
+// effect. The same job returns the same bytes with any seed.
 package speech
 
 import (
@@ -25,13 +26,13 @@ import (
 	"atelier/internal/engine/subprocess"
 )
 
-// Options are the operator's settings.
+// Options are the engine's settings, which the operator of the service makes.
 type Options struct {
 	// Folder is the parent of the jobs' temporary folders. "" means the system's temporary folder.
 	Folder string
 }
 
-// Engine runs jobs. It has no state between them.
+// Engine reads texts aloud. It keeps no state between jobs.
 type Engine struct {
 	program string
 	folder  string
@@ -44,18 +45,21 @@ func Requirements() []subprocess.Requirement {
 	return []subprocess.Requirement{{Name: "espeak-ng", Package: "espeak-ng", Path: subprocess.FindProgram("espeak-ng")}}
 }
 
-// New returns an engine that uses eSpeak NG at this path.
+// New returns an engine that uses eSpeak NG at the given path.
 func New(program string, o Options) *Engine { return &Engine{program: program, folder: o.Folder} }
 
 const (
-	// maxCharacters is the engine's limit, which applies even if a manifest allows more.
+	// maxCharacters is the largest number of characters of a text, even if a
+	// manifest allows more.
 	maxCharacters = 20_000
-	// maxDuration is the longest recording that the service stores.
+	// maxDuration is the length of the longest recording that the service
+	// stores.
 	maxDuration = 10 * time.Minute
 )
 
-// limits allow one piece to be longer than a whole result may be, so that the check of the
-// duration refuses it and not the limit on disk space.
+// limits are the resource limits of eSpeak NG. They allow one piece to be
+// longer than a whole result may be, so that a text that is too long fails the
+// check of the duration and not the limit on disk space.
 var limits = subprocess.Limits{Memory: 2 << 30, File: 64 << 20, Folder: 80 << 20}
 
 var (
@@ -68,16 +72,17 @@ var (
 
 // readingStyle is the voice, speed, pitch and pauses of a job.
 type readingStyle struct {
-	voice               string // eSpeak NG's name
-	speed, pitch, pause int    // words per minute, 0 to 99, hundredths of a second
+	voice               string // eSpeak NG's name of the voice
+	speed, pitch, pause int    // speed in words per minute, pitch from 0 to 99, pause in hundredths of a second
 }
 
-// ManifestSpec describes the engine's settings in a manifest, of which there are none.
+// ManifestSpec describes the settings that this engine accepts in a manifest.
+// There are none.
 func ManifestSpec() engine.ManifestSpec {
 	return engine.ManifestSpec{Setting: func() any { return &struct{}{} }}
 }
 
-// Run does the job.
+// Run runs a job and writes its results to out.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	if err := engine.DecodeSetting(j.With, &struct{}{}); err != nil { // the engine has no settings
 		return err
@@ -119,8 +124,9 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	return nil
 }
 
-// readStyle reads the inputs. The catalog has validated them against the manifest, but a manifest
-// may omit fields or offer choices that do not exist.
+// readStyle reads the inputs of a job. The catalog has validated them against
+// the manifest, but a manifest may omit fields or offer choices that do not
+// exist.
 func readStyle(j engine.Job) (readingStyle, error) {
 	whole := func(key string, fallback, low, high float64) int {
 		return int(math.Round(j.NumberInput(key, fallback, low, high)))
@@ -147,9 +153,11 @@ func choiceInput(v any, fallback string) string {
 	return cmp.Or(s, fallback)
 }
 
-// speakPieces runs eSpeak NG for all pieces and joins the recordings.
+// speakPieces runs eSpeak NG for each piece of the text and joins the
+// recordings.
 func (e *Engine) speakPieces(ctx context.Context, pieces []piece, m readingStyle, progress func(part float64)) (*recording, error) {
-	// Pauses depend on the speed, as inside a piece.
+	// Pauses between two pieces of the text depend on the speed, like the
+	// pauses within a piece.
 	between := time.Duration(400 * float64(time.Millisecond) * 165 / float64(m.speed))
 	whole := &recording{}
 	for i, p := range pieces {
@@ -157,7 +165,7 @@ func (e *Engine) speakPieces(ctx context.Context, pieces []piece, m readingStyle
 		if err != nil {
 			return nil, err
 		}
-		if !s.isSilent() { // a silent piece, such as a line of dashes, adds no pause
+		if !s.isSilent() { // a silent piece of text, such as a line of dashes, adds no pause
 			if err := whole.appendSound(s); err != nil {
 				return nil, errResult.WithCause(err)
 			}
@@ -173,7 +181,8 @@ func (e *Engine) speakPieces(ctx context.Context, pieces []piece, m readingStyle
 	return whole, nil
 }
 
-// speakPiece runs eSpeak NG for one piece.
+// speakPiece runs eSpeak NG for one piece of the text and returns the
+// recording.
 func (e *Engine) speakPiece(ctx context.Context, text string, m readingStyle) (*recording, error) {
 	folder, err := subprocess.NewFolder(e.folder)
 	if err != nil {

@@ -5,8 +5,9 @@ import (
 	"unicode"
 )
 
-// stripCommands removes text that eSpeak NG would interpret: control characters, which begin
-// commands, and double brackets, which enclose phonemes.
+// stripCommands removes parts of a text that eSpeak NG would interpret: control
+// characters, which begin commands, and double brackets, which enclose
+// phonemes.
 func stripCommands(text string) string {
 	text = strings.ToValidUTF8(text, " ")
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n\n", "\u0085", "\n").Replace(text)
@@ -22,22 +23,24 @@ func stripCommands(text string) string {
 	return text
 }
 
-// piece is a part of a text that is spoken by one run of the program.
+// piece is a part of the text that is spoken by one run of eSpeak NG.
 type piece struct {
 	text      string
-	paragraph bool // the piece ends a paragraph
+	paragraph bool // whether the piece ends a paragraph
 }
 
 const (
-	// minPieceLength is the length from which a piece ends at the next sentence. Shorter pieces would
-	// start the program more often.
+	// minPieceLength is the number of characters from which a piece of text
+	// ends at the end of a sentence. Shorter pieces would start eSpeak NG more
+	// often.
 	minPieceLength = 160
-	// maxPieceLength is the length at which a piece ends at the next word, for texts without
-	// sentences.
+	// maxPieceLength is the largest number of characters of a piece of text. If
+	// no sentence ends before, the piece ends after a comma or between two
+	// words.
 	maxPieceLength = 480
 )
 
-// splitText splits a text into pieces: by paragraphs, then by sentences.
+// splitText splits a text into pieces: first by paragraphs, then by sentences.
 func splitText(text string) []piece {
 	var all []piece
 	for _, paragraph := range splitParagraphs(text) {
@@ -54,7 +57,8 @@ func splitText(text string) []piece {
 	return all
 }
 
-// splitParagraphs returns the parts between blank lines, each on one line.
+// splitParagraphs returns the paragraphs of a text, which blank lines separate,
+// each joined to one line.
 func splitParagraphs(text string) []string {
 	var all []string
 	var words []string
@@ -71,7 +75,8 @@ func splitParagraphs(text string) []string {
 	return all
 }
 
-// nextPieceLength returns the length of the next piece.
+// nextPieceLength returns the number of characters of the next piece at the
+// beginning of rest.
 func nextPieceLength(rest []rune) int {
 	word := 0
 	clause := 0
@@ -94,8 +99,9 @@ func nextPieceLength(rest []rune) int {
 	return len(rest)
 }
 
-// endsSentence reports whether a sentence ends with the ith character. A full stop after a short
-// word may belong to an abbreviation and does not count.
+// endsSentence reports whether a sentence ends with the character at index i. A
+// full stop after a short word does not count, because the word may be an
+// abbreviation.
 func endsSentence(text []rune, i int) bool {
 	switch text[i] {
 	case '。', '！', '？', '।':

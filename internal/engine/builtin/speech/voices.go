@@ -1,11 +1,12 @@
 package speech
 
-// languages maps the languages that a manifest can offer to eSpeak NG's voice files. It uses file
-// names and not language names: with the latter, version 1.51 silently drops the variant for en-gb
-// and others.
+// languages maps the languages that a manifest can offer to eSpeak NG's voice
+// files. File names are used instead of language names, because version 1.51
+// ignores the variant for some language names, such as en-gb.
 //
-// Japanese is missing because eSpeak NG reads kana but no kanji. Chinese uses the pinyin voice;
-// the other one reads the tones as English numbers.
+// Japanese is missing because eSpeak NG cannot read kanji, only kana. Chinese
+// uses the pinyin voice, because the other one reads the tones as English
+// numbers.
 var languages = map[string]string{
 	"ar":     "ar",
 	"ca":     "ca",
@@ -36,8 +37,8 @@ var languages = map[string]string{
 	"zh":     "cmn-latn-pinyin",
 }
 
-// voices maps the voices that a manifest can offer to eSpeak NG's variants, which work with any
-// language.
+// voices maps the voices that a manifest can offer to eSpeak NG's voice
+// variants, which work with any language.
 var voices = map[string]string{
 	"man":          "",
 	"deep-man":     "+m7",

@@ -8,9 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// styles and backgrounds are the endings of captions of the training pictures, in this order: "red
-// fox, flat emoji in the snow". The network was trained with exactly these words, so "a" stays
-// before a vowel, too.
+// styles and backgrounds are the ends of captions by the values of the inputs
+// style and background. In a caption the style comes first: "red fox, flat
+// emoji in the snow". The network was trained with exactly these words, so they
+// contain "a" even before a vowel.
 var (
 	styles = map[string]string{
 		"3d":      ", 3d emoji",
@@ -48,8 +49,10 @@ var (
 	}
 )
 
-// buildCaption returns the part of the prompt that the network reads, followed by the words for
-// the style and the background, which must fit as well. An unknown choice adds nothing.
+// buildCaption returns the caption for the network, and the part of the prompt
+// that it contains. The caption ends with the words for style and background;
+// the prompt is shortened so that they fit. An unknown style or background adds
+// nothing.
 func (t *task) buildCaption(prompt string) (caption, read string) {
 	style, _ := t.Values["style"].(string)
 	background, _ := t.Values["background"].(string)
@@ -63,8 +66,9 @@ func (t *task) countWords(text string) int {
 	return words
 }
 
-// firstWords cuts a text after maxWords words. If nothing separates two words, as in a character
-// that replaces several, it continues character by character.
+// firstWords shortens a text to at most maxWords words. It removes the last
+// word repeatedly or, if nothing separates the rest, the last character,
+// because a single character may count as several words.
 func firstWords(text string, maxWords int, count func(string) int) string {
 	for text != "" && count(text) > maxWords {
 		text = strings.TrimRightFunc(text, isSeparator)
@@ -83,18 +87,21 @@ func isSeparator(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
 }
 
-// joiners are separators that may also join two parts to one word.
+// joiners are separators that may also join two parts of one word, such as the
+// hyphen.
 const joiners = "-'’‘ʼ‐‑"
 
-// fillerWords have no meaning that a picture could show, so notes do not mention them.
+// fillerWords are words without a meaning that a picture could show. Notes
+// about a prompt do not mention them.
 var fillerWords = strings.Fields(`we our ours your yours he him his she her hers they them their theirs that these those whom whose
 	which how is are was were be been being has had having does did will would shall should could may might must if because
-	until while against into during before after further there any both each few maxWords some such only own same so than too very
+	until while against into during before after further there any both each few most some such only own same so than too very
 	just want really quite lot`)
 
-// promptNote returns the note about a prompt: how much of it the network read, which of the words
-// that it read are unknown to it, and which are known only from texts. "": the network read
-// everything and all words are known. A word counts once.
+// promptNote returns a note about a prompt: how much of it the network read,
+// which of those words it does not know, and which it knows only from texts. It
+// returns "" if the network read everything and knows all words. Repeated words
+// count once.
 func (t *task) promptNote(prompt, read string) string {
 	var unknown, guessed, seen []string
 	words := 0
@@ -106,7 +113,7 @@ func (t *task) promptNote(prompt, read string) string {
 		strange, n := t.model.UnknownWords(w)
 		words += n
 		if n == 1 && len(strange) == 1 {
-			strange[0] = strings.TrimFunc(w, isSeparator) // as written, with its marks
+			strange[0] = strings.TrimFunc(w, isSeparator) // as written in the prompt, with diacritics
 		}
 		unknown = append(unknown, strange...)
 		for _, g := range t.model.GuessedWords(w) {
@@ -126,14 +133,16 @@ func (t *task) promptNote(prompt, read string) string {
 	return strings.Join(append(all, describeWords(unknown, guessed, words, room)...), " ")
 }
 
-// Limits on the words of the prompt in a note: in one list, and in each of two.
+// Limits in bytes on a list of words in a note: if there is one list, and for
+// each of two lists.
 const (
 	oneListBytes  = 320
 	twoListsBytes = 110
 )
 
-// describeWords returns sentences about the words that a picture does not show, or not certainly:
-// unknown words, and words that the network guesses at.
+// describeWords returns sentences about the words that the picture may not
+// show: unknown words, and words that the network knows only from texts. words
+// is the number of words in total, room the limit of a list in bytes.
 func describeWords(unknown, guessed []string, words, room int) (all []string) {
 	switch {
 	case words == 0:
@@ -161,7 +170,8 @@ func describeWords(unknown, guessed []string, words, room int) (all []string) {
 	return all
 }
 
-// listWords lists as many words as fit, and at least the beginning of the first.
+// listWords joins as many words as fit into room bytes, and at least the
+// beginning of the first word.
 func listWords(words []string, room int) string {
 	all := strings.Join(words, ", ")
 	if len(all) <= room {

@@ -4,11 +4,12 @@
 //	prompt, style, background ─▶ caption ─▶ network, a few steps ─▶ 128 pixels ─▶ upscaler ─▶ 512 pixels ─▶ PNG
 //	picture ─▶ upscaler ─▶ four times as large ─▶ PNG
 //
-// Equal jobs with equal seeds make equal pictures on every machine with the same kernel. The
-// result's note names the parts of a prompt that are unknown to the network.
+// Equal jobs with equal seeds make equal pictures on all machines that use the
+// same kernel. A note with the result names the words of the prompt that the
+// network does not know.
 //
-// The model is opened for the first job and stays open. It uses all cores itself, so jobs take
-// turns.
+// The model is opened for the first job and stays open. A job uses all cores,
+// so only one job runs at a time.
 package tiny
 
 import (
@@ -26,28 +27,30 @@ import (
 
 // Options are the dependencies of the engine.
 type Options struct {
-	// Open opens the model. It is called again after it has failed, and after Close.
+	// Open opens the model. After it has failed or after Close, the next job
+	// calls it again.
 	Open func() (*neural.Model, error)
-	// Log receives the duration of each job's stages.
+	// Log receives the durations of the stages of each job.
 	Log *slog.Logger
 	Now func() time.Time
 }
 
-// Engine runs jobs, one at a time.
+// Engine draws and enlarges pictures. It runs one job at a time.
 type Engine struct {
 	with  Options
-	turn  chan struct{} // holds one value while a job uses the model
-	model *neural.Model // nil: not open
+	turn  chan struct{} // contains a value while a job uses the model
+	model *neural.Model // nil if the model is not open
 }
 
 var _ engine.Engine = (*Engine)(nil)
 
-// New returns the engine. It does not open the model yet.
+// New returns the engine. The first job opens the model.
 func New(o Options) *Engine {
 	return &Engine{with: o, turn: make(chan struct{}, 1)}
 }
 
-// Close closes the model when no job uses it. The next job opens it again.
+// Close waits for the running job and closes the model. Another job would open
+// it again.
 func (e *Engine) Close() {
 	e.turn <- struct{}{}
 	defer func() { <-e.turn }()
@@ -57,7 +60,7 @@ func (e *Engine) Close() {
 	}
 }
 
-// operationFunc makes the ith result.
+// operationFunc makes the result with index i and a note for it.
 type operationFunc func(ctx context.Context, t *task, s engine.Span, i int) (*image.NRGBA, string, error)
 
 // operations are the operations that a manifest can name.
@@ -67,22 +70,22 @@ var operations = map[string]operationFunc{
 	"upscale-art":         upscaleArtwork,
 }
 
-// task is a job that is using the model.
+// task is a job while it uses the model.
 type task struct {
 	engine.Job
 	operation string
 	model     *neural.Model
 	out       engine.Sink
 	timer     *stageTimer
-	start     *image.NRGBA // picture that a sketch starts from; nil: none
+	start     *image.NRGBA // picture that a sketch starts from; nil if none has been read
 }
 
-// manifestSetting is the engine's part of a manifest.
+// manifestSetting is the part of a manifest that configures this engine.
 type manifestSetting struct {
 	Operation string `json:"operation"`
 }
 
-// ManifestSpec describes the engine's settings in a manifest.
+// ManifestSpec describes the settings that this engine accepts in a manifest.
 func ManifestSpec() engine.ManifestSpec {
 	return engine.ManifestSpec{
 		Setting: func() any { return &manifestSetting{} },
@@ -90,7 +93,7 @@ func ManifestSpec() engine.ManifestSpec {
 	}
 }
 
-// Run does the job.
+// Run runs a job and writes its results to out.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	var with manifestSetting
 	if err := engine.DecodeSetting(j.With, &with); err != nil {
@@ -100,8 +103,8 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	if !ok {
 		return engine.ErrMisconfigured
 	}
-	// A job reserves memory before its turn, so that a job that waits for memory
-	// does not block the model.
+	// A job reserves memory before it waits for the model, so that a job that
+	// waits for memory does not block the model.
 	need, err := jobMemory(ctx, with.Operation, j)
 	if err != nil {
 		return err
@@ -117,7 +120,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 		return ctx.Err()
 	}
 	defer func() { <-e.turn }()
-	if err := ctx.Err(); err != nil { // the turn and the job's end may have come together
+	if err := ctx.Err(); err != nil { // the model may have become free at the moment when the job was cancelled
 		return err
 	}
 	w := &stageTimer{now: e.with.Now}
@@ -144,7 +147,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	return nil
 }
 
-// runAll makes the results and passes them to the sink.
+// runAll makes all results of the job and sends them to the sink.
 func (t *task) runAll(ctx context.Context, do operationFunc) error {
 	whole := engine.NewSpan(t.out)
 	whole.ReportProgress(0)
@@ -168,7 +171,8 @@ func (t *task) runAll(ctx context.Context, do operationFunc) error {
 	return nil
 }
 
-// pictureInput returns the picture of the form.
+// pictureInput returns the file of the input "picture". It fails if there is
+// none.
 func pictureInput(j engine.Job) (engine.File, error) {
 	if files := j.Files["picture"]; len(files) > 0 {
 		return files[0], nil

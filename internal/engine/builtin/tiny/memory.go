@@ -7,11 +7,13 @@ import (
 	"atelier/internal/engine/builtin/pixels"
 )
 
-// sinkMemory is the memory for encoding a sketch and for the sink's thumbnail. The model has its
-// own memory, which all jobs share.
+// sinkMemory is the number of bytes for encoding a sketch and for the thumbnail
+// that the sink makes. The memory of the model is separate and common to all
+// jobs.
 const sinkMemory = 28 << 20
 
-// jobMemory returns the memory that a job needs, by the header of its picture.
+// jobMemory returns the number of bytes that a job needs. For a job with an
+// input picture it reads the picture's header.
 func jobMemory(ctx context.Context, operation string, j engine.Job) (int64, error) {
 	if operation == "sketch" {
 		return sinkMemory, nil
@@ -31,10 +33,11 @@ func jobMemory(ctx context.Context, operation string, j engine.Job) (int64, erro
 		return 0, err
 	}
 	const (
-		// Four bytes in memory and four in the file, for each pixel of the result.
+		// Bytes per input pixel for the result: four in memory and four in the
+		// file for each pixel of the result.
 		result = (4 + 4) * upscaleFactor * upscaleFactor
-		// Four floats per pixel, a third more for the smaller layers, and the filled
-		// picture.
+		// Bytes per input pixel for filling transparent parts: four floats, a
+		// third more for the coarser layers, and the filled picture.
 		filled = 4*4*4/3 + 4
 	)
 	return in.Memory + (result+filled)*in.Pixels() + sinkMemory, nil

@@ -11,16 +11,17 @@ import (
 	"atelier/internal/engine/builtin/tiny/neural"
 )
 
-// The engine's limits, which apply even if a manifest allows more.
+// Limits of the engine, which apply even if a manifest allows more.
 const (
 	maxSteps      = 16
 	maxGuidance   = 10
-	upscaleFactor = 4 // factor of the upscaler, for width and height
+	upscaleFactor = 4 // factor by which the upscaler enlarges width and height
 )
 
 const previewQuality = 80
 
-// drawSketch draws the prompt, starting from noise or from a picture.
+// drawSketch draws a picture of the prompt, starting from noise or from the
+// input picture. It returns the picture and a note about the prompt.
 func drawSketch(ctx context.Context, t *task, s engine.Span, i int) (*image.NRGBA, string, error) {
 	large, err := t.isLarge()
 	if err != nil {
@@ -51,7 +52,7 @@ func drawSketch(ctx context.Context, t *task, s engine.Span, i int) (*image.NRGB
 	t.timer.start()
 	m, err := t.model.DrawPicture(ctx, order, func(done, of int, soFar *image.NRGBA) error {
 		if done == 1 {
-			t.timer.endStage("first_step") // includes reading the prompt
+			t.timer.endStage("first_step") // the first step includes encoding the prompt
 		} else {
 			t.timer.endStage("step")
 		}
@@ -73,7 +74,7 @@ func drawSketch(ctx context.Context, t *task, s engine.Span, i int) (*image.NRGB
 	return m, t.promptNote(prompt, read), nil
 }
 
-// isLarge reports whether the upscaler makes the result.
+// isLarge reports whether the requested size requires the upscaler.
 func (t *task) isLarge() (bool, error) {
 	m, ok := t.Values["size"].(map[string]any)
 	if !ok {
@@ -91,7 +92,8 @@ func (t *task) isLarge() (bool, error) {
 	return false, engine.ErrMisconfigured
 }
 
-// sendPreview sends the picture so far to the sink. A preview that fails is dropped.
+// sendPreview sends an intermediate picture to the sink. Errors are ignored,
+// because a missing preview does no harm.
 func (t *task) sendPreview(ctx context.Context, m *image.NRGBA) {
 	if b, err := pixels.EncodeJPEG(ctx, m, previewQuality); err == nil {
 		t.out.Preview(b.Bytes())
@@ -108,8 +110,8 @@ func (t *task) enlargeResult(ctx context.Context, m *image.NRGBA, s engine.Span)
 	return large, nil
 }
 
-// readStart reads the picture that a sketch starts from and fits it into the network's square, on
-// white.
+// readStart reads the input picture that a sketch starts from and fits it, on
+// white, into the square that the network draws.
 func (t *task) readStart(ctx context.Context) (*image.NRGBA, error) {
 	f, err := pictureInput(t.Job)
 	if err != nil {
@@ -125,8 +127,8 @@ func (t *task) readStart(ctx context.Context) (*image.NRGBA, error) {
 	return m, err
 }
 
-// fitSquare returns a picture scaled to fit a square, centred, on white. Large pictures are
-// averaged down first, row by row, so that ctx can cancel it.
+// fitSquare scales a picture to fit into a square and centres it on white.
+// Large pictures are first reduced row by row, so that ctx can cancel the work.
 func fitSquare(ctx context.Context, m *image.NRGBA, side int) (*image.NRGBA, error) {
 	small, err := shrinkOnWhite(ctx, m, max(m.Rect.Dx(), m.Rect.Dy())/(2*side))
 	if err != nil {
@@ -148,7 +150,8 @@ func fitSquare(ctx context.Context, m *image.NRGBA, side int) (*image.NRGBA, err
 	return &image.NRGBA{Pix: square.Pix, Stride: square.Stride, Rect: square.Rect}, nil
 }
 
-// shrinkOnWhite flattens a picture on white and averages blocks of n by n pixels.
+// shrinkOnWhite puts a picture on a white background and reduces it by
+// averaging blocks of n by n pixels.
 func shrinkOnWhite(ctx context.Context, m *image.NRGBA, n int) (*image.NRGBA, error) {
 	n = max(n, 1)
 	w := m.Rect.Dx()
@@ -163,7 +166,7 @@ func shrinkOnWhite(ctx context.Context, m *image.NRGBA, n int) (*image.NRGBA, er
 					p := m.Pix[v*m.Stride+4*u:]
 					a := float32(p[3]) / 255
 					for c := range sum {
-						sum[c] += float32(a*float32(p[c])) + float32(255*(1-a)) // rounded before adding, so that all processors agree
+						sum[c] += float32(a*float32(p[c])) + float32(255*(1-a)) // the products are rounded before the addition, so that all processors compute the same
 					}
 					count++
 				}

@@ -2,7 +2,8 @@ package tiny
 
 import "time"
 
-// stageTimer adds up the durations of a job's stages.
+// stageTimer adds up how long the stages of a job take. A stage may run several
+// times.
 type stageTimer struct {
 	now    func() time.Time
 	at     time.Time
@@ -15,10 +16,11 @@ type stage struct {
 	took  time.Duration
 }
 
-// start starts a stage, which endStage names.
+// start starts a stage. Its name is given when it ends.
 func (w *stageTimer) start() { w.at = w.now() }
 
-// endStage ends a stage and starts the next.
+// endStage ends the current stage, records its duration under the given name,
+// and starts the next stage.
 func (w *stageTimer) endStage(name string) {
 	now := w.now()
 	took := now.Sub(w.at)
@@ -33,7 +35,8 @@ func (w *stageTimer) endStage(name string) {
 	w.stages = append(w.stages, stage{name, 1, took})
 }
 
-// logAttrs returns the mean duration of each stage as attributes of a log line.
+// logAttrs returns the mean duration of each stage as attributes for a log
+// line.
 func (w *stageTimer) logAttrs() (all []any) {
 	for _, s := range w.stages {
 		all = append(all, s.name, (s.took / time.Duration(s.times)).Round(100*time.Microsecond).String())

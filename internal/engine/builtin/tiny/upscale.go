@@ -9,15 +9,16 @@ import (
 	"atelier/internal/engine/builtin/pixels"
 )
 
-// Limits of a picture to enlarge.
+// Limits on the size of a picture that can be enlarged.
 const (
-	maxArtPixels = 2_000_000 // the result has sixteen times as many
-	// maxSide limits the time for narrow pictures: the network needs as long for a row of one pixel as
-	// for a row of a hundred.
+	maxArtPixels = 2_000_000 // largest number of input pixels; the result has sixteen times as many
+	// maxSide is the longest side in pixels. It limits the time for narrow
+	// pictures, because the network needs as long for a row of one pixel as for
+	// a row of a hundred.
 	maxSide = 16_000
 )
 
-// checkArt refuses pictures that are too large to enlarge.
+// checkArt returns an error if a picture is too large to be enlarged.
 func checkArt(in pixels.Header) error {
 	if max(in.Width, in.Height) > maxSide {
 		return engine.Fail(engine.Failed, fmt.Sprintf("The picture is too large: %d by %d pixels. The limit is %d pixels for each side.", in.Width, in.Height, maxSide))
@@ -28,7 +29,8 @@ func checkArt(in pixels.Header) error {
 	return nil
 }
 
-// upscaleArtwork makes a picture four times as wide and high. All results of a job are equal.
+// upscaleArtwork makes a picture four times as wide and high. All results of a
+// job are equal.
 func upscaleArtwork(ctx context.Context, t *task, s engine.Span, _ int) (*image.NRGBA, string, error) {
 	f, err := pictureInput(t.Job)
 	if err != nil {

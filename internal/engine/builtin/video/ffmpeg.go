@@ -13,7 +13,7 @@ import (
 	"atelier/internal/engine/subprocess"
 )
 
-// jobRun is a running job with its folder.
+// jobRun is a running job and the temporary folder for its files.
 type jobRun struct {
 	*Engine
 	task
@@ -29,11 +29,11 @@ func (e *Engine) newJobRun(t task, out engine.Sink) (*jobRun, error) {
 	return &jobRun{Engine: e, task: t, out: out, folder: folder}, nil
 }
 
-// removeFolder removes the job's folder. If that fails, the clean-up of the parent folder removes
-// it later.
+// removeFolder deletes the job's folder. An error is ignored, because the
+// clean-up of the parent folder deletes it later.
 func (w *jobRun) removeFolder() { _ = w.folder.Close() }
 
-// Failures with messages for people. A pass determines by its inputs which one to return.
+// Failures of a job with messages for the person who started it.
 var (
 	errUnavailable = engine.FailTransient(engine.Unavailable, "The video programs are unavailable. Try again later.")
 	errPicture     = engine.Fail(engine.Failed, "A picture could not be read. It is damaged, or its format is not supported by this tool.")
@@ -44,8 +44,8 @@ var (
 	errFetch       = engine.FailTransient(engine.Failed, "A file could not be read from storage. Try again.")
 )
 
-// explainError translates a program's error into a failure of the job. other is the failure for
-// errors of the program itself.
+// explainError converts the error of a program to a failure of the job. It
+// returns other if the program itself reported an error.
 func explainError(ctx context.Context, err error, other *engine.Error) error {
 	switch _, exit := errors.AsType[*subprocess.Exit](err); {
 	case err == nil:
@@ -60,17 +60,19 @@ func explainError(ctx context.Context, err error, other *engine.Error) error {
 	return errUnavailable.WithCause(err)
 }
 
-// runProgram runs ffmpeg or ffprobe in the job's folder.
+// runProgram runs ffmpeg or ffprobe in the job's folder, with the engine's
+// limits.
 func (w *jobRun) runProgram(ctx context.Context, p subprocess.Program) error {
 	p.Folder = w.folder
 	p.Limits = w.limits
-	// Otherwise each of the program's many threads reserves 64 MiB of address
-	// space, and the limit would have to be far above the memory in use.
+	// Without this setting, each of the program's many threads reserves 64 MiB
+	// of address space, and the limit on address space would have to be far
+	// above the memory in use.
 	p.Env = []string{"MALLOC_ARENA_MAX=2"}
 	return subprocess.Run(ctx, p)
 }
 
-// copyInput copies an input into the folder.
+// copyInput copies an input file of the job into the job's folder.
 func (w *jobRun) copyInput(ctx context.Context, name string, f engine.File) error {
 	if err := w.folder.CopyInput(ctx, name, f); err != nil {
 		if ctx.Err() != nil {
@@ -81,12 +83,13 @@ func (w *jobRun) copyInput(ctx context.Context, name string, f engine.File) erro
 	return nil
 }
 
-// threads is the number of threads of a pass. It is the same on every machine, because the
-// encoder's result depends on it.
+// threads is the number of threads that ffmpeg uses. It is the same on every
+// machine, because the output of the encoder depends on it.
 const threads = "2"
 
-// runFFmpeg runs one pass of ffmpeg: args are its inputs, filters and outputs, length is the
-// expected length of the output in seconds, and other is the failure if the program fails.
+// runFFmpeg runs ffmpeg once. args are its inputs, filters and outputs, length
+// is the expected length of the output in seconds, which is used to report
+// progress, and other is the failure to return if ffmpeg fails.
 func (w *jobRun) runFFmpeg(ctx context.Context, s engine.Span, length float64, other *engine.Error, args ...string) error {
 	all := append([]string{
 		"-nostdin", "-hide_banner", "-loglevel", "error", "-y", "-progress", "pipe:1", "-stats_period", "0.2",
@@ -110,7 +113,8 @@ func (w *jobRun) runFFmpeg(ctx context.Context, s engine.Span, length float64, o
 	return nil
 }
 
-// videoOutputArgs returns the output options for a video. length is its length in seconds.
+// videoOutputArgs returns ffmpeg's output options for a video. length is its
+// length in seconds.
 func videoOutputArgs(name string, fps string, length float64, sound bool) []string {
 	args := []string{
 		"-r", fps, "-c:v", "libx264", "-preset", "veryfast", "-crf", "20", "-pix_fmt", "yuv420p", "-threads", threads,
@@ -123,19 +127,20 @@ func videoOutputArgs(name string, fps string, length float64, sound bool) []stri
 		"-fflags", "+bitexact", "-flags:v", "+bitexact", "-flags:a", "+bitexact", "-t", formatNumber(length), "-f", "mp4", name)
 }
 
-// stillOutputArgs returns the output options for one picture.
+// stillOutputArgs returns ffmpeg's output options for a single picture.
 func stillOutputArgs(name, codec string) []string {
 	return []string{"-frames:v", "1", "-c:v", codec, "-threads", "1", "-map_metadata", "-1",
 		"-fflags", "+bitexact", "-flags:v", "+bitexact", "-f", "image2", "-update", "1", name}
 }
 
-// Limits on the bytes of a preview, and of a frame of up to 1280 pixels.
+// Limits in bytes on a preview, and on a frame of up to 1280 pixels width.
 const (
 	maxPreview = 1 << 20
 	maxFrame   = 4 << 20
 )
 
-// readFile reads a small file that a pass wrote.
+// readFile reads a file in the job's folder. It fails if the file is empty or
+// has more than maxBytes bytes.
 func (w *jobRun) readFile(name string, maxBytes int64) ([]byte, error) {
 	r, err := w.folder.OpenFile(name)
 	if err != nil {
@@ -149,7 +154,7 @@ func (w *jobRun) readFile(name string, maxBytes int64) ([]byte, error) {
 	return b, err
 }
 
-// fileSize returns the size of a file that a pass wrote.
+// fileSize returns the size in bytes of a file in the job's folder.
 func (w *jobRun) fileSize(ctx context.Context, name string) (int64, error) {
 	r, err := w.folder.OpenFile(name)
 	if err != nil {
@@ -159,15 +164,16 @@ func (w *jobRun) fileSize(ctx context.Context, name string) (int64, error) {
 	return io.Copy(io.Discard, cancelReader{ctx.Err, r})
 }
 
-// sendPreview sends a picture that a pass wrote to the sink. A missing file is no error.
+// sendPreview sends a picture in the job's folder to the sink. Errors are
+// ignored, because a missing preview does no harm.
 func (w *jobRun) sendPreview(name string) {
 	if b, err := w.readFile(name, maxPreview); err == nil {
 		w.out.Preview(b)
 	}
 }
 
-// checkComplete refuses a result that is missing or truncated. A program can report success
-// wrongly, for example on a full disk.
+// checkComplete returns an error if the result is missing or truncated. A
+// program may report success in such a case, for example if the disk is full.
 func (w *jobRun) checkComplete(ctx context.Context, name, mimeType string) error {
 	r, err := w.folder.OpenFile(name)
 	if err != nil {
@@ -184,7 +190,7 @@ func (w *jobRun) checkComplete(ctx context.Context, name, mimeType string) error
 	return nil
 }
 
-// sendResult passes the result to the sink.
+// sendResult sends the result in the job's folder to the sink.
 func (w *jobRun) sendResult(ctx context.Context, name string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -197,8 +203,9 @@ func (w *jobRun) sendResult(ctx context.Context, name string) error {
 	return w.out.Output(ctx, engine.Result{Data: r})
 }
 
-// checkMP4Boxes checks the outer boxes of an MP4 file (ISO 14496-12): they must fill the file to
-// its last byte, and the required ones must be present.
+// checkMP4Boxes checks the top-level boxes of an MP4 file (ISO 14496-12): the
+// last one must end at the end of the file, and the required ones must be
+// present.
 func checkMP4Boxes(r io.Reader) error {
 	seen := map[string]bool{}
 	for {
@@ -231,7 +238,7 @@ func checkMP4Boxes(r io.Reader) error {
 	return nil
 }
 
-// checkGIFTrailer checks for a GIF's last byte.
+// checkGIFTrailer checks that a file ends with the last byte of a GIF.
 func checkGIFTrailer(r io.Reader) error {
 	var last lastByte
 	n, err := io.Copy(&last, r)
@@ -250,7 +257,7 @@ func (l *lastByte) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// cancelReader fails when the job ends.
+// cancelReader is a reader that fails after the job has been cancelled.
 type cancelReader struct {
 	ended func() error
 	src   io.Reader

@@ -8,8 +8,9 @@ import (
 	"atelier/internal/engine"
 )
 
-// Limits of a GIF. The format hardly compresses across frames, so files grow
-// fast; the service stores no animation of more than 600 frames.
+// Limits on a GIF: its length in seconds, its number of frames and the pixels
+// of a frame. The format hardly compresses across frames, so files grow fast,
+// and the service stores no animation of more than 600 frames.
 const (
 	maxGIFSeconds = 15.0
 	maxGIFFrames  = 600
@@ -22,8 +23,8 @@ var dithers = map[string]string{
 	"none":    "none",
 }
 
-// convertToGIF makes a GIF of a part of a video: one pass finds its colours, another draws with
-// them.
+// convertToGIF makes a GIF of a part of a video. It runs ffmpeg twice: once to
+// choose the colours, and once to draw with them.
 func convertToGIF(ctx context.Context, w *jobRun, s engine.Span, _ uint32) (string, error) {
 	dither, err := choiceInput(w.task, "dither", "smooth", dithers)
 	if err != nil {

@@ -14,11 +14,12 @@ const (
 	gif = "image/gif"
 )
 
-// task is a job with access to its inputs. The catalog has validated them against the manifest,
-// but a manifest may omit fields or allow more than an operation can do.
+// task is a job with access to its inputs. The catalog has validated the inputs
+// against the tool's manifest, but a manifest may omit fields or allow values
+// that an operation does not support.
 type task struct{ engine.Job }
 
-// canMake reports whether the tool may make files of a type.
+// canMake reports whether the tool may produce files of a MIME type.
 func (t task) canMake(mimeType string) bool { return slices.Contains(t.MimeTypes, mimeType) }
 
 func (t task) flagInput(key string, fallback bool) bool {
@@ -28,8 +29,9 @@ func (t task) flagInput(key string, fallback bool) bool {
 	return fallback
 }
 
-// choiceInput returns the value of the chosen word. Any other word is a mistake in the manifest:
-// it is refused and never reaches a command line.
+// choiceInput returns the value in words for the choice that a person made. A
+// choice that is not in words is a mistake in the manifest. It is refused, so
+// that only known strings become part of a command line.
 func choiceInput[T any](t task, key, fallback string, words map[string]T) (T, error) {
 	word := fallback
 	switch v := t.Values[key].(type) {
@@ -55,14 +57,15 @@ type shape struct{ w, h int }
 
 func (s shape) String() string { return fmt.Sprintf("%dx%d", s.w, s.h) }
 
-// Limits of a result's size.
+// Limits on the size of a result in pixels.
 const (
 	minSide   = 64
 	maxSide   = 1920
 	maxPixels = 1920 * 1080
 )
 
-// shapeInput returns the size of the result. Video needs even sides.
+// shapeInput returns the requested size of the result, rounded down to even
+// numbers, which video requires. w and h are the default.
 func (t task) shapeInput(key string, w, h int) (shape, error) {
 	if m, ok := t.Values[key].(map[string]any); ok {
 		side := func(name string) int { return int(engine.Job{Values: m}.NumberInput(name, 0, 0, 1e6)) }
@@ -75,10 +78,10 @@ func (t task) shapeInput(key string, w, h int) (shape, error) {
 	return shape{evenSide(w), evenSide(h)}, nil
 }
 
-// evenSide rounds a side down to an even number.
+// evenSide rounds a width or height down to an even number of at least 2.
 func evenSide(n int) int { return max(n&^1, 2) }
 
-// colourInput returns a colour in the syntax of filters.
+// colourInput returns a colour in the syntax of FFmpeg's filters.
 func (t task) colourInput(key, fallback string) (string, error) {
 	s, ok := t.Values[key].(string)
 	if !ok || strings.TrimSpace(s) == "" {
@@ -95,7 +98,8 @@ func (t task) colourInput(key, fallback string) (string, error) {
 	return fmt.Sprintf("0x%06x", v), nil
 }
 
-// fileInput returns the only file of a field. what is the file's name in messages.
+// fileInput returns the first file of an input field. It fails if there is
+// none; what names the kind of file in the message.
 func (t task) fileInput(key, what string) (engine.File, error) {
 	files := t.Files[key]
 	if len(files) == 0 {
@@ -120,5 +124,5 @@ func (t task) pictureInputs(minCount int) ([]engine.File, error) {
 	return files, nil
 }
 
-// formatNumber returns a number in the syntax of filters.
+// formatNumber returns a number in the syntax of FFmpeg's filters.
 func formatNumber(f float64) string { return strconv.FormatFloat(f, 'f', 6, 64) }

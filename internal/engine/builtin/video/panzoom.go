@@ -10,14 +10,15 @@ import (
 	"atelier/internal/engine"
 )
 
-// oversize is the factor by which a picture is drawn larger than the video, so that a part of it
-// can fill the frame without blur.
+// oversize is the factor by which a picture is rendered larger than the video,
+// so that a part of it can fill the frame without blur.
 const oversize = 1.2
 
-// maxTravel limits the area of a pan over a wide or tall picture, in lengths of the view.
+// maxTravel is the largest length of the area that a pan covers, as a multiple
+// of the view's length in that direction.
 const maxTravel = 1.5
 
-// motions are the movements of the view.
+// motions are the ways in which the view can move over a picture.
 var motions = []string{"zoom-in", "zoom-out", "left", "right", "up", "down"}
 
 func motionWords() map[string]string {
@@ -28,7 +29,7 @@ func motionWords() map[string]string {
 	return words
 }
 
-// isMixed reports whether the seed chooses the motion.
+// isMixed reports whether the motion is chosen at random, by the seed.
 func isMixed(t task) bool {
 	m, err := choiceInput(t, "motion", "mixed", motionWords())
 	return err == nil && m == "mixed"
@@ -36,7 +37,7 @@ func isMixed(t task) bool {
 
 var rates = map[string]int{"24": 24, "25": 25, "30": 30}
 
-// makePanZoom makes a video of pictures over which the view moves slowly.
+// makePanZoom makes a video in which the view moves slowly over each picture.
 func makePanZoom(ctx context.Context, w *jobRun, s engine.Span, seed uint32) (string, error) {
 	files, err := w.pictureInputs(1)
 	if err != nil {
@@ -84,17 +85,18 @@ func makePanZoom(ctx context.Context, w *jobRun, s engine.Span, seed uint32) (st
 	return "result.mp4", w.runFFmpeg(ctx, s.SubSpan(0.2, 1), reel.totalSeconds(), errRender, args...)
 }
 
-// videoColourFilter converts a picture's colours to the colours of video.
+// videoColourFilter converts the colours of a picture to those of video.
 const videoColourFilter = "scale=out_color_matrix=bt709:out_range=tv:flags=bicubic+accurate_rnd+full_chroma_int,format=yuv420p,setsar=1"
 
-// viewMove is a motion, and the point at which a zoom ends or begins, or that a pan crosses.
+// viewMove is a motion of the view and a point: where a zoom ends or begins, or
+// where a pan crosses the picture.
 type viewMove struct {
 	motion string
-	x, y   float64 // from 0 to 1
+	x, y   float64 // as fractions of width and height, from 0 to 1
 }
 
-// moveFilters prepares a picture and returns the filters that move the view over it for the given
-// number of frames.
+// moveFilters prepares the picture with index i and returns the filters that
+// move the view over it for the given number of frames.
 func (w *jobRun) moveFilters(ctx context.Context, s engine.Span, i int, f engine.File, size shape, m viewMove, frames int) (inputFile, string, error) {
 	p, err := w.addStill(ctx, fmt.Sprintf("picture-%d", i), f)
 	if err != nil {
@@ -111,8 +113,9 @@ func (w *jobRun) moveFilters(ctx context.Context, s engine.Span, i int, f engine
 	return in, m.perspectiveFilters(area, view, size, frames), nil
 }
 
-// movingArea returns the size, in pixels of the view, of the area in which the view moves: the view
-// itself for a zoom; for a pan, more along its direction if the picture has more.
+// movingArea returns the size of the area in which the view moves. For a zoom
+// it is the view itself. For a pan it is longer in the direction of the pan if
+// the picture p is longer.
 func (m viewMove) movingArea(p, view shape) shape {
 	scale := max(float64(view.w)/float64(p.w), float64(view.h)/float64(p.h))
 	area := view
@@ -125,10 +128,11 @@ func (m viewMove) movingArea(p, view shape) shape {
 	return area
 }
 
-// viewRect is a position of the view. Its height follows from the view's shape.
+// viewRect is the position and width of the view. Its height follows from its
+// aspect ratio.
 type viewRect struct{ x, y, w float64 }
 
-// viewEnds returns the first and the last position of the view.
+// viewEnds returns the view at the beginning and at the end of the motion.
 func (m viewMove) viewEnds(area, view shape) (from, to viewRect) {
 	aw := float64(area.w)
 	ah := float64(area.h)
@@ -136,7 +140,8 @@ func (m viewMove) viewEnds(area, view shape) (from, to viewRect) {
 	vh := float64(view.h)
 	whole := viewRect{0, 0, vw}
 	near := viewRect{m.x * vw * (1 - 1/oversize), m.y * vh * (1 - 1/oversize), vw / oversize}
-	// A pan over a picture without room along its direction zooms in to make room.
+	// If the picture is not longer than the view in the direction of a pan, the
+	// view is made smaller so that it can move.
 	along := max(aw/vw, ah/vh)
 	zoom := max(1, oversize/along)
 	w := vw / zoom
@@ -158,15 +163,16 @@ func (m viewMove) viewEnds(area, view shape) (from, to viewRect) {
 	return viewRect{m.x * last.x, first.y, w}, viewRect{m.x * last.x, last.y, w}
 }
 
-// perspectiveFilters returns the filters that move the view. The perspective filter places corners
-// at fractions of a pixel; FFmpeg's zoom filters round to whole pixels, which trembles.
+// perspectiveFilters returns the filters that move the view. They use the
+// perspective filter, which positions corners at fractions of a pixel. FFmpeg's
+// zoom filters round to whole pixels, which makes the picture tremble.
 func (m viewMove) perspectiveFilters(area, view, size shape, frames int) string {
 	from, to := m.viewEnds(area, view)
-	// The movement is slow at both ends. The filter counts frames from 1.
+	// The motion begins and ends slowly. The filter counts frames from 1.
 	ease := fmt.Sprintf("(0.5-0.5*cos(PI*(on-1)/%d))", max(frames-1, 1))
 	between := func(a, b float64) string { return fmt.Sprintf("%s+%s*%s", formatNumber(a), formatNumber(b-a), ease) }
-	// The corners of the whole area are placed so that the view fills the top
-	// left part of the result, which is then cropped to the view's size.
+	// The corners are positioned so that the view fills the top left part of
+	// the filter's output, which is then cropped to the view's size.
 	right := func(r viewRect) float64 { return r.x + r.w*float64(area.w)/float64(view.w) }
 	below := func(r viewRect) float64 { return r.y + r.w*float64(area.h)/float64(view.w) }
 	x0 := between(from.x, to.x)

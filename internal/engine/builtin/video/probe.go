@@ -14,27 +14,28 @@ import (
 	"atelier/internal/engine/subprocess"
 )
 
-// Limits on inputs and results. A file's stated length can be wrong, so every
-// pass also limits the seconds that it writes.
+// Limits on inputs and results. The length in a file's header can be wrong, so
+// the length of the output is limited as well.
 const (
-	maxInputSeconds  = 600.0 // seconds
+	maxInputSeconds  = 600.0 // length of an input in seconds
 	maxResultSeconds = 300.0
 	inputPixels      = 50_000_000
-	// decodedPixels is the limit for decoders, which count whole blocks.
+	// decodedPixels is the largest number of pixels that decoders accept. It is
+	// higher than inputPixels because decoders count whole blocks.
 	decodedPixels = inputPixels * 5 / 4
 )
 
-// inputFile is an input in the job's folder.
+// inputFile is an input file in the job's folder.
 type inputFile struct {
 	name string
 	kind fileKind
 }
 
-// fileKind is how FFmpeg reads a type of file.
+// fileKind describes how FFmpeg reads files of a MIME type.
 type fileKind struct {
 	ext     string
 	demuxer string
-	codecs  string // decoders that a file of this type may use
+	codecs  string // names of the decoders that a file of this type may use
 	other   *engine.Error
 }
 
@@ -43,9 +44,10 @@ const (
 	soundCodecs = "aac,mp3,mp3float,opus,libopus,vorbis,flac,alac,ac3,eac3,pcm_s16le,pcm_s16be,pcm_s24le,pcm_s24be,pcm_s32le,pcm_s32be,pcm_f32le,pcm_f32be,pcm_f64le,pcm_u8,pcm_s8,pcm_alaw,pcm_mulaw"
 )
 
-// fileKinds are the supported types by MIME type. The type was detected from the file's bytes when
-// it was stored. FFmpeg's own detection is off, because it would accept playlists that name other
-// files.
+// fileKinds are the supported kinds of files by MIME type. The service detected
+// the type from the file's content when it stored the file. FFmpeg's own
+// detection is switched off, because it would accept playlists that refer to
+// other files.
 var fileKinds = map[string]fileKind{
 	"image/jpeg":      {"jpg", "jpeg_pipe", "mjpeg", errPicture},
 	"image/png":       {"png", "png_pipe", "png,apng", errPicture},
@@ -60,7 +62,8 @@ var fileKinds = map[string]fileKind{
 	"audio/ogg":       {"ogg", "ogg", soundCodecs, errSound},
 }
 
-// addInput copies a file of a group of types, such as image, into the folder.
+// addInput copies an input file into the job's folder. group is the required
+// first part of its MIME type, such as image.
 func (w *jobRun) addInput(ctx context.Context, group, name string, f engine.File) (inputFile, error) {
 	k, ok := fileKinds[f.MimeType]
 	if !ok || !strings.HasPrefix(f.MimeType, group+"/") {
@@ -70,7 +73,8 @@ func (w *jobRun) addInput(ctx context.Context, group, name string, f engine.File
 	return in, w.copyInput(ctx, in.name, f)
 }
 
-// guardArgs returns the options with which any FFmpeg program reads an input.
+// guardArgs returns the options that restrict how ffmpeg and ffprobe read an
+// input.
 func (in inputFile) guardArgs() []string {
 	args := []string{
 		"-protocol_whitelist", "file", "-format_whitelist", in.kind.demuxer, "-codec_whitelist", in.kind.codecs,
@@ -82,25 +86,27 @@ func (in inputFile) guardArgs() []string {
 	return append(args, "-f", in.kind.demuxer)
 }
 
-// inputArgs returns the options with which ffmpeg reads the input, with more before them.
+// inputArgs returns the options with which ffmpeg reads the input. more are
+// further input options.
 func (in inputFile) inputArgs(more ...string) []string {
 	n := threads
-	if strings.HasSuffix(in.kind.demuxer, "_pipe") { // one picture is decoded by one thread
+	if strings.HasSuffix(in.kind.demuxer, "_pipe") { // a single picture is decoded by one thread
 		n = "1"
 	}
 	return append(append(append([]string{"-threads", n}, in.guardArgs()...), more...), "-i", "file:"+in.name)
 }
 
-// mediaInfo is ffprobe's information about a file.
+// mediaInfo is the properties of a file that ffprobe reports.
 type mediaInfo struct {
-	shape          // upright
-	fps     string // frame rate as a ratio
+	shape          // size after rotation to upright
+	fps     string // frames per second, as a ratio such as 30000/1001
 	seconds float64
 	video   bool
 	sound   bool
 }
 
-// probeInput runs ffprobe on an input. A length of 0 is unknown.
+// probeInput runs ffprobe on an input. If the length is unknown, it is 0 in the
+// result.
 func (w *jobRun) probeInput(ctx context.Context, in inputFile) (mediaInfo, error) {
 	var b bytes.Buffer
 	args := append([]string{"-hide_banner", "-loglevel", "error"}, in.guardArgs()...)
@@ -127,7 +133,7 @@ func (w *jobRun) probeInput(ctx context.Context, in inputFile) (mediaInfo, error
 	return f, nil
 }
 
-// probeReply is ffprobe's JSON output.
+// probeReply is the JSON output of ffprobe.
 type probeReply struct {
 	Streams []struct {
 		Type   string `json:"codec_type"`
@@ -148,7 +154,7 @@ type probeReply struct {
 	} `json:"format"`
 }
 
-// parseProbe parses ffprobe's output.
+// parseProbe parses the JSON output of ffprobe.
 func parseProbe(answer []byte) (mediaInfo, error) {
 	var t probeReply
 	if err := json.Unmarshal(answer, &t); err != nil {
@@ -180,7 +186,7 @@ func parseProbe(answer []byte) (mediaInfo, error) {
 				}
 			}
 			f.fps = "30/1"
-			for _, r := range []string{s.Rate, s.Mean} { // the last valid one counts
+			for _, r := range []string{s.Rate, s.Mean} { // the mean rate takes precedence if it is valid
 				if n := parseRatio(r); n >= 1 && n <= 120 {
 					f.fps = formatFrameRate(n)
 				}
@@ -190,7 +196,8 @@ func parseProbe(answer []byte) (mediaInfo, error) {
 	return f, nil
 }
 
-// parseRatio parses a ratio such as 30000/1001. It returns 0 for any other text.
+// parseRatio parses a ratio such as 30000/1001. It returns 0 if the string is
+// not a ratio.
 func parseRatio(s string) float64 {
 	above, below, _ := strings.Cut(s, "/")
 	a, err1 := strconv.ParseUint(above, 10, 31)
@@ -201,19 +208,20 @@ func parseRatio(s string) float64 {
 	return float64(a) / float64(b)
 }
 
-// formatFrameRate returns a frame rate as a ratio of small numbers. The mean frame rate of a
-// camera is often a ratio of nine-digit numbers.
+// formatFrameRate returns a frame rate as a ratio of small numbers. The mean
+// frame rate of a camera's video is often a ratio of nine-digit numbers.
 func formatFrameRate(fps float64) string {
 	if whole := math.Round(fps); math.Abs(fps-whole) < 0.01 {
 		return fmt.Sprintf("%.0f/1", whole)
 	}
-	if whole := math.Round(fps * 1.001); math.Abs(fps-whole/1.001) < 0.01 { // NTSC
+	if whole := math.Round(fps * 1.001); math.Abs(fps-whole/1.001) < 0.01 { // a rate of the NTSC standard, such as 30000/1001
 		return fmt.Sprintf("%.0f/1001", whole*1000)
 	}
 	return fmt.Sprintf("%.0f/100", fps*100)
 }
 
-// addSource copies a video or a recording into the folder and probes it.
+// addSource copies a video or a recording into the job's folder and returns its
+// properties. It fails if the file is too long.
 func (w *jobRun) addSource(ctx context.Context, s engine.Span, group, name string, f engine.File) (inputFile, mediaInfo, error) {
 	in, err := w.addInput(ctx, group, name, f)
 	if err != nil {
@@ -242,7 +250,7 @@ func (w *jobRun) addSource(ctx context.Context, s engine.Span, group, name strin
 	return in, fact, nil
 }
 
-// measureLength reads through a file to find its length in seconds.
+// measureLength reads a whole file to determine its length in seconds.
 func (w *jobRun) measureLength(ctx context.Context, in inputFile, group string) (float64, error) {
 	stream := "0:V:0"
 	if group == "audio" {

@@ -7,14 +7,16 @@ import (
 	"atelier/internal/engine"
 )
 
-// sequence is a series of pictures. Each picture has the same number of frames, from the beginning
-// of its cross-fade to that of the next.
+// sequence is the timing of pictures that are shown one after the other. Each
+// picture is shown for the same number of frames, from the start of its
+// cross-fade to the start of the next one.
 type sequence struct {
 	fps, count, each int
-	fade             int // frames of a cross-fade; 0: none
+	fade             int // length of a cross-fade in frames; 0 if there is none
 }
 
-// frameCount returns the number of frames of the ith picture, including the fade to the next.
+// frameCount returns the number of frames of the picture with index i,
+// including the cross-fade to the next picture.
 func (r sequence) frameCount(i int) int {
 	if i == r.count-1 {
 		return r.each
@@ -22,7 +24,7 @@ func (r sequence) frameCount(i int) int {
 	return r.each + r.fade
 }
 
-// totalSeconds returns the length of the video.
+// totalSeconds returns the length of the video in seconds.
 func (r sequence) totalSeconds() float64 { return r.toSeconds(r.count * r.each) }
 
 func (r sequence) toSeconds(frames int) float64 { return float64(frames) / float64(r.fps) }
@@ -34,7 +36,8 @@ func (r sequence) checkLength() error {
 	return nil
 }
 
-// joinFilters returns the filters that join the streams [name0], [name1] and so on as [reel].
+// joinFilters returns the filters that join the streams [name0], [name1] and so
+// on to the stream [reel].
 func (r sequence) joinFilters(name, transition string) string {
 	var b strings.Builder
 	if r.count == 1 {

@@ -9,14 +9,16 @@ import (
 	"atelier/internal/engine"
 )
 
-// transitions maps the tool's cross-fades to names of FFmpeg's xfade filter.
+// transitions maps the values of the input style to transitions of FFmpeg's
+// xfade filter.
 var transitions = map[string]string{
 	"fade": "fade", "dissolve": "dissolve", "black": "fadeblack", "white": "fadewhite",
 	"wipe": "wipeleft", "slide": "slideleft", "smooth": "smoothleft", "circle": "circleopen", "radial": "radial", "pixels": "pixelize",
 }
 
-// backgrounds fill the frame around a picture of another shape: the filters that draw the picture
-// there, and the grey level behind transparent parts.
+// backgrounds are the ways to fill the frame around a picture with another
+// aspect ratio: the filters that draw the picture on the background, and the
+// grey level behind its transparent parts.
 var backgrounds = map[string]struct {
 	lay    func(p, size shape) string
 	behind string
@@ -31,8 +33,8 @@ func onColour(p, size shape, colour string) string {
 	return fmt.Sprintf("[in]scale=%d:%d:flags=%s,pad=%d:%d:-1:-1:color=%s,setsar=1", near.w, near.h, sharpFlags, size.w, size.h, colour)
 }
 
-// onBlur draws the picture on a blurred copy of itself. The copy is blurred at a small size, which
-// looks the same.
+// onBlur returns filters that draw the picture on a blurred copy of itself. The
+// copy is blurred at a small size, which is faster and looks the same.
 func onBlur(p, size shape) string {
 	near := fitInside(p, size)
 	small := shape{evenSide(size.w / 4), evenSide(size.h / 4)}
@@ -41,7 +43,8 @@ func onBlur(p, size shape) string {
 		coverFilters(p, small, "area"), formatNumber(float64(small.h)/12), size.w, size.h, near.w, near.h, sharpFlags)
 }
 
-// makeSlideshow shows pictures one after the other, with music if there is any.
+// makeSlideshow makes a video that shows pictures one after the other, with
+// music if a file was given.
 func makeSlideshow(ctx context.Context, w *jobRun, s engine.Span, _ uint32) (string, error) {
 	files, err := w.pictureInputs(2)
 	if err != nil {
@@ -99,7 +102,8 @@ func makeSlideshow(ctx context.Context, w *jobRun, s engine.Span, _ uint32) (str
 	return "result.mp4", w.runFFmpeg(ctx, s.SubSpan(0.5, 1), reel.totalSeconds(), errRender, args...)
 }
 
-// fadeSound cuts music to a length and fades it in and out.
+// fadeSound returns filters that cut music to a length in seconds and fade it
+// in and out.
 func fadeSound(length float64) string {
 	in := min(1, length/4)
 	out := min(2, length/3)

@@ -9,15 +9,15 @@ import (
 	"atelier/internal/engine"
 )
 
-// Limits on the pixels of a result. Motion estimation takes about a second for
-// five million pixels, blending a tenth of that; both must end well before the
-// tool's time limit.
+// Limits on the number of pixels in all frames of a result. Motion estimation
+// processes about five million pixels per second, blending ten times as many.
+// Both must end well before the time limit of the tool.
 const (
 	maxMotionPixels  = 3_000_000_000
 	maxBlendedPixels = 40_000_000_000
 )
 
-// maxFrameRate is the highest frame rate of a result.
+// maxFrameRate is the highest frame rate of a result, in frames per second.
 const maxFrameRate = 120
 
 var methods = map[string]struct {
@@ -28,10 +28,12 @@ var methods = map[string]struct {
 	"blend":  {"mi_mode=blend", maxBlendedPixels},
 }
 
-// heights limit the shorter side of a result.
+// heights are the limits on the shorter side of a result in pixels, by the
+// value of the input size.
 var heights = map[string]int{"1080": 1080, "720": 720, "480": 480, "360": 360}
 
-// makeSmoothMotion interpolates frames: for a higher frame rate, or for slow motion.
+// makeSmoothMotion adds interpolated frames to a video, for a higher frame rate
+// or for slow motion.
 func makeSmoothMotion(ctx context.Context, w *jobRun, s engine.Span, _ uint32) (string, error) {
 	slow, err := choiceInput(w.task, "effect", "smooth", map[string]bool{"smooth": false, "slow": true})
 	if err != nil {
@@ -64,7 +66,7 @@ func makeSmoothMotion(ctx context.Context, w *jobRun, s engine.Span, _ uint32) (
 	if side := max(size.w, size.h); side > maxLongSide {
 		size = scaleShape(size, float64(maxLongSide)/float64(side))
 	}
-	size = shape{evenSide(max(size.w, 32)), evenSide(max(size.h, 32))} // the filter's minimum
+	size = shape{evenSide(max(size.w, 32)), evenSide(max(size.h, 32))} // the filter requires at least 32 pixels
 	rate := parseRatio(fact.fps)
 	length := fact.seconds
 	made := min(rate*factor, maxFrameRate)
@@ -85,7 +87,7 @@ func makeSmoothMotion(ctx context.Context, w *jobRun, s engine.Span, _ uint32) (
 	}
 
 	var graph strings.Builder
-	// The filter drops its last frames, so it gets a few more.
+	// The filter drops the last frames, so copies of the last frame are added.
 	fmt.Fprintf(&graph, "[0:V:0]scale=%d:%d:flags=bicubic:out_color_matrix=bt709:out_range=tv,setsar=1,format=yuv420p,fps=%s,tpad=stop=8:stop_mode=clone,minterpolate=fps=%s:%s",
 		size.w, size.h, fact.fps, formatFrameRate(made), method.filter)
 	if slow {
@@ -95,7 +97,7 @@ func makeSmoothMotion(ctx context.Context, w *jobRun, s engine.Span, _ uint32) (
 	sound := fact.sound && w.flagInput("sound", true)
 	if sound {
 		graph.WriteString(";[0:a:0]aresample=48000:async=1:first_pts=0")
-		if slow { // one atempo filter slows down by half at most
+		if slow { // one atempo filter can halve the speed at most
 			graph.WriteString(strings.Repeat(",atempo=0.5", int(math.Log2(factor))))
 		}
 		graph.WriteString("[sound]")
@@ -108,7 +110,7 @@ func makeSmoothMotion(ctx context.Context, w *jobRun, s engine.Span, _ uint32) (
 	return "result.mp4", w.runFFmpeg(ctx, s.SubSpan(0.1, 1), length, errVideo, args...)
 }
 
-// maxLongSide limits the longer side.
+// maxLongSide is the largest length of the longer side of a result in pixels.
 const maxLongSide = 1920
 
 func scaleShape(s shape, by float64) shape {
@@ -116,7 +118,7 @@ func scaleShape(s shape, by float64) shape {
 	return shape{side(s.w), side(s.h)}
 }
 
-// previewFirstFrame sends the first frame of a video as a preview.
+// previewFirstFrame sends the first frame of a video to the sink as a preview.
 func (w *jobRun) previewFirstFrame(ctx context.Context, s engine.Span, in inputFile, size shape) error {
 	small := fitInside(size, shape{512, 512})
 	if small.w > size.w {

@@ -6,12 +6,13 @@ import (
 	"atelier/internal/engine"
 )
 
-// soundBytes is the size of a second of prepared sound: 48,000 samples in two
-// channels of 16 bits.
+// soundBytes is the number of bytes per second of prepared sound: 48,000
+// samples per second in two channels of 16 bits.
 const soundBytes = 48_000 * 2 * 2
 
-// prepareSound copies a recording into the folder and decodes its first maxSeconds seconds to PCM.
-// It returns the number of seconds decoded.
+// prepareSound copies a recording into the job's folder and decodes its first
+// maxSeconds seconds to PCM. It returns the decoded file and its length in
+// seconds.
 func (w *jobRun) prepareSound(ctx context.Context, s engine.Span, f engine.File, maxSeconds float64) (inputFile, float64, error) {
 	in, fact, err := w.addSource(ctx, s.SubSpan(0, 0.3), "audio", "sound", f)
 	if err != nil {
@@ -24,7 +25,7 @@ func (w *jobRun) prepareSound(ctx context.Context, s engine.Span, f engine.File,
 		return inputFile{}, 0, err
 	}
 	size, err := w.fileSize(ctx, plain.name)
-	seconds := float64(size-44) / soundBytes // without the WAV header
+	seconds := float64(size-44) / soundBytes // 44 bytes are the WAV header
 	if err != nil || seconds < 0.05 {
 		return inputFile{}, 0, errSound.WithCause(err)
 	}

@@ -1,13 +1,15 @@
-// Package video is the engine for moving pictures. It runs FFmpeg's filters in a separate program
-// for each job.
+// Package video is the engine that makes and changes videos. It runs the
+// programs ffmpeg and ffprobe separately for each job.
 //
 //	inputs into a folder ─▶ ffprobe ─▶ prepare: one pass for each ─▶ render ─▶ check the file ─▶ sink
 //
-// Inputs are treated as hostile. They get generated names in the folder, the demuxer is the one for
-// the type that the service detected, the only protocol is "file", and the program has no network.
-// A filter graph consists of numbers and of words from the code; text from a person is never part
-// of one. Pictures and music are first converted to a plain form, one at a time, so that the pass
-// that joins them needs little memory and reads only files that this engine wrote.
+// Inputs are treated as hostile. They get generated names in the job's folder,
+// they are read with the demuxer for the type that the service detected, the
+// only protocol allowed is "file", and the program has no network access. A
+// filter graph consists only of numbers and of strings from the code, never of
+// text from a person. Pictures and music are first converted to a plain format,
+// one at a time, so that the final run of ffmpeg needs little memory and reads
+// only files that this engine wrote.
 package video
 
 import (
@@ -20,17 +22,19 @@ import (
 	"atelier/internal/engine/subprocess"
 )
 
-// Options are the engine's settings. Zero means the default in the comment.
+// Options are the settings of the engine. For fields that are zero, the
+// defaults in the comments apply.
 type Options struct {
-	Folder string // parent of the jobs' folders; default: the system's temporary folder
-	// Memory limits the address space of the program, which is far more than the memory that it uses.
-	// Default: 4 GiB. Twelve pictures in full HD need almost 3.
+	Folder string // parent of the jobs' temporary folders; default: the system's temporary folder
+	// Memory is the largest address space of the program in bytes, which is far
+	// more than the memory that it uses. The default is 4 GiB. A video of
+	// twelve full HD pictures needs almost 3 GiB.
 	Memory int64
-	File   int64 // largest file that the program may write, in bytes; default: 1 GiB
-	Space  int64 // largest size of a job's folder in bytes; default: 4 GiB
+	File   int64 // largest size in bytes of a file that the program writes; default: 1 GiB
+	Space  int64 // largest size in bytes of a job's folder; default: 4 GiB
 }
 
-// Engine runs the operations. It has no state between jobs.
+// Engine runs the operations. It keeps no state between jobs.
 type Engine struct {
 	ffmpeg, ffprobe string
 	folder          string
@@ -47,7 +51,8 @@ func Requirements() []subprocess.Requirement {
 	}
 }
 
-// New returns an engine that uses the two programs at these absolute paths.
+// New returns an engine that uses ffmpeg and ffprobe at the given absolute
+// paths.
 func New(ffmpeg, ffprobe string, o Options) *Engine {
 	return &Engine{ffmpeg: ffmpeg, ffprobe: ffprobe, folder: o.Folder, limits: subprocess.Limits{
 		Memory: cmp.Or(o.Memory, 4<<30),
@@ -56,14 +61,15 @@ func New(ffmpeg, ffprobe string, o Options) *Engine {
 	}}
 }
 
-// operationFunc makes the result for a seed and returns its name in the folder.
+// operationFunc makes one result of a job, with the given seed, and returns its
+// file name in the job's folder.
 type operationFunc func(ctx context.Context, w *jobRun, s engine.Span, seed uint32) (string, error)
 
 // operations are the operations that a manifest can name.
 var operations = map[string]struct {
 	do     operationFunc
 	makes  string
-	seeded func(task) bool // reports whether every result of a job differs; nil: never
+	seeded func(task) bool // reports whether the results of a job differ by their seeds; nil if they never do
 }{
 	"pan-zoom":      {do: makePanZoom, makes: mp4, seeded: isMixed},
 	"slideshow":     {do: makeSlideshow, makes: mp4},
@@ -72,12 +78,12 @@ var operations = map[string]struct {
 	"waveform":      {do: drawWaveform, makes: mp4},
 }
 
-// manifestSetting is the engine's part of a manifest.
+// manifestSetting is the part of a manifest that configures this engine.
 type manifestSetting struct {
 	Operation string `json:"operation"`
 }
 
-// ManifestSpec describes the engine's settings in a manifest.
+// ManifestSpec describes the settings that this engine accepts in a manifest.
 func ManifestSpec() engine.ManifestSpec {
 	return engine.ManifestSpec{
 		Setting: func() any { return &manifestSetting{} },
@@ -85,7 +91,7 @@ func ManifestSpec() engine.ManifestSpec {
 	}
 }
 
-// Run does the job.
+// Run runs a job and writes its results to out.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	var with manifestSetting
 	if err := engine.DecodeSetting(j.With, &with); err != nil {

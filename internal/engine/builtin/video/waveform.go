@@ -8,17 +8,18 @@ import (
 	"atelier/internal/engine"
 )
 
-// waveRate is the frame rate.
+// waveRate is the number of frames per second of the video.
 const waveRate = 25
 
-// waveStyle draws sound as white on black, over a share of the frame's height.
+// waveStyle is a way to draw sound: the filters that draw it in white on black,
+// and the fraction of the frame's height that it takes.
 type waveStyle struct {
 	draw     func(size shape) string
 	share    float64
-	overlayY string // vertical position, as an overlay expression
+	overlayY string // vertical position, as an expression of FFmpeg's overlay filter
 }
 
-// waveStyles are the styles by their names in manifests.
+// waveStyles are the styles of drawing sound, by their names in manifests.
 var waveStyles = map[string]waveStyle{
 	"wave":     {drawWave, 0.7, "(H-h)/2"},
 	"line":     {drawLine, 0.7, "(H-h)/2"},
@@ -30,12 +31,14 @@ func drawWave(size shape) string {
 	return fmt.Sprintf("showwaves=rate=%d:mode=cline:colors=white:scale=sqrt:draw=full:s=%s", waveRate, size)
 }
 
-// drawLine draws a line one pixel wide and thickens it.
+// drawLine returns filters that draw the waveform as a line one pixel wide and
+// then thicken it.
 func drawLine(size shape) string {
 	return fmt.Sprintf("showwaves=rate=%d:mode=p2p:colors=white:scale=sqrt:draw=full:s=%s,format=gray%s", waveRate, size, strings.Repeat(",dilation", max(min(size.w, size.h)/250, 1)))
 }
 
-// drawBars draws columns of single pixels, enlarged, with black lines between.
+// drawBars returns filters that draw the spectrum as bars. They draw columns of
+// single pixels, enlarge them and draw black lines between them.
 func drawBars(size shape) string {
 	const wide = 16
 	many := size.w / wide
@@ -43,13 +46,15 @@ func drawBars(size shape) string {
 		"drawgrid=x=-2:y=-10:w=%d:h=ih+20:t=4:c=black,pad=%d:%d:-1:0", waveRate, many, max(size.h/4, 16), many*wide, size.h, wide, size.w, size.h)
 }
 
-// drawSpectrum draws the current loudness of each note at the top and its history below.
+// drawSpectrum returns a filter that draws the current loudness of each note at
+// the top and its history below.
 func drawSpectrum(size shape) string {
 	now := evenSide(size.h / 3)
 	return fmt.Sprintf("showcqt=fps=%d:bar_h=%d:sono_h=%d:axis_h=0:axis=0:sono_g=4:bar_g=3:sono_v=12:bar_v=10:count=4:csp=bt709:s=%s", waveRate, now, size.h-now, size)
 }
 
-// drawWaveform shows a recording's sound while it plays.
+// drawWaveform makes a video that shows the sound of a recording while it
+// plays.
 func drawWaveform(ctx context.Context, w *jobRun, s engine.Span, _ uint32) (string, error) {
 	look, err := choiceInput(w.task, "style", "wave", waveStyles)
 	if err != nil {
@@ -93,7 +98,8 @@ func drawWaveform(ctx context.Context, w *jobRun, s engine.Span, _ uint32) (stri
 		ground = fmt.Sprintf("[1:v]%s,loop=loop=-1:size=1:start=0,setpts=N/(%d*TB)", videoColourFilter, waveRate)
 	}
 	tall := evenSide(int(float64(size.h) * look.share))
-	// The drawing becomes the alpha mask of a plane of the chosen colour.
+	// The drawing is used as the alpha mask of a plain area in the chosen
+	// colour.
 	graph := fmt.Sprintf("[0:a]asplit[heard][seen];[seen]aformat=channel_layouts=mono,%s,format=gray[mask];color=c=%s:s=%dx%d:r=%d,format=rgba[sheet];"+
 		"[sheet][mask]alphamerge,scale=out_color_matrix=bt709:out_range=tv,format=yuva420p[light];%s[ground];[ground][light]overlay=0:%s:shortest=1:format=yuv420,setsar=1[reel]",
 		look.draw(shape{size.w, tall}), colour, size.w, tall, waveRate, ground, look.overlayY)

@@ -2,7 +2,7 @@
 // models of test/cogserver.
 //
 // The server is installed on first use, in the version that test/cogserver
-// locks, and kept in the user's cache. If it cannot be installed, its tests are
+// pins, and kept in the user's cache. If it cannot be installed, its tests are
 // skipped; with CI set they fail instead. ATELIER_TEST_COG=skip skips them
 // everywhere.
 package cogtest
@@ -23,15 +23,16 @@ import (
 	"atelier/internal/testkit/servers"
 )
 
-// Options are the model of a server and the number of its slots.
+// Options select a test server's model and the number of its slots.
 type Options struct {
-	// Model is Predictor, which draws, Several, which draws on several slots at
-	// once, or Writer, which writes. "" is Predictor.
+	// Model is the name of the model's class: Predictor makes pictures,
+	// Several makes several pictures at the same time, and Writer makes text.
+	// Default: Predictor.
 	Model string
-	Slots int // 0: 1
+	Slots int // number of concurrent predictions; default: 1
 }
 
-// Server is a server with one model.
+// Server is a Cog server with one model.
 type Server struct {
 	URL string
 
@@ -60,7 +61,7 @@ func Start(t testing.TB, o Options) *Server {
 	if o.Model == "Writer" {
 		file = "write"
 	}
-	// The files that cog build writes into the image.
+	// These are the files that "cog build" writes into the image.
 	for from, to := range map[string]string{file + ".py": file + ".py", file + ".json": ".cog/openapi_schema.json"} {
 		text, err := os.ReadFile(filepath.Join(at.source, from))
 		if err != nil {
@@ -82,13 +83,13 @@ func Start(t testing.TB, o Options) *Server {
 
 var listening = regexp.MustCompile(`Starting coglet server on 127\.0\.0\.1:(\d+)`)
 
-// Restart starts the server, also again after Kill: at the same address,
-// without any state from before.
+// Restart starts the server, also after Kill. It keeps the same URL but no
+// state.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(s.at.bin, "python"), "-m", "cog.server.http", "--host", "127.0.0.1")
 	cmd.Dir = s.dir
-	cmd.Env = []string{ // the server finds the python for its worker by PATH
+	cmd.Env = []string{ // the server finds the Python interpreter of its worker by PATH
 		"PATH=" + s.at.bin + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + s.dir, "TMPDIR=" + s.dir, "LANG=C.UTF-8",
 		"PORT=" + s.port, "COG_PREDICT_TYPE_STUB=" + s.o.Model, fmt.Sprintf("COG_MAX_CONCURRENCY=%d", max(1, s.o.Slots)),
 	}
@@ -117,7 +118,7 @@ func (s *Server) Restart(t testing.TB) {
 	t.Fatalf("Cog server for tests was not ready within 60 s: %s", s.process.Log())
 }
 
-// Kill ends the server and all its work immediately.
+// Kill kills the server's processes.
 func (s *Server) Kill(t testing.TB) {
 	t.Helper()
 	if s.pid == 0 {
@@ -134,7 +135,8 @@ func (s *Server) Kill(t testing.TB) {
 	<-s.process.Ended
 }
 
-// Health returns the status that the server reports, "" if it does not answer.
+// Health returns the status that the server reports. It returns "" if the
+// server does not respond.
 func (s *Server) Health(t testing.TB) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

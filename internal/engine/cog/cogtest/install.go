@@ -9,15 +9,15 @@ import (
 	"atelier/internal/testkit/servers"
 )
 
-// place contains the paths of the server's files on this machine.
+// place contains the paths of the Cog server's installation.
 type place struct {
-	source string // test/cogserver
-	bin    string // programs of the virtual environment
-	dir    string // parent of the servers' folders
+	source string // the folder test/cogserver
+	bin    string // folder with the programs of the Python virtual environment
+	dir    string // parent of the folders of running servers
 }
 
-// prepare installs the server unless the versions that test/cogserver locks are
-// on this machine already.
+// prepare installs the Cog server, unless the version that test/cogserver pins
+// is already installed.
 var prepare = sync.OnceValues(func() (place, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()

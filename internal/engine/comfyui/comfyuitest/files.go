@@ -66,7 +66,7 @@ func (s *Server) upload(w http.ResponseWriter, r *http.Request) {
 
 func known(folder string) bool { return folder == "input" || folder == "temp" || folder == "output" }
 
-// input finds an uploaded file by the value of an input.
+// input returns the content of the uploaded file called name.
 func (s *Server) input(name string) ([]byte, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,7 +74,8 @@ func (s *Server) input(name string) ([]byte, bool) {
 	return b, ok
 }
 
-// save writes a file with the next free number, as all saving nodes do.
+// save stores a file whose name ends with the next free number, as all nodes
+// that save files do.
 func (s *Server) save(kind, prefix, end string, content []byte) dict {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,27 +10,27 @@ import (
 	"image"
 	"image/color"
 	"image/gif"
-	_ "image/jpeg" // loaded pictures may be JPEG files
+	_ "image/jpeg" // decoder, because loaded pictures may be JPEG files
 	"image/png"
 	"maps"
 	"slices"
 )
 
-// latent is the data that samplers work on. Its name contains everything that
-// determines a result.
+// latent is the data that samplers work on. Its name is a digest of everything
+// that determines a result.
 type latent struct {
 	width, height, batch int
 	name                 string
 }
 
-// pictures have a name like a latent's: it contains everything that determines
-// them.
+// pictures are the pictures of one batch. Each name is a digest of everything
+// that determines the picture.
 type pictures struct {
 	width, height int
 	names         []string
 }
 
-// run executes a node of a class.
+// run executes a node of the given class with the inputs in.
 func (r *running) run(id, class string, in dict) (made, error) {
 	number := func(name string) int {
 		n, _ := json.Number(printed(in[name])).Float64()
@@ -78,8 +78,8 @@ func (r *running) run(id, class string, in dict) (made, error) {
 	return made{values: []any{nil}, ui: ui}, err
 }
 
-// named returns a name for the result of a node. It depends on the class and
-// all inputs.
+// named returns a digest of a node's class and inputs, which serves as the
+// name of its result.
 func named(class string, in dict) string {
 	parts := []string{class}
 	for _, name := range slices.Sorted(maps.Keys(in)) {
@@ -101,7 +101,8 @@ func (r *running) loadImage(name string) (made, error) {
 	return made{values: []any{p, "mask"}}, nil
 }
 
-// saveAs executes a node that saves a file.
+// saveAs executes a node that saves files, and returns the files' names as the
+// output for the user interface.
 func (r *running) saveAs(class, prefix string, in dict) (dict, error) {
 	switch class {
 	case "SaveImage", "PreviewImage":
@@ -150,13 +151,14 @@ func (r *running) saveAs(class, prefix string, in dict) (dict, error) {
 	return nil, errors.New("no such class: " + class)
 }
 
-// colours returns the colours of a name.
+// colours returns two colours that are derived from the name.
 func colours(name string) color.Palette {
 	b, _ := hex.DecodeString(digest(name))
 	return color.Palette{color.RGBA{b[0], b[1], b[2], 255}, color.RGBA{b[3], b[4], b[5], 255}}
 }
 
-// paint returns a picture whose colours depend on the name.
+// paint returns a PNG file with a checkerboard whose colours depend on the
+// name.
 func paint(width, height int, name string) ([]byte, error) {
 	m := image.NewPaletted(image.Rect(0, 0, width, height), colours(name))
 	for y := range height {
@@ -177,7 +179,8 @@ func still(name string) []byte {
 	return b.Bytes()
 }
 
-// film returns a minimal MP4: the file type, and a box with the name.
+// film returns a minimal MP4 file: an ftyp box, and an mdat box with the
+// digest of the name.
 func film(name string) []byte {
 	box := func(kind, body string) string {
 		return string(binary.BigEndian.AppendUint32(nil, uint32(8+len(body)))) + kind + body
@@ -185,15 +188,16 @@ func film(name string) []byte {
 	return []byte(box("ftyp", "isom\x00\x00\x02\x00isommp41") + box("mdat", digest(name)))
 }
 
-// sound returns a FLAC without samples, with the name as its checksum.
+// sound returns a FLAC file without samples. Its checksum field is the digest
+// of the name.
 func sound(name string) []byte {
 	sum, _ := hex.DecodeString(digest(name))
 	b := []byte("fLaC\x80\x00\x00\x22\x10\x00\x10\x00\x00\x00\x00\x00\x00\x00\x0a\xc4\x42\xf0\x00\x00\x00\x00")
 	return append(b, sum[:16]...)
 }
 
-// shape returns a GLB with an empty scene that has the name (glTF 2.0, section
-// 4.4).
+// shape returns a GLB file without objects. The digest of the name is its
+// generator field (glTF 2.0, section 4.4).
 func shape(name string) []byte {
 	text := fmt.Sprintf(`{"asset":{"version":"2.0","generator":%q}}`, digest(name))
 	for len(text)%4 != 0 {

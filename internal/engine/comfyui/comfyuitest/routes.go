@@ -16,7 +16,8 @@ import (
 
 type dict = map[string]any
 
-// handler serves every route twice, as the real server does: also below /api.
+// handler serves every route at its path and below /api, as the real server
+// does.
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	both := func(pattern string, do http.HandlerFunc) {
@@ -44,7 +45,7 @@ func (s *Server) handler() http.Handler {
 		mux.HandleFunc("POST /api/jobs/{id}/cancel", s.cancelJob)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet { // below this path are only files
+		if r.Method != http.MethodGet { // only GET requests for files are supported below this path
 			w.WriteHeader(http.StatusMethodNotAllowed)
 			return
 		}
@@ -53,7 +54,8 @@ func (s *Server) handler() http.Handler {
 	return s.guard(mux)
 }
 
-// guard wraps all calls with the checks that every call must pass.
+// guard wraps a handler. It records each request, makes the checks that apply
+// to all of them, and applies the active faults.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := Call{Method: r.Method, Path: r.URL.Path}
@@ -87,7 +89,8 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// foreign reports whether a page of another origin calls a server on loopback.
+// foreign reports whether a request to a server on localhost comes from a web
+// page of another origin.
 func foreign(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" {
@@ -232,7 +235,7 @@ func (s *Server) interrupt(_ http.ResponseWriter, r *http.Request) {
 	var body struct {
 		PromptID string `json:"prompt_id"`
 	}
-	_ = json.NewDecoder(r.Body).Decode(&body) // no body means all
+	_ = json.NewDecoder(r.Body).Decode(&body) // without a body, any running prompt is interrupted
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.world.current

@@ -1,11 +1,11 @@
-// Package comfyuitest is a stand-in for a ComfyUI server: its calls, its queue
-// with one worker, its history, its sockets, uploads and files, and two dozen
-// of its node classes. The real server is in no registry that Go code can
-// depend on, and needs a GPU. This server speaks the same protocol, quirks
-// included, and computes its pictures without a model: the saved files depend
-// on the seed, the texts and the other inputs.
+// Package comfyuitest is a stand-in for a ComfyUI server: its API endpoints,
+// its queue with one worker, its history, its WebSockets, uploads and files,
+// and two dozen of its node classes. The real server is in no registry that Go
+// code can depend on, and needs a GPU. This server has the same protocol,
+// quirks included, and computes its pictures without a model: the saved files
+// depend on the seed, the prompts and the other inputs.
 //
-// Tests of several packages use it. It shows faults on demand.
+// Tests of several packages use it. It simulates faults on request.
 package comfyuitest
 
 import (
@@ -19,53 +19,59 @@ import (
 	"time"
 )
 
-// Options configure a server. The zero value is a current version of ComfyUI.
+// Options configure a server. The zero value imitates a current version of
+// ComfyUI.
 type Options struct {
-	// Step is the duration of a sampling step. 0: 2 ms.
+	// Step is the duration of a sampling step. Default: 2 ms.
 	Step time.Duration
-	// NoJobs leaves out the calls below /api/jobs, as versions before 0.26 do.
+	// NoJobs leaves out the endpoints below /api/jobs, as versions before 0.26
+	// do.
 	NoJobs bool
 	// GlobalInterrupt makes an interrupt stop the running prompt even if the
-	// call names another one, as versions before September 2025 do.
+	// request names another one, as versions before September 2025 do.
 	GlobalInterrupt bool
-	// OwnIDs makes the server choose the id of every prompt.
+	// OwnIDs makes the server ignore the prompt ids of clients and choose its
+	// own.
 	OwnIDs bool
-	// MaxUpload limits the body of an upload. 0: 100 MB.
+	// MaxUpload is the maximum size of an upload's body, in bytes. Default:
+	// 100 MiB.
 	MaxUpload int64
-	// Wanted is the name and value of a header that every call must have, for
-	// example for a proxy.
+	// Wanted is the name and value of a header that every request must have,
+	// as if a proxy required it.
 	Wanted [2]string
 }
 
-// Faults are the faults that the server shows. They can change at any time.
+// Faults are the faults that the server simulates. They can be changed at any
+// time.
 type Faults struct {
-	Busy     bool   // every call answers 503
+	Busy     bool   // every request gets status 503
 	Refuse   bool   // every prompt fails validation
-	Fail     string // sampling raises this exception
+	Fail     string // if not empty, sampling fails with this exception
 	Stuck    bool   // sampling continues until it is interrupted
-	Forget   bool   // a prompt is forgotten after sampling, as after a crash
+	Forget   bool   // the server forgets a prompt while sampling, as after a crash
 	Garble   string // responses below this path are invalid JSON
-	View     string // a download "breaks" off, never ends ("floods"), "drips" byte by byte, or is "missing"
+	View     string // a download "breaks" off, "floods" the client without end, "drips" byte by byte, or is "missing"
 	Nothing  bool   // prompts succeed without outputs
 	NoStatus bool   // the status of a prompt in the history is null
-	NoSocket bool   // there is no /ws
-	Socket   string // sockets send "garbage", a "flood" of everything, or a "huge" message
-	Deaf     bool   // calls for the queue, interrupts and jobs get no response
-	// Slow is the delay before a prompt is accepted, even if its client has
-	// disconnected.
+	NoSocket bool   // the server has no WebSocket endpoint /ws
+	Socket   string // WebSockets send "garbage", a "flood" of messages, or a "huge" message
+	Deaf     bool   // requests to the queue, interrupt and jobs endpoints get no response
+	// Slow is the delay before a prompt is accepted. The prompt is accepted
+	// even if its client has disconnected meanwhile.
 	Slow time.Duration
 }
 
-// Prompt is an accepted prompt.
+// Prompt is a prompt that the server has accepted.
 type Prompt struct {
 	ID, ClientID string
 	Graph        json.RawMessage
 }
 
-// Call is a received request.
+// Call is an HTTP request that the server has received.
 type Call struct{ Method, Path, Body string }
 
-// Server is a running server. Its methods may be called from any goroutine.
+// Server is a running stand-in for a ComfyUI server. It is safe for concurrent
+// use.
 type Server struct {
 	URL string
 
@@ -77,22 +83,22 @@ type Server struct {
 	faults  Faults
 	calls   []Call
 	prompts []Prompt
-	sockets map[string]*socket // by client id
+	sockets map[string]*socket // open WebSockets, by client id
 	open    map[*socket]bool
-	files   map[string][]byte // by type/subfolder/name; they survive a restart
+	files   map[string][]byte // content of files by type/subfolder/name; files survive a restart
 	counts  map[string]int    // number of saved files by name prefix
 	world   *world
 	life    *life
 }
 
-// life is the time between a start and a stop.
+// life is the state of the server between a start and a stop.
 type life struct {
 	server *http.Server
 	stop   context.CancelFunc
 	done   sync.WaitGroup
 }
 
-// Start runs a server until the test ends.
+// Start starts a server and stops it when the test ends.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	if o.Step == 0 {
@@ -112,7 +118,8 @@ func Start(t testing.TB, o Options) *Server {
 	return s
 }
 
-// Resume starts a stopped server at the same address. Only the files are kept.
+// Resume starts a stopped server at the same URL. Of its state only the files
+// are kept.
 func (s *Server) Resume() error {
 	listener, err := net.Listen("tcp", s.addr)
 	if err != nil {
@@ -121,7 +128,7 @@ func (s *Server) Resume() error {
 	ctx, stop := context.WithCancel(context.Background())
 	l := &life{server: &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second}, stop: stop}
 	s.mu.Lock()
-	if s.URL == "" { // later starts keep the URL, which another goroutine may be reading
+	if s.URL == "" { // set only at the first start, because another goroutine may be reading it later
 		s.addr = listener.Addr().String()
 		s.URL = "http://" + s.addr
 	}
@@ -136,8 +143,8 @@ func (s *Server) Resume() error {
 	return nil
 }
 
-// Stop cuts every connection and waits until nothing runs any more. It may be
-// called twice.
+// Stop closes every connection and waits until all goroutines have ended. It
+// may be called twice.
 func (s *Server) Stop() {
 	s.mu.Lock()
 	l := s.life
@@ -152,13 +159,14 @@ func (s *Server) Stop() {
 	l.done.Wait()
 }
 
-// Restart stops the server and starts it again without its state in memory.
+// Restart stops the server and starts it again. The queue, the history and the
+// cache are lost.
 func (s *Server) Restart() error {
 	s.Stop()
 	return s.Resume()
 }
 
-// Hangup closes every socket.
+// Hangup closes every WebSocket.
 func (s *Server) Hangup() {
 	s.mu.Lock()
 	open := make([]*socket, 0, len(s.open))
@@ -171,7 +179,7 @@ func (s *Server) Hangup() {
 	}
 }
 
-// Change changes the faults that the server shows from now on.
+// Change calls set to change the faults that the server simulates.
 func (s *Server) Change(set func(*Faults)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,21 +192,23 @@ func (s *Server) fault() Faults {
 	return s.faults
 }
 
-// Prompts returns the accepted prompts, in order, over all restarts.
+// Prompts returns the accepted prompts, in order, including those before a
+// restart.
 func (s *Server) Prompts() []Prompt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.prompts)
 }
 
-// Calls returns all requests so far, without the bodies of uploads.
+// Calls returns all requests received so far, without the bodies of uploads.
 func (s *Server) Calls() []Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.calls)
 }
 
-// Files returns the names of all files: type, subfolder and name.
+// Files returns the sorted names of all files, in the form
+// type/subfolder/name.
 func (s *Server) Files() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,7 +220,7 @@ func (s *Server) Files() []string {
 	return all
 }
 
-// Idle reports whether no prompt runs or waits.
+// Idle reports whether no prompt is running or waiting.
 func (s *Server) Idle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,15 +14,15 @@ import (
 	"github.com/google/uuid"
 )
 
-// socket is the WebSocket connection of a client. A goroutine of its own sends
-// the messages, in order.
+// socket is the WebSocket connection of a client. A separate goroutine sends
+// its messages, in order.
 type socket struct {
 	id   string
 	conn *websocket.Conn
 	out  chan message
 	gone chan struct{}
 
-	aware bool // the client supports previews with metadata; guarded by the server's lock
+	aware bool // the client supports previews with metadata; guarded by Server.mu
 }
 
 type message struct {
@@ -42,7 +42,7 @@ func (s *Server) ws(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // guard has checked the origin
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // Server.guard has already checked the origin
 	if err != nil {
 		return
 	}
@@ -52,7 +52,7 @@ func (s *Server) ws(w http.ResponseWriter, r *http.Request) {
 		k.id = uuid.NewString()
 	}
 	s.mu.Lock()
-	s.sockets[k.id] = k // an older socket with this id gets no more messages
+	s.sockets[k.id] = k // an older WebSocket with the same client id gets no more messages
 	s.open[k] = true
 	left := len(s.world.queue)
 	var at any
@@ -101,7 +101,8 @@ func (s *Server) ws(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// write sends the messages of a socket, and the messages of an active fault.
+// write sends the queued messages to a WebSocket. An active fault may distort
+// them or add others.
 func (s *Server) write(ctx context.Context, k *socket) {
 	for {
 		var m message
@@ -144,7 +145,8 @@ func text(kind string, data any) message {
 	return message{websocket.MessageText, b}
 }
 
-// picture returns a preview, with the metadata about unless that is nil.
+// picture returns a preview message. If about is not nil, the message contains
+// it as metadata.
 func picture(about dict) message {
 	m := image.NewGray(image.Rect(0, 0, 8, 8))
 	m.SetGray(3, 3, color.Gray{200})
@@ -165,7 +167,7 @@ func picture(about dict) message {
 }
 
 // tell sends a message to the client of a prompt. If the prompt has no client
-// and toAll is set, it sends the message to all clients.
+// and toAll is true, it sends the message to all clients.
 func (s *Server) tell(clientID string, toAll bool, make func(aware bool) message) {
 	s.mu.Lock()
 	var to []*socket

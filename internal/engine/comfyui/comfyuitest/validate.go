@@ -2,7 +2,7 @@ package comfyuitest
 
 import (
 	"bytes"
-	_ "embed" // object_info.json
+	_ "embed" // for object_info.json
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -20,8 +20,8 @@ type classInfo struct {
 	OutputNode bool     `json:"output_node"`
 }
 
-// takes returns the type of an input, the options of a choice, and the range of
-// a number.
+// takes parses the specification of a node's input. It returns the input's
+// type, the options of a choice, and the range of a number.
 func takes(spec []json.RawMessage) (kind string, options []string, low, high *float64) {
 	if json.Unmarshal(spec[0], &kind) != nil {
 		kind = "COMBO"
@@ -47,7 +47,7 @@ type node struct {
 	Inputs map[string]any `json:"inputs"`
 }
 
-// verdict is the result of a prompt's validation: the reasons for its refusal,
+// verdict is the result of validating a prompt: the reasons for its refusal,
 // or the nodes to run.
 type verdict struct {
 	kind, message, details string
@@ -104,7 +104,7 @@ func (s *Server) validate(raw json.RawMessage) verdict {
 	return verdict{nodeErrors: errors, nodes: nodes, outputs: fine}
 }
 
-// checker validates the nodes that an output needs.
+// checker validates the nodes that an output node depends on.
 type checker struct {
 	s     *Server
 	nodes map[string]node
@@ -177,7 +177,8 @@ func loads(class string) bool {
 	return strings.Contains(class, "Load") && !strings.Contains(class, "Loader")
 }
 
-// link checks a link, which is written as [node, slot].
+// link checks a link to another node's output, which is written as [node,
+// slot].
 func (c *checker) link(list []any, kind string, depth int, problem func(kind, message string)) bool {
 	if len(list) != 2 {
 		problem("bad_linked_input", "Bad linked input, must be a length-2 list of [node_id, slot_index]")

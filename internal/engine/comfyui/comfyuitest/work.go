@@ -12,13 +12,14 @@ import (
 	"time"
 )
 
-// world is the state that the server keeps in memory.
+// world is the state that the server keeps in memory and loses when it
+// restarts.
 type world struct {
 	number  int
 	queue   []*prompt
 	current *prompt
 	history map[string]dict
-	cache   map[string]made // results of the last prompt, by signature
+	cache   map[string]made // results of the nodes of the last prompt, by signature
 	news    chan struct{}
 }
 
@@ -39,7 +40,7 @@ func (w *world) dequeue(id string) bool {
 	return len(w.queue) < before
 }
 
-// prompt is a prompt that waits or runs.
+// prompt is a prompt that is waiting or running.
 type prompt struct {
 	id, clientID string
 	number       int
@@ -48,12 +49,12 @@ type prompt struct {
 	outputs      []string
 
 	interrupt context.CancelFunc
-	at        string // the node that is running
+	at        string // id of the node that is running
 	messages  []any
 }
 
-// made is the result of a node: values by slot, and the output for the user
-// interface.
+// made is the result of a node: values by output slot, and the output for the
+// user interface.
 type made struct {
 	values []any
 	ui     dict
@@ -64,7 +65,7 @@ var (
 	errForgotten   = errors.New("forgotten")
 )
 
-// work runs prompts one after the other.
+// work runs the prompts of the queue one after the other.
 func (s *Server) work(ctx context.Context, w *world) {
 	for {
 		s.mu.Lock()
@@ -88,7 +89,8 @@ func (s *Server) work(ctx context.Context, w *world) {
 	}
 }
 
-// note adds an event to the history and sends it to the client.
+// note adds an event to a prompt's history and sends it to the prompt's
+// client.
 func (s *Server) note(p *prompt, event string, data dict) {
 	data["prompt_id"] = p.id
 	data["timestamp"] = time.Now().UnixMilli()
@@ -156,13 +158,13 @@ func (s *Server) execute(ctx context.Context, w *world, p *prompt) {
 	}
 }
 
-// running is a prompt that runs.
+// running is the state of the running prompt.
 type running struct {
 	s       *Server
 	ctx     context.Context
 	p       *prompt
-	done    map[string]made // by node
-	keep    map[string]made // by signature
+	done    map[string]made // results of this prompt's nodes, by node id
+	keep    map[string]made // results to cache for the next prompt, by signature
 	before  map[string]made
 	outputs dict
 	states  []state
@@ -174,8 +176,8 @@ type state struct {
 	state      string
 }
 
-// unneeded returns cached results of the previous prompt for nodes of this one
-// that no output needed.
+// unneeded returns the cached results of the previous prompt that belong to
+// nodes of this prompt, by signature.
 func (r *running) unneeded() map[string]made {
 	all := map[string]made{}
 	for id := range r.p.nodes {
@@ -187,7 +189,8 @@ func (r *running) unneeded() map[string]made {
 	return all
 }
 
-// signature returns a node's id with everything that its result depends on.
+// signature returns a node's id and a digest of everything that its result
+// depends on.
 func (r *running) signature(id string) string { return id + ":" + r.sign(id, 0) }
 
 func (r *running) sign(id string, depth int) string {
@@ -216,7 +219,7 @@ func digest(parts ...string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// node runs a node and the nodes that it needs.
+// node runs a node, after the nodes whose outputs it uses.
 func (r *running) node(id string) error {
 	if _, ok := r.done[id]; ok {
 		return nil
@@ -225,8 +228,8 @@ func (r *running) node(id string) error {
 	if m, ok := r.before[sig]; ok {
 		r.done[id] = m
 		r.keep[sig] = m
-		// Version 0.7.0 copies the interface output of a cached node only if
-		// the prompt has a client.
+		// Version 0.7.0 copies a cached node's output for the user interface
+		// only if the prompt has a client.
 		if m.ui != nil && r.p.clientID != "" {
 			r.outputs[id] = m.ui
 			r.tell("executed", dict{"node": id, "display_node": id, "output": m.ui})
@@ -287,7 +290,8 @@ func (r *running) progress() {
 	r.tell("progress_state", dict{"nodes": nodes})
 }
 
-// sample takes the time of the steps and reports progress and previews.
+// sample waits for the duration of the sampling steps and sends progress and
+// previews.
 func (r *running) sample(id string, steps int) error {
 	for i := range steps {
 		f := r.s.fault()

@@ -15,19 +15,20 @@ import (
 	"atelier/internal/engine/enginetest"
 )
 
-// The endpoints that can be run.
+// The model endpoints of the stand-in server.
 const (
 	Painter = "fal-ai/painter/dev" // returns pictures
 	Writer  = "fal-ai/writer"      // returns text
 	Film    = "fal-ai/film"        // returns a video and a thumbnail of it
 )
 
-// app returns an endpoint without its sub-path.
+// app returns an endpoint without its sub-path, such as fal-ai/painter for
+// fal-ai/painter/dev.
 func app(endpoint string) string {
 	return strings.Join(strings.SplitN(endpoint, "/", 3)[:2], "/")
 }
 
-// known wraps h with the check of the key.
+// known wraps a handler so that requests without the API key get status 401.
 func (s *Server) known(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Key "+s.Key && !strings.HasPrefix(r.URL.Path, "/files/") {
@@ -47,7 +48,7 @@ func (s *Server) reply(w http.ResponseWriter, status int, v any) {
 		return
 	}
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the client may have disconnected
+	_ = json.NewEncoder(w).Encode(v) // an error is ignored, because the client may have disconnected
 }
 
 func (s *Server) queue(own bool) http.Handler {
@@ -59,7 +60,7 @@ func (s *Server) queue(own bool) http.Handler {
 	if own {
 		mux.HandleFunc("GET /files/{id}/{name}", s.deliver)
 	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { // for example a status below a sub-path
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { // for paths that do not exist, such as a status below a sub-path
 		s.reply(w, http.StatusMethodNotAllowed, map[string]any{"detail": "Method Not Allowed"})
 	})
 	return mux
@@ -110,7 +111,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request) {
 	s.reply(w, http.StatusOK, s.about(one, base))
 }
 
-// add accepts a request.
+// add adds a request to the queue and returns it.
 func (s *Server) add(endpoint string, input map[string]any, h http.Header) *request {
 	id := strings.ToLower(rand.Text())
 	one := &request{
@@ -129,7 +130,7 @@ func (s *Server) add(endpoint string, input map[string]any, h http.Header) *requ
 	defer s.mu.Unlock()
 	for _, v := range input {
 		if ref, ok := v.(string); ok && (strings.HasPrefix(ref, "data:") || strings.HasPrefix(ref, "http")) && !s.readable(ref) {
-			one.fault = Refuses // the model cannot load the file
+			one.fault = Refuses // a model that cannot load its input file refuses the request
 		}
 	}
 	s.creates++
@@ -138,7 +139,7 @@ func (s *Server) add(endpoint string, input map[string]any, h http.Header) *requ
 	return one
 }
 
-// about returns the queue's response about a request.
+// about returns the JSON of the queue's response about a request.
 func (s *Server) about(r *request, base string) map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,7 +163,8 @@ func (s *Server) about(r *request, base string) map[string]any {
 	return all
 }
 
-// find returns the request that the path names, or sends a 404 response.
+// find returns the request in the queue that the URL refers to. If there is
+// none, it sends a 404 response and returns nil.
 func (s *Server) find(w http.ResponseWriter, r *http.Request) *request {
 	s.mu.Lock()
 	var one *request
@@ -236,7 +238,7 @@ func (s *Server) cancel(w http.ResponseWriter, r *http.Request) {
 	s.reply(w, status, map[string]any{"status": word})
 }
 
-// storage serves the storage API, which returns URLs for uploads.
+// storage serves fal's storage API, which returns URLs for uploads.
 func (s *Server) storage() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /storage/upload/initiate", func(w http.ResponseWriter, r *http.Request) {
@@ -254,7 +256,7 @@ func (s *Server) storage() http.Handler {
 	return mux
 }
 
-// files serves the host of files, which has no use for credentials.
+// files serves the host of results and uploads, which needs no API key.
 func (s *Server) files() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /files/{id}/{name}", s.deliver)
@@ -288,7 +290,7 @@ func (s *Server) deliver(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	name := r.PathValue("name")
-	number, _ := strconv.Atoi(strings.TrimSuffix(name, ".png")) // a film's thumbnail has the number 0
+	number, _ := strconv.Atoi(strings.TrimSuffix(name, ".png")) // the thumbnail of a video has number 0
 	content := picture(s.requests[i].input, number)
 	s.mu.Unlock()
 	if strings.HasSuffix(name, ".mp4") {

@@ -5,9 +5,9 @@ import (
 	"net/http"
 )
 
-// schema is the catalog's description of the painter. The names of its parts
-// are chosen by the model; the paths of the queue refer to its inputs and
-// outputs.
+// schema is the catalog's OpenAPI document of the painter model. Its component
+// names are arbitrary, as on fal; the paths of the queue refer to the
+// components for inputs and outputs.
 const schema = `{
   "openapi": "3.0.4",
   "info": {"title": "Queue OpenAPI for fal-ai/painter/dev", "version": "1.0.0", "x-fal-metadata": {"endpointId": "fal-ai/painter/dev", "category": "text-to-image"}},
@@ -33,7 +33,7 @@ const schema = `{
   }
 }`
 
-// catalog serves the catalog, which contains the painter only.
+// catalog serves fal's catalog, which contains only the painter model.
 func (s *Server) catalog() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/openapi/queue/openapi.json", func(w http.ResponseWriter, r *http.Request) {

@@ -11,18 +11,18 @@ import (
 	"atelier/internal/engine/enginetest"
 )
 
-// request is a request in the queue. Its state follows from the time since its
-// creation: it waits, works and ends by itself.
+// request is a request in the queue. Its state is derived from the time since
+// its creation: it waits, runs and ends by itself.
 type request struct {
 	id, app, endpoint string
 	input             map[string]any
 	created           time.Time
-	fault             Fault // how the request fails; "": it succeeds
+	fault             Fault // how the request fails; empty if it succeeds
 	cancelled         bool
 }
 
-// status returns the state of the request. It waits for the first tenth of its
-// duration.
+// status returns the state of a request that takes the given time. It is in
+// the queue for the first tenth of that time.
 func (r *request) status(takes time.Duration) string {
 	gone := time.Since(r.created)
 	switch {
@@ -34,7 +34,8 @@ func (r *request) status(takes time.Duration) string {
 	return "IN_PROGRESS"
 }
 
-// cancel cancels the request and returns the queue's response.
+// cancel cancels the request and returns the HTTP status and the state of the
+// queue's response.
 func (r *request) cancel(takes time.Duration) (int, string) {
 	switch r.status(takes) {
 	case "COMPLETED":
@@ -47,7 +48,8 @@ func (r *request) cancel(takes time.Duration) (int, string) {
 	return http.StatusAccepted, "CANCELLATION_REQUESTED"
 }
 
-// logs returns the log, which shows a progress bar of tqdm, one line per step.
+// logs returns the log of the model so far: a progress bar as tqdm prints it,
+// one line per step.
 func (r *request) logs(takes time.Duration) []any {
 	all := []any{}
 	gone := min(float64(time.Since(r.created))/float64(takes), 1)
@@ -60,12 +62,13 @@ func (r *request) logs(takes time.Duration) []any {
 	return all
 }
 
-// detail returns an error in the form of models.
+// detail returns the detail value of a model's error response.
 func detail(msg, kind string, loc ...string) []any {
 	return []any{map[string]any{"loc": loc, "msg": msg, "type": kind, "url": "https://docs.fal.ai/errors#" + kind}}
 }
 
-// answer returns the result of the request: a status and a body.
+// answer returns the response to a query of the request's result: HTTP status
+// and body. host is the base URL of the host of files.
 func (r *request) answer(host string) (int, map[string]any) {
 	switch {
 	case r.cancelled:
@@ -113,18 +116,18 @@ func (r *request) count() int {
 	return 1
 }
 
-// picture returns the painter's picture for its inputs. Equal inputs have equal
-// pictures.
+// picture returns the painter's picture number number for its inputs. Equal
+// inputs have equal pictures.
 func picture(input map[string]any, number int) []byte {
 	text, err := json.Marshal(input)
 	if err != nil {
-		panic(err) // the input was decoded from JSON
+		panic(err) // never happens, because the input was decoded from JSON
 	}
 	return enginetest.StripedPNG(16, 16, fmt.Sprintf("%s#%d", text, number))
 }
 
-// readable reports whether a model can read a file input: it is inline, or an
-// upload.
+// readable reports whether a model can read an input file: ref must be a data:
+// URI or the URL of an upload.
 func (s *Server) readable(ref string) bool {
 	if rest, ok := strings.CutPrefix(ref, "data:"); ok {
 		_, body, ok := strings.Cut(rest, ";base64,")

@@ -1,8 +1,8 @@
-// Package faltest is a stand-in for fal, which is a hosted service: the queue,
-// the storage, the catalog and the host base URL of the host of files. Its
-// responses follow fal's documentation, and a test with fal's own client
-// verifies them. It has three models, whose requests take time, and can show
-// every fault that tests need.
+// Package faltest is a stand-in for fal, which is a hosted service: for its
+// queue, storage, catalog and host of files. Its responses follow fal's
+// documentation, and a test with fal's own client verifies them. It has three
+// models, whose requests take time, and can simulate every fault that tests
+// need.
 package faltest
 
 import (
@@ -17,41 +17,41 @@ import (
 	"atelier/internal/engine/enginetest"
 )
 
-// Fault is a kind of failure of the servers.
+// Fault is a kind of failure of the stand-in servers.
 type Fault string
 
-// The faults.
+// The faults that the stand-in servers can simulate.
 const (
-	Drops      Fault = "drops"      // it accepts a request and drops the connection
-	Swallows   Fault = "swallows"   // it drops the connection without accepting the request
-	Stalls     Fault = "stalls"     // it accepts a request and does not answer before the client has disconnected
-	Strays     Fault = "strays"     // its response has a URL of the request on another host
-	Busy       Fault = "busy"       // 429
-	Ill        Fault = "ill"        // 503, although it accepts the request
-	Locked     Fault = "locked"     // 403: the account has no credit left
+	Drops      Fault = "drops"      // the queue accepts a request and drops the connection
+	Swallows   Fault = "swallows"   // the queue drops the connection without accepting the request
+	Stalls     Fault = "stalls"     // the queue accepts a request and does not respond until the client has disconnected
+	Strays     Fault = "strays"     // the response contains a URL of the request on another host
+	Busy       Fault = "busy"       // requests get status 429
+	Ill        Fault = "ill"        // create requests get status 503 although they are accepted
+	Locked     Fault = "locked"     // requests get status 403, because the account has no credit left
 	Refuses    Fault = "refuses"    // the model refuses its inputs as invalid
 	Flags      Fault = "flags"      // the model refuses the content
-	Blackens   Fault = "blackens"   // the model blackens its result
+	Blackens   Fault = "blackens"   // the model returns a black picture instead of its result
 	Fails      Fault = "fails"      // the model crashes
-	Interrupts Fault = "interrupts" // the runner disconnects
-	Loses      Fault = "loses"      // it has lost all requests
-	Hiccups    Fault = "hiccups"    // reads of a request get a 502
-	Garbles    Fault = "garbles"    // its responses are invalid JSON
+	Interrupts Fault = "interrupts" // the machine that runs the model disconnects
+	Loses      Fault = "loses"      // the queue has lost all requests
+	Hiccups    Fault = "hiccups"    // queries of a request get status 502
+	Garbles    Fault = "garbles"    // responses are invalid JSON
 	Breaks     Fault = "breaks"     // files are truncated
 	Floods     Fault = "floods"     // files never end
 	Drips      Fault = "drips"      // files are sent byte by byte
-	Hangs      Fault = "hangs"      // reads of a request get no response
+	Hangs      Fault = "hangs"      // queries of a request get no response
 	Fewer      Fault = "fewer"      // requests succeed without output
 )
 
-// Options configure the servers.
+// Options configure the stand-in servers.
 type Options struct {
-	Key   string        // required key; "": id:secret
-	Takes time.Duration // duration of a request; 0: 40 ms
-	Own   bool          // the queue serves outputs, instead of another host
+	Key   string        // required API key; default: id:secret
+	Takes time.Duration // duration of a request; default: 40 ms
+	Own   bool          // the queue's host also serves results, instead of another host
 }
 
-// Server is the stand-in for the provider.
+// Server is the stand-in for fal.
 type Server struct {
 	enginetest.FaultSwitch[Fault]
 	URL     string // base URL of the queue
@@ -60,18 +60,18 @@ type Server struct {
 	Key     string
 
 	takes  time.Duration
-	host   string // of files
+	host   string // base URL of the host of files
 	closed chan struct{}
 
 	mu       sync.Mutex
 	requests []*request
 	uploads  map[string][]byte
 	creates  int
-	leaks    int // calls to the host of files that had credentials
+	leaks    int // number of requests to the host of files that contained the API key
 	headers  []http.Header
 }
 
-// Start starts the servers, which run until the test ends.
+// Start starts the servers and stops them when the test ends.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	s := &Server{
@@ -105,28 +105,30 @@ func (s *Server) Restart() {
 	s.requests = nil
 }
 
-// Creates returns the number of requests that were ever accepted.
+// Creates returns the number of requests that the queue has accepted since the
+// start.
 func (s *Server) Creates() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.creates
 }
 
-// Leaks returns the number of calls to the host of files that had credentials.
+// Leaks returns the number of requests to the host of files that contained the
+// API key, which must not be sent there.
 func (s *Server) Leaks() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.leaks
 }
 
-// Headers returns the headers of every accepted request.
+// Headers returns the HTTP headers of every accepted request, in order.
 func (s *Server) Headers() []http.Header {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.headers
 }
 
-// Running returns the number of requests that have not ended.
+// Running returns the number of requests in the queue that have not ended.
 func (s *Server) Running() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +141,7 @@ func (s *Server) Running() int {
 	return n
 }
 
-// Inputs returns the inputs of all requests, oldest first.
+// Inputs returns the model inputs of all requests in the queue, oldest first.
 func (s *Server) Inputs() []map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,7 +152,7 @@ func (s *Server) Inputs() []map[string]any {
 	return all
 }
 
-// Cancel cancels every request, as another worker would.
+// Cancel cancels every request in the queue, as another worker might do.
 func (s *Server) Cancel() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,7 +161,7 @@ func (s *Server) Cancel() {
 	}
 }
 
-// hang waits until the client has disconnected.
+// hang blocks until the client disconnects or the server stops.
 func (s *Server) hang(ctx context.Context) {
 	select {
 	case <-ctx.Done():

@@ -8,7 +8,7 @@ import (
 	"math"
 )
 
-// clip is one second of video, tone a short sound.
+// clip is an MP4 video of one second, tone a short MP3 sound.
 var (
 	//go:embed testdata/clip.mp4
 	clip []byte
@@ -16,7 +16,8 @@ var (
 	tone []byte
 )
 
-// sound returns a WAV file of a quarter of a second, in 8 kHz and 16 bits.
+// sound returns a WAV file of a quarter of a second, with 8000 samples per
+// second of 16 bits. pitch is its frequency in hertz.
 func sound(pitch float64) []byte {
 	const rate, samples = 8000, 2000
 	b := []byte("RIFF\x00\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00")
@@ -31,8 +32,9 @@ func sound(pitch float64) []byte {
 	return b
 }
 
-// movie returns the clip with the text in a box that players skip (ISO/IEC
-// 14496-12, section 8.1.2), so that different texts have different files.
+// movie returns the test video with a hash of the string from in a box that
+// players skip (ISO/IEC 14496-12, section 8.1.2), so that different strings
+// result in different files.
 func movie(from string) []byte {
 	h := fnv.New64a()
 	h.Write([]byte(from))

@@ -12,7 +12,8 @@ import (
 	"atelier/internal/engine/enginetest"
 )
 
-// known are the parameters that OpenAI accepts; it refuses others.
+// known are the request parameters that OpenAI accepts, by path. OpenAI
+// refuses all others.
 var known = map[string][]string{
 	"/v1/images/generations": strings.Fields("prompt model n size quality background moderation output_format output_compression partial_images stream response_format style user"),
 	"/v1/images/edits":       strings.Fields("prompt model n size quality background input_fidelity output_format output_compression partial_images stream response_format user"),
@@ -20,8 +21,9 @@ var known = map[string][]string{
 	"/v1/videos":             strings.Fields("prompt model seconds size input_reference"),
 }
 
-// check validates a call before the work and sends an error if the call is
-// invalid.
+// check validates a request before it is processed. needs is a required
+// parameter. If the request is invalid, check sends an error response and
+// returns false.
 func (s *Server) check(w http.ResponseWriter, q Request, needs string) bool {
 	if q.text(needs) == "" {
 		if s.o.Dialect == VLLMOmni || s.o.Dialect == SGLang {
@@ -63,7 +65,8 @@ func (s *Server) edit(w http.ResponseWriter, r *http.Request, q Request) {
 	s.draw(w, r, q, "image_edit")
 }
 
-// draw serves calls that return pictures.
+// draw handles requests for pictures. event is the prefix of event types if
+// the response is streamed.
 func (s *Server) draw(w http.ResponseWriter, r *http.Request, q Request, event string) {
 	if !s.check(w, q, "prompt") {
 		return
@@ -110,8 +113,9 @@ func (s *Server) draw(w http.ResponseWriter, r *http.Request, q Request, event s
 	s.results(w, r, inside, "image/png", folder, files)
 }
 
-// origin returns the text that determines a result: from the call and its seed
-// if the server supports seeds, else with a new number for every result.
+// origin returns the string that determines the content of result i: the
+// prompts and the seed if the server supports seeds, otherwise the prompts and
+// a number that is never used again.
 func (s *Server) origin(q Request, i int) string {
 	seed, err := strconv.ParseUint(q.text("seed"), 10, 64)
 	if err != nil || s.o.Dialect == OpenAI {
@@ -124,8 +128,8 @@ func (s *Server) origin(q Request, i int) string {
 	return fmt.Sprint(q.text("prompt"), "|", q.text("negative_prompt"), "|", seed+uint64(i))
 }
 
-// size returns the size of the picture, and whether the model supports that
-// size.
+// size returns the requested width and height of a picture, in pixels, and
+// whether the model supports that size.
 func (s *Server) size(q Request) (width, height int, fits bool) {
 	text := q.text("size")
 	if text == "" || text == "auto" {
@@ -143,7 +147,8 @@ func (s *Server) size(q Request) (width, height int, fits bool) {
 	return width, height, true
 }
 
-// stream sends the picture as a stream of events, with partial pictures first.
+// stream sends the picture as a stream of server-sent events, with partial
+// pictures first.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, q Request, event string, whole []byte) {
 	partials, err := strconv.Atoi(q.text("partial_images"))
 	if err != nil {

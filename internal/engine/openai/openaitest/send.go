@@ -15,10 +15,10 @@ import (
 	"atelier/internal/engine/enginetest"
 )
 
-// maxBody is the largest request body.
+// maxBody is the maximum size of a request body, in bytes.
 const maxBody = 64 << 20
 
-// read reads the body of a call, which is JSON or a form.
+// read parses the body of a request, which is JSON or a form.
 func read(r *http.Request) (Request, error) {
 	q := Request{
 		Method: r.Method,
@@ -43,8 +43,8 @@ func read(r *http.Request) (Request, error) {
 		if err := r.ParseMultipartForm(maxBody); err != nil {
 			return q, err
 		}
-		// The server notices that the caller has disconnected only after the
-		// body was read to its end.
+		// The body is read to its end, because the HTTP server notices that
+		// the client has disconnected only after that.
 		if _, err := io.Copy(io.Discard, r.Body); err != nil {
 			return q, err
 		}
@@ -61,7 +61,8 @@ func read(r *http.Request) (Request, error) {
 	return q, errors.New("the body is neither JSON nor a form")
 }
 
-// text returns a parameter as text, "" for none.
+// text returns a parameter of the request as a string. It returns "" if the
+// parameter is missing.
 func (q Request) text(name string) string {
 	switch v := q.Values[name].(type) {
 	case string:
@@ -74,7 +75,7 @@ func (q Request) text(name string) string {
 	return ""
 }
 
-// send writes a file, changed by the active fault.
+// send writes a file as the response, distorted by the active fault.
 func (s *Server) send(w http.ResponseWriter, r *http.Request, kind string, data []byte) {
 	w.Header().Set("Content-Type", kind)
 	switch s.now() {
@@ -91,7 +92,8 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, kind string, data 
 	}
 }
 
-// results sends files: in the response itself, or as addresses.
+// results sends files as the response to a request: embedded if inside is
+// true, otherwise as URLs.
 func (s *Server) results(w http.ResponseWriter, r *http.Request, inside bool, kind, folder string, files [][]byte) {
 	if s.now() == enginetest.Fewer {
 		files = nil
@@ -108,7 +110,7 @@ func (s *Server) results(w http.ResponseWriter, r *http.Request, inside bool, ki
 	if err != nil {
 		panic(err)
 	}
-	if !inside && s.now() != enginetest.Fewer { // the fault concerns the download of files
+	if !inside && s.now() != enginetest.Fewer { // for URLs, the fault applies to the download of files
 		w.Header().Set("Content-Type", "application/json")
 		w.Write(body)
 		return
@@ -123,7 +125,7 @@ func (s *Server) results(w http.ResponseWriter, r *http.Request, inside bool, ki
 	s.send(w, r, "application/json", body)
 }
 
-// keep stores a file for download and returns its address.
+// keep stores a file for download and returns its URL.
 func (s *Server) keep(folder, kind string, data []byte) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,7 +153,8 @@ func (s *Server) getFile(w http.ResponseWriter, r *http.Request) {
 	s.send(w, r, f.kind, f.data)
 }
 
-// elsewhere serves the other host, which requires no key.
+// elsewhere handles requests to the other host of results, which requires no
+// API key.
 func (s *Server) elsewhere(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.visits = append(s.visits, r.Header.Clone())

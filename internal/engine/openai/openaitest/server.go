@@ -1,11 +1,12 @@
 // Package openaitest is a stand-in for servers with OpenAI's API for media:
 // OpenAI itself, vLLM-Omni, SGLang and LocalAI, each with its deviations.
 //
-// The real servers need a contract or a large GPU, so tests use this server. It
-// has no model: pictures, sounds and videos are real files without meaningful
-// content. Accepted parameters, refusals and responses follow the documentation
-// and source code of the servers, and a test with OpenAI's own client for
-// Node.js verifies them. The server can show every fault of enginetest.
+// The real servers need a contract or a large GPU, so tests use this server.
+// It has no model: pictures, sounds and videos are real files without
+// meaningful content. Accepted parameters, refusals and responses follow the
+// documentation and source code of the servers, and a test with OpenAI's own
+// client for Node.js verifies them. The server can simulate every fault of
+// enginetest.
 package openaitest
 
 import (
@@ -23,36 +24,38 @@ import (
 	"atelier/internal/engine/enginetest"
 )
 
-// Dialect is the product that the server imitates.
+// Dialect is the server product that the stand-in imitates.
 type Dialect string
 
-// The dialects.
+// The server products that the stand-in can imitate.
 const (
-	OpenAI   Dialect = "openai"    // the hosted API: strict, base64, streams
-	VLLMOmni Dialect = "vllm-omni" // errors as {"detail"}, seeds, videos as forms only
-	SGLang   Dialect = "sglang"    // task types, edits are downloaded from the server
-	LocalAI  Dialect = "localai"   // all results are downloaded from the server, /video waits
+	OpenAI   Dialect = "openai"    // the hosted API: refuses unknown parameters, returns base64, supports streams
+	VLLMOmni Dialect = "vllm-omni" // returns errors as {"detail"}, supports seeds, accepts video requests only as forms
+	SGLang   Dialect = "sglang"    // lists task types of models; edited pictures are downloaded from the server
+	LocalAI  Dialect = "localai"   // all results are downloaded from the server; requests to /video block until the video is done
 )
 
-// Options configure a server.
+// Options configure the stand-in server.
 type Options struct {
-	Dialect Dialect // empty: OpenAI
-	// Key is the required API key. "": no key is required.
+	Dialect Dialect // default: OpenAI
+	// Key is the required API key. If it is empty, no key is required.
 	Key string
-	// Models are the models of the server. nil: typical models of the dialect.
+	// Models are the models of the server. If Models is nil, the server has
+	// typical models of the dialect.
 	Models []string
-	// Takes is the duration of a blocking call.
+	// Takes is how long the server works on a blocking request.
 	Takes time.Duration
-	// Polls is the number of polls after which a video is done. 0: 3.
+	// Polls is the number of polls after which a video is done. Default: 3.
 	Polls int
-	// Elsewhere serves results from another host, as OpenAI's older models do.
+	// Elsewhere makes another host serve the results, as with OpenAI's older
+	// models.
 	Elsewhere bool
-	// Most limits the number of results of a call, even if more were requested.
-	// 0: no limit.
+	// Most is the maximum number of results per request, even if more are
+	// requested. 0 means no limit.
 	Most int
 }
 
-// Server is a running server.
+// Server is a running stand-in server.
 type Server struct {
 	// URL is the base URL of the API. It ends with /v1.
 	URL string
@@ -67,17 +70,17 @@ type Server struct {
 	working  int
 	count    int
 	videos   map[string]*video
-	files    map[string]file // by path
+	files    map[string]file // files for download, by path
 	requests []Request
-	visits   []http.Header // headers of the calls to the other host
+	visits   []http.Header // headers of the requests to the other host
 }
 
-// Request is a received call.
+// Request is an HTTP request that the server has received.
 type Request struct {
 	Method, Path string
 	Header       http.Header
-	Values       map[string]any      // the body's parameters
-	Files        map[string][]string // names of files by parameter
+	Values       map[string]any      // parameters in the body
+	Files        map[string][]string // names of uploaded files, by parameter
 }
 
 type file struct {
@@ -85,7 +88,7 @@ type file struct {
 	data []byte
 }
 
-// Start runs a server until the test ends.
+// Start starts a server and stops it when the test ends.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	if o.Dialect == "" {
@@ -112,7 +115,7 @@ var models = map[Dialect][]string{
 	LocalAI:  {"flux.1-schnell", "kokoro", "ltx-video"},
 }
 
-// Stop makes the server unreachable.
+// Stop closes all connections and makes the server unreachable.
 func (s *Server) Stop() {
 	s.mu.Lock()
 	select {
@@ -129,14 +132,14 @@ func (s *Server) Stop() {
 	}
 }
 
-// Set activates a fault; "" ends the active one.
+// Set activates a fault. An empty fault restores normal behaviour.
 func (s *Server) Set(f enginetest.Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fault = f
 }
 
-// Forget imitates a restart: videos and files are lost.
+// Forget imitates a restart of the server: videos and files are lost.
 func (s *Server) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,7 +147,7 @@ func (s *Server) Forget() {
 	clear(s.files)
 }
 
-// Working returns the number of calls and videos in progress.
+// Working returns the number of requests and videos in progress.
 func (s *Server) Working() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,14 +160,14 @@ func (s *Server) Working() int {
 	return n
 }
 
-// Requests returns the calls so far, in order.
+// Requests returns the requests received so far, in order.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.requests)
 }
 
-// Visits returns the headers of the calls to the other host.
+// Visits returns the headers of the requests to the other host of results.
 func (s *Server) Visits() []http.Header {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,11 +241,12 @@ func task(model string) string {
 	return "T2I"
 }
 
-// made is the creation time in all responses. No test depends on the time.
+// made is the creation time in all responses, in Unix seconds. No test depends
+// on it.
 const made = 1_760_000_000
 
-// work returns the handler of a call that does work: the call is recorded,
-// takes its duration, and shows the active fault.
+// work returns the handler of a request that makes media. It records the
+// request, waits for the configured duration, and applies the active fault.
 func (s *Server) work(do func(http.ResponseWriter, *http.Request, Request)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		q, err := read(r)
@@ -260,7 +264,7 @@ func (s *Server) work(do func(http.ResponseWriter, *http.Request, Request)) http
 			s.working--
 			s.mu.Unlock()
 		}()
-		video := r.URL.Path == "/v1/videos" // the fault of a video shows later, at its polls
+		video := r.URL.Path == "/v1/videos" // faults of a video apply later, when it is polled
 		switch {
 		case f == enginetest.Refuses:
 			s.complain(w, http.StatusBadRequest, "moderation_blocked", "Your request was rejected by the safety system.")
@@ -286,14 +290,16 @@ func (s *Server) work(do func(http.ResponseWriter, *http.Request, Request)) http
 	}
 }
 
-// restart drops all state and the connection of the current call.
+// restart imitates a restart of the server: all state is lost and the
+// connection of the current request is closed.
 func (s *Server) restart() {
 	s.Forget()
 	s.Set("")
 	panic(http.ErrAbortHandler)
 }
 
-// wait waits for d and reports whether the caller is still connected.
+// wait waits for d. It returns false if the client disconnects or the server
+// stops first.
 func (s *Server) wait(r *http.Request, d time.Duration) bool {
 	if d == 0 {
 		return true
@@ -319,7 +325,7 @@ func answer(w http.ResponseWriter, status int, v any) {
 	w.Write(b)
 }
 
-// complain sends an error in the form of the dialect.
+// complain sends an error response in the dialect's format.
 func (s *Server) complain(w http.ResponseWriter, status int, code, message string) {
 	if s.o.Dialect == VLLMOmni && code != "moderation_blocked" {
 		answer(w, status, map[string]any{"detail": message})

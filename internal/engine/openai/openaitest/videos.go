@@ -10,7 +10,7 @@ import (
 	"atelier/internal/engine/enginetest"
 )
 
-// speak sends a sound in the requested format.
+// speak handles requests for speech: it sends a sound in the requested format.
 func (s *Server) speak(w http.ResponseWriter, r *http.Request, q Request) {
 	if !s.check(w, q, "input") {
 		return
@@ -31,7 +31,7 @@ func (s *Server) speak(w http.ResponseWriter, r *http.Request, q Request) {
 	}
 }
 
-// video is a video job of the server.
+// video is a video job on the stand-in server.
 type video struct {
 	id, status, origin    string
 	model, seconds, size  string
@@ -82,7 +82,8 @@ func (s *Server) createVideo(w http.ResponseWriter, r *http.Request, q Request) 
 	answer(w, http.StatusOK, out)
 }
 
-// getVideo returns the state of a video. Each call also advances the video.
+// getVideo handles polls of a video's state. Each poll also advances the
+// video.
 func (s *Server) getVideo(w http.ResponseWriter, r *http.Request) {
 	if s.now() == enginetest.Restarts {
 		s.restart()
@@ -149,7 +150,8 @@ func (s *Server) deleteVideo(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, map[string]any{"id": id, "deleted": true, "object": "video.deleted"})
 }
 
-// videoSync serves LocalAI's call, which waits until the video is done.
+// videoSync handles requests to LocalAI's /video, which block until the video
+// is done.
 func (s *Server) videoSync(w http.ResponseWriter, r *http.Request, q Request) {
 	for _, side := range []string{"width", "height"} {
 		if v, ok := q.Values[side]; ok {

@@ -18,13 +18,13 @@ import (
 	"atelier/internal/engine/enginetest"
 )
 
-// The models that can be run.
+// The models of the stand-in server.
 const (
-	Painter    = "acme/painter" // official; returns a list of pictures
-	Writer     = "acme/writer"  // official; returns text in pieces
-	Film       = "acme/film"    // official; returns an object with a video and a picture
-	Deployment = "acme/studio"  // a deployment of the painter
-	Community  = "acme/sketch"  // not official, so run by its version
+	Painter    = "acme/painter" // official model; returns a list of pictures
+	Writer     = "acme/writer"  // official model; returns text as a list of parts
+	Film       = "acme/film"    // official model; returns an object with a video and a picture
+	Deployment = "acme/studio"  // a deployment of the painter model
+	Community  = "acme/sketch"  // model that is not official, so it is run by its version
 	Version    = "5c7d5dc6dd8bf75c1acaa8565735e7986bc5b66206b55cca93cb72c9bf15ccaa"
 )
 
@@ -71,7 +71,7 @@ func (s *Server) reply(w http.ResponseWriter, status int, v any) {
 		return
 	}
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the client may have disconnected
+	_ = json.NewEncoder(w).Encode(v) // an error is ignored, because the client may have disconnected
 }
 
 func (s *Server) problem(w http.ResponseWriter, status int, detail string) {
@@ -143,7 +143,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request, model, deploymen
 	s.reply(w, http.StatusCreated, answer)
 }
 
-// add creates a prediction.
+// add creates a prediction and returns it.
 func (s *Server) add(model, deployment, version string, input map[string]any, h http.Header) *prediction {
 	p := &prediction{
 		id:         strings.ToLower(rand.Text()),
@@ -163,7 +163,7 @@ func (s *Server) add(model, deployment, version string, input map[string]any, h 
 	defer s.mu.Unlock()
 	for _, v := range input {
 		if ref, ok := v.(string); ok && (strings.HasPrefix(ref, "data:") || strings.HasPrefix(ref, "http")) && !s.readable(ref) {
-			p.fault = Fails // the model cannot load the file
+			p.fault = Fails // a model that cannot load its input file fails
 		}
 	}
 	base := s.delivery + "/out/" + p.id + "/"
@@ -184,7 +184,9 @@ func (s *Server) add(model, deployment, version string, input map[string]any, h 
 	return p
 }
 
-// wait delays the response as the Prefer header requests, for at most a minute.
+// wait delays the response until the prediction is done, if the Prefer header
+// requests it. It waits for the requested number of seconds, by default 60,
+// but no longer than a prediction takes.
 func (s *Server) wait(ctx context.Context, p *prediction, prefer string) {
 	if !strings.HasPrefix(prefer, "wait") {
 		return
@@ -201,11 +203,11 @@ func (s *Server) wait(ctx context.Context, p *prediction, prefer string) {
 	}
 }
 
-// list returns the predictions, newest first. The cursor is the number of
-// predictions before the page.
+// list handles requests for the list of predictions, newest first. The cursor
+// is the number of predictions before the page.
 func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 	const page = 100
-	from, _ := strconv.Atoi(r.URL.Query().Get("cursor")) // no cursor: the first page
+	from, _ := strconv.Atoi(r.URL.Query().Get("cursor")) // without a cursor, the first page is returned
 	s.mu.Lock()
 	all := slices.Clone(s.predictions)
 	slices.Reverse(all)
@@ -222,7 +224,8 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 	s.reply(w, http.StatusOK, answer)
 }
 
-// known returns the prediction that the path names, or sends a 404 response.
+// known returns the prediction that the URL refers to. If there is none, it
+// sends a 404 response and returns nil.
 func (s *Server) known(w http.ResponseWriter, r *http.Request) *prediction {
 	s.mu.Lock()
 	var p *prediction
@@ -338,7 +341,8 @@ func (s *Server) getFile(w http.ResponseWriter, r *http.Request) {
 	s.reply(w, http.StatusOK, s.about(f))
 }
 
-// deliver serves the host of outputs, which has no use for credentials.
+// deliver handles requests to the host of outputs, which needs no access
+// token.
 func (s *Server) deliver(w http.ResponseWriter, r *http.Request) {
 	parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/out/"), "/")
 	s.mu.Lock()
@@ -351,7 +355,7 @@ func (s *Server) deliver(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	number, _ := strconv.Atoi(strings.TrimSuffix(parts[1], ".png")) // a film's picture has the number 0
+	number, _ := strconv.Atoi(strings.TrimSuffix(parts[1], ".png")) // the picture of a video has number 0
 	content := picture(s.predictions[i].input, number)
 	s.mu.Unlock()
 	if strings.HasSuffix(parts[1], ".mp4") {

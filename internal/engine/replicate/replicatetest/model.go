@@ -5,7 +5,8 @@ import (
 	"net/http"
 )
 
-// schema is the OpenAPI schema of the painter, as Cog writes it.
+// schema is the OpenAPI schema of the painter model, in the form that Cog
+// generates.
 const schema = `{
   "openapi": "3.0.2",
   "info": {"title": "Cog", "version": "0.1.0"},

@@ -10,26 +10,26 @@ import (
 	"atelier/internal/engine/enginetest"
 )
 
-// prediction is a prediction whose state follows from the time since its
-// creation: it starts, works and ends by itself.
+// prediction is a prediction of the stand-in server. Its state is derived from
+// the time since its creation: it starts, runs and ends by itself.
 type prediction struct {
 	id, model, version, deployment string
 	input                          map[string]any
 	created                        time.Time
-	fault                          Fault     // how the prediction fails; "": it succeeds
-	cancelled                      time.Time // zero: it was not cancelled
-	outputs                        []string  // addresses of the outputs
+	fault                          Fault     // how the prediction fails; empty if it succeeds
+	cancelled                      time.Time // time of the cancellation; zero if it was not cancelled
+	outputs                        []string  // URLs of the outputs
 }
 
-// file is an upload.
+// file is a file that a client has uploaded.
 type file struct {
 	id, kind, name string
 	content        []byte
 	metadata       json.RawMessage
 }
 
-// status returns the state of the prediction. It is starting for the first
-// tenth of its duration.
+// status returns the state of a prediction that takes the given time. It is
+// starting for the first tenth of that time.
 func (p *prediction) status(takes time.Duration) string {
 	if !p.cancelled.IsZero() {
 		return "canceled"
@@ -53,14 +53,15 @@ func (p *prediction) cancel(takes time.Duration) {
 	}
 }
 
-// failures are the error messages of failed predictions.
+// failures are the error messages of failed predictions, by fault.
 var failures = map[Fault]string{
 	Fails:      "CUDA out of memory at /src/predict.py, see https://internal.example/logs/1",
 	Flags:      "The input or output was flagged as sensitive. Please try again with different inputs. (E005)",
 	Interrupts: "Prediction interrupted; please retry (code: PA)",
 }
 
-// snapshot returns the prediction's current representation in the API.
+// snapshot returns the JSON of the API's response about the prediction. base
+// is the API's base URL.
 func (p *prediction) snapshot(base string, takes time.Duration) map[string]any {
 	status := p.status(takes)
 	all := map[string]any{
@@ -89,7 +90,7 @@ func (p *prediction) snapshot(base string, takes time.Duration) map[string]any {
 	return all
 }
 
-// output returns the output in the form of the prediction's model.
+// output returns the prediction's output in the format of its model.
 func (p *prediction) output() any {
 	switch p.model {
 	case Writer:
@@ -100,8 +101,8 @@ func (p *prediction) output() any {
 	return p.outputs
 }
 
-// logs returns the log, which shows a progress bar of tqdm that overwrites its
-// line.
+// logs returns the log of the model so far: the seed, and a progress bar as
+// tqdm prints it.
 func (p *prediction) logs(takes time.Duration) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Using seed: %v\n", p.input["seed"])
@@ -112,18 +113,18 @@ func (p *prediction) logs(takes time.Duration) string {
 	return b.String()
 }
 
-// picture returns the painter's picture for its inputs. Equal inputs have equal
-// pictures.
+// picture returns the painter's picture number number for its inputs. Equal
+// inputs have equal pictures.
 func picture(input map[string]any, number int) []byte {
 	text, err := json.Marshal(input)
 	if err != nil {
-		panic(err) // the input was decoded from JSON
+		panic(err) // never happens, because the input was decoded from JSON
 	}
 	return enginetest.StripedPNG(16, 16, fmt.Sprintf("%s#%d", text, number))
 }
 
-// readable reports whether a model can read a file input: it is inline, or an
-// upload.
+// readable reports whether a model can read an input file: ref must be a data:
+// URI of at most 256 KiB or the URL of an upload.
 func (s *Server) readable(ref string) bool {
 	if rest, ok := strings.CutPrefix(ref, "data:"); ok {
 		_, body, ok := strings.Cut(rest, ";base64,")

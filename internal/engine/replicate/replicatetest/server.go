@@ -1,7 +1,7 @@
 // Package replicatetest is a stand-in for Replicate's HTTP API, which is a
 // hosted service. Its responses follow the documentation, and a test with
 // Replicate's own client verifies them. It has three models, whose predictions
-// take time, and can show every fault that tests need.
+// take time, and can simulate every fault that tests need.
 package replicatetest
 
 import (
@@ -16,40 +16,40 @@ import (
 	"atelier/internal/engine/enginetest"
 )
 
-// Fault is a kind of failure of the server.
+// Fault is a kind of failure of the stand-in server.
 type Fault string
 
-// The faults.
+// The faults that the stand-in server can simulate.
 const (
-	Drops      Fault = "drops"      // it creates the prediction and drops the connection
-	Swallows   Fault = "swallows"   // it drops the connection without creating the prediction
-	Stalls     Fault = "stalls"     // it creates the prediction and does not answer before the client has disconnected
-	Busy       Fault = "busy"       // 429
-	Ill        Fault = "ill"        // 503, although it creates the prediction
-	Unpaid     Fault = "unpaid"     // 402
-	Refuses    Fault = "refuses"    // 422
-	Fails      Fault = "fails"      // predictions fail
-	Flags      Fault = "flags"      // predictions fail because of their content
-	Interrupts Fault = "interrupts" // predictions fail because the provider's machines do
-	Loses      Fault = "loses"      // it has lost all predictions
-	Hiccups    Fault = "hiccups"    // reads of a prediction get a 502
-	Garbles    Fault = "garbles"    // its responses are invalid JSON
+	Drops      Fault = "drops"      // the API creates the prediction and drops the connection
+	Swallows   Fault = "swallows"   // the API drops the connection without creating the prediction
+	Stalls     Fault = "stalls"     // the API creates the prediction and does not respond until the client has disconnected
+	Busy       Fault = "busy"       // create requests get status 429
+	Ill        Fault = "ill"        // create requests get status 503 although the prediction is created
+	Unpaid     Fault = "unpaid"     // create requests get status 402
+	Refuses    Fault = "refuses"    // create requests get status 422
+	Fails      Fault = "fails"      // the model fails
+	Flags      Fault = "flags"      // predictions fail because their content is refused
+	Interrupts Fault = "interrupts" // predictions fail because of the provider's machines
+	Loses      Fault = "loses"      // the API has lost all predictions
+	Hiccups    Fault = "hiccups"    // queries of a prediction get status 502
+	Garbles    Fault = "garbles"    // responses are invalid JSON
 	Breaks     Fault = "breaks"     // files are truncated
 	Floods     Fault = "floods"     // files never end
 	Drips      Fault = "drips"      // files are sent byte by byte
-	Hangs      Fault = "hangs"      // reads of a prediction get no response
+	Hangs      Fault = "hangs"      // queries of a prediction get no response
 	Fewer      Fault = "fewer"      // predictions succeed without output
 	Removes    Fault = "removes"    // outputs have already been deleted
 )
 
-// Options configure the server.
+// Options configure the stand-in server.
 type Options struct {
-	Token string        // required token; "": r8_test
-	Takes time.Duration // duration of a prediction; 0: 40 ms
-	Own   bool          // the API's host serves outputs, instead of another host
+	Token string        // required access token; default: r8_test
+	Takes time.Duration // duration of a prediction; default: 40 ms
+	Own   bool          // the API's host also serves outputs, instead of another host
 }
 
-// Server is the stand-in for the provider.
+// Server is the stand-in for Replicate.
 type Server struct {
 	enginetest.FaultSwitch[Fault]
 	URL   string // base URL of the API
@@ -63,11 +63,11 @@ type Server struct {
 	predictions []*prediction
 	files       map[string]*file
 	creates     int
-	leaks       int // calls to the host of files that had credentials
+	leaks       int // number of requests to the host of outputs that contained the access token
 	headers     []http.Header
 }
 
-// Start starts a server that runs until the test ends.
+// Start starts a server and stops it when the test ends.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	s := &Server{
@@ -89,7 +89,7 @@ func Start(t testing.TB, o Options) *Server {
 	return s
 }
 
-// Restart makes the server lose all predictions.
+// Restart makes the server lose all predictions and uploads.
 func (s *Server) Restart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,21 +97,23 @@ func (s *Server) Restart() {
 	s.files = map[string]*file{}
 }
 
-// Creates returns the number of predictions that were ever created.
+// Creates returns the number of predictions created since the start.
 func (s *Server) Creates() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.creates
 }
 
-// Leaks returns the number of calls to the host of files that had credentials.
+// Leaks returns the number of requests to the host of outputs that contained
+// the access token, which must not be sent there.
 func (s *Server) Leaks() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.leaks
 }
 
-// Headers returns the headers of every call that created a prediction.
+// Headers returns the HTTP headers of every request that created a prediction,
+// in order.
 func (s *Server) Headers() []http.Header {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +133,7 @@ func (s *Server) Running() int {
 	return n
 }
 
-// Inputs returns the inputs of all predictions, oldest first.
+// Inputs returns the model inputs of all predictions, oldest first.
 func (s *Server) Inputs() []map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,7 +144,7 @@ func (s *Server) Inputs() []map[string]any {
 	return all
 }
 
-// Cancel cancels every prediction, as another worker would.
+// Cancel cancels every prediction, as another worker might do.
 func (s *Server) Cancel() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,7 +153,7 @@ func (s *Server) Cancel() {
 	}
 }
 
-// hang waits until the client has disconnected.
+// hang blocks until the client disconnects or the server stops.
 func (s *Server) hang(ctx context.Context) {
 	select {
 	case <-ctx.Done():

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// hasAttributes reports whether files in the folder can have extended
+// hasAttributes reports whether files in the folder dir can have extended
 // attributes.
 func hasAttributes(dir string) bool {
 	err := syscall.Setxattr(dir, "user.atelier", []byte("x"), 0)

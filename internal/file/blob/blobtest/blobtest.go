@@ -1,10 +1,10 @@
-// Package blobtest is the conformance test of blob.Store, and runs a real S3
-// server for tests.
+// Package blobtest contains the conformance tests of blob.Store, and runs a
+// real S3 server for tests.
 //
-// The server is versitygw, built from the module in test/s3server on first use,
-// cached in the user's cache folder and started once per test binary. It ends
-// with the test binary. If it cannot be built, its tests are skipped; with CI
-// set they fail instead. ATELIER_TEST_S3=skip skips them everywhere.
+// The server is versitygw, built from the module in test/s3server on first
+// use, cached in the user's cache folder and started once per test binary. It
+// ends with the test binary. If it cannot be built, its tests are skipped;
+// with CI set they fail instead. ATELIER_TEST_S3=skip skips them everywhere.
 package blobtest
 
 import (
@@ -18,11 +18,12 @@ import (
 	"atelier/internal/file/blob"
 )
 
-// long is longer than any buffer or part of a store.
+// long is a size in bytes that exceeds every buffer and every multipart upload
+// part of a store.
 const long = 20<<20 + 12345
 
-// Run checks that a store implements blob.Store correctly. Every test gets an
-// empty store of its own from fresh.
+// Run checks that a store implements blob.Store correctly. For each test it
+// calls fresh, which returns an empty store.
 func Run(t *testing.T, fresh func(t *testing.T) blob.Store) {
 	tests := []struct {
 		name string
@@ -53,7 +54,7 @@ func Run(t *testing.T, fresh func(t *testing.T) blob.Store) {
 	}
 }
 
-// Dead checks the errors of a store after its disk or server has failed.
+// Dead checks that a store returns errors after its disk or server has failed.
 func Dead(t *testing.T, s blob.Store) {
 	t.Helper()
 	if err := s.Ping(t.Context()); err == nil {
@@ -64,14 +65,14 @@ func Dead(t *testing.T, s blob.Store) {
 	}
 }
 
-// Bytes returns n bytes that differ for each seed.
+// Bytes returns n pseudo-random bytes that depend on the seed.
 func Bytes(seed byte, n int) []byte {
 	b := make([]byte, n)
 	rand.NewChaCha8([32]byte{seed}).Read(b)
 	return b
 }
 
-// FailAfter returns a reader of the bytes that then fails with err.
+// FailAfter returns a reader that returns the bytes b and then fails with err.
 func FailAfter(b []byte, err error) io.Reader {
 	return io.MultiReader(bytes.NewReader(b), errReader{err})
 }
@@ -80,7 +81,7 @@ type errReader struct{ err error }
 
 func (r errReader) Read([]byte) (int, error) { return 0, r.err }
 
-// Keys returns all keys, sorted.
+// Keys returns all keys below folder, sorted.
 func Keys(t *testing.T, s blob.Store, folder string) []string {
 	t.Helper()
 	var keys []string
@@ -119,7 +120,7 @@ func get(t *testing.T, s blob.Store, key string, offset, length int64) ([]byte, 
 	return b, info
 }
 
-// want fails the test if the key has another value.
+// want fails the test if the value of the key is not b.
 func want(t *testing.T, s blob.Store, key string, b []byte) {
 	t.Helper()
 	got, info := get(t, s, key, 0, -1)
@@ -137,7 +138,8 @@ func want(t *testing.T, s blob.Store, key string, b []byte) {
 	}
 }
 
-// wantOnly fails the test if other keys are stored.
+// wantOnly fails the test if the store's keys are not exactly keys, which must
+// be sorted.
 func wantOnly(t *testing.T, s blob.Store, keys ...string) {
 	t.Helper()
 	if got := Keys(t, s, ""); !slices.Equal(got, keys) {

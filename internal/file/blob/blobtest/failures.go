@@ -21,8 +21,8 @@ func failingReaders(t *testing.T, s blob.Store) {
 	}{
 		{0, broken},
 		{1, broken},
-		// A truncated request body ends with this error, which is easily
-		// mistaken for the end.
+		// io.ErrUnexpectedEOF is the error of a truncated request body. It is
+		// easily mistaken for the end of the data.
 		{1, io.ErrUnexpectedEOF},
 		{9 << 20, io.ErrUnexpectedEOF},
 	} {
@@ -72,7 +72,7 @@ func cancelled(t *testing.T, s blob.Store) {
 	wantOnly(t, s, "old")
 }
 
-// calling is an empty reader that reports when it is read.
+// calling is an empty reader that calls the function when it is read.
 type calling func()
 
 func (f calling) Read([]byte) (int, error) {

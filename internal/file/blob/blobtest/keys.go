@@ -42,7 +42,7 @@ func badKeys(t *testing.T, s blob.Store) {
 	wantOnly(t, s)
 }
 
-// untouched is a reader that must not be read.
+// untouched is a reader that fails the test if it is read.
 type untouched struct{ t *testing.T }
 
 func (r untouched) Read([]byte) (int, error) {

@@ -26,23 +26,24 @@ const (
 	secretKey = "atelier-test-secret"
 )
 
-// Bucket is an empty bucket on the S3 server of this test binary.
+// Bucket is an empty bucket on the S3 server that this test binary runs.
 type Bucket struct {
 	Name, Endpoint       string
 	AccessKey, SecretKey string
 }
 
-// Address returns the address for blob.Open.
+// Address returns the bucket's URL for blob.Open.
 func (b Bucket) Address() string {
 	return "s3://" + b.Name + "?" + url.Values{"endpoint": {b.Endpoint}}.Encode()
 }
 
-// Options returns the options for blob.Open.
+// Options returns the bucket's options for blob.Open.
 func (b Bucket) Options() blob.Options {
 	return blob.Options{AccessKey: b.AccessKey, SecretKey: b.SecretKey, Now: time.Now}
 }
 
-// Client returns a client that accesses the bucket without package blob.
+// Client returns an S3 client for tests that access the bucket without package
+// blob.
 func (b Bucket) Client(t testing.TB) minio.Core {
 	t.Helper()
 	u, err := url.Parse(b.Endpoint)
@@ -61,7 +62,7 @@ func (b Bucket) Client(t testing.TB) minio.Core {
 
 var buckets atomic.Int64
 
-// S3 creates a bucket for one test on a real server.
+// S3 creates an empty bucket for one test on a real S3 server.
 func S3(t testing.TB) Bucket {
 	t.Helper()
 	b := Bucket{
@@ -85,7 +86,8 @@ var startServer = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// Another process can take the port before the server does.
+	// Starting is retried, because another process may use the port before the
+	// server does.
 	for range 5 {
 		var endpoint string
 		if endpoint, err = start(program, dir); err == nil {
@@ -95,7 +97,8 @@ var startServer = sync.OnceValues(func() (string, error) {
 	return "", err
 })
 
-// start runs the server on a free port until the test binary ends.
+// start runs the S3 server on a free port until the test binary ends, and
+// returns the server's URL.
 func start(program, dir string) (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

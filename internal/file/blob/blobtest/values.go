@@ -22,7 +22,7 @@ func roundTrip(t *testing.T, s blob.Store) {
 }
 
 func longRoundTrip(t *testing.T, s blob.Store) {
-	for _, n := range []int64{8 << 20, long} { // several parts and a remainder
+	for _, n := range []int64{8 << 20, long} { // a size of exactly one part, and a size of several parts and a remainder
 		sent := sha256.New()
 		received := sha256.New()
 		r := io.LimitReader(rand.NewChaCha8([32]byte{2}), n)
@@ -136,7 +136,7 @@ func types(t *testing.T, s blob.Store) {
 		"a/f.txt":     "text/plain; charset=utf-8",
 		"a/g":         "application/octet-stream",
 		"a.png/h":     "application/octet-stream",
-		"a/i.svg":     "application/octet-stream", // types that a browser may run are not stored
+		"a/i.svg":     "application/octet-stream", // types that a browser may execute are replaced by application/octet-stream
 		"a/j.html":    "application/octet-stream",
 		"a/k.png.exe": "application/octet-stream",
 	} {
@@ -179,7 +179,7 @@ func list(t *testing.T, s blob.Store) {
 		if stat, err := s.Stat(t.Context(), item.Key); err != nil || stat.Size != item.Size || stat.ContentType != item.ContentType {
 			t.Errorf("listed %+v, stat says %+v, %v", item, stat, err)
 		}
-		break // leaving early is fine
+		break // a caller may stop the iteration early
 	}
 	for _, err := range s.List(t.Context(), "../a") {
 		if !errors.Is(err, blob.ErrBadKey) {

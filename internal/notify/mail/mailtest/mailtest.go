@@ -1,4 +1,4 @@
-// Package mailtest runs a real mail server for tests.
+// Package mailtest runs an SMTP server for tests.
 package mailtest
 
 import (
@@ -23,14 +23,16 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// Options configure a server.
+// Options configures the server.
 type Options struct {
-	// TLS is starttls, tls or none, which is the default.
+	// TLS is "starttls", "tls" or "none". The default is "none".
 	TLS string
-	// Username and Password are required from clients unless they are empty.
+	// Username and Password are what clients must authenticate with. If they
+	// are empty, no authentication is required.
 	Username, Password string
 	// Sender, Refuse and Reject check the sender's address, the recipient's
-	// address and the whole message; nil accepts all.
+	// address and the whole message. The server responds with the error that
+	// they return. If one is nil, everything is accepted.
 	Sender, Refuse func(address string) error
 	Reject         func(raw string) error
 	// Hangup makes the server close each connection after it has accepted a
@@ -38,30 +40,31 @@ type Options struct {
 	Hangup bool
 }
 
-// Server is a mail server on loopback that runs until the test ends.
+// Server is an SMTP server on the loopback interface that runs until the test
+// ends.
 type Server struct {
 	Address string
-	Roots   *x509.CertPool // verify the server's certificate
+	Roots   *x509.CertPool // certificates that verify the server's certificate
 	arrived chan Mail
 }
 
-// Mail is a message that arrived.
+// Mail is a message that the server has received.
 type Mail struct {
-	From, To string // the addresses of the SMTP envelope
+	From, To string // addresses from the SMTP envelope
 	Header   mail.Header
 	Subject  string // decoded
-	Text     string // decoded, with \n
+	Text     string // decoded, with \n as line ends
 	Raw      string
 	TLS      bool   // the message arrived over TLS
-	Username string // the authenticated client; empty: none
+	Username string // name that the client authenticated with; empty if it did not
 }
 
-// Error returns an SMTP refusal with a code such as 550.
+// Error returns an SMTP error response with a code such as 550.
 func Error(code int, text string) error {
 	return &smtp.SMTPError{Code: code, EnhancedCode: smtp.EnhancedCode{code / 100, 0, 0}, Message: text}
 }
 
-// Start starts a server.
+// Start starts a server, which stops when the test ends.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -97,8 +100,8 @@ func Start(t testing.TB, o Options) *Server {
 	return s
 }
 
-// Next returns the oldest message that Next has not returned yet. It waits
-// until there is one.
+// Next returns the oldest message that it has not returned yet. It waits up to
+// 20 seconds for one.
 func (s *Server) Next(t testing.TB) Mail {
 	t.Helper()
 	select {
@@ -110,7 +113,8 @@ func (s *Server) Next(t testing.TB) Mail {
 	}
 }
 
-// None fails the test if there is a message that Next has not returned.
+// None fails the test if the server has received a message that Next has not
+// returned.
 func (s *Server) None(t testing.TB) {
 	t.Helper()
 	select {
@@ -120,7 +124,8 @@ func (s *Server) None(t testing.TB) {
 	}
 }
 
-// certificate creates a certificate for loopback and adds it to Roots.
+// certificate returns a self-signed certificate for 127.0.0.1 and sets s.Roots
+// so that clients can verify it.
 func (s *Server) certificate(t testing.TB) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -148,7 +153,7 @@ func (s *Server) certificate(t testing.TB) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// session is the state of one SMTP connection.
+// session is an SMTP session with one client.
 type session struct {
 	server         *Server
 	options        Options

@@ -1,4 +1,4 @@
-// Package mailqueuetest reads the mail that waits in the queue.
+// Package mailqueuetest reads queued mail in tests.
 package mailqueuetest
 
 import (
@@ -13,8 +13,8 @@ import (
 	"atelier/internal/notify/mailqueue"
 )
 
-// Queued returns all messages that were queued with the box so far, oldest
-// first, as they would be sent.
+// Queued returns all messages that were queued so far, oldest first. box must
+// have the key with which they were queued.
 func Queued(t testing.TB, db *sqldb.DB, box keyring.Box) []mail.Message {
 	t.Helper()
 	query := `SELECT args FROM job WHERE kind = 'mail' ORDER BY rowid`
@@ -39,7 +39,7 @@ func Queued(t testing.TB, db *sqldb.DB, box keyring.Box) []mail.Message {
 	return all
 }
 
-// inbox is a mail.Sender that keeps all messages.
+// inbox is a mail.Sender that stores all messages.
 type inbox []mail.Message
 
 func (i *inbox) Send(_ context.Context, m mail.Message) error {

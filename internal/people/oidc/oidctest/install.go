@@ -19,7 +19,8 @@ var errNoServer = fmt.Errorf("oidc-provider, the OpenID provider for tests, %w",
 
 var controlLine = regexp.MustCompile(`control: (http://\S+)\n`)
 
-// startServer starts the control server once and returns its URL.
+// startServer starts the control server, which creates providers, once per test
+// binary and returns its URL.
 var startServer = sync.OnceValues(func() (string, error) {
 	node, program, err := install()
 	if err != nil {
@@ -49,9 +50,9 @@ var startServer = sync.OnceValues(func() (string, error) {
 	return "", errors.New("oidc-provider did not listen within 60 s")
 })
 
-// install returns the paths of Node.js and of the server's program in the
-// folder of its packages. It downloads the packages if this machine does not
-// have the versions that test/oidcserver locks.
+// install returns the paths of Node.js and of the server's program. It
+// downloads the program's packages if this machine does not have the versions
+// that test/oidcserver locks.
 func install() (node, program string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
@@ -72,7 +73,7 @@ func install() (node, program string, err error) {
 	if _, err := os.Stat(program); err == nil {
 		return node, program, nil
 	}
-	fresh, err := os.CreateTemp(packages, ".server-") // written under another name first, so that a concurrent test binary never reads half a program
+	fresh, err := os.CreateTemp(packages, ".server-") // renamed when complete, so that a concurrent test binary never reads half a program
 	if err != nil {
 		return "", "", err
 	}

@@ -25,9 +25,9 @@ import (
 	"atelier/internal/testkit/servers"
 )
 
-// Server is a provider with one client. Every login is accepted; it becomes the
-// subject and the mail address. The address is verified unless it starts with
-// "unverified-".
+// Server is a provider with one registered client. Every login name is accepted
+// and becomes the subject and the mail address of the person. The address is
+// verified unless it starts with "unverified-".
 type Server struct {
 	Issuer, ClientID, ClientSecret string
 
@@ -63,8 +63,8 @@ func Start(t testing.TB, redirectURL string) *Server {
 	return s
 }
 
-// Stop makes the provider unreachable until Resume. The provider keeps its
-// state.
+// Stop makes the provider unreachable until Resume is called. The provider
+// keeps its state.
 func (s *Server) Stop(t testing.TB) {
 	t.Helper()
 	control(t, "POST", s.control+"/down", nil)
@@ -76,13 +76,14 @@ func (s *Server) Resume(t testing.TB) {
 	control(t, "POST", s.control+"/up", nil)
 }
 
-// Revoke ends all grants of the login at the provider.
+// Revoke revokes all grants of a login name at the provider.
 func (s *Server) Revoke(t testing.TB, login string) {
 	t.Helper()
 	control(t, "POST", s.control+"/revoke?account="+url.QueryEscape(login), nil)
 }
 
-// control calls the control server. It works after the end of the test too.
+// control sends a request to the control server and returns the response body.
+// It also works in cleanup functions, after the end of the test.
 func control(t testing.TB, method, address string, body []byte) []byte {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -103,7 +104,7 @@ func control(t testing.TB, method, address string, body []byte) []byte {
 	return text
 }
 
-// SignIn goes through the provider's pages as a person without a session there.
+// SignIn signs in on the provider's pages as a person who has no session there.
 // It returns the URL to which the provider redirects at the end, without
 // opening it.
 func (s *Server) SignIn(t testing.TB, authorizeURL, login string) (callbackURL string) {
@@ -119,7 +120,7 @@ func (s *Server) SignIn(t testing.TB, authorizeURL, login string) (callbackURL s
 	return ""
 }
 
-// Refuse is SignIn for a person who cancels on the first page.
+// Refuse is SignIn for a person who cancels the sign-in on the first page.
 func (s *Server) Refuse(t testing.TB, authorizeURL string) (callbackURL string) {
 	t.Helper()
 	v := s.visit(t, authorizeURL)
@@ -136,12 +137,12 @@ func (s *Server) Refuse(t testing.TB, authorizeURL string) (callbackURL string) 
 	return ""
 }
 
-// visitor is a person's browser on the provider's pages.
+// visitor is the browser of a person who visits the provider's pages.
 type visitor struct {
 	client http.Client
 	at     *url.URL
 	page   *html.Node
-	back   string // redirect URL at the end of the sign-in; empty before that
+	back   string // final redirect URL of the sign-in, empty before that
 }
 
 var errBack = errors.New("sent back")
@@ -167,7 +168,7 @@ func (s *Server) visit(t testing.TB, address string) *visitor {
 	return v
 }
 
-// open requests a page and follows redirects, except the redirect back to the
+// open requests a page and follows redirects, except the final one to the
 // client.
 func (v *visitor) open(t testing.TB, method, address string, form url.Values) {
 	t.Helper()
@@ -203,7 +204,8 @@ func (v *visitor) open(t testing.TB, method, address string, form url.Values) {
 	}
 }
 
-// submit fills in the form on the page and sends it.
+// submit fills in the form on the current page with the login name and sends
+// it.
 func (v *visitor) submit(t testing.TB, login string) {
 	t.Helper()
 	action := ""

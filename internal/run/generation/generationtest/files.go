@@ -14,7 +14,7 @@ import (
 	"atelier/internal/run/generation"
 )
 
-// PNG returns a small picture, a different one for each number.
+// PNG returns a small picture, which is different for each n up to 65535.
 func PNG(n int) []byte {
 	img := image.NewRGBA(image.Rect(0, 0, 8, 8))
 	for i := range 64 {
@@ -27,12 +27,12 @@ func PNG(n int) []byte {
 	return b.Bytes()
 }
 
-// WAV returns a short sound file of silence.
+// WAV returns a short WAV file with silence.
 func WAV() []byte {
 	return append([]byte("RIFF\x24\x08\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x44\xac\x00\x00\x88\x58\x01\x00\x02\x00\x10\x00data\x00\x08\x00\x00"), make([]byte, 0x800)...)
 }
 
-// Take stores bytes that no row refers to yet.
+// Take stores a file that no row of the database refers to yet.
 func (h *House) Take(data []byte) ingest.StoredFile {
 	h.Helper()
 	taken, err := h.Intake.IngestFile(h.Context(), bytes.NewReader(data), ingest.Options{MaxBytes: 1 << 20})
@@ -40,7 +40,7 @@ func (h *House) Take(data []byte) ingest.StoredFile {
 	return taken
 }
 
-// Results stores n pictures as the results of an engine.
+// Results stores n pictures, as if an engine had generated them.
 func (h *House) Results(n int) (all []generation.StoredResult) {
 	h.Helper()
 	for i := range n {
@@ -49,7 +49,7 @@ func (h *House) Results(n int) (all []generation.StoredResult) {
 	return all
 }
 
-// Upload uploads a file to an account.
+// Upload uploads a file to an account and returns the id of the upload.
 func (h *House) Upload(personID, accountID string, data []byte) string {
 	h.Helper()
 	u, err := h.Library.AddUpload(h.Context(), principal.Principal{PersonID: personID, AccountID: accountID, TeamID: accountID}, accountID, "file", h.Take(data))
@@ -68,7 +68,7 @@ func (h *House) Files() (keys []string) {
 	return keys
 }
 
-// Owned returns the blob keys that rows refer to.
+// Owned returns the keys of all blobs that rows of the database refer to.
 func (h *House) Owned() (keys []string) {
 	h.Helper()
 	h.Do(func(tx *sqldb.Tx) error {
@@ -90,8 +90,8 @@ func (h *House) Owned() (keys []string) {
 	return keys
 }
 
-// Tidy fails the test if the blobs in the store differ from the blobs that rows
-// refer to.
+// Tidy fails the test if the blobs in the store differ from those that rows of
+// the database refer to.
 func (h *House) Tidy() {
 	h.Helper()
 	if files, owned := h.Files(), h.Owned(); !slices.Equal(files, owned) {
@@ -99,7 +99,8 @@ func (h *House) Tidy() {
 	}
 }
 
-// Rows counts the rows of every table that a run can touch.
+// Rows returns the numbers of rows of all tables that runs can change, and the
+// sum of held tokens, as text to compare.
 func (h *House) Rows() (counts string) {
 	h.Helper()
 	for _, table := range []string{

@@ -1,5 +1,5 @@
-// Package generationtest builds everything that runs need on a test's
-// database: people, teams, tools, files, and the service that creates runs.
+// Package generationtest sets up what tests about runs need in a test database:
+// people, teams, tools, files, and the service that creates runs.
 package generationtest
 
 import (
@@ -36,10 +36,10 @@ import (
 	"atelier/internal/run/run"
 )
 
-// Engine is the engine of all tools.
+// Engine is the name of the engine of all tools in this package.
 const Engine = "script"
 
-// tools are the manifests, by slug.
+// tools are the manifests of the tools of a House, by slug.
 var tools = map[string]string{
 	"free":  "price: {type: FREE}\n" + picture + "fields: [{key: prompt, type: PROMPT, label: P}, {key: seed, type: SEED, label: S}, {key: strength, type: NUM, label: N, min: 0, max: 10, default: 1.5}]\n",
 	"cost":  "price: {type: COST, tokens: 3}\n" + picture + "fields: [{key: prompt, type: PROMPT, label: P}]\n",
@@ -53,11 +53,11 @@ var tools = map[string]string{
 
 const picture = "output: {type: IMG, mime_types: [image/png]}\nengine: {name: script}\n"
 
-// Checks are the invariants of all tables that runs write to.
+// Checks are the invariants of all tables that runs change.
 var Checks = slices.Concat(run.Checks, ledger.Checks, webhook.Checks, asset.Checks, library.Checks, quota.Checks, catalog.Checks, ratelimit.Checks, report.Checks, budget.Checks)
 
-// House is an installation with a clock that moves only when the test moves it.
-// It has no workers.
+// House is a test installation without workers. Its clock advances only when
+// the test advances it.
 type House struct {
 	dbtest.Fixture
 	Blobs   blob.Store
@@ -69,21 +69,22 @@ type House struct {
 	MailBox keyring.Box // encrypts mail in the queue
 	Runs    *generation.Service
 
-	// Queued and Ended are called by the service. A test may replace them
-	// before it creates a run.
+	// Queued and Ended are the callbacks of the service. A test may replace
+	// them before it creates a run.
 	Queued func(engine string)
 	Ended  func()
 }
 
-// Worlds runs fn with a house on each kind of database, in parallel with other
-// tests. The database must pass the checks after fn. change, which may be nil,
-// changes the operator's settings.
+// Worlds calls fn with a new House on each kind of database, in parallel with
+// other tests, and verifies Checks after fn. change, which may be nil, changes
+// the operator's settings.
 func Worlds(t *testing.T, change func(*generation.Settings), fn func(h *House)) {
 	t.Helper()
 	dbtest.EachFixture(t, Checks, func(w dbtest.Fixture) { fn(New(w, change)) })
 }
 
-// New returns a house on a fixture's database.
+// New returns a House on the database of a fixture. change, which may be nil,
+// changes the operator's settings.
 func New(w dbtest.Fixture, change func(*generation.Settings)) *House {
 	w.Helper()
 	h := &House{Fixture: w, Hub: pubsub.New(), Queued: func(string) {}, Ended: func() {}}
@@ -110,8 +111,8 @@ func New(w dbtest.Fixture, change func(*generation.Settings)) *House {
 	return h
 }
 
-// Service returns the service of another node, which shares everything except
-// the hub's listeners.
+// Service returns another service on the same database, like that of another
+// node. change, which may be nil, changes the operator's settings.
 func (h *House) Service(change func(*generation.Settings)) *generation.Service {
 	s := generation.Settings{
 		InputFiles:      12,
@@ -142,20 +143,20 @@ func (h *House) Service(change func(*generation.Settings)) *generation.Service {
 	})
 }
 
-// guard returns a webhook guard that allows receivers on this machine.
+// guard returns a webhook guard that allows receivers on the local host.
 func guard() *webhook.Guard {
 	return webhook.NewGuard([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
 }
 
-// Unlimited raises the limits per person so far that no test reaches them.
+// Unlimited raises the limits per person to values that no test reaches.
 func Unlimited(s *generation.Settings) {
 	s.ActiveRuns = 10_000
 	s.CreatePerMinute = 10_000
 	s.CreatePerHour = 10_000
 }
 
-// Apply replaces the catalog with these manifests, by slug. The manifests need
-// no name.
+// Apply replaces the catalog with the given manifests, by slug. A name is added
+// to each manifest.
 func (h *House) Apply(manifests map[string]string) {
 	h.Helper()
 	h.ApplyElsewhere(manifests)
@@ -163,8 +164,8 @@ func (h *House) Apply(manifests map[string]string) {
 	h.OK(err)
 }
 
-// ApplyElsewhere is Apply on another node: this node has not read the new
-// catalog yet.
+// ApplyElsewhere replaces the catalog as if another node did. The catalog of
+// this node is not refreshed.
 func (h *House) ApplyElsewhere(manifests map[string]string) {
 	h.Helper()
 	files := fstest.MapFS{}
@@ -180,10 +181,11 @@ func (h *House) ApplyElsewhere(manifests map[string]string) {
 	h.OK(err)
 }
 
-// Manifest returns the manifest of one of the tools.
+// Manifest returns the manifest of the tool with the given slug.
 func Manifest(slug string) string { return tools[slug] }
 
-// Tool returns a tool.
+// Tool returns the tool with the given slug. It fails the test if there is
+// none.
 func (h *House) Tool(slug string) *catalog.Tool {
 	h.Helper()
 	for _, t := range h.Catalog.CurrentSnapshot().AllTools() {
@@ -195,7 +197,8 @@ func (h *House) Tool(slug string) *catalog.Tool {
 	return nil
 }
 
-// Person creates a person with the given number of tokens.
+// Person creates a person whose personal account has the given number of
+// tokens, and returns their id.
 func (h *House) Person(tokens int64) string {
 	h.Helper()
 	id := ids.New()
@@ -204,7 +207,7 @@ func (h *House) Person(tokens int64) string {
 	return id
 }
 
-// Company creates a company without teams.
+// Company creates a company without teams and returns its id.
 func (h *House) Company() string {
 	h.Helper()
 	id := ids.New()
@@ -212,8 +215,9 @@ func (h *House) Company() string {
 	return id
 }
 
-// TeamOf creates a team of a company with the given number of tokens. The team
-// has no members; this package does not check membership.
+// TeamOf creates a team of a company with the given number of tokens, and
+// returns its id. The team has no members, because package generation does not
+// check membership.
 func (h *House) TeamOf(companyID string, tokens int64) string {
 	h.Helper()
 	id := ids.New()
@@ -222,7 +226,8 @@ func (h *House) TeamOf(companyID string, tokens int64) string {
 	return id
 }
 
-// Team creates a team with the given number of tokens, in a new company.
+// Team creates a company with one team that has the given number of tokens, and
+// returns the id of the team.
 func (h *House) Team(tokens int64) string {
 	h.Helper()
 	return h.TeamOf(h.Company(), tokens)
@@ -240,7 +245,8 @@ func (h *House) Give(accountID string, tokens int64) {
 	})
 }
 
-// Balance returns the balance of an account, without an allowance.
+// Balance returns the balance of an account, assuming that there is no monthly
+// allowance.
 func (h *House) Balance(accountID string) ledger.Balance {
 	h.Helper()
 	return dbtest.Get(h.Fixture, func(tx *sqldb.Tx) (ledger.Balance, error) {
@@ -249,8 +255,8 @@ func (h *House) Balance(accountID string) ledger.Balance {
 	})
 }
 
-// Own returns a principal: a person who acts for their personal account, with a
-// device's credential.
+// Own returns the principal of a person who acts for their personal account,
+// with the credential of a device.
 func Own(personID string) principal.Principal {
 	return principal.Principal{
 		PersonID:   personID,
@@ -259,8 +265,8 @@ func Own(personID string) principal.Principal {
 	}
 }
 
-// In returns a principal: a person who acts for a team, with a role that may
-// run tools.
+// In returns the principal of a person who acts for a team, with a role that
+// may run tools.
 func In(personID, teamID string) principal.Principal {
 	p := Own(personID)
 	p.AccountID = teamID
@@ -269,8 +275,8 @@ func In(personID, teamID string) principal.Principal {
 	return p
 }
 
-// Draft returns a draft for a tool without inputs, with the default number of
-// results.
+// Draft returns a draft for the tool with the given slug, without inputs and
+// with the default number of results.
 func (h *House) Draft(who principal.Principal, slug string) generation.Draft {
 	h.Helper()
 	t := h.Tool(slug)
@@ -282,7 +288,7 @@ func (h *House) Draft(who principal.Principal, slug string) generation.Draft {
 	return d
 }
 
-// Create creates a run that must be accepted.
+// Create creates a run. It fails the test if the run is rejected.
 func (h *House) Create(d generation.Draft) run.Run {
 	h.Helper()
 	c, err := h.Runs.CreateRun(h.Context(), d)
@@ -290,14 +296,15 @@ func (h *House) Create(d generation.Draft) run.Run {
 	return h.Run(c.Run.ID)
 }
 
-// Run returns the current state of a run.
+// Run reads a run from the database.
 func (h *House) Run(id string) (r run.Run) {
 	h.Helper()
 	h.OK(h.DB.Read(h.Context(), func(tx *sqldb.Tx) (err error) { r, err = run.GetUnscoped(h.Context(), tx, id); return err }))
 	return r
 }
 
-// Claim claims the next run for the named worker.
+// Claim claims the next queued run for the named worker. It fails the test if
+// there is none.
 func (h *House) Claim(worker string) (r run.Run) {
 	h.Helper()
 	h.Do(func(tx *sqldb.Tx) error {
@@ -311,7 +318,7 @@ func (h *House) Claim(worker string) (r run.Run) {
 	return r
 }
 
-// Count returns the number that a query selects.
+// Count executes a query that returns a single number.
 func (h *House) Count(query string, args ...any) (n int64) {
 	h.Helper()
 	h.OK(h.DB.QueryRow(h.Context(), query, args...).Scan(&n))

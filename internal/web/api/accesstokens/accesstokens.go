@@ -1,4 +1,5 @@
-// Package accesstokens serves the access tokens of people and companies.
+// Package accesstokens serves the API endpoints for access tokens of people
+// and companies.
 package accesstokens
 
 import (
@@ -12,14 +13,14 @@ import (
 	"atelier/internal/web/api/wire"
 )
 
-// Handler serves access tokens.
+// Handler serves the API endpoints for access tokens.
 type Handler struct {
 	Tokens *accesstoken.Service
 	Pages  rest.Pager
 	JSON   rest.JSONLimits
 }
 
-// Routes lists the operations on access tokens.
+// Routes returns the routes of the operations on access tokens.
 func (h *Handler) Routes() []rest.Route {
 	return []rest.Route{
 		rest.NewRoute("GET /api/v2/access-tokens", access.SignedIn, h.listAccessTokens),
@@ -34,15 +35,17 @@ func (h *Handler) Routes() []rest.Route {
 	}
 }
 
-// GET /api/v2/access-tokens lists the personal access tokens of the caller.
+// listAccessTokens serves GET /api/v2/access-tokens: it lists the personal
+// access tokens of the caller.
 func (h *Handler) listAccessTokens(w http.ResponseWriter, r *http.Request) error {
 	return h.listTokens(w, r, "", func(after *credential.After, limit int) ([]credential.Token, error) {
 		return h.Tokens.ListTokens(r.Context(), rest.PrincipalOf(r).PersonID, after, limit)
 	})
 }
 
-// GET /api/v2/companies/{company_id}/access-tokens lists the access tokens of a
-// company.
+// listCompanyAccessTokens serves GET
+// /api/v2/companies/{company_id}/access-tokens: it lists the access tokens of
+// a company.
 func (h *Handler) listCompanyAccessTokens(w http.ResponseWriter, r *http.Request) error {
 	companyID := r.PathValue("company_id")
 	return h.listTokens(w, r, companyID, func(after *credential.After, limit int) ([]credential.Token, error) {
@@ -50,7 +53,8 @@ func (h *Handler) listCompanyAccessTokens(w http.ResponseWriter, r *http.Request
 	})
 }
 
-// listTokens writes a page of the access tokens that list returns.
+// listTokens responds with the requested page of the access tokens that list
+// reads.
 func (h *Handler) listTokens(w http.ResponseWriter, r *http.Request, companyID string, list func(*credential.After, int) ([]credential.Token, error)) error {
 	call := rest.CallOf(r)
 	page, err := h.Pages.ReadPage(call.Params, cursor.Scope("access-tokens", call.Principal.PersonID, companyID))
@@ -77,7 +81,8 @@ func (h *Handler) listTokens(w http.ResponseWriter, r *http.Request, companyID s
 	})
 }
 
-// POST /api/v2/access-tokens creates a personal access token.
+// createAccessToken serves POST /api/v2/access-tokens: it creates a personal
+// access token.
 func (h *Handler) createAccessToken(w http.ResponseWriter, r *http.Request) error {
 	req, err := rest.Decode[wire.AccessTokenDraft](w, r, h.JSON)
 	if err != nil {
@@ -91,8 +96,9 @@ func (h *Handler) createAccessToken(w http.ResponseWriter, r *http.Request) erro
 	return rest.Reply(w, http.StatusCreated, asAccessToken(t, secret))
 }
 
-// POST /api/v2/companies/{company_id}/access-tokens creates an access token of a
-// company for one of its members.
+// createCompanyAccessToken serves POST
+// /api/v2/companies/{company_id}/access-tokens: it creates an access token of
+// a company for one of its members.
 func (h *Handler) createCompanyAccessToken(w http.ResponseWriter, r *http.Request) error {
 	req, err := rest.Decode[wire.CompanyAccessTokenDraft](w, r, h.JSON)
 	if err != nil {
@@ -105,8 +111,9 @@ func (h *Handler) createCompanyAccessToken(w http.ResponseWriter, r *http.Reques
 	return rest.Reply(w, http.StatusCreated, asAccessToken(t, secret))
 }
 
-// POST /api/v2/access-tokens/{token_id}/regenerate replaces the value of a personal
-// access token.
+// regenerateAccessToken serves POST
+// /api/v2/access-tokens/{token_id}/regenerate: it replaces the secret of a
+// personal access token.
 func (h *Handler) regenerateAccessToken(w http.ResponseWriter, r *http.Request) error {
 	t, secret, err := h.Tokens.RegenerateAccessToken(r.Context(), rest.PrincipalOf(r), r.PathValue("token_id"))
 	if err != nil {
@@ -115,8 +122,9 @@ func (h *Handler) regenerateAccessToken(w http.ResponseWriter, r *http.Request) 
 	return rest.Reply(w, http.StatusOK, asAccessToken(t, secret))
 }
 
-// POST /api/v2/companies/{company_id}/access-tokens/{token_id}/regenerate replaces
-// the value of a company's access token.
+// regenerateCompanyAccessToken serves POST
+// /api/v2/companies/{company_id}/access-tokens/{token_id}/regenerate: it
+// replaces the secret of a company's access token.
 func (h *Handler) regenerateCompanyAccessToken(w http.ResponseWriter, r *http.Request) error {
 	t, secret, err := h.Tokens.RegenerateCompanyToken(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"), r.PathValue("token_id"))
 	if err != nil {
@@ -125,7 +133,8 @@ func (h *Handler) regenerateCompanyAccessToken(w http.ResponseWriter, r *http.Re
 	return rest.Reply(w, http.StatusOK, asAccessToken(t, secret))
 }
 
-// DELETE /api/v2/access-tokens/{token_id} deletes a personal access token.
+// deleteAccessToken serves DELETE /api/v2/access-tokens/{token_id}: it deletes
+// a personal access token.
 func (h *Handler) deleteAccessToken(w http.ResponseWriter, r *http.Request) error {
 	if err := h.Tokens.DeleteAccessToken(r.Context(), rest.PrincipalOf(r), r.PathValue("token_id")); err != nil {
 		return err
@@ -133,8 +142,9 @@ func (h *Handler) deleteAccessToken(w http.ResponseWriter, r *http.Request) erro
 	return rest.NoContent(w)
 }
 
-// DELETE /api/v2/companies/{company_id}/access-tokens/{token_id} deletes an access
-// token of a company.
+// deleteCompanyAccessToken serves DELETE
+// /api/v2/companies/{company_id}/access-tokens/{token_id}: it deletes an
+// access token of a company.
 func (h *Handler) deleteCompanyAccessToken(w http.ResponseWriter, r *http.Request) error {
 	if err := h.Tokens.DeleteCompanyToken(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"), r.PathValue("token_id")); err != nil {
 		return err
@@ -142,8 +152,8 @@ func (h *Handler) deleteCompanyAccessToken(w http.ResponseWriter, r *http.Reques
 	return rest.NoContent(w)
 }
 
-// asAccessToken converts an access token. secret is empty unless it was just
-// created.
+// asAccessToken converts an access token to its API representation. secret is
+// "" unless the secret was just created.
 func asAccessToken(t credential.Token, secret string) wire.AccessToken {
 	return wire.AccessToken{
 		ID:        t.ID,

@@ -1,9 +1,11 @@
-// Package apitest checks every response of a test against the OpenAPI document.
+// Package apitest checks every response of a test against the OpenAPI
+// document.
 //
-// The HTTP client of a test uses a Transport. For each response from under /api/
-// the Transport looks up the operation in the document. It fails the test if the
-// status, the content type, the body or a header differs from the document.
-// Properties that the document does not name are failures too.
+// The HTTP client of a test uses a Transport. For each response from a path
+// under /api/ the Transport looks up the operation in the document. It fails
+// the test if the status, the content type, the body or a header differs from
+// the document. Properties that the document does not specify are failures
+// too.
 package apitest
 
 import (
@@ -25,20 +27,20 @@ import (
 	openapi "atelier/api"
 )
 
-// Contract checks responses against the document.
+// Contract checks responses against the OpenAPI document.
 type Contract struct {
 	doc      map[string]any
 	base     string
-	paths    map[string]*regexp.Regexp // by template
+	paths    map[string]*regexp.Regexp // by path template
 	compiler *jsonschema.Compiler
 	mu       sync.Mutex
 	schemas  map[string]*jsonschema.Schema
 }
 
-// resource is the name of the document in references.
+// resource is the name of the OpenAPI document in schema references.
 const resource = "openapi.json"
 
-// Load reads the document.
+// Load parses the OpenAPI document.
 var Load = sync.OnceValues(func() (*Contract, error) { return parseContract(openapi.Document) })
 
 func parseContract(text []byte) (*Contract, error) {
@@ -46,7 +48,8 @@ func parseContract(text []byte) (*Contract, error) {
 	if err := yaml.Unmarshal(text, &doc); err != nil {
 		return nil, err
 	}
-	// The validator needs json.Number, so the document is read again as JSON.
+	// The validator needs numbers of type json.Number, so the document is
+	// parsed again as JSON.
 	plain, err := json.Marshal(doc)
 	if err != nil {
 		return nil, err
@@ -66,7 +69,8 @@ func parseContract(text []byte) (*Contract, error) {
 	return c, c.compiler.AddResource(resource, c.doc)
 }
 
-// pathPrefix returns the prefix of a path: some paths are not under the API.
+// pathPrefix returns the URL prefix of a path of the document. It is "" for
+// paths that are not under /api/v2.
 func (c *Contract) pathPrefix(template string) string {
 	for _, op := range c.doc["paths"].(map[string]any)[template].(map[string]any) {
 		if _, elsewhere := op.(map[string]any)["servers"]; elsewhere {
@@ -76,8 +80,8 @@ func (c *Contract) pathPrefix(template string) string {
 	return c.base
 }
 
-// forbidExtraMembers makes the schemas of objects refuse members that they do not
-// name.
+// forbidExtraMembers makes the schemas of objects refuse members that they do
+// not specify.
 func forbidExtraMembers(node any) {
 	switch n := node.(type) {
 	case map[string]any:
@@ -96,7 +100,8 @@ func forbidExtraMembers(node any) {
 	}
 }
 
-// ListOperations lists the operations of the document as "GET /api/v2/tools".
+// ListOperations returns the operations of the document, such as "GET
+// /api/v2/tools".
 func (c *Contract) ListOperations() []string {
 	var all []string
 	for template, item := range c.doc["paths"].(map[string]any) {
@@ -107,8 +112,8 @@ func (c *Contract) ListOperations() []string {
 	return all
 }
 
-// ListOperationsWithBody lists the operations that take a body and need a credential, as
-// "POST /boards".
+// ListOperationsWithBody returns the operations that have a request body and
+// require a credential, such as "POST /boards".
 func (c *Contract) ListOperationsWithBody() []string {
 	var all []string
 	for template, item := range c.doc["paths"].(map[string]any) {
@@ -123,7 +128,8 @@ func (c *Contract) ListOperationsWithBody() []string {
 	return all
 }
 
-// CheckResponse returns the first difference between a response and the document.
+// CheckResponse returns an error that describes the first difference between a
+// response and the document.
 func (c *Contract) CheckResponse(method, path string, status int, header http.Header, body []byte) error {
 	if err := checkHeaders(status, header); err != nil {
 		return err
@@ -176,7 +182,7 @@ func (c *Contract) CheckResponse(method, path string, status int, header http.He
 	return nil
 }
 
-// checkRateLimited checks the details that every RATE_LIMITED error has.
+// checkRateLimited checks that a RATE_LIMITED error has the required details.
 func checkRateLimited(details map[string]any, retryAfter string) error {
 	for _, name := range []string{"limit", "window_seconds", "retry_after_seconds"} {
 		n, ok := details[name].(json.Number)
@@ -193,22 +199,23 @@ func checkRateLimited(details map[string]any, retryAfter string) error {
 	return nil
 }
 
-// errorResponse describes the responses that no operation has to name: to unknown
-// methods and addresses, and internal errors.
+// errorResponse is the pointer to the description of responses that operations
+// need not list: those to unknown methods and paths, and internal errors.
 const errorResponse = "/components/responses/Error"
 
-// otherTypes are the content types of responses that are not JSON: event streams,
-// tables and archives.
+// otherTypes are the content types of responses that are not JSON: event
+// streams, CSV and ZIP archives.
 var otherTypes = []string{"text/event-stream", "text/csv; charset=utf-8; header=present", "application/zip"}
 
-// hasResponse reports whether the document has a response with a content type.
+// hasResponse reports whether the response at pointer in the document has the
+// content type.
 func (c *Contract) hasResponse(pointer, mimeType string) bool {
 	mimeType, _, _ = strings.Cut(mimeType, ";")
 	_, err := c.compileSchema(pointer + "/content/" + strings.ReplaceAll(mimeType, "/", "~1") + "/schema")
 	return err == nil
 }
 
-// checkHeaders checks the headers that every response has.
+// checkHeaders checks the headers that every response must have.
 func checkHeaders(status int, h http.Header) error {
 	for name, want := range map[string]string{"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer"} {
 		if got := h.Get(name); got != want {
@@ -230,7 +237,8 @@ func checkHeaders(status int, h http.Header) error {
 	return nil
 }
 
-// findResponse returns the JSON pointer to the description of a response.
+// findResponse returns the JSON pointer to the description of a response in
+// the document.
 func (c *Contract) findResponse(method, path string, status int) (pointer string, known bool) {
 	if method == http.MethodHead {
 		method = http.MethodGet
@@ -271,13 +279,14 @@ func (c *Contract) compileSchema(pointer string) (*jsonschema.Schema, error) {
 	return s, err
 }
 
-// Transport checks every response.
+// Transport checks every response against the OpenAPI document.
 type Transport struct {
 	T    testing.TB
-	Next http.RoundTripper // http.DefaultTransport for nil
+	Next http.RoundTripper // nil means http.DefaultTransport
 }
 
-// RoundTrip sends the request and checks the response.
+// RoundTrip sends the request and checks the response against the OpenAPI
+// document.
 func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	next := t.Next
 	if next == nil {
@@ -310,7 +319,7 @@ func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// plainBody returns the decompressed body.
+// plainBody returns the response body, decompressed if necessary.
 func plainBody(res *http.Response, body []byte) ([]byte, error) {
 	if res.Header.Get("Content-Encoding") != "gzip" || len(body) == 0 {
 		return body, nil
@@ -322,8 +331,8 @@ func plainBody(res *http.Response, body []byte) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-// Client returns an HTTP client that checks every response and follows no
-// redirects.
+// Client returns an HTTP client that checks every response against the OpenAPI
+// document and follows no redirects.
 func Client(t testing.TB) *http.Client {
 	return &http.Client{
 		Transport:     Transport{T: t},

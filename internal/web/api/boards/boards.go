@@ -13,7 +13,7 @@ import (
 	"atelier/internal/web/api/wire"
 )
 
-// Handler serves boards.
+// Handler serves the API endpoints for boards.
 type Handler struct {
 	Boards  *board.Boards
 	Links   library.URLSigner
@@ -22,7 +22,7 @@ type Handler struct {
 	JSON    rest.JSONLimits
 }
 
-// Routes lists the operations on boards.
+// Routes returns the routes of the operations on boards.
 func (h *Handler) Routes() []rest.Route {
 	return []rest.Route{
 		rest.NewRoute("GET /api/v2/boards", access.ForAccount, h.listBoards),
@@ -39,10 +39,12 @@ func (h *Handler) Routes() []rest.Route {
 	}
 }
 
-// nodePage is the number of nodes on a page of a board.
+// nodePage is the maximum number of nodes that one response about a board
+// contains.
 const nodePage = 1000
 
-// boardCall is a request about boards.
+// boardCall is a request about boards, with the board id in its path and its
+// If-Match header.
 type boardCall struct {
 	*rest.Call
 	boardID string
@@ -62,12 +64,13 @@ func readBoardCall(r *http.Request) (boardCall, error) {
 	return c, call.Params.Err()
 }
 
-// nodeScope returns the scope of cursors within a board.
+// nodeScope returns the scope to which cursors of a board's nodes are bound.
 func (c boardCall) nodeScope(boardID string) string {
 	return cursor.Scope("board", c.Principal.PersonID, c.Principal.AccountID, boardID)
 }
 
-// pageEnd returns the end of the previous page of boards or nodes.
+// pageEnd returns the cursor of the last item of the previous page of boards
+// or nodes. It returns nil for the first page.
 func pageEnd(page rest.Page) (*board.Cursor, error) {
 	if page.After == nil {
 		return nil, nil
@@ -76,7 +79,8 @@ func pageEnd(page rest.Page) (*board.Cursor, error) {
 	return &board.Cursor{Created: at, ID: page.After[1]}, err
 }
 
-// GET /api/v2/boards lists the boards of an account, the newest first.
+// listBoards serves GET /api/v2/boards: it lists the boards of an account,
+// newest first.
 func (h *Handler) listBoards(w http.ResponseWriter, r *http.Request) error {
 	call, err := readBoardCall(r)
 	if err != nil {
@@ -100,7 +104,7 @@ func (h *Handler) listBoards(w http.ResponseWriter, r *http.Request) error {
 	return rest.Reply(w, http.StatusOK, wire.BoardList{Data: rest.Convert(all, asSummary), HasMore: hasMore, NextCursor: next})
 }
 
-// POST /api/v2/boards creates a board.
+// createBoard serves POST /api/v2/boards: it creates a board.
 func (h *Handler) createBoard(w http.ResponseWriter, r *http.Request) error {
 	call, err := readBoardCall(r)
 	if err != nil {
@@ -117,7 +121,7 @@ func (h *Handler) createBoard(w http.ResponseWriter, r *http.Request) error {
 	return h.replyBoard(w, http.StatusCreated, call, b, board.Page{})
 }
 
-// replyBoard writes a board with a page of its nodes.
+// replyBoard responds with a board and a page of its nodes.
 func (h *Handler) replyBoard(w http.ResponseWriter, status int, call boardCall, b board.Board, p board.Page) error {
 	var next *string
 	if p.More {
@@ -129,7 +133,8 @@ func (h *Handler) replyBoard(w http.ResponseWriter, status int, call boardCall, 
 	return rest.Reply(w, status, h.asBoard(b, p.Nodes, next, call.Principal.PersonID))
 }
 
-// GET /api/v2/boards/{board_id} returns a board with a page of its nodes.
+// getBoard serves GET /api/v2/boards/{board_id}: it returns a board with a
+// page of its nodes.
 func (h *Handler) getBoard(w http.ResponseWriter, r *http.Request) error {
 	call, err := readBoardCall(r)
 	if err != nil {
@@ -151,7 +156,7 @@ func (h *Handler) getBoard(w http.ResponseWriter, r *http.Request) error {
 	return h.replyBoard(w, http.StatusOK, call, b, p)
 }
 
-// PATCH /api/v2/boards/{board_id} renames a board.
+// renameBoard serves PATCH /api/v2/boards/{board_id}: it renames a board.
 func (h *Handler) renameBoard(w http.ResponseWriter, r *http.Request) error {
 	call, err := readBoardCall(r)
 	if err != nil {
@@ -168,7 +173,8 @@ func (h *Handler) renameBoard(w http.ResponseWriter, r *http.Request) error {
 	return h.replyBoard(w, http.StatusOK, call, b, p)
 }
 
-// DELETE /api/v2/boards/{board_id} moves a board to the trash.
+// deleteBoard serves DELETE /api/v2/boards/{board_id}: it moves a board to the
+// trash.
 func (h *Handler) deleteBoard(w http.ResponseWriter, r *http.Request) error {
 	call, err := readBoardCall(r)
 	if err != nil {
@@ -180,7 +186,8 @@ func (h *Handler) deleteBoard(w http.ResponseWriter, r *http.Request) error {
 	return rest.NoContent(w)
 }
 
-// POST /api/v2/boards/{board_id}/restore restores a board from the trash.
+// restoreBoard serves POST /api/v2/boards/{board_id}/restore: it restores a
+// board from the trash.
 func (h *Handler) restoreBoard(w http.ResponseWriter, r *http.Request) error {
 	call, err := readBoardCall(r)
 	if err != nil {

@@ -11,9 +11,10 @@ import (
 	"atelier/internal/web/api/wire"
 )
 
-// GET /api/v2/boards/{board_id}/events streams the states of a board and its
-// nodes until the client leaves or the board is deleted. Events are states, not
-// steps: two changes of a node may arrive as one event.
+// streamBoard serves GET /api/v2/boards/{board_id}/events: it streams the
+// states of a board and its nodes until the client disconnects or the board is
+// deleted. An event contains the current state, not a single change: two
+// changes of a node may arrive as one event.
 func (h *Handler) streamBoard(w http.ResponseWriter, r *http.Request) error {
 	call, err := readBoardCall(r)
 	if err != nil {
@@ -39,26 +40,28 @@ func (h *Handler) streamBoard(w http.ResponseWriter, r *http.Request) error {
 	return h.Streams.SendEvents(w, r, changes, func(events *rest.EventWriter) (bool, error) { return stream.sendChanges(ctx, events) })
 }
 
-// lastRevision returns the Last-Event-ID header if it is a revision.
+// lastRevision returns the board revision in the Last-Event-ID header, and
+// whether there is a valid one.
 func lastRevision(header http.Header) (int64, bool) {
 	n, err := strconv.ParseInt(header.Get("Last-Event-ID"), 10, 64)
 	return n, err == nil && n >= 0
 }
 
-// maxPagesAtOnce bounds the pages of nodes that one update sends.
+// maxPagesAtOnce is the maximum number of pages of nodes that one update of a
+// stream sends.
 const maxPagesAtOnce = 10
 
-// boardStream is the state of one event stream about a board.
+// boardStream is the state of one event stream of a board.
 type boardStream struct {
 	h     *Handler
 	call  boardCall
-	mark  board.Mark  // everything up to here was sent
-	board board.Board // as it was sent last; zero before the first event
+	mark  board.Mark  // position up to which all changes were sent
+	board board.Board // as it was last sent; zero before the first event
 }
 
-// sendChanges sends the events that are new. Each event has the revision up to
-// which everything was sent, so a client that was disconnected can resume after
-// any event.
+// sendChanges sends the new events of a board. The id of each event is the
+// revision up to which all changes were sent, so a disconnected client can
+// resume after any event.
 func (s *boardStream) sendChanges(ctx context.Context, events *rest.EventWriter) (ended bool, err error) {
 	boards := s.h.Boards
 	revision, err := boards.GetRevision(ctx, s.call.Principal, s.call.boardID)
@@ -72,13 +75,13 @@ func (s *boardStream) sendChanges(ctx context.Context, events *rest.EventWriter)
 	hasChanges := false
 	hasMore := true
 	for i := 0; hasMore && i < maxPagesAtOnce; i++ {
-		if i > 0 { // a slow client may have lost access meanwhile
+		if i > 0 { // a slow client may have lost access in the meantime
 			if err := s.call.Reauthorize(ctx); err != nil {
 				return false, err
 			}
 		}
 		n, err := boards.ListChanges(ctx, s.call.Principal, s.call.boardID, s.mark, nodePage)
-		if fault.Is(err, fault.NotFound) && s.board.ID != "" { // removed for good
+		if fault.Is(err, fault.NotFound) && s.board.ID != "" { // the board was deleted permanently
 			return true, events.SendAll(rest.Event{ID: s.mark.Revision, Name: "deleted", Data: asSummary(s.board)})
 		}
 		if err != nil {

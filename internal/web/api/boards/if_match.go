@@ -9,11 +9,11 @@ import (
 	"atelier/internal/board"
 )
 
-// maxTags bounds the tags of an If-Match header.
+// maxTags is the maximum number of entity tags in an If-Match header.
 const maxTags = 100
 
-// parseIfMatch parses the If-Match header (RFC 9110 section 13.1.1). Weak tags and
-// tags that are not revisions match no board.
+// parseIfMatch parses the If-Match header (RFC 9110 section 13.1.1). Weak tags
+// and tags that are not revisions match no board.
 func parseIfMatch(header http.Header) (board.Match, error) {
 	lines, isGiven := header["If-Match"]
 	if !isGiven {
@@ -27,7 +27,7 @@ func parseIfMatch(header http.Header) (board.Match, error) {
 
 	m := board.Match{Strict: true}
 	for tags := 0; ; {
-		text = strings.TrimLeft(text, " \t,") // a list may have empty members
+		text = strings.TrimLeft(text, " \t,") // a list may have empty elements
 		if text == "" {
 			if tags == 0 {
 				return board.Match{}, invalid
@@ -46,7 +46,8 @@ func parseIfMatch(header http.Header) (board.Match, error) {
 	}
 }
 
-// cutEntityTag cuts a tag off the front of a list. A weak tag is returned as "".
+// cutEntityTag splits the first entity tag from a list of tags. It returns ""
+// for a weak tag.
 func cutEntityTag(text string) (tag, rest string, ok bool) {
 	text, isWeak := strings.CutPrefix(text, "W/")
 	if text, ok = strings.CutPrefix(text, `"`); !ok {
@@ -66,10 +67,11 @@ func cutEntityTag(text string) (tag, rest string, ok bool) {
 	return tag, rest, true
 }
 
-// revisionTag returns the ETag of a revision.
+// revisionTag returns the ETag of a board revision.
 func revisionTag(revision int64) string { return `"` + strconv.FormatInt(revision, 10) + `"` }
 
-// setRevision writes the board's revision after this request as the ETag.
+// setRevision sets the ETag header to the revision of the board after this
+// request.
 func setRevision(w http.ResponseWriter, revision int64) {
 	w.Header()["Etag"] = []string{revisionTag(revision)}
 }

@@ -8,7 +8,8 @@ import (
 	"atelier/internal/web/api/wire"
 )
 
-// POST /api/v2/boards/{board_id}/nodes adds a node to a board.
+// addNode serves POST /api/v2/boards/{board_id}/nodes: it adds a node to a
+// board.
 func (h *Handler) addNode(w http.ResponseWriter, r *http.Request) error {
 	call, err := readBoardCall(r)
 	if err != nil {
@@ -26,8 +27,8 @@ func (h *Handler) addNode(w http.ResponseWriter, r *http.Request) error {
 	return rest.Reply(w, http.StatusCreated, h.asNode(n, call.Principal.PersonID))
 }
 
-// PATCH /api/v2/boards/{board_id}/nodes creates, changes and deletes nodes in one
-// revision.
+// changeNodes serves PATCH /api/v2/boards/{board_id}/nodes: it creates,
+// changes and deletes nodes in one revision.
 func (h *Handler) changeNodes(w http.ResponseWriter, r *http.Request) error {
 	call, err := readBoardCall(r)
 	if err != nil {
@@ -50,7 +51,8 @@ func (h *Handler) changeNodes(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// PATCH /api/v2/boards/{board_id}/nodes/{node_id} changes a node.
+// changeNode serves PATCH /api/v2/boards/{board_id}/nodes/{node_id}: it
+// changes a node.
 func (h *Handler) changeNode(w http.ResponseWriter, r *http.Request) error {
 	call, err := readBoardCall(r)
 	if err != nil {
@@ -69,7 +71,8 @@ func (h *Handler) changeNode(w http.ResponseWriter, r *http.Request) error {
 	return rest.Reply(w, http.StatusOK, h.asNode(n, call.Principal.PersonID))
 }
 
-// DELETE /api/v2/boards/{board_id}/nodes/{node_id} deletes a node.
+// deleteNode serves DELETE /api/v2/boards/{board_id}/nodes/{node_id}: it
+// deletes a node.
 func (h *Handler) deleteNode(w http.ResponseWriter, r *http.Request) error {
 	call, err := readBoardCall(r)
 	if err != nil {

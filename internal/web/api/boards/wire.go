@@ -47,7 +47,8 @@ func (h *Handler) asNodes(nodes []board.Node, viewerID string) []wire.Node {
 	return all
 }
 
-// asNode converts a node. Its signed addresses are made for the viewer.
+// asNode converts a node of a board to its API representation, with URLs
+// signed for the viewer.
 func (h *Handler) asNode(n board.Node, viewerID string) wire.Node {
 	one := wire.Node{
 		ID:       n.ID,

@@ -10,8 +10,8 @@ import (
 	"atelier/internal/web/api/wire"
 )
 
-// GET /api/v2/companies/{company_id}/audit lists the audit log of a company, the
-// newest entry first.
+// listAudit serves GET /api/v2/companies/{company_id}/audit: it lists the
+// audit log of a company, newest entry first.
 func (h *Handler) listAudit(w http.ResponseWriter, r *http.Request) error {
 	call := rest.CallOf(r)
 	companyID := r.PathValue("company_id")
@@ -32,7 +32,7 @@ func (h *Handler) listAudit(w http.ResponseWriter, r *http.Request) error {
 	}
 	if page.After != nil {
 		if filter.Before, err = strconv.ParseInt(page.After[0], 10, 64); err != nil {
-			return err // cannot happen: the cursor is sealed
+			return err // cannot happen, because the cursor is authenticated
 		}
 	}
 
@@ -45,8 +45,9 @@ func (h *Handler) listAudit(w http.ResponseWriter, r *http.Request) error {
 	return rest.ReplyCompressed(w, r, wire.AuditList{Data: rest.Convert(all, asAuditRecord), HasMore: hasMore, NextCursor: next})
 }
 
-// readActs reads a parameter that names an act or a kind of acts, nil if it is
-// absent.
+// readActs reads a parameter that names one kind of audit log entry, such as
+// company.member_set, or all of a group, such as company. It returns nil if
+// the parameter is absent.
 func readActs(p *rest.Params, name string) []audit.Act {
 	text := p.ReadText(name)
 	if text == "" {

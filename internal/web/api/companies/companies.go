@@ -1,5 +1,5 @@
-// Package companies serves /api/v2/companies: companies with their members, roles,
-// mail domains, audit log and SCIM token.
+// Package companies serves /api/v2/companies: companies with their members,
+// roles, e-mail domains, audit log and SCIM token.
 package companies
 
 import (
@@ -11,7 +11,7 @@ import (
 	"atelier/internal/web/api/wire"
 )
 
-// Handler serves companies.
+// Handler serves the API endpoints for companies.
 type Handler struct {
 	Companies *companyadmin.Services
 	Pages     rest.Pager
@@ -19,7 +19,7 @@ type Handler struct {
 	BaseURL   string
 }
 
-// Routes lists the operations on companies.
+// Routes returns the routes of the operations on companies.
 func (h *Handler) Routes() []rest.Route {
 	return []rest.Route{
 		rest.NewRoute("GET /api/v2/companies", access.SignedIn, h.listCompanies),
@@ -47,7 +47,8 @@ func (h *Handler) Routes() []rest.Route {
 	}
 }
 
-// GET /api/v2/companies lists the companies of the caller.
+// listCompanies serves GET /api/v2/companies: it lists the companies of the
+// caller.
 func (h *Handler) listCompanies(w http.ResponseWriter, r *http.Request) error {
 	all, err := h.Companies.ListCompanies(r.Context(), rest.PrincipalOf(r))
 	if err != nil {
@@ -56,7 +57,7 @@ func (h *Handler) listCompanies(w http.ResponseWriter, r *http.Request) error {
 	return rest.Reply(w, http.StatusOK, wire.CompanyList{Data: rest.Convert(all, asCompany)})
 }
 
-// GET /api/v2/companies/{company_id} returns a company.
+// getCompany serves GET /api/v2/companies/{company_id}: it returns a company.
 func (h *Handler) getCompany(w http.ResponseWriter, r *http.Request) error {
 	m, err := h.Companies.GetCompany(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"))
 	if err != nil {
@@ -65,7 +66,8 @@ func (h *Handler) getCompany(w http.ResponseWriter, r *http.Request) error {
 	return rest.Reply(w, http.StatusOK, asCompany(m))
 }
 
-// PATCH /api/v2/companies/{company_id} changes the name or the time zone of a company.
+// changeCompany serves PATCH /api/v2/companies/{company_id}: it changes the
+// name or the time zone of a company.
 func (h *Handler) changeCompany(w http.ResponseWriter, r *http.Request) error {
 	req, err := rest.Decode[wire.CompanyChange](w, r, h.JSON)
 	if err != nil {

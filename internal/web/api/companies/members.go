@@ -7,7 +7,8 @@ import (
 	"atelier/internal/web/api/wire"
 )
 
-// GET /api/v2/companies/{company_id}/members lists the members of a company.
+// listMembers serves GET /api/v2/companies/{company_id}/members: it lists the
+// members of a company.
 func (h *Handler) listMembers(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("company_id")
 	page, after, err := rest.ReadNamedPage(h.Pages, r, "members", id)
@@ -22,7 +23,8 @@ func (h *Handler) listMembers(w http.ResponseWriter, r *http.Request) error {
 	return rest.ReplyCompressed(w, r, wire.MemberList{Data: rest.Convert(all, asMember), HasMore: hasMore, NextCursor: next})
 }
 
-// PUT /api/v2/companies/{company_id}/members/{uid} sets the role of a member.
+// setMember serves PUT /api/v2/companies/{company_id}/members/{uid}: it sets
+// the role of a company's member.
 func (h *Handler) setMember(w http.ResponseWriter, r *http.Request) error {
 	req, err := rest.Decode[wire.RoleAssignment](w, r, h.JSON)
 	if err != nil {
@@ -35,8 +37,8 @@ func (h *Handler) setMember(w http.ResponseWriter, r *http.Request) error {
 	return rest.Reply(w, http.StatusOK, asMember(m))
 }
 
-// DELETE /api/v2/companies/{company_id}/members/{uid} removes a member from a
-// company and its teams.
+// removeMember serves DELETE /api/v2/companies/{company_id}/members/{uid}: it
+// removes a member from a company and its teams.
 func (h *Handler) removeMember(w http.ResponseWriter, r *http.Request) error {
 	if err := h.Companies.Members.RemoveMember(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"), r.PathValue("uid")); err != nil {
 		return err

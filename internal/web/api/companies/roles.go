@@ -8,7 +8,8 @@ import (
 	"atelier/internal/web/api/wire"
 )
 
-// GET /api/v2/companies/{company_id}/roles lists the roles of a company.
+// listRoles serves GET /api/v2/companies/{company_id}/roles: it lists the
+// roles of a company.
 func (h *Handler) listRoles(w http.ResponseWriter, r *http.Request) error {
 	all, err := h.Companies.Roles.ListRoles(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"))
 	if err != nil {
@@ -17,7 +18,8 @@ func (h *Handler) listRoles(w http.ResponseWriter, r *http.Request) error {
 	return rest.Reply(w, http.StatusOK, wire.CompanyRoleList{Data: rest.Convert(all, asCompanyRole)})
 }
 
-// PUT /api/v2/companies/{company_id}/roles/{role} creates or replaces a role.
+// setRole serves PUT /api/v2/companies/{company_id}/roles/{role}: it creates
+// or replaces a role of a company.
 func (h *Handler) setRole(w http.ResponseWriter, r *http.Request) error {
 	req, err := rest.Decode[wire.CompanyRoleDraft](w, r, h.JSON)
 	if err != nil {
@@ -34,7 +36,8 @@ func (h *Handler) setRole(w http.ResponseWriter, r *http.Request) error {
 	return rest.Reply(w, http.StatusOK, asCompanyRole(role))
 }
 
-// DELETE /api/v2/companies/{company_id}/roles/{role} deletes a role.
+// deleteRole serves DELETE /api/v2/companies/{company_id}/roles/{role}: it
+// deletes a role of a company.
 func (h *Handler) deleteRole(w http.ResponseWriter, r *http.Request) error {
 	if err := h.Companies.Roles.DeleteRole(r.Context(), rest.PrincipalOf(r), r.PathValue("company_id"), r.PathValue("role")); err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Package devices serves the sign-in of devices (RFC 8628), the refresh of their
-// tokens, and the list of devices.
+// Package devices serves the API endpoints by which devices sign in (RFC 8628)
+// and refresh their tokens, and the list of signed-in devices.
 package devices
 
 import (
@@ -16,17 +16,17 @@ import (
 	"atelier/internal/web/api/wire"
 )
 
-// Handler serves devices.
+// Handler serves the API endpoints for devices.
 type Handler struct {
 	Logins *devicelogin.Service
 	SignIn *signin.Service
 	Pages  rest.Pager
 	JSON   rest.JSONLimits
-	// Guesses limits how often an address may present unknown device codes.
+	// Guesses limits how often an IP address may present unknown device codes.
 	Guesses *throttle.Buckets
 }
 
-// Routes lists the operations on devices.
+// Routes returns the routes of the operations on devices.
 func (h *Handler) Routes() []rest.Route {
 	return []rest.Route{
 		rest.NewRoute("POST /api/v2/auth/device/start", access.Open, h.startSignIn),
@@ -40,7 +40,8 @@ func (h *Handler) Routes() []rest.Route {
 	}
 }
 
-// GET /api/v2/devices lists the devices of the caller, the newest first.
+// listDevices serves GET /api/v2/devices: it lists the devices of the caller,
+// newest first.
 func (h *Handler) listDevices(w http.ResponseWriter, r *http.Request) error {
 	call := rest.CallOf(r)
 	page, err := h.Pages.ReadPage(call.Params, cursor.Scope("devices", call.Principal.PersonID))
@@ -68,8 +69,8 @@ func (h *Handler) listDevices(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// POST /api/v2/auth/device/revoke signs a device out: the one in X-Device-Id, or
-// the device of the caller.
+// revokeDevice serves POST /api/v2/auth/device/revoke: it signs out the device
+// that X-Device-Id names, or the device of the caller.
 func (h *Handler) revokeDevice(w http.ResponseWriter, r *http.Request) error {
 	id := rest.PrincipalOf(r).DeviceID()
 	if named := r.Header["X-Device-Id"]; len(named) > 0 {
@@ -85,8 +86,8 @@ func (h *Handler) revokeDevice(w http.ResponseWriter, r *http.Request) error {
 	return rest.NoContent(w)
 }
 
-// POST /api/v2/auth/sign-out-everywhere ends all sessions and devices of the
-// caller.
+// signOutEverywhere serves POST /api/v2/auth/sign-out-everywhere: it ends all
+// sessions of the caller and signs out all devices.
 func (h *Handler) signOutEverywhere(w http.ResponseWriter, r *http.Request) error {
 	p := rest.PrincipalOf(r)
 	if err := h.SignIn.SignOutEverywhere(r.Context(), p, p.PersonID); err != nil {
@@ -95,10 +96,11 @@ func (h *Handler) signOutEverywhere(w http.ResponseWriter, r *http.Request) erro
 	return rest.NoContent(w)
 }
 
-// kindDevice is the kind of everything that signed in with the device flow.
+// kindDevice is the kind of all devices, which signed in with the device flow.
 const kindDevice = "DEVICE"
 
-// asDevice converts a device. currentID is the device of the caller.
+// asDevice converts a device to its API representation. currentID is the id of
+// the caller's device.
 func asDevice(d device.Device, currentID string) wire.Device {
 	return wire.Device{
 		ID:             d.ID,

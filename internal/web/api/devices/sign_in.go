@@ -12,13 +12,16 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-// GuessesPerMinute limits how often an address may present unknown device codes.
+// GuessesPerMinute is the number of unknown device codes per minute that an IP
+// address may present.
 const GuessesPerMinute = 60
 
-// maxStartBytes bounds the body of a start, which needs no authentication.
+// maxStartBytes is the maximum size in bytes of the request body that starts a
+// sign-in. It is small because the request needs no authentication.
 const maxStartBytes = 1 << 10
 
-// POST /api/v2/auth/device/start begins the sign-in of a device.
+// startSignIn serves POST /api/v2/auth/device/start: it begins the sign-in of
+// a device.
 func (h *Handler) startSignIn(w http.ResponseWriter, r *http.Request) error {
 	req, err := rest.Decode[wire.DeviceStart](w, r, rest.JSONLimits{Bytes: maxStartBytes, Depth: h.JSON.Depth})
 	if err != nil {
@@ -42,8 +45,8 @@ func (h *Handler) startSignIn(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// GET /api/v2/auth/device/poll returns the tokens of a device once its sign-in was
-// approved.
+// pollByQuery serves GET /api/v2/auth/device/poll: it returns the tokens of a
+// device once its sign-in has been approved.
 func (h *Handler) pollByQuery(w http.ResponseWriter, r *http.Request) error {
 	p := rest.ParamsOf(r)
 	code := p.ReadText("device_code")
@@ -56,7 +59,8 @@ func (h *Handler) pollByQuery(w http.ResponseWriter, r *http.Request) error {
 	return h.pollSignIn(w, r, code)
 }
 
-// POST /api/v2/auth/device/poll is the GET with the device code in the body.
+// pollByBody serves POST /api/v2/auth/device/poll. It is like pollByQuery,
+// with the device code in the request body.
 func (h *Handler) pollByBody(w http.ResponseWriter, r *http.Request) error {
 	req, err := rest.Decode[wire.DevicePoll](w, r, h.JSON)
 	if err != nil {
@@ -89,7 +93,8 @@ func (h *Handler) pollSignIn(w http.ResponseWriter, r *http.Request, code string
 	})
 }
 
-// POST /api/v2/auth/token/refresh exchanges a refresh token for new tokens.
+// refreshTokens serves POST /api/v2/auth/token/refresh: it exchanges a refresh
+// token for new tokens.
 func (h *Handler) refreshTokens(w http.ResponseWriter, r *http.Request) error {
 	req, err := rest.Decode[wire.RefreshRequest](w, r, h.JSON)
 	if err != nil {
@@ -105,7 +110,8 @@ func (h *Handler) refreshTokens(w http.ResponseWriter, r *http.Request) error {
 	return rest.Reply(w, http.StatusOK, asTokens(tokens))
 }
 
-// GET /.well-known/jwks.json returns the public keys that verify ID tokens.
+// getKeys serves GET /.well-known/jwks.json: it returns the public keys that
+// verify ID tokens.
 func (h *Handler) getKeys(w http.ResponseWriter, r *http.Request) error {
 	body, err := h.Logins.Tokens.MarshalJWKS(r.Context())
 	if err != nil {

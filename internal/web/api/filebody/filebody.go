@@ -1,5 +1,6 @@
-// Package filebody reads request bodies that bring files: the pace and size of
-// large bodies, the parts of multipart bodies, and ingesting the files.
+// Package filebody reads request bodies that contain files: it enforces the
+// rate and size of large bodies, reads the parts of multipart bodies, and
+// stores the files.
 package filebody
 
 import (
@@ -18,26 +19,28 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-// Receiver reads the files of requests and ingests them.
+// Receiver reads the files of requests, validates them and stores them.
 type Receiver struct {
 	Intake  *ingest.Pipeline
 	Library *library.Library
-	// Space refuses requests that store files while the disk is nearly full.
+	// Space returns an error while the disk is nearly full, for requests that
+	// store files.
 	Space           func() error
 	MaxFileBytes    int64
 	MaxRequestBytes int64
-	// DecodeWait bounds how long a file waits for memory to be decoded in.
+	// DecodeWait is the longest time that a file waits for memory in which to
+	// decode it.
 	DecodeWait time.Duration
 	Now        func() time.Time
 }
 
-// formOverhead is the assumed difference between the length of a multipart body
-// and the length of its files.
+// formOverhead is the assumed difference in bytes between the length of a
+// multipart body and the length of its files.
 const formOverhead = 1 << 20
 
-// CheckRoom returns how many bytes the account can still store. It refuses the
-// request if its Content-Length is more than that, or if the account or the
-// disk is full.
+// CheckRoom returns how many more bytes the account can store. It returns an
+// error if the Content-Length of the request exceeds that, or if the account
+// or the disk is full.
 func (rc *Receiver) CheckRoom(r *http.Request, accountID string) (room int64, err error) {
 	if err := rc.Space(); err != nil {
 		return 0, err
@@ -50,7 +53,7 @@ func (rc *Receiver) CheckRoom(r *http.Request, accountID string) (room int64, er
 	return rc.Library.CheckAvailable(r.Context(), accountID, length)
 }
 
-// ReceiveFile ingests the bytes of a file.
+// ReceiveFile validates and stores a file that body contains.
 func (rc *Receiver) ReceiveFile(r *http.Request, body io.Reader, want ingest.Options) (ingest.StoredFile, error) {
 	want.Decode = turnOf(r, rc.DecodeWait)
 	source := &errorReader{Reader: body}
@@ -77,8 +80,8 @@ func (rc *Receiver) HashFile(body io.Reader, maxBytes int64) (sum string, size i
 	return hex.EncodeToString(h.Sum(nil)), n, nil
 }
 
-// FileTooLarge refuses a file of more than maxBytes: it exceeds the limit for
-// files, or the room that the account has left.
+// FileTooLarge returns the error for a file of more than maxBytes: it exceeds
+// the limit for files, or the storage that the account has left.
 func (rc *Receiver) FileTooLarge(maxBytes int64) error {
 	if maxBytes < rc.MaxFileBytes {
 		return fault.New(fault.StorageQuotaExceeded, "The account has no room for this file. Delete files, or ask the operator for more storage.").
@@ -87,8 +90,8 @@ func (rc *Receiver) FileTooLarge(maxBytes int64) error {
 	return fault.New(fault.UploadTooLarge, "A file is too large.").With("limit_bytes", rc.MaxFileBytes)
 }
 
-// turnOf returns the owner of the files of a request, between whom memory for
-// decoding is shared fairly, and the longest wait for it.
+// turnOf returns whom a request's files belong to and how long they may wait
+// for memory to decode them. The memory is divided fairly between owners.
 func turnOf(r *http.Request, wait time.Duration) media.DecodeRequest {
 	owner := rest.PrincipalOf(r).PersonID
 	if owner == "" {

@@ -10,15 +10,16 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-// A large body has Grace to begin with, and must then arrive with at least
-// minRate bytes a second.
+// A large body must begin to arrive within Grace, and must then arrive at
+// minRate bytes per second or faster.
 const (
 	Grace   = 30 * time.Second
 	minRate = 64 << 10
 )
 
-// largeBody reads a request body that may take longer to arrive than others, as
-// long as it keeps the minimal rate, up to a size limit. Its errors are faults.
+// largeBody reads a request body up to a size limit. The body may take longer
+// to arrive than others, as long as it arrives at minRate or faster. Its
+// errors are of type *fault.Error.
 type largeBody struct {
 	io.ReadCloser
 	conn     *http.ResponseController
@@ -26,12 +27,13 @@ type largeBody struct {
 	maxBytes int64
 	waited   time.Duration // time spent waiting for the client
 	n        int64         // bytes read so far
-	err      error         // ends the body
+	err      error         // returned by all further reads
 }
 
-// ExtendDeadlines extends the read deadline with the bytes that have arrived, and
-// the write deadline to the usual time after that. The whole body may have
-// MaxRequestBytes, whether its length was announced or not.
+// ExtendDeadlines lets the request body arrive more slowly than others: each
+// read extends the read deadline by the bytes that have arrived, and the write
+// deadline to Grace after that. The whole body may have MaxRequestBytes,
+// whether or not it has a Content-Length.
 func (rc *Receiver) ExtendDeadlines(w http.ResponseWriter, r *http.Request) {
 	r.Body = &largeBody{
 		ReadCloser: r.Body,
@@ -46,8 +48,8 @@ func (b *largeBody) Read(p []byte) (int, error) {
 		return 0, b.err
 	}
 
-	// Only the time inside of Read counts: between reads the server works, perhaps
-	// for long.
+	// Only the time spent in Read counts: between reads the server processes
+	// the data, which can take long.
 	start := b.now()
 	until := start.Add(Grace + time.Duration(b.n/minRate)*time.Second - b.waited)
 	_ = b.conn.SetReadDeadline(until) // fails only on connections without deadlines
@@ -61,8 +63,9 @@ func (b *largeBody) Read(p []byte) (int, error) {
 		b.err = TooLarge(b.maxBytes)
 		return 0, b.err
 	case errors.Is(err, io.EOF):
-		// The HTTP server now waits on the connection to notice that the client left.
-		// A deadline set after this would end that wait and cancel the request.
+		// From here on the HTTP server reads from the connection to notice
+		// when the client disconnects. Setting a deadline now would end that
+		// read and cancel the request.
 		b.err = io.EOF
 	case err != nil:
 		b.err = httpd.IncompleteBody(err)
@@ -71,7 +74,7 @@ func (b *largeBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TooLarge refuses a request whose whole body is too large.
+// TooLarge returns the error for a request whose whole body exceeds maxBytes.
 func TooLarge(maxBytes int64) error {
 	return fault.New(fault.PayloadTooLarge, "The request is too large.").With("limit_bytes", maxBytes).With("path", "body")
 }

@@ -10,19 +10,20 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// maxParts bounds the parts of a request, unknown parts included.
+// maxParts is the maximum number of parts of a multipart request, including
+// unknown parts.
 const maxParts = 64
 
-// maxPartHeader bounds the bytes before the content of a part: its headers, and
-// the bytes between the parts.
+// maxPartHeader is the maximum number of bytes before the content of a part:
+// its headers, and the bytes between the parts.
 const maxPartHeader = 64 << 10
 
-// multipartBody reads a multipart body. The multipart reader buffers the bytes
-// between the contents of parts, so multipartBody bounds them.
+// multipartBody reads a multipart body. It limits the bytes between the
+// contents of parts, because multipart.Reader buffers them.
 type multipartBody struct {
 	io.ReadCloser
-	left int64 // bytes that may still be read; negative: no limit
-	err  error // of the body itself, which readers of parts may replace by another
+	left int64 // bytes that may still be read; negative means no limit
+	err  error // error reading the body itself, which multipart.Reader may replace with another
 }
 
 func (b *multipartBody) Read(p []byte) (n int, err error) {
@@ -41,7 +42,8 @@ func (b *multipartBody) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// nextPart returns the next part. The previous part must have been read whole.
+// nextPart returns the next part. The previous part must have been read
+// completely.
 func (b *multipartBody) nextPart(parts *multipart.Reader) (*multipart.Part, error) {
 	b.left = maxPartHeader
 	part, err := parts.NextRawPart()
@@ -49,8 +51,8 @@ func (b *multipartBody) nextPart(parts *multipart.Reader) (*multipart.Part, erro
 	return part, err
 }
 
-// EachPart calls read with each part of a multipart request, and then reads the
-// body to its end. read must read its part whole.
+// EachPart calls read with each part of a multipart request, and then reads
+// the rest of the body. read must read its part completely.
 func EachPart(r *http.Request, read func(*multipart.Part) error) error {
 	body := &multipartBody{ReadCloser: r.Body}
 	r.Body = body
@@ -89,7 +91,7 @@ func (b *multipartBody) readParts(r *http.Request, read func(*multipart.Part) er
 	return fault.New(fault.Invalid, "The request has too many parts.").Field("body", "There are too many parts.")
 }
 
-// Discard reads a part whose content is not used.
+// Discard reads and ignores a part whose content is not used.
 func Discard(r io.Reader) error {
 	if _, err := io.Copy(io.Discard, r); err != nil {
 		return partError(err)
@@ -97,8 +99,9 @@ func Discard(r io.Reader) error {
 	return nil
 }
 
-// partError converts an error of reading a multipart body. Faults come from the
-// body itself. All other errors are about the form of the parts.
+// partError converts an error that occurred reading a multipart body to a
+// *fault.Error. Errors of the body itself already have that type; all others
+// mean that the parts are malformed.
 func partError(err error) error {
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return f
@@ -114,8 +117,8 @@ func invalidMultipart(problem string, cause error) error {
 	return fault.New(fault.Invalid, "The request is not a valid multipart request.").Field("body", problem).Because(cause)
 }
 
-// errorReader remembers how reading failed, so that an interrupted upload is not
-// mistaken for a failure of the blob store.
+// errorReader records the error that occurred reading the request, so that an
+// interrupted upload is not reported as an error of the file store.
 type errorReader struct {
 	io.Reader
 	err error

@@ -22,12 +22,12 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-// smallBody is the size above which requests are rate-limited before their body
-// is read.
+// smallBody is the size in bytes above which the rate limit is checked before
+// the request body is read.
 const smallBody = 1 << 20
 
-// POST /api/v2/generate creates a run, or repeats the response of the request
-// that had the same Idempotency-Key.
+// createGeneration serves POST /api/v2/generate: it creates a run, or repeats
+// the response to the earlier request with the same Idempotency-Key.
 func (h *Handler) createGeneration(w http.ResponseWriter, r *http.Request) error {
 	call := rest.CallOf(r)
 	h.setRateLimitPolicy(w.Header())
@@ -40,7 +40,7 @@ func (h *Handler) createGeneration(w http.ResponseWriter, r *http.Request) error
 	}
 
 	defer h.Runs.ExpectCreate(call.Principal.PersonID)()
-	var used *run.Key // the earlier use of the key, if any
+	var used *run.Key // the earlier use of the idempotency key, if any
 	if key != "" {
 		if used, err = h.Runs.FindKey(r.Context(), call.Principal.PersonID, key); err != nil {
 			return err
@@ -85,9 +85,10 @@ func (h *Handler) createGeneration(w http.ResponseWriter, r *http.Request) error
 	return rest.Reply(w, http.StatusAccepted, h.asCreated(created.Run))
 }
 
-// checkRoom returns how many bytes of files a run can bring, and refuses a form
-// that brings more before it is read. A JSON body brings no files: whether the
-// account has room for results is decided when the run is created.
+// checkRoom returns how many bytes of files the request may contain, and
+// returns an error for a multipart request that is larger, before its body is
+// read. A JSON body contains no files; whether the account has storage left
+// for results is checked when the run is created.
 func (h *Handler) checkRoom(r *http.Request, accountID string) (room int64, err error) {
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "multipart/form-data" {
 		return h.Files.CheckRoom(r, accountID)
@@ -95,8 +96,8 @@ func (h *Handler) checkRoom(r *http.Request, accountID string) (room int64, err 
 	return math.MaxInt64, h.Files.Space()
 }
 
-// createRun creates a run from a request, or returns the response that its key
-// had before.
+// createRun creates a run from a request, or returns the run that was created
+// with the same idempotency key.
 func (h *Handler) createRun(r *http.Request, call *rest.Call, body requestBody, key string, used *run.Key) (generation.Created, error) {
 	if err := httpd.CheckJSON(body.payload, h.JSON.Depth); err != nil {
 		if used != nil {
@@ -124,8 +125,8 @@ func (h *Handler) createRun(r *http.Request, call *rest.Call, body requestBody, 
 	return h.Runs.CreateRun(r.Context(), d)
 }
 
-// refuseEarly refuses a request by its headers, so that no large body is sent in
-// vain.
+// refuseEarly checks the headers of a request with a large body, so that the
+// client does not send the body in vain.
 func (h *Handler) refuseEarly(w http.ResponseWriter, r *http.Request, personID string, isKnown bool) error {
 	if r.ContentLength >= 0 && r.ContentLength <= smallBody {
 		return nil
@@ -144,7 +145,8 @@ func (h *Handler) refuseEarly(w http.ResponseWriter, r *http.Request, personID s
 	return err
 }
 
-// readIdempotencyKey returns the Idempotency-Key header, or "".
+// readIdempotencyKey returns the value of the Idempotency-Key header, or "" if
+// there is none.
 func (h *Handler) readIdempotencyKey(header http.Header) (string, error) {
 	values := header.Values("Idempotency-Key")
 	if len(values) == 0 {
@@ -162,8 +164,8 @@ func (h *Handler) readIdempotencyKey(header http.Header) (string, error) {
 	return key, nil
 }
 
-// POST /api/v2/generate/preview-cost returns the price of a run without creating
-// it.
+// previewCost serves POST /api/v2/generate/preview-cost: it returns the price
+// of a run without creating it.
 func (h *Handler) previewCost(w http.ResponseWriter, r *http.Request) error {
 	call := rest.CallOf(r)
 	if err := call.Params.Err(); err != nil {
@@ -193,18 +195,20 @@ func (h *Handler) previewCost(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// The names of the rate limit windows of creates.
+// The names of the rate limit windows for creating runs.
 const (
 	minuteWindow = "minute"
 	hourWindow   = "hour"
 )
 
-// setRateLimitPolicy writes the rate limits of creates.
+// setRateLimitPolicy sets the RateLimit-Policy header to the rate limits for
+// creating runs.
 func (h *Handler) setRateLimitPolicy(header http.Header) {
 	header.Set("RateLimit-Policy", fmt.Sprintf(`"%s";q=%d;w=60, "%s";q=%d;w=3600`, minuteWindow, h.Runs.Settings.CreatePerMinute, hourWindow, h.Runs.Settings.CreatePerHour))
 }
 
-// formatRateLimit returns the value of the RateLimit header.
+// formatRateLimit returns the value of the RateLimit header: the requests left
+// and the seconds until the reset of each window.
 func formatRateLimit(rooms []ratelimit.Room) string {
 	text := ""
 	for i, name := range []string{minuteWindow, hourWindow} {
@@ -216,8 +220,8 @@ func formatRateLimit(rooms []ratelimit.Room) string {
 	return text
 }
 
-// setRateLimitExceeded writes the rate limit window that an error reports as
-// used up. Other errors change nothing.
+// setRateLimitExceeded sets the RateLimit header to the window that a
+// RATE_LIMITED error reports as exhausted. It ignores other errors.
 func setRateLimitExceeded(header http.Header, err error) {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Code != fault.RateLimited {
@@ -231,7 +235,7 @@ func setRateLimitExceeded(header http.Header, err error) {
 	header.Set("RateLimit", fmt.Sprintf(`"%s";r=0;t=%d`, window, fault.WholeSeconds(f.RetryAfter)))
 }
 
-// statusURL returns the address of a run.
+// statusURL returns the URL of a run in the API.
 func (h *Handler) statusURL(r run.Run) string {
 	address := h.BaseURL + "/api/v2/generate/" + r.ID
 	if r.TeamID != "" {

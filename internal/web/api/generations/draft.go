@@ -16,8 +16,8 @@ import (
 	"atelier/internal/web/api/rest"
 )
 
-// parseDraft parses the payload of a create request, which is well-formed JSON.
-// Its error names every invalid field at once.
+// parseDraft parses the payload of a create request, which must be well-formed
+// JSON. Its error lists all invalid fields.
 func parseDraft(body []byte) (d generation.Draft, err error) {
 	var fields map[string]jsontext.Value
 	if jsontext.Value(body).Kind() != '{' || json.Unmarshal(body, &fields) != nil {
@@ -35,7 +35,8 @@ func parseDraft(body []byte) (d generation.Draft, err error) {
 		d.Inputs = rest.ReadValue(jsontext.NewDecoder(bytes.NewReader(v))).(map[string]any)
 	}
 	if v := r.readObject("metadata"); v != nil {
-		// Removes white space and needless escapes, and keeps numbers as written.
+		// Remove white space and unnecessary escapes, but keep numbers as
+		// written.
 		text, err := jsontext.AppendFormat(nil, v)
 		if err != nil {
 			return d, err
@@ -51,7 +52,7 @@ func parseDraft(body []byte) (d generation.Draft, err error) {
 	return d, nil
 }
 
-// bodyReader reads the fields of an object and collects every problem. A null
+// bodyReader reads the fields of a JSON object and collects all errors. A null
 // field counts as absent.
 type bodyReader struct {
 	fields   map[string]jsontext.Value
@@ -62,12 +63,12 @@ func (r *bodyReader) addProblem(name, message string) {
 	r.problems = append(r.problems, fault.Field{Path: name, Message: message})
 }
 
-// draftFields lists the known fields of a create request.
+// draftFields are the names of the known fields of a create request.
 var draftFields = []string{"inputs", "metadata", "num_results", "plugin", "tool_fields_hash", "tool_id", "webhook_url"}
 
-// refuseNearMisses refuses unknown names that are most likely misspelled known
-// names, since an ignored field would cost the caller tokens. Other unknown names
-// are ignored.
+// refuseNearMisses adds an error for unknown names that are probably
+// misspelled known names, because ignoring such a field would start a run that
+// the caller did not want and has to pay for. Other unknown names are ignored.
 func (r *bodyReader) refuseNearMisses() {
 	for _, name := range slices.Sorted(maps.Keys(r.fields)) {
 		if len(r.problems) == rest.MaxProblems {
@@ -89,8 +90,8 @@ func (r *bodyReader) refuseNearMisses() {
 	}
 }
 
-// nearlyEqual reports whether a name equals a known name apart from case, "_" and
-// "-", or differs from it in one or two letters.
+// nearlyEqual reports whether a name equals a known name except for case, "_"
+// and "-", or differs from it in at most two letters.
 func nearlyEqual(name, known string) bool {
 	const maxDistance = 2
 	if len(name) > 2*len(known) {
@@ -99,12 +100,12 @@ func nearlyEqual(name, known string) bool {
 	return min(sanitize.EditDistance(foldName(name), foldName(known)), sanitize.EditDistance(name, known)) <= maxDistance
 }
 
-// foldName returns a name in lower case and without separators.
+// foldName returns a name in lower case and without "_" and "-".
 func foldName(name string) string { return separators.Replace(strings.ToLower(name)) }
 
 var separators = strings.NewReplacer("_", "", "-", "")
 
-// fieldValue returns a field, nil if it is absent or null.
+// fieldValue returns the value of a field, or nil if it is absent or null.
 func (r *bodyReader) fieldValue(name string) jsontext.Value {
 	v := r.fields[name]
 	if v == nil || v.Kind() == 'n' {
@@ -138,7 +139,8 @@ func (r *bodyReader) readInteger(name string) *int64 {
 			return &n
 		case float64:
 			if n == math.Trunc(n) {
-				// Larger numbers are refused anyway, so the value may be clamped.
+				// Larger numbers are refused later, so the value may be
+				// clamped.
 				whole := int64(min(max(n, -math.MaxInt32), math.MaxInt32))
 				return &whole
 			}

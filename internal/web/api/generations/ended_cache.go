@@ -2,23 +2,23 @@ package generations
 
 import "sync"
 
-// maxEnded bounds the entries of an EndedCache.
+// maxEnded is the maximum number of entries of an EndedCache.
 const maxEnded = 4096
 
-// cacheKey names a run that has ended, in one account and for one viewer.
+// cacheKey identifies the response about an ended run for one account and one
+// viewer.
 type cacheKey struct{ runID, accountID, viewerID string }
 
-// EndedCache holds the encoded records of runs that have ended, for the current
-// second: within it the signed addresses come out the same. The remaining
-// changes of such a run (webhook deliveries, expired files) appear up to a second
-// late.
+// EndedCache caches the encoded responses about runs that have ended, for the
+// current second, in which the signed URLs stay the same. Later changes of
+// such a run (webhook deliveries, expired files) appear up to a second late.
 type EndedCache struct {
 	mu     sync.Mutex
 	second int64
 	bodies map[cacheKey][]byte
 }
 
-// findBody returns the record that was kept in this second, or nil.
+// findBody returns the response that was cached in this second, or nil.
 func (c *EndedCache) findBody(key cacheKey, second int64) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -28,7 +28,7 @@ func (c *EndedCache) findBody(key cacheKey, second int64) []byte {
 	return c.bodies[key]
 }
 
-// keepBody keeps a record for this second.
+// keepBody caches a response for this second.
 func (c *EndedCache) keepBody(key cacheKey, second int64, body []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -39,7 +39,7 @@ func (c *EndedCache) keepBody(key cacheKey, second int64, body []byte) {
 	c.bodies[key] = body
 }
 
-// DropAll empties the cache. Callers use it after they changed a run that has ended.
+// DropAll empties the cache. Call it after changing a run that has ended.
 func (c *EndedCache) DropAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

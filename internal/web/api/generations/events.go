@@ -11,9 +11,10 @@ import (
 	"atelier/internal/web/api/wire"
 )
 
-// GET /api/v2/generate/{request_id}/events streams the states of a run until it
-// has ended. Events are states, not steps: a client that resumes with
-// Last-Event-ID gets the states that changed since.
+// streamGeneration serves GET /api/v2/generate/{request_id}/events: it streams
+// the states of a run until the run has ended. An event contains the current
+// state, not a single change: a client that resumes with Last-Event-ID gets
+// the states that have changed since.
 func (h *Handler) streamGeneration(w http.ResponseWriter, r *http.Request) error {
 	call, id, err := RunCall(r)
 	if err != nil {
@@ -33,10 +34,10 @@ func (h *Handler) streamGeneration(w http.ResponseWriter, r *http.Request) error
 	}
 	stream := runStream{links: h.Links, viewerID: call.Principal.PersonID, sent: lastEventID(r.Header)}
 	if stream.sent > rec.Revision {
-		stream.sent = 0 // this run never sent that event
+		stream.sent = 0 // the id is not from this run
 	}
 	if rec.State.IsEnded() && rec.Revision <= stream.sent {
-		return rest.NoContent(w) // a 204 keeps browsers from reconnecting
+		return rest.NoContent(w) // a 204 prevents browsers from reconnecting
 	}
 
 	isFirst := true
@@ -51,7 +52,8 @@ func (h *Handler) streamGeneration(w http.ResponseWriter, r *http.Request) error
 	})
 }
 
-// lastEventID returns the Last-Event-ID header, or 0 if it is not a revision.
+// lastEventID returns the revision in the Last-Event-ID header, or 0 if it is
+// absent or invalid.
 func lastEventID(header http.Header) int64 {
 	n, err := strconv.ParseInt(strings.TrimSpace(header.Get("Last-Event-ID")), 10, 64)
 	if err != nil || n < 0 {
@@ -60,16 +62,17 @@ func lastEventID(header http.Header) int64 {
 	return n
 }
 
-// runStream is the state of one event stream about a run.
+// runStream is the state of one event stream of a run.
 type runStream struct {
 	links    library.URLSigner
 	viewerID string
-	sent     int64              // the revision that was sent last
+	sent     int64              // the last revision that was sent
 	previous *generation.Record // nil before the first event
 }
 
-// sendChanges sends the events that are new. Only the last of several events has
-// an id: a client that was disconnected before it gets all of them again.
+// sendChanges sends the new events of a run. Only the last of several events
+// has an id, so that a client that disconnects before it gets all of them
+// again.
 func (s *runStream) sendChanges(events *rest.EventWriter, rec generation.Record) (ended bool, err error) {
 	if rec.Revision <= s.sent {
 		return false, nil
@@ -105,7 +108,7 @@ func (s *runStream) sendChanges(events *rest.EventWriter, rec generation.Record)
 	return ended, events.SendAll(all...)
 }
 
-// previewType returns the MIME type of a preview by its key.
+// previewType returns the MIME type of a preview image from its storage key.
 func previewType(key string) string {
 	if strings.HasSuffix(key, ".png") {
 		return "image/png"

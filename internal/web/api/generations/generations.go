@@ -21,10 +21,10 @@ import (
 	"atelier/internal/web/api/wire"
 )
 
-// Handler serves runs.
+// Handler serves the API endpoints for runs.
 type Handler struct {
 	Runs    *generation.Service
-	Hub     *pubsub.Hub // signals changes of runs
+	Hub     *pubsub.Hub // notifies of changes of runs
 	Files   *filebody.Receiver
 	Links   library.URLSigner
 	Ended   *EndedCache
@@ -32,11 +32,11 @@ type Handler struct {
 	Pages   rest.Pager
 	JSON    rest.JSONLimits
 	BaseURL string
-	// MaxKeyLength bounds the Idempotency-Key header.
+	// MaxKeyLength is the maximum length of the Idempotency-Key header.
 	MaxKeyLength int
 }
 
-// Routes lists the operations on runs.
+// Routes returns the routes of the operations on runs.
 func (h *Handler) Routes() []rest.Route {
 	return []rest.Route{
 		rest.NewRoute("POST /api/v2/generate", access.Generating, h.createGeneration),
@@ -48,7 +48,7 @@ func (h *Handler) Routes() []rest.Route {
 	}
 }
 
-// RunCall returns the call and the run id of a request about one run.
+// RunCall returns the Call of a request and the run id in its path.
 func RunCall(r *http.Request) (*rest.Call, string, error) {
 	call := rest.CallOf(r)
 	if err := call.Params.Err(); err != nil {
@@ -62,7 +62,7 @@ func RunCall(r *http.Request) (*rest.Call, string, error) {
 	return call, id, nil
 }
 
-// GET /api/v2/generate/{request_id} returns a run.
+// getGeneration serves GET /api/v2/generate/{request_id}: it returns a run.
 func (h *Handler) getGeneration(w http.ResponseWriter, r *http.Request) error {
 	call, id, err := RunCall(r)
 	if err != nil {
@@ -92,7 +92,8 @@ func (h *Handler) getGeneration(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// replyRun writes a run, and the time of the next poll unless the run has ended.
+// replyRun responds with a run. Unless the run has ended, Retry-After says
+// when to request it again.
 func (h *Handler) replyRun(w http.ResponseWriter, status int, call *rest.Call, rec generation.Record) error {
 	answer := rec.RunJSON(h.Links, call.Principal.PersonID)
 	if !rec.State.IsEnded() {
@@ -101,7 +102,8 @@ func (h *Handler) replyRun(w http.ResponseWriter, status int, call *rest.Call, r
 	return rest.Reply(w, status, answer)
 }
 
-// POST /api/v2/generate/{request_id}/cancel cancels a run.
+// cancelGeneration serves POST /api/v2/generate/{request_id}/cancel: it
+// cancels a run.
 func (h *Handler) cancelGeneration(w http.ResponseWriter, r *http.Request) error {
 	call, id, err := RunCall(r)
 	if err != nil {
@@ -119,7 +121,8 @@ func (h *Handler) cancelGeneration(w http.ResponseWriter, r *http.Request) error
 	return h.replyRun(w, status, call, rec)
 }
 
-// GET /api/v2/generations lists the runs of an account, the newest first.
+// listGenerations serves GET /api/v2/generations: it lists the runs of an
+// account, newest first.
 func (h *Handler) listGenerations(w http.ResponseWriter, r *http.Request) error {
 	call := rest.CallOf(r)
 	filter := run.Filter{Status: call.Params.ReadText("status"), ToolID: call.Params.ReadID("tool_id")}
@@ -153,7 +156,7 @@ func (h *Handler) listGenerations(w http.ResponseWriter, r *http.Request) error 
 	})
 }
 
-// generationList is the schema GenerationList.
+// generationList is the schema GenerationList of the OpenAPI document.
 type generationList struct {
 	Data       []generation.RunJSON `json:"data"`
 	HasMore    bool                 `json:"has_more"`

@@ -18,16 +18,16 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-// requestBody is the body of a create request.
+// requestBody is the body of a request that creates a run.
 type requestBody struct {
 	payload []byte
 	files   []ingest.StoredFile
 	digests []string // SHA-256 of each file as it was sent
 }
 
-// computeFingerprint returns a hash that is the same for equal requests: of the account, the
-// payload and the files, independent of the order of names, the white space and the multipart
-// boundaries.
+// computeFingerprint returns a hash of the account, the payload and the files
+// of a create request. It does not depend on the order of JSON names, on white
+// space and on multipart boundaries, so it is equal for equivalent requests.
 func (b *requestBody) computeFingerprint(accountID string) (string, error) {
 	canonical, err := jsontext.AppendFormat(nil, b.payload, jsontext.ReorderRawObjects(true))
 	if err != nil {
@@ -42,8 +42,8 @@ func (b *requestBody) computeFingerprint(accountID string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// readBody reads the body of a create request. Files are stored as they arrive. If the run exists
-// already (isKnown), they are only hashed.
+// readBody reads the body of a create request. Files are stored as they
+// arrive; if the run already exists (isKnown), they are only hashed.
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, isKnown bool, room int64) (body requestBody, err error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
@@ -93,7 +93,8 @@ func (h *Handler) readParts(w http.ResponseWriter, r *http.Request, isKnown bool
 	return body, nil
 }
 
-// readFile reads one file of at most left bytes, and returns its size.
+// readFile reads one file of the request, of at most left bytes, and returns
+// its size in bytes.
 func (h *Handler) readFile(r *http.Request, part *multipart.Part, body *requestBody, isKnown bool, left int64) (int64, error) {
 	maxBytes := min(h.Files.MaxFileBytes, left)
 	if isKnown {
@@ -105,8 +106,9 @@ func (h *Handler) readFile(r *http.Request, part *multipart.Part, body *requestB
 		return size, nil
 	}
 
-	// Decoding a picture takes most of the time of a create. No page or response shows these files,
-	// so they get no thumbnail (NoThumbnail), and the tool decodes them after the response.
+	// Decoding a picture would take most of the time of the request. These
+	// files are never displayed, so they get no thumbnail (NoThumbnail), and
+	// the tool decodes them after the response.
 	taken, err := h.Files.ReceiveFile(r, part, ingest.Options{
 		MaxBytes:     maxBytes,
 		DeclaredType: part.Header.Get("Content-Type"),

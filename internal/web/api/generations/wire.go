@@ -5,7 +5,8 @@ import (
 	"atelier/internal/web/api/wire"
 )
 
-// AsWebhook converts the delivery of a run's webhook, nil if the run has none.
+// AsWebhook converts the state of a run's webhook delivery to its API
+// representation. It returns nil if the run has no webhook.
 func AsWebhook(state *webhook.State) *wire.GenerationWebhook {
 	if state == nil {
 		return nil

@@ -1,4 +1,5 @@
-// Package invitations serves the invitations of companies to new members.
+// Package invitations serves the API endpoints for invitations of new members
+// to companies.
 package invitations
 
 import (
@@ -14,7 +15,7 @@ import (
 	"atelier/internal/web/api/wire"
 )
 
-// Handler serves invitations.
+// Handler serves the API endpoints for invitations.
 type Handler struct {
 	SignUp    *signup.Service
 	Companies *companyadmin.Services
@@ -22,7 +23,7 @@ type Handler struct {
 	JSON      rest.JSONLimits
 }
 
-// Routes lists the operations on invitations.
+// Routes returns the routes of the operations on invitations.
 func (h *Handler) Routes() []rest.Route {
 	return []rest.Route{
 		rest.NewRoute("GET /api/v2/companies/{company_id}/invitations", access.SignedIn, h.listInvitations),
@@ -34,8 +35,8 @@ func (h *Handler) Routes() []rest.Route {
 	}
 }
 
-// GET /api/v2/companies/{company_id}/invitations lists the open invitations of a
-// company.
+// listInvitations serves GET /api/v2/companies/{company_id}/invitations: it
+// lists the open invitations of a company.
 func (h *Handler) listInvitations(w http.ResponseWriter, r *http.Request) error {
 	call := rest.CallOf(r)
 	id := r.PathValue("company_id")
@@ -63,8 +64,8 @@ func (h *Handler) listInvitations(w http.ResponseWriter, r *http.Request) error 
 	})
 }
 
-// POST /api/v2/companies/{company_id}/invitations invites a person by mail, or
-// creates an invitation link.
+// createInvitation serves POST /api/v2/companies/{company_id}/invitations: it
+// invites a person by e-mail, or creates an invitation link.
 func (h *Handler) createInvitation(w http.ResponseWriter, r *http.Request) error {
 	req, err := rest.Decode[wire.InvitationDraft](w, r, h.JSON)
 	if err != nil {
@@ -77,11 +78,12 @@ func (h *Handler) createInvitation(w http.ResponseWriter, r *http.Request) error
 		TeamRole:    rest.ValueOrZero(req.TeamRole),
 		Email:       rest.ValueOrZero(req.Email),
 	}
-	if req.Email != nil && d.Email == "" { // an invitation without an address would be a link that anyone can use
+	if req.Email != nil && d.Email == "" { // an invitation without an e-mail address is a link that anyone can use
 		return rest.InvalidFields().Field("email", "This is not a mail address.")
 	}
 
-	// An absent field means the default. Zero is invalid, so it is passed as -1.
+	// An absent field means the default. Zero is invalid, so it is passed as
+	// -1, which is refused.
 	if req.Uses != nil {
 		d.Uses = cmp.Or(*req.Uses, -1)
 	}
@@ -95,7 +97,8 @@ func (h *Handler) createInvitation(w http.ResponseWriter, r *http.Request) error
 	return rest.Reply(w, http.StatusCreated, asInvitation(inv, link))
 }
 
-// DELETE /api/v2/invitations/{invitation_id} revokes an invitation.
+// revokeInvitation serves DELETE /api/v2/invitations/{invitation_id}: it
+// revokes an invitation.
 func (h *Handler) revokeInvitation(w http.ResponseWriter, r *http.Request) error {
 	if err := h.Companies.Invitations.RevokeInvitation(r.Context(), rest.PrincipalOf(r), r.PathValue("invitation_id")); err != nil {
 		return err
@@ -103,7 +106,8 @@ func (h *Handler) revokeInvitation(w http.ResponseWriter, r *http.Request) error
 	return rest.NoContent(w)
 }
 
-// GET /api/v2/invitations lists the open invitations of the caller.
+// listMyInvitations serves GET /api/v2/invitations: it lists the open
+// invitations to the caller.
 func (h *Handler) listMyInvitations(w http.ResponseWriter, r *http.Request) error {
 	all, err := h.Companies.Invitations.ListOffers(r.Context(), rest.PrincipalOf(r))
 	if err != nil {
@@ -112,7 +116,8 @@ func (h *Handler) listMyInvitations(w http.ResponseWriter, r *http.Request) erro
 	return rest.Reply(w, http.StatusOK, wire.ReceivedInvitationList{Data: rest.Convert(all, asReceivedInvitation)})
 }
 
-// POST /api/v2/invitations/accept accepts the invitation of an invitation link.
+// acceptInvitation serves POST /api/v2/invitations/accept: it accepts the
+// invitation whose link contains the token in the request body.
 func (h *Handler) acceptInvitation(w http.ResponseWriter, r *http.Request) error {
 	req, err := rest.Decode[wire.InvitationToken](w, r, h.JSON)
 	if err != nil {
@@ -127,8 +132,8 @@ func (h *Handler) acceptInvitation(w http.ResponseWriter, r *http.Request) error
 	return rest.NoContent(w)
 }
 
-// POST /api/v2/invitations/{invitation_id}/accept accepts an invitation of the
-// caller.
+// acceptMyInvitation serves POST /api/v2/invitations/{invitation_id}/accept:
+// it accepts an invitation to the caller by its id.
 func (h *Handler) acceptMyInvitation(w http.ResponseWriter, r *http.Request) error {
 	if err := h.SignUp.AcceptInvitationByID(r.Context(), rest.PrincipalOf(r), r.PathValue("invitation_id")); err != nil {
 		return err

@@ -11,7 +11,8 @@ import (
 	"atelier/internal/web/api/wire"
 )
 
-// asInvitation converts an invitation. link is empty unless it was just created.
+// asInvitation converts an invitation to its API representation. link is ""
+// unless the invitation was just created.
 func asInvitation(i company.Invitation, link string) wire.Invitation {
 	return wire.Invitation{
 		ID:          i.ID,
@@ -40,7 +41,8 @@ func asReceivedInvitation(o companyadmin.Offer) wire.ReceivedInvitation {
 	}
 }
 
-// renameField replaces the path of a field in a fault by its name in the API.
+// renameField replaces the path of an invalid field in an error with its name
+// in the API.
 func renameField(err error, path, name string) error {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok {

@@ -15,17 +15,17 @@ import (
 	"atelier/internal/web/api/wire"
 )
 
-// Handler serves the library.
+// Handler serves the API endpoints for the library.
 type Handler struct {
 	Library *library.Library
 	Catalog *catalog.Catalog
 	Links   library.URLSigner
 	Pages   rest.Pager
-	// Deleted is called after a result was deleted.
+	// Deleted is called after a result has been deleted.
 	Deleted func()
 }
 
-// Routes lists the operations on the library.
+// Routes returns the routes of the operations on the library.
 func (h *Handler) Routes() []rest.Route {
 	return []rest.Route{
 		rest.NewRoute("GET /api/v2/library", access.ForAccounts, h.listLibrary),
@@ -36,12 +36,14 @@ func (h *Handler) Routes() []rest.Route {
 	}
 }
 
-// scopeParams lists the parameters that a cursor of the library is bound to.
+// scopeParams are the query parameters that a cursor of the library is bound
+// to: it is valid only for the same filters.
 var scopeParams = []string{
 	"tool_id", "aspect_ratio", "resolution", "model_family_tool_tag_id", "media_tool_tag_id", "favorited", "start_utc", "end_utc",
 }
 
-// GET /api/v2/library lists results, the newest first.
+// listLibrary serves GET /api/v2/library: it lists the results of one or more
+// accounts, newest first.
 func (h *Handler) listLibrary(w http.ResponseWriter, r *http.Request) error {
 	call := rest.CallOf(r)
 	p := call.Params
@@ -83,8 +85,8 @@ func (h *Handler) listLibrary(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// readTools returns the tools that match the filters by tool and tag, nil for all
-// tools.
+// readTools returns the ids of the tools that match the filters by tool and
+// tag. It returns nil if there is no such filter.
 func (h *Handler) readTools(p *rest.Params) []string {
 	var left []string
 	narrow := func(ids []string) {
@@ -106,7 +108,8 @@ func (h *Handler) readTools(p *rest.Params) []string {
 	return left
 }
 
-// GET /api/v2/library/{library_id} returns a result with the inputs of its run.
+// getItem serves GET /api/v2/library/{library_id}: it returns a result with
+// the inputs of its run.
 func (h *Handler) getItem(w http.ResponseWriter, r *http.Request) error {
 	call := rest.CallOf(r)
 	if err := call.Params.Err(); err != nil {
@@ -139,7 +142,7 @@ func (h *Handler) getItem(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// DELETE /api/v2/library/{library_id} deletes a result.
+// deleteItem serves DELETE /api/v2/library/{library_id}: it deletes a result.
 func (h *Handler) deleteItem(w http.ResponseWriter, r *http.Request) error {
 	call := rest.CallOf(r)
 	if err := call.Params.Err(); err != nil {
@@ -152,13 +155,14 @@ func (h *Handler) deleteItem(w http.ResponseWriter, r *http.Request) error {
 	return rest.NoContent(w)
 }
 
-// PUT /api/v2/library/{library_id}/favorite marks a result as a favorite.
+// addFavorite serves PUT /api/v2/library/{library_id}/favorite: it marks a
+// result as a favorite.
 func (h *Handler) addFavorite(w http.ResponseWriter, r *http.Request) error {
 	return h.setFavorite(w, r, true)
 }
 
-// DELETE /api/v2/library/{library_id}/favorite removes a result from the
-// favorites.
+// removeFavorite serves DELETE /api/v2/library/{library_id}/favorite: it
+// removes a result from the favorites.
 func (h *Handler) removeFavorite(w http.ResponseWriter, r *http.Request) error {
 	return h.setFavorite(w, r, false)
 }
@@ -174,7 +178,8 @@ func (h *Handler) setFavorite(w http.ResponseWriter, r *http.Request, isFavorite
 	return rest.NoContent(w)
 }
 
-// asItem converts a result. Its signed addresses are made for the viewer.
+// asItem converts a result to its API representation, with URLs signed for the
+// viewer.
 func (h *Handler) asItem(i library.Item, viewerID string) wire.LibraryItem {
 	return wire.LibraryItem{
 		ID:              i.ID,

@@ -10,8 +10,8 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-// GET /api/v2/me/export streams an archive of the caller's data. A HEAD request
-// does not count as an export.
+// exportMe serves GET /api/v2/me/export: it streams an archive of the caller's
+// data. A HEAD request does not count as an export.
 func (h *Handler) exportMe(w http.ResponseWriter, r *http.Request) error {
 	header := w.Header()
 	if r.Method == http.MethodHead {
@@ -31,8 +31,8 @@ func (h *Handler) exportMe(w http.ResponseWriter, r *http.Request) error {
 	return archive.Write(r.Context(), httpd.NewDeadlineWriter(w, h.Now, personaldata.WriteTimeout), rest.CallOf(r).Reauthorize)
 }
 
-// DELETE /api/v2/me deletes the account of the caller, who confirms it with their
-// mail address.
+// deleteMe serves DELETE /api/v2/me: it deletes the account of the caller, who
+// confirms it with their e-mail address.
 func (h *Handler) deleteMe(w http.ResponseWriter, r *http.Request) error {
 	req, err := rest.Decode[wire.AccountDeletion](w, r, h.JSON)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package me serves /api/v2/me: the caller, their accounts, the export of their
-// data and the deletion of their account.
+// Package me serves /api/v2/me: the identity and accounts of the caller, the
+// export of their data and the deletion of their account.
 package me
 
 import (
@@ -15,7 +15,7 @@ import (
 	"atelier/internal/web/api/wire"
 )
 
-// Handler serves the caller's own record.
+// Handler serves the API endpoints for the caller's own account.
 type Handler struct {
 	Profiles     *profile.Service
 	Grants       *ledger.Grants
@@ -24,7 +24,7 @@ type Handler struct {
 	Now          func() time.Time
 }
 
-// Routes lists the operations on the caller.
+// Routes returns the routes of the operations on the caller's own account.
 func (h *Handler) Routes() []rest.Route {
 	return []rest.Route{
 		rest.NewRoute("GET /api/v2/me", access.Identity, h.getMe),
@@ -35,8 +35,8 @@ func (h *Handler) Routes() []rest.Route {
 	}
 }
 
-// GET /api/v2/me returns the caller, and the accounts that their credential
-// reaches.
+// getMe serves GET /api/v2/me: it returns the caller, and the accounts for
+// which their credential can be used.
 func (h *Handler) getMe(w http.ResponseWriter, r *http.Request) error {
 	profile, err := h.Profiles.GetProfile(r.Context(), rest.PrincipalOf(r))
 	if err != nil {
@@ -45,7 +45,8 @@ func (h *Handler) getMe(w http.ResponseWriter, r *http.Request) error {
 	return rest.Reply(w, http.StatusOK, AsIdentity(profile))
 }
 
-// POST /api/v2/me/top-up claims the free tokens of the personal account.
+// claimTopUp serves POST /api/v2/me/top-up: it claims the free tokens of the
+// personal account.
 func (h *Handler) claimTopUp(w http.ResponseWriter, r *http.Request) error {
 	topUp, balance, err := h.Grants.ClaimTopUp(r.Context(), rest.PrincipalOf(r))
 	if err != nil {
@@ -54,7 +55,7 @@ func (h *Handler) claimTopUp(w http.ResponseWriter, r *http.Request) error {
 	return rest.Reply(w, http.StatusOK, wire.TopUpResult{TopUp: wire.TopUp(topUp), Balance: asBalance(balance)})
 }
 
-// AsIdentity converts a person with their accounts.
+// AsIdentity converts a person and their accounts to the API representation.
 func AsIdentity(r profile.Profile) wire.Identity {
 	created := rest.Moment(r.Person.Created)
 	person := wire.Identity{

@@ -1,4 +1,4 @@
-// Package media serves files by their signed addresses.
+// Package media serves files by their signed URLs.
 package media
 
 import (
@@ -18,7 +18,7 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-// Handler serves files.
+// Handler serves files by their signed URLs.
 type Handler struct {
 	Library *library.Library
 	Links   library.URLSigner
@@ -27,7 +27,7 @@ type Handler struct {
 	Now     func() time.Time
 }
 
-// Routes lists the addresses of files.
+// Routes returns the routes of signed URLs.
 func (h *Handler) Routes() []rest.Route {
 	return []rest.Route{
 		rest.NewRoute("GET /media/{kind}/{id}/{variant}", access.Open, h.getMedia),
@@ -35,8 +35,9 @@ func (h *Handler) Routes() []rest.Route {
 	}
 }
 
-// GET /media/{kind}/{id}/{variant}/{name} returns a file, or the parts of it that
-// a Range header names. The headers keep browsers from running any script in it.
+// getMedia serves GET /media/{kind}/{id}/{variant}/{name}: it returns a file,
+// or the ranges of it that a Range header names. Its headers prevent browsers
+// from running scripts in the file.
 func (h *Handler) getMedia(w http.ResponseWriter, r *http.Request) error {
 	grant, err := h.Links.VerifyURL(library.URLKind(r.PathValue("kind")), r.PathValue("id"), r.PathValue("variant"), r.URL.Query())
 	if err != nil {
@@ -47,14 +48,14 @@ func (h *Handler) getMedia(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	httpd.RecordOf(r.Context()).Reauthorize = func(ctx context.Context) error {
-		_, err := h.Library.FindFile(ctx, grant) // fails once the file is deleted or the viewer left the team
+		_, err := h.Library.FindFile(ctx, grant) // fails once the file is deleted or the viewer has left the team
 		return err
 	}
 
 	header := w.Header()
 	header.Set("Content-Type", f.MimeType)
 	header.Set("Content-Security-Policy", "default-src 'none'; sandbox")
-	header.Set("Cross-Origin-Resource-Policy", "cross-origin") // plugins show files in their own pages
+	header.Set("Cross-Origin-Resource-Policy", "cross-origin") // plugins show the files in their own pages
 	header.Set("Cache-Control", "private, no-store")
 	disposition := "attachment"
 	if f.Inline {
@@ -82,8 +83,8 @@ func (h *Handler) getMedia(w http.ResponseWriter, r *http.Request) error {
 	return replaceNotFound(err)
 }
 
-// replaceNotFound returns NOT_FOUND for a file whose bytes are gone, and other
-// errors unchanged.
+// replaceNotFound converts the error for a file that is missing from the file
+// store to NOT_FOUND. It returns other errors unchanged.
 func replaceNotFound(err error) error {
 	if errors.Is(err, blob.ErrNotFound) {
 		return fault.New(fault.NotFound, "There is no such file.").Because(err)
@@ -91,8 +92,8 @@ func replaceNotFound(err error) error {
 	return err
 }
 
-// deadlineReader extends the write deadline with each read: a slow client has as
-// long as it needs, if it keeps reading.
+// deadlineReader extends the write deadline of the connection with each read,
+// so that a slow client can take as long as it needs while it keeps reading.
 type deadlineReader struct {
 	io.ReadCloser
 	conn *http.ResponseController

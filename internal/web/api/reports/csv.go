@@ -14,20 +14,23 @@ import (
 )
 
 const (
-	// csvPage is the number of rows that are read at once.
+	// csvPage is the number of rows read in one transaction.
 	csvPage = 1000
-	// csvPageTimeout is how long a client may take to receive csvPage rows.
+	// csvPageTimeout is the time that a client may take to receive csvPage
+	// rows.
 	csvPageTimeout = time.Minute
 )
 
-// contentCSV has the parameters of RFC 4180 section 3.
+// contentCSV is the Content-Type of CSV files, with the parameters of RFC 4180
+// section 3.
 var contentCSV = []string{"text/csv; charset=utf-8; header=present"}
 
-// sendCSV writes a report as one file, page by page, until next returns fewer rows
-// than a page has. Each page is read in a transaction of its own, so that a slow
-// client holds none open. Before each page but the first the caller is authorized
-// again. An error after the first page aborts the connection, so that the client
-// cannot take a part for the whole file.
+// sendCSV responds with a report as one CSV file. It reads and sends one page
+// at a time, until next returns fewer rows than a page has. Each page is read
+// in its own transaction, so that a slow client keeps no transaction open.
+// Before each page except the first, the caller is authorized again. An error
+// after the first page aborts the connection, so that the client does not
+// mistake a partial file for the whole.
 func (h *Handler) sendCSV(w http.ResponseWriter, r *http.Request, q *query, columns []string, next func(context.Context) ([][]string, error)) error {
 	ctx := r.Context()
 	isHead := r.Method == http.MethodHead
@@ -71,7 +74,7 @@ func (h *Handler) sendCSV(w http.ResponseWriter, r *http.Request, q *query, colu
 	}
 }
 
-// writeRows sends rows to the client at once.
+// writeRows sends rows to the client as CSV, without buffering.
 func writeRows(w io.Writer, conn *http.ResponseController, rows [][]string) error {
 	var b bytes.Buffer
 	lines := csv.NewWriter(&b)
@@ -85,8 +88,8 @@ func writeRows(w io.Writer, conn *http.ResponseController, rows [][]string) erro
 	return conn.Flush()
 }
 
-// escapeFormula puts an apostrophe before a text that a spreadsheet would run as a
-// formula. Names come from people who are not trusted.
+// escapeFormula prefixes a string with an apostrophe if a spreadsheet would
+// run it as a formula. Names in reports come from untrusted people.
 func escapeFormula(text string) string {
 	if text == "" {
 		return ""

@@ -1,5 +1,5 @@
-// Package reports serves /api/v2/reports: the usage of a company, as JSON pages or
-// as one CSV file.
+// Package reports serves /api/v2/reports: the usage of a company, as pages of
+// JSON or as one CSV file.
 package reports
 
 import (
@@ -19,7 +19,7 @@ import (
 	"atelier/internal/web/api/wire"
 )
 
-// Handler serves reports.
+// Handler serves the API endpoints for reports.
 type Handler struct {
 	Reports *report.Service
 	Catalog *catalog.Catalog
@@ -28,7 +28,7 @@ type Handler struct {
 	Now     func() time.Time
 }
 
-// Routes lists the reports.
+// Routes returns the routes of the reports.
 func (h *Handler) Routes() []rest.Route {
 	return []rest.Route{
 		rest.NewRoute("GET /api/v2/reports/usage", access.Reporting, h.reportUsage),
@@ -36,7 +36,8 @@ func (h *Handler) Routes() []rest.Route {
 	}
 }
 
-// GET /api/v2/reports/usage returns sums over the runs of a company, by groups.
+// reportUsage serves GET /api/v2/reports/usage: it returns the totals of a
+// company's runs, grouped by the dimensions in group_by.
 func (h *Handler) reportUsage(w http.ResponseWriter, r *http.Request) error {
 	call := rest.CallOf(r)
 	by := readGroups(call.Params)
@@ -77,8 +78,8 @@ func (h *Handler) reportUsage(w http.ResponseWriter, r *http.Request) error {
 	return rest.ReplyCompressed(w, r, answer)
 }
 
-// GET /api/v2/reports/runs returns the runs of a company, the last that ended
-// first.
+// reportRuns serves GET /api/v2/reports/runs: it returns the runs of a
+// company, the most recently ended first.
 func (h *Handler) reportRuns(w http.ResponseWriter, r *http.Request) error {
 	q, err := h.readQuery(rest.CallOf(r), "runs", 2)
 	if err != nil {
@@ -122,19 +123,19 @@ func (h *Handler) reportRuns(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// query holds the parameters of a report.
+// query has the parameters of a report request.
 type query struct {
 	report.Request
-	name  string // of the report
+	name  string // name of the report
 	isCSV bool
 	limit int
-	scope string   // of cursors
+	scope string   // scope to which cursors are bound
 	after []string // sort key of the last row of the previous page; nil on the first page
 }
 
-// readQuery reads the parameters that reports share. A cursor holds the number
-// of sort keys in keys, and is bound to the person, the company and the
-// filters; filters lists the filters that only this report has.
+// readQuery reads the parameters that all reports have. A cursor contains as
+// many sort keys as keys says, and is valid only for the same person, company
+// and filters. filters are the names of the filters that only this report has.
 func (h *Handler) readQuery(call *rest.Call, name string, keys int, filters ...string) (*query, error) {
 	p := call.Params
 	q := &query{name: name, limit: h.Pages.DefaultSize}
@@ -181,8 +182,9 @@ func (h *Handler) readQuery(call *rest.Call, name string, keys int, filters ...s
 	return q, q.openCursor(h.Pages.Cursors, sealed, keys)
 }
 
-// openCursor continues a report. The cursor holds the period of the first page, so
-// that a period without a start or an end is the same on all pages.
+// openCursor continues a report from a cursor. The cursor contains the period
+// of the first page, so that a period without a start or an end is the same on
+// all pages.
 func (q *query) openCursor(cursors cursor.Sealer, sealed string, keys int) error {
 	all, err := cursors.Open(q.scope, sealed, 3+keys)
 	if err != nil {
@@ -199,8 +201,8 @@ func (q *query) openCursor(cursors cursor.Sealer, sealed string, keys int) error
 	return nil
 }
 
-// cutPage shortens rows that were read with one row more than the page has, and
-// returns the cursor of the next page, nil on the last page.
+// cutPage shortens rows that were read with one row more than fits on the
+// page. next is the cursor of the next page, or nil on the last page.
 func cutPage[T any](cursors cursor.Sealer, q *query, rows []T, keys func(T) []string) (page []T, hasMore bool, next *string) {
 	if len(rows) <= q.limit {
 		return rows, false, nil
@@ -211,8 +213,8 @@ func cutPage[T any](cursors cursor.Sealer, q *query, rows []T, keys func(T) []st
 	return rows, true, &sealed
 }
 
-// readTime reads a parameter that is a time, or a day, which means its start in
-// UTC. It returns the zero time if the parameter is absent.
+// readTime reads a parameter that is a time or a date. A date means its start
+// in UTC. It returns the zero time if the parameter is absent.
 func readTime(p *rest.Params, name string) time.Time {
 	text := p.ReadText(name)
 	if text == "" {
@@ -231,7 +233,8 @@ func readTime(p *rest.Params, name string) time.Time {
 	return at
 }
 
-// readGroups reads the parameter group_by. The default is day.
+// readGroups reads the parameter group_by: the dimensions to group by. The
+// default is day.
 func readGroups(p *rest.Params) []report.Dimension {
 	text := p.ReadText("group_by")
 	if text == "" {

@@ -11,7 +11,7 @@ import (
 	"atelier/internal/web/api/wire"
 )
 
-// deletedPerson is the name of people who deleted their account.
+// deletedPerson is the name shown for people who have deleted their account.
 const deletedPerson = "deleted person"
 
 func personName(email string) string {
@@ -21,8 +21,9 @@ func personName(email string) string {
 	return email
 }
 
-// asStorageReport converts the storage of teams. accountLimit applies to teams
-// without a limit of their own.
+// asStorageReport converts the storage used by teams to its API
+// representation. accountLimit is the limit in bytes of teams without their
+// own.
 func asStorageReport(all []report.TeamStorage, accountLimit int64) *wire.StorageReport {
 	r := &wire.StorageReport{Teams: make([]wire.TeamStorage, 0, len(all))}
 	for _, t := range all {
@@ -121,7 +122,8 @@ func asRunRows(rows []report.Run, tools *catalog.Snapshot) []wire.RunRow {
 	return all
 }
 
-// runTime returns how long a run took, in whole milliseconds like the sums.
+// runTime returns how long a run took, truncated to milliseconds as in the
+// totals.
 func runTime(r report.Run) time.Duration {
 	if r.Started.IsZero() {
 		return 0
@@ -129,7 +131,7 @@ func runTime(r report.Run) time.Duration {
 	return r.Finished.Sub(r.Started).Truncate(time.Millisecond)
 }
 
-// groupColumns lists the columns of each dimension.
+// groupColumns are the names of the CSV columns of each dimension.
 var groupColumns = map[report.Dimension][]string{
 	report.Day:        {"day"},
 	report.Team:       {"team_id", "team_name"},
@@ -139,9 +141,9 @@ var groupColumns = map[report.Dimension][]string{
 	report.Credential: {"credential", "credential_id", "credential_name"},
 }
 
-// usageColumns returns the names of the cells that usageCells returns: the
-// groups in the order of report.Dimensions, independent of the order in the
-// request, and the sums.
+// usageColumns returns the names of the CSV columns that usageCells fills:
+// those of the dimensions, in the order of report.Dimensions regardless of the
+// order in the request, and the totals.
 func usageColumns(by []report.Dimension) (all []string) {
 	for _, d := range report.Dimensions {
 		if slices.Contains(by, d) {
@@ -173,7 +175,7 @@ func usageCells(rows []report.Row, by []report.Dimension, tools *catalog.Snapsho
 	return all
 }
 
-// runColumns lists the names of the cells that runCells returns.
+// runColumns are the names of the CSV columns that runCells fills.
 var runColumns = []string{
 	"request_id", "status", "error_code", "created", "started", "finished", "team_id", "team_name", "uid", "email", "person", "tool_id", "tool_name", "plugin",
 	"credential", "credential_id", "credential_name", "num_results", "results", "tokens_charged", "free_allowance_used", "generation_seconds",
@@ -196,7 +198,7 @@ func runCells(rows []report.Run, tools *catalog.Snapshot) (all [][]string) {
 	return all
 }
 
-// escapeCells makes texts safe for a spreadsheet.
+// escapeCells applies escapeFormula to each string.
 func escapeCells(texts ...string) []string {
 	for i, text := range texts {
 		texts[i] = escapeFormula(text)

@@ -10,38 +10,41 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-// Call is an authenticated and authorized request.
+// Call is an authenticated and authorized API request.
 type Call struct {
 	Principal principal.Principal
 	Params    *Params
 
-	// Reauthorize repeats the authorization. Long-lived responses call it between
-	// their parts. Changes do not need it: the transaction that makes a change
-	// authorizes the request again (access.Gate.Guard).
+	// Reauthorize authorizes the request again. Long-lived responses call it
+	// periodically. Handlers that change something do not need it, because
+	// every write transaction authorizes the request again
+	// (access.Gate.Guard).
 	Reauthorize func(context.Context) error
 }
 
 type callKey struct{}
 
-// WithCall returns the request with its call.
+// WithCall returns a copy of the request that carries c.
 func WithCall(r *http.Request, c *Call) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), callKey{}, c))
 }
 
-// CallOf returns the call of a request. Open routes have none: CallOf panics there.
+// CallOf returns the Call of a request. It panics on open routes, which have
+// none.
 func CallOf(r *http.Request) *Call { return r.Context().Value(callKey{}).(*Call) }
 
-// PrincipalOf returns the caller of a request. Open routes have none: PrincipalOf
-// panics there.
+// PrincipalOf returns the authenticated caller of a request. It panics on open
+// routes, which have none.
 func PrincipalOf(r *http.Request) principal.Principal { return CallOf(r).Principal }
 
-// ClientOf returns the address and the user agent of a request. Open routes have
-// it too.
+// ClientOf returns the IP address and the user agent of a request. It works on
+// open routes too.
 func ClientOf(r *http.Request) session.Client {
 	return session.Client{UserAgent: r.UserAgent(), Address: httpd.RecordOf(r.Context()).Addr.String()}
 }
 
-// LibraryPlace returns the end of the previous page of a list of package library.
+// LibraryPlace returns the cursor of the last item of the previous page, for
+// lists of package library. It returns nil for the first page.
 func LibraryPlace(p Page) (*library.Cursor, error) {
 	if p.After == nil {
 		return nil, nil

@@ -20,15 +20,16 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-// JSONLimits bound the JSON body of a request.
+// JSONLimits limits the size and nesting depth of a JSON request body.
 type JSONLimits struct {
 	Bytes int64
 	Depth int
 }
 
-// Decode reads a JSON request body. Duplicate names, invalid UTF-8, NUL
-// characters, too deep nesting and too large bodies are refused, since parsers
-// disagree about them. Names are case-sensitive; unknown names are ignored.
+// Decode reads a JSON request body. It refuses duplicate names, invalid UTF-8
+// and NUL characters, which parsers treat differently, and bodies that are too
+// large or nested too deeply. Names are case-sensitive; unknown names are
+// ignored.
 func Decode[T any](w http.ResponseWriter, r *http.Request, limits JSONLimits) (T, error) {
 	var value T
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
@@ -56,17 +57,20 @@ func Decode[T any](w http.ResponseWriter, r *http.Request, limits JSONLimits) (T
 	return value, nil
 }
 
-// InvalidBody refuses a request body. The caller adds the fields.
+// InvalidBody returns the error for an invalid request body. The caller adds
+// the invalid fields.
 func InvalidBody() *fault.Error { return fault.New(fault.Invalid, "The request body is invalid.") }
 
-// InvalidFields refuses a request with some invalid fields, which the caller adds.
+// InvalidFields returns the error for a request with invalid fields, which the
+// caller adds.
 func InvalidFields() *fault.Error { return fault.New(fault.Invalid, "Some fields are not valid.") }
 
-// RequiredField refuses a body without a field that is required.
+// RequiredField returns the error for a request body that lacks a required
+// field.
 func RequiredField(path string) error { return InvalidFields().Field(path, "This field is required.") }
 
-// wholeNumbers decodes integers in every form that JSON Schema accepts: 2, 2.0
-// and 2e0 are the same number.
+// wholeNumbers decodes integers in every notation that JSON Schema accepts: 2,
+// 2.0 and 2e0 are the same number.
 var wholeNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext.Decoder, to *int64) error {
 	if d.PeekKind() != '0' {
 		return json.SkipFunc
@@ -89,15 +93,17 @@ var wholeNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext
 	return fmt.Errorf("%s is not a whole number", value)
 }))
 
-// maxExact is the largest whole number up to which float64 is exact.
+// maxExact is the largest integer up to which float64 represents all integers
+// exactly.
 const maxExact = 1 << 53
 
-// checkShape refuses a body that is not an object, and names every required
-// field that is missing or null, at any depth: unmarshalling would set such a
-// field to zero. A field is required unless its JSON tag has omitempty.
+// checkShape returns an error if the body is not an object, or lacks required
+// fields at any depth. Without this check, unmarshalling would set a missing
+// or null field to zero. A field is required unless its JSON tag has
+// omitempty.
 func checkShape(body []byte, t reflect.Type) error {
 	if t == reflect.TypeFor[jsontext.Value]() {
-		return nil // the handler checks it
+		return nil // checked by the handler
 	}
 	if jsontext.Value(body).Kind() != '{' {
 		return InvalidBody().Field("body", "Must be an object.")
@@ -115,12 +121,13 @@ func checkShape(body []byte, t reflect.Type) error {
 	return e
 }
 
-// MaxProblems bounds how many fields one error names: a body of a megabyte can
-// have a quarter of a million missing fields.
+// MaxProblems is the maximum number of fields that one error names: a body of
+// one megabyte can lack a quarter of a million fields.
 const MaxProblems = 100
 
-// missingFields returns the path of each required field of t that value lacks or
-// sets to null. Unmarshalling reports values of a wrong type.
+// missingFields returns the paths of the required fields of t that value lacks
+// or sets to null. It ignores values of a wrong type, which unmarshalling
+// reports.
 func missingFields(value any, t reflect.Type, path string) []string {
 	if value == nil {
 		if t.Kind() == reflect.Interface || t.Kind() == reflect.Pointer {

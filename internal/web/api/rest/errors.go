@@ -13,7 +13,8 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-// retryable lists the codes after which the same request can succeed later.
+// retryable is the set of error codes after which the same request can succeed
+// later.
 var retryable = map[fault.Code]bool{
 	fault.AuthorizationPending: true,
 	fault.SlowDown:             true,
@@ -24,12 +25,11 @@ var retryable = map[fault.Code]bool{
 	fault.Internal:             true,
 }
 
-// defaultRetryAfter is the Retry-After of errors that have no time of their
-// own.
+// defaultRetryAfter is the Retry-After of errors that specify no time.
 const defaultRetryAfter = 2 * time.Second
 
-// WriteError writes the error envelope. An error that is not a fault.Error
-// becomes INTERNAL without its text, which only the log has.
+// WriteError responds with the error in the API's error format. An error that
+// is not a fault.Error becomes INTERNAL, and its text is only logged.
 func WriteError(w http.ResponseWriter, traceID string, err error) {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok {
@@ -54,7 +54,7 @@ func WriteError(w http.ResponseWriter, traceID string, err error) {
 
 	header := w.Header()
 	if f.Code == fault.RequestTimeout {
-		header.Set("Connection", "close") // the rest of the body must not be read as a request
+		header.Set("Connection", "close") // the rest of the body must not be parsed as the next request
 	}
 	if status == http.StatusUnauthorized {
 		header.Set("WWW-Authenticate", "Bearer")
@@ -76,14 +76,15 @@ func WriteError(w http.ResponseWriter, traceID string, err error) {
 		TraceID:   traceID,
 	}})
 	if err != nil {
-		panic(err) // details hold only plain values
+		panic(err) // details contain only plain values
 	}
 	Send(w, status, body)
 }
 
-// namesPart reports whether details.path of an error names the part of the
-// request that is too large or has an unsupported type. STORAGE_QUOTA_EXCEEDED
-// also refuses requests without any file.
+// namesPart reports whether details.path of errors with this code names the
+// part of the request that is too large or has an unsupported type.
+// STORAGE_QUOTA_EXCEEDED is excluded, because it is also returned for requests
+// without files.
 func namesPart(code fault.Code) bool {
 	switch httpd.Status[code] {
 	case http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType:
@@ -92,8 +93,8 @@ func namesPart(code fault.Code) bool {
 	return false
 }
 
-// InPart adds the part of the request, or the file, that an error is about,
-// unless the error names one already.
+// InPart adds to an error which part or file of the request it concerns,
+// unless the error already names one.
 func InPart(err error, path string) error {
 	f, ok := errors.AsType[*fault.Error](err)
 	switch {
@@ -114,7 +115,8 @@ func IsRefusal(err error) bool {
 	return ok && f.Code != fault.Unavailable && f.Details["reason"] != "in_flight"
 }
 
-// CheckRate counts a request of key, or refuses it above the rate limit.
+// CheckRate counts a request of key towards its rate limit, and returns an
+// error if the limit is exceeded.
 func CheckRate(bucket *throttle.Buckets, key string) error {
 	wait, ok := bucket.Take(key)
 	if ok {

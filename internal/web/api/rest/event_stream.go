@@ -13,29 +13,33 @@ import (
 )
 
 const (
-	// maxStreams bounds the event streams of one person on a node.
+	// maxStreams is the maximum number of open event streams of one person on
+	// a node.
 	maxStreams = 32
-	// pollInterval is the time between reads of the state. Changes made by other
-	// nodes are found only by reading.
+	// pollInterval is the time between two reads of the state. Only polling
+	// finds changes made by other nodes.
 	pollInterval = 500 * time.Millisecond
-	// keepAliveInterval is the time between comments on a stream without events.
+	// keepAliveInterval is the time after which a stream without events sends
+	// a comment.
 	keepAliveInterval = 15 * time.Second
-	// reauthorizeInterval is the time between authorizations of a stream.
+	// reauthorizeInterval is the time between two authorization checks of a
+	// stream.
 	reauthorizeInterval = 5 * time.Second
 )
 
-// Streams sends server-sent events and limits the streams of each person.
+// Streams sends server-sent events and limits the number of streams of each
+// person.
 type Streams struct {
 	Now   func() time.Time
 	slots *throttle.Slots
 }
 
-// NewStreams returns a limiter of event streams.
+// NewStreams returns Streams without open streams.
 func NewStreams(now func() time.Time) *Streams {
 	return &Streams{Now: now, slots: throttle.NewSlots(maxStreams)}
 }
 
-// TakeSlot reserves one stream of a person until release is called.
+// TakeSlot reserves one of the person's event streams until release is called.
 func (s *Streams) TakeSlot(personID string) (release func(), err error) {
 	release, ok := s.slots.Take(personID)
 	if !ok {
@@ -44,14 +48,14 @@ func (s *Streams) TakeSlot(personID string) (release func(), err error) {
 	return release, nil
 }
 
-// SendEvents sends events until update reports the last one, the client leaves,
-// this node stops, or the caller loses access. It calls update at the start,
-// after each signal on changes, and at an interval; update reads the state and
-// sends the events that are new.
+// SendEvents sends events until update reports the last one, the client
+// disconnects, this node stops, or the caller loses access. It calls update at
+// the start, after each signal on changes, and periodically; update reads the
+// current state and sends the new events.
 func (s *Streams) SendEvents(w http.ResponseWriter, r *http.Request, changes <-chan struct{}, update func(*EventWriter) (ended bool, err error)) error {
 	header := w.Header()
 	header.Set("Content-Type", "text/event-stream")
-	header.Set("X-Accel-Buffering", "no") // proxies must not hold events back
+	header.Set("X-Accel-Buffering", "no") // tells proxies not to buffer events
 	w.WriteHeader(http.StatusOK)
 	if r.Method == http.MethodHead {
 		return nil
@@ -76,9 +80,9 @@ func (s *Streams) SendEvents(w http.ResponseWriter, r *http.Request, changes <-c
 		var err error
 		select {
 		case <-ctx.Done():
-			return nil // the client left
+			return nil // the client disconnected
 		case <-stopping:
-			return nil // the client reconnects to another node
+			return nil // this node stops; the client reconnects to another node
 		case <-keepAlive.C:
 			err = events.writeNow([]byte(": alive\n\n"))
 		case <-reauthorize.C:
@@ -92,7 +96,7 @@ func (s *Streams) SendEvents(w http.ResponseWriter, r *http.Request, changes <-c
 	}
 }
 
-// EventWriter writes server-sent events.
+// EventWriter sends server-sent events to one client.
 type EventWriter struct {
 	w    io.Writer // extends the write deadline with each event
 	conn *http.ResponseController
@@ -107,7 +111,7 @@ type Event struct {
 	Data any
 }
 
-// SendAll writes events in one piece.
+// SendAll sends events in a single write.
 func (e *EventWriter) SendAll(events ...Event) error {
 	var text []byte
 	for _, one := range events {
@@ -126,7 +130,7 @@ func (e *EventWriter) SendAll(events ...Event) error {
 	return e.writeNow(text)
 }
 
-// writeNow sends bytes to the client at once.
+// writeNow sends bytes to the client without buffering.
 func (e *EventWriter) writeNow(text []byte) error {
 	if _, err := e.w.Write(text); err != nil {
 		return err

@@ -6,18 +6,20 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-// GzipCache keeps the compressed forms of responses with an ETag, so that each
-// is compressed once.
+// GzipCache caches the compressed forms of responses by their ETag, so that
+// each is compressed only once.
 type GzipCache struct {
 	mu    sync.RWMutex
 	forms map[string]*httpd.Gzip // by ETag
-	size  int                    // bytes of all forms
+	size  int                    // total size in bytes
 }
 
-// maxGzipCacheBytes bounds the size of the cache. A full cache is emptied.
+// maxGzipCacheBytes is the maximum size of the cache in bytes. A full cache is
+// emptied.
 const maxGzipCacheBytes = 4 << 20
 
-// compressBody returns the compressed form of the body with this ETag.
+// compressBody returns the compressed form of the body with this ETag, from
+// the cache if possible.
 func (c *GzipCache) compressBody(tag string, body []byte) *httpd.Gzip {
 	c.mu.RLock()
 	form, ok := c.forms[tag]

@@ -7,8 +7,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// ReadValue reads a well-formed JSON value as string, bool, nil, int64, float64,
-// []any or map[string]any. It panics on other input.
+// ReadValue reads a JSON value as a string, bool, nil, int64, float64, []any
+// or map[string]any. It panics if the JSON is not well-formed.
 func ReadValue(d *jsontext.Decoder) any {
 	token, err := d.ReadToken()
 	if err != nil {
@@ -45,9 +45,9 @@ func ReadValue(d *jsontext.Decoder) any {
 	return nil
 }
 
-// ParseNumber parses a JSON number: as int64 if it is written as a whole number
-// and fits, else as float64. A number beyond float64 becomes infinite, which no
-// field accepts.
+// ParseNumber parses a JSON number: as int64 if it is written as an integer
+// and fits, otherwise as float64. A number beyond the range of float64 becomes
+// infinite, which no field accepts.
 func ParseNumber(text string) any {
 	if !strings.ContainsAny(text, ".eE") {
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {

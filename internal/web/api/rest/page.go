@@ -10,14 +10,14 @@ import (
 	"atelier/internal/people/company"
 )
 
-// Pager reads and makes the cursors of lists.
+// Pager reads and creates the cursors of paginated lists.
 type Pager struct {
 	Cursors     cursor.Sealer
 	DefaultSize int
 	MaxSize     int
 }
 
-// Page is a requested page of a list.
+// Page is the requested page of a paginated list.
 type Page struct {
 	Limit int
 	// After is the sort key of the last item of the previous page: the value that
@@ -28,15 +28,15 @@ type Page struct {
 	pager Pager
 }
 
-// WithSize returns the pager for a list that has its own page size.
+// WithSize returns the pager for a list with a fixed page size.
 func (p Pager) WithSize(size int) Pager {
 	p.DefaultSize = size
 	p.MaxSize = size
 	return p
 }
 
-// ReadPage reads the parameters limit and cursor. A cursor is valid only in the
-// scope that it was made in.
+// ReadPage reads the parameters limit and cursor. A cursor is valid only in
+// the scope that it was created for, such as one list of one person.
 func (p Pager) ReadPage(params *Params, scope string) (Page, error) {
 	page := Page{Limit: params.ReadLimit(p.DefaultSize, p.MaxSize), scope: scope, pager: p}
 	sealed := params.ReadText("cursor")
@@ -52,12 +52,12 @@ func (p Pager) ReadPage(params *Params, scope string) (Page, error) {
 	return page, err
 }
 
-// AfterTime returns the time in After, for a list that is ordered by time.
+// AfterTime returns the time in After, for lists that are ordered by time.
 func (p Page) AfterTime() (time.Time, error) { return ParseMicros(p.After[0]) }
 
-// Cut shortens a list that was read with one item more than the page has, and
-// returns the cursor of the next page, nil on the last page. key returns the
-// sort key of an item.
+// Cut shortens a list that was read with one item more than fits on the page.
+// next is the cursor of the next page, or nil on the last page. key returns
+// the sort key of an item.
 func Cut[T any](p Page, items []T, key func(T) (string, string)) (page []T, hasMore bool, next *string) {
 	if len(items) <= p.Limit {
 		return items, false, nil
@@ -69,8 +69,8 @@ func Cut[T any](p Page, items []T, key func(T) (string, string)) (page []T, hasM
 	return items, true, &sealed
 }
 
-// ReadNamedPage reads the page of a list that is ordered by text and belongs to a
-// company or a team.
+// ReadNamedPage reads the requested page of a list of a company or team that
+// is ordered by name.
 func ReadNamedPage(p Pager, r *http.Request, list, ownerID string) (Page, company.Key, error) {
 	call := CallOf(r)
 	page, err := p.ReadPage(call.Params, cursor.Scope(list, call.Principal.PersonID, ownerID))
@@ -80,16 +80,16 @@ func ReadNamedPage(p Pager, r *http.Request, list, ownerID string) (Page, compan
 	return page, company.Key{Text: page.After[0], ID: page.After[1]}, nil
 }
 
-// NameKey returns the sort key of an item of a list that is ordered by text.
+// NameKey returns the sort key of an item of a list that is ordered by name.
 func NameKey[T interface{ ListKey() company.Key }](item T) (string, string) {
 	k := item.ListKey()
 	return k.Text, k.ID
 }
 
-// Micros formats a time for a cursor.
+// Micros formats a time in microseconds since 1970 for a cursor.
 func Micros(t time.Time) string { return strconv.FormatInt(t.UnixMicro(), 10) }
 
-// ParseMicros parses the text that Micros returned.
+// ParseMicros parses a time that Micros formatted.
 func ParseMicros(text string) (time.Time, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	"atelier/internal/base/ids"
 )
 
-// Params reads query parameters and collects every problem.
+// Params reads query parameters and collects all errors in them.
 type Params struct {
 	Values url.Values
 	err    *fault.Error
 }
 
-// ParamsOf parses the query of a request.
+// ParamsOf parses the URL query of a request.
 func ParamsOf(r *http.Request) *Params {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	for name, all := range values {
@@ -36,7 +36,7 @@ func ParamsOf(r *http.Request) *Params {
 	return p
 }
 
-// AddProblem records that a parameter is invalid.
+// AddProblem records that a query parameter is invalid.
 func (p *Params) AddProblem(path, message string) {
 	if p.err == nil {
 		p.err = fault.New(fault.Invalid, "Some parameters are not valid.")
@@ -44,7 +44,7 @@ func (p *Params) AddProblem(path, message string) {
 	p.err = p.err.Field(path, message)
 }
 
-// Err returns all problems as one error, or nil.
+// Err returns one error with all invalid parameters, or nil.
 func (p *Params) Err() error {
 	if p.err == nil {
 		return nil
@@ -52,8 +52,8 @@ func (p *Params) Err() error {
 	return p.err
 }
 
-// ReadText returns a parameter that may be given once. An empty value means
-// that the parameter is absent.
+// ReadText returns the value of a parameter that may occur only once. It
+// returns "" if the parameter is absent or empty.
 func (p *Params) ReadText(name string) string {
 	switch all := p.Values[name]; len(all) {
 	case 0:
@@ -66,7 +66,7 @@ func (p *Params) ReadText(name string) string {
 	}
 }
 
-// ReadLimit returns the page size in the parameter limit.
+// ReadLimit returns the page size from the parameter limit.
 func (p *Params) ReadLimit(defaultSize, maxSize int) int {
 	text := p.ReadText("limit")
 	if text == "" && !p.Values.Has("limit") {
@@ -81,7 +81,8 @@ func (p *Params) ReadLimit(defaultSize, maxSize int) int {
 	return n
 }
 
-// ReadID returns a parameter that is an id, or "".
+// ReadID returns the value of a parameter that is an id. It returns "" if the
+// parameter is absent or invalid.
 func (p *Params) ReadID(name string) string {
 	id := p.ReadText(name)
 	if id != "" && !ids.Valid(id) {
@@ -91,7 +92,8 @@ func (p *Params) ReadID(name string) string {
 	return id
 }
 
-// ReadBool returns a parameter that is true or false, or nil if it is absent.
+// ReadBool returns the value of a parameter that is true or false. It returns
+// nil if the parameter is absent or invalid.
 func (p *Params) ReadBool(name string) *bool {
 	switch text := p.ReadText(name); text {
 	case "":
@@ -104,8 +106,8 @@ func (p *Params) ReadBool(name string) *bool {
 	return nil
 }
 
-// ReadTime returns a parameter that is a time, or the zero time if it is
-// absent.
+// ReadTime returns the value of a parameter that is a time. It returns the
+// zero time if the parameter is absent.
 func (p *Params) ReadTime(name string) time.Time {
 	text := p.ReadText(name)
 	if text == "" {
@@ -119,17 +121,17 @@ func (p *Params) ReadTime(name string) time.Time {
 	return at
 }
 
-// No stored time is before earliest or after latest.
+// The range of times that the database stores.
 var (
 	earliest = time.Unix(0, 0).UTC()
 	latest   = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 )
 
 // parseTime parses an RFC 3339 time. Times before earliest or after latest
-// become earliest or latest: the result is never the zero time, which means no
-// time, and always fits into the database.
+// become earliest or latest: the result is never the zero time, which means
+// that there is none, and always fits into the database.
 func parseTime(text string) (time.Time, error) {
-	at, err := time.Parse(time.RFC3339Nano, strings.ToUpper(text)) // section 5.6: t and z may be lower case
+	at, err := time.Parse(time.RFC3339Nano, strings.ToUpper(text)) // T and Z may be in lower case (section 5.6)
 	switch {
 	case err != nil:
 		return time.Time{}, err

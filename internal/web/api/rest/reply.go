@@ -11,7 +11,7 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-// Header values that many responses share. They must not be modified.
+// Header values that many responses use. They must not be modified.
 var (
 	contentJSON   = []string{"application/json"}
 	varies        = []string{"Authorization"}
@@ -19,7 +19,7 @@ var (
 	encodingGzip  = []string{"gzip"}
 )
 
-// Reply writes a JSON response.
+// Reply responds with v as JSON.
 func Reply(w http.ResponseWriter, status int, v any) error {
 	body, err := json.Marshal(v)
 	if err != nil {
@@ -30,13 +30,13 @@ func Reply(w http.ResponseWriter, status int, v any) error {
 	return nil
 }
 
-// NoContent writes a response without a body.
+// NoContent responds with 204 and no body.
 func NoContent(w http.ResponseWriter) error {
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
-// Send writes a JSON response that is already encoded, in one or more parts.
+// Send responds with JSON that is already encoded, in one or more parts.
 func Send(w http.ResponseWriter, status int, body ...[]byte) {
 	length := 0
 	for _, part := range body {
@@ -54,10 +54,10 @@ func Send(w http.ResponseWriter, status int, body ...[]byte) {
 	}
 }
 
-// ReplyCompressed writes a JSON response, compressed if it is large and the
+// ReplyCompressed responds with v as JSON, compressed if it is large and the
 // client accepts gzip. Use it only for responses without credentials, signed
-// addresses and other secrets: a caller who can write some of the text and see
-// the compressed length can guess a secret beside it (BREACH).
+// URLs and other secrets: an attacker who can insert text into the response
+// and see its compressed length can guess a secret in it (BREACH).
 func ReplyCompressed(w http.ResponseWriter, r *http.Request, v any) error {
 	body, err := json.Marshal(v)
 	if err != nil {
@@ -74,9 +74,9 @@ func ReplyCompressed(w http.ResponseWriter, r *http.Request, v any) error {
 	return nil
 }
 
-// ReplyTagged writes a 200 response with an ETag, or 304 if the client has that
-// version already. It compresses, so the response must hold no secret (see
-// ReplyCompressed).
+// ReplyTagged responds with v as JSON and an ETag, or with 304 if the client
+// already has that version. The response is compressed, so it must contain no
+// secret (see ReplyCompressed).
 func (c *GzipCache) ReplyTagged(w http.ResponseWriter, r *http.Request, v any) error {
 	body, err := json.Marshal(v)
 	if err != nil {
@@ -86,9 +86,9 @@ func (c *GzipCache) ReplyTagged(w http.ResponseWriter, r *http.Request, v any) e
 	return nil
 }
 
-// SendTagged writes a response like ReplyTagged from encoded bytes. tag is the
-// ETag of body, whose compressed form is cached under it; end follows body and
-// differs between callers.
+// SendTagged responds like ReplyTagged with JSON that is already encoded. tag
+// is the ETag of body, whose compressed form is cached under it. end follows
+// body and differs between callers.
 func (c *GzipCache) SendTagged(w http.ResponseWriter, r *http.Request, tag string, body, end []byte) {
 	isCompressed := len(body) >= httpd.MinGzipBytes && httpd.AcceptsGzip(r)
 	if isCompressed {
@@ -112,8 +112,8 @@ func (c *GzipCache) SendTagged(w http.ResponseWriter, r *http.Request, tag strin
 	Send(w, http.StatusOK, body, end)
 }
 
-// matchesTag reports whether an If-None-Match header names the tag (RFC 9110
-// section 13.1.2, weak comparison).
+// matchesTag reports whether an If-None-Match header contains the ETag (RFC
+// 9110 section 13.1.2, weak comparison).
 func matchesTag(header, tag string) bool {
 	for one := range strings.SplitSeq(header, ",") {
 		one = strings.TrimSpace(one)
@@ -124,10 +124,11 @@ func matchesTag(header, tag string) bool {
 	return false
 }
 
-// VaryByCaller marks a response as different for each caller.
+// VaryByCaller marks a response as specific to the caller for HTTP caches.
 func VaryByCaller(header http.Header) { AddVary(header, varies) }
 
-// AddVary adds request headers that the response depends on to Vary.
+// AddVary adds the names of request headers that the response depends on to
+// the Vary header.
 func AddVary(header http.Header, names []string) {
 	if len(header["Vary"]) == 0 {
 		header["Vary"] = names

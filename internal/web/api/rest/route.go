@@ -1,6 +1,6 @@
-// Package rest holds the parts that all resources of /api/v2 share: routes,
-// the authenticated call, query parameters, pages of lists, strict JSON bodies,
-// responses, the error envelope and event streams.
+// Package rest contains what all resources of /api/v2 have in common: routes,
+// the authenticated request, query parameters, pagination, strict JSON bodies,
+// responses, the error format and event streams.
 package rest
 
 import (
@@ -10,20 +10,21 @@ import (
 	"atelier/internal/web/access"
 )
 
-// HandlerFunc answers a request, or returns an error that becomes the error
-// envelope.
+// HandlerFunc responds to a request, or returns an error, which is sent in the
+// API's error format.
 type HandlerFunc func(w http.ResponseWriter, r *http.Request) error
 
-// Route is one operation of the API.
+// Route is the handler of one operation of the API: a method and path.
 type Route struct {
 	Method string
 	Path   string
-	// Rule decides which callers may use the operation.
+	// Rule determines which callers may use the operation.
 	Rule   access.Rule
 	Handle HandlerFunc
 }
 
-// NewRoute returns the route of a pattern such as "GET /api/v2/tools/{tool_id}".
+// NewRoute returns a route for a pattern such as "GET
+// /api/v2/tools/{tool_id}".
 func NewRoute(pattern string, rule access.Rule, handle HandlerFunc) Route {
 	method, path, _ := strings.Cut(pattern, " ")
 	return Route{Method: method, Path: path, Rule: rule, Handle: handle}

@@ -8,10 +8,11 @@ import (
 	"atelier/internal/people/company"
 )
 
-// Moment returns a time as responses have it: in UTC and whole seconds.
+// Moment converts a time to the form of API responses: UTC, truncated to
+// seconds.
 func Moment(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 
-// MomentOrNull returns a time as responses have it, nil for the zero time.
+// MomentOrNull is like Moment, but returns nil for the zero time.
 func MomentOrNull(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -20,7 +21,7 @@ func MomentOrNull(t time.Time) *time.Time {
 	return &m
 }
 
-// TextOrNull returns nil for an empty text.
+// TextOrNull returns a pointer to s, or nil if s is empty.
 func TextOrNull(s string) *string {
 	if s == "" {
 		return nil
@@ -28,7 +29,7 @@ func TextOrNull(s string) *string {
 	return &s
 }
 
-// NumberOrNull returns nil for zero.
+// NumberOrNull returns a pointer to n, or nil if n is zero.
 func NumberOrNull(n int64) *int64 {
 	if n == 0 {
 		return nil
@@ -36,7 +37,8 @@ func NumberOrNull(n int64) *int64 {
 	return &n
 }
 
-// WholeSecondsOrNull returns a duration in seconds, nil for zero.
+// WholeSecondsOrNull returns a duration in seconds, truncated to an integer.
+// It returns nil for zero.
 func WholeSecondsOrNull(d time.Duration) *int64 {
 	if d == 0 {
 		return nil
@@ -45,14 +47,15 @@ func WholeSecondsOrNull(d time.Duration) *int64 {
 	return &seconds
 }
 
-// DecimalSeconds returns a duration in seconds to the millisecond. A single
-// division returns the float64 nearest to these digits, so JSON shows no others;
-// time.Duration.Seconds adds two numbers and does not.
+// DecimalSeconds returns a duration in seconds, rounded to milliseconds. A
+// single division gives the float64 nearest to the decimal number, so JSON
+// shows at most three decimals; time.Duration.Seconds adds two floats and can
+// show more.
 func DecimalSeconds(d time.Duration) float64 {
 	return float64(d.Round(time.Millisecond).Milliseconds()) / 1000
 }
 
-// SecondsOrNull returns a duration in decimal seconds, nil for zero.
+// SecondsOrNull is like DecimalSeconds, but returns nil for zero.
 func SecondsOrNull(d time.Duration) *float64 {
 	if d == 0 {
 		return nil
@@ -61,14 +64,16 @@ func SecondsOrNull(d time.Duration) *float64 {
 	return &seconds
 }
 
-// ClampedSeconds converts seconds of a request to a duration. It clamps them to a
-// century, far beyond every limit, so that the duration does not overflow.
+// ClampedSeconds converts a number of seconds in a request to a duration. It
+// limits the number to a century, far beyond every limit of the API, so that
+// the duration does not overflow.
 func ClampedSeconds(n int64) time.Duration {
 	const century = 100 * 366 * 24 * 60 * 60
 	return time.Duration(max(-century, min(n, century))) * time.Second
 }
 
-// ListOrEmpty returns an empty list for nil, which JSON would encode as null.
+// ListOrEmpty returns list, or an empty list instead of nil, which JSON would
+// encode as null.
 func ListOrEmpty(list []string) []string {
 	if list == nil {
 		return []string{}
@@ -76,7 +81,8 @@ func ListOrEmpty(list []string) []string {
 	return list
 }
 
-// ValueOrZero returns the value of an optional field, or zero if it is absent.
+// ValueOrZero returns the value of an optional field, or its zero value if it
+// is absent.
 func ValueOrZero[T any](p *T) T {
 	if p == nil {
 		var zero T
@@ -85,8 +91,8 @@ func ValueOrZero[T any](p *T) T {
 	return *p
 }
 
-// Convert converts each item of a list. The result is never nil, which JSON
-// would encode as null.
+// Convert applies convert to each item of a list. The result is never nil,
+// which JSON would encode as null.
 func Convert[T, U any](list []T, convert func(T) U) []U {
 	converted := make([]U, 0, len(list))
 	for _, item := range list {
@@ -95,10 +101,10 @@ func Convert[T, U any](list []T, convert func(T) U) []U {
 	return converted
 }
 
-// ConvertText converts between string types.
+// ConvertText converts a value of one string type to another.
 func ConvertText[U, T ~string](s T) U { return U(s) }
 
-// PermissionFlags maps every permission in all to whether granted has it.
+// PermissionFlags maps every permission in all to whether it is in granted.
 func PermissionFlags(all, granted []company.Permission) map[string]bool {
 	flags := map[string]bool{}
 	for _, p := range all {
@@ -107,8 +113,8 @@ func PermissionFlags(all, granted []company.Permission) map[string]bool {
 	return flags
 }
 
-// MediaURL returns the signed address of a file for a viewer, nil if the
-// variant does not exist.
+// MediaURL returns the signed URL with which a person can view a file. It
+// returns nil if the file does not have the variant.
 func MediaURL(links library.URLSigner, kind library.URLKind, id, variant, viewerID string, names library.Names) *string {
 	name := names.ByVariant(variant)
 	if name == "" {

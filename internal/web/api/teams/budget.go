@@ -8,7 +8,8 @@ import (
 	"atelier/internal/web/api/wire"
 )
 
-// GET /api/v2/teams/{team_id}/budget returns the budget of a team.
+// getBudget serves GET /api/v2/teams/{team_id}/budget: it returns the budget
+// of a team.
 func (h *Handler) getBudget(w http.ResponseWriter, r *http.Request) error {
 	b, err := h.Companies.Budgets.GetBudget(r.Context(), rest.PrincipalOf(r), r.PathValue("team_id"))
 	if err != nil {
@@ -17,7 +18,8 @@ func (h *Handler) getBudget(w http.ResponseWriter, r *http.Request) error {
 	return rest.Reply(w, http.StatusOK, asBudget(b))
 }
 
-// PUT /api/v2/teams/{team_id}/budget sets the budget of a team.
+// setBudget serves PUT /api/v2/teams/{team_id}/budget: it sets the budget of a
+// team.
 func (h *Handler) setBudget(w http.ResponseWriter, r *http.Request) error {
 	req, err := rest.Decode[wire.BudgetDraft](w, r, h.JSON)
 	if err != nil {
@@ -35,7 +37,8 @@ func (h *Handler) setBudget(w http.ResponseWriter, r *http.Request) error {
 	return rest.Reply(w, http.StatusOK, asBudget(b))
 }
 
-// DELETE /api/v2/teams/{team_id}/budget deletes the budget of a team.
+// deleteBudget serves DELETE /api/v2/teams/{team_id}/budget: it deletes the
+// budget of a team.
 func (h *Handler) deleteBudget(w http.ResponseWriter, r *http.Request) error {
 	if err := h.Companies.Budgets.RemoveBudget(r.Context(), rest.PrincipalOf(r), r.PathValue("team_id")); err != nil {
 		return err

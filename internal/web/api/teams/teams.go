@@ -10,14 +10,14 @@ import (
 	"atelier/internal/web/api/wire"
 )
 
-// Handler serves teams.
+// Handler serves the API endpoints for teams.
 type Handler struct {
 	Companies *companyadmin.Services
 	Pages     rest.Pager
 	JSON      rest.JSONLimits
 }
 
-// Routes lists the operations on teams.
+// Routes returns the routes of the operations on teams.
 func (h *Handler) Routes() []rest.Route {
 	return []rest.Route{
 		rest.NewRoute("GET /api/v2/companies/{company_id}/teams", access.SignedIn, h.listTeams),
@@ -40,7 +40,8 @@ func (h *Handler) Routes() []rest.Route {
 	}
 }
 
-// GET /api/v2/companies/{company_id}/teams lists the teams of a company.
+// listTeams serves GET /api/v2/companies/{company_id}/teams: it lists the
+// teams of a company.
 func (h *Handler) listTeams(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("company_id")
 	page, after, err := rest.ReadNamedPage(h.Pages, r, "teams", id)
@@ -55,7 +56,8 @@ func (h *Handler) listTeams(w http.ResponseWriter, r *http.Request) error {
 	return rest.ReplyCompressed(w, r, wire.TeamList{Data: rest.Convert(all, asTeam), HasMore: hasMore, NextCursor: next})
 }
 
-// POST /api/v2/companies/{company_id}/teams creates a team.
+// createTeam serves POST /api/v2/companies/{company_id}/teams: it creates a
+// team.
 func (h *Handler) createTeam(w http.ResponseWriter, r *http.Request) error {
 	req, err := rest.Decode[wire.TeamDraft](w, r, h.JSON)
 	if err != nil {
@@ -68,7 +70,7 @@ func (h *Handler) createTeam(w http.ResponseWriter, r *http.Request) error {
 	return rest.Reply(w, http.StatusCreated, asTeam(t))
 }
 
-// GET /api/v2/teams/{team_id} returns a team.
+// getTeam serves GET /api/v2/teams/{team_id}: it returns a team.
 func (h *Handler) getTeam(w http.ResponseWriter, r *http.Request) error {
 	t, err := h.Companies.Teams.GetTeam(r.Context(), rest.PrincipalOf(r), r.PathValue("team_id"))
 	if err != nil {
@@ -77,7 +79,7 @@ func (h *Handler) getTeam(w http.ResponseWriter, r *http.Request) error {
 	return rest.Reply(w, http.StatusOK, asTeam(t))
 }
 
-// PATCH /api/v2/teams/{team_id} renames a team.
+// renameTeam serves PATCH /api/v2/teams/{team_id}: it renames a team.
 func (h *Handler) renameTeam(w http.ResponseWriter, r *http.Request) error {
 	req, err := rest.Decode[wire.TeamDraft](w, r, h.JSON)
 	if err != nil {
@@ -90,7 +92,7 @@ func (h *Handler) renameTeam(w http.ResponseWriter, r *http.Request) error {
 	return rest.Reply(w, http.StatusOK, asTeam(t))
 }
 
-// DELETE /api/v2/teams/{team_id} deletes a team.
+// removeTeam serves DELETE /api/v2/teams/{team_id}: it deletes a team.
 func (h *Handler) removeTeam(w http.ResponseWriter, r *http.Request) error {
 	if err := h.Companies.Teams.RemoveTeam(r.Context(), rest.PrincipalOf(r), r.PathValue("team_id")); err != nil {
 		return err
@@ -98,7 +100,8 @@ func (h *Handler) removeTeam(w http.ResponseWriter, r *http.Request) error {
 	return rest.NoContent(w)
 }
 
-// GET /api/v2/teams/{team_id}/members lists the members of a team.
+// listTeamMembers serves GET /api/v2/teams/{team_id}/members: it lists the
+// members of a team.
 func (h *Handler) listTeamMembers(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("team_id")
 	page, after, err := rest.ReadNamedPage(h.Pages, r, "team-members", id)
@@ -113,7 +116,8 @@ func (h *Handler) listTeamMembers(w http.ResponseWriter, r *http.Request) error 
 	return rest.ReplyCompressed(w, r, wire.TeamMemberList{Data: rest.Convert(all, asTeamMember), HasMore: hasMore, NextCursor: next})
 }
 
-// PUT /api/v2/teams/{team_id}/members/{uid} adds a member or changes their role.
+// setTeamMember serves PUT /api/v2/teams/{team_id}/members/{uid}: it adds a
+// member to a team or changes their role.
 func (h *Handler) setTeamMember(w http.ResponseWriter, r *http.Request) error {
 	req, err := rest.Decode[wire.RoleAssignment](w, r, h.JSON)
 	if err != nil {
@@ -126,7 +130,8 @@ func (h *Handler) setTeamMember(w http.ResponseWriter, r *http.Request) error {
 	return rest.Reply(w, http.StatusOK, asTeamMember(m))
 }
 
-// DELETE /api/v2/teams/{team_id}/members/{uid} removes a member from a team.
+// removeTeamMember serves DELETE /api/v2/teams/{team_id}/members/{uid}: it
+// removes a member from a team.
 func (h *Handler) removeTeamMember(w http.ResponseWriter, r *http.Request) error {
 	if err := h.Companies.TeamMembers.RemoveTeamMember(r.Context(), rest.PrincipalOf(r), r.PathValue("team_id"), r.PathValue("uid")); err != nil {
 		return err
@@ -134,7 +139,8 @@ func (h *Handler) removeTeamMember(w http.ResponseWriter, r *http.Request) error
 	return rest.NoContent(w)
 }
 
-// GET /api/v2/teams/{team_id}/roles lists the roles of a team.
+// listTeamRoles serves GET /api/v2/teams/{team_id}/roles: it lists the roles
+// of a team.
 func (h *Handler) listTeamRoles(w http.ResponseWriter, r *http.Request) error {
 	all, err := h.Companies.TeamRoles.ListTeamRoles(r.Context(), rest.PrincipalOf(r), r.PathValue("team_id"))
 	if err != nil {
@@ -143,7 +149,8 @@ func (h *Handler) listTeamRoles(w http.ResponseWriter, r *http.Request) error {
 	return rest.Reply(w, http.StatusOK, wire.TeamRoleList{Data: rest.Convert(all, asTeamRole)})
 }
 
-// PUT /api/v2/teams/{team_id}/roles/{role} creates or replaces a role of a team.
+// setTeamRole serves PUT /api/v2/teams/{team_id}/roles/{role}: it creates or
+// replaces a role of a team.
 func (h *Handler) setTeamRole(w http.ResponseWriter, r *http.Request) error {
 	req, err := rest.Decode[wire.TeamRoleDraft](w, r, h.JSON)
 	if err != nil {
@@ -159,7 +166,8 @@ func (h *Handler) setTeamRole(w http.ResponseWriter, r *http.Request) error {
 	return rest.Reply(w, http.StatusOK, asTeamRole(role))
 }
 
-// DELETE /api/v2/teams/{team_id}/roles/{role} deletes a role of a team.
+// deleteTeamRole serves DELETE /api/v2/teams/{team_id}/roles/{role}: it
+// deletes a role of a team.
 func (h *Handler) deleteTeamRole(w http.ResponseWriter, r *http.Request) error {
 	if err := h.Companies.TeamRoles.DeleteTeamRole(r.Context(), rest.PrincipalOf(r), r.PathValue("team_id"), r.PathValue("role")); err != nil {
 		return err

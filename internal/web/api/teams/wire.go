@@ -38,12 +38,12 @@ func asTeamRole(r company.TeamRole) wire.TeamRole {
 	return out
 }
 
-// teamRoleOf converts the draft of a role. Fields that are absent allow all tools
-// and all plugins, and set no spending limit.
+// teamRoleOf converts the role in a request to a team role. Absent fields
+// allow all tools and all plugins, and set no spending limit.
 func teamRoleOf(name string, d wire.TeamRoleDraft) company.TeamRole {
 	r := company.TeamRole{Name: name, PluginKinds: []string{company.AnyKind}}
 	for perm, on := range d.Permissions {
-		if p := company.Permission(perm); on || !slices.Contains(company.TeamPermissions, p) { // an unknown permission is kept, so that it is refused
+		if p := company.Permission(perm); on || !slices.Contains(company.TeamPermissions, p) { // an unknown permission is kept, so that validation refuses it
 			r.Permissions = append(r.Permissions, p)
 		}
 	}

@@ -11,16 +11,17 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-// pageCache holds encoded pages of tools, so that each page of a catalog view is
-// encoded once.
+// pageCache caches encoded pages of the list of tools, so that each page is
+// encoded once for all callers with the same view of the catalog.
 type pageCache struct {
 	mu       sync.RWMutex
 	snapshot *catalog.Snapshot
 	pages    map[pageKey]encodedPage
-	size     int // bytes of all bodies
+	size     int // total size of the bodies in bytes
 }
 
-// pageKey names a page. start is its first index in the list of the view and tag.
+// pageKey identifies a page of the list of tools with a tag. start is the
+// index of the first tool on the page.
 type pageKey struct {
 	view  *catalog.View
 	tag   string
@@ -28,18 +29,21 @@ type pageKey struct {
 	limit int
 }
 
-// encodedPage is an encoded page of tools. If more pages follow, body ends at
-// the value of next_cursor, since each caller has a cursor of their own.
+// encodedPage is an encoded page of tools. If more pages follow, body ends
+// before the value of next_cursor, because each caller gets a different
+// cursor.
 type encodedPage struct {
 	body []byte
-	tag  string           // ETag
-	last *catalog.SortKey // nil on the last page
+	tag  string           // ETag of body
+	last *catalog.SortKey // nil if this is the last page
 }
 
-// maxPageBytes bounds the size of the cache. A full cache is emptied.
+// maxPageBytes is the maximum size of the cache in bytes. A full cache is
+// emptied.
 const maxPageBytes = 16 << 20
 
-// encodedPage returns the page after a key, or the first page for nil.
+// encodedPage returns the page that begins after a sort key, or the first page
+// if after is nil. It encodes the page if it is not cached.
 func (h *Handler) encodedPage(audience catalog.Audience, tag string, after *catalog.SortKey, limit int) (encodedPage, error) {
 	snapshot := h.Catalog.CurrentSnapshot()
 	key := pageKey{view: snapshot.ViewFor(audience), tag: tag, limit: limit}

@@ -12,8 +12,8 @@ import (
 	"atelier/internal/file/blob"
 )
 
-// GET /catalog/{picture} returns a picture of the catalog. Pictures are named by
-// their SHA-256, so they never change.
+// getPicture serves GET /catalog/{picture}: it returns a picture of the
+// catalog. The name of a picture is its SHA-256, so its content never changes.
 func (h *Handler) getPicture(w http.ResponseWriter, r *http.Request) error {
 	notFound := fault.New(fault.NotFound, "There is no such picture.")
 	name, isPNG := strings.CutSuffix(r.PathValue("picture"), ".png")
@@ -37,7 +37,7 @@ func (h *Handler) getPicture(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer body.Close()
-	picture, err := io.ReadAll(body) // manifests bound the size; a read error must not follow a 200
+	picture, err := io.ReadAll(body) // manifests limit the size; reading first avoids an error after the status 200 was sent
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (h *Handler) getPicture(w http.ResponseWriter, r *http.Request) error {
 	header.Set("Content-Type", "image/png")
 	header.Set("Content-Length", strconv.FormatInt(info.Size, 10))
 	header.Set("Content-Security-Policy", "default-src 'none'; sandbox")
-	header.Set("Cross-Origin-Resource-Policy", "cross-origin") // plugins show pictures in their own pages
+	header.Set("Cross-Origin-Resource-Policy", "cross-origin") // plugins show the pictures in their own pages
 	header.Set("Cache-Control", "public, max-age=31536000, immutable")
 	_, err = w.Write(picture)
 	return err

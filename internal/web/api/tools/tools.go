@@ -1,4 +1,5 @@
-// Package tools serves the catalog: tools, tool tags, kits and their pictures.
+// Package tools serves the API endpoints for the catalog: tools, tool tags,
+// kits and their pictures.
 package tools
 
 import (
@@ -14,7 +15,7 @@ import (
 	"atelier/internal/web/api/rest"
 )
 
-// Handler serves the catalog.
+// Handler serves the API endpoints for the catalog.
 type Handler struct {
 	Catalog    *catalog.Catalog
 	Blobs      blob.Store
@@ -26,7 +27,7 @@ type Handler struct {
 	encoded pageCache
 }
 
-// Routes lists the operations on the catalog.
+// Routes returns the routes of the operations on the catalog.
 func (h *Handler) Routes() []rest.Route {
 	return []rest.Route{
 		rest.NewRoute("GET /api/v2/tools", access.Catalog, h.listTools),
@@ -37,7 +38,8 @@ func (h *Handler) Routes() []rest.Route {
 	}
 }
 
-// GET /api/v2/tools lists the tools that the account can see.
+// listTools serves GET /api/v2/tools: it lists the tools that the account can
+// see.
 func (h *Handler) listTools(w http.ResponseWriter, r *http.Request) error {
 	call := rest.CallOf(r)
 	p := call.Params
@@ -86,14 +88,15 @@ func (h *Handler) openCursor(scope, sealed string) (*catalog.SortKey, error) {
 	return &catalog.SortKey{Position: position, Name: part[1], ID: part[2]}, nil
 }
 
-// viewFor returns the catalog as the request's account sees it, for routes whose
-// only parameter is the account.
+// viewFor returns the part of the catalog that the request's account can see.
+// It is for routes whose only parameter is the account.
 func (h *Handler) viewFor(r *http.Request) (*catalog.View, error) {
 	call := rest.CallOf(r)
 	return h.Catalog.CurrentSnapshot().ViewFor(generation.AudienceOf(call.Principal)), call.Params.Err()
 }
 
-// GET /api/v2/tools/{tool_id} returns a tool with its form.
+// getTool serves GET /api/v2/tools/{tool_id}: it returns a tool with its input
+// form.
 func (h *Handler) getTool(w http.ResponseWriter, r *http.Request) error {
 	view, err := h.viewFor(r)
 	if err != nil {
@@ -106,7 +109,8 @@ func (h *Handler) getTool(w http.ResponseWriter, r *http.Request) error {
 	return h.Compressed.ReplyTagged(w, r, h.asDetail(view, t))
 }
 
-// GET /api/v2/tool-tags lists the tags of the tools that the account can see.
+// listToolTags serves GET /api/v2/tool-tags: it lists the tags of the tools
+// that the account can see.
 func (h *Handler) listToolTags(w http.ResponseWriter, r *http.Request) error {
 	view, err := h.viewFor(r)
 	if err != nil {
@@ -115,7 +119,8 @@ func (h *Handler) listToolTags(w http.ResponseWriter, r *http.Request) error {
 	return h.Compressed.ReplyTagged(w, r, asTagList(view.PublicTags()))
 }
 
-// GET /api/v2/kits lists the kits that the account can see.
+// listKits serves GET /api/v2/kits: it lists the kits that the account can
+// see.
 func (h *Handler) listKits(w http.ResponseWriter, r *http.Request) error {
 	view, err := h.viewFor(r)
 	if err != nil {

@@ -52,7 +52,8 @@ func (h *Handler) asDetail(v *catalog.View, t *catalog.Tool) wire.ToolDetail {
 	return d
 }
 
-// asFields converts the fields of a form. path names the group of the fields.
+// asFields converts the fields of an input form to their API representation.
+// path identifies the group that contains the fields.
 func (h *Handler) asFields(toolID, path string, fields []catalog.Field) []wire.FieldNode {
 	nodes := make([]wire.FieldNode, 0, len(fields))
 	for i, f := range fields {
@@ -129,7 +130,7 @@ func (h *Handler) asDisplay(f *catalog.Field) wire.FieldDisplay {
 	return w
 }
 
-// contentOf returns the text of an HTML field, nil for other types.
+// contentOf returns the text of a field of type HTML, and nil for other types.
 func contentOf(f *catalog.Field) *string {
 	if f.Type != "HTML" {
 		return nil
@@ -145,7 +146,8 @@ func asTags(tags []catalog.Tag) []wire.ToolTag {
 	return all
 }
 
-// asTagList converts tags that are ordered by type.
+// asTagList converts tags, which must be ordered by type, to their API
+// representation.
 func asTagList(tags []catalog.Tag) wire.ToolTagList {
 	list := wire.ToolTagList{Data: asTags(tags), Types: []string{}}
 	for i, g := range tags {
@@ -178,7 +180,8 @@ func (h *Handler) asKitList(v *catalog.View) wire.KitList {
 	return list
 }
 
-// pictureURL returns the address of a picture of the catalog, nil for none.
+// pictureURL returns the URL of a picture of the catalog. It returns nil if
+// there is no picture.
 func (h *Handler) pictureURL(a catalog.Asset) *string {
 	if a == "" {
 		return nil
@@ -187,8 +190,9 @@ func (h *Handler) pictureURL(a catalog.Asset) *string {
 	return &u
 }
 
-// nodeID returns the UUID of an element of a form, which is the same on every
-// server and after every reload (version 8, RFC 9562 section 5.8).
+// nodeID returns the UUID of an element of an input form. It is the same on
+// every node and after every reload of the catalog (version 8, RFC 9562
+// section 5.8).
 func nodeID(toolID, path string) string {
 	b := sha256.Sum256([]byte(toolID + "\x00" + path))
 	b[6] = b[6]&0x0f | 0x80
@@ -196,7 +200,8 @@ func nodeID(toolID, path string) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[0:4], b[4:6], b[6:8], b[8:10], b[10:16])
 }
 
-// averageSeconds returns a duration in whole seconds, at least one, nil for zero.
+// averageSeconds returns a duration rounded to seconds, but at least 1. It
+// returns nil for zero.
 func averageSeconds(d time.Duration) *int {
 	if d == 0 {
 		return nil

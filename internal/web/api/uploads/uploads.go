@@ -17,7 +17,7 @@ import (
 	"atelier/internal/web/api/wire"
 )
 
-// Handler serves uploads.
+// Handler serves the API endpoints for uploads.
 type Handler struct {
 	Library *library.Library
 	Files   *filebody.Receiver
@@ -25,7 +25,7 @@ type Handler struct {
 	Pages   rest.Pager
 }
 
-// Routes lists the operations on uploads.
+// Routes returns the routes of the operations on uploads.
 func (h *Handler) Routes() []rest.Route {
 	return []rest.Route{
 		rest.NewRoute("GET /api/v2/uploads", access.ForAccount, h.listUploads),
@@ -35,7 +35,7 @@ func (h *Handler) Routes() []rest.Route {
 	}
 }
 
-// POST /api/v2/uploads stores a file.
+// createUpload serves POST /api/v2/uploads: it stores the file in the request.
 func (h *Handler) createUpload(w http.ResponseWriter, r *http.Request) error {
 	call := rest.CallOf(r)
 	name := call.Params.ReadText("name")
@@ -61,8 +61,9 @@ func (h *Handler) createUpload(w http.ResponseWriter, r *http.Request) error {
 	return rest.Reply(w, http.StatusCreated, h.asUpload(u, call.Principal.PersonID))
 }
 
-// receiveUpload reads the file of a request: the part "file" of a form, or the
-// body itself. It reads no more bytes than the account has room for.
+// receiveUpload reads and stores the file of a request: the part "file" of a
+// multipart body, or the whole body. It reads no more bytes than the account
+// has storage left.
 func (h *Handler) receiveUpload(w http.ResponseWriter, r *http.Request, accountID string) (taken ingest.StoredFile, name string, err error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil {
@@ -91,7 +92,8 @@ func (h *Handler) receiveUpload(w http.ResponseWriter, r *http.Request, accountI
 	return taken, "", err
 }
 
-// receivePart reads the part "file" of a form, and returns its file name too.
+// receivePart reads and stores the part "file" of a multipart body. It also
+// returns the file name in the part.
 func (h *Handler) receivePart(r *http.Request, want ingest.Options) (taken ingest.StoredFile, name string, err error) {
 	isFound := false
 	err = filebody.EachPart(r, func(part *multipart.Part) (err error) {
@@ -117,7 +119,8 @@ func (h *Handler) receivePart(r *http.Request, want ingest.Options) (taken inges
 	return taken, name, nil
 }
 
-// GET /api/v2/uploads lists the uploads of an account, the newest first.
+// listUploads serves GET /api/v2/uploads: it lists the uploads of an account,
+// newest first.
 func (h *Handler) listUploads(w http.ResponseWriter, r *http.Request) error {
 	call := rest.CallOf(r)
 	page, err := h.Pages.ReadPage(call.Params, cursor.Scope("uploads", call.Principal.PersonID, call.Principal.AccountID))
@@ -141,7 +144,8 @@ func (h *Handler) listUploads(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// GET /api/v2/uploads/{upload_id} returns an upload.
+// getUpload serves GET /api/v2/uploads/{upload_id}: it returns an uploaded
+// file's record.
 func (h *Handler) getUpload(w http.ResponseWriter, r *http.Request) error {
 	call := rest.CallOf(r)
 	if err := call.Params.Err(); err != nil {
@@ -154,7 +158,8 @@ func (h *Handler) getUpload(w http.ResponseWriter, r *http.Request) error {
 	return rest.Reply(w, http.StatusOK, h.asUpload(u, call.Principal.PersonID))
 }
 
-// DELETE /api/v2/uploads/{upload_id} deletes an upload.
+// deleteUpload serves DELETE /api/v2/uploads/{upload_id}: it deletes an
+// upload.
 func (h *Handler) deleteUpload(w http.ResponseWriter, r *http.Request) error {
 	call := rest.CallOf(r)
 	if err := call.Params.Err(); err != nil {
@@ -166,7 +171,8 @@ func (h *Handler) deleteUpload(w http.ResponseWriter, r *http.Request) error {
 	return rest.NoContent(w)
 }
 
-// asUpload converts an upload. Its signed addresses are made for the viewer.
+// asUpload converts an upload to its API representation, with URLs signed for
+// the viewer.
 func (h *Handler) asUpload(u asset.Upload, viewerID string) wire.Upload {
 	names := library.UploadNames(u)
 	return wire.Upload{

@@ -1,5 +1,5 @@
-// Package webhooks serves the webhook secret of an account and the delivery
-// attempts of a run's webhook, and encodes the payloads of webhooks.
+// Package webhooks serves the API endpoints for an account's webhook secret
+// and for the delivery attempts of a run's webhook.
 package webhooks
 
 import (
@@ -17,7 +17,7 @@ import (
 	"atelier/internal/web/api/wire"
 )
 
-// Handler serves webhook secrets and deliveries.
+// Handler serves the API endpoints for webhook secrets and deliveries.
 type Handler struct {
 	DB      *sqldb.DB
 	Secrets *webhook.Secrets
@@ -26,7 +26,7 @@ type Handler struct {
 	Pages   rest.Pager
 }
 
-// Routes lists the operations on webhooks.
+// Routes returns the routes of the operations on webhooks.
 func (h *Handler) Routes() []rest.Route {
 	return []rest.Route{
 		rest.NewRoute("GET /api/v2/generate/{request_id}/webhook-attempts", access.ForAccount, h.listAttempts),
@@ -36,8 +36,8 @@ func (h *Handler) Routes() []rest.Route {
 	}
 }
 
-// GET /api/v2/generate/{request_id}/webhook-attempts lists the delivery attempts
-// of a run's webhook, the newest first.
+// listAttempts serves GET /api/v2/generate/{request_id}/webhook-attempts: it
+// lists the delivery attempts of a run's webhook, newest first.
 func (h *Handler) listAttempts(w http.ResponseWriter, r *http.Request) error {
 	call, id, err := generations.RunCall(r)
 	if err != nil {
@@ -52,7 +52,7 @@ func (h *Handler) listAttempts(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	// A run has few attempts, so they are read whole and paged here.
+	// A run has few delivery attempts, so all are read and paginated here.
 	if page.After != nil {
 		for i, one := range attempts {
 			if one.ID == page.After[1] {
@@ -79,7 +79,8 @@ func asAttempt(a webhook.Attempt) wire.WebhookAttempt {
 	}
 }
 
-// POST /api/v2/generate/{request_id}/webhook-attempts/redeliver queues the
+// redeliverWebhook serves POST
+// /api/v2/generate/{request_id}/webhook-attempts/redeliver: it queues the
 // webhook of a run for one more delivery.
 func (h *Handler) redeliverWebhook(w http.ResponseWriter, r *http.Request) error {
 	call, id, err := generations.RunCall(r)
@@ -94,13 +95,14 @@ func (h *Handler) redeliverWebhook(w http.ResponseWriter, r *http.Request) error
 	return rest.Reply(w, http.StatusAccepted, generations.AsWebhook(state))
 }
 
-// GET /api/v2/webhook-secret returns the secret that signs an account's webhooks.
+// getSecret serves GET /api/v2/webhook-secret: it returns the secret that
+// signs an account's webhooks.
 func (h *Handler) getSecret(w http.ResponseWriter, r *http.Request) error {
 	return h.replySecret(w, r, h.Secrets.GetFor)
 }
 
-// POST /api/v2/webhook-secret/rotate replaces the secret that signs an account's
-// webhooks.
+// rotateSecret serves POST /api/v2/webhook-secret/rotate: it replaces the
+// secret that signs an account's webhooks.
 func (h *Handler) rotateSecret(w http.ResponseWriter, r *http.Request) error {
 	return h.replySecret(w, r, h.Secrets.RotateFor)
 }

@@ -1,7 +1,8 @@
 // Package acmetest runs Pebble, Let's Encrypt's ACME server for tests.
 //
-// If Pebble cannot be built, its tests are skipped and log the reason; with CI
-// set they fail instead. ATELIER_TEST_ACME=skip skips them everywhere.
+// If Pebble cannot be built, the tests that need it are skipped and log the
+// reason; if the environment variable CI is set, they fail instead.
+// ATELIER_TEST_ACME=skip skips them in any case.
 package acmetest
 
 import (
@@ -29,16 +30,16 @@ import (
 	"atelier/internal/web/certificate/certificatetest"
 )
 
-// Authority is a certificate authority that resolves every domain to one
-// address of this machine, which nothing else uses.
+// Authority is a certificate authority that resolves every domain to a
+// loopback IP address, which no other Authority uses.
 type Authority struct {
 	Directory string
-	RootsFile string         // verifies the authority's own server
-	Roots     *x509.CertPool // verifies the certificates that the authority issues
+	RootsFile string         // root certificates that verify the authority's own server
+	Roots     *x509.CertPool // root certificates that verify the certificates it issues
 
-	// The authority looks for challenges at these addresses.
-	TLSAddress  string // tls-alpn-01
-	HTTPAddress string // http-01
+	// The authority sends challenges to these host:port addresses.
+	TLSAddress  string // for tls-alpn-01 challenges
+	HTTPAddress string // for http-01 challenges
 
 	server *servers.Server
 }
@@ -56,7 +57,7 @@ var program = sync.OnceValues(func() (string, error) {
 	return servers.Program("acmeserver", "github.com/letsencrypt/pebble/v2/cmd/pebble")
 })
 
-// Start runs an authority that ends with the test binary.
+// Start runs an authority until the test binary exits.
 func Start(t testing.TB) *Authority {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -114,10 +115,12 @@ func Start(t testing.TB) *Authority {
 	return a
 }
 
-// Issued counts the certificates that the authority has issued.
+// Issued returns the number of certificates that the authority has issued so
+// far.
 func (a *Authority) Issued() int { return strings.Count(a.server.Log(), "Issued certificate serial") }
 
-// await waits for the server and reads its root certificate.
+// await waits until Pebble responds, for 30 s at most, and reads its root
+// certificate.
 func (a *Authority) await(trusted *x509.CertPool, address string) error {
 	client := &http.Client{
 		Timeout:   5 * time.Second,
@@ -144,7 +147,8 @@ func (a *Authority) await(trusted *x509.CertPool, address string) error {
 	return errors.New("it did not answer within 30 s")
 }
 
-// resolve runs a DNS server that answers every name with one address.
+// resolve runs a DNS server that resolves every name to the IP address host.
+// It returns the server's host:port address.
 func resolve(t testing.TB, host string) (address string) {
 	t.Helper()
 	streams, err := net.Listen("tcp", host+":0") // Pebble sends DNS queries over TCP

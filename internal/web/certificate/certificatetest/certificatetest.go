@@ -15,14 +15,15 @@ import (
 	"time"
 )
 
-// Pair is a self-signed certificate and its key, in PEM.
+// Pair is a self-signed certificate and its private key. Cert and Key are in
+// PEM format.
 type Pair struct {
 	Cert, Key []byte
 	Leaf      *x509.Certificate
 }
 
-// Issue creates a certificate for names and addresses. begins and ends are
-// relative to now.
+// Issue creates a certificate for host names and IP addresses. Its validity
+// begins and ends at these times relative to now.
 func Issue(t testing.TB, begins, ends time.Duration, names ...string) Pair {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -70,7 +71,7 @@ func Issue(t testing.TB, begins, ends time.Duration, names ...string) Pair {
 	}
 }
 
-// TLS returns a server's TLS configuration with the pair.
+// TLS returns a server's TLS configuration that uses the certificate.
 func (p Pair) TLS(t testing.TB) *tls.Config {
 	t.Helper()
 	cert, err := tls.X509KeyPair(p.Cert, p.Key)
@@ -80,7 +81,7 @@ func (p Pair) TLS(t testing.TB) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2", "http/1.1"}, MinVersion: tls.VersionTLS12}
 }
 
-// Roots returns a pool that trusts the certificates.
+// Roots returns a pool of roots that trusts the given certificates.
 func Roots(all ...Pair) *x509.CertPool {
 	pool := x509.NewCertPool()
 	for _, p := range all {

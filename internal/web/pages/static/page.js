@@ -4,7 +4,7 @@
 
 const clock = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 
-// The page has times in UTC. A relative time ("3 minutes ago") stays, with the exact
+// The page contains times in UTC. A relative time ("3 minutes ago") is kept, with the exact
 // local time as its title.
 for (const time of document.querySelectorAll("time[datetime]")) {
   const local = clock.format(new Date(time.dateTime));

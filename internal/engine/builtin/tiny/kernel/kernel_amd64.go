@@ -13,7 +13,8 @@ func nativeKernels() []Kernel {
 	return all
 }
 
-// Relax waits about as long as n reads of memory and leaves the core's other thread undisturbed.
+// Relax waits about as long as n reads from memory take, without slowing down
+// the other hardware thread of the core.
 func Relax(n int) {
 	relax256(n)
 }

@@ -1,10 +1,11 @@
 package kernel
 
-// nativeKernels needs no check: NEON is part of every such processor.
+// nativeKernels returns the NEON kernel. It needs no check, because every ARM64
+// processor has NEON.
 func nativeKernels() []Kernel { return []Kernel{neonKernel()} }
 
-// Relax waits about as long as n reads of memory and leaves the core's other
-// thread undisturbed.
+// Relax waits about as long as n reads from memory take, without slowing down
+// the other hardware thread of the core.
 func Relax(n int) {
 	relaxNeon(n)
 }

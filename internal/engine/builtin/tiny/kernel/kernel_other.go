@@ -4,7 +4,7 @@ package kernel
 
 func nativeKernels() []Kernel { return nil }
 
-// Relax waits about as long as n reads of memory.
+// Relax waits about as long as n reads from memory take.
 func Relax(n int) {
 	for range n {
 		relax()

@@ -1,32 +1,37 @@
 package kernel
 
-// Lane is the width of stored panels: columns of weights are in panels of this many, so that a
-// panel is contiguous in memory.
+// Lane is the number of columns in a stored panel of weights. The elements of a
+// panel are contiguous in memory.
 const Lane = 32
 
-// panelDepth is the number of rows of weights that are converted at a time: a panel of them stays
-// in the first-level cache.
+// panelDepth is the number of rows of weights that are converted to float32 at
+// a time. So many rows of a panel fit into the first-level cache.
 const panelDepth = 384
 
-// Matrix is weights as they are embedded in the program: int8, in panels of Lane columns
-// ([panel][k][Lane], the last one padded with zeros), with a scale per column. They are converted
-// to float32 in small parts when they are used.
+// Matrix is the weights of a layer as they are embedded in the program: int8
+// values in panels of Lane columns ([panel][k][Lane], the last panel padded
+// with zeros), with a scale for each column. They are converted to float32 in
+// small parts when they are used.
 type Matrix struct {
 	K, N   int
 	Q      string
-	Scales []float32 // one per column, including padding
+	Scales []float32 // scale of each column, including padding
 }
 
-// PanelCount returns the number of panels in which k processes m.
+// PanelCount returns the number of panels, of the kernel's own width, into
+// which k divides the columns of m.
 func (k Kernel) PanelCount(m Matrix) int { return (m.N + Lane - 1) / Lane * (Lane / k.cols) }
 
-// ScratchSize returns the number of floats that MultiplyPanel needs as scratch memory.
+// ScratchSize returns the number of floats that MultiplyPanel needs as scratch
+// memory.
 func (k Kernel) ScratchSize() int { return panelDepth * k.cols }
 
-// MultiplyPanel multiplies rows of a by panel p of w: c = from + a·w, as MultiplyTile.
+// MultiplyPanel multiplies m rows of a by panel p of w: c = from + a·w. The
+// other parameters are as in MultiplyTile; room is scratch memory of
+// ScratchSize floats.
 func (k Kernel) MultiplyPanel(w Matrix, p, m int, a []float32, lda int, c []float32, ldc int, from []float32, ldf int, room []float32) {
 	room = room[:k.ScratchSize()]
-	in := p % (Lane / k.cols) * k.cols // columns of the stored panel before this one
+	in := p % (Lane / k.cols) * k.cols // columns of the stored panel that come before this one
 	stored := w.Q[p/(Lane/k.cols)*w.K*Lane:][:w.K*Lane]
 	scale := w.Scales[p*k.cols:][:k.cols]
 	for k0 := 0; k0 < w.K; k0 += panelDepth {
@@ -38,13 +43,13 @@ func (k Kernel) MultiplyPanel(w Matrix, p, m int, a []float32, lda int, c []floa
 	}
 }
 
-// Dense is a matrix of float32 in panels of a kernel's own width.
+// Dense is a matrix of float32 in panels as wide as a kernel's tile.
 type Dense struct {
 	depth, cols int
 	values      []float32
 }
 
-// PackDense makes panels of depth×n numbers, [depth][n].
+// PackDense returns a matrix of depth×n numbers, which are given row by row.
 func (k Kernel) PackDense(depth, n int, v []float32) Dense {
 	panels := (n + k.cols - 1) / k.cols
 	d := Dense{depth, k.cols, make([]float32, panels*depth*k.cols)}
@@ -56,10 +61,11 @@ func (k Kernel) PackDense(depth, n int, v []float32) Dense {
 	return d
 }
 
-// PanelRows returns rows [lo, hi) of panel p, as b for MultiplyTile.
+// PanelRows returns rows lo to hi-1 of panel p, as an argument b of
+// MultiplyTile.
 func (d Dense) PanelRows(p, lo, hi int) []float32 {
 	return d.values[(p*d.depth+lo)*d.cols : (p*d.depth+hi)*d.cols]
 }
 
-// PanelCount returns the number of panels.
+// PanelCount returns the number of panels of the matrix.
 func (d Dense) PanelCount() int { return len(d.values) / max(1, d.depth*d.cols) }

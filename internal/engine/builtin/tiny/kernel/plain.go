@@ -2,8 +2,9 @@ package kernel
 
 import "math"
 
-// plainKernel returns the kernel in Go. Products are rounded by an explicit conversion before they
-// are added, because some platforms would fuse the two otherwise.
+// plainKernel returns the kernel that is written in Go. It converts products to
+// float32 explicitly before adding them, because some platforms would otherwise
+// fuse the two operations.
 func plainKernel() Kernel {
 	return Kernel{"plain", 3, 16, operations{
 		tile:      plainTile,
@@ -25,7 +26,8 @@ func plainKernel() Kernel {
 
 func plainTile(m, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int, from []float32, ldf int) {
 	for i := 0; i < m; i += 3 {
-		// With fewer than three rows left, the last one is computed more than once.
+		// If fewer than three rows are left, the last row is computed more than
+		// once.
 		i1 := min(i+1, m-1)
 		i2 := min(i+2, m-1)
 		for j := 0; j < 16; j += 2 {
@@ -83,17 +85,19 @@ func plainWiden(k int, dst []float32, w string, scale []float32) {
 	}
 }
 
-// The constants of the exponential function. build/kernels has them as well.
+// Constants for the exponential function. build/kernels contains the same
+// numbers.
 const (
 	expLow, expHigh = -86.5, 88.0
 	log2e           = 1.44269504088896341
 	ln2High, ln2Low = 0.693359375, -2.12194440e-4
-	roundingShift   = 3 << 22 // adding this to a number rounds it
+	roundingShift   = 3 << 22 // adding and then subtracting this rounds a number to an integer
 )
 
 var expPoly = [...]float32{1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1, 1, 1}
 
-// expFloat is e to the x, never below the smallest normal number.
+// expFloat returns e to the power of x. The result is never below the smallest
+// normal number.
 func expFloat(x float32) float32 {
 	x = max(min(x, expHigh), expLow)
 	t := float32(float32(x*log2e)+roundingShift) - roundingShift
@@ -106,7 +110,8 @@ func expFloat(x float32) float32 {
 	return math.Float32frombits(math.Float32bits(r) + uint32(int32(t))<<23)
 }
 
-// foldLanes adds sixteen lanes, in halves.
+// foldLanes returns the sum of sixteen partial sums. It adds the upper half to
+// the lower half until one is left.
 func foldLanes(l *[16]float32) float32 {
 	for h := 8; h > 0; h /= 2 {
 		for i := range h {
@@ -168,7 +173,8 @@ func plainGuide(x, u []float32, by float32) {
 	}
 }
 
-// inverseRMS returns one over the root mean square, from the sum of squares.
+// inverseRMS returns one divided by the root mean square of n numbers. sum is
+// the sum of their squares.
 func inverseRMS(sum float32, n int) float32 {
 	return 1 / float32(math.Sqrt(float64(sum/float32(n)+1e-6)))
 }
@@ -237,7 +243,7 @@ func plainPeak(n int) int {
 		s9 = float32(s9*x) + y
 	}
 	if s0+s1+s2+s3+s4+s5+s6+s7+s8+s9 < 0 {
-		return 0 // never true, but keeps the compiler from removing the loop
+		return 0 // never happens, but keeps the compiler from removing the loop
 	}
 	return n * 20
 }

@@ -4,13 +4,15 @@ package kernel
 
 import "unsafe"
 
-// weightBytes returns the start of weights, which assembly reads and never writes.
+// weightBytes returns a pointer to the weights in a string. Assembly code must
+// not write to them.
 func weightBytes(w string) *byte { return unsafe.StringData(w) } //nolint:gosec // their length was checked
 
 type tileFunc = func(k int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int, from *float32, ldf int)
 
-// splitTiles covers m rows with the highest tile, then with one for the rest. part[r] handles r
-// rows.
+// splitTiles returns a function that multiplies any number of rows. It uses the
+// tile function with the most rows as often as possible and another one for the
+// rest. part[r] is the function for r rows.
 func splitTiles(part []tileFunc) func(m, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int, from []float32, ldf int) {
 	high := len(part) - 1
 	return func(m, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int, from []float32, ldf int) {
@@ -28,7 +30,8 @@ func splitTiles(part []tileFunc) func(m, k int, a []float32, lda int, b []float3
 
 type transposeFunc = func(blocks int, dst *float32, ldd int, src *float32, lds int)
 
-// splitBlocks transposes in blocks of side×side, and the edges one by one.
+// splitBlocks returns a function that transposes a matrix: with turn in blocks
+// of side×side elements, and one by one at the edges.
 func splitBlocks(side int, turn transposeFunc) func(rows, cols int, dst []float32, ldd int, src []float32, lds int) {
 	return func(rows, cols int, dst []float32, ldd int, src []float32, lds int) {
 		whole := rows / side * side

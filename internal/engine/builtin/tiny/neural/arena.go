@@ -2,8 +2,9 @@ package neural
 
 import "unsafe"
 
-// arena allocates slices in one block of memory, each at the start of a cache line. Slices are
-// reserved first and assigned when the total size is known.
+// arena allocates several slices in one block of memory, each at the start of a
+// cache line. All slices are reserved first. They are assigned when the total
+// size is known.
 type arena struct {
 	size  int
 	parts []part
@@ -27,7 +28,8 @@ func (a *arena) assignMemory(memory []float32) {
 	}
 }
 
-// alignSlice returns n aligned numbers of a slice that has a cache line to spare.
+// alignSlice returns n numbers of v, beginning at the start of a cache line. v
+// must be longer by one cache line.
 func alignSlice(v []float32, n int) []float32 {
 	off := int(-uintptr(unsafe.Pointer(unsafe.SliceData(v))) % 64 / 4) //nolint:gosec // only reads the address
 	return v[off : off+n : off+n]

@@ -2,10 +2,10 @@ package neural
 
 import "atelier/internal/engine/builtin/tiny/kernel"
 
-// convolution is a 3×3 convolution.
+// convolution is a 3×3 convolution from in to out channels.
 type convolution struct {
 	in, out int
-	w       kernel.Dense // [ky][kx][in] rows
+	w       kernel.Dense // rows in the order [ky][kx][in]
 	bias    []float32
 }
 
@@ -18,13 +18,15 @@ func openConvolution(s *tensorStore, k kernel.Kernel, name string, in, out int) 
 // pixelArea is a rectangle of pixels. x1 and y1 are exclusive.
 type pixelArea struct{ x0, y0, x1, y1 int }
 
-// applyConvolution computes an area of to from the same area of from and one pixel around it,
-// which must be zero outside the picture. Rows of both are stride pixels apart. finish gets rows
-// of the result. The pixels around the area become zero, for the next convolution.
+// applyConvolution computes the area a of to from the same area of from and one
+// pixel around it; pixels outside of the picture must be zero in from. Rows of
+// both are stride pixels apart. finish is called with the rows of the result.
+// The pixels around the area are set to zero in to, for the next convolution.
 //
-// The three neighbours of a pixel in a row are adjacent in memory, so each row of the kernel is a
-// product with three times as many channels, without copying. Rows of pixels are processed
-// together, including the gaps between them.
+// The three neighbours of a pixel in a row are adjacent in memory, so each row
+// of the kernel is a product with three times as many channels and nothing has
+// to be copied. Several rows of pixels are processed together, including the
+// gaps between them.
 func (m *Model) applyConvolution(c *convolution, from []float32, fromWidth int, to []float32, toWidth int, stride int, a pixelArea, finish func(row []float32)) {
 	cols := m.k.TileCols()
 	width := a.x1 - a.x0

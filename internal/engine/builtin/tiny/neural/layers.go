@@ -6,13 +6,14 @@ import (
 	"atelier/internal/engine/builtin/tiny/kernel"
 )
 
-// linearLayer is weights and a bias.
+// linearLayer is the weights and the bias of a linear layer.
 type linearLayer struct {
 	w    kernel.Matrix
 	bias []float32
 }
 
-// openLinear reads a layer. Without a bias it adds zeros.
+// openLinear reads the weights of a linear layer from k to n channels. If bias
+// is false, the bias is zero.
 func openLinear(s *tensorStore, name string, k, n int, bias bool) linearLayer {
 	l := linearLayer{w: s.readMatrix(name+".weight", k, n), bias: make([]float32, padToPanel(n))}
 	if bias {
@@ -21,15 +22,16 @@ func openLinear(s *tensorStore, name string, k, n int, bias bool) linearLayer {
 	return l
 }
 
-// splitRows divides rows so that panels times pieces is enough for all workers to end at about the
-// same time. It returns the rows per piece.
+// splitRows returns the number of rows of a product that one worker computes at
+// a time. It is chosen so that all workers finish at about the same time.
 func splitRows(m *Model, rows, panels int) (piece int) {
 	pieces := max(1, 4*len(m.pool.workers)/max(1, panels))
 	piece = (rows + pieces - 1) / pieces
 	return (piece + m.k.TileRows() - 1) / m.k.TileRows() * m.k.TileRows()
 }
 
-// eachPanel calls work for all panels and pieces of rows of a product.
+// eachPanel calls work in parallel for all panels of a product, each in several
+// ranges of rows.
 func (m *Model) eachPanel(panels, rows int, work func(h *worker, panel, row, rows int)) {
 	piece := splitRows(m, rows, panels)
 	pieces := (rows + piece - 1) / piece
@@ -39,7 +41,8 @@ func (m *Model) eachPanel(panels, rows int, work func(h *worker, panel, row, row
 	})
 }
 
-// applyLinear sets c to a·w + bias, row by row. Rows of c are ldc apart.
+// applyLinear sets c to a·w + bias for a number of rows. Rows of c are ldc
+// floats apart.
 func (m *Model) applyLinear(l *linearLayer, rows int, a, c []float32, ldc int) {
 	k := l.w.K
 	m.eachPanel(m.k.PanelCount(l.w), rows, func(h *worker, p, row, rows int) {
@@ -48,8 +51,8 @@ func (m *Model) applyLinear(l *linearLayer, rows int, a, c []float32, ldc int) {
 	})
 }
 
-// addLinear adds a·w, multiplied by a gate for each column, to x. nil: no gate. Rows of a are lda
-// apart.
+// addLinear adds a·w + bias to x, each column multiplied by its gate. If gate
+// is nil, it adds the plain result. Rows of a are lda floats apart.
 func (m *Model) addLinear(l *linearLayer, rows int, a []float32, lda int, gate, x []float32) {
 	n := l.w.N
 	cols := m.k.TileCols()
@@ -68,8 +71,9 @@ func (m *Model) addLinear(l *linearLayer, rows int, a []float32, lda int, gate, 
 	})
 }
 
-// applyGated sets c to SiLU(a·w1)·(a·w2), where the columns of w1 and w2 are side by side in one
-// matrix. Rows of c are rowDistance(n) apart.
+// applyGated sets c to SiLU(a·w1)·(a·w2). w1 and w2 are the left and the right
+// half of the layer's matrix, with n columns each. Rows of c are rowDistance(n)
+// floats apart.
 func (m *Model) applyGated(l *linearLayer, rows int, a, c []float32) {
 	k := l.w.K
 	n := l.w.N / 2
@@ -87,14 +91,16 @@ func (m *Model) applyGated(l *linearLayer, rows int, a, c []float32) {
 	})
 }
 
-// rowDistance returns the distance of rows of n numbers. Rows that are a multiple of a page apart
-// would evict each other from the first-level cache.
+// rowDistance returns the distance in floats between the starts of rows of n
+// floats. Rows at multiples of the page size would evict each other from the
+// first-level cache.
 func rowDistance(n int) int { return n + lineNumbers }
 
-// chunkRows is the number of rows per part if rows are independent.
+// chunkRows is the number of rows that a worker processes at a time if rows are
+// independent of each other.
 const chunkRows = 40
 
-// eachRow calls work for all rows, in parallel chunks.
+// eachRow calls work for each row, in parallel.
 func (m *Model) eachRow(rows int, work func(h *worker, row int)) {
 	m.pool.runParallel((rows+chunkRows-1)/chunkRows, func(h *worker, i int) {
 		for r := i * chunkRows; r < min(rows, (i+1)*chunkRows); r++ {
@@ -103,7 +109,7 @@ func (m *Model) eachRow(rows int, work func(h *worker, row int)) {
 	})
 }
 
-// normalizeRows writes the normalized rows of x to y.
+// normalizeRows writes the rows of x to y, normalized by NormalizeRow.
 func (m *Model) normalizeRows(rows, width int, x, gain, shift, y []float32) {
 	m.eachRow(rows, func(_ *worker, r int) {
 		m.k.NormalizeRow(y[r*width:][:width], x[r*width:], gain, shift)
@@ -125,7 +131,7 @@ func openAttention(s *tensorStore, name string, width, heads int) attention {
 		kGain: s.readHalf(name+".kn.w", width/heads),
 		heads: heads,
 	}
-	// The scale of attention is multiplied into one of the factors.
+	// The scale of the attention scores is included in the gain of the queries.
 	scale := float32(1 / math.Sqrt(float64(width/heads)))
 	for i := range a.qGain {
 		a.qGain[i] *= scale
@@ -133,11 +139,14 @@ func openAttention(s *tensorStore, name string, width, heads int) attention {
 	return a
 }
 
-// attentionRows is the number of rows of attention that one worker computes at a time.
+// attentionRows returns the number of rows of an attention layer that one
+// worker computes at a time.
 func attentionRows(k kernel.Kernel) int { return (70 + k.TileRows() - 1) / k.TileRows() * k.TileRows() }
 
-// applyAttention computes self-attention: qkv is rows of three widths, rowDistance of that apart;
-// y gets rows of one width. turn is the rotation of each row, keys is scratch memory.
+// applyAttention computes self-attention and writes its rows to y. Rows of qkv
+// contain query, key and value, each of the given width, and are
+// rowDistance(3*width) floats apart. turn contains the rotation of each row,
+// and keys is scratch memory.
 func (m *Model) applyAttention(a *attention, rows, width int, qkv []float32, turn rotations, keys, y []float32) {
 	size := width / a.heads
 	ld := padToPanel(rows)
@@ -153,7 +162,7 @@ func (m *Model) applyAttention(a *attention, rows, width int, qkv []float32, tur
 			m.k.RotatePairs(row[:size], row, a.qGain, cos, sin)
 			m.k.RotatePairs(h.rows[r*size:][:size], row[width:], a.kGain, cos, sin)
 		}
-		// Keys are stored as columns, so that they are panels of a product.
+		// Keys are stored as columns, as MultiplyTile requires.
 		m.k.TransposeTo(n, size, keys[head*size*ld+first:], ld, h.rows, size)
 	})
 	piece := attentionRows(m.k)
@@ -178,13 +187,15 @@ func (m *Model) applyAttention(a *attention, rows, width int, qkv []float32, tur
 	})
 }
 
-// rotations is the cosine and sine for each row and pair of a head.
+// rotations is the cosine and sine of the angle by which each pair of elements
+// is rotated, for each row.
 type rotations struct {
 	cos, sin []float32
 	half     int
 }
 
-// newRotations returns rotations by zero.
+// newRotations returns rotations by zero for a number of rows with half pairs
+// each.
 func newRotations(rows, half int) rotations {
 	t := rotations{make([]float32, rows*half), make([]float32, rows*half), half}
 	for i := range t.cos {

@@ -4,9 +4,10 @@
 //	seed ───────────▶ noise ──▶ transformer ──▶ predicted picture ──▶ a step towards it ──▶ ... ──▶ picture
 //	picture ────────▶ upscaler ──▶ picture four times as wide and high
 //
-// The weights are embedded in the program as int8; they are converted a panel at a time while they
-// are used. All other memory is allocated once, when a model is opened. A picture depends on the
-// order, the weights and the kernel, and not on the number of threads.
+// The weights are embedded in the program as int8 and converted panel by panel
+// while they are used. All other memory is allocated once, when a model is
+// opened. A picture depends on its order, the weights and the kernel, but not
+// on the number of threads.
 package neural
 
 import (
@@ -21,11 +22,11 @@ import (
 	"atelier/internal/engine/builtin/tiny/kernel"
 )
 
-// Model draws one picture at a time.
+// Model draws and enlarges pictures, one at a time.
 type Model struct {
 	k           kernel.Kernel
 	pool        *workerPool
-	turn        chan struct{} // holds one value while the model is in use
+	turn        chan struct{} // contains a value while the model is in use
 	closed      bool
 	words       vocabulary
 	transformer transformer
@@ -36,8 +37,8 @@ type Model struct {
 	zeros       []float32
 }
 
-// Open checks the embedded weights and returns a model that computes with k on at most workers
-// threads.
+// Open checks the embedded weights and returns a model that computes with the
+// kernel k on at most workers threads.
 func Open(k kernel.Kernel, workers int) (*Model, error) {
 	return openFiles(k, workers, embeddedFiles())
 }
@@ -75,11 +76,12 @@ func openFiles(k kernel.Kernel, workers int, files map[string]string) (*Model, e
 	return m, nil
 }
 
-// Limits far above any real network. They keep a damaged index from allocating
-// all memory.
+// Limits far above the dimensions of real networks. They keep a damaged index
+// from causing huge allocations.
 const maxWidth, maxDepth, maxLength = 1024, 64, 4096
 
-// checkShape refuses shapes that the code does not support.
+// checkShape returns an error if the code does not support the dimensions of
+// the networks. c is for the picture model, u for the upscaler.
 func checkShape(c, u config, length int) error {
 	within := func(most int, all ...int) bool { return slices.Min(all) >= 1 && slices.Max(all) <= most }
 	lanes := func(all ...int) bool {
@@ -96,8 +98,8 @@ func checkShape(c, u config, length int) error {
 	return fmt.Errorf("weights: unsupported network shape: %+v %+v", c, u)
 }
 
-// allocateMemory allocates all working memory. Drawing and enlarging share one block, because they
-// never run at the same time.
+// allocateMemory allocates all working memory. Drawing and enlarging use the
+// same memory, because they never run at the same time.
 func (m *Model) allocateMemory(workers int) {
 	c := m.transformer.config
 	tokens := m.transformer.tokens
@@ -124,7 +126,8 @@ func (m *Model) allocateMemory(workers int) {
 	m.pool = newWorkerPool(hands)
 }
 
-// MemoryBytes returns the size of the model's working memory, without its weights.
+// MemoryBytes returns the size of the model's working memory in bytes, without
+// its weights.
 func (m *Model) MemoryBytes() int { return m.memory }
 
 // PictureSide returns the width and height of a drawn picture in pixels.
@@ -133,20 +136,21 @@ func (m *Model) PictureSide() int { return m.transformer.config.Res }
 // DefaultSteps returns the number of steps that the model was trained for.
 func (m *Model) DefaultSteps() int { return m.sampler.Steps }
 
-// MaxWords returns the number of words of a prompt that are read. Further words are ignored.
+// MaxWords returns the largest number of words of a prompt that are read.
+// Further words are ignored.
 func (m *Model) MaxWords() int { return m.transformer.length }
 
-// UnknownWords returns the words of a prompt that the model does not know, and the total number of
-// words.
+// UnknownWords returns the words of a prompt that the model does not know, each
+// once, and the number of words of the prompt.
 func (m *Model) UnknownWords(prompt string) (unknown []string, words int) {
 	return m.words.unknownWords(prompt)
 }
 
-// GuessedWords returns the words of a prompt that the model knows from texts only: it knows words
-// of similar meaning, but has seen no picture.
+// GuessedWords returns the words of a prompt that the model knows only from
+// texts: it knows words of similar meaning, but has seen no picture.
 func (m *Model) GuessedWords(prompt string) []string { return m.words.guessedWords(prompt) }
 
-// Close ends the threads after the picture that is being drawn.
+// Close waits until the current picture is done and stops the threads.
 func (m *Model) Close() {
 	m.turn <- struct{}{}
 	defer m.releaseTurn()
@@ -175,22 +179,23 @@ func (m *Model) acquireTurn(ctx context.Context) error {
 
 func (m *Model) releaseTurn() { <-m.turn }
 
-// Order describes the picture to draw.
+// Order describes a picture to draw.
 type Order struct {
 	Prompt   string
 	Seed     uint64
-	Steps    int          // 1..16; the model was trained for DefaultSteps()
-	Guidance float32      // up to 1: no guidance, as distilled; above 1: moves the result away from that of the empty prompt, and takes twice the time
-	Start    *image.NRGBA // nil: start from noise; else an opaque picture of PictureSide()×PictureSide()
-	Strength float32      // with Start: 0..1, how much is redrawn
+	Steps    int          // from 1 to 16; DefaultSteps() is the number that the model was trained for
+	Guidance float32      // up to 1 has no effect; above 1 moves the picture away from the one for an empty prompt, and takes twice the time
+	Start    *image.NRGBA // opaque picture of PictureSide()×PictureSide() pixels to start from; nil to start from noise
+	Strength float32      // with Start, how much is redrawn, from 0 to 1
 }
 
 const (
 	maxSteps = 16
-	// limit is the range beyond black and white of a predicted picture. The model was distilled with
-	// the same limit.
+	// limit is the largest absolute value in a predicted picture, where black
+	// is -1 and white is 1. The model was distilled with the same limit.
 	limit = 1.2
-	// seedStream is the second half of a seed, so that no other use of the number has the same noise.
+	// seedStream is the second half of the random generator's seed. It makes
+	// the noise independent of other uses of the same seed.
 	seedStream = 7
 )
 
@@ -210,9 +215,10 @@ func (o Order) validate(side int) error {
 	return nil
 }
 
-// DrawPicture draws a picture of PictureSide()×PictureSide(). step is called after each step with
-// the number of steps done and the predicted picture; an error of step, or ctx's end, stops the
-// drawing between steps. step must not use the model.
+// DrawPicture draws a picture of PictureSide()×PictureSide() pixels. After each
+// step it calls step with the number of steps done, their total and the
+// predicted picture. Drawing stops between steps if step returns an error or
+// ctx is cancelled. step must not use the model.
 func (m *Model) DrawPicture(ctx context.Context, o Order, step func(done, of int, soFar *image.NRGBA) error) (*image.NRGBA, error) {
 	if err := o.validate(m.PictureSide()); err != nil {
 		return nil, err
@@ -268,8 +274,8 @@ func (m *Model) DrawPicture(ctx context.Context, o Order, step func(done, of int
 	return toPicture(m, z), nil
 }
 
-// stepTimes returns the times between steps, from noise at 0 to a picture at 1: a grid that is
-// finer near noise, beginning at the given time.
+// stepTimes returns the times of the steps, from 0 (noise) to 1 (picture). They
+// are denser near noise and begin at from.
 func (s sampler) stepTimes(steps int, from float64) []float64 {
 	times := []float64{from}
 	for i := 1; i <= steps; i++ {
@@ -281,7 +287,8 @@ func (s sampler) stepTimes(steps int, from float64) []float64 {
 	return times
 }
 
-// blendNoise mixes a share of a picture into the noise in z.
+// blendNoise blends the noise in z with a picture. share is the fraction of the
+// picture.
 func blendNoise(z []float32, p *image.NRGBA, share float32) {
 	side := p.Rect.Dx()
 	for y := range side {
@@ -296,7 +303,7 @@ func blendNoise(z []float32, p *image.NRGBA, share float32) {
 	}
 }
 
-// toPicture converts numbers from -1 to 1 to a picture.
+// toPicture converts numbers from -1 (black) to 1 (white) to an opaque picture.
 func toPicture(m *Model, v []float32) *image.NRGBA {
 	p := image.NewNRGBA(image.Rect(0, 0, m.PictureSide(), m.PictureSide()))
 	for i := range m.PictureSide() * m.PictureSide() {
@@ -308,8 +315,8 @@ func toPicture(m *Model, v []float32) *image.NRGBA {
 	return p
 }
 
-// newAligned allocates n numbers at the start of a cache line.
+// newAligned allocates n numbers that begin at the start of a cache line.
 func newAligned(n int) []float32 { return alignSlice(make([]float32, n+lineNumbers), n) }
 
-// padToPanel rounds n up to whole panels.
+// padToPanel rounds a number of columns up to whole panels.
 func padToPanel(n int) int { return (n + kernel.Lane - 1) / kernel.Lane * kernel.Lane }

@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// fillNoise fills z with the noise of a seed.
+// fillNoise fills z with normally distributed random numbers that the seed
+// determines.
 func fillNoise(z []float32, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, seedStream))
 	t := zigguratTables()
@@ -15,15 +16,16 @@ func fillNoise(z []float32, seed uint64) {
 	}
 }
 
-// ziggurat covers the normal distribution with strips of equal area (Marsaglia and Tsang, The
-// Ziggurat Method for Generating Random Variables, 2000).
+// ziggurat is the tables of the ziggurat method for normally distributed
+// numbers, which covers the distribution with strips of equal area (Marsaglia
+// and Tsang, The Ziggurat Method for Generating Random Variables, 2000).
 type ziggurat struct {
-	inside [128]uint32  // values below this are certainly in the distribution
-	width  [128]float32 // factor from integers to the strip
+	inside [128]uint32  // integers below this are certainly inside the distribution
+	width  [128]float32 // factor that converts integers to positions in the strip
 	height [128]float32
 }
 
-// tailStart is the value at which the tail of the lowest strip begins.
+// tailStart is the value at which the tail of the distribution begins.
 const tailStart = 3.442619855899
 
 var zigguratTables = sync.OnceValue(func() *ziggurat {
@@ -47,10 +49,11 @@ var zigguratTables = sync.OnceValue(func() *ziggurat {
 	return &z
 })
 
-// drawNormal draws like rand.NormFloat64, with the same numbers on AMD64. On other processors that
-// function may fuse a multiplication with an addition: once in some ten thousand pictures it then
-// consumes one number more or less, and all later numbers differ. The conversions here prevent
-// fusing.
+// drawNormal returns a normally distributed random number. On AMD64 it returns
+// the same numbers as rand.NormFloat64. On other processors that function may
+// fuse a multiplication with an addition. In about one of ten thousand pictures
+// it would then consume one random number more or less, and all later numbers
+// would differ. The explicit conversions here prevent fusing.
 func (z *ziggurat) drawNormal(r *rand.Rand) float64 {
 	for {
 		u := r.Uint64()

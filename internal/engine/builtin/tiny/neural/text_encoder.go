@@ -2,7 +2,8 @@ package neural
 
 import "fmt"
 
-// textEncoder encodes a prompt for the transformer: a row for each word, and one for all of them.
+// textEncoder encodes a prompt for the transformer: as a row of numbers for
+// each word, and one row for the whole prompt.
 type textEncoder struct {
 	width, hidden, length, learned int
 	project, out, pool             linearLayer
@@ -22,7 +23,8 @@ type textBlock struct {
 	gain1, gain2 []float32
 }
 
-// encodedPrompt is the transformer's input for a prompt.
+// encodedPrompt is the transformer's input for a prompt: rows has a row for
+// each word, all is the row for the whole prompt.
 type encodedPrompt struct{ rows, all []float32 }
 
 func openText(s *tensorStore, c config, length int) textEncoder {
@@ -62,7 +64,8 @@ func (t *textEncoder) reserveMemory(a *arena) {
 	a.reserveSlice(&w.mean, t.width)
 }
 
-// encodePrompt encodes a prompt. Only the leading worker calls it.
+// encodePrompt encodes a prompt and writes the result to to. It must be called
+// by the leading worker.
 func (m *Model) encodePrompt(prompt string, to *encodedPrompt) {
 	t := &m.text
 	w := &t.work

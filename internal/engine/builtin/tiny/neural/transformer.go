@@ -12,7 +12,7 @@ import (
 // between patches.
 type transformer struct {
 	config                 config
-	length, grid, tokens   int // number of words, patches per side, rows in total
+	length, grid, tokens   int // largest number of words, patches per side of the picture, words and patches in total
 	patch1, patch2         linearLayer
 	time1, time2           linearLayer
 	modulate, last, pixels linearLayer
@@ -24,7 +24,7 @@ type transformer struct {
 	waves                  []float32 // frequencies of the time embedding
 
 	work struct {
-		z, x, other                  []float32 // noisy, predicted, predicted without a prompt
+		z, x, other                  []float32 // noisy picture, predicted picture, predicted picture without a prompt
 		prompt, empty                encodedPrompt
 		time, hidden, condition      []float32
 		modulation, block, end       []float32
@@ -40,8 +40,8 @@ type transformerBlock struct {
 	modulation []float32
 }
 
-// The modulations of a block, in order: scale, shift and gate of attention, then
-// of the feed-forward layer.
+// Indices of the modulations of a block: scale, shift and gate of the attention
+// layer, then of the feed-forward layer.
 const (
 	scale1 = iota
 	shift1
@@ -84,8 +84,8 @@ func openTransformer(s *tensorStore, k kernel.Kernel, c config, length int) tran
 			s.readHalf(name+".mod", modulations, d),
 		})
 	}
-	// The last convolution has only three outputs. It is one product for all nine
-	// taps, whose results are then added up in place.
+	// The last convolution has only three output channels. It is computed as
+	// one product for all nine taps, whose results are added up afterwards.
 	w := s.readHalf("c3.weight", 3, 3, c.Cw, 3)
 	flat := make([]float32, c.Cw*taps*3)
 	for tap := range taps {
@@ -137,8 +137,8 @@ func (n *transformer) reserveMemory(a *arena) {
 	}
 }
 
-// clearEdges clears the edges of convolution buffers, which other work may have overwritten. They
-// stay clear while a picture is drawn.
+// clearEdges clears the edges of the convolution buffers, which an enlargement
+// may have overwritten. They stay clear while a picture is drawn.
 func (n *transformer) clearEdges() {
 	clear(n.work.features)
 	clear(n.work.first)
@@ -146,8 +146,8 @@ func (n *transformer) clearEdges() {
 	clear(n.work.keys)
 }
 
-// predictPicture computes the picture that z, at time t, is predicted to become. Only the leading
-// worker calls it.
+// predictPicture predicts the final picture from the noisy picture z at time t
+// and writes it to x. It must be called by the leading worker.
 func (m *Model) predictPicture(z []float32, t float32, text *encodedPrompt, x []float32) {
 	n := &m.transformer
 	w := &n.work
@@ -166,7 +166,8 @@ func (m *Model) predictPicture(z []float32, t float32, text *encodedPrompt, x []
 	smoothPatches(m, z, x)
 }
 
-// computeCondition computes how time and prompt modulate every block.
+// computeCondition computes the modulations of the blocks from the time and the
+// prompt.
 func (m *Model) computeCondition(t float32, text *encodedPrompt) {
 	n := &m.transformer
 	w := &m.transformer.work
@@ -184,14 +185,15 @@ func (m *Model) computeCondition(t float32, text *encodedPrompt) {
 	m.applyLinear(&n.last, 1, w.condition, w.end, 0)
 }
 
-// toFactors adds one to scales, which makes them factors.
+// toFactors adds one to each scale, because the network stores factors minus
+// one.
 func toFactors(v []float32) {
 	for i := range v {
 		v[i]++
 	}
 }
 
-// embedPatches makes a row of each patch of pixels.
+// embedPatches copies the pixels of each patch to a row of its own.
 func embedPatches(m *Model, z []float32) {
 	n := &m.transformer
 	size := n.config.Patch * 3
@@ -223,8 +225,9 @@ func (m *Model) runBlock(b *transformerBlock) {
 	m.addLinear(&b.down, rows, w.gated, rowDistance(n.config.Hid), of(gate2), w.rows)
 }
 
-// smoothPatches turns patches into pixels: the transformer's output for each pixel and the noisy
-// pixel itself pass through three convolutions, whose result is added to the first three channels.
+// smoothPatches computes the pixels of the predicted picture. The transformer's
+// output for each pixel and the noisy pixel pass through three convolutions,
+// and their result is added to the first three channels of the output.
 func smoothPatches(m *Model, z, x []float32) {
 	n := &m.transformer
 	c := n.config

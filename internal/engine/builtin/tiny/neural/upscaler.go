@@ -10,8 +10,8 @@ import (
 	"atelier/internal/engine/builtin/tiny/kernel"
 )
 
-// upscaler is convolutions that predict, for each pixel, the differences of the sixteen pixels
-// that it becomes.
+// upscaler is a network of convolutions. For each pixel it predicts how the
+// sixteen pixels that replace it differ from its colour.
 type upscaler struct {
 	channels int
 	convs    []convolution
@@ -21,13 +21,15 @@ type upscaler struct {
 }
 
 const (
-	// upscaleFactor is the factor for width and height.
+	// upscaleFactor is the factor by which width and height are enlarged.
 	upscaleFactor = 4
-	// tileSide is the side of the tiles in which a picture is enlarged. Each tile is computed with all
-	// surrounding pixels that it depends on, so that tile borders are invisible.
+	// tileSide is the side length in pixels of the tiles in which a picture is
+	// enlarged. Each tile is computed with all surrounding pixels that it
+	// depends on, so that the borders of tiles are invisible.
 	tileSide = 128
-	// maxPixels is the largest number of pixels that can be enlarged. The result needs 64 bytes for
-	// each, and a transparent picture needs half as much again during the work.
+	// maxPixels is the largest number of pixels of a picture that can be
+	// enlarged. For each of them the result needs 64 bytes, and a transparent
+	// picture needs half as much again while it is enlarged.
 	maxPixels = 1 << 23
 )
 
@@ -44,7 +46,8 @@ func openUpscaler(s *tensorStore, k kernel.Kernel) upscaler {
 	return u
 }
 
-// haloWidth is the number of pixels around a tile that its result depends on.
+// haloWidth returns the number of pixels around a tile on which its result
+// depends.
 func (u *upscaler) haloWidth() int { return len(u.convs) }
 
 func (u *upscaler) reserveMemory(a *arena) {
@@ -54,9 +57,10 @@ func (u *upscaler) reserveMemory(a *arena) {
 	a.reserveSlice(&u.work.b, side*side*u.channels)
 }
 
-// EnlargePicture makes a picture four times as wide and high. report gets the completed share. The
-// network computes the colours, also of transparent pixels, whose colours are extended from
-// visible ones. The alpha channel is interpolated by a cubic curve.
+// EnlargePicture returns a picture four times as wide and high. It calls report
+// with the completed fraction of the work. The network computes the colours,
+// including those of transparent pixels, which are first filled in from visible
+// pixels nearby. The alpha channel is interpolated with a cubic curve.
 func (m *Model) EnlargePicture(ctx context.Context, p *image.NRGBA, report func(share float64)) (*image.NRGBA, error) {
 	return m.enlargeTiles(ctx, p, tileSide, report)
 }
@@ -110,12 +114,13 @@ func (m *Model) enlargeTiles(ctx context.Context, p *image.NRGBA, side int, repo
 	return out, nil
 }
 
-// upscaleTile is a part of a picture on its way through the layers. Each layer covers one pixel
-// less around it than the one before, within the picture; beyond the picture are zeros.
+// upscaleTile is a part of a picture that is processed by the layers. Each
+// layer computes the tile and a margin that is one pixel narrower than that of
+// the previous layer. Pixels outside of the picture are zero.
 type upscaleTile struct {
 	picture   *image.NRGBA
 	own       pixelArea
-	left, top int // position in the picture of the buffer's first pixel
+	left, top int // position of the buffer's first pixel in the picture
 	halo      int
 	stride    int
 }
@@ -125,7 +130,8 @@ func (u *upscaler) newTile(p *image.NRGBA, own pixelArea) upscaleTile {
 	return upscaleTile{p, own, own.x0 - halo, own.y0 - halo, halo, tileSide + 2*halo}
 }
 
-// areaWithin returns the tile and some pixels around it, in coordinates of the buffer.
+// areaWithin returns the tile and round pixels around it, as far as they are in
+// the picture, in coordinates of the buffer.
 func (t upscaleTile) areaWithin(round int) pixelArea {
 	width := t.picture.Rect.Dx()
 	height := t.picture.Rect.Dy()
@@ -135,7 +141,7 @@ func (t upscaleTile) areaWithin(round int) pixelArea {
 	}
 }
 
-// readColours converts colours to numbers from 0 to 1.
+// readColours reads the pixels of a tile and its margin as numbers from 0 to 1.
 func readColours(m *Model, t upscaleTile) {
 	colours := m.upscaler.work.colours
 	clear(colours)
@@ -152,7 +158,8 @@ func readColours(m *Model, t upscaleTile) {
 	}
 }
 
-// applyLayer computes convolution i. Layers alternate between the two halves of memory.
+// applyLayer computes the convolution with index i. The layers alternate
+// between two buffers.
 func applyLayer(m *Model, t upscaleTile, i int) {
 	u := &m.upscaler
 	from := u.work.colours
@@ -175,7 +182,8 @@ func (u *upscaler) layerResult(layer int) []float32 {
 	return u.work.b
 }
 
-// writeColours adds the last layer's output to the original colours, opaque.
+// writeColours adds the output of the last layer to the original colours and
+// writes the result as opaque pixels.
 func writeColours(m *Model, t upscaleTile, out *image.NRGBA) {
 	u := &m.upscaler
 	result := u.layerResult(len(u.convs) - 1)
@@ -198,19 +206,19 @@ func writeColours(m *Model, t upscaleTile, out *image.NRGBA) {
 	})
 }
 
-// toByte converts a number from 0 to 1 to eight bits.
+// toByte converts a number from 0 to 1 to a number from 0 to 255.
 func toByte(v float32) uint8 {
 	return uint8(float32(min(max(v, 0), 1)*math.MaxUint8) + .5)
 }
 
-// writeAlpha interpolates the alpha of an area of the result with a cubic curve (Catmull-Rom)
-// through the picture's pixels.
+// writeAlpha computes the alpha channel of the result for an area of the
+// picture. It interpolates with a cubic curve (Catmull-Rom).
 func writeAlpha(m *Model, p *image.NRGBA, a pixelArea, out *image.NRGBA) {
 	var weights [upscaleFactor][4]float32
 	for i := range weights {
 		t := (float64(i)+.5)/upscaleFactor - .5
 		if t < 0 {
-			t++ // relative to the pixel before
+			t++ // make the position relative to the previous pixel
 		}
 		weights[i] = [4]float32{
 			float32(-.5*t + t*t - .5*t*t*t), float32(1 - 2.5*t*t + 1.5*t*t*t), float32(.5*t + 2*t*t - 1.5*t*t*t), float32(-.5*t*t + .5*t*t*t),
@@ -218,7 +226,7 @@ func writeAlpha(m *Model, p *image.NRGBA, a pixelArea, out *image.NRGBA) {
 	}
 	width := p.Rect.Dx()
 	height := p.Rect.Dy()
-	first := func(i int) int { // first of the four pixels around i
+	first := func(i int) int { // index of the first of the four source pixels around i
 		if i%upscaleFactor < upscaleFactor/2 {
 			return i/upscaleFactor - 2
 		}
@@ -241,12 +249,13 @@ func writeAlpha(m *Model, p *image.NRGBA, a pixelArea, out *image.NRGBA) {
 	})
 }
 
-// fillTransparent sets the colour of transparent pixels to that of visible pixels nearby: averages
-// of increasingly large squares, weighted by alpha, until one is visible.
+// fillTransparent returns an opaque copy of a picture. Transparent pixels get
+// the mean colour, weighted by alpha, of the smallest surrounding square that
+// contains visible pixels.
 func fillTransparent(p *image.NRGBA) *image.NRGBA {
 	type layer struct {
 		width, height int
-		v             []float32 // red, green and blue times alpha, and alpha
+		v             []float32 // for each pixel, red, green and blue times alpha, and alpha
 	}
 	width := p.Rect.Dx()
 	height := p.Rect.Dy()
@@ -276,7 +285,8 @@ func fillTransparent(p *image.NRGBA) *image.NRGBA {
 		layers = append(layers, half)
 		l = half
 	}
-	// From coarse to fine, gaps of a layer are filled from the coarser one.
+	// From coarse to fine, fill the transparent parts of each layer from the
+	// next coarser layer.
 	for i := len(layers) - 2; i >= 0; i-- {
 		l := layers[i]
 		above := layers[i+1]

@@ -10,20 +10,22 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// vocabulary is the words that the model has a number for.
+// vocabulary assigns numbers to the words that the model knows.
 //
-// The first of them were in captions and have a learned embedding. The others have only a word
-// vector from texts, so the model knows words of similar meaning. Both count as known. All other
-// words are unknown and look the same to the model.
+// The words with the lowest numbers occurred in captions of the training
+// pictures and have a learned embedding. The others have only a word vector
+// that was computed from texts, so that the model can relate them to words of
+// similar meaning. Words that are not in the vocabulary all look the same to
+// the model.
 type vocabulary struct {
 	numbers map[string]int
-	learned int    // numbers from here on have only a word vector
-	vectors string // int8, vectorSize per row
+	learned int    // words with this number or a higher one have only a word vector
+	vectors string // int8 values, vectorSize for each number
 	norm    float64
 }
 
 const (
-	noWord, unknownWord = 0, 1 // rows before the first word
+	noWord, unknownWord = 0, 1 // numbers of the padding and of all unknown words
 	vectorSize          = 100
 )
 
@@ -39,7 +41,8 @@ func openWords(list, vectors string, learned int, norm float64) (vocabulary, err
 	return v, nil
 }
 
-// writeVector writes the vector of a word. All vectors have the same length.
+// writeVector writes the vector of a word to dst, scaled to the same length for
+// all words.
 func (v vocabulary) writeVector(dst []float32, number int) {
 	row := v.vectors[number*vectorSize : (number+1)*vectorSize]
 	var sum float64
@@ -56,7 +59,9 @@ func (v vocabulary) writeVector(dst []float32, number int) {
 	}
 }
 
-// numberOf finds a word, or the word that it may be the plural of.
+// numberOf returns the number of a word or, if the word is not in the
+// vocabulary, of its singular. It returns unknownWord and false if there is
+// neither.
 func (v vocabulary) numberOf(w string) (int, bool) {
 	if n, ok := v.numbers[w]; ok {
 		return n, true
@@ -71,16 +76,17 @@ func (v vocabulary) numberOf(w string) (int, bool) {
 	return unknownWord, false
 }
 
-// splitWords splits a prompt in the same way as the captions: runs of letters and digits, in lower
-// case, without diacritics. A hyphen or an apostrophe separates words, unless the parts are
-// unknown and the whole is known ("e-mail").
+// splitWords splits a prompt into words in the same way as the captions of the
+// training pictures: runs of letters and digits, in lower case, without
+// diacritics. A hyphen or an apostrophe separates words, unless a part is
+// unknown and the whole word is known ("e-mail").
 func (v vocabulary) splitWords(prompt string) []string {
 	var all []string
 	for _, group := range strings.FieldsFunc(simplifyText(prompt), func(r rune) bool { return !isLetter(r) && r != '-' && r != '\'' }) {
 		parts := strings.FieldsFunc(group, func(r rune) bool { return !isLetter(r) })
 		switch {
 		case len(parts) > 1 && parts[len(parts)-1] == "s" && strings.HasSuffix(group, "'s"):
-			parts = parts[:len(parts)-1] // a possessive s is dropped
+			parts = parts[:len(parts)-1] // drops the possessive s
 		case len(parts) > 1:
 			whole := strings.Join(parts, "")
 			if _, ok := v.numbers[whole]; ok && !v.hasAll(parts) {
@@ -101,13 +107,14 @@ func (v vocabulary) hasAll(words []string) bool {
 	return true
 }
 
-// isLetter also counts vowel signs beside letters. Vowel signs are not diacritics: without them,
-// words of Indian languages would be split.
+// isLetter reports whether a character is part of a word: a letter, a digit or
+// a vowel sign. Without vowel signs, words of Indian languages would be split.
 func isLetter(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Mc, r)
 }
 
-// simplifyText converts a text to lower case and removes diacritics.
+// simplifyText converts a string to lower case, removes diacritics and unifies
+// hyphens and apostrophes.
 func simplifyText(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -122,7 +129,8 @@ func simplifyText(s string) string {
 	}, norm.NFKD.String(s))
 }
 
-// encodeWords writes the numbers of the first words of a prompt and pads with noWord.
+// encodeWords writes the numbers of the words of a prompt to tokens, as many as
+// fit, and pads with noWord.
 func (v vocabulary) encodeWords(prompt string, tokens []int) {
 	clear(tokens)
 	for i, w := range v.splitWords(prompt) {
@@ -133,8 +141,8 @@ func (v vocabulary) encodeWords(prompt string, tokens []int) {
 	}
 }
 
-// unknownWords returns the words of a prompt without a number, each once, and the total number of
-// words.
+// unknownWords returns the unknown words of a prompt, each once, and the number
+// of words of the prompt.
 func (v vocabulary) unknownWords(prompt string) (unknown []string, words int) {
 	seen := map[string]bool{}
 	all := v.splitWords(prompt)
@@ -147,8 +155,9 @@ func (v vocabulary) unknownWords(prompt string) (unknown []string, words int) {
 	return unknown, len(all)
 }
 
-// guessedWords returns the words of a prompt that have only a word vector, each once, except
-// plurals of learned words: captions of pictures with several things contained the singular.
+// guessedWords returns the words of a prompt that have only a word vector, each
+// once. It omits plurals of learned words, because captions of pictures with
+// several things contained the singular.
 func (v vocabulary) guessedWords(prompt string) (guessed []string) {
 	for _, w := range v.splitWords(prompt) {
 		if n, _ := v.numberOf(w); n >= v.learned && !v.isPluralOfLearned(w) && !slices.Contains(guessed, w) {

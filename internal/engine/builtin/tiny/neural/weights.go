@@ -16,8 +16,8 @@ import (
 	"atelier/internal/engine/builtin/tiny/kernel"
 )
 
-// The files that model/export.py writes. As strings they stay in the program's
-// image: nothing is copied, and unused parts are not read from disk.
+// The files that model/export.py writes. They are embedded as strings, which
+// are not copied into memory, and of which unused parts are not read from disk.
 var (
 	//go:embed weights/model.json
 	modelIndex string
@@ -35,7 +35,7 @@ var (
 	upscale0 string
 )
 
-// embeddedFiles returns the files by name.
+// embeddedFiles returns the contents of the embedded files by name.
 func embeddedFiles() map[string]string {
 	return map[string]string{
 		"model.json": modelIndex, "model.0.bin": model0, "model.1.bin": model1, "words.txt": wordList, "words.bin": wordVectors,
@@ -43,27 +43,29 @@ func embeddedFiles() map[string]string {
 	}
 }
 
-// weightIndex describes a network and the positions of its tensors.
+// weightIndex describes a network and the positions of its tensors in the
+// weight files.
 type weightIndex struct {
 	Format  string
 	Config  config
 	TextLen int     `json:"text_len"`
-	Norm    float64 `json:"vector_norm"` // length of every word's vector
+	Norm    float64 `json:"vector_norm"` // length of the vector of each word
 	Sampler sampler
 	Files   []weightFile
 	Tensors []tensor
 }
 
-// config is the shape of both networks; each uses its own fields.
+// config is the dimensions of a network. The picture model and the upscaler use
+// different fields.
 type config struct {
-	Res, Patch               int // pixels per side of the picture, and of a patch that becomes one token
-	D, Depth, Heads, Hid     int // the transformer: width, blocks, heads, hidden width
-	Dt, TDepth, THeads, THid int // the text encoder, likewise
-	Bott, Ch, Cw             int // widths of an input patch, of an output pixel, of the convolutions
+	Res, Patch               int // side lengths in pixels of the picture, and of the patch for one token
+	D, Depth, Heads, Hid     int // transformer: width, number of blocks, number of heads, hidden width
+	Dt, TDepth, THeads, THid int // text encoder: width, number of blocks, number of heads, hidden width
+	Bott, Ch, Cw             int // numbers of channels of an input patch, of an output pixel and of the convolutions
 	Theta                    float64
-	Learned                  int // words below this number have a learned embedding
+	Learned                  int // words with a number below this have a learned embedding
 
-	Channels, Layers, Scale int // the upscaler
+	Channels, Layers, Scale int // upscaler: channels, number of layers, factor of enlargement
 }
 
 type sampler struct {
@@ -84,11 +86,12 @@ type tensor struct {
 	File, Offset int
 }
 
-// maxTensorSize is the largest number of values of a tensor. A larger one is an error, which is
-// found before the size is used.
+// maxTensorSize is the largest allowed number of values of a tensor. The size
+// in a damaged index is checked against it before it is used.
 const maxTensorSize = 1 << 25
 
-// byteSize returns the size of a tensor in bytes. -1: the tensor is invalid.
+// byteSize returns the size of a tensor in bytes. It returns -1 if the tensor
+// is invalid.
 func (t tensor) byteSize() int {
 	n := 1
 	for _, d := range t.Shape {
@@ -108,16 +111,18 @@ func (t tensor) byteSize() int {
 	return -1
 }
 
-// tensorStore reads the tensors of an index. It remembers the first missing or unexpected tensor,
-// so that a network can be built without checks.
+// tensorStore reads the tensors that are described by an index. It records
+// missing and unexpected tensors, so that callers need not check for errors
+// after each tensor.
 type tensorStore struct {
 	index   weightIndex
 	parts   []string
-	tensors map[string]tensor // tensors that have not been read yet
+	tensors map[string]tensor // tensors that have not been read yet, by name
 	err     error
 }
 
-// openStore reads an index and checks the size of every file and the position of every tensor.
+// openStore reads an index and checks the sizes of the files and the positions
+// of the tensors.
 func openStore(name, format string, files map[string]string) (*tensorStore, error) {
 	s := &tensorStore{tensors: map[string]tensor{}}
 	if err := json.Unmarshal([]byte(files[name]), &s.index); err != nil {
@@ -139,7 +144,8 @@ func openStore(name, format string, files map[string]string) (*tensorStore, erro
 	return s, s.checkOffsets()
 }
 
-// checkOffsets refuses tensors that are outside of their file or overlap.
+// checkOffsets returns an error if a tensor is outside of its file or overlaps
+// another.
 func (s *tensorStore) checkOffsets() error {
 	all := slices.SortedFunc(slices.Values(s.index.Tensors), func(a, b tensor) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Offset, b.Offset))
@@ -162,7 +168,7 @@ func (s *tensorStore) checkOffsets() error {
 	return nil
 }
 
-// fileData returns the content of a file in the index.
+// fileData returns the content of a file that the index lists.
 func (s *tensorStore) fileData(name string) string {
 	i := slices.IndexFunc(s.index.Files, func(f weightFile) bool { return f.Name == name })
 	if i < 0 {
@@ -172,7 +178,8 @@ func (s *tensorStore) fileData(name string) string {
 	return s.parts[i]
 }
 
-// checkComplete returns the first problem. Unused tensors are a problem as well.
+// checkComplete returns the recorded errors. It also fails if tensors have not
+// been used.
 func (s *tensorStore) checkComplete() error {
 	if s.err == nil && len(s.tensors) > 0 {
 		return fmt.Errorf("weights: %d tensors belong to another network", len(s.tensors))
@@ -180,7 +187,7 @@ func (s *tensorStore) checkComplete() error {
 	return s.err
 }
 
-// verifyHashes compares every file with its SHA-256.
+// verifyHashes checks the content of every file against its SHA-256 hash.
 func (s *tensorStore) verifyHashes() error {
 	for i, f := range s.index.Files {
 		if sha256Hex(s.parts[i]) != f.SHA256 {
@@ -190,7 +197,8 @@ func (s *tensorStore) verifyHashes() error {
 	return nil
 }
 
-// sha256Hex returns the SHA-256 of a file without copying all of it.
+// sha256Hex returns the SHA-256 hash of a string in hexadecimal. It copies the
+// string in small parts and not as a whole.
 func sha256Hex(data string) string {
 	h := sha256.New()
 	var part [1 << 15]byte
@@ -202,7 +210,7 @@ func sha256Hex(data string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// tensorData returns the bytes of a tensor of a kind and shape.
+// tensorData returns the bytes of a tensor and checks its kind and shape.
 func (s *tensorStore) tensorData(name, kind string, shape ...int) string {
 	t := s.tensors[name]
 	if t.Kind != kind || !slices.Equal(t.Shape, shape) {
@@ -213,7 +221,7 @@ func (s *tensorStore) tensorData(name, kind string, shape ...int) string {
 	return s.parts[t.File][t.Offset : t.Offset+t.byteSize()]
 }
 
-// readHalf reads a tensor of float16.
+// readHalf reads a tensor of float16 numbers.
 func (s *tensorStore) readHalf(name string, shape ...int) []float32 {
 	data := s.tensorData(name, "half", shape...)
 	v := make([]float32, len(data)/2)
@@ -223,13 +231,14 @@ func (s *tensorStore) readHalf(name string, shape ...int) []float32 {
 	return v
 }
 
-// readMatrix reads the weights of a linear layer. Only the scales are copied.
+// readMatrix reads the weights of a linear layer with k rows and n columns. It
+// copies only the scales.
 func (s *tensorStore) readMatrix(name string, k, n int) kernel.Matrix {
 	data := s.tensorData(name, "matrix", k, n)
 	return kernel.Matrix{K: k, N: n, Q: data[4*padToPanel(n):], Scales: decodeHalf(data[:4*padToPanel(n)])}
 }
 
-// readTable reads a table.
+// readTable reads a table of n rows with the given width.
 func (s *tensorStore) readTable(name string, n, width int) rowTable {
 	data := s.tensorData(name, "rows", n, width)
 	return rowTable{width: width, scales: data[:4*n], q: data[4*n:]}
@@ -243,22 +252,22 @@ func decodeHalf(data string) []float32 {
 	return v
 }
 
-// rowTable is int8 rows, each with a scale.
+// rowTable is a table of int8 rows, with a scale for each row.
 type rowTable struct {
 	width     int
 	scales, q string
 }
 
-// addRow adds row i to dst.
+// addRow adds row i, multiplied by its scale, to dst.
 func (t rowTable) addRow(dst []float32, i int) {
 	scale := math.Float32frombits(binary.LittleEndian.Uint32([]byte(t.scales[4*i : 4*i+4])))
 	row := t.q[i*t.width : (i+1)*t.width]
-	for j := range len(row) { // by bytes, not runes
+	for j := range len(row) { // iterates over bytes, not runes
 		dst[j] += float32(float32(int8(row[j])) * scale)
 	}
 }
 
-// float16 converts a half-precision number to float32.
+// float16 converts the bits of a half-precision number to float32.
 func float16(h uint16) float32 {
 	sign := uint32(h>>15) << 31
 	exponent := uint32(h>>10) & 31

@@ -10,13 +10,15 @@ import (
 	"atelier/internal/engine/builtin/tiny/kernel"
 )
 
-// workerPool is a set of threads that compute together. The first of them leads: it runs a task of
-// the model and distributes its parallel parts. Two such parts are only microseconds apart, so a
-// waiting worker spins for a short while before it sleeps.
+// workerPool is a set of threads that compute together. The first thread leads:
+// it runs a task of the model and distributes the parallel parts of it.
+// Parallel parts follow each other within microseconds, so a waiting worker
+// spins for a short time before it sleeps.
 //
-// Each worker has its own thread with low priority, so that requests are served while it draws.
-// Go's scheduler does not take this into account and would make goroutines wait behind the workers,
-// so GOMAXPROCS is raised by the number of workers.
+// Each worker has its own operating system thread with low priority, so that
+// requests are served while it computes. Go's scheduler does not know about
+// priorities and would make other goroutines wait for the workers, so
+// GOMAXPROCS is raised by the number of workers.
 type workerPool struct {
 	workers []*worker
 	tasks   chan func()
@@ -26,17 +28,18 @@ type workerPool struct {
 	failure atomic.Pointer[error]
 }
 
-// worker is one thread and its memory.
+// worker is a thread with its own scratch memory.
 type worker struct {
-	scratch []float32 // for a panel of weights
-	tile    []float32 // for rows of a product
-	rows    []float32 // for attention
+	scratch []float32 // scratch memory for a panel of weights
+	tile    []float32 // scratch memory for rows of a product
+	rows    []float32 // scratch memory for attention
 	asleep  atomic.Bool
 	wake    chan struct{}
 }
 
-// phase is n parts of work that any worker may do. It is over when all are done; a worker that
-// comes late finds no part and need not be waited for.
+// phase is parallel work that is divided into n parts, which any worker may do.
+// It ends when all parts are done. A worker that arrives late finds no part
+// left, so the others need not wait for it.
 type phase struct {
 	work    func(h *worker, i int)
 	n       int64
@@ -45,8 +48,9 @@ type phase struct {
 	waiting atomic.Bool
 }
 
-// spinCount is the number of checks before a waiting worker sleeps: some tens of microseconds in
-// total.
+// spinCount is the number of times that a waiting worker checks for work before
+// it sleeps. Together with the pauses of spinPause between the checks this
+// takes some tens of microseconds.
 const spinCount, spinPause = 100, 8
 
 func newWorkerPool(hands []*worker) *workerPool {
@@ -71,7 +75,8 @@ func newWorkerPool(hands []*worker) *workerPool {
 	return c
 }
 
-// runTask runs a task on the leading worker and waits for its end.
+// runTask runs a task on the leading worker and waits until it ends. It returns
+// an error if a worker panicked.
 func (c *workerPool) runTask(task func()) error {
 	done := make(chan error, 1)
 	c.tasks <- func() {
@@ -89,7 +94,8 @@ func (c *workerPool) runTask(task func()) error {
 	return <-done
 }
 
-// recoverPanic keeps a panic from ending the program; the task fails instead.
+// recoverPanic recovers from a panic, which would crash the program, and makes
+// the task fail instead.
 func (c *workerPool) recoverPanic() {
 	if p := recover(); p != nil {
 		err := fmt.Errorf("computing: %v\n%s", p, debug.Stack())
@@ -97,8 +103,8 @@ func (c *workerPool) recoverPanic() {
 	}
 }
 
-// runParallel does n parts of work on all workers and returns when they are done. Only the leading
-// worker calls it.
+// runParallel calls work for each i from 0 to n-1 on all workers and returns
+// when all calls have ended. It must be called by the leading worker.
 func (c *workerPool) runParallel(n int, work func(h *worker, i int)) {
 	if len(c.workers) == 1 || n == 1 {
 		for i := range n {
@@ -121,14 +127,14 @@ func (c *workerPool) runParallel(n int, work func(h *worker, i int)) {
 		if p.done.Load() < p.n {
 			<-c.workers[0].wake
 		} else if !p.waiting.CompareAndSwap(true, false) {
-			<-c.workers[0].wake // the worker of the last part wakes the leader
+			<-c.workers[0].wake // the worker that did the last part sends the wake-up
 		}
 		break
 	}
-	p.work = nil // sleeping workers keep the phase, which must not keep pictures alive
+	p.work = nil // sleeping workers still refer to the phase, and work may refer to large pictures
 }
 
-// doParts does parts of a phase until there are none left.
+// doParts does parts of a phase until none is left.
 func (c *workerPool) doParts(h *worker, p *phase) {
 	for {
 		i := p.next.Add(1) - 1
@@ -149,7 +155,7 @@ func (c *workerPool) doPart(h *worker, p *phase, i int) {
 	p.work(h, i)
 }
 
-// workLoop is the main loop of every worker but the first.
+// workLoop is the main loop of all workers except the first.
 func (c *workerPool) workLoop(h *worker) {
 	var seen *phase
 	for look := 0; ; look++ {
@@ -175,14 +181,15 @@ func (c *workerPool) workLoop(h *worker) {
 	}
 }
 
-// wakeUp wakes a sleeping worker.
+// wakeUp wakes the worker if it is asleep.
 func (h *worker) wakeUp() {
 	if h.asleep.CompareAndSwap(true, false) {
 		h.wake <- struct{}{}
 	}
 }
 
-// stopWorkers ends all workers. No task may be running.
+// stopWorkers stops all workers and waits until they have ended. No task may be
+// running.
 func (c *workerPool) stopWorkers() {
 	c.closed.Store(true)
 	close(c.tasks)
