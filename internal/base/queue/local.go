@@ -14,7 +14,7 @@ import (
 // local is the queue in a SQLite database.
 type local struct {
 	db       *sqldb.DB
-	handlers []*Handler // of the present Run
+	handlers []*Handler // the handlers of the current Run
 	o        Options
 	loop     *dispatch.Loop
 	active   atomic.Bool // Run has been called and has not returned

@@ -46,6 +46,7 @@ func TestHandlersAreChecked(t *testing.T) {
 	do := func(context.Context, Work) error { return nil }
 	good := Handler{Kind: "note", Do: do, Timeout: time.Second}
 	for name, hs := range map[string][]Handler{
+		"no handlers":      nil,
 		"no kind":          {{Do: do, Timeout: time.Second}},
 		"a kind with dots": {{Kind: "a.b", Do: do, Timeout: time.Second}},
 		"a long kind":      {{Kind: strings.Repeat("x", 65), Do: do, Timeout: time.Second}},

@@ -109,10 +109,8 @@ const everyKey = "every"
 // the name of a queue.
 var kindName = regexp.MustCompile(`^[a-z0-9]+([_-][a-z0-9]+)*$`)
 
-var (
-	errRunning    = errors.New("run queue: already running")
-	errNoHandlers = errors.New("run queue: no handlers")
-)
+// errRunning is the error of Run if a previous call has not returned.
+var errRunning = errors.New("run queue: already running")
 
 // Open returns the queue for db: River on PostgreSQL, the dispatcher of this
 // package on SQLite. A process that only adds jobs does not call Run.
@@ -143,7 +141,7 @@ func Open(db *sqldb.DB, o Options) (Queue, error) {
 // prepareHandlers validates the handlers and fills in defaults.
 func prepareHandlers(handlers []Handler) ([]*Handler, error) {
 	if len(handlers) == 0 {
-		return nil, errNoHandlers
+		return nil, errors.New("run queue: no handlers")
 	}
 	var hs []*Handler
 	for _, h := range handlers {

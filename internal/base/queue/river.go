@@ -44,6 +44,7 @@ func newSpread(db *sqldb.DB, o Options) (*spread, error) {
 	return &spread{db: db, o: o, client: client}, err
 }
 
+// riverConfig returns the settings of a client that only adds jobs.
 func riverConfig(o Options) *river.Config {
 	return &river.Config{
 		Logger:                      slog.New(quiet{o.Log.Handler()}),
@@ -57,7 +58,7 @@ func riverConfig(o Options) *river.Config {
 	}
 }
 
-// newWorkers returns a client of River that runs the jobs of the handlers.
+// newWorkers returns a River client that runs the jobs of the handlers.
 func newWorkers(db *sqldb.DB, handlers []*Handler, o Options) (*river.Client[pgx.Tx], error) {
 	conf := riverConfig(o)
 	conf.Workers = river.NewWorkers()
@@ -89,9 +90,9 @@ type payload struct {
 
 func (p payload) Kind() string { return p.kind }
 
-// riverArgs converts a job to River's arguments and options. The limit of
-// attempts is left to the worker, because the process that adds the job may not
-// have its handler.
+// riverArgs converts a job to River's arguments and options. River has no limit
+// of attempts of its own: the worker ends the job after its last attempt,
+// because the process that adds the job may not have its handler.
 func riverArgs(j Job) (river.JobArgs, *river.InsertOpts) {
 	opts := &river.InsertOpts{Queue: j.Kind, MaxAttempts: math.MaxInt16}
 	if j.Unique != "" {
@@ -147,19 +148,21 @@ type worker struct {
 
 func (r *worker) Timeout(*river.Job[payload]) time.Duration { return r.handler.Timeout }
 
+// NextRetry returns when River starts the next attempt. If a worker died in the
+// last attempt, River starts one more immediately, in which Work ends the job
+// without calling the handler.
 func (r *worker) NextRetry(job *river.Job[payload]) time.Time {
-	retry := r.handler.Retry
-	if len(retry) == 0 {
+	if job.Attempt > len(r.handler.Retry) {
 		return r.now()
 	}
-	return r.now().Add(retry[min(job.Attempt, len(retry))-1])
+	return r.now().Add(r.handler.Retry[job.Attempt-1])
 }
 
 func (r *worker) Work(ctx context.Context, job *river.Job[payload]) error {
 	w := Work{ID: strconv.FormatInt(job.ID, 10), Kind: r.handler.Kind, Args: []byte(job.Args.Args), Attempt: job.Attempt}
 	var err error
 	if job.Attempt > len(r.handler.Retry)+1 {
-		err = GiveUp(errLost) // River rescued the job after its last attempt
+		err = GiveUp(errLost) // the worker of the last attempt died
 	} else {
 		err = r.handler.callOnce(ctx, w)
 	}
@@ -170,7 +173,7 @@ func (r *worker) Work(ctx context.Context, job *river.Job[payload]) error {
 		return nil
 	case o.free:
 		return river.JobSnooze(o.wait)
-	case o.state == failed && job.Attempt < job.MaxAttempts:
+	case o.state == failed:
 		return river.JobCancel(errors.New(o.errorText())) // cancelled, because River would retry the job after an ordinary error
 	default:
 		return errors.New(o.errorText())

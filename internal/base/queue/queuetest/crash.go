@@ -33,7 +33,7 @@ func Child() {
 	os.Exit(0)
 }
 
-// runChild starts a job, prints the job's id, and never finishes it.
+// runChild starts jobs, prints the id of each, and never finishes them.
 func runChild(address string) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
@@ -46,31 +46,36 @@ func runChild(address string) error {
 		return err
 	}
 	defer db.Close()
-	h := crashHandler(func(_ context.Context, w queue.Work) error {
-		fmt.Println(w.ID)
-		select {}
-	})
 	q, err := queue.Open(db, crashOptions)
 	if err != nil {
 		return err
 	}
-	return q.Run(ctx, []queue.Handler{h})
+	return q.Run(ctx, crashHandlers(func(_ context.Context, w queue.Work) error {
+		fmt.Println(w.ID)
+		select {}
+	}))
 }
 
 var crashOptions = queue.Options{Now: time.Now, Poll: 50 * time.Millisecond, Lease: 2 * second}
 
-// crashHandler returns a handler with a short timeout, because River recognizes
-// the job of a dead process only after the timeout.
-func crashHandler(do func(context.Context, queue.Work) error) queue.Handler {
-	return queue.Handler{Kind: "note", Timeout: second, Retry: []time.Duration{0}, Do: do}
+// crashHandlers returns a handler with two attempts and one with a single
+// attempt. Their timeout is short, because River recognizes the job of a dead
+// process only after the timeout.
+func crashHandlers(do func(context.Context, queue.Work) error) []queue.Handler {
+	return []queue.Handler{
+		{Kind: "note", Timeout: second, Retry: []time.Duration{0}, Do: do},
+		{Kind: "memo", Timeout: second, Do: do},
+	}
 }
 
+// crashed kills a process that runs two jobs. The job that has an attempt left
+// runs again, and the job in its last attempt ends without another.
 func crashed(t *testing.T, address string) {
 	did := make(chan queue.Work, 10)
-	n := Open(t, address, crashOptions, crashHandler(func(_ context.Context, w queue.Work) error {
+	n := Open(t, address, crashOptions, crashHandlers(func(_ context.Context, w queue.Work) error {
 		did <- w
 		return nil
-	}))
+	})...)
 	limit := timeout
 	if n.DB.Pool() != nil {
 		if testing.Short() {
@@ -79,6 +84,7 @@ func crashed(t *testing.T, address string) {
 		limit = 120 * time.Second // time for River to elect a leader (21 s), to rescue the job and to schedule it
 	}
 	id := n.Put(t, queue.Job{Kind: "note"})
+	last := n.Put(t, queue.Job{Kind: "memo"})
 
 	child := exec.Command(os.Args[0])
 	child.Env = append(os.Environ(), childEnv+"="+address)
@@ -95,11 +101,15 @@ func crashed(t *testing.T, address string) {
 	if err := child.Start(); err != nil {
 		t.Fatalf("start child: %v", err)
 	}
-	line, err := bufio.NewReader(stdout).ReadString('\n')
+	started := map[string]bool{}
+	lines := bufio.NewScanner(stdout)
+	for len(started) < 2 && lines.Scan() {
+		started[lines.Text()] = true
+	}
 	child.Process.Kill()
 	child.Wait()
-	if err != nil || line != id+"\n" {
-		t.Fatalf("the child took %q (%v), want %s", line, err, id)
+	if !started[id] || !started[last] {
+		t.Fatalf("the child started %v (%v), want %s and %s", started, lines.Err(), id, last)
 	}
 
 	n.Start(t)
@@ -110,5 +120,11 @@ func crashed(t *testing.T, address string) {
 		}
 	case <-time.After(limit):
 		t.Fatalf("the job of the killed process did not run within %s", limit)
+	}
+	n.Finished(t, last)
+	select {
+	case w := <-did:
+		t.Errorf("job %s of kind %s ran again in attempt %d", w.ID, w.Kind, w.Attempt)
+	default:
 	}
 }

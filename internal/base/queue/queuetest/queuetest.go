@@ -42,7 +42,7 @@ func Run(t *testing.T, fresh func(t *testing.T) string) {
 		{"shutdown hands back a job that takes too long", handedBack},
 		{"a queue runs once at a time", runsOnce},
 		{"ping tells whether the database is there", pinged},
-		{"a killed process's job runs again", crashed},
+		{"a killed process's job runs again if it may", crashed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
