@@ -160,7 +160,7 @@ func (serveCmd) Run(p *program) error {
 			Devices:     who.devices,
 			Tokens:      who.tokens,
 			Mail:        sender,
-			MailBox:     keys.BoxFor(mailBox),
+			MailBox:     keys.BoxFor(mailPurpose),
 			Log:         log,
 			Now:         time.Now,
 			Leftovers:   time.Duration(cfg.Retention.Orphans),

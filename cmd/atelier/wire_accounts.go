@@ -44,7 +44,7 @@ type people struct {
 // added webhook events.
 func (p *program) openPeople(db *sqldb.DB, keys keyring.Ring, jobs queue.Queue, wakeSender func()) *people {
 	c := p.cfg
-	outbox := mailqueue.Outbox{Queue: jobs, Box: keys.BoxFor(mailBox)}
+	outbox := mailqueue.Outbox{Queue: jobs, Box: keys.BoxFor(mailPurpose)}
 	pp := &people{
 		db:   db,
 		keys: keys,
@@ -125,8 +125,8 @@ func (pp *people) personalData(blobs blob.Store) *personaldata.Service {
 // providerTimeout is the time limit of a request to an OpenID provider.
 const providerTimeout = 10 * time.Second
 
-// mailBox is the purpose of the key that seals queued mail.
-const mailBox = "mail"
+// mailPurpose is the purpose of the key that encrypts queued e-mails.
+const mailPurpose = "mail"
 
 // newMailSender returns the configured e-mail sender. If no SMTP server is
 // configured, e-mails are printed to standard error.

@@ -64,7 +64,7 @@ type runParts struct {
 	catalog *catalog.Catalog
 	budgets *budget.Service
 	jobs    queue.Queue
-	events  *dispatch.Loop // sends webhook events; waking it makes it look for new ones
+	events  *dispatch.Loop // the loop of the webhook sender
 	log     *slog.Logger
 	metrics prometheus.Registerer
 }
@@ -129,6 +129,8 @@ func (p *program) openRuns(o runParts) (*runs, error) {
 			TopUp:            c.Tokens.TopUp,
 			Storage:          storageLimits(c),
 		},
+		// The relay calls the runner, and the runner calls this service, so the
+		// relay is created last. No run can be queued before openRuns returns.
 		Queued: func(engine string) { rs.relay.RelayQueued(engine) },
 		Ended:  o.events.Wake,
 	})

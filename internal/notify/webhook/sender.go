@@ -50,8 +50,9 @@ type Options struct {
 	SecretMade func(ctx context.Context, tx *sqldb.Tx, accountID string) error
 	Guard      *Guard
 	Events     EventSource
-	// Loop calls the sender. Waking it makes the sender look for events
-	// immediately. The default is a new loop, which only WakeSender wakes.
+	// Loop is the loop that the sender runs. Services that add events can be
+	// created before the sender and wake this loop. The default is a new loop,
+	// which only WakeSender wakes.
 	Loop *dispatch.Loop
 	Log  *slog.Logger // default: nothing is logged
 	// Now is the local clock, which provides the timestamps of requests:
@@ -76,7 +77,6 @@ type Sender struct {
 	transport http.RoundTripper
 	slots     *slots
 	metrics   *metrics
-	loop      *dispatch.Loop
 	active    atomic.Bool // Run has been called and has not returned
 	sending   sync.WaitGroup
 }
@@ -86,11 +86,11 @@ func New(o Options) *Sender {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	o.Resolver = cmp.Or(o.Resolver, net.DefaultResolver)
-	o.Timeout = cmp.Or(o.Timeout, 15*time.Second)
 	if o.Loop == nil {
 		o.Loop = dispatch.NewLoop()
 	}
+	o.Resolver = cmp.Or(o.Resolver, net.DefaultResolver)
+	o.Timeout = cmp.Or(o.Timeout, 15*time.Second)
 	o.Grace = cmp.Or(o.Grace, 5*time.Second)
 	o.Parallel = cmp.Or(o.Parallel, 64)
 	o.PerHost = cmp.Or(o.PerHost, 4)
@@ -100,13 +100,12 @@ func New(o Options) *Sender {
 		transport: c.newTransport(),
 		slots:     newSlots(o.Parallel, o.PerHost),
 		metrics:   newMetrics(o.Metrics),
-		loop:      o.Loop,
 	}
 }
 
 // WakeSender makes the sender look for events immediately. Otherwise it does so
 // once a second.
-func (s *Sender) WakeSender() { s.loop.Wake() }
+func (s *Sender) WakeSender() { s.o.Loop.Wake() }
 
 // Run delivers events until ctx ends. Attempts in progress then have the time
 // Grace to finish; the rest are cancelled and left to the next sender. Run
@@ -121,7 +120,7 @@ func (s *Sender) Run(ctx context.Context) error {
 	lasting, cancelAttempts := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancelAttempts()
 
-	s.loop.Run(ctx.Done(), func() time.Duration {
+	s.o.Loop.Run(ctx.Done(), func() time.Duration {
 		wait, err := s.sendDue(lasting)
 		if err != nil {
 			s.o.Log.WarnContext(lasting, "could not claim webhook events", "error", err)
