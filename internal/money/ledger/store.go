@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strconv"
-	"strings"
 	"time"
 
 	"atelier/internal/base/sqldb"
@@ -135,13 +134,8 @@ func (a *account) scanFrom(s sqldb.Scanner) error {
 }
 
 func listAccounts(ctx context.Context, tx *sqldb.Tx, ids []string) ([]account, error) {
-	places := make([]string, len(ids))
-	args := make([]any, len(ids))
-	for i, id := range ids {
-		places[i] = `$` + strconv.Itoa(i+1)
-		args[i] = id
-	}
-	return sqldb.All(ctx, tx, accountQuery+` WHERE id IN (`+strings.Join(places, `, `)+`)`, args, func(s sqldb.Scanner) (a account, err error) {
+	in, args := sqldb.In(ids)
+	return sqldb.All(ctx, tx, accountQuery+` WHERE id IN `+in, args, func(s sqldb.Scanner) (a account, err error) {
 		err = a.scanFrom(s)
 		return a, err
 	})
