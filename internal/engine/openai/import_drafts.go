@@ -2,6 +2,7 @@ package openai
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"atelier/internal/engine/manifestdraft"
@@ -140,8 +141,50 @@ func draftVideos(t *manifestdraft.Tool, name string) {
 	t.Fields = []manifestdraft.Field{promptField(), picture, selectField("seconds", "4", "8", "12"), size}
 }
 
+// draftVideoSync drafts a tool for LocalAI, which ignores a length in seconds
+// and reads the number of frames.
 func draftVideoSync(t *manifestdraft.Tool, name string) {
 	draftVideos(t, "own-"+name) // a name that does not count as one of OpenAI's models
+	at := slices.IndexFunc(t.Fields, func(f manifestdraft.Field) bool { return f.Key == "seconds" })
+	t.Fields = slices.Replace(t.Fields, at, at+1, countField("num_frames", "Frames", 257), countField("fps", "Frames per second", 60))
+}
+
+// adaptToLocalAI completes a draft for LocalAI. Its pictures have no parameter
+// for the guidance.
+func adaptToLocalAI(t *manifestdraft.Tool, call string) {
+	if call != "images" {
+		return
+	}
+	t.Engine.With["dialect"] = localAI
+	removeFields(t, "cfg")
+}
+
+// adaptToSDCpp removes from a draft everything that stable-diffusion.cpp
+// ignores at its OpenAI endpoints.
+func adaptToSDCpp(t *manifestdraft.Tool) {
+	delete(t.Engine.With, "seed")
+	delete(t.Engine.With, "response_format")
+	removeFields(t, "negative_prompt", "steps", "cfg", "seed")
+	t.Notes = append(t.Notes, "stable-diffusion.cpp ignores the seed, steps, guidance and negative prompt here, and makes the same picture for the same prompt unless it was started with --seed -1. "+
+		"It supports them under AUTOMATIC1111's API: add the server to the backends with engine a1111, its URL without /v1, and import that.")
+}
+
+func removeFields(t *manifestdraft.Tool, keys ...string) {
+	t.Fields = slices.DeleteFunc(t.Fields, func(f manifestdraft.Field) bool { return slices.Contains(keys, f.Key) })
+}
+
+// countField returns a field for a whole number from 1 to most. It has no
+// default, because the model's own default is best.
+func countField(key, label string, most float64) manifestdraft.Field {
+	return manifestdraft.Field{
+		Key:      key,
+		Type:     "NUM",
+		Label:    label,
+		Min:      pointerTo(1),
+		Max:      pointerTo(most),
+		Integer:  true,
+		Advanced: true,
+	}
 }
 
 // addSampling adds fields for parameters of diffusion servers that OpenAI's
