@@ -104,13 +104,19 @@ func appendTexts(all []fieldText, key string, value any) []fieldText {
 // setsParameters reports whether a text contains a part of
 // <sd_cpp_extra_args>, in any case and with any other characters in between.
 func setsParameters(text string) bool {
-	letters := strings.Map(func(r rune) rune {
+	letters := PlainName(text)
+	return slices.ContainsFunc(parameterMarks, func(mark string) bool { return strings.Contains(letters, mark) })
+}
+
+// PlainName returns the letters and digits of a text, in lower case. Texts that
+// differ only in other characters have the same plain name.
+func PlainName(text string) string {
+	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
 			return unicode.ToLower(r)
 		}
 		return -1
 	}, text)
-	return slices.ContainsFunc(parameterMarks, func(mark string) bool { return strings.Contains(letters, mark) })
 }
 
 // markupFailure names the field and the kind of markup, but does not repeat the

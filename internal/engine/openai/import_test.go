@@ -4,11 +4,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
-	"atelier/internal/catalog/catalog"
 	"atelier/internal/engine"
-	"atelier/internal/engine/manifestdraft"
+	"atelier/internal/engine/enginetest"
 	"atelier/internal/engine/openai/openaitest"
 )
 
@@ -56,27 +54,8 @@ func TestImport(t *testing.T) {
 			if tool.Engine.With["call"] != tt.want || tool.Engine.With["model"] != tt.model || strings.Join(keys, " ") != tt.fields {
 				t.Errorf("manifest with %v and fields %v, want call %s and fields %s", tool.Engine.With, keys, tt.want, tt.fields)
 			}
-			lint(t, tool)
+			enginetest.LintDraft(t, tool)
 		})
-	}
-}
-
-// lint holds a manifest against the catalog's rules.
-func lint(t *testing.T, tool manifestdraft.Tool) {
-	t.Helper()
-	text, err := tool.YAML("A draft.")
-	if err != nil {
-		t.Fatal(err)
-	}
-	set, err := catalog.Read(catalog.ManifestFolder{Source: catalog.Directory, Files: fstest.MapFS{manifestdraft.Slug(tool.Name) + ".yaml": {Data: text}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range set.Problems {
-		t.Errorf("%v\n%s", p, text)
-	}
-	if set.Len() != 1 {
-		t.Errorf("tools = %d, want 1", set.Len())
 	}
 }
 
