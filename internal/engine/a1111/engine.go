@@ -115,7 +115,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := t.Markup.RefuseMarkup(j.Values); err != nil {
+	if err := t.Markup.RefuseMarkup(j.Values, backend.ExtraNetworks, backend.Wildcards); err != nil {
 		return err
 	}
 	switch t.Call {

@@ -33,18 +33,25 @@ func (m Markup) CheckSetting() error {
 	return engine.ErrMisconfigured.WithCause(errors.New("markup: must be refuse or allow"))
 }
 
+// MarkupKind is a kind of markup in prompts that an operator may allow.
+type MarkupKind struct {
+	pattern *regexp.Regexp
+	name    string // for the person who wrote the prompt
+}
+
 var (
-	// extraNetworks matches <lora:name:1>, <hypernet:name>, <lyco:name> and
-	// other markup of AUTOMATIC1111, Forge, SD.Next and stable-diffusion.cpp,
+	// ExtraNetworks are <lora:name:1>, <hypernet:name>, <lyco:name> and other
+	// markup of AUTOMATIC1111, Forge, SD.Next, stable-diffusion.cpp and LocalAI,
 	// which loads files of the server.
-	extraNetworks = regexp.MustCompile(`<[^>]*:[^>]*>`)
-	// wildcards matches __name__, which SD.Next and a common extension replace
-	// with a line of a file on the server.
-	wildcards = regexp.MustCompile(`(?s)__.*__`)
-	// alternatives are the characters of {a|b}, which SD.Next resolves before
-	// it looks for other markup.
-	alternatives = strings.NewReplacer("{", "", "}", "")
+	ExtraNetworks = MarkupKind{regexp.MustCompile(`<[^>]*:[^>]*>`), "markup in angle brackets with a colon, such as <lora:name:1>"}
+	// Wildcards are names such as __name__, which SD.Next and a common
+	// extension replace with a line of a file on the server.
+	Wildcards = MarkupKind{regexp.MustCompile(`(?s)__.*__`), "a wildcard, which is a name between two pairs of underscores"}
 )
+
+// alternatives removes the characters of {a|b}, which SD.Next resolves before
+// it looks for other markup.
+var alternatives = strings.NewReplacer("{", "", "}", "")
 
 // parameterMarks are parts of <sd_cpp_extra_args>, the markup with which a
 // prompt sets any parameter of stable-diffusion.cpp, without characters other
@@ -53,25 +60,27 @@ var parameterMarks = []string{"sdcpp", "cppextraargs"}
 
 // RefuseMarkup returns an error for the person who started the run if a text in
 // the job's input values contains markup that model servers read as
-// instructions. If the manifest allows markup, only markup that sets parameters
-// is refused. Weights such as (word:1.3) are part of the prompt and never
-// refused.
-func (m Markup) RefuseMarkup(values map[string]any) error {
+// instructions: markup of the given kinds, unless the manifest allows it, and
+// in any case markup that sets parameters. Weights such as (word:1.3) are part
+// of the prompt and never refused.
+func (m Markup) RefuseMarkup(values map[string]any, kinds ...MarkupKind) error {
 	var all []fieldText
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		all = appendTexts(all, key, values[key])
 	}
 
+	if m.Allowed() {
+		kinds = nil
+	}
 	for i, one := range all {
-		plain := alternatives.Replace(one.text)
-		switch {
-		case setsParameters(one.text):
+		if setsParameters(one.text) {
 			return markupFailure(one.key, "markup for parameters of the tool's server")
-		case m.Allowed():
-		case extraNetworks.MatchString(plain):
-			return markupFailure(one.key, "markup in angle brackets with a colon, such as <lora:name:1>")
-		case wildcards.MatchString(plain):
-			return markupFailure(one.key, "a wildcard, which is a name between two pairs of underscores")
+		}
+		plain := alternatives.Replace(one.text)
+		for _, kind := range kinds {
+			if kind.pattern.MatchString(plain) {
+				return markupFailure(one.key, kind.name)
+			}
 		}
 		for _, before := range all[:i] { // markup that is split over two fields
 			if setsParameters(before.text+one.text) || setsParameters(one.text+before.text) {

@@ -32,7 +32,7 @@ func TestMarkup(t *testing.T) {
 	} {
 		for _, m := range []backend.Markup{"", "refuse", "allow"} {
 			want := refused == always || refused == unlessAllowed && m != "allow"
-			err := m.RefuseMarkup(map[string]any{"seed": int64(3), "words": []any{"a hen", map[string]any{"more": text}}})
+			err := m.RefuseMarkup(map[string]any{"seed": int64(3), "words": []any{"a hen", map[string]any{"more": text}}}, backend.ExtraNetworks, backend.Wildcards)
 			if (err != nil) != want {
 				t.Errorf("%q with markup %q: %v, want refused: %v", text, m, err, want)
 			}
@@ -44,6 +44,14 @@ func TestMarkup(t *testing.T) {
 				t.Errorf("%q: %v, want a failure that names the field and does not repeat the text", text, e)
 			}
 		}
+	}
+}
+
+func TestOtherKindsOfMarkupAreText(t *testing.T) {
+	t.Parallel()
+	values := map[string]any{"prompt": "a fox before a def __init__(self)"}
+	if err := backend.Markup("").RefuseMarkup(values, backend.ExtraNetworks); err != nil {
+		t.Errorf("refused: %v", err)
 	}
 }
 

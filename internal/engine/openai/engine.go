@@ -139,7 +139,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 		return err
 	}
 	if t.Call != "speech" { // speech models have no markup that sets parameters, and people read markup aloud
-		if err := t.Markup.RefuseMarkup(j.Values); err != nil {
+		if err := t.Markup.RefuseMarkup(j.Values, backend.ExtraNetworks); err != nil {
 			return err
 		}
 	}
