@@ -14,8 +14,8 @@ type example struct {
 	options a1111test.Options
 	job     func(t *testing.T) engine.Job
 	seeded  bool
-	// task tells that the server knows the work by name, so that it can be
-	// asked after, shown and stopped.
+	// task means that the server has a task with our name, so that its
+	// progress can be queried and it can be interrupted.
 	task bool
 }
 
@@ -77,7 +77,7 @@ var examples = map[string]example{
 	},
 }
 
-// Not parallel: the suite counts goroutines.
+// TestConformance is not parallel, because the suite counts goroutines.
 func TestConformance(t *testing.T) {
 	for name, x := range examples {
 		t.Run(name, func(t *testing.T) {
@@ -91,8 +91,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// settle waits for what the server does for nobody, as it cannot be stopped
-// while it waits for its turn, and lets go of connections.
+// settle returns a function that waits until the server is idle, because tasks
+// in its queue cannot be cancelled, and closes connections.
 func (w world) settle(t *testing.T) func() {
 	return func() {
 		until(t, "the server rests", func() bool { return !w.Working() && w.Pending() == 0 })
@@ -100,7 +100,7 @@ func (w world) settle(t *testing.T) func() {
 	}
 }
 
-// Not parallel, as above.
+// TestFaults is not parallel, because the suite counts goroutines.
 func TestFaults(t *testing.T) {
 	for name, x := range examples {
 		t.Run(name, func(t *testing.T) {

@@ -95,8 +95,8 @@ func TestUpscale(t *testing.T) {
 	}
 }
 
-// TestSomebodyElsesWorkIsNotInterrupted ends a job that still waits behind
-// another.
+// TestSomebodyElsesWorkIsNotInterrupted cancels a job that waits behind another
+// one in the server's queue.
 func TestSomebodyElsesWorkIsNotInterrupted(t *testing.T) {
 	t.Parallel()
 	w := begin(t, a1111test.Options{Takes: 2 * time.Second})
@@ -226,7 +226,8 @@ func TestFewerAreBetterThanNone(t *testing.T) {
 	}
 }
 
-// TestLostWorkIsTriedAFewTimes: that the server is away would be any number.
+// TestLostWorkIsTriedAFewTimes: a lost job counts as a failure of the job, which
+// is retried a few times. A failure of the server would be retried without limit.
 func TestLostWorkIsTriedAFewTimes(t *testing.T) {
 	t.Parallel()
 	w := begin(t, a1111test.Options{Takes: 60 * time.Millisecond})

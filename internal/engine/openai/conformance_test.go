@@ -12,18 +12,19 @@ import (
 type example struct {
 	options openaitest.Options
 	job     func(t *testing.T) engine.Job
-	// seeded servers promise equal results for equal seeds.
+	// seeded means that the results depend on the seed, alike that they are
+	// always the same.
 	seeded, alike bool
-	// signs tells that the call tells progress on the way, previews that it
-	// shows some.
+	// signs means that the call reports progress before its end, previews that
+	// it sends previews.
 	signs, previews bool
-	// stops tells that the server stops working when the job ends.
+	// stops means that the server stops working when the job is cancelled.
 	stops bool
 }
 
 var square = map[string]any{"width": int64(256), "height": float64(256)}
 
-// examples are the calls, each with a server that has its own way of it.
+// examples are calls to servers of every dialect.
 var examples = map[string]example{
 	"images of OpenAI": {
 		job: func(t *testing.T) engine.Job {
@@ -109,7 +110,7 @@ var examples = map[string]example{
 	},
 }
 
-// Not parallel: the suite counts goroutines.
+// TestConformance is not parallel, because the suite counts goroutines.
 func TestConformance(t *testing.T) {
 	for name, x := range examples {
 		t.Run(name, func(t *testing.T) {
@@ -123,7 +124,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// Not parallel, as above.
+// TestFaults is not parallel, because the suite counts goroutines.
 func TestFaults(t *testing.T) {
 	for name, x := range examples {
 		t.Run(name, func(t *testing.T) {
