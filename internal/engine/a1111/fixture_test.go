@@ -17,7 +17,7 @@ import (
 
 const user, password = "atelier", "for-tests"
 
-// world is an engine and the server that it works with.
+// world is an engine and its server.
 type world struct {
 	*a1111test.Server
 	*a1111.Engine
@@ -54,18 +54,18 @@ func job(t *testing.T, with, values map[string]any, results int) engine.Job {
 	return engine.Job{RunID: "run", Attempt: 1, With: string(b), Values: values, Seed: 7, NumResults: results}
 }
 
-// picture is a small PNG.
+// picture returns a small PNG.
 func picture() engine.File {
 	return enginetest.FileFromBytes("image/png", enginetest.StripedPNG(32, 24, "picture"))
 }
 
-// run does a job that has to succeed.
+// run runs a job that must succeed.
 func (w world) run(t *testing.T, j engine.Job) *enginetest.Recorder {
 	t.Helper()
 	return enginetest.MustSucceed(t, w, j)
 }
 
-// fail does a job that has to fail.
+// fail runs a job that must fail, and returns its failure.
 func (w world) fail(t *testing.T, j engine.Job) *engine.Error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -77,7 +77,7 @@ func (w world) fail(t *testing.T, j engine.Job) *engine.Error {
 	return engine.AsError(err)
 }
 
-// until waits until is returns true.
+// until waits until is returns true. what names the condition.
 func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -85,7 +85,7 @@ func until(t *testing.T, what string, is func() bool) {
 	for end := time.After(time.Minute); !is(); {
 		select {
 		case <-end:
-			t.Fatalf("%s: not within 20 s", what)
+			t.Fatalf("%s: not within a minute", what)
 		case <-tick.C:
 		}
 	}

@@ -14,9 +14,9 @@ import (
 	"atelier/internal/engine/a1111/a1111test"
 )
 
-// TestWhatAGatewayGaveUpOnIsStopped has something between us and the server that
-// does not wait for as long as it works: the server does not notice, and would
-// go on while the run is tried again.
+// TestWhatAGatewayGaveUpOnIsStopped puts a gateway in front of the server whose
+// time limit is shorter than the work. The server does not notice, and would
+// continue while the run is tried again.
 func TestWhatAGatewayGaveUpOnIsStopped(t *testing.T) {
 	t.Parallel()
 	w := begin(t, a1111test.Options{Takes: time.Minute})

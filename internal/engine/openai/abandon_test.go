@@ -16,9 +16,11 @@ import (
 	"atelier/internal/engine/openai"
 )
 
-// The tests here hold that no video is made for nobody.
+// The tests here check that videos are deleted whose run is over.
 
-// studio is a server whose videos take for ever. It tells which were deleted.
+// studio starts a server whose videos never end by themselves. look handles all
+// requests other than creating and deleting. The returned function lists the ids
+// of the deleted videos.
 func studio(t *testing.T, look http.HandlerFunc) (world, func() []string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -94,7 +96,8 @@ func TestAServerMayBreakDownOverALook(t *testing.T) {
 	}
 }
 
-// TestLostWorkIsTriedAFewTimes: that the server is away would be any number.
+// TestLostWorkIsTriedAFewTimes: a lost job counts as a failure of the job, which
+// is retried a few times. A failure of the server would be retried without limit.
 func TestLostWorkIsTriedAFewTimes(t *testing.T) {
 	t.Parallel()
 	w, _ := studio(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) })

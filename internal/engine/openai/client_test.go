@@ -8,8 +8,8 @@ import (
 	"atelier/test/clients"
 )
 
-// TestTheProvidersOwnClient holds the stand-in against the client that OpenAI
-// wrote for its API.
+// TestTheProvidersOwnClient checks the stand-in with the client that OpenAI
+// publishes for its API.
 func TestTheProvidersOwnClient(t *testing.T) {
 	t.Parallel()
 	s := openaitest.Start(t, openaitest.Options{Key: key})

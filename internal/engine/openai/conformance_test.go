@@ -12,18 +12,19 @@ import (
 type example struct {
 	options openaitest.Options
 	job     func(t *testing.T) engine.Job
-	// seeded servers promise equal results for equal seeds.
+	// seeded means that the results depend on the seed, alike that they are
+	// always the same.
 	seeded, alike bool
-	// signs tells that the call tells progress on the way, previews that it
-	// shows some.
+	// signs means that the call reports progress before its end, previews that
+	// it sends previews.
 	signs, previews bool
-	// stops tells that the server stops working when the job ends.
+	// stops means that the server stops working when the job is cancelled.
 	stops bool
 }
 
 var square = map[string]any{"width": int64(256), "height": float64(256)}
 
-// examples are the calls, each with a server that has its own way of it.
+// examples are calls to servers of every dialect.
 var examples = map[string]example{
 	"images of OpenAI": {
 		job: func(t *testing.T) engine.Job {
@@ -60,11 +61,25 @@ var examples = map[string]example{
 		},
 		seeded: true, signs: true, stops: true,
 	},
-	"speech of OpenAI": {
+	"images of LocalAI": {
+		options: openaitest.Options{Dialect: openaitest.LocalAI},
 		job: func(t *testing.T) engine.Job {
-			return job(t, map[string]any{"call": "speech", "model": "gpt-4o-mini-tts", "response_format": "wav"}, map[string]any{"text": "Good evening.", "voice": "alloy", "speed": 1.0}, 2)
+			return job(t, map[string]any{"call": "images", "model": "flux.1-schnell", "dialect": "localai", "seed": "seed"}, map[string]any{"prompt": "a fox | a hen", "size": square, "steps": int64(4)}, 3)
+		},
+		seeded: true, signs: true, stops: true,
+	},
+	"images of stable-diffusion.cpp": {
+		options: openaitest.Options{Dialect: openaitest.SDCpp},
+		job: func(t *testing.T) engine.Job {
+			return job(t, map[string]any{"call": "images"}, map[string]any{"prompt": "a fox", "size": square}, 2)
 		},
 		alike: true, signs: true, stops: true,
+	},
+	"speech of OpenAI": {
+		job: func(t *testing.T) engine.Job {
+			return job(t, map[string]any{"call": "speech", "model": "gpt-4o-mini-tts", "response_format": "wav"}, map[string]any{"text": "Good evening.", "voice": "alloy", "speed": 1.0}, 1)
+		},
+		alike: true, stops: true,
 	},
 	"videos of vLLM-Omni": {
 		options: openaitest.Options{Dialect: openaitest.VLLMOmni},
@@ -82,7 +97,7 @@ var examples = map[string]example{
 			j.Files = map[string][]engine.File{"picture": {picture()}}
 			return j
 		},
-		seeded: true, signs: true, stops: true,
+		seeded: true, signs: true,
 	},
 	"video-sync of LocalAI": {
 		options: openaitest.Options{Dialect: openaitest.LocalAI},
@@ -95,7 +110,7 @@ var examples = map[string]example{
 	},
 }
 
-// Not parallel: the suite counts goroutines.
+// TestConformance is not parallel, because the suite counts goroutines.
 func TestConformance(t *testing.T) {
 	for name, x := range examples {
 		t.Run(name, func(t *testing.T) {
@@ -109,7 +124,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// Not parallel, as above.
+// TestFaults is not parallel, because the suite counts goroutines.
 func TestFaults(t *testing.T) {
 	for name, x := range examples {
 		t.Run(name, func(t *testing.T) {

@@ -269,7 +269,7 @@ func TestAServerThatDoesNotStreamIsFine(t *testing.T) {
 	w.run(t, job(t, map[string]any{"call": "images", "stream": true}, map[string]any{"prompt": "a fox", "size": square}, 2))
 }
 
-// ended is a context that ends once a video is being worked on.
+// ended returns a context that is cancelled at the first progress of a job.
 func ended(t *testing.T, r *enginetest.Recorder) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -18,7 +18,7 @@ import (
 
 const key = "sk-for-tests"
 
-// world is an engine and the server that it works with.
+// world is an engine and its server.
 type world struct {
 	*openaitest.Server
 	*openai.Engine
@@ -46,7 +46,7 @@ func client(t *testing.T, url, key string) *backend.Client {
 	return c
 }
 
-// with writes the engine's part of a manifest.
+// with returns the engine.with section of a manifest.
 func with(t *testing.T, settings map[string]any) string {
 	t.Helper()
 	b, err := json.Marshal(settings)
@@ -56,24 +56,24 @@ func with(t *testing.T, settings map[string]any) string {
 	return string(b)
 }
 
-// job is one for a call, with settings for the dialect's manifest.
+// job returns a job with the given settings in its manifest.
 func job(t *testing.T, settings map[string]any, values map[string]any, results int) engine.Job {
 	t.Helper()
 	return engine.Job{RunID: "run", Attempt: 1, With: with(t, settings), Values: values, Seed: 7, NumResults: results}
 }
 
-// picture is a small PNG.
+// picture returns a small PNG.
 func picture() engine.File {
 	return enginetest.FileFromBytes("image/png", enginetest.StripedPNG(32, 32, "picture"))
 }
 
-// run does a job that has to succeed.
+// run runs a job that must succeed.
 func (w world) run(t *testing.T, j engine.Job) *enginetest.Recorder {
 	t.Helper()
 	return enginetest.MustSucceed(t, w, j)
 }
 
-// fail does a job that has to fail.
+// fail runs a job that must fail, and returns its failure.
 func (w world) fail(t *testing.T, j engine.Job) *engine.Error {
 	t.Helper()
 	var r enginetest.Recorder

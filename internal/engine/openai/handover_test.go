@@ -14,7 +14,7 @@ func TestAnotherWorkerGoesOn(t *testing.T) {
 	enginetest.CheckHandover(t, w.moving(t), w.created)
 }
 
-// moving has the server make a video.
+// moving returns a trial that makes a video.
 func (w world) moving(t *testing.T) enginetest.Trial {
 	t.Helper()
 	j := job(t, map[string]any{"call": "videos", "model": "sora-2"}, map[string]any{"prompt": "a fox"}, 1)
@@ -22,7 +22,7 @@ func (w world) moving(t *testing.T) enginetest.Trial {
 	return enginetest.Trial{Engine: w, Job: j}
 }
 
-// created is how many videos the server was asked for.
+// created returns the number of videos that were requested.
 func (w world) created() (n int) {
 	for _, r := range w.Requests() {
 		if r.Method == "POST" && strings.HasSuffix(r.Path, "/videos") {

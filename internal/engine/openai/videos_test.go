@@ -17,7 +17,7 @@ import (
 	"atelier/internal/engine/openai/openaitest"
 )
 
-// film is a job for videos.
+// film returns a job for videos.
 func film(t *testing.T, results int) engine.Job {
 	return job(t, map[string]any{"call": "videos", "model": "Wan", "seed": "seed"}, map[string]any{"prompt": "a fox", "seconds": "4"}, results)
 }
@@ -163,7 +163,7 @@ func TestAFewBadLooksAreBorne(t *testing.T) {
 	}))
 	t.Cleanup(s.Close)
 	w := world{Engine: openai.New(client(t, s.URL+"/v1", key), openai.Options{PollInterval: time.Millisecond})}
-	// The server says text/plain, which is no video.
+	// The type of the content is text/plain, so it is not a video.
 	if e := w.fail(t, film(t, 1)); !strings.Contains(e.Message, "invalid response") || looks.Load() != 4 {
 		t.Errorf("failure = %v after %d looks", e, looks.Load())
 	}
