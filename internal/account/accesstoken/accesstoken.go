@@ -124,9 +124,9 @@ func (s *Service) CreateCompanyToken(ctx context.Context, p principal.Principal,
 			}
 			err = s.Mail.NotifyPerson(ctx, tx, member, flow.Notice{
 				Kind:     "token",
-				Subject:  "An access token speaks for you",
-				Text:     fmt.Sprintf("An admin of %q made the access token %q, which acts as you in the company's teams.", c.Name, name),
-				MailText: "You can see and delete it at " + s.Mail.AppURL + "/tokens",
+				Subject:  "An access token was created for you",
+				Text:     fmt.Sprintf("An admin of %q created the access token %q, which acts as you in the company's teams.", c.Name, name),
+				MailText: "You can delete the token at " + s.Mail.AppURL + "/tokens",
 			})
 			if err != nil {
 				return err

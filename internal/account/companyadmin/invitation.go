@@ -97,7 +97,7 @@ func (s *Invitations) mailInvitation(ctx context.Context, tx *sqldb.Tx, c compan
 	}
 
 	m := mail.Message{To: inv.Email, Subject: "You are invited to join a company", Text: fmt.Sprintf(
-		"%s to join the company “%s”.\n\nAccept the invitation: %s\n\nThe link works once, until %s. If you do not know what this is about, ignore this mail.\n",
+		"%s to join the company “%s”.\n\nAccept the invitation: %s\n\nThe link works once, until %s. If you did not expect this invitation, ignore this mail.\n",
 		opening, PrintableText(c.Company.Name), link, inv.Expires.Format("2006-01-02 15:04 UTC"))}
 	if err := m.CheckMessage(); err != nil {
 		return fault.New(fault.Invalid, "Mail cannot be sent to this address.").On("email").Because(err)

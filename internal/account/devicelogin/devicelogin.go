@@ -231,8 +231,8 @@ func (s *Service) notifyNewDevice(ctx context.Context, tx *sqldb.Tx, p person.Pe
 		Kind:    "device",
 		Subject: "A new device was signed in",
 		Text:    text,
-		MailText: "If this was not you, sign it out with one click: " + s.Mail.LinkURL("/drop", secret) +
-			"\n\nThe link works once, for a day. All your devices: " + s.Mail.AppURL + "/devices",
+		MailText: "If this was not you, sign the device out with this link: " + s.Mail.LinkURL("/drop", secret) +
+			"\n\nThe link works once, within a day. All your devices: " + s.Mail.AppURL + "/devices",
 	})
 }
 

@@ -101,7 +101,7 @@ func (s *Service) findOrCreate(ctx context.Context, tx *sqldb.Tx, who oidc.Ident
 		Kind:     "provider",
 		Subject:  "A new way to sign in",
 		Text:     "You can now sign in with " + s.Provider.DisplayName() + ".",
-		MailText: "If this was not you, see your devices at " + s.Mail.AppURL + "/devices",
+		MailText: "If this was not you, check your devices at " + s.Mail.AppURL + "/devices",
 	})
 	if err != nil {
 		return p, err

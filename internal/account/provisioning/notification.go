@@ -22,7 +22,7 @@ func (s *Service) notifyAddressChange(ctx context.Context, tx *sqldb.Tx, before 
 	}
 
 	for _, to := range []string{before.Name, email} {
-		m := mail.Message{To: to, Subject: "Your address was changed", Text: text + "\n\nIf you did not expect this, ask the admins of your company.\n"}
+		m := mail.Message{To: to, Subject: "Your address was changed", Text: text + "\n\nIf you did not expect this change, contact the admins of your company.\n"}
 		if err := s.sendMail(ctx, tx, m); err != nil {
 			return err
 		}

@@ -162,8 +162,8 @@ func (s *Service) remindOwner(ctx context.Context, tx *sqldb.Tx, email string) e
 	}
 	return s.Mail.Queue.QueueMessage(ctx, tx, mail.Message{
 		To:      p.Email,
-		Subject: "You have an account already",
-		Text:    "Somebody, probably you, tried to sign up with this address. You have an account already.\n\nSign in at " + s.Mail.AppURL + "/signin",
+		Subject: "You already have an account",
+		Text:    "Someone, probably you, tried to sign up with this mail address, which already has an account.\n\nSign in at " + s.Mail.AppURL + "/signin",
 	})
 }
 

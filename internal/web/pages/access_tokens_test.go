@@ -111,7 +111,7 @@ func TestCompanyTokens(t *testing.T) {
 			t.Fatalf("token = %q", secret)
 		}
 		list := admin.get(page).want(200, "Pipeline", "Acts as bert@studio.example.")
-		member.get("/account").want(200, `made the access token "Pipeline"`)
+		member.get("/account").want(200, `created the access token "Pipeline"`)
 
 		// The member sees it and can delete it, no more.
 		own := member.get("/tokens").want(200, "Pipeline", "company", "Created by an admin of North Light.")

@@ -140,7 +140,7 @@ func TestInvitations(t *testing.T) {
 			t.Error("opening the invitation did something")
 		}
 		in.send(shown, "/invitation").leads("/account?done=joined")
-		in.get("/account?done=joined").want(200, "Welcome. You have joined.", "Compositing")
+		in.get("/account?done=joined").want(200, "You have joined.", "Compositing")
 		in.send(shown, "/invitation", "token", "x").want(404)
 		in.get("/invitation?token=x").want(404)
 

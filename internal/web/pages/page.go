@@ -162,7 +162,7 @@ var doneMessages = map[string]string{
 	"revoked":    "The device is signed out.",
 	"ended":      "The browser is signed out.",
 	"deleted":    "The token is deleted. It can no longer be used.",
-	"joined":     "Welcome. You have joined.",
+	"joined":     "You have joined.",
 }
 
 // field is an input field of a form.

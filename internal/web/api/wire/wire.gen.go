@@ -584,8 +584,8 @@ type Account struct {
 	PluginKinds []string `json:"plugin_kinds"`
 
 	// Storage The storage of an account: its uploads, results and files sent with runs, with their thumbnails. Deleted files
-	// do not count, although their bytes are removed an hour later; until then such bytes may occupy as much storage
-	// again.
+	// do not count, although their bytes are removed an hour later; until then they may occupy up to the limit once
+	// more.
 	Storage Storage `json:"storage"`
 }
 
@@ -654,7 +654,7 @@ type Balance struct {
 	// Examples: 0
 	FreeAllowanceLeft int64 `json:"free_allowance_left"`
 
-	// Held The tokens that runs hold which have not ended.
+	// Held The tokens held by active runs.
 	//
 	// Examples: 0
 	Held int64 `json:"held"`
@@ -833,7 +833,7 @@ type Budget struct {
 	ToldPercent int64     `json:"told_percent"`
 	Updated     time.Time `json:"updated"`
 
-	// WebhookURL The address that receives alerts; null for none.
+	// WebhookURL The URL that receives alerts; null for none.
 	WebhookURL *string `json:"webhook_url"`
 }
 
@@ -877,7 +877,7 @@ type BudgetDraft struct {
 	// Examples: 50000
 	Tokens int64 `json:"tokens"`
 
-	// WebhookURL The address that receives alerts. The rules for runs apply: HTTPS, and a public address.
+	// WebhookURL The URL that receives alerts. The rules for runs apply: HTTPS, and a public address.
 	//
 	// Examples: https://studio.example/hooks/budget
 	WebhookURL *string `json:"webhook_url,omitempty"`
@@ -1087,7 +1087,7 @@ type CreateGenerationRequest struct {
 	// Examples: PagW53lsaa2KiGgg5wR4
 	ToolID ID `json:"tool_id"`
 
-	// WebhookURL The address that receives the event when the run has ended: HTTPS, port 443 or a port above 1023, without
+	// WebhookURL The URL that receives the event when the run has ended: HTTPS, port 443 or a port above 1023, without
 	// credentials, and not in a private network.
 	//
 	//
@@ -1422,7 +1422,7 @@ type FileBytes = any
 // FileInput The file of an input; `kind` tells the variants apart.
 type FileInput = any
 
-// Generation A run. Once it has ended, only addresses and the webhook's state still change.
+// Generation A run. Once it has ended, only URLs and the webhook's state still change.
 //
 // Examples: {"created":"2026-11-15T09:30:00Z","error":null,"estimated_seconds":8,"finished":"2026-11-15T09:30:09Z","free_allowance_used":0,"metadata":{"scene":"forest","shot":12},"num_results":1,"outputs":[{"blurhash":"LEHV6nWB2yk8pyo0adR*.7kCMdnj","duration_seconds":null,"expired":false,"height":1024,"id":"Qm3vT8sLw1ZrYb6KdXf9:0b5f8a4e-6c1d-4f0e-9a57-3d2c1b0a9e8f","mime_type":"image/png","note":null,"preview_url":null,"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","size_bytes":934567,"thumb_url":"https://atelier.example/media/…/sunset-thumb.jpg?…","type":"IMG","url":"https://atelier.example/media/…/sunset.png?…","width":1024}],"progress":null,"queue_position":null,"request_id":"5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70","retry_after_seconds":2,"seed":1234567,"stage":null,"started":"2026-11-15T09:30:01Z","status":"succeeded","team_id":null,"tokens_charged":4,"tokens_held":0,"tool_id":"PagW53lsaa2KiGgg5wR4","webhook":{"attempts":0,"state":"pending"}}
 type Generation struct {
@@ -1533,7 +1533,7 @@ type GenerationCreated struct {
 	// Status Always `pending`.
 	Status string `json:"status"`
 
-	// StatusURL The address to poll. Use it unchanged.
+	// StatusURL The URL to poll. Use it unchanged.
 	//
 	// Examples: https://atelier.example/api/v2/generate/5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70
 	StatusURL string `json:"status_url"`
@@ -1581,7 +1581,7 @@ type GenerationList struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
-// GenerationOutput A result. Its addresses need no credential, work for 7 days and are new at each read of the record.
+// GenerationOutput A result. Its URLs need no credential, work for 7 days and are new at each read of the record.
 // `LIBRARY_REF` and the library use its `id`.
 type GenerationOutput struct {
 	// Blurhash A placeholder while the file loads, as a BlurHash; null for none.
@@ -1618,7 +1618,7 @@ type GenerationOutput struct {
 	// Examples: 1 of 4 words is unknown to this model and was left out of the drawing: narwhal.
 	Note *string `json:"note"`
 
-	// PreviewURL Address of a video's first frame as JPEG; null for anything else.
+	// PreviewURL URL of a video's first frame as JPEG; null for anything else.
 	PreviewURL *string `json:"preview_url"`
 
 	// Sha256 The file's SHA-256, in hex.
@@ -1631,7 +1631,7 @@ type GenerationOutput struct {
 	// Examples: 934567
 	SizeBytes int64 `json:"size_bytes"`
 
-	// ThumbURL Address of a thumbnail; null for none.
+	// ThumbURL URL of a thumbnail; null for none.
 	//
 	// Examples: https://atelier.example/media/…/sunset.png?…
 	ThumbURL *string `json:"thumb_url"`
@@ -1639,7 +1639,7 @@ type GenerationOutput struct {
 	// Type The kind of media.
 	Type Medium `json:"type"`
 
-	// URL Address of the file; null once it has expired.
+	// URL URL of the file; null once it has expired.
 	//
 	// Examples: https://atelier.example/media/…/sunset.png?…
 	URL *string `json:"url"`
@@ -1657,7 +1657,7 @@ type GenerationPreview struct {
 	// Examples: image/jpeg
 	MimeType string `json:"mime_type"`
 
-	// URL Address of the picture; needs no credential.
+	// URL URL of the picture; needs no credential.
 	//
 	// Examples: https://atelier.example/media/…/sunset.png?…
 	URL string `json:"url"`
@@ -1900,7 +1900,7 @@ type KitTool struct {
 	Tool Tool `json:"tool"`
 }
 
-// LibraryItem A result in the library. Its addresses need no credential, work for 7 days and are new at each read.
+// LibraryItem A result in the library. Its URLs need no credential, work for 7 days and are new at each read.
 type LibraryItem struct {
 	// Created The time of creation.
 	Created time.Time `json:"created"`
@@ -1953,7 +1953,7 @@ type LibraryItem struct {
 	// Examples: null
 	TeamID *string `json:"team_id"`
 
-	// ThumbURL Address of a thumbnail; null for none.
+	// ThumbURL URL of a thumbnail; null for none.
 	//
 	// Examples: https://atelier.example/media/…/sunset.png?…
 	ThumbURL *string `json:"thumb_url"`
@@ -1966,7 +1966,7 @@ type LibraryItem struct {
 	// Type The kind of media.
 	Type Medium `json:"type"`
 
-	// URL Address of the file.
+	// URL URL of the file.
 	//
 	// Examples: https://atelier.example/media/…/sunset.png?…
 	URL string `json:"url"`
@@ -2266,7 +2266,7 @@ type NodeDraft struct {
 	Z *int64 `json:"z,omitempty"`
 }
 
-// NodeItem The file of a node. Its addresses need no credential, work for 7 days and are new at each read.
+// NodeItem The file of a node. Its URLs need no credential, work for 7 days and are new at each read.
 type NodeItem struct {
 	// DurationSeconds The playing time; null if the file has none or it is unknown.
 	//
@@ -2288,7 +2288,7 @@ type NodeItem struct {
 	// Examples: 934567
 	SizeBytes int64 `json:"size_bytes"`
 
-	// ThumbURL Address of a thumbnail; null for none.
+	// ThumbURL URL of a thumbnail; null for none.
 	//
 	// Examples: https://atelier.example/media/…/sunset.png?…
 	ThumbURL *string `json:"thumb_url"`
@@ -2296,7 +2296,7 @@ type NodeItem struct {
 	// Type The kind of media.
 	Type Medium `json:"type"`
 
-	// URL Address of the file.
+	// URL URL of the file.
 	//
 	// Examples: https://atelier.example/media/…/sunset.png?…
 	URL string `json:"url"`
@@ -2354,7 +2354,7 @@ type OpenAPIDocument map[string]interface{}
 
 // Option One option.
 type Option struct {
-	// ImageURL Address of a PNG; only for options that are shown as pictures.
+	// ImageURL URL of a PNG; only for options that are shown as pictures.
 	ImageURL *string `json:"image_url,omitempty"`
 
 	// Text Display name.
@@ -2585,7 +2585,7 @@ type ScimToken struct {
 	// Examples: null
 	Token *string `json:"token"`
 
-	// URL The address for the identity provider.
+	// URL The URL for the identity provider.
 	//
 	// Examples: https://atelier.example/scim/v2
 	URL string `json:"url"`
@@ -2650,8 +2650,8 @@ type SpendLimit struct {
 }
 
 // Storage The storage of an account: its uploads, results and files sent with runs, with their thumbnails. Deleted files
-// do not count, although their bytes are removed an hour later; until then such bytes may occupy as much storage
-// again.
+// do not count, although their bytes are removed an hour later; until then they may occupy up to the limit once
+// more.
 type Storage struct {
 	// LimitBytes The limit of stored bytes; null for none.
 	//
@@ -2846,7 +2846,7 @@ type Tokens struct {
 
 // Tool A tool in a list.
 type Tool struct {
-	// AvatarURL Address of a PNG that needs no credential; null for none.
+	// AvatarURL URL of a PNG that needs no credential; null for none.
 	//
 	// Examples: https://atelier.example/catalog/f01a6a1f649efae64b8012d6308601d85a57a1ab48830a24fb8bdd7650489f98.png
 	AvatarURL *string `json:"avatar_url"`
@@ -3027,7 +3027,7 @@ type TopUpResult struct {
 // Examples: 5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70
 type UUID = string
 
-// Upload An uploaded file. Its addresses need no credential, work for 7 days and are new at each read.
+// Upload An uploaded file. Its URLs need no credential, work for 7 days and are new at each read.
 type Upload struct {
 	// Created The time of the upload.
 	Created time.Time `json:"created"`
@@ -3067,7 +3067,7 @@ type Upload struct {
 	// Examples: 934567
 	SizeBytes int64 `json:"size_bytes"`
 
-	// ThumbURL Address of a thumbnail; null for none.
+	// ThumbURL URL of a thumbnail; null for none.
 	//
 	// Examples: https://atelier.example/media/…/sunset.png?…
 	ThumbURL *string `json:"thumb_url"`
@@ -3075,7 +3075,7 @@ type Upload struct {
 	// Type The kind of media; never `TEXT`.
 	Type Medium `json:"type"`
 
-	// URL Address of the file.
+	// URL URL of the file.
 	//
 	// Examples: https://atelier.example/media/…/sunset.png?…
 	URL string `json:"url"`
@@ -3338,7 +3338,7 @@ type WebhookAttemptList struct {
 
 // WebhookEvent The webhook event of a run that has ended.
 type WebhookEvent struct {
-	// Data A run. Once it has ended, only addresses and the webhook's state still change.
+	// Data A run. Once it has ended, only URLs and the webhook's state still change.
 	//
 	// Examples: {"created":"2026-11-15T09:30:00Z","error":null,"estimated_seconds":8,"finished":"2026-11-15T09:30:09Z","free_allowance_used":0,"metadata":{"scene":"forest","shot":12},"num_results":1,"outputs":[{"blurhash":"LEHV6nWB2yk8pyo0adR*.7kCMdnj","duration_seconds":null,"expired":false,"height":1024,"id":"Qm3vT8sLw1ZrYb6KdXf9:0b5f8a4e-6c1d-4f0e-9a57-3d2c1b0a9e8f","mime_type":"image/png","note":null,"preview_url":null,"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","size_bytes":934567,"thumb_url":"https://atelier.example/media/…/sunset-thumb.jpg?…","type":"IMG","url":"https://atelier.example/media/…/sunset.png?…","width":1024}],"progress":null,"queue_position":null,"request_id":"5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70","retry_after_seconds":2,"seed":1234567,"stage":null,"started":"2026-11-15T09:30:01Z","status":"succeeded","team_id":null,"tokens_charged":4,"tokens_held":0,"tool_id":"PagW53lsaa2KiGgg5wR4","webhook":{"attempts":0,"state":"pending"}}
 	Data Generation `json:"data"`
@@ -3925,10 +3925,10 @@ type AddFavoriteParams struct {
 
 // GetMediaWithoutNameParams defines parameters for GetMediaWithoutName.
 type GetMediaWithoutNameParams struct {
-	// V The person that the address was made for.
+	// V The person whom the URL was created for.
 	V MediaViewer `form:"v" json:"v"`
 
-	// E The time when the address expires.
+	// E The time when the URL expires.
 	E MediaEnd `form:"e" json:"e"`
 
 	// S The signature.
@@ -3943,10 +3943,10 @@ type GetMediaWithoutNameParams struct {
 
 // GetMediaParams defines parameters for GetMedia.
 type GetMediaParams struct {
-	// V The person that the address was made for.
+	// V The person whom the URL was created for.
 	V MediaViewer `form:"v" json:"v"`
 
-	// E The time when the address expires.
+	// E The time when the URL expires.
 	E MediaEnd `form:"e" json:"e"`
 
 	// S The signature.
@@ -4104,7 +4104,7 @@ type CreateUploadParams struct {
 	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
 
-	// Name The name of the file, where the body is the bytes alone.
+	// Name The name of the file, if the body is the raw bytes.
 	Name *string `form:"name,omitempty" json:"name,omitempty"`
 }
 
