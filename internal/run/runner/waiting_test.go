@@ -208,3 +208,28 @@ func TestAWorkerThatStopsHandsTheWaitOver(t *testing.T) {
 		}
 	})
 }
+
+// probed is an engine whose server never answers a probe.
+type probed struct{ script }
+
+func (probed) Probe(context.Context) error { return engine.FailTransient(engine.Unavailable, "Away.") }
+
+// TestAServerThatGoesAwayAfterAWait has the server go away after a run has
+// waited in its queue for longer than the tool may work: the run waits for the
+// server, because it has not worked for that long.
+func TestAServerThatGoesAwayAfterAWait(t *testing.T) {
+	worlds(t, func(h *house) {
+		const wait = 1200 * time.Millisecond // longer than the tool may work
+		r := build(h, probed{func(ctx context.Context, _ engine.Job, out engine.Sink) error {
+			out.Queued(1)
+			time.Sleep(wait)
+			h.Pass(wait)
+			return engine.FailTransient(engine.Unavailable, "Away.")
+		}}, nil)
+		made := create(h, "quick", nil)
+		r.Step(h.Context(), generationtest.Engine)
+		if now := h.Run(made.ID); now.State != run.Queued {
+			h.Errorf("%s %s: %s, want a run that waits for its server", now.State, now.ErrorCode, now.ErrorText)
+		}
+	})
+}
