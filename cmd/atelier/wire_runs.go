@@ -167,15 +167,16 @@ func (p *program) openRuns(o runParts) (*runs, error) {
 			return rs.links.SignURL(library.KindInput, a.ID, library.VariantFile, personID, library.InputNames(a).File)
 		},
 		Settings: runner.Settings{
-			Lease:       time.Duration(c.Runs.Lease),
-			Retry:       durations(c.Runs.Retry),
-			Attempts:    c.Runs.Attempts,
-			MaxWait:     time.Duration(c.Runs.MaxWait),
-			Drain:       drainTime(c),
-			OutputBytes: int64(c.Runs.OutputBytes),
-			Probe:       time.Duration(c.Engines.Probe),
-			Provenance:  c.Engines.Provenance,
-			Prompts:     c.Engines.Prompts,
+			Lease:        time.Duration(c.Runs.Lease),
+			Retry:        durations(c.Runs.Retry),
+			Attempts:     c.Runs.Attempts,
+			MaxWait:      time.Duration(c.Runs.MaxWait),
+			QueueTimeout: time.Duration(c.Engines.QueueTimeout),
+			Drain:        drainTime(c),
+			OutputBytes:  int64(c.Runs.OutputBytes),
+			Probe:        time.Duration(c.Engines.Probe),
+			Provenance:   c.Engines.Provenance,
+			Prompts:      c.Engines.Prompts,
 		},
 	})
 	rs.sender = webhook.New(webhook.Options{

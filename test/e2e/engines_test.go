@@ -40,6 +40,13 @@ type studio struct {
 
 func newStudio(t *testing.T, s *site, step time.Duration) *studio {
 	t.Helper()
+	return newStudioWith(t, s, step, func(string) {})
+}
+
+// newStudioWith is newStudio with a function that changes the imported
+// manifests in their folder.
+func newStudioWith(t *testing.T, s *site, step time.Duration, change func(manifests string)) *studio {
+	t.Helper()
 	st := &studio{site: s, comfy: comfyuitest.Start(t, comfyuitest.Options{Step: step})}
 	dir := t.TempDir()
 	manifests := filepath.Join(dir, "tools")
@@ -48,6 +55,7 @@ func newStudio(t *testing.T, s *site, step time.Duration) *studio {
 	s.env = append(s.env, "ATELIER_CATALOG_BUILTIN=false", "ATELIER_BACKENDS="+filepath.Join(dir, "backends.yaml"), "ATELIER_RUNS_RETRY=100ms,200ms",
 		"ATELIER_ENGINES_PROBE=200ms", "ATELIER_RUNS_LEASE=3s")
 	s.do("tools", "import", "studio", "--workflow", filepath.Join(dir, "portrait.json"), "--into", manifests)
+	change(manifests)
 	if v := s.do("tools", "lint", manifests); v["tools"] != 1.0 {
 		t.Fatalf("lint = %v", v)
 	}

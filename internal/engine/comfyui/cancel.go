@@ -47,8 +47,8 @@ func (e *Engine) removePrompt(ctx context.Context, id string) error {
 	}
 	// The oldest servers interrupt whichever prompt is running, so the request
 	// is sent only if this prompt is running.
-	at, err := e.findInQueue(ctx, id)
-	if err != nil || at != stateRunning {
+	found, err := e.findInQueue(ctx, id)
+	if err != nil || found.state != stateRunning {
 		return err
 	}
 	return e.server.CallJSON(ctx, "POST", "/interrupt", map[string]any{"prompt_id": id}, nil)

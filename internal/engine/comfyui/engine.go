@@ -20,11 +20,16 @@
 // If a graph makes fewer results than requested, it is run again with another
 // seed, until there are enough.
 //
-// The server has one queue and loses it when it restarts. The engine polls the
-// queue and the history for the state of a prompt. The WebSocket is used only
-// for progress and previews. The ids of prompts are saved in a checkpoint
-// before the prompts are sent, so that the next worker can resume the prompts
-// that still exist.
+// The server has one queue, which it may share with other clients, and loses it
+// when it restarts. The engine polls the queue and the history for the state of
+// a prompt. The WebSocket is used only for progress and previews. The ids of
+// prompts are saved in a checkpoint before the prompts are sent, so that the
+// next worker can resume the prompts that still exist.
+//
+// The server answers equal nodes from its cache, with the names of the files of
+// an earlier prompt. Saving nodes therefore get an unused input and a file name
+// that no other prompt has (see markSavers), and results of nodes that the
+// server took from its cache are refused.
 package comfyui
 
 import (
@@ -194,8 +199,18 @@ func (t *task) resumePrompt(ctx context.Context, number int) (bool, error) {
 	return false, nil
 }
 
-// runPrompt sends the graph as a new prompt and waits for its results.
+// runPrompt sends the graph as a new prompt and delivers its results. If the
+// server reports results of an earlier prompt, the graph is sent once more.
 func (t *task) runPrompt(ctx context.Context, number int) error {
+	err := t.sendGraph(ctx, number)
+	if errors.Is(err, errStale) && ctx.Err() == nil {
+		err = t.sendGraph(ctx, number)
+	}
+	return err
+}
+
+// sendGraph sends the graph as a new prompt and waits for its results.
+func (t *task) sendGraph(ctx context.Context, number int) error {
 	wanted := t.job.NumResults - t.delivered
 	if err := t.uploadFiles(ctx); err != nil {
 		return err
@@ -220,7 +235,7 @@ func (t *task) finishPrompt(ctx context.Context, id string) error {
 	}
 	all := float64(t.job.NumResults)
 	making := t.bar.SubSpan(float64(t.delivered)/all, float64(t.delivered+share)/all).SubSpan(0, 0.95) // the last 5 % are for fetching the files
-	t.socket.followPrompt(id, t.graph.nodeIDs(), making)
+	t.socket.followPrompt(id, t.graph.nodeWeights(), making)
 	e, err := t.awaitPrompt(ctx, id)
 	t.socket.followPrompt("", nil, engine.Span{})
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -27,7 +26,9 @@ type graph struct {
 	Bind     map[string][]string       `json:"bind"`
 	Outputs  []string                  `json:"outputs"`
 
-	targets map[string][]target
+	targets  map[string][]target
+	savers   map[string]bool   // ids of the nodes that may save results
+	prefixes map[string]string // file name prefixes of the manifest, by node id
 }
 
 // target is an input of a node that a field is bound to.
@@ -68,6 +69,13 @@ func parseGraph(with string) (*graph, error) {
 			return nil, misconfigured("outputs: there is no node %s", id)
 		}
 	}
+	g.savers = g.findSavers()
+	g.prefixes = map[string]string{}
+	for id, n := range g.Workflow {
+		if prefix, ok := n["inputs"].(map[string]any)[prefixInput].(string); ok {
+			g.prefixes[id] = prefix
+		}
+	}
 	return &g, nil
 }
 
@@ -91,13 +99,13 @@ func misconfigured(format string, args ...any) error {
 // num_results, is bound to an input of the workflow.
 func (g *graph) isBound(key string) bool { return len(g.targets[key]) > 0 }
 
-// nodeIDs returns the ids of the workflow's nodes, in no particular order.
-func (g *graph) nodeIDs() []string { return slices.Collect(maps.Keys(g.Workflow)) }
-
-// setInputs sets the bound inputs of the workflow. names are the names of
-// uploaded files by field key. Inputs without a value in the job keep the
-// workflow's value.
+// setInputs sets the bound inputs of the workflow for one prompt, and marks the
+// saving nodes. names are the names of uploaded files by field key. Inputs
+// without a value in the job keep the workflow's value.
 func (g *graph) setInputs(j engine.Job, seed uint32, results int, names map[string][]string) error {
+	for id, prefix := range g.prefixes { // of the previous prompt
+		g.Workflow[id]["inputs"].(map[string]any)[prefixInput] = prefix
+	}
 	for key, targets := range g.targets {
 		files, isFile := names[key]
 		switch {
@@ -125,6 +133,7 @@ func (g *graph) setInputs(j engine.Job, seed uint32, results int, names map[stri
 			setTargets(targets, plain)
 		}
 	}
+	g.markSavers(newAttempt())
 	return nil
 }
 

@@ -30,6 +30,7 @@ type outputFile struct {
 	Subfolder string `json:"subfolder"`
 	Type      string `json:"type"`
 	text      string
+	node      string // id of the node that made the result
 }
 
 // resultsOf returns the results of the tool's output type, in the order of the
@@ -51,12 +52,24 @@ func (g *graph) resultsOf(e historyEntry, kind string) []outputFile {
 			}
 			for _, item := range items {
 				if r, ok := matchResult(item, list, kind); ok {
+					r.node, _, _ = strings.Cut(id, ".") // nodes that a node creates have ids such as 5.0.1
 					all = append(all, r)
 				}
 			}
 		}
 	}
 	return all
+}
+
+// isFresh reports whether a node was run for the prompt of a history entry. If
+// the server did not keep the prompt's status, only nodes that were marked
+// before are known to have run.
+func (g *graph) isFresh(e historyEntry, node string) bool {
+	cached, known := e.cachedNodes()
+	if !known {
+		return g.savers[node]
+	}
+	return !slices.Contains(cached, node)
 }
 
 func matchResult(item json.RawMessage, list, kind string) (r outputFile, ok bool) {
@@ -71,10 +84,21 @@ func matchResult(item json.RawMessage, list, kind string) (r outputFile, ok bool
 
 var errNoResult = engine.Fail(engine.Invalid, "The tool made no result of the expected type.")
 
+// errStale is the failure for results that the server took from its cache. They
+// belong to an earlier prompt, which may have been another person's, and by now
+// their file names may refer to other files.
+var errStale = engine.Fail(engine.Invalid, "The tool's server returned the result of an earlier job. Contact the operator.")
+
 // deliverResults passes a prompt's results to the sink, but no more than the
 // job requested.
 func (t *task) deliverResults(ctx context.Context, e historyEntry) error {
 	all := t.graph.resultsOf(e, t.job.OutputType)
+	for _, r := range all {
+		if !t.graph.isFresh(e, r.node) {
+			t.graph.savers[r.node] = true // the next prompt marks the node
+			return errStale
+		}
+	}
 	if len(all) == 0 {
 		return errNoResult
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
+	"slices"
 	"time"
 
 	"atelier/internal/engine"
@@ -25,8 +26,9 @@ const (
 // promptStatus is the state of a prompt on the server and, if the prompt has
 // ended, its history entry.
 type promptStatus struct {
-	state promptState
-	entry historyEntry // set if the prompt has ended
+	state    promptState
+	position int          // position among the pending prompts, from 1; set if the prompt is pending
+	entry    historyEntry // set if the prompt has ended
 }
 
 // errLost is the failure for a prompt that the server no longer has. It is a
@@ -65,15 +67,20 @@ func (t *task) awaitPrompt(ctx context.Context, id string) (historyEntry, error)
 		}
 		failed = 0
 		switch found.state {
+		case statePending:
+			missed = 0
+			t.socket.reportQueued(found.position)
+		case stateRunning:
+			missed = 0
+			t.socket.reportRunning()
 		case stateEnded:
+			t.socket.reportRunning()
 			return found.entry, nil
 		case stateUnknown:
 			if missed++; missed == lostAfter {
 				return historyEntry{}, errLost
 			}
 			wait = min(t.poll, 250*time.Millisecond)
-		default:
-			missed = 0
 		}
 	}
 }
@@ -104,74 +111,98 @@ func (t *task) waitForPoll(ctx context.Context, wait time.Duration) error {
 func (t *task) queryPrompt(ctx context.Context, id string) (promptStatus, error) {
 	short, cancel := t.server.WithTimeout(ctx)
 	defer cancel()
-	at, err := t.findInQueue(short, id)
-	if err != nil || at != stateUnknown {
-		return promptStatus{state: at}, backend.QueryFailure(ctx, err)
+	found, err := t.findInQueue(short, id)
+	if err != nil || found.state != stateUnknown {
+		return found, backend.QueryFailure(ctx, err)
 	}
 	var history map[string]historyEntry
 	if err := t.server.CallJSON(short, "GET", "/history/"+url.PathEscape(id), nil, &history); err != nil {
 		return promptStatus{}, backend.QueryFailure(ctx, err)
 	}
 	if e, ok := history[id]; ok {
-		return promptStatus{stateEnded, e}, nil
+		return promptStatus{state: stateEnded, entry: e}, nil
 	}
 	return promptStatus{}, nil
 }
 
-// findInQueue returns the state of a prompt in the server's queue. It returns
-// stateUnknown if the prompt is not in the queue.
-func (e *Engine) findInQueue(ctx context.Context, id string) (promptState, error) {
+// findInQueue returns the state and the position of a prompt in the server's
+// queue. The state is stateUnknown if the prompt is not in the queue.
+func (e *Engine) findInQueue(ctx context.Context, id string) (promptStatus, error) {
 	res, err := e.server.Do(ctx, backend.Request{Path: "/queue"})
 	if err != nil {
-		return stateUnknown, err
+		return promptStatus{}, err
 	}
 	defer res.Body.Close()
-	var at promptState
+	queue := map[string][]queueItem{}
 	// The queue is decoded entry by entry, because it contains the graphs of
 	// all clients, which can be large.
-	err = backend.StreamJSON(res.Body, backend.MaxResponse, func(d *json.Decoder) (err error) {
-		at, err = searchQueue(d, id)
-		return err
-	})
-	return at, err
+	err = backend.StreamJSON(res.Body, backend.MaxResponse, func(d *json.Decoder) error { return decodeQueue(d, queue) })
+	if err != nil {
+		return promptStatus{}, err
+	}
+	return searchQueue(queue["queue_running"], queue["queue_pending"], id), nil
 }
 
-// searchQueue decodes the server's queue entry by entry and returns the state
-// of the prompt with the given id.
-func searchQueue(d *json.Decoder, id string) (at promptState, err error) {
+// searchQueue returns the state and the position of a prompt among the running
+// and the pending prompts. The server runs the pending prompt with the lowest
+// number next, and lists the prompts in another order.
+func searchQueue(running, pending []queueItem, id string) promptStatus {
+	isSame := func(q queueItem) bool { return q.id == id }
+	if slices.ContainsFunc(running, isSame) {
+		return promptStatus{state: stateRunning}
+	}
+	at := slices.IndexFunc(pending, isSame)
+	if at < 0 {
+		return promptStatus{}
+	}
+	found := promptStatus{state: statePending, position: 1}
+	for _, q := range pending {
+		if q.number < pending[at].number {
+			found.position++
+		}
+	}
+	return found
+}
+
+// decodeQueue decodes the lists of the server's queue into queue, by their
+// keys.
+func decodeQueue(d *json.Decoder, queue map[string][]queueItem) error {
 	if err := expectDelim(d, '{'); err != nil {
-		return stateUnknown, err
+		return err
 	}
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
-			return stateUnknown, err
+			return err
 		}
-		in, ok := map[json.Token]promptState{"queue_running": stateRunning, "queue_pending": statePending}[key]
-		if !ok {
+		name, _ := key.(string)
+		if name != "queue_running" && name != "queue_pending" {
 			if err := d.Decode(&json.RawMessage{}); err != nil {
-				return stateUnknown, err
+				return err
 			}
 			continue
 		}
-		if err := expectDelim(d, '['); err != nil {
-			return stateUnknown, err
-		}
-		for d.More() {
-			var q queueItem
-			if err := d.Decode(&q); err != nil {
-				return stateUnknown, err
-			}
-			if string(q) == id && at != stateRunning {
-				at = in
-			}
-		}
-		if _, err := d.Token(); err != nil {
-			return stateUnknown, err
+		if queue[name], err = decodeItems(d); err != nil {
+			return err
 		}
 	}
+	_, err := d.Token()
+	return err
+}
+
+func decodeItems(d *json.Decoder) (items []queueItem, err error) {
+	if err := expectDelim(d, '['); err != nil {
+		return nil, err
+	}
+	for d.More() {
+		var q queueItem
+		if err := d.Decode(&q); err != nil {
+			return nil, err
+		}
+		items = append(items, q)
+	}
 	_, err = d.Token()
-	return at, err
+	return items, err
 }
 
 func expectDelim(d *json.Decoder, with json.Delim) error {
@@ -183,21 +214,26 @@ func expectDelim(d *json.Decoder, with json.Delim) error {
 	return nil
 }
 
-// queueItem is the prompt id in a queue entry [number, id, graph, …]. It is
+// queueItem is the start of a queue entry [number, id, graph, …]. The id is
 // empty if the entry has another form.
-type queueItem string
+type queueItem struct {
+	number float64
+	id     string
+}
 
 // UnmarshalJSON implements json.Unmarshaler. It decodes an entry no further
 // than the prompt id.
 func (q *queueItem) UnmarshalJSON(entry []byte) error {
 	d := json.NewDecoder(bytes.NewReader(entry))
-	*q = ""
-	if expectDelim(d, '[') != nil || d.Decode(&json.RawMessage{}) != nil || !d.More() {
+	*q = queueItem{}
+	var number json.RawMessage
+	if expectDelim(d, '[') != nil || d.Decode(&number) != nil || !d.More() {
 		return nil
 	}
+	_ = json.Unmarshal(number, &q.number) // an entry without a number only has an imprecise position
 	var id string
 	if d.Decode(&id) == nil {
-		*q = queueItem(id)
+		q.id = id
 	}
 	return nil
 }
@@ -237,4 +273,28 @@ func (e historyEntry) failureOf() error {
 		}
 	}
 	return engine.Fail(engine.Failed, "The tool's server could not run the workflow.")
+}
+
+// cachedNodes returns the ids of the nodes whose results the server took from
+// its cache. known is false if the server did not keep the status of the
+// prompt.
+func (e historyEntry) cachedNodes() (ids []string, known bool) {
+	if e.Status == nil {
+		return nil, false
+	}
+	for _, m := range e.Status.Messages {
+		var kind string
+		if len(m) < 2 || json.Unmarshal(m[0], &kind) != nil || kind != "execution_cached" {
+			continue
+		}
+		var data struct {
+			Nodes []string `json:"nodes"`
+		}
+		if json.Unmarshal(m[1], &data) != nil {
+			return nil, false
+		}
+		ids = append(ids, data.Nodes...)
+		known = true
+	}
+	return ids, known
 }

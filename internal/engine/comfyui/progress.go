@@ -1,18 +1,36 @@
 package comfyui
 
-import "math"
+import (
+	"encoding/json"
+	"math"
+	"strings"
+)
 
-// nodeProgress is the progress of each node of a prompt. Nodes whose results
-// the server has cached do not count.
+const (
+	// maxSteps limits the weight of a node, so that a wrong number of steps
+	// does not hide the progress of all other nodes. maxLearned limits the
+	// weight of nodes of which only their progress events are known: a node
+	// that downloads a file may count bytes.
+	maxSteps   = 1000
+	maxLearned = 100
+)
+
+// nodeProgress is the progress of each node of a prompt. A node counts for its
+// number of sampling steps, or for one if it has none. Nodes whose results the
+// server has cached do not count.
 type nodeProgress struct {
 	fractions map[string]float64 // completed fraction of each node, from 0 to 1, by node id
+	weights   map[string]float64 // by node id
 	current   string
 }
 
-func newNodeProgress(nodes []string) *nodeProgress {
-	s := &nodeProgress{fractions: make(map[string]float64, len(nodes))}
-	for _, id := range nodes {
+// newNodeProgress returns the progress of a prompt whose nodes have the given
+// weights, by node id.
+func newNodeProgress(weights map[string]float64) *nodeProgress {
+	s := &nodeProgress{fractions: make(map[string]float64, len(weights)), weights: make(map[string]float64, len(weights))}
+	for id, weight := range weights {
 		s.fractions[id] = 0
+		s.weights[id] = weight
 	}
 	return s
 }
@@ -41,15 +59,69 @@ func (s *nodeProgress) setProgress(node string, value, maximum float64) {
 		return
 	}
 	s.fractions[node] = min(part, 1)
+	if s.weights[node] == 1 && maximum > 1 {
+		s.weights[node] = min(maximum, maxLearned)
+	}
 }
 
 func (s *nodeProgress) totalFraction() float64 {
-	if len(s.fractions) == 0 {
+	done := 0.0
+	all := 0.0
+	for id, part := range s.fractions {
+		done += part * s.weights[id]
+		all += s.weights[id]
+	}
+	if all == 0 {
 		return 1
 	}
-	sum := 0.0
-	for _, part := range s.fractions {
-		sum += part
+	return min(done/all, 1)
+}
+
+// nodeWeights returns the weight of each node of the workflow in the progress
+// of a prompt, by node id: the number of steps of a sampler, otherwise 1.
+func (g *graph) nodeWeights() map[string]float64 {
+	weights := make(map[string]float64, len(g.Workflow))
+	for id, n := range g.Workflow {
+		weights[id] = 1
+		class, _ := n["class_type"].(string)
+		if steps := g.stepsOf(id, 0); strings.Contains(class, "Sampler") && steps > 1 {
+			weights[id] = min(steps, maxSteps)
+		}
 	}
-	return min(sum/float64(len(s.fractions)), 1)
+	return weights
+}
+
+// stepsOf returns the number of steps of a node. Samplers that have no input
+// for it are linked to a scheduler that has. It returns 0 if the number is
+// unknown.
+func (g *graph) stepsOf(id string, depth int) float64 {
+	const maxDepth = 8
+	n, ok := g.Workflow[id]
+	if !ok || depth > maxDepth {
+		return 0
+	}
+	inputs := n["inputs"].(map[string]any)
+	if steps, ok := asNumber(inputs["steps"]); ok {
+		first, _ := asNumber(inputs["start_at_step"])
+		if last, ok := asNumber(inputs["end_at_step"]); ok {
+			steps = min(steps, last)
+		}
+		return steps - max(first, 0)
+	}
+	from, _ := linkedNode(inputs["sigmas"])
+	return g.stepsOf(from, depth+1)
+}
+
+// asNumber returns the number that an input has as its plain value.
+func asNumber(v any) (n float64, ok bool) {
+	switch v := v.(type) {
+	case json.Number:
+		n, err := v.Float64()
+		return n, err == nil
+	case int64:
+		return float64(v), true
+	case float64:
+		return v, true
+	}
+	return 0, false
 }

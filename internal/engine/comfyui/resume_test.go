@@ -81,7 +81,7 @@ func TestFinishedWorkIsTakenUp(t *testing.T) {
 
 func TestWorkThatGoesOnIsTakenUp(t *testing.T) {
 	t.Parallel()
-	r := start(t, comfyuitest.Options{Step: 50 * time.Millisecond})
+	r := start(t, comfyuitest.Options{Step: 50 * time.Millisecond, Previews: true})
 	id, client := uuid.NewString(), uuid.NewString()
 	r.send(t, portrait(), client, id)
 	j := job(t)

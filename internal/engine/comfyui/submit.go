@@ -145,7 +145,14 @@ func (t *task) submitPrompt(ctx context.Context, number int) (string, error) {
 	}
 	// The client id is required: without it, a server that has the results in
 	// its cache would report no results.
-	err := t.postPrompt(ctx, map[string]any{"prompt": t.graph.Workflow, "client_id": t.checkpoint.ClientID, "prompt_id": id}, &answer)
+	// Previews are sent only to clients that select a preview method, unless
+	// the server was started with one.
+	err := t.postPrompt(ctx, map[string]any{
+		"prompt":     t.graph.Workflow,
+		"client_id":  t.checkpoint.ClientID,
+		"prompt_id":  id,
+		"extra_data": map[string]any{"preview_method": "auto"},
+	}, &answer)
 	if err != nil {
 		why := explainRefusal(ctx, err)
 		if _, refused := errors.AsType[*backend.Status](err); !refused && engine.IsFinal(ctx, why) {

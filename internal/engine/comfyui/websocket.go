@@ -81,20 +81,39 @@ func (s *eventSocket) closeSocket() {
 	<-s.done
 }
 
-// followPrompt sets the prompt whose events are handled. nodes are the ids of
-// its nodes, and part receives its progress. If prompt is empty, all events
-// are ignored.
-func (s *eventSocket) followPrompt(prompt string, nodes []string, part engine.Span) {
+// followPrompt sets the prompt whose events are handled. weights are the
+// weights of its nodes by id, and part receives its progress. If prompt is
+// empty, all events are ignored.
+func (s *eventSocket) followPrompt(prompt string, weights map[string]float64, part engine.Span) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.prompt = prompt
 	s.running = false
-	s.steps = newNodeProgress(nodes)
+	s.steps = newNodeProgress(weights)
 	s.part = part
 	select {
 	case <-s.hint: // a hint for the previous prompt
 	default:
 	}
+}
+
+// reportQueued reports that the prompt waits in the server's queue at the given
+// position. It does nothing if an event has shown meanwhile that the prompt
+// runs.
+func (s *eventSocket) reportQueued(position int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.running {
+		s.part.ReportQueued(position)
+	}
+}
+
+// reportRunning reports that the prompt does not wait in the server's queue any
+// more.
+func (s *eventSocket) reportRunning() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.part.ReportProgress(s.steps.totalFraction())
 }
 
 func (s *eventSocket) readMessages(ctx context.Context) {

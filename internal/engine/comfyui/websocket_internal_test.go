@@ -2,6 +2,7 @@ package comfyui
 
 import (
 	"encoding/binary"
+	"math"
 	"strings"
 	"testing"
 
@@ -11,10 +12,11 @@ import (
 
 const smallJPEG = "\xff\xd8\xff\xe0 and so on"
 
-// following is a socket that hears of prompt p with nodes 1 and 2.
+// following returns a socket that follows prompt p, whose nodes 1 and 2 have
+// equal weights that progress events do not change.
 func following(r *enginetest.Recorder) *eventSocket {
 	s := &eventSocket{out: r, hint: make(chan struct{}, 1)}
-	s.followPrompt("p", []string{"1", "2"}, engine.NewSpan(r))
+	s.followPrompt("p", map[string]float64{"1": 4, "2": 4}, engine.NewSpan(r))
 	return s
 }
 
@@ -80,6 +82,71 @@ func TestProgressOfNodes(t *testing.T) {
 		s.handleText([]byte(step.event))
 		if got := s.steps.totalFraction(); got != step.want {
 			t.Errorf("after %s: %v, want %v", step.event, got, step.want)
+		}
+	}
+}
+
+// TestProgressIsWeighed has a prompt with a sampler of 20 steps, a node that
+// reports progress without having steps, and three nodes that are done at once.
+func TestProgressIsWeighed(t *testing.T) {
+	t.Parallel()
+	g, err := parseGraph(`{"workflow":{
+		"1":{"class_type":"CheckpointLoaderSimple","inputs":{"ckpt_name":"a"}},
+		"2":{"class_type":"EmptyLatentImage","inputs":{"steps_unused":1}},
+		"3":{"class_type":"KSampler","inputs":{"steps":20,"model":["1",0],"latent_image":["2",0]}},
+		"4":{"class_type":"VAEDecodeTiled","inputs":{"samples":["3",0]}},
+		"5":{"class_type":"SaveImage","inputs":{"images":["4",0]}}}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r enginetest.Recorder
+	s := &eventSocket{out: &r, hint: make(chan struct{}, 1)}
+	s.followPrompt("p", g.nodeWeights(), engine.NewSpan(&r))
+	for _, step := range []struct {
+		event       string
+		done, total float64
+	}{
+		{`{"type":"execution_cached","data":{"prompt_id":"p","nodes":["1"]}}`, 0, 23},
+		{`{"type":"executing","data":{"prompt_id":"p","node":"2"}}`, 0, 23},
+		{`{"type":"executing","data":{"prompt_id":"p","node":"3"}}`, 1, 23},
+		{`{"type":"progress","data":{"prompt_id":"p","node":"3","value":10,"max":20}}`, 11, 23},
+		{`{"type":"progress_state","data":{"prompt_id":"p","nodes":{"3":{"value":20,"max":20,"state":"finished"},"4":{"value":0,"max":1,"state":"running"}}}}`, 21, 23},
+		{`{"type":"executing","data":{"prompt_id":"p","node":"4"}}`, 21, 23},
+		{`{"type":"progress_state","data":{"prompt_id":"p","nodes":{"4":{"value":3,"max":6,"state":"running"}}}}`, 24, 28},
+		{`{"type":"executing","data":{"prompt_id":"p","node":"5"}}`, 27, 28},
+		{`{"type":"executed","data":{"prompt_id":"p","node":"5"}}`, 28, 28},
+	} {
+		s.handleText([]byte(step.event))
+		if got := s.steps.totalFraction(); math.Abs(got-step.done/step.total) > 1e-9 {
+			t.Errorf("after %s: %v, want %v of %v", step.event, got, step.done, step.total)
+		}
+	}
+}
+
+func TestStepsOfSamplers(t *testing.T) {
+	t.Parallel()
+	for node, want := range map[string]float64{
+		`{"class_type":"KSampler","inputs":{"steps":20}}`:                                                20,
+		`{"class_type":"KSamplerAdvanced","inputs":{"steps":30,"start_at_step":10,"end_at_step":10000}}`: 20,
+		`{"class_type":"KSamplerAdvanced","inputs":{"steps":30,"start_at_step":0,"end_at_step":12}}`:     12,
+		`{"class_type":"SamplerCustomAdvanced","inputs":{"sigmas":["2",0]}}`:                             8,
+		`{"class_type":"SamplerCustomAdvanced","inputs":{"sigmas":["3",1]}}`:                             8,
+		`{"class_type":"SamplerCustomAdvanced","inputs":{"sigmas":["4",0]}}`:                             1,
+		`{"class_type":"KSampler","inputs":{"steps":["2",0]}}`:                                           1,
+		`{"class_type":"KSampler","inputs":{"steps":1e12}}`:                                              maxSteps,
+		`{"class_type":"KSampler","inputs":{"steps":-3}}`:                                                1,
+		`{"class_type":"KSamplerSelect","inputs":{"sampler_name":"euler"}}`:                              1,
+	} {
+		g, err := parseGraph(`{"workflow":{"1":` + node + `,
+			"2":{"class_type":"BasicScheduler","inputs":{"steps":8}},
+			"3":{"class_type":"SplitSigmas","inputs":{"sigmas":["2",0]}},
+			"4":{"class_type":"SplitSigmas","inputs":{"sigmas":["4",0]}}}}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		weights := g.nodeWeights()
+		if weights["1"] != want || weights["2"] != 1 {
+			t.Errorf("%s: weight = %v, want %v, and 1 for the scheduler: %v", node, weights["1"], want, weights["2"])
 		}
 	}
 }

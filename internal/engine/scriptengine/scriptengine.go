@@ -5,6 +5,7 @@
 //
 //	{"wait": "50ms"}                 wait, at most until the job is cancelled
 //	{"progress": 0.5}                report progress; invalid values are passed on
+//	{"queued": 3}                    report a position in the queue of a server
 //	{"preview": true}                send a small picture
 //	{"output": {"kind": "png", "width": 64, "height": 48}}
 //	{"output": {"kind": "text", "text": "hello", "times": 3}}
@@ -74,6 +75,7 @@ var _ engine.Engine = (*Engine)(nil)
 type step struct {
 	Wait         *duration   `json:"wait"`
 	Progress     *float64    `json:"progress"`
+	Queued       *int        `json:"queued"`
 	Preview      *bool       `json:"preview"`
 	Output       *outputStep `json:"output"`
 	Fail         *failStep   `json:"fail"`
@@ -207,6 +209,8 @@ func (p *scriptRun) doStep(ctx, heard context.Context, number int, s step) error
 		return waitFor(heard, time.Duration(*s.Wait))
 	case s.Progress != nil:
 		p.out.Progress(*s.Progress)
+	case s.Queued != nil:
+		p.out.Queued(*s.Queued)
 	case s.Preview != nil:
 		p.out.Preview(plainPNG(16, 16, colourOf(p.job.Seed, p.made)))
 	case s.Output != nil:

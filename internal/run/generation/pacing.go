@@ -38,9 +38,15 @@ func (p *pacing) pollAfter(t *catalog.Tool) time.Duration {
 }
 
 // retryAfter returns how long a client should wait before the next poll of r.
+// For a run in the queue of its model server, this is about as long as the jobs
+// before it take, if they are like the run itself.
 func (p *pacing) retryAfter(r run.Run) time.Duration {
 	if !r.State.IsEnded() && p.isUnavailable(r.Engine) {
 		return max(r.PollAfter, p.max)
+	}
+	if r.IsWaitingAtServer() && *r.ServerPosition > 1 {
+		jobs := min(*r.ServerPosition, int64(p.max/time.Second))
+		return max(r.PollAfter, min(time.Duration(jobs)*r.PollAfter, p.max))
 	}
 	return r.PollAfter
 }

@@ -137,12 +137,16 @@ func (rec Record) RunJSON(links library.URLSigner, viewerID string) RunJSON {
 		out.Metadata = json.RawMessage(rec.Metadata)
 	}
 	if !rec.State.IsEnded() {
-		out.Stage = orNull(string(rec.State))
+		out.Stage = orNull(string(rec.Stage()))
 		out.TokensHeld = rec.TokensHeld
 		out.Progress = rec.ProgressFraction()
 	}
-	if rec.State == run.Queued {
+	switch {
+	case rec.State == run.Queued:
 		out.QueuePosition = &rec.Position
+	case rec.IsWaitingAtServer():
+		out.QueuePosition = orNull(*rec.ServerPosition)
+		out.Started = nil
 	}
 	if rec.State == run.Failed {
 		out.Error = &FailureJSON{

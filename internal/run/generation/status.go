@@ -17,9 +17,10 @@ type Record struct {
 	run.Run
 	Outputs  []run.Output
 	Webhook  *webhook.State // nil if no webhook was requested or the run has not ended
-	Position int64          // position in the queue, from 1; 0 if the run is not queued
+	Position int64          // position in this service's queue, from 1; 0 if the run is not in it
 	// RetryAfter is how long a client should wait before the next poll. While
-	// the engine is unavailable it may be longer than PollAfter of the run.
+	// the engine is unavailable, or the run waits in the queue of its model
+	// server, it may be longer than PollAfter of the run.
 	RetryAfter time.Duration
 }
 

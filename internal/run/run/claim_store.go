@@ -48,7 +48,7 @@ func oldestQueued(ctx context.Context, tx *sqldb.Tx, engine, personID string) (i
 // after this transaction began.
 func claimRun(ctx context.Context, tx *sqldb.Tx, id, worker string, until time.Time) (Run, error) {
 	r, err := scanRun(tx.QueryRow(ctx, `
-		UPDATE run SET stage = 'running', attempt = attempt + 1, worker = $2, lease_until = $3, progress = NULL, preview = '',
+		UPDATE run SET stage = 'running', attempt = attempt + 1, worker = $2, lease_until = $3, progress = NULL, preview = '', server_position = NULL,
 			started = coalesce(started, CASE WHEN created > $4 THEN created ELSE $4 END), revision = revision + 1
 		WHERE id = $1 AND stage = 'queued' RETURNING `+columns, id, worker, sqldb.At(until), sqldb.At(tx.Now)))
 	if err != nil {
@@ -77,13 +77,24 @@ func ListLeases(ctx context.Context, tx *sqldb.Tx, worker string) ([]Lease, erro
 	return sqldb.All(ctx, tx, `SELECT id, attempt, cancel FROM run WHERE worker = $1 AND stage = 'running'`, []any{worker}, scanHeld)
 }
 
-// SetProgress stores the progress of a run in thousandths, or nil if unknown,
-// and the blob key of its newest preview. ok is false if the lease is no longer
-// valid.
-func SetProgress(ctx context.Context, tx *sqldb.Tx, h Lease, progress *int64, preview string) (ok bool, err error) {
+// Progress is the visible progress of a running run.
+type Progress struct {
+	Thousandths    *int64 // nil if unknown
+	Preview        string // blob key of the newest preview, or ""
+	ServerPosition *int64 // position in the queue of the model server, 0 if unknown; nil if the run does not wait there
+	// Waited is the time that the run has spent in the queue of its model
+	// server since the last call with a time. It is added to the time when the
+	// run started, so that the duration of the run does not include it.
+	Waited time.Duration
+}
+
+// SetProgress stores the progress of a run. ok is false if the lease is no
+// longer valid.
+func SetProgress(ctx context.Context, tx *sqldb.Tx, h Lease, p Progress) (ok bool, err error) {
 	n, err := tx.Exec(ctx, `
-		UPDATE run SET progress = $3, preview = $4, revision = revision + 1 WHERE id = $1 AND attempt = $2 AND stage = 'running'`,
-		h.ID, h.Attempt, progress, preview)
+		UPDATE run SET progress = $3, preview = $4, server_position = $5, started = started + $6, revision = revision + 1
+		WHERE id = $1 AND attempt = $2 AND stage = 'running'`,
+		h.ID, h.Attempt, p.Thousandths, p.Preview, p.ServerPosition, p.Waited.Microseconds())
 	return n == 1, err
 }
 
@@ -162,10 +173,13 @@ func ListQueued(ctx context.Context, tx *sqldb.Tx, engine string, limit int) ([]
 }
 
 // requeueRun puts a run back into the queue. ok is false if the lease is no
-// longer valid or the run is to be cancelled. Its worker then ends the run.
+// longer valid or the run is to be cancelled. Its worker then ends the run. A
+// run that waited in the queue of its model server starts with the next claim,
+// because the time in that queue must not count as work.
 func requeueRun(ctx context.Context, tx *sqldb.Tx, h Lease) (r Run, ok bool, err error) {
 	r, err = scanRun(tx.QueryRow(ctx, `
-		UPDATE run SET stage = 'queued', worker = '', lease_until = NULL, progress = NULL, preview = '', revision = revision + 1
+		UPDATE run SET stage = 'queued', worker = '', lease_until = NULL, progress = NULL, preview = '', server_position = NULL,
+			started = CASE WHEN server_position IS NULL OR progress IS NOT NULL THEN started END, revision = revision + 1
 		WHERE id = $1 AND attempt = $2 AND stage = 'running' AND NOT cancel RETURNING `+columns, h.ID, h.Attempt))
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return r, false, nil

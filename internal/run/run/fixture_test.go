@@ -102,7 +102,9 @@ func (w world) requeue(r run.Run, why string) (ok bool) {
 
 func (w world) report(r run.Run, progress int64, preview string) (ok bool) {
 	w.Helper()
-	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (bool, error) { return run.SetProgress(w.Context(), tx, hold(r), &progress, preview) })
+	return dbtest.Get(w.Fixture, func(tx *sqldb.Tx) (bool, error) {
+		return run.SetProgress(w.Context(), tx, hold(r), run.Progress{Thousandths: &progress, Preview: preview})
+	})
 }
 
 func (w world) turn(personID string) (waiting int64) {

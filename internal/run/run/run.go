@@ -118,9 +118,30 @@ type Run struct {
 	ErrorText   string // message for people; set if the run failed
 	EngineState string // checkpoint with which the next attempt of the engine can resume work on a model server
 
+	// ServerPosition is the position of a running run in the queue of its model
+	// server, 0 if the position is unknown. It is nil if the run does not wait
+	// there.
+	ServerPosition *int64
+
 	Created  time.Time
-	Started  time.Time // time of the first claim; zero if never claimed
+	Started  time.Time // time of the first claim, later by the time spent in the queue of the model server; zero if never claimed
 	Finished time.Time // zero if the run has not ended
+}
+
+// IsWaitingAtServer reports whether a worker has the run, but the run waits in
+// the queue of its model server. Releases that do not know this queue can leave
+// an old position in the row; they store progress when the work goes on.
+func (r Run) IsWaitingAtServer() bool {
+	return r.State == Running && r.ServerPosition != nil && r.Progress == nil
+}
+
+// Stage returns the state as the API shows it: a run that waits in the queue of
+// its model server is queued.
+func (r Run) Stage() State {
+	if r.IsWaitingAtServer() {
+		return Queued
+	}
+	return r.State
 }
 
 // ProgressFraction returns the progress from 0 to 1, or nil if it is unknown.

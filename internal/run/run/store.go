@@ -14,7 +14,7 @@ import (
 // them.
 const columns = `id, library_id, person_id, account_id, team_id, company_id, credential, credential_id, plugin, tool_id, tool_hash, engine, inputs, prompt, seed,
 	num_results, metadata, webhook_url, estimated_s, poll_s, unit_tokens, tokens_held, allowance_held, allowance_month, tokens_charged, allowance_used,
-	status, stage, attempt, cancel, progress, preview, revision, error_code, error_message, created, started, finished, note`
+	status, stage, attempt, cancel, progress, preview, revision, error_code, error_message, created, started, finished, note, server_position`
 
 func scanRun(row sqldb.Scanner) (r Run, err error) {
 	var team, company, stage *string
@@ -24,7 +24,7 @@ func scanRun(row sqldb.Scanner) (r Run, err error) {
 	var created, started, finished sqldb.Time
 	err = row.Scan(&r.ID, &r.LibraryID, &r.PersonID, &r.AccountID, &team, &company, &r.Credential, &r.CredentialID, &r.Plugin, &r.ToolID, &r.ToolHash, &r.Engine, &r.Inputs, &r.Prompt, &r.Seed,
 		&r.NumResults, &r.Metadata, &r.WebhookURL, &estimated, &poll, &r.UnitTokens, &r.TokensHeld, &r.AllowanceHeld, &r.AllowanceMonth, &charged, &used,
-		&status, &stage, &r.Attempt, &r.Cancel, &r.Progress, &r.Preview, &r.Revision, &r.ErrorCode, &r.ErrorText, &created, &started, &finished, &r.EngineState)
+		&status, &stage, &r.Attempt, &r.Cancel, &r.Progress, &r.Preview, &r.Revision, &r.ErrorCode, &r.ErrorText, &created, &started, &finished, &r.EngineState, &r.ServerPosition)
 	if err != nil {
 		return Run{}, err
 	}
@@ -232,7 +232,7 @@ func Outputs(ctx context.Context, tx *sqldb.Tx, runIDs ...string) (map[string][]
 
 func endRun(ctx context.Context, tx *sqldb.Tx, r Run, o Outcome) (ended Run, ok bool, err error) {
 	ended, err = scanRun(tx.QueryRow(ctx, `
-		UPDATE run SET status = $4, stage = NULL, lease_until = NULL, progress = NULL, preview = '', revision = revision + 1,
+		UPDATE run SET status = $4, stage = NULL, lease_until = NULL, progress = NULL, preview = '', server_position = NULL, revision = revision + 1,
 			note = CASE WHEN $4 = 'succeeded' THEN '' ELSE note END, tokens_charged = $5, allowance_used = $6, error_code = $7, error_message = $8, results = $10,
 			finished = CASE WHEN coalesce(started, created) > $9 THEN coalesce(started, created) ELSE $9 END
 		WHERE id = $1 AND attempt = $2 AND stage = $3 RETURNING `+columns,

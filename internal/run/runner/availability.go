@@ -121,7 +121,7 @@ func (r *Runner) setAvailability(p *pool, unavailable bool, cause error) (was bo
 
 // canWait reports whether a run that could not reach the server of its engine
 // may wait for it. It may until the timeout of its tool has passed since its
-// first start.
+// first start, without the time in the server's queue.
 func (r *Runner) canWait(ctx context.Context, p *pool, j *job, why error) bool {
 	if _, ok := p.Engine.(engine.Prober); !ok {
 		return false
@@ -132,7 +132,7 @@ func (r *Runner) canWait(ctx context.Context, p *pool, j *job, why error) bool {
 	default:
 	}
 	tool, err := r.Catalog.ToolVersion(ctx, j.run.ToolHash)
-	return err == nil && r.DB.Now().Sub(j.run.Started) < tool.Timeout
+	return err == nil && r.DB.Now().Sub(j.run.Started)-j.clock.waited() < tool.Timeout
 }
 
 // failUnavailable fails runs that have waited for an unavailable server for

@@ -26,11 +26,11 @@ import (
 
 // job is a run that this process works on.
 type job struct {
-	run     run.Run
-	inputs  []run.Input
-	claimed time.Time
-	slot    *poolSlot
-	stop    context.CancelCauseFunc
+	run    run.Run
+	inputs []run.Input
+	clock  *workClock // runs since the claim
+	slot   *poolSlot
+	stop   context.CancelCauseFunc
 }
 
 func (j *job) claimOf() run.Lease { return run.Lease{ID: j.run.ID, Attempt: j.run.Attempt} }
@@ -91,7 +91,7 @@ func (r *Runner) runJob(work context.Context, p *pool, j *job) {
 	if e.State != "" {
 		e = r.endRun(end, j, e, out)
 	}
-	count(e, r.Now().Sub(j.claimed))
+	count(e, j.clock.worked())
 }
 
 // watchCancel stops the job as soon as its run is cancelled on this node. news
@@ -118,9 +118,8 @@ func (r *Runner) attemptRun(ctx context.Context, p *pool, j *job, out *sink) gen
 	for try := 0; ; try++ {
 		err := r.tryOnce(ctx, p, j, try, out)
 		if err == nil {
-			return generation.Outcome{State: run.Succeeded, Results: out.closeResults(), Took: r.Now().Sub(j.claimed)}
+			return generation.Outcome{State: run.Succeeded, Results: out.closeResults(), Took: j.clock.worked()}
 		}
-		out.dropResults(ctx)
 		if ctx.Err() != nil {
 			return generation.Outcome{}
 		}
@@ -139,6 +138,7 @@ func (r *Runner) attemptRun(ctx context.Context, p *pool, j *job, out *sink) gen
 			return generation.Outcome{State: run.Failed, ErrorCode: string(e.Code), ErrorText: e.Message}
 		}
 		r.Log.Info("engine failed; trying again", "run", j.run.ID, "engine", p.name, "try", try+1, "code", string(e.Code), "cause", e.Unwrap())
+		out.dropResults(ctx)
 		select {
 		case <-ctx.Done():
 		case <-time.After(r.Retry[try]):
@@ -152,7 +152,7 @@ func (r *Runner) tryOnce(ctx context.Context, p *pool, j *job, try int, out *sin
 	if err != nil {
 		return wrapAccident("read the tool", err)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, tool.Timeout-r.Now().Sub(j.claimed), errTimeout)
+	ctx, cancel := j.clock.limitTry(ctx, tool.Timeout, r.QueueTimeout)
 	defer cancel()
 	task := engine.Job{
 		RunID:           j.run.ID,
@@ -177,6 +177,8 @@ func (r *Runner) tryOnce(ctx context.Context, p *pool, j *job, try int, out *sin
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), errTimeout):
 		return engine.Fail(generation.TimedOut, fmt.Sprintf("The tool took longer than %v.", tool.Timeout)).WithCause(err)
+	case err != nil && errors.Is(context.Cause(ctx), errQueueTimeout):
+		return engine.Fail(generation.TimedOut, fmt.Sprintf("The run waited for more than %v in the queue of the tool's server. Try again later.", r.QueueTimeout)).WithCause(err)
 	case err == nil && out.countResults() == 0:
 		return engine.Fail(engine.Invalid, "The tool made no result.")
 	}

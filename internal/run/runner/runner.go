@@ -74,6 +74,9 @@ type Settings struct {
 	Probe time.Duration
 	// MaxWait is how long a run may be queued before it fails.
 	MaxWait time.Duration
+	// QueueTimeout is how long a claimed run may wait in the queue of its model
+	// server before it fails. Default: 1 h.
+	QueueTimeout time.Duration
 	// Drain is how long jobs may continue after the runner was asked to stop.
 	Drain time.Duration
 	// OutputBytes is the maximum size of one result, in bytes.
@@ -125,6 +128,9 @@ var (
 	errLost      = fmt.Errorf("lease lost: %w", engine.ErrHandedOver)
 	errStopping  = fmt.Errorf("worker stopping: %w", engine.ErrHandedOver)
 	errTimeout   = errors.New("the tool timed out")
+	// errQueueTimeout means that the run waited too long in the queue of its
+	// model server.
+	errQueueTimeout = errors.New("the wait in the server's queue timed out")
 )
 
 const (
@@ -136,6 +142,7 @@ const (
 // is called.
 func New(p Parts) *Runner {
 	p.Probe = cmp.Or(p.Probe, probeLast)
+	p.QueueTimeout = cmp.Or(p.QueueTimeout, time.Hour)
 	r := &Runner{
 		Parts:    p,
 		worker:   ids.New(),
@@ -304,7 +311,7 @@ func (r *Runner) claimNext(ctx context.Context, p *pool) (*job, bool) {
 		j = nil
 		one, inputs, ok, err := run.Claim(ctx, tx, p.name, r.worker, r.Lease)
 		if ok {
-			j = &job{run: one, inputs: inputs, claimed: r.Now()}
+			j = &job{run: one, inputs: inputs, clock: newWorkClock(r.Now)}
 		}
 		return err
 	})

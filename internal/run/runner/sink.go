@@ -33,8 +33,10 @@ type sink struct {
 	mark     []byte // statement of origin for results
 	taken    []generation.StoredResult
 	progress *int64
+	position *int64              // position in the queue of the model server; nil if the job does not wait there
+	recorded time.Duration       // time in the queue of the model server that was added to the start of the run
 	picture  []byte              // preview that is not stored yet
-	moved    bool                // progress or preview has changed since the last write
+	moved    bool                // progress, position or preview has changed since the last write
 	key      string              // blob key of the newest preview
 	stored   []string            // blob keys of previews that must be deleted
 	shown    int                 // number of previews so far
@@ -71,13 +73,25 @@ func (s *sink) Progress(fraction float64) {
 	n := int64(math.Round(min(max(fraction, 0), 1) * 1000))
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.j.clock.setWaiting(false)
+	s.position = nil
 	if s.progress == nil || *s.progress != n {
 		s.progress = &n
 		s.moved = true
 	}
 }
 
-func (s *sink) Queued(int) {}
+func (s *sink) Queued(position int) {
+	n := int64(max(position, 0))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.j.clock.setWaiting(true)
+	s.progress = nil
+	if s.position == nil || *s.position != n {
+		s.position = &n
+		s.moved = true
+	}
+}
 
 func (s *sink) Preview(picture []byte) {
 	if len(picture) == 0 || len(picture) > maxPreview {
@@ -212,8 +226,9 @@ func (s *sink) dropResults(ctx context.Context) {
 	s.mu.Lock()
 	taken := s.taken
 	s.taken = nil
-	s.moved = s.moved || s.progress != nil
+	s.moved = s.moved || s.progress != nil || s.position != nil
 	s.progress = nil
+	s.position = nil
 	s.mu.Unlock()
 	for _, one := range taken {
 		s.r.Intake.DiscardFiles(ctx, one.StoredFile)
@@ -240,10 +255,11 @@ func (s *sink) reportProgress(ctx context.Context) {
 func (s *sink) writeProgress(ctx context.Context) error {
 	s.mu.Lock()
 	moved := s.moved
-	progress := s.progress
+	now := run.Progress{Thousandths: s.progress, ServerPosition: s.position}
 	picture := s.picture
 	s.moved = false
 	s.picture = nil
+	waited := s.j.clock.waited()
 	s.mu.Unlock()
 	if !moved {
 		return nil
@@ -257,13 +273,16 @@ func (s *sink) writeProgress(ctx context.Context) error {
 		s.key = key
 		s.stored = append(s.stored, key)
 	}
+	now.Preview = s.key
+	now.Waited = waited - s.recorded
 	err := s.r.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		_, err := run.SetProgress(ctx, tx, s.j.claimOf(), progress, s.key)
+		_, err := run.SetProgress(ctx, tx, s.j.claimOf(), now)
 		return err
 	})
 	if err != nil {
 		return err
 	}
+	s.recorded = waited
 	s.r.Hub.Notify(s.j.run.ID)
 	for len(s.stored) > 1 {
 		if err := s.r.Blobs.Delete(ctx, s.stored[0]); err != nil {
@@ -274,8 +293,8 @@ func (s *sink) writeProgress(ctx context.Context) error {
 	return nil
 }
 
-// closeSink rejects further results, stops the writing of progress and deletes
-// the stored previews.
+// closeSink rejects further results, stops the writing of progress, records the
+// time in the server's queue and deletes the stored previews.
 func (s *sink) closeSink(ctx context.Context) {
 	s.mu.Lock()
 	s.closed = true
@@ -284,9 +303,22 @@ func (s *sink) closeSink(ctx context.Context) {
 	<-s.done
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.r.Lease)
 	defer cancel()
+	s.recordWait(ctx)
 	for _, key := range s.stored {
 		if err := s.r.Blobs.Delete(ctx, key); err != nil {
 			s.r.Log.Debug("could not delete a preview; the sweep will delete it", "run", s.j.run.ID, "error", err)
 		}
+	}
+}
+
+// recordWait adds time in the server's queue that was not recorded yet to the
+// start of the run, so that the duration of the run does not include it.
+func (s *sink) recordWait(ctx context.Context) {
+	s.mu.Lock()
+	s.picture = nil
+	s.moved = s.j.clock.waited() > s.recorded
+	s.mu.Unlock()
+	if err := s.writeProgress(ctx); err != nil {
+		s.r.Log.Debug("could not store the time that a run waited; its duration includes the wait", "run", s.j.run.ID, "error", err)
 	}
 }

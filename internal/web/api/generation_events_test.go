@@ -315,3 +315,56 @@ func TestStreamsOfOthers(t *testing.T) {
 		}
 	})
 }
+
+// TestEventsWhileARunWaitsAtItsServer follows a run through the queue of its
+// model server: each position is a status of a queued run, and the work after
+// it one of a running run.
+func TestEventsWhileARunWaitsAtItsServer(t *testing.T) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
+		first, goOn := hold(t)
+		second, begin := hold(t)
+		id := m.run("", m.body("one", steps(`[{"progress":0},{"queued":5},`+first+`,{"queued":2},`+second+`,{"progress":0.5},{"wait":"700ms"},{"output":{"kind":"png"}}]`)))
+		m.work()
+		s := m.follow(id, "", "")
+		seen := func(what string, is func(wire.Generation) bool) wire.Generation {
+			t.Helper()
+			for {
+				e, ok := s.next()
+				if !ok {
+					t.Fatalf("the stream ended before %s", what)
+				}
+				var rec wire.Generation
+				if e.name == "status" && json.Unmarshal([]byte(e.data), &rec) == nil && is(rec) {
+					return rec
+				}
+				if e.name == "done" {
+					t.Fatalf("the run ended before %s", what)
+				}
+			}
+		}
+		at := func(position int64) func(wire.Generation) bool {
+			return func(rec wire.Generation) bool { return rec.QueuePosition != nil && *rec.QueuePosition == position }
+		}
+		isQueued := func(what string, rec wire.Generation) {
+			t.Helper()
+			if rec.Stage == nil || *rec.Stage != "queued" || rec.Progress != nil || rec.Started != nil || rec.Status != "pending" {
+				t.Errorf("%s: %+v, want a queued run", what, rec)
+			}
+		}
+		isQueued("position 5", seen("position 5", at(5)))
+		isQueued("the status record", getJSON[wire.Generation](m.service, "/api/v2/generate/"+id))
+		for _, one := range getJSON[wire.GenerationList](m.service, "/api/v2/generations").Data {
+			isQueued("the list", one)
+		}
+		goOn()
+		isQueued("position 2", seen("position 2", at(2)))
+		begin()
+		rec := seen("the work", func(rec wire.Generation) bool { return rec.Stage != nil && *rec.Stage == "running" })
+		if rec.QueuePosition != nil || rec.Started == nil {
+			t.Errorf("at work: %+v", rec)
+		}
+		if got := names(s.rest()); !strings.HasSuffix(got, "done") {
+			t.Errorf("the last events are %s", got)
+		}
+	})
+}

@@ -74,15 +74,23 @@ func (s *Server) input(name string) ([]byte, bool) {
 	return b, ok
 }
 
-// save stores a file whose name ends with the next free number, as all nodes
-// that save files do.
+// save stores a file whose name ends with a number that is higher than those of
+// all files with the same prefix in the folder, as all nodes that save files
+// do.
 func (s *Server) save(kind, prefix, end string, content []byte) dict {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	dir, stem := path.Split(prefix)
 	dir = strings.Trim(dir, "/")
-	s.counts[kind+prefix]++
-	name := fmt.Sprintf("%s_%05d_%s", stem, s.counts[kind+prefix], end)
+	highest := 0
+	for there := range s.files {
+		var n int
+		rest, ok := strings.CutPrefix(there, path.Join(kind, dir, stem)+"_")
+		if _, err := fmt.Sscanf(rest, "%05d_", &n); ok && err == nil {
+			highest = max(highest, n)
+		}
+	}
+	name := fmt.Sprintf("%s_%05d_%s", stem, highest+1, end)
 	s.files[path.Join(kind, dir, name)] = content
 	return dict{"filename": name, "subfolder": dir, "type": kind}
 }

@@ -128,7 +128,7 @@ func (r *running) saveAs(class, prefix string, in dict) (dict, error) {
 		format := printed(in["format"])
 		end := ".mp4"
 		p := in["images"].(pictures)
-		b := film(named(class, in))
+		b := film(digest(p.names...))
 		if in["save_output"] == false {
 			kind = "temp"
 		}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -142,6 +143,8 @@ func (s *Server) postPrompt(w http.ResponseWriter, r *http.Request) {
 		Prompt   json.RawMessage `json:"prompt"`
 		ClientID string          `json:"client_id"`
 		PromptID *string         `json:"prompt_id"`
+		Front    bool            `json:"front"`
+		Extra    json.RawMessage `json:"extra_data"`
 	}
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 		w.WriteHeader(http.StatusInternalServerError)
@@ -178,10 +181,18 @@ func (s *Server) postPrompt(w http.ResponseWriter, r *http.Request) {
 		raw:      body.Prompt,
 		nodes:    v.nodes,
 		outputs:  v.outputs,
+		previews: s.o.Previews || asksForPreviews(body.Extra),
+	}
+	if s.faults.Stale > 0 {
+		s.faults.Stale--
+		p.stale = true
 	}
 	s.world.number++
-	s.world.queue = append(s.world.queue, p)
-	s.prompts = append(s.prompts, Prompt{id, body.ClientID, body.Prompt})
+	if body.Front {
+		p.number = -p.number
+	}
+	s.world.enqueue(p)
+	s.prompts = append(s.prompts, Prompt{id, body.ClientID, body.Prompt, body.Extra})
 	s.world.wake()
 	s.mu.Unlock()
 	errors := v.nodeErrors
@@ -189,6 +200,16 @@ func (s *Server) postPrompt(w http.ResponseWriter, r *http.Request) {
 		errors = dict{}
 	}
 	reply(w, 200, dict{"prompt_id": id, "number": p.number, "node_errors": errors})
+}
+
+// asksForPreviews reports whether the extra data of a prompt selects a preview
+// method.
+func asksForPreviews(extra json.RawMessage) bool {
+	var data struct {
+		Method string `json:"preview_method"`
+	}
+	_ = json.Unmarshal(extra, &data) // prompts without extra data ask for nothing
+	return data.Method != "" && data.Method != "none"
 }
 
 func refuse(w http.ResponseWriter, kind, message, details string, nodeErrors dict) {
@@ -206,7 +227,7 @@ func (s *Server) getQueue(w http.ResponseWriter, _ *http.Request) {
 	if p := s.world.current; p != nil {
 		at = append(at, p.item())
 	}
-	for _, p := range s.world.queue {
+	for _, p := range slices.Backward(s.world.queue) { // the real server does not sort this list
 		waiting = append(waiting, p.item())
 	}
 	reply(w, 200, dict{"queue_running": at, "queue_pending": waiting})

@@ -11,9 +11,11 @@ package comfyuitest
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -36,6 +38,14 @@ type Options struct {
 	// MaxUpload is the maximum size of an upload's body, in bytes. Default:
 	// 100 MiB.
 	MaxUpload int64
+	// CachedPrompts is the number of prompts whose results stay in the cache,
+	// as with the option --cache-lru of the real server. Default: 1, the last
+	// prompt, as with the real server's default caches.
+	CachedPrompts int
+	// Previews makes the server send previews of every prompt, as if it was
+	// started with a preview method. Otherwise it sends them only for prompts
+	// that ask for them.
+	Previews bool
 	// Wanted is the name and value of a header that every request must have,
 	// as if a proxy required it.
 	Wanted [2]string
@@ -48,6 +58,7 @@ type Faults struct {
 	Refuse   bool   // every prompt fails validation
 	Fail     string // if not empty, sampling fails with this exception
 	Stuck    bool   // sampling continues until it is interrupted
+	Paused   bool   // sampling goes on when this is false again
 	Forget   bool   // the server forgets a prompt while sampling, as after a crash
 	Garble   string // responses below this path are invalid JSON
 	View     string // a download "breaks" off, "floods" the client without end, "drips" byte by byte, or is "missing"
@@ -55,7 +66,10 @@ type Faults struct {
 	NoStatus bool   // the status of a prompt in the history is null
 	NoSocket bool   // the server has no WebSocket endpoint /ws
 	Socket   string // WebSockets send "garbage", a "flood" of messages, or a "huge" message
-	Deaf     bool   // requests to the queue, interrupt and jobs endpoints get no response
+	// Stale is the number of following prompts that are answered from the cache
+	// even if file name prefixes or inputs that a node does not have differ.
+	Stale int
+	Deaf  bool // requests to the queue, interrupt and jobs endpoints get no response
 	// Slow is the delay before a prompt is accepted. The prompt is accepted
 	// even if its client has disconnected meanwhile.
 	Slow time.Duration
@@ -65,6 +79,7 @@ type Faults struct {
 type Prompt struct {
 	ID, ClientID string
 	Graph        json.RawMessage
+	ExtraData    json.RawMessage
 }
 
 // Call is an HTTP request that the server has received.
@@ -86,7 +101,6 @@ type Server struct {
 	sockets map[string]*socket // open WebSockets, by client id
 	open    map[*socket]bool
 	files   map[string][]byte // content of files by type/subfolder/name; files survive a restart
-	counts  map[string]int    // number of saved files by name prefix
 	world   *world
 	life    *life
 }
@@ -107,7 +121,10 @@ func Start(t testing.TB, o Options) *Server {
 	if o.MaxUpload == 0 {
 		o.MaxUpload = 100 << 20
 	}
-	s := &Server{o: o, addr: "127.0.0.1:0", files: map[string][]byte{}, counts: map[string]int{}}
+	if o.CachedPrompts == 0 {
+		o.CachedPrompts = 1
+	}
+	s := &Server{o: o, addr: "127.0.0.1:0", files: map[string][]byte{}}
 	if err := json.Unmarshal(objectInfo, &s.info); err != nil {
 		t.Fatalf("object_info.json: %v", err)
 	}
@@ -218,6 +235,26 @@ func (s *Server) Files() []string {
 	}
 	slices.Sort(all)
 	return all
+}
+
+// EmptyOutputs deletes all saved files, as an operator does whose disk is full.
+// The server then counts from 1 again.
+func (s *Server) EmptyOutputs() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.files, func(name string, _ []byte) bool { return strings.HasPrefix(name, "output/") })
+}
+
+// Waiting returns the ids of the prompts that wait, in the order in which they
+// will run.
+func (s *Server) Waiting() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var ids []string
+	for _, p := range s.world.queue {
+		ids = append(ids, p.id)
+	}
+	return ids
 }
 
 // Idle reports whether no prompt is running or waiting.

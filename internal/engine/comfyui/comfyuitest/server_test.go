@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"atelier/internal/engine/comfyui/comfyuitest"
+	"atelier/internal/engine/enginetest"
 )
 
 func call(t *testing.T, s *comfyuitest.Server, method, path, kind, body string) (int, map[string]any) {
@@ -119,5 +120,55 @@ func TestAJobsLife(t *testing.T) {
 	old := comfyuitest.Start(t, comfyuitest.Options{NoJobs: true})
 	if status, _ := post(t, old, "/api/jobs/"+id+"/cancel", "{}"); status != 405 {
 		t.Errorf("an old server: status = %d, want 405", status)
+	}
+}
+
+// picture is a workflow that saves an uploaded picture.
+const picture = `{"1":{"class_type":"LoadImage","inputs":{"image":"NAME"}},"2":{"class_type":"SaveImage","inputs":{"images":["1",0],"filename_prefix":"p"MORE}}}`
+
+// TestTheCacheReportsOldNames has equal nodes answered from the cache, with the
+// name of the first file, although that file is gone or is another prompt's.
+func TestTheCacheReportsOldNames(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		prompts int // in the cache
+		cached  bool
+	}{{1, false}, {10, true}} {
+		s := comfyuitest.Start(t, comfyuitest.Options{CachedPrompts: tt.prompts})
+		save := func(name, more string) (file any, cached bool) {
+			t.Helper()
+			graph := strings.NewReplacer("NAME", name, "MORE", more).Replace(picture)
+			_, v := post(t, s, "/prompt", `{"prompt":`+graph+`,"client_id":"x"}`)
+			id, _ := v["prompt_id"].(string)
+			for end := time.Now().Add(time.Minute); !s.Idle() && time.Now().Before(end); {
+				time.Sleep(time.Millisecond)
+			}
+			_, history := call(t, s, "GET", "/history/"+id, "", "")
+			b, _ := json.Marshal(history[id])
+			var entry struct {
+				Outputs map[string]struct{ Images []struct{ Filename string } }
+				Status  struct{ Messages [][2]json.RawMessage }
+			}
+			if err := json.Unmarshal(b, &entry); err != nil || len(entry.Outputs["2"].Images) != 1 {
+				t.Fatalf("history = %s, %v", b, err)
+			}
+			return entry.Outputs["2"].Images[0].Filename, strings.Contains(string(entry.Status.Messages[1][1]), `"2"`)
+		}
+		upload(t, s, "a.png", string(enginetest.StripedPNG(8, 8, "a")), "")
+		upload(t, s, "b.png", string(enginetest.StripedPNG(8, 8, "b")), "")
+		first, _ := save("a.png", "")
+		if again, cached := save("a.png", ""); again != first || !cached {
+			t.Errorf("a repeat: %v, cached %v; want %v from the cache", again, cached, first)
+		}
+		if fresh, cached := save("a.png", `,"unused":1`); fresh == first || cached {
+			t.Errorf("with an unused input: %v, cached %v; want a new file", fresh, cached)
+		}
+		s.EmptyOutputs()
+		if other, _ := save("b.png", ""); other != first {
+			t.Errorf("after the folder was emptied: %v, want the name %v again", other, first)
+		}
+		if again, cached := save("a.png", ""); cached != tt.cached || (again == first) != tt.cached {
+			t.Errorf("%d prompts in the cache: %v, cached %v, want %v", tt.prompts, again, cached, tt.cached)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package comfyuitest
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -19,12 +20,12 @@ type world struct {
 	queue   []*prompt
 	current *prompt
 	history map[string]dict
-	cache   map[string]made // results of the nodes of the last prompt, by signature
+	caches  []map[string]made // results of the nodes of the last prompts, by signature; the newest prompt is last
 	news    chan struct{}
 }
 
 func newWorld() *world {
-	return &world{history: map[string]dict{}, cache: map[string]made{}, news: make(chan struct{}, 1)}
+	return &world{number: 1, history: map[string]dict{}, news: make(chan struct{}, 1)}
 }
 
 func (w *world) wake() {
@@ -32,6 +33,21 @@ func (w *world) wake() {
 	case w.news <- struct{}{}:
 	default:
 	}
+}
+
+// enqueue adds a prompt to the queue, which is sorted by number.
+func (w *world) enqueue(p *prompt) {
+	w.queue = append(w.queue, p)
+	slices.SortStableFunc(w.queue, func(a, b *prompt) int { return cmp.Compare(a.number, b.number) })
+}
+
+// cached returns the results in the cache, by signature.
+func (w *world) cached() map[string]made {
+	all := map[string]made{}
+	for _, one := range w.caches {
+		maps.Copy(all, one)
+	}
+	return all
 }
 
 func (w *world) dequeue(id string) bool {
@@ -47,6 +63,8 @@ type prompt struct {
 	raw          json.RawMessage
 	nodes        map[string]node
 	outputs      []string
+	previews     bool // previews are sent
+	stale        bool // see Faults.Stale
 
 	interrupt context.CancelFunc
 	at        string // id of the node that is running
@@ -107,11 +125,11 @@ func (s *Server) execute(ctx context.Context, w *world, p *prompt) {
 		done:    map[string]made{},
 		keep:    map[string]made{},
 		outputs: dict{},
-		before:  w.cache,
+		before:  w.cached(),
 	}
 	cached := []string{}
 	for id := range p.nodes {
-		if _, ok := w.cache[r.signature(id)]; ok {
+		if _, ok := r.fromCache(id); ok {
 			cached = append(cached, id)
 		}
 	}
@@ -137,12 +155,13 @@ func (s *Server) execute(ctx context.Context, w *world, p *prompt) {
 		})
 	}
 	status["messages"] = p.messages
-	maps.Copy(r.keep, r.unneeded()) // the server caches only the results of the last prompt
+	maps.Copy(r.keep, r.unneeded())
 	s.mu.Lock()
 	f := s.faults
 	w.current = nil
 	if !errors.Is(err, errForgotten) {
-		w.cache = r.keep
+		w.caches = append(w.caches, r.keep)
+		w.caches = w.caches[max(len(w.caches)-s.o.CachedPrompts, 0):]
 		e := dict{"prompt": p.item(), "outputs": r.outputs, "status": status, "meta": dict{}}
 		if f.Nothing {
 			e["outputs"] = dict{}
@@ -181,19 +200,36 @@ type state struct {
 func (r *running) unneeded() map[string]made {
 	all := map[string]made{}
 	for id := range r.p.nodes {
-		sig := r.signature(id)
-		if m, ok := r.before[sig]; ok {
-			all[sig] = m
+		if m, ok := r.fromCache(id); ok {
+			r.toCache(all, id, m)
 		}
 	}
 	return all
 }
 
-// signature returns a node's id and a digest of everything that its result
-// depends on.
-func (r *running) signature(id string) string { return id + ":" + r.sign(id, 0) }
+// signature returns a digest of everything that a node's result depends on: its
+// class, its inputs and those of the nodes before it. Equal nodes of different
+// prompts have equal signatures, whatever their ids are.
+func (r *running) signature(id string) string { return r.sign(id, 0, false) }
 
-func (r *running) sign(id string, depth int) string {
+// fromCache returns the result of a node from the cache.
+func (r *running) fromCache(id string) (m made, ok bool) {
+	if r.p.stale {
+		m, ok = r.before["stale "+r.sign(id, 0, true)]
+		return m, ok
+	}
+	m, ok = r.before[r.signature(id)]
+	return m, ok
+}
+
+func (r *running) toCache(cache map[string]made, id string, m made) {
+	cache[r.signature(id)] = m
+	cache["stale "+r.sign(id, 0, true)] = m
+}
+
+// sign computes a signature. If loosely is true, it leaves out inputs that do
+// not change the content of a result.
+func (r *running) sign(id string, depth int, loosely bool) string {
 	n := r.p.nodes[id]
 	if depth > 100 {
 		return ""
@@ -201,8 +237,11 @@ func (r *running) sign(id string, depth int) string {
 	parts := []string{n.Class}
 	for _, name := range slices.Sorted(maps.Keys(n.Inputs)) {
 		v := n.Inputs[name]
+		if _, known := r.s.info[n.Class].Input.Required[name]; loosely && (!known || name == "filename_prefix") {
+			continue
+		}
 		if list, ok := v.([]any); ok && len(list) == 2 {
-			parts = append(parts, name, r.sign(printed(list[0]), depth+1), printed(list[1]))
+			parts = append(parts, name, r.sign(printed(list[0]), depth+1, loosely), printed(list[1]))
 			continue
 		}
 		parts = append(parts, name, printed(v))
@@ -224,10 +263,9 @@ func (r *running) node(id string) error {
 	if _, ok := r.done[id]; ok {
 		return nil
 	}
-	sig := r.signature(id)
-	if m, ok := r.before[sig]; ok {
+	if m, ok := r.fromCache(id); ok {
 		r.done[id] = m
-		r.keep[sig] = m
+		r.toCache(r.keep, id, m)
 		// Version 0.7.0 copies a cached node's output for the user interface
 		// only if the prompt has a client.
 		if m.ui != nil && r.p.clientID != "" {
@@ -268,7 +306,7 @@ func (r *running) node(id string) error {
 	last.state = "finished"
 	r.progress()
 	r.done[id] = m
-	r.keep[sig] = m
+	r.toCache(r.keep, id, m)
 	if m.ui != nil {
 		r.outputs[id] = m.ui
 		r.tell("executed", dict{"node": id, "display_node": id, "output": m.ui})
@@ -305,16 +343,21 @@ func (r *running) sample(id string, steps int) error {
 		if f.Stuck {
 			wait = time.Hour
 		}
-		select {
-		case <-r.ctx.Done():
-			return errInterrupted
-		case <-time.After(wait):
+		for again := true; again; again = r.s.fault().Paused {
+			select {
+			case <-r.ctx.Done():
+				return errInterrupted
+			case <-time.After(wait):
+			}
 		}
 		last := &r.states[len(r.states)-1]
 		last.value = i + 1
 		last.max = steps
 		r.tell("progress", dict{"value": i + 1, "max": steps, "node": id})
 		r.progress()
+		if !r.p.previews {
+			continue
+		}
 		about := dict{"node_id": id, "prompt_id": r.p.id, "display_node_id": id, "image_type": "image/jpeg"}
 		r.s.tell(r.p.clientID, true, func(aware bool) message {
 			if aware {

@@ -84,11 +84,11 @@ func (s *runStream) sendChanges(events *rest.EventWriter, rec generation.Record)
 
 	var all []rest.Event
 	add := func(name string, data any) { all = append(all, rest.Event{Name: name, Data: data}) }
-	if s.previous == nil || rec.State != previous.State || rec.Cancel != previous.Cancel {
+	if s.previous == nil || rec.Stage() != previous.Stage() || rec.Cancel != previous.Cancel || hasMoved(previous, rec) {
 		add("status", rec.RunJSON(s.links, s.viewerID))
 	}
 	if rec.Progress != nil && (previous.Progress == nil || *previous.Progress != *rec.Progress) {
-		add("progress", wire.GenerationProgress{Progress: rec.ProgressFraction(), Stage: wire.GenerationStage(rec.State)})
+		add("progress", wire.GenerationProgress{Progress: rec.ProgressFraction(), Stage: wire.GenerationStage(rec.Stage())})
 	}
 	if rec.Preview != "" && rec.Preview != previous.Preview {
 		add("preview", wire.GenerationPreview{
@@ -106,6 +106,12 @@ func (s *runStream) sendChanges(events *rest.EventWriter, rec generation.Record)
 	s.sent = rec.Revision
 	s.previous = &rec
 	return ended, events.SendAll(all...)
+}
+
+// hasMoved reports whether a run has another position in the queue of its model
+// server than before.
+func hasMoved(previous, now generation.Record) bool {
+	return previous.IsWaitingAtServer() && now.IsWaitingAtServer() && *previous.ServerPosition != *now.ServerPosition
 }
 
 // previewType returns the MIME type of a preview image from its storage key.

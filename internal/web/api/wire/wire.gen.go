@@ -1459,7 +1459,7 @@ type Generation struct {
 	// Progress The progress of a running run from 0 to 1; null if it is unknown.
 	Progress *float64 `json:"progress"`
 
-	// QueuePosition The approximate position in the queue, 1 for the next run; null unless the run is queued.
+	// QueuePosition The approximate position in the queue, 1 for the next run; null unless the run is queued. While the run waits in the queue of its model server, it is the position there, or null if the server does not report it.
 	QueuePosition *int64 `json:"queue_position"`
 
 	// RequestID Opaque. Send it back unchanged.
@@ -1480,7 +1480,7 @@ type Generation struct {
 	// Stage The stage of a pending run; null once it has ended.
 	Stage *GenerationStage `json:"stage"`
 
-	// Started The time when the run started; null before.
+	// Started The time when the run started; null before, and while the run waits in the queue of its model server. Time spent in that queue moves it forward, so that the time from the start to the end is the time of work.
 	Started *time.Time `json:"started"`
 
 	// Status The status of a run. All but `pending` are final.
@@ -1672,11 +1672,11 @@ type GenerationProgress struct {
 	// Examples: 0.4
 	Progress *float64 `json:"progress"`
 
-	// Stage The stage of a pending run. A running run returns to the queue if its worker is lost.
+	// Stage The stage of a pending run. A run that waits in the queue of its model server is queued. A running run returns to the queue if its worker is lost.
 	Stage GenerationStage `json:"stage"`
 }
 
-// GenerationStage The stage of a pending run. A running run returns to the queue if its worker is lost.
+// GenerationStage The stage of a pending run. A run that waits in the queue of its model server is queued. A running run returns to the queue if its worker is lost.
 type GenerationStage string
 
 // GenerationStatus The status of a run. All but `pending` are final.
@@ -2510,7 +2510,7 @@ type RunRow struct {
 	Finished          time.Time `json:"finished"`
 	FreeAllowanceUsed int64     `json:"free_allowance_used"`
 
-	// GenerationSeconds The time from the start to the end of the run.
+	// GenerationSeconds The time from the start to the end of the run, without time in queues.
 	GenerationSeconds float64 `json:"generation_seconds"`
 
 	// NumResults The number of results requested.
@@ -3125,7 +3125,7 @@ type UsageCount struct {
 	// Examples: 40
 	FreeAllowanceUsed int64 `json:"free_allowance_used"`
 
-	// GenerationSeconds The total time that the runs took.
+	// GenerationSeconds The total time that the runs took, without time in queues.
 	//
 	// Examples: 734.25
 	GenerationSeconds float64 `json:"generation_seconds"`
@@ -3211,7 +3211,7 @@ type UsageRow struct {
 	// Examples: 40
 	FreeAllowanceUsed int64 `json:"free_allowance_used"`
 
-	// GenerationSeconds The total time that the runs took.
+	// GenerationSeconds The total time that the runs took, without time in queues.
 	//
 	// Examples: 734.25
 	GenerationSeconds float64 `json:"generation_seconds"`
