@@ -114,7 +114,9 @@ func (in *Pipeline) runPipeline(ctx context.Context, raw *meter, w Options) (sto
 	a := &stored.Asset
 	a.ID = ids.New()
 	a.Blob = Key(a.ID, "", format.Ext)
-	clean := &meter{from: media.EmbedXMP(format, media.Clean(format, io.MultiReader(bytes.NewReader(head), raw)), w.XMP), maxBytes: -1, hash: sha256.New()}
+	cleaned := media.Clean(format, io.MultiReader(bytes.NewReader(head), raw))
+	defer cleaned.Close()
+	clean := &meter{from: media.EmbedXMP(format, cleaned, w.XMP), maxBytes: -1, hash: sha256.New()}
 	if a.Size, err = in.Blobs.Put(ctx, a.Blob, clean); err != nil {
 		return stored, err
 	}

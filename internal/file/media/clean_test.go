@@ -25,12 +25,9 @@ func TestCleaningTakesTheSecretAndLeavesThePixels(t *testing.T) {
 			continue
 		}
 		for _, secret := range []string{"SECRET", "xmpmeta", "script", "Cam\x00", "\x88\x25", "\x25\x88"} {
-			if f.Type == media.Image && strings.Contains(got, secret) {
+			if strings.Contains(got, secret) {
 				t.Errorf("%s still has %q", s.name, secret)
 			}
-		}
-		if f.Type != media.Image && got != s.file {
-			t.Errorf("%s was changed", s.name)
 		}
 		if again, err := clean(f, got); err != nil || again != got {
 			t.Errorf("%s: cleaning twice changes it, %v", s.name, err)

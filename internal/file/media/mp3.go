@@ -95,8 +95,8 @@ func id3Length(b []byte) (int64, bool) {
 	return n + 10, true
 }
 
-func mp3Duration(s *source) (time.Duration, error) {
-	var start int64
+// skipID3 returns the offset after the ID3 tags that begin at an offset.
+func skipID3(s *source, start int64) (int64, error) {
 	for range maxTags {
 		b, err := s.peekBytes(start, 10)
 		if err != nil {
@@ -109,6 +109,14 @@ func mp3Duration(s *source) (time.Duration, error) {
 		}
 
 		start += n
+	}
+	return start, nil
+}
+
+func mp3Duration(s *source) (time.Duration, error) {
+	start, err := skipID3(s, 0)
+	if err != nil {
+		return 0, err
 	}
 
 	first, start, err := findFirstMP3Frame(s, start)
