@@ -152,7 +152,7 @@ func findFirstMP3Frame(s *source, start int64) (mp3Frame, int64, error) {
 }
 
 // followMP3Frames reports whether enough frames of the same kind follow the
-// first one, or the file ends after complete frames.
+// first one, or the sound ends after complete frames: with the file or a tag.
 func followMP3Frames(s *source, first mp3Frame, at int64) (bool, error) {
 	at += int64(first.length)
 	for range mp3Frames - 1 {
@@ -163,16 +163,16 @@ func followMP3Frames(s *source, first mp3Frame, at int64) (bool, error) {
 			return false, nil
 		}
 
-		b, err := s.peekBytes(at, 4)
+		b, err := s.peekBytes(at, int(min(32, s.size-at)))
 		if err != nil {
 			return false, readError(Audio, err)
 		}
 
 		f, ok := parseMP3Header(b)
-		if !ok && string(b[:3]) == "TAG" { // an ID3v1 tag ends the file
-			return at == s.size-128, nil
+		if !ok {
+			return leadingTagLength(b) > 0 || string(b[:3]) == "TAG" && at == s.size-128, nil
 		}
-		if !ok || f.rate != first.rate || f.isMPEG1 != first.isMPEG1 {
+		if !f.isSameStream(first) {
 			return false, nil
 		}
 
