@@ -35,8 +35,7 @@ func planMP3(s *source) ([]part, error) {
 		}
 
 		parts = append(parts, part{span: span{at, end}})
-		var found bool
-		if at, found, err = resumeMP3(s, first, end); err != nil || !found {
+		if first, at, err = resumeMP3(s, end); err != nil || at < 0 {
 			return parts, err
 		}
 	}
@@ -65,13 +64,14 @@ func followAllMP3Frames(s *source, first mp3Frame, at int64) (int64, error) {
 	return at, nil
 }
 
-// resumeMP3 returns the offset from which on frames follow again. It returns
-// false if there are none.
-func resumeMP3(s *source, first mp3Frame, at int64) (int64, bool, error) {
+// resumeMP3 returns the header and the offset of the first of the frames that
+// follow other bytes. The offset is -1 if there are none. The frames can have
+// another sample rate than those before, if two files were joined.
+func resumeMP3(s *source, at int64) (mp3Frame, int64, error) {
 	for at <= s.size-4 {
 		b, err := s.peekBytes(at, int(min(32, s.size-at)))
 		if err != nil {
-			return 0, false, err
+			return mp3Frame{}, 0, err
 		}
 		if n := leadingTagLength(b); n > 0 && n <= s.size-at {
 			at += n
@@ -79,14 +79,14 @@ func resumeMP3(s *source, first mp3Frame, at int64) (int64, bool, error) {
 		}
 
 		f, ok := parseMP3Header(b)
-		if ok && f.isSameStream(first) && int64(f.length) <= s.size-at {
+		if ok && int64(f.length) <= s.size-at {
 			if ok, err = followMP3Frames(s, f, at); err != nil || ok {
-				return at, ok, err
+				return f, at, err
 			}
 		}
 		at++
 	}
-	return 0, false, nil
+	return mp3Frame{}, -1, nil
 }
 
 // leadingTagLength returns the length of the ID3 or APE tag at the start of b,

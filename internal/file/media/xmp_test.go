@@ -153,3 +153,25 @@ func TestMarksAsOthersReadThem(t *testing.T) {
 		t.Errorf("tried only %v", seen)
 	}
 }
+
+// TestPicturesAsOthersReadThem checks that exiftool shows nothing foreign in a
+// clean picture.
+func TestPicturesAsOthersReadThem(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	animation := gifOf(2)
+	at := strings.Index(animation, "\x21\xff\x0bNETSCAPE2.0")
+	for name, file := range map[string]string{
+		"photo.jpg":  photo(flag(40, 20), 6),
+		"text.png":   withText(pngOf(flag(40, 20))),
+		"photo.webp": webpPhoto(30, 20),
+		"note.gif":   animation[:at] + "\x21\xfe\x06SECRET\x00" + animation[at:],
+	} {
+		got := cleanAs(t, name, file)
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		checkExif(t, path)
+	}
+}
