@@ -221,7 +221,7 @@ type Engines struct {
 	Probe         Span           `hidden:"" help:"Interval between health checks of model servers." default:"15s" least:"1"`
 	QueueTimeout  Span           `hidden:"" help:"How long a run may wait in the queue of its model server." default:"1h" least:"1"`
 	AllowNetworks []netip.Prefix `hidden:"" help:"Private networks from which results of model servers may be fetched, in addition to the servers' own addresses."`
-	Provenance    bool           `hidden:"" help:"Write the tool, seed and run into the metadata of pictures and videos." default:"true" negatable:""`
+	Provenance    bool           `hidden:"" help:"Write the tool, seed and run into the metadata of pictures, videos and sound." default:"true" negatable:""`
 	Prompts       bool           `hidden:"" help:"Write the prompt into the metadata as well." default:"false" negatable:""`
 }
 

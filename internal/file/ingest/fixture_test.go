@@ -148,6 +148,11 @@ func wavHeader(n int) []byte {
 
 func wavBytes(n int) []byte { return append(wavHeader(n), make([]byte, n)...) }
 
+// taggedWAV returns a recording with the prompt of a server in its tags.
+func taggedWAV(n int) []byte {
+	return append(wavBytes(n), "LIST\x14\x00\x00\x00INFOICMT\x08\x00\x00\x00SECRET!\x00"...)
+}
+
 // glbBytes is the smallest 3D model.
 func glbBytes() []byte {
 	scene := []byte(`{"asset":{"version":"2.0"}} `)

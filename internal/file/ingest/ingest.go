@@ -114,15 +114,13 @@ func (in *Pipeline) runPipeline(ctx context.Context, raw *meter, w Options) (sto
 	a := &stored.Asset
 	a.ID = ids.New()
 	a.Blob = Key(a.ID, "", format.Ext)
-	clean := &meter{from: media.EmbedXMP(format, media.Clean(format, io.MultiReader(bytes.NewReader(head), raw)), w.XMP), maxBytes: -1, hash: sha256.New()}
-	if a.Size, err = in.Blobs.Put(ctx, a.Blob, clean); err != nil {
+	if err := in.putCleaned(ctx, a, format, io.MultiReader(bytes.NewReader(head), raw), w.XMP); err != nil {
 		return stored, err
 	}
 	if _, err := io.Copy(io.Discard, raw); err != nil { // the bytes that Clean did not read, so that all bytes are counted and hashed
 		return stored, err
 	}
 
-	a.SHA256 = clean.hexSum()
 	stored.RawSHA256 = raw.hexSum()
 	stored.RawSize = raw.bytesRead
 
@@ -158,6 +156,22 @@ func (in *Pipeline) runPipeline(ctx context.Context, raw *meter, w Options) (sto
 		err = in.storePreview(ctx, w.Decode, a)
 	}
 	return stored, err
+}
+
+// putCleaned stores a file without its metadata and with the XMP packet, under
+// the blob key of the asset. It sets the size and the hash of the asset.
+func (in *Pipeline) putCleaned(ctx context.Context, a *asset.Asset, format media.Format, file io.Reader, xmp []byte) error {
+	cleaned := media.Clean(format, file)
+	defer cleaned.Close()
+
+	m := &meter{from: media.EmbedXMP(format, cleaned, xmp), maxBytes: -1, hash: sha256.New()}
+	var err error
+	if a.Size, err = in.Blobs.Put(ctx, a.Blob, m); err != nil {
+		return err
+	}
+
+	a.SHA256 = m.hexSum()
+	return nil
 }
 
 // storePreview stores the first frame of a video as its preview, and a

@@ -34,6 +34,7 @@ func TestTake(t *testing.T) {
 		{"jpeg with a place", jpegBytes(300, 400), media.Image, "image/jpeg", "jpg", 300, 400, 0, true, true},
 		{"gif", gifBytes(20, 30), media.Image, "image/gif", "gif", 20, 30, 0, false, true},
 		{"wav", wavBytes(88200), media.Audio, "audio/wav", "wav", 0, 0, time.Second, false, false},
+		{"wav with a prompt", taggedWAV(88200), media.Audio, "audio/wav", "wav", 0, 0, time.Second, true, false},
 		{"glb", glbBytes(), media.Model, "model/gltf-binary", "glb", 0, 0, 0, false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -54,8 +55,8 @@ func TestTake(t *testing.T) {
 			if a.SHA256 != sum(content) || a.Size != int64(len(content)) {
 				t.Errorf("sum and size are not those of the stored bytes")
 			}
-			if changed := !bytes.Equal(content, c.bytes); changed != c.changed || bytes.Contains(content, []byte("GPS")) {
-				t.Errorf("changed = %v, want %v, and no place", changed, c.changed)
+			if changed := !bytes.Equal(content, c.bytes); changed != c.changed || bytes.Contains(content, []byte("GPS")) || bytes.Contains(content, []byte("SECRET")) {
+				t.Errorf("changed = %v, want %v, and no place or prompt", changed, c.changed)
 			}
 			if (a.Thumb != "") != c.thumb || (a.Blurhash != "") != c.thumb {
 				t.Fatalf("thumb = %q, blurhash = %q", a.Thumb, a.Blurhash)
@@ -114,6 +115,31 @@ func TestBare(t *testing.T) {
 	} {
 		_, err := p.IngestFile(t.Context(), bytes.NewReader(b), bare)
 		p.wantFault(name, err, fault.Invalid)
+	}
+}
+
+// TestLargeFilesLeaveNoTemporaryFiles stores a sound that is too long for
+// memory, once with success and once with a reader that fails.
+func TestLargeFilesLeaveNoTemporaryFiles(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	p := newFixture(t)
+	b := taggedWAV(4 << 20)
+	packet := []byte("<x:xmpmeta>ours</x:xmpmeta>")
+	stored := p.ingestFile(b, ingest.Options{MaxBytes: noLimit, XMP: packet})
+	content := p.readBlob(stored.Asset.Blob)
+	if bytes.Contains(content, []byte("SECRET")) || !bytes.Contains(content, packet) || !bytes.Contains(content, make([]byte, 4<<20)) {
+		t.Errorf("%d bytes of %d are stored with a foreign tag, without ours or without the sound", len(content), len(b))
+	}
+	p.DiscardFiles(t.Context(), stored)
+
+	broken := errors.New("the connection is lost")
+	_, err := p.IngestFile(t.Context(), io.MultiReader(bytes.NewReader(b), iotest.ErrReader(broken)), ingest.Options{MaxBytes: noLimit})
+	if !errors.Is(err, broken) {
+		t.Errorf("error = %v, want that of the reader", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 || len(p.listFiles()) > 0 {
+		t.Errorf("files are left: %v, %v, %v", left, p.listFiles(), err)
 	}
 }
 

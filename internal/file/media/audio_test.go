@@ -1,6 +1,7 @@
 package media_test
 
 import (
+	"bytes"
 	"math"
 	"strings"
 	"sync"
@@ -21,7 +22,7 @@ func ebml(docType string) string {
 }
 
 func webmTracks(kind string) string {
-	return element("\x16\x54\xae\x6b", element("\xae", element("\xd7", "\x01"), element("\x83", kind),
+	return element("\x16\x54\xae\x6b", element("\xae", element("\xd7", "\x01"), element("\x83", kind), element("\x53\x6e", "SECRET name"),
 		element("\xe0", element("\xb0", be16(320)), element("\xba", be16(240)))))
 }
 
@@ -29,11 +30,17 @@ func cluster(at int) string {
 	return element("\x1f\x43\xb6\x75", element("\xe7", be32(at)), element("\xa3", "\x81\x00\x00\x80frame"))
 }
 
+// webmSecrets are tags, chapters and attachments.
+func webmSecrets() string {
+	return element("\x12\x54\xc3\x67", "SECRET tags") + element("\x10\x43\xa7\x70", "SECRET chapters") + element("\x19\x41\xa4\x69", "SECRET files")
+}
+
 // webm is a film of 320 to 240 pixels that lasts for ticks milliseconds.
 func webm(docType string, ticks float64) string {
 	return ebml(docType) + element("\x18\x53\x80\x67",
-		element("\x15\x49\xa9\x66", element("\x2a\xd7\xb1", be32(1e6)), element("\x44\x89", be64(int(math.Float64bits(ticks))))),
-		webmTracks("\x01"), cluster(0), cluster(1000))
+		element("\x15\x49\xa9\x66", element("\x2a\xd7\xb1", be32(1e6)), element("\x44\x89", be64(int(math.Float64bits(ticks)))),
+			element("\x7b\xa9", "SECRET title"), element("\x4d\x80", "SECRET"), element("\x57\x41", "SECRET")),
+		element("\xec", "SECRET rest"), webmTracks("\x01"), cluster(0), cluster(1000), webmSecrets())
 }
 
 // webmStream is one that nobody finished: no sizes, no duration.
@@ -41,7 +48,7 @@ func webmStream(last int) string {
 	open := "\x1f\x43\xb6\x75" + endless
 	block := element("\xa3", "\x81\x00\x00\x80frame")
 	return ebml("webm") + "\x18\x53\x80\x67" + endless + element("\x15\x49\xa9\x66", element("\x2a\xd7\xb1", be32(1e6))) +
-		webmTracks("\x01") + open + element("\xe7", be32(0)) + block + block + open + element("\xe7", be32(last)) + block
+		webmTracks("\x01") + open + element("\xe7", be32(0)) + block + block + open + element("\xe7", be32(last)) + block + webmSecrets()
 }
 
 // mp3Frame is a silent frame of 128 kbit/s at 44.1 kHz, with a text in it.
@@ -54,7 +61,9 @@ func id3(n int) string {
 }
 
 // mp3 has a tag, and frames of 26.1 ms.
-func mp3(frames int) string { return id3(5000) + strings.Repeat(mp3Frame(""), frames) }
+func mp3(frames int) string {
+	return strings.Replace(id3(5000), "\x00\x00\x00\x00\x00\x00", "SECRET", 1) + strings.Repeat(mp3Frame(""), frames)
+}
 
 // mp3Counted says in its first frame how many there are.
 func mp3Counted(frames int) string {
@@ -72,25 +81,69 @@ func wavFmt(coding, channels, rate, bits int) string {
 
 // wav has samples of 16 bits in stereo, 8000 a second.
 func wav(samples int) string {
-	return riff("WAVE", riffChunk("LIST", "INFOodd")+wavFmt(1, 2, 8000, 16)+riffChunk("data", strings.Repeat("\x00", 4*samples)))
+	return riff("WAVE", riffChunk("LIST", "INFO SECRET")+wavFmt(1, 2, 8000, 16)+riffChunk("bext", "SECRET")+
+		riffChunk("data", strings.Repeat("\x00", 4*samples))+riffChunk("id3 ", "SECRET"))
 }
 
 func flac(rate, samples int) string {
 	info := strings.Repeat("\x00", 10) + be64(rate<<44|1<<41|15<<36|samples) + strings.Repeat("\x00", 16)
-	return "fLaC\x00\x00\x00\x22" + info + "\x84\x00\x00\x04text" + "\xff\xf8frame"
+	return "fLaC\x00\x00\x00\x22" + info + "\x06\x00\x00\x06SECRET" + "\x84\x00\x00\x06SECRET" + "\xff\xf8frame"
 }
 
+// oggPage is a page of an Ogg file. Its last packet is not complete if open is
+// true.
+func oggPage(flags byte, granule, serial, number int, open bool, packets ...string) string {
+	var lacing []byte
+	for i, p := range packets {
+		lacing = append(lacing, bytes.Repeat([]byte{255}, len(p)/255)...)
+		if !open || i < len(packets)-1 {
+			lacing = append(lacing, byte(len(p)%255))
+		}
+	}
+	page := []byte("OggS\x00" + string([]byte{flags}) + le64(granule) + le32(serial) + le32(number) + le32(0) + string([]byte{byte(len(lacing))}) +
+		string(lacing) + strings.Join(packets, ""))
+	var sum uint32
+	for _, b := range page {
+		sum ^= uint32(b) << 24
+		for range 8 {
+			carry := sum>>31 == 1
+			if sum <<= 1; carry {
+				sum ^= 0x04c11db7
+			}
+		}
+	}
+	copy(page[22:], le32(int(sum)))
+	return string(page)
+}
+
+// parseOggPage is a page with one packet.
 func parseOggPage(flags byte, granule, serial int, body string) string {
-	return "OggS\x00" + string([]byte{flags}) + le64(granule) + le32(serial) + le32(0) + le32(0) + "\x01" + string([]byte{byte(len(body))}) + body
+	return oggPage(flags, granule, serial, 0, false, body)
 }
 
+// comments is a list of comments as Vorbis, Opus and FLAC have it.
+func comments(vendor string, all ...string) string {
+	s := le32(len(vendor)) + vendor + le32(len(all))
+	for _, c := range all {
+		s += le32(len(c)) + c
+	}
+	return s
+}
+
+const vorbisSetup = "\x05vorbis the codebooks"
+
+// vorbis has comments that begin on one page and end on the next, together with
+// the codebooks.
 func vorbis(rate, samples int) string {
 	head := "\x01vorbis" + le32(0) + "\x02" + le32(rate) + strings.Repeat("\x00", 14)
-	return parseOggPage(2, 0, 7, head) + parseOggPage(0, 0, 7, "comment") + parseOggPage(0, samples, 7, "sound") + parseOggPage(4, -1, 7, "OggS\x00")
+	text := "\x03vorbis" + comments("SECRET vendor", "prompt="+strings.Repeat("SECRET", 1000)) + "\x01"
+	return oggPage(2, 0, 7, 0, false, head) + oggPage(0, -1, 7, 1, true, text[:5100]) + oggPage(1, 0, 7, 2, false, text[5100:], vorbisSetup) +
+		oggPage(0, samples, 7, 3, false, "sound", "more sound") + oggPage(4, -1, 7, 4, false, "OggS\x00")
 }
 
 func opus(samples int) string {
-	return parseOggPage(2, 0, 7, "OpusHead\x01\x02"+le16(312)+le32(44100)+"\x00\x00\x00") + parseOggPage(0, 0, 7, "OpusTags") + parseOggPage(4, samples+312, 7, "sound")
+	return oggPage(2, 0, 7, 0, false, "OpusHead\x01\x02"+le16(312)+le32(44100)+"\x00\x00\x00") +
+		oggPage(0, 0, 7, 1, false, "OpusTags"+comments("SECRET vendor", "prompt=SECRET")) + oggPage(4, samples+312, 7, 2, false, "sound")
 }
 
 func glb(scene string) string {
@@ -101,7 +154,7 @@ func glb(scene string) string {
 	return "glTF" + le32(2) + le32(len(body)+12) + body
 }
 
-const findScene = `{"asset":{"version":"2.0"},"buffers":[{"uri":"http://127.0.0.1:1/x.bin","byteLength":4}]}`
+const findScene = `{"asset":{"extras":{"prompt":"SECRET {\"a\":[]}"},"version":"2.0","generator":"SECRET"},"extras":["SECRET"],"buffers":[{"uri":"http://127.0.0.1:1/x.bin","byteLength":4}]}`
 
 // sample is a good file and what it is.
 type sample struct {
@@ -133,7 +186,7 @@ var samples = sync.OnceValue(func() []sample {
 		{"mp3", mp3(100), "audio/mpeg", media.Audio},
 		{"mp3 without a tag", mp3(100)[5010:], "audio/mpeg", media.Audio},
 		{"short mp3", strings.Repeat(mp3Frame(""), 2), "audio/mpeg", media.Audio},
-		{"mp3 with a tag at its end", strings.Repeat(mp3Frame(""), 3) + "TAG" + strings.Repeat("\x00", 125), "audio/mpeg", media.Audio},
+		{"mp3 with a tag at its end", strings.Repeat(mp3Frame(""), 3) + "TAGSECRET" + strings.Repeat("\x00", 119), "audio/mpeg", media.Audio},
 		{"mp3 with Xing", mp3Counted(100), "audio/mpeg", media.Audio},
 		{"mp3 with VBRI", mp3VBRI(100), "audio/mpeg", media.Audio},
 		{"wav", wav(20000), "audio/wav", media.Audio},

@@ -15,25 +15,34 @@ const (
 	outBlock = 16 << 10
 )
 
-// Clean returns the file's bytes without metadata about location, device, time
-// or author, and without data after the end of the picture. The orientation of
-// a JPEG is kept. Clean reads r to its end and uses a bounded amount of
-// memory. Cleaning a clean file changes nothing. Formats other than pictures
-// are returned unchanged.
+// Clean returns the file's bytes without metadata about location, device, time,
+// author or origin: tags, chapters, comments, attachments, attached pictures
+// and names of encoders. Data after the end of the file's format is removed or
+// refused. Pixels, sound and subtitles are copied unchanged, as is the
+// orientation of a JPEG. Cleaning a clean file changes nothing. Plain text is
+// returned unchanged.
+//
+// Clean reads r to its end and uses a bounded amount of memory. Video, sound
+// (except Ogg) and 3D models are copied to a temporary file first, because
+// their parts refer to each other by offset. Close deletes that file.
 //
 // If the structure is damaged, Read fails with a *fault.Error with code
 // Invalid; the bytes read before must then be discarded.
-func Clean(f Format, r io.Reader) io.Reader {
+func Clean(f Format, r io.Reader) io.ReadCloser {
 	if c := newCleaner(f, r); c != nil {
-		return c
+		return io.NopCloser(c)
 	}
-	return r
+	if plan := cleaningPlans[f]; plan != nil {
+		return &spooledCleaner{format: f, plan: plan, in: r}
+	}
+	return io.NopCloser(r)
 }
 
-// cleaner is a state machine that removes metadata from a picture file. Each
-// step reads a bounded part of the file, appends the bytes to keep to out, and
+// cleaner is a state machine that removes metadata from a file while it is
+// read, which is possible for pictures and Ogg. Each step reads a bounded part of the file, appends the bytes to keep to out, and
 // may request that a longer range of bytes be copied.
 type cleaner struct {
+	kind        Type
 	in          *bufio.Reader
 	out         []byte
 	outRead     int    // number of bytes of out that have been returned
@@ -59,7 +68,8 @@ type pictureInfo struct {
 }
 
 func newCleaner(f Format, r io.Reader) *cleaner {
-	c := &cleaner{}
+	c := &cleaner{kind: f.Type}
+	block := inBlock
 	switch f.MimeType {
 	case jpegFormat.MimeType:
 		c.step = (&jpegParser{cleaner: c}).parseSOI
@@ -72,11 +82,14 @@ func newCleaner(f Format, r io.Reader) *cleaner {
 		c.step = (&webpParser{cleaner: c}).parseHeader
 	case heicFormat.MimeType, heifFormat.MimeType:
 		c.step = (&heifParser{cleaner: c}).parseSignature
+	case oggFormat.MimeType:
+		block = oggBlock
+		c.step = newOggParser(c, nil).parsePage
 	default:
 		return nil
 	}
 
-	c.in = bufio.NewReaderSize(r, inBlock)
+	c.in = bufio.NewReaderSize(r, block)
 	return c
 }
 
@@ -109,7 +122,7 @@ func (c *cleaner) Read(p []byte) (int, error) {
 			}
 			if err != nil {
 				c.copyLeft = 0
-				c.err = readError(Image, err)
+				c.err = readError(c.kind, err)
 			}
 		case c.err != nil:
 			return 0, c.err
@@ -140,7 +153,7 @@ func (c *cleaner) keepBytes(n int) ([]byte, error) {
 func (c *cleaner) readBytes(n int) ([]byte, error) {
 	b, err := c.in.Peek(n)
 	if err != nil {
-		return nil, readError(Image, err)
+		return nil, readError(c.kind, err)
 	}
 
 	_, err = c.in.Discard(n)
@@ -151,7 +164,7 @@ func (c *cleaner) readBytes(n int) ([]byte, error) {
 // output.
 func (c *cleaner) readFull(p []byte) error {
 	if _, err := io.ReadFull(c.in, p); err != nil {
-		return readError(Image, err)
+		return readError(c.kind, err)
 	}
 	return nil
 }
@@ -159,7 +172,7 @@ func (c *cleaner) readFull(p []byte) error {
 func (c *cleaner) readByte() (byte, error) {
 	b, err := c.in.ReadByte()
 	if err != nil {
-		return 0, readError(Image, err)
+		return 0, readError(c.kind, err)
 	}
 	return b, nil
 }
@@ -168,7 +181,7 @@ func (c *cleaner) readByte() (byte, error) {
 // less than 4 GiB, so n fits into an int.
 func (c *cleaner) skipBytes(n int64) error {
 	if _, err := c.in.Discard(int(n)); err != nil {
-		return readError(Image, err)
+		return readError(c.kind, err)
 	}
 	return nil
 }
@@ -188,7 +201,7 @@ func (c *cleaner) expectEnd() error {
 	case err == nil:
 		return fault.New(fault.Invalid, "The file contains data after the end of the picture.")
 	case !errors.Is(err, io.EOF):
-		return readError(Image, err)
+		return readError(c.kind, err)
 	}
 	return io.EOF
 }
@@ -197,7 +210,7 @@ func (c *cleaner) expectEnd() error {
 // picture is removed.
 func (c *cleaner) skipTrailing() error {
 	if _, err := io.Copy(io.Discard, c.in); err != nil {
-		return readError(Image, err)
+		return readError(c.kind, err)
 	}
 	return io.EOF
 }

@@ -25,12 +25,9 @@ func TestCleaningTakesTheSecretAndLeavesThePixels(t *testing.T) {
 			continue
 		}
 		for _, secret := range []string{"SECRET", "xmpmeta", "script", "Cam\x00", "\x88\x25", "\x25\x88"} {
-			if f.Type == media.Image && strings.Contains(got, secret) {
+			if strings.Contains(got, secret) {
 				t.Errorf("%s still has %q", s.name, secret)
 			}
-		}
-		if f.Type != media.Image && got != s.file {
-			t.Errorf("%s was changed", s.name)
 		}
 		if again, err := clean(f, got); err != nil || again != got {
 			t.Errorf("%s: cleaning twice changes it, %v", s.name, err)
@@ -223,16 +220,25 @@ func TestCleaningNeedsLittleMemory(t *testing.T) {
 	readers = append(readers, strings.NewReader(plain[len(plain)-12:]))
 	r := media.Clean(media.Format{Type: media.Image, MimeType: "image/png", Ext: "png"}, io.MultiReader(readers...))
 	buffer := make([]byte, 64<<10)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{r}, buffer)
-	runtime.ReadMemStats(&after)
+	var n int64
+	var err error
+	used := allocated(func() { n, err = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{r}, buffer) })
 	if want := int64(pngStart + parts/2*len(data) + 12); n != want || err != nil {
 		t.Fatalf("%d bytes, want %d, %v", n, want, err)
 	}
-	if used := after.TotalAlloc - before.TotalAlloc; used > 1<<20 {
+	if used > 1<<20 {
 		t.Errorf("cleaning %d MiB took %d bytes of memory", parts, used)
 	}
+}
+
+// allocated returns the number of bytes that the process allocates during a
+// call.
+func allocated(call func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	call()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
 }
 
 func TestCleanReadsToTheEnd(t *testing.T) {

@@ -60,6 +60,16 @@ func FuzzClean(f *testing.F) {
 		if twice, err := clean(format, once); err != nil || twice != once {
 			t.Errorf("cleaning twice changes it: %v", err)
 		}
+		if format.Type != media.Audio {
+			return
+		}
+		marked, err := mark(format, strings.NewReader(once), packet)
+		if err != nil {
+			t.Errorf("a clean file cannot be marked: %v", err)
+		}
+		if unmarked, err := clean(format, marked); err != nil || unmarked != once {
+			t.Errorf("marking and cleaning changes it: %v", err)
+		}
 	})
 }
 

@@ -138,8 +138,8 @@ func (g *gifParser) parseExtension() error {
 		g.out = append(append(append(g.out, 0x21, 0xf9, 4), first...), 0)
 	case label == 0xf9:
 		return damagedError(Image, "a graphic control extension has the wrong length")
-	case label == 0xff && first == "NETSCAPE2.0" && loop != "":
-		g.out = append(g.out, "\x21\xff\x0bNETSCAPE2.0\x03"+loop+"\x00"...)
+	case label == 0xff && (first == "NETSCAPE2.0" || first == "ANIMEXTS1.0") && loop != "":
+		g.out = append(g.out, "\x21\xff\x0b"+first+"\x03"+loop+"\x00"...)
 	}
 	return nil
 }

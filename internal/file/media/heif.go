@@ -2,6 +2,7 @@ package media
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -192,15 +193,7 @@ func (h *heifParser) parseMeta(n int) error {
 
 // mergeSpans sorts byte ranges and joins those that overlap or touch.
 func mergeSpans(spans []span) []span {
-	slices.SortFunc(spans, func(a, b span) int {
-		switch {
-		case a.from < b.from:
-			return -1
-		case a.from > b.from:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 
 	var all []span
 	for _, s := range spans {

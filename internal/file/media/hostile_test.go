@@ -55,6 +55,32 @@ func nested(kind string, depth int) string {
 	return s
 }
 
+// manyChunks are the offsets of chunks of a byte that do not touch.
+func manyChunks(n int) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString(be32(2 * i))
+	}
+	return b.String()
+}
+
+func manyStreams(n int) string {
+	s := ""
+	for i := range n {
+		s += parseOggPage(2, 0, i, "OpusHead\x01\x02"+strings.Repeat("\x00", 20))
+	}
+	return s
+}
+
+// endlessSetup is a Vorbis stream with codebooks of several megabytes.
+func endlessSetup() string {
+	s := vorbis(44100, 1)[:28+30] + oggPage(0, 0, 7, 1, false, "\x03vorbis"+comments("")+"\x01")
+	for i := range 60 {
+		s += oggPage(byte(min(i, 1)), -1, 7, 2+i, true, "\x05vorbis"+strings.Repeat("x", 255*200-7))
+	}
+	return s + oggPage(1, 0, 7, 99, false, "end") + oggPage(4, 1, 7, 100, false, "sound")
+}
+
 // hostile are files that must be rejected. Tests do not change them.
 var hostile = sync.OnceValue(func() map[string]string {
 	good := map[string]string{}
@@ -167,34 +193,53 @@ var hostile = sync.OnceValue(func() map[string]string {
 		"webm that lasts forever": webm("webm", 1e300),
 		"webm without video":      patch(good["webm"], element("\x83", "\x01"), element("\x83", "\x02")),
 		"webm without clusters":   ebml("webm") + element(seg, webmTracks("\x01")),
+		"webm of odd headers":     ebml("webm") + element(seg, element("\x16\x54\xae\x6b", element("\xae", element("\xd7", "\x01"), element("\x83", "\x02"), element("\x86", "A_VORBIS"), element("\x63\xa2", "\x02\xff\xff\x05short")))),
+		// samples
+		"mp4 of 2^32 chunks":      moov(mvhd(1, 1), fullTrack(1, "vide", table("stco", 1<<32-1, 5))),
+		"mp4 of 2^32 sizes":       moov(mvhd(1, 1), fullTrack(1, "vide", table("stsc", 1, 1, 1<<32-1, 1), table("stsz", 0, 1<<32-1), table("stco", 1, 5))),
+		"mp4 of a million chunks": moov(mvhd(1, 1), fullTrack(1, "vide", table("stsc", 1, 1, 1, 1), table("stsz", 1, 1<<20), box("stco", be32(0), be32(1<<20), manyChunks(1<<20)))) + strings.Repeat("\x00", 1<<20),
+		"mp4 of chunks backwards": moov(mvhd(1, 1), fullTrack(1, "vide", table("stsc", 2, 1, 1, 1, 0, 1, 1), table("stsz", 1, 4), table("stco", 2, 5, 6))),
+		"mp4 of 2^32 samples":     good["mp4"] + box("moof", box("traf", box("tfhd", be32(0x20000), be32(1)), box("trun", be32(0x201), be32(1<<32-1), be32(0), be32(1)))),
+		"mp4 of one ID":           moov(mvhd(1, 1), fullTrack(1, "vide"), fullTrack(1, "soun")),
+		"mp4 of a short entry":    moov(mvhd(1, 1), fullTrack(1, "vide", box("stsd", be32(0), be32(1), box("avc1", "short")))),
+		"mp4 of samples too soon": good["mp4"] + box("moof", box("traf", box("trun", be32(0), be32(1)))),
 		// sounds
-		"wav of 4 GiB of data":   riff("WAVE", wavFmt(1, 2, 8000, 16)+"data"+le32(1<<32-2)+"xxxx"),
-		"wav of 4 GiB of format": riff("WAVE", "fmt "+le32(1<<32-2)+strings.Repeat("\x00", 50)),
-		"wav of no rate":         riff("WAVE", wavFmt(1, 2, 0, 16)+riffChunk("data", "xxxx")),
-		"wav of no channels":     riff("WAVE", wavFmt(1, 0, 8000, 16)+riffChunk("data", "xxxx")),
-		"wav of one a second":    riff("WAVE", wavFmt(1, 1, 1, 8)+riffChunk("data", strings.Repeat("x", 1000))),
-		"wav of mp3":             riff("WAVE", wavFmt(0x55, 2, 8000, 16)+riffChunk("data", "xxxx")),
-		"wav of empty chunks":    riff("WAVE", strings.Repeat(riffChunk("JUNK", ""), 100_000)),
-		"wav of no format":       riff("WAVE", riffChunk("data", "xxxx")),
-		"wav of two formats":     riff("WAVE", wavFmt(1, 2, 8000, 16)+wavFmt(1, 2, 8000, 16)+riffChunk("data", "xxxx")),
-		"mp3 of a huge tag":      "ID3\x04\x00\x00\x7f\x7f\x7f\x7f" + strings.Repeat(mp3Frame(""), 10),
-		"mp3 of tags":            strings.Repeat(id3(0), 100_000),
-		"mp3 of almost frames":   id3(10) + strings.Repeat("\xff\xfb\x90\x00", 100_000),
-		"mp3 of frames apart":    id3(10) + strings.Repeat(mp3Frame("")+"x", 100),
-		"mp3 of 2^32 frames":     mp3Counted(1<<32 - 1),
-		"flac of no rate":        flac(0, 1),
-		"flac of 2^36 samples":   flac(1, 1<<36-1),
-		"flac of empty metadata": good["flac"][:42] + strings.Repeat("\x01\x00\x00\x00", 100_000),
-		"flac of no sound":       good["flac"][:42] + "\x84\x00\x00\x00",
-		"ogg of 2^62 samples":    opus(1 << 62),
-		"ogg of no rate":         vorbis(0, 100),
-		"ogg of another stream":  parseOggPage(2, 0, 7, "OpusHead\x01\x02"+strings.Repeat("\x00", 20)) + parseOggPage(4, 9, 8, "x"),
-		"ogg of signatures":      parseOggPage(2, 0, 7, "OpusHead\x01\x02"+strings.Repeat("\x00", 20)) + strings.Repeat("OggS\x00", 20_000),
+		"mp3 of frames and junk":   strings.Repeat(strings.Repeat(mp3Frame(""), 4)+"junk", 10_100),
+		"flac of a huge block":     good["flac"][:42] + "\x84\xff\xff\xff" + "\xff\xf8",
+		"ogg of many streams":      manyStreams(100),
+		"ogg of endless setup":     endlessSetup(),
+		"ogg of sound in headers":  oggPage(2, 0, 7, 0, false, "OpusHead\x01\x02"+strings.Repeat("\x00", 20)) + oggPage(0, 0, 7, 1, false, "OpusTags", "sound"),
+		"ogg of two first packets": oggPage(2, 0, 7, 0, false, "OpusHead\x01\x02"+strings.Repeat("\x00", 20), "SECRET") + oggPage(0, 0, 7, 1, false, "OpusTags"),
+		"ogg without comments":     oggPage(2, 0, 7, 0, false, "OpusHead\x01\x02"+strings.Repeat("\x00", 20)) + oggPage(0, 0, 7, 1, false, "sound"),
+		"wav of 4 GiB of data":     riff("WAVE", wavFmt(1, 2, 8000, 16)+"data"+le32(1<<32-2)+"xxxx"),
+		"wav of 4 GiB of format":   riff("WAVE", "fmt "+le32(1<<32-2)+strings.Repeat("\x00", 50)),
+		"wav of no rate":           riff("WAVE", wavFmt(1, 2, 0, 16)+riffChunk("data", "xxxx")),
+		"wav of no channels":       riff("WAVE", wavFmt(1, 0, 8000, 16)+riffChunk("data", "xxxx")),
+		"wav of one a second":      riff("WAVE", wavFmt(1, 1, 1, 8)+riffChunk("data", strings.Repeat("x", 1000))),
+		"wav of mp3":               riff("WAVE", wavFmt(0x55, 2, 8000, 16)+riffChunk("data", "xxxx")),
+		"wav of empty chunks":      riff("WAVE", strings.Repeat(riffChunk("JUNK", ""), 100_000)),
+		"wav of no format":         riff("WAVE", riffChunk("data", "xxxx")),
+		"wav of two formats":       riff("WAVE", wavFmt(1, 2, 8000, 16)+wavFmt(1, 2, 8000, 16)+riffChunk("data", "xxxx")),
+		"mp3 of a huge tag":        "ID3\x04\x00\x00\x7f\x7f\x7f\x7f" + strings.Repeat(mp3Frame(""), 10),
+		"mp3 of tags":              strings.Repeat(id3(0), 100_000),
+		"mp3 of almost frames":     id3(10) + strings.Repeat("\xff\xfb\x90\x00", 100_000),
+		"mp3 of frames apart":      id3(10) + strings.Repeat(mp3Frame("")+"x", 100),
+		"mp3 of 2^32 frames":       mp3Counted(1<<32 - 1),
+		"flac of no rate":          flac(0, 1),
+		"flac of 2^36 samples":     flac(1, 1<<36-1),
+		"flac of empty metadata":   good["flac"][:42] + strings.Repeat("\x01\x00\x00\x00", 100_000),
+		"flac of no sound":         good["flac"][:42] + "\x84\x00\x00\x00",
+		"ogg of 2^62 samples":      opus(1 << 62),
+		"ogg of no rate":           vorbis(0, 100),
+		"ogg of another stream":    parseOggPage(2, 0, 7, "OpusHead\x01\x02"+strings.Repeat("\x00", 20)) + parseOggPage(4, 9, 8, "x"),
+		"ogg of signatures":        parseOggPage(2, 0, 7, "OpusHead\x01\x02"+strings.Repeat("\x00", 20)) + strings.Repeat("OggS\x00", 20_000),
 		// models
 		"glb of another length":  good["glb"] + "x",
 		"glb of no scene":        glb(`{}`),
 		"glb of a broken scene":  glb(`{"asset":{"version":"2.0"}`),
 		"glb of an odd asset":    glb(`{"asset":["2.0"]}`),
+		"glb of names":           glb(`{"asset":{"version":"2.0"},1:2}`),
+		"glb of objects":         glb(strings.Repeat(`{"a":`, 1<<18)),
 		"glb of brackets":        glb(strings.Repeat("[", 1<<20)),
 		"glb of a huge scene":    patch(good["glb"], le32(len(good["glb"])-32), le32(1<<32-1)),
 		"glb of 17 MiB of scene": glb(`{"asset":{"version":"2.0"},"x":"` + strings.Repeat("x", 17<<20) + `"}`),

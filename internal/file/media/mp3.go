@@ -95,8 +95,8 @@ func id3Length(b []byte) (int64, bool) {
 	return n + 10, true
 }
 
-func mp3Duration(s *source) (time.Duration, error) {
-	var start int64
+// skipID3 returns the offset after the ID3 tags that begin at an offset.
+func skipID3(s *source, start int64) (int64, error) {
 	for range maxTags {
 		b, err := s.peekBytes(start, 10)
 		if err != nil {
@@ -109,6 +109,14 @@ func mp3Duration(s *source) (time.Duration, error) {
 		}
 
 		start += n
+	}
+	return start, nil
+}
+
+func mp3Duration(s *source) (time.Duration, error) {
+	start, err := skipID3(s, 0)
+	if err != nil {
+		return 0, err
 	}
 
 	first, start, err := findFirstMP3Frame(s, start)
@@ -144,7 +152,7 @@ func findFirstMP3Frame(s *source, start int64) (mp3Frame, int64, error) {
 }
 
 // followMP3Frames reports whether enough frames of the same kind follow the
-// first one, or the file ends after complete frames.
+// first one, or the sound ends after complete frames: with the file or a tag.
 func followMP3Frames(s *source, first mp3Frame, at int64) (bool, error) {
 	at += int64(first.length)
 	for range mp3Frames - 1 {
@@ -155,16 +163,16 @@ func followMP3Frames(s *source, first mp3Frame, at int64) (bool, error) {
 			return false, nil
 		}
 
-		b, err := s.peekBytes(at, 4)
+		b, err := s.peekBytes(at, int(min(32, s.size-at)))
 		if err != nil {
 			return false, readError(Audio, err)
 		}
 
 		f, ok := parseMP3Header(b)
-		if !ok && string(b[:3]) == "TAG" { // an ID3v1 tag ends the file
-			return at == s.size-128, nil
+		if !ok {
+			return leadingTagLength(b) > 0 || string(b[:3]) == "TAG" && at == s.size-128, nil
 		}
-		if !ok || f.rate != first.rate || f.isMPEG1 != first.isMPEG1 {
+		if !f.isSameStream(first) {
 			return false, nil
 		}
 

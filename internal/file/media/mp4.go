@@ -1,6 +1,7 @@
 package media
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"math"
@@ -20,10 +21,12 @@ type box struct {
 	start, body, end int64
 }
 
-// boxReader reads boxes and limits their number to maxBoxes.
+// boxReader reads boxes and limits their number to maxBoxes, or to another
+// limit if one is set.
 type boxReader struct {
 	*source
 	boxCount int
+	limit    int
 }
 
 var errBox = errors.New("a box exceeds its parent")
@@ -31,7 +34,7 @@ var errBox = errors.New("a box exceeds its parent")
 // visitBoxes calls visit for each box between the offsets start and end.
 func (w *boxReader) visitBoxes(start, end int64, visit func(box) error) error {
 	for start < end {
-		if w.boxCount++; w.boxCount > maxBoxes {
+		if w.boxCount++; w.boxCount > cmp.Or(w.limit, maxBoxes) {
 			return errors.New("too many boxes")
 		}
 

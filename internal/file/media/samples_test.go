@@ -2,6 +2,7 @@ package media_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"hash/crc32"
 	"image"
@@ -260,9 +261,11 @@ const (
 	turned           = "\x00\x00\x00\x00" + "\x00\x01\x00\x00" + "\x00\x00\x00\x00" + "\xff\xff\x00\x00" + "\x00\x00\x00\x00"
 )
 
+// trak is a track without samples. A video has the ID 1, a sound 2, others 3.
 func trak(kind, matrix string, w, h int) string {
+	id := cmp.Or(map[string]int{"vide": 1, "soun": 2}[kind], 3)
 	return box("trak",
-		box("tkhd", strings.Repeat("\x00", 40), matrix, strings.Repeat("\x00", 16), be16(w), be16(0), be16(h), be16(0)),
+		box("tkhd", strings.Repeat("\x00", 12), be32(id), strings.Repeat("\x00", 24), matrix, strings.Repeat("\x00", 16), be16(w), be16(0), be16(h), be16(0)),
 		box("mdia", box("hdlr", be32(0), be32(0), kind, strings.Repeat("\x00", 13))))
 }
 
@@ -270,8 +273,33 @@ func mvhd(scale, units int) string {
 	return box("mvhd", be32(0), be32(0), be32(0), be32(scale), be32(units), strings.Repeat("\x00", 80))
 }
 
-// mp4 is a film of 640 to 360 pixels with sound.
+// mp4Samples is the data of the video and of the sound of the sample film.
+const (
+	mp4Samples = "PICTURES"
+	mp4Sound   = "SOUND"
+)
+
+// mp4 is a film of 640 to 360 pixels with sound, tags and a track of chapters.
 func mp4(major string, units int, matrix string) string {
-	return ftyp(major, "isom", "mp42") + box("free") + box("mdat", "samples") +
-		box("moov", mvhd(1000, units), trak("soun", applyOrientation, 0, 0), trak("vide", matrix, 640, 360))
+	data := "SECRET gap" + mp4Samples + "SECRET chapter" + mp4Sound + "SECRET"
+	head := ftyp(major, "isom", "mp42") + box("free", "SECRET")
+	at := func(text string) int { return len(head) + 8 + strings.Index(data, text) }
+	table := func(text string, sizes ...int) string {
+		list := ""
+		for _, n := range sizes {
+			list += be32(n)
+		}
+		return box("stbl", box("stsc", be32(0), be32(1), be32(1), be32(len(sizes)), be32(1)),
+			box("stsz", be32(0), be32(0), be32(len(sizes)), list), box("stco", be32(0), be32(1), be32(at(text))))
+	}
+	with := func(track string, more ...string) string { return box("trak", track[8:]+strings.Join(more, "")) }
+	media := func(track, tables string) string {
+		mdia := strings.Index(track, "mdia") - 4
+		return box("trak", track[8:mdia]+box("mdia", track[mdia+8:]+box("minf", tables)))
+	}
+	tags := box("udta", box("meta", be32(0), "SECRET")) + box("uuid", "SECRET")
+	return head + box("mdat", data) + box("moov", mvhd(1000, units),
+		with(media(trak("soun", applyOrientation, 0, 0), table(mp4Sound, 2, 3)), tags),
+		with(media(trak("vide", matrix, 640, 360), table(mp4Samples, 8)), box("tref", box("chap", be32(3)))),
+		media(trak("text", applyOrientation, 0, 0), table("SECRET chapter", 14)), tags) + tags
 }

@@ -26,7 +26,7 @@ func Sniff(head []byte) (Format, bool) {
 		return gifFormat, true
 	case has(0, "RIFF") && has(8, "WEBPVP8"):
 		return webpFormat, true
-	case has(0, "RIFF") && has(8, "WAVE"):
+	case slices.ContainsFunc(wavMagic, func(magic string) bool { return has(0, magic) }) && has(8, "WAVE"):
 		return wavFormat, true
 	case has(4, "ftyp"):
 		return sniffISO(head)

@@ -26,6 +26,12 @@ func newSource(ctx context.Context, from io.ReaderAt, size int64) *source {
 	return &source{ctxErr: ctx.Err, file: from, size: size}
 }
 
+// clone returns a source of the same file with a cache of its own, for reading
+// several places of the file in turn.
+func (s *source) clone() *source {
+	return &source{ctxErr: s.ctxErr, file: s, size: s.size}
+}
+
 // ReadAt implements io.ReaderAt.
 func (s *source) ReadAt(p []byte, offset int64) (int, error) {
 	if s.err == nil {

@@ -32,6 +32,20 @@ const (
 	mkvCluster    = 0x1f43b675
 	mkvTimestamp  = 0xe7
 	mkvVideoTrack = 1
+
+	mkvVoid         = 0xec
+	mkvSeekHead     = 0x114d9b74
+	mkvSeek         = 0x4dbb
+	mkvSeekID       = 0x53ab
+	mkvCues         = 0x1c53bb6b
+	mkvMuxingApp    = 0x4d80
+	mkvWritingApp   = 0x5741
+	mkvTrackNumber  = 0xd7
+	mkvCodecID      = 0x86
+	mkvCodecPrivate = 0x63a2
+	mkvSimpleBlock  = 0xa3
+	mkvBlockGroup   = 0xa0
+	mkvBlock        = 0xa1
 )
 
 // parseEBMLHeader parses the header of an EBML element. It returns the
@@ -98,8 +112,8 @@ func measureWebM(s *source) (videoInfo, error) {
 }
 
 type element struct {
-	id        uint32
-	body, end int64
+	id               uint32
+	start, body, end int64
 }
 
 // visitElements calls visit for each element between the offsets start and
@@ -117,7 +131,7 @@ func (w *webmParser) visitElements(start, end int64, open uint32, visit func(ele
 		}
 
 		id, size, n := parseEBMLHeader(b)
-		e := element{id: id, body: start + int64(n)}
+		e := element{id: id, start: start, body: start + int64(n)}
 		unknown := size < 0
 		switch {
 		case n == 0:

@@ -14,15 +14,25 @@ import (
 const MaxXMP = 65535 - 2 - len(jpegXMP)
 
 // EmbedXMP returns a reader of a file with an XMP packet embedded, if the
-// format supports that (XMP specification, part 3). Clean must have processed
-// the file; other files may become invalid. Files with an unknown structure,
-// audio, text and 3D models are returned unchanged.
+// format supports that (XMP specification, part 3). In WebM, FLAC and Ogg, for
+// which the specification has no place, it is a tag with the name XMP. Clean
+// must have processed the file; other files may become invalid. Files with an
+// unknown structure, HEIF, text and 3D models are returned unchanged.
 func EmbedXMP(f Format, r io.Reader, packet []byte) io.Reader {
 	mark := map[Format]func(*xmpWriter) error{
 		pngFormat: (*xmpWriter).writePNG, jpegFormat: (*xmpWriter).writeJPEG, gifFormat: (*xmpWriter).writeGIF, webpFormat: (*xmpWriter).writeWebP,
 		mp4Format: (*xmpWriter).writeMP4, movFormat: (*xmpWriter).writeMP4, webmFormat: (*xmpWriter).writeWebM,
+		mp3Format: (*xmpWriter).writeMP3, wavFormat: (*xmpWriter).writeWAV, flacFormat: (*xmpWriter).writeFLAC,
 	}[f]
-	if mark == nil || len(packet) == 0 || len(packet) > MaxXMP {
+	if len(packet) == 0 || len(packet) > MaxXMP {
+		return r
+	}
+	if f == oggFormat {
+		c := &cleaner{kind: f.Type, in: bufio.NewReaderSize(r, oggBlock)}
+		c.step = newOggParser(c, []string{xmpComment + string(packet)}).parsePage
+		return c
+	}
+	if mark == nil {
 		return r
 	}
 

@@ -1,5 +1,6 @@
-// Package provenance describes how a picture or a video was generated, as an
-// XMP packet: metadata that photo editors, archives and search engines read.
+// Package provenance describes how a picture, a video or a sound was generated,
+// as an XMP packet: metadata that photo editors, archives and search engines
+// read.
 //
 // The digital source type is a term of the IPTC vocabulary. The other
 // properties contain the tool, the run and the seed, so that the owner can
