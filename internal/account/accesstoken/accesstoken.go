@@ -108,7 +108,7 @@ func (s *Service) CreateCompanyToken(ctx context.Context, p principal.Principal,
 			err = company.LockMember(ctx, tx, companyID, personID)
 		}
 		if fault.Is(err, fault.NotFound) || errors.Is(err, person.ErrDeleted) {
-			return fault.New(fault.Invalid, "The token must stand for a member of the company.").On("uid")
+			return fault.New(fault.Invalid, "The token must act for a member of the company.").On("uid")
 		}
 		if err != nil {
 			return err
@@ -124,8 +124,8 @@ func (s *Service) CreateCompanyToken(ctx context.Context, p principal.Principal,
 			}
 			err = s.Mail.NotifyPerson(ctx, tx, member, flow.Notice{
 				Kind:     "token",
-				Subject:  "An access token speaks for you",
-				Text:     fmt.Sprintf("An admin of %q made the access token %q, which acts as you in the company's teams.", c.Name, name),
+				Subject:  "An access token acts for you",
+				Text:     fmt.Sprintf("An admin of %q created the access token %q, which acts as you in the company's teams.", c.Name, name),
 				MailText: "You can see and delete it at " + s.Mail.AppURL + "/tokens",
 			})
 			if err != nil {

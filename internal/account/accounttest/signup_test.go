@@ -226,7 +226,7 @@ func TestKnownAddressWhereSignUpIsNeutral(t *testing.T) {
 				w.Errorf("sign up of %s = %+v, %v, want nothing", email, in, err)
 			}
 		}
-		if n := len(w.mailsTo("anna@example.com", "You have an account already")); n != 1 {
+		if n := len(w.mailsTo("anna@example.com", "You already have an account")); n != 1 {
 			w.Errorf("the owner got %d mails, want 1", n)
 		}
 		if n := len(w.mailsTo("bert@example.com", "Verify")); n != 1 || len(w.mails()) != 2 {

@@ -138,10 +138,10 @@ func TestCompanyTokens(t *testing.T) {
 
 		// The member knows of it and can end it, but its value is the admin's.
 		told := w.notices(member.ID)
-		if len(told) != 1 || told[0].Kind != "token" || !strings.Contains(told[0].Text, `An admin of "Studio" made the access token "farm"`) {
+		if len(told) != 1 || told[0].Kind != "token" || !strings.Contains(told[0].Text, `An admin of "Studio" created the access token "farm"`) {
 			w.Errorf("notices = %+v", told)
 		}
-		if n := len(w.mailsTo(member.Email, "An access token speaks for you")); n != 1 || len(w.mails()) != 1 {
+		if n := len(w.mailsTo(member.Email, "An access token acts for you")); n != 1 || len(w.mails()) != 1 {
 			w.Errorf("%d of %d mails, want 1", n, len(w.mails()))
 		}
 		all, err := w.Accounts.AccessTokens.ListTokens(w.Context(), member.ID, nil, 10)

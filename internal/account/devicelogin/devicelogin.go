@@ -150,7 +150,7 @@ func (s *Service) DecideGrant(ctx context.Context, p principal.Principal, a Answ
 		return flow.RecordOwnAct(ctx, tx, act, p.PersonID, p.Address, map[string]string{"grant": g.ID, "plugin_kind": g.PluginKind, "device_address": g.Address})
 	})
 	if err == nil && wrong {
-		err = fault.New(fault.NotFound, "This code is not known. Look at your device for the one it shows.")
+		err = fault.New(fault.NotFound, "This code is unknown. Enter the code that your device shows.")
 	}
 	if err != nil {
 		return device.Grant{}, err
@@ -232,7 +232,7 @@ func (s *Service) notifyNewDevice(ctx context.Context, tx *sqldb.Tx, p person.Pe
 		Subject: "A new device was signed in",
 		Text:    text,
 		MailText: "If this was not you, sign it out with one click: " + s.Mail.LinkURL("/drop", secret) +
-			"\n\nThe link works once, for a day. All your devices: " + s.Mail.AppURL + "/devices",
+			"\n\nThe link works once, for a day. See all your devices at " + s.Mail.AppURL + "/devices",
 	})
 }
 
@@ -277,7 +277,7 @@ func (s *Service) tryCode(ctx context.Context, p principal.Principal) (attempt f
 		if extra.Wait < full.Wait {
 			full = extra
 		}
-		return flow.RefuseFull(full, "Too many wrong codes from this network. Wait a little.")
+		return flow.RefuseFull(full, "Too many wrong codes were entered from this network. Try again later.")
 	})
 	return attempt, err
 }

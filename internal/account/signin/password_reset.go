@@ -51,7 +51,7 @@ func (s *Service) RequestPasswordReset(ctx context.Context, email string, c sess
 			To:      p.Email,
 			Subject: "Choose a new password",
 			Text: "Open this link to choose a new password:\n\n" + s.Mail.LinkURL("/reset", secret) +
-				"\n\nIt works once, for an hour. If you did not ask for it, do nothing: your password stays as it is.",
+				"\n\nThe link works once, for an hour. If you did not request it, ignore this mail: your password does not change.",
 		})
 		if err != nil {
 			return err
@@ -116,7 +116,7 @@ func (s *Service) ResetPassword(ctx context.Context, secret, password string, c 
 			Kind:     "password",
 			Subject:  "Your password was changed",
 			Text:     "Your password was changed and you were signed out everywhere.",
-			MailText: "If this was not you, ask for a new one at " + s.Mail.AppURL + "/forgot",
+			MailText: "If this was not you, reset your password at " + s.Mail.AppURL + "/forgot",
 		})
 		if err != nil {
 			return err

@@ -40,8 +40,8 @@ func (s *Service) SendLink(ctx context.Context, tx *sqldb.Tx, p person.Person) e
 	return s.Mail.Queue.QueueMessage(ctx, tx, mail.Message{
 		To:      p.Email,
 		Subject: "Verify your address",
-		Text: "Open this link to show that this address is yours:\n\n" + s.Mail.LinkURL("/verify", secret) +
-			"\n\nIt works once, for three days. If you did not sign up, do nothing.",
+		Text: "Open this link to confirm that this address is yours:\n\n" + s.Mail.LinkURL("/verify", secret) +
+			"\n\nThe link works once, for three days. If you did not sign up, ignore this mail.",
 	})
 }
 

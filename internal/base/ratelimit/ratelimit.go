@@ -263,11 +263,11 @@ func validateWindows(key Key, windows []Window) error {
 		return err
 	}
 	if len(windows) == 0 {
-		return fmt.Errorf("rate limit %s: no window", key.Name)
+		return fmt.Errorf("rate limit %s: at least one window is required", key.Name)
 	}
 	for _, w := range windows {
 		if w.Max < 1 || w.Span < time.Microsecond {
-			return fmt.Errorf("rate limit %s: invalid window of %d in %v", key.Name, w.Max, w.Span)
+			return fmt.Errorf("rate limit %s: invalid window of %d events in %v", key.Name, w.Max, w.Span)
 		}
 	}
 	return nil

@@ -161,7 +161,7 @@ func limitPool(conf *pgxpool.Config) {
 		ctx, cancel := context.WithTimeout(ctx, connectLimit)
 		defer cancel()
 		if _, err := conn.Exec(ctx, settings); err != nil {
-			return fmt.Errorf("set time limits: %w", err)
+			return fmt.Errorf("set transaction time limits: %w", err)
 		}
 		return nil
 	}

@@ -131,11 +131,11 @@ func (k *Service) composeMail(b budgetRow, a Alert, companyName string) mail.Mes
 		team, sanitize.Line(companyName, maxShown), a.Spent, a.Tokens, a.Month, percentOf(a.Spent, a.Tokens))
 	switch {
 	case b.Hard && a.ThresholdPercent == 100:
-		text += "\nThe budget is a hard one: runs that cost something are refused until the month ends or the budget is raised.\n"
+		text += "\nThe budget is a hard limit: runs that cost tokens are refused until the month ends or the budget is raised.\n"
 	case b.Hard:
-		text += "\nThe budget is a hard one: runs that would go beyond it are refused.\n"
+		text += "\nThe budget is a hard limit: runs that would exceed it are refused.\n"
 	}
-	text += "\nYou get this mail because you manage the team, or what the company pays, at " + k.AppURL + ".\n"
+	text += "\nYou receive this mail because you manage the team or the company's billing at " + k.AppURL + ".\n"
 	return mail.Message{Subject: fmt.Sprintf("%d %% of the budget of %s is spent", a.ThresholdPercent, team), Text: text}
 }
 

@@ -93,7 +93,7 @@ var tamperings = []struct {
 		VALUES ('forged', '0123456789012345678901234567890123456789012345678901234567890123', '$C', 'admin', '', '', '', 1, '', 1, 9000000000000000)`}, "invitation forged", ""},
 
 	{"an entry of the log changed", []string{`UPDATE audit SET person_id = 'x' WHERE seq = 2`}, "audit 2", ""},
-	{"an entry deleted", []string{`DELETE FROM audit WHERE seq = 2`}, "audit 2 is missing", ""},
+	{"an entry deleted", []string{`DELETE FROM audit WHERE seq = 2`}, "audit entry 2 is missing", ""},
 	{"the newest entry cut off, with the head", []string{
 		`DELETE FROM audit WHERE seq = (SELECT max(seq) FROM audit)`,
 		`UPDATE audit_head SET seq = (SELECT max(seq) FROM audit), hash = (SELECT hash FROM audit ORDER BY seq DESC LIMIT 1)`}, headUnsealed, ""},

@@ -95,7 +95,7 @@ func Invite(ctx context.Context, tx *sqldb.Tx, d Draft) (Invitation, string, err
 }
 
 func (d Draft) validate() error {
-	problems := fault.New(fault.Invalid, "This is not an invitation that can be made.")
+	problems := fault.New(fault.Invalid, "The invitation is invalid.")
 	most := int64(maxUses)
 	if d.Email != "" {
 		most = 1
@@ -105,10 +105,10 @@ func (d Draft) validate() error {
 		}
 	}
 	if d.Uses < 1 || d.Uses > most {
-		problems = problems.Field("uses", fmt.Sprintf("An invitation for an address is good for one use, one without for 1 to %d.", maxUses))
+		problems = problems.Field("uses", fmt.Sprintf("An invitation for one mail address can be used once; any other invitation 1 to %d times.", maxUses))
 	}
 	if d.Lifetime < time.Second || d.Lifetime > maxLifetime {
-		problems = problems.Field("lifetime", "An invitation lasts from one second to 366 days.")
+		problems = problems.Field("lifetime", "Must be from one second to 366 days.")
 	}
 	if len(problems.Fields) > 0 {
 		return problems
@@ -121,7 +121,7 @@ func (d Draft) validate() error {
 func needTeam(ctx context.Context, tx *sqldb.Tx, companyID, teamID, role string) error {
 	if teamID == "" {
 		if role != "" {
-			return fault.New(fault.Invalid, "A role in a team needs the team.").On("team_role")
+			return fault.New(fault.Invalid, "A role in a team requires the team.").On("team_role")
 		}
 		return nil
 	}

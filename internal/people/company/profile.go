@@ -127,7 +127,7 @@ func isDeactivated(ctx context.Context, tx *sqldb.Tx, companyID, personID string
 	return isOff(ctx, tx, companyID, personID)
 }
 
-var errBarred = fault.New(fault.Forbidden, "Your company's directory has switched your account off. Ask its admins.").With("reason", "directory")
+var errBarred = fault.New(fault.Forbidden, "Your company's identity provider has deactivated your account. Contact an admin of your company.").With("reason", "directory")
 
 // errNoGroup is returned both for unknown teams and for teams of other
 // companies.

@@ -117,7 +117,7 @@ func (p Principal) DeviceID() string {
 // reached.
 func (p Principal) UsesPlugin() bool { return p.Credential.Kind == IDToken }
 
-var errPersonalOnly = fault.New(fault.AccountSelectionInvalid, "A personal access token reaches the personal account only. Leave team_id out.").
+var errPersonalOnly = fault.New(fault.AccountSelectionInvalid, "A personal access token can be used only for the personal account. Omit team_id.").
 	With("reason", "team_not_allowed")
 
 var errPluginNotAllowed = fault.New(fault.PluginNotAllowed, "Your role in this team does not allow this app. Ask an admin of the team.")

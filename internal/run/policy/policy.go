@@ -79,7 +79,7 @@ func (c *Checker) ModerateTexts(ctx context.Context, texts []Text) error {
 	path, refused, err := c.Moderator.askServer(ctx, texts)
 	switch {
 	case errors.Is(err, context.Canceled):
-		return fmt.Errorf("ask the moderator: %w", err) // the client has disconnected
+		return fmt.Errorf("send texts to the moderator: %w", err) // the client has disconnected
 	case err != nil:
 		return fault.New(fault.Unavailable, "The service cannot check this request right now. Try again shortly.").Because(err)
 	case refused:
@@ -112,7 +112,7 @@ var defaultRules string
 func Default() *Rules {
 	r, err := Parse(strings.NewReader(defaultRules))
 	if err != nil {
-		panic("policy: the shipped rules: " + err.Error()) // cannot happen, because tests parse the built-in rules
+		panic("policy: parse the built-in rules: " + err.Error()) // cannot happen, because tests parse the built-in rules
 	}
 	return r
 }

@@ -44,7 +44,7 @@ func TestSignUp(t *testing.T) {
 		b.get("/signin?next=/devices").leads("/devices")
 
 		other := s.browser()
-		a := other.submit("/signup", "/signup", "email", "Anna@studio.example", "password", password).want(400, "Somebody with this address is here already.")
+		a := other.submit("/signup", "/signup", "email", "Anna@studio.example", "password", password).want(400, "An account with this mail address already exists.")
 		if attr(a.element("email"), "aria-invalid") != "true" {
 			t.Error("the address is not marked")
 		}

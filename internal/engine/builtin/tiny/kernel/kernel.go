@@ -59,7 +59,7 @@ func ByName(name string) (Kernel, error) {
 			return k, nil
 		}
 	}
-	return Kernel{}, fmt.Errorf("this machine has no kernel %q", name)
+	return Kernel{}, fmt.Errorf("the processor of this machine does not support the kernel %q", name)
 }
 
 func (k Kernel) String() string { return k.name }
