@@ -180,8 +180,8 @@ func checkVersion(ctx context.Context, p *goose.Provider) error {
 }
 
 // unlimitedPool returns a pool of connections without time limits, or nil on
-// SQLite. Migrating a large installation takes long, and so does waiting for
-// another node that does.
+// SQLite. The migration of a large installation takes longer than the usual
+// limits allow, and so does waiting for another node that migrates.
 func unlimitedPool(ctx context.Context, db *DB) (*pgxpool.Pool, error) {
 	if db.pool == nil {
 		return nil, nil

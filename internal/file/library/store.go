@@ -101,7 +101,7 @@ func queryItems(ctx context.Context, tx *sqldb.Tx, personID string, accountIDs [
 }
 
 func queryItem(ctx context.Context, tx *sqldb.Tx, p principal.Principal, run, result string) (Item, error) {
-	q := selectItems(p.PersonID, accountsOf(p), `n.inputs`)
+	q := selectItems(p.PersonID, p.AccountIDs(), `n.inputs`)
 	q.appendText(` AND n.library_id = `, q.args.Add(run), ` AND r.id = `, q.args.Add(result))
 	return scanItem(tx.QueryRow(ctx, q.text.String(), q.args...))
 }

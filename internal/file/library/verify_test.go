@@ -35,7 +35,7 @@ func TestVerifyFiles(t *testing.T) {
 		if len(got) != 4 {
 			w.Errorf("problems = %q, want 4", got)
 		}
-		for u, want := range map[asset.Upload]string{flipped: "SHA-256 mismatch", short: "5 bytes", missing: "no bytes at " + missing.Asset.Blob, thumbless: "no bytes at " + thumbless.Asset.Thumb} {
+		for u, want := range map[asset.Upload]string{flipped: "SHA-256 mismatch", short: "5 bytes", missing: "missing file " + missing.Asset.Blob, thumbless: "missing file " + thumbless.Asset.Thumb} {
 			if !slices.ContainsFunc(got, func(p string) bool { return strings.Contains(p, u.Asset.ID) && strings.Contains(p, want) }) {
 				w.Errorf("problems = %q, want %q of %s", got, want, u.Name)
 			}

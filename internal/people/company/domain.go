@@ -88,8 +88,11 @@ func AddDomain(ctx context.Context, tx *sqldb.Tx, companyID, name, teamID, teamR
 		Created:   tx.Now,
 	}
 	fresh, err := insertDomain(ctx, tx, d)
-	if err != nil || !fresh {
-		return Domain{}, firstError(err, fault.New(fault.Invalid, "The company already has this domain.").On("domain"))
+	if err != nil {
+		return Domain{}, err
+	}
+	if !fresh {
+		return Domain{}, fault.New(fault.Invalid, "The company already has this domain.").On("domain")
 	}
 	return d, nil
 }
@@ -123,8 +126,11 @@ func VerifyDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) (Do
 	if sqldb.IsDuplicate(err) {
 		return Domain{}, fault.New(fault.Invalid, "Another company has this domain.").On("domain").Because(err)
 	}
-	if err != nil || !verified {
-		return Domain{}, firstError(err, errNoDomain)
+	if err != nil {
+		return Domain{}, err
+	}
+	if !verified {
+		return Domain{}, errNoDomain
 	}
 	d.Verified = &tx.Now
 	return d, nil

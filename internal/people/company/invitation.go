@@ -184,8 +184,11 @@ func (inv Invitation) matchesEmail(email string) bool {
 // invitation is not used up, and fresh is false.
 func AcceptSecret(ctx context.Context, tx *sqldb.Tx, secret, personID, email string) (inv Invitation, fresh bool, err error) {
 	inv, err = InvitationBySecret(ctx, tx, secret)
-	if err != nil || !inv.matchesEmail(email) {
-		return Invitation{}, false, firstError(err, errNoInvitation)
+	if err != nil {
+		return Invitation{}, false, err
+	}
+	if !inv.matchesEmail(email) {
+		return Invitation{}, false, errNoInvitation
 	}
 	return acceptInvitation(ctx, tx, inv, personID)
 }
@@ -195,8 +198,11 @@ func AcceptSecret(ctx context.Context, tx *sqldb.Tx, secret, personID, email str
 // without a mail address cannot be accepted by id.
 func AcceptByID(ctx context.Context, tx *sqldb.Tx, id, personID, email string, verified bool) (inv Invitation, fresh bool, err error) {
 	inv, err = InvitationByID(ctx, tx, id)
-	if err != nil || inv.Email == "" || !inv.matchesEmail(email) || !verified {
-		return Invitation{}, false, firstError(err, errNoInvitation)
+	if err != nil {
+		return Invitation{}, false, err
+	}
+	if inv.Email == "" || !inv.matchesEmail(email) || !verified {
+		return Invitation{}, false, errNoInvitation
 	}
 	return acceptInvitation(ctx, tx, inv, personID)
 }
@@ -209,8 +215,12 @@ func acceptInvitation(ctx context.Context, tx *sqldb.Tx, inv Invitation, personI
 	if err != nil || in {
 		return inv, false, err
 	}
-	if off, err := isDeactivated(ctx, tx, inv.CompanyID, personID); err != nil || off {
-		return Invitation{}, false, firstError(err, errBarred)
+	off, err := isDeactivated(ctx, tx, inv.CompanyID, personID)
+	if err != nil {
+		return Invitation{}, false, err
+	}
+	if off {
+		return Invitation{}, false, errBarred
 	}
 	// The invitation may have been used up or revoked, or its team removed,
 	// since it was read.
@@ -243,8 +253,12 @@ func Revoke(ctx context.Context, tx *sqldb.Tx, companyID, id string) error {
 	if !ids.Valid(id) {
 		return errNoInvitation
 	}
-	if found, err := deleteInvitation(ctx, tx, companyID, id); err != nil || !found {
-		return firstError(err, errNoInvitation)
+	found, err := deleteInvitation(ctx, tx, companyID, id)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return errNoInvitation
 	}
 	return nil
 }

@@ -115,8 +115,12 @@ func KeepSeat(ctx context.Context, tx *sqldb.Tx, t Team, personID string) (fresh
 	// An admin may have removed the member, which leaves the profile marked as
 	// active. The update locks the row, so the profile cannot be deleted before
 	// the transaction ends.
-	if kept, err := switchOff(ctx, tx, t.CompanyID, personID); err != nil || !kept {
-		return false, firstError(err, errNoProfile)
+	kept, err := switchOff(ctx, tx, t.CompanyID, personID)
+	if err != nil {
+		return false, err
+	}
+	if !kept {
+		return false, errNoProfile
 	}
 	return insertSeat(ctx, tx, t.ID, personID, RoleMember)
 }

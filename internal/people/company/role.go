@@ -92,12 +92,19 @@ func DeleteRole(ctx context.Context, tx *sqldb.Tx, companyID, name string) error
 	if !validRole(name) {
 		return errNoRole
 	}
-	if found, err := hasRole(ctx, tx, companyID, name); err != nil || !found {
-		return firstError(err, errNoRole)
+	found, err := hasRole(ctx, tx, companyID, name)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return errNoRole
 	}
 	deleted, err := deleteRole(ctx, tx, companyID, name)
-	if err != nil || !deleted {
-		return firstError(err, errRoleInUse)
+	if err != nil {
+		return err
+	}
+	if !deleted {
+		return errRoleInUse
 	}
 	return nil
 }
@@ -227,12 +234,19 @@ func DeleteTeamRole(ctx context.Context, tx *sqldb.Tx, teamID, name string) erro
 	if !validRole(name) {
 		return errNoRole
 	}
-	if found, err := hasTeamRole(ctx, tx, teamID, name); err != nil || !found {
-		return firstError(err, errNoRole)
+	found, err := hasTeamRole(ctx, tx, teamID, name)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return errNoRole
 	}
 	deleted, err := deleteTeamRole(ctx, tx, teamID, name)
-	if err != nil || !deleted {
-		return firstError(err, errRoleInUse)
+	if err != nil {
+		return err
+	}
+	if !deleted {
+		return errRoleInUse
 	}
 	return nil
 }
@@ -315,11 +329,3 @@ func allMatch[T any](all []T, ok func(T) bool) bool {
 
 // sortUnique returns the list sorted and without duplicates, as it is stored.
 func sortUnique[T ~string](list []T) []T { return slices.Compact(slices.Sorted(slices.Values(list))) }
-
-// firstError returns err if it is not nil, otherwise decided.
-func firstError(err error, decided error) error {
-	if err != nil {
-		return err
-	}
-	return decided
-}

@@ -103,6 +103,17 @@ func (p Principal) Accounts() []Principal {
 	return append([]Principal{first}, p.Others...)
 }
 
+// AccountIDs returns the ids of the accounts that the request is about. It is
+// empty if no account was selected.
+func (p Principal) AccountIDs() (accountIDs []string) {
+	for _, account := range p.Accounts() {
+		if account.AccountID != "" {
+			accountIDs = append(accountIDs, account.AccountID)
+		}
+	}
+	return accountIDs
+}
+
 // DeviceID returns the device id of an ID token. It returns "" for other
 // credentials.
 func (p Principal) DeviceID() string {
