@@ -281,17 +281,3 @@ func (s *Service) tryCode(ctx context.Context, p principal.Principal) (attempt f
 	})
 	return attempt, err
 }
-
-// ListDevicesOf returns the devices on which the person with a mail address is
-// signed in. Only the operator's commands use it.
-func (s *Service) ListDevicesOf(ctx context.Context, email string) (all []device.Device, err error) {
-	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		p, err := person.ByEmail(ctx, tx, email)
-		if err != nil {
-			return err
-		}
-		all, err = s.Devices.ListSignedIn(ctx, tx, p.ID)
-		return err
-	})
-	return all, err
-}

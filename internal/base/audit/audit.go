@@ -198,7 +198,7 @@ func (r row) toRecord() (Record, error) {
 		Address:   r.address,
 	}}
 	if err := json.Unmarshal([]byte(r.details), &rec.Details); err != nil {
-		return Record{}, fmt.Errorf("audit %d: details: %w", r.seq, err)
+		return Record{}, fmt.Errorf("decode the details of audit entry %d: %w", r.seq, err)
 	}
 	return rec, nil
 }

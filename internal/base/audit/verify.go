@@ -17,6 +17,11 @@ const (
 	maxProblems = 100
 )
 
+// Reader runs functions in transactions that only read, as *sqldb.DB does.
+type Reader interface {
+	Read(ctx context.Context, fn func(*sqldb.Tx) error) error
+}
+
 // Verify checks the whole log and returns its head and the problems found, none
 // if the log is intact. exported, if not nil, is a head that the operator
 // stored outside the database; the log must still contain it. Entries may be
@@ -26,23 +31,12 @@ const (
 // A row with changed columns is reported. If its hash was changed to match, the
 // hash of the next row no longer matches, and the next row is reported.
 // The hash of the first row after a gap cannot be verified.
-func Verify(ctx context.Context, db *sqldb.DB, exported *Head) (Head, []string, error) {
-	read := func(fn func(*sqldb.Tx) error) error { return db.Read(ctx, fn) }
-	return verifyChain(ctx, read, exported)
-}
-
-// VerifyIn is Verify within one transaction.
-func VerifyIn(ctx context.Context, tx *sqldb.Tx, exported *Head) (Head, []string, error) {
-	read := func(fn func(*sqldb.Tx) error) error { return fn(tx) }
-	return verifyChain(ctx, read, exported)
-}
-
-func verifyChain(ctx context.Context, read func(func(*sqldb.Tx) error) error, exported *Head) (Head, []string, error) {
+func Verify(ctx context.Context, db Reader, exported *Head) (Head, []string, error) {
 	var head Head
 	var headSeal string
 	var newest int64
 	w := walk{exported: exported, found: exported == nil || *exported == Head{}}
-	err := read(func(tx *sqldb.Tx) (err error) {
+	err := db.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		if tx.CanSeal() {
 			w.sealer = tx
 		}
@@ -54,7 +48,7 @@ func verifyChain(ctx context.Context, read func(func(*sqldb.Tx) error) error, ex
 	}
 	for after := int64(math.MinInt64); len(w.problems) < maxProblems; {
 		var rows []row
-		err := read(func(tx *sqldb.Tx) (err error) { rows, err = pageOfRows(ctx, tx, after, newest, pageRows); return err })
+		err := db.Read(ctx, func(tx *sqldb.Tx) (err error) { rows, err = pageOfRows(ctx, tx, after, newest, pageRows); return err })
 		if err != nil {
 			return Head{}, nil, fmt.Errorf("verify the audit log: %w", err)
 		}

@@ -39,9 +39,6 @@ type Item struct {
 	Favorited bool // the person who requests the item has marked it as a favorite
 }
 
-// PageCursor returns the item's position in paginated lists.
-func (i Item) PageCursor() Cursor { return Cursor{Created: i.Created, ID: i.ResultID} }
-
 // Filter selects the items of a list. The zero Filter selects all items.
 type Filter struct {
 	ToolIDs     []string // nil selects all tools, an empty slice none

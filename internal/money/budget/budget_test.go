@@ -89,7 +89,7 @@ func TestWhatIsSaid(t *testing.T) {
 		if m.To != "boss@example.com" || m.Subject != "80 % of the budget of Look��de is spent" {
 			w.Errorf("mail to %s about %q", m.To, m.Subject)
 		}
-		for _, part := range []string{"“Look��de” of “Fox” has spent 100 of the 120 tokens of its budget for 2026-11. That is 83 %.", "would go beyond it are refused", "https://atelier.example"} {
+		for _, part := range []string{"“Look��de” of “Fox” has spent 100 of the 120 tokens of its budget for 2026-11. That is 83 %.", "would exceed it are refused", "https://atelier.example"} {
 			if !strings.Contains(m.Text, part) {
 				w.Errorf("%q is not in %s", part, m.Text)
 			}

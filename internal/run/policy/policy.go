@@ -42,14 +42,6 @@ type Checker struct {
 	Moderator *Moderator // nil if there is no moderator
 }
 
-// Check checks texts against the rules, and with the moderator if there is one.
-func (c *Checker) Check(ctx context.Context, texts []Text) error {
-	if err := c.CheckRules(texts); err != nil {
-		return err
-	}
-	return c.ModerateTexts(ctx, texts)
-}
-
 // CheckRules returns a fault.ContentPolicyViolation for texts that the rules
 // forbid. Its detail "field" is the path of the text. CheckRules does not call
 // the moderator.
