@@ -53,7 +53,7 @@ var tamperings = []struct {
 	{"a taking back deleted, balanced", []string{
 		`DELETE FROM ledger_entry WHERE transaction_id IN (SELECT id FROM ledger_transaction WHERE note = 'back')`,
 		`DELETE FROM ledger_transaction WHERE note = 'back'`,
-		`UPDATE ledger_account SET posted = coalesce((SELECT sum(amount) FROM ledger_entry e WHERE e.account_id = ledger_account.id), 0)`}, "ledger_account $M: was granted", ""},
+		`UPDATE ledger_account SET posted = coalesce((SELECT sum(amount) FROM ledger_entry e WHERE e.account_id = ledger_account.id), 0)`}, "ledger_account $M was granted", ""},
 	{"a movement's note", []string{`UPDATE ledger_transaction SET note = 'x' WHERE note = 'back'`}, "does not match its seal", ""},
 	{"a movement's kind", []string{`UPDATE ledger_transaction SET kind = 'signup' WHERE note = 'back'`}, "does not match its seal", ""},
 	{"the seal of a movement removed", []string{`UPDATE ledger_transaction SET seal = '' WHERE note = 'back'`}, "the rows without a seal", ""},

@@ -57,9 +57,9 @@ func Parse(r io.Reader) (*Rules, error) {
 		var err error
 		switch {
 		case len(line) > maxLine:
-			err = fmt.Errorf("the line is longer than %d bytes", maxLine)
+			err = fmt.Errorf("longer than %d bytes", maxLine)
 		case !utf8.ValidString(line):
-			err = errors.New("the line is not valid UTF-8")
+			err = errors.New("not valid UTF-8")
 		case line[0] == '/':
 			var expression string
 			if expression, err = plainRegexp(line); err == nil {
