@@ -221,7 +221,7 @@ func (w *changeWriter) alterNodes(ctx context.Context) error {
 
 // resolveRefs looks up the uploads, results and runs that the nodes refer to.
 // It reports a new reference to something that does not exist as a problem.
-// What an existing reference refers to may have been deleted.
+// An existing reference may refer to an item that has been deleted.
 func (w *changeWriter) resolveRefs(ctx context.Context) error {
 	if err := showRefs(ctx, w.tx, w.board.AccountID, w.put); err != nil {
 		return err

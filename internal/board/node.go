@@ -12,7 +12,7 @@ import (
 	"atelier/internal/run/run"
 )
 
-// Kind says what a node shows: a text, an upload, a result or a run.
+// Kind is the kind of a node: it shows a text, an upload, a result or a run.
 type Kind string
 
 // The kinds of nodes.

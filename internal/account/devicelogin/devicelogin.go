@@ -98,7 +98,7 @@ func recordSecondViewer(ctx context.Context, tx *sqldb.Tx, p principal.Principal
 	return flow.RecordOwnAct(ctx, tx, audit.DeviceCodeSeenByMany, p.PersonID, p.Address, map[string]string{"grant": g.ID})
 }
 
-// Answer is what a person submits on the approval page.
+// Answer is the form that a person submits on the approval page of a device.
 type Answer struct {
 	GrantID  string // id of the sign-in that the page showed
 	UserCode string

@@ -45,7 +45,7 @@ const (
 	lockLimit        = 2 * time.Second
 	statementLimit   = 65 * time.Second // River reindexes for up to a minute
 	transactionLimit = 75 * time.Second // only on PostgreSQL 17 and newer
-	silenceLimit     = 20 * time.Second // for a peer that acknowledges no data
+	silenceLimit     = 20 * time.Second // after it the system closes a connection whose peer acknowledges no data
 )
 
 // limitKey is the context key of WithLimit.

@@ -104,8 +104,8 @@ func Clear(ctx context.Context, tx *sqldb.Tx, accountID string, kind Kind, note 
 	return tokens, err
 }
 
-// Entry is one side of a ledger transaction: what it added to or took from one
-// account.
+// Entry is one side of a ledger transaction: the tokens that it added to or
+// subtracted from one account.
 type Entry struct {
 	ID      string // id of the transaction
 	Kind    Kind

@@ -48,7 +48,8 @@ func UnsealedDigest(ctx context.Context, tx *sqldb.Tx) (string, error) {
 	return unsealed.String(), err
 }
 
-// Sum is what an account received from the operator and by free top-ups.
+// Sum counts the tokens that the operator granted to an account, and its free
+// top-ups.
 type Sum struct {
 	Granted int64 // tokens granted by the operator, less those taken back
 	TopUps  int64 // number of free top-ups

@@ -46,8 +46,8 @@ type RunPage struct {
 	Totals Count
 }
 
-// PeriodProblem returns a message about what is wrong with a period, or "" if
-// it is valid. It is always valid if one of the times is zero.
+// PeriodProblem returns the reason why a period is invalid, or "" if it is
+// valid. A period is always valid if one of the times is zero.
 func PeriodProblem(from, until time.Time) string {
 	switch {
 	case from.IsZero() || until.IsZero():

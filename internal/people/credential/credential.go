@@ -120,7 +120,7 @@ func Delete(ctx context.Context, tx *sqldb.Tx, h Holder, id string) (Token, erro
 	return t, deleteToken(ctx, tx, id)
 }
 
-// DeleteValue deletes the token with this value, whoever owns it.
+// DeleteValue deletes the token with this value, regardless of its owner.
 func DeleteValue(ctx context.Context, tx *sqldb.Tx, value string) (Token, error) {
 	if !WellFormed(value) {
 		return Token{}, errUnknownToken

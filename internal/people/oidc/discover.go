@@ -13,7 +13,7 @@ import (
 )
 
 // metadata is the configuration that a provider publishes about itself, and
-// what is derived from it.
+// values that are derived from it.
 type metadata struct {
 	provider   *gooidc.Provider
 	oauth      oauth2.Config

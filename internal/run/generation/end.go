@@ -136,7 +136,7 @@ func (s *Service) endInTx(ctx context.Context, tx *sqldb.Tx, r run.Run, e Outcom
 	return nil
 }
 
-// reportOf converts an ended run to what package report counts.
+// reportOf converts an ended run to the type that package report counts.
 func reportOf(r run.Run, results int) report.EndedRun {
 	return report.EndedRun{
 		CompanyID:     r.CompanyID,

@@ -90,8 +90,9 @@ func (rc *Receiver) FileTooLarge(maxBytes int64) error {
 	return fault.New(fault.UploadTooLarge, "A file is too large.").With("limit_bytes", rc.MaxFileBytes)
 }
 
-// turnOf returns whom a request's files belong to and how long they may wait
-// for memory to decode them. The memory is divided fairly between owners.
+// turnOf returns the owner of a request's files and the longest time that the
+// files may wait for memory to decode them. The memory is divided fairly between
+// owners.
 func turnOf(r *http.Request, wait time.Duration) media.DecodeRequest {
 	owner := rest.PrincipalOf(r).PersonID
 	if owner == "" {
