@@ -292,7 +292,7 @@ func TestWeakPasswords(t *testing.T) {
 		s.person(address)
 		b.submit("/forgot", "/forgot", "email", address).want(200)
 		link := s.link("/reset")
-		b.submit(link, "/reset", "password", "password1").want(400, "tried first")
+		b.submit(link, "/reset", "password", "password1").want(400, "too common")
 		b.submit(link, "/reset", "password", address).want(400, "too similar to your mail address")
 		b.submit(link, "/reset", "password", "lamp river horse").leads("/signin?done=reset")
 
