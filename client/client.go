@@ -352,7 +352,7 @@ func (c *Client) sendRequest(ctx context.Context, method, path string, header ht
 		Error *Error `json:"error"`
 	}
 	if err := json.NewDecoder(io.LimitReader(res.Body, maxResponseBytes)).Decode(&answer); err != nil || answer.Error == nil {
-		return nil, fmt.Errorf("%s: status %d, and no error that is understood", strings.SplitN(path, "?", 2)[0], res.StatusCode)
+		return nil, fmt.Errorf("%s: status %d, and the response body is not a valid error", strings.SplitN(path, "?", 2)[0], res.StatusCode)
 	}
 	answer.Error.Status = res.StatusCode
 	if after, err := time.ParseDuration(res.Header.Get("Retry-After") + "s"); err == nil {

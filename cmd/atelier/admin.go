@@ -96,9 +96,9 @@ func (c personCreateCmd) Run(p *program) error {
 			return err
 		}
 		if weak, ok := errors.AsType[*fault.Error](person.CheckNewPassword(password, c.Email)); ok {
-			fmt.Fprintln(p.stderr, "atelier: warning: people may not choose such a password themselves:", weak.Message)
+			fmt.Fprintln(p.stderr, "atelier: warning: this password would be refused at sign-up:", weak.Message)
 		}
-		return p.printResult(c.JSON, map[string]string{"uid": made.ID}, fmt.Sprintf("made %s, uid %s", made.Email, made.ID))
+		return p.printResult(c.JSON, map[string]string{"uid": made.ID}, fmt.Sprintf("created %s, uid %s", made.Email, made.ID))
 	})
 }
 
@@ -157,7 +157,7 @@ func (c companyCreateCmd) Run(p *program) error {
 		if err != nil {
 			return err
 		}
-		return p.printResult(c.JSON, map[string]string{"id": made.ID}, fmt.Sprintf("made %s, id %s", made.Name, made.ID))
+		return p.printResult(c.JSON, map[string]string{"id": made.ID}, fmt.Sprintf("created %s, id %s", made.Name, made.ID))
 	})
 }
 
@@ -244,7 +244,7 @@ func (c companyDomainCmd) Run(p *program) error {
 		if _, err := pp.companies.Domains.VerifyDomain(ctx, principal.Operator(), c.Company, c.Domain, true); err != nil {
 			return err
 		}
-		return p.printResult(c.JSON, map[string]string{"domain": c.Domain}, "people with addresses in "+c.Domain+" join by themselves")
+		return p.printResult(c.JSON, map[string]string{"domain": c.Domain}, "people with addresses in "+c.Domain+" now join automatically")
 	})
 }
 
@@ -260,7 +260,7 @@ func (c teamCreateCmd) Run(p *program) error {
 		if err != nil {
 			return err
 		}
-		return p.printResult(c.JSON, map[string]string{"id": made.ID}, fmt.Sprintf("made %s, id %s", made.Name, made.ID))
+		return p.printResult(c.JSON, map[string]string{"id": made.ID}, fmt.Sprintf("created %s, id %s", made.Name, made.ID))
 	})
 }
 

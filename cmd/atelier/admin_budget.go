@@ -73,9 +73,9 @@ func (s streams) printBudget(asJSON bool, b budget.Budget) error {
 	if b.WebhookURL != "" {
 		out.WebhookURL = &b.WebhookURL
 	}
-	kind := "only tells"
+	kind := "only sends alerts"
 	if b.Hard {
-		kind = "is a hard one"
+		kind = "is a hard limit"
 	}
-	return s.printResult(asJSON, out, fmt.Sprintf("in %s %d of %d tokens are spent, %d %%; the budget %s", b.Month, b.Spent, b.Tokens, b.Percent, kind))
+	return s.printResult(asJSON, out, fmt.Sprintf("%s: %d of %d tokens spent (%d %%); the budget %s", b.Month, b.Spent, b.Tokens, b.Percent, kind))
 }

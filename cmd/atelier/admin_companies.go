@@ -321,7 +321,7 @@ func (c roleShowCmd) Run(p *program) error {
 			for _, r := range roles {
 				names = append(names, r.Name)
 			}
-			return fault.New(fault.NotFound, fmt.Sprintf("There is no role %q; there are %s.", c.Name, strings.Join(names, ", ")))
+			return fault.New(fault.NotFound, fmt.Sprintf("There is no role %q. The roles are %s.", c.Name, strings.Join(names, ", ")))
 		}
 		role := roles[i]
 		if c.JSON {

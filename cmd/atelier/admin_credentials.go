@@ -51,7 +51,7 @@ func (c tokenRevokeCmd) Run(p *program) error {
 		if err != nil {
 			return err
 		}
-		return p.printResult(c.JSON, map[string]string{"id": ended.ID, "uid": ended.PersonID}, fmt.Sprintf("ended %q, id %s", ended.Name, ended.ID))
+		return p.printResult(c.JSON, map[string]string{"id": ended.ID, "uid": ended.PersonID}, fmt.Sprintf("revoked %q, id %s", ended.Name, ended.ID))
 	})
 }
 
@@ -237,6 +237,6 @@ func (c keysRotateCmd) Run(p *program) error {
 		if err != nil {
 			return err
 		}
-		return p.printResult(c.JSON, map[string]string{"kid": kid}, "key "+kid+" signs from now on")
+		return p.printResult(c.JSON, map[string]string{"kid": kid}, "key "+kid+" now signs new ID tokens")
 	})
 }

@@ -58,9 +58,9 @@ func (s streams) printUsage(asJSON bool, u quota.Usage) error {
 	limit := "no limit"
 	if u.Limit > 0 {
 		out["limit_bytes"] = u.Limit
-		limit = fmt.Sprintf("%v at most", config.Size(u.Limit))
+		limit = fmt.Sprintf("the limit is %v", config.Size(u.Limit))
 	}
-	return s.printResult(asJSON, out, fmt.Sprintf("%d bytes are stored, and %d of deleted files; %s", u.Used, u.Leaving, limit))
+	return s.printResult(asJSON, out, fmt.Sprintf("%d bytes are stored, and %d bytes of deleted files; %s", u.Used, u.Leaving, limit))
 }
 
 // printTotal prints the storage that the whole installation uses and the free
@@ -79,7 +79,7 @@ func (p *program) printTotal(ctx context.Context, asJSON bool, db *sqldb.DB) err
 	text := fmt.Sprintf("%d bytes are stored", total)
 	if limit := storageLimits(p.cfg).Total; limit > 0 {
 		out["limit_bytes"] = limit
-		text += fmt.Sprintf("; %v at most", config.Size(limit))
+		text += fmt.Sprintf("; the limit is %v", config.Size(limit))
 	}
 	free := map[string]int64{}
 	for name, folder := range diskFolders(p.cfg) {
@@ -88,7 +88,7 @@ func (p *program) printTotal(ctx context.Context, asJSON bool, db *sqldb.DB) err
 			if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
-			return fmt.Errorf("free space of %s: %w", folder, err)
+			return fmt.Errorf("read the free space of %s: %w", folder, err)
 		}
 		free[name] = n
 		text += fmt.Sprintf("; %d bytes are free in %s", n, folder)

@@ -22,16 +22,16 @@ var errProblemsSaved = errors.New("the backup was written, but the installation 
 
 // Advice for installations that this command cannot back up.
 const (
-	adviceBoth = `this installation keeps its %s, which has its own way of being copied. In this order:
+	adviceBoth = `atelier backup cannot copy this installation, because it keeps its %s. Copy these parts, in this order:
   1. pg_dump --format=custom --file=atelier.dump DATABASE   (one consistent moment, while the service runs)
-  2. the files: after the dump, so that all that it names are among them
-  3. the secret: ATELIER_SECRET, or the file keys/secret in the data folder; without it the dump is of no use`
+  2. the files: after the dump, so that every file that the dump refers to is copied
+  3. the secret: ATELIER_SECRET, or the file keys/secret in the data folder; the dump cannot be used without the secret`
 	advicePostgres = `
-A folder of files can be copied with rsync -a while the service runs. Let nothing be swept between 1 and 2:
-set retention.every to more than the copy takes, or stop the service.`
+Copy the folder of files with rsync -a; the service may run meanwhile. No file may be swept between steps 1 and 2:
+set retention.every to a longer time than the copy takes, or stop the service.`
 	adviceS3 = `
-In a bucket turn versioning on, keep old versions for longer than a dump is kept, and copy it with the tools of
-its server. With versioning a file that was deleted after the dump can be had back.`
+Turn on versioning for the bucket, keep old versions for longer than you keep a dump, and copy the bucket with the tools of
+its server. With versioning, a file that was deleted after the dump can be restored.`
 )
 
 func (c backupCmd) Run(p *program) error {

@@ -53,12 +53,12 @@ func (c checkCmd) Run(p *program) error {
 	defer blobs.Close()
 	kept := library.Library{DB: db, Blobs: blobs}
 	verify := kept.VerifySizes
-	intact := "every file is there"
+	intact := "no file is missing"
 	if c.Files {
 		verify = kept.VerifyFiles
-		intact = "every file is as it was stored"
+		intact = "every file is intact"
 	}
-	if err := verify(p.ctx, func(problem string) { list = append(list, violation{"every file is as it was stored", problem}) }); err != nil {
+	if err := verify(p.ctx, func(problem string) { list = append(list, violation{"every file is intact", problem}) }); err != nil {
 		return err
 	}
 	held += ", and " + intact
@@ -99,7 +99,7 @@ func (in *installation) verifyDatabase(ctx context.Context, db *sqldb.DB, more [
 	for _, v := range found {
 		list = append(list, violation{v.Check, v.Row})
 	}
-	held = fmt.Sprintf("all %d checks hold", len(checks))
+	held = fmt.Sprintf("all %d checks passed", len(checks))
 
 	hasKey, err := in.openSealKey(ctx, db)
 	if err != nil {
@@ -119,11 +119,11 @@ func (in *installation) verifyDatabase(ctx context.Context, db *sqldb.DB, more [
 			return nil, "", err
 		}
 		for _, problem := range log {
-			list = append(list, violation{"the audit log is as the program wrote it", problem})
+			list = append(list, violation{"the audit log is unchanged", problem})
 		}
 	}
 	if sealed {
-		held += ", every row is as it was sealed"
+		held += ", every row matches its seal"
 	}
 	return list, held, nil
 }

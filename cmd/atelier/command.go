@@ -192,7 +192,7 @@ func (c migrateCmd) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	return p.printResult(c.JSON, map[string]int{"steps": steps}, fmt.Sprintf("the database is up to date (%d steps taken)", steps))
+	return p.printResult(c.JSON, map[string]int{"steps": steps}, fmt.Sprintf("the database is up to date (%d migrations applied)", steps))
 }
 
 var errViolations = errors.New("the database violates its invariants")

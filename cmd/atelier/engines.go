@@ -165,7 +165,7 @@ func workerThreads(cores, wanted int) int {
 	return min(wanted, cores)
 }
 
-// readBackends reads the configured model servers from the file of --backends.
+// readBackends reads the configured model servers from the file that --backends names.
 // It returns nil if the setting is empty.
 func (in *installation) readBackends() (map[string]config.Backend, error) {
 	if in.cfg.Backends == "" {

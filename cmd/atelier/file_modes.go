@@ -29,25 +29,25 @@ func (in *installation) tightenFiles() error {
 	}
 	for _, folder := range folders {
 		if err := tightenModes(folder, &refused); err != nil {
-			return fmt.Errorf("make %s private: %w", folder, err)
+			return fmt.Errorf("restrict the permissions of %s: %w", folder, err)
 		}
 	}
 	path, embedded, err := in.databaseFile()
 	if err != nil {
-		return fmt.Errorf("make the database private: %w", err)
+		return fmt.Errorf("restrict the permissions of the database: %w", err)
 	}
 	if embedded {
 		for _, suffix := range []string{"", "-wal", "-shm", "-journal", ".lock"} {
 			if err := restrictMode(path+suffix, 0o600, &refused); err != nil {
-				return fmt.Errorf("make the database private: %w", err)
+				return fmt.Errorf("restrict the permissions of the database: %w", err)
 			}
 		}
 	}
 	if err := restrictMode(in.cfg.Data, 0o700, &refused); err != nil {
-		return fmt.Errorf("make %s private: %w", in.cfg.Data, err)
+		return fmt.Errorf("restrict the permissions of %s: %w", in.cfg.Data, err)
 	}
 	if refused != "" {
-		fmt.Fprintf(in.stderr, "atelier: %s belongs to another user and may be open to others\n", refused)
+		fmt.Fprintf(in.stderr, "atelier: warning: %s belongs to another user, and other users may be able to read it\n", refused)
 	}
 	return nil
 }

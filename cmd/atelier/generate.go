@@ -55,7 +55,7 @@ func (c generateCmd) Run(p *program) error {
 	id := run.ID
 	run, err = service.FollowRun(p.ctx, id, c.showProgress(p, toolSlug(tool)))
 	if err != nil {
-		return fmt.Errorf("run %s is still running: %w", id, err)
+		return fmt.Errorf("run %s continues on the server, but its progress cannot be followed: %w", id, err)
 	}
 	if !c.JSON {
 		line := toolSlug(tool) + ": " + run.Status
@@ -87,7 +87,7 @@ func (c generateCmd) startRun(p *program, service *client.Client, tool *client.T
 		if !ok || !e.Retryable || e.RetryAfter <= 0 || e.RetryAfter > maxRetryWait {
 			return run, err
 		}
-		fmt.Fprintf(p.stderr, "%s: waiting for %v: %s\n", toolSlug(tool), e.RetryAfter, e.Message)
+		fmt.Fprintf(p.stderr, "%s: trying again in %v: %s\n", toolSlug(tool), e.RetryAfter, e.Message)
 		select {
 		case <-p.ctx.Done():
 			return nil, p.ctx.Err()
@@ -159,7 +159,7 @@ func (c generateCmd) readInputs(req *client.Request) (files []io.Closer, err err
 			for _, f := range fields {
 				keys = append(keys, f.Key)
 			}
-			return files, fmt.Errorf("%q is not key=value with a key of %s", one, strings.Join(keys, ", "))
+			return files, fmt.Errorf("%q must have the form key=value; the keys of this tool are %s", one, strings.Join(keys, ", "))
 		}
 		media := func(text string) (any, error) {
 			if id, ok := strings.CutPrefix(text, "result:"); ok {

@@ -173,7 +173,7 @@ func TestGenerateWaits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(keys) != 2 || keys[0] == "" || keys[0] != keys[1] || !strings.Contains(stderr, "waiting for 1s: Wait a little.") {
+	if len(keys) != 2 || keys[0] == "" || keys[0] != keys[1] || !strings.Contains(stderr, "trying again in 1s: Wait a little.") {
 		t.Errorf("keys = %q, stderr = %q", keys, stderr)
 	}
 }

@@ -26,7 +26,7 @@ func (in *installation) openDatabase(ctx context.Context) (*sqldb.DB, error) {
 	address := in.cfg.DatabaseURL()
 	if strings.HasPrefix(address, "sqlite:") {
 		if err := os.MkdirAll(in.cfg.Data, 0o700); err != nil {
-			return nil, fmt.Errorf("make data folder: %w", err)
+			return nil, fmt.Errorf("create the data folder: %w", err)
 		}
 	}
 	return sqldb.Open(ctx, address, sqldb.Options{MaxConns: in.cfg.Connections, Now: time.Now, Follow: true})

@@ -42,7 +42,7 @@ func (l pagedList[T]) printPages(ctx context.Context, p *program, db *sqldb.DB, 
 	case f.All:
 		limit = rowsPerRead
 	case f.Limit != nil && *f.Limit < 1:
-		return usageError{errors.New("--limit: must be above 0")}
+		return usageError{errors.New("--limit must be above 0")}
 	case f.Limit != nil:
 		limit = *f.Limit
 	}
@@ -124,7 +124,7 @@ func (w *listWriter) finishList(more bool, cursor string) error {
 		if err := w.writeRows(); err != nil || !more {
 			return err
 		}
-		_, err := fmt.Fprintf(w.out.stderr, "There is more: go on with --cursor %q, or see all with --all.\n", cursor)
+		_, err := fmt.Fprintf(w.out.stderr, "There are more rows: continue with --cursor %q, or list all with --all.\n", cursor)
 		return err
 	}
 	before := ""

@@ -110,7 +110,7 @@ func (p checkedPath) checkWritable() error {
 			continue
 		}
 		if errors.Is(err, syscall.ENOTDIR) || err == nil && !info.IsDir() && (path != p.path || p.isFolder) {
-			return fmt.Errorf("%s: %s cannot be created: a file is in the way; choose another folder with %s", p.setting, p.path, p.setting)
+			return fmt.Errorf("%s: %s cannot be created: a part of this path is a file; choose another folder with %s", p.setting, p.path, p.setting)
 		}
 		if err == nil {
 			mode := uint32(unix.W_OK)
@@ -125,7 +125,7 @@ func (p checkedPath) checkWritable() error {
 		case errors.Is(err, syscall.EROFS):
 			return fmt.Errorf("%s: %s cannot be written: the file system is read-only; choose another path with %s", p.setting, path, p.setting)
 		case errors.Is(err, fs.ErrPermission):
-			return fmt.Errorf("%s: %s cannot be written by user %d: give it to that user (chown -R %d %s), or choose another path with %s",
+			return fmt.Errorf("%s: %s cannot be written by user %d: change its owner (chown -R %d %s), or choose another path with %s",
 				p.setting, path, os.Geteuid(), os.Geteuid(), path, p.setting)
 		}
 		return fmt.Errorf("%s: %s cannot be written: %w", p.setting, path, err)
@@ -140,9 +140,9 @@ func openListener(setting, address string) (net.Listener, error) {
 	case err == nil:
 		return l, nil
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("%s: %s is in use, perhaps by an Atelier that is running already; stop that program or choose another address with %s", setting, address, setting)
+		return nil, fmt.Errorf("%s: %s is in use, perhaps by another Atelier process; stop that program or choose another address with %s", setting, address, setting)
 	case errors.Is(err, fs.ErrPermission):
-		return nil, fmt.Errorf("%s: %s needs privileges that this user does not have; choose a port above 1023, or give the program CAP_NET_BIND_SERVICE", setting, address)
+		return nil, fmt.Errorf("%s: %s needs privileges that this user does not have; choose a port above 1023, or grant the program the capability CAP_NET_BIND_SERVICE", setting, address)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return nil, fmt.Errorf("%s: %s is not an address of this machine; 0.0.0.0 stands for all of its addresses", setting, address)
 	}

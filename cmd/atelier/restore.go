@@ -73,9 +73,9 @@ func (c restoreCmd) Run(p *program) (err error) {
 	answer := map[string]any{
 		"data": target, "files": files, "made": formatTime(header.Made), "requeued_runs": settled.requeued, "ended_runs": settled.ended, "signed_out_people": settled.signedOut,
 	}
-	text := fmt.Sprintf("%s: %d files, as of %s; %d runs begin again, %d are over", target, files, formatTime(header.Made), settled.requeued, settled.ended)
+	text := fmt.Sprintf("%s: %d files, as of %s; %d runs were queued again, %d were ended", target, files, formatTime(header.Made), settled.requeued, settled.ended)
 	if c.SignOutEveryone {
-		text += fmt.Sprintf("; %d people are signed out everywhere", settled.signedOut)
+		text += fmt.Sprintf("; %d people were signed out everywhere", settled.signedOut)
 	}
 	return p.printResult(c.JSON, answer, text)
 }
@@ -101,7 +101,7 @@ func (p *program) extractArchive(ctx context.Context, archive io.Reader) (backup
 		case h.HasSecret && p.cfg.Secret != "":
 			return errors.New("the backup contains the installation's secret: unset ATELIER_SECRET")
 		case !h.HasSecret && p.cfg.Secret == "":
-			return errors.New("the backup does not contain the installation's secret: set ATELIER_SECRET to the same value")
+			return errors.New("the backup does not contain the installation's secret: set ATELIER_SECRET to the value that the installation used")
 		}
 		return nil
 	})

@@ -64,11 +64,11 @@ func (in *installation) describeSandbox() engineCheck {
 	f := engineCheck{Name: "sandbox", Kind: "system", State: "ok"}
 	switch name := subprocess.SandboxName(); {
 	case in.cfg.Engines.Sandbox == string(subprocess.SandboxOff):
-		f.Detail = "off: programs of engines can read what this account can (engines.sandbox)"
+		f.Detail = "off (engines.sandbox): engine programs can read every file that the service can read"
 	case name == "":
-		f.Detail = "none on this system: programs of engines can read what this account can; Landlock needs Linux 5.13"
+		f.Detail = "none on this system: engine programs can read every file that the service can read; Landlock needs Linux 5.13"
 	default:
-		f.Detail = name + ": programs of engines reach their folder and the system's programs and libraries"
+		f.Detail = name + ": engine programs can access only their own folder and the system's programs and libraries"
 	}
 	return f
 }

@@ -60,7 +60,7 @@ func (s streams) askPassword(terminal *os.File) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	again, err := ask("The same again: ")
+	again, err := ask("Repeat the password: ")
 	if err != nil {
 		return "", err
 	}

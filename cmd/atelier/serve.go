@@ -285,7 +285,7 @@ func (serveCmd) Run(p *program) error {
 	group.Go(func() error { p.logReady(ctx, log, db, health); return nil })
 	err = group.Wait()
 	if err == nil {
-		log.Info("stopped")
+		log.Info("service stopped")
 	}
 	return err
 }
@@ -366,7 +366,7 @@ func (p *program) logReady(ctx context.Context, log *slog.Logger, db *sqldb.DB, 
 		if len(wrong) == 0 {
 			break
 		}
-		log.Warn("not ready yet", "missing", fmt.Sprint(wrong))
+		log.Warn("service is not ready yet", "missing", fmt.Sprint(wrong))
 		select {
 		case <-ctx.Done():
 			return
@@ -387,6 +387,6 @@ func (p *program) logReady(ctx context.Context, log *slog.Logger, db *sqldb.DB, 
 	if token != "" {
 		// The link is printed but not logged, because logs are stored and the
 		// link is a credential.
-		fmt.Fprintf(p.stderr, "\natelier: nobody is here yet. Set up at %s/setup?token=%s\n\n", p.cfg.AppURL, token)
+		fmt.Fprintf(p.stderr, "\natelier: no account exists yet. Create the first one at %s/setup?token=%s\n\n", p.cfg.AppURL, token)
 	}
 }

@@ -60,7 +60,7 @@ func countTools(own, shipped int, hasFolder bool) string {
 	if !hasFolder && own == 0 {
 		return fmt.Sprintf("%d shipped tools", shipped)
 	}
-	return fmt.Sprintf("%d tools of yours, %d shipped ones", own, shipped)
+	return fmt.Sprintf("%d own tools, %d shipped tools", own, shipped)
 }
 
 type applyCmd struct {

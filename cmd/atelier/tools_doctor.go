@@ -68,7 +68,7 @@ func (p *program) checkEngines(ctx context.Context) ([]engineCheck, error) {
 	}
 	k := kernel.Best()
 	all := []engineCheck{
-		{Name: "image", Kind: "shipped", State: "ok", Detail: "in the program"},
+		{Name: "image", Kind: "shipped", State: "ok", Detail: "built in"},
 		checkPictureModel(k, func() (*neural.Model, error) { return neural.Open(k, 1) }),
 	}
 	all = append(all, p.describeSandbox())
@@ -110,7 +110,7 @@ func (p *program) checkEngines(ctx context.Context) ([]engineCheck, error) {
 // checkPictureModel opens the built-in picture model, which verifies the
 // checksums of its weights.
 func checkPictureModel(k kernel.Kernel, open func() (*neural.Model, error)) engineCheck {
-	f := engineCheck{Name: "tiny", Kind: "shipped", State: "ok", Detail: "in the program, computes with " + k.String()}
+	f := engineCheck{Name: "tiny", Kind: "shipped", State: "ok", Detail: "built in, computes with " + k.String()}
 	m, err := open()
 	if err != nil {
 		f.State = "missing"
@@ -147,7 +147,7 @@ func (p *program) checkToolEngines(have *engines) ([]engineCheck, error) {
 		if _, ok := have.pools[t.Engine.Name]; !ok {
 			all = append(all, engineCheck{
 				Name: slug, Kind: "tool", State: "missing",
-				Detail: fmt.Sprintf("needs the engine %s, which is not configured; add it to the --backends file", t.Engine.Name),
+				Detail: fmt.Sprintf("needs the engine %s, which is not configured; add it to the file that --backends names", t.Engine.Name),
 			})
 		}
 	}

@@ -111,14 +111,14 @@ func (in *toolInspector) unknownEngine(name string) string {
 	if near := sanitize.Nearest(name, slices.Concat(in.shipped, in.backends)); near != "" {
 		text += " (did you mean " + near + "?)"
 	}
-	text += "; built in are " + strings.Join(in.shipped, ", ")
+	text += "; the built-in engines are " + strings.Join(in.shipped, ", ")
 	switch {
 	case in.noFile:
-		return text + "; there are no model servers, as --backends is not set"
+		return text + "; no model servers are configured, because --backends is not set"
 	case len(in.backends) == 0:
-		return text + "; the --backends file lists no model servers"
+		return text + "; the file that --backends names lists no model servers"
 	}
-	return text + "; the --backends file lists " + strings.Join(in.backends, ", ")
+	return text + "; the file that --backends names lists " + strings.Join(in.backends, ", ")
 }
 
 // inspectFields returns remarks about unknown media types that the fields of
@@ -146,5 +146,5 @@ func inspectMime(path []string, name string) []catalog.Remark {
 	if near := sanitize.Nearest(name, known); near != "" {
 		text += " (did you mean " + near + "?)"
 	}
-	return []catalog.Remark{{Path: path, Message: text + "; supported are " + strings.Join(known, ", ")}}
+	return []catalog.Remark{{Path: path, Message: text + "; the supported types are " + strings.Join(known, ", ")}}
 }

@@ -195,7 +195,7 @@ func describeTool(t *catalog.Tool) string {
 	write("id", t.ID)
 
 	example := "atelier generate " + t.Slug
-	fmt.Fprint(&b, "\nFields, required ones with a star:\n")
+	fmt.Fprint(&b, "\nFields (* = required):\n")
 	for _, f := range inputFields(t.Fields) {
 		key := f.Key
 		if f.Required {
@@ -236,7 +236,7 @@ func describeField(f catalog.Field) string {
 	case "VIDEO":
 		text = "@FILE, a video"
 	case "AUDIO":
-		text = "@FILE, a sound"
+		text = "@FILE, an audio file"
 	case "ASSET_3D":
 		text = "@FILE, a 3D model"
 	}
@@ -248,9 +248,9 @@ func describeField(f catalog.Field) string {
 	}
 	switch {
 	case f.Default != nil:
-		text += "; " + describeDefault(f.Default) + " unless given"
+		text += "; default " + describeDefault(f.Default)
 	case f.Type == "SEED":
-		text += "; random unless given"
+		text += "; default random"
 	}
 	return text
 }
@@ -285,7 +285,7 @@ func describeSizes(d catalog.Display) string {
 		text += ": " + strings.Join(words, ", ")
 	}
 	if d.Min != nil && d.Max != nil {
-		text += fmt.Sprintf("; any from %s to %s pixels each way", formatNumber(*d.Min), formatNumber(*d.Max))
+		text += fmt.Sprintf("; any width and height from %s to %s pixels", formatNumber(*d.Min), formatNumber(*d.Max))
 		if d.MultipleOf > 1 {
 			text += fmt.Sprintf(", in multiples of %d", d.MultipleOf)
 		}

@@ -117,11 +117,11 @@ func checkName(name string) (string, error) {
 	name = strings.TrimSpace(name)
 	switch {
 	case name == "":
-		return "", fault.New(fault.Invalid, "A board needs a name.").On("name")
+		return "", fault.New(fault.Invalid, "A name is required.").On("name")
 	case utf8.RuneCountInString(name) > maxName:
-		return "", fault.New(fault.Invalid, fmt.Sprintf("A name has at most %d characters.", maxName)).On("name")
+		return "", fault.New(fault.Invalid, fmt.Sprintf("A name must have at most %d characters.", maxName)).On("name")
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
-		return "", fault.New(fault.Invalid, "A name is one line of text.").On("name")
+		return "", fault.New(fault.Invalid, "A name must be one line of text.").On("name")
 	}
 	return name, nil
 }
@@ -162,7 +162,7 @@ func checkRoom(ctx context.Context, tx *sqldb.Tx, v principal.Principal) error {
 	}
 	n, err := countBoards(ctx, tx, v.AccountID)
 	if err == nil && n >= MaxBoards {
-		err = fault.New(fault.Invalid, fmt.Sprintf("An account has at most %d boards. Delete one first.", MaxBoards))
+		err = fault.New(fault.Invalid, fmt.Sprintf("An account can have at most %d boards. Delete one first.", MaxBoards))
 	}
 	return err
 }

@@ -33,12 +33,12 @@ type ChangeResult struct {
 // errNoNode is returned for deleted nodes and for nodes that do not exist.
 var errNoNode = fault.New(fault.NotFound, "There is no such node on this board.")
 
-var errTooMuch = fault.New(fault.Invalid, "The texts of these nodes are too long for one call. Change fewer of them at once.").On("body")
+var errTooMuch = fault.New(fault.Invalid, "The texts of these nodes are too long for one request. Change fewer nodes at once.").On("body")
 
 // ChangeNodes adds, changes and deletes nodes of a board in one transaction.
 func (bs *Boards) ChangeNodes(ctx context.Context, v principal.Principal, boardID string, m Match, c Changes) (ChangeResult, error) {
 	if n := len(c.Create) + len(c.Update) + len(c.Delete); n < 1 || n > MaxChanges {
-		return ChangeResult{}, fault.New(fault.Invalid, fmt.Sprintf("A call changes 1 to %d nodes.", MaxChanges)).On("body")
+		return ChangeResult{}, fault.New(fault.Invalid, fmt.Sprintf("A request must change 1 to %d nodes.", MaxChanges)).On("body")
 	}
 	return bs.changeNodes(ctx, v, boardID, m, c, false)
 }
@@ -121,7 +121,7 @@ func (w *changeWriter) applyChanges(ctx context.Context) (ChangeResult, error) {
 		return ChangeResult{}, err
 	}
 	if w.board.Nodes+int64(len(w.changes.Create)-len(w.gone)) > MaxNodes {
-		w.addProblem("body", "A board has at most 5,000 nodes.")
+		w.addProblem("body", "A board can have at most 5,000 nodes.")
 	}
 	if err := w.resolveRefs(ctx); err != nil {
 		return ChangeResult{}, err
@@ -178,7 +178,7 @@ func (w *changeWriter) alterNodes(ctx context.Context) error {
 		n, ok = there[id]
 		switch {
 		case named[id]:
-			w.addProblem(path, "This node is named twice.")
+			w.addProblem(path, "This node occurs twice in the request.")
 			return n, false
 		case !ok:
 			w.addProblem(path, "There is no such node on this board.")
@@ -221,7 +221,7 @@ func (w *changeWriter) alterNodes(ctx context.Context) error {
 
 // resolveRefs looks up the uploads, results and runs that the nodes refer to.
 // It reports a new reference to something that does not exist as a problem.
-// What an existing reference refers to may have been deleted.
+// An existing reference may refer to an item that has been deleted.
 func (w *changeWriter) resolveRefs(ctx context.Context) error {
 	if err := showRefs(ctx, w.tx, w.board.AccountID, w.put); err != nil {
 		return err

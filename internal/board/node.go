@@ -12,7 +12,7 @@ import (
 	"atelier/internal/run/run"
 )
 
-// Kind says what a node shows: a text, an upload, a result or a run.
+// Kind is the kind of a node: it shows a text, an upload, a result or a run.
 type Kind string
 
 // The kinds of nodes.
@@ -108,7 +108,7 @@ func (n *Node) checkValues(problem func(field, message string)) {
 	switch n.Kind {
 	case Text:
 		if n.Ref != "" {
-			problem("ref", "A text refers to nothing.")
+			problem("ref", "A TEXT node must not have a reference.")
 		}
 	case Result, Upload, Generation:
 		if n.Ref == "" {
@@ -128,13 +128,13 @@ func (n *Node) checkValues(problem func(field, message string)) {
 		least float64
 	}{{"x", &n.Box.X, -far}, {"y", &n.Box.Y, -far}, {"width", &n.Box.Width, 0}, {"height", &n.Box.Height, 0}} {
 		if v := *at.value; math.IsNaN(v) || v < at.least || v > far {
-			problem(at.field, map[bool]string{true: "Must be a number from 0 to a billion.", false: "Must be a number of at most a billion either way."}[at.least == 0])
+			problem(at.field, map[bool]string{true: "Must be a number from 0 to 1,000,000,000.", false: "Must be a number from -1,000,000,000 to 1,000,000,000."}[at.least == 0])
 		} else if v == 0 {
 			*at.value = 0 // removes the sign of -0, which not every database stores
 		}
 	}
 	if n.Z < -far || n.Z > far {
-		problem("z", "Must be a whole number of at most a billion either way.")
+		problem("z", "Must be a whole number from -1,000,000,000 to 1,000,000,000.")
 	}
 }
 

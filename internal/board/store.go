@@ -160,7 +160,7 @@ func scanNode(row sqldb.Scanner) (n Node, err error) {
 // reaches the given number of bytes. The query returns up to one row more than
 // limit, which shows whether more nodes follow.
 func pageOf(ctx context.Context, tx *sqldb.Tx, query string, args []any, limit, bytes int) (p Page, err error) {
-	enough := errors.New("enough")
+	enough := errors.New("the page is full")
 	err = tx.EachRow(ctx, query, args, func(row sqldb.Scanner) error {
 		if p.More = len(p.Nodes) == limit || bytes <= 0; p.More {
 			return enough
@@ -296,25 +296,25 @@ var Checks = []sqldb.Check{
 	{Name: "a board belongs to a person or a team", Query: `
 		SELECT 'board ' || b.id FROM board b
 		WHERE NOT EXISTS (SELECT 1 FROM person p WHERE p.id = b.account_id) AND NOT EXISTS (SELECT 1 FROM team t WHERE t.id = b.account_id)`},
-	{Name: "somebody's own board is made by them", Query: `
+	{Name: "a personal board was created by its owner", Query: `
 		SELECT 'board ' || b.id FROM board b JOIN person p ON p.id = b.account_id WHERE b.person_id <> b.account_id`},
-	{Name: "a board knows how many nodes it has", Query: `
+	{Name: "a board has the right number of nodes", Query: `
 		SELECT 'board ' || b.id FROM board b
 		WHERE b.nodes <> (SELECT count(*) FROM board_node n WHERE n.board_id = b.id AND n.deleted IS NULL)`},
-	{Name: "a board forgets only what has happened", Query: `
+	{Name: "the oldest revision that a board remembers exists", Query: `
 		SELECT 'board ' || id FROM board WHERE forgotten < 0 OR forgotten > revision`},
-	{Name: "a node changed at a revision of its board", Query: `
+	{Name: "the revision of a node is a revision of its board", Query: `
 		SELECT 'node ' || n.id FROM board_node n JOIN board b ON b.id = n.board_id WHERE n.revision < 2 OR n.revision > b.revision`},
-	{Name: "a deleted node holds nothing", Query: `
+	{Name: "a deleted node has no content", Query: `
 		SELECT 'node ' || id FROM board_node
 		WHERE deleted IS NOT NULL AND (ref <> '' OR text <> '' OR x <> 0 OR y <> 0 OR width <> 0 OR height <> 0 OR z <> 0)`},
-	{Name: "a text refers to nothing, every other node to something", Query: `
+	{Name: "a text node has no reference, every other node has one", Query: `
 		SELECT 'node ' || id FROM board_node WHERE deleted IS NULL AND (kind = 'TEXT') <> (ref = '')`},
-	{Name: "a node is no larger and no farther than it may be", Query: `
+	{Name: "the size, position and text of a node are within the limits", Query: `
 		SELECT 'node ' || id FROM board_node
 		WHERE NOT (x BETWEEN -1e9 AND 1e9 AND y BETWEEN -1e9 AND 1e9 AND width BETWEEN 0 AND 1e9 AND height BETWEEN 0 AND 1e9 AND z BETWEEN -1000000000 AND 1000000000)
 			OR length(text) > 10000`},
-	{Name: "a node refers to nothing of another account", Query: `
+	{Name: "a node refers only to items of its own account", Query: `
 		SELECT 'node ' || n.id FROM board_node n JOIN board b ON b.id = n.board_id
 		LEFT JOIN upload u ON n.kind = 'UPLOAD_REF' AND u.id = n.ref
 		LEFT JOIN run g ON n.kind = 'GENERATION' AND g.id = n.ref

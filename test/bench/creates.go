@@ -120,7 +120,7 @@ func (b *bench) createsOn(ctx context.Context, where, database string) error {
 
 // ownRules are the checks that find rows which the program did not write: those
 // that this command writes itself have no seals and are in no log.
-var ownRules = []string{"a row is as the program wrote it", "the ledger has the grants that the audit log has"}
+var ownRules = []string{"every row matches its seal", "the grants in the ledger match the audit log"}
 
 // check fails where the database breaks an invariant.
 func (s *server) check(ctx context.Context) error {

@@ -108,7 +108,7 @@ func (s *Service) CreateCompanyToken(ctx context.Context, p principal.Principal,
 			err = company.LockMember(ctx, tx, companyID, personID)
 		}
 		if fault.Is(err, fault.NotFound) || errors.Is(err, person.ErrDeleted) {
-			return fault.New(fault.Invalid, "The token must stand for a member of the company.").On("uid")
+			return fault.New(fault.Invalid, "The token must act for a member of the company.").On("uid")
 		}
 		if err != nil {
 			return err

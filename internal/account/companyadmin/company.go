@@ -67,7 +67,7 @@ type CompanyChange struct {
 // refused. A new time zone causes the company's usage per day to be recomputed.
 func (s *Companies) ChangeCompany(ctx context.Context, caller principal.Principal, companyID string, change CompanyChange) (m company.Membership, err error) {
 	if change == (CompanyChange{}) {
-		const message = "Give at least one setting to change."
+		const message = "At least one setting to change is required."
 		return m, fault.New(fault.Invalid, message).Field("name", message).Field("time_zone", message)
 	}
 	if change.Plan != nil && !caller.Operator {

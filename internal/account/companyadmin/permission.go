@@ -20,7 +20,7 @@ var (
 	errNoInvitation = fault.New(fault.NotFound, "There is no such invitation.")
 
 	errPermission = fault.New(fault.Forbidden, "Your role does not allow this.").With("reason", "permission")
-	errLimits     = fault.New(fault.Forbidden, "Your own role has narrower limits than this. Someone who manages all teams of the company can set wider ones.").With("reason", "limits")
+	errLimits     = fault.New(fault.Forbidden, "These limits exceed those of your own role. A person who manages all teams of the company can set them.").With("reason", "limits")
 	errPlugin     = fault.New(fault.PluginNotAllowed, "Your role in this team does not allow this app. Ask an admin of the team.")
 )
 

@@ -281,7 +281,7 @@ func TestPermissionsOfEveryAction(t *testing.T) {
 							t.Errorf("%s: strangers are told %q of what is, and %q of what is not", act.name, err, never)
 						}
 					}
-					if act.done == audit.DomainVerified && may { // a domain has one owner
+					if act.done == audit.DomainVerified && may { // a verified domain belongs to one company
 						w.ok(w.companies.Domains.RemoveDomain(w.ctx(), operator, s.company, "fox.example"))
 					}
 					if may && act.done != "" {

@@ -98,7 +98,7 @@ func recordSecondViewer(ctx context.Context, tx *sqldb.Tx, p principal.Principal
 	return flow.RecordOwnAct(ctx, tx, audit.DeviceCodeSeenByMany, p.PersonID, p.Address, map[string]string{"grant": g.ID})
 }
 
-// Answer is what a person submits on the approval page.
+// Answer is the form that a person submits on the approval page of a device.
 type Answer struct {
 	GrantID  string // id of the sign-in that the page showed
 	UserCode string
@@ -150,7 +150,7 @@ func (s *Service) DecideGrant(ctx context.Context, p principal.Principal, a Answ
 		return flow.RecordOwnAct(ctx, tx, act, p.PersonID, p.Address, map[string]string{"grant": g.ID, "plugin_kind": g.PluginKind, "device_address": g.Address})
 	})
 	if err == nil && wrong {
-		err = fault.New(fault.NotFound, "This code is not known. Look at your device for the one it shows.")
+		err = fault.New(fault.NotFound, "This code is unknown. Enter the code that your device shows.")
 	}
 	if err != nil {
 		return device.Grant{}, err
@@ -277,21 +277,7 @@ func (s *Service) tryCode(ctx context.Context, p principal.Principal) (attempt f
 		if extra.Wait < full.Wait {
 			full = extra
 		}
-		return flow.RefuseFull(full, "Too many wrong codes from this network. Wait a little.")
+		return flow.RefuseFull(full, "Too many wrong codes were entered from this network. Try again later.")
 	})
 	return attempt, err
-}
-
-// ListDevicesOf returns the devices on which the person with a mail address is
-// signed in. Only the operator's commands use it.
-func (s *Service) ListDevicesOf(ctx context.Context, email string) (all []device.Device, err error) {
-	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		p, err := person.ByEmail(ctx, tx, email)
-		if err != nil {
-			return err
-		}
-		all, err = s.Devices.ListSignedIn(ctx, tx, p.ID)
-		return err
-	})
-	return all, err
 }

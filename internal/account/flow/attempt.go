@@ -10,7 +10,7 @@ import (
 )
 
 // WaitMessage is the error message for attempts that exceed a rate limit.
-const WaitMessage = "Too many tries. Wait a little."
+const WaitMessage = "Too many attempts. Try again later."
 
 // Attempt counts one attempt, such as entering a password, against several rate
 // limits. After a success the count is undone (ReturnUnits), so that only

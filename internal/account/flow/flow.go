@@ -70,7 +70,7 @@ func LockActivePerson(ctx context.Context, tx *sqldb.Tx, id string) (person.Pers
 	}
 	p, err := person.ByID(ctx, tx, id)
 	if err == nil && p.Suspended {
-		err = fault.New(fault.Forbidden, "This account is suspended. Ask the operator.").With("reason", "suspended")
+		err = fault.New(fault.Forbidden, "This account is suspended. Contact the operator of this service.").With("reason", "suspended")
 	}
 	return p, err
 }

@@ -86,7 +86,7 @@ func (s *Service) findOrCreate(ctx context.Context, tx *sqldb.Tx, who oidc.Ident
 		return p, err
 	}
 	if !who.EmailVerified {
-		return p, fault.New(fault.Forbidden, "Your provider has not verified your address, and it is in use here.").With("reason", "unverified")
+		return p, fault.New(fault.Forbidden, "An account with your mail address already exists, and your identity provider has not verified the address.").With("reason", "unverified")
 	}
 	var ended []credential.Token
 	if !p.EmailVerified { // the account may belong to a stranger
@@ -132,7 +132,7 @@ const (
 
 // errUnavailable refuses a refresh temporarily. The device's refresh token
 // stays valid.
-var errUnavailable = fault.New(fault.Unavailable, "Your identity provider does not answer. Try again.")
+var errUnavailable = fault.New(fault.Unavailable, "Your identity provider does not respond. Try again.")
 
 // ConfirmRefresh asks the provider whether the person of a device's refresh
 // token still exists there, if they signed in with it. It must be called before

@@ -25,9 +25,9 @@ import (
 )
 
 var (
-	errEmail     = fault.New(fault.Invalid, "This is not the address of the account.").On("email")
+	errEmail     = fault.New(fault.Invalid, "This is not the mail address of the account.").On("email")
 	errActive    = fault.New(fault.Forbidden, "There are unfinished runs. Cancel them or wait until they have finished.").With("reason", "runs_active")
-	errLastAdmin = fault.New(fault.Forbidden, "No member of one of your companies could manage its members any more. Give another member that permission first.").With("reason", "last_admin")
+	errLastAdmin = fault.New(fault.Forbidden, "You are the only member of a company who can manage its members. Give another member that permission first.").With("reason", "last_admin")
 )
 
 // DeletePerson deletes a person. The email must be their mail address, as a

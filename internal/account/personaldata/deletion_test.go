@@ -317,16 +317,16 @@ func TestChecksFind(t *testing.T) {
 		h.OK(h.data.DeletePerson(h.Context(), principal.Operator(), dead, "dead@example.com"))
 		for want, damage := range map[string]string{
 			"a deleted person has no pending run":                     `UPDATE run SET person_id = $1 WHERE status = 'pending'`,
-			"a deleted person is no user of an identity provider":     `UPDATE scim_user SET person_id = $1`,
+			"a deleted person has no SCIM user":                       `UPDATE scim_user SET person_id = $1`,
 			"a deleted person has no favorite and no idempotency key": `UPDATE favorite SET person_id = $1`,
-			"the row of a deleted person says nothing about them":     `UPDATE person SET email = 'x@example.com' WHERE id = $1`,
-			"only deleted people have no address":                     `UPDATE person SET deleted = NULL WHERE id = $1`,
+			"the row of a deleted person has no personal data":        `UPDATE person SET email = 'x@example.com' WHERE id = $1`,
+			"only deleted people have no mail address":                `UPDATE person SET deleted = NULL WHERE id = $1`,
 			"a deleted person has no identity, link or notice":        `UPDATE person_identity SET person_id = $1`,
-			"a deleted person is signed in nowhere":                   `UPDATE web_session SET person_id = $1`,
-			"no token stands for a deleted person":                    `UPDATE access_token SET person_id = $1`,
+			"a deleted person has no session":                         `UPDATE web_session SET person_id = $1`,
+			"no access token belongs to a deleted person":             `UPDATE access_token SET person_id = $1`,
 			"a deleted person has no device and has approved none":    `UPDATE device SET person_id = $1`,
-			"a deleted person is in no company":                       `UPDATE company_member SET person_id = $1 WHERE role <> 'admin' AND person_id = '` + l.id + `'`,
-			"nobody who was deleted has tokens":                       `INSERT INTO ledger_account (id, posted, held, allowance_month, allowance_used) VALUES ($1, 5, 0, '', 0)`,
+			"a deleted person is not a member of a company":           `UPDATE company_member SET person_id = $1 WHERE role <> 'admin' AND person_id = '` + l.id + `'`,
+			"a deleted person has no tokens":                          `INSERT INTO ledger_account (id, posted, held, allowance_month, allowance_used) VALUES ($1, 5, 0, '', 0)`,
 		} {
 			if found := h.Damage(checks, damage, dead); !found[want] {
 				h.Errorf("%s: found %v", want, found)

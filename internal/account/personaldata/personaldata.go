@@ -34,5 +34,5 @@ func requireOwner(caller principal.Principal, personID string) error {
 	if caller.Operator || personID != "" && caller.PersonID == personID {
 		return nil
 	}
-	return fault.New(fault.Forbidden, "Only the person can do this.").With("reason", "permission")
+	return fault.New(fault.Forbidden, "Only the owner of the account can do this.").With("reason", "permission")
 }

@@ -7,7 +7,7 @@ import "atelier/internal/base/sqldb"
 var Checks = []sqldb.Check{
 	{Name: "a deleted person has no pending run", Query: `
 		SELECT 'run ' || r.id FROM run r JOIN person p ON p.id = r.person_id WHERE r.status = 'pending' AND p.deleted IS NOT NULL`},
-	{Name: "a deleted person is no user of an identity provider", Query: `
+	{Name: "a deleted person has no SCIM user", Query: `
 		SELECT 'scim_user ' || s.company_id || ' ' || s.person_id FROM scim_user s JOIN person p ON p.id = s.person_id WHERE p.deleted IS NOT NULL`},
 	{Name: "a deleted person has no favorite and no idempotency key", Query: `
 		SELECT 'person ' || p.id FROM person p WHERE p.deleted IS NOT NULL AND (

@@ -254,7 +254,7 @@ func newGroupChange(before Group, draft GroupDraft) audit.Entry {
 // team. Members who stay keep their roles.
 func (c Client) setGroupMembers(ctx context.Context, tx *sqldb.Tx, t company.Team, before []Ref, after []string) (entries []audit.Entry, err error) {
 	if len(after) > maxGroupMembers && len(after) > len(before) {
-		return nil, fault.New(fault.Invalid, fmt.Sprintf("A group has at most %d members.", maxGroupMembers)).On("members")
+		return nil, fault.New(fault.Invalid, fmt.Sprintf("A group can have at most %d members.", maxGroupMembers)).On("members")
 	}
 
 	stays := map[string]bool{}

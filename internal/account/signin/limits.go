@@ -42,7 +42,7 @@ func pairKey(email string, c session.Client) ratelimit.Key {
 
 func resetKey(email string) ratelimit.Key { return flow.EmailKey(ratelimit.Daily+"reset", email) }
 
-const tooManyPasswords = "Too many wrong passwords from here. Wait a little, or use a browser that you have signed in with before." //nolint:gosec // a message
+const tooManyPasswords = "Too many wrong passwords were entered from your network. Try again later, or use a browser in which you have signed in before." //nolint:gosec // a message
 
 // knownBrowser returns the id of a browser in which the person with the mail
 // address signed in before, or "" for any other browser. The database work is
@@ -134,7 +134,7 @@ func (s *Service) tryReset(ctx context.Context, email string, c session.Client) 
 		if err != nil {
 			return err
 		}
-		return flow.RefuseFull(full, "Too many mails were asked for from here. Wait a little.")
+		return flow.RefuseFull(full, "Too many mails were requested from your network. Try again later.")
 	})
 	return send, err
 }

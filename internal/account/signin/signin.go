@@ -62,7 +62,7 @@ var errWrongPassword = fault.New(fault.Unauthenticated, "The address or the pass
 
 // SignIn signs a person in in a browser with a mail address and a password.
 func (s *Service) SignIn(ctx context.Context, email, password string, c session.Client) (NewSession, error) {
-	if person.CheckEmail(email) != nil { // nobody has this mail address, and it may be too long for a rate-limit key
+	if person.CheckEmail(email) != nil { // no account has an invalid mail address, and it may be too long for a rate-limit key
 		return NewSession{}, errWrongPassword
 	}
 	attempt, err := s.tryPassword(ctx, email, c)

@@ -32,7 +32,7 @@ func recordAccepted(ctx context.Context, tx *sqldb.Tx, personID string, inv comp
 	}
 	to := inv.CompanyRole
 	if inv.TeamID != "" {
-		to = inv.TeamRole // somebody who is already in the company keeps their role there
+		to = inv.TeamRole // a person who is already in the company keeps their role there
 	}
 	return audit.Add(ctx, tx, e.WithChange("", to))
 }
@@ -81,7 +81,7 @@ func (s *Service) AcceptInvitationByID(ctx context.Context, by principal.Princip
 type Invitation struct {
 	Company string // name of the company
 	Team    string // name of the team, empty if the invitation is for the company only
-	Email   string // mail address of the invited person, empty if anybody may accept
+	Email   string // mail address of the invited person, empty if any person may accept
 }
 
 // FindInvitation returns the description of the live invitation with a secret.

@@ -206,9 +206,9 @@ func (s *Service) checkPolicy(ctx context.Context, tx *sqldb.Tx, a Application) 
 	case Open:
 		return nil
 	case ByInvitation:
-		return fault.New(fault.Forbidden, "Signing up needs an invitation.").With("reason", "invitation")
+		return fault.New(fault.Forbidden, "Signing up requires an invitation.").With("reason", "invitation")
 	default:
-		return fault.New(fault.Forbidden, "New accounts are made by the operator here.").With("reason", "closed")
+		return fault.New(fault.Forbidden, "Only the operator of this service creates accounts.").With("reason", "closed")
 	}
 }
 
@@ -255,7 +255,7 @@ func (s *Service) CreateFromProvider(ctx context.Context, tx *sqldb.Tx, who oidc
 		return person.Person{}, err
 	}
 	if s.Policy == Closed || s.Policy == ByInvitation && (len(invited) == 0 || !who.EmailVerified) {
-		return person.Person{}, fault.New(fault.Forbidden, "Nobody here has this address, and signing up is not open.").With("reason", "closed")
+		return person.Person{}, fault.New(fault.Forbidden, "No account has this mail address, and signing up is closed.").With("reason", "closed")
 	}
 	p, err := person.Create(ctx, tx, person.Draft{Email: who.Email, EmailVerified: who.EmailVerified})
 	if err != nil {

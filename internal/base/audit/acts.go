@@ -6,7 +6,7 @@ import "strings"
 // added, existing ones are never renamed.
 type Act string
 
-// The audited actions, grouped by what they concern.
+// The audited actions, grouped by subject.
 const (
 	PersonCreated         Act = "person.created"          // a person signed up or was created by an operator
 	PersonVerified        Act = "person.verified"         // a person's e-mail address was verified

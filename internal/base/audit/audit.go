@@ -121,7 +121,7 @@ func (e Entry) checkChange() error {
 	_, from := e.Details["from"]
 	_, to := e.Details["to"]
 	if slices.Contains(Changes, e.Act) && !(from && to) {
-		return fmt.Errorf("audit: %s does not say from what to what", e.Act)
+		return fmt.Errorf("audit: an entry %s needs the details from and to", e.Act)
 	}
 	return nil
 }
@@ -198,7 +198,7 @@ func (r row) toRecord() (Record, error) {
 		Address:   r.address,
 	}}
 	if err := json.Unmarshal([]byte(r.details), &rec.Details); err != nil {
-		return Record{}, fmt.Errorf("audit %d: details: %w", r.seq, err)
+		return Record{}, fmt.Errorf("decode the details of audit entry %d: %w", r.seq, err)
 	}
 	return rec, nil
 }

@@ -243,36 +243,36 @@ func TestVerifyNamesWhatWasDone(t *testing.T) {
 		want   []string
 		checks int // violations that SQL sees too
 	}{
-		{"act", []string{`UPDATE audit SET act = 'token.deleted' WHERE seq = 4`}, []string{"audit 4: was changed, or audit 3 and its hash were"}, 0},
-		{"time", []string{`UPDATE audit SET at = at + 1 WHERE seq = 4`}, []string{"audit 4: was changed, or audit 3 and its hash were"}, 0},
-		{"actor", []string{`UPDATE audit SET actor_id = 'x' WHERE seq = 4`}, []string{"audit 4: was changed, or audit 3 and its hash were"}, 0},
-		{"person", []string{`UPDATE audit SET person_id = 'x' WHERE seq = 4`}, []string{"audit 4: was changed, or audit 3 and its hash were"}, 0},
-		{"company", []string{`UPDATE audit SET company_id = '' WHERE seq = 4`}, []string{"audit 4: was changed, or audit 3 and its hash were"}, 0},
-		{"address", []string{`UPDATE audit SET address = 'x' WHERE seq = 4`}, []string{"audit 4: was changed, or audit 3 and its hash were"}, 0},
-		{"details", []string{`UPDATE audit SET details = '{"a":"b"}' WHERE seq = 4`}, []string{"audit 4: was changed, or audit 3 and its hash were"}, 0},
-		{"the first row", []string{`UPDATE audit SET act = 'x' WHERE seq = 1`}, []string{"audit 1: was changed"}, 0},
-		{"the newest row", []string{`UPDATE audit SET act = 'x' WHERE seq = 7`}, []string{"audit 7: was changed, or audit 6 and its hash were"}, 0},
+		{"act", []string{`UPDATE audit SET act = 'token.deleted' WHERE seq = 4`}, []string{"audit entry 4 was changed, or entry 3 and its hash were changed"}, 0},
+		{"time", []string{`UPDATE audit SET at = at + 1 WHERE seq = 4`}, []string{"audit entry 4 was changed, or entry 3 and its hash were changed"}, 0},
+		{"actor", []string{`UPDATE audit SET actor_id = 'x' WHERE seq = 4`}, []string{"audit entry 4 was changed, or entry 3 and its hash were changed"}, 0},
+		{"person", []string{`UPDATE audit SET person_id = 'x' WHERE seq = 4`}, []string{"audit entry 4 was changed, or entry 3 and its hash were changed"}, 0},
+		{"company", []string{`UPDATE audit SET company_id = '' WHERE seq = 4`}, []string{"audit entry 4 was changed, or entry 3 and its hash were changed"}, 0},
+		{"address", []string{`UPDATE audit SET address = 'x' WHERE seq = 4`}, []string{"audit entry 4 was changed, or entry 3 and its hash were changed"}, 0},
+		{"details", []string{`UPDATE audit SET details = '{"a":"b"}' WHERE seq = 4`}, []string{"audit entry 4 was changed, or entry 3 and its hash were changed"}, 0},
+		{"the first row", []string{`UPDATE audit SET act = 'x' WHERE seq = 1`}, []string{"audit entry 1 was changed"}, 0},
+		{"the newest row", []string{`UPDATE audit SET act = 'x' WHERE seq = 7`}, []string{"audit entry 7 was changed, or entry 6 and its hash were changed"}, 0},
 		{"a hash", []string{`UPDATE audit SET hash = 'x' WHERE seq = 4`},
-			[]string{"audit 4: was changed, or audit 3 and its hash were", "audit 5: was changed, or audit 4 and its hash were"}, 0},
+			[]string{"audit entry 4 was changed, or entry 3 and its hash were changed", "audit entry 5 was changed, or entry 4 and its hash were changed"}, 0},
 		{"two rows", []string{`UPDATE audit SET act = 'x' WHERE seq IN (2, 5)`},
-			[]string{"audit 2: was changed, or audit 1 and its hash were", "audit 5: was changed, or audit 4 and its hash were"}, 0},
-		{"one removed", []string{`DELETE FROM audit WHERE seq = 4`}, []string{"audit 4 is missing"}, 1},
-		{"the first removed", []string{`DELETE FROM audit WHERE seq = 1`}, []string{"audit 1 is missing"}, 1},
-		{"some removed", []string{`DELETE FROM audit WHERE seq IN (3, 4)`}, []string{"audit 3 to 4 are missing"}, 1},
+			[]string{"audit entry 2 was changed, or entry 1 and its hash were changed", "audit entry 5 was changed, or entry 4 and its hash were changed"}, 0},
+		{"one removed", []string{`DELETE FROM audit WHERE seq = 4`}, []string{"audit entry 4 is missing"}, 1},
+		{"the first removed", []string{`DELETE FROM audit WHERE seq = 1`}, []string{"audit entry 1 is missing"}, 1},
+		{"some removed", []string{`DELETE FROM audit WHERE seq IN (3, 4)`}, []string{"audit entries 3 to 4 are missing"}, 1},
 		{"the rest moved up", []string{`DELETE FROM audit WHERE seq = 6`, `UPDATE audit SET seq = 6 WHERE seq = 7`, `UPDATE audit_head SET seq = 6`},
-			[]string{"audit 6: was changed, or audit 5 and its hash were"}, 0},
+			[]string{"audit entry 6 was changed, or entry 5 and its hash were changed"}, 0},
 		{"the newest removed", []string{`DELETE FROM audit WHERE seq > 5`},
-			[]string{"the newest rows are missing: the log ends at audit 5, its head is at 7"}, 1},
-		{"all removed", []string{`DELETE FROM audit`}, []string{"the newest rows are missing: the log ends at audit 0, its head is at 7"}, 1},
+			[]string{"the newest audit entries are missing: the log ends at entry 5, but its head is entry 7"}, 1},
+		{"all removed", []string{`DELETE FROM audit`}, []string{"the newest audit entries are missing: the log ends at entry 0, but its head is entry 7"}, 1},
 		{"two swapped", []string{`UPDATE audit SET seq = 100 WHERE seq = 4`, `UPDATE audit SET seq = 4 WHERE seq = 5`, `UPDATE audit SET seq = 5 WHERE seq = 100`},
-			[]string{"audit 4: was changed, or audit 3 and its hash were", "audit 5: was changed, or audit 4 and its hash were", "audit 6: was changed, or audit 5 and its hash were"}, 0},
+			[]string{"audit entry 4 was changed, or entry 3 and its hash were changed", "audit entry 5 was changed, or entry 4 and its hash were changed", "audit entry 6 was changed, or entry 5 and its hash were changed"}, 0},
 		{"one put in before", []string{`INSERT INTO audit (seq, at, act, actor_id, person_id, company_id, address, details, hash) SELECT 0, at, act, actor_id, person_id, company_id, address, details, hash FROM audit WHERE seq = 3`},
-			[]string{"audit 0: was put in"}, 1},
+			[]string{"audit entry 0 was inserted"}, 1},
 		{"one put in behind", []string{`INSERT INTO audit (seq, at, act, actor_id, person_id, company_id, address, details, hash) SELECT 8, at, act, actor_id, person_id, company_id, address, details, hash FROM audit WHERE seq = 3`},
-			[]string{"audit 8: was changed, or audit 7 and its hash were", "audit 8 is beyond the head, which is at 7"}, 1},
-		{"head moved back", []string{`UPDATE audit_head SET seq = 5, hash = ` + copy5}, []string{"audit 7 is beyond the head, which is at 5"}, 1},
-		{"head changed", []string{`UPDATE audit_head SET hash = ''`}, []string{"audit 7: was changed, or the head was: their hashes differ"}, 1},
-		{"head removed", []string{`DELETE FROM audit_head`}, []string{"audit 7 is beyond the head, which is at 0"}, 1},
+			[]string{"audit entry 8 was changed, or entry 7 and its hash were changed", "audit entry 8 is newer than the head of the log, entry 7"}, 1},
+		{"head moved back", []string{`UPDATE audit_head SET seq = 5, hash = ` + copy5}, []string{"audit entry 7 is newer than the head of the log, entry 5"}, 1},
+		{"head changed", []string{`UPDATE audit_head SET hash = ''`}, []string{"audit entry 7 or the head of the log was changed: their hashes differ"}, 1},
+		{"head removed", []string{`DELETE FROM audit_head`}, []string{"audit entry 7 is newer than the head of the log, entry 0"}, 1},
 		{"the newest removed with the head", []string{`DELETE FROM audit WHERE seq > 5`, `UPDATE audit_head SET seq = 5, hash = ` + copy5}, nil, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -323,7 +323,7 @@ func TestExportedHead(t *testing.T) {
 			}
 			var want []string
 			if !c.ok {
-				want = []string{fmt.Sprintf("the exported head, audit %d with the hash %s, is not in the log", c.head.Seq, c.head.Hash)}
+				want = []string{fmt.Sprintf("the exported head, entry %d with the hash %s, is not in the audit log", c.head.Seq, c.head.Hash)}
 			}
 			if !slices.Equal(problems, want) {
 				t.Errorf("%s: problems = %q, want %q", c.name, problems, want)
@@ -342,12 +342,12 @@ func TestLongLog(t *testing.T) {
 		unlock(t, db)
 		tamper(t, db, `UPDATE audit SET act = 'x' WHERE seq IN (1000, 1001, 1003)`)
 		_, problems, err := audit.Verify(t.Context(), db, nil)
-		if err != nil || len(problems) != 3 || !strings.HasPrefix(problems[0], "audit 1000:") || !strings.HasPrefix(problems[1], "audit 1001:") || !strings.HasPrefix(problems[2], "audit 1003:") {
+		if err != nil || len(problems) != 3 || !strings.HasPrefix(problems[0], "audit entry 1000 ") || !strings.HasPrefix(problems[1], "audit entry 1001 ") || !strings.HasPrefix(problems[2], "audit entry 1003 ") {
 			t.Errorf("problems = %q, %v, want 1000, 1001 and 1003", problems, err)
 		}
 		tamper(t, db, `UPDATE audit SET act = 'x'`)
 		_, problems, err = audit.Verify(t.Context(), db, nil)
-		if err != nil || len(problems) > 1002 || problems[len(problems)-1] != "there may be more problems: the search ended at audit 1000" {
+		if err != nil || len(problems) > 1002 || problems[len(problems)-1] != "the verification stopped at audit entry 1000; there may be more problems" {
 			t.Errorf("%d problems, %v, want the search to end after a page", len(problems), err)
 		}
 	})

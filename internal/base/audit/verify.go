@@ -17,6 +17,11 @@ const (
 	maxProblems = 100
 )
 
+// Reader runs functions in transactions that only read, as *sqldb.DB does.
+type Reader interface {
+	Read(ctx context.Context, fn func(*sqldb.Tx) error) error
+}
+
 // Verify checks the whole log and returns its head and the problems found, none
 // if the log is intact. exported, if not nil, is a head that the operator
 // stored outside the database; the log must still contain it. Entries may be
@@ -26,23 +31,12 @@ const (
 // A row with changed columns is reported. If its hash was changed to match, the
 // hash of the next row no longer matches, and the next row is reported.
 // The hash of the first row after a gap cannot be verified.
-func Verify(ctx context.Context, db *sqldb.DB, exported *Head) (Head, []string, error) {
-	read := func(fn func(*sqldb.Tx) error) error { return db.Read(ctx, fn) }
-	return verifyChain(ctx, read, exported)
-}
-
-// VerifyIn is Verify within one transaction.
-func VerifyIn(ctx context.Context, tx *sqldb.Tx, exported *Head) (Head, []string, error) {
-	read := func(fn func(*sqldb.Tx) error) error { return fn(tx) }
-	return verifyChain(ctx, read, exported)
-}
-
-func verifyChain(ctx context.Context, read func(func(*sqldb.Tx) error) error, exported *Head) (Head, []string, error) {
+func Verify(ctx context.Context, db Reader, exported *Head) (Head, []string, error) {
 	var head Head
 	var headSeal string
 	var newest int64
 	w := walk{exported: exported, found: exported == nil || *exported == Head{}}
-	err := read(func(tx *sqldb.Tx) (err error) {
+	err := db.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		if tx.CanSeal() {
 			w.sealer = tx
 		}
@@ -54,7 +48,7 @@ func verifyChain(ctx context.Context, read func(func(*sqldb.Tx) error) error, ex
 	}
 	for after := int64(math.MinInt64); len(w.problems) < maxProblems; {
 		var rows []row
-		err := read(func(tx *sqldb.Tx) (err error) { rows, err = pageOfRows(ctx, tx, after, newest, pageRows); return err })
+		err := db.Read(ctx, func(tx *sqldb.Tx) (err error) { rows, err = pageOfRows(ctx, tx, after, newest, pageRows); return err })
 		if err != nil {
 			return Head{}, nil, fmt.Errorf("verify the audit log: %w", err)
 		}
@@ -67,7 +61,7 @@ func verifyChain(ctx context.Context, read func(func(*sqldb.Tx) error) error, ex
 		}
 		after = rows[len(rows)-1].seq
 	}
-	w.addProblem("there may be more problems: the search ended at audit %d", w.last.Seq)
+	w.addProblem("the verification stopped at audit entry %d; there may be more problems", w.last.Seq)
 	return head, w.problems, nil
 }
 
@@ -90,23 +84,23 @@ func (w *walk) addProblem(format string, args ...any) {
 func (w *walk) checkRow(r row) {
 	switch gap := r.seq - w.last.Seq - 1; {
 	case r.seq < 1:
-		w.addProblem("audit %d: was put in", r.seq)
+		w.addProblem("audit entry %d was inserted", r.seq)
 		return
 	case gap == 1:
-		w.addProblem("audit %d is missing", r.seq-1)
+		w.addProblem("audit entry %d is missing", r.seq-1)
 	case gap > 1:
-		w.addProblem("audit %d to %d are missing", w.last.Seq+1, r.seq-1)
+		w.addProblem("audit entries %d to %d are missing", w.last.Seq+1, r.seq-1)
 	case r.chainHash(w.last.Hash) != r.hash && w.last.Seq == 0:
-		w.addProblem("audit %d: was changed", r.seq)
+		w.addProblem("audit entry %d was changed", r.seq)
 	case r.chainHash(w.last.Hash) != r.hash:
-		w.addProblem("audit %d: was changed, or audit %d and its hash were", r.seq, w.last.Seq)
+		w.addProblem("audit entry %d was changed, or entry %d and its hash were changed", r.seq, w.last.Seq)
 	}
 	switch {
 	case w.sealer == nil:
 	case r.keyedHash == "" && w.sealed:
-		w.addProblem("audit %d: has no seal", r.seq)
+		w.addProblem("audit entry %d has no seal", r.seq)
 	case r.keyedHash != "" && !hmac.Equal([]byte(r.keyedHash), []byte(r.keyedSeal(w.sealer))):
-		w.addProblem("audit %d: its seal is not ours", r.seq)
+		w.addProblem("audit entry %d does not match its seal", r.seq)
 	}
 	w.sealed = w.sealed || r.keyedHash != ""
 	w.last = Head{r.seq, r.hash}
@@ -119,17 +113,17 @@ func (w *walk) checkRow(r row) {
 // seal.
 func (w *walk) checkHead(head Head, seal string) {
 	if w.sealer != nil && (w.sealed || seal != "") && !hmac.Equal([]byte(seal), []byte(head.keyedSeal(w.sealer))) {
-		w.addProblem("the head, audit %d, has no seal of ours: it was changed, or the newest rows were cut off", head.Seq)
+		w.addProblem("the head of the audit log, entry %d, does not match its seal: the head was changed, or the newest entries were deleted", head.Seq)
 	}
 	switch {
 	case w.last.Seq < head.Seq:
-		w.addProblem("the newest rows are missing: the log ends at audit %d, its head is at %d", w.last.Seq, head.Seq)
+		w.addProblem("the newest audit entries are missing: the log ends at entry %d, but its head is entry %d", w.last.Seq, head.Seq)
 	case w.last.Seq > head.Seq:
-		w.addProblem("audit %d is beyond the head, which is at %d", w.last.Seq, head.Seq)
+		w.addProblem("audit entry %d is newer than the head of the log, entry %d", w.last.Seq, head.Seq)
 	case w.last.Hash != head.Hash:
-		w.addProblem("audit %d: was changed, or the head was: their hashes differ", w.last.Seq)
+		w.addProblem("audit entry %d or the head of the log was changed: their hashes differ", w.last.Seq)
 	}
 	if !w.found {
-		w.addProblem("the exported head, audit %d with the hash %s, is not in the log", w.exported.Seq, w.exported.Hash)
+		w.addProblem("the exported head, entry %d with the hash %s, is not in the audit log", w.exported.Seq, w.exported.Hash)
 	}
 }

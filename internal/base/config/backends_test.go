@@ -80,7 +80,7 @@ func TestBackendsThatCannotBe(t *testing.T) {
 		"A_b: {engine: cog, url: 'http://x'}":                   "a name has small letters",
 		"a: {engine: cog, url: 'http://x', secret: 1}":          "field secret not found",
 		"- a": "cannot unmarshal",
-		"a: {engine: cog, url: 'http://x', timeout: soon}": "is not a length of time",
+		"a: {engine: cog, url: 'http://x', timeout: soon}": "is not a duration",
 		"a: {engine: magic}\nb: {engine: exec}":            "command: is required",
 	} {
 		_, err := readBackends(t, text)

@@ -403,7 +403,7 @@ func (c *Config) CheckSettings() error {
 		bad("oidc.client_id", "must be set with oidc.issuer")
 	}
 	if c.OIDC.Name == "" || c.OIDC.Name == "password" {
-		bad("oidc.name", "must be a name of its own")
+		bad("oidc.name", "must not be empty or password")
 	}
 	if len(c.Roles) == 0 {
 		bad("roles", "must name api, worker or both")
@@ -431,7 +431,7 @@ func (c *Config) CheckSettings() error {
 		bad("runs.poll_min", "must not be above runs.poll_max")
 	}
 	if total := time.Duration(c.Shutdown.Delay + c.Shutdown.Timeout); total > 30*time.Second {
-		bad("shutdown.timeout", "with shutdown.delay must be at most 30s")
+		bad("shutdown.timeout", "together with shutdown.delay must be at most 30s")
 	}
 	c.validateHTTP(bad)
 	return problems.asError()

@@ -139,13 +139,13 @@ func TestMistakes(t *testing.T) {
 		args       []string
 		want       string
 	}{
-		{"unknown in file", "limits: {activ_runs: 3}", nil, "atelier.yaml:1: limits.activ_runs: not a setting; did you mean limits.active_runs?"},
-		{"twice in file", "signup: open\nsignup: closed", nil, "atelier.yaml:2: signup stands here twice"},
-		{"twice by another spelling", "limits: {active_runs: 1}\nlimits.active_runs: 2", nil, "atelier.yaml:2: limits.active_runs stands here twice"},
+		{"unknown in file", "limits: {activ_runs: 3}", nil, "atelier.yaml:1: limits.activ_runs: is not a setting; did you mean limits.active_runs?"},
+		{"twice in file", "signup: open\nsignup: closed", nil, "atelier.yaml:2: signup is set twice"},
+		{"twice by another spelling", "limits: {active_runs: 1}\nlimits.active_runs: 2", nil, "atelier.yaml:2: limits.active_runs is set twice"},
 		{"no yaml", "a: [", nil, "did not find"},
 		{"list of lists", "roles: [[api]]", nil, "must be a list of plain values"},
 		{"no number", "", []string{"--limits.active-runs=many"}, "limits.active-runs"},
-		{"no span", "", []string{"--device.interval=soon"}, "not a length of time"},
+		{"no span", "", []string{"--device.interval=soon"}, "not a duration"},
 		{"no size", "", []string{"--limits.file-bytes=big"}, "not a number of bytes"},
 		{"no word", "", []string{"--signup=maybe"}, `"open","invite","closed"`},
 		{"zero", "", []string{"--limits.active-runs=0"}, "limits.active_runs: must be above 0"},
@@ -256,12 +256,12 @@ func TestProblemsNameTheirPlace(t *testing.T) {
 	}
 	for _, want := range []string{
 		`atelier.yaml:3: limits.active_runs: "many" is not a whole number`,
-		`atelier.yaml:4: limits.page_sise: not a setting; did you mean limits.page_size?`,
+		`atelier.yaml:4: limits.page_sise: is not a setting; did you mean limits.page_size?`,
 		`atelier.yaml:5: signup: must be one of open, invite, closed, not "maybe"`,
-		`atelier.yaml:6: device.interval: "soon" is not a length of time`,
+		`atelier.yaml:6: device.interval: "soon" is not a duration`,
 		`atelier.yaml:7: catalog.builtin: "perhaps" is neither true nor false`,
 		`atelier.yaml:8: trace.sample: "half" is not a number`,
-		`atelier.yaml:10: limit.file_bytes: not a setting; did you mean limits.file_bytes?`,
+		`atelier.yaml:10: limit.file_bytes: is not a setting; did you mean limits.file_bytes?`,
 		`limits.create_per_hour: "1.5" is not a whole number (ATELIER_LIMITS_CREATE_PER_HOUR)`,
 		`(ATELIER_WEBHOOK_ALLOW_NETWORKS)`,
 	} {

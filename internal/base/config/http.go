@@ -21,7 +21,7 @@ func (c *Config) validateHTTP(bad func(name, format string, args ...any)) {
 		bad("http.tls_cert", "must be set with http.tls_key")
 	}
 	if h.TLSCert != "" && len(h.ACMEDomains) > 0 {
-		bad("http.acme_domains", "must not be set with http.tls_cert: certificates come from files or by ACME")
+		bad("http.acme_domains", "must not be set with http.tls_cert: certificates come either from files or from ACME")
 	}
 	for _, domain := range h.ACMEDomains {
 		if _, err := netip.ParseAddr(domain); err == nil || !domainName.MatchString(domain) || len(domain) > 253 {
@@ -45,11 +45,11 @@ func (c *Config) validateHTTP(bad func(name, format string, args ...any)) {
 		}
 	}
 	if c.HasTLS() && strings.HasPrefix(c.BaseURL, "http://") {
-		bad("base_url", "must be an https:// address where the program serves HTTPS")
+		bad("base_url", "must be an https:// address, because the program serves HTTPS")
 	}
 	for _, origin := range h.CORSOrigins {
 		if origin == "*" {
-			bad("http.cors_origins", `must name each origin: "*" would let every page on the internet call the API`)
+			bad("http.cors_origins", `must name each origin: "*" would allow every website to call the API`)
 		} else if !isOrigin(origin) {
 			bad("http.cors_origins", "%q is not an origin as browsers send it, such as https://app.example.com or http://localhost:3000", origin)
 		}

@@ -92,7 +92,7 @@ func (s *Sources) flattenNode(name string, n *yaml.Node) error {
 		return wrong("must be a plain value, a list or a mapping")
 	}
 	if _, twice := s.lines[name]; twice {
-		return wrong("stands here twice")
+		return wrong("is set twice")
 	}
 	s.lines[name] = n.Line
 	if n.Tag != "!!null" { // a setting without a value keeps its default
@@ -142,7 +142,7 @@ func (s *Sources) Validate(app *kong.Application) error {
 		_, hasValue := s.file[name]
 		isGroup := slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, name+".") })
 		if !slices.Contains(names, name) && (hasValue || !isGroup) {
-			text := "not a setting"
+			text := "is not a setting"
 			if meant := sanitize.Nearest(name, names); meant != "" {
 				text += "; did you mean " + meant + "?"
 			}

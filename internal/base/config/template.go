@@ -14,7 +14,7 @@ import (
 // (limits.active_runs), so that each line is valid by itself when it is
 // uncommented.
 func WriteYAML(w io.Writer, app *kong.Application) error {
-	return writeTemplate(w, app, "# Settings of Atelier, for --config. Take the # from a line to change its setting.\n",
+	return writeTemplate(w, app, "# Settings of Atelier, for --config. Remove the # from a line to change its setting.\n",
 		func(f *kong.Flag) string {
 			if f.Name == "config" {
 				return "" // the path of the settings file cannot be set in that file
@@ -26,7 +26,7 @@ func WriteYAML(w io.Writer, app *kong.Application) error {
 // WriteEnvironment is like WriteYAML but writes environment variables, in the
 // format of systemd's EnvironmentFile.
 func WriteEnvironment(w io.Writer, app *kong.Application) error {
-	return writeTemplate(w, app, "# Settings of Atelier as environment variables. Take the # from a line to change its setting.\n",
+	return writeTemplate(w, app, "# Settings of Atelier as environment variables. Remove the # from a line to change its setting.\n",
 		func(f *kong.Flag) string { return Variable(f.Name) + "=" + f.Default })
 }
 

@@ -15,14 +15,14 @@ type Span time.Duration
 func (s *Span) UnmarshalText(text []byte) error {
 	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
 		if n > int64(math.MaxInt64/time.Second) || n < -int64(math.MaxInt64/time.Second) {
-			return fmt.Errorf("%s is too long", text)
+			return fmt.Errorf("the duration %s is too long", text)
 		}
 		*s = Span(n) * Span(time.Second)
 		return nil
 	}
 	d, err := time.ParseDuration(string(text))
 	if err != nil {
-		return fmt.Errorf("%q is not a length of time such as 90s, 10m or 600", text)
+		return fmt.Errorf("%q is not a duration such as 90s, 10m or 600 (seconds)", text)
 	}
 	*s = Span(d)
 	return nil

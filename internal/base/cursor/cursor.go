@@ -70,7 +70,8 @@ func packTexts(b []byte, parts []string) []byte {
 	return b
 }
 
-// unpackTexts decodes what packTexts appended. ok is false for invalid input.
+// unpackTexts decodes the bytes that packTexts appended. ok is false for invalid
+// input.
 func unpackTexts(b []byte) (parts []string, ok bool) {
 	for len(b) > 0 {
 		n, size := binary.Uvarint(b)

@@ -31,7 +31,7 @@ func (b Box) Seal(plain []byte, about string) string {
 	return base64.RawStdEncoding.EncodeToString(b.aead.Seal(nil, nil, plain, []byte(about)))
 }
 
-var errSealed = errors.New("open sealed text: wrong key or changed text")
+var errSealed = errors.New("decrypt: the key is wrong or the ciphertext was changed")
 
 // Open decrypts a value that Seal returned for the same about.
 func (b Box) Open(sealed, about string) ([]byte, error) {

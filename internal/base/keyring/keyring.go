@@ -35,7 +35,7 @@ type Ring struct{ secret []byte }
 func New(secret string) (Ring, error) {
 	b, err := base64.StdEncoding.DecodeString(strings.TrimSpace(secret))
 	if err != nil || len(b) < secretLength {
-		return Ring{}, fmt.Errorf("secret: want at least %d random bytes in base64 (openssl rand -base64 %d)", secretLength, secretLength)
+		return Ring{}, fmt.Errorf("the secret must be at least %d random bytes in base64 (openssl rand -base64 %d)", secretLength, secretLength)
 	}
 	return Ring{b}, nil
 }
@@ -101,7 +101,7 @@ func (r Ring) ConfirmSecret(ctx context.Context, tx *sqldb.Tx) error {
 	mine := hex.EncodeToString(r.DeriveKey("fingerprint"))
 	theirs, err := settleFingerprint(ctx, tx, mine)
 	if err != nil {
-		return fmt.Errorf("confirm secret: %w", err)
+		return fmt.Errorf("check secret: %w", err)
 	}
 	return compareFingerprints(mine, theirs)
 }
@@ -124,14 +124,14 @@ func (r Ring) RecognizeSecret(ctx context.Context, tx *sqldb.Tx) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("recognize secret: %w", err)
+		return fmt.Errorf("check secret: %w", err)
 	}
 	return compareFingerprints(hex.EncodeToString(r.DeriveKey("fingerprint")), theirs)
 }
 
 func compareFingerprints(mine, theirs string) error {
 	if subtle.ConstantTimeCompare([]byte(mine), []byte(theirs)) != 1 {
-		return errors.New("this node's secret is not the one the database was set up with: give every node the same ATELIER_SECRET")
+		return errors.New("this node's secret differs from the secret that the database was set up with; set the same ATELIER_SECRET on every node")
 	}
 	return nil
 }

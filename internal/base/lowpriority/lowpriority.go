@@ -48,7 +48,7 @@ func AddProcessors(n int) {
 	runtime.GOMAXPROCS(lent.changeTurns(runtime.GOMAXPROCS(0), n))
 }
 
-// Cores returns GOMAXPROCS without what AddProcessors has added to it.
+// Cores returns GOMAXPROCS minus the number that AddProcessors has added to it.
 func Cores() int {
 	turning.Lock()
 	defer turning.Unlock()

@@ -42,8 +42,8 @@ const maxWaiting = 32
 
 // The errors of Acquire, in addition to the error of its context.
 var (
-	ErrNeverFits = errors.New("more memory than the lane ever has")
-	ErrCrowded   = errors.New("too many requests of this owner wait for memory")
+	ErrNeverFits = errors.New("the request needs more memory than its lane has in total")
+	ErrCrowded   = errors.New("too many requests of this owner are waiting for memory")
 )
 
 // Budget is a number of bytes that concurrent requests share. It is safe for

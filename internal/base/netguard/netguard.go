@@ -18,7 +18,7 @@ import (
 )
 
 // ErrBlocked is returned for a connection to an IP address that is not allowed.
-var ErrBlocked = errors.New("the address is not one to connect to")
+var ErrBlocked = errors.New("connections to this address are not allowed")
 
 // Guard decides which IP addresses the program may connect to.
 type Guard struct {

@@ -16,7 +16,7 @@ func GiveUp(cause error) error { return &giveUp{cause} }
 
 type giveUp struct{ cause error }
 
-func (g *giveUp) Error() string { return fmt.Sprintf("given up: %v", g.cause) }
+func (g *giveUp) Error() string { return fmt.Sprintf("not retried: %v", g.cause) }
 func (g *giveUp) Unwrap() error { return g.cause }
 
 // The reasons why an attempt's context is cancelled.

@@ -149,7 +149,7 @@ func prepareHandlers(handlers []Handler) ([]*Handler, error) {
 		case !kindName.MatchString(h.Kind) || len(h.Kind) < 2 || len(h.Kind) > 64:
 			return nil, fmt.Errorf("run queue: %q is not a valid kind of job", h.Kind)
 		case slices.ContainsFunc(hs, func(other *Handler) bool { return other.Kind == h.Kind }):
-			return nil, fmt.Errorf("run queue: two handlers for %q", h.Kind)
+			return nil, fmt.Errorf("run queue: two handlers have the kind %q", h.Kind)
 		case h.Do == nil:
 			return nil, fmt.Errorf("run queue: the handler for %q has no function", h.Kind)
 		case h.Timeout <= 0:
@@ -172,7 +172,7 @@ func (j Job) validate() error {
 	case len(j.Args) > 0 && (!json.Valid(j.Args) || !utf8.Valid(j.Args)):
 		return fmt.Errorf("add %s job: the arguments are not JSON", j.Kind)
 	case strings.ContainsRune(j.Unique, 0) || !utf8.ValidString(j.Unique):
-		return fmt.Errorf("add %s job: the unique key is not text", j.Kind)
+		return fmt.Errorf("add %s job: the unique key is not valid UTF-8 text", j.Kind)
 	}
 	return nil
 }

@@ -180,19 +180,19 @@ func Checks(d sqldb.Dialect) []sqldb.Check {
 		}}
 	}
 	return []sqldb.Check{{
-		Name: "a job whose lease has ended is taken over",
+		Name: "no running job has an expired lease",
 		Query: `SELECT 'job ' || id || ' ' || kind FROM job WHERE state = 'running'
 			AND lease_until < ` + d.Clock + ` - 60000000`,
 	}, {
-		Name: "running jobs, and only they, have a lease",
+		Name: "only running jobs have a lease, and each has one",
 		Query: `SELECT 'job ' || id || ' ' || kind FROM job
 			WHERE (state = 'running') <> (lease_until IS NOT NULL)`,
 	}, {
-		Name: "a running job was started",
+		Name: "a running job has at least one attempt",
 		Query: `SELECT 'job ' || id || ' ' || kind FROM job
 			WHERE attempt < 0 OR state = 'running' AND attempt < 1`,
 	}, {
-		Name: "finished jobs, and only they, have a time of finish",
+		Name: "only finished jobs have an end time, and each has one",
 		Query: `SELECT 'job ' || id || ' ' || kind FROM job
 			WHERE (state IN ('waiting', 'running')) <> (finished IS NULL)`,
 	}}

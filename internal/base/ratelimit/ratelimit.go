@@ -186,14 +186,15 @@ func Left(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) (left i
 	return left, Refusal{}, nil
 }
 
-// Room is what remains of a window.
+// Room is the number of events that a window still admits.
 type Room struct {
 	Left int
 	// Reset is the time until the oldest event leaves the window.
 	Reset time.Duration
 }
 
-// Admit is like Take, but returns what remains of each window after the event.
+// Admit is like Take, but returns the room that each window has left after the
+// event.
 func Admit(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) (rooms []Room, full Refusal, err error) {
 	if err := validateWindows(key, windows); err != nil {
 		return nil, Refusal{}, err
@@ -218,7 +219,7 @@ func Admit(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) (rooms
 	return rooms, Refusal{}, nil
 }
 
-// Rooms returns what remains of each window. It neither records nor locks
+// Rooms returns the room that each window has left. It neither records nor locks
 // anything.
 func Rooms(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) ([]Room, error) {
 	if err := validateWindows(key, windows); err != nil {
@@ -263,11 +264,11 @@ func validateWindows(key Key, windows []Window) error {
 		return err
 	}
 	if len(windows) == 0 {
-		return fmt.Errorf("rate limit %s: no window", key.Name)
+		return fmt.Errorf("rate limit %s: at least one window is required", key.Name)
 	}
 	for _, w := range windows {
 		if w.Max < 1 || w.Span < time.Microsecond {
-			return fmt.Errorf("rate limit %s: invalid window of %d in %v", key.Name, w.Max, w.Span)
+			return fmt.Errorf("rate limit %s: invalid window of %d events in %v", key.Name, w.Max, w.Span)
 		}
 	}
 	return nil

@@ -62,7 +62,7 @@ func Drop(ctx context.Context, tx *sqldb.Tx, key Key) error {
 // e-mail address in lower case.
 func ForgetSubject(ctx context.Context, tx *sqldb.Tx, subject string) error {
 	if subject == "" {
-		return errors.New("rate limit: no subject to forget")
+		return errors.New("rate limit: the subject whose counters are deleted must not be empty")
 	}
 
 	names, err := sqldb.All(ctx, tx, `SELECT key FROM rate_key WHERE subject = $1 AND subject <> '' ORDER BY key`,
@@ -110,6 +110,6 @@ func Sweep(ctx context.Context, tx *sqldb.Tx, before time.Time, limit int) (remo
 
 // Checks are the invariants of the rate limit tables.
 var Checks = []sqldb.Check{
-	{Name: "every rate entry has its key", Query: `
+	{Name: "every row of rate_log has a row in rate_key", Query: `
 		SELECT 'rate_log ' || r.id FROM rate_log r LEFT JOIN rate_key k ON k.key = r.key WHERE k.key IS NULL`},
 }

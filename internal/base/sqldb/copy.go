@@ -13,7 +13,7 @@ import (
 )
 
 // errNotEmbedded is returned by operations that work only on SQLite.
-var errNotEmbedded = errors.New("the database is not the embedded one")
+var errNotEmbedded = errors.New("only the embedded SQLite database supports this operation")
 
 // copyPages is the number of database pages that are copied before the context
 // is checked again.
@@ -73,7 +73,7 @@ func copyAll(ctx context.Context, driver any, path string) error {
 		NewBackup(uri string) (*lite.Backup, error)
 	})
 	if !ok {
-		return errors.New("the driver has no online backup")
+		return errors.New("the SQLite driver does not support online backups")
 	}
 	target := (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: "_pragma=synchronous(FULL)"}).String()
 	backup, err := source.NewBackup(target)

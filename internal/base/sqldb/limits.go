@@ -45,7 +45,7 @@ const (
 	lockLimit        = 2 * time.Second
 	statementLimit   = 65 * time.Second // River reindexes for up to a minute
 	transactionLimit = 75 * time.Second // only on PostgreSQL 17 and newer
-	silenceLimit     = 20 * time.Second // for a peer that acknowledges no data
+	silenceLimit     = 20 * time.Second // after it the system closes a connection whose peer acknowledges no data
 )
 
 // limitKey is the context key of WithLimit.
@@ -161,7 +161,7 @@ func limitPool(conf *pgxpool.Config) {
 		ctx, cancel := context.WithTimeout(ctx, connectLimit)
 		defer cancel()
 		if _, err := conn.Exec(ctx, settings); err != nil {
-			return fmt.Errorf("set time limits: %w", err)
+			return fmt.Errorf("set transaction time limits: %w", err)
 		}
 		return nil
 	}

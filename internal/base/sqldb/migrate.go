@@ -30,7 +30,7 @@ const migrationLock = 0x41_54_45_4c // "ATEL"
 
 // ErrNewer is returned if a newer release of the program has migrated the
 // database.
-var ErrNewer = errors.New("the database was made by a newer version of atelier")
+var ErrNewer = errors.New("a newer version of atelier has migrated this database")
 
 // Migrate brings the database schema to this release's version and returns the
 // number of migrations that it applied. Several processes may call it at the
@@ -91,7 +91,7 @@ func (db *DB) Migrate(ctx context.Context) (steps int, err error) {
 }
 
 // ErrNone is returned if the database does not contain an Atelier installation.
-var ErrNone = errors.New("there is no installation of atelier in this database")
+var ErrNone = errors.New("this database contains no Atelier installation")
 
 // CheckMigrated returns an error unless the schema has exactly this release's
 // version. It writes nothing.
@@ -109,11 +109,11 @@ func (db *DB) CheckMigrated(ctx context.Context) error {
 	}
 	newest := slices.Max(have)
 	if newest > slices.Max(want) {
-		return fmt.Errorf("%w (schema %d, this one knows %d)", ErrNewer, newest, slices.Max(want))
+		return fmt.Errorf("%w: database schema version %d; this program supports up to %d", ErrNewer, newest, slices.Max(want))
 	}
 	for _, step := range want {
 		if !slices.Contains(have, step) {
-			return errors.New("the database is older than this version of atelier: run atelier migrate")
+			return errors.New("the database schema is older than this version of atelier: run atelier migrate")
 		}
 	}
 	return nil
@@ -174,14 +174,14 @@ func checkVersion(ctx context.Context, p *goose.Provider) error {
 		return fmt.Errorf("read schema version: %w", err)
 	}
 	if have > want {
-		return fmt.Errorf("%w (schema %d, this one knows %d)", ErrNewer, have, want)
+		return fmt.Errorf("%w: database schema version %d; this program supports up to %d", ErrNewer, have, want)
 	}
 	return nil
 }
 
 // unlimitedPool returns a pool of connections without time limits, or nil on
-// SQLite. Migrating a large installation takes long, and so does waiting for
-// another node that does.
+// SQLite. The migration of a large installation takes longer than the usual
+// limits allow, and so does waiting for another node that migrates.
 func unlimitedPool(ctx context.Context, db *DB) (*pgxpool.Pool, error) {
 	if db.pool == nil {
 		return nil, nil

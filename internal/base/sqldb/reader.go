@@ -105,7 +105,7 @@ func (r *rowReader) readValues(query string, args []any) (values, error) {
 	for i, a := range args {
 		v, err := driver.DefaultParameterConverter.ConvertValue(a)
 		if err != nil {
-			return nil, fmt.Errorf("argument %d: %w", i+1, err)
+			return nil, fmt.Errorf("convert query argument %d: %w", i+1, err)
 		}
 		named[i] = driver.NamedValue{Ordinal: i + 1, Value: v}
 	}
@@ -130,7 +130,7 @@ type values []driver.Value
 // Scan implements Scanner for the destination types that the program uses.
 func (v values) Scan(dest ...any) error {
 	if len(dest) != len(v) {
-		return fmt.Errorf("scan: %d columns into %d variables", len(v), len(dest))
+		return fmt.Errorf("scan: the row has %d columns, but there are %d variables", len(v), len(dest))
 	}
 	for i, d := range dest {
 		if err := assignValue(d, v[i]); err != nil {
@@ -182,7 +182,7 @@ func assignValue(dest any, src driver.Value) error {
 	case sql.Scanner:
 		return d.Scan(src)
 	}
-	return fmt.Errorf("%T into %T", src, dest)
+	return fmt.Errorf("a value of type %T cannot be stored in a %T", src, dest)
 }
 
 // assignNullable stores a column value in a pointer, which is nil for NULL.

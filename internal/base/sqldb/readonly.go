@@ -27,9 +27,9 @@ import (
 // service has started.
 
 var (
-	errReadOnly  = errors.New("the database was opened for reading")
-	errDisturbed = fault.New(fault.Unavailable, "The service was started while its database was read. Try again.")
-	errNoIndex   = errors.New("the database was copied without its index: its log must be read in first. Run atelier migrate, and try again")
+	errReadOnly  = errors.New("the database is open for reading only")
+	errDisturbed = fault.New(fault.Unavailable, "The service started while this command was reading the database. Try again.")
+	errNoIndex   = errors.New("the write-ahead log of the database cannot be read, because its index (the file ending in -shm) is missing; run atelier migrate and try again")
 )
 
 // dmsByte is the offset of the byte that every process with an open index has
@@ -93,7 +93,7 @@ func inUse(index string) (bool, error) {
 	defer f.Close()
 	lock := syscall.Flock_t{Type: syscall.F_WRLCK, Start: dmsByte, Len: 1}
 	if err := syscall.FcntlFlock(f.Fd(), syscall.F_GETLK, &lock); err != nil {
-		return false, fmt.Errorf("look at the lock of %s: %w", index, err)
+		return false, fmt.Errorf("read the lock of %s: %w", index, err)
 	}
 	return lock.Type != syscall.F_UNLCK, nil
 }

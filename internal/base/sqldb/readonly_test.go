@@ -190,7 +190,7 @@ func TestReadOnlyAfterCrash(t *testing.T) {
 	if err := os.Remove(left + "-shm"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openReadOnly(t, "sqlite://"+left); err == nil || !strings.Contains(err.Error(), "without its index") {
+	if _, err := openReadOnly(t, "sqlite://"+left); err == nil || !strings.Contains(err.Error(), "its index (the file ending in -shm) is missing") {
 		t.Errorf("open without the index = %v", err)
 	}
 	if got := filesOf(t, left); !slices.Equal(got, []string{"", "-wal"}) {

@@ -114,7 +114,7 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 	case "sqlite":
 		path, err := url.PathUnescape(rest)
 		if err != nil || path == "" {
-			return nil, fmt.Errorf("database address: want sqlite:///path")
+			return nil, fmt.Errorf("the database address must have the form sqlite:///path")
 		}
 		db.Dialect = dialectSQLite
 		db.source = path
@@ -131,7 +131,7 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 		if err != nil {
 			// The parser's error is not returned, because it contains the URL
 			// with the password.
-			return nil, errors.New("database address: not a valid postgres:// address")
+			return nil, errors.New("the database address is not a valid postgres:// URL")
 		}
 		conf.MaxConns = int32(max(o.MaxConns, 4)) // migrations use several connections at the same time
 		limitPool(conf)
@@ -144,7 +144,7 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 			db.clock = &clock{}
 		}
 	default:
-		return nil, fmt.Errorf("database address: want sqlite:///path or postgres://…")
+		return nil, fmt.Errorf("the database address must have the form sqlite:///path or postgres://…")
 	}
 	err := db.Ping(ctx)
 	if err == nil {

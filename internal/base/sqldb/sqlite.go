@@ -22,7 +22,7 @@ type sqlite struct {
 	files *stillFiles // set if no other process had the files open, so they are read without locks
 
 	writers *sql.DB       // nil if the database is read-only, like writer
-	turn    chan struct{} // contains a value while nobody writes; a goroutine takes it before it writes
+	turn    chan struct{} // contains a value while no goroutine writes; a goroutine receives the value before it writes
 	writer  *sql.Conn     // guarded by turn, like writing
 	writing map[string]*sql.Stmt
 

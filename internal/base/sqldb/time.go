@@ -30,7 +30,7 @@ func (t *Time) Scan(src any) error {
 	case int64:
 		t.Time = time.UnixMicro(v).UTC()
 	default:
-		return fmt.Errorf("scan time: want a number, got %T", src)
+		return fmt.Errorf("scan time: the column has the type %T, not a number", src)
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func isTerminal(w io.Writer) bool {
 // the process, and the version of the program.
 func Registry(version string) *prometheus.Registry {
 	r := prometheus.NewRegistry()
-	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "atelier_build_info", Help: "1, with the version as a label.", ConstLabels: prometheus.Labels{"version": version}})
+	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "atelier_build_info", Help: "Always 1; the label version is the version of the program.", ConstLabels: prometheus.Labels{"version": version}})
 	build.Set(1)
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), build)
 	return r

@@ -177,7 +177,7 @@ func (f *Field) multiProblem(value any) string {
 	for _, v := range list {
 		own, ok := f.findOption(v)
 		if !ok {
-			return "must hold only the options: " + f.optionList()
+			return "must contain only the options: " + f.optionList()
 		}
 		if slices.Contains(chosen, own) {
 			return "must not repeat an option"
@@ -210,10 +210,10 @@ func (f *Field) sizeProblem(value any) string {
 		return "must be one of the sizes: " + f.sizeList()
 	}
 	if min(w, h) < *low || max(w, h) > *high {
-		return fmt.Sprintf("must be between %s and %s pixels each way", formatNumber(*low), formatNumber(*high))
+		return fmt.Sprintf("must have a width and a height between %s and %s pixels", formatNumber(*low), formatNumber(*high))
 	}
 	if m := float64(f.Display.MultipleOf); m > 0 && (math.Mod(w, m) != 0 || math.Mod(h, m) != 0) {
-		return fmt.Sprintf("must be multiples of %v pixels", m)
+		return fmt.Sprintf("must have a width and a height that are multiples of %v pixels", m)
 	}
 	return ""
 }

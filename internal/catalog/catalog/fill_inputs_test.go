@@ -145,7 +145,7 @@ func TestFileParts(t *testing.T) {
 		{"twelve in a list", `{"many":[` + strings.Repeat(anUpload+`,`, 11) + anItem + `]}`, catalog.InputOptions{}, 12, ""},
 		{"thirteen in a list", `{"many":[` + strings.Repeat(anUpload+`,`, 12) + anItem + `]}`, catalog.InputOptions{}, 13, "inputs.many: Must have at most 12 references."},
 		{"drafts take no files", `{"one":` + part(0) + `,"many":[` + anItem + `,{"kind":"MULTIPART"}]}`, catalog.InputOptions{PriceOnly: true}, 1,
-			"inputs.one: Files are sent with the run itself; leave this input out here.\ninputs.many.1: Files are sent with the run itself; leave this input out here."},
+			"inputs.one: Files can be sent only when the run is started. Omit this input here.\ninputs.many.1: Files can be sent only when the run is started. Omit this input here."},
 		{"drafts take references", `{"one":` + anUpload + `,"many":[` + anItem + `]}`, catalog.InputOptions{PriceOnly: true}, 2, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

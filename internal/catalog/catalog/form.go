@@ -188,10 +188,10 @@ func (f *formReader) readSizes(o *mapping, d *Display) {
 		o.addProblem("min", "free sizes need both min and max")
 	}
 	if len(d.Sizes) == 0 && d.Min == nil {
-		o.addProblem("sizes", "needs sizes to choose from, or min and max for free ones")
+		o.addProblem("sizes", "needs a list of sizes, or min and max for free sizes")
 	}
 	if d.MultipleOf > 0 && d.Min == nil {
-		o.addProblem("multiple_of", "is for free sizes, which need min and max")
+		o.addProblem("multiple_of", "applies only to free sizes, which need min and max")
 	}
 }
 

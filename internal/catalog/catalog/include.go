@@ -52,7 +52,7 @@ func (r *manifestReader) mergeIncludes(p *mapping, include *yaml.Node) {
 	for _, key := range o.keys {
 		name := o.readText(key.Value, 200)
 		if pairIndex(with, key.Value) >= 0 {
-			o.addProblem(key.Value, "is also set in with")
+			o.addProblem(key.Value, "is also set in engine.with")
 			continue
 		}
 

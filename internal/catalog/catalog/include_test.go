@@ -53,11 +53,11 @@ func TestIncludesThatCannotBe(t *testing.T) {
 		"{workflow: bad.json}":                      "is not JSON",
 		"{workflow: two.json}":                      "is not JSON",
 		"{workflow: huge.json}":                     "bytes, at most",
-		"{bind: good.json}":                         "is also set in with",
+		"{bind: good.json}":                         "is also set in engine.with",
 		"[good.json]":                               "must be a mapping",
 		"{workflow: deep.json}":                     "nested too deeply",
 		"{workflow: [good.json]}":                   "must be text",
-		"{workflow: good.json, workflow: bad.json}": "is given twice",
+		"{workflow: good.json, workflow: bad.json}": "is set twice",
 	} {
 		set, err := catalog.Read(catalog.ManifestFolder{Source: catalog.Directory, Files: files(
 			"flow.yaml", flow+"engine: {name: studio, with: {bind: {}}, include: "+include+"}\n",

@@ -155,7 +155,7 @@ func TestRefusedOptions(t *testing.T) {
 		}
 	}
 	_, problems := form(t, "key: x, label: X, type: MULTI_SELECT, options: [{text: A, value: a}, {text: B, value: b}]").ParseInputs(inputs(t, `{"x":["c"]}`), catalog.InputOptions{})
-	if len(problems) != 1 || problems[0].Message != "Must hold only the options: a, b." {
+	if len(problems) != 1 || problems[0].Message != "Must contain only the options: a, b." {
 		t.Errorf("problems = %v", problems)
 	}
 	_, problems = form(t, "key: x, label: X, type: WIDTH_HEIGHT, sizes: [{text: S, width: 8, height: 9}, {text: L, width: 80, height: 90}]").
@@ -236,17 +236,17 @@ func TestInputs(t *testing.T) {
 		{"type: MULTI_SELECT, default: [\"4\"], options: [{text: Four, value: 4}, {text: Five, value: 5}]", []string{`null`, `[4]`, `["5","4"]`, `[5 4]`}},
 		{"type: MULTI_SELECT, max_items: 2, options: [{text: A, value: a}, {text: B, value: 1}, {text: C, value: 2.5}]", []string{
 			`["a"]`, `["a"]`, `[1.0,"a"]`, `[1 "a"]`, `["a",2.5]`, `["a" 2.5f]`, `[]`, ``, `null`, ``, `""`, ``, `"a"`, "Must be a list of options.", `1`, "Must be a list of options.", `{}`, "Must be a list of options.",
-			`["a",1,2.5]`, "Must have at most 2 options.", `["a","a"]`, "Must not repeat an option.", `[1,1.0]`, "Must not repeat an option.", `["z"]`, "Must hold only the options.", `[null]`, "Must hold only the options.",
-			`[["a"]]`, "Must hold only the options.", `["1"]`, `[1]`, `["2.5",1]`, `[2.5f 1]`, `["1",1]`, "Must not repeat an option.", `["1","1.0"]`, "Must not repeat an option.", `["9"]`, "Must hold only the options.", `[""]`, "Must hold only the options."}},
+			`["a",1,2.5]`, "Must have at most 2 options.", `["a","a"]`, "Must not repeat an option.", `[1,1.0]`, "Must not repeat an option.", `["z"]`, "Must contain only the options.", `[null]`, "Must contain only the options.",
+			`[["a"]]`, "Must contain only the options.", `["1"]`, `[1]`, `["2.5",1]`, `[2.5f 1]`, `["1",1]`, "Must not repeat an option.", `["1","1.0"]`, "Must not repeat an option.", `["9"]`, "Must contain only the options.", `[""]`, "Must contain only the options."}},
 		{"type: MULTI_SELECT, required: true, options: [{text: A, value: a}]", []string{`["a"]`, `["a"]`, `[]`, "This field is required."}},
 		{"type: MULTI_SELECT, required: true, default: [], options: [{text: A, value: a}]", []string{`[]`, "This field is required."}},
 		{"type: MULTI_SELECT, default: [a, 1.0], options: [{text: A, value: a}, {text: B, value: 1}]", []string{`[]`, `["a" 1]`, `null`, `["a" 1]`, `["a"]`, `["a"]`}},
 		{"type: WIDTH_HEIGHT, min: 64, max: 2048, multiple_of: 64, sizes: [{text: Odd, width: 100, height: 30}]", []string{
 			`{"width":64,"height":2048}`, `{height:2048 width:64}`, `{"width":64.0,"height":128}`, `{height:128 width:64}`, `{"width":100,"height":30}`, `{height:30 width:100}`,
-			`{"width":100,"height":100}`, "Must be multiples of 64 pixels.", `{"width":63,"height":64}`, "Must be between 64 and 2048 pixels each way.",
-			`{"width":64,"height":2112}`, "Must be between 64 and 2048 pixels each way.", `{"width":64}`, size, `{"height":64}`, size, `{}`, size, `{"width":64,"height":64,"depth":1}`, size,
+			`{"width":100,"height":100}`, "Must have a width and a height that are multiples of 64 pixels.", `{"width":63,"height":64}`, "Must have a width and a height between 64 and 2048 pixels.",
+			`{"width":64,"height":2112}`, "Must have a width and a height between 64 and 2048 pixels.", `{"width":64}`, size, `{"height":64}`, size, `{}`, size, `{"width":64,"height":64,"depth":1}`, size,
 			`{"width":"64","height":64}`, size, `{"width":64.5,"height":64}`, size, `{"width":null,"height":64}`, size, `[64,64]`, size, `"64x64"`, size, `64`, size, `null`, ``, `""`, ``, `[]`, size,
-			`{"Width":64,"height":64}`, size, `{"width":1e300,"height":64}`, "Must be between 64 and 2048 pixels each way.", `{"width":-64,"height":64}`, "Must be between 64 and 2048 pixels each way."}},
+			`{"Width":64,"height":64}`, size, `{"width":1e300,"height":64}`, "Must have a width and a height between 64 and 2048 pixels.", `{"width":-64,"height":64}`, "Must have a width and a height between 64 and 2048 pixels."}},
 		{"type: WIDTH_HEIGHT, sizes: [{text: S, width: 8, height: 9}]", []string{`{"width":8,"height":9}`, `{height:9 width:8}`, `{"width":9,"height":8}`, "Must be one of the sizes."}},
 		{"type: WIDTH_HEIGHT, min: 1, max: 1e300", []string{`{"width":1e200,"height":8}`, size, `{"width":1,"height":9223372036854775807}`, `{height:9223372036854775807 width:1}`}},
 		{"type: WIDTH_HEIGHT, min: 8, max: 64, default: {width: 8, height: 9.0}", []string{`null`, `{height:9 width:8}`}},

@@ -192,7 +192,7 @@ func (o *mapping) readAsset(key string) Asset {
 	if o.r.storeAsset == nil {
 		digest, ok := strings.CutPrefix(name, digestPrefix)
 		if !ok {
-			o.addProblem(key, "is not a digest")
+			o.addProblem(key, "is not the digest of a stored picture")
 		}
 		return Asset(digest)
 	}
@@ -225,7 +225,7 @@ func (r *manifestReader) readTags(root *yaml.Node) []Tag {
 			r.addProblem(k, "%s: the name of a tag may contain only lower-case letters, digits and dashes", k.Value)
 		}
 		if p.requireKey("type") != nil && !tagTypePattern.MatchString(t.Type) {
-			p.addProblem("type", "must be a word such as MEDIA or MODEL_FAMILY")
+			p.addProblem("type", "must be a type such as MEDIA or MODEL_FAMILY")
 		}
 
 		p.requireKey("label")

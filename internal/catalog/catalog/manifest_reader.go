@@ -140,7 +140,7 @@ func (r *manifestReader) openMapping(n *yaml.Node, path string) *mapping {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k := n.Content[i]
 		if _, twice := o.values[k.Value]; twice {
-			r.addProblem(k, "%s%s is given twice", path, k.Value)
+			r.addProblem(k, "%s%s is set twice", path, k.Value)
 			continue
 		}
 
@@ -334,9 +334,9 @@ func (o *mapping) readWords(key string) []string {
 		n = resolveAlias(n)
 		switch {
 		case n.Kind != yaml.ScalarNode || n.Tag != "!!str" || n.Value == "":
-			o.r.addProblem(n, "%s%s: must contain only words", o.path, key)
+			o.r.addProblem(n, "%s%s: must be a list of texts, none of them empty", o.path, key)
 		case slices.Contains(all, n.Value):
-			o.r.addProblem(n, "%s%s: %s is given twice", o.path, key, n.Value)
+			o.r.addProblem(n, "%s%s: %s occurs twice", o.path, key, n.Value)
 		default:
 			all = append(all, n.Value)
 		}
@@ -415,7 +415,7 @@ func (r *manifestReader) plainValueAt(n *yaml.Node, depth int) any {
 		m := make(map[string]any, len(n.Content)/2)
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			if _, twice := m[n.Content[i].Value]; twice {
-				r.addProblem(n.Content[i], "%s is given twice", n.Content[i].Value)
+				r.addProblem(n.Content[i], "%s is set twice", n.Content[i].Value)
 			}
 			m[n.Content[i].Value] = r.plainValueAt(n.Content[i+1], depth+1)
 		}

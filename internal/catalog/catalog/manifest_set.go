@@ -84,7 +84,7 @@ type Set struct {
 	// are not applied.
 	Problems []Problem
 	// Warnings are probable mistakes: remarks on tools, and ignored files. They
-	// have no effect on what is applied.
+	// do not prevent the manifests from being applied.
 	Warnings []Problem
 	// Assets are the PNG files of the pictures that the manifests refer to, by
 	// digest.
@@ -315,7 +315,7 @@ func (s *Set) readList(f ManifestFolder, name string, k kind, check func(*manife
 		return
 	}
 
-	items, _ := r.plainValue(root).(map[string]any) // is a mapping, because check reports everything else
+	items, _ := r.plainValue(root).(map[string]any) // the value is a mapping: check has reported every other kind
 	for slug, item := range items {
 		s.entriesOf(k)[slug] = entry{f.Source, canonicalJSON(item)}
 	}

@@ -87,7 +87,7 @@ func TestProblems(t *testing.T) {
 		{"long name", strings.Replace(manifest, "Echo", strings.Repeat("x", 81), 1), "name: has 81 characters, at most 80 are allowed"},
 		{"two lines", strings.Replace(manifest, "Echo", `"a\nb"`, 1), "name: must be one line"},
 		{"unknown setting", manifest + "prise: 3\n", "dir/x.yaml:5:1: prise is not a known setting"},
-		{"twice", manifest + "name: Again\n", "dir/x.yaml:5:1: name is given twice"},
+		{"twice", manifest + "name: Again\n", "dir/x.yaml:5:1: name is set twice"},
 		{"no price", strings.Replace(manifest, "price: {type: FREE}", "position: 1", 1), "price: is required"},
 		{"cost nothing", strings.Replace(manifest, "FREE", "COST", 1), "price.tokens: must be at least 1"},
 		{"negative price", strings.Replace(manifest, "FREE", "COST, tokens: -1", 1), "dir/x.yaml:2:29: price.tokens: must be between 0 and 1000000"},
@@ -102,7 +102,7 @@ func TestProblems(t *testing.T) {
 		{"timeout", manifest + "timeout: soon", "timeout: must be a duration"},
 		{"long timeout", manifest + "timeout: 25h", "timeout: must be between 1s and 24h0m0s"},
 		{"unknown tag", manifest + "tags: [nope]", "dir/x.yaml:5:8: tags: there is no tag nope"},
-		{"repeated tag", manifest + "tags: [known, known]", "known is given twice"},
+		{"repeated tag", manifest + "tags: [known, known]", "known occurs twice"},
 		{"visible to nobody", manifest + "visibility: {}", "visibility: lists no company"},
 		{"visible to one", manifest + "visibility: anna", "visibility: must be everyone, or a mapping"},
 		{"avatar missing", manifest + "avatar: a.png", "avatar: there is no file a.png"},
@@ -132,9 +132,9 @@ func TestProblems(t *testing.T) {
 		{"default no option", field("type: SINGLE_SELECT, options: [{text: a, value: 1}], default: 2"), "fields[0].default: must be one of the options"},
 		{"default no list", field("type: MULTI_SELECT, options: [{text: a, value: 1}], default: 1"), "fields[0].default: must be a list of options"},
 		{"default list", field("type: MULTI_SELECT, options: [{text: a, value: 1}], default: [1, 1]"), "fields[0].default: must not repeat"},
-		{"no sizes", field("type: WIDTH_HEIGHT"), "fields[0].sizes: needs sizes"},
+		{"no sizes", field("type: WIDTH_HEIGHT"), "fields[0].sizes: needs a list of sizes"},
 		{"one end", field("type: WIDTH_HEIGHT, min: 8"), "free sizes need both"},
-		{"default size", field("type: WIDTH_HEIGHT, min: 8, max: 64, multiple_of: 8, default: {width: 8, height: 12}"), "must be multiples of 8"},
+		{"default size", field("type: WIDTH_HEIGHT, min: 8, max: 64, multiple_of: 8, default: {width: 8, height: 12}"), "that are multiples of 8"},
 		{"default no size", field("type: WIDTH_HEIGHT, min: 8, max: 64, default: 8"), "must be a width and a height"},
 		{"default picture", field("type: IMG, default: x"), "a IMG has no default"},
 		{"accept", field("type: IMG, accept: [png]"), "png is not a mime type"},
@@ -178,7 +178,7 @@ dir/kits.yaml:1:50: k.default: must be one of the kit's tools
 dir/kits.yaml:2:1: l: must be a mapping
 dir/tags.yaml:1:1: Wrong: the name of a tag may contain only lower-case letters, digits and dashes
 dir/tags.yaml:1:8: Wrong.label: is required
-dir/tags.yaml:1:15: Wrong.type: must be a word such as MEDIA or MODEL_FAMILY
+dir/tags.yaml:1:15: Wrong.type: must be a type such as MEDIA or MODEL_FAMILY
 dir/tags.yaml:2:1: empty: must be a mapping
 dir/x.yaml:1:1: output: is required
 dir/x.yaml:1:1: engine: is required

@@ -112,7 +112,7 @@ func (f *inputParser) parseReference(l *Field, path string, index int, value any
 // and marks the file as used. A file can be used only once.
 func (f *inputParser) claimFilePart(index any) (i int, problem string) {
 	if f.PriceOnly {
-		return 0, "Files are sent with the run itself; leave this input out here."
+		return 0, "Files can be sent only when the run is started. Omit this input here."
 	}
 
 	n, ok := toInteger(index)

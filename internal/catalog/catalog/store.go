@@ -168,9 +168,9 @@ func UpdateAverages(ctx context.Context, db *sqldb.DB) error {
 var Checks = []sqldb.Check{
 	{Name: "the catalog has one version", Query: `
 		SELECT 'catalog has ' || CAST(count(*) AS TEXT) || ' rows' FROM catalog HAVING count(*) <> 1`},
-	{Name: "every tool has a definition and its hash", Query: `
+	{Name: "every tool has a definition and the hash of the definition", Query: `
 		SELECT 'tool ' || id FROM tool WHERE definition = '' OR hash NOT LIKE 'v1:%' OR length(hash) <> 46`},
-	{Name: "every tool has its version", Query: `
+	{Name: "the current definition of every tool is stored as a version", Query: `
 		SELECT 'tool ' || id FROM tool
 		WHERE NOT EXISTS (SELECT 1 FROM tool_version v WHERE v.hash = tool.hash AND v.definition = tool.definition)`},
 	{Name: "a tool was not updated before it was created", Query: `

@@ -86,7 +86,7 @@ func (t *Tool) ResultCount(requested *int64, maxResults int64) (n int64, err err
 		n = *requested
 	}
 	if n < low || n > high {
-		return 0, fault.New(fault.NumResultsLimit, fmt.Sprintf("This tool makes from %d to %d results in one run.", low, high)).
+		return 0, fault.New(fault.NumResultsLimit, fmt.Sprintf("This tool makes %d to %d results in one run.", low, high)).
 			With("min", low).With("max", high)
 	}
 	return n, nil

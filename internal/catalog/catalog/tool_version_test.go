@@ -53,7 +53,7 @@ func TestVersions(t *testing.T) {
 			w.Errorf("a version that cannot be read = %v, want an accident", err)
 		}
 
-		const lost = "every tool has its version"
+		const lost = "the current definition of every tool is stored as a version"
 		for _, damage := range []string{`DELETE FROM tool_version`, `UPDATE tool_version SET definition = '{}'`, `UPDATE tool SET definition = '{}'`} {
 			if !w.Damage(catalog.Checks, damage)[lost] {
 				w.Errorf("%s: not found", damage)

@@ -161,7 +161,7 @@ func (c *Syncer) logChanges(all []catalog.Change) {
 	}
 
 	c.Log.Info("catalog changed", attributes...)
-	c.Log.Debug("catalog changes", "items", strings.Join(names, ", "))
+	c.Log.Debug("all changed items of the catalog", "items", strings.Join(names, ", "))
 }
 
 // recentEdit is how long after an edit of a file another edit may leave the

@@ -66,7 +66,7 @@ func New(o Options) (*Engine, error) {
 	e.read = slices.DeleteFunc(e.read, func(path string) bool { return !filepath.IsAbs(path) || filepath.Clean(path) == "/" })
 	for _, name := range slices.Sorted(maps.Keys(o.Env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(o.Env[name], 0) {
-			return nil, fmt.Errorf("environment: %q cannot be set", name) // the error does not repeat the value, which may be a password
+			return nil, fmt.Errorf("environment: the name or the value of the variable %q is invalid", name) // the error does not repeat the value, which may be a password
 		}
 		e.env = append(e.env, name+"="+o.Env[name])
 	}

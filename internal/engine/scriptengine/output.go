@@ -44,9 +44,9 @@ const maxSide = 1 << 14
 func (o *outputStep) validate() error {
 	switch {
 	case min(o.Width, o.Height, o.SizeMB, o.Index, o.Times) < 0 || max(o.Width, o.Height) > maxSide || !(o.Seconds >= 0 && o.Seconds <= maxSide):
-		return errors.New("a number is out of range")
+		return errors.New("a number of the output is out of range")
 	case o.Echo != "" && o.Kind != "":
-		return errors.New("an echo has no kind")
+		return errors.New("an output cannot have both echo and kind")
 	case o.Echo != "":
 		return nil
 	}
@@ -55,11 +55,11 @@ func (o *outputStep) validate() error {
 		return nil
 	case "wav":
 		if o.SizeMB > 0 {
-			return errors.New("the length of a wav is in seconds")
+			return errors.New("an output of the kind wav has seconds instead of size_mb")
 		}
 		return nil
 	}
-	return fmt.Errorf("there is no kind %q of output", o.Kind)
+	return fmt.Errorf("unknown output kind %q; the kinds are png, wav, text and raw", o.Kind)
 }
 
 func (p *scriptRun) makeOutput(ctx context.Context, o *outputStep) error {
@@ -92,7 +92,7 @@ func (p *scriptRun) resultReader(ctx context.Context, o *outputStep) (io.Reader,
 	case o.Echo != "":
 		files := p.job.Files[o.Echo]
 		if o.Index >= len(files) {
-			return nil, engine.Fail(engine.Failed, fmt.Sprintf("There is no file %d of %q to echo.", o.Index, o.Echo))
+			return nil, engine.Fail(engine.Failed, fmt.Sprintf("The input %q has no file at index %d to echo.", o.Echo, o.Index))
 		}
 		return files[o.Index].Open(ctx)
 	case o.Kind == "png" && size > 0:

@@ -112,7 +112,7 @@ func parseScript(text string) ([]step, error) {
 		return nil, err
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, errors.New("something follows the list of steps")
+		return nil, errors.New("unexpected data after the list of steps")
 	}
 	steps := make([]step, len(raw))
 	for i, b := range raw {
@@ -134,18 +134,18 @@ func parseScript(text string) ([]step, error) {
 
 func (s step) validate() error {
 	if s == (step{}) {
-		return errors.New("null has no meaning")
+		return errors.New("the value of a step must not be null")
 	}
 	for _, on := range []*bool{s.Preview, s.Hang, s.Panic} {
 		if on != nil && !*on {
-			return errors.New("the only valid value is true")
+			return errors.New("the value of a step preview, hang or panic must be true")
 		}
 	}
 	if s.Fail != nil {
 		switch s.Fail.Code {
 		case "", engine.Failed, engine.Unavailable, engine.Refused, engine.Invalid:
 		default:
-			return fmt.Errorf("there is no code %s", s.Fail.Code)
+			return fmt.Errorf("unknown error code %s", s.Fail.Code)
 		}
 	}
 	if s.Output != nil {
@@ -223,7 +223,7 @@ func (p *scriptRun) doStep(ctx, heard context.Context, number int, s step) error
 	case s.IgnoreCancel != nil:
 		return waitFor(heard, time.Duration(*s.IgnoreCancel))
 	case s.Panic != nil:
-		panic("the script says so")
+		panic("panic step of the script")
 	case s.Hold != nil:
 		return p.engine.waitAtHold(ctx, *s.Hold)
 	case s.CountTo != nil:
@@ -257,7 +257,7 @@ func (e *Engine) failTimes(run string, number int, f *failStep) error {
 		code = engine.Failed
 	}
 	if message == "" {
-		message = "The script says so."
+		message = "The script failed on purpose."
 	}
 	if f.Transient {
 		return engine.FailTransient(code, message)

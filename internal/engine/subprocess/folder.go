@@ -179,18 +179,6 @@ func (f *Folder) openRegular(name string) (*os.File, error) {
 	return file, nil
 }
 
-// ListFiles returns the sorted names of the regular files in a sub-folder.
-func (f *Folder) ListFiles(sub string) ([]string, error) {
-	entries, err := f.ListEntries(sub)
-	var names []string
-	for _, e := range entries {
-		if e.Type().IsRegular() {
-			names = append(names, e.Name())
-		}
-	}
-	return names, err
-}
-
 // ListEntries returns all entries of a sub-folder, sorted by name.
 func (f *Folder) ListEntries(sub string) ([]fs.DirEntry, error) {
 	dir, err := f.root.OpenFile(sub, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_DIRECTORY, 0)

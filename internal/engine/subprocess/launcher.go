@@ -48,18 +48,18 @@ func runAsLauncher(args []string) struct{} {
 		exitLauncher("read the limits", err)
 	}
 	if err := dropPrivileges(); err != nil {
-		exitLauncher("confine", err)
+		exitLauncher("drop privileges", err)
 	}
 	if err := setLimit(syscall.RLIMIT_CORE, 0); err != nil {
-		exitLauncher("limit core files", err)
+		exitLauncher("limit the size of core files", err)
 	}
 	if file > 0 {
 		if err := setLimit(syscall.RLIMIT_FSIZE, file); err != nil {
-			exitLauncher("limit files", err)
+			exitLauncher("limit the size of files", err)
 		}
 	}
 	if err := setLimit(syscall.RLIMIT_NOFILE, 1024); err != nil {
-		exitLauncher("limit open files", err)
+		exitLauncher("limit the number of open files", err)
 	}
 	runtime.LockOSThread() // the sandbox applies to this thread, which must also execute the program
 	if err := enterSandbox(args[3]); err != nil {

@@ -31,7 +31,7 @@ func Run(ctx context.Context, p Program) error {
 		return fmt.Errorf("program: %w", err)
 	}
 	if p.Folder == nil {
-		return errors.New("program: the folder is missing")
+		return errors.New("program: a working folder is required")
 	}
 	s, err := p.openPipes()
 	if err != nil {

@@ -59,7 +59,7 @@ type Program struct {
 }
 
 // ErrLimit matches, with errors.Is, an *Exit that was caused by a limit.
-var ErrLimit = errors.New("limit exceeded")
+var ErrLimit = errors.New("the program exceeded a limit")
 
 // Exit is the error of a program that ended with a failure or was killed.
 type Exit struct {

@@ -56,7 +56,7 @@ type Cursor struct {
 // the transaction.
 func Insert(ctx context.Context, tx *sqldb.Tx, a Asset) error {
 	if a.AccountID == "" || a.Blob == "" {
-		return fmt.Errorf("insert asset %s: the account or the blob key is empty", a.ID)
+		return fmt.Errorf("insert asset %s: the account and the blob key must not be empty", a.ID)
 	}
 	if a.Created.IsZero() {
 		a.Created = tx.Now

@@ -241,8 +241,8 @@ func TestChecksFind(t *testing.T) {
 		anna := w.person()
 		u := w.add(asset.Upload{AccountID: anna, PersonID: anna})
 		for _, c := range []struct{ check, damage string }{
-			{"an upload has a file of its own account", `UPDATE asset SET account_id = 'other' WHERE id = $1`},
-			{"the bytes of an upload are there until it is deleted", `UPDATE asset SET gone = 5 WHERE id = $1`},
+			{"the file of an upload belongs to the account of the upload", `UPDATE asset SET account_id = 'other' WHERE id = $1`},
+			{"the content of an upload exists until the upload is deleted", `UPDATE asset SET gone = 5 WHERE id = $1`},
 			{"a file has a key and a SHA-256", `UPDATE asset SET sha256 = 'ff' WHERE id = $1`},
 			{"a file has a key and a SHA-256", fmt.Sprintf(`UPDATE asset SET sha256 = '%s' WHERE id = $1`, strings.Repeat("A", 64))},
 			{"a file has a key and a SHA-256", `UPDATE asset SET blob = '' WHERE id = $1`},

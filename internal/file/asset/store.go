@@ -118,10 +118,10 @@ func Release(ctx context.Context, tx *sqldb.Tx, assetIDs []string) (map[string]i
 
 // Checks are queries that find rows violating this package's invariants.
 var Checks = []sqldb.Check{
-	{Name: "an upload has a file of its own account", Query: `
+	{Name: "the file of an upload belongs to the account of the upload", Query: `
 		SELECT 'upload ' || u.id FROM upload u LEFT JOIN asset a ON a.id = u.asset_id
 		WHERE a.id IS NULL OR a.account_id <> u.account_id`},
-	{Name: "the bytes of an upload are there until it is deleted", Query: `
+	{Name: "the content of an upload exists until the upload is deleted", Query: `
 		SELECT 'upload ' || u.id FROM upload u JOIN asset a ON a.id = u.asset_id WHERE u.deleted IS NULL AND a.gone IS NOT NULL`},
 	{Name: "a file has a key and a SHA-256", Query: `
 		SELECT 'asset ' || id FROM asset WHERE blob = '' OR length(sha256) <> 64 OR sha256 <> lower(sha256)`},

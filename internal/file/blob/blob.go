@@ -35,7 +35,7 @@ var (
 	ErrNotFound = errors.New("blob not found")
 	// ErrBadKey is returned for a key that does not follow the rules in the
 	// package's documentation.
-	ErrBadKey = errors.New("bad blob key")
+	ErrBadKey = errors.New("invalid blob key")
 )
 
 // defaultUnfinishedMaxAge is the age at which an unfinished Put counts as
@@ -175,7 +175,7 @@ const (
 
 func checkKey(key string) error {
 	if len(key) > maxKey {
-		return fmt.Errorf("%w: %d bytes", ErrBadKey, len(key))
+		return fmt.Errorf("%w: the key has %d bytes, at most %d are allowed", ErrBadKey, len(key), maxKey)
 	}
 	for segment := range strings.SplitSeq(key, "/") {
 		if segment == "" || segment == "." || segment == ".." || len(segment) > maxSegment || strings.ContainsFunc(segment, isForbiddenRune) {

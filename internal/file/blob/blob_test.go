@@ -80,15 +80,6 @@ func TestAddressesRefused(t *testing.T) {
 	}
 }
 
-func TestExt(t *testing.T) {
-	t.Parallel()
-	for contentType, want := range map[string]string{"image/png": ".png", "image/jpeg": ".jpg", "image/svg+xml": "", "": ""} {
-		if got := blob.ExtensionFor(contentType); got != want {
-			t.Errorf("Ext(%q) = %q, want %q", contentType, got, want)
-		}
-	}
-}
-
 func FuzzKeys(f *testing.F) {
 	for _, key := range append(blobtest.BadKeys, "a", "a/b.png", "...") {
 		f.Add(key)

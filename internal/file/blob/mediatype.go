@@ -28,17 +28,6 @@ var mediaTypes = []struct{ ext, contentType string }{
 	{".zip", "application/zip"},
 }
 
-// ExtensionFor returns the extension, with the dot, of keys for the content
-// type. It returns "" if the type cannot be stored.
-func ExtensionFor(contentType string) string {
-	for _, m := range mediaTypes {
-		if m.contentType == contentType {
-			return m.ext
-		}
-	}
-	return ""
-}
-
 func contentTypeOf(key string) string {
 	ext := path.Ext(key)
 	for _, m := range mediaTypes {

@@ -334,7 +334,7 @@ func (b *bucket) SweepUnfinished(ctx context.Context, before time.Time) error {
 func (b *bucket) Ping(ctx context.Context) error {
 	exists, err := b.core.BucketExists(ctx, b.name)
 	if err != nil {
-		return s3Error(ctx, "look for bucket "+b.name, err)
+		return s3Error(ctx, "find bucket "+b.name, err)
 	}
 	if !exists {
 		return fmt.Errorf("bucket %s does not exist", b.name)

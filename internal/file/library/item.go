@@ -39,9 +39,6 @@ type Item struct {
 	Favorited bool // the person who requests the item has marked it as a favorite
 }
 
-// PageCursor returns the item's position in paginated lists.
-func (i Item) PageCursor() Cursor { return Cursor{Created: i.Created, ID: i.ResultID} }
-
 // Filter selects the items of a list. The zero Filter selects all items.
 type Filter struct {
 	ToolIDs     []string // nil selects all tools, an empty slice none
@@ -79,7 +76,7 @@ func (l *Library) ListItems(ctx context.Context, p principal.Principal, f Filter
 			return nil, nil
 		}
 	}
-	if len(accountsOf(p)) == 0 {
+	if len(p.AccountIDs()) == 0 {
 		return nil, nil
 	}
 
@@ -87,7 +84,7 @@ func (l *Library) ListItems(ctx context.Context, p principal.Principal, f Filter
 		all = nil
 		// There is one query per account: each uses an index in list order,
 		// while a query over all accounts would sort all of their rows.
-		for _, id := range accountsOf(p) {
+		for _, id := range p.AccountIDs() {
 			page, err := queryItems(ctx, tx, p.PersonID, []string{id}, f, after, limit)
 			if err != nil {
 				return err
@@ -112,7 +109,7 @@ func (l *Library) GetItem(ctx context.Context, p principal.Principal, id string)
 
 func findItem(ctx context.Context, tx *sqldb.Tx, p principal.Principal, id string) (Item, error) {
 	run, result, ok := splitItemID(id)
-	if !ok || len(accountsOf(p)) == 0 {
+	if !ok || len(p.AccountIDs()) == 0 {
 		return Item{}, errNoItem
 	}
 

@@ -48,19 +48,8 @@ type Retention struct {
 	Uploads, Results time.Duration
 }
 
-// accountsOf returns the IDs of the accounts that the principal may read in
-// this request.
-func accountsOf(p principal.Principal) (accountIDs []string) {
-	for _, account := range p.Accounts() {
-		if account.AccountID != "" {
-			accountIDs = append(accountIDs, account.AccountID)
-		}
-	}
-	return accountIDs
-}
-
 func canSee(p principal.Principal, accountID string) bool {
-	return slices.Contains(accountsOf(p), accountID)
+	return slices.Contains(p.AccountIDs(), accountID)
 }
 
 // authorizeRemoval returns an error unless the principal may delete a file

@@ -101,7 +101,7 @@ func queryItems(ctx context.Context, tx *sqldb.Tx, personID string, accountIDs [
 }
 
 func queryItem(ctx context.Context, tx *sqldb.Tx, p principal.Principal, run, result string) (Item, error) {
-	q := selectItems(p.PersonID, accountsOf(p), `n.inputs`)
+	q := selectItems(p.PersonID, p.AccountIDs(), `n.inputs`)
 	q.appendText(` AND n.library_id = `, q.args.Add(run), ` AND r.id = `, q.args.Add(result))
 	return scanItem(tx.QueryRow(ctx, q.text.String(), q.args...))
 }
@@ -507,25 +507,25 @@ func hasSweepHold(ctx context.Context, tx *sqldb.Tx) (is bool, err error) {
 
 // Checks are queries that find rows violating this package's invariants.
 var Checks = []sqldb.Check{
-	{Name: "a result has a file of its own account and type", Query: `
+	{Name: "the file of a result has the account and the type of the result", Query: `
 		SELECT 'result ' || r.id FROM result r LEFT JOIN asset a ON a.id = r.asset_id
 		WHERE a.id IS NULL OR a.account_id <> r.account_id OR a.type <> r.type`},
 	{Name: "a result has the account and the tool of its run", Query: `
 		SELECT 'result ' || r.id FROM result r LEFT JOIN run n ON n.id = r.run_id
 		WHERE n.id IS NULL OR n.account_id <> r.account_id OR n.tool_id <> r.tool_id`},
-	{Name: "the bytes of a result are there until it is deleted", Query: `
+	{Name: "the content of a result exists until the result is deleted", Query: `
 		SELECT 'result ' || r.id FROM result r JOIN asset a ON a.id = r.asset_id WHERE r.deleted IS NULL AND a.gone IS NOT NULL`},
 	{Name: "a deleted result has no note", Query: `
 		SELECT 'result ' || id FROM result WHERE deleted IS NOT NULL AND note <> ''`},
-	{Name: "a run that succeeded has its results, first to last", Query: `
+	{Name: "the results of a successful run are numbered without gaps", Query: `
 		SELECT 'run ' || n.id FROM run n LEFT JOIN result r ON r.run_id = n.id WHERE n.status = 'succeeded'
 		GROUP BY n.id, n.num_results HAVING count(r.id) < 1 OR count(r.id) > n.num_results OR min(r.place) <> 0 OR max(r.place) <> count(r.id) - 1`},
 	{Name: "a run that failed or was cancelled has no results", Query: `
 		SELECT 'run ' || n.id FROM run n WHERE n.status IN ('failed', 'cancelled') AND EXISTS (SELECT 1 FROM result r WHERE r.run_id = n.id)`},
-	{Name: "a run works on files of its own account", Query: `
+	{Name: "the input files of a run belong to the account of the run", Query: `
 		SELECT 'run ' || n.id FROM run_input i JOIN run n ON n.id = i.run_id LEFT JOIN asset a ON a.id = i.asset_id
 		WHERE a.id IS NULL OR a.account_id <> n.account_id`},
-	{Name: "the files of a pending run are there", Query: `
+	{Name: "the content of the input files of a pending run exists", Query: `
 		SELECT 'run ' || n.id FROM run n JOIN run_input i ON i.run_id = n.id JOIN asset a ON a.id = i.asset_id
 		WHERE n.status = 'pending' AND a.gone IS NOT NULL`},
 	{Name: "a file is an upload or a result, not both", Query: `

@@ -43,7 +43,7 @@ func (l *Library) SweepFiles(ctx context.Context) error {
 		return fmt.Errorf("sweep files: %w", err)
 	}
 	if err := l.sweepOrphans(ctx, &d, ingest.Folder, unreferencedKeys); err != nil {
-		return fmt.Errorf("sweep bytes: %w", err)
+		return fmt.Errorf("sweep file contents: %w", err)
 	}
 	if err := l.sweepOrphans(ctx, &d, PreviewFolder, unusedPreviewKeys); err != nil {
 		return fmt.Errorf("sweep previews: %w", err)
@@ -234,7 +234,7 @@ func (d *blobDeletion) deleteKeys(ctx context.Context, keys []string) error {
 			return err
 		}
 		if d.err == nil && err != nil {
-			d.err = fmt.Errorf("remove bytes: %w", err)
+			d.err = fmt.Errorf("delete file contents: %w", err)
 		}
 	}
 	return nil

@@ -37,7 +37,7 @@ type SweepHold struct {
 
 // ErrHoldExpired means that a sweep hold expired during a backup, so that
 // files may have been deleted before they were copied.
-var ErrHoldExpired = errors.New("the sweep hold expired; files may have been removed meanwhile")
+var ErrHoldExpired = errors.New("the backup did not renew its hold on deleted files in time, so that files may be missing from the backup; run it again")
 
 // HoldSweep prevents SweepFiles from deleting content until ReleaseHold is
 // called, and renews the hold in the background.
@@ -45,7 +45,7 @@ func HoldSweep(ctx context.Context, db *sqldb.DB) (*SweepHold, error) {
 	h := &SweepHold{db: db, id: ids.New()}
 	err := db.Write(ctx, func(tx *sqldb.Tx) error { return insertHold(ctx, tx, h.id, tx.Now.Add(holdDuration)) })
 	if err != nil {
-		return nil, fmt.Errorf("hold sweep: %w", err)
+		return nil, fmt.Errorf("hold deleted files for the backup: %w", err)
 	}
 
 	ctx, h.stop = context.WithCancel(ctx)

@@ -65,7 +65,7 @@ func (l *Library) EachFile(ctx context.Context, do func(asset.Asset) error) erro
 func (l *Library) verifyBytes(ctx context.Context, a asset.Asset) (problem string, err error) {
 	r, _, err := l.Blobs.Open(ctx, a.Blob, 0, -1)
 	if err != nil {
-		return classifyReadError(err, "no bytes at "+a.Blob)
+		return classifyReadError(err, "missing file "+a.Blob)
 	}
 
 	sum := sha256.New()
@@ -74,10 +74,10 @@ func (l *Library) verifyBytes(ctx context.Context, a asset.Asset) (problem strin
 		return classifyReadError(err, "")
 	}
 	if n != a.Size {
-		return fmt.Sprintf("%d bytes at %s, want %d", n, a.Blob, a.Size), nil
+		return fmt.Sprintf("the file %s has %d bytes, want %d", a.Blob, n, a.Size), nil
 	}
 	if hex.EncodeToString(sum.Sum(nil)) != a.SHA256 {
-		return "SHA-256 mismatch at " + a.Blob, nil
+		return "SHA-256 mismatch of the file " + a.Blob, nil
 	}
 	return l.verifyPictures(ctx, a)
 }
@@ -87,10 +87,10 @@ func (l *Library) verifyBytes(ctx context.Context, a asset.Asset) (problem strin
 func (l *Library) verifySize(ctx context.Context, a asset.Asset) (problem string, err error) {
 	info, err := l.Blobs.Stat(ctx, a.Blob)
 	if err != nil {
-		return classifyReadError(err, "no bytes at "+a.Blob)
+		return classifyReadError(err, "missing file "+a.Blob)
 	}
 	if info.Size != a.Size {
-		return fmt.Sprintf("%d bytes at %s, want %d", info.Size, a.Blob, a.Size), nil
+		return fmt.Sprintf("the file %s has %d bytes, want %d", a.Blob, info.Size, a.Size), nil
 	}
 	return l.verifyPictures(ctx, a)
 }
@@ -103,7 +103,7 @@ func (l *Library) verifyPictures(ctx context.Context, a asset.Asset) (problem st
 			continue
 		}
 		if _, err := l.Blobs.Stat(ctx, key); err != nil {
-			return classifyReadError(err, "no bytes at "+key)
+			return classifyReadError(err, "missing file "+key)
 		}
 	}
 	return "", nil

@@ -35,7 +35,7 @@ func TestVerifyFiles(t *testing.T) {
 		if len(got) != 4 {
 			w.Errorf("problems = %q, want 4", got)
 		}
-		for u, want := range map[asset.Upload]string{flipped: "SHA-256 mismatch", short: "5 bytes", missing: "no bytes at " + missing.Asset.Blob, thumbless: "no bytes at " + thumbless.Asset.Thumb} {
+		for u, want := range map[asset.Upload]string{flipped: "SHA-256 mismatch", short: "5 bytes", missing: "missing file " + missing.Asset.Blob, thumbless: "missing file " + thumbless.Asset.Thumb} {
 			if !slices.ContainsFunc(got, func(p string) bool { return strings.Contains(p, u.Asset.ID) && strings.Contains(p, want) }) {
 				w.Errorf("problems = %q, want %q of %s", got, want, u.Name)
 			}
@@ -68,19 +68,19 @@ func TestChecksFind(t *testing.T) {
 			check, damage string
 			args          []any
 		}{
-			{"a result has a file of its own account and type", `UPDATE asset SET account_id = $2 WHERE id = $1`, []any{r.assets[0].ID, bert}},
-			{"a result has a file of its own account and type", `UPDATE result SET type = 'VID' WHERE id = $1`, []any{r.results[0]}},
+			{"the file of a result has the account and the type of the result", `UPDATE asset SET account_id = $2 WHERE id = $1`, []any{r.assets[0].ID, bert}},
+			{"the file of a result has the account and the type of the result", `UPDATE result SET type = 'VID' WHERE id = $1`, []any{r.results[0]}},
 			{"a result has the account and the tool of its run", `UPDATE run SET account_id = $2 WHERE id = $1`, []any{r.run, bert}},
 			{"a result has the account and the tool of its run", `UPDATE result SET tool_id = $2 WHERE id = $1`, []any{r.results[0], tool}},
-			{"the bytes of a result are there until it is deleted", `UPDATE asset SET gone = 5 WHERE id = $1`, []any{r.assets[0].ID}},
+			{"the content of a result exists until the result is deleted", `UPDATE asset SET gone = 5 WHERE id = $1`, []any{r.assets[0].ID}},
 			{"a deleted result has no note", `UPDATE result SET deleted = 5, note = 'a fox' WHERE id = $1`, []any{r.results[0]}},
-			{"a run that succeeded has its results, first to last", `DELETE FROM result WHERE run_id = $1`, []any{r.run}},
-			{"a run that succeeded has its results, first to last", `DELETE FROM result WHERE id = $1`, []any{r.results[0]}},
-			{"a run that succeeded has its results, first to last", `UPDATE result SET place = 2 WHERE id = $1`, []any{r.results[1]}},
+			{"the results of a successful run are numbered without gaps", `DELETE FROM result WHERE run_id = $1`, []any{r.run}},
+			{"the results of a successful run are numbered without gaps", `DELETE FROM result WHERE id = $1`, []any{r.results[0]}},
+			{"the results of a successful run are numbered without gaps", `UPDATE result SET place = 2 WHERE id = $1`, []any{r.results[1]}},
 			{"a run that failed or was cancelled has no results", `UPDATE result SET run_id = $2 WHERE run_id = $1`, []any{r.run, failed}},
 			{"a run that failed or was cancelled has no results", `UPDATE result SET run_id = $2 WHERE run_id = $1`, []any{r.run, cancelled}},
-			{"a run works on files of its own account", `UPDATE run SET account_id = $2 WHERE id = $1`, []any{run, bert}},
-			{"the files of a pending run are there", `UPDATE asset SET gone = 5 WHERE id = $1`, []any{u.Asset.ID}},
+			{"the input files of a run belong to the account of the run", `UPDATE run SET account_id = $2 WHERE id = $1`, []any{run, bert}},
+			{"the content of the input files of a pending run exists", `UPDATE asset SET gone = 5 WHERE id = $1`, []any{u.Asset.ID}},
 			{"a file is an upload or a result, not both", `UPDATE result SET asset_id = $2 WHERE id = $1`, []any{r.results[0], spare.Asset.ID}},
 		} {
 			if found := w.Damage(library.Checks, c.damage, c.args...); !found[c.check] {

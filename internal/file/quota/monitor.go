@@ -78,9 +78,9 @@ func NewMonitor(o Options) *Monitor {
 
 	m := &Monitor{
 		Options: o,
-		stored:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "atelier_storage_bytes", Help: "Bytes that all accounts store, deleted files included until they are swept."}),
+		stored:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "atelier_storage_bytes", Help: "Bytes that all accounts store, including deleted files that are not swept yet."}),
 		limit:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "atelier_storage_limit_bytes", Help: "Bytes that all accounts may store; 0 for no limit."}),
-		free:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "atelier_disk_free_bytes", Help: "Free space of the disk, by what it holds."}, []string{"holds"}),
+		free:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "atelier_disk_free_bytes", Help: "Free disk space in bytes, by the data on the disk."}, []string{"holds"}),
 		disks:   map[string]State{},
 		total:   OK,
 	}

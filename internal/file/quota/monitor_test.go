@@ -80,10 +80,10 @@ func TestMonitor(t *testing.T) {
 			}
 		}
 		err := testutil.GatherAndCompare(metrics, strings.NewReader(`
-			# HELP atelier_storage_bytes Bytes that all accounts store, deleted files included until they are swept.
+			# HELP atelier_storage_bytes Bytes that all accounts store, including deleted files that are not swept yet.
 			# TYPE atelier_storage_bytes gauge
 			atelier_storage_bytes 1000
-			# HELP atelier_disk_free_bytes Free space of the disk, by what it holds.
+			# HELP atelier_disk_free_bytes Free disk space in bytes, by the data on the disk.
 			# TYPE atelier_disk_free_bytes gauge
 			atelier_disk_free_bytes{holds="files"} 5500
 		`), "atelier_storage_bytes", "atelier_disk_free_bytes")

@@ -111,7 +111,7 @@ func TotalBytes(ctx context.Context, tx *sqldb.Tx) (bytes int64, err error) {
 // read the table asset of another package, because they compare the counts
 // with its files.
 var Checks = []sqldb.Check{
-	{Name: "an account's stored bytes are those of its files", Query: `
+	{Name: "the stored bytes of an account are the sum of its files", Query: `
 		SELECT 'storage_account ' || c.account_id FROM (
 			SELECT account_id, sum(used) AS used, sum(leaving) AS leaving FROM (
 				SELECT account_id, used_bytes AS used, leaving_bytes AS leaving FROM storage_account
@@ -120,10 +120,10 @@ var Checks = []sqldb.Check{
 				FROM asset WHERE gone IS NULL) AS both_sides
 			GROUP BY account_id) AS c
 		WHERE c.used <> 0 OR c.leaving <> 0`},
-	{Name: "the installation's stored bytes are those of all files", Query: `
+	{Name: "the stored bytes of the installation are the sum of all files", Query: `
 		SELECT 'storage_shard' FROM (SELECT sum(bytes) AS counted FROM storage_shard) AS s
 		WHERE s.counted <> (SELECT coalesce(sum(stored_bytes), 0) FROM asset WHERE gone IS NULL)`},
-	{Name: "a file's stored bytes include the file", Query: `
+	{Name: "the stored bytes of a file are at least its size", Query: `
 		SELECT 'asset ' || id FROM asset WHERE stored_bytes < size_bytes`},
 	{Name: "a file counts as used until it is deleted", Query: `
 		SELECT 'asset ' || a.id FROM asset a LEFT JOIN upload u ON u.asset_id = a.id LEFT JOIN result r ON r.asset_id = a.id

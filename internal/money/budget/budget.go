@@ -80,11 +80,11 @@ func Of(ctx context.Context, tx *sqldb.Tx, teamID string) (Budget, error) {
 		return Budget{}, errNone
 	}
 	if err != nil {
-		return Budget{}, fmt.Errorf("budget: %w", err)
+		return Budget{}, fmt.Errorf("read budget: %w", err)
 	}
 	b := Budget{TeamID: teamID, Draft: k.Draft, Created: k.created, Updated: k.updated}
 	if b.Month, b.Spent, err = report.Spent(ctx, tx, k.companyID, teamID, tx.Now); err != nil {
-		return Budget{}, fmt.Errorf("budget: %w", err)
+		return Budget{}, fmt.Errorf("read budget: %w", err)
 	}
 	b.Percent = percentOf(b.Spent, b.Tokens)
 	b.Alerted = k.alertedIn(b.Month)
@@ -130,7 +130,7 @@ func (k *Service) Set(ctx context.Context, tx *sqldb.Tx, teamID string, d Draft)
 func (k *Service) checkDraft(d Draft) error {
 	problems := fault.New(fault.Invalid, "The budget is invalid.")
 	if d.Tokens < 1 || d.Tokens > maxTokens {
-		problems = problems.Field("tokens", "Tokens are a whole number from 1 to 1,000,000,000,000,000.")
+		problems = problems.Field("tokens", "Must be a whole number from 1 to 1,000,000,000,000,000.")
 	}
 	if d.WebhookURL != "" {
 		if problem := k.Guard.CheckURL(d.WebhookURL); problem != "" {
@@ -165,11 +165,11 @@ func Left(ctx context.Context, tx *sqldb.Tx, teamID string, at time.Time) (left 
 		return 0, false, nil
 	}
 	if err != nil {
-		return 0, false, fmt.Errorf("budget: %w", err)
+		return 0, false, fmt.Errorf("read budget: %w", err)
 	}
 	_, spent, err := report.Spent(ctx, tx, k.companyID, teamID, at)
 	if err != nil {
-		return 0, false, fmt.Errorf("budget: %w", err)
+		return 0, false, fmt.Errorf("read budget: %w", err)
 	}
 	all, err := ledger.Balances(ctx, tx, []string{teamID}, 0)
 	if err != nil {

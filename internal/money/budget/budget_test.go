@@ -465,9 +465,9 @@ func TestChecksSeeWhatIsWrong(t *testing.T) {
 			`UPDATE budget SET month = '2026.11'`:                   "a budget has a valid month",
 			`UPDATE budget SET tokens = 1000000000000001, told = 0`: "the tokens of a budget are within the limits",
 			`UPDATE budget SET webhook_url = 'http://a.example'`:    "the webhook of a budget uses https",
-			`UPDATE budget SET told = 80`:                           "no threshold is alerted that the team never reached",
-			`UPDATE budget SET tokens = 159`:                        "no threshold is alerted that the team never reached",
-			`UPDATE budget SET updated = created - 1`:               "a budget was made before it was changed",
+			`UPDATE budget SET told = 80`:                           "alerts were sent only for thresholds that the team has reached",
+			`UPDATE budget SET tokens = 159`:                        "alerts were sent only for thresholds that the team has reached",
+			`UPDATE budget SET updated = created - 1`:               "a budget was not changed before it was created",
 		} {
 			found := w.Damage(budget.Checks, damage)
 			if len(found) != 1 || !found[want] {

@@ -92,10 +92,10 @@ var Checks = []sqldb.Check{{
 	Name:  "the webhook of a budget uses https",
 	Query: `SELECT 'budget ' || team_id FROM budget WHERE webhook_url <> '' AND substr(webhook_url, 1, 8) <> 'https://'`,
 }, {
-	Name: "no threshold is alerted that the team never reached",
+	Name: "alerts were sent only for thresholds that the team has reached",
 	Query: `SELECT 'budget ' || b.team_id FROM budget b
 		WHERE b.told * b.tokens > 100 * (SELECT coalesce(sum(r.tokens_charged), 0) FROM run r WHERE r.account_id = b.team_id)`,
 }, {
-	Name:  "a budget was made before it was changed",
+	Name:  "a budget was not changed before it was created",
 	Query: `SELECT 'budget ' || team_id FROM budget WHERE updated < created`,
 }}

@@ -93,7 +93,7 @@ func (g *Grants) TopUpOf(ctx context.Context, tx *sqldb.Tx, personID string) (Fr
 // ClaimTopUp grants a person the free top-up, at most once per TopUpWindow.
 func (g *Grants) ClaimTopUp(ctx context.Context, p principal.Principal) (t FreeTopUp, balance Balance, err error) {
 	if g.TopUpTokens == 0 {
-		return t, balance, fault.New(fault.Forbidden, "There is no free top-up here.").With("reason", "off")
+		return t, balance, fault.New(fault.Forbidden, "This installation has no free top-up.").With("reason", "off")
 	}
 	err = g.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if err := person.Lock(ctx, tx, p.PersonID); err != nil {

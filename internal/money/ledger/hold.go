@@ -36,11 +36,11 @@ func Reserve(ctx context.Context, tx *sqldb.Tx, accountID string, price, monthly
 	}
 	a, err := lockAccount(ctx, tx, accountID)
 	if err != nil {
-		return Hold{}, fmt.Errorf("reserve: %w", err)
+		return Hold{}, fmt.Errorf("reserve tokens: %w", err)
 	}
 	h, enough := a.planHold(tx.Now, price, monthlyAllowance)
 	if !enough {
-		return Hold{}, fault.New(fault.InsufficientBalance, "The account has too few tokens for this.").
+		return Hold{}, fault.New(fault.InsufficientBalance, "The account does not have enough tokens.").
 			With("required", h.Tokens).With("available", a.posted-a.held)
 	}
 	month, used := a.allowanceAt(tx.Now)
@@ -49,7 +49,7 @@ func Reserve(ctx context.Context, tx *sqldb.Tx, accountID string, price, monthly
 		err = errors.New("the account changed while it was locked")
 	}
 	if err != nil {
-		return Hold{}, fmt.Errorf("reserve: %w", err)
+		return Hold{}, fmt.Errorf("reserve tokens: %w", err)
 	}
 	return h, nil
 }
@@ -63,7 +63,7 @@ func Quote(ctx context.Context, tx *sqldb.Tx, accountID string, price, monthlyAl
 	}
 	found, err := listAccounts(ctx, tx, []string{accountID})
 	if err != nil {
-		return Hold{}, false, 0, fmt.Errorf("quote: %w", err)
+		return Hold{}, false, 0, fmt.Errorf("quote price: %w", err)
 	}
 	var a account // stays zero for an account without transactions
 	if len(found) == 1 {
@@ -81,7 +81,7 @@ func Quote(ctx context.Context, tx *sqldb.Tx, accountID string, price, monthlyAl
 func Settle(ctx context.Context, tx *sqldb.Tx, accountID, runID string, h Hold, charge int64) (tokens, allowance int64, err error) {
 	if runID == "" || h.Tokens < 0 || h.Allowance < 0 || h.Tokens > maxTokens || h.Allowance > maxTokens ||
 		(h.Month == "") != (h.Allowance == 0) || charge < 0 || charge > h.Tokens+h.Allowance {
-		return 0, 0, fmt.Errorf("settle run %q: %d of %+v", runID, charge, h)
+		return 0, 0, fmt.Errorf("settle run %q: a charge of %d does not fit the hold %+v", runID, charge, h)
 	}
 	allowance = min(charge, h.Allowance)
 	tokens = charge - allowance
@@ -115,14 +115,14 @@ func settleHold(ctx context.Context, tx *sqldb.Tx, accountID, runID string, h Ho
 		return err
 	}
 	if !fresh {
-		return errors.New("the run is settled already")
+		return errors.New("the run is already settled")
 	}
 	ok, err := releaseHold(ctx, tx, accountID, h, tokens, allowance)
 	if err != nil {
 		return err
 	}
 	if !ok {
-		return fmt.Errorf("account %s does not hold %+v", accountID, h)
+		return fmt.Errorf("account %s has less on hold than %+v", accountID, h)
 	}
 	return bookEntries(ctx, tx, m)
 }

@@ -78,7 +78,7 @@ type Balance struct {
 // most 500 bytes.
 func Grant(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, kind Kind, note string) (balance int64, err error) {
 	if tokens == 0 || tokens < -maxTokens || tokens > maxTokens {
-		return 0, fault.New(fault.Invalid, "Tokens are a whole number other than 0, at most 1,000,000,000,000 either way.").On("tokens")
+		return 0, fault.New(fault.Invalid, "Must be a whole number from -1,000,000,000,000 to 1,000,000,000,000 other than 0.").On("tokens")
 	}
 	if err := openAccount(ctx, tx, accountID); err != nil {
 		return 0, err
@@ -97,15 +97,15 @@ func Clear(ctx context.Context, tx *sqldb.Tx, accountID string, kind Kind, note 
 		return 0, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("clear account: %w", err)
+		return 0, fmt.Errorf("remove the tokens of an account: %w", err)
 	}
 	tokens = a.posted - a.held
 	_, err = moveTokens(ctx, tx, accountID, -tokens, kind, note)
 	return tokens, err
 }
 
-// Entry is one side of a ledger transaction: what it added to or took from one
-// account.
+// Entry is one side of a ledger transaction: the tokens that it added to or
+// subtracted from one account.
 type Entry struct {
 	ID      string // id of the transaction
 	Kind    Kind
@@ -120,7 +120,7 @@ type Entry struct {
 // afterwards.
 func TopUp(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, window time.Duration) (balance int64, err error) {
 	if tokens < 1 || tokens > maxTokens || window <= 0 {
-		return 0, fmt.Errorf("top up: %d tokens each %v", tokens, window)
+		return 0, fmt.Errorf("top up: invalid amount or window: %d tokens per %v", tokens, window)
 	}
 	if err := openAccount(ctx, tx, accountID); err != nil {
 		return 0, err
@@ -134,7 +134,7 @@ func TopUp(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int64, wi
 		if err != nil {
 			return 0, err
 		}
-		return 0, fault.New(fault.Forbidden, "This account has claimed its top-up already. Try again later.").
+		return 0, fault.New(fault.Forbidden, "This account has already claimed its top-up. Try again later.").
 			With("reason", "window").After(next.Sub(tx.Now))
 	}
 	return moveTokens(ctx, tx, accountID, tokens, ToppedUp, "")
@@ -167,7 +167,7 @@ func Balances(ctx context.Context, tx *sqldb.Tx, ids []string, monthlyAllowance 
 	}
 	found, err := listAccounts(ctx, tx, ids)
 	if err != nil {
-		return nil, fmt.Errorf("balances: %w", err)
+		return nil, fmt.Errorf("read balances: %w", err)
 	}
 	for _, a := range found {
 		all[a.id] = a.balanceAt(tx.Now, monthlyAllowance)
@@ -220,7 +220,7 @@ func moveTokens(ctx context.Context, tx *sqldb.Tx, accountID string, tokens int6
 		return 0, fmt.Errorf("move tokens: %w", err)
 	}
 	if !ok {
-		return 0, fault.New(fault.InsufficientBalance, "The account has too few tokens.").
+		return 0, fault.New(fault.InsufficientBalance, "The account does not have enough tokens.").
 			With("required", -tokens).With("available", balance)
 	}
 	m := movement{

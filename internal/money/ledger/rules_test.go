@@ -49,13 +49,13 @@ func TestChecksSeeWhatIsWrong(t *testing.T) {
 		{"a transaction without entries", `INSERT INTO ledger_transaction (id, kind, note, created) VALUES ('t', 'grant', '', 1)`,
 			map[string]string{"the entries of a transaction sum to zero": "ledger_transaction t"}},
 		{"a third side", `INSERT INTO ledger_entry (transaction_id, account_id, amount) SELECT id, 'bert', 2 FROM ledger_transaction WHERE kind = 'grant'`,
-			map[string]string{"the entries of a transaction sum to zero": "", "all entries sum to zero": "ledger_entry: the sum is 2", "an account has the sum of its entries": "ledger_account bert"}},
+			map[string]string{"the entries of a transaction sum to zero": "", "all entries sum to zero": "ledger_entry: the sum is 2", "the balance of an account is the sum of its entries": "ledger_account bert"}},
 		{"tokens from nowhere", `UPDATE ledger_account SET posted = posted + 1 WHERE id = 'anna'`,
-			map[string]string{"an account has the sum of its entries": "ledger_account anna"}},
+			map[string]string{"the balance of an account is the sum of its entries": "ledger_account anna"}},
 		{"below zero", `UPDATE ledger_account SET held = 6 WHERE id = 'anna'`,
-			map[string]string{"no account but the system's is below zero": "ledger_account anna", "an account holds what its pending runs hold": "ledger_account anna"}},
+			map[string]string{"no account of a person or team has a negative balance": "ledger_account anna", "the hold of an account is the sum of the holds of its pending runs": "ledger_account anna"}},
 		{"less than nothing held", `UPDATE ledger_account SET held = -1 WHERE id = 'anna'`,
-			map[string]string{"no account holds less than nothing": "ledger_account anna", "an account holds what its pending runs hold": "ledger_account anna"}},
+			map[string]string{"no account has a negative hold": "ledger_account anna", "the hold of an account is the sum of the holds of its pending runs": "ledger_account anna"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

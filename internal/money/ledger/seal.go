@@ -29,7 +29,7 @@ func VerifySeals(ctx context.Context, tx *sqldb.Tx, old string, report func(prob
 		return fmt.Errorf("verify the seals of the ledger: %w", err)
 	}
 	if subtle.ConstantTimeCompare([]byte(unsealed.String()), []byte(old)) != 1 {
-		report("ledger_transaction: those without a seal are not those from before there were seals")
+		report("ledger_transaction: the rows without a seal are not the ones that existed when seals were introduced")
 	}
 	return nil
 }
@@ -48,7 +48,8 @@ func UnsealedDigest(ctx context.Context, tx *sqldb.Tx) (string, error) {
 	return unsealed.String(), err
 }
 
-// Sum is what an account received from the operator and by free top-ups.
+// Sum counts the tokens that the operator granted to an account, and its free
+// top-ups.
 type Sum struct {
 	Granted int64 // tokens granted by the operator, less those taken back
 	TopUps  int64 // number of free top-ups

@@ -281,14 +281,14 @@ func TestRandomRuns(t *testing.T) {
 
 func TestChecksOfRuns(t *testing.T) {
 	const (
-		holds     = "an account holds what its pending runs hold"
-		missing   = "a run that holds something has an account"
-		used      = "an account has used what its runs have of the month's allowance"
-		once      = "a run is settled once when it has ended, and not before"
-		owner     = "a settlement has a run, and nothing else has"
-		amount    = "a settlement moves what the run was charged, from who pays for it"
-		within    = "a run is charged no more than it held, and only where it succeeded"
-		monthless = "an allowance is a month's"
+		holds     = "the hold of an account is the sum of the holds of its pending runs"
+		missing   = "the account of a run with a hold exists"
+		used      = "the used allowance of an account is the sum of its runs in the month"
+		once      = "a run is settled exactly once, when it has ended"
+		owner     = "every settlement, and no other transaction, has a run"
+		amount    = "a settlement moves the charge of the run from the account of the run"
+		within    = "a run is charged at most its hold, and only if it succeeded"
+		monthless = "a held allowance has a month"
 		zero      = "the entries of a transaction sum to zero"
 	)
 	worlds(t, func(w world) {

@@ -206,45 +206,45 @@ func eachMovement(ctx context.Context, tx *sqldb.Tx, found func(m movement, crea
 
 // Checks are SQL queries for violated invariants of the ledger.
 var Checks = []sqldb.Check{
-	{Name: "nobody who was deleted has tokens", Query: `
+	{Name: "a deleted person has no tokens", Query: `
 		SELECT 'ledger_account ' || a.id FROM ledger_account a JOIN person p ON p.id = a.id WHERE p.deleted IS NOT NULL AND a.posted <> 0`},
 	{Name: "the entries of a transaction sum to zero", Query: `
 		SELECT 'ledger_transaction ' || t.id FROM ledger_transaction t LEFT JOIN ledger_entry e ON e.transaction_id = t.id
 		GROUP BY t.id HAVING count(e.account_id) < 2 OR sum(e.amount) <> 0`},
 	{Name: "all entries sum to zero", Query: `
 		SELECT 'ledger_entry: the sum is ' || CAST(sum(amount) AS TEXT) FROM ledger_entry HAVING sum(amount) <> 0`},
-	{Name: "an account has the sum of its entries", Query: `
+	{Name: "the balance of an account is the sum of its entries", Query: `
 		SELECT 'ledger_account ' || a.id FROM ledger_account a LEFT JOIN ledger_entry e ON e.account_id = a.id
 		GROUP BY a.id, a.posted HAVING a.posted <> coalesce(sum(e.amount), 0)`},
-	{Name: "no account holds less than nothing", Query: `
+	{Name: "no account has a negative hold", Query: `
 		SELECT 'ledger_account ' || id FROM ledger_account WHERE held < 0`},
-	{Name: "no account but the system's is below zero", Query: `
+	{Name: "no account of a person or team has a negative balance", Query: `
 		SELECT 'ledger_account ' || id FROM ledger_account WHERE posted - held < 0 AND id NOT LIKE '` + systemPrefix + `%'`},
-	{Name: "an account holds what its pending runs hold", Query: `
+	{Name: "the hold of an account is the sum of the holds of its pending runs", Query: `
 		SELECT 'ledger_account ' || a.id FROM ledger_account a LEFT JOIN run r ON r.account_id = a.id AND r.status = 'pending'
 		GROUP BY a.id, a.held HAVING a.held <> coalesce(sum(r.tokens_held), 0)`},
-	{Name: "a run that holds something has an account", Query: `
+	{Name: "the account of a run with a hold exists", Query: `
 		SELECT 'run ' || r.id FROM run r LEFT JOIN ledger_account a ON a.id = r.account_id
 		WHERE a.id IS NULL AND r.tokens_held + r.allowance_held > 0`},
-	{Name: "an account has used what its runs have of the month's allowance", Query: `
+	{Name: "the used allowance of an account is the sum of its runs in the month", Query: `
 		SELECT 'ledger_account ' || a.id FROM ledger_account a
 			LEFT JOIN run r ON r.account_id = a.id AND r.allowance_month = a.allowance_month AND r.allowance_month <> ''
 		GROUP BY a.id, a.allowance_used
 		HAVING a.allowance_used <> coalesce(sum(CASE r.status WHEN 'pending' THEN r.allowance_held ELSE r.allowance_used END), 0)`},
-	{Name: "a run is settled once when it has ended, and not before", Query: `
+	{Name: "a run is settled exactly once, when it has ended", Query: `
 		SELECT 'run ' || r.id FROM run r LEFT JOIN ledger_transaction t ON t.run_id = r.id
 		GROUP BY r.id, r.status HAVING count(t.id) <> CASE r.status WHEN 'pending' THEN 0 ELSE 1 END`},
-	{Name: "a settlement has a run, and nothing else has", Query: `
+	{Name: "every settlement, and no other transaction, has a run", Query: `
 		SELECT 'ledger_transaction ' || t.id FROM ledger_transaction t LEFT JOIN run r ON r.id = t.run_id
 		WHERE (t.kind = '` + string(Settled) + `') <> (r.id IS NOT NULL)`},
-	{Name: "a settlement moves what the run was charged, from who pays for it", Query: `
+	{Name: "a settlement moves the charge of the run from the account of the run", Query: `
 		SELECT DISTINCT 'run ' || r.id FROM run r JOIN ledger_transaction t ON t.run_id = r.id JOIN ledger_entry e ON e.transaction_id = t.id
 		WHERE NOT (e.account_id = r.account_id AND e.amount = -coalesce(r.tokens_charged, 0)
 			OR e.account_id = '` + systemRevenue + `' AND e.amount = coalesce(r.tokens_charged, 0))`},
-	{Name: "a run is charged no more than it held, and only where it succeeded", Query: `
+	{Name: "a run is charged at most its hold, and only if it succeeded", Query: `
 		SELECT 'run ' || id FROM run
 		WHERE tokens_charged < 0 OR tokens_charged > tokens_held OR allowance_used < 0 OR allowance_used > allowance_held
 			OR status <> 'succeeded' AND (tokens_charged <> 0 OR allowance_used <> 0)`},
-	{Name: "an allowance is a month's", Query: `
+	{Name: "a held allowance has a month", Query: `
 		SELECT 'run ' || id FROM run WHERE allowance_held > 0 AND allowance_month = ''`},
 }

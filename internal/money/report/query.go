@@ -56,7 +56,7 @@ const (
 type piece struct {
 	of          source
 	from, until int64 // slots, or for ofRuns moments; until is exclusive
-	day         int64 // the day that the piece lies in; not set for ofDays
+	day         int64 // the day of the piece; not set for ofDays
 }
 
 func planFor(ctx context.Context, tx *sqldb.Tx, q Query, by []Dimension) (plan, error) {

@@ -15,7 +15,7 @@ const MaxYears = 10
 // errZoneChanged is returned for a further page of a report if the company has
 // changed its time zone since the first page. The days of the first page were
 // different ones.
-var errZoneChanged = fault.New(fault.Invalid, "The time zone of this company was changed. Begin again at the first page.").On("cursor")
+var errZoneChanged = fault.New(fault.Invalid, "The time zone of this company was changed. Start again at the first page.").On("cursor")
 
 // Service reads reports, each page in a transaction of its own.
 type Service struct{ DB *sqldb.DB }
@@ -46,13 +46,13 @@ type RunPage struct {
 	Totals Count
 }
 
-// PeriodProblem returns a message about what is wrong with a period, or "" if
-// it is valid. It is always valid if one of the times is zero.
+// PeriodProblem returns the reason why a period is invalid, or "" if it is
+// valid. A period is always valid if one of the times is zero.
 func PeriodProblem(from, until time.Time) string {
 	switch {
 	case from.IsZero() || until.IsZero():
 	case !from.Before(until):
-		return "Must be after start_utc. The defaults are now, and the beginning of the month for start_utc."
+		return "Must be after start_utc. Without start_utc the period starts at the beginning of the month, without end_utc it ends now."
 	case until.After(from.AddDate(MaxYears, 0, 0)):
 		return fmt.Sprintf("Must be within %d years of start_utc.", MaxYears)
 	}

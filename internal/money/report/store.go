@@ -386,33 +386,33 @@ func Storage(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) ([]Tea
 // compare the totals of every grain with the runs. They do not check whether a
 // run is counted on the right day, which SQL cannot decide.
 var Checks = []sqldb.Check{
-	{Name: "the finest sums are those of the runs", Query: `
+	{Name: "the finest totals match the runs", Query: `
 		SELECT 'company ' || company_id || ' team ' || team_id || ' person ' || person_id || ' tool ' || tool_id || ' plugin ' || plugin || ' ' || credential || ' ' || credential_id FROM (
 			SELECT company_id, ` + keys + `, ` + counts + ` FROM report_sum WHERE grain = 'all'
 			UNION ALL
 			SELECT company_id, ` + keys + `, ` + less + ` FROM (SELECT company_id, ` + keys + `, ` + runCounts + ` FROM run r WHERE company_id IS NOT NULL AND finished IS NOT NULL) AS ended) AS compared
 		GROUP BY company_id, ` + keys + ` HAVING ` + differ},
-	{Name: "the sums of quarters are those of the runs", Query: `
+	{Name: "the totals of quarter hours match the runs", Query: `
 		SELECT 'company ' || company_id || ' quarter ' || CAST(slot AS TEXT) FROM (
 			SELECT company_id, slot, ` + counts + ` FROM report_sum WHERE grain = 'quarter'
 			UNION ALL
 			SELECT company_id, slot, ` + less + ` FROM (
 				SELECT company_id, finished / ` + formatNumber(quarter) + ` AS slot, ` + runCounts + ` FROM run r WHERE company_id IS NOT NULL AND finished IS NOT NULL) AS ended) AS compared
 		GROUP BY company_id, slot HAVING ` + differ},
-	{Name: "coarser sums are those of the finest", Query: `
+	{Name: "the coarser totals match the finest", Query: `
 		SELECT 'company ' || company_id || ' ' || grain || ' ' || team_id || person_id || tool_id || plugin || credential || credential_id || ' day ' || CAST(slot AS TEXT) FROM (
 			SELECT company_id, grain, slot, ` + keys + `, ` + counts + ` FROM report_sum WHERE grain NOT IN ('all', 'quarter')
 			UNION ALL
 			SELECT company_id, grain, slot, ` + keys + `, ` + less + ` FROM (` + coarser + ` WHERE s.grain = 'all') AS coarse) AS compared
 		GROUP BY company_id, grain, slot, ` + keys + ` HAVING ` + differ},
-	{Name: "a sum says no more than its grain", Query: `
+	{Name: "a total has only the keys of its grain", Query: `
 		SELECT 'company ' || company_id || ' ' || grain || ' slot ' || CAST(slot AS TEXT) FROM report_sum WHERE grain <> 'all' AND (
 			grain <> 'team' AND team_id <> '' OR grain <> 'person' AND person_id <> '' OR grain <> 'tool' AND tool_id <> '' OR grain <> 'plugin' AND plugin <> ''
 			OR grain <> 'credential' AND (credential <> '' OR credential_id <> ''))`},
-	{Name: "a sum counts runs, each with one end", Query: `
+	{Name: "a total counts runs, each with one final state", Query: `
 		SELECT 'company ' || company_id || ' ' || grain || ' slot ' || CAST(slot AS TEXT) FROM report_sum
 		WHERE runs <= 0 OR runs <> succeeded + failed + cancelled OR succeeded < 0 OR failed < 0 OR cancelled < 0 OR results < 0 OR tokens_charged < 0
 			OR allowance_used < 0 OR took_ms < 0`},
-	{Name: "a run is its team's company's", Query: `
+	{Name: "a run has the company of its team", Query: `
 		SELECT 'run ' || r.id FROM run r LEFT JOIN team t ON t.id = r.team_id WHERE coalesce(r.company_id, '') <> coalesce(t.company_id, '')`},
 }

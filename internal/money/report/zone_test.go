@@ -134,8 +134,8 @@ func TestChecksSeeWhatIsWrong(t *testing.T) {
 		w.Pass(time.Second)
 		w.succeed(r, 3)
 		w.begin(generationtest.In(w.Person(0), teamID), "many", "", 4)
-		const finest, quarters, coarser = "the finest sums are those of the runs", "the sums of quarters are those of the runs", "coarser sums are those of the finest"
-		const grain, ends, team = "a sum says no more than its grain", "a sum counts runs, each with one end", "a run is its team's company's"
+		const finest, quarters, coarser = "the finest totals match the runs", "the totals of quarter hours match the runs", "the coarser totals match the finest"
+		const grain, ends, team = "a total has only the keys of its grain", "a total counts runs, each with one final state", "a run has the company of its team"
 		for _, c := range []struct {
 			damage string
 			want   []string

@@ -54,11 +54,11 @@ const (
 func (m Message) CheckMessage() error {
 	switch {
 	case !isBareAddress(m.To):
-		return permanent{errors.New("check mail: the recipient is not an address")}
+		return permanent{errors.New("check mail: the recipient is not a mail address")}
 	case m.Subject == "" || utf8.RuneCountInString(m.Subject) > maxSubject || !isPrintable(m.Subject, ""):
 		return permanent{errors.New("check mail: the subject is empty, too long or not one line of text")}
 	case m.Text == "" || len(m.Text) > maxText || !isPrintable(m.Text, "\n\t"):
-		return permanent{errors.New("check mail: the text is empty, too long or not text")}
+		return permanent{errors.New("check mail: the text is empty, too long or not valid UTF-8")}
 	}
 	return nil
 }

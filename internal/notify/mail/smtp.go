@@ -41,11 +41,11 @@ type Settings struct {
 func SMTP(s Settings) (Sender, error) {
 	host, port, err := net.SplitHostPort(s.Address)
 	if err != nil || host == "" || port == "" {
-		return nil, errors.New("mail settings: the address is not host:port")
+		return nil, errors.New("mail settings: the server address must be HOST:PORT")
 	}
 	from, err := mail.ParseAddress(s.From)
 	if err != nil || !isBareAddress(from.Address) || !isPrintable(from.Name, "") {
-		return nil, errors.New("mail settings: the sender is not an address")
+		return nil, errors.New("mail settings: the sender is not a mail address")
 	}
 	options := []gomail.Option{
 		gomail.WithTimeout(cmp.Or(s.Timeout, 30*time.Second)),
@@ -65,11 +65,11 @@ func SMTP(s Settings) (Sender, error) {
 		server.dial = func(ctx context.Context) (net.Conn, error) { return wrap.DialContext(ctx, "tcp", s.Address) }
 	case "none":
 		if s.Username != "" && !isLocalHost(host) {
-			return nil, errors.New("mail settings: a password is not sent to another machine without TLS")
+			return nil, errors.New("mail settings: a password requires TLS, unless the mail server is on this machine")
 		}
 		options = append(options, gomail.WithTLSPolicy(gomail.NoTLS))
 	default:
-		return nil, errors.New("mail settings: want starttls, tls or none")
+		return nil, errors.New("mail settings: the encryption must be starttls, tls or none")
 	}
 	if s.Username != "" {
 		options = append(options, gomail.WithUsername(s.Username), gomail.WithPassword(s.Password),

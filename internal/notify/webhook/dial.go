@@ -96,7 +96,7 @@ func (c *dialer) resolveHost(ctx context.Context, host string) ([]netip.Addr, er
 		}
 	}
 	if len(addrs) == 0 {
-		return nil, &stepError{failDNS, errors.New("no address")}
+		return nil, &stepError{failDNS, errors.New("the host has no IP address")}
 	}
 	return addrs, nil
 }

@@ -21,11 +21,11 @@ func newMetrics(to prometheus.Registerer) *metrics {
 			Name: "atelier_webhook_attempts_total", Help: "Attempts of this node to deliver an event, by outcome.",
 		}, []string{"outcome"}),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "atelier_webhook_attempt_seconds", Help: "Time until receivers answered, or did not.",
+			Name: "atelier_webhook_attempt_seconds", Help: "Duration of attempts to deliver an event.",
 			Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 15},
 		}),
 		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "atelier_webhook_events_ended_total", Help: "Events that this node has done with, by how they ended.",
+			Name: "atelier_webhook_events_ended_total", Help: "Events that this node finished, by outcome.",
 		}, []string{"state"}),
 	}
 	for _, o := range outcomes {

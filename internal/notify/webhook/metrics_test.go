@@ -53,7 +53,7 @@ func TestMetrics(t *testing.T) {
 			want += `atelier_webhook_attempts_total{outcome="` + outcome + `"} ` + n + "\n"
 		}
 		want += `
-			# HELP atelier_webhook_events_ended_total Events that this node has done with, by how they ended.
+			# HELP atelier_webhook_events_ended_total Events that this node finished, by outcome.
 			# TYPE atelier_webhook_events_ended_total counter
 			atelier_webhook_events_ended_total{state="delivered"} 1
 			atelier_webhook_events_ended_total{state="exhausted"} 1

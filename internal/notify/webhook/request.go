@@ -82,7 +82,7 @@ func (s *Sender) attemptDelivery(ctx context.Context, e dueEvent) (o outcome, er
 func (s *Sender) buildRequest(ctx context.Context, e dueEvent) (*http.Request, error) {
 	body, err := s.eventBody(ctx, e)
 	if err != nil {
-		return nil, fmt.Errorf("body of event: %w", err)
+		return nil, fmt.Errorf("encode event: %w", err)
 	}
 	secrets, err := s.o.Secrets.signingSecrets(ctx, s.o.DB, e.accountID, s.o.SecretMade)
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *Sender) buildRequest(ctx context.Context, e dueEvent) (*http.Request, e
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
 	if err != nil {
-		return nil, errors.New("make request: the address is not valid") // the original error contains the URL
+		return nil, errors.New("create webhook request: the address is not valid") // the original error contains the URL
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", userAgent)

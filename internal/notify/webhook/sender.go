@@ -112,7 +112,7 @@ func (s *Sender) WakeSender() { s.o.Loop.Wake() }
 // returns when all attempts have ended.
 func (s *Sender) Run(ctx context.Context) error {
 	if !s.active.CompareAndSwap(false, true) {
-		return errors.New("send events: the sender is running already")
+		return errors.New("send events: the sender is already running")
 	}
 	defer s.active.Store(false)
 	// Attempts continue after ctx ends, and no transaction is cancelled: an
@@ -147,7 +147,7 @@ func (s *Sender) sendDue(ctx context.Context) (wait time.Duration, err error) {
 		return err
 	})
 	if err != nil {
-		return pollInterval, fmt.Errorf("look for events: %w", err)
+		return pollInterval, fmt.Errorf("find due events: %w", err)
 	}
 	events, sooner := s.slots.takeSlots(s.o.Now(), events)
 	if soon || sooner {

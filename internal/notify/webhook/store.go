@@ -270,49 +270,49 @@ var Checks = []sqldb.Check{{
 	Query: `SELECT 'run ' || r.id FROM run r WHERE r.status <> 'pending' AND r.webhook_url <> ''
 		AND NOT EXISTS (SELECT 1 FROM webhook_event e WHERE e.run_id = r.id)`,
 }, {
-	Name: "an event is that of a finished run, for its account and its webhook",
+	Name: "the run of an event has ended and has the account and the webhook of the event",
 	Query: `SELECT 'webhook_event ' || e.id FROM webhook_event e JOIN run r ON r.id = e.run_id
 		WHERE r.status = 'pending' OR r.webhook_url = '' OR e.url <> r.webhook_url OR e.account_id <> r.account_id`,
 }, {
 	Name:  "a run has one event",
 	Query: `SELECT 'run ' || run_id FROM webhook_event WHERE run_id IS NOT NULL GROUP BY run_id HAVING count(*) > 1`,
 }, {
-	Name:  "an event is about a run, or says by itself what it is about",
+	Name:  "an event has either a run or a body",
 	Query: `SELECT 'webhook_event ' || id FROM webhook_event WHERE (run_id IS NULL) <> (body <> '')`,
 }, {
-	Name: "the host of an event is that of its address",
+	Name: "the host of an event is the host of its URL",
 	Query: `SELECT 'webhook_event ' || id FROM webhook_event
 		WHERE host = '' OR substr(lower(url), 1, 8 + length(host)) <> 'https://' || host`,
 }, {
-	Name:  "waiting events, and only they, have a next time",
+	Name:  "only waiting events have a time of the next attempt, and each has one",
 	Query: `SELECT 'webhook_event ' || id FROM webhook_event WHERE (state = 'waiting') <> (next_at IS NOT NULL)`,
 }, {
-	Name:  "what is being sent was waiting",
+	Name:  "only waiting events have a lease",
 	Query: `SELECT 'webhook_event ' || id FROM webhook_event WHERE lease_until IS NOT NULL AND state <> 'waiting'`,
 }, {
-	Name: "an event is delivered when a receiver said so, and then never ends otherwise",
+	Name: "an ended event is delivered if and only if a receiver answered with 2xx",
 	Query: `SELECT 'webhook_event ' || e.id FROM webhook_event e
 		WHERE e.state <> 'waiting' AND (e.state = 'delivered') <> EXISTS (
 			SELECT 1 FROM webhook_attempt a WHERE a.event_id = e.id AND a.status_code BETWEEN 200 AND 299)`,
 }, {
-	Name: "an event is gone when a receiver said so",
+	Name: "an event is gone only if a receiver answered with 410",
 	Query: `SELECT 'webhook_event ' || e.id FROM webhook_event e
 		WHERE e.state = 'gone' AND NOT EXISTS (
 			SELECT 1 FROM webhook_attempt a WHERE a.event_id = e.id AND a.status_code = 410)`,
 }, {
-	Name:  "an event gives up only after its attempts",
+	Name:  "an exhausted event has at least one attempt",
 	Query: `SELECT 'webhook_event ' || id FROM webhook_event WHERE attempts < 0 OR state = 'exhausted' AND attempts = 0`,
 }, {
-	Name: "every attempt of the schedule is written down, and none comes after a success",
+	Name: "every attempt is recorded, and no attempt follows a success",
 	Query: `SELECT 'webhook_event ' || e.id FROM webhook_event e
 		WHERE e.attempts > (SELECT count(*) FROM webhook_attempt a WHERE a.event_id = e.id AND NOT EXISTS (
 			SELECT 1 FROM webhook_attempt s WHERE s.event_id = e.id AND s.status_code BETWEEN 200 AND 299 AND s.at < a.at))`,
 }, {
-	Name: "an attempt was answered with 2xx or failed",
+	Name: "an attempt has an error unless it was answered with 2xx",
 	Query: `SELECT 'webhook_attempt ' || id FROM webhook_attempt
 		WHERE (coalesce(status_code, 0) BETWEEN 200 AND 299) <> (error = '')`,
 }, {
-	Name: "only hosts that failed again and again are left alone",
+	Name: "the circuit breaker of a host is open only after 20 failures",
 	Query: `SELECT 'webhook_host ' || host FROM webhook_host
 		WHERE failures < 1 OR (open_until IS NOT NULL) <> (failures >= 20)`,
 }}

@@ -100,7 +100,7 @@ func newID() string { return "msg_" + ids.New() }
 func hostOf(raw string) (string, error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" {
-		return "", errors.New("the address has no host") // the parser's error is not returned, because it contains the URL
+		return "", errors.New("the webhook URL has no host") // the parser's error is not returned, because it contains the URL
 	}
 	return strings.TrimSuffix(strings.ToLower(u.Host), ":443"), nil
 }
@@ -134,7 +134,7 @@ func StateOf(ctx context.Context, tx *sqldb.Tx, runID string) (*State, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("state of event: %w", err)
+		return nil, fmt.Errorf("read the state of an event: %w", err)
 	}
 	return &s, nil
 }
@@ -166,7 +166,7 @@ const (
 func Attempts(ctx context.Context, tx *sqldb.Tx, runID string) ([]Attempt, error) {
 	all, err := listAttempts(ctx, tx, runID)
 	if err != nil {
-		return nil, fmt.Errorf("attempts of event: %w", err)
+		return nil, fmt.Errorf("list the attempts of an event: %w", err)
 	}
 	return all, nil
 }
@@ -177,7 +177,7 @@ func Attempts(ctx context.Context, tx *sqldb.Tx, runID string) ([]Attempt, error
 func Redeliver(ctx context.Context, tx *sqldb.Tx, runID string) error {
 	found, err := makeDue(ctx, tx, runID)
 	if err != nil {
-		return fmt.Errorf("redeliver: %w", err)
+		return fmt.Errorf("redeliver event: %w", err)
 	}
 	if !found {
 		return fault.New(fault.NotFound, "This run has no webhook event.")

@@ -123,7 +123,7 @@ func (w *writer) finishArchive(ctx context.Context, spool *os.File) error {
 }
 
 // ErrDamaged is returned for a file that is not an archive or is damaged.
-var ErrDamaged = errors.New("not an intact backup")
+var ErrDamaged = errors.New("the file is not a valid backup")
 
 func damagedArchive(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
@@ -182,7 +182,7 @@ func walkArchive(ctx context.Context, r io.Reader, spool *os.File, begin func(He
 		return err
 	}
 	if _, err := archive.Next(); !errors.Is(err, io.EOF) {
-		return damagedArchive("something follows the manifest")
+		return damagedArchive("there is data after the manifest")
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func walkArchive(ctx context.Context, r io.Reader, spool *os.File, begin func(He
 func unreadableArchive(err error) error {
 	switch {
 	case errors.Is(err, tar.ErrHeader):
-		return damagedArchive("it is no tar archive, or damaged")
+		return damagedArchive("it is not a tar archive, or it is damaged")
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return damagedArchive("it ends too early")
 	}
@@ -203,11 +203,11 @@ func unreadableArchive(err error) error {
 // could be larger than the archive) and entries that are out of order.
 func checkEntry(h *tar.Header, before string, hasSecret bool) error {
 	if h.Typeflag != tar.TypeReg || h.Size < 0 {
-		return damagedArchive("%q is not a plain file", h.Name)
+		return damagedArchive("the entry %q is not a regular file", h.Name)
 	}
 	for key := range h.PAXRecords {
 		if strings.HasPrefix(key, "GNU.sparse.") {
-			return damagedArchive("%q is not a plain file", h.Name)
+			return damagedArchive("the entry %q is not a regular file", h.Name)
 		}
 	}
 	ordered := false
@@ -222,7 +222,7 @@ func checkEntry(h *tar.Header, before string, hasSecret bool) error {
 		ordered = before == secretName || before == databaseName && !hasSecret || strings.HasPrefix(before, filesPrefix)
 	}
 	if !ordered {
-		return damagedArchive("%q does not belong there", h.Name)
+		return damagedArchive("the entry %q is out of order or too large", h.Name)
 	}
 	return nil
 }
@@ -233,10 +233,10 @@ func readHeader(r io.Reader) (h Header, err error) {
 		return h, err
 	}
 	if err := json.Unmarshal(text, &h); err != nil || h.Format < 1 {
-		return h, damagedArchive("its %s makes no sense", headerName)
+		return h, damagedArchive("the entry %s is invalid", headerName)
 	}
 	if h.Format > format {
-		return h, fmt.Errorf("the backup was made by a newer version of atelier (%s)", h.Version)
+		return h, fmt.Errorf("the backup was made by a newer version of atelier (%s); restore it with that version", h.Version)
 	}
 	return h, nil
 }
@@ -258,14 +258,14 @@ func compareManifest(manifest io.Reader, spool *os.File) error {
 		if !bytes.Equal(said.Bytes(), found.Bytes()) {
 			var is line
 			_ = json.Unmarshal(found.Bytes(), &is) // cannot fail: walkArchive wrote the line
-			return damagedArchive("%s is not as the manifest says", is.Name)
+			return damagedArchive("the entry %s does not match the manifest", is.Name)
 		}
 	}
 	if err := found.Err(); err != nil {
 		return err
 	}
 	if said.Scan() {
-		return damagedArchive("its manifest names more than it holds")
+		return damagedArchive("its manifest lists more entries than the archive contains")
 	}
 	if err := said.Err(); err != nil {
 		return damagedArchive("its manifest cannot be read: %v", err)

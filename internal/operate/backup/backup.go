@@ -108,7 +108,7 @@ func (r *Report) addProblem(format string, args ...any) {
 // The file appears at path only after the archive was read back and verified.
 func Create(ctx context.Context, s Source, path string) (r Report, err error) {
 	if _, err := os.Lstat(path); err == nil {
-		return r, fmt.Errorf("%s is there already; a backup replaces nothing", path)
+		return r, fmt.Errorf("%s already exists; choose another file name for the backup", path)
 	}
 	part, err := openPart(path + ".part")
 	if err != nil {
@@ -139,11 +139,11 @@ func Create(ctx context.Context, s Source, path string) (r Report, err error) {
 	}
 	failpoint.Hit("backup.after_write")
 	if err := verifyArchive(ctx, part); err != nil {
-		return r, fmt.Errorf("the archive does not read back as it was written: %w", err)
+		return r, fmt.Errorf("verify the written archive: %w", err)
 	}
 
 	if _, err := os.Lstat(path); err == nil {
-		return r, fmt.Errorf("%s came into being meanwhile; a backup replaces nothing", path)
+		return r, fmt.Errorf("%s was created by another program during the backup; choose another file name", path)
 	}
 	if err := os.Rename(part.Name(), path); err != nil {
 		return r, err
@@ -177,7 +177,7 @@ func openPart(name string) (*os.File, error) {
 		return nil, err
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s is being written by another backup", name), f.Close())
+		return nil, errors.Join(fmt.Errorf("another backup is writing to %s", name), f.Close())
 	}
 	if err := errors.Join(f.Chmod(0o600), f.Truncate(0)); err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -345,7 +345,7 @@ func (s Source) addFiles(ctx context.Context, w *writer, copied string, r *Repor
 func (s Source) addFile(ctx context.Context, w *writer, key, want string, r *Report) error {
 	f, info, err := s.Blobs.Open(ctx, key, 0, -1)
 	if errors.Is(err, blob.ErrNotFound) {
-		r.addProblem("no bytes at %s", key)
+		r.addProblem("the file %s is missing", key)
 		return nil
 	}
 	if err != nil {
@@ -360,9 +360,9 @@ func (s Source) addFile(ctx context.Context, w *writer, key, want string, r *Rep
 	r.Files++
 	switch {
 	case padded.err != nil:
-		r.addProblem("%s cannot be read, the rest of it is zeros: %v", key, padded.err)
+		r.addProblem("the file %s could not be read completely; the backup has zeros instead of the rest: %v", key, padded.err)
 	case want != "" && sum != want:
-		r.addProblem("other bytes at %s than were stored", key)
+		r.addProblem("the file %s was changed: its SHA-256 does not match", key)
 	}
 	return nil
 }

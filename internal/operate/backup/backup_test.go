@@ -237,7 +237,7 @@ func TestIllInstallation(t *testing.T) {
 	w.source.Check = func(context.Context, *sqldb.DB) ([]string, error) { return []string{"row 7: is odd"}, nil }
 	path := filepath.Join(t.TempDir(), "one.tar")
 	r := w.create(path)
-	for _, want := range []string{"row 7: is odd", "other bytes at " + w.assets[1].Blob, "no bytes at " + w.assets[2].Thumb, w.assets[2].Blob + " cannot be read"} {
+	for _, want := range []string{"row 7: is odd", w.assets[1].Blob + " was changed", w.assets[2].Thumb + " is missing", w.assets[2].Blob + " could not be read completely"} {
 		if !strings.Contains(strings.Join(r.Problems, "\n"), want) {
 			w.Errorf("problems = %q, want %q", r.Problems, want)
 		}
@@ -437,25 +437,25 @@ func TestHostileArchives(t *testing.T) {
 		name, why string
 		archive   []byte
 	}{
-		{"a path that leads out", "no name of a file", pack(t, insert(last, file("files/../../evil")))},
-		{"an absolute path", "no name of a file", pack(t, insert(last, file("files//etc/evil")))},
-		{"a name of nothing", "does not belong there", pack(t, insert(last, file("evil")))},
-		{"a symbolic link", "not a plain file", pack(t, insert(last, link(tar.TypeSymlink, "files/media/x.png", "/etc/passwd")))},
-		{"a hard link", "not a plain file", pack(t, insert(last, link(tar.TypeLink, "files/media/x.png", "atelier.db")))},
-		{"a folder", "not a plain file", pack(t, insert(last, link(tar.TypeDir, "files/media/x", "")))},
-		{"a device", "not a plain file", pack(t, insert(last, link(tar.TypeChar, "files/media/x", "")))},
-		{"a second database", "does not belong", pack(t, insert(last, file("atelier.db")))},
-		{"a second header", "does not belong", pack(t, insert(1, file("atelier.json")))},
-		{"no header", "does not belong", pack(t, good[1:])},
-		{"no database", "does not belong", pack(t, append(append([]entry{}, good[0]), good[2:]...))},
-		{"no secret", "does not belong", pack(t, append(append([]entry{}, good[:2]...), good[3:]...))},
-		{"something after its end", "follows the manifest", pack(t, append(append([]entry{}, good...), file("files/media/late.png")))},
-		{"a huge secret", "does not belong", pack(t, append(append(append([]entry{}, good[:2]...), entry{good[2].header, make([]byte, 1<<20)}), good[3:]...))},
+		{"a path that leads out", "not a valid file name", pack(t, insert(last, file("files/../../evil")))},
+		{"an absolute path", "not a valid file name", pack(t, insert(last, file("files//etc/evil")))},
+		{"a name of nothing", "is out of order or too large", pack(t, insert(last, file("evil")))},
+		{"a symbolic link", "not a regular file", pack(t, insert(last, link(tar.TypeSymlink, "files/media/x.png", "/etc/passwd")))},
+		{"a hard link", "not a regular file", pack(t, insert(last, link(tar.TypeLink, "files/media/x.png", "atelier.db")))},
+		{"a folder", "not a regular file", pack(t, insert(last, link(tar.TypeDir, "files/media/x", "")))},
+		{"a device", "not a regular file", pack(t, insert(last, link(tar.TypeChar, "files/media/x", "")))},
+		{"a second database", "is out of order or too large", pack(t, insert(last, file("atelier.db")))},
+		{"a second header", "is out of order or too large", pack(t, insert(1, file("atelier.json")))},
+		{"no header", "is out of order or too large", pack(t, good[1:])},
+		{"no database", "is out of order or too large", pack(t, append(append([]entry{}, good[0]), good[2:]...))},
+		{"no secret", "is out of order or too large", pack(t, append(append([]entry{}, good[:2]...), good[3:]...))},
+		{"something after its end", "data after the manifest", pack(t, append(append([]entry{}, good...), file("files/media/late.png")))},
+		{"a huge secret", "is out of order or too large", pack(t, append(append(append([]entry{}, good[:2]...), entry{good[2].header, make([]byte, 1<<20)}), good[3:]...))},
 		{"another format", "newer version", pack(t, append([]entry{{good[0].header, []byte(`{"format":2}`)}}, good[1:]...))},
-		{"a header that is no JSON", "makes no sense", pack(t, append([]entry{{good[0].header, []byte(`{`)}}, good[1:]...))},
-		{"no archive", "no tar archive", []byte(strings.Repeat("hello ", 500))},
+		{"a header that is no JSON", "atelier.json is invalid", pack(t, append([]entry{{good[0].header, []byte(`{`)}}, good[1:]...))},
+		{"no archive", "not a tar archive", []byte(strings.Repeat("hello ", 500))},
 		{"nothing", "ends too early", nil},
-		{"a sparse file of 1 GB", "not a plain file", sparseArchive(t, pack(t, insert(last, sparse)))},
+		{"a sparse file of 1 GB", "not a regular file", sparseArchive(t, pack(t, insert(last, sparse)))},
 		{"an archive without an end", "ends too early", pack(t, good[:last])},
 	} {
 		_, target, err := extract(t, c.archive)

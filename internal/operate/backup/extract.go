@@ -46,7 +46,7 @@ func Extract(ctx context.Context, archive io.Reader, to Layout, begin func(Heade
 		key := strings.TrimPrefix(name, filesPrefix)
 		n, err := to.Blobs.Put(ctx, key, r)
 		if errors.Is(err, blob.ErrBadKey) { // this includes keys that would lead out of the folder
-			return damagedArchive("%q is no name of a file", name)
+			return damagedArchive("%q is not a valid file name", name)
 		}
 		if err == nil && n != size {
 			err = io.ErrUnexpectedEOF
@@ -95,7 +95,7 @@ func NewStage(target string) (*Stage, error) {
 		return nil, err
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("another restore into %s is going on", target), f.Close())
+		return nil, errors.Join(fmt.Errorf("another restore into %s is running", target), f.Close())
 	}
 	entries, err := f.ReadDir(-1)
 	for _, e := range entries {
@@ -119,10 +119,10 @@ func (s *Stage) Commit() error {
 	// os.Rename fails even if the target is an empty folder.
 	err := syscall.Rename(s.FolderPath(), s.target)
 	if errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.EXDEV) {
-		return fmt.Errorf("%s is a mount point, which a folder cannot be put in place of; restore into a folder in it", s.target)
+		return fmt.Errorf("%s is a mount point and cannot be replaced; restore into a folder inside it", s.target)
 	}
 	if err != nil {
-		return fmt.Errorf("put %s in its place: %w", s.target, err)
+		return fmt.Errorf("rename the restored folder to %s: %w", s.target, err)
 	}
 	return syncFolder(filepath.Dir(s.target))
 }

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strconv"
@@ -17,6 +18,11 @@ import (
 	"atelier/internal/people/person"
 	"atelier/internal/run/generation/generationtest"
 )
+
+// uncommitted reads in a transaction that is never committed.
+type uncommitted struct{ tx *sqldb.Tx }
+
+func (u uncommitted) Read(_ context.Context, fn func(*sqldb.Tx) error) error { return fn(u.tx) }
 
 // tamperings are what somebody can do who can write the database and drop its
 // triggers, but does not have the installation's secret. Where named is "", it
@@ -47,12 +53,12 @@ var tamperings = []struct {
 	{"a taking back deleted, balanced", []string{
 		`DELETE FROM ledger_entry WHERE transaction_id IN (SELECT id FROM ledger_transaction WHERE note = 'back')`,
 		`DELETE FROM ledger_transaction WHERE note = 'back'`,
-		`UPDATE ledger_account SET posted = coalesce((SELECT sum(amount) FROM ledger_entry e WHERE e.account_id = ledger_account.id), 0)`}, "ledger_account $M: was granted", ""},
+		`UPDATE ledger_account SET posted = coalesce((SELECT sum(amount) FROM ledger_entry e WHERE e.account_id = ledger_account.id), 0)`}, "ledger_account $M was granted", ""},
 	{"a movement's note", []string{`UPDATE ledger_transaction SET note = 'x' WHERE note = 'back'`}, "does not match its seal", ""},
 	{"a movement's kind", []string{`UPDATE ledger_transaction SET kind = 'signup' WHERE note = 'back'`}, "does not match its seal", ""},
-	{"the seal of a movement removed", []string{`UPDATE ledger_transaction SET seal = '' WHERE note = 'back'`}, "those without a seal", ""},
+	{"the seal of a movement removed", []string{`UPDATE ledger_transaction SET seal = '' WHERE note = 'back'`}, "the rows without a seal", ""},
 	{"an account's balance alone", []string{`UPDATE ledger_account SET posted = posted + 5 WHERE id = '$M'`}, "ledger_account $M", ""},
-	{"an old movement", []string{`UPDATE ledger_transaction SET note = 'x' WHERE note = 'old'`}, "those without a seal", ""},
+	{"an old movement", []string{`UPDATE ledger_transaction SET note = 'x' WHERE note = 'old'`}, "the rows without a seal", ""},
 
 	{"unit_tokens of a run", []string{`UPDATE run SET unit_tokens = 0 WHERE id = '$R'`}, "run $R", ""},
 	{"tokens_held of a run, and its account's", []string{`UPDATE run SET tokens_held = 0 WHERE id = '$R'`, `UPDATE ledger_account SET held = 0`}, "run $R", ""},
@@ -92,14 +98,14 @@ var tamperings = []struct {
 	{"an invitation put in", []string{`INSERT INTO invitation (id, hash, company_id, company_role, team_role, email, email_key, uses_left, invited_by, created, expires)
 		VALUES ('forged', '0123456789012345678901234567890123456789012345678901234567890123', '$C', 'admin', '', '', '', 1, '', 1, 9000000000000000)`}, "invitation forged", ""},
 
-	{"an entry of the log changed", []string{`UPDATE audit SET person_id = 'x' WHERE seq = 2`}, "audit 2", ""},
-	{"an entry deleted", []string{`DELETE FROM audit WHERE seq = 2`}, "audit 2 is missing", ""},
+	{"an entry of the log changed", []string{`UPDATE audit SET person_id = 'x' WHERE seq = 2`}, "audit entry 2", ""},
+	{"an entry deleted", []string{`DELETE FROM audit WHERE seq = 2`}, "audit entry 2 is missing", ""},
 	{"the newest entry cut off, with the head", []string{
 		`DELETE FROM audit WHERE seq = (SELECT max(seq) FROM audit)`,
 		`UPDATE audit_head SET seq = (SELECT max(seq) FROM audit), hash = (SELECT hash FROM audit ORDER BY seq DESC LIMIT 1)`}, headUnsealed, ""},
 	{"an entry put in behind", []string{
-		`INSERT INTO audit (seq, at, act, actor_id, person_id, company_id, address, details, hash) SELECT max(seq) + 1, 1, 'token.created', '', '', '', '', '{}', 'x' FROM audit`}, "beyond the head", ""},
-	{"two entries swapped", []string{`UPDATE audit SET seq = -1 WHERE seq = 2`, `UPDATE audit SET seq = 2 WHERE seq = 3`, `UPDATE audit SET seq = 3 WHERE seq = -1`}, "audit 2", ""},
+		`INSERT INTO audit (seq, at, act, actor_id, person_id, company_id, address, details, hash) SELECT max(seq) + 1, 1, 'token.created', '', '', '', '', '{}', 'x' FROM audit`}, "newer than the head", ""},
+	{"two entries swapped", []string{`UPDATE audit SET seq = -1 WHERE seq = 2`, `UPDATE audit SET seq = 2 WHERE seq = 3`, `UPDATE audit SET seq = 3 WHERE seq = -1`}, "audit entry 2", ""},
 	{"the head's seal removed", []string{`UPDATE audit_head SET seal = ''`}, headUnsealed, ""},
 
 	{"rate_log rows deleted", []string{`DELETE FROM rate_log`}, "",
@@ -111,7 +117,7 @@ var tamperings = []struct {
 }
 
 // headUnsealed is what is said of a head that was moved or stripped.
-const headUnsealed = "has no seal of ours"
+const headUnsealed = "does not match its seal: the head was changed"
 
 func TestTamperings(t *testing.T) {
 	generationtest.Worlds(t, nil, func(h *generationtest.House) {
@@ -176,7 +182,7 @@ func TestTamperings(t *testing.T) {
 			for _, p := range problems {
 				found = append(found, p.Row)
 			}
-			_, log, err := audit.VerifyIn(ctx, tx, nil)
+			_, log, err := audit.Verify(ctx, uncommitted{tx}, nil)
 			h.OK(err)
 			found = append(found, log...)
 			for _, check := range slices.Concat(ledger.Checks, audit.Checks) {

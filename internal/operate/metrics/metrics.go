@@ -84,11 +84,11 @@ func newDesc(name, help string, labels ...string) *prometheus.Desc {
 var (
 	databaseUp  = newDesc("database_up", "1 when the database answered the last scrape in time, 0 when it did not.")
 	runsWaiting = newDesc("runs_waiting", "Runs that wait for an engine, on all nodes together.", "engine")
-	runsOldest  = newDesc("runs_oldest_waiting_seconds", "Age of the run that waits longest for an engine, on all nodes together; 0 where none waits.", "engine")
-	runsActive  = newDesc("runs_active", "Runs that are worked on, on all nodes together, by engine.", "engine")
+	runsOldest  = newDesc("runs_oldest_waiting_seconds", "Age of the run that has waited longest for an engine, on all nodes together; 0 if no run waits.", "engine")
+	runsActive  = newDesc("runs_active", "Running runs, on all nodes together, by engine.", "engine")
 	hookWaiting = newDesc("webhook_events_waiting", "Events that wait for their next attempt, on all nodes together.")
-	hookOverdue = newDesc("webhook_overdue_seconds", "How long the event that is overdue longest has been due, on all nodes together.")
-	hookPaused  = newDesc("webhook_hosts_paused", "Receivers that are left alone after many failures, on all nodes together.")
+	hookOverdue = newDesc("webhook_overdue_seconds", "Time since the most overdue event became due, on all nodes together.")
+	hookPaused  = newDesc("webhook_hosts_paused", "Receivers whose circuit breaker is open after many failures, on all nodes together.")
 	mailWaiting = newDesc("mail_waiting", "Messages that wait to be sent, on all nodes together.")
 )
 
@@ -98,8 +98,8 @@ var (
 	dbMax         = newDesc("database_connections_max", "Connections that this node may have to the database.")
 	dbWaits       = newDesc("database_waits_total", "Times that this node had to wait for a connection, or on SQLite for its turn to write.")
 	dbWaited      = newDesc("database_wait_seconds_total", "Time that this node waited for a connection, or on SQLite for its turn to write.")
-	memoryBudget  = newDesc("memory_budget_bytes", "Memory that pictures may take on this node.")
-	memoryUsed    = newDesc("memory_used_bytes", "Memory that pictures take on this node.")
+	memoryBudget  = newDesc("memory_budget_bytes", "Memory that pictures may use on this node.")
+	memoryUsed    = newDesc("memory_used_bytes", "Memory that pictures use on this node.")
 	memoryWaiting = newDesc("memory_waiting", "Requests that wait for memory on this node, by lane.", "lane")
 )
 

@@ -119,7 +119,7 @@ func SetPlan(ctx context.Context, tx *sqldb.Tx, id string, plan Plan) error {
 
 func checkPlan(plan Plan) error {
 	if plan != TeamPlan && plan != EnterprisePlan {
-		return fault.New(fault.Invalid, "The plan of a company is TEAM or ENTERPRISE.").On("plan")
+		return fault.New(fault.Invalid, "The plan of a company must be TEAM or ENTERPRISE.").On("plan")
 	}
 	return nil
 }
@@ -152,7 +152,7 @@ const maxName = 100
 func checkName(name string) error {
 	n := utf8.RuneCountInString(name)
 	if n < 1 || n > maxName || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) || strings.TrimSpace(name) != name {
-		return fault.New(fault.Invalid, "A name has 1 to 100 characters, none of them a control character, and no space at its ends.").On("name")
+		return fault.New(fault.Invalid, "A name must have 1 to 100 characters, without control characters and without spaces at its start and end.").On("name")
 	}
 	return nil
 }

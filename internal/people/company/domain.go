@@ -58,10 +58,10 @@ var errNoDomain = fault.New(fault.NotFound, "There is no such domain.")
 func AddDomain(ctx context.Context, tx *sqldb.Tx, companyID, name, teamID, teamRole string) (Domain, error) {
 	name = strings.ToLower(name)
 	if !validDomain(name) {
-		return Domain{}, fault.New(fault.Invalid, "This is not a domain, such as example.com.").On("domain")
+		return Domain{}, fault.New(fault.Invalid, "Must be a domain such as example.com.").On("domain")
 	}
 	if slices.Contains(public, name) {
-		return Domain{}, fault.New(fault.Invalid, "Everybody can have an address in this domain.").On("domain")
+		return Domain{}, fault.New(fault.Invalid, "This domain belongs to a public mail service. Add a domain of the company.").On("domain")
 	}
 	if teamID != "" && teamRole == "" {
 		teamRole = RoleMember
@@ -77,7 +77,7 @@ func AddDomain(ctx context.Context, tx *sqldb.Tx, companyID, name, teamID, teamR
 		return Domain{}, err
 	}
 	if len(all) >= maxDomains {
-		return Domain{}, fault.New(fault.Invalid, fmt.Sprintf("A company can have %d domains at most.", maxDomains)).On("domain")
+		return Domain{}, fault.New(fault.Invalid, fmt.Sprintf("A company can have at most %d domains.", maxDomains)).On("domain")
 	}
 	d := Domain{
 		CompanyID: companyID,
@@ -88,8 +88,11 @@ func AddDomain(ctx context.Context, tx *sqldb.Tx, companyID, name, teamID, teamR
 		Created:   tx.Now,
 	}
 	fresh, err := insertDomain(ctx, tx, d)
-	if err != nil || !fresh {
-		return Domain{}, firstError(err, fault.New(fault.Invalid, "The company has this domain already.").On("domain"))
+	if err != nil {
+		return Domain{}, err
+	}
+	if !fresh {
+		return Domain{}, fault.New(fault.Invalid, "The company already has this domain.").On("domain")
 	}
 	return d, nil
 }
@@ -123,8 +126,11 @@ func VerifyDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) (Do
 	if sqldb.IsDuplicate(err) {
 		return Domain{}, fault.New(fault.Invalid, "Another company has this domain.").On("domain").Because(err)
 	}
-	if err != nil || !verified {
-		return Domain{}, firstError(err, errNoDomain)
+	if err != nil {
+		return Domain{}, err
+	}
+	if !verified {
+		return Domain{}, errNoDomain
 	}
 	d.Verified = &tx.Now
 	return d, nil
@@ -145,7 +151,7 @@ func HasDomainProof(ctx context.Context, resolver *net.Resolver, d Domain) (bool
 		return false, ctx.Err() // the caller cancelled, so the error is not a DNS failure
 	}
 	if err != nil {
-		return false, fault.New(fault.Unavailable, "The domain's records can't be read at the moment. Try again shortly.").Because(err)
+		return false, fault.New(fault.Unavailable, "The DNS records of the domain can't be read right now. Try again shortly.").Because(err)
 	}
 	return slices.ContainsFunc(texts, func(text string) bool {
 		return subtle.ConstantTimeCompare([]byte(text), []byte(d.Proof)) == 1

@@ -95,7 +95,7 @@ func Invite(ctx context.Context, tx *sqldb.Tx, d Draft) (Invitation, string, err
 }
 
 func (d Draft) validate() error {
-	problems := fault.New(fault.Invalid, "This is not an invitation that can be made.")
+	problems := fault.New(fault.Invalid, "The invitation is invalid.")
 	most := int64(maxUses)
 	if d.Email != "" {
 		most = 1
@@ -105,10 +105,10 @@ func (d Draft) validate() error {
 		}
 	}
 	if d.Uses < 1 || d.Uses > most {
-		problems = problems.Field("uses", fmt.Sprintf("An invitation for an address is good for one use, one without for 1 to %d.", maxUses))
+		problems = problems.Field("uses", fmt.Sprintf("An invitation for one mail address can be used once; any other invitation 1 to %d times.", maxUses))
 	}
 	if d.Lifetime < time.Second || d.Lifetime > maxLifetime {
-		problems = problems.Field("lifetime", "An invitation lasts from one second to 366 days.")
+		problems = problems.Field("lifetime", "Must be from one second to 366 days.")
 	}
 	if len(problems.Fields) > 0 {
 		return problems
@@ -121,7 +121,7 @@ func (d Draft) validate() error {
 func needTeam(ctx context.Context, tx *sqldb.Tx, companyID, teamID, role string) error {
 	if teamID == "" {
 		if role != "" {
-			return fault.New(fault.Invalid, "A role in a team needs the team.").On("team_role")
+			return fault.New(fault.Invalid, "A role in a team requires the team.").On("team_role")
 		}
 		return nil
 	}
@@ -184,8 +184,11 @@ func (inv Invitation) matchesEmail(email string) bool {
 // invitation is not used up, and fresh is false.
 func AcceptSecret(ctx context.Context, tx *sqldb.Tx, secret, personID, email string) (inv Invitation, fresh bool, err error) {
 	inv, err = InvitationBySecret(ctx, tx, secret)
-	if err != nil || !inv.matchesEmail(email) {
-		return Invitation{}, false, firstError(err, errNoInvitation)
+	if err != nil {
+		return Invitation{}, false, err
+	}
+	if !inv.matchesEmail(email) {
+		return Invitation{}, false, errNoInvitation
 	}
 	return acceptInvitation(ctx, tx, inv, personID)
 }
@@ -195,8 +198,11 @@ func AcceptSecret(ctx context.Context, tx *sqldb.Tx, secret, personID, email str
 // without a mail address cannot be accepted by id.
 func AcceptByID(ctx context.Context, tx *sqldb.Tx, id, personID, email string, verified bool) (inv Invitation, fresh bool, err error) {
 	inv, err = InvitationByID(ctx, tx, id)
-	if err != nil || inv.Email == "" || !inv.matchesEmail(email) || !verified {
-		return Invitation{}, false, firstError(err, errNoInvitation)
+	if err != nil {
+		return Invitation{}, false, err
+	}
+	if inv.Email == "" || !inv.matchesEmail(email) || !verified {
+		return Invitation{}, false, errNoInvitation
 	}
 	return acceptInvitation(ctx, tx, inv, personID)
 }
@@ -209,8 +215,12 @@ func acceptInvitation(ctx context.Context, tx *sqldb.Tx, inv Invitation, personI
 	if err != nil || in {
 		return inv, false, err
 	}
-	if off, err := isDeactivated(ctx, tx, inv.CompanyID, personID); err != nil || off {
-		return Invitation{}, false, firstError(err, errBarred)
+	off, err := isDeactivated(ctx, tx, inv.CompanyID, personID)
+	if err != nil {
+		return Invitation{}, false, err
+	}
+	if off {
+		return Invitation{}, false, errBarred
 	}
 	// The invitation may have been used up or revoked, or its team removed,
 	// since it was read.
@@ -243,8 +253,12 @@ func Revoke(ctx context.Context, tx *sqldb.Tx, companyID, id string) error {
 	if !ids.Valid(id) {
 		return errNoInvitation
 	}
-	if found, err := deleteInvitation(ctx, tx, companyID, id); err != nil || !found {
-		return firstError(err, errNoInvitation)
+	found, err := deleteInvitation(ctx, tx, companyID, id)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return errNoInvitation
 	}
 	return nil
 }

@@ -52,8 +52,12 @@ func RemoveMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string)
 	if teams, err = leaveTeams(ctx, tx, companyID, personID); err != nil {
 		return nil, err
 	}
-	if found, err := deleteMember(ctx, tx, companyID, personID); err != nil || !found {
-		return nil, firstError(err, errNoMember)
+	found, err := deleteMember(ctx, tx, companyID, personID)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, errNoMember
 	}
 	return teams, nil
 }
@@ -68,8 +72,12 @@ func LockMember(ctx context.Context, tx *sqldb.Tx, companyID, personID string) e
 	if !ids.Valid(personID) {
 		return errNoMember
 	}
-	if found, err := isMember(ctx, tx, companyID, personID); err != nil || !found {
-		return firstError(err, errNoMember)
+	found, err := isMember(ctx, tx, companyID, personID)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return errNoMember
 	}
 	return nil
 }
@@ -128,8 +136,12 @@ func RemoveTeamMember(ctx context.Context, tx *sqldb.Tx, teamID, personID string
 	if !ids.Valid(personID) {
 		return errNoMember
 	}
-	if found, err := deleteTeamMember(ctx, tx, teamID, personID); err != nil || !found {
-		return firstError(err, errNoMember)
+	found, err := deleteTeamMember(ctx, tx, teamID, personID)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return errNoMember
 	}
 	return nil
 }
@@ -143,8 +155,12 @@ func needRole(ctx context.Context, tx *sqldb.Tx, companyID, name, field string) 
 	if !validRole(name) {
 		return fault.New(fault.Invalid, "This is not the name of a role.").On(field)
 	}
-	if found, err := hasRole(ctx, tx, companyID, name); err != nil || !found {
-		return firstError(err, fault.New(fault.Invalid, fmt.Sprintf("The company has no role %s.", name)).On(field))
+	found, err := hasRole(ctx, tx, companyID, name)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return fault.New(fault.Invalid, fmt.Sprintf("The company has no role %s.", name)).On(field)
 	}
 	return nil
 }
@@ -154,8 +170,12 @@ func needTeamRole(ctx context.Context, tx *sqldb.Tx, teamID, name, field string)
 	if !validRole(name) {
 		return fault.New(fault.Invalid, "This is not the name of a role.").On(field)
 	}
-	if found, err := hasTeamRole(ctx, tx, teamID, name); err != nil || !found {
-		return firstError(err, fault.New(fault.Invalid, fmt.Sprintf("The team has no role %s.", name)).On(field))
+	found, err := hasTeamRole(ctx, tx, teamID, name)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return fault.New(fault.Invalid, fmt.Sprintf("The team has no role %s.", name)).On(field)
 	}
 	return nil
 }

@@ -115,8 +115,12 @@ func KeepSeat(ctx context.Context, tx *sqldb.Tx, t Team, personID string) (fresh
 	// An admin may have removed the member, which leaves the profile marked as
 	// active. The update locks the row, so the profile cannot be deleted before
 	// the transaction ends.
-	if kept, err := switchOff(ctx, tx, t.CompanyID, personID); err != nil || !kept {
-		return false, firstError(err, errNoProfile)
+	kept, err := switchOff(ctx, tx, t.CompanyID, personID)
+	if err != nil {
+		return false, err
+	}
+	if !kept {
+		return false, errNoProfile
 	}
 	return insertSeat(ctx, tx, t.ID, personID, RoleMember)
 }
@@ -127,7 +131,7 @@ func isDeactivated(ctx context.Context, tx *sqldb.Tx, companyID, personID string
 	return isOff(ctx, tx, companyID, personID)
 }
 
-var errBarred = fault.New(fault.Forbidden, "Your company's directory has switched your account off. Ask its admins.").With("reason", "directory")
+var errBarred = fault.New(fault.Forbidden, "Your company's identity provider has deactivated your account. Contact an admin of your company.").With("reason", "directory")
 
 // errNoGroup is returned both for unknown teams and for teams of other
 // companies.

@@ -65,7 +65,7 @@ func SetRole(ctx context.Context, tx *sqldb.Tx, companyID string, r Role) error 
 	}
 	r.Permissions = sortUnique(r.Permissions)
 	if r.Name == RoleAdmin && len(r.Permissions) < len(CompanyPermissions) {
-		return fault.New(fault.Invalid, "The role admin allows everything: its permissions can't be taken away.").On("permissions")
+		return fault.New(fault.Invalid, "The role admin always has all permissions. They can't be removed.").On("permissions")
 	}
 	if err := Lock(ctx, tx, companyID); err != nil {
 		return err
@@ -92,12 +92,19 @@ func DeleteRole(ctx context.Context, tx *sqldb.Tx, companyID, name string) error
 	if !validRole(name) {
 		return errNoRole
 	}
-	if found, err := hasRole(ctx, tx, companyID, name); err != nil || !found {
-		return firstError(err, errNoRole)
+	found, err := hasRole(ctx, tx, companyID, name)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return errNoRole
 	}
 	deleted, err := deleteRole(ctx, tx, companyID, name)
-	if err != nil || !deleted {
-		return firstError(err, errRoleInUse)
+	if err != nil {
+		return err
+	}
+	if !deleted {
+		return errRoleInUse
 	}
 	return nil
 }
@@ -227,20 +234,27 @@ func DeleteTeamRole(ctx context.Context, tx *sqldb.Tx, teamID, name string) erro
 	if !validRole(name) {
 		return errNoRole
 	}
-	if found, err := hasTeamRole(ctx, tx, teamID, name); err != nil || !found {
-		return firstError(err, errNoRole)
+	found, err := hasTeamRole(ctx, tx, teamID, name)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return errNoRole
 	}
 	deleted, err := deleteTeamRole(ctx, tx, teamID, name)
-	if err != nil || !deleted {
-		return firstError(err, errRoleInUse)
+	if err != nil {
+		return err
+	}
+	if !deleted {
+		return errRoleInUse
 	}
 	return nil
 }
 
 var (
 	errNoRole    = fault.New(fault.NotFound, "There is no such role.")
-	errRoleInUse = fault.New(fault.Invalid, "This role is in use: by members, open invitations or domains. Give them another one first.").On("name")
-	errManyRoles = fault.New(fault.Invalid, fmt.Sprintf("There can be %d roles at most.", maxRoles)).On("name")
+	errRoleInUse = fault.New(fault.Invalid, "Members, open invitations or domains have this role. Give them another role first.").On("name")
+	errManyRoles = fault.New(fault.Invalid, fmt.Sprintf("There can be at most %d roles.", maxRoles)).On("name")
 )
 
 // Limits of roles. maxRoleName leaves room for the names that EnsureRole
@@ -259,15 +273,15 @@ func (r TeamRole) validate() error {
 	problems := checkRole(r.Name, r.Permissions, TeamPermissions)
 	kind := func(k string) bool { return len(k) <= maxKind && hasOnlyChars(k, "_-") }
 	if !slices.Equal(r.PluginKinds, []string{AnyKind}) && (len(r.PluginKinds) > maxKinds || !allMatch(r.PluginKinds, kind)) {
-		problems = problems.Field("plugin_kinds", `Plugin kinds are "*" alone, or at most 100 names of 1 to 32 lower-case letters, digits, "_" and "-".`)
+		problems = problems.Field("plugin_kinds", `Must be "*" alone, or at most 100 names of 1 to 32 lower-case letters, digits, "_" and "-".`)
 	}
 	for i, tools := range [][]string{r.ToolsAllowed, r.ToolsBlocked} {
 		if len(tools) > maxTools || !allMatch(tools, ids.Valid) {
-			problems = problems.Field([]string{"tools_allowed", "tools_blocked"}[i], "This is a list of at most 1000 ids of tools.")
+			problems = problems.Field([]string{"tools_allowed", "tools_blocked"}[i], "Must be a list of at most 1000 tool ids.")
 		}
 	}
 	if s := r.Spend; s != nil && (s.Tokens < 0 || s.Tokens > maxSpend || s.Window < time.Second || s.Window > maxSpendTime || s.Window%time.Second != 0) {
-		problems = problems.Field("spend", "A limit is a number of tokens, zero or more, in a window of whole seconds of at most 366 days.")
+		problems = problems.Field("spend", "Must be a number of tokens, 0 or more, and a window of whole seconds of at most 366 days.")
 	}
 	if len(problems.Fields) > 0 {
 		return problems
@@ -278,9 +292,9 @@ func (r TeamRole) validate() error {
 // checkRole collects the problems that roles of companies and of teams have in
 // common. The result has no fields if there are no problems.
 func checkRole(name string, perms, known []Permission) *fault.Error {
-	problems := fault.New(fault.Invalid, "This is not a role that can be kept.")
+	problems := fault.New(fault.Invalid, "The role is invalid.")
 	if !validRole(name) {
-		problems = problems.Field("name", `A role's name has 1 to 120 lower-case letters, digits, "_", "+" and "-", and begins with a letter or digit.`)
+		problems = problems.Field("name", `The name of a role must have 1 to 120 lower-case letters, digits, "_", "+" and "-", and begin with a letter or digit.`)
 	}
 	for _, p := range perms {
 		if !slices.Contains(known, p) {
@@ -288,7 +302,7 @@ func checkRole(name string, perms, known []Permission) *fault.Error {
 			for i, k := range known {
 				names[i] = string(k)
 			}
-			return problems.Field("permissions", "The permissions are "+strings.Join(names, ", ")+".")
+			return problems.Field("permissions", "Must contain only these permissions: "+strings.Join(names, ", ")+".")
 		}
 	}
 	return problems
@@ -315,11 +329,3 @@ func allMatch[T any](all []T, ok func(T) bool) bool {
 
 // sortUnique returns the list sorted and without duplicates, as it is stored.
 func sortUnique[T ~string](list []T) []T { return slices.Compact(slices.Sorted(slices.Values(list))) }
-
-// firstError returns err if it is not nil, otherwise decided.
-func firstError(err error, decided error) error {
-	if err != nil {
-		return err
-	}
-	return decided
-}

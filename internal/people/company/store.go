@@ -19,7 +19,7 @@ type nameList[T ~string] []T
 func (l *nameList[T]) Scan(src any) error {
 	text, ok := src.(string)
 	if !ok {
-		return fmt.Errorf("scan list: want text, got %T", src)
+		return fmt.Errorf("scan list: the column has the type %T, not text", src)
 	}
 	return json.Unmarshal([]byte(text), (*[]T)(l))
 }
@@ -867,15 +867,15 @@ func groupPlaces(ctx context.Context, tx *sqldb.Tx, companyID, column string, id
 // Checks are the invariants of this package's tables, as queries for the rows
 // that violate them.
 var Checks = []sqldb.Check{
-	{Name: "whom a directory has switched off is no member", Query: `
+	{Name: "a deactivated SCIM user is not a member", Query: `
 		SELECT 'scim_user ' || u.company_id || ' ' || u.person_id FROM scim_user u WHERE NOT u.active
 			AND EXISTS (SELECT 1 FROM company_member m WHERE m.company_id = u.company_id AND m.person_id = u.person_id)`},
-	{Name: "seats are kept for those who are switched off", Query: `
+	{Name: "only deactivated SCIM users have reserved seats", Query: `
 		SELECT 'scim_seat ' || s.team_id || ' ' || s.person_id FROM scim_seat s JOIN team t ON t.id = s.team_id
 		WHERE t.removed OR NOT EXISTS (SELECT 1 FROM scim_user u WHERE u.company_id = t.company_id AND u.person_id = s.person_id AND NOT u.active)`},
-	{Name: "a group is a team of its company", Query: `
+	{Name: "the team of a SCIM group belongs to its company", Query: `
 		SELECT 'scim_group ' || g.team_id FROM scim_group g JOIN team t ON t.id = g.team_id WHERE t.removed OR t.company_id <> g.company_id`},
-	{Name: "every company has the role admin, which allows everything", Query: `
+	{Name: "every company has the role admin with all permissions", Query: `
 		SELECT 'company ' || c.id FROM company c WHERE NOT EXISTS (
 			SELECT 1 FROM company_role r WHERE r.company_id = c.id AND r.name = '` + RoleAdmin + `' AND r.permissions = '` + listText(sortUnique(CompanyPermissions)) + `')`},
 	{Name: "every company has the role member", Query: `
@@ -884,26 +884,26 @@ var Checks = []sqldb.Check{
 	{Name: "every team has the role member", Query: `
 		SELECT 'team ' || t.id FROM team t
 		WHERE NOT EXISTS (SELECT 1 FROM team_role r WHERE r.team_id = t.id AND r.name = '` + RoleMember + `')`},
-	{Name: "a limit has an amount and a time", Query: `
+	{Name: "a spending limit has an amount and a window", Query: `
 		SELECT 'team_role ' || team_id || ' ' || name FROM team_role
 		WHERE (spend_tokens IS NULL) <> (spend_seconds IS NULL) OR spend_tokens < 0 OR spend_seconds <= 0`},
-	{Name: "whoever is in a team is in its company", Query: `
+	{Name: "every member of a team is a member of its company", Query: `
 		SELECT 'team_member ' || m.team_id || ' ' || m.person_id FROM team_member m JOIN team t ON t.id = m.team_id
 		WHERE NOT EXISTS (SELECT 1 FROM company_member c WHERE c.company_id = t.company_id AND c.person_id = m.person_id)`},
-	{Name: "a deleted person is in no company", Query: `
+	{Name: "a deleted person is not a member of a company", Query: `
 		SELECT 'company_member ' || m.company_id || ' ' || m.person_id FROM company_member m JOIN person p ON p.id = m.person_id WHERE p.deleted IS NOT NULL`},
-	{Name: "nobody is in a removed team", Query: `
+	{Name: "a removed team has no members", Query: `
 		SELECT 'team_member ' || m.team_id || ' ' || m.person_id FROM team_member m JOIN team t ON t.id = m.team_id WHERE t.removed`},
-	{Name: "secrets of invitations are kept as SHA-256 only", Query: `
+	{Name: "secrets of invitations are stored only as SHA-256", Query: `
 		SELECT 'invitation ' || id FROM invitation WHERE length(hash) <> 64`},
-	{Name: "an invitation for an address is good for one use", Query: `
+	{Name: "an invitation for one mail address can be used once", Query: `
 		SELECT 'invitation ' || id FROM invitation WHERE (email = '') <> (email_key = '') OR email <> '' AND uses_left > 1`},
-	{Name: "the role of an invitation is one of the company", Query: `
+	{Name: "the role of an invitation is a role of its company", Query: `
 		SELECT 'invitation ' || i.id FROM invitation i
 		WHERE NOT EXISTS (SELECT 1 FROM company_role r WHERE r.company_id = i.company_id AND r.name = i.company_role)`},
-	{Name: "an invitation leads to a team of the company", Query: `SELECT 'invitation ' || w.id FROM invitation w WHERE ` + brokenEntry},
-	{Name: "a domain leads to a team of the company", Query: `SELECT 'company_domain ' || w.company_id || ' ' || w.domain FROM company_domain w WHERE ` + brokenEntry},
-	{Name: "a domain has one owner", Query: `
+	{Name: "the team of an invitation belongs to its company", Query: `SELECT 'invitation ' || w.id FROM invitation w WHERE ` + brokenEntry},
+	{Name: "the team of a domain belongs to its company", Query: `SELECT 'company_domain ' || w.company_id || ' ' || w.domain FROM company_domain w WHERE ` + brokenEntry},
+	{Name: "a verified domain belongs to one company", Query: `
 		SELECT 'company_domain ' || domain FROM company_domain WHERE verified IS NOT NULL GROUP BY domain HAVING count(*) > 1`},
 }
 

@@ -58,7 +58,7 @@ type Draft struct {
 // stored.
 func Create(ctx context.Context, tx *sqldb.Tx, d Draft) (Token, string, error) {
 	if n := utf8.RuneCountInString(d.Name); n < 1 || n > maxName || !utf8.ValidString(d.Name) || strings.ContainsFunc(d.Name, unicode.IsControl) {
-		return Token{}, "", fault.New(fault.Invalid, "A token's name has 1 to 100 characters.").On("name")
+		return Token{}, "", fault.New(fault.Invalid, "The name of a token must have 1 to 100 characters.").On("name")
 	}
 	secret := newSecret(prefixOf(d.CompanyID))
 	t := Token{
@@ -103,7 +103,7 @@ func Regenerate(ctx context.Context, tx *sqldb.Tx, h Holder, id string) (Token, 
 		return Token{}, "", err
 	}
 	if t.CompanyID != h.CompanyID {
-		return Token{}, "", fault.New(fault.Forbidden, "This token belongs to a company, whose admins manage it. You can delete it.").With("reason", "company_token")
+		return Token{}, "", fault.New(fault.Forbidden, "This token belongs to a company and only its admins can change it. You can delete it.").With("reason", "company_token")
 	}
 	secret := newSecret(prefixOf(t.CompanyID))
 	t.Hint = hintOf(secret)
@@ -120,7 +120,7 @@ func Delete(ctx context.Context, tx *sqldb.Tx, h Holder, id string) (Token, erro
 	return t, deleteToken(ctx, tx, id)
 }
 
-// DeleteValue deletes the token with this value, whoever owns it.
+// DeleteValue deletes the token with this value, regardless of its owner.
 func DeleteValue(ctx context.Context, tx *sqldb.Tx, value string) (Token, error) {
 	if !WellFormed(value) {
 		return Token{}, errUnknownToken
@@ -136,7 +136,7 @@ type CheckedToken struct {
 
 // ErrInvalid is returned for every invalid credential, so that the caller does
 // not learn which part was wrong.
-var ErrInvalid = fault.New(fault.Unauthenticated, "This call needs a valid credential.")
+var ErrInvalid = fault.New(fault.Unauthenticated, "A valid credential is required.")
 
 // Check returns the token with the given value, or ErrInvalid.
 func Check(ctx context.Context, q sqldb.Querier, token string) (CheckedToken, error) {

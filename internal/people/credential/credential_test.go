@@ -300,9 +300,9 @@ func TestChecksFind(t *testing.T) {
 			return err
 		})
 		for damage, check := range map[string]string{
-			`UPDATE scim_token SET hash = 'secret'`:   "tokens of directories are kept as SHA-256 only",
-			`UPDATE access_token SET hash = 'secret'`: "tokens are kept as SHA-256 only",
-			`DELETE FROM company_member`:              "the tokens of a company stand for its members",
+			`UPDATE scim_token SET hash = 'secret'`:   "SCIM tokens are stored only as SHA-256",
+			`UPDATE access_token SET hash = 'secret'`: "access tokens are stored only as SHA-256",
+			`DELETE FROM company_member`:              "the access tokens of a company act for its members",
 		} {
 			found := w.Damage(credential.Checks, damage)
 			if len(found) != 1 || !found[check] {

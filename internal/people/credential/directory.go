@@ -23,7 +23,7 @@ type SCIMToken struct {
 
 const scimPrefix = "atl_s_"
 
-var errNoSCIMToken = fault.New(fault.NotFound, "The company has no token for its directory.")
+var errNoSCIMToken = fault.New(fault.NotFound, "The company has no SCIM token.")
 
 // CreateSCIMToken creates a company's SCIM token, which replaces the previous
 // one once tx commits. The second result is the token's value, which is not

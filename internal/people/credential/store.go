@@ -201,15 +201,15 @@ func TouchSCIMToken(ctx context.Context, tx *sqldb.Tx, companyID string) error {
 // Checks are the invariants of this package's tables, as queries for the rows
 // that violate them.
 var Checks = []sqldb.Check{
-	{Name: "no token stands for a deleted person", Query: `
+	{Name: "no access token belongs to a deleted person", Query: `
 		SELECT 'access_token ' || t.id FROM access_token t JOIN person p ON p.id = t.person_id WHERE p.deleted IS NOT NULL`},
-	{Name: "tokens are kept as SHA-256 only", Query: `
+	{Name: "access tokens are stored only as SHA-256", Query: `
 		SELECT 'access_token ' || id FROM access_token WHERE length(hash) <> 64`},
-	{Name: "tokens of directories are kept as SHA-256 only", Query: `
+	{Name: "SCIM tokens are stored only as SHA-256", Query: `
 		SELECT 'scim_token ' || company_id FROM scim_token WHERE length(hash) <> 64`},
-	{Name: "every token belongs to somebody", Query: `
+	{Name: "every access token belongs to a person", Query: `
 		SELECT 'access_token ' || t.id FROM access_token t LEFT JOIN person p ON p.id = t.person_id WHERE p.id IS NULL`},
-	{Name: "the tokens of a company stand for its members", Query: `
+	{Name: "the access tokens of a company act for its members", Query: `
 		SELECT 'access_token ' || t.id FROM access_token t WHERE t.company_id IS NOT NULL
 			AND NOT EXISTS (SELECT 1 FROM company_member m WHERE m.company_id = t.company_id AND m.person_id = t.person_id)`},
 }

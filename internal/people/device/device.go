@@ -100,7 +100,7 @@ const (
 
 var (
 	errNoDevice = fault.New(fault.NotFound, "There is no such device.")
-	errNotLive  = fault.New(fault.Unauthenticated, "This call needs a valid credential.")
+	errNotLive  = fault.New(fault.Unauthenticated, "A valid credential is required.")
 )
 
 // CheckDevice returns the status of a device and its person. Every request with

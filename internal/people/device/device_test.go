@@ -74,7 +74,7 @@ func TestCheckReadsAfresh(t *testing.T) {
 		for _, id := range []string{dev.ID, ids.New(), "", "x", dev.ID + "0", strings.Repeat("\x00", 20), "é" + dev.ID[2:]} {
 			_, err := w.CheckDevice(t.Context(), w.db, id)
 			w.want(fmt.Sprintf("check %q", id), err, fault.Unauthenticated)
-			if fmt.Sprint(err) != "UNAUTHENTICATED: This call needs a valid credential." {
+			if fmt.Sprint(err) != "UNAUTHENTICATED: A valid credential is required." {
 				t.Errorf("check %q = %v", id, err)
 			}
 		}
@@ -292,12 +292,12 @@ func TestLocksAreTakenInOrder(t *testing.T) {
 func TestChecksFindWhatIsBroken(t *testing.T) {
 	t.Parallel()
 	breaks := map[string]string{
-		"codes are kept as hashes only":                              `UPDATE device_grant SET user_hash = 'BCDFGHJK'`,
-		"refresh tokens are kept as SHA-256 only":                    `UPDATE refresh_token SET hash = 'atl_r_' || substr(hash, 7)`,
-		"what was approved has a person":                             `UPDATE device_grant SET person_id = NULL WHERE state = 'approved'`,
-		"a claimed grant has its device, and no other grant has one": `UPDATE device_grant SET state = 'gone' WHERE state = 'claimed'`,
-		"a device has one live refresh token":                        `UPDATE refresh_token SET replaced = 1`,
-		"the live refresh token is the newest":                       `UPDATE refresh_token SET generation = generation - 5 WHERE replaced IS NULL`,
+		"device codes are stored only as hashes":            `UPDATE device_grant SET user_hash = 'BCDFGHJK'`,
+		"refresh tokens are stored only as SHA-256":         `UPDATE refresh_token SET hash = 'atl_r_' || substr(hash, 7)`,
+		"an approved grant has a person":                    `UPDATE device_grant SET person_id = NULL WHERE state = 'approved'`,
+		"every claimed grant, and no other, has a device":   `UPDATE device_grant SET state = 'gone' WHERE state = 'claimed'`,
+		"a device has one valid refresh token":              `UPDATE refresh_token SET replaced = 1`,
+		"the valid refresh token of a device is its newest": `UPDATE refresh_token SET generation = generation - 5 WHERE replaced IS NULL`,
 	}
 	each(t, func(t *testing.T, w *world) {
 		for rule, breakIt := range breaks {

@@ -85,14 +85,14 @@ const maxPluginKind = 32
 var pluginKind = regexp.MustCompile(`^[a-z0-9_-]*$`)
 
 var (
-	errNoGrant = fault.New(fault.NotFound, "No device waits with this code. Check it, or start again on your device.")
+	errNoGrant = fault.New(fault.NotFound, "No device is waiting with this code. Check the code, or start again on your device.")
 	// errRefused and errApproved are returned only to the person who refused or
 	// approved the grant.
-	errRefused  = fault.New(fault.Forbidden, "You refused this device: it was not signed in. If it is yours, start again there.").With("reason", "refused")
+	errRefused  = fault.New(fault.Forbidden, "You refused this device, so it was not signed in. If it is yours, start again on the device.").With("reason", "refused")
 	errApproved = fault.New(fault.Forbidden, "You approved this device.").With("reason", "approved")
 
-	errDecided = fault.New(fault.Forbidden, "Somebody has decided about this code already.").With("reason", "decided")
-	errLocked  = fault.New(fault.Forbidden, "More than one person has opened this code, so nobody can approve it. Start again on your device.").
+	errDecided = fault.New(fault.Forbidden, "This code was already approved or refused.").With("reason", "decided")
+	errLocked  = fault.New(fault.Forbidden, "More than one person has opened this code, so it can't be approved. Start again on your device.").
 			With("reason", "locked")
 )
 
@@ -101,7 +101,7 @@ var (
 func (d *Devices) StartGrant(ctx context.Context, tx *sqldb.Tx, r Request) (Codes, error) {
 	longest := min(cmp.Or(d.o.PluginKindLength, maxPluginKind), maxPluginKind)
 	if len(r.PluginKind) > longest || !pluginKind.MatchString(r.PluginKind) {
-		return Codes{}, fault.New(fault.Invalid, fmt.Sprintf("A plugin kind has 1 to %d of a-z, 0-9, _ and -.", longest)).On("plugin_kind")
+		return Codes{}, fault.New(fault.Invalid, fmt.Sprintf("A plugin kind must have 1 to %d of the characters a-z, 0-9, _ and -.", longest)).On("plugin_kind")
 	}
 	network := sanitize.Line(r.Network, maxAddress)
 	if err := d.makeRoom(ctx, tx, network); err != nil {

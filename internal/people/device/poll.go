@@ -28,7 +28,7 @@ var (
 	// see the same response as for errExpired; callers distinguish the two in
 	// order to count guesses.
 	ErrUnknownCode = fault.New(fault.DeviceCodeExpired, errExpired.Message)
-	errPending     = fault.New(fault.AuthorizationPending, "Nobody has approved this device yet. Keep polling.")
+	errPending     = fault.New(fault.AuthorizationPending, "This device is not approved yet. Continue polling.")
 	errTooSoon     = fault.New(fault.SlowDown, "This device polls too often. Wait longer between polls.")
 )
 

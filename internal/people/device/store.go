@@ -140,7 +140,7 @@ func recordViewer(ctx context.Context, tx *sqldb.Tx, grantID, personID string) (
 // grants.
 func moveState(ctx context.Context, tx *sqldb.Tx, from, to State, set, where string, args ...any) (int64, error) {
 	if !slices.Contains(next[from], to) {
-		return 0, fmt.Errorf("a grant does not go from %s to %s", from, to)
+		return 0, fmt.Errorf("a device grant cannot change from %s to %s", from, to)
 	}
 	return tx.Exec(ctx, `UPDATE device_grant SET state = $1`+set+` WHERE state = $2 AND `+where,
 		append([]any{string(to), string(from)}, args...)...)
@@ -384,19 +384,19 @@ var Checks = []sqldb.Check{
 	{Name: "a deleted person has no device and has approved none", Query: `
 		SELECT 'person ' || p.id FROM person p WHERE p.deleted IS NOT NULL AND (
 			EXISTS (SELECT 1 FROM device d WHERE d.person_id = p.id) OR EXISTS (SELECT 1 FROM device_grant g WHERE g.person_id = p.id))`},
-	{Name: "codes are kept as hashes only", Query: `
+	{Name: "device codes are stored only as hashes", Query: `
 		SELECT 'device_grant ' || id FROM device_grant WHERE ` + notHash(`device_hash`) + ` OR ` + notHash(`user_hash`)},
-	{Name: "refresh tokens are kept as SHA-256 only", Query: `
+	{Name: "refresh tokens are stored only as SHA-256", Query: `
 		SELECT 'refresh_token of device ' || device_id FROM refresh_token WHERE ` + notHash(`hash`)},
-	{Name: "what was approved has a person", Query: `
+	{Name: "an approved grant has a person", Query: `
 		SELECT 'device_grant ' || id FROM device_grant WHERE state IN ('approved', 'claimed') AND person_id IS NULL`},
-	{Name: "a claimed grant has its device, and no other grant has one", Query: `
+	{Name: "every claimed grant, and no other, has a device", Query: `
 		SELECT 'device_grant ' || g.id FROM device_grant g LEFT JOIN device d ON d.id = g.device_id AND d.person_id = g.person_id
 		WHERE g.state = 'claimed' AND (d.id IS NULL OR g.claimed IS NULL) OR g.state <> 'claimed' AND g.device_id IS NOT NULL`},
-	{Name: "a device has one live refresh token", Query: `
+	{Name: "a device has one valid refresh token", Query: `
 		SELECT 'device ' || d.id FROM device d LEFT JOIN refresh_token t ON t.device_id = d.id AND t.replaced IS NULL
 		GROUP BY d.id, d.revoked HAVING count(t.hash) > 1 OR d.revoked IS NULL AND count(t.hash) = 0`},
-	{Name: "the live refresh token is the newest", Query: `
+	{Name: "the valid refresh token of a device is its newest", Query: `
 		SELECT 'device ' || t.device_id FROM refresh_token t
 		WHERE t.replaced IS NULL AND EXISTS (SELECT 1 FROM refresh_token o WHERE o.device_id = t.device_id AND o.generation > t.generation)`},
 }

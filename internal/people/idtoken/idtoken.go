@@ -122,7 +122,7 @@ func (i *Issuer) SignToken(ctx context.Context, tx *sqldb.Tx, c Claims) (token s
 }
 
 // errInvalid is returned for every invalid token, whatever is wrong with it.
-var errInvalid = fault.New(fault.Unauthenticated, "This call needs a valid credential.")
+var errInvalid = fault.New(fault.Unauthenticated, "A valid credential is required.")
 
 // VerifyToken returns the claims of a token that this installation signed and
 // that has not expired. For every other token it returns a

@@ -113,7 +113,7 @@ func someone() idtoken.Claims {
 func refused(t *testing.T, name string, err error) {
 	t.Helper()
 	f, ok := errors.AsType[*fault.Error](err)
-	if !ok || f.Code != fault.Unauthenticated || f.Message != "This call needs a valid credential." || len(f.Details) != 0 {
+	if !ok || f.Code != fault.Unauthenticated || f.Message != "A valid credential is required." || len(f.Details) != 0 {
 		t.Errorf("%s: %v, want %s", name, err, fault.Unauthenticated)
 	}
 }

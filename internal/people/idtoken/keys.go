@@ -62,7 +62,7 @@ func (i *Issuer) currentSigner(ctx context.Context, tx *sqldb.Tx) (jose.Signer, 
 		return nil, fmt.Errorf("signing key %s: %w", k.kid, err)
 	}
 	if len(seed) != ed25519.SeedSize {
-		return nil, fmt.Errorf("signing key %s: has %d bytes", k.kid, len(seed))
+		return nil, fmt.Errorf("signing key %s has an invalid length of %d bytes", k.kid, len(seed))
 	}
 	signer, err := jose.NewSigner(
 		jose.SigningKey{Algorithm: jose.EdDSA, Key: jose.JSONWebKey{Key: ed25519.NewKeyFromSeed(seed), KeyID: k.kid}},
@@ -186,7 +186,7 @@ func (i *Issuer) lookUpKeys(ctx context.Context, kid string) (set *keySet, share
 }
 
 func errTimeout(ctx context.Context) error {
-	return fault.New(fault.Unavailable, "The keys of the service could not be read in time. Try again.").Because(ctx.Err())
+	return fault.New(fault.Unavailable, "The signing keys of the service could not be read in time. Try again.").Because(ctx.Err())
 }
 
 // loadKeys reads the public keys that can still verify tokens from the
@@ -204,7 +204,7 @@ func (i *Issuer) loadKeys(ctx context.Context) (*keySet, error) {
 		}
 		public, ok := jwk.Key.(ed25519.PublicKey)
 		if !ok {
-			return nil, fmt.Errorf("signing key %s: is a %T", k.kid, jwk.Key)
+			return nil, fmt.Errorf("signing key %s has the unexpected type %T", k.kid, jwk.Key)
 		}
 		set.public[k.kid] = public
 	}

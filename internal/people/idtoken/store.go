@@ -48,9 +48,9 @@ func deleteReplaced(ctx context.Context, tx *sqldb.Tx, before time.Time) error {
 // Checks are the invariants of this package's tables, as queries for the rows
 // that violate them.
 var Checks = []sqldb.Check{
-	{Name: "one key signs", Query: `
+	{Name: "exactly one signing key is in use", Query: `
 		SELECT CAST(count(*) - count(replaced) AS TEXT) || ' of ' || CAST(count(*) AS TEXT) || ' keys sign' FROM signing_key
 		HAVING count(*) > 0 AND count(*) - count(replaced) <> 1`},
-	{Name: "public keys hold nothing private", Query: `
+	{Name: "public keys contain no private parts", Query: `
 		SELECT 'signing_key ' || id FROM signing_key WHERE public LIKE '%"d"%'`},
 }

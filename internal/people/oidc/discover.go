@@ -13,7 +13,7 @@ import (
 )
 
 // metadata is the configuration that a provider publishes about itself, and
-// what is derived from it.
+// values that are derived from it.
 type metadata struct {
 	provider   *gooidc.Provider
 	oauth      oauth2.Config
@@ -66,7 +66,7 @@ func (p *Provider) fetchMetadata(ctx context.Context) (*metadata, error) {
 	}
 	for _, address := range []string{document.Authorize, document.Token, document.Keys, cmp.Or(document.UserInfo, s.Issuer)} {
 		if !isSafeURL(s.Issuer, address) {
-			return nil, fmt.Errorf("the provider names %q as one of its addresses", address)
+			return nil, fmt.Errorf("the provider's metadata has an unsafe address: %q", address)
 		}
 	}
 	f := &metadata{provider: provider, keys: gooidc.NewRemoteKeySet(gooidc.ClientContext(context.Background(), p.client), document.Keys)}

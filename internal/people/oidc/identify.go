@@ -36,7 +36,7 @@ func (y *laxBool) UnmarshalJSON(b []byte) error {
 // 1.0, section 3.1.3.7) and returns the identity in its ID token.
 func (p *Provider) verifyIdentity(ctx context.Context, f *metadata, token *oauth2.Token, nonce string) (Identity, error) {
 	forged := func(err error) (Identity, error) {
-		return Identity{}, p.refusedError(p.DisplayName()+" gave an answer that cannot be trusted. Start again.", shortenError(err))
+		return Identity{}, p.refusedError(p.DisplayName()+" sent a response that could not be verified. Start again.", shortenError(err))
 	}
 	raw, _ := token.Extra("id_token").(string)
 	keys := &watchedKeys{KeySet: f.keys}
@@ -55,13 +55,13 @@ func (p *Provider) verifyIdentity(ctx context.Context, f *metadata, token *oauth
 	}
 	switch {
 	case nonce == "" || subtle.ConstantTimeCompare([]byte(signed.Nonce), []byte(nonce)) != 1:
-		return forged(errors.New("the nonce differs"))
+		return forged(errors.New("the nonce of the ID token does not match"))
 	case c.Party != p.settings.ClientID && (c.Party != "" || len(signed.Audience) > 1):
-		return forged(fmt.Errorf("the token was made for %q", c.Party))
+		return forged(fmt.Errorf("the ID token was issued to another client: %q", c.Party))
 	case signed.AccessTokenHash != "" && signed.VerifyAccessToken(token.AccessToken) != nil:
-		return forged(errors.New("the access token is another one's"))
+		return forged(errors.New("the access token does not match the ID token"))
 	case !isShortText(signed.Subject) || signed.Subject == "":
-		return forged(errors.New("the subject is no text"))
+		return forged(errors.New("the subject of the ID token is empty, too long or not text"))
 	}
 	who := Identity{
 		Issuer:        p.settings.Issuer,
@@ -73,17 +73,17 @@ func (p *Provider) verifyIdentity(ctx context.Context, f *metadata, token *oauth
 	if who.Email == "" && f.provider.UserInfoEndpoint() != "" {
 		info, err := f.provider.UserInfo(ctx, oauth2.StaticTokenSource(token))
 		if err != nil {
-			return Identity{}, p.unavailableError("ask who it is", err)
+			return Identity{}, p.unavailableError("request user info", err)
 		}
 		if info.Subject != who.Subject { // OpenID Connect Core 1.0, section 5.3.2
-			return forged(errors.New("it tells about another person"))
+			return forged(errors.New("the user info has another subject than the ID token"))
 		}
 		who.Email = info.Email
 		who.EmailVerified = info.EmailVerified
 	}
 	who.EmailVerified = who.EmailVerified && who.Email != ""
 	if !isShortText(who.Email) {
-		return forged(errors.New("the mail address is no text"))
+		return forged(errors.New("the mail address is too long or not text"))
 	}
 	return who, nil
 }

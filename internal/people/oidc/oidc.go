@@ -139,10 +139,10 @@ func (p *Provider) FinishSignIn(ctx context.Context, pending Pending, state, cod
 	ctx, cancel := p.withTimeout(ctx)
 	defer cancel()
 	if pending.State == "" || subtle.ConstantTimeCompare([]byte(pending.State), []byte(state)) != 1 {
-		return Identity{}, p.refusedError("This answer does not belong to a sign-in that began in this browser. Start again.", errors.New("the state differs"))
+		return Identity{}, p.refusedError("This sign-in was not started in this browser. Start again.", errors.New("the state parameter does not match"))
 	}
 	if code == "" {
-		return Identity{}, p.refusedError(p.DisplayName()+" did not sign you in.", errors.New("there is no code"))
+		return Identity{}, p.refusedError(p.DisplayName()+" did not sign you in.", errors.New("the authorization code is missing"))
 	}
 	f, err := p.loadMetadata(ctx)
 	if err != nil {
@@ -157,7 +157,7 @@ func (p *Provider) FinishSignIn(ctx context.Context, pending Pending, state, cod
 
 // ErrUnknownPerson is returned by ConfirmPerson for a person whose refresh
 // token the provider no longer accepts.
-var ErrUnknownPerson = errors.New("the provider no longer stands by the person")
+var ErrUnknownPerson = errors.New("the identity provider no longer accepts the person's refresh token")
 
 // ConfirmPerson asks the provider whether it still accepts the person's refresh
 // token. It returns the refresh token for the next call, because the old token
@@ -209,7 +209,7 @@ func (p *Provider) refusedError(message string, cause error) error {
 // unavailableError returns the fault.Unavailable for a provider that does not
 // respond.
 func (p *Provider) unavailableError(doing string, cause error) error {
-	return fault.New(fault.Unavailable, p.DisplayName()+" does not answer. Try again shortly.").
+	return fault.New(fault.Unavailable, p.DisplayName()+" does not respond. Try again shortly.").
 		Because(fmt.Errorf("sign in with %s: %s: %w", p.IssuerURL(), doing, shortenError(cause)))
 }
 

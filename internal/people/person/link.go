@@ -49,7 +49,7 @@ func CreateLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, l Link, lifeti
 }
 
 // errLink is returned for used, expired and unknown links.
-var errLink = fault.New(fault.NotFound, "This link does not work any more. Ask for a new one.")
+var errLink = fault.New(fault.NotFound, "This link is no longer valid. Request a new one.")
 
 // FindLink returns the person and target of a link without using the link.
 func FindLink(ctx context.Context, tx *sqldb.Tx, kind LinkKind, secret string) (Link, error) {

@@ -101,7 +101,7 @@ func CheckPassword(ctx context.Context, stored, password string) (bool, error) {
 	}
 	part := strings.Split(stored, "$")
 	if len(part) != 6 || part[1] != "argon2id" {
-		return false, fmt.Errorf("check password: unknown form of hash")
+		return false, fmt.Errorf("check password: unknown hash format")
 	}
 	var c cost
 	if _, err := fmt.Sscanf(part[3], "m=%d,t=%d,p=%d", &c.memory, &c.passes, &c.threads); err != nil {

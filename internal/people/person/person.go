@@ -76,12 +76,12 @@ func Create(ctx context.Context, tx *sqldb.Tx, d Draft) (Person, error) {
 }
 
 // ErrEmailTaken is returned if another person has the mail address.
-var ErrEmailTaken = fault.New(fault.Invalid, "Somebody with this address is here already.").On("email")
+var ErrEmailTaken = fault.New(fault.Invalid, "An account with this mail address already exists.").On("email")
 
 // ErrDeleted is returned for an action on behalf of a deleted person.
 var ErrDeleted = fault.New(fault.Unauthenticated, "This account was deleted.")
 
-var errNobody = fault.New(fault.NotFound, "There is no such person here.")
+var errNobody = fault.New(fault.NotFound, "There is no such person.")
 
 // ByEmail returns the person with a mail address, compared without regard to
 // case.
@@ -89,7 +89,7 @@ func ByEmail(ctx context.Context, tx *sqldb.Tx, email string) (Person, error) {
 	p, err := findPerson(ctx, tx, "email_key", emailKey(email))
 	if errors.Is(err, errNobody) || err == nil && p.Deleted {
 		p = Person{}
-		err = fault.New(fault.NotFound, "Nobody here has this address.")
+		err = fault.New(fault.NotFound, "No account has this mail address.")
 	}
 	return p, err
 }

@@ -327,21 +327,21 @@ func ReleaseConfirmation(ctx context.Context, tx *sqldb.Tx, i Identity) error {
 // Checks are the invariants of this package's tables, as queries for the rows
 // that violate them.
 var Checks = []sqldb.Check{
-	{Name: "addresses are compared in lower case", Query: `
+	{Name: "mail addresses are indexed in lower case", Query: `
 		SELECT 'person ' || id FROM person WHERE email_key <> lower(email_key) AND deleted IS NULL`},
-	{Name: "no set-up link outlives the first person", Query: `
+	{Name: "there is no set-up link once a person exists", Query: `
 		SELECT 'deployment ' || name FROM deployment WHERE name LIKE '` + setupRow + `%' AND EXISTS (SELECT 1 FROM person)`},
-	{Name: "links are kept as SHA-256 only", Query: `
+	{Name: "links are stored only as SHA-256", Query: `
 		SELECT 'person_link ' || hash FROM person_link WHERE length(hash) <> 64`},
 	// A person with neither a password nor an OpenID identity can sign in with
 	// a password-reset link that is sent to a verified mail address.
-	{Name: "everybody can sign in somehow", Query: `
+	{Name: "every person has a way to sign in", Query: `
 		SELECT 'person ' || p.id FROM person p WHERE p.password_hash = '' AND NOT p.suspended AND NOT p.email_verified
 			AND NOT EXISTS (SELECT 1 FROM person_identity i WHERE i.person_id = p.id)`},
-	{Name: "the row of a deleted person says nothing about them", Query: `
+	{Name: "the row of a deleted person has no personal data", Query: `
 		SELECT 'person ' || id FROM person WHERE deleted IS NOT NULL
 			AND (email <> '' OR email_key <> '` + erased + `' || id OR email_verified OR password_hash <> '' OR NOT suspended OR signed_in <> 0 OR signed_in_before <> 0)`},
-	{Name: "only deleted people have no address", Query: `
+	{Name: "only deleted people have no mail address", Query: `
 		SELECT 'person ' || id FROM person WHERE deleted IS NULL AND (email = '' OR email_key LIKE '` + erased + `%')`},
 	{Name: "a deleted person has no identity, link or notice", Query: `
 		SELECT 'person ' || p.id FROM person p WHERE p.deleted IS NOT NULL AND (

@@ -45,9 +45,9 @@ const (
 )
 
 var (
-	errCommon   = fault.New(fault.Invalid, "This password is one of those that are tried first. Choose another: a few words make a good one.").On("password")
-	errPattern  = fault.New(fault.Invalid, "This password follows a pattern that is tried first. Choose another: a few words make a good one.").On("password")
-	errPersonal = fault.New(fault.Invalid, "A password is not your address or the name of this service with a little more. A few words make a good one.").On("password")
+	errCommon   = fault.New(fault.Invalid, "This password is too common. Choose another one, for example several words.").On("password")
+	errPattern  = fault.New(fault.Invalid, "This password follows a common pattern. Choose another one, for example several words.").On("password")
+	errPersonal = fault.New(fault.Invalid, "This password is too similar to your mail address or to the name of this service. Choose another one, for example several words.").On("password")
 )
 
 // CheckNewPassword refuses a password that is too short, or that an attacker
@@ -70,7 +70,7 @@ func CheckNewPassword(password, email string) error {
 
 func checkLength(password string) error {
 	if !utf8.ValidString(password) || len(password) > maxPassword || utf8.RuneCountInString(password) < minPassword {
-		return fault.New(fault.Invalid, fmt.Sprintf("A password has at least %d characters.", minPassword)).On("password")
+		return fault.New(fault.Invalid, fmt.Sprintf("A password must have at least %d characters.", minPassword)).On("password")
 	}
 	return nil
 }

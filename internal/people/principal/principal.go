@@ -103,6 +103,17 @@ func (p Principal) Accounts() []Principal {
 	return append([]Principal{first}, p.Others...)
 }
 
+// AccountIDs returns the ids of the accounts that the request is about. It is
+// empty if no account was selected.
+func (p Principal) AccountIDs() (accountIDs []string) {
+	for _, account := range p.Accounts() {
+		if account.AccountID != "" {
+			accountIDs = append(accountIDs, account.AccountID)
+		}
+	}
+	return accountIDs
+}
+
 // DeviceID returns the device id of an ID token. It returns "" for other
 // credentials.
 func (p Principal) DeviceID() string {
@@ -117,7 +128,7 @@ func (p Principal) DeviceID() string {
 // reached.
 func (p Principal) UsesPlugin() bool { return p.Credential.Kind == IDToken }
 
-var errPersonalOnly = fault.New(fault.AccountSelectionInvalid, "A personal access token reaches the personal account only. Leave team_id out.").
+var errPersonalOnly = fault.New(fault.AccountSelectionInvalid, "A personal access token can be used only for the personal account. Omit team_id.").
 	With("reason", "team_not_allowed")
 
 var errPluginNotAllowed = fault.New(fault.PluginNotAllowed, "Your role in this team does not allow this app. Ask an admin of the team.")

@@ -7,8 +7,8 @@ import "net/netip"
 type Client struct {
 	Address   string // IP address
 	UserAgent string
-	// KnownBrowser is the value of the cookie of a browser in which somebody
-	// signed in before; see RememberBrowser.
+	// KnownBrowser is the value of the cookie of a browser in which a
+	// person signed in before; see RememberBrowser.
 	KnownBrowser string
 }
 

@@ -117,12 +117,12 @@ func knownID(ctx context.Context, tx *sqldb.Tx, personID, hash string) (id strin
 // Checks are the invariants of this package's tables, as queries for the rows
 // that violate them.
 var Checks = []sqldb.Check{
-	{Name: "sessions are kept as SHA-256 only", Query: `
+	{Name: "sessions are stored only as SHA-256", Query: `
 		SELECT 'web_session ' || id FROM web_session WHERE length(hash) <> 64`},
-	{Name: "known browsers are kept as SHA-256 only", Query: `
+	{Name: "known browsers are stored only as SHA-256", Query: `
 		SELECT 'known_browser ' || id FROM known_browser WHERE length(hash) <> 64`},
 	{Name: "a deleted person has no known browser", Query: `
 		SELECT 'known_browser ' || k.id FROM known_browser k JOIN person p ON p.id = k.person_id WHERE p.deleted IS NOT NULL`},
-	{Name: "a deleted person is signed in nowhere", Query: `
+	{Name: "a deleted person has no session", Query: `
 		SELECT 'web_session ' || s.id FROM web_session s JOIN person p ON p.id = s.person_id WHERE p.deleted IS NOT NULL`},
 }

@@ -80,7 +80,7 @@ func (s *Service) CreateRun(ctx context.Context, d Draft) (Created, error) {
 	return c, nil
 }
 
-var errInFlight = errors.New("a request with the same idempotency key is in progress")
+var errInFlight = errors.New("another request with the same idempotency key is in progress")
 
 // createInTx checks and stores a new run. Everything that a create request
 // changes is changed in this transaction.
@@ -265,7 +265,7 @@ func (s *Service) holdPrice(ctx context.Context, tx *sqldb.Tx, who principal.Pri
 // The message explains how to get more tokens.
 func errTooFewTokens(topUp int64, who principal.Principal, required, available int64) *fault.Error {
 	has := "your account has"
-	then := `Ask the operator of this installation for more, who has "atelier admin grant" for it.`
+	then := `Ask the operator of this installation for more; the command is "atelier admin grant".`
 	switch {
 	case who.TeamID != "":
 		has = "the team has"
@@ -307,7 +307,7 @@ func spendLeft(ctx context.Context, tx *sqldb.Tx, who principal.Principal) (left
 }
 
 func errOverspent(required, left int64) *fault.Error {
-	return fault.New(fault.InsufficientBalance, "Your role in this team may not spend that many tokens now. Wait, or ask an admin of the team.").
+	return fault.New(fault.InsufficientBalance, "This run exceeds the spending limit of your role in this team. Wait, or ask an admin of the team.").
 		With("required", required).With("available", left).With("reason", "spending_window")
 }
 

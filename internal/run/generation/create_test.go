@@ -94,7 +94,7 @@ func TestOrderOfChecks(t *testing.T) {
 		h.OK(h.Runs.EndRun(h.Context(), one, generation.Outcome{State: run.Cancelled}))
 		f = step("too poor", fault.InsufficientBalance, func(*generation.Draft) { h.Give(anna, 1) })
 		if f.Details["required"] != int64(3) || f.Details["available"] != int64(2) ||
-			f.Message != `This run needs 3 tokens and your account has 2. Ask the operator of this installation for more, who has "atelier admin grant" for it.` {
+			f.Message != `This run needs 3 tokens and your account has 2. Ask the operator of this installation for more; the command is "atelier admin grant".` {
 			h.Errorf("balance = %v, %s", f.Details, f.Message)
 		}
 		if c, err := create(h, d); err != nil || c.Replayed {

@@ -37,7 +37,7 @@ type StoredResult struct {
 }
 
 // ErrNotHeld is returned to a worker whose claim on the run is no longer valid.
-var ErrNotHeld = errors.New("the run has ended or another worker has it")
+var ErrNotHeld = errors.New("the run has ended, or another worker has claimed it")
 
 // EndRun ends a run in one transaction. It stores the state and the results,
 // adds the run to the report of its company, settles the price, checks the
@@ -52,7 +52,7 @@ var ErrNotHeld = errors.New("the run has ended or another worker has it")
 // because a worker deletes the files after ErrNotHeld.
 func (s *Service) EndRun(ctx context.Context, r run.Run, e Outcome) error {
 	if n := int64(len(e.Results)); n > r.NumResults || (e.State == run.Succeeded) != (n > 0) {
-		return fmt.Errorf("end run %s: %s with %d results of %d", r.ID, e.State, n, r.NumResults)
+		return fmt.Errorf("end run %s: the state %s does not allow %d results of at most %d", r.ID, e.State, n, r.NumResults)
 	}
 	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error { return s.endInTx(ctx, tx, r, e) })
 	if err == nil {
@@ -99,7 +99,7 @@ func (s *Service) endInTx(ctx context.Context, tx *sqldb.Tx, r run.Run, e Outcom
 	}
 	if ended.CompanyID != "" {
 		if err := report.Add(ctx, tx, reportOf(ended, len(o.Results))); err != nil {
-			return fmt.Errorf("report run %s: %w", r.ID, err)
+			return fmt.Errorf("add run %s to the report: %w", r.ID, err)
 		}
 	}
 	if o.TokensCharged > 0 && r.TeamID != "" { // comes before the settlement, which locks a row that is common to all settlements
@@ -115,7 +115,7 @@ func (s *Service) endInTx(ctx context.Context, tx *sqldb.Tx, r run.Run, e Outcom
 		return err
 	}
 	if tokens != o.TokensCharged || allowance != o.AllowanceUsed {
-		return fmt.Errorf("settle run %s: %d tokens and %d free, want %d and %d", r.ID, tokens, allowance, o.TokensCharged, o.AllowanceUsed)
+		return fmt.Errorf("settle run %s: charged %d tokens and %d of the allowance, want %d and %d", r.ID, tokens, allowance, o.TokensCharged, o.AllowanceUsed)
 	}
 	if e.State == run.Succeeded {
 		if err := catalog.RecordDuration(ctx, tx, r.ToolID, e.Took/time.Duration(len(e.Results))); err != nil {
@@ -136,7 +136,7 @@ func (s *Service) endInTx(ctx context.Context, tx *sqldb.Tx, r run.Run, e Outcom
 	return nil
 }
 
-// reportOf converts an ended run to what package report counts.
+// reportOf converts an ended run to the type that package report counts.
 func reportOf(r run.Run, results int) report.EndedRun {
 	return report.EndedRun{
 		CompanyID:     r.CompanyID,

@@ -182,8 +182,8 @@ func TestPriceIsWhatIsHeld(t *testing.T) {
 			{"cost", nil, 0, generation.Cost{FreeAllowance: 3, PerResult: 3}},
 			{"many", n(2), 0, generation.Cost{FreeAllowance: 4, PerResult: 2}},
 			{"many", n(3), 1, generation.Cost{Tokens: 1, FreeAllowance: 5, PerResult: 2}},
-			{"many", n(3), 0, generation.Cost{Tokens: 1, FreeAllowance: 5, PerResult: 2, Blocked: `This run needs 1 token and your account has 0. Ask the operator of this installation for more, who has "atelier admin grant" for it.`}},
-			{"many", n(8), 10, generation.Cost{Tokens: 11, FreeAllowance: 5, PerResult: 2, Blocked: `This run needs 11 tokens and your account has 10. Ask the operator of this installation for more, who has "atelier admin grant" for it.`}},
+			{"many", n(3), 0, generation.Cost{Tokens: 1, FreeAllowance: 5, PerResult: 2, Blocked: `This run needs 1 token and your account has 0. Ask the operator of this installation for more; the command is "atelier admin grant".`}},
+			{"many", n(8), 10, generation.Cost{Tokens: 11, FreeAllowance: 5, PerResult: 2, Blocked: `This run needs 11 tokens and your account has 10. Ask the operator of this installation for more; the command is "atelier admin grant".`}},
 			{"many", n(8), 11, generation.Cost{Tokens: 11, FreeAllowance: 5, PerResult: 2}},
 		} {
 			anna := h.Person(c.tokens)

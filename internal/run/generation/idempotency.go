@@ -52,7 +52,7 @@ func (s *Service) replayKey(ctx context.Context, tx *sqldb.Tx, personID string, 
 
 	r, err := run.GetUnscoped(ctx, tx, k.RunID)
 	if err != nil {
-		return Created{}, fmt.Errorf("replay: %w", err)
+		return Created{}, fmt.Errorf("replay response: %w", err)
 	}
 	rooms, err := ratelimit.Rooms(ctx, tx, rateKey(personID), s.windows...)
 	if err != nil {

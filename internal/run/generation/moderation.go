@@ -171,9 +171,10 @@ func errModerationBusy(ctx context.Context) error {
 	return fault.New(fault.Unavailable, "The service cannot check this request right now. Try again shortly.").After(time.Second)
 }
 
-// countRoom returns how many runs like this one could be accepted now, or an
-// error if none could. It makes the checks of the create transaction in the
-// same order, without counting or locking anything.
+// countRoom returns the number of runs with the price of this draft that the
+// person could start now, or the error with which the next one would be
+// refused. It makes the same checks as the create transaction, in the same
+// order, but only reads: it uses up no rate limit and locks no rows.
 func (s *Service) countRoom(ctx context.Context, tx *sqldb.Tx, who principal.Principal, a checkedDraft) (int64, error) {
 	left, full, err := ratelimit.Left(ctx, tx, rateKey(who.PersonID), s.windows...)
 	if err != nil {

@@ -121,7 +121,7 @@ func TestTooFewTokensSaysWhatToDo(t *testing.T) {
 			who  principal.Principal
 			want string
 		}{
-			{h.Runs, own(anna), `your account has 0. Ask the operator of this installation for more, who has "atelier admin grant" for it.`},
+			{h.Runs, own(anna), `your account has 0. Ask the operator of this installation for more; the command is "atelier admin grant".`},
 			{claims, own(anna), "your account has 0. Claim your free top-up if you have not yet, or ask the operator of this installation for more."},
 			{claims, in(anna, team), "the team has 0. An admin of the team can ask the operator of this installation for more."},
 		} {

@@ -125,8 +125,8 @@ func (s *Service) PollRun(ctx context.Context, who principal.Principal, id strin
 	return rec, err
 }
 
-// leaveRoom gives back the unit of the rate limit that a first early poll used,
-// if create requests being received need it.
+// leaveRoom returns the unit that a first early poll has used of the rate limit,
+// if create requests whose bodies are still arriving need it.
 func (s *Service) leaveRoom(ctx context.Context, tx *sqldb.Tx, personID, unit string) error {
 	arriving := s.arriving.Count(personID)
 	if arriving == 0 || unit == "" {

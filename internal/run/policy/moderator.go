@@ -45,7 +45,7 @@ func NewModerator(o Options) (*Moderator, error) {
 	u, err := url.Parse(o.URL)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil:
-		return nil, errors.New("moderator: the address must be an http:// or https:// URL without a user") // the URL is not shown, because it may contain a password
+		return nil, errors.New("moderator: the address must be an http:// or https:// URL without credentials") // the URL is not shown, because it may contain a password
 	case strings.ContainsFunc(o.Key, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return nil, errors.New("moderator: the key has characters that are invalid in a header")
 	case o.Timeout < 0:
@@ -95,7 +95,7 @@ func (m *Moderator) askServer(ctx context.Context, texts []Text) (path string, f
 		return "", false, err
 	}
 	if len(flags) != len(paths) {
-		return "", false, fmt.Errorf("the moderator has %d results for %d texts", len(flags), len(paths))
+		return "", false, fmt.Errorf("the moderator returned %d results for %d texts", len(flags), len(paths))
 	}
 	for i, f := range flags {
 		if f {
@@ -123,11 +123,11 @@ func (m *Moderator) postRequest(ctx context.Context, body []byte) (flags []bool,
 	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("read the moderator's answer: %w", err)
+		return nil, fmt.Errorf("read the moderator's response: %w", err)
 	case response.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("the moderator answers %d", response.StatusCode)
+		return nil, fmt.Errorf("the moderator responded with status %d", response.StatusCode)
 	case len(answer) > maxAnswer:
-		return nil, errors.New("the moderator's answer is too long")
+		return nil, errors.New("the moderator's response is too long")
 	}
 	var verdict struct {
 		Results []struct {
@@ -135,11 +135,11 @@ func (m *Moderator) postRequest(ctx context.Context, body []byte) (flags []bool,
 		} `json:"results"`
 	}
 	if err := json.Unmarshal(answer, &verdict); err != nil {
-		return nil, fmt.Errorf("read the moderator's answer: %w", err)
+		return nil, fmt.Errorf("read the moderator's response: %w", err)
 	}
 	for _, result := range verdict.Results {
 		if result.Flagged == nil {
-			return nil, errors.New("the moderator's answer does not say whether it flags a text")
+			return nil, errors.New("the moderator's response has a result without flagged")
 		}
 		flags = append(flags, *result.Flagged)
 	}

@@ -21,7 +21,7 @@ func (p *phrases) isEmpty() bool { return len(p.nodes) == 0 }
 func (p *phrases) addPhrase(phrase string) error {
 	text := foldText(phrase)
 	if strings.ContainsFunc(text, func(r rune) bool { return !isWordRune(r) && !strings.ContainsRune(" -'’", r) }) {
-		return errors.New("a phrase consists of words only; write other patterns as a /regular expression/")
+		return errors.New("a phrase may contain only words; write other patterns as a /regular expression/")
 	}
 	text = strings.Map(separateMarks, text)
 	if p.isEmpty() {
@@ -37,7 +37,7 @@ func (p *phrases) addPhrase(phrase string) error {
 		}
 	}
 	if at == 0 {
-		return errors.New("a phrase without words")
+		return errors.New("the phrase contains no words")
 	}
 	p.nodes[at].ends = true
 	return nil

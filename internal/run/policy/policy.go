@@ -42,14 +42,6 @@ type Checker struct {
 	Moderator *Moderator // nil if there is no moderator
 }
 
-// Check checks texts against the rules, and with the moderator if there is one.
-func (c *Checker) Check(ctx context.Context, texts []Text) error {
-	if err := c.CheckRules(texts); err != nil {
-		return err
-	}
-	return c.ModerateTexts(ctx, texts)
-}
-
 // CheckRules returns a fault.ContentPolicyViolation for texts that the rules
 // forbid. Its detail "field" is the path of the text. CheckRules does not call
 // the moderator.
@@ -79,7 +71,7 @@ func (c *Checker) ModerateTexts(ctx context.Context, texts []Text) error {
 	path, refused, err := c.Moderator.askServer(ctx, texts)
 	switch {
 	case errors.Is(err, context.Canceled):
-		return fmt.Errorf("ask the moderator: %w", err) // the client has disconnected
+		return fmt.Errorf("send texts to the moderator: %w", err) // the client has disconnected
 	case err != nil:
 		return fault.New(fault.Unavailable, "The service cannot check this request right now. Try again shortly.").Because(err)
 	case refused:
@@ -112,7 +104,7 @@ var defaultRules string
 func Default() *Rules {
 	r, err := Parse(strings.NewReader(defaultRules))
 	if err != nil {
-		panic("policy: the shipped rules: " + err.Error()) // cannot happen, because tests parse the built-in rules
+		panic("policy: parse the built-in rules: " + err.Error()) // cannot happen, because tests parse the built-in rules
 	}
 	return r
 }

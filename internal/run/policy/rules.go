@@ -44,7 +44,7 @@ func Parse(r io.Reader) (*Rules, error) {
 		return nil, fmt.Errorf("read rules: %w", err)
 	}
 	if len(file) > maxFile {
-		return nil, fmt.Errorf("rules: more than %d bytes", maxFile)
+		return nil, fmt.Errorf("rules: the file is larger than %d bytes", maxFile)
 	}
 	rules := &Rules{}
 	var problems []error
@@ -59,7 +59,7 @@ func Parse(r io.Reader) (*Rules, error) {
 		case len(line) > maxLine:
 			err = fmt.Errorf("longer than %d bytes", maxLine)
 		case !utf8.ValidString(line):
-			err = errors.New("not UTF-8")
+			err = errors.New("not valid UTF-8")
 		case line[0] == '/':
 			var expression string
 			if expression, err = plainRegexp(line); err == nil {
@@ -74,7 +74,7 @@ func Parse(r io.Reader) (*Rules, error) {
 	}
 	if len(problems) == 0 && len(expressions) > 0 {
 		if rules.regexps, err = regexp.Compile(strings.Join(expressions, "|")); err != nil {
-			problems = append(problems, errors.New("the regular expressions are too large together"))
+			problems = append(problems, errors.New("the regular expressions together are too large"))
 		}
 	}
 	if len(problems) > 0 {

@@ -45,11 +45,11 @@ func TestParse(t *testing.T) {
 		"other line ends and a mark":    {"\ufeff# one\r\npipe bomb\r\n", nil},
 		"as long as it may be":          {long, nil},
 		"one byte longer":               {long + "c", []string{"line 1: longer"}},
-		"not UTF-8":                     {"a\xff", []string{"line 1: not UTF-8"}},
-		"marks in a phrase":             {"$ex", []string{"line 1: a phrase consists of words only"}},
-		"a comment behind a phrase":     {"bomb # why", []string{"line 1: a phrase consists of words only"}},
-		"no words":                      {"-", []string{"line 1: a phrase without words"}},
-		"nothing to be seen":            {"\u200b\u0301", []string{"line 1: a phrase without words"}},
+		"not UTF-8":                     {"a\xff", []string{"line 1: not valid UTF-8"}},
+		"marks in a phrase":             {"$ex", []string{"line 1: a phrase may contain only words"}},
+		"a comment behind a phrase":     {"bomb # why", []string{"line 1: a phrase may contain only words"}},
+		"no words":                      {"-", []string{"line 1: the phrase contains no words"}},
+		"nothing to be seen":            {"\u200b\u0301", []string{"line 1: the phrase contains no words"}},
 		"half an expression":            {"/a", []string{"line 1: a regular expression"}},
 		"a slash":                       {"/", []string{"line 1: a regular expression"}},
 		"two slashes":                   {"//", []string{"line 1: a regular expression"}},
@@ -60,7 +60,7 @@ func TestParse(t *testing.T) {
 		"it matches what has no letter": {"/\u0301/", []string{"line 1: the expression matches"}},
 		"every bad line":                {"ok\n/(/\n\n$\n# fine\n/)/", []string{"line 2: ", "line 4: ", "line 6: "}},
 		"the longest file":              {strings.Repeat("#\n", 1<<19), nil},
-		"one byte more":                 {strings.Repeat("#\n", 1<<19) + "#", []string{"more than 1048576 bytes"}},
+		"one byte more":                 {strings.Repeat("#\n", 1<<19) + "#", []string{"larger than 1048576 bytes"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -9,33 +9,33 @@ import (
 
 // Checks are SQL queries for violated invariants of runs.
 var Checks = []sqldb.Check{
-	{Name: "a scheduling row counts the queued runs", Query: `
+	{Name: "the number of queued runs in a scheduling row is correct", Query: `
 		SELECT 'run_turn ' || t.engine || ' ' || t.person_id FROM run_turn t WHERE t.waiting <>
 			(SELECT count(*) FROM run r WHERE r.engine = t.engine AND r.person_id = t.person_id AND r.stage = 'queued')`},
 	{Name: "every queued run has a scheduling row", Query: `
 		SELECT 'run ' || r.id FROM run r WHERE r.stage = 'queued'
 			AND NOT EXISTS (SELECT 1 FROM run_turn t WHERE t.engine = r.engine AND t.person_id = r.person_id)`},
-	{Name: "running runs, and only they, have a lease", Query: `
+	{Name: "every running run, and no other, has a lease", Query: `
 		SELECT 'run ' || id FROM run WHERE (coalesce(stage, '') = 'running') <> (lease_until IS NOT NULL)`},
-	{Name: "a running run has one open attempt, its newest", Query: `
+	{Name: "only the newest attempt of a running run is open", Query: `
 		SELECT 'run ' || r.id FROM run r WHERE (coalesce(r.stage, '') = 'running') <>
 			EXISTS (SELECT 1 FROM run_attempt a WHERE a.run_id = r.id AND a.ended IS NULL AND a.attempt = r.attempt)`},
-	{Name: "older attempts are over", Query: `
+	{Name: "all older attempts of a run have ended", Query: `
 		SELECT 'run ' || a.run_id || ' attempt ' || CAST(a.attempt AS TEXT) FROM run_attempt a JOIN run r ON r.id = a.run_id
 		WHERE a.attempt > r.attempt OR a.ended IS NULL AND (a.attempt < r.attempt OR r.stage IS NULL)`},
-	{Name: "an attempt ends a run as the run ended", Query: `
+	{Name: "the last attempt of a run has the final state of the run", Query: `
 		SELECT 'run ' || a.run_id || ' attempt ' || CAST(a.attempt AS TEXT) FROM run_attempt a JOIN run r ON r.id = a.run_id
 		WHERE a.outcome IN ('succeeded', 'failed', 'cancelled') AND (r.status <> a.outcome OR r.attempt <> a.attempt)`},
-	{Name: "a run that succeeded has an attempt that did", Query: `
+	{Name: "a successful run has a successful attempt", Query: `
 		SELECT 'run ' || r.id FROM run r WHERE r.status = 'succeeded'
 			AND NOT EXISTS (SELECT 1 FROM run_attempt a WHERE a.run_id = r.id AND a.outcome = 'succeeded')`},
 	{Name: "a run's times are in order", Query: `
 		SELECT 'run ' || id FROM run WHERE started < created OR finished < created OR finished < started`},
-	{Name: "an idempotency key and its run belong to one person", Query: `
+	{Name: "an idempotency key and its run belong to the same person", Query: `
 		SELECT 'idempotency ' || i.person_id || ' ' || i.key FROM idempotency i JOIN run r ON r.id = i.run_id WHERE r.person_id <> i.person_id`},
-	{Name: "a run has as many results as it says", Query: `
+	{Name: "the number of results of a run is correct", Query: `
 		SELECT 'run ' || r.id FROM run r WHERE r.results <> (SELECT count(*) FROM result s WHERE s.run_id = r.id)`},
-	{Name: "the personal account pays for runs without a team", Query: `
+	{Name: "the account of a run is its team, or the person if there is no team", Query: `
 		SELECT 'run ' || id FROM run WHERE account_id <> coalesce(team_id, person_id)`},
 }
 
@@ -72,9 +72,9 @@ func LimitChecks(d sqldb.Dialect, l Limits) []sqldb.Check {
 					UNION ALL
 					SELECT person_id, CASE WHEN finished - created > ` + clockSkew + ` THEN finished - ` + clockSkew + ` ELSE finished END, -1 FROM run WHERE finished > ` + recent + `) AS steps) AS counts
 			WHERE n > ` + strconv.Itoa(l.Active) + ` GROUP BY person_id`},
-		{Name: "a run whose lease has expired is taken over", Query: `
+		{Name: "no running run has an expired lease", Query: `
 			SELECT 'run ' || id FROM run WHERE stage = 'running' AND lease_until < ` + d.Clock + ` - 60000000`},
-		{Name: "every run ends", Query: `
+		{Name: "every run ends within two days", Query: `
 			SELECT 'run ' || id FROM run WHERE status = 'pending' AND created < ` + d.Clock + ` - 172800000000`},
 	}
 }

@@ -26,23 +26,23 @@ func TestChecksFindDamage(t *testing.T) {
 			check, damage string
 			args          []any
 		}{
-			{"a scheduling row counts the queued runs", `UPDATE run_turn SET waiting = waiting + 1`, nil},
+			{"the number of queued runs in a scheduling row is correct", `UPDATE run_turn SET waiting = waiting + 1`, nil},
 			{"every queued run has a scheduling row", `DELETE FROM run_turn`, nil},
-			{"running runs, and only they, have a lease", `UPDATE run SET lease_until = NULL WHERE id = $1`, []any{running.ID}},
-			{"running runs, and only they, have a lease", `UPDATE run SET lease_until = 1 WHERE id = $1`, []any{lost.ID}},
-			{"a running run has one open attempt, its newest", `DELETE FROM run_attempt WHERE run_id = $1`, []any{running.ID}},
-			{"a running run has one open attempt, its newest", `UPDATE run_attempt SET ended = NULL, outcome = NULL WHERE run_id = $1`, []any{lost.ID}},
-			{"older attempts are over", `UPDATE run SET attempt = 2 WHERE id = $1`, []any{running.ID}},
-			{"older attempts are over", `UPDATE run SET attempt = 0 WHERE id = $1`, []any{lost.ID}},
-			{"older attempts are over", `UPDATE run_attempt SET ended = NULL, outcome = NULL WHERE run_id = $1`, []any{succeeded.ID}},
-			{"an attempt ends a run as the run ended", `UPDATE run_attempt SET outcome = 'failed' WHERE run_id = $1`, []any{succeeded.ID}},
-			{"an attempt ends a run as the run ended", `UPDATE run_attempt SET outcome = 'failed' WHERE run_id = $1`, []any{lost.ID}},
-			{"a run that succeeded has an attempt that did", `UPDATE run_attempt SET outcome = 'lost' WHERE run_id = $1`, []any{succeeded.ID}},
+			{"every running run, and no other, has a lease", `UPDATE run SET lease_until = NULL WHERE id = $1`, []any{running.ID}},
+			{"every running run, and no other, has a lease", `UPDATE run SET lease_until = 1 WHERE id = $1`, []any{lost.ID}},
+			{"only the newest attempt of a running run is open", `DELETE FROM run_attempt WHERE run_id = $1`, []any{running.ID}},
+			{"only the newest attempt of a running run is open", `UPDATE run_attempt SET ended = NULL, outcome = NULL WHERE run_id = $1`, []any{lost.ID}},
+			{"all older attempts of a run have ended", `UPDATE run SET attempt = 2 WHERE id = $1`, []any{running.ID}},
+			{"all older attempts of a run have ended", `UPDATE run SET attempt = 0 WHERE id = $1`, []any{lost.ID}},
+			{"all older attempts of a run have ended", `UPDATE run_attempt SET ended = NULL, outcome = NULL WHERE run_id = $1`, []any{succeeded.ID}},
+			{"the last attempt of a run has the final state of the run", `UPDATE run_attempt SET outcome = 'failed' WHERE run_id = $1`, []any{succeeded.ID}},
+			{"the last attempt of a run has the final state of the run", `UPDATE run_attempt SET outcome = 'failed' WHERE run_id = $1`, []any{lost.ID}},
+			{"a successful run has a successful attempt", `UPDATE run_attempt SET outcome = 'lost' WHERE run_id = $1`, []any{succeeded.ID}},
 			{"a run's times are in order", `UPDATE run SET created = started + 1 WHERE id = $1`, []any{running.ID}},
 			{"a run's times are in order", `UPDATE run SET created = finished + 1 WHERE id = $1`, []any{succeeded.ID}},
-			{"an idempotency key and its run belong to one person", `UPDATE run SET person_id = $2, account_id = $2 WHERE id = $1`, []any{running.ID, bert}},
-			{"a run has as many results as it says", `UPDATE run SET results = 1 WHERE id = $1`, []any{running.ID}},
-			{"the personal account pays for runs without a team", `UPDATE run SET account_id = 'other' WHERE id = $1`, []any{running.ID}},
+			{"an idempotency key and its run belong to the same person", `UPDATE run SET person_id = $2, account_id = $2 WHERE id = $1`, []any{running.ID, bert}},
+			{"the number of results of a run is correct", `UPDATE run SET results = 1 WHERE id = $1`, []any{running.ID}},
+			{"the account of a run is its team, or the person if there is no team", `UPDATE run SET account_id = 'other' WHERE id = $1`, []any{running.ID}},
 		} {
 			if got := w.Damage(run.Checks, c.damage, c.args...); !got[c.check] {
 				w.Errorf("%s %v: found by %v, want %q", c.damage, c.args, got, c.check)
@@ -87,7 +87,7 @@ func TestLimitChecks(t *testing.T) {
 			return found
 		}
 		const minute, hour, going, taken, ends = "no person starts more runs in a minute than allowed", "no person starts more runs in an hour than allowed",
-			"no person has more active runs than allowed", "a run whose lease has expired is taken over", "every run ends"
+			"no person has more active runs than allowed", "no running run has an expired lease", "every run ends within two days"
 		is := func(what string, got map[string]bool, want ...string) {
 			w.Helper()
 			ok := len(got) == len(want)

@@ -189,7 +189,7 @@ type Output struct {
 	Note     string // remark of the tool for people, or ""
 }
 
-// Outcome is the final state of a run and what it was charged.
+// Outcome is the final state of a run and the price that was charged for it.
 type Outcome struct {
 	State         State
 	TokensCharged int64

@@ -257,7 +257,7 @@ func markCancelled(ctx context.Context, tx *sqldb.Tx, accountID, id string) (Run
 		UPDATE run SET cancel = TRUE, revision = revision + 1 WHERE id = $1 AND account_id = $2 AND status = 'pending' RETURNING `+columns, id, accountID))
 }
 
-// Erase deletes what a person entered from runs that have ended: inputs,
+// Erase deletes the data that a person entered from ended runs: inputs,
 // metadata, plugin name and webhook URL. It also deletes the idempotency keys
 // and polls of the runs. Their tools, times and costs stay.
 func Erase(ctx context.Context, tx *sqldb.Tx, ids []string) error {

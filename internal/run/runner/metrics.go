@@ -29,20 +29,20 @@ const elsewhere = "elsewhere"
 func newMetrics(to prometheus.Registerer, pools map[string]engine.Pool) *metrics {
 	m := &metrics{
 		running: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "atelier_runs_running", Help: "Runs that this node works on, by engine.",
+			Name: "atelier_runs_running", Help: "Runs that this node is executing, by engine.",
 		}, []string{"engine"}),
 		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "atelier_runs_ended_total", Help: "Runs that this node worked on, by engine and how that ended.",
+			Name: "atelier_runs_ended_total", Help: "Attempts of runs that this node executed, by engine and outcome.",
 		}, []string{"engine", "outcome"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "atelier_run_seconds", Help: "Time that runs which succeeded took, by engine.",
+			Name: "atelier_run_seconds", Help: "Duration of successful runs, by engine.",
 			Buckets: []float64{.1, .25, .5, 1, 2.5, 5, 10, 25, 60, 150, 300, 600},
 		}, []string{"engine"}),
 		servers: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "atelier_engine_away", Help: "1 while an engine's server cannot be reached from this node.",
 		}, []string{"engine"}),
 		places: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "atelier_engine_places", Help: "Runs that this node may work on at once, by engine.",
+			Name: "atelier_engine_places", Help: "Runs that this node may execute at the same time, by engine.",
 		}, []string{"engine"}),
 	}
 	for name, pool := range pools {

@@ -31,13 +31,13 @@ func TestMetrics(t *testing.T) {
 			ended(h, create(h, "free", nil).ID)
 		}
 		want := `
-			# HELP atelier_runs_ended_total Runs that this node worked on, by engine and how that ended.
+			# HELP atelier_runs_ended_total Attempts of runs that this node executed, by engine and outcome.
 			# TYPE atelier_runs_ended_total counter
 			atelier_runs_ended_total{engine="ENGINE",outcome="cancelled"} 0
 			atelier_runs_ended_total{engine="ENGINE",outcome="elsewhere"} 0
 			atelier_runs_ended_total{engine="ENGINE",outcome="failed"} 1
 			atelier_runs_ended_total{engine="ENGINE",outcome="succeeded"} 1
-			# HELP atelier_runs_running Runs that this node works on, by engine.
+			# HELP atelier_runs_running Runs that this node is executing, by engine.
 			# TYPE atelier_runs_running gauge
 			atelier_runs_running{engine="ENGINE"} 0
 		`

@@ -67,7 +67,7 @@ func (r reaper) requeueExpired(ctx context.Context) (found int, err error) {
 		r.NoticeQueued(name)
 	}
 	for _, one := range over {
-		e := generation.Outcome{State: run.Failed, ErrorCode: string(engine.Failed), ErrorText: "The worker of this run died at every attempt. The run is not tried again."}
+		e := generation.Outcome{State: run.Failed, ErrorCode: string(engine.Failed), ErrorText: "The worker of this run stopped unexpectedly at every attempt. The run is not retried."}
 		if one.Cancel {
 			e = generation.Outcome{State: run.Cancelled}
 		}

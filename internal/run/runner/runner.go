@@ -124,9 +124,9 @@ type pool struct {
 
 // The causes with which the context of a job is cancelled.
 var (
-	errCancelled = errors.New("cancelled")
-	errLost      = fmt.Errorf("lease lost: %w", engine.ErrHandedOver)
-	errStopping  = fmt.Errorf("worker stopping: %w", engine.ErrHandedOver)
+	errCancelled = errors.New("the run was cancelled")
+	errLost      = fmt.Errorf("the lease of the run is lost: %w", engine.ErrHandedOver)
+	errStopping  = fmt.Errorf("the worker is stopping: %w", engine.ErrHandedOver)
 	errTimeout   = errors.New("the tool timed out")
 	// errQueueTimeout means that the run waited too long in the queue of its
 	// model server.

@@ -49,7 +49,7 @@ func (r reaper) watchUnserved(ctx context.Context) {
 		case <-r.unknown:
 		}
 		if _, err := r.failUnserved(ctx); err != nil && ctx.Err() == nil {
-			r.Log.Warn("could not fail the runs of an engine that no node has", "error", err)
+			r.Log.Warn("could not end queued runs whose engine no node is configured for", "error", err)
 		}
 	}
 }
@@ -81,7 +81,7 @@ func (r reaper) failUnserved(ctx context.Context) (found int, err error) {
 			ended += n
 		}
 		if ended > 0 {
-			r.Log.Warn("no node has the engine; its runs were marked as failed", "engine", name, "runs", ended)
+			r.Log.Warn("queued runs marked as failed: no node is configured for their engine", "engine", name, "runs", ended)
 		}
 	}
 	return 0, nil
@@ -102,7 +102,7 @@ func (r reaper) failQueued(ctx context.Context, name string) (found int, err err
 		err := r.Runs.EndRun(ctx, one, generation.Outcome{
 			State:     run.Failed,
 			ErrorCode: string(engine.Unavailable),
-			ErrorText: "No server of this installation runs this tool. Tell the operator.",
+			ErrorText: "No server of this installation runs this tool. Contact the operator.",
 		})
 		if err != nil && !errors.Is(err, generation.ErrNotHeld) {
 			return 0, err

@@ -276,7 +276,7 @@ func selectTeam(ctx context.Context, q sqldb.Querier, r Rule, who principal.Prin
 		who.CompanyID = who.Credential.CompanyID
 		return who, nil
 	case teamID == "" && isCompanyToken:
-		return who, selectionInvalid("team_required", "A company access token acts on a team. Name it with team_id.")
+		return who, selectionInvalid("team_required", "A company access token requires a team. Set it with team_id.")
 	case teamID == "":
 		who.AccountID = who.PersonID
 		return who, nil
@@ -317,7 +317,7 @@ func selectCompany(ctx context.Context, q sqldb.Querier, r Rule, who principal.P
 	case isCompanyToken && id != who.Credential.CompanyID:
 		return who, errNotInCompany
 	case id == "":
-		return who, fault.New(fault.Forbidden, "Name the company with company_id.").With("reason", "company")
+		return who, fault.New(fault.Forbidden, "A company is required. Set it with company_id.").With("reason", "company")
 	}
 	role, of, err := company.CompanyMembershipOf(ctx, q, who.PersonID, id)
 	switch {
@@ -326,7 +326,7 @@ func selectCompany(ctx context.Context, q sqldb.Querier, r Rule, who principal.P
 	case err != nil:
 		return who, err
 	case r.Plan != "" && of.Plan != r.Plan:
-		return who, fault.New(fault.Forbidden, "The plan of this company does not have this.").With("reason", "plan")
+		return who, fault.New(fault.Forbidden, "The plan of this company does not include this feature.").With("reason", "plan")
 	case r.Needs != "" && !role.May(r.Needs):
 		return who, fault.New(fault.Forbidden, "Your role in this company does not allow this. Ask an admin of the company.").With("reason", "permission")
 	}

@@ -18,6 +18,7 @@ import (
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/company"
+	"atelier/internal/people/device"
 	"atelier/internal/people/idtoken"
 	"atelier/internal/people/person"
 	"atelier/internal/people/principal"
@@ -377,8 +378,12 @@ func TestLastUsed(t *testing.T) {
 			t.Fatal("the token is not listed")
 			return time.Time{}
 		}
-		device := func() (at time.Time, address string) {
-			all, err := w.site.Accounts.Devices.ListDevicesOf(t.Context(), anna)
+		deviceUse := func() (at time.Time, address string) {
+			var all []device.Device
+			err := w.site.DB.Read(t.Context(), func(tx *sqldb.Tx) (err error) {
+				all, err = w.site.Accounts.Devices.Devices.ListSignedIn(t.Context(), tx, w.anna)
+				return err
+			})
 			if err != nil || len(all) != 1 {
 				t.Fatalf("devices = %v, %v", all, err)
 			}
@@ -394,7 +399,7 @@ func TestLastUsed(t *testing.T) {
 		if at := personal(); !at.IsZero() {
 			t.Errorf("before the first use a token was last used at %v", at)
 		}
-		_, home := device()
+		_, home := deviceUse()
 		signedIn := w.now()
 		w.pass(time.Second)
 		use()
@@ -402,7 +407,7 @@ func TestLastUsed(t *testing.T) {
 		if at := personal(); !at.Equal(first) {
 			t.Errorf("after the first use = %v, want %v", at, first)
 		}
-		if at, address := device(); !at.Equal(signedIn) || address != home {
+		if at, address := deviceUse(); !at.Equal(signedIn) || address != home {
 			t.Errorf("a second after its sign-in a device was last used %v at %s, want %v at %s", at, address, signedIn, home)
 		}
 		w.pass(58 * time.Second)
@@ -415,7 +420,7 @@ func TestLastUsed(t *testing.T) {
 		if at := personal(); !at.Equal(w.now()) {
 			t.Errorf("after a minute = %v, want %v", at, w.now())
 		}
-		if at, address := device(); !at.Equal(w.now()) || address != "192.0.2.1" {
+		if at, address := deviceUse(); !at.Equal(w.now()) || address != "192.0.2.1" {
 			t.Errorf("after a minute a device was last used %v at %s, want %v at 192.0.2.1", at, address, w.now())
 		}
 	})

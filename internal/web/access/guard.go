@@ -52,7 +52,7 @@ func (g *Gate) Guard(a Admitted) sqldb.Guard {
 
 // errRoleChanged is returned if the request is still allowed, but the caller's
 // role differs from the one that the handler has used so far.
-var errRoleChanged = fault.New(fault.Unavailable, "Your role in this team changed while the request was under way. Send it again.").
+var errRoleChanged = fault.New(fault.Unavailable, "Your role in this team changed during the request. Send the request again.").
 	With("reason", "role_changed").After(time.Second)
 
 // reauthorizeRequest authorizes the request again from the rows that tx reads.

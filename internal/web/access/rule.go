@@ -99,12 +99,12 @@ func (r Rule) acceptsUnverified(reads bool) bool { return r.Unverified || reads 
 // credential.
 func (r Rule) refusalMessage(k principal.Kind) string {
 	if r.Account == CompanyAccount {
-		return "This call needs an access token of the company."
+		return "This request requires an access token of the company."
 	}
 	if k == principal.CompanyToken && len(r.Kinds) > 1 {
-		return "A company access token reaches its company's teams only."
+		return "A company access token can be used only for the teams of its company."
 	}
-	return "This call needs a signed-in person: an access token cannot make it."
+	return "This request requires a signed-in person. Access tokens are not accepted."
 }
 
 // parseTeam parses a team_id parameter that names at most one team. It returns
@@ -114,7 +114,7 @@ func parseTeam(values []string) (string, error) {
 	case len(values) == 0:
 		return "", nil
 	case len(values) > 1 || strings.Contains(values[0], ","):
-		return "", selectionInvalid("several", "This call takes one team_id.")
+		return "", selectionInvalid("several", "This request accepts only one team_id.")
 	case values[0] != "" && !ids.Alphanumeric(values[0]):
 		return "", errMalformedTeam
 	}
@@ -128,9 +128,9 @@ func parseCompany(values []string) (string, error) {
 	case len(values) == 0:
 		return "", nil
 	case len(values) > 1:
-		return "", companyInvalid("Give this parameter once.")
+		return "", companyInvalid("Send this parameter only once.")
 	case values[0] != "" && !ids.Alphanumeric(values[0]):
-		return "", companyInvalid("This is not an id.")
+		return "", companyInvalid("Must be a valid id.")
 	}
 	return values[0], nil
 }
@@ -143,7 +143,7 @@ func companyInvalid(message string) error {
 // It returns a single "" if the parameter is absent or empty.
 func parseTeams(values []string) ([]string, error) {
 	if len(values) > 1 {
-		return nil, selectionInvalid("several", "Give team_id once, with a comma between the teams.")
+		return nil, selectionInvalid("several", "Send team_id only once, with commas between the teams.")
 	}
 	if len(values) == 0 || values[0] == "" {
 		return []string{""}, nil
@@ -154,7 +154,7 @@ func parseTeams(values []string) ([]string, error) {
 			return nil, errMalformedTeam
 		}
 		if len(teamIDs) == maxTeams {
-			return nil, selectionInvalid("malformed", "These are too many teams for one call.")
+			return nil, selectionInvalid("malformed", "The request names too many teams.")
 		}
 		if !slices.Contains(teamIDs, id) {
 			teamIDs = append(teamIDs, id)
@@ -163,7 +163,7 @@ func parseTeams(values []string) ([]string, error) {
 	return teamIDs, nil
 }
 
-var errMalformedTeam = selectionInvalid("malformed", "This team_id is not an id.")
+var errMalformedTeam = selectionInvalid("malformed", "team_id must be a valid id.")
 
 // maxTeams is the maximum number of teams in the team_id of one request.
 const maxTeams = 100

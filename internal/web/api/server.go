@@ -77,7 +77,7 @@ func (s *server) newHandler(routes []rest.Route) http.Handler {
 		mux.HandleFunc(path, s.servePath(path, methods))
 	}
 	unknown := s.serveOpen("unknown", func(http.ResponseWriter, *http.Request) error {
-		return fault.New(fault.NotFound, "There is nothing at this address.")
+		return fault.New(fault.NotFound, "This address does not exist.")
 	})
 	preflight := s.servePreflight("unknown", allMethods)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {

@@ -47,7 +47,7 @@ func LoadFiles(certFile, keyFile string, log *slog.Logger, now func() time.Time)
 	}
 	parsed, err := tls.X509KeyPair(cert, key)
 	if err != nil {
-		return nil, fmt.Errorf("%s with %s: %w", certFile, keyFile, err)
+		return nil, fmt.Errorf("load certificate %s with key %s: %w", certFile, keyFile, err)
 	}
 	f.handledDigest = digestPair(cert, key, nil)
 	f.current.Store(&parsed)

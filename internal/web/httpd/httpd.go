@@ -114,7 +114,7 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	go func() { failed <- srv.Serve(listener) }()
 	select {
 	case err := <-failed:
-		return fmt.Errorf("serve: %w", err)
+		return fmt.Errorf("serve HTTP: %w", err)
 	case <-ctx.Done():
 	}
 

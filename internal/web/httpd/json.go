@@ -72,7 +72,7 @@ func CheckJSON(body []byte, depth int) error {
 		}
 		if d.StackDepth() == 0 {
 			if rest := bytes.TrimSpace(body[d.InputOffset():]); len(rest) > 0 {
-				return refuse("There is more after the JSON value.", nil)
+				return refuse("There is unexpected data after the JSON value.", nil)
 			}
 		}
 	}

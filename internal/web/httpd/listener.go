@@ -107,10 +107,10 @@ func NewListener(l net.Listener, limits ConnectionLimits, log *slog.Logger, now 
 		idle:      list.New(),
 		fresh:     list.New(),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "atelier_http_connections_refused_total", Help: "Connections refused by the limit that they were above.",
+			Name: "atelier_http_connections_refused_total", Help: "Refused connections, by the limit that they exceeded.",
 		}, []string{"limit"}),
 		evicted: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "atelier_http_connections_evicted_total", Help: "Connections without a request that were closed to make room.",
+			Name: "atelier_http_connections_evicted_total", Help: "Idle connections that were closed to make room for new ones.",
 		}),
 	}
 	n.opened = prometheus.NewGaugeFunc(prometheus.GaugeOpts{

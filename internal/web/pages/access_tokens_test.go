@@ -119,7 +119,7 @@ func TestCompanyTokens(t *testing.T) {
 			t.Error("the member can regenerate the company's token")
 		}
 		id := own.form("/tokens/delete").Get("id")
-		member.post("/tokens/regenerate", url.Values{"form_token": {signinToken(member, "/tokens/regenerate")}, "id": {id}}).want(403, "whose admins manage it")
+		member.post("/tokens/regenerate", url.Values{"form_token": {signinToken(member, "/tokens/regenerate")}, "id": {id}}).want(403, "only its admins can change it")
 		for _, path := range []string{"", "/regenerate", "/delete"} {
 			member.post(page+path, url.Values{"form_token": {signinToken(member, page+path)}, "id": {id}, "name": {"x"}, "uid": {bert.ID}}).want(403)
 		}

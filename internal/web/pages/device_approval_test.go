@@ -74,7 +74,7 @@ func TestRefuseADevice(t *testing.T) {
 		}
 		b.get(link).want(403, "Refused", "You refused the device")
 		b.send(page, "/device", "verdict", "approve").want(403, "Refused", "You refused the device")
-		s.signedIn(s.person("bert@studio.example")).get(link).want(404, "No device waits with this code.")
+		s.signedIn(s.person("bert@studio.example")).get(link).want(404, "No device is waiting with this code.")
 		if n := s.count("device"); n != 0 {
 			t.Errorf("devices = %d", n)
 		}
@@ -90,7 +90,7 @@ func TestCodesAsPeopleTypeThem(t *testing.T) {
 		for _, typed := range []string{code, strings.ToLower(code), strings.ReplaceAll(code, "-", ""), " " + strings.ToLower(code[:4]) + " " + code[5:] + " "} {
 			b.get("/device?code="+url.QueryEscape(typed)).want(200, code)
 		}
-		a := b.get("/device?code=BCDF-GHJK").want(404, "No device waits with this code.")
+		a := b.get("/device?code=BCDF-GHJK").want(404, "No device is waiting with this code.")
 		if attr(a.element("code"), "value") != "BCDF-GHJK" || len(a.alerts()) != 1 {
 			t.Errorf("page = %s", a.body)
 		}
@@ -98,7 +98,7 @@ func TestCodesAsPeopleTypeThem(t *testing.T) {
 			b.get("/device?code=" + url.QueryEscape(typed)).want(404)
 		}
 		s.clock.pass(10 * time.Minute)
-		b.get("/device?code="+code).want(404, "No device waits with this code.")
+		b.get("/device?code="+code).want(404, "No device is waiting with this code.")
 	})
 }
 
@@ -129,7 +129,7 @@ func TestASecondPersonLocksACode(t *testing.T) {
 		}
 		for _, page := range []*answer{first, second} {
 			b := map[*answer]*browser{first: anna, second: bert}[page]
-			b.send(page, "/device", "verdict", "approve").want(403, "nobody can approve it")
+			b.send(page, "/device", "verdict", "approve").want(403, "it can't be approved")
 		}
 		if n := s.count("audit WHERE act = 'device.code_seen_by_many'"); n != 1 {
 			t.Errorf("audit entries = %d", n)

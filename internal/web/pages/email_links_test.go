@@ -31,7 +31,7 @@ func TestVerify(t *testing.T) {
 		}
 		elsewhere.send(page, "/verify").want(200, "Your address is verified")
 		b.get("/account").want(200, "Your address is verified.")
-		elsewhere.send(page, "/verify").want(404, "This link does not work any more.")
+		elsewhere.send(page, "/verify").want(404, "This link is no longer valid.")
 		elsewhere.send(page, "/verify", "token", "x").want(404)
 		b.get("/verify").want(404)
 	})
@@ -71,7 +71,7 @@ func TestReset(t *testing.T) {
 		if s.state() != before {
 			t.Error("opening the link did something")
 		}
-		b.get("/reset?token=x").want(404, "This link does not work any more.")
+		b.get("/reset?token=x").want(404, "This link is no longer valid.")
 		b.send(page, "/reset", "password", "short").want(400, "at least 8 characters")
 		thief.get("/account").want(200)
 		b.send(page, "/reset", "password", "another fine password").leads("/signin?done=reset")

@@ -95,7 +95,7 @@ func TestProviderAnswersThatDoNotCount(t *testing.T) {
 		u, _ := url.Parse(back)
 		q := u.Query()
 		q.Set("state", "made-up")
-		b.get("/oidc/callback?"+q.Encode()).want(403, "does not belong to a sign-in that began in this browser")
+		b.get("/oidc/callback?"+q.Encode()).want(403, "was not started in this browser")
 
 		back = b.away(p, "/oidc/start", "anna@studio.example")
 		s.clock.pass(10 * time.Minute)
@@ -121,7 +121,7 @@ func TestAProviderThatIsAway(t *testing.T) {
 	t.Parallel()
 	withProvider(t, func(t *testing.T, s *site, p *oidctest.Server) {
 		p.Stop(t)
-		a := s.browser().get("/oidc/start").want(503, "Studio ID does not answer.")
+		a := s.browser().get("/oidc/start").want(503, "Studio ID does not respond.")
 		if a.header.Get("Retry-After") != "2" || a.header.Get("Set-Cookie") != "" {
 			t.Errorf("headers = %v", a.header)
 		}

@@ -44,7 +44,7 @@ func TestSignUp(t *testing.T) {
 		b.get("/signin?next=/devices").leads("/devices")
 
 		other := s.browser()
-		a := other.submit("/signup", "/signup", "email", "Anna@studio.example", "password", password).want(400, "Somebody with this address is here already.")
+		a := other.submit("/signup", "/signup", "email", "Anna@studio.example", "password", password).want(400, "An account with this mail address already exists.")
 		if attr(a.element("email"), "aria-invalid") != "true" {
 			t.Error("the address is not marked")
 		}
@@ -169,7 +169,7 @@ func TestGuessingIsLimited(t *testing.T) {
 		for range 10 {
 			b.signIn("anna@studio.example", "wrong password").want(403)
 		}
-		a := b.signIn("anna@studio.example", "wrong password").want(429, "Too many requests", "Too many wrong passwords from here.", "You can try again in 30 seconds.")
+		a := b.signIn("anna@studio.example", "wrong password").want(429, "Too many requests", "Too many wrong passwords were entered from your network.", "You can try again in 30 seconds.")
 		if a.header.Get("Retry-After") != "30" || len(a.alerts()) != 1 {
 			t.Errorf("wait = %q, alerts = %q", a.header.Get("Retry-After"), a.alerts())
 		}
@@ -280,7 +280,7 @@ func TestWeakPasswords(t *testing.T) {
 		const address = "anna@studio.example"
 		b := s.browser()
 		for _, weak := range []string{"password", "Passw0rd!", "12345678", "anna@studio.example", "studio2026"} {
-			a := b.submit("/signup", "/signup", "email", address, "password", weak).want(400, "few words make a good one.")
+			a := b.submit("/signup", "/signup", "email", address, "password", weak).want(400, "for example several words.")
 			if attr(a.element("password"), "aria-invalid") != "true" || attr(a.element("password"), "value") != "" || attr(a.element("email"), "value") != address {
 				t.Errorf("page = %s", a.body)
 			}
@@ -292,8 +292,8 @@ func TestWeakPasswords(t *testing.T) {
 		s.person(address)
 		b.submit("/forgot", "/forgot", "email", address).want(200)
 		link := s.link("/reset")
-		b.submit(link, "/reset", "password", "password1").want(400, "tried first")
-		b.submit(link, "/reset", "password", address).want(400, "not your address")
+		b.submit(link, "/reset", "password", "password1").want(400, "too common")
+		b.submit(link, "/reset", "password", address).want(400, "too similar to your mail address")
 		b.submit(link, "/reset", "password", "lamp river horse").leads("/signin?done=reset")
 
 		b.signIn(address, "lamp river horse").leads("/account")

@@ -43,7 +43,7 @@ func checkExpression(text string, maxBytes int, scimType string) error {
 		return newProblem(scimType, "The expression is not valid UTF-8.")
 	}
 	if len(text) > maxBytes {
-		return newProblem(scimType, "An expression has at most %d bytes.", maxBytes)
+		return newProblem(scimType, "An expression must have at most %d bytes.", maxBytes)
 	}
 
 	return nil

@@ -72,7 +72,7 @@ func (k *resourceType) parseOperations(sent map[string]any) ([]operation, error)
 		}
 		for _, part := range parts {
 			if pathBytes += len(part.at); pathBytes > maxPaths {
-				return nil, newProblem(invalidPath, "The paths of all operations together have at most %d bytes.", maxPaths)
+				return nil, newProblem(invalidPath, "The paths of all operations together must have at most %d bytes.", maxPaths)
 			}
 			part.path, err = k.parsePath(part.at)
 			if at == "" && (err != nil || part.path.attribute != nil && part.path.attribute.mutability == readOnly) {
@@ -100,7 +100,7 @@ func splitOperation(op string, value any) (all []operation, err error) {
 		return nil, newProblem(invalidValue, "Without a path the value must be an object.")
 	}
 	if len(parts) > maxNames {
-		return nil, newProblem(invalidValue, "A value has at most %d names.", maxNames)
+		return nil, newProblem(invalidValue, "A value must have at most %d names.", maxNames)
 	}
 
 	for _, name := range slices.Sorted(maps.Keys(parts)) {

@@ -151,7 +151,7 @@ const (
 func externalID(o object) (string, error) {
 	id, _ := o["externalId"].(string)
 	if len(id) > maxExternal {
-		return "", newProblem(invalidValue, "externalId has at most %d bytes.", maxExternal)
+		return "", newProblem(invalidValue, "externalId must have at most %d bytes.", maxExternal)
 	}
 	return id, nil
 }
@@ -209,7 +209,7 @@ const maxSelected = 100
 // Unknown attributes are ignored.
 func (k *resourceType) parseSelection(attributes, excluded []string) (s selection, err error) {
 	if len(attributes) > 0 && len(excluded) > 0 {
-		return s, newProblem(invalidValue, "Give attributes or excludedAttributes, not both.")
+		return s, newProblem(invalidValue, "Send attributes or excludedAttributes, not both.")
 	}
 	if len(attributes) > maxSelected || len(excluded) > maxSelected {
 		return s, newProblem(invalidValue, "At most %d attributes can be selected.", maxSelected)

@@ -19,7 +19,7 @@ func (s *Server) asUser(u provisioning.User) (object, error) {
 	o := object{}
 	if u.Attributes != "" {
 		if err := json.Unmarshal([]byte(u.Attributes), &o); err != nil {
-			return nil, fmt.Errorf("attributes of user %s: %w", u.ID, err)
+			return nil, fmt.Errorf("decode the attributes of user %s: %w", u.ID, err)
 		}
 	} else { // the identity provider has not sent any attributes of this user yet
 		o["emails"] = []any{object{"value": u.Name, "type": "work", "primary": true}}
@@ -72,10 +72,10 @@ func userDraft(o object) (d provisioning.UserDraft, err error) {
 	d.Active, _ = o["active"].(bool)
 	text, err := json.Marshal(rest)
 	if err != nil {
-		return d, fmt.Errorf("attributes of a user: %w", err)
+		return d, fmt.Errorf("encode the attributes of a user: %w", err)
 	}
 	if len(text) > maxAttributes {
-		return d, newProblem(invalidValue, "The attributes of a user have at most %d bytes.", maxAttributes)
+		return d, newProblem(invalidValue, "The attributes of a user must have at most %d bytes.", maxAttributes)
 	}
 
 	d.Attributes = string(text)

@@ -14,7 +14,7 @@ import (
 // quadratic terms for light that fades towards one side.
 const backgroundTerms = 6
 
-// backgroundModel gives the colour of a plain background at every point, in
+// backgroundModel computes the colour of a plain background at every point, in
 // Oklab.
 type backgroundModel struct {
 	w, h      float64

@@ -25,7 +25,7 @@ func newFontFace(size float64) (font.Face, error) {
 	}
 	face, err := opentype.NewFace(parsed, &opentype.FaceOptions{Size: size, DPI: 72, Hinting: font.HintingFull})
 	if err != nil {
-		return nil, fmt.Errorf("make font: %w", err)
+		return nil, fmt.Errorf("create font face: %w", err)
 	}
 	return face, nil
 }

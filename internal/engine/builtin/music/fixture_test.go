@@ -3,18 +3,15 @@ package music_test
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"atelier/internal/engine"
 	"atelier/internal/engine/builtin/music"
 	"atelier/internal/engine/enginetest"
-	"atelier/internal/engine/subprocess"
 	"atelier/internal/file/media"
 )
 
@@ -31,36 +28,14 @@ var fakes = map[string]string{
 	"dawdles": "cp {}/hum.wav tune.wav; sleep 0.5",
 }
 
-// theatre is the folder of the fakes. All of them are written before the first
-// program is started: a file that is being written while another program starts
-// cannot be executed.
-var theatre string
+// programFolder is the folder of the fakes and their files.
+var programFolder string
 
 func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "music-test-")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer os.RemoveAll(dir)
-		theatre = dir
-		subprocess.SetSandbox(subprocess.Sandbox{Mode: subprocess.SandboxAuto, Write: []string{dir}}) // fakes have their files there
-		hum := wav(2*time.Second, 0.3)
-		files := map[string][]byte{
-			"hum.wav": hum, "broken.wav": hum[:len(hum)/2], "silence.wav": wav(time.Second, 0), "font.sf2": []byte("a soundfont"),
-		}
-		for name, text := range fakes {
-			files[name] = []byte("#!/bin/sh\n" + strings.ReplaceAll(text, "{}", dir) + "\n")
-		}
-		for name, b := range files {
-			if err := os.WriteFile(filepath.Join(dir, name), b, 0o700); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				return 1
-			}
-		}
-		return m.Run()
-	}())
+	hum := wav(2*time.Second, 0.3)
+	os.Exit(enginetest.RunWithPrograms(m, &programFolder, fakes, map[string][]byte{
+		"hum.wav": hum, "broken.wav": hum[:len(hum)/2], "silence.wav": wav(time.Second, 0), "font.sf2": []byte("a soundfont"),
+	}))
 }
 
 // wav is a recording of a hum as FluidSynth would write it.
@@ -85,7 +60,7 @@ func wav(long time.Duration, loud float64) []byte {
 
 // fake returns the engine with a fake program.
 func fake(name string) *music.Engine {
-	return music.New(filepath.Join(theatre, name), filepath.Join(theatre, "font.sf2"), music.Options{})
+	return music.New(filepath.Join(programFolder, name), filepath.Join(programFolder, "font.sf2"), music.Options{})
 }
 
 // installed returns the engine with FluidSynth. If a requirement is not

@@ -50,7 +50,7 @@ func (e *Engine) playScore(ctx context.Context, s *score, whole engine.Span) ([]
 		mix = mix.mixIn(stem, p.level)
 	}
 	if !mix.trimAndLevel() {
-		return nil, errResult.WithCause(errors.New("the recording is silent"))
+		return nil, errResult.WithCause(errors.New("the synthesized recording is silent"))
 	}
 	return mix.encodeWAV(), nil
 }

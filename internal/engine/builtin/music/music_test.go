@@ -65,7 +65,7 @@ func TestSettingsThatAreNotThere(t *testing.T) {
 // TestSoundfontsMayGoAway: FluidSynth itself would play silence.
 func TestSoundfontsMayGoAway(t *testing.T) {
 	t.Parallel()
-	e := music.New(filepath.Join(theatre, "plays"), "/nowhere/font.sf2", music.Options{})
+	e := music.New(filepath.Join(programFolder, "plays"), "/nowhere/font.sf2", music.Options{})
 	if got := enginetest.MustFail(t, e, job(nil)); got.Code != engine.Unavailable || !got.Transient {
 		t.Errorf("failure = %v, want one that may be over soon", got)
 	}

@@ -16,7 +16,7 @@ import (
 // levelled.
 type recording []float32
 
-var errFormat = errors.New("not a stereo recording of floats")
+var errFormat = errors.New("the WAV file does not contain two channels of 32-bit floating-point samples")
 
 // parseWAV parses a WAV file of stereo floats.
 func parseWAV(r io.Reader) (recording, error) {

@@ -112,14 +112,14 @@ func (s *source) readHeader() error {
 	seen.Write(start[:n])
 	var known bool
 	if s.codec, known = codecOf(start); !known {
-		return s.reader.explainError(fmt.Errorf("a file that begins with %q", start))
+		return s.reader.explainError(fmt.Errorf("unknown picture format: the file begins with %q", start))
 	}
 	c, err := s.config(io.MultiReader(bytes.NewReader(start), io.TeeReader(s.reader, &seen)))
 	if err != nil {
 		return s.reader.explainError(err)
 	}
 	if c.Width < 1 || c.Height < 1 {
-		return s.reader.explainError(fmt.Errorf("a picture of %d by %d pixels", c.Width, c.Height))
+		return s.reader.explainError(fmt.Errorf("invalid picture size: %d by %d pixels", c.Width, c.Height))
 	}
 	if int64(c.Width)*int64(c.Height) > MaxPixels {
 		return engine.Fail(engine.Failed, fmt.Sprintf("The picture is too large: %d by %d pixels. The limit is %d megapixels.", c.Width, c.Height, MaxPixels/1_000_000))

@@ -4,17 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"atelier/internal/engine"
 	"atelier/internal/engine/builtin/speech"
 	"atelier/internal/engine/enginetest"
-	"atelier/internal/engine/subprocess"
 	"atelier/internal/file/media"
 )
 
@@ -32,38 +29,14 @@ var fakes = map[string]string{
 	"once":    "grep -q first && cp {}/minutes.wav speech.wav; exit 0",
 }
 
-// theatre is the folder of the fakes. All of them are written before the first
-// program is started: a file that is being written while another program starts
-// cannot be executed.
-var theatre string
+// programFolder is the folder of the fakes and their files.
+var programFolder string
 
 func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "speech-test-")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer os.RemoveAll(dir)
-		theatre = dir
-		subprocess.SetSandbox(subprocess.Sandbox{Mode: subprocess.SandboxAuto, Write: []string{dir}}) // fakes have their files there
-		files := map[string][]byte{
-			"minutes.wav": wav(8000, 3*time.Minute, 8000),
-			"silence.wav": wav(8000, time.Second, 0),
-		}
-		whole := wav(8000, time.Second, 8000)
-		files["broken.wav"] = whole[:len(whole)/2]
-		for name, text := range fakes {
-			files[name] = []byte("#!/bin/sh\n" + strings.ReplaceAll(text, "{}", dir) + "\n")
-		}
-		for name, b := range files {
-			if err := os.WriteFile(filepath.Join(dir, name), b, 0o700); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				return 1
-			}
-		}
-		return m.Run()
-	}())
+	whole := wav(8000, time.Second, 8000)
+	os.Exit(enginetest.RunWithPrograms(m, &programFolder, fakes, map[string][]byte{
+		"minutes.wav": wav(8000, 3*time.Minute, 8000), "silence.wav": wav(8000, time.Second, 0), "broken.wav": whole[:len(whole)/2],
+	}))
 }
 
 // wav is a recording of a hum.
@@ -90,7 +63,7 @@ func wav(rate int, long time.Duration, loud int16) []byte {
 
 // fake returns the engine with a fake program.
 func fake(name string) *speech.Engine {
-	return speech.New(filepath.Join(theatre, name), speech.Options{})
+	return speech.New(filepath.Join(programFolder, name), speech.Options{})
 }
 
 // installed returns the engine with eSpeak NG. If it is not installed, the test

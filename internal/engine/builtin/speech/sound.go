@@ -18,7 +18,7 @@ type recording struct {
 	samples []int16
 }
 
-var errFormat = errors.New("not a mono recording of 16 bits")
+var errFormat = errors.New("the WAV file does not contain one channel of 16-bit samples")
 
 // parseWAV parses a WAV file with one channel and 16 bits per sample.
 func parseWAV(r io.Reader) (*recording, error) {
@@ -57,7 +57,7 @@ func (s *recording) appendSound(t *recording) error {
 		s.rate = t.rate
 	}
 	if s.rate != t.rate {
-		return errors.New("the pieces differ in sample rate")
+		return errors.New("the parts of the speech have different sample rates")
 	}
 	s.samples = append(s.samples, t.samples...)
 	return nil

@@ -29,7 +29,7 @@ func TestMissingProgramsAreNamed(t *testing.T) {
 func TestTextIsNoArgument(t *testing.T) {
 	text := "--version -w /etc/passwd <speak>hello</speak> [[[h@'loU]] \x0130s\x1b[1m\tthere\u0085you"
 	spoken(t, fake("listens"), job(text, values{"language": "de", "voice": "woman", "speed": int64(200), "pitch": 30.0, "pause": int64(120)}))
-	args, err := os.ReadFile(filepath.Join(theatre, "arguments"))
+	args, err := os.ReadFile(filepath.Join(programFolder, "arguments"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestTextIsNoArgument(t *testing.T) {
 	if string(args) != want {
 		t.Errorf("arguments = %q, want %q", args, want)
 	}
-	got, err := os.ReadFile(filepath.Join(theatre, "text"))
+	got, err := os.ReadFile(filepath.Join(programFolder, "text"))
 	if err != nil {
 		t.Fatal(err)
 	}

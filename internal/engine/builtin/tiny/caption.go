@@ -146,7 +146,7 @@ const (
 func describeWords(unknown, guessed []string, words, room int) (all []string) {
 	switch {
 	case words == 0:
-		all = append(all, "The prompt has no word that this model can read, so the picture has nothing to do with it. It reads English.")
+		all = append(all, "The prompt has no word that this model can read, so the picture has nothing to do with the prompt. The model reads English.")
 	case len(unknown) == 0:
 	case len(unknown) >= words && words == 1:
 		all = append(all, "The only word is unknown to this model, so the picture has nothing to do with the prompt: "+listWords(unknown, room)+".")

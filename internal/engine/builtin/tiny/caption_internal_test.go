@@ -73,10 +73,10 @@ func TestNotes(t *testing.T) {
 		"a fox, a Blorptangle":        "1 of 3 words is unknown to this model and was left out of the drawing: blorptangle.",
 		"blorptangle, Blorptangle!":   "The only word is unknown to this model, so the picture has nothing to do with the prompt: blorptangle.",
 		"blorptangle quuxes":          "All 2 words are unknown to this model, so the picture has nothing to do with the prompt: blorptangle, quuxes.",
-		"🦊":                           "The prompt has no word that this model can read, so the picture has nothing to do with it. It reads English.",
+		"🦊":                           "The prompt has no word that this model can read, so the picture has nothing to do with the prompt. The model reads English.",
 		"лиса":                        "The only word is unknown to this model, so the picture has nothing to do with the prompt: лиса.",
-		"":                            "The prompt has no word that this model can read, so the picture has nothing to do with it. It reads English.",
-		"…?!":                         "The prompt has no word that this model can read, so the picture has nothing to do with it. It reads English.",
+		"":                            "The prompt has no word that this model can read, so the picture has nothing to do with the prompt. The model reads English.",
+		"…?!":                         "The prompt has no word that this model can read, so the picture has nothing to do with the prompt. The model reads English.",
 		"the fox’s Blorptangle":       "1 of 3 words is unknown to this model and was left out of the drawing: blorptangle.",
 		"fox,fox,Blorptangle":         "1 of 2 words is unknown to this model and was left out of the drawing: blorptangle.",
 		// Words of others are named as they were written.

@@ -143,7 +143,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	if err := t.runAll(ctx, do); err != nil {
 		return err
 	}
-	e.with.Log.Info("picture drawn", append([]any{"run", j.RunID, "operation", with.Operation, "results", j.NumResults}, w.logAttrs()...)...)
+	e.with.Log.Info("picture generated", append([]any{"run", j.RunID, "operation", with.Operation, "results", j.NumResults}, w.logAttrs()...)...)
 	return nil
 }
 

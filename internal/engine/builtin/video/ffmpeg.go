@@ -149,7 +149,7 @@ func (w *jobRun) readFile(name string, maxBytes int64) ([]byte, error) {
 	defer r.Close()
 	b, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
 	if err == nil && (len(b) == 0 || int64(len(b)) > maxBytes) {
-		err = fmt.Errorf("%s has %d bytes", name, len(b))
+		err = fmt.Errorf("%s is empty or larger than %d bytes", name, maxBytes)
 	}
 	return b, err
 }
@@ -225,15 +225,15 @@ func checkMP4Boxes(r io.Reader) error {
 			used = 16
 		}
 		if size < used || size > 1<<62 {
-			return fmt.Errorf("box has an invalid size of %d bytes", size)
+			return fmt.Errorf("an MP4 box has an invalid size of %d bytes", size)
 		}
 		if _, err := io.CopyN(io.Discard, r, int64(size-used)); err != nil {
-			return fmt.Errorf("box is truncated: %w", err)
+			return fmt.Errorf("an MP4 box is truncated: %w", err)
 		}
 		seen[string(head[4:8])] = true
 	}
 	if !seen["ftyp"] || !seen["moov"] || !seen["mdat"] {
-		return errors.New("a required box is missing")
+		return errors.New("a required MP4 box is missing")
 	}
 	return nil
 }
@@ -243,7 +243,7 @@ func checkGIFTrailer(r io.Reader) error {
 	var last lastByte
 	n, err := io.Copy(&last, r)
 	if err == nil && (n < 14 || last != 0x3b) {
-		err = errors.New("no trailer")
+		err = errors.New("the GIF file does not end with a trailer")
 	}
 	return err
 }

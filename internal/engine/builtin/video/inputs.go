@@ -47,7 +47,7 @@ func choiceInput[T any](t task, key, fallback string, words map[string]T) (T, er
 	}
 	chosen, ok := words[word]
 	if !ok {
-		return chosen, engine.ErrMisconfigured.WithCause(fmt.Errorf("%s is not a supported choice", key))
+		return chosen, engine.ErrMisconfigured.WithCause(fmt.Errorf("the value of %s is not one of the supported ones", key))
 	}
 	return chosen, nil
 }
@@ -73,7 +73,7 @@ func (t task) shapeInput(key string, w, h int) (shape, error) {
 		h = side("height")
 	}
 	if min(w, h) < minSide || max(w, h) > maxSide || w*h > maxPixels {
-		return shape{}, engine.Fail(engine.Failed, fmt.Sprintf("The sides of the video must be %d to %d pixels long, with at most as many pixels as 1920 by 1080.", minSide, maxSide))
+		return shape{}, engine.Fail(engine.Failed, fmt.Sprintf("The width and the height of the video must be %d to %d pixels, and the video may not have more pixels than 1920 by 1080.", minSide, maxSide))
 	}
 	return shape{evenSide(w), evenSide(h)}, nil
 }

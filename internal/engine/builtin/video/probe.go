@@ -67,7 +67,7 @@ var fileKinds = map[string]fileKind{
 func (w *jobRun) addInput(ctx context.Context, group, name string, f engine.File) (inputFile, error) {
 	k, ok := fileKinds[f.MimeType]
 	if !ok || !strings.HasPrefix(f.MimeType, group+"/") {
-		return inputFile{}, engine.Fail(engine.Failed, "The type of a file is not supported by this tool.")
+		return inputFile{}, engine.Fail(engine.Failed, "This tool does not support the type of one of the files.")
 	}
 	in := inputFile{name + "." + k.ext, k}
 	return in, w.copyInput(ctx, in.name, f)
@@ -161,7 +161,7 @@ func parseProbe(answer []byte) (mediaInfo, error) {
 		return mediaInfo{}, fmt.Errorf("parse ffprobe output: %w", err)
 	}
 	if len(t.Streams) == 0 {
-		return mediaInfo{}, errors.New("no streams")
+		return mediaInfo{}, errors.New("the file has no streams")
 	}
 	var f mediaInfo
 	if d, err := strconv.ParseFloat(t.Format.Duration, 64); err == nil && d > 0 && !math.IsInf(d, 0) {
@@ -173,7 +173,7 @@ func parseProbe(answer []byte) (mediaInfo, error) {
 			f.sound = true
 		case s.Type == "video" && s.Disposition.Cover == 0 && !f.video:
 			if s.Width < 1 || s.Height < 1 {
-				return mediaInfo{}, errors.New("video has no dimensions")
+				return mediaInfo{}, errors.New("the video stream has no dimensions")
 			}
 			f.video = true
 			f.shape = shape{s.Width, s.Height}

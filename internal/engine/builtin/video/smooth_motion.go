@@ -80,7 +80,7 @@ func makeSmoothMotion(ctx context.Context, w *jobRun, s engine.Span, _ uint32) (
 		return "", engine.Fail(engine.Failed, fmt.Sprintf("The result would last %.0f seconds. The limit is %.0f.", length, maxResultSeconds))
 	}
 	if shown*length*float64(size.w)*float64(size.h) > method.maxPixels {
-		return "", engine.Fail(engine.Failed, "This would take too long. Use a shorter video or a smaller size, or blend the frames.")
+		return "", engine.Fail(engine.Failed, "The video would take too long to process. Use a shorter video or a smaller size, or blend the frames.")
 	}
 	if err := w.previewFirstFrame(ctx, s.SubSpan(0.05, 0.1), in, size); err != nil {
 		return "", err

@@ -29,7 +29,7 @@ func (h *Handler) startSignIn(w http.ResponseWriter, r *http.Request) error {
 	}
 	kind := rest.ValueOrZero(req.PluginKind)
 	if req.PluginKind != nil && kind == "" {
-		return rest.InvalidFields().Field("plugin_kind", "Must be 1 to 32 of a-z, 0-9, _ and -.")
+		return rest.InvalidFields().Field("plugin_kind", "Must have 1 to 32 of the characters a-z, 0-9, _ and -.")
 	}
 
 	codes, err := h.Logins.Start(r.Context(), kind, rest.ClientOf(r))
@@ -51,7 +51,7 @@ func (h *Handler) pollByQuery(w http.ResponseWriter, r *http.Request) error {
 	p := rest.ParamsOf(r)
 	code := p.ReadText("device_code")
 	if code == "" {
-		p.AddProblem("device_code", "Send the device_code that the start returned.")
+		p.AddProblem("device_code", "Must be the device_code from the response that started the sign-in.")
 	}
 	if err := p.Err(); err != nil {
 		return err

@@ -84,14 +84,15 @@ func (rc *Receiver) HashFile(body io.Reader, maxBytes int64) (sum string, size i
 // the limit for files, or the storage that the account has left.
 func (rc *Receiver) FileTooLarge(maxBytes int64) error {
 	if maxBytes < rc.MaxFileBytes {
-		return fault.New(fault.StorageQuotaExceeded, "The account has no room for this file. Delete files, or ask the operator for more storage.").
+		return fault.New(fault.StorageQuotaExceeded, "The account does not have enough storage for this file. Delete files, or ask the operator for more storage.").
 			With("reason", "account").With("available_bytes", maxBytes)
 	}
 	return fault.New(fault.UploadTooLarge, "A file is too large.").With("limit_bytes", rc.MaxFileBytes)
 }
 
-// turnOf returns whom a request's files belong to and how long they may wait
-// for memory to decode them. The memory is divided fairly between owners.
+// turnOf returns the owner of a request's files and the longest time that the
+// files may wait for memory to decode them. The memory is divided fairly between
+// owners.
 func turnOf(r *http.Request, wait time.Duration) media.DecodeRequest {
 	owner := rest.PrincipalOf(r).PersonID
 	if owner == "" {

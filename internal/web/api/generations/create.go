@@ -107,7 +107,7 @@ func (h *Handler) createRun(r *http.Request, call *rest.Call, body requestBody, 
 	}
 	fingerprint, err := body.computeFingerprint(call.Principal.AccountID)
 	if err != nil {
-		return generation.Created{}, fmt.Errorf("fingerprint: %w", err)
+		return generation.Created{}, fmt.Errorf("compute the fingerprint of the request: %w", err)
 	}
 
 	if used != nil {
@@ -159,7 +159,7 @@ func (h *Handler) readIdempotencyKey(header http.Header) (string, error) {
 		isInvalid = key[i] <= ' ' || key[i] > '~'
 	}
 	if isInvalid {
-		return "", fault.New(fault.Invalid, fmt.Sprintf("An Idempotency-Key has 1 to %d visible ASCII characters.", h.MaxKeyLength)).On("Idempotency-Key")
+		return "", fault.New(fault.Invalid, fmt.Sprintf("An Idempotency-Key must have 1 to %d visible ASCII characters.", h.MaxKeyLength)).On("Idempotency-Key")
 	}
 	return key, nil
 }

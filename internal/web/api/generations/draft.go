@@ -78,7 +78,7 @@ func (r *bodyReader) refuseNearMisses() {
 			continue
 		}
 		if foldName(name) == "teamid" {
-			r.addProblem(sanitize.Line(name, 80), "Send the team in the query: ?team_id=…")
+			r.addProblem(sanitize.Line(name, 80), "Send the team as the query parameter team_id.")
 			continue
 		}
 		for _, known := range draftFields {

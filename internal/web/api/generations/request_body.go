@@ -69,7 +69,7 @@ func (h *Handler) readParts(w http.ResponseWriter, r *http.Request, isKnown bool
 		switch part.FormName() {
 		case "payload":
 			if body.payload != nil {
-				return fault.New(fault.Invalid, "The request has two payloads.").Field("payload", "Send one payload.")
+				return fault.New(fault.Invalid, "The request has two payloads.").Field("payload", "Must be sent only once.")
 			}
 			body.payload, err = httpd.ReadJSON(http.MaxBytesReader(w, part, h.JSON.Bytes))
 			return rest.InPart(err, "payload")

@@ -93,7 +93,7 @@ func Micros(t time.Time) string { return strconv.FormatInt(t.UnixMicro(), 10) }
 func ParseMicros(text string) (time.Time, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return time.Time{}, fault.New(fault.Invalid, "Some parameters are not valid.").Field("cursor", "This cursor was not made by this list.")
+		return time.Time{}, fault.New(fault.Invalid, "Some parameters are not valid.").Field("cursor", "This cursor does not belong to this list.")
 	}
 	return time.UnixMicro(n).UTC(), nil
 }

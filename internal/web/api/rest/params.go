@@ -61,7 +61,7 @@ func (p *Params) ReadText(name string) string {
 	case 1:
 		return all[0]
 	default:
-		p.AddProblem(name, "Give this parameter once.")
+		p.AddProblem(name, "Send this parameter only once.")
 		return ""
 	}
 }
@@ -86,7 +86,7 @@ func (p *Params) ReadLimit(defaultSize, maxSize int) int {
 func (p *Params) ReadID(name string) string {
 	id := p.ReadText(name)
 	if id != "" && !ids.Valid(id) {
-		p.AddProblem(name, "This is not an id.")
+		p.AddProblem(name, "Must be a valid id.")
 		return ""
 	}
 	return id

@@ -101,7 +101,7 @@ func (h *Handler) receivePart(r *http.Request, want ingest.Options) (taken inges
 			return filebody.Discard(part)
 		}
 		if isFound {
-			return fault.New(fault.Invalid, "The request has two files.").Field("file", "Send one file in a request.")
+			return fault.New(fault.Invalid, "The request has two files.").Field("file", "Must be sent only once.")
 		}
 		isFound = true
 		name = part.FileName()

@@ -14,8 +14,6 @@
 // result depends on the kernel, but not on the distribution of work.
 package kernel
 
-import "fmt"
-
 //go:generate go run ../../../../../build/kernels
 
 // Kernel is one implementation of the arithmetic. Its methods check the lengths
@@ -50,17 +48,6 @@ func Best() Kernel { return All()[0] }
 // All returns the kernels that this machine can run, fastest first. The plain
 // kernel is the last.
 func All() []Kernel { return append(nativeKernels(), plainKernel()) }
-
-// ByName returns the kernel with the given name. It fails if this machine
-// cannot run it.
-func ByName(name string) (Kernel, error) {
-	for _, k := range All() {
-		if k.name == name {
-			return k, nil
-		}
-	}
-	return Kernel{}, fmt.Errorf("this machine has no kernel %q", name)
-}
 
 func (k Kernel) String() string { return k.name }
 

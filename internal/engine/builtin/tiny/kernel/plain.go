@@ -44,8 +44,10 @@ func plainTile(m, k int, a []float32, lda int, b []float32, ldb int, c []float32
 	}
 }
 
-// plain3x2 is the largest tile that fits into a processor's scalar registers. As
-// with assembly, the race detector skips it: it would be ten times slower.
+// plain3x2 adds the products of three rows of a and two columns of b to the six
+// sums s. Larger tiles would not fit into the scalar registers of a processor.
+// The race detector ignores the function, as it ignores assembly, because its
+// checks would make the function ten times slower.
 //
 //go:norace
 func plain3x2(k int, a0, a1, a2, b []float32, ldb int, s [6]float32) [6]float32 {

@@ -202,15 +202,15 @@ const (
 func (o Order) validate(side int) error {
 	switch {
 	case o.Steps < 1 || o.Steps > maxSteps:
-		return fault.New(fault.Invalid, fmt.Sprintf("the number of steps must be 1 to %d", maxSteps)).On("steps")
+		return fault.New(fault.Invalid, fmt.Sprintf("The number of steps must be 1 to %d.", maxSteps)).On("steps")
 	case !(o.Guidance >= 0 && o.Guidance <= 100):
-		return fault.New(fault.Invalid, "guidance must be 0 to 100").On("guidance")
+		return fault.New(fault.Invalid, "The guidance must be 0 to 100.").On("guidance")
 	case o.Start == nil:
 		return nil
 	case o.Start.Rect.Dx() != side || o.Start.Rect.Dy() != side:
-		return fault.New(fault.Invalid, fmt.Sprintf("the picture to start from must have %d×%d pixels", side, side)).On("start")
+		return fault.New(fault.Invalid, fmt.Sprintf("The picture to start from must have %d×%d pixels.", side, side)).On("start")
 	case !(o.Strength >= 0 && o.Strength <= 1):
-		return fault.New(fault.Invalid, "strength must be 0 to 1").On("strength")
+		return fault.New(fault.Invalid, "The strength must be 0 to 1.").On("strength")
 	}
 	return nil
 }

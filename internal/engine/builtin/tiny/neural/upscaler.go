@@ -69,7 +69,7 @@ func (m *Model) enlargeTiles(ctx context.Context, p *image.NRGBA, side int, repo
 	width := p.Rect.Dx()
 	height := p.Rect.Dy()
 	if width < 1 || height < 1 || width > maxPixels/height {
-		return nil, fault.New(fault.Invalid, fmt.Sprintf("the picture must have 1 to %d pixels", maxPixels)).On("picture")
+		return nil, fault.New(fault.Invalid, fmt.Sprintf("The picture must have 1 to %d pixels.", maxPixels)).On("picture")
 	}
 	if err := m.acquireTurn(ctx); err != nil {
 		return nil, err

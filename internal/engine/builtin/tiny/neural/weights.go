@@ -172,7 +172,7 @@ func (s *tensorStore) checkOffsets() error {
 func (s *tensorStore) fileData(name string) string {
 	i := slices.IndexFunc(s.index.Files, func(f weightFile) bool { return f.Name == name })
 	if i < 0 {
-		s.err = errors.Join(s.err, fmt.Errorf("weights: no file %s", name))
+		s.err = errors.Join(s.err, fmt.Errorf("weights: the index does not list the file %s", name))
 		return ""
 	}
 	return s.parts[i]
@@ -182,7 +182,7 @@ func (s *tensorStore) fileData(name string) string {
 // been used.
 func (s *tensorStore) checkComplete() error {
 	if s.err == nil && len(s.tensors) > 0 {
-		return fmt.Errorf("weights: %d tensors belong to another network", len(s.tensors))
+		return fmt.Errorf("weights: the network does not use %d of the tensors", len(s.tensors))
 	}
 	return s.err
 }
@@ -214,7 +214,7 @@ func sha256Hex(data string) string {
 func (s *tensorStore) tensorData(name, kind string, shape ...int) string {
 	t := s.tensors[name]
 	if t.Kind != kind || !slices.Equal(t.Shape, shape) {
-		s.err = errors.Join(s.err, fmt.Errorf("weights: no tensor %s of kind %s and shape %v", name, kind, shape))
+		s.err = errors.Join(s.err, fmt.Errorf("weights: the tensor %s of kind %s and shape %v is missing", name, kind, shape))
 		return strings.Repeat("\x00", tensor{Kind: kind, Shape: shape}.byteSize())
 	}
 	delete(s.tensors, name)

@@ -98,7 +98,7 @@ func (c *workerPool) runTask(task func()) error {
 // the task fail instead.
 func (c *workerPool) recoverPanic() {
 	if p := recover(); p != nil {
-		err := fmt.Errorf("computing: %v\n%s", p, debug.Stack())
+		err := fmt.Errorf("panic in a worker of the picture model: %v\n%s", p, debug.Stack())
 		c.failure.CompareAndSwap(nil, &err)
 	}
 }
