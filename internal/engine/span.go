@@ -33,19 +33,6 @@ func (s Span) SubSpan(from, to float64) Span {
 // 0.
 func (s Span) NthOf(i, n int) Span { return s.SubSpan(float64(i)/float64(n), float64(i+1)/float64(n)) }
 
-// ReportQueued reports that the job waits in the queue of its server at the
-// given position, see Sink.Queued. The next call of ReportProgress ends the
-// wait, even if the fraction has not changed.
-func (s Span) ReportQueued(position int) {
-	if s.bar == nil {
-		return
-	}
-	s.bar.mu.Lock()
-	defer s.bar.mu.Unlock()
-	s.bar.queued = true
-	s.bar.out.Queued(position)
-}
-
 // ReportProgress reports the completed fraction of the span, from 0 to 1.
 func (s Span) ReportProgress(fraction float64) {
 	if s.bar == nil {
@@ -61,4 +48,17 @@ func (s Span) ReportProgress(fraction float64) {
 		s.bar.last = max(f, last)
 		s.bar.out.Progress(s.bar.last)
 	}
+}
+
+// ReportQueued reports that the job waits in its server's queue, as
+// Sink.Queued describes. The next call of ReportProgress ends the wait, also if
+// the progress has not changed.
+func (s Span) ReportQueued(position int) {
+	if s.bar == nil {
+		return
+	}
+	s.bar.mu.Lock()
+	defer s.bar.mu.Unlock()
+	s.bar.queued = true
+	s.bar.out.Queued(position)
 }
