@@ -7,10 +7,12 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
+	"atelier/internal/base/netguard"
 	"atelier/internal/engine"
 	"atelier/internal/engine/backend"
 	"atelier/internal/engine/cog"
@@ -26,6 +28,17 @@ const drawing = `{"results":"num_outputs","seed":"seed","seed_max":2147483647}`
 func client(t testing.TB, address string) *backend.Client {
 	t.Helper()
 	c, err := backend.New(backend.Options{URL: address})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// localClient calls the server. Other hosts on this machine count as public.
+func localClient(t testing.TB, address string) *backend.Client {
+	t.Helper()
+	c, err := backend.New(backend.Options{URL: address, Guard: netguard.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})})
 	if err != nil {
 		t.Fatal(err)
 	}

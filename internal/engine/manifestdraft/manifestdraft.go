@@ -24,6 +24,7 @@ type Tool struct {
 	Timeout     string            `yaml:"timeout,omitempty"`
 	Fields      []Field           `yaml:"fields"`
 	Files       map[string][]byte `yaml:"-"` // files to write to the manifest's folder, by name
+	Notes       []string          `yaml:"-"` // sentences for the operator: guesses, and inputs that have fixed values
 }
 
 // Price is the price of one result, in tokens.
