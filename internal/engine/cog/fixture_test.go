@@ -7,12 +7,10 @@ import (
 	"image"
 	"image/color"
 	"image/png"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
-	"atelier/internal/base/netguard"
 	"atelier/internal/engine"
 	"atelier/internal/engine/backend"
 	"atelier/internal/engine/cog"
@@ -24,21 +22,10 @@ type values = map[string]any
 // drawing is the mapping of fields to the inputs of the tests' model.
 const drawing = `{"results":"num_outputs","seed":"seed","seed_max":2147483647}`
 
-// client calls the server.
+// client calls the server. Other hosts on this machine are not public.
 func client(t testing.TB, address string) *backend.Client {
 	t.Helper()
 	c, err := backend.New(backend.Options{URL: address})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	return c
-}
-
-// localClient calls the server. Other hosts on this machine count as public.
-func localClient(t testing.TB, address string) *backend.Client {
-	t.Helper()
-	c, err := backend.New(backend.Options{URL: address, Guard: netguard.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -117,7 +117,7 @@ func TestUploadedResultsMustNameTheirPrediction(t *testing.T) {
 	storage := httptest.NewServer(receiver)
 	t.Cleanup(storage.Close)
 	s := cogtest.Start(t, cogtest.Options{UploadURL: storage.URL + "/up"})
-	e := cog.New(localClient(t, s.URL), cog.Options{})
+	e := cog.New(enginetest.NewClient(t, s.URL, ""), cog.Options{})
 
 	if f := failure(t, e, job(drawing, nil)); f.Code != engine.Invalid || f.Transient || !strings.Contains(f.Error(), "any_url") {
 		t.Errorf("a URL without the prediction's id: %v", f)
