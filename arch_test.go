@@ -40,7 +40,7 @@ var layers = []map[string][]string{
 		"internal/engine/cog":                 {"internal/engine", "internal/engine/backend", "internal/engine/manifestdraft"},
 		"internal/engine/comfyui":             {"internal/engine", "internal/engine/backend", "internal/engine/manifestdraft"},
 		"internal/engine/openai":              {"internal/engine", "internal/engine/backend", "internal/engine/manifestdraft"},
-		"internal/engine/a1111":               {"internal/engine", "internal/engine/backend"},
+		"internal/engine/a1111":               {"internal/engine", "internal/engine/backend", "internal/engine/manifestdraft"},
 		"internal/engine/replicate":           {"internal/engine", "internal/engine/backend", "internal/engine/manifestdraft"},
 		"internal/engine/fal":                 {"internal/engine", "internal/engine/backend", "internal/engine/manifestdraft"},
 		"internal/engine/execengine":          {"internal/engine", "internal/engine/subprocess"},

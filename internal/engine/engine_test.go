@@ -55,6 +55,21 @@ func TestSpan(t *testing.T) {
 	engine.Span{}.ReportProgress(0.5) // nobody hears it
 }
 
+func TestTheEndOfAWaitIsReported(t *testing.T) {
+	t.Parallel()
+	var r enginetest.Recorder
+	whole := engine.NewSpan(&r)
+	whole.ReportProgress(0.5)
+	whole.ReportProgress(0.5)
+	whole.ReportQueued(2)
+	whole.ReportQueued(1)
+	whole.ReportProgress(0.2)
+	engine.Span{}.ReportQueued(1)
+	if got := r.Fractions(); !slices.Equal(got, []float64{0.5, 0.5}) || !slices.Equal(r.QueuePositions(), []int{2, 1}) {
+		t.Errorf("progress = %v and positions = %v, want 0.5 before and after the positions 2 and 1", got, r.QueuePositions())
+	}
+}
+
 func TestSpansOfSeveralTogether(t *testing.T) {
 	t.Parallel()
 	var r enginetest.Recorder

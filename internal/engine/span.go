@@ -14,8 +14,9 @@ type Span struct {
 type progressBar struct {
 	out Sink
 
-	mu   sync.Mutex
-	last float64
+	mu     sync.Mutex
+	last   float64
+	queued bool // the job waits in its server's queue, so the next report must reach the sink
 }
 
 // NewSpan returns the span of a whole job, which reports to out.
@@ -42,8 +43,22 @@ func (s Span) ReportProgress(fraction float64) {
 	s.bar.mu.Lock()
 	defer s.bar.mu.Unlock()
 	last := s.bar.last
-	if f >= last+step || f == 1 && last < 1 {
-		s.bar.last = f
-		s.bar.out.Progress(f)
+	if f >= last+step || f == 1 && last < 1 || s.bar.queued {
+		s.bar.queued = false
+		s.bar.last = max(f, last)
+		s.bar.out.Progress(s.bar.last)
 	}
+}
+
+// ReportQueued reports that the job waits in its server's queue, as
+// Sink.Queued describes. The next call of ReportProgress ends the wait, also if
+// the progress has not changed.
+func (s Span) ReportQueued(position int) {
+	if s.bar == nil {
+		return
+	}
+	s.bar.mu.Lock()
+	defer s.bar.mu.Unlock()
+	s.bar.queued = true
+	s.bar.out.Queued(position)
 }

@@ -1,14 +1,18 @@
 // Package a1111 is the engine for AUTOMATIC1111's Stable Diffusion web UI,
-// started with --api, and for Forge, which has the same API.
+// started with --api, and for servers with the same API: Forge, SD.Next and
+// stable-diffusion.cpp.
 //
 // A tool's manifest has these settings:
 //
 //	call        API endpoint: txt2img, img2img or upscale
-//	checkpoint  the model; if empty, the model that is loaded
+//	checkpoint  the model, which must be on the server; if empty, the model
+//	            that is loaded
 //	fixed       constant parameters of the body, such as override_settings;
 //	            Forge needs forge_additional_modules in it for Flux
 //	rename      field: parameter; "-" sends the field to no parameter,
 //	            size.width and size.height are the sides of a size
+//	markup      allow: people may use extra networks such as <lora:name:1>
+//	            and wildcards in prompts; default: refuse
 //
 // The server does one task at a time, for all clients, and responds when the
 // task is done. Meanwhile the engine queries the progress of its own task by
@@ -17,6 +21,11 @@
 // job only while the server works on this job's task. Between the query and
 // the interruption another task may begin; the API offers no way to prevent
 // that. A task that waits in the server's queue cannot be cancelled.
+//
+// SD.Next and stable-diffusion.cpp have no tasks for requests to the API: a job
+// has no progress or previews there, and a cancelled one continues on the
+// server. stable-diffusion.cpp makes one batch per request, so the engine
+// repeats the request until there are enough pictures.
 package a1111
 
 import (
@@ -42,7 +51,7 @@ type Options struct {
 	MaxResponse int64
 }
 
-// Engine runs jobs on one AUTOMATIC1111 or Forge server.
+// Engine runs jobs on one server with AUTOMATIC1111's API.
 type Engine struct {
 	c           *backend.Client
 	poll        time.Duration
@@ -63,6 +72,7 @@ type manifestSetting struct {
 	Checkpoint string            `json:"checkpoint"`
 	Fixed      map[string]any    `json:"fixed"`
 	Rename     map[string]string `json:"rename"`
+	Markup     backend.Markup    `json:"markup"`
 }
 
 // callNames are the API endpoints that a manifest can select.
@@ -71,7 +81,17 @@ var callNames = []string{"img2img", "txt2img", "upscale"}
 // ManifestSpec describes the settings that a tool's manifest may have for this
 // engine.
 func ManifestSpec() engine.ManifestSpec {
-	return engine.ManifestSpec{Setting: func() any { return &manifestSetting{} }, Choices: map[string][]string{"call": callNames}}
+	return engine.ManifestSpec{
+		Setting: func() any { return &manifestSetting{} },
+		Choices: map[string][]string{"call": callNames},
+		Check: func(with string) error {
+			var s manifestSetting
+			if err := engine.DecodeSetting(with, &s); err != nil {
+				return err
+			}
+			return s.Markup.CheckSetting()
+		},
+	}
 }
 
 // task is the state of one running job.
@@ -85,11 +105,17 @@ type task struct {
 
 // Run makes the pictures of a job and passes them to out.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
-	t := &task{Job: j, e: e, out: out, bar: engine.NewSpan(out)}
+	t := &task{Job: j, e: e, out: backend.DropCopies(j, out), bar: engine.NewSpan(out)}
 	if err := engine.DecodeSetting(j.With, &t.manifestSetting); err != nil {
 		return err
 	}
+	if err := t.Markup.CheckSetting(); err != nil {
+		return err
+	}
 	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := t.Markup.RefuseMarkup(j.Values, backend.ExtraNetworks, backend.Wildcards); err != nil {
 		return err
 	}
 	switch t.Call {
@@ -117,32 +143,64 @@ type drawResponse struct {
 }
 
 // drawPictures makes pictures from a prompt or, for img2img, from a prompt and
-// other pictures.
+// other pictures. A server may return fewer pictures than requested, so the
+// request is repeated until there are enough or a response has none.
 func (t *task) drawPictures(ctx context.Context) error {
 	body, err := t.requestBody(ctx)
 	if err != nil {
 		return err
 	}
-	name := fmt.Sprintf("task(%s-%d-%d)", t.RunID, t.Attempt, t.Try)
-	body["force_task_id"] = name
 	if t.Call == "img2img" && body["init_images"] == nil {
 		return engine.Fail(engine.Failed, "A picture is required.")
 	}
-	var res drawResponse
-	if err := t.callWithProgress(ctx, name, func(ctx context.Context) error { return t.postWork(ctx, "sdapi/v1/"+t.Call, body, &res) }); err != nil {
+	if err := t.checkNames(ctx, body); err != nil {
 		return err
 	}
-	own := res.requestedImages()
-	if len(own) == 0 { // if there is at least one result, the job succeeds with fewer than requested
-		return backend.ErrNoResult
-	}
-	for i, image := range own[:min(len(own), t.NumResults)] {
-		if err := t.deliverImage(ctx, image); err != nil {
+
+	for made := 0; made < t.NumResults; {
+		n, err := t.drawBatches(ctx, body, made)
+		if err != nil {
 			return err
 		}
-		t.bar.ReportProgress(float64(i+1) / float64(t.NumResults))
+		if n == 0 && made == 0 {
+			return backend.ErrNoResult
+		}
+		if n == 0 {
+			return nil // the job succeeds with fewer results than requested
+		}
+		made += n
 	}
 	return nil
+}
+
+// drawBatches sends one request for the pictures that are missing and returns
+// how many the server made. made is the number of pictures of earlier requests.
+func (t *task) drawBatches(ctx context.Context, body map[string]any, made int) (int, error) {
+	name := fmt.Sprintf("task(%s-%d-%d)", t.RunID, t.Attempt, t.Try)
+	if made > 0 {
+		name = fmt.Sprintf("task(%s-%d-%d-%d)", t.RunID, t.Attempt, t.Try, made)
+		if _, fixed := t.Fixed["seed"]; !fixed {
+			body["seed"] = t.Seed + uint32(made)
+		}
+	}
+	body["force_task_id"] = name
+	missing := t.NumResults - made
+	t.setBatches(body, missing)
+
+	bar := t.bar.SubSpan(float64(made)/float64(t.NumResults), 1)
+	var res drawResponse
+	if err := t.callWithProgress(ctx, name, bar, func(ctx context.Context) error { return t.postWork(ctx, "sdapi/v1/"+t.Call, body, &res) }); err != nil {
+		return 0, err
+	}
+	own := res.requestedImages()
+	own = own[:min(len(own), missing)]
+	for i, image := range own {
+		if err := t.deliverImage(ctx, image); err != nil {
+			return i, err
+		}
+		bar.ReportProgress(float64(i+1) / float64(missing))
+	}
+	return len(own), nil
 }
 
 // requestedImages returns the pictures that the job requested. It leaves out a
@@ -161,7 +219,7 @@ func (r drawResponse) requestedImages() []string {
 
 // upscalePicture enlarges a picture. The server gives this request no task
 // name, so its progress cannot be queried and it cannot be interrupted. All
-// results are equal, so the server enlarges the picture once.
+// results would be equal, so there is one, however many were requested.
 func (t *task) upscalePicture(ctx context.Context) error {
 	body, err := t.requestBody(ctx)
 	if err != nil {
@@ -170,18 +228,19 @@ func (t *task) upscalePicture(ctx context.Context) error {
 	if body["image"] == nil {
 		return engine.Fail(engine.Failed, "A picture is required.")
 	}
+	if name, _ := body["upscaler_1"].(string); name == "" || name == "None" {
+		return engine.Fail(engine.Failed, "An upscaler is required. Choose one, or contact the operator if the tool has no field for it.")
+	}
 	var res struct {
 		Image string `json:"image"`
 	}
 	if err := t.postWork(ctx, "sdapi/v1/extra-single-image", body, &res); err != nil {
 		return callFailure(ctx, err)
 	}
-	for i := range t.NumResults {
-		if err := t.deliverImage(ctx, res.Image); err != nil {
-			return err
-		}
-		t.bar.ReportProgress(float64(i+1) / float64(t.NumResults))
+	if err := t.deliverImage(ctx, res.Image); err != nil {
+		return err
 	}
+	t.bar.ReportProgress(1)
 	return nil
 }
 

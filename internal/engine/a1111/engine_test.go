@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,12 +38,12 @@ func TestBodies(t *testing.T) {
 		{
 			"settings of the manifest",
 			map[string]any{
-				"call": "txt2img", "checkpoint": "flux", "rename": map[string]any{"what": "prompt", "mood": "-"},
+				"call": "txt2img", "checkpoint": "sdxl", "rename": map[string]any{"what": "prompt", "mood": "-"},
 				"fixed": map[string]any{"override_settings": map[string]any{"forge_additional_modules": []any{"vae"}}, "save_images": nil},
 			},
 			map[string]any{"what": "a fox", "mood": "calm"}, 1,
 			map[string]any{
-				"prompt": "a fox", "override_settings": map[string]any{"sd_model_checkpoint": "flux", "forge_additional_modules": []any{"vae"}},
+				"prompt": "a fox", "override_settings": map[string]any{"sd_model_checkpoint": "xl/sdxl.safetensors [31e35c80fc]", "forge_additional_modules": []any{"vae"}},
 				"override_settings_restore_afterwards": false, "seed": 7.0, "send_images": true, "batch_size": 1.0, "n_iter": 1.0, "force_task_id": "task(run-1-0)",
 			},
 		},
@@ -166,7 +167,9 @@ func TestComplaints(t *testing.T) {
 		{422, `{"detail":[{"loc":["body","steps"],"msg":"value is not a valid integer","type":"type_error.integer"}]}`, false, "steps: value is not a valid integer"},
 		{401, `{"error":"HTTPException","detail":"Incorrect username or password","body":"","errors":""}`, false, "not configured correctly"},
 		{502, `<html>a proxy`, true, "busy"},
-		{500, `<html>a proxy at https://inner.example/x`, false, "refused the request."},
+		{500, `<html>a proxy at https://inner.example/x`, false, "failed to make the picture."},
+		{500, `Internal Server Error`, false, "failed to make the picture."},
+		{400, `Bad Request`, false, "refused the request."},
 	} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(tt.status)
@@ -184,7 +187,7 @@ func TestComplaints(t *testing.T) {
 func TestManifestsThatAreWrong(t *testing.T) {
 	t.Parallel()
 	w := begin(t, a1111test.Options{})
-	for _, with := range []map[string]any{{"call": "dream"}, {}, {"call": "txt2img", "colour": "red"}} {
+	for _, with := range []map[string]any{{"call": "dream"}, {}, {"call": "txt2img", "colour": "red"}, {"call": "txt2img", "markup": "yes"}} {
 		if e := w.fail(t, job(t, with, nil, 1)); !strings.Contains(e.Message, "not configured correctly") {
 			t.Errorf("%v: %v", with, e)
 		}
@@ -199,7 +202,17 @@ func TestManifestsThatAreWrong(t *testing.T) {
 func TestFewerAreBetterThanNone(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[string]int{`{"images":["YQ==","Yg=="]}`: 2, `{"images":[]}`: 0} {
-		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answer) }))
+		var calls atomic.Int64
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case !strings.HasSuffix(r.URL.Path, "/txt2img"):
+				http.NotFound(w, r)
+			case calls.Add(1) == 1:
+				fmt.Fprint(w, answer)
+			default:
+				fmt.Fprint(w, `{"images":[]}`)
+			}
+		}))
 		t.Cleanup(s.Close)
 		w := world{Engine: a1111.New(client(t, s.URL, "a:b"), a1111.Options{})}
 		j := job(t, map[string]any{"call": "txt2img"}, map[string]any{"prompt": "a fox"}, 3)

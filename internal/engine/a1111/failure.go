@@ -12,6 +12,7 @@ import (
 )
 
 var (
+	errFailed = engine.Fail(engine.Failed, "The tool's server failed to make the picture.")
 	// errLost is a failure of the job rather than of the server: a job that
 	// crashed the server would probably crash it again.
 	errLost   = engine.FailTransient(engine.Failed, "The tool's server restarted and lost the job. Try again.")
@@ -30,6 +31,8 @@ func callFailure(ctx context.Context, err error) error {
 	switch {
 	case kind == "OutOfMemoryError" || strings.Contains(words, "out of memory"):
 		return errMemory.WithCause(err)
+	case s.Code == http.StatusInternalServerError && words == "": // Forge has no messages for errors
+		return errFailed.WithCause(err)
 	case !ok || e.Transient || s.Code == http.StatusUnauthorized || s.Code == http.StatusForbidden:
 		return backend.CallFailure(ctx, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"atelier/internal/engine"
 	"atelier/internal/engine/backend"
 )
 
@@ -42,15 +43,15 @@ func (t *task) queryState(ctx context.Context, name string, before int, preview 
 }
 
 // callWithProgress sends the request that does the task, and reports the
-// task's progress until the response arrives. If there is no response, it
-// interrupts the server.
-func (t *task) callWithProgress(ctx context.Context, name string, call func(context.Context) error) error {
+// task's progress to bar until the response arrives. If there is no response,
+// it interrupts the server.
+func (t *task) callWithProgress(ctx context.Context, name string, bar engine.Span, call func(context.Context) error) error {
 	working, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	watching := make(chan struct{})
 	go func() {
 		defer close(watching)
-		t.followProgress(working, name, stop)
+		t.followProgress(working, name, bar, stop)
 	}()
 	err := call(working)
 	lost := errors.Is(context.Cause(working), errLost)
@@ -71,9 +72,11 @@ func (t *task) callWithProgress(ctx context.Context, name string, call func(cont
 }
 
 // followProgress reports progress and previews until ctx is cancelled. It
-// returns early if the server cannot report progress. If the server has lost
-// the task, it cancels the request that does the task by calling stop.
-func (t *task) followProgress(ctx context.Context, name string, stop context.CancelCauseFunc) {
+// returns early if the server cannot report progress. A server that does not
+// know the task reports another task's progress, which is ignored. If the
+// server has lost the task, it cancels the request that does the task by
+// calling stop.
+func (t *task) followProgress(ctx context.Context, name string, bar engine.Span, stop context.CancelCauseFunc) {
 	tick := time.NewTicker(t.e.poll)
 	defer tick.Stop()
 	preview := -1
@@ -92,9 +95,12 @@ func (t *task) followProgress(ctx context.Context, name string, stop context.Can
 		if err != nil {
 			continue // the request that does the task reports the error
 		}
+		if s.Queued && !s.Active {
+			bar.ReportQueued(0) // the server does not report the position
+		}
 		switch {
 		case s.Active:
-			t.bar.ReportProgress(s.Progress * 0.99) // 100% is reported when the pictures have arrived
+			bar.ReportProgress(s.Progress * 0.99) // 100% is reported when the pictures have arrived
 			if s.LivePreview != "" {
 				preview = s.PreviewID
 				t.sendPreview(s.LivePreview)

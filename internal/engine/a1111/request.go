@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"atelier/internal/engine"
 	"atelier/internal/engine/backend"
 )
 
@@ -18,6 +19,11 @@ const maxInlineBytes = 48 << 20
 // memory than most graphics cards have. Further pictures are made in further
 // batches.
 const maxBatch = 4
+
+// maxSide is the maximum width and height, in pixels, of pictures whose size
+// follows from an input picture. Larger ones would need more memory than most
+// graphics cards have.
+const maxSide = 2048
 
 // parameterNames map, for each API endpoint, field keys to the request
 // parameters with other names. A manifest's rename setting has precedence.
@@ -43,8 +49,7 @@ func (t *task) parameterFor(key string) (string, bool) {
 }
 
 // requestBody returns the JSON body of the request that makes the pictures:
-// the job's fields, seed, number of results and files, and the manifest's
-// constants.
+// the job's fields, seed and files, and the manifest's constants.
 func (t *task) requestBody(ctx context.Context) (map[string]any, error) {
 	all := map[string]any{}
 	for key, v := range t.Values {
@@ -82,28 +87,62 @@ func (t *task) requestBody(ctx context.Context) (map[string]any, error) {
 		}
 	}
 	maps.Copy(all, t.Fixed)
+	t.setSize(all)
 	if fixed, ok := t.Fixed["override_settings"].(map[string]any); ok {
 		maps.Copy(settings, fixed)
 	}
 	if len(settings) > 0 {
 		all["override_settings"] = settings
 	}
-	if t.Call != "upscale" {
-		t.setBatches(all)
-	}
 	maps.DeleteFunc(all, func(_ string, v any) bool { return v == nil })
 	return all, nil
 }
 
+// setSize adds the parameters without which the server would choose another
+// size than people expect: img2img would make pictures of 512 by 512, and
+// upscale would ignore the size. A manifest's fixed parameters have precedence.
+func (t *task) setSize(all map[string]any) {
+	has := func(name string) bool {
+		_, there := all[name]
+		return there
+	}
+	switch {
+	case t.Call == "img2img" && !has("width") && !has("height"):
+		if f, ok := t.firstPicture(); ok && f.Width > 0 && f.Height > 0 {
+			all["width"], all["height"] = fitSize(f.Width, f.Height)
+		}
+	case t.Call == "upscale" && (has("upscaling_resize_w") || has("upscaling_resize_h")) && !has("resize_mode"):
+		all["resize_mode"] = 1 // to a size; 0 is by a factor
+	}
+}
+
+// firstPicture returns the first input picture of img2img.
+func (t *task) firstPicture() (engine.File, bool) {
+	for _, key := range slices.Sorted(maps.Keys(t.Files)) {
+		if to, _ := t.parameterFor(key); to == "init_images" && len(t.Files[key]) > 0 {
+			return t.Files[key][0], true
+		}
+	}
+	return engine.File{}, false
+}
+
+// fitSize returns the size of a picture in the form that models need: sides
+// that are multiples of 8, and at most maxSide.
+func fitSize(width, height int) (int, int) {
+	longest := max(width, height, maxSide)
+	fit := func(side int) int { return max(side*maxSide/longest/8*8, 64) }
+	return fit(width), fit(height)
+}
+
 // setBatches sets the batch size and the number of batches so that at least
-// the requested number of pictures is made. A few more are made if the number
-// does not divide evenly. A manifest may set its own batch size.
-func (t *task) setBatches(all map[string]any) {
-	rounds := (t.NumResults + maxBatch - 1) / maxBatch
-	batch := (t.NumResults + rounds - 1) / rounds
+// the given number of pictures is made. A few more are made if the number does
+// not divide evenly. A manifest may set its own batch size.
+func (t *task) setBatches(all map[string]any, results int) {
+	rounds := (results + maxBatch - 1) / maxBatch
+	batch := (results + rounds - 1) / rounds
 	if n, ok := wholeNumber(t.Fixed["batch_size"]); ok && n > 0 {
 		batch = n
-		rounds = (t.NumResults + n - 1) / n
+		rounds = (results + n - 1) / n
 	}
 	all["batch_size"] = batch
 	all["n_iter"] = rounds

@@ -75,12 +75,19 @@ func (m Mapping) WithSeed(inputs map[string]any, seed uint32) map[string]any {
 }
 
 func (m Mapping) setSeed(all map[string]any, seed uint32) {
-	if m.SeedMax > 0 && m.SeedMax < math.MaxUint32 {
-		seed %= m.SeedMax + 1
-	}
 	if m.Seed != "" {
-		all[m.Seed] = seed
+		all[m.Seed] = LimitSeed(seed, m.SeedMax)
 	}
+}
+
+// LimitSeed returns a seed that is not above most, the largest one that a
+// server accepts. Larger seeds wrap around to 0. If most is 0, there is no
+// limit.
+func LimitSeed(seed, most uint32) uint32 {
+	if most > 0 && most < math.MaxUint32 {
+		seed %= most + 1
+	}
+	return seed
 }
 
 // takesList reports whether the files of a field are sent to an input that

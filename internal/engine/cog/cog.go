@@ -93,7 +93,7 @@ func ManifestSpec() engine.ManifestSpec {
 // number of results. Otherwise it makes one prediction after the other, each
 // with its own seed, until there are enough results.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
-	t := task{e: e, job: j, out: out, bar: engine.NewSpan(out)}
+	t := task{e: e, job: j, out: backend.DropCopies(j, out), bar: engine.NewSpan(out)}
 	if err := engine.DecodeSetting(j.With, &t.with); err != nil {
 		return err
 	}

@@ -187,7 +187,7 @@ func TestSeveralOfOneRequest(t *testing.T) {
 // TestModelGivesSeveral stops asking when there are enough.
 func TestModelGivesSeveral(t *testing.T) {
 	t.Parallel()
-	s := serve(t, gives(`["data:,a","data:,b"]`))
+	s := serve(t, gives(`["data:,a","data:,b"]`), gives(`["data:,c","data:,d"]`))
 	j := job(`{}`, nil)
 	j.NumResults = 3
 	if got := results(t, open(t, s.URL), j); len(got) != 3 {
@@ -195,6 +195,16 @@ func TestModelGivesSeveral(t *testing.T) {
 	}
 	if paths, _ := s.asked(); len(paths) != 2 {
 		t.Errorf("calls = %q, want 2", paths)
+	}
+}
+
+// TestCopiesAreDropped has a model without a seed repeat its result.
+func TestCopiesAreDropped(t *testing.T) {
+	t.Parallel()
+	j := job(`{}`, nil)
+	j.NumResults = 3
+	if got := results(t, open(t, serve(t, gives(fox)).URL), j); len(got) != 1 {
+		t.Errorf("results = %d, want 1 without its copies", len(got))
 	}
 }
 

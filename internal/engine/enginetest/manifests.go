@@ -4,9 +4,12 @@ import (
 	"io/fs"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"go.yaml.in/yaml/v3"
 
+	"atelier/internal/catalog/catalog"
+	"atelier/internal/engine/manifestdraft"
 	"atelier/tools"
 )
 
@@ -93,4 +96,28 @@ func (m Manifest) DefaultValues() map[string]any {
 		}
 	}
 	return all
+}
+
+// LintDraft checks the draft of a tool's manifest against the rules of the
+// catalog.
+func LintDraft(t testing.TB, tool manifestdraft.Tool) {
+	t.Helper()
+	text, err := tool.YAML("A draft.")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := fstest.MapFS{manifestdraft.Slug(tool.Name) + ".yaml": {Data: text}}
+	for name, data := range tool.Files {
+		files[name] = &fstest.MapFile{Data: data}
+	}
+	set, err := catalog.Read(catalog.ManifestFolder{Source: catalog.Directory, Files: files})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range set.Problems {
+		t.Errorf("%v\n%s", p, text)
+	}
+	if set.Len() != 1 {
+		t.Errorf("tools = %d, want 1", set.Len())
+	}
 }

@@ -90,3 +90,13 @@ func TestResultsAreFetchedWithoutTheKey(t *testing.T) {
 	e := fal.New(call(t, at, "key"), fal.Options{PollInterval: time.Millisecond})
 	enginetest.MustFail(t, e, painting(painter, 1))
 }
+
+// TestCopiesAreDropped has an endpoint without a seed repeat its result.
+func TestCopiesAreDropped(t *testing.T) {
+	t.Parallel()
+	at, _ := queueOf(t, "", `{"status":"COMPLETED"}`, `{"images":[{"url":"data:,a"}]}`)
+	e := fal.New(call(t, at, "key"), fal.Options{PollInterval: time.Millisecond})
+	if n := len(enginetest.MustSucceed(t, e, painting(painter, 2)).Outputs()); n != 1 {
+		t.Errorf("results = %d, want 1 without its copy", n)
+	}
+}

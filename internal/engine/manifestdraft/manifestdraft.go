@@ -24,7 +24,7 @@ type Tool struct {
 	Timeout     string            `yaml:"timeout,omitempty"`
 	Fields      []Field           `yaml:"fields"`
 	Files       map[string][]byte `yaml:"-"` // files to write to the manifest's folder, by name
-	Notes       []string          `yaml:"-"` // sentences for the operator: guesses, and inputs that have fixed values
+	Notes       []string          `yaml:"-"` // remarks for the operator who imports the tool, each a sentence or more
 }
 
 // Price is the price of one result, in tokens.

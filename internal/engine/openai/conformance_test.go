@@ -60,11 +60,25 @@ var examples = map[string]example{
 		},
 		seeded: true, signs: true, stops: true,
 	},
-	"speech of OpenAI": {
+	"images of LocalAI": {
+		options: openaitest.Options{Dialect: openaitest.LocalAI},
 		job: func(t *testing.T) engine.Job {
-			return job(t, map[string]any{"call": "speech", "model": "gpt-4o-mini-tts", "response_format": "wav"}, map[string]any{"text": "Good evening.", "voice": "alloy", "speed": 1.0}, 2)
+			return job(t, map[string]any{"call": "images", "model": "flux.1-schnell", "dialect": "localai", "seed": "seed"}, map[string]any{"prompt": "a fox | a hen", "size": square, "steps": int64(4)}, 3)
+		},
+		seeded: true, signs: true, stops: true,
+	},
+	"images of stable-diffusion.cpp": {
+		options: openaitest.Options{Dialect: openaitest.SDCpp},
+		job: func(t *testing.T) engine.Job {
+			return job(t, map[string]any{"call": "images"}, map[string]any{"prompt": "a fox", "size": square}, 2)
 		},
 		alike: true, signs: true, stops: true,
+	},
+	"speech of OpenAI": {
+		job: func(t *testing.T) engine.Job {
+			return job(t, map[string]any{"call": "speech", "model": "gpt-4o-mini-tts", "response_format": "wav"}, map[string]any{"text": "Good evening.", "voice": "alloy", "speed": 1.0}, 1)
+		},
+		alike: true, stops: true,
 	},
 	"videos of vLLM-Omni": {
 		options: openaitest.Options{Dialect: openaitest.VLLMOmni},
@@ -82,7 +96,7 @@ var examples = map[string]example{
 			j.Files = map[string][]engine.File{"picture": {picture()}}
 			return j
 		},
-		seeded: true, signs: true, stops: true,
+		seeded: true, signs: true,
 	},
 	"video-sync of LocalAI": {
 		options: openaitest.Options{Dialect: openaitest.LocalAI},

@@ -11,22 +11,32 @@
 //	                 size.width and size.height are the sides of a size,
 //	                 image[] always sends a list
 //	seed             the parameter for the seed; if empty, no seed is sent
+//	seed_max         the largest seed that the server accepts; larger ones
+//	                 wrap around
 //	response_format  sent only if set: some servers refuse it
 //	batch            maximum number of results per request; default: 10
+//	dialect          localai for LocalAI, which has other parameter names, one
+//	                 seed per request and negative prompts behind a | in the
+//	                 prompt
+//	markup           allow: people may use extra networks such as
+//	                 <lora:name:1> in prompts; default: refuse
 //	stream           receive progress and previews of a picture as a stream
 //	json             send videos as JSON instead of a form
 //
 // Pictures, speech and video-sync are one blocking request per batch; if the
 // job is cancelled, the engine closes the connection. A video is a job on the
 // server: its id is saved in a checkpoint, and it is polled, fetched, and
-// deleted if the run ends first. A video costs money, so a request that may
-// have created one without returning its id is never repeated.
+// deleted if the run ends first. Some servers, such as SGLang, continue to work
+// on a deleted video. A video costs money, so a request that may have created
+// one without returning its id is never repeated.
+//
+// Results that equal an earlier one of the same run are dropped: a server that
+// ignores seeds makes the same picture again.
 package openai
 
 import (
 	"cmp"
 	"context"
-	"errors"
 	"maps"
 	"mime"
 	"net/http"
@@ -72,8 +82,11 @@ type manifestSetting struct {
 	Fixed          map[string]any    `json:"fixed"`
 	Rename         map[string]string `json:"rename"`
 	Seed           string            `json:"seed"`
+	SeedMax        uint32            `json:"seed_max"`
 	ResponseFormat string            `json:"response_format"`
 	Batch          int               `json:"batch"`
+	Dialect        string            `json:"dialect"`
+	Markup         backend.Markup    `json:"markup"`
 	Stream         bool              `json:"stream"`
 	JSON           bool              `json:"json"`
 }
@@ -108,28 +121,29 @@ func ManifestSpec() engine.ManifestSpec {
 			if err := engine.DecodeSetting(with, &s); err != nil {
 				return err
 			}
-			if s.Batch < 0 {
-				return engine.ErrMisconfigured.WithCause(errors.New("batch: must not be below zero"))
-			}
-			return nil
+			return s.checkSetting()
 		},
 	}
 }
 
 // Run makes the media of a job and passes them to out.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
-	t := &task{Job: j, e: e, out: out, bar: engine.NewSpan(out)}
+	t := &task{Job: j, e: e, out: backend.DropCopies(j, out), bar: engine.NewSpan(out)}
 	if err := engine.DecodeSetting(j.With, &t.manifestSetting); err != nil {
 		return err
 	}
-	do, ok := callFuncs[t.Call]
-	if !ok || t.Batch < 0 {
-		return engine.ErrMisconfigured
+	if err := t.checkSetting(); err != nil {
+		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return do(t, ctx)
+	if t.Call != "speech" { // speech models have no markup that sets parameters, and people read markup aloud
+		if err := t.Markup.RefuseMarkup(j.Values, backend.ExtraNetworks); err != nil {
+			return err
+		}
+	}
+	return callFuncs[t.Call](t, ctx)
 }
 
 // Probe checks the server by listing its models. Every server supports that

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"atelier/internal/engine/backend"
 	"atelier/internal/engine/manifestdraft"
 )
 
@@ -43,9 +44,13 @@ func (e *Engine) ListModels(ctx context.Context) ([]string, error) {
 	return ids, nil
 }
 
+// CallHelp lists the API endpoints that ImportTool accepts, for the help of
+// commands.
+const CallHelp = "images, edits, speech, videos, or video-sync for LocalAI (default: from the model's task type or name)"
+
 // ImportTool drafts a tool's manifest for the model called name. call is the
 // API endpoint; if it is empty, it is derived from the model's task type or
-// name.
+// name. The draft has only fields that the server's product does not ignore.
 func (e *Engine) ImportTool(ctx context.Context, name, call, engineName string) (manifestdraft.Tool, error) {
 	list, err := e.fetchModels(ctx)
 	if err != nil {
@@ -55,14 +60,21 @@ func (e *Engine) ImportTool(ctx context.Context, name, call, engineName string) 
 	if at < 0 {
 		return manifestdraft.Tool{}, fmt.Errorf("the server has no model %q", name)
 	}
+	kind := e.detectProduct(ctx)
 	if call == "" {
 		if call = list[at].guessCall(); call == "" {
 			return manifestdraft.Tool{}, fmt.Errorf("the purpose of the model %q is unknown: name its call (images, edits, speech, videos or video-sync)", name)
+		}
+		if call == "videos" && kind == productLocalAI {
+			call = "video-sync"
 		}
 	}
 	draw, ok := draftsByCall[call]
 	if !ok {
 		return manifestdraft.Tool{}, fmt.Errorf("there is no call %q: it is images, edits, speech, videos or video-sync", call)
+	}
+	if calls := productCalls[kind]; calls != nil && !slices.Contains(calls, call) {
+		return manifestdraft.Tool{}, fmt.Errorf("this server is %s, which has no call %q: it has %s", kind, call, strings.Join(calls, ", "))
 	}
 	t := manifestdraft.Tool{
 		Name:        titleOf(name),
@@ -70,8 +82,67 @@ func (e *Engine) ImportTool(ctx context.Context, name, call, engineName string) 
 		Price:       manifestdraft.Price{Type: "COST", Tokens: 1},
 		Engine:      manifestdraft.Engine{Name: engineName, With: map[string]any{"call": call, "model": name}},
 	}
-	draw(&t, strings.ToLower(path.Base(name)))
+	model := strings.ToLower(path.Base(name))
+	if kind != "" {
+		model = "own-" + model // a name that does not count as one of OpenAI's models, which people use as aliases
+	}
+	draw(&t, model)
+	switch {
+	case kind == productLocalAI:
+		adaptToLocalAI(&t, call)
+	case kind == productSDCpp:
+		adaptToSDCpp(&t)
+	case call == "videos" && list[at].Task != "": // SGLang requires a picture in forms
+		t.Engine.With["json"] = true
+	}
 	return t, nil
+}
+
+// product is a server product that ignores or misses parts of the API, so that
+// its tools have fewer fields.
+type product string
+
+const (
+	productLocalAI product = "LocalAI"
+	productSDCpp   product = "stable-diffusion.cpp"
+)
+
+// productCalls are the API endpoints of products that do not have all of them.
+var productCalls = map[product][]string{
+	productLocalAI: dialects[localAI].calls,
+	productSDCpp:   {"images", "edits"},
+}
+
+// detectProduct finds out by requests that only one product answers which
+// product the server is. It returns "" for all others.
+func (e *Engine) detectProduct(ctx context.Context) product {
+	var capabilities struct {
+		Modes []string `json:"supported_modes"`
+	}
+	if e.queryRoot(ctx, "/sdcpp/v1/capabilities", &capabilities) == nil {
+		return productSDCpp
+	}
+	var system struct {
+		Backends []string `json:"backends"`
+	}
+	if e.queryRoot(ctx, "/system", &system) == nil && system.Backends != nil {
+		return productLocalAI
+	}
+	return ""
+}
+
+// queryRoot sends a request to a path that is not below the API's base path.
+func (e *Engine) queryRoot(ctx context.Context, path string, into any) error {
+	short, cancel := e.c.WithTimeout(ctx)
+	defer cancel()
+	return backend.CallFailure(ctx, e.c.CallJSON(short, http.MethodGet, e.rootURL(path), nil, into))
+}
+
+// rootURL returns the URL of a path that is not below the API's base path.
+func (e *Engine) rootURL(path string) string {
+	at := e.c.BaseURL()
+	at.Path = strings.TrimSuffix(at.Path, "/v1") + path
+	return at.String()
 }
 
 func titleOf(name string) string {

@@ -1,7 +1,7 @@
 package openai
 
 import (
-	"fmt"
+	"slices"
 	"strings"
 
 	"atelier/internal/engine/manifestdraft"
@@ -17,28 +17,26 @@ var draftsByCall = map[string]func(t *manifestdraft.Tool, name string){
 	"video-sync": draftVideoSync,
 }
 
-var pictureTypes = []string{"image/png", "image/jpeg", "image/webp"}
-
 func draftImages(t *manifestdraft.Tool, name string) {
-	t.Output = manifestdraft.Output{Type: "IMG", MimeTypes: pictureTypes}
+	t.Output = manifestdraft.Output{Type: "IMG", MimeTypes: manifestdraft.PictureTypes}
 	t.NumResults = &manifestdraft.NumResults{Min: 1, Max: 4, Default: 1}
 	t.Timeout = "10m"
-	t.Fields = []manifestdraft.Field{promptField()}
+	t.Fields = []manifestdraft.Field{manifestdraft.PromptField()}
 	switch {
 	case strings.HasPrefix(name, "dall-e-3"):
 		t.Engine.With["batch"] = 1 // dall-e-3 makes one picture per request
 		t.Engine.With["response_format"] = "b64_json"
-		t.Fields = append(t.Fields, sizeField("1024x1024", "1792x1024", "1024x1792"), selectField("quality", "standard", "hd"))
+		t.Fields = append(t.Fields, manifestdraft.SizeField("1024x1024", "1792x1024", "1024x1792"), selectField("quality", "standard", "hd"))
 	case strings.HasPrefix(name, "dall-e-2"):
 		t.Engine.With["response_format"] = "b64_json"
-		t.Fields = append(t.Fields, sizeField("1024x1024", "512x512", "256x256"))
+		t.Fields = append(t.Fields, manifestdraft.SizeField("1024x1024", "512x512", "256x256"))
 	case isOpenAIModel(name): // OpenAI's other models always return base64 and refuse response_format
-		t.Fields = append(t.Fields, sizeField("1024x1024", "1536x1024", "1024x1536"), selectField("quality", "auto", "low", "medium", "high"))
+		t.Fields = append(t.Fields, manifestdraft.SizeField("1024x1024", "1536x1024", "1024x1536"), selectField("quality", "auto", "low", "medium", "high"))
 	default:
 		t.Engine.With["response_format"] = "b64_json"
-		size := sizeField("1024x1024", "1280x768", "768x1280")
-		size.Min = pointerTo(256)
-		size.Max = pointerTo(2048)
+		size := manifestdraft.SizeField("1024x1024", "1280x768", "768x1280")
+		size.Min = manifestdraft.Bound(256)
+		size.Max = manifestdraft.Bound(2048)
 		size.MultipleOf = 16
 		t.Fields = append(t.Fields, size)
 		addSampling(t)
@@ -54,7 +52,7 @@ func draftEdits(t *manifestdraft.Tool, name string) {
 			Type:     "IMGS",
 			Label:    "Pictures",
 			Required: true,
-			Accept:   pictureTypes,
+			Accept:   manifestdraft.PictureTypes,
 			MaxItems: 4,
 		},
 		{
@@ -87,9 +85,9 @@ func draftSpeech(t *manifestdraft.Tool, name string) {
 			Type:     "SLIDER",
 			Label:    "Speed",
 			Default:  1,
-			Min:      pointerTo(0.25),
-			Max:      pointerTo(4),
-			Step:     pointerTo(0.05),
+			Min:      manifestdraft.Bound(0.25),
+			Max:      manifestdraft.Bound(4),
+			Step:     manifestdraft.Bound(0.05),
 			Advanced: true,
 		},
 	}
@@ -112,7 +110,7 @@ func draftVideos(t *manifestdraft.Tool, name string) {
 		Key:      "picture",
 		Type:     "IMG",
 		Label:    "First picture",
-		Accept:   pictureTypes,
+		Accept:   manifestdraft.PictureTypes,
 		Advanced: true,
 	}
 	if !isOpenAIModel(name) {
@@ -121,89 +119,76 @@ func draftVideos(t *manifestdraft.Tool, name string) {
 			Type:    "NUM",
 			Label:   "Seconds",
 			Default: 4,
-			Min:     pointerTo(1),
-			Max:     pointerTo(20),
+			Min:     manifestdraft.Bound(1),
+			Max:     manifestdraft.Bound(20),
 			Integer: true,
 		}
-		size := sizeField("832x480", "480x832", "1280x720", "720x1280")
-		size.Min = pointerTo(256)
-		size.Max = pointerTo(1920)
+		size := manifestdraft.SizeField("832x480", "480x832", "1280x720", "720x1280")
+		size.Min = manifestdraft.Bound(256)
+		size.Max = manifestdraft.Bound(1920)
 		size.MultipleOf = 16
-		t.Fields = []manifestdraft.Field{promptField(), picture, seconds, size}
+		t.Fields = []manifestdraft.Field{manifestdraft.PromptField(), picture, seconds, size}
 		addSampling(t)
 		return
 	}
-	size := sizeField("1280x720", "720x1280")
+	size := manifestdraft.SizeField("1280x720", "720x1280")
 	if strings.Contains(name, "pro") {
-		size = sizeField("1280x720", "720x1280", "1792x1024", "1024x1792")
+		size = manifestdraft.SizeField("1280x720", "720x1280", "1792x1024", "1024x1792")
 	}
-	t.Fields = []manifestdraft.Field{promptField(), picture, selectField("seconds", "4", "8", "12"), size}
+	t.Fields = []manifestdraft.Field{manifestdraft.PromptField(), picture, selectField("seconds", "4", "8", "12"), size}
 }
 
+// draftVideoSync drafts a tool for LocalAI, which ignores a length in seconds
+// and reads the number of frames.
 func draftVideoSync(t *manifestdraft.Tool, name string) {
 	draftVideos(t, "own-"+name) // a name that does not count as one of OpenAI's models
+	at := slices.IndexFunc(t.Fields, func(f manifestdraft.Field) bool { return f.Key == "seconds" })
+	t.Fields = slices.Replace(t.Fields, at, at+1, countField("num_frames", "Frames", 257), countField("fps", "Frames per second", 60))
+}
+
+// adaptToLocalAI completes a draft for LocalAI. Its pictures have no parameter
+// for the guidance.
+func adaptToLocalAI(t *manifestdraft.Tool, call string) {
+	if call != "images" {
+		return
+	}
+	t.Engine.With["dialect"] = localAI
+	removeFields(t, "cfg")
+}
+
+// adaptToSDCpp removes from a draft everything that stable-diffusion.cpp
+// ignores at its OpenAI endpoints.
+func adaptToSDCpp(t *manifestdraft.Tool) {
+	delete(t.Engine.With, "seed")
+	delete(t.Engine.With, "response_format")
+	removeFields(t, "negative_prompt", "steps", "cfg", "seed")
+	t.Notes = append(t.Notes, "stable-diffusion.cpp ignores the seed, steps, guidance and negative prompt here, and makes the same picture for the same prompt unless it was started with --seed -1. "+
+		"It supports them under AUTOMATIC1111's API: add the server to the backends with engine a1111, its URL without /v1, and import that.")
+}
+
+func removeFields(t *manifestdraft.Tool, keys ...string) {
+	t.Fields = slices.DeleteFunc(t.Fields, func(f manifestdraft.Field) bool { return slices.Contains(keys, f.Key) })
+}
+
+// countField returns a field for a whole number from 1 to most. It has no
+// default, because the model's own default is best.
+func countField(key, label string, most float64) manifestdraft.Field {
+	return manifestdraft.Field{
+		Key:      key,
+		Type:     "NUM",
+		Label:    label,
+		Min:      manifestdraft.Bound(1),
+		Max:      manifestdraft.Bound(most),
+		Integer:  true,
+		Advanced: true,
+	}
 }
 
 // addSampling adds fields for parameters of diffusion servers that OpenAI's
-// API does not have. The fields have no defaults, because the model's own
-// defaults are best.
+// API does not have.
 func addSampling(t *manifestdraft.Tool) {
 	t.Engine.With["seed"] = "seed"
-	t.Fields = append(t.Fields,
-		manifestdraft.Field{
-			Key:       "negative_prompt",
-			Type:      "NEG_PROMPT",
-			Label:     "What to avoid",
-			MaxLength: 4000,
-			Advanced:  true,
-		},
-		manifestdraft.Field{
-			Key:      "steps",
-			Type:     "STEPS",
-			Label:    "Steps",
-			Min:      pointerTo(1),
-			Max:      pointerTo(100),
-			Advanced: true,
-		},
-		manifestdraft.Field{
-			Key:      "cfg",
-			Type:     "CFG",
-			Label:    "Guidance",
-			Min:      pointerTo(0),
-			Max:      pointerTo(20),
-			Step:     pointerTo(0.5),
-			Advanced: true,
-		},
-		manifestdraft.Field{Key: "seed", Type: "SEED", Label: "Seed", Advanced: true},
-	)
-}
-
-func promptField() manifestdraft.Field {
-	return manifestdraft.Field{
-		Key:       "prompt",
-		Type:      "PROMPT",
-		Label:     "Prompt",
-		Required:  true,
-		MaxLength: 4000,
-	}
-}
-
-// sizeField returns a field for picture sizes, given as 640x480. The first
-// size is the default.
-func sizeField(list ...string) manifestdraft.Field {
-	f := manifestdraft.Field{Key: "size", Type: "WIDTH_HEIGHT", Label: "Size"}
-	for i, text := range list {
-		var s manifestdraft.Size
-		if _, err := fmt.Sscanf(text, "%dx%d", &s.Width, &s.Height); err != nil {
-			continue // never happens, because the lists are constants in this file
-		}
-		s.Text = fmt.Sprintf("%d × %d", s.Width, s.Height)
-		f.Sizes = append(f.Sizes, s)
-		if i == 0 {
-			f.Default = map[string]any{"width": s.Width, "height": s.Height}
-		}
-	}
-	return f
+	t.Fields = append(t.Fields, manifestdraft.SamplingFields()...)
 }
 
 // selectField returns a select field. The first option is the default.
@@ -228,5 +213,3 @@ func voiceField(name string) manifestdraft.Field {
 	}
 	return manifestdraft.Field{Key: "voice", Type: "TEXT", Label: "Voice", MaxLength: 100}
 }
-
-func pointerTo(n float64) *float64 { return &n }

@@ -4,10 +4,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
-	"atelier/internal/catalog/catalog"
-	"atelier/internal/engine/manifestdraft"
+	"atelier/internal/engine"
+	"atelier/internal/engine/enginetest"
 	"atelier/internal/engine/openai/openaitest"
 )
 
@@ -35,7 +34,11 @@ func TestImport(t *testing.T) {
 		{"some/thing", "", openaitest.SGLang, "images", "prompt size negative_prompt steps cfg seed"},
 		{"hexgrad/Kokoro-82M", "", openaitest.LocalAI, "speech", "text voice speed"},
 		{"parrot", "speech", openaitest.LocalAI, "speech", "text voice speed"},
-		{"ltx-video", "video-sync", openaitest.LocalAI, "video-sync", "prompt picture seconds size negative_prompt steps cfg seed"},
+		{"ltx-video", "video-sync", openaitest.LocalAI, "video-sync", "prompt picture num_frames fps size negative_prompt steps cfg seed"},
+		{"ltx-video", "", openaitest.LocalAI, "video-sync", "prompt picture num_frames fps size negative_prompt steps cfg seed"},
+		{"gpt-image-1", "", openaitest.LocalAI, "images", "prompt size negative_prompt steps seed"},
+		{"sd-cpp-local", "", openaitest.SDCpp, "images", "prompt size"},
+		{"sd-cpp-local", "edits", openaitest.SDCpp, "edits", "prompt pictures mask size"},
 	} {
 		t.Run(tt.model+" "+tt.call, func(t *testing.T) {
 			t.Parallel()
@@ -51,27 +54,8 @@ func TestImport(t *testing.T) {
 			if tool.Engine.With["call"] != tt.want || tool.Engine.With["model"] != tt.model || strings.Join(keys, " ") != tt.fields {
 				t.Errorf("manifest with %v and fields %v, want call %s and fields %s", tool.Engine.With, keys, tt.want, tt.fields)
 			}
-			lint(t, tool)
+			enginetest.LintDraft(t, tool)
 		})
-	}
-}
-
-// lint holds a manifest against the catalog's rules.
-func lint(t *testing.T, tool manifestdraft.Tool) {
-	t.Helper()
-	text, err := tool.YAML("A draft.")
-	if err != nil {
-		t.Fatal(err)
-	}
-	set, err := catalog.Read(catalog.ManifestFolder{Source: catalog.Directory, Files: fstest.MapFS{manifestdraft.Slug(tool.Name) + ".yaml": {Data: text}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range set.Problems {
-		t.Errorf("%v\n%s", p, text)
-	}
-	if set.Len() != 1 {
-		t.Errorf("tools = %d, want 1", set.Len())
 	}
 }
 
@@ -99,6 +83,48 @@ func TestImportedToolsRun(t *testing.T) {
 	}
 }
 
+// TestImportedToolsOfEveryProductRun runs each draft with all its fields on the
+// server that it was made for.
+func TestImportedToolsOfEveryProductRun(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		dialect     openaitest.Dialect
+		model, call string
+	}{
+		{openaitest.LocalAI, "flux.1-schnell", ""}, {openaitest.LocalAI, "ltx-video", ""}, {openaitest.LocalAI, "kokoro", ""},
+		{openaitest.SDCpp, "sd-cpp-local", ""}, {openaitest.SDCpp, "sd-cpp-local", "edits"},
+		{openaitest.SGLang, "Wan-AI/Wan2.1-T2V-1.3B-Diffusers", ""}, {openaitest.VLLMOmni, "Qwen/Qwen-Image", ""},
+	} {
+		w := begin(t, openaitest.Options{Dialect: tt.dialect})
+		tool, err := w.ImportTool(t.Context(), tt.model, tt.call, "server")
+		if err != nil {
+			t.Fatal(err)
+		}
+		values := map[string]any{}
+		files := map[string][]engine.File{}
+		for _, f := range tool.Fields {
+			switch {
+			case f.Type == "IMG" || f.Type == "IMGS":
+				files[f.Key] = []engine.File{picture()}
+			case f.Key == "seed":
+			case f.Default != nil:
+				values[f.Key] = f.Default
+			case f.Max != nil:
+				values[f.Key] = *f.Max
+			default:
+				values[f.Key] = "a fox"
+			}
+		}
+		j := job(t, tool.Engine.With, values, 1)
+		j.Seed = 4_000_000_000
+		j.Files = files
+		w.run(t, j)
+		if advised := len(tool.Notes) > 0; advised != (tt.dialect == openaitest.SDCpp) {
+			t.Errorf("%s: notes = %q, want one only for stable-diffusion.cpp", tt.model, tool.Notes)
+		}
+	}
+}
+
 func TestWhatCannotBeImported(t *testing.T) {
 	t.Parallel()
 	w := begin(t, openaitest.Options{Models: []string{"gpt-5"}})
@@ -110,6 +136,10 @@ func TestWhatCannotBeImported(t *testing.T) {
 		if _, err := w.ImportTool(t.Context(), tt.model, tt.call, "x"); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s %s: %v, want %q", tt.model, tt.call, err, tt.want)
 		}
+	}
+	local := begin(t, openaitest.Options{Dialect: openaitest.LocalAI})
+	if _, err := local.ImportTool(t.Context(), "flux.1-schnell", "edits", "x"); err == nil || !strings.Contains(err.Error(), "LocalAI, which has no call") {
+		t.Errorf("edits of LocalAI: %v, want that it has none", err)
 	}
 	w.Stop()
 	if _, err := w.ImportTool(t.Context(), "gpt-5", "", "x"); err == nil {

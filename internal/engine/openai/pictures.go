@@ -32,7 +32,7 @@ type imagesResponse struct {
 // edits. A server may return fewer results than requested, so the request is
 // repeated until there are enough results or a response has none.
 func (t *task) makePictures(ctx context.Context) error {
-	batch := cmp.Or(t.Batch, maxBatch)
+	batch := cmp.Or(t.Batch, t.dialectOf().batch, maxBatch)
 	if t.Stream {
 		batch = 1
 	}

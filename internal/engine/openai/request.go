@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,13 +35,12 @@ var parameterNames = map[string]map[string]string{
 // parameterFor returns the request parameter that a field is sent to. It
 // returns false if the field is not sent.
 func (t *task) parameterFor(key string) (string, bool) {
-	to, ok := t.Rename[key]
-	if !ok {
-		if to, ok = parameterNames[t.Call][key]; !ok {
-			to = key
+	for _, names := range []map[string]string{t.Rename, t.dialectOf().names[t.Call], parameterNames[t.Call]} {
+		if to, ok := names[key]; ok {
+			return to, to != "-" && to != ""
 		}
 	}
-	return to, to != "-" && to != ""
+	return key, true
 }
 
 // requestParameters returns the parameters of the next request, without files.
@@ -74,12 +74,16 @@ func (t *task) requestParameters(there, results int) map[string]any {
 		all["n"] = results
 	}
 	if t.manifestSetting.Seed != "" {
-		all[t.manifestSetting.Seed] = t.Job.Seed + uint32(there)
+		all[t.manifestSetting.Seed] = backend.LimitSeed(t.Job.Seed+uint32(there), cmp.Or(t.SeedMax, t.dialectOf().seedMax))
 	}
 	if t.ResponseFormat != "" {
 		all["response_format"] = t.ResponseFormat
 	}
 	maps.Copy(all, t.Fixed)
+	t.joinPrompts(all)
+	if seconds, ok := all["seconds"]; ok && seconds != nil {
+		all["seconds"] = formValue(seconds) // all servers expect the length of a video as a string
+	}
 	maps.DeleteFunc(all, func(_ string, v any) bool { return v == nil })
 	return all
 }
@@ -207,10 +211,7 @@ func (t *task) postJSON(ctx context.Context, path string, body map[string]any) (
 			return nil, inputError{err}
 		}
 		var v any = uri
-		switch t.Call {
-		case "videos":
-			v = map[string]any{"image_url": uri}
-		case "video-sync": // LocalAI accepts only the base64 part of a data: URI
+		if t.Call == "video-sync" { // LocalAI accepts only the base64 part of a data: URI
 			_, v, _ = strings.Cut(uri, ",")
 		}
 		if list, _ := body[u.name].([]any); u.many {

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"atelier/internal/engine"
@@ -33,6 +32,9 @@ type video struct {
 	Status   string          `json:"status"`
 	Progress json.Number     `json:"progress"`
 	Error    json.RawMessage `json:"error"`
+	// URL is set by SGLang if the server stores videos in cloud storage. The
+	// video can then not be downloaded from the server itself.
+	URL string `json:"url"`
 }
 
 // checkpoint is saved for the worker that continues the run. IDs are the ids
@@ -175,9 +177,6 @@ func (t *task) createVideo(ctx context.Context, i int) (video, error) {
 	files, cancel := context.WithCancel(ctx) // cancelling also stops reading the input files
 	defer cancel()
 	body := t.requestParameters(i, 0)
-	if s, ok := body["seconds"]; ok {
-		body["seconds"] = formValue(s)
-	}
 	// Idle connections are closed first. If the server had closed a reused
 	// connection, the request would fail although it may have arrived. A new
 	// connection fails at once if the server is unreachable.
@@ -222,15 +221,23 @@ func (t *task) finishVideo(ctx context.Context, v video, i int, known bool) erro
 	if known {
 		wait.Reset(0)
 	}
+	bar := t.bar.NthOf(i, t.NumResults)
+	queued := false
 	for failed := 0; ; {
 		switch v.Status {
 		case "completed", "succeeded":
-			return t.fetchVideo(ctx, v.ID)
+			return t.fetchVideo(ctx, v)
 		case "failed", "cancelled", "canceled", "expired":
 			return videoFailure(v)
-		}
-		if percent, err := v.Progress.Float64(); err == nil && percent > 0 {
-			t.bar.NthOf(i, t.NumResults).ReportProgress(min(percent, 99) / 100)
+		case "queued":
+			bar.ReportQueued(0) // the API has no position in the queue
+			queued = true
+		default:
+			percent, err := v.Progress.Float64()
+			if queued || err == nil && percent > 0 {
+				bar.ReportProgress(min(percent, 99) / 100)
+			}
+			queued = false
 		}
 		select {
 		case <-ctx.Done():
@@ -266,8 +273,11 @@ func (t *task) queryVideo(ctx context.Context, id string) (video, error) {
 }
 
 // fetchVideo downloads a finished video and passes it to the sink.
-func (t *task) fetchVideo(ctx context.Context, id string) error {
-	res, err := t.e.c.Do(ctx, backend.Request{Path: "videos/" + url.PathEscape(id) + "/content"})
+func (t *task) fetchVideo(ctx context.Context, v video) error {
+	if v.URL != "" {
+		return t.e.c.DeliverFile(ctx, v.URL, t.out)
+	}
+	res, err := t.e.c.Do(ctx, backend.Request{Path: "videos/" + url.PathEscape(v.ID) + "/content"})
 	if isNotFound(err) {
 		return backend.ErrNoResult.WithCause(err)
 	}
@@ -316,7 +326,7 @@ func (e *Engine) Abandon(ctx context.Context, left string) error {
 }
 
 // deleteVideo deletes a video from the server. If it is not done yet, that
-// also cancels it.
+// also cancels it, except on servers that cannot cancel, such as SGLang.
 func (e *Engine) deleteVideo(ctx context.Context, id string) error {
 	return e.c.CallJSON(ctx, http.MethodDelete, "videos/"+url.PathEscape(id), nil, nil)
 }
@@ -339,10 +349,8 @@ func videoFailure(v video) error {
 // makeVideosSync makes videos with blocking requests to LocalAI's endpoint
 // /video, which is not below the API's base path.
 func (t *task) makeVideosSync(ctx context.Context) error {
-	at := t.e.c.BaseURL()
-	at.Path = strings.TrimSuffix(at.Path, "/v1") + "/video"
 	for i := range t.NumResults {
-		res, err := t.postJSON(ctx, at.String(), t.requestParameters(i, 0))
+		res, err := t.postJSON(ctx, t.e.rootURL("/video"), t.requestParameters(i, 0))
 		if err != nil {
 			return postFailure(ctx, err)
 		}

@@ -64,3 +64,12 @@ func TestResultsAreFetchedWithoutTheToken(t *testing.T) {
 	j.OutputType = "TEXT"
 	enginetest.MustFail(t, e, j)
 }
+
+// TestCopiesAreDropped has a model without a seed repeat its result.
+func TestCopiesAreDropped(t *testing.T) {
+	t.Parallel()
+	e := replicate.New(call(t, apiOf(t, `{"id":"mine","status":"succeeded","output":"data:,a"}`), "r8"), replicate.Options{PollInterval: time.Millisecond})
+	if n := len(enginetest.MustSucceed(t, e, painting(official, 2)).Outputs()); n != 1 {
+		t.Errorf("results = %d, want 1 without its copy", n)
+	}
+}

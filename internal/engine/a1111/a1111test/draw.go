@@ -9,16 +9,54 @@ import (
 	_ "image/jpeg" // decoder, because callers may send JPEG files
 	_ "image/png"
 	"net/http"
+	"slices"
 	"strings"
 
 	"atelier/internal/engine/enginetest"
 )
 
-var samplers = []string{"Euler", "Euler a", "DPM++ 2M"}
+var (
+	samplers  = []string{"Euler", "Euler a", "DPM++ 2M"}
+	upscalers = []string{"None", "Lanczos", "R-ESRGAN 4x+"}
+)
+
+// listModels handles requests for the list of models.
+func (s *Server) listModels(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := []any{}
+	for _, title := range s.models {
+		file, _, _ := strings.Cut(title, " [")
+		name := strings.TrimSuffix(strings.ReplaceAll(file, "/", "_"), ".safetensors")
+		list = append(list, map[string]any{"title": title, "model_name": name, "hash": nil, "sha256": nil, "filename": "/models/" + file, "config": nil})
+	}
+	answer(w, http.StatusOK, list)
+}
+
+// refresh makes the server find the models that were added.
+func (s *Server) refresh(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.models = append(s.models, s.o.Added...)
+	s.o.Added = nil
+	answer(w, http.StatusOK, nil)
+}
+
+// modelFor returns the title of the model that a request uses. An unknown model
+// is ignored.
+func (s *Server) modelFor(body map[string]any) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	settings, _ := body["override_settings"].(map[string]any)
+	if name, _ := settings["sd_model_checkpoint"].(string); slices.Contains(s.models, name) {
+		return name
+	}
+	return s.models[0]
+}
 
 // draw handles requests to txt2img and img2img, which make pictures.
 func (s *Server) draw(w http.ResponseWriter, r *http.Request, body map[string]any, whole bool) {
-	from := fmt.Sprint(body["prompt"], "|", body["negative_prompt"], "|", body["steps"])
+	from := fmt.Sprint(body["prompt"], "|", body["negative_prompt"], "|", body["steps"], "|", s.modelFor(body))
 	width := number(body, "width", 64)
 	height := number(body, "height", 64)
 	if strings.HasSuffix(r.URL.Path, "/img2img") {
@@ -27,10 +65,15 @@ func (s *Server) draw(w http.ResponseWriter, r *http.Request, body map[string]an
 			complain(w, http.StatusNotFound, "HTTPException", "Init image not found", "")
 			return
 		}
-		for _, one := range list {
-			if _, _, err := decoded(one); err != nil {
+		for i, one := range list {
+			ownWidth, ownHeight, err := decoded(one)
+			if err != nil {
 				complain(w, http.StatusInternalServerError, "HTTPException", "Invalid encoded image", "")
 				return
+			}
+			if i == 0 && s.o.Dialect == SDCpp {
+				width = number(body, "width", ownWidth)
+				height = number(body, "height", ownHeight)
 			}
 			from += fmt.Sprint("|", len(one.(string)))
 		}
@@ -38,7 +81,11 @@ func (s *Server) draw(w http.ResponseWriter, r *http.Request, body map[string]an
 	seed := number(body, "seed", -1)
 	seeds := []int{}
 	images := []string{}
-	for i := range number(body, "batch_size", 1) * number(body, "n_iter", 1) {
+	rounds := number(body, "n_iter", 1)
+	if s.o.Dialect == SDCpp {
+		rounds = 1
+	}
+	for i := range number(body, "batch_size", 1) * rounds {
 		seeds = append(seeds, seed+i)
 		state := "whole"
 		if !whole {
@@ -71,11 +118,21 @@ func (s *Server) enlarge(w http.ResponseWriter, r *http.Request, body map[string
 		complain(w, http.StatusInternalServerError, "HTTPException", "Invalid encoded image", "")
 		return
 	}
-	factor, ok := body["upscaling_resize"].(float64)
-	if !ok {
-		factor = 2
+	name, _ := body["upscaler_1"].(string)
+	big, _ := body["image"].(string)
+	if name != "" && name != "None" {
+		factor, ok := body["upscaling_resize"].(float64)
+		if !ok {
+			factor = 2
+		}
+		width = int(float64(width) * factor)
+		height = int(float64(height) * factor)
+		if number(body, "resize_mode", 0) == 1 {
+			width = number(body, "upscaling_resize_w", 512)
+			height = number(body, "upscaling_resize_h", 512)
+		}
+		big = encoded(enginetest.StripedPNG(width, height, name))
 	}
-	big := encoded(enginetest.StripedPNG(int(float64(width)*factor), int(float64(height)*factor), fmt.Sprint(body["upscaler_1"])))
 	if s.now() == enginetest.Fewer {
 		big = ""
 	}

@@ -1,4 +1,5 @@
-// Package a1111test is a stand-in for AUTOMATIC1111's web UI with --api.
+// Package a1111test is a stand-in for AUTOMATIC1111's web UI with --api, and
+// for servers with the same API and other habits.
 //
 // The real server needs a GPU and a model of several gigabytes, so tests use
 // this server. It has no model: its pictures are real files that show stripes.
@@ -23,8 +24,31 @@ import (
 	"atelier/internal/engine/enginetest"
 )
 
+// Dialect is the server product that the stand-in imitates.
+type Dialect string
+
+// The server products that the stand-in can imitate.
+const (
+	A1111 Dialect = ""
+	Forge Dialect = "forge" // errors have no message
+	// SDNext has no tasks for API requests, so that it can neither report
+	// progress nor interrupt one of them, and replaces unknown samplers.
+	SDNext Dialect = "sd.next"
+	// SDCpp is the server of stable-diffusion.cpp: one model, no tasks, no
+	// n_iter, no upscaling, and img2img keeps the size of the picture.
+	SDCpp Dialect = "sd.cpp"
+)
+
 // Options configure the stand-in server.
 type Options struct {
+	Dialect Dialect
+	// Models are the titles of the server's models. Default: sd15 and sdxl, or
+	// only sd15 for SDCpp. The server uses the first one for requests without a
+	// known model.
+	Models []string
+	// Added are the titles of models that the server finds only when it
+	// refreshes its list.
+	Added []string
 	// User and Password are the credentials of --api-auth. If they are empty,
 	// no credentials are required.
 	User, Password string
@@ -59,6 +83,7 @@ type Server struct {
 	interrupted bool
 	step        int // number of completed steps of the current task
 	interrupts  int
+	models      []string
 	requests    []map[string]any
 }
 
@@ -68,7 +93,13 @@ const steps = 20
 // Start starts a server and stops it when the test ends.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
-	s := &Server{o: o, closing: make(chan struct{}), lock: make(chan struct{}, 1), pending: map[string]bool{}}
+	s := &Server{o: o, closing: make(chan struct{}), lock: make(chan struct{}, 1), pending: map[string]bool{}, models: o.Models}
+	if s.models == nil {
+		s.models = []string{"sd15.safetensors [6ce0161689]", "xl/sdxl.safetensors [31e35c80fc]"}
+	}
+	if o.Models == nil && o.Dialect == SDCpp {
+		s.models = []string{"sd15"}
+	}
 	s.lock <- struct{}{}
 	s.http = httptest.NewServer(s.routes())
 	s.URL = s.http.URL
@@ -156,8 +187,24 @@ func (s *Server) routes() http.Handler {
 	}
 	api("POST /sdapi/v1/txt2img", s.work(s.draw))
 	api("POST /sdapi/v1/img2img", s.work(s.draw))
-	api("POST /sdapi/v1/extra-single-image", s.work(s.enlarge))
-	api("POST /sdapi/v1/interrupt", s.interrupt)
+	if s.o.Dialect != SDCpp {
+		api("POST /sdapi/v1/extra-single-image", s.work(s.enlarge))
+		api("POST /sdapi/v1/interrupt", s.interrupt)
+		api("POST /sdapi/v1/refresh-checkpoints", s.refresh)
+	}
+	api("GET /sdapi/v1/sd-models", s.listModels)
+	api("GET /sdapi/v1/upscalers", func(w http.ResponseWriter, _ *http.Request) {
+		list := []any{}
+		for _, name := range upscalers {
+			list = append(list, map[string]any{"name": name, "model_name": nil, "model_path": nil, "model_url": nil, "scale": 4})
+		}
+		answer(w, http.StatusOK, list)
+	})
+	api("GET /sdapi/v1/options", func(w http.ResponseWriter, _ *http.Request) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		answer(w, http.StatusOK, map[string]any{"samples_format": "png", "sd_model_checkpoint": s.models[0]})
+	})
 	api("GET /sdapi/v1/samplers", func(w http.ResponseWriter, r *http.Request) {
 		list := []any{}
 		for _, name := range samplers {
@@ -165,7 +212,7 @@ func (s *Server) routes() http.Handler {
 		}
 		answer(w, http.StatusOK, list)
 	})
-	if !s.o.NoProgress {
+	if !s.o.NoProgress && s.o.Dialect != SDCpp {
 		mux.HandleFunc("POST /internal/progress", s.progress) // not part of the API, so it needs no credentials
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -191,7 +238,7 @@ func (s *Server) work(do func(http.ResponseWriter, *http.Request, map[string]any
 		s.requests = append(s.requests, body)
 		f := s.fault
 		s.mu.Unlock()
-		if name, ok := body["sampler_name"].(string); ok && !slices.Contains(samplers, name) || f == enginetest.Refuses {
+		if name, ok := body["sampler_name"].(string); ok && !slices.Contains(samplers, name) && s.o.Dialect == A1111 || f == enginetest.Refuses {
 			complain(w, http.StatusNotFound, "HTTPException", "Sampler not found", "")
 			return
 		}
@@ -201,8 +248,15 @@ func (s *Server) work(do func(http.ResponseWriter, *http.Request, map[string]any
 			return
 		}
 		name, _ := body["force_task_id"].(string)
+		if s.o.Dialect == SDNext {
+			name = "" // only requests of the web page are tasks
+		}
 		whole, ok := s.turn(r, name)
 		if !ok {
+			return
+		}
+		if f == enginetest.Fails && s.o.Dialect == Forge {
+			http.Error(w, "Internal Server Error", http.StatusInternalServerError)
 			return
 		}
 		if f == enginetest.Fails {
@@ -330,6 +384,9 @@ func (s *Server) progress(w http.ResponseWriter, r *http.Request) {
 	out := map[string]any{
 		"active": active, "queued": queued, "completed": finished, "progress": nil, "eta": nil,
 		"live_preview": nil, "id_live_preview": -1, "textinfo": "Waiting...",
+	}
+	if s.o.Dialect == SDNext {
+		out["progress"] = float64(step) / steps // of whatever the server works on
 	}
 	if active {
 		out["progress"] = float64(step) / steps

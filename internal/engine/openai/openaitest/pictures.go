@@ -118,6 +118,17 @@ func (s *Server) draw(w http.ResponseWriter, r *http.Request, q Request, event s
 // a number that is never used again.
 func (s *Server) origin(q Request, i int) string {
 	seed, err := strconv.ParseUint(q.text("seed"), 10, 64)
+	prompt := q.text("prompt")
+	switch s.o.Dialect {
+	case SDCpp: // ignores the seed; the default of its command line is 42
+		return fmt.Sprint(q.text("prompt"), "|", 42+i)
+	case LocalAI:
+		i = 0 // all pictures of a request have the same seed
+		if int32(seed) < 0 {
+			err = strconv.ErrRange // a negative number means a random seed
+		}
+		prompt += "|" + q.text("step")
+	}
 	if err != nil || s.o.Dialect == OpenAI {
 		s.mu.Lock()
 		s.count++
@@ -125,7 +136,7 @@ func (s *Server) origin(q Request, i int) string {
 		i = 1 << 20
 		s.mu.Unlock()
 	}
-	return fmt.Sprint(q.text("prompt"), "|", q.text("negative_prompt"), "|", seed+uint64(i))
+	return fmt.Sprint(prompt, "|", q.text("negative_prompt"), "|", seed+uint64(i))
 }
 
 // size returns the requested width and height of a picture, in pixels, and

@@ -1,5 +1,6 @@
 // Package openaitest is a stand-in for servers with OpenAI's API for media:
-// OpenAI itself, vLLM-Omni, SGLang and LocalAI, each with its deviations.
+// OpenAI itself, vLLM-Omni, SGLang, LocalAI and stable-diffusion.cpp, each with
+// its deviations.
 //
 // The real servers need a contract or a large GPU, so tests use this server.
 // It has no model: pictures, sounds and videos are real files without
@@ -31,8 +32,17 @@ type Dialect string
 const (
 	OpenAI   Dialect = "openai"    // the hosted API: refuses unknown parameters, returns base64, supports streams
 	VLLMOmni Dialect = "vllm-omni" // returns errors as {"detail"}, supports seeds, accepts video requests only as forms
-	SGLang   Dialect = "sglang"    // lists task types of models; edited pictures are downloaded from the server
-	LocalAI  Dialect = "localai"   // all results are downloaded from the server; requests to /video block until the video is done
+	// SGLang lists task types of models. Edited pictures are downloaded from
+	// the server. JSON requests contain pictures as strings, and deleting a
+	// video does not stop its work.
+	SGLang Dialect = "sglang"
+	// LocalAI lets clients download all results from the server. It splits
+	// prompts at a vertical bar, uses one seed for all pictures of a request,
+	// refuses large seeds and blocks requests to /video until the video is done.
+	LocalAI Dialect = "localai"
+	// SDCpp is the server of stable-diffusion.cpp, which has the seed 42 for
+	// every request, ignores most parameters, and reads parameters in a prompt.
+	SDCpp Dialect = "sd.cpp"
 )
 
 // Options configure the stand-in server.
@@ -47,8 +57,11 @@ type Options struct {
 	Takes time.Duration
 	// Polls is the number of polls after which a video is done. Default: 3.
 	Polls int
+	// Queue is the number of polls for which a video waits in the server's
+	// queue before the server works on it.
+	Queue int
 	// Elsewhere makes another host serve the results, as with OpenAI's older
-	// models.
+	// models and with SGLang's cloud storage.
 	Elsewhere bool
 	// Most is the maximum number of results per request, even if more are
 	// requested. 0 means no limit.
@@ -70,6 +83,8 @@ type Server struct {
 	working  int
 	count    int
 	videos   map[string]*video
+	deleted  []string        // ids of deleted videos
+	stray    int             // number of deleted videos that the server still works on
 	files    map[string]file // files for download, by path
 	requests []Request
 	visits   []http.Header // headers of the requests to the other host
@@ -113,6 +128,7 @@ var models = map[Dialect][]string{
 	VLLMOmni: {"Qwen/Qwen-Image"},
 	SGLang:   {"Wan-AI/Wan2.1-T2V-1.3B-Diffusers"},
 	LocalAI:  {"flux.1-schnell", "kokoro", "ltx-video"},
+	SDCpp:    {"sd-cpp-local"},
 }
 
 // Stop closes all connections and makes the server unreachable.
@@ -151,13 +167,20 @@ func (s *Server) Forget() {
 func (s *Server) Working() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := s.working
+	n := s.working + s.stray
 	for _, v := range s.videos {
 		if v.status == "queued" || v.status == "in_progress" {
 			n++
 		}
 	}
 	return n
+}
+
+// Deleted returns the ids of deleted videos, in order.
+func (s *Server) Deleted() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.deleted)
 }
 
 // Requests returns the requests received so far, in order.
@@ -178,11 +201,23 @@ func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/models", s.listModels)
 	mux.HandleFunc("POST /v1/images/generations", s.work(s.generate))
-	mux.HandleFunc("POST /v1/images/edits", s.work(s.edit))
-	mux.HandleFunc("POST /v1/audio/speech", s.work(s.speak))
-	if s.o.Dialect == LocalAI {
+	if s.o.Dialect != LocalAI {
+		mux.HandleFunc("POST /v1/images/edits", s.work(s.edit))
+	}
+	if s.o.Dialect != SDCpp {
+		mux.HandleFunc("POST /v1/audio/speech", s.work(s.speak))
+	}
+	switch s.o.Dialect {
+	case SDCpp:
+		mux.HandleFunc("GET /sdcpp/v1/capabilities", func(w http.ResponseWriter, _ *http.Request) {
+			answer(w, http.StatusOK, map[string]any{"supported_modes": []any{"img_gen"}})
+		})
+	case LocalAI:
 		mux.HandleFunc("POST /video", s.work(s.videoSync))
-	} else {
+		mux.HandleFunc("GET /system", func(w http.ResponseWriter, _ *http.Request) {
+			answer(w, http.StatusOK, map[string]any{"backends": []any{"stablediffusion-ggml"}, "loaded_models": []any{}})
+		})
+	default:
 		mux.HandleFunc("POST /v1/videos", s.work(s.createVideo))
 		mux.HandleFunc("GET /v1/videos/{id}", s.getVideo)
 		mux.HandleFunc("GET /v1/videos/{id}/content", s.videoContent)
@@ -220,7 +255,7 @@ func (s *Server) now() enginetest.Fault {
 func (s *Server) listModels(w http.ResponseWriter, r *http.Request) {
 	list := []map[string]any{}
 	for _, id := range s.o.Models {
-		m := map[string]any{"id": id, "object": "model", "created": made, "owned_by": string(s.o.Dialect)}
+		m := map[string]any{"id": id, "object": "model", "created": made, "owned_by": "system"}
 		if s.o.Dialect == SGLang {
 			m["task_type"] = task(id)
 		}

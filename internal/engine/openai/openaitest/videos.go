@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"atelier/internal/engine/enginetest"
 )
@@ -35,7 +36,8 @@ func (s *Server) speak(w http.ResponseWriter, r *http.Request, q Request) {
 type video struct {
 	id, status, origin    string
 	model, seconds, size  string
-	looks                 int
+	looks, waited         int
+	at                    string // the URL of the video on another host
 	progress              int
 	complaint, complained string
 }
@@ -44,6 +46,9 @@ func (v *video) wire() map[string]any {
 	out := map[string]any{
 		"id": v.id, "object": "video", "model": v.model, "status": v.status, "progress": v.progress, "created_at": made,
 		"completed_at": nil, "expires_at": nil, "seconds": v.seconds, "size": v.size, "error": nil, "remixed_from_video_id": nil,
+	}
+	if v.at != "" && v.status == "completed" {
+		out["url"] = v.at
 	}
 	if v.complaint != "" {
 		out["error"] = map[string]any{"code": v.complaint, "message": v.complained}
@@ -65,13 +70,24 @@ func (s *Server) createVideo(w http.ResponseWriter, r *http.Request, q Request) 
 		s.complain(w, http.StatusBadRequest, "invalid_value", "Invalid 'seconds'.")
 		return
 	}
+	if picture, there := q.Values["input_reference"]; there {
+		if text, isText := picture.(string); !isText || !strings.HasPrefix(text, "data:image/") {
+			s.complain(w, http.StatusBadRequest, "invalid_value", "Invalid request body: input_reference: Input should be a valid string")
+			return
+		}
+	}
 	origin := s.origin(q, 0)
+	at := ""
+	if s.o.Elsewhere {
+		at = s.keep("/bucket/*.mp4", "video/mp4", movie(origin))
+	}
 	s.mu.Lock()
 	s.count++
 	v := &video{
 		id:      fmt.Sprintf("video_%06d", s.count),
 		status:  "queued",
 		origin:  origin,
+		at:      at,
 		model:   q.text("model"),
 		seconds: cmp.Or(seconds, "4"),
 		size:    cmp.Or(q.text("size"), "720x1280"),
@@ -111,6 +127,10 @@ func (s *Server) forward(v *video) {
 	if v.status == "completed" || v.status == "failed" || s.fault == enginetest.Hangs || s.fault == enginetest.TimeIsUp {
 		return
 	}
+	if v.waited < s.o.Queue {
+		v.waited++
+		return
+	}
 	v.looks++
 	v.status = "in_progress"
 	v.progress = v.looks * 100 / s.o.Polls
@@ -130,6 +150,10 @@ func (s *Server) videoContent(w http.ResponseWriter, r *http.Request) {
 	v, ok := s.videos[r.PathValue("id")]
 	ready := ok && v.status == "completed" && s.fault != enginetest.Fewer
 	s.mu.Unlock()
+	if ready && v.at != "" {
+		s.complain(w, http.StatusBadRequest, "invalid_request_error", "Video has been uploaded to cloud storage. Please use the cloud URL.")
+		return
+	}
 	if !ready {
 		s.complain(w, http.StatusNotFound, "not_found", "Video is not ready.")
 		return
@@ -140,8 +164,12 @@ func (s *Server) videoContent(w http.ResponseWriter, r *http.Request) {
 func (s *Server) deleteVideo(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
 	s.mu.Lock()
-	_, ok := s.videos[id]
+	v, ok := s.videos[id]
+	if ok && s.o.Dialect == SGLang && v.status != "completed" && v.status != "failed" {
+		s.stray++
+	}
 	delete(s.videos, id)
+	s.deleted = append(s.deleted, id)
 	s.mu.Unlock()
 	if !ok {
 		s.complain(w, http.StatusNotFound, "not_found", "Video not found.")
@@ -165,8 +193,12 @@ func (s *Server) videoSync(w http.ResponseWriter, r *http.Request, q Request) {
 		s.complain(w, http.StatusBadRequest, "invalid_value", "Bad Request")
 		return
 	}
-	if _, err := strconv.Atoi(cmp.Or(q.text("seed"), "0")); err != nil {
+	if _, err := strconv.ParseInt(cmp.Or(q.text("seed"), "0"), 10, 32); err != nil {
 		s.complain(w, http.StatusBadRequest, "invalid_value", "Invalid seed.")
+		return
+	}
+	if _, isText := q.Values["seconds"].(string); q.Values["seconds"] != nil && !isText {
+		s.complain(w, http.StatusBadRequest, "invalid_value", "Invalid seconds.")
 		return
 	}
 	s.results(w, r, q.text("response_format") == "b64_json", "video/mp4", "/generated-videos/*.mp4", [][]byte{movie(s.origin(q, 0))})
