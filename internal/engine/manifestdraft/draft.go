@@ -201,6 +201,8 @@ func (b *drafter) addInput(i modelInput, rest []modelInput) {
 		b.skipInput(i, "it is a secret")
 	case i.name == "-" || strings.HasSuffix(i.name, "[]"):
 		b.skipInput(i, "its name has another meaning in a manifest")
+	case !isWritable(i.name):
+		b.skipInput(i, "its name cannot be written in a manifest")
 	case isSafetySwitch(i.name):
 		b.fixSafetySwitch(i)
 	case len(b.Fields) == maxFields:
@@ -438,6 +440,9 @@ func truncateText(text string, maxRunes int) string {
 func defaultValue(raw json.RawMessage) any {
 	var v any
 	if json.Unmarshal(raw, &v) != nil {
+		return nil
+	}
+	if text, ok := v.(string); ok && !isWritable(text) {
 		return nil
 	}
 	return plainNumber(v)

@@ -115,7 +115,7 @@ func optionsOf(n schemaNode) []Option {
 		shown := "(none)"
 		switch v := v.(type) {
 		case string:
-			if len(v) > 1000 {
+			if len(v) > 1000 || !isWritable(v) {
 				continue
 			}
 			if l := singleLine(v, maxLabel); l != "" {

@@ -173,9 +173,9 @@ func TestFieldDetails(t *testing.T) {
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a", 70)
-	d := draft(t, document(t, `"top-k":{"type":"integer"},"top_k":{"type":"integer"},"2x":{"type":"boolean"},"größe":{"type":"string"},"`+long+`":{"type":"string"},"`+long+`b":{"type":"string"},"\n":{"type":"string"},"size":{"type":"string"},"width":{"type":"integer"},"height":{"type":"integer"}`,
+	d := draft(t, document(t, `"top-k":{"type":"integer"},"top_k":{"type":"integer"},"2x":{"type":"boolean"},"größe":{"type":"string"},"`+long+`":{"type":"string"},"`+long+`b":{"type":"string"},"\u0001":{"type":"string"},"size":{"type":"string"},"width":{"type":"integer"},"height":{"type":"integer"}`,
 		`[]`, `{"type":"string","format":"uri"}`, ""))
-	want := map[string]string{"top_k_2": "top-k", "x2x": "2x", "gr_e": "größe", long[:64]: long, long[:62] + "_2": long + "b", "x_": "\n"}
+	want := map[string]string{"top_k_2": "top-k", "x2x": "2x", "gr_e": "größe", long[:64]: long, long[:62] + "_2": long + "b", "x_": "\x01"}
 	if !reflect.DeepEqual(d.Rename, want) {
 		t.Errorf("rename = %q, want %q", d.Rename, want)
 	}
@@ -480,6 +480,17 @@ func TestAnySchema(t *testing.T) {
 func TestMergeKeys(t *testing.T) {
 	t.Parallel()
 	draft(t, document(t, `"prompt":{"type":"string"},"<<":{"type":"string","description":"<<","enum":["<<","a"],"default":"<<"}`, `["prompt"]`, `{"type":"string","format":"uri"}`, ""))
+}
+
+// TestUnwritableTexts has texts of several lines that begin with white space,
+// which the YAML encoder cannot write.
+func TestUnwritableTexts(t *testing.T) {
+	t.Parallel()
+	d := draft(t, document(t, `"\t\n":{"type":"string"},"a":{"type":"string","description":"\tb\nc","default":"\tb\nc"},"b":{"type":"string","enum":["\tb\nc","d"],"default":"\tb\nc"},"safety":{"type":"string","default":"\tb\nc"}`,
+		`[]`, `{"type":"string","format":"uri"}`, ""))
+	if len(d.Fields) != 2 {
+		t.Errorf("fields = %+v, want two", d.Fields)
+	}
 }
 
 // TestCirclesHaveAnEnd: a schema may refer to itself, in as many ways as its
