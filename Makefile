@@ -14,7 +14,7 @@ PLAIN   := . ./api/... ./build/... ./cmd/... ./test/... ./tools/... ./internal/e
 GOTEST  := $(GO) test -vet=off -timeout 30m
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo programs test race check generate swagger bench chaos clean
+.PHONY: help build run demo programs test race check generate swagger bench chaos sdcpp clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ bench: ## measure against a bare handler, the bare SQL and the processor's peak,
 
 chaos: ## kill the program 200 times on either database, under load
 	$(GO) test -count=1 -timeout 60m -v -run TestChaos ./test/chaos -args -kills 200
+
+sdcpp: ## test the adapters with the server of stable-diffusion.cpp, which is built first (needs cmake and g++)
+	ATELIER_TEST_SDCPP=1 $(GO) test -count=1 -timeout 90m -v -run TestStableDiffusionCpp ./internal/engine/a1111
 
 clean: ## remove what was built
 	rm -rf bin

@@ -1,11 +1,11 @@
 package main
 
 import (
-	"encoding/base64"
 	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"runtime"
 	"slices"
@@ -215,7 +215,11 @@ func (in *installation) openBackend(b config.Backend) (engine.Prober, func(), er
 			shut = append(shut, o.Storage.Close)
 		}
 		if b.Catalog != "" {
-			if o.Catalog, err = in.newBackendClient(config.Backend{Timeout: b.Timeout}, b.Catalog); err != nil {
+			described := b
+			if !isSameHost(b.URL, b.Catalog) {
+				described.RequestHeader = nil // the provider's own catalog is public
+			}
+			if o.Catalog, err = in.newBackendClient(described, b.Catalog); err != nil {
 				return nil, nothing, err
 			}
 			shut = append(shut, o.Catalog.Close)
@@ -225,18 +229,20 @@ func (in *installation) openBackend(b config.Backend) (engine.Prober, func(), er
 	return nil, nothing, fmt.Errorf("there is no engine %s", b.Engine)
 }
 
+// isSameHost reports whether two valid URLs have the same scheme, host and
+// port.
+func isSameHost(a, b string) bool {
+	first, err := url.Parse(a)
+	second, also := url.Parse(b)
+	return err == nil && also == nil && first.Scheme == second.Scheme && first.Host == second.Host
+}
+
 // newBackendClient returns an HTTP client for a model server that sends its
-// credentials.
+// credentials and fixed headers.
 func (in *installation) newBackendClient(b config.Backend, at string) (*backend.Client, error) {
 	header := http.Header{"User-Agent": {"Atelier/" + buildVersion()}}
-	switch {
-	case b.Key == "":
-	case b.Engine == config.A1111: // the key has the form user:password
-		header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(b.Key)))
-	case b.Engine == config.Fal:
-		header.Set("Authorization", "Key "+b.Key)
-	default:
-		header.Set("Authorization", "Bearer "+b.Key)
+	for name, value := range b.RequestHeader {
+		header.Set(name, value)
 	}
 	return backend.New(backend.Options{
 		URL: at, Header: header, Timeout: time.Duration(b.Timeout), Guard: netguard.New(in.cfg.Engines.AllowNetworks),

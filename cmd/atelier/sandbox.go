@@ -32,7 +32,7 @@ func (in *installation) setSandbox() error {
 		return err
 	}
 	for _, b := range backends {
-		hidden = append(hidden, b.KeyFile)
+		hidden = append(hidden, b.SecretFiles...)
 	}
 	var all []string
 	for _, path := range hidden {

@@ -31,6 +31,7 @@ type importCmd struct {
 	Workflow string `help:"ComfyUI: the workflow, exported in API format." type:"existingfile" placeholder:"FILE"`
 	Model    string `help:"OpenAI, Replicate, fal: which model. Without it, the models of an OpenAI-compatible server are listed." placeholder:"NAME"`
 	Call     string `help:"OpenAI: images, edits, speech or videos (default: guessed from the model's name)." placeholder:"CALL"`
+	Output   string `help:"Cog, Replicate, fal: what the model makes: IMG, VID, AUDIO, ASSET_3D or TEXT (default: guessed from its description)." placeholder:"TYPE"`
 	As       string `help:"Name of the manifest (default: from the model's name)." placeholder:"SLUG"`
 	Into     string `help:"Folder for the manifest (default: --tools)." placeholder:"DIR"`
 	Force    bool   `help:"Replace existing files."`
@@ -79,8 +80,13 @@ func (c importCmd) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	return p.printResult(c.JSON, map[string]any{"slug": slug, "files": written, "fields": len(tool.Fields)},
-		fmt.Sprintf("%s: %d fields; wrote %s\nLook at its name, price and limits, then: atelier tools lint %s", slug, len(tool.Fields), strings.Join(written, ", "), into))
+	notes := append([]string{}, tool.Notes...)
+	lines := fmt.Sprintf("%s: %d fields; wrote %s\n", slug, len(tool.Fields), strings.Join(written, ", "))
+	for _, note := range notes {
+		lines += note + "\n"
+	}
+	return p.printResult(c.JSON, map[string]any{"slug": slug, "files": written, "fields": len(tool.Fields), "notes": notes},
+		lines+"Look at its name, price and limits, then: atelier tools lint "+into)
 }
 
 // listModels prints the models that a model server offers.
@@ -101,9 +107,15 @@ func (c importCmd) draftManifest(ctx context.Context, e engine.Engine, slug stri
 		}
 		return nil
 	}
+	switch e.(type) {
+	case *comfyui.Engine, *openai.Engine:
+		if c.Output != "" {
+			return manifestdraft.Tool{}, usageError{errors.New("--output is for Cog, Replicate and fal only")}
+		}
+	}
 	switch e := e.(type) {
 	case *cog.Engine:
-		return e.ImportTool(ctx, manifestdraft.Label(slug), c.Backend)
+		return e.ImportTool(ctx, manifestdraft.Label(slug), c.Backend, c.Output)
 	case *comfyui.Engine:
 		if err := need("workflow", c.Workflow); err != nil {
 			return manifestdraft.Tool{}, err
@@ -119,12 +131,12 @@ func (c importCmd) draftManifest(ctx context.Context, e engine.Engine, slug stri
 		if err := need("model", c.Model); err != nil {
 			return manifestdraft.Tool{}, err
 		}
-		return e.ImportTool(ctx, c.Model, c.Backend)
+		return e.ImportTool(ctx, c.Model, c.Backend, c.Output)
 	case *fal.Engine:
 		if err := need("model", c.Model); err != nil {
 			return manifestdraft.Tool{}, err
 		}
-		return e.ImportTool(ctx, c.Model, c.Backend)
+		return e.ImportTool(ctx, c.Model, c.Backend, c.Output)
 	}
 	return manifestdraft.Tool{}, usageError{errors.New("this kind of server does not describe itself; write the manifest by hand, docs/backends.md shows how")}
 }

@@ -29,6 +29,16 @@ type Backend struct {
 	Files    string `yaml:"files"`    // how the backend receives input files: "inline" in the request, or "address" as URLs
 	Origin   string `yaml:"origin"`   // how the results are made: "trained" (a model) or "algorithmic"
 
+	Auth      string       `yaml:"auth"`       // how the key is sent: one of the Auth constants; default: as the engine's servers expect it
+	KeyHeader string       `yaml:"key_header"` // the header with the key, for AuthHeader
+	Headers   HeaderValues `yaml:"headers"`    // fixed headers of every request to the server
+
+	// RequestHeader has the key and the fixed headers, by canonical name, as
+	// they are sent to the server. SecretFiles are the files that they were
+	// read from. ReadBackends sets both.
+	RequestHeader map[string]string `yaml:"-"`
+	SecretFiles   []string          `yaml:"-"`
+
 	// Only for fal, which has separate URLs for file uploads and for
 	// descriptions of models.
 	Storage string `yaml:"storage"`
@@ -116,8 +126,8 @@ func keyLines(text []byte) map[string]int {
 	return lines
 }
 
-// fillDefaults reads the API key, fills in defaults and returns an error that
-// lists all invalid values.
+// fillDefaults reads the API key and the headers, fills in defaults and returns
+// an error that lists all invalid values.
 func (b *Backend) fillDefaults(dir string, getenv func(string) string) error {
 	var problems []error
 	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
@@ -135,16 +145,15 @@ func (b *Backend) fillDefaults(dir string, getenv func(string) string) error {
 			bad("key_env: %s is not set", b.KeyEnv)
 		}
 	case b.KeyFile != "":
-		if !filepath.IsAbs(b.KeyFile) {
-			b.KeyFile = filepath.Join(dir, b.KeyFile)
-		}
+		b.KeyFile = absoluteIn(dir, b.KeyFile)
+		b.SecretFiles = append(b.SecretFiles, b.KeyFile)
 		text, err := os.ReadFile(b.KeyFile)
 		if b.Key = strings.TrimSpace(string(text)); err != nil || b.Key == "" {
 			bad("key_file: %s cannot be read, or is empty", b.KeyFile)
 		}
 	}
-	if strings.ContainsFunc(b.Key, func(r rune) bool { return r < ' ' || r > '~' }) {
-		bad("key: has characters that no header carries")
+	if !isHeaderText(b.Key) {
+		bad("key: must have printable ASCII characters only")
 	}
 	if b.Parallel < 0 || b.Parallel > 1000 {
 		bad("parallel: must be from 0 to 1000")
@@ -161,6 +170,9 @@ func (b *Backend) fillDefaults(dir string, getenv func(string) string) error {
 	home, server := servers[b.Engine]
 	switch {
 	case server:
+		if err := b.fillRequestHeader(dir, getenv); err != nil {
+			problems = append(problems, err)
+		}
 		if b.URL == "" {
 			b.URL = home
 		}
@@ -190,19 +202,19 @@ func (b *Backend) fillDefaults(dir string, getenv func(string) string) error {
 	case b.Engine == Exec:
 		if len(b.Command) == 0 || b.Command[0] == "" {
 			bad("command: is required")
-		} else if !filepath.IsAbs(b.Command[0]) {
+		} else {
 			// A relative command is relative to the backends file. It is not
 			// looked up in PATH, because other users may be able to write to
 			// those folders.
-			b.Command[0] = filepath.Join(dir, b.Command[0])
+			b.Command[0] = absoluteIn(dir, b.Command[0])
 		}
 		for _, path := range slices.Concat(b.Read, b.Write) {
 			if !filepath.IsAbs(path) || filepath.Clean(path) == "/" {
 				bad("read and write: %q must be an absolute path below /", path)
 			}
 		}
-		if b.URL != "" || b.Key != "" {
-			bad("url and key: are for servers only")
+		if b.URL != "" || b.Key != "" || b.Auth != "" || b.KeyHeader != "" || len(b.Headers) > 0 {
+			bad("url, key, auth, key_header and headers: are for servers only")
 		}
 	default:
 		bad("engine: must be one of %s", strings.Join(append(slices.Sorted(maps.Keys(servers)), Exec), ", "))

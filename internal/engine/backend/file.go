@@ -24,6 +24,12 @@ const maxRedirects = 3
 // URI, by an absolute or relative URL of the server, or by a public URL of
 // another host. The caller closes the reader.
 func (c *Client) OpenFile(ctx context.Context, ref string) (io.ReadCloser, error) {
+	return c.openFile(ctx, ref, true)
+}
+
+// openFile opens a file. If own is false, no credentials are sent, not even to
+// the server itself.
+func (c *Client) openFile(ctx context.Context, ref string, own bool) (io.ReadCloser, error) {
 	if strings.HasPrefix(ref, "data:") {
 		r, err := DataReader(ref)
 		return io.NopCloser(r), err
@@ -32,7 +38,6 @@ func (c *Client) OpenFile(ctx context.Context, ref string) (io.ReadCloser, error
 	if err != nil {
 		return nil, errAddress
 	}
-	own := true
 	for range maxRedirects + 1 {
 		own = own && isSameServer(at, c.base) // after a redirect to another host, no credentials are sent, even if that host redirects back
 		res, err := c.fetchFile(ctx, at, own)

@@ -26,7 +26,13 @@ type Mapping struct {
 	Seed    string `json:"seed"`
 	SeedMax uint32 `json:"seed_max"`
 	Results string `json:"results"`
+	// Several means that one request makes several results, as many as the
+	// model decides. No further requests are sent if there are too few.
+	Several bool `json:"several"`
 }
+
+// MakesAllAtOnce reports whether one request makes all results of a job.
+func (m Mapping) MakesAllAtOnce() bool { return m.Results != "" || m.Several }
 
 // InputValues returns the model's inputs for a job, by input name. file
 // converts a file of the job to the form that the model accepts, such as a

@@ -81,7 +81,7 @@ func NewPaidJob(c *Client, j engine.Job, out engine.Sink, m Mapping, settle cont
 // PieceCount returns the number of provider requests that the job needs: one
 // if the model makes all results at once, otherwise one for each result.
 func (p *PaidJob) PieceCount() int {
-	if p.Mapping.Results != "" {
+	if p.Mapping.MakesAllAtOnce() {
 		return 1
 	}
 	return p.Job.NumResults
@@ -90,7 +90,7 @@ func (p *PaidJob) PieceCount() int {
 // ResultsPerPiece returns the number of results that each provider request
 // makes.
 func (p *PaidJob) ResultsPerPiece() int {
-	if p.Mapping.Results != "" {
+	if p.Mapping.MakesAllAtOnce() {
 		return p.Job.NumResults
 	}
 	return 1

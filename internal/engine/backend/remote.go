@@ -51,6 +51,19 @@ func (c *Client) DeliverFile(ctx context.Context, ref string, out engine.Sink) e
 	return DeliverReader(ctx, r, out)
 }
 
+// DeliverRemoteFile is DeliverFile for hosted providers, which store results on
+// other hosts than their API. It sends no credentials. Otherwise a model that
+// writes a URL of the API could make the API's response a result, such as the
+// list of all predictions of the account.
+func (c *Client) DeliverRemoteFile(ctx context.Context, ref string, out engine.Sink) error {
+	r, err := c.openFile(ctx, ref, false)
+	if err != nil {
+		return CallFailure(ctx, err)
+	}
+	defer r.Close()
+	return DeliverReader(ctx, r, out)
+}
+
 // DeliverReader passes data that the server sends to the sink as a result. If
 // reading fails, it returns the server's failure, otherwise the sink's error.
 func DeliverReader(ctx context.Context, r io.Reader, out engine.Sink) error {

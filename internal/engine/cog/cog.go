@@ -5,6 +5,10 @@
 // is a request that stays open until the model is done. If the connection
 // breaks, the work ends. If the server has no free slot, it responds with an
 // error and the run is retried later.
+//
+// A model that returns a list, or yields its results one after the other, has
+// several results. If the model supports streaming responses, each result is
+// delivered as soon as the model has yielded it.
 package cog
 
 import (
@@ -14,9 +18,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
-	"slices"
-	"strings"
 	"time"
 
 	"atelier/internal/engine"
@@ -55,6 +56,9 @@ const (
 	// slot, so the next request sometimes comes too early.
 	slotRetries = 6
 	slotPause   = 40 * time.Millisecond
+	// endPause is how long a prediction may continue after the job has all its
+	// results. A model that yields more results is then stopped.
+	endPause = 2 * time.Second
 	// cancelTimeout limits the requests that cancel a prediction.
 	cancelTimeout = time.Second
 )
@@ -70,63 +74,54 @@ const (
 	messageNoResult    = "The tool made no result."
 )
 
+// manifestSetting is the engine.with section of a tool's manifest.
+type manifestSetting struct {
+	backend.Mapping
+	// AnyURL accepts results by URLs that do not contain the prediction's id.
+	// A server that uploads its results (--upload-url) gives files of
+	// different predictions the same URL if they have the same name.
+	AnyURL bool `json:"any_url"`
+}
+
 // ManifestSpec describes the settings that a tool's manifest may have for this
 // engine.
 func ManifestSpec() engine.ManifestSpec {
-	return engine.ManifestSpec{Setting: func() any { return &backend.Mapping{} }}
+	return engine.ManifestSpec{Setting: func() any { return &manifestSetting{} }}
 }
 
 // Run makes one prediction for all results if the model has an input for the
 // number of results. Otherwise it makes one prediction after the other, each
-// with its own seed.
+// with its own seed, until there are enough results.
 func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
-	var m backend.Mapping
-	if err := engine.DecodeSetting(j.With, &m); err != nil {
+	t := task{e: e, job: j, out: backend.DropCopies(j, out), bar: engine.NewSpan(out)}
+	if err := engine.DecodeSetting(j.With, &t.with); err != nil {
 		return err
 	}
-	as := outputShape{files: true}
-	if j.OutputType == "TEXT" {
-		var err error
-		if as, err = e.fetchShape(ctx); err != nil {
-			return err
-		}
+	var err error
+	if t.shape, err = e.fetchShape(ctx, j.OutputType); err != nil {
+		return err
 	}
 	each := 1
-	if m.Results != "" {
+	if t.with.Results != "" {
 		each = j.NumResults
 	}
-	in, err := m.InputValues(ctx, j, j.Seed, each, e.fileConverter())
+	in, err := t.with.InputValues(ctx, j, j.Seed, each, e.fileConverter())
 	if err != nil {
 		return err
 	}
-	made := 0
-	for n := 0; made < j.NumResults && (n == 0 || m.Results == ""); n++ {
+	for n := 0; t.made < j.NumResults && (n == 0 || !t.with.MakesAllAtOnce()); n++ {
 		if n > 0 {
-			in = m.WithSeed(in, j.SeedOf(n))
+			in = t.with.WithSeed(in, j.SeedOf(n))
 		}
-		raw, err := e.runPrediction(ctx, fmt.Sprintf("%s-%d-%d-%d", j.RunID, j.Attempt, j.Try, n), in)
-		if err != nil {
+		before := t.made
+		if err := t.runPrediction(ctx, n, in); err != nil {
 			return err
 		}
-		found, err := as.listResults(raw)
-		if err != nil {
-			return engine.Fail(engine.Invalid, messageBadResponse).WithCause(err)
-		}
-		if as.files {
-			found = slices.DeleteFunc(found, func(ref string) bool { return backend.IsEcho(ref, j.Values) })
-		}
-		if len(found) == 0 {
+		if t.made == before {
 			break
 		}
-		for _, r := range found[:min(len(found), j.NumResults-made)] {
-			if err := e.deliverResult(ctx, as, r, out); err != nil {
-				return err
-			}
-			made++
-			out.Progress(float64(made) / float64(j.NumResults))
-		}
 	}
-	if made == 0 { // if there is at least one result, the job succeeds with fewer than requested
+	if t.made == 0 { // if there is at least one result, the job succeeds with fewer than requested
 		return engine.Fail(engine.Invalid, messageNoResult)
 	}
 	return nil
@@ -145,51 +140,6 @@ func (e *Engine) fileConverter() func(context.Context, engine.File) (any, error)
 		left -= f.Size
 		return uri, err
 	}
-}
-
-// runPrediction makes a prediction with the inputs in and returns the model's
-// output.
-func (e *Engine) runPrediction(ctx context.Context, id string, in map[string]any) (json.RawMessage, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	path := "predictions/" + url.PathEscape(id)
-	var p struct {
-		Status string          `json:"status"`
-		Output json.RawMessage `json:"output"`
-		Error  string          `json:"error"`
-	}
-	put := func() error {
-		return e.c.CallJSONLimit(ctx, backend.MaxResponse, http.MethodPut, path, map[string]any{"input": in}, &p)
-	}
-	err := put()
-	for n := 0; isFull(err) && n < slotRetries && waitFor(ctx, slotPause<<n) == nil; n++ {
-		err = put()
-	}
-	if err != nil {
-		if _, answered := errors.AsType[*backend.Status](err); !answered && ctx.Err() != nil {
-			e.cancelPrediction(ctx, path)
-		}
-		return nil, callFailure(ctx, err)
-	}
-	switch p.Status {
-	case "succeeded":
-		return p.Output, nil
-	case "failed":
-		words := p.Error
-		for more := true; more; {
-			words, more = strings.CutPrefix(words, "Prediction failed: ")
-		}
-		return nil, backend.FailWithText(engine.Failed, messageFailed, words)
-	case "canceled":
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		return nil, engine.FailTransient(engine.Failed, messageStopped) // a server that is shutting down cancels its predictions
-	case "starting", "processing": // an earlier attempt with the same id is still running
-		return nil, engine.FailTransient(engine.Unavailable, messageBusy)
-	}
-	return nil, engine.Fail(engine.Failed, messageBadResponse).WithCause(fmt.Errorf("status %.40q", p.Status))
 }
 
 // isFull reports whether the error of a request means that the server had no
@@ -272,13 +222,21 @@ func (e *Engine) Probe(ctx context.Context) error {
 }
 
 // ImportTool drafts a tool's manifest from the schema that the server has for
-// its model.
-func (e *Engine) ImportTool(ctx context.Context, name, engineName string) (manifestdraft.Tool, error) {
+// its model. The schema does not say whether files are pictures, sounds or
+// videos: outputType is the tool's output type, or empty for a guess.
+func (e *Engine) ImportTool(ctx context.Context, name, engineName, outputType string) (manifestdraft.Tool, error) {
 	ctx, end := e.c.WithTimeout(ctx)
 	defer end()
 	var doc json.RawMessage
 	if err := e.c.CallJSON(ctx, http.MethodGet, "openapi.json", nil, &doc); err != nil {
 		return manifestdraft.Tool{}, fmt.Errorf("fetch the model's schema: %w", err)
 	}
-	return manifestdraft.ToolFromSchema(doc, "Input", "Output", name, engineName)
+	return manifestdraft.ToolFromSchema(manifestdraft.Source{
+		Doc:        doc,
+		Input:      "Input",
+		Output:     "Output",
+		Name:       name,
+		Engine:     engineName,
+		OutputType: outputType,
+	})
 }

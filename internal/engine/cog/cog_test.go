@@ -58,8 +58,22 @@ func TestEchoesAreNotFetched(t *testing.T) {
 	if f := failure(t, e, job(`{}`, values{"prompt": "a fox like " + s.URL + "/fox.png"})); f.Code != engine.Invalid {
 		t.Errorf("failure = %v, want that there is no result", f)
 	}
-	if got := results(t, e, job(`{}`, nil)); len(got) != 1 {
+	if got := results(t, e, job(`{"any_url":true}`, nil)); len(got) != 1 {
 		t.Errorf("results = %d, want the file that no person named", len(got))
+	}
+}
+
+// TestURLsMustNameTheirPrediction has a server name files of several
+// predictions. One person must not get another's result.
+func TestURLsMustNameTheirPrediction(t *testing.T) {
+	t.Parallel()
+	s := serve(t, at("/files/another-1-0-0/fox.png"), at("/files/run-1-0-0/fox.png"))
+	e := open(t, s.URL)
+	if f := failure(t, e, job(`{}`, nil)); f.Code != engine.Invalid || f.Transient {
+		t.Errorf("a file of another prediction: %v", f)
+	}
+	if got := results(t, e, job(`{}`, nil)); len(got) != 1 || string(got[0]) != "a fox" {
+		t.Errorf("results = %q, want the file of this prediction", got)
 	}
 }
 
@@ -155,10 +169,25 @@ func TestFixedSeedStays(t *testing.T) {
 	}
 }
 
+// TestSeveralOfOneRequest has a model make fewer results than requested, and
+// its manifest say that one request makes all.
+func TestSeveralOfOneRequest(t *testing.T) {
+	t.Parallel()
+	s := serve(t, gives(`["data:,a","data:,b"]`))
+	j := job(`{"several":true}`, nil)
+	j.NumResults = 3
+	if got := results(t, open(t, s.URL), j); len(got) != 2 {
+		t.Errorf("results = %d, want the 2 of one prediction", len(got))
+	}
+	if paths, _ := s.asked(); len(paths) != 1 {
+		t.Errorf("calls = %q, want one", paths)
+	}
+}
+
 // TestModelGivesSeveral stops asking when there are enough.
 func TestModelGivesSeveral(t *testing.T) {
 	t.Parallel()
-	s := serve(t, gives(`["data:,a","data:,b"]`))
+	s := serve(t, gives(`["data:,a","data:,b"]`), gives(`["data:,c","data:,d"]`))
 	j := job(`{}`, nil)
 	j.NumResults = 3
 	if got := results(t, open(t, s.URL), j); len(got) != 3 {
@@ -166,6 +195,16 @@ func TestModelGivesSeveral(t *testing.T) {
 	}
 	if paths, _ := s.asked(); len(paths) != 2 {
 		t.Errorf("calls = %q, want 2", paths)
+	}
+}
+
+// TestCopiesAreDropped has a model without a seed repeat its result.
+func TestCopiesAreDropped(t *testing.T) {
+	t.Parallel()
+	j := job(`{}`, nil)
+	j.NumResults = 3
+	if got := results(t, open(t, serve(t, gives(fox)).URL), j); len(got) != 1 {
+		t.Errorf("results = %d, want 1 without its copies", len(got))
 	}
 }
 
@@ -275,13 +314,13 @@ func TestImportProblems(t *testing.T) {
 	} {
 		s := httptest.NewServer(text(200, body))
 		t.Cleanup(s.Close)
-		if _, err := open(t, s.URL).ImportTool(t.Context(), "x", "cog"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := open(t, s.URL).ImportTool(t.Context(), "x", "cog", ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", body, err, want)
 		}
 	}
 	s := httptest.NewServer(text(503, `{"error":"OpenAPI schema not available"}`))
 	t.Cleanup(s.Close)
-	if _, err := open(t, s.URL).ImportTool(t.Context(), "x", "cog"); err == nil {
+	if _, err := open(t, s.URL).ImportTool(t.Context(), "x", "cog", ""); err == nil {
 		t.Error("import from a server that is not ready: no error")
 	}
 }

@@ -22,7 +22,7 @@ type values = map[string]any
 // drawing is the mapping of fields to the inputs of the tests' model.
 const drawing = `{"results":"num_outputs","seed":"seed","seed_max":2147483647}`
 
-// client calls the server.
+// client calls the server. Other hosts on this machine are not public.
 func client(t testing.TB, address string) *backend.Client {
 	t.Helper()
 	c, err := backend.New(backend.Options{URL: address})

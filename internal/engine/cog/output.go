@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"strings"
 
-	"atelier/internal/engine"
 	"atelier/internal/engine/backend"
 )
 
@@ -17,16 +16,24 @@ import (
 // from the model's schema: text that a model wrote can look like a URL, but
 // must not be fetched.
 type outputShape struct {
-	files bool // the output contains URLs or data: URIs
-	whole bool // the output is a list of parts of one string
+	files   bool // the output contains URLs or data: URIs
+	whole   bool // the output is a list of parts of one string
+	streams bool // the server sends outputs as soon as the model yields them
 }
 
-// fetchShape queries the schema of the model's output. If there is no schema,
-// the output is text.
-func (e *Engine) fetchShape(ctx context.Context) (outputShape, error) {
+// fetchShape queries the schema of the model. If there is no schema, the
+// output of a tool for text is text.
+func (e *Engine) fetchShape(ctx context.Context, outputType string) (outputShape, error) {
 	short, end := e.c.WithTimeout(ctx)
 	defer end()
 	var doc struct {
+		Paths struct {
+			Predictions struct {
+				Post struct {
+					Streaming bool `json:"x-cog-streaming"`
+				} `json:"post"`
+			} `json:"/predictions"`
+		} `json:"paths"`
 		Components struct {
 			Schemas struct {
 				Output struct {
@@ -40,11 +47,19 @@ func (e *Engine) fetchShape(ctx context.Context) (outputShape, error) {
 		} `json:"components"`
 	}
 	err := e.c.CallJSON(short, http.MethodGet, "openapi.json", nil, &doc)
-	if s, ok := errors.AsType[*backend.Status](err); ok && s.Code == http.StatusNotFound {
-		return outputShape{}, nil
+	if s, ok := errors.AsType[*backend.Status](err); ok && (s.Code == http.StatusNotFound || outputType != "TEXT") {
+		err = nil // only the output of a tool for text depends on the schema
+	}
+	if err != nil {
+		return outputShape{}, backend.CallFailure(ctx, err)
 	}
 	o := doc.Components.Schemas.Output
-	return outputShape{files: o.Format == "uri" || o.Items.Format == "uri", whole: o.Display == "concatenate"}, backend.CallFailure(ctx, err)
+	shape := outputShape{files: true, streams: doc.Paths.Predictions.Post.Streaming}
+	if outputType == "TEXT" {
+		shape.files = o.Format == "uri" || o.Items.Format == "uri"
+		shape.whole = o.Display == "concatenate"
+	}
+	return shape, nil
 }
 
 // listResults returns the URLs or strings in a model's output, in order.
@@ -111,12 +126,4 @@ func eachLeaf(raw json.RawMessage, depth int, visit func(text string, quoted boo
 		}
 	}
 	return nil
-}
-
-// deliverResult passes one result, a URL or text, to the sink.
-func (e *Engine) deliverResult(ctx context.Context, as outputShape, result string, out engine.Sink) error {
-	if !as.files {
-		return out.Output(ctx, engine.Result{Data: strings.NewReader(result)})
-	}
-	return e.c.DeliverFile(ctx, result, out)
 }

@@ -223,7 +223,7 @@ func TestText(t *testing.T) {
 	if f := failure(t, e, j); f.Code != engine.Invalid {
 		t.Errorf("no text: %v", f)
 	}
-	tool, err := e.ImportTool(t.Context(), "Writer", "cog")
+	tool, err := e.ImportTool(t.Context(), "Writer", "cog", "")
 	if err != nil || tool.Output.Type != "TEXT" {
 		t.Errorf("import = %+v, %v", tool, err)
 	}
@@ -233,7 +233,7 @@ func TestImport(t *testing.T) {
 	t.Parallel()
 	s := cogtest.Start(t, cogtest.Options{})
 	e := open(t, s.URL)
-	tool, err := e.ImportTool(t.Context(), "Stripes", "gpu-box")
+	tool, err := e.ImportTool(t.Context(), "Stripes", "gpu-box", "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 type server struct {
 	*httptest.Server
 	working atomic.Int64 // calls that are not answered yet
+	streams bool         // the model's schema offers streaming responses
 
 	mu      sync.Mutex
 	answers []answer
@@ -33,7 +34,12 @@ type answer = http.HandlerFunc
 // serve starts a server whose predictions come out like that.
 func serve(t testing.TB, answers ...answer) *server {
 	t.Helper()
-	s := &server{answers: answers}
+	return start(t, &server{answers: answers})
+}
+
+// start starts a server.
+func start(t testing.TB, s *server) *server {
+	t.Helper()
 	m := http.NewServeMux()
 	m.HandleFunc("PUT /predictions/{id}", s.predict)
 	m.HandleFunc("POST /predictions/{id}/cancel", func(w http.ResponseWriter, r *http.Request) {
@@ -44,6 +50,14 @@ func serve(t testing.TB, answers ...answer) *server {
 	m.HandleFunc("GET /half", func(w http.ResponseWriter, _ *http.Request) { enginetest.SendTruncated(w, []byte("half of it")) })
 	m.HandleFunc("GET /endless", func(w http.ResponseWriter, r *http.Request) { enginetest.SendEndless(w, r, "") })
 	m.HandleFunc("GET /drips", func(w http.ResponseWriter, r *http.Request) { enginetest.SendSlowly(w, r, []byte(".")) })
+	m.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
+		if !s.streams {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		io.WriteString(w, `{"paths":{"/predictions":{"post":{"x-cog-streaming":true}}}}`)
+	})
+	m.HandleFunc("GET /files/{id}/fox.png", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "a fox") })
 	m.HandleFunc("GET /fox.png", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "a fox") })
 	s.Server = httptest.NewServer(m)
 	t.Cleanup(s.Close)
@@ -114,7 +128,7 @@ func TestFaults(t *testing.T) {
 	trial := func(s *server) enginetest.Trial {
 		c := client(t, s.URL)
 		return enginetest.Trial{
-			Engine: cog.New(c, cog.Options{}), Job: job(`{"seed":"seed"}`, nil),
+			Engine: cog.New(c, cog.Options{}), Job: job(`{"seed":"seed","any_url":true}`, nil),
 			Idle:   func() bool { return s.working.Load() == 0 },
 			Settle: func() { c.Close(); s.CloseClientConnections() },
 		}
@@ -182,7 +196,7 @@ func TestOtherFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := failure(t, open(t, serve(t, tt.answer).URL), job(`{}`, nil))
+			f := failure(t, open(t, serve(t, tt.answer).URL), job(`{"any_url":true}`, nil))
 			if f.Code != tt.code || f.Transient != tt.transient {
 				t.Errorf("failure = %v, transient %v; want %s, %v", f, f.Transient, tt.code, tt.transient)
 			}

@@ -6,10 +6,14 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"net/http"
+	"net/netip"
 	"os"
 	"testing"
 
+	"atelier/internal/base/netguard"
 	"atelier/internal/engine"
+	"atelier/internal/engine/backend"
 	"atelier/internal/engine/subprocess"
 )
 
@@ -50,6 +54,46 @@ func MustFail(t testing.TB, e engine.Engine, j engine.Job) *engine.Error {
 		t.Fatalf("run = %v with %d results, want a failure", err, len(r.Outputs()))
 	}
 	return engine.AsError(err)
+}
+
+// MustMakeAll runs a job and fails the test if the job fails or does not make
+// all requested results. It returns the recorded results.
+func MustMakeAll(t testing.TB, e engine.Engine, j engine.Job) *Recorder {
+	t.Helper()
+	r := MustSucceed(t, e, j)
+	if n := len(r.Outputs()); n != j.NumResults {
+		t.Fatalf("results = %d, want %d", n, j.NumResults)
+	}
+	return r
+}
+
+// RunToFailure runs a job and returns its failure and everything that it
+// reported before. The test fails if the job succeeds.
+func RunToFailure(t testing.TB, e engine.Engine, j engine.Job) (*engine.Error, *Recorder) {
+	t.Helper()
+	var r Recorder
+	err := e.Run(t.Context(), j, &r)
+	if err == nil {
+		t.Fatal("run = nil, want an error")
+	}
+	return engine.AsError(err), &r
+}
+
+// NewClient returns a client for a server in a test. Hosts on this machine
+// count as public. authorization is the value of the Authorization header, or
+// empty.
+func NewClient(t testing.TB, address, authorization string) *backend.Client {
+	t.Helper()
+	o := backend.Options{URL: address, Guard: netguard.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})}
+	if authorization != "" {
+		o.Header = http.Header{"Authorization": {authorization}}
+	}
+	c, err := backend.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
 }
 
 // StripedPNG returns a PNG file with stripes whose colours depend on the

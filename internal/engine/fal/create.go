@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -61,16 +62,18 @@ func (t *task) createRequest(ctx context.Context, i int) error {
 }
 
 // requestFrom returns the URLs of a request. It uses the URLs in fal's
-// response only if they are on the queue's own host; the others are derived
-// from the id.
+// response only if they are on the queue's own host and contain the request's
+// id; the others are derived from the id.
 func (t *task) requestFrom(id string, said request) request {
 	r := requestAt(t.checkpoint.App, id)
 	base := t.e.c.BaseURL().String() + "/"
+	own := "/requests/" + url.PathEscape(id)
 	for _, one := range []struct {
 		to   *string
 		said string
 	}{{&r.Status, said.Status}, {&r.Response, said.Response}, {&r.Cancel, said.Cancel}} {
-		if strings.HasPrefix(one.said, base) && !strings.Contains(one.said, "?") {
+		isOwn := strings.HasSuffix(one.said, own) || strings.Contains(one.said, own+"/")
+		if strings.HasPrefix(one.said, base) && isOwn && !strings.Contains(one.said, "?") {
 			*one.to = one.said
 		}
 	}

@@ -128,7 +128,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	}
 	end, cancel := backend.WithGrace(ctx, backend.GracePeriod)
 	defer cancel()
-	t.PaidJob = backend.NewPaidJob(e.c, j, out, t.with.Mapping, end)
+	t.PaidJob = backend.NewPaidJob(e.c, j, backend.DropCopies(j, out), t.with.Mapping, end)
 	t.resumeCheckpoint(j.SavedCheckpoint)
 	err := t.runRequests(ctx)
 	if err != nil {

@@ -3,12 +3,9 @@ package fal_test
 import (
 	"bytes"
 	"fmt"
-	"net/http"
-	"net/netip"
 	"testing"
 	"time"
 
-	"atelier/internal/base/netguard"
 	"atelier/internal/engine"
 	"atelier/internal/engine/backend"
 	"atelier/internal/engine/enginetest"
@@ -46,18 +43,10 @@ func (w *world) settle() {
 	}
 }
 
-// call makes a client to which hosts on this machine count as public.
+// call returns a client for the provider.
 func call(t *testing.T, url, key string) *backend.Client {
 	t.Helper()
-	c, err := backend.New(backend.Options{
-		URL: url, Header: http.Header{"Authorization": {"Key " + key}},
-		Guard: netguard.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	return c
+	return enginetest.NewClient(t, url, "Key "+key)
 }
 
 const painter = `"endpoint":"` + faltest.Painter + `"`
@@ -78,22 +67,13 @@ func pictureOf(size int) map[string][]engine.File {
 // results runs a job that has to succeed.
 func (w *world) results(t *testing.T, j engine.Job) *enginetest.Recorder {
 	t.Helper()
-	r := enginetest.MustSucceed(t, w.engine, j)
-	if n := len(r.Outputs()); n != j.NumResults {
-		t.Fatalf("results = %d, want %d", n, j.NumResults)
-	}
-	return r
+	return enginetest.MustMakeAll(t, w.engine, j)
 }
 
 // failure runs a job that has to fail.
 func (w *world) failure(t *testing.T, j engine.Job) (*engine.Error, *enginetest.Recorder) {
 	t.Helper()
-	var r enginetest.Recorder
-	err := w.engine.Run(t.Context(), j, &r)
-	if err == nil {
-		t.Fatal("run = nil, want an error")
-	}
-	return engine.AsError(err), &r
+	return enginetest.RunToFailure(t, w.engine, j)
 }
 
 func (w *world) wantCreates(t *testing.T, n int) {

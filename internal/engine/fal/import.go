@@ -14,8 +14,9 @@ import (
 )
 
 // ImportTool drafts a tool's manifest for an endpoint from the endpoint's
-// schema in fal's catalog.
-func (e *Engine) ImportTool(ctx context.Context, model, engineName string) (manifestdraft.Tool, error) {
+// schema in fal's catalog. outputType is the tool's output type, or empty for
+// a guess.
+func (e *Engine) ImportTool(ctx context.Context, model, engineName, outputType string) (manifestdraft.Tool, error) {
 	if !endpointPattern.MatchString(model) {
 		return manifestdraft.Tool{}, errors.New("an endpoint is called owner/name, or owner/name/path")
 	}
@@ -30,11 +31,18 @@ func (e *Engine) ImportTool(ctx context.Context, model, engineName string) (mani
 	}
 	in, out := schemaNames(doc, model)
 	_, name, _ := strings.Cut(model, "/")
-	tool, err := manifestdraft.ToolFromSchema(doc, in, out, manifestdraft.Label(name), engineName)
+	tool, err := manifestdraft.ToolFromSchema(manifestdraft.Source{
+		Doc:        doc,
+		Input:      in,
+		Output:     out,
+		Name:       manifestdraft.Label(name),
+		Engine:     engineName,
+		OutputType: outputType,
+		Hint:       strings.ReplaceAll(model, "/", " "),
+	})
 	if err != nil {
 		return manifestdraft.Tool{}, err
 	}
-	tool.Price = manifestdraft.Price{Type: "COST", Tokens: 1} // has a price, because requests cost the operator money
 	tool.Engine.With["endpoint"] = model
 	return tool, nil
 }

@@ -14,7 +14,7 @@ func TestImport(t *testing.T) {
 	t.Parallel()
 	w := start(t, faltest.Options{})
 	w.engine = w.with(t, w.URL, fal.Options{Catalog: call(t, w.Catalog, "")})
-	tool, err := w.engine.ImportTool(t.Context(), faltest.Painter, "fal")
+	tool, err := w.engine.ImportTool(t.Context(), faltest.Painter, "fal", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,12 +34,12 @@ func TestImport(t *testing.T) {
 func TestImportsThatFail(t *testing.T) {
 	t.Parallel()
 	w := start(t, faltest.Options{})
-	if _, err := w.engine.ImportTool(t.Context(), faltest.Painter, "fal"); err == nil || !strings.Contains(err.Error(), "catalog") {
+	if _, err := w.engine.ImportTool(t.Context(), faltest.Painter, "fal", ""); err == nil || !strings.Contains(err.Error(), "catalog") {
 		t.Errorf("import without a catalog = %v", err)
 	}
 	w.engine = w.with(t, w.URL, fal.Options{Catalog: call(t, w.Catalog, "")})
 	for _, name := range []string{"", "painter", "../x/y", "fal-ai/nothing"} {
-		if _, err := w.engine.ImportTool(t.Context(), name, "fal"); err == nil {
+		if _, err := w.engine.ImportTool(t.Context(), name, "fal", ""); err == nil {
 			t.Errorf("import %q = nil, want an error", name)
 		}
 	}

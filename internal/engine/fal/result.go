@@ -42,7 +42,7 @@ func (t *task) deliverResults(ctx context.Context, answer json.RawMessage) error
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := t.e.c.DeliverFile(ctx, r.URL, t.Out); err != nil {
+		if err := t.e.c.DeliverRemoteFile(ctx, r.URL, t.Out); err != nil {
 			return err
 		}
 		taken++

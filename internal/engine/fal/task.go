@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"net/http"
 	"net/url"
 	"sync"
@@ -98,12 +99,26 @@ func (t *task) runRequests(ctx context.Context) error {
 
 // queueState is the queue's response about the status of a request.
 type queueState struct {
+	ID     string `json:"request_id"`
 	Status string `json:"status"`
-	Logs   []struct {
+	// Ahead is the number of requests that are served first. It is nil if the
+	// queue does not say.
+	Ahead *int `json:"queue_position"`
+	Logs  []struct {
 		Message string `json:"message"`
 	} `json:"logs"`
 	Error     string `json:"error"`
 	ErrorType string `json:"error_type"`
+}
+
+// position returns the position in the queue of a request that waits. The
+// request that is served next has position 1; 0 means that the position is
+// unknown.
+func (s queueState) position() int {
+	if s.Ahead == nil || *s.Ahead < 0 || *s.Ahead == math.MaxInt {
+		return 0
+	}
+	return *s.Ahead + 1
 }
 
 // errCancelledBefore means that an earlier attempt cancelled the request when
@@ -153,7 +168,15 @@ func (t *task) queryRequest(ctx context.Context, i int) (answer json.RawMessage,
 	if err := t.e.c.CallJSON(short, "GET", r.Status+"?logs=1", nil, &s); err != nil {
 		return nil, false, err
 	}
-	if s.Status != "COMPLETED" {
+	if s.ID != "" && s.ID != t.checkpoint.IDs[i] {
+		return nil, false, backend.ErrBadResponse.WithCause(errors.New("the response is about another request"))
+	}
+	switch s.Status {
+	case "COMPLETED":
+	case "IN_QUEUE":
+		t.Out.Queued(s.position())
+		return nil, false, nil
+	default:
 		last := 0.0
 		for _, l := range s.Logs {
 			last = max(last, backend.ProgressInLog(l.Message))

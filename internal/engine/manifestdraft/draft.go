@@ -22,13 +22,20 @@ type Draft struct {
 	Seed    string
 	SeedMax int64
 	Results string
-	// NumResults is the number of results that one request may have. If it is
-	// nil, a request has one result.
+	// Several means that one request makes several results, as many as the
+	// model decides.
+	Several bool
+	// Fixed are the inputs with fixed values, by name.
+	Fixed map[string]any
+	// NumResults is the number of results that a run may request. If it is
+	// nil, a run has one result.
 	NumResults *NumResults
 	Output     Output
 	// Missing lists the required inputs that no field can represent, each with
 	// the reason.
 	Missing []string
+	// Notes are sentences for the operator: guesses and fixed inputs.
+	Notes []string
 }
 
 // Limits of a manifest: lengths in characters, and numbers of items.
@@ -45,11 +52,29 @@ const (
 	maxResults = 64
 )
 
-// FromSchema drafts a form from an OpenAPI document. input and output are the
-// names of the schemas for the model's inputs and outputs, for example Input
-// and Output on Cog servers.
-func FromSchema(doc []byte, input, output string) (Draft, error) {
-	d, in, err := parseDocument(doc, input)
+// defaultMaxResults is the maximum number of results of a run if the model
+// states none.
+const defaultMaxResults = 4
+
+// Source is a model's schema and what the operator says about the tool.
+type Source struct {
+	// Doc is an OpenAPI document. Input and Output are the names of the
+	// schemas for the model's inputs and outputs, for example Input and Output
+	// on Cog servers.
+	Doc           []byte
+	Input, Output string
+	// Name is the name of the tool, Engine the name of the engine that runs it.
+	Name, Engine string
+	// OutputType is the tool's output type, such as AUDIO. If it is empty, it
+	// is guessed from the schema, then from Hint, such as a description of the
+	// model.
+	OutputType string
+	Hint       string
+}
+
+// FromSchema drafts a form from a model's schema.
+func FromSchema(from Source) (Draft, error) {
+	d, in, err := parseDocument(from.Doc, from.Input)
 	if err != nil {
 		return Draft{}, err
 	}
@@ -61,22 +86,65 @@ func FromSchema(doc []byte, input, output string) (Draft, error) {
 	for n, i := range all {
 		b.addInput(i, all[n+1:])
 	}
-	b.Output = outputsByKind[cmp.Or(d.guessOutput(d.flatten(d.schemas.nodePart(output)), output, 0), "IMG")]
+	out := d.flatten(d.schemas.nodePart(from.Output))
+	if err := b.setOutput(out, from); err != nil {
+		return Draft{}, err
+	}
+	b.setNumResults(out)
 	return b.Draft, nil
 }
 
-// ToolFromSchema drafts a tool's manifest from an OpenAPI document as
-// FromSchema does. It fails if the model requires an input that no field can
-// represent.
-func ToolFromSchema(doc []byte, input, output, name, engine string) (Tool, error) {
-	d, err := FromSchema(doc, input, output)
+// ToolFromSchema drafts a tool's manifest from a model's schema as FromSchema
+// does. It fails if the model requires an input that no field can represent.
+// The tool has a price, because the work costs the operator money.
+func ToolFromSchema(from Source) (Tool, error) {
+	d, err := FromSchema(from)
 	if err != nil {
 		return Tool{}, fmt.Errorf("read the model's inputs: %w", err)
 	}
 	if len(d.Missing) > 0 {
 		return Tool{}, fmt.Errorf("the model has required inputs without a matching field: %s", strings.Join(d.Missing, "; "))
 	}
-	return d.Tool(name, engine), nil
+	return d.Tool(from.Name, from.Engine), nil
+}
+
+// setOutput sets the output type: the one that the operator chose, or a guess.
+func (b *drafter) setOutput(out schemaNode, from Source) error {
+	if from.OutputType != "" {
+		for _, o := range outputsByKind {
+			if o.Type == from.OutputType {
+				b.Output = o
+				return nil
+			}
+		}
+		return fmt.Errorf("the output type must be one of %s", strings.Join(OutputTypes, ", "))
+	}
+	kind, said := b.guessOutput(out, from.Output, 0)
+	if !said {
+		kind = cmp.Or(guessKind(from.Hint), kind, "IMG")
+		b.addNote("The output type %s is a guess: the model's schema does not say which files it makes. If it is wrong, import again with --output.", outputsByKind[kind].Type)
+	}
+	b.Output = outputsByKind[kind]
+	return nil
+}
+
+// setNumResults sets the number of results of a model that has no input for
+// it. A model with a seed runs once for each result. A model without a seed
+// would repeat itself, so it has several results only if one request makes a
+// list of them.
+func (b *drafter) setNumResults(out schemaNode) {
+	if b.Results != "" {
+		return
+	}
+	isList := out.valueType() == "array" && out.textPart("x-cog-array-display") != "concatenate"
+	if b.Seed == "" && !isList {
+		return
+	}
+	b.NumResults = &NumResults{Min: 1, Max: defaultMaxResults, Default: 1}
+	if b.Seed == "" {
+		b.Several = true
+		b.addNote("The model returns a list. A run gets as many results as it requests, at most %d (num_results), if the model makes that many.", defaultMaxResults)
+	}
 }
 
 // Tool returns a manifest for the tool called name, with the draft's form.
@@ -95,17 +163,24 @@ func (d Draft) Tool(name, engine string) Tool {
 	if d.Results != "" {
 		with["results"] = d.Results
 	}
+	if d.Several {
+		with["several"] = true
+	}
+	if len(d.Fixed) > 0 {
+		with["input"] = d.Fixed
+	}
 	if name = singleLine(name, maxName); name == "" {
 		name = "Tool"
 	}
 	return Tool{
 		Name:       name,
-		Price:      Price{Type: "FREE"},
+		Price:      Price{Type: "COST", Tokens: 1},
 		NumResults: d.NumResults,
 		Output:     d.Output,
 		Engine:     Engine{Name: engine, With: with},
 		Timeout:    "10m",
 		Fields:     d.Fields,
+		Notes:      d.Notes,
 	}
 }
 
@@ -126,6 +201,10 @@ func (b *drafter) addInput(i modelInput, rest []modelInput) {
 		b.skipInput(i, "it is a secret")
 	case i.name == "-" || strings.HasSuffix(i.name, "[]"):
 		b.skipInput(i, "its name has another meaning in a manifest")
+	case !isWritable(i.name):
+		b.skipInput(i, "its name cannot be written in a manifest")
+	case isSafetySwitch(i.name):
+		b.fixSafetySwitch(i)
 	case len(b.Fields) == maxFields:
 		b.skipInput(i, "there are too many inputs")
 	case s.flagPart("deprecated") && !i.required:
@@ -361,6 +440,9 @@ func truncateText(text string, maxRunes int) string {
 func defaultValue(raw json.RawMessage) any {
 	var v any
 	if json.Unmarshal(raw, &v) != nil {
+		return nil
+	}
+	if text, ok := v.(string); ok && !isWritable(text) {
 		return nil
 	}
 	return plainNumber(v)

@@ -115,7 +115,7 @@ func optionsOf(n schemaNode) []Option {
 		shown := "(none)"
 		switch v := v.(type) {
 		case string:
-			if len(v) > 1000 {
+			if len(v) > 1000 || !isWritable(v) {
 				continue
 			}
 			if l := singleLine(v, maxLabel); l != "" {
@@ -275,16 +275,20 @@ var outputsByKind = map[string]Output{
 	"TEXT":     {"TEXT", []string{"text/plain"}},
 }
 
+// OutputTypes are the output types of tools.
+var OutputTypes = []string{"IMG", "VID", "AUDIO", "ASSET_3D", "TEXT"}
+
 // guessOutput guesses the kind of a model's output: a kind of file, or TEXT.
-// If the output is an object, its first file counts.
-func (d document) guessOutput(n schemaNode, name string, depth int) string {
-	said := func(or string) string {
+// If the output is an object, its first file counts. sure is false if the
+// schema says nothing about the kind.
+func (d document) guessOutput(n schemaNode, name string, depth int) (kind string, sure bool) {
+	said := func(or string) (string, bool) {
 		for _, s := range []string{name, n.textPart("title"), n.textPart("description")} {
 			if kind := guessKind(s); kind != "" {
-				return kind
+				return kind, true
 			}
 		}
-		return or
+		return or, false
 	}
 	switch n.valueType() {
 	case "array":
@@ -305,26 +309,26 @@ func (d document) guessOutput(n schemaNode, name string, depth int) string {
 			if depth == maxRefs {
 				break
 			}
-			switch kind := d.guessOutput(d.flatten(parts.nodePart(key)), key, depth+1); kind {
+			switch kind, sure := d.guessOutput(d.flatten(parts.nodePart(key)), key, depth+1); kind {
 			case "":
 			case "TEXT":
 				text = kind
 			default:
-				return kind
+				return kind, sure
 			}
 		}
-		return text
+		return text, text != ""
 	case "string":
 		if n.textPart("format") == "uri" {
 			return said("IMG")
 		}
-		if kind := said(""); strings.HasSuffix(name, "_url") && kind != "" {
-			return kind
+		if kind, _ := said(""); strings.HasSuffix(name, "_url") && kind != "" {
+			return kind, true
 		}
-		return "TEXT"
+		return "TEXT", true
 	}
 	if depth > 0 {
-		return ""
+		return "", false
 	}
 	return said("IMG") // without a hint, pictures are the most likely output
 }

@@ -109,6 +109,13 @@ func (t Tool) YAML(head ...string) ([]byte, error) {
 	return b.Bytes(), e.Close()
 }
 
+// isWritable reports whether the YAML encoder can write text. It writes some
+// texts of several lines that begin with white space in a way that cannot be
+// read.
+func isWritable(text string) bool {
+	return !strings.Contains(text, "\n") || strings.TrimLeft(text, " \t\r\n") == text
+}
+
 // quoteMergeKeys quotes the string "<<" in a document. The encoder leaves it
 // unquoted, although unquoted it is YAML's merge key.
 func quoteMergeKeys(n *yaml.Node) {

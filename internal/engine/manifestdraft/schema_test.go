@@ -37,10 +37,14 @@ type require interface {
 	Errorf(format string, args ...any)
 }
 
+func source(doc []byte) manifestdraft.Source {
+	return manifestdraft.Source{Doc: doc, Input: "Input", Output: "Output", Name: "A model", Engine: "cog"}
+}
+
 // draft reads a schema whose manifest must have no problem.
 func draft(t require, doc []byte) manifestdraft.Draft {
 	t.Helper()
-	d, err := manifestdraft.FromSchema(doc, "Input", "Output")
+	d, err := manifestdraft.FromSchema(source(doc))
 	if err != nil {
 		t.Fatalf("schema: %v", err)
 	}
@@ -169,9 +173,9 @@ func TestFieldDetails(t *testing.T) {
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a", 70)
-	d := draft(t, document(t, `"top-k":{"type":"integer"},"top_k":{"type":"integer"},"2x":{"type":"boolean"},"größe":{"type":"string"},"`+long+`":{"type":"string"},"`+long+`b":{"type":"string"},"\n":{"type":"string"},"size":{"type":"string"},"width":{"type":"integer"},"height":{"type":"integer"}`,
+	d := draft(t, document(t, `"top-k":{"type":"integer"},"top_k":{"type":"integer"},"2x":{"type":"boolean"},"größe":{"type":"string"},"`+long+`":{"type":"string"},"`+long+`b":{"type":"string"},"\u0001":{"type":"string"},"size":{"type":"string"},"width":{"type":"integer"},"height":{"type":"integer"}`,
 		`[]`, `{"type":"string","format":"uri"}`, ""))
-	want := map[string]string{"top_k_2": "top-k", "x2x": "2x", "gr_e": "größe", long[:64]: long, long[:62] + "_2": long + "b", "x_": "\n"}
+	want := map[string]string{"top_k_2": "top-k", "x2x": "2x", "gr_e": "größe", long[:64]: long, long[:62] + "_2": long + "b", "x_": "\x01"}
 	if !reflect.DeepEqual(d.Rename, want) {
 		t.Errorf("rename = %q, want %q", d.Rename, want)
 	}
@@ -229,6 +233,106 @@ func TestSeedAndResults(t *testing.T) {
 	}
 }
 
+// TestNumResultsWithoutAnInput covers models without an input for the number of
+// results.
+func TestNumResultsWithoutAnInput(t *testing.T) {
+	t.Parallel()
+	const seed, file, list = `"seed":{"type":"integer"}`, `{"type":"string","format":"uri"}`, `{"type":"array","items":{"type":"string","format":"uri"},"x-cog-array-type":"iterator"}`
+	upTo4 := &manifestdraft.NumResults{Min: 1, Max: 4, Default: 1}
+	for _, tt := range []struct {
+		name, inputs, output string
+		want                 *manifestdraft.NumResults
+		several              bool
+	}{
+		{"a seed each", seed, file, upTo4, false},
+		{"a list and a seed", seed, list, upTo4, false},
+		{"a list", ``, list, upTo4, true},
+		{"one text in pieces", ``, `{"type":"array","items":{"type":"string"},"x-cog-array-display":"concatenate"}`, nil, false},
+		{"no seed", `"prompt":{"type":"string"}`, file, nil, false},
+	} {
+		d := draft(t, document(t, tt.inputs, `[]`, tt.output, ""))
+		if !reflect.DeepEqual(d.NumResults, tt.want) || d.Several != tt.several {
+			t.Errorf("%s: %+v, several %v; want %+v, %v", tt.name, d.NumResults, d.Several, tt.want, tt.several)
+		}
+		if several := d.Tool("A", "cog").Engine.With["several"]; (several == true) != tt.several {
+			t.Errorf("%s: several = %v in the manifest", tt.name, several)
+		}
+	}
+}
+
+func TestSafetySwitches(t *testing.T) {
+	t.Parallel()
+	for schema, want := range map[string]any{
+		`"disable_safety_checker":{"type":"boolean","default":false}`:                  false,
+		`"disable_safety_checker":{"type":"boolean","default":true}`:                   false,
+		`"enable_safety_checker":{"type":"boolean","default":false}`:                   true,
+		`"enableSafetyChecks":{"type":"boolean"}`:                                      true,
+		`"safe_mode":{"type":"boolean"}`:                                               true,
+		`"nsfw":{"type":"boolean","default":true}`:                                     false,
+		`"allow_nsfw":{"type":"boolean","default":true}`:                               false,
+		`"no_nsfw":{"type":"boolean"}`:                                                 true,
+		`"nsfw_filter":{"type":"boolean"}`:                                             true,
+		`"disable_nsfw_filter":{"type":"boolean"}`:                                     false,
+		`"skip_moderation":{"type":"boolean"}`:                                         false,
+		`"uncensored":{"type":"boolean"}`:                                              false,
+		`"content_filter":{"type":"boolean"}`:                                          true,
+		`"safety_tolerance":{"type":"integer","minimum":1,"maximum":6,"default":2}`:    int64(2),
+		`"safety_tolerance":{"enum":["1","2","6"],"type":"string","default":"2"}`:      "2",
+		`"nsfw_threshold":{"type":"number","default":0.5,"minimum":0,"maximum":1}`:     0.5,
+		`"safety_tolerance":{"type":"integer","minimum":1,"maximum":6}`:                nil,
+		`"safety_settings":{"type":"object","default":{"a":1}}`:                        nil,
+		`"moderation":{"type":"string","enum":["auto","low"],"default":null}`:          nil,
+		`"safety_checker_version":{"allOf":[{"$ref":"#/components/schemas/missing"}]}`: nil,
+	} {
+		name, _, _ := strings.Cut(strings.TrimPrefix(schema, `"`), `"`)
+		d := draft(t, document(t, schema, `[]`, `{"type":"string","format":"uri","description":"An image"}`, ""))
+		if len(d.Fields) != 0 || d.Fixed[name] != want {
+			t.Errorf("%s: fields %+v, fixed %v; want %v", schema, d.Fields, d.Fixed, want)
+		}
+		if len(d.Notes) != 1 || !strings.HasPrefix(d.Notes[0], name+" is ") {
+			t.Errorf("%s: notes = %q, want one about it", schema, d.Notes)
+		}
+		if with := d.Tool("A", "cog").Engine.With["input"]; (with == nil) != (want == nil) {
+			t.Errorf("%s: input = %v in the manifest", schema, with)
+		}
+	}
+	for _, name := range []string{"prompt", "filter", "content", "sampler", "check", "failsafe", "saves"} {
+		if d := draft(t, document(t, `"`+name+`":{"type":"string"}`, `[]`, `{}`, "")); len(d.Fields) != 1 {
+			t.Errorf("%s is taken for a safety switch", name)
+		}
+	}
+	if _, err := manifestdraft.ToolFromSchema(source(document(t, `"safety_level":{"type":"integer"}`, `["safety_level"]`, `{}`, ""))); err == nil {
+		t.Error("a required safety switch without a default is imported")
+	}
+}
+
+func TestOutputTypes(t *testing.T) {
+	t.Parallel()
+	from := source(document(t, `"prompt":{"type":"string"}`, `[]`, `{"type":"string","format":"uri"}`, ""))
+	for _, kind := range manifestdraft.OutputTypes {
+		from.OutputType = kind
+		tool, err := manifestdraft.ToolFromSchema(from)
+		if err != nil || tool.Output.Type != kind || len(tool.Notes) != 0 || tool.Price != (manifestdraft.Price{Type: "COST", Tokens: 1}) {
+			t.Errorf("%s: %+v, %v", kind, tool, err)
+			continue
+		}
+		lint(t, tool)
+	}
+	from.OutputType = "sound"
+	if _, err := manifestdraft.FromSchema(from); err == nil || !strings.Contains(err.Error(), "one of IMG, VID, AUDIO, ASSET_3D, TEXT") {
+		t.Errorf("an unknown type: %v", err)
+	}
+	from.OutputType = ""
+	from.Hint = "Makes music from a text."
+	if d, err := manifestdraft.FromSchema(from); err != nil || d.Output.Type != "AUDIO" || len(d.Notes) != 1 || !strings.Contains(d.Notes[0], "AUDIO is a guess") {
+		t.Errorf("with a hint: %+v, %v", d, err)
+	}
+	from.Doc = document(t, `"prompt":{"type":"string"}`, `[]`, `{"type":"string","format":"uri","description":"The video"}`, "")
+	if d, err := manifestdraft.FromSchema(from); err != nil || d.Output.Type != "VID" || len(d.Notes) != 0 {
+		t.Errorf("a schema that says so: %+v, %v", d, err)
+	}
+}
+
 func TestLeftOut(t *testing.T) {
 	t.Parallel()
 	d := draft(t, document(t, `"key":{"type":"string","format":"password"},"token":{"type":"string","x-cog-secret":true},"old":{"type":"string","deprecated":true},
@@ -265,7 +369,7 @@ func TestOrder(t *testing.T) {
 	if got := keys(draft(t, document(t, `"c":{"type":"string","x-order":2},"a":{"type":"string","x-order":0},"z":{"type":"string"},"b":{"type":"string","x-order":1},"y":{"type":"string"}`, `[]`, `{}`, ""))); got != "abczy" {
 		t.Errorf("order = %s", got)
 	}
-	d, err := manifestdraft.FromSchema([]byte(`{"components":{"schemas":{"Input":{"x-fal-order-properties":["b","a"],"properties":{"a":{"type":"string"},"b":{"type":"string"},"c":{"type":"string"}}}}}}`), "Input", "")
+	d, err := manifestdraft.FromSchema(manifestdraft.Source{Input: "Input", Doc: []byte(`{"components":{"schemas":{"Input":{"x-fal-order-properties":["b","a"],"properties":{"a":{"type":"string"},"b":{"type":"string"},"c":{"type":"string"}}}}}}`)})
 	if err != nil || keys(d) != "bac" {
 		t.Errorf("order = %s, %v", keys(d), err)
 	}
@@ -311,7 +415,7 @@ func TestTool(t *testing.T) {
 func TestNoSchema(t *testing.T) {
 	t.Parallel()
 	for _, doc := range []string{``, `[]`, `{}`, `{"components":{"schemas":{"Output":{}}}}`, `{"components":[]}`} {
-		if _, err := manifestdraft.FromSchema([]byte(doc), "Input", "Output"); err == nil {
+		if _, err := manifestdraft.FromSchema(source([]byte(doc))); err == nil {
 			t.Errorf("%q: no error", doc)
 		}
 	}
@@ -378,6 +482,17 @@ func TestMergeKeys(t *testing.T) {
 	draft(t, document(t, `"prompt":{"type":"string"},"<<":{"type":"string","description":"<<","enum":["<<","a"],"default":"<<"}`, `["prompt"]`, `{"type":"string","format":"uri"}`, ""))
 }
 
+// TestUnwritableTexts has texts of several lines that begin with white space,
+// which the YAML encoder cannot write.
+func TestUnwritableTexts(t *testing.T) {
+	t.Parallel()
+	d := draft(t, document(t, `"\t\n":{"type":"string"},"a":{"type":"string","description":"\tb\nc","default":"\tb\nc"},"b":{"type":"string","enum":["\tb\nc","d"],"default":"\tb\nc"},"safety":{"type":"string","default":"\tb\nc"}`,
+		`[]`, `{"type":"string","format":"uri"}`, ""))
+	if len(d.Fields) != 2 {
+		t.Errorf("fields = %+v, want two", d.Fields)
+	}
+}
+
 // TestCirclesHaveAnEnd: a schema may refer to itself, in as many ways as its
 // server likes.
 func TestCirclesHaveAnEnd(t *testing.T) {
@@ -388,7 +503,7 @@ func TestCirclesHaveAnEnd(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, _ = manifestdraft.FromSchema(doc, "Input", "Output") // whatever comes of it
+		_, _ = manifestdraft.FromSchema(source(doc)) // whatever comes of it
 	}()
 	select {
 	case <-done:

@@ -1,12 +1,9 @@
 package openai
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"mime"
 	"net/http"
@@ -137,7 +134,7 @@ func (t *task) followStream(ctx context.Context, body io.Reader, there int, part
 		all = previewCount
 	}
 	made := 0
-	err = eachEvent(body, t.e.maxResponse, func(data []byte) error {
+	err = backend.EachEvent(body, t.e.maxResponse, func(_ string, data []byte) error {
 		var e streamEvent
 		if err := json.Unmarshal(data, &e); err != nil {
 			return backend.ErrBadResponse.WithCause(err)
@@ -171,41 +168,4 @@ func (t *task) followStream(ctx context.Context, body io.Reader, there int, part
 		err = io.ErrUnexpectedEOF
 	}
 	return made, callFailure(ctx, err)
-}
-
-// eachEvent calls each with the data of every server-sent event until the
-// stream ends. maxBytes is the maximum size of one event, including its
-// picture.
-func eachEvent(r io.Reader, maxBytes int64, each func(data []byte) error) error {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, int(maxBytes))
-	var data []byte
-	for lines.Scan() {
-		line := lines.Bytes()
-		if rest, ok := bytes.CutPrefix(line, []byte("data:")); ok {
-			if data != nil {
-				data = append(data, '\n')
-			}
-			if data = append(data, bytes.TrimPrefix(rest, []byte(" "))...); int64(len(data)) > maxBytes {
-				return backend.ErrTooLarge
-			}
-			continue
-		}
-		if len(line) > 0 || len(data) == 0 {
-			continue // an event name or a comment; neither is needed, because the data contains the event's type
-		}
-		if string(data) == "[DONE]" {
-			return nil
-		}
-		if err := each(data); err != nil {
-			return err
-		}
-		data = nil
-	}
-	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return backend.ErrTooLarge
-	} else if err != nil {
-		return err
-	}
-	return nil
 }

@@ -13,8 +13,9 @@ import (
 
 // ImportTool drafts a tool's manifest for a model, given as owner/name, from
 // the schema that the provider has for it. The manifest runs an official model
-// by its name, any other by its newest version.
-func (e *Engine) ImportTool(ctx context.Context, model, engineName string) (manifestdraft.Tool, error) {
+// by its name, any other by its newest version. outputType is the tool's output
+// type, or empty for a guess.
+func (e *Engine) ImportTool(ctx context.Context, model, engineName, outputType string) (manifestdraft.Tool, error) {
 	if !pairPattern.MatchString(model) {
 		return manifestdraft.Tool{}, errors.New("a model must be given as owner/name")
 	}
@@ -32,11 +33,18 @@ func (e *Engine) ImportTool(ctx context.Context, model, engineName string) (mani
 		return manifestdraft.Tool{}, fmt.Errorf("fetch the model: %w", err)
 	}
 	_, name, _ := strings.Cut(model, "/")
-	tool, err := manifestdraft.ToolFromSchema(said.Latest.Schema, "Input", "Output", manifestdraft.Label(name), engineName)
+	tool, err := manifestdraft.ToolFromSchema(manifestdraft.Source{
+		Doc:        said.Latest.Schema,
+		Input:      "Input",
+		Output:     "Output",
+		Name:       manifestdraft.Label(name),
+		Engine:     engineName,
+		OutputType: outputType,
+		Hint:       said.Description,
+	})
 	if err != nil {
 		return manifestdraft.Tool{}, err
 	}
-	tool.Price = manifestdraft.Price{Type: "COST", Tokens: 1} // has a price, because predictions cost the operator money
 	tool.Description = backend.SanitizeText(said.Description)
 	if said.Official {
 		tool.Engine.With["model"] = model

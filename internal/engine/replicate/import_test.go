@@ -11,7 +11,7 @@ import (
 func TestImport(t *testing.T) {
 	t.Parallel()
 	w := start(t, replicatetest.Options{})
-	tool, err := w.engine.ImportTool(t.Context(), replicatetest.Painter, "replicate")
+	tool, err := w.engine.ImportTool(t.Context(), replicatetest.Painter, "replicate", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,11 +26,11 @@ func TestImport(t *testing.T) {
 	if !slices.ContainsFunc(tool.Fields, func(f manifestdraft.Field) bool { return f.Key == "prompt" && f.Required }) || tool.Output.Type != "IMG" {
 		t.Errorf("manifest =\n%s", text)
 	}
-	if tool, err = w.engine.ImportTool(t.Context(), replicatetest.Community, "replicate"); err != nil || tool.Engine.With["version"] != replicatetest.Version || tool.Engine.With["model"] != nil {
+	if tool, err = w.engine.ImportTool(t.Context(), replicatetest.Community, "replicate", ""); err != nil || tool.Engine.With["version"] != replicatetest.Version || tool.Engine.With["model"] != nil {
 		t.Errorf("a model of the community: %+v, %v", tool.Engine, err)
 	}
 	for _, name := range []string{"", "painter", "../x", "acme/nothing"} {
-		if _, err := w.engine.ImportTool(t.Context(), name, "replicate"); err == nil {
+		if _, err := w.engine.ImportTool(t.Context(), name, "replicate", ""); err == nil {
 			t.Errorf("import %q = nil, want an error", name)
 		}
 	}

@@ -146,6 +146,9 @@ func (t *task) queryPrediction(ctx context.Context, id string) (p prediction, er
 	ctx, cancel := t.e.c.WithTimeout(ctx)
 	defer cancel()
 	err = t.e.c.CallJSON(ctx, "GET", "predictions/"+url.PathEscape(id), nil, &p)
+	if err == nil && p.ID != id {
+		err = backend.ErrBadResponse.WithCause(errors.New("the response is about another prediction"))
+	}
 	return p, err
 }
 
@@ -170,6 +173,9 @@ func (t *task) checkEnded(ctx context.Context, i int, p prediction) (ended bool,
 		t.resumed[i] = false
 		t.checkpoint.IDs[i] = ""
 		return false, t.createPrediction(ctx, i)
+	case "starting": // the prediction waits for a machine, which may have to start first
+		t.Out.Queued(0)
+		return false, nil
 	}
 	t.ReportRendering(i, backend.ProgressInLog(p.Logs))
 	return false, nil
@@ -218,7 +224,7 @@ func (t *task) deliverResults(ctx context.Context, p prediction) (int, error) {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
-		if err := t.e.c.DeliverFile(ctx, r.URL, t.Out); err != nil {
+		if err := t.e.c.DeliverRemoteFile(ctx, r.URL, t.Out); err != nil {
 			return 0, err
 		}
 	}

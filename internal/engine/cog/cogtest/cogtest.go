@@ -26,10 +26,23 @@ import (
 // Options select a test server's model and the number of its slots.
 type Options struct {
 	// Model is the name of the model's class: Predictor makes pictures,
-	// Several makes several pictures at the same time, and Writer makes text.
+	// Several makes several pictures at the same time, Writer makes text,
+	// Album yields sounds, and Radio yields sounds that the server streams.
 	// Default: Predictor.
 	Model string
 	Slots int // number of concurrent predictions; default: 1
+	// UploadURL makes the server upload results to this URL instead of
+	// embedding them in its responses.
+	UploadURL string
+}
+
+// modelFiles are the files of each model in test/cogserver.
+var modelFiles = map[string]struct{ source, schema string }{
+	"Predictor": {"predict.py", "predict.json"},
+	"Several":   {"predict.py", "predict.json"},
+	"Writer":    {"write.py", "write.json"},
+	"Album":     {"album.py", "album.json"},
+	"Radio":     {"album.py", "radio.json"},
 }
 
 // Server is a Cog server with one model.
@@ -57,12 +70,9 @@ func Start(t testing.TB, o Options) *Server {
 		t.Fatal(err)
 	}
 	s := &Server{at: at, o: o, dir: dir, port: "0"}
-	file := "predict"
-	if o.Model == "Writer" {
-		file = "write"
-	}
+	files := modelFiles[o.Model]
 	// These are the files that "cog build" writes into the image.
-	for from, to := range map[string]string{file + ".py": file + ".py", file + ".json": ".cog/openapi_schema.json"} {
+	for from, to := range map[string]string{files.source: files.source, files.schema: ".cog/openapi_schema.json"} {
 		text, err := os.ReadFile(filepath.Join(at.source, from))
 		if err != nil {
 			t.Fatal(err)
@@ -75,7 +85,7 @@ func Start(t testing.TB, o Options) *Server {
 			t.Fatal(err)
 		}
 	}
-	s.o.Model = file + ".py:" + o.Model
+	s.o.Model = files.source + ":" + o.Model
 	t.Cleanup(func() { s.Kill(t) })
 	s.Restart(t)
 	return s
@@ -87,7 +97,11 @@ var listening = regexp.MustCompile(`Starting coglet server on 127\.0\.0\.1:(\d+)
 // state.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
-	cmd := exec.Command(filepath.Join(s.at.bin, "python"), "-m", "cog.server.http", "--host", "127.0.0.1")
+	args := []string{"-m", "cog.server.http", "--host", "127.0.0.1"}
+	if s.o.UploadURL != "" {
+		args = append(args, "--upload-url", s.o.UploadURL)
+	}
+	cmd := exec.Command(filepath.Join(s.at.bin, "python"), args...)
 	cmd.Dir = s.dir
 	cmd.Env = []string{ // the server finds the Python interpreter of its worker by PATH
 		"PATH=" + s.at.bin + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + s.dir, "TMPDIR=" + s.dir, "LANG=C.UTF-8",

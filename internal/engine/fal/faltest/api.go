@@ -149,7 +149,7 @@ func (s *Server) about(r *request, base string) map[string]any {
 	}
 	switch all["status"] {
 	case "IN_QUEUE":
-		all["queue_position"] = 0
+		all["queue_position"] = s.ahead
 	case "COMPLETED":
 		all["metrics"] = map[string]any{"inference_time": s.takes.Seconds()}
 		if status, body := r.answer(s.host); status != http.StatusOK {

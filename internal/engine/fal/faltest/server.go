@@ -49,6 +49,7 @@ type Options struct {
 	Key   string        // required API key; default: id:secret
 	Takes time.Duration // duration of a request; default: 40 ms
 	Own   bool          // the queue's host also serves results, instead of another host
+	Ahead int           // number of requests that are served before a request that waits
 }
 
 // Server is the stand-in for fal.
@@ -60,6 +61,7 @@ type Server struct {
 	Key     string
 
 	takes  time.Duration
+	ahead  int
 	host   string // base URL of the host of files
 	closed chan struct{}
 
@@ -75,7 +77,7 @@ type Server struct {
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	s := &Server{
-		Key: cmp.Or(o.Key, "id:secret"), takes: cmp.Or(o.Takes, 40*time.Millisecond),
+		Key: cmp.Or(o.Key, "id:secret"), takes: cmp.Or(o.Takes, 40*time.Millisecond), ahead: o.Ahead,
 		closed: make(chan struct{}), uploads: map[string][]byte{},
 	}
 	queue := httptest.NewServer(s.known(s.queue(o.Own)))
