@@ -61,8 +61,9 @@ type PaidJob struct {
 	// outlives the job's context by GracePeriod.
 	Settle context.Context
 
-	bar    engine.Span
-	inputs map[string]any
+	bar       engine.Span
+	inputs    map[string]any
+	rendering bool // the provider has started one of the requests
 }
 
 // NewPaidJob returns a job whose clean-up requests, such as cancellations, use
@@ -96,15 +97,26 @@ func (p *PaidJob) ResultsPerPiece() int {
 	return 1
 }
 
+// ReportQueued reports that a provider request waits in the provider's queue,
+// at the given position or at 0 if the position is unknown. The job counts as
+// queued until the provider has started the first of its requests.
+func (p *PaidJob) ReportQueued(position int) {
+	if !p.rendering {
+		p.bar.ReportQueued(position)
+	}
+}
+
 // ReportRendering reports how much of its results the job's provider request
 // number i has made. fraction is between 0 and 1.
 func (p *PaidJob) ReportRendering(i int, fraction float64) {
+	p.rendering = true
 	p.bar.NthOf(i, p.PieceCount()).ReportProgress(renderShare * fraction)
 }
 
 // ReportDelivered reports that all results of the job's provider request
 // number i have been delivered.
 func (p *PaidJob) ReportDelivered(i int) {
+	p.rendering = true
 	p.bar.NthOf(i, p.PieceCount()).ReportProgress(1)
 }
 

@@ -174,7 +174,7 @@ func (t *task) queryRequest(ctx context.Context, i int) (answer json.RawMessage,
 	switch s.Status {
 	case "COMPLETED":
 	case "IN_QUEUE":
-		t.Out.Queued(s.position())
+		t.ReportQueued(s.position())
 		return nil, false, nil
 	default:
 		last := 0.0

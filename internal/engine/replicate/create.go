@@ -42,7 +42,9 @@ func (t *task) createPrediction(ctx context.Context, i int) error {
 		return err
 	}
 	t.checkpoint.Since = t.unixNow()
-	t.checkpoint.Of = &t.with.model
+	if t.canRecognize() {
+		t.checkpoint.Of = &t.with.model
+	}
 	if err := t.SaveCheckpoint(ctx, t.checkpoint); err != nil {
 		return err
 	}
@@ -116,6 +118,9 @@ func createFailure(ctx context.Context, err error) error {
 // response. If it can be identified with certainty, the job continues with it
 // as its prediction number i.
 func (t *task) adoptPrediction(ctx context.Context, i int) error {
+	if !t.canRecognize() {
+		return backend.ErrUnconfirmed
+	}
 	found, err := t.e.findRepeatedly(ctx, t.with.model, t.checkpoint)
 	if err != nil {
 		return backend.CallFailure(ctx, err) // the checkpoint stays, and the next attempt searches again
@@ -126,6 +131,11 @@ func (t *task) adoptPrediction(ctx context.Context, i int) error {
 	t.resumed[i] = true
 	return t.saveID(i, found[0])
 }
+
+// canRecognize reports whether the job's predictions can be told apart from
+// predictions that other runs created with the same inputs: only the seed
+// differs between them.
+func (t *task) canRecognize() bool { return t.with.Mapping.Seed != "" }
 
 // findRepeatedly calls findCandidates up to three times, because new
 // predictions may appear in the provider's list with a delay.

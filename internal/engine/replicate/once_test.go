@@ -66,6 +66,25 @@ func TestTwinsAreNotGuessed(t *testing.T) {
 	w.wantCreates(t, 2)
 }
 
+// TestPredictionsWithoutASeedAreNotAdopted has another run whose prediction has
+// the same inputs, because the model has no seed. It may be another person's.
+func TestPredictionsWithoutASeedAreNotAdopted(t *testing.T) {
+	t.Parallel()
+	w := start(t, replicatetest.Options{})
+	j := painting(official, 1)
+	j.With = `{` + official + `}`
+	w.results(t, j)
+	w.SetFault(replicatetest.Swallows, 1)
+	e, r := w.failure(t, j)
+	if e.Message != unknown {
+		t.Errorf("failure = %v", e)
+	}
+	if err := w.engine.Abandon(t.Context(), r.LastCheckpoint()); err != nil {
+		t.Error(err)
+	}
+	w.wantCreates(t, 1)
+}
+
 // TestJobsThatRunKeepTheirPredictions has one job whose create never arrived
 // beside another that asked for the same.
 func TestJobsThatRunKeepTheirPredictions(t *testing.T) {

@@ -174,7 +174,7 @@ func (t *task) checkEnded(ctx context.Context, i int, p prediction) (ended bool,
 		t.checkpoint.IDs[i] = ""
 		return false, t.createPrediction(ctx, i)
 	case "starting": // the prediction waits for a machine, which may have to start first
-		t.Out.Queued(0)
+		t.ReportQueued(0)
 		return false, nil
 	}
 	t.ReportRendering(i, backend.ProgressInLog(p.Logs))
@@ -258,7 +258,7 @@ func (t *task) cancelPredictions(ctx context.Context, err error) {
 	end, cancel := context.WithTimeout(t.Settle, 5*time.Second)
 	defer cancel()
 	ids := slices.Clone(t.checkpoint.IDs)
-	if t.unanswered && ctx.Err() != nil {
+	if t.unanswered && t.canRecognize() && ctx.Err() != nil {
 		if found, err := t.e.findCandidates(end, t.with.model, t.checkpoint); err == nil && len(found) == 1 {
 			ids = append(ids, found[0])
 		}
