@@ -20,7 +20,7 @@ import (
 
 func (r rig) draft(t *testing.T, g dict) manifestdraft.Tool {
 	t.Helper()
-	tool, err := r.ImportTool(t.Context(), comfyui.Workflow{Name: "Portrait", Graph: []byte(text(t, g)), File: "portrait.json", Engine: "studio"})
+	tool, _, err := r.ImportTool(t.Context(), comfyui.Workflow{Name: "Portrait", Data: []byte(text(t, g)), File: "portrait.json", Engine: "studio"})
 	if err != nil {
 		t.Fatalf("import: %v", err)
 	}
@@ -398,13 +398,13 @@ func TestWorkflowsThatCannotBeImported(t *testing.T) {
 		{"nothing is saved", text(t, nothing), "saves nothing"},
 		{"only temporary files", text(t, temporary), "saves nothing"},
 	} {
-		_, err := r.ImportTool(t.Context(), comfyui.Workflow{Name: "X", Graph: []byte(tt.graph), File: "x.json", Engine: "studio"})
+		_, _, err := r.ImportTool(t.Context(), comfyui.Workflow{Name: "X", Data: []byte(tt.graph), File: "x.json", Engine: "studio"})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: import = %v, want %q", tt.name, err, tt.want)
 		}
 	}
 	r.server.Change(func(f *comfyuitest.Faults) { f.Garble = "/object_info" })
-	if _, err := r.ImportTool(t.Context(), comfyui.Workflow{Graph: []byte(text(t, portrait())), File: "x.json"}); err == nil {
+	if _, _, err := r.ImportTool(t.Context(), comfyui.Workflow{Data: []byte(text(t, portrait())), File: "x.json"}); err == nil {
 		t.Error("import = nil although the server talks nonsense")
 	}
 }
