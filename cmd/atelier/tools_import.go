@@ -28,12 +28,14 @@ const importTime = 2 * time.Minute
 type importCmd struct {
 	jsonFlag
 	Backend  string `arg:"" help:"Name of the server in the file of --backends."`
-	Workflow string `help:"ComfyUI: the workflow, exported in API format." type:"existingfile" placeholder:"FILE"`
+	Workflow string `help:"ComfyUI: a workflow of the editor or in API format, or a picture, video or sound that ComfyUI made." type:"existingfile" placeholder:"FILE"`
+	Last     bool   `help:"ComfyUI: import the workflow of the server's last successful run."`
 	Model    string `help:"OpenAI, Replicate, fal: which model. Without it, the models of an OpenAI-compatible server are listed." placeholder:"NAME"`
 	Call     string `help:"OpenAI: images, edits, speech or videos (default: guessed from the model's name)." placeholder:"CALL"`
 	As       string `help:"Name of the manifest (default: from the model's name)." placeholder:"SLUG"`
 	Into     string `help:"Folder for the manifest (default: --tools)." placeholder:"DIR"`
 	Force    bool   `help:"Replace existing files."`
+	Try      bool   `help:"Run the tool once on its server, with the defaults, and show the results."`
 }
 
 func (c importCmd) Run(p *program) error {
@@ -63,6 +65,8 @@ func (c importCmd) Run(p *program) error {
 	slug := c.As
 	switch {
 	case slug != "":
+	case c.Last:
+		slug = manifestdraft.Slug(c.Backend + " last run")
 	case c.Workflow != "":
 		slug = manifestdraft.Slug(strings.TrimSuffix(filepath.Base(c.Workflow), filepath.Ext(c.Workflow)))
 	default:
@@ -71,7 +75,7 @@ func (c importCmd) Run(p *program) error {
 	if slug != manifestdraft.Slug(slug) { // the slug becomes a file name
 		return usageError{errors.New("--as: a name consists of lower-case letters, digits and dashes")}
 	}
-	tool, err := c.draftManifest(ctx, e, slug)
+	tool, report, err := c.draftManifest(ctx, e, slug)
 	if err != nil {
 		return err
 	}
@@ -79,8 +83,21 @@ func (c importCmd) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	return p.printResult(c.JSON, map[string]any{"slug": slug, "files": written, "fields": len(tool.Fields)},
-		fmt.Sprintf("%s: %d fields; wrote %s\nLook at its name, price and limits, then: atelier tools lint %s", slug, len(tool.Fields), strings.Join(written, ", "), into))
+	result := map[string]any{"slug": slug, "files": written, "fields": len(tool.Fields)}
+	text := fmt.Sprintf("%s: %d fields; wrote %s\n", slug, len(tool.Fields), strings.Join(written, ", "))
+	if report != nil {
+		result["report"] = report
+		text += describeImport(*report)
+	}
+	var failure error
+	if c.Try {
+		t := p.tryTool(e, tool, slug)
+		result["try"] = t
+		text += t.describe()
+		failure = t.err
+	}
+	text += fmt.Sprintf("Look at its name, price and limits, then: atelier tools lint %s", into)
+	return errors.Join(p.printResult(c.JSON, result, text), failure)
 }
 
 // listModels prints the models that a model server offers.
@@ -93,8 +110,55 @@ func (c importCmd) listModels(ctx context.Context, p *program, server *openai.En
 }
 
 // draftManifest requests the description of a model from its server and
-// creates a draft manifest from it.
-func (c importCmd) draftManifest(ctx context.Context, e engine.Engine, slug string) (manifestdraft.Tool, error) {
+// creates a draft manifest from it. The report is nil if the server has no
+// workflows.
+func (c importCmd) draftManifest(ctx context.Context, e engine.Engine, slug string) (manifestdraft.Tool, *comfyui.Report, error) {
+	if server, ok := e.(*comfyui.Engine); ok {
+		return c.importWorkflow(ctx, server, slug)
+	}
+	tool, err := c.importModel(ctx, e, slug)
+	return tool, nil, err
+}
+
+// importWorkflow drafts a manifest for a ComfyUI workflow.
+func (c importCmd) importWorkflow(ctx context.Context, e *comfyui.Engine, slug string) (manifestdraft.Tool, *comfyui.Report, error) {
+	from := comfyui.Workflow{Name: manifestdraft.Label(slug), File: slug + ".json", Engine: c.Backend}
+	switch {
+	case c.Last && c.Workflow != "":
+		return manifestdraft.Tool{}, nil, usageError{errors.New("--workflow and --last exclude each other")}
+	case c.Workflow != "":
+		data, err := readWorkflowFile(c.Workflow)
+		if err != nil {
+			return manifestdraft.Tool{}, nil, err
+		}
+		from.Data = data
+	case !c.Last:
+		return manifestdraft.Tool{}, nil, usageError{errors.New("--workflow or --last is required for this server")}
+	}
+	tool, report, err := e.ImportTool(ctx, from)
+	return tool, &report, err
+}
+
+// maxWorkflowFile is the maximum size of a file with a workflow, in bytes.
+const maxWorkflowFile = 1 << 30
+
+func readWorkflowFile(name string) ([]byte, error) {
+	about, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if about.Size() > maxWorkflowFile {
+		return nil, fmt.Errorf("%s is larger than %d MB", name, maxWorkflowFile>>20)
+	}
+	data, err := os.ReadFile(name)
+	if data == nil {
+		data = []byte{}
+	}
+	return data, err
+}
+
+// importModel drafts a manifest for a model that its server describes.
+func (c importCmd) importModel(ctx context.Context, e engine.Engine, slug string) (manifestdraft.Tool, error) {
 	need := func(flag, value string) error {
 		if value == "" {
 			return usageError{fmt.Errorf("--%s is required for this server", flag)}
@@ -104,15 +168,6 @@ func (c importCmd) draftManifest(ctx context.Context, e engine.Engine, slug stri
 	switch e := e.(type) {
 	case *cog.Engine:
 		return e.ImportTool(ctx, manifestdraft.Label(slug), c.Backend)
-	case *comfyui.Engine:
-		if err := need("workflow", c.Workflow); err != nil {
-			return manifestdraft.Tool{}, err
-		}
-		graph, err := os.ReadFile(c.Workflow)
-		if err != nil {
-			return manifestdraft.Tool{}, err
-		}
-		return e.ImportTool(ctx, comfyui.Workflow{Name: manifestdraft.Label(slug), Graph: graph, File: slug + ".json", Engine: c.Backend})
 	case *openai.Engine:
 		return e.ImportTool(ctx, c.Model, c.Call, c.Backend)
 	case *replicate.Engine:

@@ -33,6 +33,12 @@ func (e *Engine) ImportTool(ctx context.Context, from Workflow) (manifestdraft.T
 	if err != nil {
 		return manifestdraft.Tool{}, Report{}, err
 	}
+	return d.draftTool(from)
+}
+
+// draftTool drafts a manifest for the workflow that was read.
+func (d *manifestBuilder) draftTool(from Workflow) (manifestdraft.Tool, Report, error) {
+	d.order = sortIDs(slices.Collect(maps.Keys(d.nodes)))
 	d.findLive()
 	var outputs []string
 	if d.app != nil {
@@ -44,7 +50,7 @@ func (e *Engine) ImportTool(ctx context.Context, from Workflow) (manifestdraft.T
 	d.addTexts()
 	d.addFiles()
 	d.addSizes()
-	d.addLengths(d.output.Type)
+	d.addLengths()
 	d.addSamplers()
 	d.addSeeds()
 	results := d.resultRange()
@@ -104,14 +110,8 @@ func (e *Engine) readWorkflow(ctx context.Context, data []byte) (*manifestBuilde
 	if err != nil {
 		return nil, err
 	}
-	d := &manifestBuilder{
-		bind:     map[string][]string{},
-		owner:    map[place]string{},
-		keys:     map[string]string{},
-		usedKeys: map[string]bool{},
-		fixed:    map[place]string{},
-		report:   Report{Source: src.origin},
-	}
+	d := newBuilder()
+	d.report.Source = src.origin
 	if src.api == nil {
 		err = e.readEditorGraph(ctx, d, src.editor)
 	} else {
@@ -120,8 +120,17 @@ func (e *Engine) readWorkflow(ctx context.Context, data []byte) (*manifestBuilde
 	if err != nil {
 		return nil, err
 	}
-	d.order = sortIDs(slices.Collect(maps.Keys(d.nodes)))
 	return d, nil
+}
+
+func newBuilder() *manifestBuilder {
+	return &manifestBuilder{
+		bind:     map[string][]string{},
+		owner:    map[place]string{},
+		keys:     map[string]string{},
+		usedKeys: map[string]bool{},
+		fixed:    map[place]string{},
+	}
 }
 
 func (e *Engine) openSource(ctx context.Context, data []byte) (workflowSource, error) {

@@ -156,6 +156,10 @@ func (d *manifestBuilder) addGeneric(p, from place) {
 	f := manifestdraft.Field{Label: label}
 	switch s.kind {
 	case "STRING":
+		if isTechnical(p.name) {
+			d.leaveFixed(from, "people must not choose names of files and the like")
+			return
+		}
 		f.Type = "TEXT"
 		if s.about.Multiline {
 			f.Type = "TEXT_AREA"

@@ -47,7 +47,7 @@ type scope struct {
 // maxSteps bounds the number of links that a conversion follows.
 const maxSteps = 1_000_000
 
-var errLoop = errors.New("the links of the workflow form a loop")
+var errLoop = errors.New("the links of the workflow form a loop, or a chain of too many nodes")
 
 // convertWorkflow converts a workflow to API format. classes are the server's
 // descriptions of its node classes.

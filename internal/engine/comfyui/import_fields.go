@@ -177,7 +177,7 @@ func (d *manifestBuilder) makesMedia(id string) bool {
 				return true
 			}
 		default:
-			if strings.Contains(kind, "EMBEDS") { // of the video wrappers
+			if strings.Contains(kind, "EMBED") { // of video models
 				return true
 			}
 		}
@@ -233,12 +233,33 @@ func (d *manifestBuilder) addSizes() {
 			}
 		}
 	}
+	d.bindEqualSizes()
 }
+
+// bindEqualSizes binds further inputs to size fields: those of nodes that only
+// need to know the size of the results, such as a scheduler, and have the same
+// values.
+func (d *manifestBuilder) bindEqualSizes() {
+	d.eachInput(intKind, func(p, fromW place, w any, _ inputSpec) {
+		fromH, ok := d.followValue(place{p.id, strings.TrimSuffix(p.name, "width") + "height"})
+		if !ok || fromH == fromW || d.owner[fromW] != "" || d.owner[fromH] != "" {
+			return
+		}
+		h, _ := d.literalOf(fromH)
+		if key := d.keys[sizeValue(w, h)]; key != "" {
+			d.bindPlace(key+".width", fromW)
+			d.bindPlace(key+".height", fromH)
+		}
+	}, "width")
+}
+
+// sizeValue returns the key of keys for a size.
+func sizeValue(w, h any) string { return fmt.Sprintf("size %vx%v", w, h) }
 
 // hasSize reports whether the size of a node determines the size of results.
 func (d *manifestBuilder) hasSize(id string) bool {
 	c := d.classOf(id)
-	if c.hasOutput("LATENT") || slices.ContainsFunc(c.Output, func(raw json.RawMessage) bool { return strings.Contains(string(raw), "EMBEDS") }) {
+	if c.hasOutput("LATENT") || slices.ContainsFunc(c.Output, func(raw json.RawMessage) bool { return strings.Contains(string(raw), "EMBED") }) {
 		return true
 	}
 	return (c.hasOutput("IMAGE") || c.hasOutput("VIDEO")) && d.takesPrompt(id)
@@ -269,7 +290,7 @@ func (d *manifestBuilder) addSize(width, height, fromW, fromH place) {
 	fit := func(side float64) int {
 		return int(math.Floor(min(max(side, least), top)/multiple) * multiple)
 	}
-	same := fmt.Sprint("size ", w, h)
+	same := sizeValue(vw, vh)
 	key, ok := d.keys[same]
 	if !ok {
 		key = d.freeKey("size")
@@ -288,7 +309,7 @@ func (d *manifestBuilder) addSize(width, height, fromW, fromH place) {
 }
 
 // addLengths adds fields for lengths in frames or seconds and for frame rates.
-func (d *manifestBuilder) addLengths(output string) {
+func (d *manifestBuilder) addLengths() {
 	frames := []string{"length", "num_frames", "frames", "frame_count", "frames_number", "video_frames", "video_length"}
 	seconds := []string{"seconds", "duration", "seconds_total", "duration_seconds", "audio_duration", "length_seconds", "duration_s"}
 	for _, id := range d.order {
@@ -300,13 +321,19 @@ func (d *manifestBuilder) addLengths(output string) {
 			s := d.specOf(p)
 			part := lastPart(name)
 			switch {
-			case s.kind == "INT" && slices.Contains(frames, part), s.kind == "INT" && part == "batch_size" && output == "VID" && d.isFrameCount(p):
+			case s.kind == "INT" && slices.Contains(frames, part), s.kind == "INT" && part == "batch_size" && d.isFilm() && d.isFrameCount(p):
 				d.addLength(p, numberField{base: "length", label: "Length in frames", kind: "NUM", spec: s, limit: 300})
 			case slices.Contains(numberKinds, s.kind) && slices.Contains(seconds, part):
 				d.addLength(p, numberField{base: "seconds", label: "Length in seconds", kind: "NUM", spec: s, limit: 300})
 			}
 		}
 	}
+	d.eachInput(intKind, func(_, from place, v any, _ inputSpec) { // of nodes that only need to know the length
+		own, _ := floatOf(v)
+		if key := d.keys[fmt.Sprintf("length %v", own)]; key != "" {
+			d.bindPlace(key, from)
+		}
+	}, frames...)
 	d.addNumber(numberField{base: "fps", label: "Frames per second", kind: "NUM", limit: 60, advanced: true}, numberKinds, "fps", "frame_rate")
 }
 
@@ -464,7 +491,7 @@ func (d *manifestBuilder) addNumberField(f numberField, from place) {
 	if source := d.specOf(from).kind; source == "INT" {
 		kind = "INT" // a primitive node for whole numbers
 	}
-	d.addField(f.base, v, []place{from}, func() manifestdraft.Field {
+	d.addField(f.base, own, []place{from}, func() manifestdraft.Field {
 		low, high, step := f.spec.numberBounds()
 		least := valueOr(low, 0)
 		if least < -1000 { // a primitive node allows any number
@@ -580,7 +607,7 @@ func (d *manifestBuilder) addSeeds() {
 		for _, name := range d.inputNames(id) {
 			p := place{id, name}
 			s := d.specOf(p)
-			if s.kind != "INT" || !hasWord(name, "seed") {
+			if s.kind != "INT" && s.kind != "" || !hasWord(name, "seed") {
 				continue
 			}
 			from, ok := d.followValue(p)

@@ -16,6 +16,8 @@ type saver struct {
 	mime string // media type; empty if the service cannot store such files
 	form string // name of the file format, for messages
 	temp bool   // the files are previews, which the server deletes
+	text bool   // the node only shows text
+	film bool   // the node saves all pictures of a batch in one file
 }
 
 // mediaFormats are file formats by the words that formats, codecs and node
@@ -59,8 +61,9 @@ func (d *manifestBuilder) saverOf(id string) (saver, bool) {
 	}
 	prefixed := c.inputSpecOf("filename_prefix").kind == "STRING" || c.inputSpecOf("filename").kind == "STRING"
 	saves := prefixed || strings.Contains(class, "save") || strings.Contains(class, "export") || strings.Contains(class, "combine") || strings.Contains(class, "write")
-	shown := s.kind == "TEXT" && !saves // text is a result where it is shown
-	s.temp = !shown && (!saves || n.Inputs["save_output"] == false || strings.HasSuffix(class, "websocket"))
+	s.text = s.kind == "TEXT" && !saves // text is a result where it is shown
+	s.film = s.kind == "VID" || strings.Contains(class, "animated") || strings.Contains(class, "video") || s.form == "gif"
+	s.temp = !s.text && (!saves || n.Inputs["save_output"] == false || strings.HasSuffix(class, "websocket"))
 	return s, true
 }
 
@@ -75,7 +78,7 @@ func (d *manifestBuilder) savedKind(id string) string {
 			continue
 		}
 		kind := d.classOf(l.from).outputType(l.slot)
-		if kind == "*" || kind == "COMFY_MATCHTYPE_V3" {
+		if kind == "*" || kind == matchType {
 			kind = d.specOf(place{id, name}).kind
 		}
 		switch {
@@ -156,7 +159,7 @@ func (d *manifestBuilder) findOutput(chosen []string) error {
 	}
 	all = slices.DeleteFunc(all, func(s saver) bool { return s.temp })
 	if len(all) == 0 {
-		return errors.New("the workflow saves nothing that can be a result: it needs a node that saves pictures, video, sound, 3D models or text, such as SaveImage or SaveVideo")
+		return d.refuseOutput()
 	}
 	all = d.convertFormats(all)
 	kinds := []string{"VID", "ASSET_3D", "AUDIO", "IMG", "TEXT"}
@@ -171,7 +174,7 @@ func (d *manifestBuilder) findOutput(chosen []string) error {
 		switch {
 		case !storable(s):
 			d.warn(fmt.Sprintf("The results of node %s (%s) are left out: files of the format %s cannot be stored.", s.id, d.nodes[s.id].Class, s.form))
-		case len(d.savers) > 0 && s.kind != d.savers[0].kind:
+		case len(d.savers) > 0 && s.kind != d.savers[0].kind && !s.text:
 			d.note(fmt.Sprintf("The results of node %s (%s, %s) are left out: a tool has results of one type, here %s.", s.id, d.nodes[s.id].Class, s.mime, d.savers[0].kind))
 		}
 	}
@@ -187,6 +190,21 @@ func (d *manifestBuilder) findOutput(chosen []string) error {
 	}
 	d.allSavers = len(all)
 	return nil
+}
+
+// refuseOutput returns the error for a workflow that saves nothing.
+func (d *manifestBuilder) refuseOutput() error {
+	var shown []string
+	for _, id := range d.order {
+		if d.classOf(id).OutputNode {
+			shown = append(shown, fmt.Sprintf("%s (%s)", id, d.nodes[id].Class))
+		}
+	}
+	end := "it needs a node that saves pictures, video, sound, 3D models or text, such as SaveImage or SaveVideo"
+	if len(shown) == 0 {
+		return errors.New("the workflow saves nothing: " + end)
+	}
+	return fmt.Errorf("the workflow saves nothing that can be a result; %s only shows something: %s", truncateText(strings.Join(shown, ", "), 300), end)
 }
 
 // listSavers returns the nodes that save results. Text that is only shown
@@ -262,6 +280,11 @@ func (d *manifestBuilder) convertFormats(all []saver) []saver {
 	return all
 }
 
+// isFilm reports whether a batch of pictures is saved as one file.
+func (d *manifestBuilder) isFilm() bool {
+	return slices.ContainsFunc(d.savers, func(s saver) bool { return s.film })
+}
+
 // resultRange returns how many results a run may request. The workflow makes
 // them as one batch or, if a seed makes them differ, in one execution each. If
 // several nodes save results, every execution has a result of each.
@@ -269,7 +292,7 @@ func (d *manifestBuilder) resultRange() *manifestdraft.NumResults {
 	const most = 4 // executions per run
 	n := &manifestdraft.NumResults{Min: 1, Max: most, Default: 1}
 	batch := int64(1)
-	if d.output.Type == "IMG" { // for other media types, a batch is saved as one file
+	if d.output.Type == "IMG" && !d.isFilm() {
 		d.eachInput(intKind, func(p, from place, v any, _ inputSpec) {
 			if !d.classOf(p.id).hasOutput("LATENT") {
 				return

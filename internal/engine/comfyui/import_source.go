@@ -245,11 +245,14 @@ func scanJSON(data []byte, marker string, accept func(text []byte) bool) []byte 
 		end := at + next
 		low := max(at, end-window)
 		for start := low; start < end && left > 0; start++ {
-			open := bytes.Index(data[start:end], []byte(`{"`))
+			open := bytes.IndexByte(data[start:end], '{')
 			if open < 0 {
 				break
 			}
 			start += open
+			if !bytes.HasPrefix(bytes.TrimLeft(data[start+1:min(start+64, len(data))], " \t\r\n"), []byte(`"`)) {
+				continue
+			}
 			left--
 			var text json.RawMessage
 			d := json.NewDecoder(io.LimitReader(bytes.NewReader(data[start:]), maxWorkflowBytes))

@@ -35,13 +35,17 @@ type textUse struct {
 // textLeaf is an input with text that goes to a node that uses text.
 type textLeaf struct {
 	place
-	text string
-	box  bool // the node exists only to contain the text
+	text     string
+	box      bool // the node exists only to contain the text
+	template bool // the workflow replaces a part of the text
 }
 
 // addTexts adds fields for prompts and other texts that a person would write.
 func (d *manifestBuilder) addTexts() {
 	uses := d.findTexts()
+	if !slices.ContainsFunc(uses, func(u textUse) bool { return u.role != negativeRole }) {
+		uses = append(uses, d.lastResort(uses)...)
+	}
 	prompted := slices.ContainsFunc(uses, func(u textUse) bool { return u.role == promptRole })
 	used := map[place]bool{}
 	for _, role := range []textRole{promptRole, negativeRole, tagsRole, lyricsRole, otherRole} {
@@ -182,14 +186,51 @@ func (d *manifestBuilder) findTexts() []textUse {
 	return uses
 }
 
+// lastResort returns the text that most likely is the prompt of a workflow in
+// which no node is known to use a prompt: the longest text in a node of its
+// own, or else the longest text of several lines. uses are the known uses of
+// other texts.
+func (d *manifestBuilder) lastResort(uses []textUse) []textUse {
+	var best textLeaf
+	for _, id := range d.order {
+		for _, name := range d.inputNames(id) {
+			p := place{id, name}
+			text, isText := d.nodes[id].Inputs[name].(string)
+			s := d.specOf(p)
+			known := slices.ContainsFunc(uses, func(u textUse) bool { return slices.Contains(u.places, p) })
+			if !isText || !d.live[id] || known || s.kind != "STRING" || !s.about.Multiline || text == "" {
+				continue
+			}
+			if isTechnical(name) || hasWord(name, "replace") || roleOf(name, true) == systemRole || isInstruction(text) || technicalText(text) != "" {
+				continue
+			}
+			leaf := textLeaf{place: p, text: text, box: d.isTextBox(p) && d.isTextNode(id)}
+			if best.id == "" || leaf.box && !best.box || leaf.box == best.box && len(leaf.text) > len(best.text) {
+				best = leaf
+			}
+		}
+	}
+	if best.id == "" {
+		return nil
+	}
+	return []textUse{{
+		role:   promptRole,
+		id:     best.id,
+		name:   best.name,
+		places: []place{best.place},
+		text:   best.text,
+	}}
+}
+
 // usesText reports whether an input takes text that a person would write: text
 // of several lines, or an input that is called prompt or the like. Nodes that
 // only process text are followed from the nodes that use their result.
 func (d *manifestBuilder) usesText(p place, encoder bool) bool {
 	s := d.specOf(p)
 	c := d.classOf(p.id)
+	unknown := s.kind == "" && hasWord(p.name, "prompt") // an input that the server does not describe
 	switch {
-	case s.kind != "STRING" || isTechnical(p.name):
+	case s.kind != "STRING" && !unknown || isTechnical(p.name):
 		return false
 	case c.OutputNode && !hasWord(p.name, "prompt"):
 		return false
@@ -216,9 +257,10 @@ func (d *manifestBuilder) isTextNode(id string) bool {
 		}
 	}
 	for name := range d.nodes[id].Inputs {
-		s := d.specOf(place{id, name})
-		if !slices.Contains([]string{"STRING", "INT", "FLOAT", "BOOLEAN", combo, "*", "", autogrow, "COMFY_MATCHTYPE_V3"}, s.kind) {
-			return false
+		for _, kind := range strings.Split(d.specOf(place{id, name}).kind, ",") {
+			if !slices.Contains([]string{"STRING", "INT", "FLOAT", "BOOLEAN", combo, "*", "", matchType}, kind) {
+				return false
+			}
 		}
 	}
 	return true
@@ -281,7 +323,7 @@ func (d *manifestBuilder) mainText(p place) (main textLeaf, parts []textLeaf) {
 		if hasWord(d.classOf(leaf.id).titleOf(d.nodes[leaf.id]), "prompt") {
 			points += 4
 		}
-		if isInstruction(leaf.text) || technicalText(leaf.text) != "" || roleOf(leaf.name, true) == systemRole {
+		if leaf.template || isInstruction(leaf.text) || technicalText(leaf.text) != "" || roleOf(leaf.name, true) == systemRole {
 			points = 0
 		}
 		if points > score || points == score && len(leaf.text) > len(leaves[best].text) {
@@ -303,7 +345,7 @@ func (d *manifestBuilder) textLeaves(p place, depth int, seen map[string]bool) [
 		if !isText {
 			return nil
 		}
-		return []textLeaf{{p, text, depth > 0 && d.isTextBox(p)}}
+		return []textLeaf{{place: p, text: text, box: depth > 0 && d.isTextBox(p)}}
 	}
 	l, ok := d.linkOf(p)
 	if !ok || depth > maxHops || seen[l.from] {
@@ -317,17 +359,21 @@ func (d *manifestBuilder) textLeaves(p place, depth int, seen map[string]bool) [
 		return nil // such as a language model, whose own prompt is a use of text
 	}
 	var all []textLeaf
+	find, _ := d.nodes[l.from].Inputs["find"].(string)
 	for _, name := range d.inputNames(l.from) {
 		from := place{l.from, name}
 		kind := d.specOf(from).kind
 		_, linked := d.linkOf(from)
-		if isTechnical(name) && !linked || kind != "STRING" && (!linked || kind != "*" && kind != "" && kind != "COMFY_MATCHTYPE_V3") {
+		if isTechnical(name) && !linked || kind != "STRING" && (!linked || kind != "*" && kind != "" && kind != matchType) {
 			continue
 		}
 		if text, isText := d.nodes[l.from].Inputs[name].(string); isText && text == "" {
 			continue
 		}
-		all = append(all, d.textLeaves(from, depth+1, seen)...)
+		for _, leaf := range d.textLeaves(from, depth+1, seen) {
+			leaf.template = leaf.template || find != "" && strings.Contains(leaf.text, find)
+			all = append(all, leaf)
+		}
 	}
 	return all
 }
@@ -373,7 +419,7 @@ func (d *manifestBuilder) findConditioning() map[string]textRole {
 func (d *manifestBuilder) followConditioning(l link, role textRole, roles map[string]textRole, seen map[string]bool) {
 	c := d.classOf(l.from)
 	kind := c.outputType(l.slot)
-	if kind != "CONDITIONING" && kind != "*" && kind != "COMFY_MATCHTYPE_V3" {
+	if kind != "CONDITIONING" && kind != "*" && kind != matchType {
 		return
 	}
 	key := fmt.Sprint(l.from, " ", l.slot, " ", role)

@@ -156,7 +156,8 @@ type dynamicChoice struct {
 const (
 	combo        = "COMBO"
 	dynamicCombo = "COMFY_DYNAMICCOMBO_V3"
-	autogrow     = "COMFY_AUTOGROW_V3" // any number of inputs
+	autogrow     = "COMFY_AUTOGROW_V3"  // any number of inputs
+	matchType    = "COMFY_MATCHTYPE_V3" // any type, the same as that of an output
 )
 
 // UnmarshalJSON implements json.Unmarshaler. It ignores unknown parts, because
