@@ -170,7 +170,13 @@ func (d *manifestBuilder) addGeneric(p, from place) {
 		f.Type = "BOOLEAN"
 		f.Default = v
 	case "INT", "FLOAT":
-		d.addNumberField(numberField{base: base, label: label, kind: "NUM", spec: s, limit: 10_000}, from)
+		d.addNumberField(numberField{
+			base:  base,
+			label: label,
+			kind:  "NUM",
+			spec:  s,
+			limit: 10_000,
+		}, from)
 		return
 	case combo:
 		if kind, file := fileField(d.nodes[from.id].Class, from.name, s); kind != "" {

@@ -322,9 +322,21 @@ func (d *manifestBuilder) addLengths() {
 			part := lastPart(name)
 			switch {
 			case s.kind == "INT" && slices.Contains(frames, part), s.kind == "INT" && part == "batch_size" && d.isFilm() && d.isFrameCount(p):
-				d.addLength(p, numberField{base: "length", label: "Length in frames", kind: "NUM", spec: s, limit: 300})
+				d.addLength(p, numberField{
+					base:  "length",
+					label: "Length in frames",
+					kind:  "NUM",
+					spec:  s,
+					limit: 300,
+				})
 			case slices.Contains(numberKinds, s.kind) && slices.Contains(seconds, part):
-				d.addLength(p, numberField{base: "seconds", label: "Length in seconds", kind: "NUM", spec: s, limit: 300})
+				d.addLength(p, numberField{
+					base:  "seconds",
+					label: "Length in seconds",
+					kind:  "NUM",
+					spec:  s,
+					limit: 300,
+				})
 			}
 		}
 	}
@@ -334,7 +346,13 @@ func (d *manifestBuilder) addLengths() {
 			d.bindPlace(key, from)
 		}
 	}, frames...)
-	d.addNumber(numberField{base: "fps", label: "Frames per second", kind: "NUM", limit: 60, advanced: true}, numberKinds, "fps", "frame_rate")
+	d.addNumber(numberField{
+		base:     "fps",
+		label:    "Frames per second",
+		kind:     "NUM",
+		limit:    60,
+		advanced: true,
+	}, numberKinds, "fps", "frame_rate")
 }
 
 // isFrameCount reports whether a batch size is the number of frames of a
@@ -363,7 +381,13 @@ func (d *manifestBuilder) addLength(p place, f numberField) {
 func (d *manifestBuilder) addComputed(p place, base, label string, limit float64) {
 	for _, from := range d.numberLeaves(p, 0, map[string]bool{}) {
 		title := d.classOf(from.id).titleOf(d.nodes[from.id])
-		own := numberField{base: base, label: label, kind: "NUM", spec: d.specOf(from), limit: limit}
+		own := numberField{
+			base:  base,
+			label: label,
+			kind:  "NUM",
+			spec:  d.specOf(from),
+			limit: limit,
+		}
 		switch {
 		case hasWord(title, "fps", "framerate") || hasWord(title, "rate") && hasWord(title, "frame"):
 			own.base = "fps"
@@ -425,16 +449,23 @@ type numberField struct {
 // addSamplers adds fields for the model and for the settings of samplers, such
 // as the steps.
 func (d *manifestBuilder) addSamplers() {
-	d.addChoice("model", "Model", "MODEL_SINGLE_SELECT", "ckpt_name")
+	anyNode := func(string) bool { return true }
+	d.addChoice(anyNode, "model", "Model", "MODEL_SINGLE_SELECT", "ckpt_name")
 	d.addNumber(numberField{base: "steps", label: "Steps", kind: "STEPS", limit: 150}, intKind, "steps")
 	d.addNumber(numberField{base: "cfg", label: "Guidance", kind: "CFG", limit: 30}, floatKind, "cfg", "cfg_scale", "guidance_scale")
 	d.addNumber(numberField{base: "guidance", label: "Distilled guidance", kind: "CFG", limit: 30}, floatKind, "guidance")
-	d.addNumber(numberField{base: "denoise", label: "Strength", kind: "SLIDER", limit: 1, advanced: true}, floatKind, "denoise")
+	d.addNumber(numberField{
+		base:     "denoise",
+		label:    "Strength",
+		kind:     "SLIDER",
+		limit:    1,
+		advanced: true,
+	}, floatKind, "denoise")
 	d.addStrengths()
-	d.addChoice("sampler", "Sampler", "SINGLE_SELECT", "sampler_name")
-	d.addChoice("scheduler", "Scheduler", "SINGLE_SELECT", "scheduler")
+	d.addChoice(anyNode, "sampler", "Sampler", "SINGLE_SELECT", "sampler_name")
+	d.addChoice(anyNode, "scheduler", "Scheduler", "SINGLE_SELECT", "scheduler")
 	for _, name := range []string{"aspect_ratio", "resolution", "size", "duration", "quality", "style", "voice", "language"} {
-		d.addChoice(name, manifestdraft.Label(name), "SINGLE_SELECT", name)
+		d.addChoice(d.makesMedia, name, manifestdraft.Label(name), "SINGLE_SELECT", name)
 	}
 }
 
@@ -528,10 +559,11 @@ func (d *manifestBuilder) addNumberField(f numberField, from place) {
 }
 
 // addChoice adds a field for an input whose options the server lists, if there
-// is more than one option and the workflow's value is one of them.
-func (d *manifestBuilder) addChoice(base, label, fieldType, input string) {
+// is more than one option and the workflow's value is one of them. Only nodes
+// for which suits returns true count.
+func (d *manifestBuilder) addChoice(suits func(id string) bool, base, label, fieldType, input string) {
 	d.eachInput([]string{combo}, func(p, from place, v any, s inputSpec) {
-		if s.isUpload() || base == input && !d.makesMedia(p.id) {
+		if s.isUpload() || !suits(p.id) {
 			return
 		}
 		options := optionsOf(s, fieldType == "MODEL_SINGLE_SELECT")
