@@ -86,7 +86,7 @@ func (c importCmd) Run(p *program) error {
 	result := map[string]any{"slug": slug, "files": written, "fields": len(tool.Fields)}
 	text := fmt.Sprintf("%s: %d fields; wrote %s\n", slug, len(tool.Fields), strings.Join(written, ", "))
 	if report != nil {
-		result["report"] = report
+		result["report"] = newImportReport(*report)
 		text += describeImport(*report)
 	}
 	var failure error

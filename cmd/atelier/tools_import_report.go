@@ -8,6 +8,47 @@ import (
 	"atelier/internal/engine/comfyui"
 )
 
+// importReport is what an import made of a workflow, for --json.
+type importReport struct {
+	Source   string          `json:"source"`
+	Fields   []importedField `json:"fields"`
+	Fixed    []fixedInput    `json:"fixed"`
+	Results  []string        `json:"results"`
+	Notes    []string        `json:"notes"`
+	Warnings []string        `json:"warnings"`
+}
+
+type importedField struct {
+	Key    string   `json:"key"`
+	Type   string   `json:"type"`
+	Inputs []string `json:"inputs"`
+}
+
+type fixedInput struct {
+	Input  string `json:"input"`
+	Class  string `json:"class"`
+	Value  string `json:"value"`
+	Reason string `json:"reason"`
+}
+
+func newImportReport(r comfyui.Report) importReport {
+	all := importReport{
+		Source:   r.Source,
+		Fields:   []importedField{},
+		Fixed:    []fixedInput{},
+		Results:  append([]string{}, r.Results...),
+		Notes:    append([]string{}, r.Notes...),
+		Warnings: append([]string{}, r.Warnings...),
+	}
+	for _, f := range r.Fields {
+		all.Fields = append(all.Fields, importedField{f.Key, f.Type, append([]string{}, f.Inputs...)})
+	}
+	for _, f := range r.Fixed {
+		all.Fixed = append(all.Fixed, fixedInput{f.Input, f.Class, f.Value, f.Reason})
+	}
+	return all
+}
+
 // describeImport returns what an import made of a workflow, for people: the
 // fields, the inputs that stay fixed and why, and all warnings.
 func describeImport(r comfyui.Report) string {

@@ -40,11 +40,7 @@ func (e *Engine) ImportTool(ctx context.Context, from Workflow) (manifestdraft.T
 func (d *manifestBuilder) draftTool(from Workflow) (manifestdraft.Tool, Report, error) {
 	d.order = sortIDs(slices.Collect(maps.Keys(d.nodes)))
 	d.findLive()
-	var outputs []string
-	if d.app != nil {
-		outputs = d.app.outputs
-	}
-	if err := d.findOutput(outputs); err != nil {
+	if err := d.findOutput(); err != nil {
 		return manifestdraft.Tool{}, Report{}, err
 	}
 	d.addTexts()
@@ -54,7 +50,7 @@ func (d *manifestBuilder) draftTool(from Workflow) (manifestdraft.Tool, Report, 
 	d.addSamplers()
 	d.addSeeds()
 	results := d.resultRange()
-	d.applyAppMode(d.app)
+	d.applyAppMode()
 	d.checkValues()
 	d.completeReport()
 	graph, err := d.workflowFile()

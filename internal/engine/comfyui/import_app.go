@@ -97,7 +97,8 @@ const notChosen = "the author did not choose it for App mode"
 
 // applyAppMode keeps only the fields that the author chose for App mode, in
 // the author's order, and adds fields for chosen inputs without one.
-func (d *manifestBuilder) applyAppMode(m *appMode) {
+func (d *manifestBuilder) applyAppMode() {
+	m := d.app
 	if m == nil {
 		return
 	}

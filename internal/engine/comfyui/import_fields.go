@@ -525,7 +525,7 @@ func (d *manifestBuilder) addNumberField(f numberField, from place) {
 	d.addField(f.base, own, []place{from}, func() manifestdraft.Field {
 		low, high, step := f.spec.numberBounds()
 		least := valueOr(low, 0)
-		if least < -1000 { // a primitive node allows any number
+		if least < -f.limit { // the server allows any number
 			least = min(0, own)
 		}
 		top := max(min(valueOr(high, f.limit), f.limit), min(own, valueOr(high, own)), least)

@@ -9,30 +9,30 @@ import (
 
 // Report describes what an import made of a workflow.
 type Report struct {
-	Source   string        `json:"source"` // what the workflow was read from
-	Fields   []FieldReport `json:"fields"`
-	Fixed    []FixedInput  `json:"fixed"`    // inputs that stay as they are in the workflow
-	Results  []string      `json:"results"`  // nodes whose files are results, as "node (class)"
-	Notes    []string      `json:"notes"`    // decisions of the import
-	Warnings []string      `json:"warnings"` // problems that may keep the tool from working
+	Source   string // what the workflow was read from
+	Fields   []FieldReport
+	Fixed    []FixedInput // inputs that stay as they are in the workflow
+	Results  []string     // nodes whose files are results, as "node (class)"
+	Notes    []string     // decisions of the import
+	Warnings []string     // problems that may keep the tool from working
 }
 
 // FieldReport is a field of the tool, with the inputs of the workflow that it
 // sets.
 type FieldReport struct {
-	Key    string   `json:"key"`
-	Type   string   `json:"type"`
-	Inputs []string `json:"inputs"` // node.input
+	Key    string
+	Type   string
+	Inputs []string // node.input
 }
 
 // FixedInput is an input of the workflow that is not a field, and the reason.
 type FixedInput struct {
-	Input  string `json:"input"` // node.input
-	Class  string `json:"class"`
-	Value  string `json:"value"`
-	Reason string `json:"reason"`
+	Input  string // node.input
+	Class  string
+	Value  string
+	Reason string
 	// Minor means that people do not usually choose such an input.
-	Minor bool `json:"minor"`
+	Minor bool
 }
 
 func (d *manifestBuilder) warn(text string) { d.report.Warnings = append(d.report.Warnings, text) }

@@ -146,9 +146,13 @@ func (d *manifestBuilder) savedFormat(id string, s *saver) string {
 
 // findOutput determines the workflow's output type and the nodes that save it.
 // If a workflow saves several types, such as a video and stills of it, the
-// types have a fixed order of precedence. chosen are the nodes that the
-// workflow's author chose as outputs; if it is empty, all count.
-func (d *manifestBuilder) findOutput(chosen []string) error {
+// types have a fixed order of precedence. If the workflow's author chose
+// outputs for App mode, only those count.
+func (d *manifestBuilder) findOutput() error {
+	var chosen []string
+	if d.app != nil {
+		chosen = d.app.outputs
+	}
 	all := d.listSavers(chosen)
 	if len(all) == 0 && len(chosen) > 0 {
 		d.warn("The outputs that the author chose save nothing; all savers of the workflow count.")
@@ -207,8 +211,8 @@ func (d *manifestBuilder) refuseOutput() error {
 	return fmt.Errorf("the workflow saves nothing that can be a result; %s only shows something: %s", truncateText(strings.Join(shown, ", "), 300), end)
 }
 
-// listSavers returns the nodes that save results. Text that is only shown
-// counts if nothing else is saved.
+// listSavers returns the nodes that save results or show previews. If chosen
+// is not empty, only the nodes in it count.
 func (d *manifestBuilder) listSavers(chosen []string) []saver {
 	var all []saver
 	for _, id := range d.order {

@@ -27,9 +27,9 @@ func (r rig) draft(t *testing.T, g dict) manifestdraft.Tool {
 	return tool
 }
 
-// taken gives a draft as the catalog has it, once it was written, read, checked
-// and stored.
-func taken(t *testing.T, tool manifestdraft.Tool) *catalog.Tool {
+// readManifest writes a draft and reads it as the catalog does. It fails the
+// test if the manifest has problems.
+func readManifest(t *testing.T, tool manifestdraft.Tool) *catalog.Set {
 	t.Helper()
 	manifest, err := tool.YAML("a draft")
 	if err != nil {
@@ -46,6 +46,14 @@ func taken(t *testing.T, tool manifestdraft.Tool) *catalog.Tool {
 	if len(set.Problems) > 0 {
 		t.Fatalf("problems = %v in\n%s", set.Problems, manifest)
 	}
+	return set
+}
+
+// taken gives a draft as the catalog has it, once it was written, read, checked
+// and stored.
+func taken(t *testing.T, tool manifestdraft.Tool) *catalog.Tool {
+	t.Helper()
+	set := readManifest(t, tool)
 	db := dbtest.Open(t, dbtest.URL(t, "sqlite"))
 	if _, err := catalog.Apply(t.Context(), db, set); err != nil {
 		t.Fatal(err)

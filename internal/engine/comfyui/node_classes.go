@@ -138,7 +138,6 @@ type inputSpec struct {
 		WidgetType   string          `json:"widgetType"`
 		Control      any             `json:"control_after_generate"`
 		Remote       json.RawMessage `json:"remote"` // the front end fetches the options from elsewhere
-		Multiselect  any             `json:"multi_select"`
 		TemplateHint json.RawMessage `json:"template"`
 	}
 }
