@@ -44,8 +44,8 @@ type scope struct {
 	children map[nodeID]*scope
 }
 
-// maxSteps bounds the number of links that a conversion follows.
-const maxSteps = 1_000_000
+// maxLinkSteps bounds the number of links that a conversion follows.
+const maxLinkSteps = 1_000_000
 
 var errLoop = errors.New("the links of the workflow form a loop, or a chain of too many nodes")
 
@@ -317,7 +317,7 @@ type resolved struct {
 // bypassed nodes to the node of the server that has the value.
 func (c *converter) resolveInput(s *scope, n *editorNode, slot int, kind string, depth int) (resolved, error) {
 	c.steps++
-	if depth > 10*maxDepth+1000 || c.steps > maxSteps {
+	if depth > 10*maxDepth+1000 || c.steps > maxLinkSteps {
 		return resolved{}, errLoop
 	}
 	if slot < 0 || slot >= len(n.Inputs) || n.Inputs[slot].Link == nil {
@@ -396,7 +396,7 @@ func (c *converter) resolveSubgraphOutput(s *scope, slot int, kind string, depth
 		}
 		if origin := s.graph.byID[l.Origin]; origin != nil {
 			c.steps++
-			if depth > 10*maxDepth+1000 || c.steps > maxSteps {
+			if depth > 10*maxDepth+1000 || c.steps > maxLinkSteps {
 				return resolved{}, errLoop
 			}
 			return c.resolveOutput(s, origin, l.OriginSlot, kind, depth+1)
