@@ -8,6 +8,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"atelier/internal/engine/a1111"
+	"atelier/internal/engine/openai"
 	"atelier/internal/people/company"
 )
 
@@ -21,6 +23,8 @@ const helpColumns = 80
 
 // helpWords are the variables that the help texts of flags can contain.
 var helpWords = kong.Vars{
+	"openaiCalls":        openai.CallHelp,
+	"a1111Calls":         a1111.CallHelp,
 	"companyPermissions": joinPermissions(company.CompanyPermissions),
 	"teamPermissions":    joinPermissions(company.TeamPermissions),
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"atelier/internal/engine/comfyui/comfyuitest"
 )
 
 func TestMain(m *testing.M) {
@@ -26,12 +28,21 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:   os.Getenv("UPDATE") != "",
 		ContinueOnError: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"comfyui":   func(ts *testscript.TestScript, _ bool, args []string) { startComfyUI(t, ts, args[0]) },
 			"id":        keepID,
 			"revoke":    revokeValue,
 			"toolid":    keepToolID,
 			"unchanged": runUnchanged,
 		},
 	})
+}
+
+// startComfyUI starts a stand-in for a ComfyUI server and writes a file of
+// model servers that names it studio: comfyui FILE.
+func startComfyUI(t *testing.T, ts *testscript.TestScript, file string) {
+	t.Helper()
+	s := comfyuitest.Start(t, comfyuitest.Options{})
+	ts.Check(os.WriteFile(ts.MkAbs(file), fmt.Appendf(nil, "studio: {engine: comfyui, url: %q}\n", s.URL), 0o600))
 }
 
 // keepID keeps the id that the last command printed in a variable: id NAME.

@@ -14,6 +14,7 @@ import (
 
 	"atelier/internal/catalog/catalog"
 	"atelier/internal/engine"
+	"atelier/internal/engine/a1111"
 	"atelier/internal/engine/cog"
 	"atelier/internal/engine/comfyui"
 	"atelier/internal/engine/fal"
@@ -27,14 +28,16 @@ const importTime = 2 * time.Minute
 
 type importCmd struct {
 	jsonFlag
-	Backend  string `arg:"" help:"Name of the server in the file of --backends."`
-	Workflow string `help:"ComfyUI: the workflow, exported in API format." type:"existingfile" placeholder:"FILE"`
-	Model    string `help:"OpenAI, Replicate, fal: which model. Without it, the models of an OpenAI-compatible server are listed." placeholder:"NAME"`
-	Call     string `help:"OpenAI: images, edits, speech or videos (default: guessed from the model's name)." placeholder:"CALL"`
+	Backend  string `arg:"" help:"Name of the server in the file that --backends names."`
+	Workflow string `help:"ComfyUI: a workflow of the editor or in API format, or a picture, video or sound that ComfyUI made." type:"existingfile" placeholder:"FILE"`
+	Last     bool   `help:"ComfyUI: import the workflow of the server's last successful run."`
+	Model    string `help:"OpenAI, Replicate, fal: the model; A1111: the checkpoint (default: the loaded one). Without it, the models of an OpenAI-compatible server are listed." placeholder:"NAME"`
+	Call     string `help:"OpenAI: ${openaiCalls}. A1111: ${a1111Calls}." placeholder:"CALL"`
 	Output   string `help:"Cog, Replicate, fal: what the model makes: IMG, VID, AUDIO, ASSET_3D or TEXT (default: guessed from its description)." placeholder:"TYPE"`
 	As       string `help:"Name of the manifest (default: from the model's name)." placeholder:"SLUG"`
 	Into     string `help:"Folder for the manifest (default: --tools)." placeholder:"DIR"`
 	Force    bool   `help:"Replace existing files."`
+	Try      bool   `help:"Run the tool once on its server, with the defaults, and show the results."`
 }
 
 func (c importCmd) Run(p *program) error {
@@ -44,7 +47,7 @@ func (c importCmd) Run(p *program) error {
 	}
 	b, ok := backends[c.Backend]
 	if !ok {
-		return usageError{fmt.Errorf("there is no backend %s; the file of --backends has %s", c.Backend,
+		return usageError{fmt.Errorf("there is no backend %s; the file that --backends names has %s", c.Backend,
 			cmp.Or(strings.Join(slices.Sorted(maps.Keys(backends)), ", "), "none"))}
 	}
 	e, shut, err := p.openBackend(b)
@@ -64,6 +67,8 @@ func (c importCmd) Run(p *program) error {
 	slug := c.As
 	switch {
 	case slug != "":
+	case c.Last:
+		slug = manifestdraft.Slug(c.Backend + " last run")
 	case c.Workflow != "":
 		slug = manifestdraft.Slug(strings.TrimSuffix(filepath.Base(c.Workflow), filepath.Ext(c.Workflow)))
 	default:
@@ -72,7 +77,7 @@ func (c importCmd) Run(p *program) error {
 	if slug != manifestdraft.Slug(slug) { // the slug becomes a file name
 		return usageError{errors.New("--as: a name consists of lower-case letters, digits and dashes")}
 	}
-	tool, err := c.draftManifest(ctx, e, slug)
+	tool, report, err := c.draftManifest(ctx, e, slug)
 	if err != nil {
 		return err
 	}
@@ -81,12 +86,24 @@ func (c importCmd) Run(p *program) error {
 		return err
 	}
 	notes := append([]string{}, tool.Notes...)
-	lines := fmt.Sprintf("%s: %d fields; wrote %s\n", slug, len(tool.Fields), strings.Join(written, ", "))
+	result := map[string]any{"slug": slug, "files": written, "fields": len(tool.Fields), "notes": notes}
+	text := fmt.Sprintf("%s: %d fields; wrote %s\n", slug, len(tool.Fields), strings.Join(written, ", "))
 	for _, note := range notes {
-		lines += note + "\n"
+		text += note + "\n"
 	}
-	return p.printResult(c.JSON, map[string]any{"slug": slug, "files": written, "fields": len(tool.Fields), "notes": notes},
-		lines+"Look at its name, price and limits, then: atelier tools lint "+into)
+	if report != nil {
+		result["report"] = newImportReport(*report)
+		text += describeImport(*report)
+	}
+	var failure error
+	if c.Try {
+		t := p.tryTool(e, tool, slug)
+		result["try"] = t
+		text += t.describe()
+		failure = t.err
+	}
+	text += fmt.Sprintf("Look at its name, price and limits, then: atelier tools lint %s", into)
+	return errors.Join(p.printResult(c.JSON, result, text), failure)
 }
 
 // listModels prints the models that a model server offers.
@@ -99,8 +116,55 @@ func (c importCmd) listModels(ctx context.Context, p *program, server *openai.En
 }
 
 // draftManifest requests the description of a model from its server and
-// creates a draft manifest from it.
-func (c importCmd) draftManifest(ctx context.Context, e engine.Engine, slug string) (manifestdraft.Tool, error) {
+// creates a draft manifest from it. The report is nil if the server has no
+// workflows.
+func (c importCmd) draftManifest(ctx context.Context, e engine.Engine, slug string) (manifestdraft.Tool, *comfyui.Report, error) {
+	if server, ok := e.(*comfyui.Engine); ok {
+		return c.importWorkflow(ctx, server, slug)
+	}
+	tool, err := c.importModel(ctx, e, slug)
+	return tool, nil, err
+}
+
+// importWorkflow drafts a manifest for a ComfyUI workflow.
+func (c importCmd) importWorkflow(ctx context.Context, e *comfyui.Engine, slug string) (manifestdraft.Tool, *comfyui.Report, error) {
+	from := comfyui.Workflow{Name: manifestdraft.Label(slug), File: slug + ".json", Engine: c.Backend}
+	switch {
+	case c.Last && c.Workflow != "":
+		return manifestdraft.Tool{}, nil, usageError{errors.New("--workflow and --last exclude each other")}
+	case c.Workflow != "":
+		data, err := readWorkflowFile(c.Workflow)
+		if err != nil {
+			return manifestdraft.Tool{}, nil, err
+		}
+		from.Data = data
+	case !c.Last:
+		return manifestdraft.Tool{}, nil, usageError{errors.New("--workflow or --last is required for this server")}
+	}
+	tool, report, err := e.ImportTool(ctx, from)
+	return tool, &report, err
+}
+
+// maxWorkflowFile is the maximum size of a file with a workflow, in bytes.
+const maxWorkflowFile = 1 << 30
+
+func readWorkflowFile(name string) ([]byte, error) {
+	about, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if about.Size() > maxWorkflowFile {
+		return nil, fmt.Errorf("%s is larger than %d MB", name, maxWorkflowFile>>20)
+	}
+	data, err := os.ReadFile(name)
+	if data == nil {
+		data = []byte{}
+	}
+	return data, err
+}
+
+// importModel drafts a manifest for a model that its server describes.
+func (c importCmd) importModel(ctx context.Context, e engine.Engine, slug string) (manifestdraft.Tool, error) {
 	need := func(flag, value string) error {
 		if value == "" {
 			return usageError{fmt.Errorf("--%s is required for this server", flag)}
@@ -108,7 +172,7 @@ func (c importCmd) draftManifest(ctx context.Context, e engine.Engine, slug stri
 		return nil
 	}
 	switch e.(type) {
-	case *comfyui.Engine, *openai.Engine:
+	case *a1111.Engine, *openai.Engine:
 		if c.Output != "" {
 			return manifestdraft.Tool{}, usageError{errors.New("--output is for Cog, Replicate and fal only")}
 		}
@@ -116,15 +180,8 @@ func (c importCmd) draftManifest(ctx context.Context, e engine.Engine, slug stri
 	switch e := e.(type) {
 	case *cog.Engine:
 		return e.ImportTool(ctx, manifestdraft.Label(slug), c.Backend, c.Output)
-	case *comfyui.Engine:
-		if err := need("workflow", c.Workflow); err != nil {
-			return manifestdraft.Tool{}, err
-		}
-		graph, err := os.ReadFile(c.Workflow)
-		if err != nil {
-			return manifestdraft.Tool{}, err
-		}
-		return e.ImportTool(ctx, comfyui.Workflow{Name: manifestdraft.Label(slug), Graph: graph, File: slug + ".json", Engine: c.Backend})
+	case *a1111.Engine:
+		return e.ImportTool(ctx, c.Model, c.Call, c.Backend)
 	case *openai.Engine:
 		return e.ImportTool(ctx, c.Model, c.Call, c.Backend)
 	case *replicate.Engine:

@@ -97,7 +97,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	t := &task{
 		Engine:     e,
 		job:        j,
-		out:        out,
+		out:        backend.DropCopies(j, out),
 		graph:      g,
 		bar:        engine.NewSpan(out),
 		checkpoint: parseCheckpoint(j.SavedCheckpoint),

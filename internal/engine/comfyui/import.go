@@ -1,10 +1,10 @@
 package comfyui
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
+	"encoding/json"
 	"maps"
 	"path"
 	"slices"
@@ -15,55 +15,62 @@ import (
 
 // Workflow is a ComfyUI workflow to draft a manifest for.
 type Workflow struct {
-	Name   string // name of the tool; if empty, it is derived from the file's name
-	Graph  []byte // the workflow in ComfyUI's API format
+	Name string // name of the tool; if empty, it is derived from the file's name
+	// Data is the content of a file with the workflow: JSON in API format or
+	// in the format of the editor, or a media file that ComfyUI made. If Data
+	// is nil, the workflow of the server's last successful run is imported.
+	Data   []byte
 	File   string // name of the workflow's file, in the folder of the manifest
 	Engine string // name of the engine in the service's settings
 }
 
-// ImportTool drafts a manifest for a workflow. Inputs that people usually
-// choose, such as the prompt or the size, become fields with the server's
-// ranges and the workflow's values as defaults. All other inputs stay as they
-// are in the workflow.
-func (e *Engine) ImportTool(ctx context.Context, from Workflow) (manifestdraft.Tool, error) {
-	nodes, err := readGraph(from.Graph)
+// ImportTool drafts a manifest for a workflow and reports what became of its
+// inputs. Inputs that people usually choose, such as the prompt or the size,
+// become fields with the server's ranges and the workflow's values as
+// defaults. All other inputs stay as they are in the workflow.
+func (e *Engine) ImportTool(ctx context.Context, from Workflow) (manifestdraft.Tool, Report, error) {
+	d, err := e.readWorkflow(ctx, from.Data)
 	if err != nil {
-		return manifestdraft.Tool{}, err
+		return manifestdraft.Tool{}, Report{}, err
 	}
-	classes, err := e.fetchClasses(ctx, nodes)
-	if err != nil {
-		return manifestdraft.Tool{}, err
+	return d.draftTool(from)
+}
+
+// draftTool drafts a manifest for the workflow that was read.
+func (d *manifestBuilder) draftTool(from Workflow) (manifestdraft.Tool, Report, error) {
+	d.order = sortIDs(slices.Collect(maps.Keys(d.nodes)))
+	d.findLive()
+	if err := d.findOutput(); err != nil {
+		return manifestdraft.Tool{}, Report{}, err
 	}
-	d := &manifestBuilder{
-		nodes:   nodes,
-		classes: classes,
-		order:   sortIDs(slices.Collect(maps.Keys(nodes))),
-		bind:    map[string][]string{},
-		keys:    map[string]string{},
-	}
-	out, savers, err := d.findOutput()
-	if err != nil {
-		return manifestdraft.Tool{}, err
-	}
-	d.addPrompts()
+	d.addTexts()
 	d.addFiles()
 	d.addSizes()
+	d.addLengths()
 	d.addSamplers()
 	d.addSeeds()
+	results := d.resultRange()
+	d.applyAppMode()
+	d.checkValues()
+	d.completeReport()
+	graph, err := d.workflowFile()
+	if err != nil {
+		return manifestdraft.Tool{}, Report{}, err
+	}
 	name := cmp.Or(from.Name, manifestdraft.Label(strings.TrimSuffix(path.Base(from.File), path.Ext(from.File))))
 	with := map[string]any{"bind": d.bind}
-	if len(savers) < d.savers {
-		with["outputs"] = savers
+	if len(d.results) < d.allSavers || len(d.results) > 1 {
+		with["outputs"] = d.results
 	}
 	return manifestdraft.Tool{
 		Name:       truncateText(name, 80),
 		Price:      manifestdraft.Price{Type: "COST", Tokens: 1},
-		NumResults: d.resultRange(out.Type),
-		Output:     out,
+		NumResults: results,
+		Output:     d.output,
 		Engine:     manifestdraft.Engine{Name: from.Engine, With: with, Include: map[string]string{"workflow": from.File}},
 		Fields:     d.fields,
-		Files:      map[string][]byte{from.File: from.Graph},
-	}, nil
+		Files:      map[string][]byte{from.File: graph},
+	}, d.report, nil
 }
 
 // manifestBuilder collects the fields and bindings of a manifest draft for a
@@ -72,141 +79,149 @@ type manifestBuilder struct {
 	nodes   map[string]graphNode
 	classes map[string]nodeClass
 	order   []string
+	live    map[string]bool // nodes that results depend on
+	app     *appMode        // nil if the author chose no form
+	source  []byte          // the file itself, if it is in API format
+	changed bool            // the graph differs from the source
 
-	fields []manifestdraft.Field
-	bind   map[string][]string
-	keys   map[string]string // field keys, by the input's name and value
-	savers int               // number of nodes that save results, of any media type
+	fields   []manifestdraft.Field
+	bind     map[string][]string
+	owner    map[place]string  // keys of bind by place
+	keys     map[string]string // field keys, by the input's name and value
+	usedKeys map[string]bool
+	fixed    map[place]string // reasons why inputs are not fields
+
+	output    manifestdraft.Output
+	savers    []saver  // nodes whose files are results
+	results   []string // their ids
+	allSavers int      // number of nodes that save files of any type
+
+	report Report
 }
 
-func (d *manifestBuilder) classOf(id string) nodeClass { return d.classes[d.nodes[id].Class] }
+// readWorkflow reads a workflow in any format, and the server's descriptions
+// of its nodes.
+func (e *Engine) readWorkflow(ctx context.Context, data []byte) (*manifestBuilder, error) {
+	src, err := e.openSource(ctx, data)
+	if err != nil {
+		return nil, err
+	}
+	d := newBuilder()
+	d.report.Source = src.origin
+	if src.api == nil {
+		err = e.readEditorGraph(ctx, d, src.editor)
+	} else {
+		err = e.readAPIGraph(ctx, d, src)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
 
-// eachInput calls do for every input that has one of the names, takes values
-// of the given kind, and is not linked to another node.
-func (d *manifestBuilder) eachInput(kind string, do func(id, name string, v any, s inputSpec), names ...string) {
-	for _, id := range d.order {
-		for _, name := range names {
-			v, ok := d.nodes[id].Inputs[name]
-			s := d.classOf(id).inputSpecOf(name)
-			if _, isList := v.([]any); ok && !isList && s.kind == kind {
-				do(id, name, v, s)
+func newBuilder() *manifestBuilder {
+	return &manifestBuilder{
+		bind:     map[string][]string{},
+		owner:    map[place]string{},
+		keys:     map[string]string{},
+		usedKeys: map[string]bool{},
+		fixed:    map[place]string{},
+	}
+}
+
+func (e *Engine) openSource(ctx context.Context, data []byte) (workflowSource, error) {
+	if data == nil {
+		return e.lastRun(ctx)
+	}
+	return findWorkflow(data)
+}
+
+// savingClasses are the classes that replace previews in workflows that save
+// nothing.
+var savingClasses = []string{"SaveImage", "SaveAudio"}
+
+// readAPIGraph reads a workflow in API format. The same workflow in the format
+// of the editor, if there is one, has the author's form and the names of
+// custom node packs.
+func (e *Engine) readAPIGraph(ctx context.Context, d *manifestBuilder, src workflowSource) error {
+	nodes, err := readGraph(src.api)
+	if err != nil {
+		return err
+	}
+	d.nodes = nodes
+	if src.plain {
+		d.source = src.api
+	}
+	var names []string
+	for _, n := range nodes {
+		names = append(names, n.Class)
+	}
+	if d.classes, err = e.fetchClasses(ctx, append(names, savingClasses...)); err != nil {
+		return err
+	}
+	editor, editorErr := parseEditorWorkflow(src.editor) // fails if there is none
+	packs := map[string]string{}
+	if editorErr == nil {
+		for _, g := range append(slices.Collect(maps.Values(editor.subgraphs)), editor.root) {
+			for _, n := range g.Nodes {
+				packs[n.Type] = packOf(n)
 			}
 		}
 	}
-}
-
-// addField binds inputs to a field, which make creates. Inputs with the same
-// name and value get a common field, for example the steps of two samplers.
-// Inputs with other values get fields of their own.
-func (d *manifestBuilder) addField(base string, value any, places []string, make func() manifestdraft.Field) {
-	same := fmt.Sprintf("%s %v", base, value)
-	key, ok := d.keys[same]
-	if !ok {
-		key = base
-		for n := 2; d.bind[key] != nil || d.bind[key+".width"] != nil; n++ {
-			key = fmt.Sprintf("%s_%d", base, n)
-		}
-		d.keys[same] = key
-		f := make()
-		f.Key = key
-		if n := strings.TrimPrefix(key, base+"_"); n != key {
-			f.Label += " " + n
-		}
-		d.fields = append(d.fields, f)
-	}
-	for _, p := range places {
-		if side, width := strings.CutSuffix(p, ".width"); width {
-			d.bind[key+".width"] = append(d.bind[key+".width"], p)
-			d.bind[key+".height"] = append(d.bind[key+".height"], side+".height")
-			continue
-		}
-		d.bind[key] = append(d.bind[key], p)
-	}
-}
-
-// resultRange returns how many results a run may request. The workflow makes
-// them as one batch or, if a seed makes them differ, in one execution each.
-func (d *manifestBuilder) resultRange(kind string) *manifestdraft.NumResults {
-	const maxRunes = 4
-	n := &manifestdraft.NumResults{Min: 1, Max: maxRunes, Default: 1}
-	if kind == "IMG" { // for other media types, a batch is saved as one file
-		d.eachInput("INT", func(id, name string, v any, _ inputSpec) {
-			if !d.classOf(id).hasOutput("LATENT") {
-				return
-			}
-			d.bind[keyResults] = append(d.bind[keyResults], id+"."+name)
-			own, _ := floatOf(v)
-			n.Default = int64(min(max(own, 1), 64))
-			n.Max = max(n.Max, n.Default)
-		}, "batch_size")
-	}
-	if d.bind[keyResults] == nil && d.bind[keySeed] == nil {
-		return nil
-	}
-	return n
-}
-
-// saveNode describes a class of nodes that save results: the output type and
-// media type of their files.
-type saveNode struct {
-	kind, mime string
-}
-
-// saveNodes are the known classes of nodes that save results. For some of them
-// an input determines another format.
-var saveNodes = map[string]saveNode{
-	"SaveImage": {"IMG", "image/png"}, "SaveAnimatedWEBP": {"IMG", "image/webp"}, "SaveAnimatedPNG": {"IMG", "image/png"},
-	"SaveVideo": {"VID", "video/mp4"}, "SaveWEBM": {"VID", "video/webm"}, "VHS_VideoCombine": {"VID", "video/mp4"},
-	"SaveAudio": {"AUDIO", "audio/flac"}, "SaveAudioMP3": {"AUDIO", "audio/mpeg"}, "SaveAudioOpus": {"AUDIO", "audio/ogg"},
-	"SaveGLB":    {"ASSET_3D", "model/gltf-binary"},
-	"PreviewAny": {"TEXT", "text/plain"},
-}
-
-// findOutput returns the workflow's output type and the nodes that save it. If
-// a workflow saves several types, such as a video and stills of it, the types
-// have a fixed order of precedence.
-func (d *manifestBuilder) findOutput() (manifestdraft.Output, []string, error) {
-	byKind := map[string][]string{}
-	mimes := map[string][]string{}
-	for _, id := range d.order {
-		s, ok := saveNodes[d.nodes[id].Class]
-		if !ok || d.nodes[id].Inputs["save_output"] == false {
-			continue
-		}
-		d.savers++
-		if format, ok := d.nodes[id].Inputs["format"].(string); ok && d.nodes[id].Class == "VHS_VideoCombine" {
-			s = parseFormat(format)
-		}
-		byKind[s.kind] = append(byKind[s.kind], id)
-		if !slices.Contains(mimes[s.kind], s.mime) {
-			mimes[s.kind] = append(mimes[s.kind], s.mime)
+	var missing []missingClass
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
+		if _, ok := d.classes[name]; !ok {
+			missing = append(missing, missingClass{name, packs[name]})
 		}
 	}
-	for _, kind := range []string{"VID", "ASSET_3D", "AUDIO", "IMG", "TEXT"} {
-		if len(byKind[kind]) > 0 {
-			return manifestdraft.Output{Type: kind, MimeTypes: mimes[kind]}, byKind[kind], nil
+	if len(missing) > 0 {
+		return refuseMissing(missing)
+	}
+	if editorErr == nil && editor.root.Extra.Linear != nil {
+		places := map[string][]string{}
+		if converted, err := convertWorkflow(editor, d.classes); err == nil {
+			places = converted.places
 		}
+		d.app = readAppMode(editor.root, d.nodes, places)
 	}
-	known := slices.Sorted(maps.Keys(saveNodes))
-	return manifestdraft.Output{}, nil, errors.New("the workflow saves nothing; it needs one of " + strings.Join(known, ", "))
+	return nil
 }
 
-// parseFormat parses the format input of VHS_VideoCombine nodes, such as
-// video/h264-mp4 or image/gif.
-func parseFormat(format string) saveNode {
-	switch {
-	case strings.HasPrefix(format, "image/"):
-		return saveNode{"IMG", format}
-	case strings.Contains(format, "webm"):
-		return saveNode{"VID", "video/webm"}
+// readEditorGraph reads a workflow in the format of the editor.
+func (e *Engine) readEditorGraph(ctx context.Context, d *manifestBuilder, text []byte) error {
+	editor, err := parseEditorWorkflow(text)
+	if err != nil {
+		return err
 	}
-	return saveNode{"VID", "video/mp4"}
+	if d.classes, err = e.fetchClasses(ctx, append(editor.classNames(), savingClasses...)); err != nil {
+		return err
+	}
+	converted, err := convertWorkflow(editor, d.classes)
+	if err != nil {
+		return err
+	}
+	if len(converted.missing) > 0 {
+		return refuseMissing(converted.missing)
+	}
+	d.nodes = converted.nodes
+	d.report.Warnings = converted.warnings
+	d.report.Notes = converted.notes
+	d.app = readAppMode(editor.root, d.nodes, converted.places)
+	return nil
 }
 
-// truncateText shortens text to at most maxRunes characters.
-func truncateText(text string, maxRunes int) string {
-	if runes := []rune(text); len(runes) > maxRunes {
-		return string(runes[:maxRunes])
+// workflowFile returns the workflow in API format. A file that was in that
+// format stays as it is.
+func (d *manifestBuilder) workflowFile() ([]byte, error) {
+	if d.source != nil && !d.changed {
+		return d.source, nil
 	}
-	return text
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(d.nodes); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
 }

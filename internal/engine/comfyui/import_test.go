@@ -20,16 +20,16 @@ import (
 
 func (r rig) draft(t *testing.T, g dict) manifestdraft.Tool {
 	t.Helper()
-	tool, err := r.ImportTool(t.Context(), comfyui.Workflow{Name: "Portrait", Graph: []byte(text(t, g)), File: "portrait.json", Engine: "studio"})
+	tool, _, err := r.ImportTool(t.Context(), comfyui.Workflow{Name: "Portrait", Data: []byte(text(t, g)), File: "portrait.json", Engine: "studio"})
 	if err != nil {
 		t.Fatalf("import: %v", err)
 	}
 	return tool
 }
 
-// taken gives a draft as the catalog has it, once it was written, read, checked
-// and stored.
-func taken(t *testing.T, tool manifestdraft.Tool) *catalog.Tool {
+// readManifest writes a draft and reads it as the catalog does. It fails the
+// test if the manifest has problems.
+func readManifest(t *testing.T, tool manifestdraft.Tool) *catalog.Set {
 	t.Helper()
 	manifest, err := tool.YAML("a draft")
 	if err != nil {
@@ -46,6 +46,14 @@ func taken(t *testing.T, tool manifestdraft.Tool) *catalog.Tool {
 	if len(set.Problems) > 0 {
 		t.Fatalf("problems = %v in\n%s", set.Problems, manifest)
 	}
+	return set
+}
+
+// taken gives a draft as the catalog has it, once it was written, read, checked
+// and stored.
+func taken(t *testing.T, tool manifestdraft.Tool) *catalog.Tool {
+	t.Helper()
+	set := readManifest(t, tool)
 	db := dbtest.Open(t, dbtest.URL(t, "sqlite"))
 	if _, err := catalog.Apply(t.Context(), db, set); err != nil {
 		t.Fatal(err)
@@ -226,7 +234,7 @@ func sdxl() dict {
 	inputs(g, "8")["samples"] = link("17", 0)
 	inputs(g, "5")["batch_size"] = 6
 	inputs(g, "5")["width"] = 1001
-	inputs(g, "4")["ckpt_name"] = "elsewhere.safetensors"
+	inputs(g, "4")["ckpt_name"] = "lineart_v2.safetensors"
 	return g
 }
 
@@ -301,27 +309,27 @@ func TestDraftsWork(t *testing.T) {
 			"sampler SINGLE_SELECT euler", "scheduler SINGLE_SELECT normal", "seed SEED",
 		}, nil, 4},
 		{"two samplers", sdxl(), "IMG [image/png]", []string{
-			"prompt PROMPT", "size WIDTH_HEIGHT map[height:48 width:1000]", "model MODEL_SINGLE_SELECT dreamscape_xl.safetensors",
-			"steps STEPS 200", "cfg CFG 8", "cfg_2 CFG 4", "sampler SINGLE_SELECT euler", "scheduler SINGLE_SELECT simple", "seed SEED",
+			"prompt PROMPT", "size WIDTH_HEIGHT map[height:48 width:1000]", "model MODEL_SINGLE_SELECT lineart_v2.safetensors",
+			"steps STEPS 200", "cfg CFG 8", "cfg_2 CFG 4", "guidance CFG 3.5", "sampler SINGLE_SELECT euler", "scheduler SINGLE_SELECT simple", "seed SEED",
 		}, dict{
 			"prompt": []any{"15.value", "6.text_l"}, "steps": []any{"3.steps", "17.steps"}, "cfg": []any{"3.cfg"}, "cfg_2": []any{"17.cfg"},
 			"seed": []any{"3.noise_seed", "17.noise_seed"}, "num_results": []any{"5.batch_size"},
 		}, 6},
 		{"video of a picture", filming(), "VID [video/mp4]", []string{
-			"prompt PROMPT", "negative_prompt NEG_PROMPT blurry, text", "picture IMG", "model MODEL_SINGLE_SELECT dreamscape_xl.safetensors",
+			"prompt PROMPT", "negative_prompt NEG_PROMPT blurry, text", "picture IMG", "fps NUM 24", "model MODEL_SINGLE_SELECT dreamscape_xl.safetensors",
 			"steps STEPS 4", "cfg CFG 7.5", "denoise SLIDER 0.6", "sampler SINGLE_SELECT euler", "scheduler SINGLE_SELECT normal", "seed SEED",
 		}, dict{"picture": []any{"10.image"}}, 4},
 		{"sound", singing(), "AUDIO [audio/flac]", []string{
-			"prompt PROMPT", "negative_prompt NEG_PROMPT blurry, text", "audio AUDIO", "model MODEL_SINGLE_SELECT dreamscape_xl.safetensors",
+			"prompt PROMPT", "negative_prompt NEG_PROMPT blurry, text", "audio AUDIO", "seconds NUM 4", "model MODEL_SINGLE_SELECT dreamscape_xl.safetensors",
 			"steps STEPS 4", "cfg CFG 7.5", "denoise SLIDER 1", "sampler SINGLE_SELECT euler", "scheduler SINGLE_SELECT normal", "seed SEED",
-		}, nil, 4},
+		}, nil, 8},
 		{"model", modelling(), "ASSET_3D [model/gltf-binary]", nil, nil, 4},
 		{"names and a moving picture", named(), "IMG [image/gif image/png]", []string{
-			"prompt PROMPT", "negative_prompt NEG_PROMPT", "size WIDTH_HEIGHT map[height:48 width:64]",
+			"prompt PROMPT", "negative_prompt NEG_PROMPT", "size WIDTH_HEIGHT map[height:48 width:64]", "fps NUM 8",
 			"model MODEL_SINGLE_SELECT dreamscape_xl.safetensors", "steps STEPS 4", "cfg CFG 7.5", "denoise SLIDER 1",
 			"sampler SINGLE_SELECT euler", "scheduler SINGLE_SELECT normal", "seed SEED",
-		}, dict{"prompt": []any{"sub:6.text"}}, 4},
-		{"files only", combining(), "VID [video/mp4]", []string{"video VIDEO", "picture IMG", "picture_2 IMG"},
+		}, dict{"prompt": []any{"sub:6.text"}}, 8},
+		{"files only", combining(), "VID [video/mp4]", []string{"video VIDEO", "picture IMG", "picture_2 IMG", "fps NUM 8"},
 			dict{"video": []any{"1.video"}, "picture": []any{"2.image"}, "picture_2": []any{"3.image"}}, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -385,26 +393,30 @@ func TestWorkflowsThatCannotBeImported(t *testing.T) {
 	gone["40"] = graphNode("FancySaver", dict{})
 	nothing := portrait()
 	delete(nothing, "9")
-	temporary := combining()
-	inputs(temporary, "6")["save_output"] = false
+	shown := portrait()
+	shown["9"] = graphNode("VAEEncode", dict{"pixels": link("8", 0), "vae": link("4", 2)})
 	for _, tt := range []struct{ name, graph, want string }{
-		{"the editor's format", `{"last_node_id":9,"nodes":[{"id":3,"type":"KSampler"}],"links":[],"version":0.4}`, "export it in API format"},
+		{"a workflow of the editor that saves nothing", `{"last_node_id":9,"nodes":[{"id":3,"type":"KSampler"}],"links":[],"version":0.4}`, "saves nothing"},
+		{"a workflow of the editor without nodes", `{"nodes":[],"links":[]}`, "no nodes"},
+		{"a workflow of the editor with notes only", `{"nodes":[{"id":1,"type":"Note"}],"links":[]}`, "no nodes that the server runs"},
+		{"no JSON and no picture", "hello", "not JSON"},
+		{"an empty file", "", "not JSON"},
 		{"not JSON", `{`, "not JSON"},
 		{"a list", `[]`, "not JSON"},
 		{"nothing", `{}`, "no nodes"},
-		{"no nodes", `{"a":1}`, "API format"},
-		{"nodes without inputs", `{"1":{"class_type":"A"}}`, "API format"},
-		{"an unknown node", text(t, gone), "does not know the node FancySaver"},
+		{"no nodes", `{"a":1}`, "neither a workflow"},
+		{"nodes without inputs", `{"1":{"class_type":"A"}}`, "neither a workflow"},
+		{"an unknown node", text(t, gone), "does not have these nodes of the workflow: FancySaver"},
 		{"nothing is saved", text(t, nothing), "saves nothing"},
-		{"only temporary files", text(t, temporary), "saves nothing"},
+		{"no node with results", text(t, shown), "saves nothing"},
 	} {
-		_, err := r.ImportTool(t.Context(), comfyui.Workflow{Name: "X", Graph: []byte(tt.graph), File: "x.json", Engine: "studio"})
+		_, _, err := r.ImportTool(t.Context(), comfyui.Workflow{Name: "X", Data: []byte(tt.graph), File: "x.json", Engine: "studio"})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: import = %v, want %q", tt.name, err, tt.want)
 		}
 	}
 	r.server.Change(func(f *comfyuitest.Faults) { f.Garble = "/object_info" })
-	if _, err := r.ImportTool(t.Context(), comfyui.Workflow{Graph: []byte(text(t, portrait())), File: "x.json"}); err == nil {
+	if _, _, err := r.ImportTool(t.Context(), comfyui.Workflow{Data: []byte(text(t, portrait())), File: "x.json"}); err == nil {
 		t.Error("import = nil although the server talks nonsense")
 	}
 }

@@ -2,11 +2,14 @@ package comfyui
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
+	"strings"
 
 	"atelier/internal/engine/backend"
 )
@@ -14,19 +17,71 @@ import (
 // nodeClass is the server's description of a node class.
 type nodeClass struct {
 	Input struct {
-		Required map[string]inputSpec `json:"required"`
-		Optional map[string]inputSpec `json:"optional"`
+		Required inputSpecs `json:"required"`
+		Optional inputSpecs `json:"optional"`
 	} `json:"input"`
-	Output []json.RawMessage `json:"output"` // types of the outputs; for a choice, the list of its options
+	// InputOrder has the names of the inputs in their order. Older servers
+	// leave it out; the order of the JSON keys counts then.
+	InputOrder struct {
+		Required []string `json:"required"`
+		Optional []string `json:"optional"`
+	} `json:"input_order"`
+	Output      []json.RawMessage `json:"output"` // types of the outputs; for a choice, the list of its options
+	OutputName  []any             `json:"output_name"`
+	OutputNode  bool              `json:"output_node"` // the server runs a graph for the sake of such nodes
+	DisplayName string            `json:"display_name"`
+}
+
+// inputSpecs are descriptions of inputs by name, with the order of the JSON
+// keys.
+type inputSpecs struct {
+	names  []string
+	byName map[string]inputSpec
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *inputSpecs) UnmarshalJSON(raw []byte) error {
+	s.byName = map[string]inputSpec{}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil // a custom node may have any description; such a node has no known inputs
+	}
+	for d.More() {
+		t, err := d.Token()
+		if err != nil {
+			return err
+		}
+		name, _ := t.(string)
+		var spec inputSpec
+		if err := d.Decode(&spec); err != nil {
+			return err
+		}
+		if _, twice := s.byName[name]; !twice {
+			s.names = append(s.names, name)
+		}
+		s.byName[name] = spec
+	}
+	return nil
+}
+
+// orderedNames returns the names of the inputs, those of order first.
+func (s inputSpecs) orderedNames(order []string) []string {
+	var all []string
+	for _, name := range slices.Concat(order, s.names) {
+		if _, known := s.byName[name]; known && !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return all
 }
 
 // inputSpecOf returns the description of an input. It returns the zero value
 // if the input is unknown.
 func (c nodeClass) inputSpecOf(input string) inputSpec {
-	if s, ok := c.Input.Required[input]; ok {
+	if s, ok := c.Input.Required.byName[input]; ok {
 		return s
 	}
-	return c.Input.Optional[input]
+	return c.Input.Optional.byName[input]
 }
 
 // hasOutput reports whether nodes of the class have an output of the given
@@ -45,8 +100,18 @@ func (c nodeClass) outputType(slot int) string {
 		return ""
 	}
 	var kind string
-	_ = json.Unmarshal(c.Output[slot], &kind) // fails for a choice, whose type is a list; no caller needs that type
+	if json.Unmarshal(c.Output[slot], &kind) != nil {
+		return combo // the type of a choice is the list of its options
+	}
 	return kind
+}
+
+func (c nodeClass) outputName(slot int) string {
+	if slot < 0 || slot >= len(c.OutputName) {
+		return ""
+	}
+	name, _ := c.OutputName[slot].(string)
+	return strings.ToLower(name)
 }
 
 // inputSpec describes an input of a node. Its JSON is [type, {…}]. For a
@@ -54,19 +119,45 @@ func (c nodeClass) outputType(slot int) string {
 type inputSpec struct {
 	kind    string // INT, FLOAT, STRING, BOOLEAN, COMBO, or the type of linked values, such as LATENT
 	options []any
+	// choices are the options of a dynamic choice, each with further inputs
+	// that nodes with that option have. In a graph their names begin with the
+	// name of the choice and a dot.
+	choices []dynamicChoice
 	about   struct {
-		Options     []any        `json:"options"`
-		Min         *json.Number `json:"min"`
-		Max         *json.Number `json:"max"`
-		Step        *json.Number `json:"step"`
-		Multiline   bool         `json:"multiline"`
-		ImageUpload bool         `json:"image_upload"`
-		VideoUpload bool         `json:"video_upload"`
-		AudioUpload bool         `json:"audio_upload"`
+		Options      []any           `json:"options"`
+		Default      any             `json:"default"`
+		Min          *json.Number    `json:"min"`
+		Max          *json.Number    `json:"max"`
+		Step         *json.Number    `json:"step"`
+		Multiline    bool            `json:"multiline"`
+		ImageUpload  bool            `json:"image_upload"`
+		VideoUpload  bool            `json:"video_upload"`
+		AudioUpload  bool            `json:"audio_upload"`
+		FileUpload   bool            `json:"file_upload"`
+		ForceInput   bool            `json:"forceInput"`
+		WidgetType   string          `json:"widgetType"`
+		Control      any             `json:"control_after_generate"`
+		Remote       json.RawMessage `json:"remote"` // the front end fetches the options from elsewhere
+		TemplateHint json.RawMessage `json:"template"`
 	}
 }
 
-const combo = "COMBO"
+// dynamicChoice is an option of a dynamic choice, with its further inputs.
+type dynamicChoice struct {
+	Key    string `json:"key"`
+	Inputs struct {
+		Required inputSpecs `json:"required"`
+		Optional inputSpecs `json:"optional"`
+	} `json:"inputs"`
+}
+
+// Types of inputs that have a meaning of their own.
+const (
+	combo        = "COMBO"
+	dynamicCombo = "COMFY_DYNAMICCOMBO_V3"
+	autogrow     = "COMFY_AUTOGROW_V3"  // any number of inputs
+	matchType    = "COMFY_MATCHTYPE_V3" // any type, the same as that of an output
+)
 
 // UnmarshalJSON implements json.Unmarshaler. It ignores unknown parts, because
 // a custom node may have any description; such an input then stays as it is in
@@ -83,10 +174,38 @@ func (s *inputSpec) UnmarshalJSON(raw []byte) error {
 	if len(parts) > 1 {
 		_ = decodeJSON(parts[1], &s.about)
 	}
+	if s.kind == dynamicCombo && len(parts) > 1 {
+		var dynamic struct {
+			Options []dynamicChoice `json:"options"`
+		}
+		_ = decodeJSON(parts[1], &dynamic)
+		s.choices = dynamic.Options
+		for _, c := range dynamic.Options {
+			s.options = append(s.options, c.Key)
+		}
+		s.about.Options = nil
+	}
 	if s.options == nil {
 		s.options = s.about.Options
 	}
 	return nil
+}
+
+// isChoice reports whether the input's value is one of a list.
+func (s inputSpec) isChoice() bool { return s.kind == combo || s.kind == dynamicCombo }
+
+// isUpload reports whether the input's value is the name of an uploaded file.
+func (s inputSpec) isUpload() bool {
+	return s.about.ImageUpload || s.about.VideoUpload || s.about.AudioUpload || s.about.FileUpload
+}
+
+// choiceNamed returns the option of a dynamic choice with the given key.
+func (s inputSpec) choiceNamed(key any) (dynamicChoice, bool) {
+	at := slices.IndexFunc(s.choices, func(c dynamicChoice) bool { return any(c.Key) == key })
+	if at < 0 {
+		return dynamicChoice{}, false
+	}
+	return s.choices[at], true
 }
 
 func decodeJSON(raw []byte, into any) error {
@@ -115,6 +234,12 @@ func (s inputSpec) numberBounds() (low, high, step *float64) {
 type graphNode struct {
 	Class  string         `json:"class_type"`
 	Inputs map[string]any `json:"inputs"`
+	Meta   *nodeMeta      `json:"_meta,omitempty"`
+}
+
+// nodeMeta has the title that the workflow's author chose for a node.
+type nodeMeta struct {
+	Title string `json:"title"`
 }
 
 // link is the connection of an input to an output slot of another node.
@@ -130,14 +255,31 @@ func asLink(v any) (link, bool) {
 	if !ok || len(list) != 2 {
 		return link{}, false
 	}
-	from, ok := list[0].(string)
+	var from string
+	switch id := list[0].(type) {
+	case string:
+		from = id
+	case json.Number: // programs that write graphs may use numbers as ids
+		from = id.String()
+	default:
+		return link{}, false
+	}
 	number, isNumber := list[1].(json.Number)
-	if !ok || !isNumber {
+	if !isNumber {
 		return link{}, false
 	}
 	slot, err := number.Int64()
-	return link{from, int(slot)}, err == nil
+	return link{from, int(slot)}, err == nil && slot >= 0
 }
+
+// Limits of a workflow that can be imported.
+const (
+	maxWorkflowBytes = 32 << 20 // of the workflow's JSON
+	maxSourceBytes   = 1 << 30  // of a media file that contains a workflow
+	maxNodes         = 10_000
+	maxLinks         = 50_000
+	maxClasses       = 500
+)
 
 // readGraph parses a workflow in ComfyUI's API format. It returns the nodes by
 // id.
@@ -146,43 +288,99 @@ func readGraph(text []byte) (map[string]graphNode, error) {
 	if err := decodeJSON(text, &raw); err != nil {
 		return nil, fmt.Errorf("the workflow is not JSON: %w", err)
 	}
-	if list, ok := raw["nodes"]; ok && bytes.HasPrefix(bytes.TrimSpace(list), []byte("[")) {
-		return nil, errors.New("the workflow is in the format of the editor; export it in API format (Workflow, Export (API))")
-	}
 	if len(raw) == 0 {
 		return nil, errors.New("the workflow has no nodes")
+	}
+	if len(raw) > maxNodes {
+		return nil, fmt.Errorf("the workflow has %d nodes; at most %d are supported", len(raw), maxNodes)
 	}
 	all := map[string]graphNode{}
 	for id, text := range raw {
 		var n graphNode
-		if decodeJSON(text, &n) != nil || n.Class == "" || n.Inputs == nil {
-			return nil, fmt.Errorf("node %q has no class_type and inputs; export the workflow in API format (Workflow, Export (API))", id)
+		if decodeJSON(text, &n) != nil || n.Class == "" || n.Inputs == nil || strings.Contains(id, ".") {
+			return nil, fmt.Errorf("node %q has no class_type and inputs: the file is neither a workflow of the ComfyUI editor nor one in API format", truncateText(id, 80))
 		}
 		all[id] = n
 	}
 	return all, nil
 }
 
-// fetchClasses fetches the server's descriptions of all node classes in a
-// workflow, by class name.
-func (e *Engine) fetchClasses(ctx context.Context, nodes map[string]graphNode) (map[string]nodeClass, error) {
-	all := map[string]nodeClass{}
-	for _, n := range nodes {
-		if _, ok := all[n.Class]; ok {
-			continue
+// missingClass is a node class that the server does not have.
+type missingClass struct {
+	name string
+	pack string // the custom node pack that contains the class, if the workflow names it
+}
+
+// refuseMissing returns an error that names the classes that the server does
+// not have.
+func refuseMissing(missing []missingClass) error {
+	var names []string
+	for _, m := range missing {
+		name := m.name
+		if m.pack != "" {
+			name += " (custom node pack " + m.pack + ")"
 		}
+		names = append(names, truncateText(singleLine(name), 160))
+	}
+	const most = 20
+	more := ""
+	if len(names) > most {
+		more = fmt.Sprintf(" and %d more", len(names)-most)
+		names = names[:most]
+	}
+	return fmt.Errorf("the server does not have these nodes of the workflow: %s%s; install the custom nodes or update the server, then import again",
+		strings.Join(names, ", "), more)
+}
+
+// fetchClasses fetches the server's descriptions of node classes. Classes that
+// the server does not have are absent in the result.
+func (e *Engine) fetchClasses(ctx context.Context, names []string) (map[string]nodeClass, error) {
+	names = slices.Compact(slices.Sorted(slices.Values(names)))
+	if len(names) > maxClasses {
+		return nil, fmt.Errorf("the workflow has nodes of %d classes; at most %d are supported", len(names), maxClasses)
+	}
+	all := map[string]nodeClass{}
+	for _, name := range names {
 		var answer map[string]nodeClass
 		short, cancel := e.server.WithTimeout(ctx)
-		err := e.server.CallJSON(short, "GET", "/object_info/"+url.PathEscape(n.Class), nil, &answer)
+		err := e.server.CallJSON(short, "GET", "/object_info/"+url.PathEscape(name), nil, &answer)
 		cancel()
 		if err != nil {
-			return nil, backend.CallFailure(ctx, fmt.Errorf("fetch node class %s: %w", n.Class, err))
+			return nil, backend.CallFailure(ctx, fmt.Errorf("fetch node class %s: %w", name, err))
 		}
-		c, ok := answer[n.Class]
-		if !ok {
-			return nil, fmt.Errorf("the server does not know the node %s; are its custom nodes installed?", n.Class)
+		if c, ok := answer[name]; ok {
+			all[name] = c
 		}
-		all[n.Class] = c
 	}
 	return all, nil
+}
+
+// truncateText shortens text to at most maxRunes characters.
+func truncateText(text string, maxRunes int) string {
+	if runes := []rune(text); len(runes) > maxRunes {
+		return string(runes[:maxRunes])
+	}
+	return text
+}
+
+// singleLine replaces control characters, such as line breaks, with spaces.
+func singleLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// titleOf returns the title of a node if its author changed it, otherwise "".
+func (c nodeClass) titleOf(n graphNode) string {
+	if n.Meta == nil {
+		return ""
+	}
+	title := strings.TrimSpace(singleLine(n.Meta.Title))
+	if title == n.Class || title == cmp.Or(c.DisplayName, n.Class) {
+		return ""
+	}
+	return truncateText(title, 60)
 }

@@ -7,7 +7,10 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -96,6 +99,7 @@ func (t Tool) YAML(head ...string) ([]byte, error) {
 	for _, line := range head {
 		fmt.Fprintf(&b, "# %s\n", strings.TrimSpace(line))
 	}
+	t.Fields = quoteFields(t.Fields)
 	var document yaml.Node
 	if err := document.Encode(t); err != nil {
 		return nil, err
@@ -114,6 +118,29 @@ func (t Tool) YAML(head ...string) ([]byte, error) {
 // read.
 func isWritable(text string) bool {
 	return !strings.Contains(text, "\n") || strings.TrimLeft(text, " \t\r\n") == text
+}
+
+// quoteFields returns fields with quoted texts where the encoder needs that:
+// it writes text of several lines wrongly that starts with a space or contains
+// tabs or unusual line breaks.
+func quoteFields(fields []Field) []Field {
+	quote := func(v any) any {
+		text, ok := v.(string)
+		first, _ := utf8.DecodeRuneInString(text)
+		if !ok || !strings.Contains(text, "\n") || !unicode.IsSpace(first) && !strings.ContainsAny(text, "\t\r\u0085\u2028\u2029") {
+			return v
+		}
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle, Value: text}
+	}
+	fields = slices.Clone(fields)
+	for i, f := range fields {
+		fields[i].Default = quote(f.Default)
+		fields[i].Options = slices.Clone(f.Options)
+		for k, o := range f.Options {
+			fields[i].Options[k].Value = quote(o.Value)
+		}
+	}
+	return fields
 }
 
 // quoteMergeKeys quotes the string "<<" in a document. The encoder leaves it
