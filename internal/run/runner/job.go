@@ -310,7 +310,7 @@ func (r *Runner) returnRun(ctx context.Context, j *job) (cancelled bool) {
 func (r *Runner) markReturned(ctx context.Context, j *job) {
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error { return run.MarkReturned(ctx, tx, j.claimOf()) })
 	if err != nil {
-		r.Log.Warn("lost run counts as a failed attempt", "run", j.run.ID, "error", err)
+		r.Log.Warn("attempt of a lost run counted as failed", "run", j.run.ID, "error", err)
 	}
 }
 
