@@ -34,7 +34,7 @@ const (
 
 // TestStableDiffusionCpp runs jobs on the real server of stable-diffusion.cpp,
 // through both of its APIs, with random weights. It builds the server first,
-// which takes ten minutes, so it runs only with ATELIER_TEST_SDCPP set, as
+// which takes a quarter of an hour, so it runs only with ATELIER_TEST_SDCPP set, as
 // "make sdcpp" does.
 func TestStableDiffusionCpp(t *testing.T) {
 	if os.Getenv("ATELIER_TEST_SDCPP") == "" {
