@@ -1116,7 +1116,8 @@ type Device struct {
 	// Examples: PagW53lsaa2KiGgg5wR4
 	ID ID `json:"id"`
 
-	// Kind The kind of device. `DEVICE` is an app that signed in with the device flow; other kinds may be added.
+	// Kind The kind of entry. `DEVICE` is an app that signed in with the device flow, `BROWSER` a browser; other kinds may
+	// be added.
 	//
 	//
 	// Examples: DEVICE
@@ -1125,7 +1126,7 @@ type Device struct {
 	// LastUsed The time of the last use, up to a minute late.
 	LastUsed time.Time `json:"last_used"`
 
-	// Name The user agent of the app at the sign-in.
+	// Name The user agent of the app or browser at the sign-in.
 	//
 	// Examples: atelier-blender/1.4
 	Name string `json:"name"`
@@ -3298,6 +3299,27 @@ type User struct {
 	UID ID `json:"uid"`
 }
 
+// WebToken A short-lived ID token of a browser session.
+type WebToken struct {
+	// ExpiresAt When the token expires, in Unix seconds.
+	//
+	// Examples: 1794736800
+	ExpiresAt int64 `json:"expires_at"`
+
+	// ExpiresIn Seconds until the token expires.
+	//
+	// Examples: 600
+	ExpiresIn int `json:"expires_in"`
+
+	// IDToken The ID token. Keep it in memory only.
+	IDToken string `json:"id_token"`
+
+	// UID Opaque. Send it back unchanged.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	UID ID `json:"uid"`
+}
+
 // WebhookAttempt One attempt to deliver a webhook. The body of your server's response is not stored.
 type WebhookAttempt struct {
 	// At The time when the attempt began.
@@ -3574,6 +3596,12 @@ type PollDeviceParams struct {
 type RevokeDeviceParams struct {
 	// XDeviceID The `device_id` of any device of the same person.
 	XDeviceID *ID `json:"X-Device-Id,omitempty"`
+}
+
+// CreateWebTokenParams defines parameters for CreateWebToken.
+type CreateWebTokenParams struct {
+	// XAtelierStudio Any value. Forms of other sites cannot send it.
+	XAtelierStudio string `json:"X-Atelier-Studio"`
 }
 
 // ListBoardsParams defines parameters for ListBoards.
