@@ -61,7 +61,7 @@ func (p *program) openPeople(db *sqldb.DB, keys keyring.Ring) *people {
 			Grace:            time.Duration(c.Credentials.RefreshGrace),
 		}),
 		// All nodes use the same issuer name, regardless of their URLs.
-		tokens:  idtoken.New(db, idtoken.Options{
+		tokens: idtoken.New(db, idtoken.Options{
 			Box:         keys.BoxFor("signing_key"),
 			Issuer:      "atelier",
 			Lifetime:    time.Duration(c.Credentials.IDLifetime),
