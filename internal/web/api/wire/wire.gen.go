@@ -1903,6 +1903,11 @@ type KitTool struct {
 
 // LibraryItem A result in the library. Its addresses need no credential, work for 7 days and are new at each read.
 type LibraryItem struct {
+	// Blurhash A placeholder picture as BlurHash; null for none.
+	//
+	// Examples: LEHV6nWB2yk8pyo0adR*.7kCMdnj
+	Blurhash *string `json:"blurhash"`
+
 	// Created The time of creation.
 	Created time.Time `json:"created"`
 
@@ -1933,6 +1938,9 @@ type LibraryItem struct {
 	//
 	// Examples: 1 of 4 words is unknown to this model and was left out of the drawing: narwhal.
 	Note *string `json:"note"`
+
+	// PreviewURL Address of a video's first frame as JPEG; null for anything else.
+	PreviewURL *string `json:"preview_url"`
 
 	// Prompt The prompt of the run; null if its tool has none.
 	//
@@ -1980,6 +1988,11 @@ type LibraryItem struct {
 
 // LibraryItemDetail A result with the inputs of its run. It has all members of `LibraryItem`, and more.
 type LibraryItemDetail struct {
+	// Blurhash A placeholder picture as BlurHash; null for none.
+	//
+	// Examples: LEHV6nWB2yk8pyo0adR*.7kCMdnj
+	Blurhash *string `json:"blurhash"`
+
 	// Created As in `LibraryItem`.
 	Created time.Time `json:"created"`
 
@@ -2015,6 +2028,9 @@ type LibraryItemDetail struct {
 	//
 	// Examples: null
 	Note *string `json:"note"`
+
+	// PreviewURL Address of a video's first frame as JPEG; null for anything else.
+	PreviewURL *string `json:"preview_url"`
 
 	// Prompt As in `LibraryItem`.
 	//
@@ -2269,6 +2285,11 @@ type NodeDraft struct {
 
 // NodeItem The file of a node. Its addresses need no credential, work for 7 days and are new at each read.
 type NodeItem struct {
+	// Blurhash A placeholder picture as BlurHash; null for none.
+	//
+	// Examples: LEHV6nWB2yk8pyo0adR*.7kCMdnj
+	Blurhash *string `json:"blurhash"`
+
 	// DurationSeconds The playing time; null if the file has none or it is unknown.
 	//
 	// Examples: null
@@ -2283,6 +2304,9 @@ type NodeItem struct {
 	//
 	// Examples: image/png
 	MimeType string `json:"mime_type"`
+
+	// PreviewURL Address of a video's first frame as JPEG; null for anything else.
+	PreviewURL *string `json:"preview_url"`
 
 	// SizeBytes The size of the file.
 	//
@@ -3030,6 +3054,11 @@ type UUID = string
 
 // Upload An uploaded file. Its addresses need no credential, work for 7 days and are new at each read.
 type Upload struct {
+	// Blurhash A placeholder picture as BlurHash; null for none.
+	//
+	// Examples: LEHV6nWB2yk8pyo0adR*.7kCMdnj
+	Blurhash *string `json:"blurhash"`
+
 	// Created The time of the upload.
 	Created time.Time `json:"created"`
 
@@ -3057,6 +3086,9 @@ type Upload struct {
 	//
 	// Examples: photo.png
 	Name string `json:"name"`
+
+	// PreviewURL Address of a video's first frame as JPEG; null for anything else.
+	PreviewURL *string `json:"preview_url"`
 
 	// Sha256 The file's SHA-256, in hex.
 	//
