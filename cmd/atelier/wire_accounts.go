@@ -63,7 +63,13 @@ func (p *program) openPeople(db *sqldb.DB, keys keyring.Ring, jobs queue.Queue, 
 			Grace:            time.Duration(c.Credentials.RefreshGrace),
 		}),
 		// All nodes use the same issuer name, regardless of their URLs.
-		tokens: idtoken.New(db, idtoken.Options{Box: keys.BoxFor("signing_key"), Issuer: "atelier", Lifetime: time.Duration(c.Credentials.IDLifetime), Now: db.Now}),
+		tokens: idtoken.New(db, idtoken.Options{
+			Box:         keys.BoxFor("signing_key"),
+			Issuer:      "atelier",
+			Lifetime:    time.Duration(c.Credentials.IDLifetime),
+			WebLifetime: time.Duration(c.Credentials.WebLifetime),
+			Now:         db.Now,
+		}),
 		budgets: &budget.Service{
 			Guard:  webhook.NewGuard(c.Webhook.AllowNetworks),
 			Wake:   wakeSender,

@@ -99,6 +99,7 @@ func New(p Parts) *Services {
 	s.SignIn = &signin.Service{
 		DB:              p.DB,
 		Devices:         p.Devices,
+		Tokens:          p.Tokens,
 		Mail:            mailer,
 		SessionLifetime: p.Settings.SessionLifetime,
 		KnownLifetime:   p.Settings.KnownLifetime,

@@ -83,7 +83,7 @@ func New(t testing.TB, db *sqldb.DB, o Options) *Site {
 	}
 	fill(&o)
 	s.Devices = device.New(o.Device)
-	s.Tokens = idtoken.New(db, idtoken.Options{Box: ring.BoxFor("signing_key"), Issuer: "atelier", Lifetime: time.Hour, Now: o.Now})
+	s.Tokens = idtoken.New(db, idtoken.Options{Box: ring.BoxFor("signing_key"), Issuer: "atelier", Lifetime: time.Hour, WebLifetime: 10 * time.Minute, Now: o.Now})
 	office := mailqueue.Outbox{Queue: s.Queue, Box: ring.BoxFor("mail")}
 	s.Accounts = account.New(account.Parts{
 		DB:       db,

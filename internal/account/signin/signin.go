@@ -16,6 +16,7 @@ import (
 	"atelier/internal/base/sqldb"
 	"atelier/internal/people/credential"
 	"atelier/internal/people/device"
+	"atelier/internal/people/idtoken"
 	"atelier/internal/people/person"
 	"atelier/internal/people/principal"
 	"atelier/internal/people/session"
@@ -25,6 +26,7 @@ import (
 type Service struct {
 	DB              *sqldb.DB
 	Devices         *device.Devices
+	Tokens          *idtoken.Issuer
 	Mail            flow.Mailer
 	SessionLifetime time.Duration
 	// KnownLifetime is how long a browser counts as known to a person after a
@@ -168,12 +170,68 @@ func (s *Service) SessionGuard(cookie string) sqldb.Guard {
 	}
 }
 
-// SignOut ends one browser session of the principal's person.
+// WebToken is a short-lived ID token of a browser session, for the scripts of
+// the service's own pages.
+type WebToken struct {
+	ID       string // the token
+	PersonID string
+	Expires  time.Time
+}
+
+// IssueWebToken returns a web token for the session with a cookie. allow is
+// called with the session's id before anything is written and can refuse, for
+// example because of a rate limit.
+func (s *Service) IssueWebToken(ctx context.Context, cookie, address string, allow func(sessionID string) error) (WebToken, error) {
+	live, err := s.FindSession(ctx, cookie, address)
+	if err != nil {
+		return WebToken{}, err
+	}
+	if err := allow(live.ID); err != nil {
+		return WebToken{}, err
+	}
+	token := WebToken{PersonID: live.PersonID}
+	err = s.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		if _, err := session.Find(ctx, tx, cookie, tx.Now); err != nil {
+			return err
+		}
+		token.ID, token.Expires, err = s.Tokens.SignToken(ctx, tx, idtoken.Claims{PersonID: live.PersonID, SessionID: live.ID})
+		return err
+	})
+	return token, err
+}
+
+// ListSessions returns at most limit live browser sessions of a person, newest
+// first, starting after the given position.
+func (s *Service) ListSessions(ctx context.Context, personID string, after *session.After, limit int) (page []session.Session, err error) {
+	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		page, err = session.ListPage(ctx, tx, personID, after, limit)
+		return err
+	})
+	return page, err
+}
+
+// SignOut ends one browser session of the principal's person. It does nothing
+// if the session has already ended.
 func (s *Service) SignOut(ctx context.Context, p principal.Principal, sessionID string) error {
+	err := s.EndSession(ctx, p, sessionID)
+	if errors.Is(err, errNoSession) {
+		return nil
+	}
+	return err
+}
+
+var errNoSession = fault.New(fault.NotFound, "There is no such browser session.")
+
+// EndSession ends one browser session of the principal's person. It returns a
+// fault.NotFound if there is no such session.
+func (s *Service) EndSession(ctx context.Context, p principal.Principal, sessionID string) error {
 	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		ended, err := session.End(ctx, tx, p.PersonID, sessionID)
-		if err != nil || !ended {
+		if err != nil {
 			return err
+		}
+		if !ended {
+			return errNoSession
 		}
 		return flow.RecordOwnAct(ctx, tx, audit.SessionSignedOut, p.PersonID, p.Address, nil)
 	})

@@ -185,6 +185,7 @@ type Device struct {
 // Credentials has the lifetimes of ID tokens and refresh tokens.
 type Credentials struct {
 	IDLifetime         Span `name:"id-lifetime" hidden:"" help:"Lifetime of an ID token." default:"3600s" least:"1"`
+	WebLifetime        Span `hidden:"" help:"Lifetime of the token that the pages of the studio use." default:"600s" least:"1"`
 	RefreshRotateAfter Span `hidden:"" help:"Age at which a refresh token is replaced." default:"24h" least:"0"`
 	RefreshGrace       Span `hidden:"" help:"How long a replaced refresh token remains valid." default:"60s" least:"0"`
 }

@@ -75,6 +75,7 @@ type ReferencedFile struct {
 	Width, Height  int
 	Duration       time.Duration
 	Size           int64
+	Blurhash       string
 	Names          Names
 }
 

@@ -380,11 +380,11 @@ func resultAsset(ctx context.Context, tx *sqldb.Tx, accountID, run, result strin
 	return assetID, err
 }
 
-const referencedColumns = `a.type, a.mime_type, coalesce(a.width, 0), coalesce(a.height, 0), coalesce(a.duration_ms, 0), a.size_bytes, a.blob, a.thumb, a.preview`
+const referencedColumns = `a.type, a.mime_type, coalesce(a.width, 0), coalesce(a.height, 0), coalesce(a.duration_ms, 0), a.size_bytes, a.blurhash, a.blob, a.thumb, a.preview`
 
 func (s *ReferencedFile) scanFile(row sqldb.Scanner, k *Keys, first ...any) error {
 	var ms int64
-	err := row.Scan(append(first, &s.Type, &s.MimeType, &s.Width, &s.Height, &ms, &s.Size, &k.Blob, &k.Thumb, &k.Preview)...)
+	err := row.Scan(append(first, &s.Type, &s.MimeType, &s.Width, &s.Height, &ms, &s.Size, &s.Blurhash, &k.Blob, &k.Thumb, &k.Preview)...)
 	s.Duration = time.Duration(ms) * time.Millisecond
 	return err
 }

@@ -1,8 +1,10 @@
 // Package idtoken signs and verifies ID tokens: JWTs with Ed25519 signatures
 // (RFC 7519, RFC 8037, RFC 8725). It accepts no other signature algorithm.
 //
-// A token identifies a person and a device. It does not prove that the device
-// is still signed in: callers read that from the database at every request.
+// A token identifies a person and either a device or, for the pages of the
+// service itself, a browser session. It does not prove that the device or the
+// session is still signed in: callers read that from the database at every
+// request.
 //
 // The keys are stored in the database, their private parts encrypted. One key
 // signs tokens. A replaced key verifies tokens until all tokens that it signed
@@ -41,14 +43,36 @@ type Box interface {
 type Options struct {
 	Box      Box
 	Issuer   string        // base URL of the service; issuer and audience of the tokens
-	Lifetime time.Duration // lifetime of a token, at least one second
-	Now      func() time.Time
+	Lifetime time.Duration // lifetime of a device's token, at least one second
+	// WebLifetime is the lifetime of a browser session's token, at least one
+	// second and at most Lifetime.
+	WebLifetime time.Duration
+	Now         func() time.Time
 }
 
-// Claims are the ids of the person and the device in a token.
+// Claims are the ids of the person and of the device or the browser session in
+// a token. Exactly one of DeviceID and SessionID is set.
 type Claims struct {
-	PersonID string
-	DeviceID string
+	PersonID  string
+	DeviceID  string
+	SessionID string
+}
+
+// use returns the value of the claim token_use: what the token is for.
+func (c Claims) use() string {
+	if c.SessionID != "" {
+		return useWeb
+	}
+	return useID
+}
+
+// isValid reports whether all ids are well-formed and exactly one of DeviceID
+// and SessionID is set.
+func (c Claims) isValid() bool {
+	if c.SessionID != "" {
+		return ids.Valid(c.PersonID) && ids.Valid(c.SessionID) && c.DeviceID == ""
+	}
+	return ids.Valid(c.PersonID) && ids.Valid(c.DeviceID)
 }
 
 // Issuer signs and verifies the tokens of an installation. It is safe for
@@ -86,16 +110,19 @@ const (
 	// maxClockSkew is how far the clock of the signing node may be ahead of
 	// this node's clock.
 	maxClockSkew = time.Minute
-	// use distinguishes ID tokens from other kinds of tokens that might be
-	// signed with the same keys.
-	use = "id"
+	// useID and useWeb are the values of the claim token_use: tokens of devices
+	// and of browser sessions. The claim distinguishes them from other kinds
+	// of tokens that might be signed with the same keys.
+	useID  = "id"
+	useWeb = "web"
 )
 
 // private contains the claims of a token that RFC 7519 does not register
 // (section 4.3).
 type private struct {
-	DeviceID string `json:"device_id"`
-	Use      string `json:"token_use"`
+	DeviceID  string `json:"device_id,omitempty"`
+	SessionID string `json:"session_id,omitempty"`
+	Use       string `json:"token_use"`
 }
 
 // SignToken signs a token with the current key, and creates the first key if
@@ -106,7 +133,11 @@ func (i *Issuer) SignToken(ctx context.Context, tx *sqldb.Tx, c Claims) (token s
 	if err != nil {
 		return "", time.Time{}, fmt.Errorf("sign ID token: %w", err)
 	}
-	expires = tx.Now.Add(i.o.Lifetime).Truncate(time.Second)
+	lifetime := i.o.Lifetime
+	if c.SessionID != "" {
+		lifetime = min(i.o.WebLifetime, lifetime)
+	}
+	expires = tx.Now.Add(lifetime).Truncate(time.Second)
 	token, err = jwt.Signed(signer).Claims(jwt.Claims{
 		Issuer:   i.o.Issuer,
 		Audience: jwt.Audience{i.o.Issuer},
@@ -114,7 +145,7 @@ func (i *Issuer) SignToken(ctx context.Context, tx *sqldb.Tx, c Claims) (token s
 		IssuedAt: jwt.NewNumericDate(tx.Now),
 		Expiry:   jwt.NewNumericDate(expires),
 		ID:       ids.New(),
-	}).Claims(private{c.DeviceID, use}).Serialize()
+	}).Claims(private{c.DeviceID, c.SessionID, c.use()}).Serialize()
 	if err != nil {
 		return "", time.Time{}, fmt.Errorf("sign ID token: %w", err)
 	}
@@ -153,16 +184,16 @@ func (i *Issuer) VerifyToken(ctx context.Context, token string) (Claims, error) 
 	if err := parsed.Claims(key, &public, &own); err != nil {
 		return Claims{}, errInvalid
 	}
-	c := Claims{PersonID: public.Subject, DeviceID: own.DeviceID}
+	c := Claims{PersonID: public.Subject, DeviceID: own.DeviceID, SessionID: own.SessionID}
 	issued := public.IssuedAt.Time()
 	expires := public.Expiry.Time()
 	switch {
 	case public.Issuer != i.o.Issuer,
 		len(public.Audience) != 1 || public.Audience[0] != i.o.Issuer,
-		own.Use != use,
+		own.Use != c.use(),
 		public.IssuedAt == nil || issued.After(now.Add(maxClockSkew)),
 		public.Expiry == nil || !expires.After(now) || !expires.After(issued),
-		!ids.Valid(c.PersonID), !ids.Valid(c.DeviceID), !ids.Valid(public.ID):
+		!c.isValid(), !ids.Valid(public.ID):
 		return Claims{}, errInvalid
 	}
 	until := now.Add(keyCacheTime)

@@ -6,6 +6,7 @@
 //	                  allows the device's kind of plugin
 //	personal token    personal account                        access.Gate.Admit
 //	company token     teams of one company                    access.Gate.Admit
+//	web token         personal account, teams                 access.Gate.Admit
 //	browser session   everything of the person                ForSession
 //	none              everything (a command on the machine)   Operator
 package principal
@@ -26,15 +27,22 @@ const (
 	BrowserSession Kind = "browser_session"
 )
 
+// Studio is the plugin name of runs that were started in the browser, with a
+// web token.
+const Studio = "studio"
+
 // Credential identifies the credential with which a request was authenticated.
 type Credential struct {
 	Kind Kind
-	// ID is the id of the device for an ID token, of the session for a browser,
-	// or of the access token.
+	// ID is the id of the device for an ID token, of the session for a browser
+	// and its web tokens, or of the access token.
 	ID string
 	// CompanyID is the only company that a company access token can act for; it
 	// is empty for the other kinds.
 	CompanyID string
+	// Web marks a web token: a short-lived ID token of a browser session, for
+	// the service's own pages.
+	Web bool
 	// Provider is how the person signed in on the device or in the browser:
 	// "password" or the name of an OpenID provider. It is empty for access
 	// tokens.
@@ -117,16 +125,25 @@ func (p Principal) AccountIDs() (accountIDs []string) {
 // DeviceID returns the device id of an ID token. It returns "" for other
 // credentials.
 func (p Principal) DeviceID() string {
-	if p.Credential.Kind != IDToken {
+	if !p.UsesPlugin() {
 		return ""
 	}
 	return p.Credential.ID
 }
 
+// SessionID returns the id of the browser session that the credential belongs
+// to. It returns "" for credentials of devices and for access tokens.
+func (p Principal) SessionID() string {
+	if p.Credential.Web || p.Credential.Kind == BrowserSession {
+		return p.Credential.ID
+	}
+	return ""
+}
+
 // UsesPlugin reports whether an app on a device acts for the person. If so,
 // only teams in which the person's role allows the app's kind of plugin can be
 // reached.
-func (p Principal) UsesPlugin() bool { return p.Credential.Kind == IDToken }
+func (p Principal) UsesPlugin() bool { return p.Credential.Kind == IDToken && !p.Credential.Web }
 
 var errPersonalOnly = fault.New(fault.AccountSelectionInvalid, "A personal access token can be used only for the personal account. Omit team_id.").
 	With("reason", "team_not_allowed")

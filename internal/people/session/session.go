@@ -58,6 +58,42 @@ func Find(ctx context.Context, q sqldb.Querier, cookie string, now time.Time) (S
 	return byHash(ctx, q, ids.Hash(cookie), now)
 }
 
+// Status is the part of a session and its person that every request with a
+// token of the session checks.
+type Status struct {
+	PersonID string
+	Provider string
+	LastUsed time.Time
+	Verified bool // the person's mail address is verified
+}
+
+// Check returns the status of a live session. It returns ErrSignedOut if the
+// session has ended or the person is suspended. The result is not cached: an
+// ended session is refused at the next request on every node. In a transaction
+// Check locks the rows of the person and the session.
+func Check(ctx context.Context, q sqldb.Querier, id string, now time.Time) (Status, error) {
+	if !ids.Valid(id) {
+		return Status{}, ErrSignedOut
+	}
+	return readStatus(ctx, q, id, now)
+}
+
+// CookieName returns the name of the session cookie. With TLS the prefix
+// __Host- prevents other hosts of the domain and pages without TLS from setting
+// it.
+func CookieName(tls bool) string {
+	if tls {
+		return "__Host-atelier"
+	}
+	return "atelier_session"
+}
+
+// After is the position after which a page of sessions begins.
+type After struct {
+	Created time.Time
+	ID      string
+}
+
 // End ends one session of a person and reports whether it existed.
 func End(ctx context.Context, tx *sqldb.Tx, personID, id string) (bool, error) {
 	if !ids.Valid(id) {

@@ -33,6 +33,20 @@ func byHash(ctx context.Context, q sqldb.Querier, hash string, now time.Time) (s
 	return s, err
 }
 
+func readStatus(ctx context.Context, q sqldb.Querier, id string, now time.Time) (s Status, err error) {
+	var used sqldb.Time
+	err = q.QueryRow(ctx, `
+		SELECT s.person_id, s.provider, s.last_used, p.email_verified
+		FROM web_session s JOIN person p ON p.id = s.person_id
+		WHERE s.id = $1 AND s.expires > $2 AND NOT p.suspended`+q.Locking("UPDATE OF p", "SHARE OF s"), id, sqldb.At(now)).
+		Scan(&s.PersonID, &s.Provider, &used, &s.Verified)
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return Status{}, ErrSignedOut
+	}
+	s.LastUsed = used.Time
+	return s, err
+}
+
 // IsLive reports whether a session exists and has not expired. Callers check it
 // in the transaction that depends on the session.
 func IsLive(ctx context.Context, tx *sqldb.Tx, id string) (found bool, err error) {
@@ -50,15 +64,31 @@ func Touch(ctx context.Context, tx *sqldb.Tx, id, address string) error {
 // List returns a person's live sessions, newest first.
 func List(ctx context.Context, tx *sqldb.Tx, personID string) ([]Session, error) {
 	return sqldb.All(ctx, tx, `
-		SELECT id, person_id, provider, agent, address, created, last_used FROM web_session
+		SELECT `+columns+` FROM web_session
 		WHERE person_id = $1 AND expires > $2 ORDER BY created DESC, id DESC`,
-		[]any{personID, sqldb.At(tx.Now)}, func(row sqldb.Scanner) (s Session, err error) {
-			var created, used sqldb.Time
-			err = row.Scan(&s.ID, &s.PersonID, &s.Provider, &s.Agent, &s.Address, &created, &used)
-			s.Created = created.Time
-			s.LastUsed = used.Time
-			return s, err
-		})
+		[]any{personID, sqldb.At(tx.Now)}, scanSession)
+}
+
+// ListPage returns at most limit of the sessions that List returns, starting
+// after the given position.
+func ListPage(ctx context.Context, tx *sqldb.Tx, personID string, after *After, limit int) ([]Session, error) {
+	query := `SELECT ` + columns + ` FROM web_session WHERE person_id = $1 AND expires > $2`
+	args := []any{personID, sqldb.At(tx.Now), limit}
+	if after != nil {
+		query += ` AND (created, id) < ($4, $5)`
+		args = append(args, sqldb.At(after.Created), after.ID)
+	}
+	return sqldb.All(ctx, tx, query+` ORDER BY created DESC, id DESC LIMIT $3`, args, scanSession)
+}
+
+const columns = `id, person_id, provider, agent, address, created, last_used`
+
+func scanSession(row sqldb.Scanner) (s Session, err error) {
+	var created, used sqldb.Time
+	err = row.Scan(&s.ID, &s.PersonID, &s.Provider, &s.Agent, &s.Address, &created, &used)
+	s.Created = created.Time
+	s.LastUsed = used.Time
+	return s, err
 }
 
 func endSession(ctx context.Context, tx *sqldb.Tx, personID, id string) (bool, error) {

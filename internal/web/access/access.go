@@ -7,17 +7,22 @@
 //	ID token         personal account; teams whose role   (none)
 //	                 has USE_PLUGINS and accepts the
 //	                 device's kind of plugin
+//	web token        personal account; teams              Lasting
 //	personal token   personal account                     SignedIn, Leaving
 //	company token    teams of its company that the        SignedIn, Leaving,
 //	                 person is a member of                Personal
+//
+// A web token is an ID token of a browser session, for the service's own
+// pages. It lives for minutes in the memory of a script, so it must not create
+// anything that lasts longer than the session.
 //
 // Reports cover a whole company. The checks for them run in the order of the
 // columns below. If a check fails, the response is FORBIDDEN with the name of
 // the column as the reason:
 //
 //	credential                     company                     plan        permission
-//	ID token: unless the operator  the one that company_id     ENTERPRISE  VIEW_COMPANY_REPORTS
-//	  refuses it                     names, if the person is               of the person's role
+//	ID token of a device: unless   the one that company_id     ENTERPRISE  VIEW_COMPANY_REPORTS
+//	  the operator refuses it        names, if the person is               of the person's role
 //	                                 a member                              in the company
 //	personal token: never
 //	company token                  its own; company_id may     as above    as above
@@ -31,6 +36,7 @@ package access
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -44,6 +50,7 @@ import (
 	"atelier/internal/people/device"
 	"atelier/internal/people/idtoken"
 	"atelier/internal/people/principal"
+	"atelier/internal/people/session"
 )
 
 // Presented has the credentials and account parameters of a request. Headers
@@ -97,8 +104,11 @@ type authenticated struct {
 // account; if the request is refused, the principal has no account. It reads
 // the database through q.
 func (g *Gate) authorizeRequest(ctx context.Context, q sqldb.Querier, r Rule, who authenticated, p Presented) (principal.Principal, error) {
-	if !g.acceptsKind(r, who.Credential.Kind) {
+	if !g.acceptsKind(r, who.Principal) {
 		return who.Principal, fault.New(fault.Forbidden, r.refusalMessage(who.Credential.Kind)).With("reason", "credential")
+	}
+	if r.Lasting && who.Credential.Web {
+		return who.Principal, errBrowser
 	}
 	unverified := g.RequireVerified && !who.verified
 	if unverified && !r.acceptsUnverified(p.Reads) {
@@ -122,12 +132,16 @@ func (g *Gate) authorizeRequest(ctx context.Context, q sqldb.Querier, r Rule, wh
 	return admitted, nil
 }
 
-// acceptsKind reports whether a rule accepts credentials of kind k.
-func (g *Gate) acceptsKind(r Rule, k principal.Kind) bool {
-	if r.Account == CompanyAccount && k == principal.IDToken && g.RefuseOAuthReports {
+// errBrowser is returned to web tokens on routes that create a lasting secret
+// or delete the account.
+var errBrowser = fault.New(fault.Forbidden, "A page in the browser cannot do this for you. Use the account pages.").With("reason", "browser")
+
+// acceptsKind reports whether a rule accepts the caller's kind of credential.
+func (g *Gate) acceptsKind(r Rule, who principal.Principal) bool {
+	if r.Account == CompanyAccount && who.UsesPlugin() && g.RefuseOAuthReports {
 		return false
 	}
-	return slices.Contains(r.Kinds, k)
+	return slices.Contains(r.Kinds, who.Credential.Kind)
 }
 
 // authenticateRequest returns the owner of the request's credential, and
@@ -151,6 +165,13 @@ func (g *Gate) authenticateRequest(ctx context.Context, r Rule, p Presented) (au
 	}
 	if !r.NamesDevice && !sameDevice(p.DeviceID, claims.DeviceID) {
 		return authenticated{}, credential.ErrInvalid
+	}
+	if claims.SessionID != "" {
+		who, err := g.identifySession(ctx, g.DB, claims.PersonID, claims.SessionID, p.Address)
+		if err == nil && g.isStale(who.used) {
+			err = g.DB.Write(ctx, func(tx *sqldb.Tx) error { return session.Touch(ctx, tx, claims.SessionID, p.Address) })
+		}
+		return who, err
 	}
 	who, err := g.identifyDevice(ctx, g.DB, claims.PersonID, claims.DeviceID, p.Address)
 	if err == nil && g.isStale(who.used) {
@@ -176,6 +197,25 @@ func (g *Gate) identifyDevice(ctx context.Context, q sqldb.Querier, personID, de
 		Address:    address,
 	}
 	return authenticated{Principal: who, verified: d.Verified, used: d.LastUsed}, nil
+}
+
+// identifySession reads the browser session and the person of a web token from
+// the database, and checks that both are still valid.
+func (g *Gate) identifySession(ctx context.Context, q sqldb.Querier, personID, sessionID, address string) (authenticated, error) {
+	s, err := session.Check(ctx, q, sessionID, g.Now())
+	if errors.Is(err, session.ErrSignedOut) || err == nil && s.PersonID != personID {
+		return authenticated{}, credential.ErrInvalid
+	}
+	if err != nil {
+		return authenticated{}, err
+	}
+	who := principal.Principal{
+		PersonID:   s.PersonID,
+		Credential: principal.Credential{Kind: principal.IDToken, ID: sessionID, Web: true, Provider: s.Provider},
+		Plugin:     principal.Studio,
+		Address:    address,
+	}
+	return authenticated{Principal: who, verified: s.Verified, used: s.LastUsed}, nil
 }
 
 // identifyToken reads an access token and its owner from the database, and

@@ -24,8 +24,8 @@ type Admitted struct {
 // Guard returns the check with which every transaction of an admitted request
 // begins (sqldb.WithGuard). A body can take minutes to arrive, and the
 // caller's credential may be revoked meanwhile. So each write transaction
-// authorizes the request again from the rows of the device or token, the
-// person, the membership and the role, and keeps these rows locked until it
+// authorizes the request again from the rows of the device, session or
+// token, the person, the membership and the role, and keeps these rows locked until it
 // commits. It therefore sees every revocation that has already been confirmed;
 // a later revocation waits for the transaction.
 //
@@ -74,8 +74,12 @@ func (g *Gate) reauthorizeRequest(ctx context.Context, tx *sqldb.Tx, a Admitted)
 	return nil
 }
 
-// readCredential reads the device or access token of the request again.
+// readCredential reads the device, browser session or access token of the
+// request again.
 func (g *Gate) readCredential(ctx context.Context, tx *sqldb.Tx, a Admitted) (authenticated, error) {
+	if a.Principal.Credential.Web {
+		return g.identifySession(ctx, tx, a.Principal.PersonID, a.Principal.Credential.ID, a.Presented.Address)
+	}
 	if a.Principal.Credential.Kind == principal.IDToken {
 		return g.identifyDevice(ctx, tx, a.Principal.PersonID, a.Principal.Credential.ID, a.Presented.Address)
 	}

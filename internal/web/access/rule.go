@@ -50,6 +50,9 @@ type Rule struct {
 	// Secret routes return a long-lived secret, which people whose e-mail
 	// address is not verified must not read.
 	Secret bool
+	// Lasting routes create a secret that outlives a browser session, or delete
+	// the account. They refuse web tokens.
+	Lasting bool
 	// NamesDevice routes use the X-Device-Id header as the device to act on,
 	// not as a check of the credential.
 	NamesDevice bool
@@ -85,6 +88,9 @@ var (
 	// refused: a token may be stored in a script, and must not be able to
 	// create further credentials.
 	SignedIn = Rule{Kinds: []principal.Kind{principal.IDToken}}
+	// Lasting is for creating and replacing credentials, and for deleting the
+	// account.
+	Lasting = Rule{Kinds: []principal.Kind{principal.IDToken}, Lasting: true}
 	// Leaving is for signing out, which revokes the caller's own credential.
 	Leaving = Rule{Kinds: []principal.Kind{principal.IDToken}, Unverified: true}
 	// LeavingDevice is for signing out a device that the request names.

@@ -6,6 +6,7 @@ package api
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	"atelier/internal/account"
@@ -22,6 +23,7 @@ import (
 	"atelier/internal/file/library"
 	"atelier/internal/money/report"
 	"atelier/internal/notify/webhook"
+	"atelier/internal/people/session"
 	"atelier/internal/run/generation"
 	"atelier/internal/web/access"
 	"atelier/internal/web/api/accesstokens"
@@ -36,6 +38,7 @@ import (
 	"atelier/internal/web/api/media"
 	"atelier/internal/web/api/reports"
 	"atelier/internal/web/api/rest"
+	"atelier/internal/web/api/sessions"
 	"atelier/internal/web/api/teams"
 	"atelier/internal/web/api/tools"
 	"atelier/internal/web/api/uploads"
@@ -190,6 +193,12 @@ func newResources(p Parts, compressed *rest.GzipCache) []resource {
 			Library: p.Library,
 			Pages:   pages,
 			Now:     p.Now,
+		},
+		&sessions.Handler{
+			SignIn: p.Accounts.SignIn,
+			Cookie: session.CookieName(strings.HasPrefix(p.Accounts.Settings.AppURL, "https://")),
+			Issued: throttle.New(sessions.TokensPerMinute, p.Now),
+			Now:    p.Now,
 		},
 		&teams.Handler{
 			Companies: p.Companies,

@@ -135,6 +135,9 @@ func TestNodesShowTheLibrary(t *testing.T) {
 			if a := m.fetch("GET", n.Item.URL); a.StatusCode != 200 || int64(len(a.body)) != n.Item.SizeBytes {
 				t.Errorf("its file = %d", a.StatusCode)
 			}
+			if n.Item.Blurhash == nil || *n.Item.Blurhash == "" {
+				t.Errorf("node %s has no blurhash", n.ID)
+			}
 			if a := m.fetch("GET", *n.Item.ThumbURL); a.StatusCode != 200 {
 				t.Errorf("its small picture = %d", a.StatusCode)
 			}

@@ -59,6 +59,12 @@ func TestLibraryFilters(t *testing.T) {
 		m.sendRequest("PUT", "/api/v2/library/"+id(wide)+"/favorite").checkStatus(t, "favourite", 204, "")
 		m.sendRequest("PUT", "/api/v2/library/"+id(wide)+"/favorite").checkStatus(t, "favourite again", 204, "")
 		all := []string{id(square), id(wide), id(large), sound.Outputs[0].ID, sound.Outputs[1].ID}
+		for _, item := range m.library("", 100, func() {}) {
+			one := getJSON[wire.LibraryItemDetail](m.service, "/api/v2/library/"+item.ID)
+			if hasHash := item.Blurhash != nil && *item.Blurhash != ""; hasHash != (item.Type == "IMG") || hasHash && *one.Blurhash != *item.Blurhash || item.PreviewURL != nil {
+				t.Errorf("item %s of type %s: blurhash %v, preview %v", item.ID, item.Type, item.Blurhash, item.PreviewURL)
+			}
+		}
 		tags := map[string]string{}
 		for _, tag := range getJSON[wire.ToolTagList](m.service, "/api/v2/tool-tags").Data {
 			tags[tag.Label] = tag.ID

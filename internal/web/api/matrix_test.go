@@ -23,6 +23,7 @@ import (
 	"atelier/internal/base/sqldb"
 	"atelier/internal/base/sqldb/dbtest"
 	"atelier/internal/people/company"
+	"atelier/internal/people/idtoken"
 	"atelier/internal/people/person"
 	"atelier/internal/people/principal"
 	"atelier/internal/people/session"
@@ -50,6 +51,7 @@ var (
 	teamRequired   = outcome{400, "ACCOUNT_SELECTION_INVALID", "team_required"}
 	noCompany      = outcome{403, "FORBIDDEN", "company"}
 	noPlan         = outcome{403, "FORBIDDEN", "plan"}
+	notInBrowser   = outcome{403, "FORBIDDEN", "browser"}
 )
 
 // What handlers answer to those who were let in, besides plain success.
@@ -89,12 +91,14 @@ var endpoints = []struct {
 	{"GET /api/v2/auth/device/poll", toAll, "", badRequest},
 	{"POST /api/v2/auth/device/poll", toAll, `{}`, badRequest},
 	{"POST /api/v2/auth/token/refresh", toAll, `{"refresh_token":"x"}`, outcome{401, "TOKEN_INVALID", ""}},
+	{"POST /api/v2/auth/session/token", toAll, "", outcome{403, "FORBIDDEN", "header"}},
 	{"GET /api/v2/openapi.json", toAll, "", fine},
 	{"GET /.well-known/jwks.json", toAll, "", fine},
 	{"GET /catalog/{picture}", toAll, "", notFound},
 
 	{"POST /api/v2/auth/device/revoke", toOther, "", gone},
 	{"POST /api/v2/auth/sign-out-everywhere", toLeaving, "", gone},
+	{"DELETE /api/v2/sessions/{session_id}", toSignedIn, "", notFound},
 
 	{"GET /api/v2/devices", toSignedIn, "", fine},
 	{"GET /api/v2/me", toAnybody, "", fine},
@@ -191,6 +195,17 @@ var endpoints = []struct {
 	{"POST /api/v2/invitations/{invitation_id}/accept", toSignedIn, "", notFound},
 }
 
+// lasting are the routes that make a secret which outlives a browser's
+// session, or end the account. Web tokens are refused there.
+var lasting = []string{
+	"DELETE /api/v2/me",
+	"POST /api/v2/access-tokens",
+	"POST /api/v2/access-tokens/{token_id}/regenerate",
+	"POST /api/v2/companies/{company_id}/access-tokens",
+	"POST /api/v2/companies/{company_id}/access-tokens/{token_id}/regenerate",
+	"POST /api/v2/companies/{company_id}/scim-token",
+}
+
 // The kinds of credentials, as the columns of the tables below.
 const (
 	byNobody    = iota // no credential, or one that counts no more
@@ -199,6 +214,7 @@ const (
 	byPersonal         // an access token of hers
 	byCompanyX         // an access token of X for her
 	byCompanyY         // an access token of Y for her
+	byWeb              // a web token of her browser's session
 )
 
 // kinds is what each class answers to each kind of credential. toCallers then
@@ -330,7 +346,12 @@ func TestMatrix(t *testing.T) {
 			if c.alone {
 				who = m.leaver()
 			}
-			c.headers = c.fresh.headers(m.site.Device(who, "blender"))
+			if c.fresh.kind == byWeb {
+				_, token := m.webToken(who)
+				c.headers = http.Header{"Authorization": {"Bearer " + token}}
+			} else {
+				c.headers = c.fresh.headers(m.site.Device(who, "blender"))
+			}
 			m.check(c)
 		}
 		group.Wait()
@@ -428,7 +449,7 @@ func (m *matrix) furnish() {
 	named := m.ids
 	named["none"], named["token_id"], named["invitation_id"] = ids.New(), ids.New(), ids.New()
 	named["request_id"], named["upload_id"], named["library_id"] = uuid.NewString(), ids.New(), ids.New()+":"+uuid.NewString()
-	named["board_id"], named["node_id"] = ids.New(), ids.New()
+	named["board_id"], named["node_id"], named["session_id"] = ids.New(), ids.New(), ids.New()
 	named["kind"], named["id"], named["variant"] = "r", uuid.NewString(), "file"
 	named["role"], named["domain"], named["picture"] = "member", "example.com", strings.Repeat("0", 64)+".png"
 	for _, name := range []string{"bert", "lea", "sam", "otto", "rita"} {
@@ -489,6 +510,7 @@ func (m *matrix) present(x, y string) []proof {
 	m.must(nil, site.Accounts.SignIn.SignOutEverywhere(ctx, principal.Principal{}, m.ids["otto"]))
 	suspended := site.Device(m.ids["sam"], "blender")
 	_, suspendedToken := site.Token("sam@example.com", "")
+	_, suspendedWeb := m.webToken(m.ids["sam"])
 	m.must(nil, site.Accounts.SignIn.SetSuspended(ctx, "sam@example.com", true))
 	me := principal.Principal{PersonID: m.ids["anna"]}
 	id, deleted := site.Token(annasEmail, "")
@@ -509,6 +531,11 @@ func (m *matrix) present(x, y string) []proof {
 	m.must(nil, err)
 	elsewhere := forger
 	elsewhere.kid, elsewhere.key = ids.New(), theirs
+
+	_, web := m.webToken(m.ids["anna"])
+	endedID, ended := m.webToken(m.ids["anna"])
+	m.must(nil, site.Accounts.SignIn.EndSession(ctx, me, endedID))
+	otherID, _ := m.webToken(m.ids["bert"])
 
 	return []proof{
 		{"nothing", byNobody, func(devicelogin.Login) http.Header { return http.Header{} }},
@@ -534,6 +561,13 @@ func (m *matrix) present(x, y string) []proof {
 		{"the company token of somebody who was removed", byNobody, bearer(former)},
 		{"a session cookie", byNobody, plain("Cookie", "__Host-atelier="+cookie+"; atelier_session="+cookie)},
 
+		{"a web token of a session that was ended", byNobody, bearer(ended)},
+		{"a web token for somebody else's session", byNobody, bearer(lies(map[string]any{"token_use": "web", "device_id": nil, "session_id": otherID}))},
+		{"a web token that names a device", byNobody, bearer(lies(map[string]any{"token_use": "web"}))},
+		{"an ID token that names a session", byNobody, bearer(lies(map[string]any{"device_id": nil, "session_id": otherID}))},
+		{"a web token of somebody who was suspended", byNobody, bearer(suspendedWeb)},
+		{"a web token", byWeb, bearer(web)},
+
 		{"an ID token with the X-Device-Id of none", byMisplaced, withDevice(ids.New())},
 		{"an ID token with the X-Device-Id of somebody else", byMisplaced, withDevice(m.bystander.DeviceID)},
 		{"an ID token with an empty X-Device-Id", byMisplaced, withDevice("")},
@@ -555,12 +589,19 @@ func (m *matrix) cells() (all []cell) {
 			for _, s := range selectors {
 				c := cell{name: p.name + ", " + e.route + ", " + s.name, route: e.route, method: method, path: path + "?" + m.fill.Replace(s.query), body: m.fill.Replace(e.body)}
 				c.headers = p.headers(m.device)
-				c.want = kinds[e.class][p.kind]
-				if c.want == letIn && slices.Contains([]string{toCallers, toActors, toManagers, toViewers}, e.class) {
-					c.want = [...]outcome{byIDToken: s.idToken, byPersonal: s.personal, byCompanyX: s.companyX, byCompanyY: s.companyY}[p.kind]
+				kind := p.kind
+				if kind == byWeb { // the same as an ID token, except as wantOfWeb says
+					kind = byIDToken
 				}
-				if other := exceptions[e.class][s.name][p.kind]; other != nil {
+				c.want = kinds[e.class][kind]
+				if c.want == letIn && slices.Contains([]string{toCallers, toActors, toManagers, toViewers}, e.class) {
+					c.want = [...]outcome{byIDToken: s.idToken, byPersonal: s.personal, byCompanyX: s.companyX, byCompanyY: s.companyY}[kind]
+				}
+				if other := exceptions[e.class][s.name][kind]; other != nil {
 					c.want = *other
+				}
+				if p.kind == byWeb {
+					c.want = wantOfWeb(e.route, e.class, s.name, c.want)
 				}
 				switch {
 				case c.want == wrongKind: // it says what would do instead
@@ -571,6 +612,8 @@ func (m *matrix) cells() (all []cell) {
 					c.same = fmt.Sprint(c.want)
 				case e.class == toOther && p.kind == byMisplaced:
 					c.want, c.same = notFound, e.route // one answer for devices of others and none
+				case e.class == toOther && p.kind == byWeb:
+					c.want = notFound // a browser is no device
 				case e.class == toOther || e.class == toLeaving:
 					c.want, c.fresh = e.in, &p
 				case e.class == toFarewell:
@@ -585,6 +628,35 @@ func (m *matrix) cells() (all []cell) {
 		}
 	}
 	return all
+}
+
+// wantOfWeb is what a web token gets where an ID token of a device gets want.
+// It cannot make what lasts, and no role asks which app it is.
+func wantOfWeb(route, class, selector string, want outcome) outcome {
+	switch {
+	case slices.Contains(lasting, route):
+		return notInBrowser
+	case want != noPlugin:
+		return want
+	case class == toManagers && selector == "a team whose role lets no apps in":
+		return noPermission
+	}
+	return letIn
+}
+
+// webToken makes a browser session of a person and gives a token of it.
+func (m *matrix) webToken(personID string) (sessionID, token string) {
+	ctx := m.t.Context()
+	m.must(nil, m.site.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		s, _, err := session.Start(ctx, tx, session.Session{PersonID: personID, Provider: "password"}, time.Hour)
+		if err != nil {
+			return err
+		}
+		sessionID = s.ID
+		token, _, err = m.site.Tokens.SignToken(ctx, tx, idtoken.Claims{PersonID: personID, SessionID: s.ID})
+		return err
+	}))
+	return sessionID, token
 }
 
 // leaver makes somebody with the address of those who leave, which whoever had

@@ -82,11 +82,14 @@ func TestDevices(t *testing.T) {
 		s.site.Person("bert@example.com")
 		bert := s.by(s.site.Device(s.site.Session("bert@example.com").PersonID, "nuke").Tokens.ID)
 
+		// Each device was approved in a browser of its own, which is listed too.
 		all := getJSON[wire.DeviceList](s, "/api/v2/devices")
-		if len(all.Data) != 3 || all.HasMore || all.NextCursor != nil {
+		devices := ofKind(all, "DEVICE")
+		browsers := ofKind(all, "BROWSER")
+		if len(devices) != 3 || len(browsers) != 3 || all.HasMore || all.NextCursor != nil {
 			t.Fatalf("devices = %+v", all)
 		}
-		for i, d := range all.Data {
+		for i, d := range devices {
 			kind := "none"
 			if d.PluginKind != nil {
 				kind = *d.PluginKind
@@ -107,20 +110,34 @@ func TestDevices(t *testing.T) {
 			bert.sendRequest("GET", "/api/v2/devices?cursor="+*page.NextCursor).checkStatus(t, "somebody else's cursor", 400, "INVALID_REQUEST")
 			path = "/api/v2/devices?limit=1&cursor=" + *page.NextCursor
 		}
-		if !slices.Equal(paged, ids) {
-			t.Errorf("pages gave %v, want %v", paged, ids)
+		var listed []string
+		for _, d := range all.Data {
+			listed = append(listed, d.ID)
+		}
+		if !slices.Equal(paged, listed) {
+			t.Errorf("pages gave %v, want %v", paged, listed)
 		}
 
 		// What the list names can be ended, and only by its person.
 		bert.sendRequest("POST", "/api/v2/auth/device/revoke", "X-Device-Id", ids[1]).checkStatus(t, "somebody else's device", 404, "NOT_FOUND")
 		s.sendRequest("POST", "/api/v2/auth/device/revoke", "X-Device-Id", ids[1]).checkStatus(t, "one of mine", 204, "")
-		if left := getJSON[wire.DeviceList](s, "/api/v2/devices"); len(left.Data) != 2 || left.Data[0].ID != ids[0] || left.Data[1].ID != ids[2] {
+		if left := ofKind(getJSON[wire.DeviceList](s, "/api/v2/devices"), "DEVICE"); len(left) != 2 || left[0].ID != ids[0] || left[1].ID != ids[2] {
 			t.Errorf("devices = %+v", left)
 		}
-		if theirs := getJSON[wire.DeviceList](bert, "/api/v2/devices"); len(theirs.Data) != 1 || *theirs.Data[0].PluginKind != "nuke" {
+		if theirs := ofKind(getJSON[wire.DeviceList](bert, "/api/v2/devices"), "DEVICE"); len(theirs) != 1 || *theirs[0].PluginKind != "nuke" {
 			t.Errorf("devices of another person = %+v", theirs)
 		}
+		bert.sendRequest("DELETE", "/api/v2/sessions/"+browsers[0].ID).checkStatus(t, "somebody else's browser", 404, "NOT_FOUND")
+		s.sendRequest("DELETE", "/api/v2/sessions/"+browsers[0].ID).checkStatus(t, "one of my browsers", 204, "")
+		if left := ofKind(getJSON[wire.DeviceList](s, "/api/v2/devices"), "BROWSER"); len(left) != 2 || left[0].ID != browsers[1].ID {
+			t.Errorf("browsers = %+v", left)
+		}
 	})
+}
+
+// ofKind returns the entries of a list of devices that have a kind.
+func ofKind(list wire.DeviceList, kind string) []wire.Device {
+	return slices.DeleteFunc(slices.Clone(list.Data), func(d wire.Device) bool { return d.Kind != kind })
 }
 
 // TestUnverifiedPeopleBrowse walks all routes as somebody whose address the

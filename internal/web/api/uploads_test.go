@@ -30,7 +30,7 @@ func TestUploads(t *testing.T) {
 		kind, body := form(part{name: "note", data: "x"}, part{name: "file", file: "fox.png", kind: "image/png", data: string(picture(30, 20))}, part{name: "files", data: "another"})
 		formed := decodeAnswer[wire.Upload](t, m.send("POST", "/api/v2/uploads", kind, body).checkStatus(t, "a form", 201, ""))
 		for _, u := range []wire.Upload{raw, formed} {
-			if u.Name != "fox.png" || u.MimeType != "image/png" || u.Type != "IMG" || u.Width == nil || *u.Width != 30 || *u.Height != 20 || u.ThumbURL == nil || u.DurationSeconds != nil || !ids.Valid(u.ID) {
+			if u.Name != "fox.png" || u.MimeType != "image/png" || u.Type != "IMG" || u.Width == nil || *u.Width != 30 || *u.Height != 20 || u.ThumbURL == nil || u.Blurhash == nil || u.PreviewURL != nil || u.DurationSeconds != nil || !ids.Valid(u.ID) {
 				t.Errorf("upload = %+v", u)
 			}
 			if a := m.fetch("GET", u.URL); a.StatusCode != 200 || int64(len(a.body)) != u.SizeBytes {
@@ -41,7 +41,7 @@ func TestUploads(t *testing.T) {
 			t.Errorf("the same file twice = %+v and %+v", raw, formed)
 		}
 		sound := m.upload("", tone(4*48_000+44))
-		if sound.Name != "" || sound.Type != "AUDIO" || sound.Width != nil || sound.DurationSeconds == nil || *sound.DurationSeconds != 0.25 || sound.ThumbURL != nil {
+		if sound.Name != "" || sound.Type != "AUDIO" || sound.Width != nil || sound.DurationSeconds == nil || *sound.DurationSeconds != 0.25 || sound.ThumbURL != nil || sound.Blurhash != nil {
 			t.Errorf("a sound = %+v", sound)
 		}
 		if got := getJSON[wire.Upload](m.service, "/api/v2/uploads/"+raw.ID); got.ID != raw.ID || got.Name != raw.Name {

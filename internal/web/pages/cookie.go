@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"atelier/internal/people/session"
 )
 
 // cookies has the names of the cookies. The prefixes __Host- and __Secure-
@@ -19,9 +21,9 @@ type cookies struct {
 
 func cookiesFor(app *url.URL) cookies {
 	if app.Scheme == "https" {
-		return cookies{"__Host-atelier", "__Host-atelier-form", "__Secure-atelier-oidc", "__Host-atelier-known", true}
+		return cookies{session.CookieName(true), "__Host-atelier-form", "__Secure-atelier-oidc", "__Host-atelier-known", true}
 	}
-	return cookies{"atelier_session", "atelier_form", "atelier_oidc", "atelier_known", false}
+	return cookies{session.CookieName(false), "atelier_form", "atelier_oidc", "atelier_known", false}
 }
 
 // cookieValue returns the value of a cookie, or "" if the browser sent none.

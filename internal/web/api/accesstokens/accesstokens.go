@@ -24,14 +24,14 @@ type Handler struct {
 func (h *Handler) Routes() []rest.Route {
 	return []rest.Route{
 		rest.NewRoute("GET /api/v2/access-tokens", access.SignedIn, h.listAccessTokens),
-		rest.NewRoute("POST /api/v2/access-tokens", access.SignedIn, h.createAccessToken),
+		rest.NewRoute("POST /api/v2/access-tokens", access.Lasting, h.createAccessToken),
 		rest.NewRoute("DELETE /api/v2/access-tokens/{token_id}", access.SignedIn, h.deleteAccessToken),
-		rest.NewRoute("POST /api/v2/access-tokens/{token_id}/regenerate", access.SignedIn, h.regenerateAccessToken),
+		rest.NewRoute("POST /api/v2/access-tokens/{token_id}/regenerate", access.Lasting, h.regenerateAccessToken),
 
 		rest.NewRoute("GET /api/v2/companies/{company_id}/access-tokens", access.SignedIn, h.listCompanyAccessTokens),
-		rest.NewRoute("POST /api/v2/companies/{company_id}/access-tokens", access.SignedIn, h.createCompanyAccessToken),
+		rest.NewRoute("POST /api/v2/companies/{company_id}/access-tokens", access.Lasting, h.createCompanyAccessToken),
 		rest.NewRoute("DELETE /api/v2/companies/{company_id}/access-tokens/{token_id}", access.SignedIn, h.deleteCompanyAccessToken),
-		rest.NewRoute("POST /api/v2/companies/{company_id}/access-tokens/{token_id}/regenerate", access.SignedIn, h.regenerateCompanyAccessToken),
+		rest.NewRoute("POST /api/v2/companies/{company_id}/access-tokens/{token_id}/regenerate", access.Lasting, h.regenerateCompanyAccessToken),
 	}
 }
 

@@ -70,6 +70,8 @@ func (h *Handler) asNode(n board.Node, viewerID string) wire.Node {
 			MimeType:        i.MimeType,
 			URL:             h.Links.SignURL(i.Kind, i.ID, library.VariantFile, viewerID, i.Names.File),
 			ThumbURL:        rest.MediaURL(h.Links, i.Kind, i.ID, library.VariantThumb, viewerID, i.Names),
+			PreviewURL:      rest.MediaURL(h.Links, i.Kind, i.ID, library.VariantPreview, viewerID, i.Names),
+			Blurhash:        rest.TextOrNull(i.Blurhash),
 			Width:           rest.NumberOrNull(int64(i.Width)),
 			Height:          rest.NumberOrNull(int64(i.Height)),
 			DurationSeconds: rest.SecondsOrNull(i.Duration),

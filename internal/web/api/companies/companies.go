@@ -42,7 +42,7 @@ func (h *Handler) Routes() []rest.Route {
 		rest.NewRoute("GET /api/v2/companies/{company_id}/audit", access.SignedIn, h.listAudit),
 
 		rest.NewRoute("GET /api/v2/companies/{company_id}/scim-token", access.SignedIn, h.getScimToken),
-		rest.NewRoute("POST /api/v2/companies/{company_id}/scim-token", access.SignedIn, h.createScimToken),
+		rest.NewRoute("POST /api/v2/companies/{company_id}/scim-token", access.Lasting, h.createScimToken),
 		rest.NewRoute("DELETE /api/v2/companies/{company_id}/scim-token", access.SignedIn, h.deleteScimToken),
 	}
 }

@@ -5,12 +5,15 @@ package devices
 import (
 	"cmp"
 	"net/http"
+	"slices"
+	"time"
 
 	"atelier/internal/account/devicelogin"
 	"atelier/internal/account/signin"
 	"atelier/internal/base/cursor"
 	"atelier/internal/base/throttle"
 	"atelier/internal/people/device"
+	"atelier/internal/people/session"
 	"atelier/internal/web/access"
 	"atelier/internal/web/api/rest"
 	"atelier/internal/web/api/wire"
@@ -40,33 +43,52 @@ func (h *Handler) Routes() []rest.Route {
 	}
 }
 
-// listDevices serves GET /api/v2/devices: it lists the devices of the caller,
-// newest first.
+// listDevices serves GET /api/v2/devices: it lists the devices and browsers of
+// the caller, newest first.
 func (h *Handler) listDevices(w http.ResponseWriter, r *http.Request) error {
 	call := rest.CallOf(r)
 	page, err := h.Pages.ReadPage(call.Params, cursor.Scope("devices", call.Principal.PersonID))
 	if err != nil {
 		return err
 	}
-	var after *device.After
+	var afterDevice *device.After
+	var afterSession *session.After
 	if page.After != nil {
 		at, err := page.AfterTime()
 		if err != nil {
 			return err
 		}
-		after = &device.After{Created: at, ID: page.After[1]}
+		afterDevice = &device.After{Created: at, ID: page.After[1]}
+		afterSession = &session.After{Created: at, ID: page.After[1]}
 	}
 
-	devices, err := h.Logins.ListDevices(r.Context(), call.Principal.PersonID, after, page.Limit+1)
+	devices, err := h.Logins.ListDevices(r.Context(), call.Principal.PersonID, afterDevice, page.Limit+1)
 	if err != nil {
 		return err
 	}
-	devices, hasMore, next := rest.Cut(page, devices, func(d device.Device) (string, string) { return rest.Micros(d.Created), d.ID })
+	browsers, err := h.SignIn.ListSessions(r.Context(), call.Principal.PersonID, afterSession, page.Limit+1)
+	if err != nil {
+		return err
+	}
+
+	all := rest.Convert(devices, func(d device.Device) signedIn { return deviceSignedIn(d, call.Principal.DeviceID()) })
+	all = append(all, rest.Convert(browsers, func(s session.Session) signedIn { return browserSignedIn(s, call.Principal.SessionID()) })...)
+	slices.SortFunc(all, func(a, b signedIn) int {
+		return cmp.Or(b.created.Compare(a.created), cmp.Compare(b.ID, a.ID))
+	})
+	all, hasMore, next := rest.Cut(page, all, func(s signedIn) (string, string) { return rest.Micros(s.created), s.ID })
 	return rest.Reply(w, http.StatusOK, wire.DeviceList{
-		Data:       rest.Convert(devices, func(d device.Device) wire.Device { return asDevice(d, call.Principal.DeviceID()) }),
+		Data:       rest.Convert(all, func(s signedIn) wire.Device { return s.Device }),
 		HasMore:    hasMore,
 		NextCursor: next,
 	})
+}
+
+// signedIn is a device or browser in the list, with the time that it is sorted
+// by.
+type signedIn struct {
+	wire.Device
+	created time.Time
 }
 
 // revokeDevice serves POST /api/v2/auth/device/revoke: it signs out the device
@@ -96,13 +118,17 @@ func (h *Handler) signOutEverywhere(w http.ResponseWriter, r *http.Request) erro
 	return rest.NoContent(w)
 }
 
-// kindDevice is the kind of all devices, which signed in with the device flow.
-const kindDevice = "DEVICE"
+// The kinds in the list: devices, which signed in with the device flow, and
+// browsers.
+const (
+	kindDevice  = "DEVICE"
+	kindBrowser = "BROWSER"
+)
 
-// asDevice converts a device to its API representation. currentID is the id of
-// the caller's device.
-func asDevice(d device.Device, currentID string) wire.Device {
-	return wire.Device{
+// deviceSignedIn converts a device to its entry in the list. currentID is the
+// id of the caller's device.
+func deviceSignedIn(d device.Device, currentID string) signedIn {
+	return signedIn{created: d.Created, Device: wire.Device{
 		ID:             d.ID,
 		Kind:           kindDevice,
 		Name:           cmp.Or(d.Agent, "Unknown app"),
@@ -112,5 +138,20 @@ func asDevice(d device.Device, currentID string) wire.Device {
 		Created:        rest.Moment(d.Created),
 		LastUsed:       rest.Moment(d.LastUsed),
 		Current:        d.ID == currentID,
-	}
+	}}
+}
+
+// browserSignedIn converts a browser session to its entry in the list.
+// currentID is the id of the caller's session.
+func browserSignedIn(s session.Session, currentID string) signedIn {
+	return signedIn{created: s.Created, Device: wire.Device{
+		ID:             s.ID,
+		Kind:           kindBrowser,
+		Name:           cmp.Or(s.Agent, "Unknown browser"),
+		Address:        s.Address,
+		SignInProvider: s.Provider,
+		Created:        rest.Moment(s.Created),
+		LastUsed:       rest.Moment(s.LastUsed),
+		Current:        s.ID == currentID,
+	}}
 }

@@ -29,7 +29,7 @@ func (h *Handler) Routes() []rest.Route {
 	return []rest.Route{
 		rest.NewRoute("GET /api/v2/me", access.Identity, h.getMe),
 		rest.NewRoute("GET /me", access.Identity, h.getMe),
-		rest.NewRoute("DELETE /api/v2/me", access.SignedIn, h.deleteMe),
+		rest.NewRoute("DELETE /api/v2/me", access.Lasting, h.deleteMe),
 		rest.NewRoute("GET /api/v2/me/export", access.SignedIn, h.exportMe),
 		rest.NewRoute("POST /api/v2/me/top-up", access.Personal, h.claimTopUp),
 	}

@@ -179,6 +179,8 @@ func (h *Handler) asUpload(u asset.Upload, viewerID string) wire.Upload {
 		ID:              u.ID,
 		URL:             h.Links.SignURL(library.KindUpload, u.ID, library.VariantFile, viewerID, names.File),
 		ThumbURL:        rest.MediaURL(h.Links, library.KindUpload, u.ID, library.VariantThumb, viewerID, names),
+		PreviewURL:      rest.MediaURL(h.Links, library.KindUpload, u.ID, library.VariantPreview, viewerID, names),
+		Blurhash:        rest.TextOrNull(u.Asset.Blurhash),
 		Name:            u.Name,
 		Created:         rest.Moment(u.Created),
 		MimeType:        u.Asset.MimeType,

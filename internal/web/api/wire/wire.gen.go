@@ -1116,7 +1116,8 @@ type Device struct {
 	// Examples: PagW53lsaa2KiGgg5wR4
 	ID ID `json:"id"`
 
-	// Kind The kind of device. `DEVICE` is an app that signed in with the device flow; other kinds may be added.
+	// Kind The kind of entry. `DEVICE` is an app that signed in with the device flow, `BROWSER` a browser; other kinds may
+	// be added.
 	//
 	//
 	// Examples: DEVICE
@@ -1125,7 +1126,7 @@ type Device struct {
 	// LastUsed The time of the last use, up to a minute late.
 	LastUsed time.Time `json:"last_used"`
 
-	// Name The user agent of the app at the sign-in.
+	// Name The user agent of the app or browser at the sign-in.
 	//
 	// Examples: atelier-blender/1.4
 	Name string `json:"name"`
@@ -1902,6 +1903,11 @@ type KitTool struct {
 
 // LibraryItem A result in the library. Its URLs need no credential, work for 7 days and are new at each read.
 type LibraryItem struct {
+	// Blurhash A placeholder picture as BlurHash; null for none.
+	//
+	// Examples: LEHV6nWB2yk8pyo0adR*.7kCMdnj
+	Blurhash *string `json:"blurhash"`
+
 	// Created The time of creation.
 	Created time.Time `json:"created"`
 
@@ -1932,6 +1938,9 @@ type LibraryItem struct {
 	//
 	// Examples: 1 of 4 words is unknown to this model and was left out of the drawing: narwhal.
 	Note *string `json:"note"`
+
+	// PreviewURL URL of a video's first frame as JPEG; null for anything else.
+	PreviewURL *string `json:"preview_url"`
 
 	// Prompt The prompt of the run; null if its tool has none.
 	//
@@ -1979,6 +1988,11 @@ type LibraryItem struct {
 
 // LibraryItemDetail A result with the inputs of its run. It has all members of `LibraryItem`, and more.
 type LibraryItemDetail struct {
+	// Blurhash A placeholder picture as BlurHash; null for none.
+	//
+	// Examples: LEHV6nWB2yk8pyo0adR*.7kCMdnj
+	Blurhash *string `json:"blurhash"`
+
 	// Created As in `LibraryItem`.
 	Created time.Time `json:"created"`
 
@@ -2014,6 +2028,9 @@ type LibraryItemDetail struct {
 	//
 	// Examples: null
 	Note *string `json:"note"`
+
+	// PreviewURL URL of a video's first frame as JPEG; null for anything else.
+	PreviewURL *string `json:"preview_url"`
 
 	// Prompt As in `LibraryItem`.
 	//
@@ -2268,6 +2285,11 @@ type NodeDraft struct {
 
 // NodeItem The file of a node. Its URLs need no credential, work for 7 days and are new at each read.
 type NodeItem struct {
+	// Blurhash A placeholder picture as BlurHash; null for none.
+	//
+	// Examples: LEHV6nWB2yk8pyo0adR*.7kCMdnj
+	Blurhash *string `json:"blurhash"`
+
 	// DurationSeconds The playing time; null if the file has none or it is unknown.
 	//
 	// Examples: null
@@ -2282,6 +2304,9 @@ type NodeItem struct {
 	//
 	// Examples: image/png
 	MimeType string `json:"mime_type"`
+
+	// PreviewURL URL of a video's first frame as JPEG; null for anything else.
+	PreviewURL *string `json:"preview_url"`
 
 	// SizeBytes The size of the file.
 	//
@@ -3029,6 +3054,11 @@ type UUID = string
 
 // Upload An uploaded file. Its URLs need no credential, work for 7 days and are new at each read.
 type Upload struct {
+	// Blurhash A placeholder picture as BlurHash; null for none.
+	//
+	// Examples: LEHV6nWB2yk8pyo0adR*.7kCMdnj
+	Blurhash *string `json:"blurhash"`
+
 	// Created The time of the upload.
 	Created time.Time `json:"created"`
 
@@ -3056,6 +3086,9 @@ type Upload struct {
 	//
 	// Examples: photo.png
 	Name string `json:"name"`
+
+	// PreviewURL URL of a video's first frame as JPEG; null for anything else.
+	PreviewURL *string `json:"preview_url"`
 
 	// Sha256 The file's SHA-256, in hex.
 	//
@@ -3291,6 +3324,27 @@ type User struct {
 
 	// TopUp The free tokens that the person can claim.
 	TopUp TopUp `json:"top_up"`
+
+	// UID Opaque. Send it back unchanged.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	UID ID `json:"uid"`
+}
+
+// WebToken A short-lived ID token of a browser session.
+type WebToken struct {
+	// ExpiresAt When the token expires, in Unix seconds.
+	//
+	// Examples: 1794736800
+	ExpiresAt int64 `json:"expires_at"`
+
+	// ExpiresIn Seconds until the token expires.
+	//
+	// Examples: 600
+	ExpiresIn int `json:"expires_in"`
+
+	// IDToken The ID token. Keep it in memory only.
+	IDToken string `json:"id_token"`
 
 	// UID Opaque. Send it back unchanged.
 	//
@@ -3574,6 +3628,12 @@ type PollDeviceParams struct {
 type RevokeDeviceParams struct {
 	// XDeviceID The `device_id` of any device of the same person.
 	XDeviceID *ID `json:"X-Device-Id,omitempty"`
+}
+
+// CreateWebTokenParams defines parameters for CreateWebToken.
+type CreateWebTokenParams struct {
+	// XAtelierStudio Any value. Forms of other sites cannot send it.
+	XAtelierStudio string `json:"X-Atelier-Studio"`
 }
 
 // ListBoardsParams defines parameters for ListBoards.
