@@ -189,8 +189,8 @@ type Credentials struct {
 	RefreshGrace       Span `hidden:"" help:"How long a replaced refresh token remains valid." default:"60s" least:"0"`
 }
 
-// Tokens has the amounts of tokens, the currency that accounts pay for runs
-// with.
+// Tokens has the amounts of tokens that accounts receive. Tokens are the
+// currency with which accounts pay for runs.
 type Tokens struct {
 	SignupGrant      int64 `hidden:"" help:"Tokens granted to a new person." default:"0" least:"0"`
 	SetupGrant       int64 `hidden:"" help:"Additional tokens granted to the person who sets up the service." default:"1000" least:"0"`
@@ -437,8 +437,9 @@ func (c *Config) CheckSettings() error {
 	return problems.asError()
 }
 
-// eachNumber calls fn with every numeric setting: its name, its value (for a
-// list, the smallest value, or 0 if that is less) and its struct tag "least".
+// eachNumber calls fn with every numeric setting: its name, its value and its
+// struct tag "least". For a list, the value is the lowest number in it, but at
+// most 0.
 func (c *Config) eachNumber(fn func(name string, n int64, least string)) {
 	var walk func(prefix string, v reflect.Value)
 	walk = func(prefix string, v reflect.Value) {

@@ -45,7 +45,7 @@ func openReaders(dsn string, n int) (*readers, error) {
 	return r, nil
 }
 
-// closeAll closes all connections. None may be in use.
+// closeAll closes all connections. They must not be in use.
 func (r *readers) closeAll() {
 	close(r.done)
 	for range len(r.free) {

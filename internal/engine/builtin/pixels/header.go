@@ -8,7 +8,7 @@ import (
 	"atelier/internal/engine"
 )
 
-// Header is the dimensions of a picture, read from the file's header, and the
+// Header has the dimensions of a picture, read from the file's header, and the
 // memory needed to decode it.
 type Header struct {
 	Width, Height int   // in pixels, after applying the orientation

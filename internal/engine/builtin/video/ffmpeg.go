@@ -133,7 +133,7 @@ func stillOutputArgs(name, codec string) []string {
 		"-fflags", "+bitexact", "-flags:v", "+bitexact", "-f", "image2", "-update", "1", name}
 }
 
-// Limits in bytes on a preview, and on a frame of up to 1280 pixels width.
+// Limits in bytes on a preview, and on a frame that is up to 1280 pixels wide.
 const (
 	maxPreview = 1 << 20
 	maxFrame   = 4 << 20

@@ -37,7 +37,7 @@ func (r sequence) checkLength() error {
 }
 
 // joinFilters returns the filters that join the streams [name0], [name1] and so
-// on to the stream [reel].
+// on into the stream [reel].
 func (r sequence) joinFilters(name, transition string) string {
 	var b strings.Builder
 	if r.count == 1 {

@@ -26,7 +26,7 @@ import (
 // defaults in the comments apply.
 type Options struct {
 	Folder string // parent of the jobs' temporary folders; default: the system's temporary folder
-	// Memory is the largest address space of the program in bytes, which is far
+	// Memory is the maximum address space of the program in bytes, which is far
 	// more than the memory that it uses. The default is 4 GiB. A video of
 	// twelve full HD pictures needs almost 3 GiB.
 	Memory int64

@@ -16,7 +16,7 @@ func fillNoise(z []float32, seed uint64) {
 	}
 }
 
-// ziggurat is the tables of the ziggurat method for normally distributed
+// ziggurat has the tables of the ziggurat method for normally distributed
 // numbers, which covers the distribution with strips of equal area (Marsaglia
 // and Tsang, The Ziggurat Method for Generating Random Variables, 2000).
 type ziggurat struct {
