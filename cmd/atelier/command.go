@@ -45,8 +45,8 @@ type cli struct {
 // exits with status 2.
 type usageError struct{ error }
 
-// installation opens what the settings specify: the database, keys, files and
-// engines.
+// installation opens the database, keys, files and engines that the settings
+// specify.
 type installation struct {
 	streams
 	cfg *config.Config

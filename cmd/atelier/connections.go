@@ -20,8 +20,8 @@ const (
 	lowFiles       = 256
 )
 
-// metricsConnections limits the connections of the metrics listener. Their
-// files are part of ownFiles.
+// metricsConnections limits the connections of the metrics listener. The files
+// that they use are counted in ownFiles.
 var metricsConnections = httpd.ConnectionLimits{Total: 16, PerAddress: 8}
 
 // redirectConnections limits the connections of the listener that redirects to

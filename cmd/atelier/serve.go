@@ -299,7 +299,7 @@ func drainTime(c *config.Config) time.Duration {
 
 // routeRequests returns a handler that passes each request to the handler of
 // its path. Requests to the API bypass the mux of the other handlers, because
-// the API has its own.
+// the API has a mux of its own.
 func routeRequests(calls, reference, pages, people http.Handler) http.Handler {
 	rest := http.NewServeMux()
 	rest.Handle("/", pages)

@@ -22,7 +22,7 @@ func Sealed(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 // nothing to seal. If the log already has seals, BeginSeals does nothing, so
 // that rows inserted by an attacker are not sealed later.
 func BeginSeals(ctx context.Context, tx *sqldb.Tx, old func() (map[string]string, error)) error {
-	head, _, err := lockHead(ctx, tx) // the lock ensures that one node at a time does this
+	head, _, err := lockHead(ctx, tx) // the lock ensures that only one node at a time introduces seals
 	if err != nil {
 		return fmt.Errorf("introduce seals: %w", err)
 	}

@@ -23,8 +23,9 @@ import (
 	"unicode"
 )
 
-// Config has all settings. Settings marked hidden are listed by "atelier
-// config" instead of each command's help, and otherwise work like the others.
+// Config has all settings. The help of commands omits the settings marked
+// hidden; "atelier config" lists them. Otherwise they work like all other
+// settings.
 type Config struct {
 	Config   string   `help:"YAML file with settings." placeholder:"FILE"`
 	Data     string   `help:"Folder of the embedded database, files and keys." default:"./data" placeholder:"DIR"`

@@ -115,8 +115,9 @@ type Reservation struct {
 }
 
 // Acquire reserves memory, and waits for it until ctx ends. The caller must
-// release the reservation. It must not already have one, because two callers
-// that each wait for more memory could deadlock.
+// release the reservation. It must not call Acquire while it has another
+// reservation, because two callers that each wait for more memory could
+// deadlock.
 func (b *Budget) Acquire(ctx context.Context, r Request) (*Reservation, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -54,8 +54,9 @@ type Handler struct {
 	// Timeout is the time limit of one attempt. It is required.
 	Timeout time.Duration
 	// Every, if set, is the interval at which the queue adds a job of this
-	// kind. The first is added soon after Run begins. All processes together
-	// add one job, and none while the previous one still waits or runs.
+	// kind. The first is added soon after Run begins. At each interval only one
+	// process adds a job, and none does while the previous job still waits or
+	// runs.
 	Every time.Duration
 	// Parallel is the number of jobs of this kind that this process runs at the
 	// same time. The default is 1.

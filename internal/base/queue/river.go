@@ -91,9 +91,9 @@ type payload struct {
 func (p payload) Kind() string { return p.kind }
 
 // riverArgs converts a job to River's arguments and options. It does not let
-// River limit the attempts: the process that adds the job may not have the
-// handler, which defines the limit, so the worker ends the job after the last
-// attempt.
+// River limit the attempts, because only the handler defines the limit, and the
+// process that adds the job possibly does not have the handler. Instead, the
+// worker ends the job after the last attempt.
 func riverArgs(j Job) (river.JobArgs, *river.InsertOpts) {
 	opts := &river.InsertOpts{Queue: j.Kind, MaxAttempts: math.MaxInt16}
 	if j.Unique != "" {

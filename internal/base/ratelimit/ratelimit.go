@@ -241,7 +241,7 @@ func Rooms(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) ([]Roo
 }
 
 // Daily is the prefix of keys with windows of up to a day. Sweep keeps their
-// events for a day longer than those of other keys.
+// events for a day longer than the events of other keys.
 const Daily = "day/"
 
 // maxKeyBytes is the maximum length of a name or subject in bytes. The database

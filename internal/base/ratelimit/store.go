@@ -47,7 +47,7 @@ func insertEvent(ctx context.Context, tx *sqldb.Tx, id, key string) error {
 }
 
 // ReturnEvent deletes an event that Take recorded, so that it no longer counts.
-// It is no error if the event was already deleted.
+// It returns no error if the event was already deleted.
 func ReturnEvent(ctx context.Context, tx *sqldb.Tx, id string) error {
 	_, err := tx.Exec(ctx, `DELETE FROM rate_log WHERE id = $1`, id)
 	return err

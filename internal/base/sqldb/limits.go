@@ -26,7 +26,7 @@ import (
 //	                connectLimit    a new connection
 //	at the server   idleLimit       a transaction whose client sends nothing
 //	                lockLimit       waiting for a row; a client that still runs retries
-//	                statementLimit  one statement, more than River's longest
+//	                statementLimit  one statement; River's longest takes less
 //	                tcp_*           a client that has disappeared
 //
 // Several transactions of a suspended node may wait for the same row, and each
@@ -179,9 +179,9 @@ func limitConnect(conf *pgxpool.Config) {
 }
 
 // limitsAtServer returns the SQL statements that set the limits of a session,
-// without those that chosen already contains. They are not sent as start-up
+// except the limits that chosen already contains. They are not sent as start-up
 // parameters, because older servers and PgBouncer refuse connections with
-// parameters that they do not know.
+// unknown parameters.
 func limitsAtServer(conn *pgx.Conn, chosen map[string]string) string {
 	limits := []struct {
 		name  string

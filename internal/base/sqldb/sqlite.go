@@ -34,9 +34,9 @@ type sqlite struct {
 const busyLimit = 5 * time.Second
 
 // sqliteDSN returns the data source name of the file at path, with the pragmas
-// that every connection needs and those in extra. Write transactions use BEGIN
-// IMMEDIATE, because a deferred transaction that first reads and then writes
-// fails with SQLITE_BUSY under load.
+// that every connection needs and the pragmas in extra. Write transactions use
+// BEGIN IMMEDIATE, because a deferred transaction that first reads and then
+// writes fails with SQLITE_BUSY under load.
 func sqliteDSN(path string, extra ...string) string {
 	return fileDSN(path, append([]string{
 		"busy_timeout(" + inMilliseconds(busyLimit) + ")", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)",

@@ -30,7 +30,7 @@ var errNotPlain = engine.Fail(engine.Failed, "The background is not plain: its b
 var errNoBackground = engine.Fail(engine.Failed, "The picture has no background to remove: its border is transparent.")
 
 // borderSample is the colour of a pixel near the picture's border and the
-// values of the model's terms there.
+// values of the model's terms at that pixel.
 type borderSample struct {
 	basis [backgroundTerms]float64
 	lab

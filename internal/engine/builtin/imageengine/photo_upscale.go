@@ -259,9 +259,9 @@ func (t *upscaleTile) findRanges(c int) {
 func lightOf(v float32) float32 { return v * (v*(v*0.305306011+0.682171111) + 0.012522878) }
 func slopeOf(v float32) float32 { return v*(v*0.915918033+1.364342222) + 0.012522878 }
 
-// findCorrection computes by how much the result's pixels must change so that
-// their mean equals the light of their source pixel. For pictures with alpha it
-// compares stored values, because linear light could not be computed from
+// findCorrection computes the amount by which the result's pixels must change
+// so that their mean equals the light of their source pixel. For pictures with
+// alpha it compares stored values, because linear light cannot be computed from
 // premultiplied colours.
 func (t *upscaleTile) findCorrection(c int, into block) {
 	f := t.factor

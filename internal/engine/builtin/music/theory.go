@@ -199,8 +199,9 @@ func voiceChord(chord, before []int, centre int) []int {
 	return best
 }
 
-// voiceDistance returns how far a voice moves, in semitones: from its previous
-// note, or from the nearest previous note if the number of voices has changed.
+// voiceDistance returns the distance in semitones that a voice moves: from its
+// previous note, or from the nearest previous note if the number of voices has
+// changed.
 func voiceDistance(pitch, voice, voices int, before []int) int {
 	if len(before) == 0 {
 		return 0

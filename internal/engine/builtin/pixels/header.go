@@ -118,7 +118,7 @@ func isProgressive(head []byte) bool {
 		}
 		next := 2 + int(binary.BigEndian.Uint16(b[2:]))
 		if next > len(b) {
-			return true // the kind is unknown, so assume the one that needs more memory
+			return true // the kind is unknown, so assume a progressive file, which needs more memory
 		}
 		b = b[next:]
 	}

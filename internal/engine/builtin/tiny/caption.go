@@ -140,9 +140,9 @@ const (
 	twoListsBytes = 110
 )
 
-// describeWords returns sentences about the words that the picture may not
-// show: unknown words, and words that the network knows only from texts. words
-// is the number of words in total, room the limit of a list in bytes.
+// describeWords returns sentences about words that are possibly missing from
+// the picture: unknown words, and words that the network knows only from texts.
+// words is the number of words in total, room the limit of a list in bytes.
 func describeWords(unknown, guessed []string, words, room int) (all []string) {
 	switch {
 	case words == 0:

@@ -1,7 +1,7 @@
 // Package video is the engine that makes and changes videos. It runs the
 // programs ffmpeg and ffprobe separately for each job.
 //
-//	inputs into a folder ─▶ ffprobe ─▶ prepare: one pass for each ─▶ render ─▶ check the file ─▶ sink
+//	inputs into a folder ─▶ ffprobe ─▶ prepare each input ─▶ render ─▶ check the file ─▶ sink
 //
 // Inputs are treated as hostile. They get generated names in the job's folder,
 // they are read with the demuxer for the type that the service detected, the

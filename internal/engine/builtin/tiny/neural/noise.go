@@ -50,10 +50,10 @@ var zigguratTables = sync.OnceValue(func() *ziggurat {
 })
 
 // drawNormal returns a normally distributed random number. On AMD64 it returns
-// the same numbers as rand.NormFloat64. On other processors that function may
-// fuse a multiplication with an addition. In about one of ten thousand pictures
-// it would then consume one random number more or less, and all later numbers
-// would differ. The explicit conversions here prevent fusing.
+// the same numbers as rand.NormFloat64. On other processors rand.NormFloat64
+// may fuse a multiplication with an addition. In about one of ten thousand
+// pictures it would then consume one random number more or less, and all later
+// numbers would differ. The explicit conversions in drawNormal prevent fusing.
 func (z *ziggurat) drawNormal(r *rand.Rand) float64 {
 	for {
 		u := r.Uint64()
