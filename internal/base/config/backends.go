@@ -21,8 +21,8 @@ import (
 type Backend struct {
 	Engine   string `yaml:"engine"`
 	URL      string `yaml:"url"`
-	Key      string `yaml:"key"`      // the API key itself, or
-	KeyEnv   string `yaml:"key_env"`  // the environment variable with the API key, or
+	Key      string `yaml:"key"`      // the API key; excludes KeyEnv and KeyFile
+	KeyEnv   string `yaml:"key_env"`  // the environment variable with the API key
 	KeyFile  string `yaml:"key_file"` // the file with the API key
 	Parallel int    `yaml:"parallel"` // the number of concurrent runs that one node sends to the backend
 	Timeout  Span   `yaml:"timeout"`  // the limit on requests other than the run itself

@@ -19,9 +19,9 @@ type Buckets struct {
 	now       func() time.Time
 
 	mu    sync.Mutex
-	young map[string]*rate.Limiter // buckets used since young was last moved to old
-	old   map[string]*rate.Limiter // buckets used in the minute before that; dropped at the next move
-	turn  time.Time                // the time of the next move, at which young becomes old
+	young map[string]*rate.Limiter // buckets used since young last replaced old
+	old   map[string]*rate.Limiter // buckets used before that; dropped when young replaces old
+	turn  time.Time                // the time when young next replaces old
 }
 
 // New returns buckets that allow perMinute requests a minute for each key, even

@@ -154,7 +154,7 @@ func gridPlan(shapes []float64, width, gap float64) sheetPlan {
 	var p sheetPlan
 	y := gap
 	for line := range lines {
-		n := (len(shapes) + lines - 1 - line) / lines // if the pictures do not divide evenly, the first rows have one more
+		n := (len(shapes) + lines - 1 - line) / lines // if the pictures do not divide evenly, the first rows have one more picture
 		cell := (width - gap*float64(n+1)) / float64(n)
 		for i := range n {
 			p.addCell(gap+float64(i)*(cell+gap), y, cell, height)

@@ -284,7 +284,7 @@ func (t *upscaleTile) findCorrection(c int, into block) {
 		}
 		for x, v := range want[:len(to)] {
 			if t.opaque {
-				// Near black the slope is almost 0, so it is limited.
+				// Near black the slope is almost 0, so at least 0.2 is used.
 				to[x] = (lightOf(v) - to[x]*share) / max(slopeOf(v), 0.2)
 			} else {
 				to[x] = v - to[x]*share

@@ -50,8 +50,8 @@ func Requirements() []subprocess.Requirement {
 func New(program string, o Options) *Engine { return &Engine{program: program, folder: o.Folder} }
 
 const (
-	// maxCharacters is the largest number of characters of a text, even if a
-	// manifest allows more.
+	// maxCharacters is the largest allowed number of characters of a text, even
+	// if a manifest allows more.
 	maxCharacters = 20_000
 	// maxDuration is the length of the longest recording that the service
 	// stores.
