@@ -150,14 +150,14 @@ type Output struct {
 	MimeType string `json:"mime_type"`
 	Size     int64  `json:"size_bytes"`
 	SHA256   string `json:"sha256"`
-	Note     string `json:"note"` // a remark of the tool about the output; may be empty
+	Note     string `json:"note"` // a remark by the tool about the output; may be empty
 }
 
 // Failure is the reason why a run failed.
 type Failure struct {
 	Code      string `json:"code"`
 	Message   string `json:"message"`
-	Retryable bool   `json:"retryable"` // starting the run again with the same inputs can succeed
+	Retryable bool   `json:"retryable"` // a new run with the same inputs may succeed
 }
 
 // HasEnded reports whether the run has succeeded, failed or been cancelled.
@@ -306,7 +306,7 @@ func (c *Client) httpClient() *http.Client {
 	return http.DefaultClient
 }
 
-// withAccount adds the team_id parameter of the selected account to a query.
+// withAccount adds the parameter team_id to a query if a team is selected.
 func (c *Client) withAccount(q url.Values) url.Values {
 	if q == nil {
 		q = url.Values{}

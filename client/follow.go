@@ -49,8 +49,8 @@ func (c *Client) FollowRun(ctx context.Context, id string, progress func(fractio
 }
 
 // followEvents reads the event stream of a run until the run ends, and returns
-// its final state. last is the id of the last event received, from which the
-// stream continues.
+// its final state. *last is the id of the last event received; after a
+// reconnection the stream continues with the next event.
 func (c *Client) followEvents(ctx context.Context, id string, last *string, progress func(float64)) (*Run, error) {
 	header := http.Header{"Accept": {"text/event-stream"}}
 	if *last != "" {

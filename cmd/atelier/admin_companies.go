@@ -246,7 +246,8 @@ func readRoles(ctx context.Context, tx *sqldb.Tx, companyID, teamID string) ([]r
 	return rows, err
 }
 
-// orNone returns all, or an empty list instead of nil, so that JSON shows [].
+// orNone returns all, or an empty list if all is nil, so that JSON shows []
+// instead of null.
 func orNone(all []company.Permission) []company.Permission {
 	if all == nil {
 		return []company.Permission{}
@@ -265,7 +266,7 @@ func (r roleRow) listPermissions() string {
 	return strings.Join(words, " ")
 }
 
-// describeRoles returns a table row with the permissions of each role.
+// describeRoles returns a table row for each role, with its permissions.
 func describeRoles(all []roleRow) (rows [][]string) {
 	for _, r := range all {
 		rows = append(rows, []string{"role " + r.Name, r.listPermissions()})

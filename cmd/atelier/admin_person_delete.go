@@ -77,7 +77,8 @@ func (c personDeleteCmd) Run(p *program) error {
 		if err := d.DeletePerson(ctx, principal.Operator(), who.ID, who.Email); err != nil {
 			return err
 		}
-		// Erase the data now, because no worker may be running.
+		// Erase the data now instead of leaving this to a worker, because
+		// perhaps no worker is running.
 		if err := d.ErasePerson(ctx, who.ID); err != nil {
 			return err
 		}

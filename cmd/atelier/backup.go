@@ -144,8 +144,8 @@ func (p *program) backupSource(ctx context.Context, db *sqldb.DB) (s backup.Sour
 	s.Version = buildVersion()
 	s.Now = time.Now
 	s.Check = func(ctx context.Context, copied *sqldb.DB) (problems []string, err error) {
-		// Checks of deadlines and limits are omitted: the service may be
-		// stopped, and this command may have other settings.
+		// Checks of deadlines and limits are omitted, because the service may
+		// be stopped, and its settings may differ from those of this command.
 		found, _, err := p.verifyDatabase(ctx, copied, nil)
 		for _, v := range found {
 			problems = append(problems, v.Row+": "+v.Check)

@@ -86,8 +86,8 @@ type violation struct {
 }
 
 // verifyDatabase runs the consistency checks of all packages and verifies the
-// seals of rows. more are additional checks that apply only to some databases.
-// held is a summary of the passed checks for people.
+// seals of rows. more has additional checks that apply only to some databases.
+// held is a human-readable summary of the passed checks.
 func (in *installation) verifyDatabase(ctx context.Context, db *sqldb.DB, more []sqldb.Check) (list []violation, held string, err error) {
 	checks := slices.Concat(person.Checks, personaldata.Checks, session.Checks, company.Checks, credential.Checks, device.Checks, idtoken.Checks, audit.Checks, ledger.Checks, ratelimit.Checks,
 		catalog.Checks, queue.Checks(db.Dialect), asset.Checks, library.Checks, quota.Checks, board.Checks, webhook.Checks, run.Checks, report.Checks, budget.Checks, more)

@@ -45,8 +45,8 @@ type cli struct {
 // exits with status 2.
 type usageError struct{ error }
 
-// installation opens what the settings specify: the database, keys, files and
-// engines.
+// installation opens the database, keys, files and engines that the settings
+// specify.
 type installation struct {
 	streams
 	cfg *config.Config
@@ -117,7 +117,8 @@ func runCommand(ctx context.Context, args []string, s streams) error {
 	return k.Run(p)
 }
 
-// printResult prints v as JSON, or else text, which is for people.
+// printResult prints v as JSON if asJSON is true, and otherwise the
+// human-readable text.
 func (s streams) printResult(asJSON bool, v any, text string) error {
 	if !asJSON {
 		_, err := fmt.Fprintln(s.stdout, text)

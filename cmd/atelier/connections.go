@@ -13,15 +13,15 @@ import (
 // connections.
 const (
 	ownFiles        = 64 // logs, listeners, model servers, webhooks, e-mail, refused connections
-	filesOfDatabase = 4  // per connection: SQLite opens the database, its write-ahead log and its index
+	filesOfDatabase = 4  // per database connection: SQLite opens the database, its write-ahead log and its index
 	filesOfRun      = 16 // per concurrent run: pipes, folders, inputs and results
 
 	maxConnections = 10_000 // the default limit, because each connection uses memory
 	lowFiles       = 256
 )
 
-// metricsConnections limits the connections of the metrics listener. Their
-// files are part of ownFiles.
+// metricsConnections limits the connections of the metrics listener. The files
+// that they use are counted in ownFiles.
 var metricsConnections = httpd.ConnectionLimits{Total: 16, PerAddress: 8}
 
 // redirectConnections limits the connections of the listener that redirects to
@@ -52,10 +52,12 @@ func (in *installation) connectionLimits(log *slog.Logger) httpd.ConnectionLimit
 	return limits
 }
 
-// limitConnections divides the files that the process may open: at most half
-// are reserved for other purposes, and each connection may use two of the rest
-// (its socket and one file of its request). wanted is the configured number of
-// connections, or 0 for the default; fits reports whether it is possible.
+// limitConnections divides the number of files that the process may open
+// between client connections and other purposes. At most half are reserved for
+// other purposes. Each connection may use two of the remaining files: its
+// socket and one file of its request. wanted is the configured number of
+// connections, or 0 for the default; fits reports whether that number is
+// possible.
 func limitConnections(files, reserve, wanted, perAddress int) (limits httpd.ConnectionLimits, fits bool) {
 	reserve = min(reserve, files/2)
 	most := max((files-reserve)/2, 1)

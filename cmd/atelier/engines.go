@@ -44,7 +44,7 @@ const (
 )
 
 // requiredPrograms returns the programs and files that the built-in engines
-// need, by engine name. Those that were found have a path.
+// need, by engine name. The path is "" if a program or file was not found.
 func requiredPrograms(c *config.Config) map[string][]subprocess.Requirement {
 	sound := music.Requirements()
 	if file := c.Engines.Soundfont; file != "" {
@@ -217,7 +217,7 @@ func (in *installation) openBackend(b config.Backend) (engine.Prober, func(), er
 		if b.Catalog != "" {
 			described := b
 			if !isSameHost(b.URL, b.Catalog) {
-				described.RequestHeader = nil // the provider's own catalog is public
+				described.RequestHeader = nil // a catalog on another host is the provider's public one and must not receive the credentials
 			}
 			if o.Catalog, err = in.newBackendClient(described, b.Catalog); err != nil {
 				return nil, nothing, err

@@ -24,7 +24,7 @@ func (in *installation) tightenFiles() error {
 	if blobs, ok := strings.CutPrefix(in.cfg.BlobsURL(), "file://"); ok {
 		folders = append(folders, filepath.Join(blobs, "data"), filepath.Join(blobs, "tmp"))
 		if in.cfg.Blobs == "" {
-			folders = append(folders, blobs) // after its subfolders
+			folders = append(folders, blobs) // changed after its subfolders
 		}
 	}
 	for _, folder := range folders {
@@ -52,10 +52,11 @@ func (in *installation) tightenFiles() error {
 	return nil
 }
 
-// tightenModes removes other users' permissions from a folder and everything
-// in it. It examines files only in folders that other users can access, so
-// that a service with a million files starts quickly. It restricts a folder
-// after its files, so that the next start continues after an interruption.
+// tightenModes removes other users' permissions from a folder and everything in
+// it. It examines files only in folders that other users can access, so that a
+// service with a million files starts quickly. It restricts a folder after its
+// files, so that after an interruption the next start continues with the files
+// that are left.
 func tightenModes(folder string, refused *string) error {
 	info, err := os.Stat(folder)
 	if err != nil {

@@ -108,7 +108,7 @@ func (c generateCmd) sendRun(ctx context.Context, service *client.Client, req *c
 }
 
 // findTool returns the tool with the given slug or id. Display names are not
-// accepted, because several tools can have the same one, and it can change.
+// accepted, because they are not unique and can change.
 func (c generateCmd) findTool(ctx context.Context, service *client.Client) (*client.Tool, error) {
 	all, err := service.ListTools(ctx)
 	if err != nil {

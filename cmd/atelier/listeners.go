@@ -118,8 +118,9 @@ func (l *listeners) runBackground(ctx context.Context, group *errgroup.Group) {
 	}
 }
 
-// redirectHandler returns a handler that redirects plain HTTP to HTTPS on the
-// same host if the service has a URL there, and to the base URL otherwise.
+// redirectHandler returns a handler that redirects plain HTTP to HTTPS: to the
+// requested host if the service has a URL with that host, and to the base URL
+// otherwise.
 func (l *listeners) redirectHandler() http.Handler {
 	base, err := url.Parse(l.cfg.BaseURL)
 	if err != nil {

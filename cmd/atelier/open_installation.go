@@ -169,8 +169,8 @@ func (in *installation) findSecret(ctx context.Context, db *sqldb.DB) error {
 const sealPurpose = "row seals"
 
 // openSealKey sets the key with which the database verifies row seals. found
-// reports whether there is a secret to derive the key from. It creates no
-// secret and changes nothing.
+// reports whether there is a secret to derive the key from. openSealKey never
+// creates a secret and writes nothing.
 func (in *installation) openSealKey(ctx context.Context, db *sqldb.DB) (found bool, err error) {
 	var ring keyring.Ring
 	switch {

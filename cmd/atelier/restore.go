@@ -113,9 +113,9 @@ type settlement struct {
 	requeued, ended, signedOut int
 }
 
-// adoptRestored returns to the queue or ends the runs that were running when
-// the backup was made, because their workers belong to the original
-// installation. With signOut it also signs out everyone.
+// adoptRestored handles the runs that were running when the backup was made: it
+// returns them to the queue or ends them, because their workers belong to the
+// original installation. If signOut is true, it also signs out everyone.
 func (p *program) adoptRestored(ctx context.Context, h backup.Header, signOut bool) (s settlement, err error) {
 	db, err := p.openMigrated(ctx)
 	if err != nil {

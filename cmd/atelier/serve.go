@@ -242,7 +242,7 @@ func (serveCmd) Run(p *program) error {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = stop(context.WithoutCancel(ctx)) }() // traces that have not been sent by then are lost
+		defer func() { _ = stop(context.WithoutCancel(ctx)) }() // if stop fails, unsent traces are lost
 		tracer = t
 	}
 	health := &httpd.Health{Now: time.Now, Checks: map[string]func(context.Context) error{"database": db.Ping, "blobs": blobs.Ping, "queue": jobs.Ping}}
@@ -299,7 +299,7 @@ func drainTime(c *config.Config) time.Duration {
 
 // routeRequests returns a handler that passes each request to the handler of
 // its path. Requests to the API bypass the mux of the other handlers, because
-// the API has its own.
+// the API has a mux of its own.
 func routeRequests(calls, reference, pages, people http.Handler) http.Handler {
 	rest := http.NewServeMux()
 	rest.Handle("/", pages)
@@ -318,9 +318,9 @@ func routeRequests(calls, reference, pages, people http.Handler) http.Handler {
 	})
 }
 
-// onSignal returns a channel that receives a value when the process gets
-// signal s, and a function that stops this. Several signals that arrive before
-// the channel is read may count as one.
+// onSignal returns a channel that receives a value when the process gets signal
+// s, and a function that stops the delivery. Several signals that arrive before
+// the channel is read may be reported as one.
 func onSignal(s os.Signal) (<-chan struct{}, func()) {
 	signals := make(chan os.Signal, 1)
 	heard := make(chan struct{})

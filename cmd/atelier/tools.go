@@ -35,7 +35,7 @@ func (c lintCmd) Run(p *program) error {
 	if err != nil {
 		return err
 	}
-	for i := range from { // include tools whose engine is not available here
+	for i := range from { // include tools whose engine is not available on this node
 		from[i].EngineAvailability = nil
 	}
 	set, err := catalog.Read(from...)

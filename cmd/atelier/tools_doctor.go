@@ -28,7 +28,7 @@ type doctorCmd struct{ jsonFlag }
 type engineCheck struct {
 	Name    string `json:"name"`
 	Kind    string `json:"kind"`
-	State   string `json:"state"` // ok, missing or away
+	State   string `json:"state"` // ok, missing (not usable on this node) or away (does not respond)
 	Detail  string `json:"detail"`
 	Install string `json:"install,omitempty"` // packages that provide the missing programs
 }

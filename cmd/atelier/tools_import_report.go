@@ -8,7 +8,7 @@ import (
 	"atelier/internal/engine/comfyui"
 )
 
-// importReport is what an import made of a workflow, for --json.
+// importReport is the JSON output of --json about an imported workflow.
 type importReport struct {
 	Source   string          `json:"source"`
 	Fields   []importedField `json:"fields"`
@@ -49,8 +49,8 @@ func newImportReport(r comfyui.Report) importReport {
 	return all
 }
 
-// describeImport returns what an import made of a workflow, for people: the
-// fields, the inputs that stay fixed and why, and all warnings.
+// describeImport returns a human-readable report about an imported workflow:
+// the fields, the inputs that stay fixed and why, and all warnings.
 func describeImport(r comfyui.Report) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Read from %s.\n", r.Source)

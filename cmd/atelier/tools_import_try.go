@@ -43,9 +43,9 @@ type trialResult struct {
 	MimeType string `json:"mime_type"`
 }
 
-// tryTool runs an imported tool once on its server. Fields have their
-// defaults. A workflow keeps its own values where fields have none; for other
-// tools a required text is an example.
+// tryTool runs an imported tool once on its server. Each field gets its default
+// value. If a field has no default, a workflow uses its own value; in other
+// tools a required text field gets an example text.
 func (p *program) tryTool(e engine.Engine, tool manifestdraft.Tool, slug string) trial {
 	ctx, cancel := context.WithTimeout(p.ctx, tryTime)
 	defer cancel()
@@ -141,7 +141,8 @@ func trialSettings(tool manifestdraft.Tool) (string, error) {
 	return string(text), err
 }
 
-// plainValues converts the defaults of fields to the types that jobs have.
+// plainValues converts the default values to the types that JSON decoding
+// produces, because jobs contain only these.
 func plainValues(values *map[string]any) error {
 	text, err := json.Marshal(*values)
 	if err != nil {
@@ -169,7 +170,7 @@ func (s *folderSink) open() error {
 // Progress does nothing: a trial run shows no progress.
 func (s *folderSink) Progress(float64) {}
 
-// Queued does nothing: a trial run waits for its server.
+// Queued does nothing: a trial run does not show its position in a queue.
 func (s *folderSink) Queued(int) {}
 
 // Preview does nothing: a trial run shows no previews.

@@ -82,8 +82,8 @@ func (in *installation) newInspector() (*toolInspector, error) {
 	return inspector, nil
 }
 
-// inspectTool returns remarks about a tool whose engine does not exist or is
-// misused, and about unknown media types.
+// inspectTool returns remarks about a tool whose engine does not exist or does
+// not accept the tool's settings, and about unknown media types.
 func (in *toolInspector) inspectTool(t *catalog.Tool) (all []catalog.Remark) {
 	manual, known := in.manuals[t.Engine.Name]
 	switch {

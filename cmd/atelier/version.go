@@ -48,8 +48,8 @@ func readBuild() buildInfo {
 	return b
 }
 
-// buildVersion returns the version number of the release, or else one with the
-// commit that the program was built from.
+// buildVersion returns the version number of a release. For other builds it
+// returns a version with the commit that the program was built from.
 func buildVersion() string { return readBuild().Version }
 
 type versionCmd struct{ jsonFlag }

@@ -64,7 +64,7 @@ type runParts struct {
 	catalog *catalog.Catalog
 	budgets *budget.Service
 	jobs    queue.Queue
-	events  *dispatch.Loop // the loop of the webhook sender
+	events  *dispatch.Loop // wakes the webhook sender
 	log     *slog.Logger
 	metrics prometheus.Registerer
 }
@@ -129,8 +129,9 @@ func (p *program) openRuns(o runParts) (*runs, error) {
 			TopUp:            c.Tokens.TopUp,
 			Storage:          storageLimits(c),
 		},
-		// The relay calls the runner, and the runner calls this service, so the
-		// relay is created last. No run can be queued before openRuns returns.
+		// The relay notifies other nodes of queued runs. It calls the runner,
+		// and the runner calls this service, so the relay is created last. No
+		// run can be queued before openRuns returns.
 		Queued: func(engine string) { rs.relay.RelayQueued(engine) },
 		Ended:  o.events.Wake,
 	})
@@ -142,7 +143,7 @@ func (p *program) openRuns(o runParts) (*runs, error) {
 		return nil, err
 	}
 	p.logSandbox(o.log)
-	// Delete the temporary folders that a killed process has left behind.
+	// Delete the temporary folders that a killed process left behind.
 	if err := subprocess.Sweep(c.Engines.Folder); err != nil {
 		o.log.Warn("could not remove the folders of unfinished jobs", "error", err)
 	}
@@ -233,8 +234,8 @@ func storageLimits(c *config.Config) quota.Limits {
 	return quota.Limits{Account: int64(c.Storage.AccountBytes), Total: int64(c.Storage.TotalBytes)}
 }
 
-// diskFolders returns the local folders that contain files or the database and
-// grow, by purpose.
+// diskFolders returns, by purpose, the local folders that grow: those with
+// stored files and with the database.
 func diskFolders(c *config.Config) map[string]string {
 	folders := map[string]string{}
 	if folder, ok := strings.CutPrefix(c.BlobsURL(), "file://"); ok {

@@ -78,7 +78,7 @@ const (
 	StorageLimitSet Act = "storage.limit_set" // the operator set how many bytes an account may store
 
 	KeysRotated Act = "keys.rotated" // the key that signs ID tokens was replaced
-	SealsBegun  Act = "seals.begun"  // rows that were stored before seals were introduced were sealed
+	SealsBegun  Act = "seals.begun"  // seals (keyed hashes) were added to rows that were stored before seals existed
 
 	BackupMade     Act = "backup.made"     // a backup of the whole installation was made
 	BackupRestored Act = "backup.restored" // the installation was restored from a backup

@@ -16,13 +16,13 @@ func Sealed(ctx context.Context, tx *sqldb.Tx) (bool, error) {
 	return hasSeals(ctx, tx)
 }
 
-// BeginSeals introduces seals in an installation from before they existed. It
-// calls old, which seals the existing rows of other packages and returns the
-// details for the log entry, none if there was nothing to seal. If the log
-// already has seals, BeginSeals does nothing, so that rows inserted by an
-// attacker are not sealed later.
+// BeginSeals introduces seals (keyed hashes of rows) in an installation that is
+// older than this feature. It calls old, which seals the existing rows of other
+// packages and returns the details for the log entry, or none if there was
+// nothing to seal. If the log already has seals, BeginSeals does nothing, so
+// that rows inserted by an attacker are not sealed later.
 func BeginSeals(ctx context.Context, tx *sqldb.Tx, old func() (map[string]string, error)) error {
-	head, _, err := lockHead(ctx, tx) // the lock ensures that one node at a time does this
+	head, _, err := lockHead(ctx, tx) // the lock ensures that only one node at a time introduces seals
 	if err != nil {
 		return fmt.Errorf("introduce seals: %w", err)
 	}

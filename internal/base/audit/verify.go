@@ -72,8 +72,8 @@ type walk struct {
 	found    bool // the exported head was found
 	problems []string
 
-	sealer *sqldb.Tx // used only for its key; nil if there is no key: seals are not checked then
-	sealed bool      // a row with a seal was read: all later rows must have a seal
+	sealer *sqldb.Tx // provides the key for checking seals; nil if there is no key, and then seals are not checked
+	sealed bool      // a row with a seal was read, so all later rows must have a seal
 }
 
 func (w *walk) addProblem(format string, args ...any) {

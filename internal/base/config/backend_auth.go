@@ -24,7 +24,7 @@ const (
 
 var authChoices = []string{AuthBearer, AuthBasic, AuthKey, AuthHeader}
 
-// defaultAuth are the engines whose servers do not expect a bearer token.
+// defaultAuth has the engines whose servers do not expect a bearer token.
 var defaultAuth = map[string]string{A1111: AuthBasic, Fal: AuthKey}
 
 // Limits of the headers of a backend: their number, and the length of a value
@@ -187,9 +187,9 @@ func (b *Backend) setKeyHeader() error {
 	return nil
 }
 
-// checkHeaderName returns an error if a backend cannot set the header: the
-// name is no token (RFC 9110, section 5.6.2), or the header belongs to the
-// connection or to the body of a request.
+// checkHeaderName returns an error if a backend cannot set the header, because
+// the name is not a token (RFC 9110, section 5.6.2), or because the header
+// belongs to the connection or to the body of a request.
 func checkHeaderName(name string) error {
 	isToken := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r)
@@ -211,7 +211,8 @@ func isHeaderText(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
-// absoluteIn returns path, relative to the folder dir if it is not absolute.
+// absoluteIn returns path unchanged if it is absolute, and otherwise joined to
+// the folder dir.
 func absoluteIn(dir, path string) string {
 	if filepath.IsAbs(path) {
 		return path

@@ -21,8 +21,8 @@ import (
 type Backend struct {
 	Engine   string `yaml:"engine"`
 	URL      string `yaml:"url"`
-	Key      string `yaml:"key"`      // the API key itself, or
-	KeyEnv   string `yaml:"key_env"`  // the environment variable with the API key, or
+	Key      string `yaml:"key"`      // the API key; excludes KeyEnv and KeyFile
+	KeyEnv   string `yaml:"key_env"`  // the environment variable with the API key
 	KeyFile  string `yaml:"key_file"` // the file with the API key
 	Parallel int    `yaml:"parallel"` // the number of concurrent runs that one node sends to the backend
 	Timeout  Span   `yaml:"timeout"`  // the limit on requests other than the run itself
@@ -66,7 +66,7 @@ const (
 	Exec      = "exec"
 )
 
-// servers are the engines that are reached over HTTP, with the default URL. It
+// servers has the default URL of each engine that is reached over HTTP. The URL
 // is empty if there is no public service.
 var servers = map[string]string{
 	Cog: "", ComfyUI: "", A1111: "", OpenAI: "", Replicate: "https://api.replicate.com/v1", Fal: "https://queue.fal.run",
@@ -204,8 +204,8 @@ func (b *Backend) fillDefaults(dir string, getenv func(string) string) error {
 			bad("command: is required")
 		} else {
 			// A relative command is relative to the backends file. It is not
-			// looked up in PATH, because other users may be able to write to
-			// those folders.
+			// searched for in PATH, because other users may be able to write to
+			// the folders in PATH.
 			b.Command[0] = absoluteIn(dir, b.Command[0])
 		}
 		for _, path := range slices.Concat(b.Read, b.Write) {

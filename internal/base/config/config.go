@@ -23,8 +23,9 @@ import (
 	"unicode"
 )
 
-// Config has all settings. Settings marked hidden are listed by "atelier
-// config" instead of each command's help, and otherwise work like the others.
+// Config has all settings. The help of commands omits the settings marked
+// hidden; "atelier config" lists them. Otherwise they work like all other
+// settings.
 type Config struct {
 	Config   string   `help:"YAML file with settings." placeholder:"FILE"`
 	Data     string   `help:"Folder of the embedded database, files and keys." default:"./data" placeholder:"DIR"`
@@ -190,8 +191,8 @@ type Credentials struct {
 	RefreshGrace       Span `hidden:"" help:"How long a replaced refresh token remains valid." default:"60s" least:"0"`
 }
 
-// Tokens has the amounts of tokens, the currency that accounts pay for runs
-// with.
+// Tokens has the amounts of tokens that accounts receive. Tokens are the
+// currency with which accounts pay for runs.
 type Tokens struct {
 	SignupGrant      int64 `hidden:"" help:"Tokens granted to a new person." default:"0" least:"0"`
 	SetupGrant       int64 `hidden:"" help:"Additional tokens granted to the person who sets up the service." default:"1000" least:"0"`
@@ -438,8 +439,9 @@ func (c *Config) CheckSettings() error {
 	return problems.asError()
 }
 
-// eachNumber calls fn with every numeric setting: its name, its value (for a
-// list, the smallest value, or 0 if that is less) and its struct tag "least".
+// eachNumber calls fn with every numeric setting: its name, its value and its
+// struct tag "least". For a list, the value is the lowest number in it, but at
+// most 0.
 func (c *Config) eachNumber(fn func(name string, n int64, least string)) {
 	var walk func(prefix string, v reflect.Value)
 	walk = func(prefix string, v reflect.Value) {

@@ -32,7 +32,7 @@ func (s *Span) UnmarshalText(text []byte) error {
 func (s Span) String() string { return time.Duration(s).String() }
 
 // Size is a number of bytes, written as a plain number or with KB, MB or GB,
-// which are powers of 1024 here.
+// which mean powers of 1024.
 type Size int64
 
 var units = []struct {

@@ -47,8 +47,8 @@ func UnknownVariables(environ []string, app *kong.Application, others []string) 
 			continue
 		}
 		warning := name + " is not a setting"
-		// Names are compared without the prefix: with it, all names would be
-		// similar.
+		// Names are compared without the prefix. The common prefix would make
+		// all of them similar.
 		if meant := sanitize.Nearest(strings.TrimPrefix(name, prefix), rest); meant != "" {
 			warning += "; did you mean " + prefix + meant + "?"
 		}

@@ -1,5 +1,5 @@
-// Package dispatch runs the loops that look for due work in a database table
-// and start it: background jobs on SQLite, and webhook deliveries.
+// Package dispatch runs the loops that search a database table for due work and
+// start it: background jobs on SQLite, and webhook deliveries.
 package dispatch
 
 import "time"
@@ -12,7 +12,7 @@ type Loop struct {
 // NewLoop returns a loop that does not run yet.
 func NewLoop() *Loop { return &Loop{wake: make(chan struct{}, 1)} }
 
-// Wake makes a running loop look for work now. It never blocks.
+// Wake makes a running loop check for work now. It never blocks.
 func (l *Loop) Wake() {
 	select {
 	case l.wake <- struct{}{}:
@@ -20,8 +20,8 @@ func (l *Loop) Wake() {
 	}
 }
 
-// Run calls start until stop is closed: first at once, then after each Wake and
-// at the latest after the wait that start returned.
+// Run calls start immediately, after each Wake, and when the wait that start
+// returned has passed. It returns when stop is closed.
 func (l *Loop) Run(stop <-chan struct{}, start func() (wait time.Duration)) {
 	for {
 		wait := start()

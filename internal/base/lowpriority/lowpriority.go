@@ -62,8 +62,9 @@ type loan struct {
 }
 
 // changeTurns returns the new GOMAXPROCS after adding n, where now is the
-// current value. If other code has changed GOMAXPROCS since the last call, now
-// becomes the new base and the loan is reset to zero.
+// current value. If other code has changed GOMAXPROCS since the last call,
+// changeTurns takes now as the new base value and forgets its earlier
+// additions.
 func (l *loan) changeTurns(now, n int) int {
 	if now != l.left {
 		l.added = 0
@@ -74,7 +75,8 @@ func (l *loan) changeTurns(now, n int) int {
 	return l.left
 }
 
-// ownTurns returns GOMAXPROCS without the loan, where now is the current value.
+// ownTurns returns GOMAXPROCS without the number that AddProcessors has added,
+// where now is the current value of GOMAXPROCS.
 func (l *loan) ownTurns(now int) int {
 	if now != l.left {
 		return now

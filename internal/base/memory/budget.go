@@ -23,7 +23,7 @@ import (
 type Lane int
 
 // The lanes. Each lane may use less of the budget than the lanes listed before
-// it, so that some memory is always left for those.
+// it, so that it always leaves some memory for them.
 const (
 	Quick     Lane = iota // decoding a picture of usual size
 	Tool                  // running a tool
@@ -32,7 +32,7 @@ const (
 	lanes
 )
 
-// LargeBytes is the number of bytes from which a request counts as large.
+// LargeBytes is the number of bytes above which a request counts as large.
 // Decoding a photograph of about 20 megapixels needs less.
 const LargeBytes = 64 << 20
 
@@ -115,8 +115,9 @@ type Reservation struct {
 }
 
 // Acquire reserves memory, and waits for it until ctx ends. The caller must
-// release the reservation. It must not already have one, because two callers
-// that each wait for more memory could deadlock.
+// release the reservation. It must not call Acquire while it has another
+// reservation, because two callers that each wait for more memory could
+// deadlock.
 func (b *Budget) Acquire(ctx context.Context, r Request) (*Reservation, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

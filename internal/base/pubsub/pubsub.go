@@ -1,6 +1,7 @@
 // Package pubsub notifies subscribers in the same process. Follow returns a
 // channel that receives a signal after each Notify. Subscribers must also poll
-// the database, because changes made by other nodes send no signal here.
+// the database, because changes made by other nodes cause no signal in this
+// process.
 package pubsub
 
 import "sync"

@@ -105,7 +105,8 @@ func (l *local) dispatch(ctx context.Context, stop <-chan struct{}) {
 }
 
 // maintainJobs takes over the jobs of dead workers and adds periodic jobs. It
-// runs at regular intervals, because nothing wakes the loop for these.
+// runs at regular intervals, because neither a dead worker nor a schedule can
+// wake the loop.
 func (l *local) maintainJobs(ctx context.Context) {
 	var taken int64
 	err := l.db.Write(ctx, func(tx *sqldb.Tx) error {
@@ -324,7 +325,7 @@ func (l *local) deleteAllOld(ctx context.Context) error {
 }
 
 // drainJobs waits for the running jobs to end. After Options.Drain it cancels
-// the ones that remain.
+// the jobs that are still running.
 func (l *local) drainJobs() {
 	ended := make(chan struct{})
 	go func() {

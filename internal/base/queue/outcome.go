@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// GiveUp returns an error with which a handler makes its job fail without
-// further attempts, because another attempt would fail in the same way.
+// GiveUp wraps cause in an error for a handler to return if its job must fail
+// without further attempts, because another attempt would fail in the same way.
 func GiveUp(cause error) error { return &giveUp{cause} }
 
 type giveUp struct{ cause error }

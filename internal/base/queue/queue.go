@@ -33,8 +33,8 @@ type Work struct {
 	ID   string
 	Kind string
 	Args []byte
-	// Attempt is the number of this attempt, from 1. Attempts that do not count
-	// do not increase it.
+	// Attempt is the number of this attempt, from 1. Attempts that a shutdown
+	// interrupted are not counted.
 	Attempt int
 }
 
@@ -54,8 +54,9 @@ type Handler struct {
 	// Timeout is the time limit of one attempt. It is required.
 	Timeout time.Duration
 	// Every, if set, is the interval at which the queue adds a job of this
-	// kind. The first is added soon after Run begins. All processes together
-	// add one job, and none while the previous one still waits or runs.
+	// kind. The first is added soon after Run begins. At each interval only one
+	// process adds a job, and none does while the previous job still waits or
+	// runs.
 	Every time.Duration
 	// Parallel is the number of jobs of this kind that this process runs at the
 	// same time. The default is 1.
@@ -70,11 +71,11 @@ type Queue interface {
 	// instead.
 	Add(ctx context.Context, tx *sqldb.Tx, j Job) (id string, err error)
 
-	// Run runs the jobs of the handlers' kinds until ctx ends. Then it starts no
-	// more jobs and waits up to Options.Drain for the running ones. It cancels
-	// the contexts of the rest and puts these jobs back into the queue, where
-	// the next worker can start them immediately. Run returns when all attempts
-	// have ended. It can then be called again.
+	// Run runs the jobs of the handlers' kinds until ctx ends. Then it starts
+	// no more jobs and waits up to Options.Drain for the running jobs. It
+	// cancels the contexts of jobs that run longer and puts these jobs back
+	// into the queue, where the next worker can start them immediately. Run
+	// returns when all attempts have ended. It can then be called again.
 	Run(ctx context.Context, handlers []Handler) error
 
 	// Ping returns an error if the queue's table cannot be read.
@@ -90,7 +91,7 @@ type Options struct {
 	// Drain is the time that running jobs have to finish when Run ends. The
 	// default is 20 s.
 	Drain time.Duration
-	// Poll is the interval at which the queue looks for due jobs if nothing
+	// Poll is the interval at which the queue checks for due jobs if nothing
 	// wakes it. The default is 1 s.
 	Poll time.Duration
 	// Keep is the time for which finished jobs stay in the table. The default

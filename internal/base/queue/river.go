@@ -32,8 +32,8 @@ type spread struct {
 // River considers the job stuck and starts it again.
 const rescueGrace = 10 * time.Second
 
-// liveStates are the states in which a job blocks others with its Unique key.
-// River requires all of them except retryable.
+// liveStates are the states in which a job prevents adding another job with the
+// same Unique key. River requires all of them except retryable.
 var liveStates = []rivertype.JobState{
 	rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable,
 	rivertype.JobStateRunning, rivertype.JobStateScheduled,
@@ -90,9 +90,10 @@ type payload struct {
 
 func (p payload) Kind() string { return p.kind }
 
-// riverArgs converts a job to River's arguments and options. River has no limit
-// of attempts of its own: the worker ends the job after its last attempt,
-// because the process that adds the job may not have its handler.
+// riverArgs converts a job to River's arguments and options. It does not let
+// River limit the attempts, because only the handler defines the limit, and the
+// process that adds the job possibly does not have the handler. Instead, the
+// worker ends the job after the last attempt.
 func riverArgs(j Job) (river.JobArgs, *river.InsertOpts) {
 	opts := &river.InsertOpts{Queue: j.Kind, MaxAttempts: math.MaxInt16}
 	if j.Unique != "" {

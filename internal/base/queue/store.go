@@ -25,8 +25,8 @@ func insertJob(ctx context.Context, tx *sqldb.Tx, j Job) (id string, err error) 
 		SELECT id FROM job WHERE kind = $1 AND unique_key = $2 AND state IN ('waiting', 'running')`, j.Kind, j.Unique)
 }
 
-// claimJobs leases up to n due jobs of a kind until the given time, longest due
-// first, and returns them.
+// claimJobs leases up to n due jobs of a kind until the given time, and returns
+// them. It prefers jobs that have been due for longest.
 func claimJobs(ctx context.Context, tx *sqldb.Tx, kind string, n int, until time.Time) ([]Work, error) {
 	return sqldb.All(ctx, tx, `
 		UPDATE job SET state = 'running', attempt = attempt + 1, lease_until = $1
@@ -85,9 +85,9 @@ func settleJob(ctx context.Context, tx *sqldb.Tx, w Work, o outcome) error {
 	return err
 }
 
-// reclaimJobs makes the running jobs of a kind whose lease has expired wait
-// again, or fail if they have had the given number of attempts. It returns
-// their number.
+// reclaimJobs returns the running jobs of a kind whose lease has expired to the
+// waiting state, or marks them as failed if they have had the given number of
+// attempts. It returns the number of these jobs.
 func reclaimJobs(ctx context.Context, tx *sqldb.Tx, kind string, attempts int) (int64, error) {
 	return tx.Exec(ctx, `
 		UPDATE job SET
@@ -98,24 +98,24 @@ func reclaimJobs(ctx context.Context, tx *sqldb.Tx, kind string, attempts int) (
 		attempts, sqldb.At(tx.Now), kind)
 }
 
-// ReturnAll makes running jobs wait again, as if their attempts had not begun.
-// It is for a copy of a SQLite database: the workers that run these jobs use
-// the original.
+// ReturnAll returns all running jobs to the waiting state, as if their attempts
+// had not begun. It is for a copy of a SQLite database, because the workers
+// that run these jobs use the original database.
 func ReturnAll(ctx context.Context, tx *sqldb.Tx) error {
 	_, err := tx.Exec(ctx, `UPDATE job SET state = 'waiting', attempt = attempt - 1, lease_until = NULL WHERE state = 'running'`)
 	return err
 }
 
 // addPeriodic adds the next job of a periodic kind if it is due. The table
-// job_every stores when the next one is due: this ensures that only one process
-// adds it, and that the schedule survives restarts.
+// job_every stores the time at which the next job is due. Thus only one process
+// adds the job, and the schedule survives restarts.
 func addPeriodic(ctx context.Context, tx *sqldb.Tx, kind string, every time.Duration) error {
 	now := sqldb.At(tx.Now)
 	next := sqldb.At(tx.Now.Add(every))
 	// The first job is due immediately. A stored time that is much too late is
-	// corrected: it comes from a longer Every or a wrong clock. A time that is
-	// slightly too late is not, because this transaction may only have waited
-	// for another writer.
+	// corrected, because it comes from a longer Every or a wrong clock. A time
+	// that is only slightly too late is kept, because this transaction may have
+	// waited for another writer.
 	if _, err := tx.Exec(ctx, `
 		INSERT INTO job_every (kind, next) VALUES ($1, $2)
 		ON CONFLICT (kind) DO UPDATE SET next = $3 WHERE job_every.next > $4`,

@@ -79,8 +79,9 @@ func Take(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) (id str
 }
 
 // Backoff admits Free events in any interval of length Span without a wait.
-// Each further event must wait after the previous one: First, then twice that,
-// and so on up to MaxWait. It delays callers that a Window would reject.
+// Before each further event, a minimum time must have passed since the previous
+// event: First, then twice that, and so on up to MaxWait. So it delays callers
+// that a Window would reject.
 type Backoff struct {
 	Free           int
 	Span           time.Duration
@@ -103,8 +104,8 @@ func (b Backoff) isValid() bool {
 	return b.Free >= 1 && b.Span >= time.Microsecond && b.First >= time.Microsecond && b.MaxWait >= b.First && b.MaxWait <= b.Span
 }
 
-// TakeWithBackoff is like Take, but the backoff must also admit the event. It
-// needs no windows. It locks the key until the transaction ends.
+// TakeWithBackoff is like Take, but the backoff must also admit the event, and
+// windows may be empty. It locks the key until the transaction ends.
 func TakeWithBackoff(ctx context.Context, tx *sqldb.Tx, key Key, b Backoff, windows ...Window) (id string, full Refusal, err error) {
 	if err := key.validateKey(); err != nil {
 		return "", Refusal{}, err
@@ -193,8 +194,8 @@ type Room struct {
 	Reset time.Duration
 }
 
-// Admit is like Take, but returns the room that each window has left after the
-// event.
+// Admit is like Take, but returns, for each window, how many more events it
+// admits after this one.
 func Admit(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) (rooms []Room, full Refusal, err error) {
 	if err := validateWindows(key, windows); err != nil {
 		return nil, Refusal{}, err
@@ -219,8 +220,8 @@ func Admit(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) (rooms
 	return rooms, Refusal{}, nil
 }
 
-// Rooms returns the room that each window has left. It neither records nor locks
-// anything.
+// Rooms returns, for each window, how many more events it admits. It neither
+// records nor locks anything.
 func Rooms(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) ([]Room, error) {
 	if err := validateWindows(key, windows); err != nil {
 		return nil, err
@@ -240,7 +241,7 @@ func Rooms(ctx context.Context, tx *sqldb.Tx, key Key, windows ...Window) ([]Roo
 }
 
 // Daily is the prefix of keys with windows of up to a day. Sweep keeps their
-// events for a day longer than those of other keys.
+// events for a day longer than the events of other keys.
 const Daily = "day/"
 
 // maxKeyBytes is the maximum length of a name or subject in bytes. The database

@@ -47,7 +47,7 @@ func insertEvent(ctx context.Context, tx *sqldb.Tx, id, key string) error {
 }
 
 // ReturnEvent deletes an event that Take recorded, so that it no longer counts.
-// It is no error if the event was already deleted.
+// It returns no error if the event was already deleted.
 func ReturnEvent(ctx context.Context, tx *sqldb.Tx, id string) error {
 	_, err := tx.Exec(ctx, `DELETE FROM rate_log WHERE id = $1`, id)
 	return err
@@ -86,10 +86,11 @@ func dropNames(ctx context.Context, tx *sqldb.Tx, names []string) error {
 	return nil
 }
 
-// Sweep deletes events older than before, and events of Daily keys that are a
-// day older than that. No window may reach further back than before. It deletes
-// at most limit events and limit keys, and returns how many rows it deleted;
-// fewer than limit means that none are left.
+// Sweep deletes the events that are older than the time before; events of Daily
+// keys are kept for one day more. The windows of all other keys must be short
+// enough that such events no longer count. Sweep deletes at most limit events
+// and limit keys, and returns the number of deleted rows. If that is less than
+// limit, nothing is left to delete.
 //
 // The condition on the time of a key is repeated outside the subquery, because
 // the statement may wait for a lock on the key, and the transaction that held

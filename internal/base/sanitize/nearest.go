@@ -23,7 +23,7 @@ func Nearest(word string, among []string) string {
 func EditDistance(from, to string) int {
 	a := []rune(from)
 	b := []rune(to)
-	var before []int // the row before last
+	var before []int // the row before the previous one
 	last := make([]int, len(b)+1)
 	for j := range last {
 		last[j] = j

@@ -8,8 +8,8 @@ import (
 )
 
 // RequestBudget is the maximum total time of all database operations of one
-// HTTP request. Responses must begin within ten seconds; the rest is for other
-// work.
+// HTTP request. Responses must begin within ten seconds; the remaining time is
+// for other work.
 const RequestBudget = 7500 * time.Millisecond
 
 // Budget is the time that remains for the database operations of one request.

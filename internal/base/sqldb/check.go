@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Check is an invariant of the stored data that SQL can check. Query returns
-// one text column that describes each row violating the invariant, and no rows
-// if there are none.
+// Check is an invariant of the stored data that SQL can check. For each stored
+// row that violates the invariant, Query returns a row with one text column
+// that describes the violation.
 type Check struct {
 	Name  string
 	Query string

@@ -20,8 +20,8 @@ var errNotEmbedded = errors.New("only the embedded SQLite database supports this
 const copyPages = 256
 
 // CopyTo writes a copy of the SQLite database to a new file at path, which only
-// the service's user can read. The copy is a consistent snapshot. Other readers
-// and writers, also in other processes, continue meanwhile, but the write-ahead
+// the service's user can read. The copy is a consistent snapshot. It does not
+// block other readers and writers, even in other processes, but the write-ahead
 // log cannot be truncated until the copy is complete.
 func (db *DB) CopyTo(ctx context.Context, path string) (err error) {
 	if db.lite == nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // isConflict reports whether a transaction failed because it conflicted with a
-// concurrent one, so that it may be retried.
+// concurrent transaction, so that it may be retried.
 func isConflict(err error) bool {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return pg.Code == "40001" || pg.Code == "40P01" // serialization failure, deadlock

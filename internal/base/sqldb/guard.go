@@ -9,8 +9,8 @@ import (
 // still allowed. If it returns an error, the transaction ends without any
 // change.
 //
-// It reads the rows that the decision depends on with Locking, so that they
-// cannot change before the transaction commits.
+// A guard reads the rows that the decision depends on with Locking, so that
+// they cannot change before the transaction commits.
 type Guard func(ctx context.Context, tx *Tx) error
 
 type guardKey struct{}
@@ -43,7 +43,7 @@ type Querier interface {
 	QueryRow(ctx context.Context, query string, args ...any) Row
 	// Locking returns the end of a SELECT that locks its rows. Each clause is a
 	// PostgreSQL locking clause without FOR, such as "UPDATE OF p" or "SHARE OF
-	// d"; rows are locked in this order.
+	// d". Rows are locked in the order of the clauses.
 	Locking(clauses ...string) string
 }
 

@@ -17,16 +17,16 @@ import (
 
 // Time limits. A request must get a response within ten seconds whatever the
 // database does. A node that is suspended in the middle of a transaction must
-// not block other nodes from the rows it has locked for longer than that.
+// not keep rows locked, and so block other nodes, for longer than that.
 //
-//	here            operationLimit  one Read, Write or QueryRow, from waiting for a
-//	                                connection to the commit; the connection is destroyed
+//	in this process operationLimit  one Read, Write or QueryRow, from waiting for a connection
+//	                                to the commit; at the limit the connection is destroyed
 //	                stalledLimit    the same, while the server does not respond
 //	                RequestBudget   all operations of a request, until its response begins
 //	                connectLimit    a new connection
 //	at the server   idleLimit       a transaction whose client sends nothing
 //	                lockLimit       waiting for a row; a client that still runs retries
-//	                statementLimit  one statement, more than River's longest
+//	                statementLimit  one statement; River's longest takes less
 //	                tcp_*           a client that has disappeared
 //
 // Several transactions of a suspended node may wait for the same row, and each
@@ -45,7 +45,7 @@ const (
 	lockLimit        = 2 * time.Second
 	statementLimit   = 65 * time.Second // River reindexes for up to a minute
 	transactionLimit = 75 * time.Second // only on PostgreSQL 17 and newer
-	silenceLimit     = 20 * time.Second // after it the system closes a connection whose peer acknowledges no data
+	silenceLimit     = 20 * time.Second // time after which the system closes a connection whose peer acknowledges no data
 )
 
 // limitKey is the context key of WithLimit.
@@ -68,8 +68,8 @@ func (db *DB) limitOf(ctx context.Context) time.Duration {
 }
 
 // boundContext returns a context for an operation on PostgreSQL, which ends at
-// the operation's limit. On SQLite it returns ctx, because runView and takeTurn
-// apply the limit there.
+// the operation's limit. On SQLite it returns ctx, because there runView and
+// takeTurn apply the limit.
 func (db *DB) boundContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	if db.lite != nil {
 		return ctx, func() {}
@@ -103,9 +103,9 @@ func (db *DB) runTransaction(ctx, limited context.Context, o pgx.TxOptions, fn f
 	limit := time.Until(deadline)
 	defer func() { db.noticeOutcome(ctx, limit, err) }()
 	if own, ok := ctx.Deadline(); ok && !own.After(deadline) {
-		// The deadline of the caller's context is earlier, so it ends the
-		// statement with an error that has the reason. The deadline of the
-		// connection is moved behind it, so that it does not come first.
+		// The caller's context has an earlier deadline. That deadline should
+		// end the statement, because its error contains the reason. So the
+		// deadline of the connection is set to a later time.
 		deadline = own.Add(stalledLimit)
 	}
 	c, err := db.pool.Acquire(limited)
@@ -167,8 +167,8 @@ func limitPool(conf *pgxpool.Config) {
 	}
 }
 
-// limitConnect limits the time to connect, and the time for which a peer may
-// not respond at the TCP level.
+// limitConnect limits the time to connect, and the time after which a TCP peer
+// that does not respond counts as lost.
 func limitConnect(conf *pgxpool.Config) {
 	conf.ConnConfig.ConnectTimeout = cmp.Or(conf.ConnConfig.ConnectTimeout, connectLimit)
 	dialer := &net.Dialer{
@@ -179,9 +179,9 @@ func limitConnect(conf *pgxpool.Config) {
 }
 
 // limitsAtServer returns the SQL statements that set the limits of a session,
-// without those that chosen already contains. They are not sent as start-up
+// except the limits that chosen already contains. They are not sent as start-up
 // parameters, because older servers and PgBouncer refuse connections with
-// parameters that they do not know.
+// unknown parameters.
 func limitsAtServer(conn *pgx.Conn, chosen map[string]string) string {
 	limits := []struct {
 		name  string

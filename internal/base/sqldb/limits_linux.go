@@ -8,8 +8,8 @@ import (
 )
 
 // setUserTimeout makes the system close a TCP connection whose peer does not
-// acknowledge sent data (RFC 5482). TCP keep-alive does not detect this: it
-// works only while no data is unacknowledged.
+// acknowledge sent data (RFC 5482). TCP keep-alive does not detect such a peer,
+// because it is active only when all sent data has been acknowledged.
 func setUserTimeout(network, _ string, c syscall.RawConn) error {
 	if !strings.HasPrefix(network, "tcp") {
 		return nil

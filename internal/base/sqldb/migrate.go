@@ -32,9 +32,9 @@ const migrationLock = 0x41_54_45_4c // "ATEL"
 // database.
 var ErrNewer = errors.New("a newer version of atelier has migrated this database")
 
-// Migrate brings the database schema to this release's version and returns the
-// number of migrations that it applied. Several processes may call it at the
-// same time: one migrates and the others wait. Each migration is one
+// Migrate migrates the database schema to this release's version and returns
+// the number of migrations that it applied. Several processes may call it at
+// the same time: one migrates and the others wait. Each migration is one
 // transaction, so after a crash the next call continues with the first
 // migration that is missing.
 func (db *DB) Migrate(ctx context.Context) (steps int, err error) {

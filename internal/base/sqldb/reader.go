@@ -45,7 +45,7 @@ func openReaders(dsn string, n int) (*readers, error) {
 	return r, nil
 }
 
-// closeAll closes all connections. None may be in use.
+// closeAll closes all connections. They must not be in use.
 func (r *readers) closeAll() {
 	close(r.done)
 	for range len(r.free) {
@@ -57,7 +57,7 @@ func (r *readers) closeAll() {
 	}
 }
 
-// readRow reads the first row of a query. It waits at most limit for a free
+// readRow reads the first row of a query. It waits up to limit for a free
 // connection.
 func (r *readers) readRow(ctx context.Context, query string, args []any, limit time.Duration) Row {
 	one, err := r.takeReader(ctx, limit)
@@ -72,7 +72,7 @@ func (r *readers) readRow(ctx context.Context, query string, args []any, limit t
 	return Row{from: values}
 }
 
-// takeReader returns a free connection. It waits for one at most limit.
+// takeReader waits up to limit for a free connection and returns it.
 func (r *readers) takeReader(ctx context.Context, limit time.Duration) (*rowReader, error) {
 	select {
 	case one := <-r.free:

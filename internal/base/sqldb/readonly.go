@@ -14,16 +14,16 @@ import (
 
 // Read-only access to SQLite. A normal connection creates two files next to the
 // database, the write-ahead log and its index. It repairs them after a crash,
-// and empties the log when it closes. A read-only connection must not do that,
-// so how it reads depends on whether the service runs and whether there is a
-// log:
+// and empties the log when it closes. A read-only connection must do none of
+// this, so the files that it reads depend on whether the service runs and
+// whether there is a log:
 //
 //	the service runs       its log and index exist: use them, with its locks
 //	no service, no log     the file is complete: read only the file, without locks
 //	no service, a log      read both, and keep the index in memory
 //
-// If the service starts while the file is read without locks, it does not
-// notice the reader. So every read transaction ends with a check whether the
+// A service that starts while the file is read without locks does not notice
+// the reader. So every such read transaction ends with a check whether the
 // service has started.
 
 var (
@@ -80,8 +80,8 @@ func readOnlyDSN(path, mode string) string {
 	return dsn
 }
 
-// inUse reports whether another process has the file index open, by the lock on
-// dmsByte.
+// inUse reports whether another process has the index file open. It checks the
+// lock on dmsByte.
 func inUse(index string) (bool, error) {
 	f, err := os.Open(index)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -15,9 +15,10 @@ func (db *DB) SetSealKey(key []byte) { db.sealKey = key }
 // CanSeal reports whether a key for row seals was set.
 func (tx *Tx) CanSeal() bool { return len(tx.sealKey) > 0 }
 
-// SealTexts returns a keyed hash of the given strings. The first is the
+// SealTexts returns a keyed hash of the given strings. The first string is the
 // purpose, such as the name of a table. An attacker who can write to the
-// database, but does not have the installation's secret, cannot compute it.
+// database, but does not have the installation's secret, cannot compute the
+// hash.
 func (tx *Tx) SealTexts(texts ...string) string {
 	if len(tx.sealKey) == 0 {
 		return ""

@@ -1,9 +1,10 @@
 // Package sqldb runs the same queries on SQLite and PostgreSQL.
 //
 // Queries are plain SQL with placeholders like $1. SQLite has one connection
-// for writing, so that writers wait here instead of failing with SQLITE_BUSY,
-// and several for reading. PostgreSQL has a connection pool of pgx. The fields
-// of Dialect contain the differences between the two databases.
+// for writing, so that writers wait in this package instead of failing with
+// SQLITE_BUSY, and several connections for reading. PostgreSQL has a connection
+// pool of pgx. The fields of Dialect contain the differences between the two
+// databases.
 //
 // If the database cannot be reached, the error is fault.Unavailable. Other
 // errors of the driver are returned unchanged.
@@ -62,8 +63,8 @@ var (
 
 // Options are the parameters of Open in addition to the database URL.
 type Options struct {
-	// MaxConns is the maximum number of connections: all connections on
-	// PostgreSQL, those for read transactions on SQLite.
+	// MaxConns is the maximum number of connections. On SQLite it limits only
+	// the connections for read transactions.
 	MaxConns int
 	// Now is the local clock.
 	Now func() time.Time
@@ -285,8 +286,9 @@ type Tx struct {
 func (tx *Tx) PGX() pgx.Tx { return tx.pgx }
 
 // AdvanceNow sets Now to a later time. It is for a transaction that has waited
-// for a lock: its rows must not have an earlier time than those of the
-// transaction that had the lock before. An earlier time changes nothing.
+// for a lock: its rows must not have an earlier time than the rows of the
+// transaction that had the lock before. If to is not later than Now, AdvanceNow
+// changes nothing.
 func (tx *Tx) AdvanceNow(to time.Time) {
 	if to.After(tx.Now) {
 		tx.Now = to
@@ -294,7 +296,8 @@ func (tx *Tx) AdvanceNow(to time.Time) {
 }
 
 // AfterCommit registers a function that is called after the transaction was
-// committed. It must be quick and cannot fail, for example wake a worker.
+// committed, for example to wake a worker. The function must be quick and
+// cannot report an error.
 func (tx *Tx) AfterCommit(fn func()) { tx.committed = append(tx.committed, fn) }
 
 // Exec runs a statement and returns the number of affected rows.

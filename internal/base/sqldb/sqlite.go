@@ -21,9 +21,9 @@ type sqlite struct {
 
 	files *stillFiles // set if no other process had the files open, so they are read without locks
 
-	writers *sql.DB       // nil if the database is read-only, like writer
+	writers *sql.DB       // nil if the database is read-only; then writer is nil too
 	turn    chan struct{} // contains a value while no goroutine writes; a goroutine receives the value before it writes
-	writer  *sql.Conn     // guarded by turn, like writing
+	writer  *sql.Conn     // turn guards writer and writing
 	writing map[string]*sql.Stmt
 
 	waits, waited atomic.Int64 // number of waits for turn, and their total time in nanoseconds
@@ -34,9 +34,9 @@ type sqlite struct {
 const busyLimit = 5 * time.Second
 
 // sqliteDSN returns the data source name of the file at path, with the pragmas
-// that every connection needs and those in extra. Write transactions use BEGIN
-// IMMEDIATE, because a deferred transaction that first reads and then writes
-// fails with SQLITE_BUSY under load.
+// that every connection needs and the pragmas in extra. Write transactions use
+// BEGIN IMMEDIATE, because a deferred transaction that first reads and then
+// writes fails with SQLITE_BUSY under load.
 func sqliteDSN(path string, extra ...string) string {
 	return fileDSN(path, append([]string{
 		"busy_timeout(" + inMilliseconds(busyLimit) + ")", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)",
@@ -52,9 +52,9 @@ func fileDSN(path string, pragmas ...string) string {
 }
 
 // createPrivate creates the file of a new database with permissions for the
-// service's user only. SQLite would also give other users the permissions that
-// the umask leaves. The write-ahead log and its index get the same permissions
-// as the database file.
+// service's user only. SQLite itself would create a file that other users can
+// read unless the umask prevents it. The write-ahead log and its index get the
+// same permissions as the database file.
 func createPrivate(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
@@ -133,9 +133,9 @@ func (l *sqlite) runView(ctx context.Context, limit time.Duration, tx *Tx, fn fu
 	return err
 }
 
-// takeTurn waits until no other goroutine writes, at most limit. If less than
-// busyLimit is left of limit then, that is how long SQLite waits for other
-// processes. The caller must call done after writing.
+// takeTurn waits up to limit until no other goroutine writes. SQLite may then
+// wait for other processes for the remaining time, at most busyLimit. The
+// caller must call done after writing.
 func (l *sqlite) takeTurn(ctx context.Context, limit time.Duration) (done func(), err error) {
 	give := func() { l.turn <- struct{}{} }
 	left := limit

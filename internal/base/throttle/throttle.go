@@ -19,12 +19,12 @@ type Buckets struct {
 	now       func() time.Time
 
 	mu    sync.Mutex
-	young map[string]*rate.Limiter // buckets used since the maps were last exchanged
-	old   map[string]*rate.Limiter // buckets used in the minute before that; dropped at the next exchange
-	turn  time.Time                // the time of the next exchange, when young becomes old
+	young map[string]*rate.Limiter // buckets used since young last replaced old
+	old   map[string]*rate.Limiter // buckets used before that; dropped when young replaces old
+	turn  time.Time                // the time when young next replaces old
 }
 
-// New returns buckets that allow perMinute requests a minute for each key, also
+// New returns buckets that allow perMinute requests a minute for each key, even
 // in one burst. If perMinute is zero or less, there is no limit.
 func New(perMinute int, now func() time.Time) *Buckets {
 	return &Buckets{perMinute: perMinute, now: now, young: map[string]*rate.Limiter{}}
@@ -49,8 +49,8 @@ func (b *Buckets) Take(key string) (wait time.Duration, ok bool) {
 }
 
 // bucketOf returns the key's bucket. A bucket that was not used for a minute is
-// full again and can be dropped. Two maps that are exchanged every minute do
-// this without a search for such buckets.
+// full again and can be dropped. To drop such buckets without a search,
+// bucketOf drops the map old every minute and replaces it by the map young.
 func (b *Buckets) bucketOf(key string, now time.Time) *rate.Limiter {
 	b.mu.Lock()
 	defer b.mu.Unlock()

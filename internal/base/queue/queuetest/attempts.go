@@ -46,8 +46,8 @@ func woken(t *testing.T, address string) {
 	for range 3 {
 		id := n.Put(t, queue.Job{Kind: "note", Unique: "k"})
 		Receive(t, did, "job")
-		// The end of a job wakes the queue too. Waiting for it ensures that the
-		// next job is started by its own commit.
+		// The end of a job also wakes the queue. The test waits for that end,
+		// so that only its own commit can wake the queue for the next job.
 		n.Finished(t, id)
 	}
 }

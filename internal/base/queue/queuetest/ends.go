@@ -71,7 +71,7 @@ func drained(t *testing.T, address string) {
 func handedBack(t *testing.T, address string) {
 	var s starts
 	h, began := untilEnd(&s)
-	h.Retry = nil // if the attempt counted, there would be no other
+	h.Retry = nil // no retries, so if this attempt counted, there would be no further attempt
 	n := Open(t, address, queue.Options{Drain: 100 * time.Millisecond}, h)
 	stop := n.Start(t)
 	id := n.Put(t, queue.Job{Kind: "note"})

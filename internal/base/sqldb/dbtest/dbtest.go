@@ -37,8 +37,8 @@ func Each(t *testing.T, fn func(t *testing.T, db *sqldb.DB)) {
 	}
 }
 
-// URL returns the URL of a new, migrated database without data. It is removed
-// when the test ends.
+// URL returns the URL of a new, migrated database without data. The database is
+// removed when the test ends.
 func URL(t testing.TB, engine string) string {
 	t.Helper()
 	if engine == "postgres" {

@@ -48,8 +48,8 @@ func (w Fixture) Pass(d time.Duration) { w.clock.Add(d.Microseconds()) }
 // Try runs fn in its own transaction and returns the error.
 func (w Fixture) Try(fn func(*sqldb.Tx) error) error { return w.DB.Write(w.Context(), fn) }
 
-// Do runs fn in its own transaction and fails the test if that returns an
-// error.
+// Do runs fn in its own transaction and fails the test if the transaction
+// returns an error.
 func (w Fixture) Do(fn func(*sqldb.Tx) error) { w.Helper(); w.OK(w.Try(fn)) }
 
 // OK ends the test as failed if err is not nil.

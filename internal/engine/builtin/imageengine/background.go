@@ -22,7 +22,7 @@ type backgroundModel struct {
 	a         [backgroundTerms]float64
 	b         [backgroundTerms]float64
 	deviation float64 // median colour distance of background pixels from the model
-	step      float32 // largest difference in brightness between nearby pixels that is not an edge, in steps of 8 bits
+	step      float32 // largest difference in brightness between nearby pixels that is not an edge, in 8-bit levels
 }
 
 var errNotPlain = engine.Fail(engine.Failed, "The background is not plain: its border has several colours. This tool needs one colour all around the subject.")
@@ -30,7 +30,7 @@ var errNotPlain = engine.Fail(engine.Failed, "The background is not plain: its b
 var errNoBackground = engine.Fail(engine.Failed, "The picture has no background to remove: its border is transparent.")
 
 // borderSample is the colour of a pixel near the picture's border and the
-// values of the model's terms there.
+// values of the model's terms at that pixel.
 type borderSample struct {
 	basis [backgroundTerms]float64
 	lab
@@ -187,7 +187,7 @@ func (w *backgroundModel) fitTerms(all []borderSample, n int, trust float64) {
 // A pixel beyond the tolerance still counts as background if only its
 // brightness differs and there is no edge, as in a soft shadow.
 func (w *backgroundModel) classifyRow(m *image.NRGBA, y int, tolerance float64, into []uint8) {
-	const shadow = 3 // tolerance for differences in brightness alone, as a multiple of the usual one
+	const shadow = 3 // tolerance for differences in brightness alone, as a multiple of the general tolerance
 	bound := tolerance + 2*w.deviation
 	stride := m.Stride
 	for x := range into {

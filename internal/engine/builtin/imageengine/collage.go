@@ -13,8 +13,8 @@ import (
 	"atelier/internal/engine/builtin/pixels"
 )
 
-// previewFromCount is the number of input pictures from which a collage or
-// contact sheet sends a preview.
+// previewFromCount is the minimum number of input pictures for which a collage
+// or contact sheet sends a preview.
 const previewFromCount = 4
 
 // makeCollage arranges pictures on one sheet. Its inputs are pictures, layout,
@@ -88,8 +88,8 @@ func newSheet(w, h int, background color.NRGBA) *image.NRGBA {
 	return m
 }
 
-// drawOver draws a picture onto the sheet. The sheet shows through transparent parts of the
-// picture.
+// drawOver draws a picture onto the sheet. The sheet shows through transparent
+// parts of the picture.
 func drawOver(sheet *image.NRGBA, r image.Rectangle, m *image.NRGBA) {
 	for y := range r.Dy() {
 		to := sheet.Pix[sheet.PixOffset(r.Min.X, r.Min.Y+y):]
@@ -154,7 +154,7 @@ func gridPlan(shapes []float64, width, gap float64) sheetPlan {
 	var p sheetPlan
 	y := gap
 	for line := range lines {
-		n := (len(shapes) + lines - 1 - line) / lines // if the pictures do not divide evenly, the first rows have one more
+		n := (len(shapes) + lines - 1 - line) / lines // if the pictures do not divide evenly, the first rows have one more picture
 		cell := (width - gap*float64(n+1)) / float64(n)
 		for i := range n {
 			p.addCell(gap+float64(i)*(cell+gap), y, cell, height)
@@ -189,8 +189,9 @@ func rowsPlan(lines [][]float64, width, gap float64) sheetPlan {
 }
 
 // columnsPlan lays out columns of equal height that together fill the width of
-// the sheet. A column of width w is w times the sum of its shapes high, plus
-// gaps; this determines the common height.
+// the sheet. Each number in lines is the height of a picture divided by its
+// width. So the height of a column is its width times the sum of its numbers,
+// plus the gaps. This determines the common height.
 func columnsPlan(lines [][]float64, width, gap float64) sheetPlan {
 	gap = limitGap(gap, width, len(lines))
 	height := columnsHeight(lines, width, gap)

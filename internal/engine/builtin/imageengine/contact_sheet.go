@@ -23,8 +23,8 @@ var pageSizes = map[string]image.Point{
 	"wide":         {X: 1920, Y: 1080},
 }
 
-// paper is the colours of a contact sheet: of the page, its cells, the title
-// and the numbers.
+// paper has the colours of a contact sheet: those of the page, the cells, the
+// title and the numbers.
 type paper struct{ sheet, cell, title, number color.NRGBA }
 
 var papers = map[string]paper{

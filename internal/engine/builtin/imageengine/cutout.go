@@ -179,9 +179,9 @@ type floodFill struct {
 
 func (f *floodFill) pushPixel(x, y int) { f.stack = append(f.stack, y*f.w+x) }
 
-// fillRegion gives all pixels that are connected to the pixels on the stack the
-// state into. through reports whether a pixel with a given state belongs to the
-// region.
+// fillRegion sets the state of all pixels that are connected to the pixels on
+// the stack to into. through reports whether a pixel with a given state belongs
+// to the region.
 //
 // If minPixels is above 0, a region of at most minPixels pixels gets the state
 // kept instead. If it is below 0, a region of at most -minPixels pixels gets
@@ -196,7 +196,7 @@ func (f *floodFill) fillRegion(through func(uint8) bool, into uint8, minPixels i
 		if !through(f.state[i]) {
 			continue
 		}
-		// Extend the run to both ends in its row, then look for connected
+		// Extend the run to both ends in its row, then search for connected
 		// pixels above and below it.
 		first := i
 		last := i

@@ -14,14 +14,14 @@ type edgeUnmixer struct {
 	behind *backgroundGrid
 	reach  int
 
-	// Original content of rows that have been changed, beginning with row
-	// first.
+	// old is the original content of rows that have been changed, beginning
+	// with row first.
 	first int
 	old   []uint8
 }
 
-// keepRows keeps a copy of the original rows from from to to-1, which are about
-// to be changed.
+// keepRows copies the original content of the rows in the range [from, to),
+// which are about to be changed.
 func (e *edgeUnmixer) keepRows(from, to int) {
 	from = max(from, 0)
 	w := 4 * e.m.Rect.Dx()
@@ -42,8 +42,8 @@ func (e *edgeUnmixer) originalRow(y int) []uint8 {
 	return e.m.Pix[y*e.m.Stride:][:w]
 }
 
-// unmixRow computes, for each pixel of a row, which fraction of it is subject
-// and the colour of the subject there.
+// unmixRow computes, for each pixel of row y, the fraction of the pixel that
+// belongs to the subject, and the colour of the subject at the pixel.
 func (e *edgeUnmixer) unmixRow(y int, alphas []float32, colours []uint8) {
 	w := e.m.Rect.Dx()
 	pix := e.originalRow(y)
@@ -83,8 +83,9 @@ func (e *edgeUnmixer) unmixRow(y int, alphas []float32, colours []uint8) {
 		for c := range to {
 			own := front[c]
 			if share > 0.05 {
-				// The colour of the pixel without the background. The smaller
-				// the subject's fraction, the less reliable it is.
+				// mine is the colour of the pixel without the background. The
+				// smaller the subject's fraction, the less reliable this colour
+				// is.
 				mine := (float32(p[c]) - (1-share)*back[c]) / share
 				own += (mine - own) * share
 			}

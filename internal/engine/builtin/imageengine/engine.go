@@ -8,10 +8,10 @@
 // with any seed and any number of cores.
 //
 // Pictures are in memory with 8 bits per channel and straight alpha. A job
-// needs memory for its input, its result and the encoded result, of up to 50
-// megapixels, and for some rows or tiles per core or some bytes per pixel. It
-// reserves this memory before decoding, according to the dimensions in the file
-// headers.
+// needs memory for its input, its result and the encoded result. Pictures have
+// up to 50 megapixels. It also needs working memory: some rows or tiles per
+// core, or some bytes per pixel. It reserves all of this before decoding,
+// according to the dimensions in the file headers.
 package imageengine
 
 import (

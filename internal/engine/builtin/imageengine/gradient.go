@@ -96,8 +96,8 @@ func parseColours(text string) ([]lab, error) {
 	return all, nil
 }
 
-// colourRamp is the colours of a gradient from its start to its end, in equal
-// steps.
+// colourRamp is a list of the colours of a gradient from its start to its end,
+// in equal steps.
 type colourRamp []lab
 
 // newColourRamp interpolates between the given colours. It smooths the kinks at

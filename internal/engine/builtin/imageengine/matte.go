@@ -15,8 +15,8 @@ const edgeWidth = 4
 // applyMatte sets the alpha of the picture to 1 inside the subject and 0
 // outside. Pixels at the edge are treated as blends of the nearby subject
 // colour and the background colour. Only the subject's part of the blend is
-// kept, so that no rim of the old background shows on a new one. soften fades
-// the edge over about that many more pixels.
+// kept, so that no rim of the old background shows on a new one. soften is the
+// approximate number of additional pixels over which the edge fades.
 func applyMatte(ctx context.Context, s engine.Span, m *image.NRGBA, area []uint8, soften float64) error {
 	w := m.Rect.Dx()
 	h := m.Rect.Dy()
@@ -70,8 +70,9 @@ func applyMatte(ctx context.Context, s engine.Span, m *image.NRGBA, area []uint8
 	return nil
 }
 
-// edgeDepths returns the distance of each pixel from the subject's edge in pixels, from 1 at the
-// edge up to 100. Distances of background pixels have backgroundDepth added.
+// edgeDepths returns the distance of each pixel from the subject's edge in
+// pixels, from 1 at the edge up to 100. Distances of background pixels have
+// backgroundDepth added.
 func edgeDepths(area []uint8, w, h int) []uint8 {
 	const maxDepth = 100
 	at := func(i int) bool { return area[i] == ground }
@@ -135,8 +136,8 @@ func edgeDepths(area []uint8, w, h int) []uint8 {
 // distinguishes them from pixels of the subject.
 const backgroundDepth = 128
 
-// backgroundGrid estimates the colour of the background everywhere, also behind the subject, in
-// sRGB values.
+// backgroundGrid estimates the colour of the background everywhere, including
+// behind the subject, in sRGB values.
 type backgroundGrid struct {
 	cell, w, h int
 	colours    [][3]float32

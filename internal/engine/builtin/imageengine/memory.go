@@ -89,7 +89,7 @@ func (t task) reserveMemory(ctx context.Context, working, result int64) error {
 }
 
 // reserveInPlace reserves memory for a job that changes the decoded pixels in
-// place and needs each more bytes per pixel.
+// place. The parameter each is the number of additional bytes per pixel.
 func (t task) reserveInPlace(ctx context.Context, f engine.File, each int64) error {
 	in, err := pixels.ReadHeader(ctx, f)
 	if err != nil {

@@ -187,8 +187,8 @@ const (
 	cardLetter = 30
 )
 
-// drawCard draws up to five colours in one row, and more in about as many rows
-// as columns.
+// drawCard draws a card with the colours: up to five in one row, and more than
+// five in about as many rows as columns.
 func drawCard(colours []color.NRGBA, labels bool) (*image.NRGBA, error) {
 	columns := len(colours)
 	if columns > 5 {

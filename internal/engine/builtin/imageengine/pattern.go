@@ -164,7 +164,8 @@ func (g cellGrid) cellsMotif(r *rand.Rand) func(u, v float64) rgb {
 				}
 			}
 		}
-		// The distance to the border, which is equally far from both points.
+		// The distance to the border between the two cells, which is equally
+		// far from both points.
 		apart := math.Hypot(second.x-first.x, second.y-first.y)
 		border := (second.d2 - first.d2) / (2 * apart)
 		body := mine.centre.mixWith(mine.edge, float32(min(math.Sqrt(first.d2)*1.2, 1)))
@@ -245,7 +246,7 @@ func (g cellGrid) cloudsMotif(r *rand.Rand) func(u, v float64) rgb {
 }
 
 // gradientNoise returns gradient noise at a point, from about -1 to 1. Each
-// cell of the grid has fine by fine noise cells.
+// cell of the grid is divided into fine×fine noise cells.
 func (g cellGrid) gradientNoise(u, v float64, fine int, seed uint32) float64 {
 	u = u * float64(fine)
 	v = v * float64(fine)

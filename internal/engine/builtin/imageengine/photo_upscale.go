@@ -32,11 +32,11 @@ const (
 //
 //   - Every pixel is a weighted sum of source pixels; the kernel depends on
 //     the edges around it (kernelSet, classifyEdges).
-//   - The mean of the pixels that a source pixel became is corrected to the
-//     light of that source pixel, which is the light that the camera measured.
-//   - Fine contrast is raised, by less where it may be noise.
-//   - Every pixel is clamped to the range of the source around it, so that
-//     there are no halos.
+//   - The result pixels that replace a source pixel are corrected so that
+//     their mean is the light of the source pixel, as the camera measured it.
+//   - Fine contrast is raised, but less where it may be noise.
+//   - Every pixel is clamped to the range of values of the source pixels
+//     around it, so that there are no halos.
 func upscalePhoto(ctx context.Context, t task, s engine.Span, _ uint32) (pixels.Picture, error) {
 	f, err := t.fileInput("picture")
 	if err != nil {
@@ -120,8 +120,8 @@ func (e *photoUpscaler) renderTile(core image.Rectangle) {
 	if e.opaque {
 		channels = 3
 	}
-	// Each correction reads one more source pixel in every direction, and
-	// raising the detail as many as the blur covers.
+	// Each correction reads one more source pixel in every direction. Raising
+	// the detail reads as many as the blur covers.
 	margin := corrections + (len(e.blur)/2+e.factor-1)/e.factor
 	t := upscaleTile{photoUpscaler: e, core: core, margin: margin}
 	w := core.Dx() + 2*margin
@@ -254,14 +254,14 @@ func (t *upscaleTile) findRanges(c int) {
 }
 
 // lightOf approximates the linear light of a stored value; slopeOf is its
-// derivative. Here it matters more that both are consistent than that they are
+// derivative. It matters more that the two are consistent than that they are
 // exact.
 func lightOf(v float32) float32 { return v * (v*(v*0.305306011+0.682171111) + 0.012522878) }
 func slopeOf(v float32) float32 { return v*(v*0.915918033+1.364342222) + 0.012522878 }
 
-// findCorrection computes by how much the result's pixels must change so that
-// their mean equals the light of their source pixel. For pictures with alpha it
-// compares stored values, because linear light could not be computed from
+// findCorrection computes the amount by which the result's pixels must change
+// so that their mean equals the light of their source pixel. For pictures with
+// alpha it compares stored values, because linear light cannot be computed from
 // premultiplied colours.
 func (t *upscaleTile) findCorrection(c int, into block) {
 	f := t.factor
@@ -284,7 +284,7 @@ func (t *upscaleTile) findCorrection(c int, into block) {
 		}
 		for x, v := range want[:len(to)] {
 			if t.opaque {
-				// Near black the slope is almost 0, so it is limited.
+				// Near black the slope is almost 0, so at least 0.2 is used.
 				to[x] = (lightOf(v) - to[x]*share) / max(slopeOf(v), 0.2)
 			} else {
 				to[x] = v - to[x]*share

@@ -21,8 +21,8 @@ var lanczos = &draw.Kernel{Support: 3, At: func(t float64) float64 {
 	return 3 * math.Sin(x) * math.Sin(x/3) / (x * x)
 }}
 
-// pictureArea is a rectangle within a picture, in pixels, which need not be
-// whole.
+// pictureArea is a rectangle within a picture. Its position and size are in
+// pixels and may be fractional.
 type pictureArea struct{ x, y, w, h float64 }
 
 func wholeArea(m *image.NRGBA) pictureArea {
@@ -41,7 +41,7 @@ type filterTaps struct {
 // the number of pixels of the whole source row or column.
 func computeTaps(k *draw.Kernel, start, length float64, n, line int) []filterTaps {
 	step := length / float64(n)
-	wide := max(step, 1) // when reducing, a pixel averages more source pixels
+	wide := max(step, 1) // if the picture is reduced, each pixel averages more source pixels
 	all := make([]filterTaps, n)
 	for i := range all {
 		centre := start + (float64(i)+0.5)*step - 0.5
@@ -183,7 +183,7 @@ func filterRow(into, line []float32, across []filterTaps) {
 
 func storeRow(pix []uint8, row []float32, t *colourTables, linear bool) {
 	for i := 0; i < len(pix); i += 4 {
-		a := row[i+3] // the filter may overshoot, so that alpha and colours exceed 1
+		a := row[i+3] // the filter may overshoot, so alpha and colours may exceed 1
 		if a < 1.0/510 {
 			pix[i] = 0
 			pix[i+1] = 0

@@ -14,8 +14,8 @@ import (
 	"atelier/internal/engine/builtin/pixels"
 )
 
-// previewFromPixels is the number of pixels of a result from which a preview is
-// sent.
+// previewFromPixels is the minimum number of pixels of a result for which a
+// preview is sent.
 const previewFromPixels = 4_000_000
 
 // fitInside returns the largest width and height with the aspect ratio of w to
@@ -50,7 +50,7 @@ func resizePicture(ctx context.Context, t task, s engine.Span, _ uint32) (pixels
 	}
 	w, h, err := t.sizeInput("size", 1024, 1024)
 	fit := t.textInput("fit", "inside")
-	if err != nil && fit != "inside" { // with "inside" the result may be smaller than the given size, and is checked below
+	if err != nil && fit != "inside" { // with "inside" the result may be smaller than the given size, so its size is checked below
 		return pixels.Picture{}, err
 	}
 	in, err := pixels.ReadHeader(ctx, f)

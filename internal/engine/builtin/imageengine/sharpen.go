@@ -9,8 +9,8 @@ import (
 	"atelier/internal/engine/builtin/pixels"
 )
 
-// sharpenPicture raises the contrast of edges after an enlargement; the blur it
-// corrects is as wide as factor, by which the picture was enlarged. Differences
+// sharpenPicture raises the contrast of edges after an enlargement by factor.
+// The width of the blur that it corrects is proportional to factor. Differences
 // of one or two levels are treated as noise and hardly raised, and no pixel
 // changes by more than limit. All colour channels change equally, so that edges
 // get no coloured fringes.
@@ -94,7 +94,7 @@ func (b *blurredRows) sharpenRow(y int, amount, limit, noise float32) {
 	}
 }
 
-// fillRows computes the blurred rows from from to to-1.
+// fillRows computes the blurred rows in the range [from, to).
 func (b *blurredRows) fillRows(from, to int) {
 	w := b.m.Rect.Dx()
 	reach := len(b.kernel) / 2

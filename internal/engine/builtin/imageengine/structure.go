@@ -16,7 +16,8 @@ func newBlock(w, h int) block { return block{w, h, make([]float32, w*h)} }
 
 func (b block) row(y int) []float32 { return b.v[y*b.w:][:b.w] }
 
-// edgeReach is the distance in pixels around a pixel that classifyEdges reads.
+// edgeReach is the distance in pixels up to which classifyEdges reads the
+// surroundings of a pixel.
 const edgeReach = 3
 
 // classifyEdges determines the direction and clearness of the edge at every
@@ -94,7 +95,7 @@ func classifyTensor(xx, xy, yy, noise float64) uint8 {
 }
 
 // estimateNoise estimates the standard deviation of pixels in flat areas, in
-// steps of 8 bits. It uses second differences, which are zero on slopes and
+// 8-bit levels. It uses second differences, which are zero on slopes and
 // straight edges along an axis, and takes their median, so that detail in less
 // than half of the picture has no effect.
 func estimateNoise(ctx context.Context, m *image.NRGBA) (float32, error) {

@@ -30,11 +30,11 @@ func newFontFace(size float64) (font.Face, error) {
 	return face, nil
 }
 
-// drawTextLine draws a line of text in the centre of a box. Text that is too wide is shortened
-// with an ellipsis.
+// drawTextLine draws a line of text in the centre of a box. Text that is too
+// wide is shortened with an ellipsis.
 func drawTextLine(m *image.NRGBA, face font.Face, c color.NRGBA, box image.Rectangle, text string) {
-	// The sheet is opaque, so straight and premultiplied alpha are the same
-	// there.
+	// The sheet is opaque, so its pixels are the same with straight and with
+	// premultiplied alpha.
 	d := font.Drawer{Dst: pixels.AsRGBA(m), Src: image.NewUniform(c), Face: face}
 	runes := []rune(text)
 	for n := len(runes); n > 0 && d.MeasureString(text) > fixed.I(box.Dx()); {

@@ -18,19 +18,20 @@ const (
 	correlationNoise  = 0.003
 )
 
-// stretches are the ratios of the correlation length along an edge to that
-// across it. clearness is how clear an edge must be for each ratio, from 0 to
-// 1. Both were tuned on test pictures (TestPhotoUpscaleIsBetter).
+// stretches are the ratios of the correlation length along an edge to the
+// length across it. clearness is the minimum clearness of an edge for each
+// ratio, from 0 to 1. Both were tuned on test pictures
+// (TestPhotoUpscaleIsBetter).
 var (
 	stretches = [...]float64{1, 2, 4, 10}
 	clearness = [...]float64{0, 0.25, 0.5, 0.75}
 )
 
-// upscaleKernel is the weights of the source pixels from which one pixel of the
-// result is computed, row by row.
+// upscaleKernel has the weights of the source pixels from which one pixel of
+// the result is computed, row by row.
 type upscaleKernel [kernelSide * kernelSide]float32
 
-// kernelSet is the kernels for one integer factor of enlargement: for every
+// kernelSet has the kernels for one integer factor of enlargement: for every
 // class of edge and every position of a result pixel within its source pixel.
 //
 // The kernels follow from a model of photographs. A source pixel is the mean of

@@ -50,7 +50,7 @@ func (h performer) playBroken(voices []int, ch chordChange) []note {
 	for at := ch.at; at < ch.at+ch.length; at += unit {
 		n := int(h.metre.figure[at%h.bar/unit] - '0')
 		pitch := voices[n%len(voices)] + 12*(n/len(voices))
-		// Each note sounds on while the next ones begin.
+		// Each note continues to sound while the next ones begin.
 		until := min(at+4*unit, ch.at+ch.length)
 		notes = append(notes, h.newNote(at, until, pitch, h.velocityAt(at)-14, 0.95))
 	}

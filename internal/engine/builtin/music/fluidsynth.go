@@ -31,9 +31,9 @@ const (
 )
 
 // playScore plays a score with FluidSynth and returns a WAV file. It plays the
-// parts one by one and mixes them itself, because the loudness of instruments
-// in a soundfont differs by more than 20 dB, and soundfonts differ from each
-// other.
+// parts one by one and mixes them itself, because the loudness of the
+// instruments in a soundfont differs by more than 20 dB, and these differences
+// vary between soundfonts.
 func (e *Engine) playScore(ctx context.Context, s *score, whole engine.Span) ([]byte, error) {
 	if _, err := os.Stat(e.soundfont); err != nil {
 		return nil, errUnavailable.WithCause(err)

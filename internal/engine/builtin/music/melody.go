@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// motif is the notes of one bar of a melody, as a rhythm and a contour.
+// motif is a list of the notes of one bar of a melody, as a rhythm and a
+// contour.
 type motif []motifNote
 
 // motifNote is a note of a motif: its start and length in semiquavers, and how
@@ -13,7 +14,7 @@ type motif []motifNote
 type motifNote struct{ at, length, rise int }
 
 // melodyNote is a note of the melody: its start and length in semiquavers, and
-// its rung of the ladder.
+// its rung in the ladder, which lists the notes that a melody may use.
 type melodyNote struct{ at, length, place int }
 
 // parseRhythm parses the rhythm of a bar: x begins a note, - continues it, . is
@@ -33,7 +34,8 @@ func parseRhythm(pattern string, bar int) motif {
 }
 
 // shapes are possible contours of a motif, in notes of the scale above the
-// first note. A longer motif continues with the contour backwards.
+// first note. A motif with more notes repeats the contour, alternately
+// backwards and forwards.
 var shapes = [][]int{
 	{0, 1, 2, 1, 0}, {0, -1, -2, -1, 0}, {0, 1, 2, 3, 4}, {0, -1, -2, -3, -2}, {0, 0, 1, 0, -1},
 	{0, 2, 1, 0, -1}, {0, 4, 3, 2, 1}, {0, -2, -1, 0, 1}, {0, 1, 0, 2, 1}, {0, 2, 4, 2, 0},
@@ -63,7 +65,7 @@ func (m motif) invertMotif() motif {
 }
 
 // theme is the melody of the first three bars of all sections with the same
-// letter.
+// theme letter.
 type theme struct {
 	motifs  [3]motif // motifs of the first three bars of a phrase
 	heights [3]int   // first notes of the motifs, in notes of the scale above the centre
@@ -88,8 +90,8 @@ func (c *composer) newThemes(r *rand.Rand) map[byte]theme {
 	return map[byte]theme{'A': a, 'B': b, 'C': d}
 }
 
-// Rhythms of the last bar of a phrase by beats per bar: for phrases that end
-// openly, and for phrases that end on the tonic.
+// Rhythms of the last bar of a phrase, by beats per bar: for phrases that do
+// not end on the tonic, and for phrases that do.
 var (
 	pauseRhythms = map[int][]string{4: {"x-x-x---", "x---x---", "x-----..", "x-xxx---"}, 3: {"x-x---", "x---..", "x---x-"}}
 	closeRhythms = map[int][]string{4: {"x-----..", "x---x---", "x-x-x---"}, 3: {"x---..", "x-x---"}}
@@ -127,8 +129,8 @@ func (c *composer) composeMelody() []melodyNote {
 	}
 	line = c.addPickups(r, line)
 	c.smoothLine(line)
-	// The last note is the tonic nearest to the note before it, even if
-	// smoothing moved it.
+	// Smoothing may have moved the last note. It becomes the tonic nearest to
+	// the note before it.
 	n := len(c.ladder.rungs)
 	octave, _ := divideFloor(line[len(line)-2].place+n/2, n)
 	line[len(line)-1].place = octave * n

@@ -17,7 +17,7 @@ type note struct {
 	pitch, velocity int
 }
 
-// part is the notes of one instrument and its settings.
+// part has the notes of one instrument and its settings.
 type part struct {
 	name             string
 	channel, program int
@@ -26,13 +26,13 @@ type part struct {
 	notes            []note
 }
 
-// tempoChange is a tempo that applies from a tick on.
+// tempoChange is a tempo and the tick at which it begins.
 type tempoChange struct {
 	at             int
 	beatsPerMinute float64
 }
 
-// score is the notes and tempos of a whole tune.
+// score has the notes and tempos of a whole tune.
 type score struct {
 	beats  int // number of beats per bar
 	tempos []tempoChange
@@ -91,7 +91,7 @@ func (p part) midiEvents() []event {
 	for _, n := range p.notes {
 		all = append(all,
 			event{n.at, 2, []byte{0x90 | ch, byte(n.pitch), byte(n.velocity)}},
-			event{n.at + n.length, 1, []byte{0x80 | ch, byte(n.pitch), 0}}) // rank 1 sorts it before the start of a note of the same pitch
+			event{n.at + n.length, 1, []byte{0x80 | ch, byte(n.pitch), 0}}) // rank 1 sorts the end of a note before the start of the next note of the same pitch
 	}
 	return all
 }

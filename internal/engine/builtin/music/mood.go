@@ -62,7 +62,7 @@ type chordStyle int
 const (
 	brokenChords chordStyle = iota // the notes are played one after the other
 	struckChords                   // the notes are played together, in the mood's rhythm
-	waltzChords                    // the notes are played together on all beats but the first
+	waltzChords                    // the notes are played together on all beats except the first
 )
 
 // bassStyle is the way in which the bass is played.
@@ -71,7 +71,7 @@ type bassStyle int
 const (
 	rootBass    bassStyle = iota // one long note per chord
 	fifthBass                    // root and fifth of the chord alternately
-	walkingBass                  // a note on each beat, which lead to the root of the next chord
+	walkingBass                  // a note on each beat, leading to the root of the next chord
 	drivingBass                  // the root of the chord in quavers
 )
 
@@ -82,7 +82,7 @@ type drumLine struct {
 	pattern string
 }
 
-// metre is the rhythms of a mood for three or four beats per bar. Rhythms have
+// metre has the rhythms of a mood for three or four beats per bar. Rhythms have
 // a letter for each quaver or semiquaver: x begins a note, - continues it, . is
 // a rest.
 type metre struct {

@@ -1,5 +1,5 @@
-// Package music is the engine that composes short tunes and plays them with FluidSynth and the
-// instruments of a soundfont.
+// Package music is the engine that composes short tunes and plays them with
+// FluidSynth and the instruments of a soundfont.
 //
 //	seed ─▶ form, chords, melody, bass, drums ─▶ MIDI ─▶ FluidSynth, part by part ─▶ mixed, trimmed, levelled ─▶ WAV
 //
@@ -21,9 +21,10 @@ import (
 	"atelier/internal/engine/subprocess"
 )
 
-// Options are the engine's settings, which the operator of the service makes.
+// Options are the engine's settings, which the operator of the service chooses.
 type Options struct {
-	// Folder is the parent of the jobs' temporary folders. "" means the system's temporary folder.
+	// Folder is the parent of the jobs' temporary folders. "" means the
+	// system's temporary folder.
 	Folder string
 }
 
@@ -36,7 +37,8 @@ type Engine struct {
 
 var _ engine.Engine = (*Engine)(nil)
 
-// Requirements returns the files that must be installed: FluidSynth and a soundfont.
+// Requirements returns the files that must be installed: FluidSynth and a
+// soundfont.
 func Requirements() []subprocess.Requirement {
 	return []subprocess.Requirement{
 		{Name: "fluidsynth", Package: "fluidsynth", Path: subprocess.FindProgram("fluidsynth")},
@@ -45,8 +47,8 @@ func Requirements() []subprocess.Requirement {
 }
 
 // findSoundfont returns the path of the first soundfont in the usual folders.
-// It returns "" if there is none. Large soundfonts are looked for first because
-// they sound better.
+// It returns "" if there is none. It searches for large soundfonts first,
+// because they sound better.
 func findSoundfont() string {
 	for _, pattern := range []string{
 		"/usr/share/sounds/sf2/FluidR3_GM.sf2",

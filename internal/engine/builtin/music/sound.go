@@ -12,8 +12,8 @@ import (
 	wav "atelier/internal/engine/builtin/sound"
 )
 
-// recording is interleaved stereo samples from -1 to 1, or beyond if not yet
-// levelled.
+// recording is a list of interleaved stereo samples, usually from -1 to 1.
+// Before the recording is levelled, they may be outside of this range.
 type recording []float32
 
 var errFormat = errors.New("the WAV file does not contain two channels of 32-bit floating-point samples")
@@ -57,8 +57,8 @@ func readFloats(in io.Reader, n int64) (recording, error) {
 	return s, nil
 }
 
-// mixIn adds another recording and returns the sum. The other one is first
-// brought to level dB relative to the melody.
+// mixIn adds another recording and returns the sum. First it changes the
+// loudness of the other recording to level, in dB relative to the melody.
 func (s recording) mixIn(other recording, level float64) recording {
 	const quietest, maxGain = 1e-5, 100 // a part below quietest is left out
 	loud := other.measureLoudness()
@@ -129,7 +129,7 @@ const (
 	fade = sampleRate * 6 / 10
 )
 
-// trimAndLevel removes silence at both ends, fades the end out and brings the
+// trimAndLevel removes silence at both ends, fades out the end and changes the
 // tune to a standard loudness. It reports whether anything is audible.
 func (s *recording) trimAndLevel() bool {
 	all := *s
@@ -166,8 +166,8 @@ func (s *recording) trimAndLevel() bool {
 	return true
 }
 
-// levelGain returns the gain that brings a tune to -17 dB of full scale, or
-// less if a peak would exceed -1 dB.
+// levelGain returns the gain that changes the loudness of a tune to -17 dB
+// relative to full scale, or a lower gain if a peak would exceed -1 dB.
 func (s recording) levelGain(peak float64) float64 {
 	const level, ceiling = 0.141, 0.891
 	var power float64

@@ -121,7 +121,7 @@ func (s scale) chordClasses(key, degree, size int) []int {
 	return classes
 }
 
-// ladder is the notes that a melody may use. A note's number is its rung: rung
+// ladder has the notes that a melody may use. A note's number is its rung: rung
 // 0 is the tonic near the middle of the keyboard, rung 1 the next higher note.
 type ladder struct {
 	tonic int
@@ -164,8 +164,8 @@ func (l ladder) isInChord(place int, chord []int) bool {
 	return slices.Contains(chord, class)
 }
 
-// nearestChordRung returns the nearest rung whose note belongs to a chord, and
-// of two equally near rungs the lower.
+// nearestChordRung returns the nearest rung whose note belongs to a chord. If
+// two are equally near, it returns the lower.
 func (l ladder) nearestChordRung(place int, chord []int) int {
 	for away := range 2 * len(l.rungs) {
 		if l.isInChord(place-away, chord) {
@@ -199,8 +199,9 @@ func voiceChord(chord, before []int, centre int) []int {
 	return best
 }
 
-// voiceDistance returns how far a voice moves, in semitones: from its previous
-// note, or from the nearest previous note if the number of voices has changed.
+// voiceDistance returns the distance in semitones that a voice moves: from its
+// previous note, or from the nearest previous note if the number of voices has
+// changed.
 func voiceDistance(pitch, voice, voices int, before []int) int {
 	if len(before) == 0 {
 		return 0
@@ -216,7 +217,7 @@ func voiceDistance(pitch, voice, voices int, before []int) int {
 }
 
 // stackChord returns the MIDI pitches of a chord in close position above low.
-// turn is the index of its lowest note.
+// turn is the index in chord of the lowest note.
 func stackChord(chord []int, turn, low int) []int {
 	notes := make([]int, len(chord))
 	for i := range notes {

@@ -8,7 +8,7 @@ import (
 	"atelier/internal/engine"
 )
 
-// Header is the dimensions of a picture, read from the file's header, and the
+// Header has the dimensions of a picture, read from the file's header, and the
 // memory needed to decode it.
 type Header struct {
 	Width, Height int   // in pixels, after applying the orientation
@@ -118,7 +118,7 @@ func isProgressive(head []byte) bool {
 		}
 		next := 2 + int(binary.BigEndian.Uint16(b[2:]))
 		if next > len(b) {
-			return true // the kind is unknown, so assume the one that needs more memory
+			return true // the kind is unknown, so assume a progressive file, which needs more memory
 		}
 		b = b[next:]
 	}

@@ -27,7 +27,7 @@ const (
 	GIF  Format = "gif"
 )
 
-// Picture is the pixels of a picture and the file format that they were read
+// Picture has the pixels of a picture and the file format that they were read
 // from or will be written in.
 type Picture struct {
 	*image.NRGBA

@@ -11,7 +11,7 @@ import (
 	wav "atelier/internal/engine/builtin/sound"
 )
 
-// recording is the samples of a mono recording. The rate is in samples per
+// recording has the samples of a mono recording. The rate is in samples per
 // second.
 type recording struct {
 	rate    int
@@ -78,7 +78,7 @@ func (s *recording) duration() time.Duration {
 }
 
 // audibleLevel is the largest absolute value of an inaudible sample, about -54
-// dB of full scale.
+// dB relative to full scale.
 const audibleLevel = 66
 
 func (s *recording) isSilent() bool {
@@ -106,7 +106,7 @@ const (
 	fade = 5 * time.Millisecond
 )
 
-// trimAndLevel removes silence at both ends of the recording, brings it to a
+// trimAndLevel removes silence at both ends of the recording, changes it to a
 // standard loudness, and fades both ends briefly to avoid clicks. It reports
 // whether anything is audible.
 func (s *recording) trimAndLevel() bool {
@@ -129,8 +129,9 @@ func (s *recording) trimAndLevel() bool {
 	return true
 }
 
-// levelGain returns the gain that brings the speech, without its pauses, to -19
-// dB of full scale. The gain is at most 12 dB, and no peak exceeds -1 dB.
+// levelGain returns the gain that changes the loudness of the speech, without
+// its pauses, to -19 dB relative to full scale. The gain is at most 12 dB, and
+// no peak exceeds -1 dB.
 func (s *recording) levelGain() float64 {
 	const (
 		level   = 0.112 * 32768

@@ -1,5 +1,5 @@
-// Package speech is the engine that reads text aloud with eSpeak NG, a small formant synthesizer
-// that supports many languages and needs no model.
+// Package speech is the engine that reads text aloud with eSpeak NG, a small
+// formant synthesizer that supports many languages and needs no model.
 //
 //	text ─▶ pieces ─▶ eSpeak NG, one piece at a time ─▶ joined, trimmed, levelled ─▶ WAV
 //
@@ -26,9 +26,10 @@ import (
 	"atelier/internal/engine/subprocess"
 )
 
-// Options are the engine's settings, which the operator of the service makes.
+// Options are the engine's settings, which the operator of the service chooses.
 type Options struct {
-	// Folder is the parent of the jobs' temporary folders. "" means the system's temporary folder.
+	// Folder is the parent of the jobs' temporary folders. "" means the
+	// system's temporary folder.
 	Folder string
 }
 
@@ -49,17 +50,17 @@ func Requirements() []subprocess.Requirement {
 func New(program string, o Options) *Engine { return &Engine{program: program, folder: o.Folder} }
 
 const (
-	// maxCharacters is the largest number of characters of a text, even if a
-	// manifest allows more.
+	// maxCharacters is the largest allowed number of characters of a text, even
+	// if a manifest allows more.
 	maxCharacters = 20_000
 	// maxDuration is the length of the longest recording that the service
 	// stores.
 	maxDuration = 10 * time.Minute
 )
 
-// limits are the resource limits of eSpeak NG. They allow one piece to be
-// longer than a whole result may be, so that a text that is too long fails the
-// check of the duration and not the limit on disk space.
+// limits are the resource limits of eSpeak NG. They allow it to write more than
+// the longest allowed result, so that a text that is too long is rejected by
+// the check of the duration and not by the limit on disk space.
 var limits = subprocess.Limits{Memory: 2 << 30, File: 64 << 20, Folder: 80 << 20}
 
 var (
@@ -70,7 +71,7 @@ var (
 	errSilent      = engine.Fail(engine.Failed, "The text contains nothing that can be spoken.")
 )
 
-// readingStyle is the voice, speed, pitch and pauses of a job.
+// readingStyle has the voice, speed, pitch and pauses of a job.
 type readingStyle struct {
 	voice               string // eSpeak NG's name of the voice
 	speed, pitch, pause int    // speed in words per minute, pitch from 0 to 99, pause in hundredths of a second

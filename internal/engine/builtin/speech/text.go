@@ -30,13 +30,13 @@ type piece struct {
 }
 
 const (
-	// minPieceLength is the number of characters from which a piece of text
+	// minPieceLength is the minimum number of characters before a piece of text
 	// ends at the end of a sentence. Shorter pieces would start eSpeak NG more
 	// often.
 	minPieceLength = 160
-	// maxPieceLength is the largest number of characters of a piece of text. If
-	// no sentence ends before, the piece ends after a comma or between two
-	// words.
+	// maxPieceLength is the maximum number of characters of a piece of text. If
+	// no sentence ends within this length, the piece ends after a comma or
+	// between two words.
 	maxPieceLength = 480
 )
 

@@ -5,8 +5,8 @@ package speech
 // ignores the variant for some language names, such as en-gb.
 //
 // Japanese is missing because eSpeak NG cannot read kanji, only kana. Chinese
-// uses the pinyin voice, because the other one reads the tones as English
-// numbers.
+// uses the pinyin voice, because the other Chinese voice reads the tones as
+// English numbers.
 var languages = map[string]string{
 	"ar":     "ar",
 	"ca":     "ca",

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// styles and backgrounds are the ends of captions by the values of the inputs
-// style and background. In a caption the style comes first: "red fox, flat
+// styles and backgrounds are the phrases at the end of a caption, by the values
+// of the inputs style and background. The style comes first: "red fox, flat
 // emoji in the snow". The network was trained with exactly these words, so they
 // contain "a" even before a vowel.
 var (
@@ -50,9 +50,9 @@ var (
 )
 
 // buildCaption returns the caption for the network, and the part of the prompt
-// that it contains. The caption ends with the words for style and background;
-// the prompt is shortened so that they fit. An unknown style or background adds
-// nothing.
+// that the caption contains. The caption ends with the words for style and
+// background; the prompt is shortened so that they fit. An unknown style or
+// background adds nothing.
 func (t *task) buildCaption(prompt string) (caption, read string) {
 	style, _ := t.Values["style"].(string)
 	background, _ := t.Values["background"].(string)
@@ -67,8 +67,8 @@ func (t *task) countWords(text string) int {
 }
 
 // firstWords shortens a text to at most maxWords words. It removes the last
-// word repeatedly or, if nothing separates the rest, the last character,
-// because a single character may count as several words.
+// word repeatedly. If the text contains no separator, it removes the last
+// character instead, because a single character may count as several words.
 func firstWords(text string, maxWords int, count func(string) int) string {
 	for text != "" && count(text) > maxWords {
 		text = strings.TrimRightFunc(text, isSeparator)
@@ -99,9 +99,9 @@ var fillerWords = strings.Fields(`we our ours your yours he him his she her hers
 	just want really quite lot`)
 
 // promptNote returns a note about a prompt: how much of it the network read,
-// which of those words it does not know, and which it knows only from texts. It
-// returns "" if the network read everything and knows all words. Repeated words
-// count once.
+// which of those words the network does not know, and which it knows only from
+// texts, not from pictures. It returns "" if the network read everything and
+// knows all words. Repeated words count once.
 func (t *task) promptNote(prompt, read string) string {
 	var unknown, guessed, seen []string
 	words := 0
@@ -133,16 +133,16 @@ func (t *task) promptNote(prompt, read string) string {
 	return strings.Join(append(all, describeWords(unknown, guessed, words, room)...), " ")
 }
 
-// Limits in bytes on a list of words in a note: if there is one list, and for
-// each of two lists.
+// Limits in bytes on a list of words in a note: for a note with one list, and
+// for each list in a note with two.
 const (
 	oneListBytes  = 320
 	twoListsBytes = 110
 )
 
-// describeWords returns sentences about the words that the picture may not
-// show: unknown words, and words that the network knows only from texts. words
-// is the number of words in total, room the limit of a list in bytes.
+// describeWords returns sentences about words that are possibly missing from
+// the picture: unknown words, and words that the network knows only from texts.
+// words is the number of words in total, room the limit of a list in bytes.
 func describeWords(unknown, guessed []string, words, room int) (all []string) {
 	switch {
 	case words == 0:

@@ -1,5 +1,5 @@
-// Package tiny is the engine of the built-in picture model: a small network that draws in the style
-// of emoji and clip art, on the CPU, without a GPU.
+// Package tiny is the engine of the built-in picture model: a small network
+// that draws in the style of emoji and clip art, on the CPU, without a GPU.
 //
 //	prompt, style, background ─▶ caption ─▶ network, a few steps ─▶ 128 pixels ─▶ upscaler ─▶ 512 pixels ─▶ PNG
 //	picture ─▶ upscaler ─▶ four times as large ─▶ PNG

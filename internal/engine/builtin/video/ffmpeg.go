@@ -133,7 +133,7 @@ func stillOutputArgs(name, codec string) []string {
 		"-fflags", "+bitexact", "-flags:v", "+bitexact", "-f", "image2", "-update", "1", name}
 }
 
-// Limits in bytes on a preview, and on a frame of up to 1280 pixels width.
+// Limits in bytes on a preview, and on a frame that is up to 1280 pixels wide.
 const (
 	maxPreview = 1 << 20
 	maxFrame   = 4 << 20
@@ -204,7 +204,7 @@ func (w *jobRun) sendResult(ctx context.Context, name string) error {
 }
 
 // checkMP4Boxes checks the top-level boxes of an MP4 file (ISO 14496-12): the
-// last one must end at the end of the file, and the required ones must be
+// last box must end at the end of the file, and the required boxes must be
 // present.
 func checkMP4Boxes(r io.Reader) error {
 	seen := map[string]bool{}

@@ -7,7 +7,8 @@ import (
 	"atelier/internal/engine"
 )
 
-// FirstFrame returns the first frame of a video as a JPEG, at most 1280 pixels wide.
+// FirstFrame returns the first frame of a video as a JPEG, at most 1280 pixels
+// wide.
 func (e *Engine) FirstFrame(ctx context.Context, mimeType string, r io.Reader) ([]byte, error) {
 	w, err := e.newJobRun(task{}, nil)
 	if err != nil {

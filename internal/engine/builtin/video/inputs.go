@@ -29,9 +29,9 @@ func (t task) flagInput(key string, fallback bool) bool {
 	return fallback
 }
 
-// choiceInput returns the value in words for the choice that a person made. A
-// choice that is not in words is a mistake in the manifest. It is refused, so
-// that only known strings become part of a command line.
+// choiceInput returns the value in the map words for the choice that a person
+// made. A choice that is missing from words is a mistake in the manifest. It is
+// refused, so that only known strings become part of a command line.
 func choiceInput[T any](t task, key, fallback string, words map[string]T) (T, error) {
 	word := fallback
 	switch v := t.Values[key].(type) {

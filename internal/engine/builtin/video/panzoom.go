@@ -88,11 +88,11 @@ func makePanZoom(ctx context.Context, w *jobRun, s engine.Span, seed uint32) (st
 // videoColourFilter converts the colours of a picture to those of video.
 const videoColourFilter = "scale=out_color_matrix=bt709:out_range=tv:flags=bicubic+accurate_rnd+full_chroma_int,format=yuv420p,setsar=1"
 
-// viewMove is a motion of the view and a point: where a zoom ends or begins, or
-// where a pan crosses the picture.
+// viewMove is a motion of the view and a point in the picture: the point where
+// a zoom ends or begins, or a point that a pan passes.
 type viewMove struct {
 	motion string
-	x, y   float64 // as fractions of width and height, from 0 to 1
+	x, y   float64 // the point, as fractions of width and height from 0 to 1
 }
 
 // moveFilters prepares the picture with index i and returns the filters that

@@ -96,7 +96,7 @@ func (in inputFile) inputArgs(more ...string) []string {
 	return append(append(append([]string{"-threads", n}, in.guardArgs()...), more...), "-i", "file:"+in.name)
 }
 
-// mediaInfo is the properties of a file that ffprobe reports.
+// mediaInfo has the properties of a file that ffprobe reports.
 type mediaInfo struct {
 	shape          // size after rotation to upright
 	fps     string // frames per second, as a ratio such as 30000/1001

@@ -9,7 +9,7 @@ import (
 
 // sequence is the timing of pictures that are shown one after the other. Each
 // picture is shown for the same number of frames, from the start of its
-// cross-fade to the start of the next one.
+// cross-fade to the start of the next cross-fade.
 type sequence struct {
 	fps, count, each int
 	fade             int // length of a cross-fade in frames; 0 if there is none
@@ -37,7 +37,7 @@ func (r sequence) checkLength() error {
 }
 
 // joinFilters returns the filters that join the streams [name0], [name1] and so
-// on to the stream [reel].
+// on into the stream [reel].
 func (r sequence) joinFilters(name, transition string) string {
 	var b strings.Builder
 	if r.count == 1 {

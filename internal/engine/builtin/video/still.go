@@ -52,11 +52,11 @@ func (w *jobRun) addStill(ctx context.Context, name string, f engine.File) (stil
 var orientationFilters = [9]string{2: "hflip,", 3: "hflip,vflip,", 4: "vflip,", 5: "transpose=cclock_flip,", 6: "transpose=clock,", 7: "transpose=clock_flip,", 8: "transpose=cclock,"}
 
 // prepareStill converts a picture to a plain PPM file, and sends a preview if
-// requested. graph is the filters to apply. Their input pad [in] is the whole
+// requested. graph has the filters to apply. Their input pad [in] is the whole
 // picture, upright and opaque.
 func (w *jobRun) prepareStill(ctx context.Context, s engine.Span, p still, to, behind, graph string, preview bool) (inputFile, error) {
-	// Transparent parts show the level behind: the picture is drawn over a copy
-	// of itself in which all pixels have that level.
+	// Transparent parts show the grey level in behind: the picture is drawn
+	// over a copy of itself in which all pixels have that level.
 	chain := fmt.Sprintf("[0:v]%ssetsar=1,format=rgba,split[top][under];[under]lutrgb=r=%[2]s:g=%[2]s:b=%[2]s:a=255[flat];[flat][top]overlay=format=rgb,format=rgb24[in];%s",
 		orientationFilters[p.turn], behind, graph)
 	plain := inputFile{to + ".ppm", fileKind{"ppm", "ppm_pipe", "ppm", errRender}}
@@ -88,7 +88,7 @@ func fitInside(p, frame shape) shape {
 	return shape{side(p.w, frame.w), side(p.h, frame.h)}
 }
 
-// sharpFlags are the scaling flags for pictures that are shown sharply.
+// sharpFlags are the scaling flags for pictures that are shown without blur.
 const sharpFlags = "lanczos+accurate_rnd+full_chroma_int"
 
 // coverFilters returns the filters that make the centre of a picture fill a

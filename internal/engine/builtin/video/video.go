@@ -1,7 +1,7 @@
 // Package video is the engine that makes and changes videos. It runs the
 // programs ffmpeg and ffprobe separately for each job.
 //
-//	inputs into a folder ─▶ ffprobe ─▶ prepare: one pass for each ─▶ render ─▶ check the file ─▶ sink
+//	inputs into a folder ─▶ ffprobe ─▶ prepare each input ─▶ render ─▶ check the file ─▶ sink
 //
 // Inputs are treated as hostile. They get generated names in the job's folder,
 // they are read with the demuxer for the type that the service detected, the
@@ -26,7 +26,7 @@ import (
 // defaults in the comments apply.
 type Options struct {
 	Folder string // parent of the jobs' temporary folders; default: the system's temporary folder
-	// Memory is the largest address space of the program in bytes, which is far
+	// Memory is the maximum address space of the program in bytes, which is far
 	// more than the memory that it uses. The default is 4 GiB. A video of
 	// twelve full HD pictures needs almost 3 GiB.
 	Memory int64

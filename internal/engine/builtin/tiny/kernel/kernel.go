@@ -62,7 +62,7 @@ func (k Kernel) TileCols() int { return k.cols }
 // MultiplyTile computes m rows of a product with one panel: c = from + a·b,
 // where a is m×depth, b is depth×TileCols, and c and from are m×TileCols. lda,
 // ldb, ldc and ldf are the distances between rows in floats. from may be c
-// itself; with ldf 0 it is one row that is used for all.
+// itself. If ldf is 0, from is a single row that is used for all m rows.
 func (k Kernel) MultiplyTile(m, depth int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int, from []float32, ldf int) {
 	if m <= 0 {
 		return

@@ -5,10 +5,10 @@ package kernel
 const Lane = 32
 
 // panelDepth is the number of rows of weights that are converted to float32 at
-// a time. So many rows of a panel fit into the first-level cache.
+// a time. A panel of this many rows fits into the first-level cache.
 const panelDepth = 384
 
-// Matrix is the weights of a layer as they are embedded in the program: int8
+// Matrix has the weights of a layer as they are embedded in the program: int8
 // values in panels of Lane columns ([panel][k][Lane], the last panel padded
 // with zeros), with a scale for each column. They are converted to float32 in
 // small parts when they are used.

@@ -29,7 +29,7 @@ func (a *arena) assignMemory(memory []float32) {
 }
 
 // alignSlice returns n numbers of v, beginning at the start of a cache line. v
-// must be longer by one cache line.
+// must be longer than n by one cache line.
 func alignSlice(v []float32, n int) []float32 {
 	off := int(-uintptr(unsafe.Pointer(unsafe.SliceData(v))) % 64 / 4) //nolint:gosec // only reads the address
 	return v[off : off+n : off+n]

@@ -18,10 +18,11 @@ func openConvolution(s *tensorStore, k kernel.Kernel, name string, in, out int) 
 // pixelArea is a rectangle of pixels. x1 and y1 are exclusive.
 type pixelArea struct{ x0, y0, x1, y1 int }
 
-// applyConvolution computes the area a of to from the same area of from and one
-// pixel around it; pixels outside of the picture must be zero in from. Rows of
-// both are stride pixels apart. finish is called with the rows of the result.
-// The pixels around the area are set to zero in to, for the next convolution.
+// applyConvolution computes the pixels of area a in the buffer to. It reads the
+// same area of the buffer from and a border of one pixel around it; pixels
+// outside of the picture must be zero in from. Rows of both buffers are stride
+// pixels apart. finish is called with the rows of the result. In to, the border
+// around the area is set to zero for the next convolution.
 //
 // The three neighbours of a pixel in a row are adjacent in memory, so each row
 // of the kernel is a product with three times as many channels and nothing has

@@ -6,7 +6,7 @@ import (
 	"atelier/internal/engine/builtin/tiny/kernel"
 )
 
-// linearLayer is the weights and the bias of a linear layer.
+// linearLayer has the weights and the bias of a linear layer.
 type linearLayer struct {
 	w    kernel.Matrix
 	bias []float32
@@ -116,7 +116,7 @@ func (m *Model) normalizeRows(rows, width int, x, gain, shift, y []float32) {
 	})
 }
 
-// attention is the weights of an attention layer.
+// attention has the weights of an attention layer.
 type attention struct {
 	in, out      linearLayer
 	qGain, kGain []float32
@@ -187,7 +187,7 @@ func (m *Model) applyAttention(a *attention, rows, width int, qkv []float32, tur
 	})
 }
 
-// rotations is the cosine and sine of the angle by which each pair of elements
+// rotations has the cosine and sine of the angle by which each pair of elements
 // is rotated, for each row.
 type rotations struct {
 	cos, sin []float32

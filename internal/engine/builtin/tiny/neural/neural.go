@@ -6,7 +6,7 @@
 //
 // The weights are embedded in the program as int8 and converted panel by panel
 // while they are used. All other memory is allocated once, when a model is
-// opened. A picture depends on its order, the weights and the kernel, but not
+// opened. A picture depends on its Order, the weights and the kernel, but not
 // on the number of threads.
 package neural
 
@@ -184,9 +184,9 @@ type Order struct {
 	Prompt   string
 	Seed     uint64
 	Steps    int          // from 1 to 16; DefaultSteps() is the number that the model was trained for
-	Guidance float32      // up to 1 has no effect; above 1 moves the picture away from the one for an empty prompt, and takes twice the time
+	Guidance float32      // has no effect up to 1; above 1 it moves the picture away from the picture for an empty prompt, and takes twice the time
 	Start    *image.NRGBA // opaque picture of PictureSide()×PictureSide() pixels to start from; nil to start from noise
-	Strength float32      // with Start, how much is redrawn, from 0 to 1
+	Strength float32      // if Start is set, the extent to which the picture is redrawn, from 0 to 1
 }
 
 const (
@@ -275,7 +275,7 @@ func (m *Model) DrawPicture(ctx context.Context, o Order, step func(done, of int
 }
 
 // stepTimes returns the times of the steps, from 0 (noise) to 1 (picture). They
-// are denser near noise and begin at from.
+// begin at from and are closer together near 0.
 func (s sampler) stepTimes(steps int, from float64) []float64 {
 	times := []float64{from}
 	for i := 1; i <= steps; i++ {

@@ -16,7 +16,7 @@ func fillNoise(z []float32, seed uint64) {
 	}
 }
 
-// ziggurat is the tables of the ziggurat method for normally distributed
+// ziggurat has the tables of the ziggurat method for normally distributed
 // numbers, which covers the distribution with strips of equal area (Marsaglia
 // and Tsang, The Ziggurat Method for Generating Random Variables, 2000).
 type ziggurat struct {
@@ -50,10 +50,10 @@ var zigguratTables = sync.OnceValue(func() *ziggurat {
 })
 
 // drawNormal returns a normally distributed random number. On AMD64 it returns
-// the same numbers as rand.NormFloat64. On other processors that function may
-// fuse a multiplication with an addition. In about one of ten thousand pictures
-// it would then consume one random number more or less, and all later numbers
-// would differ. The explicit conversions here prevent fusing.
+// the same numbers as rand.NormFloat64. On other processors rand.NormFloat64
+// may fuse a multiplication with an addition. In about one of ten thousand
+// pictures it would then consume one random number more or less, and all later
+// numbers would differ. The explicit conversions in drawNormal prevent fusing.
 func (z *ziggurat) drawNormal(r *rand.Rand) float64 {
 	for {
 		u := r.Uint64()

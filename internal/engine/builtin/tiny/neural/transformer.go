@@ -7,9 +7,9 @@ import (
 	"atelier/internal/engine/builtin/tiny/kernel"
 )
 
-// transformer is the network that predicts the final picture from a noisy picture and a prompt: a
-// transformer over words and patches of pixels, followed by convolutions that remove the seams
-// between patches.
+// transformer is the network that predicts the final picture from a noisy
+// picture and a prompt: a transformer over words and patches of pixels,
+// followed by convolutions that remove the seams between patches.
 type transformer struct {
 	config                 config
 	length, grid, tokens   int // largest number of words, patches per side of the picture, words and patches in total

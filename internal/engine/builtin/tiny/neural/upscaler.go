@@ -28,8 +28,8 @@ const (
 	// depends on, so that the borders of tiles are invisible.
 	tileSide = 128
 	// maxPixels is the largest number of pixels of a picture that can be
-	// enlarged. For each of them the result needs 64 bytes, and a transparent
-	// picture needs half as much again while it is enlarged.
+	// enlarged. For each of these pixels the result needs 64 bytes, and a
+	// transparent picture needs half of that in addition while it is enlarged.
 	maxPixels = 1 << 23
 )
 
@@ -130,8 +130,8 @@ func (u *upscaler) newTile(p *image.NRGBA, own pixelArea) upscaleTile {
 	return upscaleTile{p, own, own.x0 - halo, own.y0 - halo, halo, tileSide + 2*halo}
 }
 
-// areaWithin returns the tile and round pixels around it, as far as they are in
-// the picture, in coordinates of the buffer.
+// areaWithin returns the tile and a margin of round pixels, clipped to the
+// picture, in coordinates of the buffer.
 func (t upscaleTile) areaWithin(round int) pixelArea {
 	width := t.picture.Rect.Dx()
 	height := t.picture.Rect.Dy()

@@ -17,7 +17,7 @@ import (
 )
 
 // The files that model/export.py writes. They are embedded as strings, which
-// are not copied into memory, and of which unused parts are not read from disk.
+// are not copied into memory and whose unused parts are not read from disk.
 var (
 	//go:embed weights/model.json
 	modelIndex string
@@ -55,8 +55,8 @@ type weightIndex struct {
 	Tensors []tensor
 }
 
-// config is the dimensions of a network. The picture model and the upscaler use
-// different fields.
+// config has the dimensions of a network. The picture model and the upscaler
+// use different fields.
 type config struct {
 	Res, Patch               int // side lengths in pixels of the picture, and of the patch for one token
 	D, Depth, Heads, Hid     int // transformer: width, number of blocks, number of heads, hidden width

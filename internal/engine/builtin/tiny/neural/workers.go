@@ -188,8 +188,8 @@ func (h *worker) wakeUp() {
 	}
 }
 
-// stopWorkers stops all workers and waits until they have ended. No task may be
-// running.
+// stopWorkers stops all workers and waits until they have ended. It must not be
+// called while a task runs.
 func (c *workerPool) stopWorkers() {
 	c.closed.Store(true)
 	close(c.tasks)
