@@ -20,10 +20,12 @@ type RunJSON struct {
 	EstimatedSeconds  *int64          `json:"estimated_seconds"`
 	Finished          *time.Time      `json:"finished"`
 	FreeAllowanceUsed int64           `json:"free_allowance_used"`
+	Inputs            json.RawMessage `json:"inputs,omitempty"` // only if the client requests the inputs
 	Metadata          json.RawMessage `json:"metadata"`
 	NumResults        int64           `json:"num_results"`
 	Outputs           []OutputJSON    `json:"outputs"`
 	Progress          *float64        `json:"progress"`
+	Prompt            *string         `json:"prompt"`
 	QueuePosition     *int64          `json:"queue_position"`
 	RequestID         string          `json:"request_id"`
 	RetryAfterSeconds int64           `json:"retry_after_seconds"`
@@ -35,6 +37,8 @@ type RunJSON struct {
 	TokensCharged     int64           `json:"tokens_charged"`
 	TokensHeld        int64           `json:"tokens_held"`
 	ToolID            string          `json:"tool_id"`
+	ToolName          *string         `json:"tool_name"`
+	UID               string          `json:"uid"`
 	Webhook           *DeliveryJSON   `json:"webhook"`
 }
 
@@ -124,6 +128,9 @@ func (rec Record) RunJSON(links library.URLSigner, viewerID string) RunJSON {
 		Started:           optionalTime(rec.Started),
 		Finished:          optionalTime(rec.Finished),
 		ToolID:            rec.ToolID,
+		ToolName:          orNull(rec.ToolName),
+		UID:               rec.PersonID,
+		Prompt:            orNull(rec.Prompt),
 		TeamID:            orNull(rec.TeamID),
 		NumResults:        rec.NumResults,
 		Seed:              rec.Seed,
@@ -160,6 +167,13 @@ func (rec Record) RunJSON(links library.URLSigner, viewerID string) RunJSON {
 		out.Outputs = append(out.Outputs, outputJSON(links, rec.Run, o, viewerID))
 	}
 	return out
+}
+
+// WithInputs returns the representation of the run together with its inputs, as
+// JSON by field key.
+func (r RunJSON) WithInputs(rec Record) RunJSON {
+	r.Inputs = json.RawMessage(rec.Inputs)
+	return r
 }
 
 func outputJSON(links library.URLSigner, r run.Run, o run.Output, viewerID string) OutputJSON {

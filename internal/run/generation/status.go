@@ -15,6 +15,7 @@ import (
 // position in the queue.
 type Record struct {
 	run.Run
+	ToolName string // the current name of the tool, or "" if the tool is unknown
 	Outputs  []run.Output
 	Webhook  *webhook.State // nil if no webhook was requested or the run has not ended
 	Position int64          // position in this service's queue, from 1; 0 if the run is not in it
@@ -55,7 +56,7 @@ func (s *Service) GetStatusUnscoped(ctx context.Context, id string) (rec Record,
 // the database if the run cannot have any.
 func (s *Service) completeRecord(ctx context.Context, r run.Run) (rec Record, err error) {
 	if r.State == run.Running || r.State.IsEnded() && r.State != run.Succeeded && r.WebhookURL == "" {
-		return Record{Run: r, RetryAfter: s.pacing.retryAfter(r)}, nil
+		return s.newRecord(r), nil
 	}
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		all, err := s.listRecords(ctx, tx, []run.Run{r})
@@ -67,12 +68,20 @@ func (s *Service) completeRecord(ctx context.Context, r run.Run) (rec Record, er
 	return rec, err
 }
 
+// newRecord returns the record of a run without the data from other tables.
+func (s *Service) newRecord(r run.Run) Record {
+	return Record{
+		Run:        r,
+		ToolName:   s.Catalog.CurrentSnapshot().ToolName(r.ToolID),
+		RetryAfter: s.pacing.retryAfter(r),
+	}
+}
+
 func (s *Service) listRecords(ctx context.Context, tx *sqldb.Tx, runs []run.Run) ([]Record, error) {
 	all := make([]Record, len(runs))
 	var succeeded []string
 	for i, r := range runs {
-		all[i].Run = r
-		all[i].RetryAfter = s.pacing.retryAfter(r)
+		all[i] = s.newRecord(r)
 		var err error
 		switch {
 		case r.State == run.Queued:

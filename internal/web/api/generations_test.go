@@ -263,3 +263,35 @@ func TestGenerationsPage(t *testing.T) {
 		}
 	})
 }
+
+// TestRunsSayWhatWasRequested: a feed of runs shows the tool, the prompt and
+// the person, and on request the inputs, also of runs that failed.
+func TestRunsSayWhatWasRequested(t *testing.T) {
+	eachRunFixture(t, func(t *testing.T, m *runFixture) {
+		m.work()
+		anna := getJSON[wire.Identity](m.service, "/api/v2/me").User.UID
+		const prompt = "a fox in the snow"
+		made := m.done("", m.body("one", `,"inputs":{"prompt":"`+prompt+`"}`))
+		if made.Prompt == nil || *made.Prompt != prompt || made.UID != anna || made.ToolName == nil || *made.ToolName == "" || made.Inputs != nil {
+			t.Errorf("run = %+v, want its prompt, person and tool, and no inputs", made)
+		}
+
+		path := "/api/v2/generate/" + made.RequestID
+		for range 2 { // the second response could come from a cache
+			one := getJSON[wire.Generation](m.service, path+"?include=inputs")
+			if one.Inputs == nil || !strings.Contains(string(*one.Inputs), prompt) {
+				t.Errorf("run = %+v, want the prompt in its inputs", one)
+			}
+			if plain := getJSON[wire.Generation](m.service, path); plain.Inputs != nil {
+				t.Errorf("inputs = %s without a request for them", *plain.Inputs)
+			}
+		}
+		list := getJSON[wire.GenerationList](m.service, "/api/v2/generations?include=inputs").Data
+		if len(list) != 1 || list[0].Inputs == nil || !strings.Contains(string(*list[0].Inputs), prompt) {
+			t.Errorf("list = %+v, want the inputs in it", list)
+		}
+		for _, path := range []string{path, "/api/v2/generations"} {
+			m.sendRequest("GET", path+"?include=all").checkStatus(t, path, 400, "INVALID_REQUEST")
+		}
+	})
+}

@@ -69,6 +69,18 @@ func (h *Handler) getGeneration(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
+	withInputs := readInclude(call.Params)
+	if err := call.Params.Err(); err != nil {
+		return err
+	}
+	if withInputs {
+		rec, err := h.Runs.PollRun(r.Context(), call.Principal, id)
+		if err != nil {
+			return err
+		}
+		return h.replyRun(w, http.StatusOK, call, rec, true)
+	}
+
 	key := cacheKey{runID: id, accountID: call.Principal.AccountID, viewerID: call.Principal.PersonID}
 	second := h.Links.Now().Unix()
 	body := h.Ended.findBody(key, second)
@@ -78,7 +90,7 @@ func (h *Handler) getGeneration(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		if !rec.State.IsEnded() {
-			return h.replyRun(w, http.StatusOK, call, rec)
+			return h.replyRun(w, http.StatusOK, call, rec, false)
 		}
 		body, err = json.Marshal(rec.RunJSON(h.Links, call.Principal.PersonID))
 		if err != nil {
@@ -92,10 +104,23 @@ func (h *Handler) getGeneration(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// replyRun responds with a run. Unless the run has ended, Retry-After says
-// when to request it again.
-func (h *Handler) replyRun(w http.ResponseWriter, status int, call *rest.Call, rec generation.Record) error {
+// readInclude reads the parameter include and reports whether the response
+// should contain the inputs of runs.
+func readInclude(p *rest.Params) bool {
+	include := wire.GenerationInclude(p.ReadText("include"))
+	if include != "" && !include.Valid() {
+		p.AddProblem("include", "Must be inputs.")
+	}
+	return include != ""
+}
+
+// replyRun responds with a run, and its inputs if withInputs is true. Unless
+// the run has ended, Retry-After says when to request it again.
+func (h *Handler) replyRun(w http.ResponseWriter, status int, call *rest.Call, rec generation.Record, withInputs bool) error {
 	answer := rec.RunJSON(h.Links, call.Principal.PersonID)
+	if withInputs {
+		answer = answer.WithInputs(rec)
+	}
 	if !rec.State.IsEnded() {
 		w.Header().Set("Retry-After", strconv.FormatInt(answer.RetryAfterSeconds, 10))
 	}
@@ -118,7 +143,7 @@ func (h *Handler) cancelGeneration(w http.ResponseWriter, r *http.Request) error
 	if hadEnded {
 		status = http.StatusOK
 	}
-	return h.replyRun(w, status, call, rec)
+	return h.replyRun(w, status, call, rec, false)
 }
 
 // listGenerations serves GET /api/v2/generations: it lists the runs of an
@@ -129,6 +154,7 @@ func (h *Handler) listGenerations(w http.ResponseWriter, r *http.Request) error 
 	if filter.Status != "" && !wire.GenerationStatus(filter.Status).Valid() {
 		call.Params.AddProblem("status", "Must be one of pending, succeeded, failed and cancelled.")
 	}
+	withInputs := readInclude(call.Params)
 	page, err := h.Pages.ReadPage(call.Params, cursor.Scope("generations", call.Principal.PersonID, call.Principal.AccountID, filter.Status, filter.ToolID))
 	if err != nil {
 		return err
@@ -149,7 +175,11 @@ func (h *Handler) listGenerations(w http.ResponseWriter, r *http.Request) error 
 	records, hasMore, next := rest.Cut(page, records, func(rec generation.Record) (string, string) { return rest.Micros(rec.Created), rec.ID })
 	return rest.Reply(w, http.StatusOK, generationList{
 		Data: rest.Convert(records, func(rec generation.Record) generation.RunJSON {
-			return rec.RunJSON(h.Links, call.Principal.PersonID)
+			one := rec.RunJSON(h.Links, call.Principal.PersonID)
+			if withInputs {
+				one = one.WithInputs(rec)
+			}
+			return one
 		}),
 		HasMore:    hasMore,
 		NextCursor: next,

@@ -341,6 +341,21 @@ func (e GenerationErrorCode) Valid() bool {
 	}
 }
 
+// Defines values for GenerationInclude.
+const (
+	GenerationIncludeInputs GenerationInclude = "inputs"
+)
+
+// Valid indicates whether the value is a known member of the GenerationInclude enum.
+func (e GenerationInclude) Valid() bool {
+	switch e {
+	case GenerationIncludeInputs:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for GenerationStage.
 const (
 	Queued  GenerationStage = "queued"
@@ -1425,7 +1440,7 @@ type FileInput = any
 
 // Generation A run. Once it has ended, only URLs and the webhook's state still change.
 //
-// Examples: {"created":"2026-11-15T09:30:00Z","error":null,"estimated_seconds":8,"finished":"2026-11-15T09:30:09Z","free_allowance_used":0,"metadata":{"scene":"forest","shot":12},"num_results":1,"outputs":[{"blurhash":"LEHV6nWB2yk8pyo0adR*.7kCMdnj","duration_seconds":null,"expired":false,"height":1024,"id":"Qm3vT8sLw1ZrYb6KdXf9:0b5f8a4e-6c1d-4f0e-9a57-3d2c1b0a9e8f","mime_type":"image/png","note":null,"preview_url":null,"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","size_bytes":934567,"thumb_url":"https://atelier.example/media/…/sunset-thumb.jpg?…","type":"IMG","url":"https://atelier.example/media/…/sunset.png?…","width":1024}],"progress":null,"queue_position":null,"request_id":"5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70","retry_after_seconds":2,"seed":1234567,"stage":null,"started":"2026-11-15T09:30:01Z","status":"succeeded","team_id":null,"tokens_charged":4,"tokens_held":0,"tool_id":"PagW53lsaa2KiGgg5wR4","webhook":{"attempts":0,"state":"pending"}}
+// Examples: {"created":"2026-11-15T09:30:00Z","error":null,"estimated_seconds":8,"finished":"2026-11-15T09:30:09Z","free_allowance_used":0,"metadata":{"scene":"forest","shot":12},"num_results":1,"outputs":[{"blurhash":"LEHV6nWB2yk8pyo0adR*.7kCMdnj","duration_seconds":null,"expired":false,"height":1024,"id":"Qm3vT8sLw1ZrYb6KdXf9:0b5f8a4e-6c1d-4f0e-9a57-3d2c1b0a9e8f","mime_type":"image/png","note":null,"preview_url":null,"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","size_bytes":934567,"thumb_url":"https://atelier.example/media/…/sunset-thumb.jpg?…","type":"IMG","url":"https://atelier.example/media/…/sunset.png?…","width":1024}],"progress":null,"prompt":"a red fox in the snow","queue_position":null,"request_id":"5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70","retry_after_seconds":2,"seed":1234567,"stage":null,"started":"2026-11-15T09:30:01Z","status":"succeeded","team_id":null,"tokens_charged":4,"tokens_held":0,"tool_id":"PagW53lsaa2KiGgg5wR4","tool_name":"Sketch","uid":"Zt8sLw1ZrYb6KdXf9Qm3","webhook":{"attempts":0,"state":"pending"}}
 type Generation struct {
 	// Created The time when the run was accepted.
 	Created time.Time `json:"created"`
@@ -1446,6 +1461,9 @@ type Generation struct {
 	// Examples: 0
 	FreeAllowanceUsed int64 `json:"free_allowance_used"`
 
+	// Inputs The inputs of the run by `fieldKey`, with the defaults filled in; only with `include=inputs`.
+	Inputs *json.RawMessage `json:"inputs,omitempty"`
+
 	// Metadata The metadata of the create, with numbers as they were written; null for none.
 	Metadata json.RawMessage `json:"metadata"`
 
@@ -1459,6 +1477,11 @@ type Generation struct {
 
 	// Progress The progress of a running run from 0 to 1; null if it is unknown.
 	Progress *float64 `json:"progress"`
+
+	// Prompt The value of the tool's prompt field; null if the tool has none.
+	//
+	// Examples: a red fox in the snow
+	Prompt *string `json:"prompt"`
 
 	// QueuePosition The approximate position in the queue, 1 for the next run; null unless the run is queued. While the run waits in the queue of its model server, it is the position there, or null if the server does not report it.
 	QueuePosition *int64 `json:"queue_position"`
@@ -1506,6 +1529,16 @@ type Generation struct {
 	//
 	// Examples: PagW53lsaa2KiGgg5wR4
 	ToolID ID `json:"tool_id"`
+
+	// ToolName The current name of the tool; null if the tool is unknown.
+	//
+	// Examples: Sketch
+	ToolName *string `json:"tool_name"`
+
+	// UID The person who started the run.
+	//
+	// Examples: PagW53lsaa2KiGgg5wR4
+	UID ID `json:"uid"`
 
 	// Webhook The delivery of the webhook; null before the run has ended, and if it has no `webhook_url`.
 	Webhook *GenerationWebhook `json:"webhook"`
@@ -1572,6 +1605,11 @@ type GenerationErrorCode string
 
 // GenerationEvents Server-sent events. The `data` of each event is one of these, as JSON.
 type GenerationEvents = interface{}
+
+// GenerationInclude A part of a run that responses contain only on request.
+//
+// Examples: inputs
+type GenerationInclude string
 
 // GenerationList A page of runs.
 type GenerationList struct {
@@ -3394,7 +3432,7 @@ type WebhookAttemptList struct {
 type WebhookEvent struct {
 	// Data A run. Once it has ended, only URLs and the webhook's state still change.
 	//
-	// Examples: {"created":"2026-11-15T09:30:00Z","error":null,"estimated_seconds":8,"finished":"2026-11-15T09:30:09Z","free_allowance_used":0,"metadata":{"scene":"forest","shot":12},"num_results":1,"outputs":[{"blurhash":"LEHV6nWB2yk8pyo0adR*.7kCMdnj","duration_seconds":null,"expired":false,"height":1024,"id":"Qm3vT8sLw1ZrYb6KdXf9:0b5f8a4e-6c1d-4f0e-9a57-3d2c1b0a9e8f","mime_type":"image/png","note":null,"preview_url":null,"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","size_bytes":934567,"thumb_url":"https://atelier.example/media/…/sunset-thumb.jpg?…","type":"IMG","url":"https://atelier.example/media/…/sunset.png?…","width":1024}],"progress":null,"queue_position":null,"request_id":"5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70","retry_after_seconds":2,"seed":1234567,"stage":null,"started":"2026-11-15T09:30:01Z","status":"succeeded","team_id":null,"tokens_charged":4,"tokens_held":0,"tool_id":"PagW53lsaa2KiGgg5wR4","webhook":{"attempts":0,"state":"pending"}}
+	// Examples: {"created":"2026-11-15T09:30:00Z","error":null,"estimated_seconds":8,"finished":"2026-11-15T09:30:09Z","free_allowance_used":0,"metadata":{"scene":"forest","shot":12},"num_results":1,"outputs":[{"blurhash":"LEHV6nWB2yk8pyo0adR*.7kCMdnj","duration_seconds":null,"expired":false,"height":1024,"id":"Qm3vT8sLw1ZrYb6KdXf9:0b5f8a4e-6c1d-4f0e-9a57-3d2c1b0a9e8f","mime_type":"image/png","note":null,"preview_url":null,"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","size_bytes":934567,"thumb_url":"https://atelier.example/media/…/sunset-thumb.jpg?…","type":"IMG","url":"https://atelier.example/media/…/sunset.png?…","width":1024}],"progress":null,"prompt":"a red fox in the snow","queue_position":null,"request_id":"5f0c1d9e-4b7a-4c7e-8f5e-2a9b6d3c1e70","retry_after_seconds":2,"seed":1234567,"stage":null,"started":"2026-11-15T09:30:01Z","status":"succeeded","team_id":null,"tokens_charged":4,"tokens_held":0,"tool_id":"PagW53lsaa2KiGgg5wR4","tool_name":"Sketch","uid":"Zt8sLw1ZrYb6KdXf9Qm3","webhook":{"attempts":0,"state":"pending"}}
 	Data Generation `json:"data"`
 
 	// Timestamp The time when the run ended.
@@ -3450,6 +3488,11 @@ type IfMatch = string
 
 // IfNoneMatch defines model for IfNoneMatch.
 type IfNoneMatch = string
+
+// Include A part of a run that responses contain only on request.
+//
+// Examples: inputs
+type Include = GenerationInclude
 
 // InvitationID Opaque. Send it back unchanged.
 //
@@ -3847,6 +3890,9 @@ type PreviewCostParams struct {
 
 // GetGenerationParams defines parameters for GetGeneration.
 type GetGenerationParams struct {
+	// Include `inputs` adds the inputs of runs to the response.
+	Include *Include `form:"include,omitempty" json:"include,omitempty"`
+
 	// TeamID The team to act for; absent or empty means the personal account. A personal access token reaches only the
 	// personal account; a company access token needs a team, except in the catalog.
 	TeamID *TeamID `form:"team_id,omitempty" json:"team_id,omitempty"`
@@ -3893,6 +3939,9 @@ type RedeliverWebhookParams struct {
 type ListGenerationsParams struct {
 	// Status Only runs with this status.
 	Status *GenerationStatus `form:"status,omitempty" json:"status,omitempty"`
+
+	// Include `inputs` adds the inputs of runs to the response.
+	Include *Include `form:"include,omitempty" json:"include,omitempty"`
 
 	// ToolID Only runs of this tool.
 	ToolID *ToolFilter `form:"tool_id,omitempty" json:"tool_id,omitempty"`
