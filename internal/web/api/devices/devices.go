@@ -96,7 +96,8 @@ func (h *Handler) signOutEverywhere(w http.ResponseWriter, r *http.Request) erro
 	return rest.NoContent(w)
 }
 
-// kindDevice is the kind of all devices, which signed in with the device flow.
+// kindDevice is the kind of all devices, because all devices sign in with the
+// device flow.
 const kindDevice = "DEVICE"
 
 // asDevice converts a device to its API representation. currentID is the id of
