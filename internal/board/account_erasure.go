@@ -6,9 +6,9 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// NodesOf returns at most limit nodes of a board that follow a position, in the
-// order of creation. It returns fewer if their texts are long. The uploads,
-// results and runs that the nodes refer to are not read.
+// NodesOf returns at most limit nodes of a board in the order of creation,
+// starting after the cursor. It returns fewer nodes if their texts are long. It
+// does not read the uploads, results and runs that the nodes refer to.
 func NodesOf(ctx context.Context, tx *sqldb.Tx, b Board, after *Cursor, limit int) ([]Node, error) {
 	p, err := nodesAfter(ctx, tx, b.ID, after, limit)
 	return p.Nodes, err

@@ -3,8 +3,8 @@
 //
 // Every change to a board or its nodes begins with one conditional update of
 // the board's row, which increments the board's revision. The update fails if
-// the change was meant for another revision of the board, and locks out other
-// writers for the rest of the transaction. A node stores the revision of its
+// the client expected another revision of the board, and blocks other writers
+// of the board until the transaction ends. A node stores the revision of its
 // last change, so the changes since a revision are the nodes with a greater
 // revision.
 //
@@ -13,11 +13,11 @@
 //	  └──────restore──────┘
 //
 // The row of a deleted node is emptied and kept for a day, so that clients that
-// follow the board learn of the deletion. When such rows are removed, the board
-// records the revision up to which they were removed.
+// follow the board receive the deletion. When such rows are removed, the
+// board's row stores the revision up to which deletions are no longer listed.
 //
-// A node may refer to an upload, a result or a run of the same account. If that
-// is deleted, the node stays and is marked as missing.
+// A node may refer to an upload, a result or a run of the same account. If the
+// upload, result or run is deleted, the node stays and is shown as missing.
 package board
 
 import (
@@ -50,7 +50,7 @@ const (
 // Boards creates, reads and changes boards and their nodes.
 type Boards struct {
 	DB  *sqldb.DB
-	Hub *pubsub.Hub // is notified of every change, by board id
+	Hub *pubsub.Hub // pub/sub hub that is notified of every change, by board id
 	// Keep is how long a deleted board can be restored. If it is 0, deleted
 	// boards are kept forever.
 	Keep time.Duration
@@ -77,7 +77,8 @@ type Board struct {
 	Updated   time.Time
 	Deleted   time.Time // zero if the board is not deleted
 
-	// forgotten is the revision up to which rows of deleted nodes were removed.
+	// forgotten is the revision up to which the rows of deleted nodes were
+	// removed from the database.
 	forgotten int64
 }
 
@@ -98,9 +99,9 @@ type Cursor struct {
 }
 
 // Match is the precondition of a change: the revisions that the board may have
-// before it. The zero Match allows any revision.
+// before the change. The zero Match allows any revision.
 type Match struct {
-	Strict    bool // the board must have one of Revisions
+	Strict    bool // the board must be at one of Revisions
 	Revisions []int64
 }
 
@@ -167,9 +168,9 @@ func checkRoom(ctx context.Context, tx *sqldb.Tx, v principal.Principal) error {
 	return err
 }
 
-// ListBoards returns at most limit boards of the account that follow a
-// position, newest first. It returns deleted boards if trash is set, and the
-// others if not.
+// ListBoards returns at most limit boards of the account, newest first,
+// starting after the cursor. If trash is set, it returns only deleted boards,
+// otherwise only boards that are not deleted.
 func (bs *Boards) ListBoards(ctx context.Context, v principal.Principal, trash bool, after *Cursor, limit int) (all []Board, err error) {
 	err = bs.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		all, err = List(ctx, tx, v.AccountID, trash, after, limit)
@@ -184,8 +185,8 @@ type Page struct {
 	More  bool // more nodes follow
 }
 
-// GetBoard returns a board and at most limit of its nodes that follow a
-// position, oldest first. It returns fewer nodes if their texts are long.
+// GetBoard returns a board and at most limit of its nodes, oldest first,
+// starting after the cursor. It returns fewer nodes if their texts are long.
 func (bs *Boards) GetBoard(ctx context.Context, v principal.Principal, id string, after *Cursor, limit int) (b Board, p Page, err error) {
 	err = bs.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		if b, err = findLive(ctx, tx, v, id); err != nil {
@@ -197,8 +198,8 @@ func (bs *Boards) GetBoard(ctx context.Context, v principal.Principal, id string
 	return b, p, err
 }
 
-// readPage returns at most limit nodes of a board that follow a position, with
-// the uploads, results and runs that they refer to.
+// readPage returns at most limit nodes of a board, starting after the cursor,
+// with the uploads, results and runs that the nodes refer to.
 func readPage(ctx context.Context, tx *sqldb.Tx, b Board, after *Cursor, limit int) (Page, error) {
 	p, err := nodesAfter(ctx, tx, b.ID, after, limit)
 	if err != nil {
@@ -228,7 +229,7 @@ func findLive(ctx context.Context, tx *sqldb.Tx, v principal.Principal, id strin
 	return b, err
 }
 
-// takeRevision increments the revision of the board and thereby locks its row.
+// takeRevision increments the revision of the board, which also locks its row.
 // It returns an error if the board is missing, deleted or at a revision that m
 // does not allow.
 func (bs *Boards) takeRevision(ctx context.Context, tx *sqldb.Tx, v principal.Principal, id string, m Match) (Board, error) {

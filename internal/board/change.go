@@ -90,10 +90,10 @@ type changeWriter struct {
 	tx      *sqldb.Tx
 	board   Board
 	changes Changes
-	single  bool // the request is about one node, named in its path
+	single  bool // the request changes one node, whose id is in the URL path
 
 	problems []fault.Field
-	put      []Node // new nodes, then changed ones
+	put      []Node // new nodes, then changed nodes
 	gone     []Node
 }
 
@@ -142,9 +142,9 @@ func (w *changeWriter) applyChanges(ctx context.Context) (ChangeResult, error) {
 	return ChangeResult{Revision: w.board.Revision, Created: created, Updated: updated, Deleted: w.changes.Delete}, nil
 }
 
-// createNodes prepares the nodes to add. Their creation times differ by a
-// microsecond each, because lists are sorted by creation time and should keep
-// the order of the request.
+// createNodes prepares the nodes to add. Each is created one microsecond after
+// the previous one, because lists are sorted by creation time and must keep the
+// order of the request.
 func (w *changeWriter) createNodes() {
 	for i, d := range w.changes.Create {
 		n := Node{
@@ -219,9 +219,9 @@ func (w *changeWriter) alterNodes(ctx context.Context) error {
 	return nil
 }
 
-// resolveRefs looks up the uploads, results and runs that the nodes refer to.
-// It reports a new reference to something that does not exist as a problem.
-// An existing reference may refer to an item that has been deleted.
+// resolveRefs looks up the uploads, results and runs that the nodes refer to. A
+// new reference to an item that does not exist is reported as a problem. The
+// item of an existing reference may have been deleted.
 func (w *changeWriter) resolveRefs(ctx context.Context) error {
 	if err := showRefs(ctx, w.tx, w.board.AccountID, w.put); err != nil {
 		return err
@@ -241,7 +241,7 @@ func (w *changeWriter) resolveRefs(ctx context.Context) error {
 }
 
 // storeNodes writes all changes to the database. New nodes are written last, so
-// that they can be stacked above all nodes that remain.
+// that they can be placed above all remaining nodes.
 func (w *changeWriter) storeNodes(ctx context.Context, created, updated []Node) error {
 	if err := putNodes(ctx, w.tx, w.board.ID, updated); err != nil {
 		return err
@@ -261,8 +261,8 @@ func (w *changeWriter) storeNodes(ctx context.Context, created, updated []Node) 
 	return addNodes(ctx, w.tx, w.board.ID, len(created)-len(w.gone))
 }
 
-// stackNodes sets the z of new nodes that have none, such that they lie above
-// all other nodes.
+// stackNodes sets the z (the stacking order) of new nodes without a z, so that
+// they are displayed above all other nodes.
 func (w *changeWriter) stackNodes(ctx context.Context, created []Node) error {
 	top, err := highestZ(ctx, w.tx, w.board.ID)
 	for i, d := range w.changes.Create {

@@ -9,26 +9,28 @@ import (
 	"atelier/internal/people/principal"
 )
 
-// Mark records which changes of a board a client has received.
+// Mark is the position up to which a client has received the changes of a
+// board.
 type Mark struct {
 	// Revision is the revision up to which the client has received all changes.
 	Revision int64
-	// After and AfterID are the revision and the id of the node that was last
-	// sent to the client, if only a part of the changes after Revision was
-	// sent. If not, After is 0.
+	// After and AfterID are the revision and the id of the last node that was
+	// sent to the client. They are set if only some of the changes after
+	// Revision were sent. Otherwise After is 0.
 	After   int64
 	AfterID string
 }
 
-// Delta is the changes of a board since a Mark.
+// Delta contains the changes of a board since a Mark.
 type Delta struct {
 	Board Board
 	// Lost reports that some of the changes since the mark are no longer
 	// stored, so that the client must read the whole board again.
 	Lost bool
-	// Page is the changed nodes, or the first of them, including deleted nodes.
+	// Page contains the changed nodes, including deleted nodes. If Page.More is
+	// set, the list is incomplete.
 	Page
-	// Mark is the mark with which the client requests the next changes.
+	// Mark is the mark to pass to the next call of ListChanges.
 	Mark Mark
 }
 
@@ -46,7 +48,7 @@ func (bs *Boards) GetRevision(ctx context.Context, v principal.Principal, id str
 }
 
 // ListChanges returns at most limit nodes that have changed since a mark, in
-// the order of their last changes. The client continues with the mark in the
+// the order of their last changes. The next call continues from the mark in the
 // result. A node that changes again is returned again. For a board in the
 // trash, the result has no nodes.
 func (bs *Boards) ListChanges(ctx context.Context, v principal.Principal, id string, m Mark, limit int) (n Delta, err error) {

@@ -26,15 +26,16 @@ const (
 const (
 	// maxText is the maximum length of the text of a node, in characters.
 	maxText = 10_000
-	// pageText is the size in bytes at which a page of nodes ends, counting
-	// only their texts. The last text may exceed it. The limit exists because
-	// many pages must fit into memory at once, and each must pass through slow
-	// connections.
+	// pageText is the total size of the texts, in bytes, at which a page of
+	// nodes ends. The last text may exceed the limit. Pages are limited because
+	// the server keeps many of them in memory at the same time, and clients
+	// with slow connections must be able to receive them.
 	pageText = 1 << 20
 	// changeText is the maximum total size, in bytes, of the stored texts of
 	// the nodes that one request changes.
 	changeText = 4 << 20
-	// far is the maximum absolute value of a coordinate, a size or a z.
+	// far is the maximum absolute value of a coordinate, a size or a z
+	// (stacking order).
 	far = 1_000_000_000
 )
 
@@ -130,7 +131,7 @@ func (n *Node) checkValues(problem func(field, message string)) {
 		if v := *at.value; math.IsNaN(v) || v < at.least || v > far {
 			problem(at.field, map[bool]string{true: "Must be a number from 0 to 1,000,000,000.", false: "Must be a number from -1,000,000,000 to 1,000,000,000."}[at.least == 0])
 		} else if v == 0 {
-			*at.value = 0 // removes the sign of -0, which not every database stores
+			*at.value = 0 // removes the sign of -0, because some databases do not store it
 		}
 	}
 	if n.Z < -far || n.Z > far {
@@ -176,7 +177,7 @@ func showRefs(ctx context.Context, tx *sqldb.Tx, accountID string, nodes []Node)
 			if n.Missing = !ok; ok {
 				n.Item = &item
 			}
-		case Text: // has no reference
+		case Text: // a text node has no reference
 		}
 	}
 	return nil

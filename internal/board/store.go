@@ -54,9 +54,9 @@ func insertBoard(ctx context.Context, tx *sqldb.Tx, b Board) error {
 	return err
 }
 
-// List returns at most limit boards of an account that follow a position,
-// newest first. It returns deleted boards if trash is set, and the others if
-// not.
+// List returns at most limit boards of an account, newest first, starting after
+// the cursor. If trash is set, it returns only deleted boards, otherwise only
+// boards that are not deleted.
 func List(ctx context.Context, tx *sqldb.Tx, accountID string, trash bool, after *Cursor, limit int) ([]Board, error) {
 	query := `SELECT ` + columns + ` FROM board WHERE account_id = $1 AND deleted IS NULL`
 	if trash {
@@ -103,7 +103,7 @@ func markDeleted(ctx context.Context, tx *sqldb.Tx, b Board) error {
 }
 
 // restoreBoard takes a board out of the trash. It does nothing if the board is
-// not in the trash any more.
+// no longer in the trash.
 func restoreBoard(ctx context.Context, tx *sqldb.Tx, b Board) error {
 	_, err := tx.Exec(ctx, `
 		UPDATE board SET deleted = NULL, revision = revision + 1, updated = $3 WHERE id = $1 AND account_id = $2 AND deleted IS NOT NULL`,
@@ -134,8 +134,9 @@ func removeBoard(ctx context.Context, tx *sqldb.Tx, id string) error {
 	return err
 }
 
-// oldestDeleted returns the id of the board that was deleted first, if that was
-// before the given time, and locks its row. It returns "" if there is none.
+// oldestDeleted finds the board that was deleted first. If it was deleted
+// before the given time, oldestDeleted locks its row and returns its id.
+// Otherwise it returns "".
 func oldestDeleted(ctx context.Context, tx *sqldb.Tx, before time.Time) (id string, err error) {
 	err = tx.QueryRow(ctx, `SELECT id FROM board WHERE deleted IS NOT NULL AND deleted < $1 ORDER BY deleted LIMIT 1`+tx.Dialect.SkipLocked, before.UnixMicro()).Scan(&id)
 	if errors.Is(err, sqldb.ErrNoRows) {
@@ -156,9 +157,9 @@ func scanNode(row sqldb.Scanner) (n Node, err error) {
 	return n, err
 }
 
-// pageOf reads nodes until it has limit of them or the size of their texts
-// reaches the given number of bytes. The query returns up to one row more than
-// limit, which shows whether more nodes follow.
+// pageOf reads nodes until it has limit nodes or their texts reach the given
+// number of bytes. The query may return one row more than limit. This row only
+// shows that more nodes follow.
 func pageOf(ctx context.Context, tx *sqldb.Tx, query string, args []any, limit, bytes int) (p Page, err error) {
 	enough := errors.New("the page is full")
 	err = tx.EachRow(ctx, query, args, func(row sqldb.Scanner) error {
@@ -224,9 +225,9 @@ func highestZ(ctx context.Context, tx *sqldb.Tx, boardID string) (z int64, err e
 	return z, err
 }
 
-// putSizes are the numbers of nodes that one statement may write. Large batches
-// need few statements, and fixed sizes keep the number of different statements
-// small.
+// putSizes are the numbers of nodes that one statement can write, largest
+// first. Large batches need few statements, and fixed sizes keep the number of
+// different statements small.
 var putSizes = []int{100, 10, 1}
 
 // putNodes inserts nodes into the database, or replaces them if they exist.
@@ -259,9 +260,9 @@ func putSome(ctx context.Context, tx *sqldb.Tx, boardID string, nodes []Node) er
 	return err
 }
 
-// oldestTombstone returns the id of the board that has the earliest deleted
-// node, if that was deleted before the given time. It returns "" if there is
-// none.
+// oldestTombstone finds the node that was deleted first. If it was deleted
+// before the given time, oldestTombstone returns the id of its board. Otherwise
+// it returns "".
 func oldestTombstone(ctx context.Context, tx *sqldb.Tx, before time.Time) (boardID string, err error) {
 	err = tx.QueryRow(ctx, `SELECT board_id FROM board_node WHERE deleted IS NOT NULL AND deleted < $1 ORDER BY deleted LIMIT 1`, before.UnixMicro()).Scan(&boardID)
 	if errors.Is(err, sqldb.ErrNoRows) {

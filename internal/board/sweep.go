@@ -14,9 +14,9 @@ const (
 	batch        = 200
 )
 
-// SweepDeleted permanently deletes boards and nodes whose retention time is
-// over. Several instances of the server may run it at once, and it may be
-// interrupted at any point.
+// SweepDeleted permanently deletes boards and nodes whose retention time has
+// expired. Several instances of the server may run it concurrently, and it may
+// be interrupted at any point.
 func (bs *Boards) SweepDeleted(ctx context.Context) error {
 	if err := bs.repeatBatches(ctx, removeTombstonesOfOne); err != nil {
 		return fmt.Errorf("sweep deleted nodes: %w", err)
@@ -52,8 +52,9 @@ func (bs *Boards) repeatBatches(ctx context.Context, do func(context.Context, *s
 	}
 }
 
-// removeTombstonesOfOne removes the rows of about batch deleted nodes of one
-// board, and records in the board up to which revision they were removed.
+// removeTombstonesOfOne removes about batch rows of deleted nodes of one board.
+// It stores in the board's row the revision up to which these rows were
+// removed.
 func removeTombstonesOfOne(ctx context.Context, tx *sqldb.Tx) (more bool, err error) {
 	before := tx.Now.Add(-tombstoneAge)
 	id, err := oldestTombstone(ctx, tx, before)
@@ -64,9 +65,9 @@ func removeTombstonesOfOne(ctx context.Context, tx *sqldb.Tx) (more bool, err er
 	if err != nil {
 		return false, err
 	}
-	// The board is updated before the rows are removed, because a client that
-	// follows the board must not see that rows are gone before the board says
-	// so. The update also waits for concurrent writers of the board.
+	// The board's row is updated before the rows of deleted nodes are removed.
+	// Otherwise a client that follows the board could miss deletions without
+	// noticing. The update also waits for concurrent writers of the board.
 	if err := setForgotten(ctx, tx, id, upTo); err != nil {
 		return false, err
 	}

@@ -19,9 +19,9 @@ type Change struct {
 }
 
 // Apply updates the stored catalog to match the set, in one transaction. Items
-// from sources that are not in the set stay unchanged, as do items whose
-// manifest has a problem. The pictures of the set must be stored before Apply
-// is called.
+// from sources that are not in the set, and items whose manifest has a problem,
+// stay unchanged. The pictures of the set must be stored before Apply is
+// called.
 func Apply(ctx context.Context, db *sqldb.DB, s *Set) ([]Change, error) {
 	var changes []Change
 	err := db.Write(ctx, func(tx *sqldb.Tx) error {
@@ -67,9 +67,9 @@ func (s *Set) applyKind(ctx context.Context, tx *sqldb.Tx, k kind) ([]Change, er
 			have = row{id: ids.New(), slug: slug}
 			what = "added"
 		case !slices.Contains(s.sources, have.source) && !have.removed:
-			continue // it comes from a folder of another node, which takes precedence over the built-in item
+			continue // the stored item comes from a manifest folder of another server node, and takes precedence over the built-in item
 		case !have.removed && have.source != want.source && s.brokenLists[listFile{k, have.source}]:
-			continue // the list file that it comes from is invalid; the built-in item must not replace it
+			continue // the stored item comes from a list file that is invalid now; the built-in item must not replace the stored one
 		case !have.removed && have.definition == want.definition && have.source == want.source:
 			continue
 		case have.removed:

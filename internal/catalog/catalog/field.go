@@ -241,8 +241,8 @@ func (f *Field) sizeList() string {
 	return joinFirst(words)
 }
 
-// joinFirst joins the first maxListed words by commas and adds how many more
-// there are.
+// joinFirst joins the first maxListed words by commas and appends the number of
+// omitted words.
 func joinFirst(words []string) string {
 	text := strings.Join(words[:min(len(words), maxListed)], ", ")
 	if more := len(words) - maxListed; more > 0 {
@@ -251,10 +251,10 @@ func joinFirst(words []string) string {
 	return text
 }
 
-// findOption returns the value of the option that a value from a request
-// selects. A string that is a number also matches the option with that number,
-// because web forms send only strings. An option with exactly that string takes
-// precedence.
+// findOption returns the option value that a value from a request selects. A
+// numeric string also matches the option with that number, because web forms
+// send only strings. If another option equals the string itself, that option
+// takes precedence.
 func (f *Field) findOption(value any) (own any, ok bool) {
 	for _, o := range f.Display.Options {
 		if isSameOption(o.Value, value) {
@@ -287,8 +287,8 @@ func isTextOfNumber(text string, n float64) bool {
 	return err == nil && read == n
 }
 
-// resolveOptions replaces the values of a select field from a request by the
-// values of the selected options. The value must be valid.
+// resolveOptions replaces the values of a select field in a request by the
+// values of the selected options (see findOption). The value must be valid.
 func (f *Field) resolveOptions(value any) any {
 	switch fieldTypes[f.Type] {
 	case selectFamily:

@@ -67,7 +67,7 @@ func (f *formReader) readLeaf(o *mapping) Field {
 		o.addProblem("type", "%s is not a field type", l.Type)
 		o.knownKeys = map[string]bool{}
 		for _, k := range o.keys {
-			o.knownKeys[k.Value] = true // the other keys depend on the type, so none is reported as unknown
+			o.knownKeys[k.Value] = true // which keys are valid depends on the type, so no key is reported as unknown
 		}
 		return l
 	}
@@ -196,8 +196,8 @@ func (f *formReader) readSizes(o *mapping, d *Display) {
 }
 
 // readDefault reads the default of a field, which must be a valid value. If a
-// size field lists no sizes, it also adds suggested sizes, because many clients
-// can only show a list.
+// size field lists no sizes, readDefault adds suggested sizes, because many
+// clients can only show a list.
 func (f *formReader) readDefault(o *mapping, l *Field, kind fieldFamily) {
 	if kind == sizeFamily && len(l.Display.Sizes) == 0 {
 		defer func() { l.Display.Sizes = suggestSizes(l) }()

@@ -9,7 +9,7 @@ import (
 )
 
 // keptElements are the HTML elements that are allowed in a form. They only
-// format text: they load, run and submit nothing.
+// format text: they cannot load, run or submit anything.
 var keptElements = strings.Fields(`a b blockquote br code dd dl dt em h1 h2 h3 h4 h5 h6 hr i kbd li ol p pre s small span strong
 	sub sup table tbody td th thead tr u ul`)
 
@@ -30,7 +30,7 @@ func sanitizeHTML(text string) string {
 	var b strings.Builder
 	var open []string // names of the open elements
 	dropped := ""     // name of the dropped element that contains the current token
-	depth := 0        // number of nested elements with that name
+	depth := 0        // number of open elements with that name
 
 	tokens := html.NewTokenizer(strings.NewReader(text))
 	for {

@@ -14,8 +14,9 @@ import (
 
 // InputOptions describe the request that contains the inputs.
 type InputOptions struct {
-	// PriceOnly allows required inputs to be missing and rejects MULTIPART
-	// references. It is set when a run is only priced.
+	// PriceOnly allows required inputs to be missing, and rejects references to
+	// files that are sent with the request (MULTIPART). It is set when a run is
+	// only priced.
 	PriceOnly bool
 	// Files is the number of files sent with the request. The inputs must refer
 	// to each of them exactly once.
@@ -51,9 +52,9 @@ const maxProblems = 100
 // have the types of decoded JSON: string, bool, nil, int64, float64, []any,
 // map[string]any.
 //
-// It returns all problems at once: first problems of fields in the order of the
-// form, then unknown keys, then unused files. If there are problems, the result
-// may only be used to count the referenced files.
+// It returns all problems together: first problems of fields in the order of
+// the form, then unknown keys, then unused files. If there are problems, the
+// result may only be used to count the referenced files.
 func (t *Tool) ParseInputs(inputs map[string]any, o InputOptions) (FormInputs, []fault.Field) {
 	f := inputParser{InputOptions: o, inputs: inputs, knownKeys: map[string]bool{}, claimedParts: map[int64]bool{}}
 	f.Values = map[string]any{}
@@ -88,7 +89,7 @@ type inputParser struct {
 	inputs       map[string]any
 	knownKeys    map[string]bool
 	claimedParts map[int64]bool // indexes of files that an input refers to
-	prompt, seed *Field         // first field of each type
+	prompt, seed *Field         // first PROMPT field and first SEED field
 	problems     []fault.Field
 }
 
@@ -163,7 +164,7 @@ func (f *inputParser) applyDefault(l *Field, path string) {
 	}
 
 	converted, problem := l.convertValue(l.Default)
-	if problem != "" { // a manifest allows slightly more values than a request
+	if problem != "" { // some values are valid as a default but not in a request
 		converted = l.Default
 	}
 
@@ -229,7 +230,7 @@ func toInteger(v any) (n int64, ok bool) {
 	case int64:
 		return v, true
 	case float64:
-		// Both limits are powers of two, so the comparison is exact.
+		// Both limits are powers of two, which float64 represents exactly.
 		if v == math.Trunc(v) && v >= -(1<<63) && v < 1<<63 {
 			return int64(v), true
 		}

@@ -168,7 +168,7 @@ func (o *mapping) reportUnknownKeys() {
 }
 
 // lookupKey returns the value of a key, or nil if the key is missing or null.
-// The key counts as known.
+// The key is then not reported as unknown.
 func (o *mapping) lookupKey(key string) *yaml.Node {
 	o.knownKeys[key] = true
 	n := o.values[key]
@@ -372,8 +372,8 @@ func scalarValue(n *yaml.Node) any {
 	case "!!float":
 		var v float64
 		if n.Decode(&v) == nil && !math.IsNaN(v) && !math.IsInf(v, 0) {
-			// 2.0 is stored as 2. From 2^53 on, a float64 can stand for several
-			// integers, so it is not converted.
+			// 2.0 is stored as 2. At 2^53 and above, one float64 can represent
+			// several integers, so it is not converted.
 			if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
 				return int64(v)
 			}

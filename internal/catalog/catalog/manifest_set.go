@@ -23,8 +23,8 @@ import (
 type Source string
 
 // The sources of manifests: the program itself and the operator's folder. If
-// both have a manifest with the same slug, that of the operator's folder is
-// used.
+// both have a manifest with the same slug, the manifest in the operator's
+// folder is used.
 const (
 	Builtin   Source = "builtin"
 	Directory Source = "directory"
@@ -38,14 +38,15 @@ type ManifestFolder struct {
 	// Name is put before file names in the positions of problems.
 	Name string
 	// EngineAvailability reports whether tools of an engine can run. If it is
-	// nil, all can.
+	// nil, all tools can run.
 	EngineAvailability func(engine string) Availability
 	// Inspect returns the reasons why a tool with a valid manifest cannot run.
 	// If it is nil, tools are not inspected.
 	Inspect func(t *Tool) []Remark
 }
 
-// Remark is a reason in a tool's manifest why the tool cannot run.
+// Remark describes a setting in a tool's manifest because of which the tool
+// cannot run.
 type Remark struct {
 	// Path is the position in the manifest, as keys and list indexes, for
 	// example fields, 2, accept. For a missing key it is the position of the
@@ -60,11 +61,11 @@ type Availability int
 // The possible availabilities of a tool.
 const (
 	Available           Availability = iota
-	Unavailable                      // no engine or program of this node can run it
-	UnknownAvailability              // this node cannot decide, so the stored tool stays unchanged
+	Unavailable                      // no engine or program of this node can run the tool
+	UnknownAvailability              // this node cannot determine whether the tool can run; the stored tool stays unchanged
 )
 
-// Files in a folder of manifests that do not describe tools.
+// Files in a manifest folder that are not manifests of tools.
 const (
 	tagsFile = "tags.yaml"
 	kitsFile = "kits.yaml"
@@ -99,7 +100,8 @@ type Set struct {
 	// problem. All their items stay unchanged in the database.
 	brokenLists map[listFile]bool
 	// unavailable are the slugs of tools that cannot run on this node. unknown
-	// are the slugs of tools for which this node cannot decide that.
+	// are the slugs of tools for which this node cannot determine whether they
+	// can run.
 	unavailable, unknown map[string]bool
 }
 
@@ -211,7 +213,7 @@ func SortProblems(all []Problem) {
 }
 
 // warnUnread adds a warning for each file that looks like a manifest but is
-// ignored, and one if the folder has no manifest.
+// ignored, and a warning if the folder has no manifest.
 func (s *Set) warnUnread(f ManifestFolder, all []fs.DirEntry, hasAny bool) {
 	warn := func(name, message string) {
 		s.Warnings = append(s.Warnings, Problem{path.Join(f.Name, name), 1, 1, message})
@@ -272,7 +274,7 @@ func (s *Set) readTool(f ManifestFolder, name string) {
 	if len(r.problems) > 0 {
 		s.Problems = append(s.Problems, r.problems...)
 		s.brokenTools[slug] = true
-		delete(s.tools, slug) // the built-in tool must not replace an override with a problem
+		delete(s.tools, slug) // a built-in tool must not replace the operator's tool whose manifest has a problem
 	}
 }
 
@@ -297,8 +299,8 @@ func (s *Set) addTool(f ManifestFolder, slug string, t *Tool, definition string)
 // in alphabetical order.
 func (s *Set) UnavailableTools() []string { return sortedKeys(s.unavailable) }
 
-// readList reads tags.yaml or kits.yaml, if the folder has it. check reports
-// the problems of the file.
+// readList reads tags.yaml or kits.yaml, if the folder has it. check validates
+// the file and adds its problems to the reader.
 func (s *Set) readList(f ManifestFolder, name string, k kind, check func(*manifestReader, *yaml.Node)) {
 	if _, err := fs.Stat(f.Files, name); errors.Is(err, fs.ErrNotExist) {
 		return
@@ -315,15 +317,15 @@ func (s *Set) readList(f ManifestFolder, name string, k kind, check func(*manife
 		return
 	}
 
-	items, _ := r.plainValue(root).(map[string]any) // the value is a mapping: check has reported every other kind
+	items, _ := r.plainValue(root).(map[string]any) // never fails: check has already rejected all values that are not mappings
 	for slug, item := range items {
 		s.entriesOf(k)[slug] = entry{f.Source, canonicalJSON(item)}
 	}
 }
 
 // readRoot reads a YAML file and returns its root node, or nil if there was a
-// problem. Files that are too large are rejected here, before other functions
-// read their nodes.
+// problem. It rejects files that are too large, before other functions read
+// their nodes.
 func (s *Set) readRoot(r *manifestReader, files fs.FS, name string) *yaml.Node {
 	text, err := readFile(files, name, maxManifest)
 	if err != nil {
@@ -386,15 +388,15 @@ func (s *Set) newAssetReader(files fs.FS) func(name string) (Asset, error) {
 	}
 }
 
-// hashOf returns the hash of a tool's definition, by which a version of the
-// tool is identified.
+// hashOf returns the hash of a tool's definition, which identifies a version of
+// the tool.
 func hashOf(definition string) string {
 	sum := sha256.Sum256([]byte(definition))
 	return "v1:" + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// decodeStored decodes the stored definition of an item. read reads it like a
-// manifest.
+// decodeStored decodes the stored definition of an item. read is the function
+// that reads such an item from a manifest.
 func decodeStored[T any](definition string, read func(*manifestReader, *yaml.Node) T) (item T, err error) {
 	r := &manifestReader{file: "stored definition"}
 	root := r.parseDocument([]byte(definition))

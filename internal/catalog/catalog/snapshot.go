@@ -16,7 +16,7 @@ import (
 type Snapshot struct {
 	Version int64
 
-	tools      []*Tool // in the order of lists, without removed tools
+	tools      []*Tool // in list order (see SortKey), without removed tools
 	restricted []*Tool // tools with restricted visibility
 	tags       map[string]Tag
 	kits       []Kit
@@ -24,13 +24,13 @@ type Snapshot struct {
 
 	mu       sync.RWMutex
 	views    map[Audience]*View
-	distinct map[string]*View // views by visible restricted tools and the tools that the role allows and blocks
+	distinct map[string]*View // views by a key that contains the visible restricted tools and the allowed and blocked tools of the role
 }
 
 // View is the part of a snapshot that an audience may see. It is immutable.
 // Audiences that see the same tools use the same view.
 type View struct {
-	Tools []*Tool // in the order of lists
+	Tools []*Tool // in list order (see SortKey)
 
 	byID, bySlug map[string]*Tool
 	byTag        map[string][]*Tool // by tag ID
@@ -102,7 +102,7 @@ func (s *Snapshot) buildView(a Audience) *View {
 	return v
 }
 
-// AllTools returns all tools in the order of lists, without checking
+// AllTools returns all tools in list order (see SortKey), without checking
 // visibility.
 func (s *Snapshot) AllTools() []*Tool { return s.tools }
 
@@ -134,8 +134,8 @@ func (v *View) ToolByID(id string) (*Tool, bool) {
 	return t, ok
 }
 
-// ToolsByTag returns the visible tools with a tag, in the order of lists. It
-// returns none for internal and unknown tags.
+// ToolsByTag returns the visible tools with a tag, in list order (see SortKey).
+// It returns none for internal and unknown tags.
 func (v *View) ToolsByTag(tagID string) []*Tool { return v.byTag[tagID] }
 
 // TagsOf returns the tags of a tool, in the order of its manifest. Internal
@@ -168,8 +168,8 @@ func (v *View) PublicTags() []Tag {
 
 // VisibleKits returns the kits with their visible tools. Kits without visible
 // tools are left out. If the default tool of a kit is not visible, its first
-// visible tool is the default. The tags of a kit are reduced to those of its
-// visible tools, because clients show a tab for each tag.
+// visible tool is the default. A kit has only the tags of its visible tools,
+// because clients show a tab for each tag.
 func (v *View) VisibleKits() []VisibleKit {
 	var all []VisibleKit
 	for _, k := range v.kits {
@@ -192,8 +192,8 @@ func (v *View) VisibleKits() []VisibleKit {
 	return all
 }
 
-// usedTags returns the tags of the kit's visible tools: first those that the
-// kit lists, in its order, then others.
+// usedTags returns the tags of the kit's visible tools: first the tags that the
+// kit lists, in the order of the list, then all other tags.
 func (k VisibleKit) usedTags() []string {
 	var used []string
 	for _, e := range k.Tools {
@@ -235,7 +235,7 @@ type Catalog struct {
 
 	refreshing sync.Mutex
 	current    atomic.Pointer[Snapshot]
-	decoded    map[string]*Tool // decoded tools by ID and hash; guarded by refreshing
+	decoded    map[string]*Tool // decoded tools by ID and hash; guarded by the mutex refreshing
 
 	versions versionCache
 }

@@ -92,14 +92,15 @@ func upsertRow(ctx context.Context, tx *sqldb.Tx, k kind, r row) error {
 	return err
 }
 
-// versionDefinition returns the definition of the tool version with a hash.
+// versionDefinition returns the definition of the tool version with the given
+// hash.
 func versionDefinition(ctx context.Context, db *sqldb.DB, hash string) (definition string, err error) {
 	err = db.QueryRow(ctx, `SELECT definition FROM tool_version WHERE hash = $1`, hash).Scan(&definition)
 	return definition, err
 }
 
 // LiveHash returns the current hash of a tool in the database, which may be
-// newer than that of the snapshot in memory. ok is false if the tool was
+// newer than the hash in the snapshot in memory. ok is false if the tool was
 // removed.
 func LiveHash(ctx context.Context, tx *sqldb.Tx, toolID string) (hash string, ok bool, err error) {
 	err = tx.QueryRow(ctx, `SELECT hash FROM tool WHERE id = $1 AND NOT removed`, toolID).Scan(&hash)
@@ -114,8 +115,8 @@ const (
 	// average duration of a tool is computed.
 	durationsKept = 100
 	// durationsRecent is the number of latest finished runs from which the
-	// recent duration of a tool is computed. It is small enough to notice
-	// within minutes that a server has become faster.
+	// recent duration of a tool is computed. It is small, so that the recent
+	// duration changes within minutes after a server has become faster.
 	durationsRecent = 15
 )
 

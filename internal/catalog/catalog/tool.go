@@ -2,8 +2,8 @@
 //
 // A tool is described by a manifest, a YAML file that an operator writes or
 // that is embedded in the program. Applying manifests stores them in the
-// database, where all nodes see them. Each node keeps a Snapshot of the catalog
-// in memory and replaces it when the catalog's version changes.
+// database, where all server nodes can read them. Each node keeps a Snapshot of
+// the catalog in memory and replaces it when the catalog's version changes.
 //
 //	manifests ──Read──▶ Set ──Apply──▶ database ──RefreshSnapshot──▶ Snapshot ──ViewFor──▶ pages
 //
@@ -67,13 +67,14 @@ type Price struct {
 	Tokens int64
 }
 
-// NumResults is the allowed and the default number of results of a run.
+// NumResults contains the minimum and maximum number of results of a run, and
+// the initial value in forms (Default).
 type NumResults struct{ Min, Max, Default int64 }
 
-// ResultCount returns the number of results that a run has if the given number
-// is requested, which may be nil. It returns an error if the number is not
-// allowed. maxResults is the limit of the installation. A tool without
-// NumResults always has one result.
+// ResultCount returns the number of results of a run. requested is the number
+// in the request; if it is nil, the result is the minimum. ResultCount returns
+// an error if the number is not allowed. maxResults is the limit of the
+// installation. A tool without NumResults always has one result.
 func (t *Tool) ResultCount(requested *int64, maxResults int64) (n int64, err error) {
 	if t.NumResults == nil {
 		return 1, nil
@@ -108,7 +109,7 @@ func (t *Tool) TokenCost(n int64) int64 {
 type Output struct {
 	Type      string
 	MimeTypes []string
-	Origin    Origin // "" if the engine decides
+	Origin    Origin // "" if the engine determines the origin
 }
 
 // Origin says how results are generated.
@@ -137,12 +138,12 @@ type Visibility struct {
 	Companies, Teams, Roles []string
 }
 
-// Audience describes for whom the catalog is shown. CompanyID, TeamID and Role
-// are empty for a personal account.
+// Audience describes the viewer of the catalog. CompanyID, TeamID and Role are
+// empty for a personal account.
 type Audience struct {
 	CompanyID, TeamID, Role string
-	// Allowed are the only tools that the role may use; if it is empty, the
-	// role may use all. Blocked are tools that the role may not use.
+	// Allowed contains the tools that the role may use; if it is empty, the
+	// role may use all tools. Blocked contains tools that the role may not use.
 	Allowed, Blocked IDSet
 }
 

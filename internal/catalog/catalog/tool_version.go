@@ -30,7 +30,7 @@ func (v *versionCache) findVersion(hash string) (*Tool, bool) {
 }
 
 // addVersion adds a tool version to the cache. If a concurrent call has already
-// added the same version, it returns that one.
+// added the same version, it returns the version in the cache.
 func (v *versionCache) addVersion(t *Tool) *Tool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -46,9 +46,9 @@ func (v *versionCache) addVersion(t *Tool) *Tool {
 }
 
 // ToolVersion returns the version of a tool with the given hash, even if the
-// tool has changed or was removed since. It contains only the data of the
-// manifest; ID, slug, times and durations are not set. The returned tool is
-// cached and must not be changed.
+// tool was changed or removed later. It contains only the data of the manifest;
+// ID, slug, times and durations are not set. The returned tool is cached and
+// must not be changed.
 func (c *Catalog) ToolVersion(ctx context.Context, hash string) (*Tool, error) {
 	if t, ok := c.versions.findVersion(hash); ok {
 		return t, nil

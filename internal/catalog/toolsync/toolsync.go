@@ -1,4 +1,4 @@
-// Package toolsync stores the tools that manifests describe in the database,
+// Package toolsync applies manifests of tools to the catalog in the database,
 // and reloads the catalog of this node when the database changes.
 package toolsync
 
@@ -28,8 +28,8 @@ type Syncer struct {
 	Log     *slog.Logger
 	// Interval is the interval at which Run checks for changes.
 	Interval time.Duration
-	// Reload receives a value when the manifests are to be applied at once
-	// (SIGHUP).
+	// Reload receives a value when the manifests must be applied immediately
+	// (after SIGHUP).
 	Reload <-chan struct{}
 	Now    func() time.Time
 
@@ -61,7 +61,7 @@ func (c *Syncer) ApplyManifests(ctx context.Context) (Report, error) {
 	return result, err
 }
 
-// storeAssets stores pictures in the blob store, where all nodes find them.
+// storeAssets stores pictures in the blob store, where all nodes can read them.
 // Existing pictures are not replaced, because their keys are hashes of their
 // content.
 func (c *Syncer) storeAssets(ctx context.Context, assets map[catalog.Asset][]byte) error {
@@ -117,8 +117,8 @@ func (c *Syncer) Run(ctx context.Context) {
 	}
 }
 
-// reloadManifests applies the manifests and logs the result. Files that are
-// edited during the call are applied again later.
+// reloadManifests applies the manifests and logs the result. Files that change
+// during the call are applied again by a later call.
 func (c *Syncer) reloadManifests(ctx context.Context) error {
 	before := c.computeFingerprint()
 	result, err := c.ApplyManifests(ctx)
@@ -144,7 +144,8 @@ func (c *Syncer) reloadManifests(ctx context.Context) error {
 }
 
 // maxLoggedChanges is the maximum number of changes that are logged one by one.
-// If there are more, as at the first start, only their numbers are logged.
+// If there are more, as at the first start, only the numbers of added, changed
+// and removed items are logged.
 const maxLoggedChanges = 5
 
 func (c *Syncer) logChanges(all []catalog.Change) {
@@ -164,12 +165,12 @@ func (c *Syncer) logChanges(all []catalog.Change) {
 	c.Log.Debug("all changed items of the catalog", "items", strings.Join(names, ", "))
 }
 
-// recentEdit is how long after an edit of a file another edit may leave the
-// modification time unchanged.
+// recentEdit is the time after an edit of a file during which another edit may
+// not change the modification time of the file.
 const recentEdit = 2 * time.Second
 
-// computeFingerprint returns a hash that changes with every file in the
-// folders. It covers names, sizes and modification times, and the content of
+// computeFingerprint returns a hash that changes whenever a file in the folders
+// changes. It covers names, sizes and modification times, and the content of
 // recently edited files. When a file is no longer recently edited, the hash
 // changes once more, and the manifests are applied again without effect.
 func (c *Syncer) computeFingerprint() uint64 {

@@ -12,8 +12,8 @@ import (
 	"atelier/internal/run/run"
 )
 
-// CancelRun ends a queued run, or asks the worker of a running one to stop. was
-// reports whether the run had already ended.
+// CancelRun ends a queued run, or requests the worker of a running run to stop.
+// was reports whether the run had already ended.
 func (s *Service) CancelRun(ctx context.Context, who principal.Principal, id string) (rec Record, was bool, err error) {
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		r, err := run.Get(ctx, tx, who.AccountID, id)
@@ -23,7 +23,7 @@ func (s *Service) CancelRun(ctx context.Context, who principal.Principal, id str
 		if r.PersonID != who.PersonID && !who.May(company.ManageTeam) {
 			return fault.New(fault.Forbidden, "Only the person who started a run, or a manager of the team, can cancel it.").With("reason", "permission")
 		}
-		err = person.Lock(ctx, tx, r.PersonID) // persons are always locked before runs
+		err = person.Lock(ctx, tx, r.PersonID) // lock order: a person is always locked before runs
 		if errors.Is(err, person.ErrDeleted) { // all runs of a deleted person have ended
 			was = true
 			return nil

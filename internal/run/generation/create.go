@@ -33,8 +33,8 @@ type Created struct {
 	// Replayed reports whether the run was created by an earlier request with
 	// the same idempotency key.
 	Replayed bool
-	// Rooms is how many more runs the rate limits allow: in the minute, then in
-	// the hour.
+	// Rooms are the numbers of further runs that the rate limits allow: first
+	// per minute, then per hour.
 	Rooms []ratelimit.Room
 }
 
@@ -68,8 +68,8 @@ func (s *Service) CreateRun(ctx context.Context, d Draft) (Created, error) {
 		return err
 	})
 	if err != nil {
-		// The transaction may have been committed. Another request with the
-		// same key would return its outcome.
+		// The transaction may have been committed despite the error. Another
+		// request with the same key returns the outcome of the transaction.
 		if errors.Is(context.Cause(ctx), errInFlight) || d.Key != "" && sqldb.IsLockTimeout(err) {
 			err = fault.New(fault.IdempotencyKeyConflict, "A request with this key is still being handled. Try again shortly.").
 				With("reason", "in_flight").After(time.Second).Because(err)
@@ -102,9 +102,10 @@ func (s *Service) createInTx(ctx context.Context, tx *sqldb.Tx, d Draft, a check
 	if err != nil {
 		return Created{}, err
 	}
-	// Runs that ended while this transaction waited for the lock have end times
-	// after the start of the transaction. Its time is advanced, since otherwise
-	// the new run would seem to be created before they ended, and the person
+	// Other runs of the person may have ended while this transaction waited for
+	// the lock. Their end times are later than the start of this transaction.
+	// The time of the transaction is advanced, because otherwise the new run
+	// would seem to be created before the other runs ended, and the person
 	// would seem to exceed the limit of active runs.
 	tx.AdvanceNow(s.DB.Now())
 	rooms, err := s.countCreate(ctx, tx, who, active)
@@ -231,9 +232,9 @@ func errActiveCap(active int64, limit int) *fault.Error {
 		With("active", active).With("limit", limit).After(time.Second)
 }
 
-// holdPrice holds the price of a run in the ledger. It returns an error if the
-// price exceeds the spending limit of the person's role or the budget of the
-// team.
+// holdPrice places a hold on the price of a run: it reserves the tokens in the
+// ledger until the run ends. It returns an error if the price exceeds the
+// spending limit of the person's role or the budget of the team.
 func (s *Service) holdPrice(ctx context.Context, tx *sqldb.Tx, who principal.Principal, a checkedDraft) (ledger.Hold, error) {
 	hold, err := ledger.Reserve(ctx, tx, who.AccountID, a.price, s.Settings.MonthlyAllowance)
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Code == fault.InsufficientBalance {
@@ -251,10 +252,11 @@ func (s *Service) holdPrice(ctx context.Context, tx *sqldb.Tx, who principal.Pri
 	if err != nil {
 		return ledger.Hold{}, err
 	}
-	// The account is locked, so other holds cannot change. Runs may have been
-	// settled while this transaction waited for the lock, perhaps in a month
-	// that began after the transaction. The current time of the database is
-	// therefore used instead of the time of the transaction.
+	// The account is locked, so no other transaction can reserve tokens. But
+	// runs may have been settled while this transaction waited for the lock,
+	// perhaps in a month that began later than the transaction. The current
+	// time of the database is therefore used instead of the time of the
+	// transaction.
 	if left, limited, err = budgetLeft(ctx, tx, who, hold, s.DB.Now()); err == nil && limited && left < 0 {
 		err = errOverBudget(hold.Tokens, left+hold.Tokens)
 	}
@@ -282,8 +284,8 @@ func errTooFewTokens(topUp int64, who principal.Principal, required, available i
 }
 
 // budgetLeft returns the number of tokens that the hard budget of the team
-// allows to spend at a time. limited is false if there is no hard budget, or
-// the run costs no tokens.
+// still allows the team to spend at the given time. limited is false if there
+// is no hard budget, or the run costs no tokens.
 func budgetLeft(ctx context.Context, tx *sqldb.Tx, who principal.Principal, h ledger.Hold, at time.Time) (left int64, limited bool, err error) {
 	if who.TeamID == "" || h.Tokens == 0 {
 		return 0, false, nil

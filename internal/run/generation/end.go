@@ -21,7 +21,7 @@ import (
 	"atelier/internal/run/run"
 )
 
-// Outcome says how a run ended, and has its results.
+// Outcome describes how a run ended, and contains its results.
 type Outcome struct {
 	State     run.State
 	ErrorCode string         // set for failed runs
@@ -46,10 +46,10 @@ var ErrNotHeld = errors.New("the run has ended, or another worker has claimed it
 // from r, and StorageQuotaExceeded if the results do not fit into the account's
 // storage. In both cases nothing has changed.
 //
-// The rows of the files are inserted before the state is changed. If the
-// outcome of a first call is unknown and the worker calls EndRun again, the
-// second call fails on these rows instead of with ErrNotHeld. This matters
-// because a worker deletes the files after ErrNotHeld.
+// The rows of the files are inserted before the state is changed. If the worker
+// does not know whether a first call succeeded and calls EndRun again, the
+// second call fails because these rows exist, and does not return ErrNotHeld.
+// This matters because a worker deletes the files after ErrNotHeld.
 func (s *Service) EndRun(ctx context.Context, r run.Run, e Outcome) error {
 	if n := int64(len(e.Results)); n > r.NumResults || (e.State == run.Succeeded) != (n > 0) {
 		return fmt.Errorf("end run %s: the state %s does not allow %d results of at most %d", r.ID, e.State, n, r.NumResults)
@@ -62,7 +62,7 @@ func (s *Service) EndRun(ctx context.Context, r run.Run, e Outcome) error {
 }
 
 func (s *Service) endInTx(ctx context.Context, tx *sqldb.Tx, r run.Run, e Outcome) error {
-	if r.State == run.Queued { // this changes the person's queue, which create requests lock as well
+	if r.State == run.Queued { // ending a queued run changes the person's queue, so it needs the same lock as create requests
 		if err := person.Lock(ctx, tx, r.PersonID); err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func (s *Service) endInTx(ctx context.Context, tx *sqldb.Tx, r run.Run, e Outcom
 			return fmt.Errorf("add run %s to the report: %w", r.ID, err)
 		}
 	}
-	if o.TokensCharged > 0 && r.TeamID != "" { // comes before the settlement, which locks a row that is common to all settlements
+	if o.TokensCharged > 0 && r.TeamID != "" { // precedes the settlement, because the settlement locks a row that all settlements share
 		if err := s.Budgets.CheckThresholds(ctx, tx, r.TeamID); err != nil {
 			return err
 		}

@@ -90,11 +90,11 @@ func New(p Parts) *Service {
 	}
 }
 
-// ExpectCreate records that a create request of a person is being received,
-// which can take a while if it has files, until done is called. Polls that come
-// too early do not use up the rate limit that this request needs. The record
-// exists only on this node; whether the run is accepted is decided in the
-// transaction of the request.
+// ExpectCreate records that a create request of a person is being received. The
+// record lasts until done is called, which can take a while if the request has
+// files. Polls that come too early do not use up the rate limit that this
+// request needs. The record exists only in the memory of this node; whether the
+// run is accepted is decided in the transaction of the request.
 func (s *Service) ExpectCreate(personID string) (done func()) {
 	done, _ = s.arriving.Take(personID)
 	return done
@@ -138,12 +138,12 @@ func AudienceOf(p principal.Principal) catalog.Audience {
 	}
 }
 
-// Draft is a run that a client asks to create or to price.
+// Draft is a request of a client to create a run, or to return its price.
 type Draft struct {
 	Principal  principal.Principal
 	ToolID     string
 	ToolHash   string
-	Inputs     map[string]any // input of catalog.Tool.ParseInputs
+	Inputs     map[string]any // input values in the form that catalog.Tool.ParseInputs accepts
 	NumResults *int64
 	WebhookURL string
 	Metadata   string // compact JSON object, or ""

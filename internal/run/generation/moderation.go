@@ -21,9 +21,10 @@ import (
 //	      ▲                                               │ no                                 │
 //	      └──────────────── one of them ended ◀───────────┴────────────────────────────────────┘
 //
-// Nothing is locked in the database meanwhile, and the transaction repeats all
-// checks. Each node knows only its own requests in progress, so n nodes
-// together call the moderator up to n times as often as runs can be accepted.
+// Nothing is locked in the database while the moderator is called, and the
+// transaction repeats all checks. Each node counts only its own requests in
+// progress. Several nodes together may therefore call the moderator more often
+// than runs can be accepted: each node up to n times.
 
 // moderationWait is how long a create request waits for other create requests
 // of the same person.
@@ -40,12 +41,12 @@ type moderations struct {
 // moderated.
 type personModeration struct {
 	users int           // number of requests that use this entry; guarded by moderations.mu
-	entry chan struct{} // holds one token; the request that has it may check whether a run can be accepted
+	entry chan struct{} // contains one token; only the request that holds the token may check whether a run can be accepted
 
 	mu    sync.Mutex
 	open  int64           // number of moderated requests in progress
-	keys  map[string]bool // idempotency keys of these requests
-	ended chan struct{}   // closed when one of these requests ends
+	keys  map[string]bool // idempotency keys of the requests in progress
+	ended chan struct{}   // closed when one of the requests in progress ends
 }
 
 // underWay returns the number of moderated requests in progress, whether one of
@@ -102,7 +103,7 @@ func (m *moderations) joinPerson(personID string) (one *personModeration, leave 
 // moderateDraft calls the moderator for a draft that would otherwise be
 // accepted. The caller creates the run and then calls done. replayed reports
 // that an earlier request with the same idempotency key created a run, which c
-// contains. The moderator was not called then.
+// contains. In that case the moderator was not called.
 func (s *Service) moderateDraft(ctx context.Context, d Draft, a checkedDraft, said []policy.Text) (c Created, replayed bool, done func(), err error) {
 	one, leave := s.moderations.joinPerson(d.Principal.PersonID)
 	c, replayed, err = s.waitForRoom(ctx, one, d, a)
@@ -121,8 +122,8 @@ func (s *Service) moderateDraft(ctx context.Context, d Draft, a checkedDraft, sa
 	return Created{}, false, done, nil
 }
 
-// waitForRoom waits until one more run could be accepted in addition to those
-// of the requests in progress.
+// waitForRoom waits until the limits allow one more run in addition to the
+// requests in progress.
 func (s *Service) waitForRoom(ctx context.Context, one *personModeration, d Draft, a checkedDraft) (c Created, replayed bool, err error) {
 	waiting, cancel := context.WithTimeout(ctx, moderationWait)
 	defer cancel()
@@ -133,9 +134,9 @@ func (s *Service) waitForRoom(ctx context.Context, one *personModeration, d Draf
 		return Created{}, false, errModerationBusy(ctx)
 	}
 	for {
-		// The requests in progress are counted before the database is read. A
-		// concurrent request is then in the database, counted as in progress,
-		// or both.
+		// The requests in progress are counted before the database is read.
+		// Every concurrent request is therefore counted at least once: as in
+		// progress, or as a run in the database.
 		open, hasKey, ended := one.underWay(d.Key)
 		var room int64
 		err = s.DB.Read(waiting, func(tx *sqldb.Tx) (err error) {
@@ -154,7 +155,7 @@ func (s *Service) waitForRoom(ctx context.Context, one *personModeration, d Draf
 			one.beginCreate(d.Key)
 			return Created{}, false, nil
 		}
-		select { // requests that wait for entry do not check on their own
+		select { // this request holds the token, so other requests of the person wait for it
 		case <-ended:
 		case <-waiting.Done():
 			return Created{}, false, errModerationBusy(ctx)
@@ -172,9 +173,10 @@ func errModerationBusy(ctx context.Context) error {
 }
 
 // countRoom returns the number of runs with the price of this draft that the
-// person could start now, or the error with which the next one would be
-// refused. It makes the same checks as the create transaction, in the same
-// order, but only reads: it uses up no rate limit and locks no rows.
+// person could start now. If it is zero, countRoom returns the error that
+// rejects the next run. It makes the same checks as the create transaction, in
+// the same order, but only reads: it does not count against rate limits and
+// locks no rows.
 func (s *Service) countRoom(ctx context.Context, tx *sqldb.Tx, who principal.Principal, a checkedDraft) (int64, error) {
 	left, full, err := ratelimit.Left(ctx, tx, rateKey(who.PersonID), s.windows...)
 	if err != nil {

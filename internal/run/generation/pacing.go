@@ -12,7 +12,7 @@ import (
 // pacing decides how long clients should wait between polls.
 type pacing struct {
 	min, max    time.Duration
-	unavailable atomic.Pointer[map[string]time.Time] // unavailable engines, and since when
+	unavailable atomic.Pointer[map[string]time.Time] // unavailable engines, each with the time since which it is unavailable
 }
 
 // isUnavailable reports whether the server of an engine is unavailable.
@@ -39,7 +39,7 @@ func (p *pacing) pollAfter(t *catalog.Tool) time.Duration {
 
 // retryAfter returns how long a client should wait before the next poll of r.
 // For a run in the queue of its model server, this is about as long as the jobs
-// before it take, if they are like the run itself.
+// before it take. It assumes that these jobs take as long as the run itself.
 func (p *pacing) retryAfter(r run.Run) time.Duration {
 	if !r.State.IsEnded() && p.isUnavailable(r.Engine) {
 		return max(r.PollAfter, p.max)

@@ -18,13 +18,13 @@ type Cost struct {
 	FreeAllowance int64
 	PerResult     int64
 	Estimated     time.Duration
-	// Blocked is a message that says why the account could not start the run
-	// now. It is "" if it could.
+	// Blocked is a message that says why the account cannot start the run now.
+	// It is "" if the account can start it.
 	Blocked string
 }
 
 // PriceDraft returns the cost of a draft and whether the account could run it.
-// It holds no tokens and does not count against rate limits.
+// It reserves no tokens and does not count against rate limits.
 func (s *Service) PriceDraft(ctx context.Context, d Draft) (Cost, error) {
 	a, err := s.validator.checkDraft(ctx, d, true)
 	if err != nil {

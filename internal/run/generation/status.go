@@ -53,7 +53,7 @@ func (s *Service) GetStatusUnscoped(ctx context.Context, id string) (rec Record,
 }
 
 // completeRecord adds the data from other tables to a run. It does not access
-// the database if the run cannot have any.
+// the database if the run cannot have such data.
 func (s *Service) completeRecord(ctx context.Context, r run.Run) (rec Record, err error) {
 	if r.State == run.Running || r.State.IsEnded() && r.State != run.Succeeded && r.WebhookURL == "" {
 		return s.newRecord(r), nil
@@ -103,12 +103,13 @@ func (s *Service) listRecords(ctx context.Context, tx *sqldb.Tx, runs []run.Run)
 	return all, err
 }
 
-// PollRun is GetStatus for a client that waits for a run. A poll that comes
-// sooner than RetryAfter counts against the rate limit for creating runs. If
-// that limit is used up, the first early poll of a run is still allowed, for
-// clients that poll once right after creating the run and give up at an error.
-// Further early polls are rejected. The first early poll also does not use up
-// the rate limit that a create request being received needs.
+// PollRun is like GetStatus, for a client that waits for a run to end. A poll
+// that comes sooner than the run's PollAfter counts against the rate limit for
+// creating runs. If that limit is exhausted, early polls are rejected. The
+// first early poll of a run is still allowed, because some clients poll once
+// right after creating the run and stop at an error. It also does not use up
+// the part of the rate limit that is needed by create requests whose bodies are
+// still arriving.
 func (s *Service) PollRun(ctx context.Context, who principal.Principal, id string) (Record, error) {
 	rec, err := s.GetStatus(ctx, who.AccountID, id)
 	if err != nil || rec.State.IsEnded() {
@@ -134,8 +135,9 @@ func (s *Service) PollRun(ctx context.Context, who principal.Principal, id strin
 	return rec, err
 }
 
-// leaveRoom returns the unit that a first early poll has used of the rate limit,
-// if create requests whose bodies are still arriving need it.
+// leaveRoom removes a first early poll from the count of the rate limit if the
+// limit would otherwise not suffice for the create requests whose bodies are
+// still arriving. unit identifies the counted poll.
 func (s *Service) leaveRoom(ctx context.Context, tx *sqldb.Tx, personID, unit string) error {
 	arriving := s.arriving.Count(personID)
 	if arriving == 0 || unit == "" {
@@ -148,8 +150,8 @@ func (s *Service) leaveRoom(ctx context.Context, tx *sqldb.Tx, personID, unit st
 	return ratelimit.ReturnEvent(ctx, tx, unit)
 }
 
-// ListRuns returns at most limit runs of an account that follow a position,
-// newest first.
+// ListRuns returns at most limit runs of an account, newest first, starting
+// after the cursor.
 func (s *Service) ListRuns(ctx context.Context, accountID string, f run.Filter, after *run.Cursor, limit int) (all []Record, err error) {
 	err = s.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		runs, err := run.List(ctx, tx, accountID, f, after, limit)

@@ -31,7 +31,8 @@ type checkedDraft struct {
 	seed   int64
 }
 
-// validator validates drafts. It holds no tokens and counts against no limits.
+// validator validates drafts. Validation reserves no tokens and does not count
+// against limits.
 type validator struct {
 	db       *sqldb.DB
 	catalog  *catalog.Catalog
@@ -86,8 +87,8 @@ func errStaleTool(live string) error {
 	return fault.New(fault.ToolSchemaStale, "The tool has changed since you read it. Read it again.").With("expected_tool_fields_hash", live)
 }
 
-// checkUnchanged returns an error if the current version of the tool is not t
-// any more. Another node may have changed it since the draft was validated.
+// checkUnchanged returns an error if t is no longer the current version of the
+// tool. Another node may have changed it since the draft was validated.
 func checkUnchanged(ctx context.Context, tx *sqldb.Tx, t *catalog.Tool) error {
 	live, ok, err := catalog.LiveHash(ctx, tx, t.ID)
 	switch {

@@ -24,8 +24,8 @@ func (s *Service) WebhookAttempts(ctx context.Context, accountID, runID string) 
 	return attempts, err
 }
 
-// RedeliverWebhook queues the webhook of a run for one more delivery, and returns
-// the state of the webhook after that.
+// RedeliverWebhook queues the webhook of a run for one more delivery, and
+// returns the new state of the webhook.
 func (s *Service) RedeliverWebhook(ctx context.Context, accountID, runID string) (*webhook.State, error) {
 	var state *webhook.State
 	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {

@@ -19,13 +19,13 @@ const maxAnswer = 1 << 20
 
 // Options are the endpoint and the credentials of a moderator.
 type Options struct {
-	// URL is the URL of the endpoint, as in
+	// URL is the URL of the endpoint, such as
 	// https://api.example.com/v1/moderations.
 	URL string
-	// Key is sent as a bearer token. If it is empty, none is sent.
+	// Key is sent as a bearer token. If it is empty, no token is sent.
 	Key string
-	// Model is sent in the request. If it is empty, the endpoint chooses its
-	// default.
+	// Model is sent in the request. If it is empty, the endpoint uses its
+	// default model.
 	Model string
 	// Timeout is the maximum duration of a request, including its response. The
 	// default is 10 seconds.

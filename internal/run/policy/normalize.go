@@ -11,14 +11,15 @@ import (
 // Texts are normalized in two steps.
 //
 // The first step, foldText, is applied to patterns and to texts. It removes
-// compatibility forms, case, accents and invisible characters, and replaces
-// letters that look like a Latin letter by that letter. This never changes the
-// meaning.
+// compatibility forms, differences of case, accents and invisible characters,
+// and replaces letters that look like a Latin letter by that letter. This never
+// changes the meaning of a text.
 //
 // Other disguised letters are ambiguous: a Greek η can mean n or h, and a 1 can
 // mean i or l. They are left as they are, and readingsOf returns the letters
-// that they can mean. Phrases are compared with all of these readings, regular
-// expressions only with the first and the last reading of letters.
+// that they can mean. Phrases are compared with all of these readings. Regular
+// expressions are compared only with the first and the last reading of each
+// letter.
 
 // foldText normalizes a text. The order of characters stays the same. Every
 // sequence of white space becomes one space.

@@ -11,13 +11,13 @@ type phrases struct{ nodes []node }
 
 type node struct {
 	next map[rune]int32
-	ends bool // a phrase ends here
+	ends bool // a phrase ends at this node
 }
 
 func (p *phrases) isEmpty() bool { return len(p.nodes) == 0 }
 
 // addPhrase adds a phrase to the tree. It returns an error if the phrase
-// contains anything but words.
+// contains anything other than words.
 func (p *phrases) addPhrase(phrase string) error {
 	text := foldText(phrase)
 	if strings.ContainsFunc(text, func(r rune) bool { return !isWordRune(r) && !strings.ContainsRune(" -'’", r) }) {
@@ -58,9 +58,9 @@ func (p *phrases) childNode(at int32, r rune) int32 {
 	return next
 }
 
-// position is a node in the tree of phrases that a part of a text leads to. If
-// split is set, it was reached by a single letter in the middle of a word, and
-// only another single letter may follow.
+// position is the node in the tree of phrases that is reached by the words read
+// so far. If split is set, it was reached by a single letter in the middle of a
+// word, and only another single letter may follow.
 type position struct {
 	node  int32
 	split bool
@@ -68,8 +68,8 @@ type position struct {
 
 // findPhrase finds a phrase in a text in which punctuation was replaced or
 // removed (see views). It returns the offset at which the phrase ends. It reads
-// the words once and keeps all possible positions in the tree of phrases. There are few of them: a position
-// determines all letters that lead to it, so no two paths lead to the same one,
+// the words once and keeps all possible positions in the tree of phrases. There
+// are few positions, because each is reached by only one sequence of letters,
 // and none is deeper than the longest phrase.
 func (p *phrases) findPhrase(text string) (end int, found bool) {
 	var now, then []position

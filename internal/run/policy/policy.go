@@ -5,7 +5,8 @@
 //
 // Rules are applied to every text separately and to all texts together. Texts
 // are normalized first, which removes the usual disguises (see normalize.go).
-// Rules reject texts that are clearly forbidden. The moderator judges the rest.
+// Rules reject texts that are clearly forbidden. The moderator checks the texts
+// that the rules allow.
 //
 // The error for a rejected text names only the field, always with the same
 // message, so that it does not reveal which rule to avoid. If the moderator
@@ -84,9 +85,9 @@ func newViolation(path string) error {
 	return fault.New(fault.ContentPolicyViolation, "The content policy does not allow this request.").With("field", path)
 }
 
-// exceedsLimit returns the path of the first text with which the total size
-// exceeds maxText. Such texts are rejected, because they are too large to
-// check.
+// exceedsLimit reports whether the total size of the texts exceeds maxText, and
+// returns the path of the first text beyond the limit. Such texts are rejected,
+// because they are too large to check.
 func exceedsLimit(texts []Text) (path string, refused bool) {
 	total := 0
 	for _, t := range texts {

@@ -23,7 +23,7 @@ type Rules struct {
 	phrases phrases
 	regexps *regexp.Regexp // all regular expressions joined by |; nil if there are none
 
-	// long is held while a long text is checked. Checking takes a while, and
+	// long is locked while a long text is checked. Checking takes a while, and
 	// one client must not occupy all processors.
 	long sync.Mutex
 }
@@ -124,9 +124,9 @@ func plainLiterals(e *syntax.Regexp) *syntax.Regexp {
 
 // FindViolation reports whether the texts match a rule, and returns the path of
 // the text in which the match ends. The texts are checked separately and
-// joined, since a phrase may be spread over several. Texts that are too long to
-// check count as violations. The time grows linearly with the length of the
-// texts.
+// joined, since a phrase may be spread over several texts. Texts that are too
+// long to check count as violations. The time grows linearly with the length of
+// the texts.
 func (r *Rules) FindViolation(texts []Text) (path string, refused bool) {
 	if path, refused = exceedsLimit(texts); refused || r == nil {
 		return path, refused
@@ -186,7 +186,7 @@ func (r *Rules) matchExpressions(texts []string) (at int, found bool) {
 		func(s string) string { return joinLetters(strings.Map(separateMarks, s)) },
 	} {
 		if len(texts) > 1 {
-			for i, s := range texts { // separately, so that ^ and $ match at the ends of each text
+			for i, s := range texts { // checked separately, so that ^ and $ match at the ends of each text
 				if r.regexps.MatchString(form(s)) {
 					return i, true
 				}

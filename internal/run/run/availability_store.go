@@ -52,8 +52,8 @@ func HasReports(ctx context.Context, tx *sqldb.Tx, engine string) (found bool, e
 	return found, err
 }
 
-// UnavailableEngines returns the engines whose server no worker can reach, and
-// since when.
+// UnavailableEngines returns the engines whose server no worker can reach, each
+// with the time since which it is unavailable.
 func UnavailableEngines(ctx context.Context, tx *sqldb.Tx) (map[string]time.Time, error) {
 	all := map[string]time.Time{}
 	stale := tx.Now.Add(-reportLifetime)
@@ -73,7 +73,8 @@ func UnavailableEngines(ctx context.Context, tx *sqldb.Tx) (map[string]time.Time
 }
 
 // ReportServed records that a worker can run the engines with these names. The
-// rows are written in alphabetical order, so that workers do not deadlock.
+// rows are written in alphabetical order, so that the transactions of workers
+// do not deadlock.
 func ReportServed(ctx context.Context, tx *sqldb.Tx, engines []string) error {
 	for _, name := range slices.Sorted(slices.Values(engines)) {
 		_, err := tx.Exec(ctx, `
@@ -88,9 +89,9 @@ func ReportServed(ctx context.Context, tx *sqldb.Tx, engines []string) error {
 }
 
 // UnservedEngines returns the engines that have queued runs but that no worker
-// has served since the given time. For the zero time, it returns those that no
-// worker has ever served. A worker serves an engine if it reports so or claims
-// a run of it.
+// has served since the given time. For the zero time, it returns the engines
+// that no worker has ever served. A worker serves an engine if it reports that
+// it can run the engine, or claims a run of the engine.
 func UnservedEngines(ctx context.Context, tx *sqldb.Tx, since time.Time) ([]string, error) {
 	seen, err := listWaitedFor(ctx, tx)
 	if err != nil {
@@ -104,8 +105,9 @@ func UnservedEngines(ctx context.Context, tx *sqldb.Tx, since time.Time) ([]stri
 }
 
 // listWaitedFor returns the engines that have queued runs, each with the time
-// when a worker last reported to serve it or claimed a run of it. The time is
-// zero if no worker ever did.
+// when a worker last served the engine: it reported that it can run the engine,
+// or claimed a run of it. The time is zero if no worker has ever served the
+// engine.
 func listWaitedFor(ctx context.Context, tx *sqldb.Tx) (map[string]time.Time, error) {
 	last := map[string]time.Time{}
 	err := tx.EachRow(ctx, `

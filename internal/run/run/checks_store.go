@@ -43,9 +43,9 @@ var Checks = []sqldb.Check{
 // started per minute and per hour, and active runs.
 type Limits struct{ PerMinute, PerHour, Active int }
 
-// clockSkew is how far the clocks of nodes may differ, in microseconds. A run
-// may have ended a little earlier by the clock of one node than by that of
-// another.
+// clockSkew is the maximum difference between the clocks of two nodes, in
+// microseconds. By the clock of one node, a run may have ended slightly earlier
+// than by the clock of another node.
 const clockSkew = "100000"
 
 // LimitChecks returns SQL queries for violated invariants that depend on the

@@ -58,11 +58,11 @@ func Claim(ctx context.Context, tx *sqldb.Tx, engine, worker string, lease time.
 	return r, inputs, err == nil, err
 }
 
-// RenewLeases extends the leases of a worker on the runs with the given ids,
-// which it works on. It returns the leases that the worker still has; the other
-// runs have ended or were taken over. Leases on runs that the worker has
-// claimed but does not work on are not extended, so that another worker can
-// claim them.
+// RenewLeases extends the leases of a worker on the runs with the given ids. It
+// returns the leases that the worker still has; all other runs have ended or
+// were taken over. The worker passes only runs that it works on. Leases on
+// other runs that it has claimed are not extended, so that another worker can
+// claim these runs.
 func RenewLeases(ctx context.Context, tx *sqldb.Tx, worker string, ids []string, lease time.Duration) ([]Lease, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -78,7 +78,7 @@ const (
 
 // Requeue puts a run back into the queue and records the outcome of the
 // attempt. ok is false, and nothing changes, if the lease is no longer valid or
-// the run is to be cancelled.
+// cancellation of the run was requested.
 func Requeue(ctx context.Context, tx *sqldb.Tx, h Lease, outcome string) (ok bool, err error) {
 	r, ok, err := requeueRun(ctx, tx, h)
 	if err != nil || !ok {
@@ -124,7 +124,8 @@ func RequeueLost(ctx context.Context, tx *sqldb.Tx, lost []Run) error {
 // MarkReturned records that the worker of an attempt is alive although its
 // lease has expired, for example after the process was suspended or the
 // database was unreachable. The attempt then counts as returned instead of
-// lost. If another worker has claimed the run since, it keeps the run.
+// lost. If another worker has claimed the run in the meantime, that worker
+// keeps it.
 func MarkReturned(ctx context.Context, tx *sqldb.Tx, h Lease) error {
 	if ok, err := Requeue(ctx, tx, h, Returned); err != nil || ok {
 		return err

@@ -9,12 +9,12 @@ import (
 )
 
 // addWaiting adds n to the number of queued runs of a person for an engine. It
-// does not change served, the time when a run of the person was last claimed,
-// which decides who is next.
+// does not change the column served, the time when a run of the person was last
+// claimed. This time decides whose run is claimed next.
 //
-// A transaction must call it only once per row. If PostgreSQL updates a row a
-// second time, it checks its foreign key again and waits for the lock of the
-// person, which must be taken before that of run_turn.
+// A transaction must call addWaiting only once per row. If PostgreSQL updates a
+// row a second time, it checks the foreign key of the row again and waits for
+// the lock of the person, which must be acquired before the lock of run_turn.
 func addWaiting(ctx context.Context, tx *sqldb.Tx, engine, personID string, n int64) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO run_turn (engine, person_id, served, waiting) VALUES ($1, $2, 0, $3)
@@ -29,8 +29,9 @@ func removeWaiting(ctx context.Context, tx *sqldb.Tx, engine, personID string) e
 	return err
 }
 
-// nextPerson returns the person with queued runs for an engine whose last
-// claimed run is the longest ago.
+// nextPerson returns the person whose run is claimed next. Among the people
+// with queued runs for the engine, it is the person whose last claim is the
+// oldest.
 func nextPerson(ctx context.Context, tx *sqldb.Tx, engine string) (personID string, err error) {
 	err = tx.QueryRow(ctx, `
 		SELECT person_id FROM run_turn WHERE engine = $1 AND waiting > 0 ORDER BY served, person_id LIMIT 1`+tx.Dialect.SkipLocked, engine).Scan(&personID)
@@ -81,10 +82,11 @@ func ListLeases(ctx context.Context, tx *sqldb.Tx, worker string) ([]Lease, erro
 type Progress struct {
 	Thousandths    *int64 // nil if unknown
 	Preview        string // blob key of the newest preview, or ""
-	ServerPosition *int64 // position in the queue of the model server, 0 if unknown; nil if the run does not wait there
+	ServerPosition *int64 // position in the queue of the model server, 0 if unknown; nil if the run is not in that queue
 	// Waited is the time that the run has spent in the queue of its model
-	// server since the last call with a time. It is added to the time when the
-	// run started, so that the duration of the run does not include it.
+	// server since the last call in which Waited was set. It is added to the
+	// start time of the run, so that the duration of the run does not include
+	// it.
 	Waited time.Duration
 }
 
@@ -106,7 +108,7 @@ func SetEngineState(ctx context.Context, tx *sqldb.Tx, h Lease, state string) (o
 }
 
 // RemoteWork identifies work on a model server for a run that has ended without
-// success. The work may still be going on there.
+// success. The server may still be processing it.
 type RemoteWork struct{ RunID, EngineState string }
 
 // ListRemoteWork returns the remote work of at most limit ended runs of an
@@ -119,7 +121,7 @@ func ListRemoteWork(ctx context.Context, tx *sqldb.Tx, engine string, limit int)
 		})
 }
 
-// ClearRemoteWork records that the remote work of a run has been ended.
+// ClearRemoteWork records that the remote work of a run has been stopped.
 func ClearRemoteWork(ctx context.Context, tx *sqldb.Tx, w RemoteWork) error {
 	_, err := tx.Exec(ctx, `UPDATE run SET note = '' WHERE id = $1 AND note = $2 AND status <> 'pending'`, w.RunID, w.EngineState)
 	return err
@@ -140,7 +142,7 @@ func ListClaimed(ctx context.Context, tx *sqldb.Tx, limit int) ([]Run, error) {
 }
 
 // ListWaitingSince returns at most limit queued runs that were created before
-// the given time and that no worker has worked on since.
+// the given time and that no worker has worked on since that time.
 func ListWaitingSince(ctx context.Context, tx *sqldb.Tx, before time.Time, limit int) ([]Run, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT `+columns+` FROM run WHERE stage = 'queued' AND created < $1
@@ -157,9 +159,10 @@ func ListQueuedTools(ctx context.Context, tx *sqldb.Tx, engine string) ([]string
 	})
 }
 
-// ListOverdue returns at most limit queued runs of a tool version that were
-// first started at the time started or before, or that have never started and
-// were created at the time created or before.
+// ListOverdue returns at most limit queued runs of a tool version that have
+// waited too long. These are runs whose first start was at the time started or
+// earlier, and runs that have never started and were created at the time
+// created or earlier.
 func ListOverdue(ctx context.Context, tx *sqldb.Tx, engine, toolHash string, started, created time.Time, limit int) ([]Run, error) {
 	return sqldb.All(ctx, tx, `
 		SELECT `+columns+` FROM run WHERE engine = $1 AND tool_hash = $2 AND stage = 'queued'
@@ -173,9 +176,9 @@ func ListQueued(ctx context.Context, tx *sqldb.Tx, engine string, limit int) ([]
 }
 
 // requeueRun puts a run back into the queue. ok is false if the lease is no
-// longer valid or the run is to be cancelled. Its worker then ends the run. A
-// run that waited in the queue of its model server starts with the next claim,
-// because the time in that queue must not count as work.
+// longer valid or cancellation was requested; in the second case the worker
+// ends the run. If the run was in the queue of its model server, its start time
+// is reset, because the time in that queue must not count as work.
 func requeueRun(ctx context.Context, tx *sqldb.Tx, h Lease) (r Run, ok bool, err error) {
 	r, err = scanRun(tx.QueryRow(ctx, `
 		UPDATE run SET stage = 'queued', worker = '', lease_until = NULL, progress = NULL, preview = '', server_position = NULL,
@@ -199,7 +202,8 @@ func endAttempt(ctx context.Context, tx *sqldb.Tx, runID string, attempt int64, 
 	return err
 }
 
-// changeOutcome replaces the recorded outcome of an attempt if it is from.
+// changeOutcome sets the recorded outcome of an attempt to the given value if
+// the outcome is equal to from.
 func changeOutcome(ctx context.Context, tx *sqldb.Tx, h Lease, from, to string) error {
 	_, err := tx.Exec(ctx, `UPDATE run_attempt SET outcome = $4 WHERE run_id = $1 AND attempt = $2 AND outcome = $3`, h.ID, h.Attempt, from, to)
 	return err

@@ -8,9 +8,10 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// RequestCancel records that a run of an account is to be cancelled. ok is
-// false if the run has already ended. The worker of a running run notices the
-// request. A queued run can be ended by the caller at once.
+// RequestCancel records that a run of an account should be cancelled. ok is
+// false if the run has already ended. The worker of a running run reads the
+// request and ends the run. A queued run can be ended by the caller
+// immediately.
 func RequestCancel(ctx context.Context, tx *sqldb.Tx, accountID, id string) (r Run, ok bool, err error) {
 	r, err = markCancelled(ctx, tx, accountID, id)
 	if !errors.Is(err, sqldb.ErrNoRows) {
@@ -31,7 +32,7 @@ func End(ctx context.Context, tx *sqldb.Tx, r Run, o Outcome) (ended Run, ok boo
 	if ended, ok, err = endRun(ctx, tx, r, o); err != nil || !ok {
 		return Run{}, false, err
 	}
-	if err := deletePolls(ctx, tx, r.ID); err != nil { // run_poll is locked before run_turn
+	if err := deletePolls(ctx, tx, r.ID); err != nil { // lock order: run_poll before run_turn
 		return Run{}, false, err
 	}
 

@@ -9,10 +9,10 @@ import (
 )
 
 // RecordPoll records that a client with the given credential polls a pending
-// run now. early is 0 if the poll comes no sooner than PollAfter allows.
-// Otherwise it is the number of polls of this credential that came too early,
-// including this one. For the credential that created the run, the creation
-// counts as the first poll.
+// run now. early is 0 if PollAfter has passed since the previous poll.
+// Otherwise it is the number of early polls of this credential, including this
+// one. For the credential that created the run, the creation counts as the
+// first poll.
 func RecordPoll(ctx context.Context, tx *sqldb.Tx, r Run, personID, credential, credentialID string) (early int64, err error) {
 	dueSince := tx.Now.Add(-r.PollAfter)
 	createdIt := credential == r.Credential && credentialID == r.CredentialID
@@ -25,8 +25,8 @@ func RecordPoll(ctx context.Context, tx *sqldb.Tx, r Run, personID, credential, 
 	return recordEarlyPoll(ctx, tx, r.ID, personID, credential, credentialID)
 }
 
-// recordTimelyPoll records a poll, unless the credential has polled the run
-// after dueSince. Of several concurrent polls only one is recorded.
+// recordTimelyPoll records a poll, unless the credential has already polled the
+// run after dueSince. Of several concurrent polls only one is recorded.
 func recordTimelyPoll(ctx context.Context, tx *sqldb.Tx, runID, personID, credential, credentialID string, dueSince time.Time) (recorded bool, err error) {
 	n, err := tx.Exec(ctx, `
 		INSERT INTO run_poll (run_id, credential, credential_id, person_id, answered, early)

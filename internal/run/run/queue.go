@@ -8,7 +8,7 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Queue is the load of one engine, over all nodes.
+// Queue describes the load of one engine on all nodes together.
 type Queue struct {
 	Engine  string
 	Waiting int64     // number of queued runs, limited by countedPeople
@@ -21,7 +21,7 @@ type Queue struct {
 const (
 	queueEngines  = 100
 	countedPeople = 20_000 // people per engine whose queued runs are counted
-	oldestPeople  = 1_000  // people per engine whose oldest run is compared, those served longest ago
+	oldestPeople  = 1_000  // people per engine whose oldest runs are compared: the people whose last claims are the oldest
 	countedActive = 20_000 // running runs that are counted
 )
 

@@ -7,9 +7,9 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// The number of rows that these queries read is limited, independent of the
-// number of runs. The recursive query finds the engines one by one in the index
-// of run_turn.
+// These queries read a limited number of rows, regardless of the number of
+// runs. The recursive query finds the engines one by one in the index of
+// run_turn.
 
 const (
 	waitingEnginesQuery = `

@@ -5,15 +5,16 @@
 //	queued ──────────▶ running ──────────▶ succeeded, failed, cancelled
 //	  │  ▲                │
 //	  │  └── lost, returned
-//	  └──cancel, given up──▶ cancelled, failed
+//	  └──cancel, fail──▶ cancelled, failed
 //
-// Only one worker at a time can claim a run, for as long as it renews its
-// lease. Every claim increments the attempt number, and every write of a worker
-// is conditional on the number of its own claim. If a worker continues after
-// another one has taken over the run, it therefore changes nothing.
+// Only one worker at a time can claim a run, and keeps it as long as it renews
+// its lease. Every claim increments the attempt number of the run. A worker's
+// write succeeds only if the attempt number is still the number of its own
+// claim. If a worker continues after another worker has taken over the run, it
+// therefore changes nothing.
 //
-// Scheduling is fair among people: of the people with queued runs for an
-// engine, the one served longest ago comes next. The table run_turn has, for
+// Scheduling is fair: among the people with queued runs for an engine, the
+// person whose last claim is the oldest comes next. The table run_turn has, for
 // each engine and person, the time when the person was last served and the
 // number of their queued runs.
 //
@@ -26,7 +27,7 @@
 //	create           x     new               x         x                        x
 //	poll             ·      ·      x         x
 //	cancel           x      x      x                   x            x           x         x
-//	give up          x      x      x                   x            x           x         x
+//	fail queued      x      x      x                   x            x           x         x
 //	end                     x      x                                x           x         x
 //	return                  x                          x
 //	requeue lost          many                     many, sorted
@@ -119,18 +120,19 @@ type Run struct {
 	EngineState string // checkpoint with which the next attempt of the engine can resume work on a model server
 
 	// ServerPosition is the position of a running run in the queue of its model
-	// server, 0 if the position is unknown. It is nil if the run does not wait
-	// there.
+	// server, 0 if the position is unknown. It is nil if the run is not in that
+	// queue.
 	ServerPosition *int64
 
 	Created  time.Time
-	Started  time.Time // time of the first claim, later by the time spent in the queue of the model server; zero if never claimed
+	Started  time.Time // time of the first claim plus the time spent in the queue of the model server; zero if never claimed
 	Finished time.Time // zero if the run has not ended
 }
 
-// IsWaitingAtServer reports whether a worker has the run, but the run waits in
-// the queue of its model server. Releases that do not know this queue can leave
-// an old position in the row; they store progress when the work goes on.
+// IsWaitingAtServer reports whether a worker has claimed the run, but the run
+// waits in the queue of its model server. Progress is checked because older
+// releases, which do not support this queue, can leave an old position in the
+// row. They store progress as soon as the work continues.
 func (r Run) IsWaitingAtServer() bool {
 	return r.State == Running && r.ServerPosition != nil && r.Progress == nil
 }

@@ -104,8 +104,8 @@ func findRun(row sqldb.Scanner) (Run, error) {
 	return r, err
 }
 
-// List returns at most limit runs of an account that match the filter and
-// follow a position, newest first.
+// List returns at most limit runs of an account that match the filter, newest
+// first, starting after the cursor.
 func List(ctx context.Context, tx *sqldb.Tx, accountID string, f Filter, after *Cursor, limit int) ([]Run, error) {
 	var args sqldb.Args
 	query := `SELECT ` + columns + ` FROM run WHERE account_id = ` + args.Add(accountID)
@@ -122,8 +122,8 @@ func List(ctx context.Context, tx *sqldb.Tx, accountID string, f Filter, after *
 	return sqldb.All(ctx, tx, query, args, scanRun)
 }
 
-// ListByPerson returns at most limit runs that a person started for any account
-// and that follow a position, newest first.
+// ListByPerson returns at most limit runs that a person started for any
+// account, newest first, starting after the cursor.
 func ListByPerson(ctx context.Context, tx *sqldb.Tx, personID string, after *Cursor, limit int) ([]Run, error) {
 	const newest = ` ORDER BY created DESC, id DESC LIMIT $2`
 	if after == nil {
@@ -133,9 +133,8 @@ func ListByPerson(ctx context.Context, tx *sqldb.Tx, personID string, after *Cur
 		[]any{personID, int64(limit), sqldb.At(after.Created), after.ID}, scanRun)
 }
 
-// ListIDs returns the ids of at most limit runs of an account that follow a
-// position, oldest first. last is the position of the last one, to continue
-// from.
+// ListIDs returns the ids of at most limit runs of an account, oldest first,
+// starting after the cursor. last is the cursor for the next call.
 func ListIDs(ctx context.Context, tx *sqldb.Tx, accountID string, after Cursor, limit int) (ids []string, last Cursor, err error) {
 	err = tx.EachRow(ctx, `
 		SELECT created, id FROM run WHERE account_id = $1 AND (created, id) > ($2, $3) ORDER BY created, id LIMIT $4`,
@@ -176,9 +175,9 @@ func CountActive(ctx context.Context, tx *sqldb.Tx, personID string) (n int64, e
 	return n, err
 }
 
-// Spent returns the number of tokens that the runs which a person has created
-// since the given time cost an account. Runs that have not ended count with the
-// tokens held for them.
+// Spent returns the number of tokens that an account has spent on the runs that
+// a person created since the given time. A run that has not ended counts with
+// the tokens reserved for it.
 func Spent(ctx context.Context, tx *sqldb.Tx, accountID, personID string, since time.Time) (tokens int64, err error) {
 	err = tx.QueryRow(ctx, `
 		SELECT CAST(coalesce(sum(coalesce(tokens_charged, tokens_held)), 0) AS BIGINT) FROM run
@@ -257,9 +256,9 @@ func markCancelled(ctx context.Context, tx *sqldb.Tx, accountID, id string) (Run
 		UPDATE run SET cancel = TRUE, revision = revision + 1 WHERE id = $1 AND account_id = $2 AND status = 'pending' RETURNING `+columns, id, accountID))
 }
 
-// Erase deletes the data that a person entered from ended runs: inputs,
-// metadata, plugin name and webhook URL. It also deletes the idempotency keys
-// and polls of the runs. Their tools, times and costs stay.
+// Erase removes from ended runs the data that people entered: inputs, metadata,
+// plugin name and webhook URL. It also deletes the idempotency keys and polls
+// of the runs. Their tools, times and costs stay.
 func Erase(ctx context.Context, tx *sqldb.Tx, ids []string) error {
 	if len(ids) == 0 {
 		return nil

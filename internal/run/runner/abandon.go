@@ -15,9 +15,9 @@ const (
 	abandonBatch = 20
 )
 
-// abandonRemoteWork ends work on model servers for runs that have ended: runs
-// that were cancelled while they were queued, or that failed after their engine
-// had saved the work for another attempt.
+// abandonRemoteWork stops the work on model servers for runs that have ended:
+// runs that were cancelled while they were queued, or that failed after their
+// engine had saved a checkpoint for another attempt.
 func (r reaper) abandonRemoteWork(ctx context.Context) error {
 	for _, p := range r.pools {
 		e, ok := p.Engine.(engine.Abandoner)
@@ -36,14 +36,14 @@ func (r reaper) abandonRemoteWork(ctx context.Context) error {
 			if again, err := r.abandonOne(ctx, p, e, l); err != nil {
 				return err
 			} else if again {
-				break // the server is temporarily failing
+				break // the server is temporarily failing; the work is stopped later
 			}
 		}
 	}
 	return nil
 }
 
-// abandonOne ends the remote work of one run, and reports whether it must be
+// abandonOne stops the remote work of one run, and reports whether it must be
 // attempted again later.
 func (r reaper) abandonOne(ctx context.Context, p *pool, e engine.Abandoner, l run.RemoteWork) (again bool, err error) {
 	short, cancel := context.WithTimeout(ctx, abandonTime)

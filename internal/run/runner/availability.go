@@ -13,21 +13,21 @@ import (
 	"atelier/internal/run/run"
 )
 
-// The server of an engine can be unavailable. As long as it is, this node
-// claims no runs for the engine. The runs stay queued, and a run fails when it
-// has waited for as long as its tool may take.
+// The server of an engine can be unavailable. During this time, this node
+// claims no runs for the engine. The runs stay queued, and a run fails when its
+// waiting time exceeds the timeout of its tool.
 //
 //	available ──two probes fail, or a run cannot connect──▶ unavailable
 //	    ▲                                                        │ reported to all nodes,
 //	    └─────────────────── a probe succeeds ───────────────────┘ every few seconds
 //
-// If another node can reach the server, it reports this, and the runs wait for
-// that node as they would for any busy engine.
+// If another node can reach the server, that node reports the server as
+// available, and the runs wait for that node as they would for any busy engine.
 
 const (
 	probeTime  = 10 * time.Second // timeout of a probe
-	probeFirst = time.Second      // first interval after a failure
-	probeLast  = 15 * time.Second // longest interval after repeated failures
+	probeFirst = time.Second      // interval between probes after the first failure
+	probeLast  = 15 * time.Second // longest interval between probes after repeated failures
 )
 
 // watchServer probes the server of an engine until ctx ends.
@@ -83,12 +83,12 @@ func (r *Runner) probeServer(ctx context.Context, server engine.Prober) (err err
 
 // hasReports reports whether any worker has reported on the server.
 func (r *Runner) hasReports(ctx context.Context, p *pool) (is bool) {
-	_ = r.DB.Read(ctx, func(tx *sqldb.Tx) (err error) { is, err = run.HasReports(ctx, tx, p.name); return err }) // after an error, the next probe reads it again
+	_ = r.DB.Read(ctx, func(tx *sqldb.Tx) (err error) { is, err = run.HasReports(ctx, tx, p.name); return err }) // after an error, the next probe queries again
 	return is
 }
 
 // reportAvailability records in memory and in the database whether the server
-// of an engine is available. cause is the error if it is not.
+// of an engine is available. cause is the error if the server is unavailable.
 func (r *Runner) reportAvailability(ctx context.Context, p *pool, unavailable bool, cause error) {
 	was := r.setAvailability(p, unavailable, cause)
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
@@ -120,8 +120,8 @@ func (r *Runner) setAvailability(p *pool, unavailable bool, cause error) (was bo
 }
 
 // canWait reports whether a run that could not reach the server of its engine
-// may wait for it. It may until the timeout of its tool has passed since its
-// first start, without the time in the server's queue.
+// may wait for the server. It may wait until the timeout of its tool has passed
+// since its first start, not counting the time in the server's queue.
 func (r *Runner) canWait(ctx context.Context, p *pool, j *job, why error) bool {
 	if _, ok := p.Engine.(engine.Prober); !ok {
 		return false

@@ -28,7 +28,7 @@ import (
 type job struct {
 	run    run.Run
 	inputs []run.Input
-	clock  *workClock // runs since the claim
+	clock  *workClock // measures from the time of the claim
 	slot   *poolSlot
 	stop   context.CancelCauseFunc
 }
@@ -70,7 +70,8 @@ func (r *Runner) runJob(work context.Context, p *pool, j *job) {
 	<-watched
 	out.closeSink(work)
 	// The end is written even if the context of the job has ended, but only
-	// until the lease expires. After that another worker may have the run.
+	// until the lease expires. After that, another worker may have claimed the
+	// run.
 	end, cancel := context.WithTimeout(context.WithoutCancel(work), r.Lease)
 	defer cancel()
 	switch {
@@ -113,7 +114,7 @@ func (r *Runner) watchCancel(ctx context.Context, j *job, news <-chan struct{}) 
 
 // attemptRun calls the engine, repeatedly after temporary errors, and returns
 // the outcome of the run. The outcome has no state if the job was interrupted
-// or the run is to wait for the engine's server.
+// or the run must wait for the engine's server.
 func (r *Runner) attemptRun(ctx context.Context, p *pool, j *job, out *sink) generation.Outcome {
 	for try := 0; ; try++ {
 		err := r.tryOnce(ctx, p, j, try, out)
@@ -124,8 +125,8 @@ func (r *Runner) attemptRun(ctx context.Context, p *pool, j *job, out *sink) gen
 			return generation.Outcome{}
 		}
 		e := engine.AsError(err)
-		// If a part of this installation is unavailable, such as the blob
-		// store, the engine's server is not to blame.
+		// If the error comes from another part of this installation, such as
+		// the blob store, the engine's server is not the cause.
 		serverFault := e.Transient && e.Code == engine.Unavailable && !fault.Is(err, fault.Unavailable)
 		if serverFault && try >= len(r.Retry) && r.canWait(ctx, p, j, err) {
 			r.Log.Info("model server unavailable; the run waits", "run", j.run.ID, "engine", p.name, "cause", e.Unwrap())
@@ -248,11 +249,11 @@ func callEngine(ctx context.Context, e engine.Engine, task engine.Job, out *sink
 }
 
 // stopWait is how long an engine may take to return after its context has
-// ended. After that it is abandoned.
+// ended. After that, the call is abandoned.
 const stopWait = 5 * time.Second
 
-// endRun ends the run. If writing fails, it is repeated for as long as the
-// lease may last, so that results are not lost while the database is
+// endRun ends the run. If writing to the database fails, it retries while the
+// lease may still be valid, so that results are not lost while the database is
 // unavailable. endRun returns the outcome, which is a failure if the results
 // exceed the storage quota.
 func (r *Runner) endRun(ctx context.Context, j *job, e generation.Outcome, out *sink) generation.Outcome {
@@ -271,8 +272,8 @@ func (r *Runner) endRun(ctx context.Context, j *job, e generation.Outcome, out *
 		over := errors.Is(err, generation.ErrNotHeld)
 		if over || wait > r.Lease/2 || ctx.Err() != nil {
 			r.Log.Warn("could not store the end of a run", "run", j.run.ID, "error", err)
-			// After a retry the first commit may have happened: the sweep then deletes
-			// the files that have no row.
+			// After a retry, an earlier attempt may have been committed, so the
+			// files must be kept. The sweep deletes files that have no row.
 			if over && wait == 50*time.Millisecond {
 				out.dropResults(ctx)
 			}
@@ -288,9 +289,9 @@ func (r *Runner) endRun(ctx context.Context, j *job, e generation.Outcome, out *
 	}
 }
 
-// returnRun puts the run back into the queue. If the run was cancelled
-// meanwhile, it stays with this worker, because it might wait long for another
-// one, and cancelled is true.
+// returnRun puts the run back into the queue. If the run was cancelled in the
+// meantime, it stays with this worker, because another worker might claim it
+// much later. cancelled is true in this case.
 func (r *Runner) returnRun(ctx context.Context, j *job) (cancelled bool) {
 	var ok bool
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) (err error) { ok, err = run.Requeue(ctx, tx, j.claimOf(), run.Returned); return err })

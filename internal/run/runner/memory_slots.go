@@ -12,13 +12,13 @@ import (
 )
 
 // maxOutside is the maximum number of jobs of a pool that may work, or wait for
-// memory, after they have given up their slot.
+// memory, after they have released their slot in the pool.
 const maxOutside = 64
 
 // poolSlot is the slot that a job occupies, in its pool or outside of it. Jobs
-// with large pictures give up their slot in the pool while they wait for memory
+// with large pictures release their slot in the pool while they wait for memory
 // and work, so that the pool can continue with the runs of other people. The
-// memory budget limits how many of them work at once.
+// memory budget limits how many of these jobs work at the same time.
 type poolSlot struct {
 	slots   chan struct{}
 	outside chan struct{}
@@ -28,8 +28,8 @@ type poolSlot struct {
 	left  bool
 }
 
-// moveOutside frees the slot in the pool, unless maxOutside jobs have already
-// done so.
+// moveOutside frees the slot in the pool, unless maxOutside jobs are already
+// outside of the pool.
 func (s *poolSlot) moveOutside() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +69,7 @@ func (r *Runner) reserveMemory(ctx context.Context, j *job, out *sink, bytes int
 	go func() {
 		select {
 		case <-acquired:
-		case <-r.stopping: // another worker can run it sooner
+		case <-r.stopping: // this worker is stopping; another worker can run the job sooner
 			j.stop(errStopping)
 		}
 	}()

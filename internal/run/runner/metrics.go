@@ -11,7 +11,7 @@ import (
 )
 
 // metrics are the Prometheus metrics of a runner. They are labelled by engine,
-// of which there are few.
+// because the number of engines is small.
 type metrics struct {
 	running *prometheus.GaugeVec
 	ended   *prometheus.CounterVec
@@ -20,7 +20,8 @@ type metrics struct {
 	places  *prometheus.GaugeVec
 }
 
-// elsewhere is the outcome of a run that another worker continues.
+// elsewhere is the label for the outcome of a run that another worker
+// continues.
 const elsewhere = "elsewhere"
 
 // newMetrics returns the metrics of a node with these pools. All series are

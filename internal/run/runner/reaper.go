@@ -10,7 +10,7 @@ import (
 	"atelier/internal/run/run"
 )
 
-// reapBatch is the number of runs that are read at once.
+// reapBatch is the maximum number of runs that one query returns.
 const reapBatch = 100
 
 // reaper puts runs whose worker died back into the queue, fails runs that no
@@ -32,8 +32,8 @@ func (r reaper) reapRuns(ctx context.Context) error {
 }
 
 // requeueExpired puts at most reapBatch runs whose lease has expired back into
-// the queue. It ends those that are to be cancelled or whose workers died too
-// often. It returns the number of runs found.
+// the queue. It ends runs whose cancellation was requested or whose workers
+// died too often. It returns the number of runs found.
 func (r reaper) requeueExpired(ctx context.Context) (found int, err error) {
 	var over []run.Run
 	requeued := map[string]bool{}
@@ -78,10 +78,10 @@ func (r reaper) requeueExpired(ctx context.Context) (found int, err error) {
 	return found, nil
 }
 
-// remoteDeaths is the factor by which more workers may die for a run whose work
-// continues on a model server. The workers only wait for that work and the next
-// one resumes it, so failing the run would waste work that may have been paid
-// for.
+// remoteDeaths is the factor by which the allowed number of dead workers is
+// multiplied for a run whose work continues on a model server. The workers only
+// wait for that work and the next worker resumes it, so failing the run would
+// waste work that may have been paid for.
 const remoteDeaths = 10
 
 // maxDeaths returns the number of dead workers at which a run fails.

@@ -2,9 +2,9 @@
 //
 // Every engine has a pool of slots. While a slot is free, the runner claims the
 // next run, passes the job to the engine, stores the results and ends the run.
-// The database decides who works on a run. The runner renews its leases, and
-// stops a job as soon as it reads from the database that the run was taken over
-// by another worker, was cancelled or has ended.
+// The database decides which worker executes a run. The runner renews its
+// leases, and stops a job as soon as it reads from the database that the run
+// was taken over by another worker, was cancelled or has ended.
 //
 //	created here ────────▶ NoticeQueued ──▶ pool ──claim──▶ engine ──▶ ingest ──▶ generation.EndRun
 //	created elsewhere ─▶ ticket ───────┘     ▲
@@ -13,7 +13,7 @@
 // On PostgreSQL, if a node has no free slot for a run that was created on it,
 // it notifies the other nodes with a job in the queue, which is called a
 // ticket. A lost ticket delays a run by at most a second, because every node
-// also looks for work once a second.
+// also queries the queued runs once a second.
 package runner
 
 import (
@@ -51,7 +51,7 @@ type Parts struct {
 	Runs    *generation.Service
 	Hub     *pubsub.Hub
 	Pools   map[string]engine.Pool // by the name of the engine in manifests
-	Memory  *memory.Budget         // used by all built-in engines; nil if memory is not limited
+	Memory  *memory.Budget         // memory budget of all built-in engines; nil if memory is not limited
 	Log     *slog.Logger
 	Metrics prometheus.Registerer // nil if metrics are not exported
 	Now     func() time.Time
@@ -77,7 +77,7 @@ type Settings struct {
 	// QueueTimeout is how long a claimed run may wait in the queue of its model
 	// server before it fails. Default: 1 h.
 	QueueTimeout time.Duration
-	// Drain is how long jobs may continue after the runner was asked to stop.
+	// Drain is how long jobs may continue after the runner has begun to stop.
 	Drain time.Duration
 	// OutputBytes is the maximum size of one result, in bytes.
 	OutputBytes int64
@@ -101,7 +101,7 @@ type Runner struct {
 
 	served  atomic.Bool   // the engines of this node have been reported in the database
 	began   time.Time     // time when Run was called
-	unknown chan struct{} // signals that a run was created here for an engine that this node does not have
+	unknown chan struct{} // signals that a run was created on this node for an engine that this node does not have
 }
 
 // pool is the slots of an engine in this process.
@@ -113,8 +113,8 @@ type pool struct {
 	// until a slot is free.
 	wake  chan struct{}
 	offer chan struct{}
-	// outside limits the number of jobs that have given up their slot, see
-	// poolSlot.
+	// outside limits the number of jobs that have released their slot in the
+	// pool (see poolSlot).
 	outside chan struct{}
 
 	free             atomic.Bool   // a slot is free
@@ -134,8 +134,8 @@ var (
 )
 
 const (
-	lookEvery = time.Second     // interval of looking for queued and for cancelled runs
-	reapEvery = 5 * time.Second // interval of looking for runs whose worker died
+	lookEvery = time.Second     // interval between queries for queued and for cancelled runs
+	reapEvery = 5 * time.Second // interval between queries for runs whose worker died
 )
 
 // New returns a runner with the given dependencies. It does nothing until Run
@@ -183,14 +183,14 @@ func (r *Runner) NoticeQueued(engine string) bool {
 	select {
 	case p.wake <- struct{}{}:
 		return p.free.Load()
-	default: // a signal for another run is pending, and the pool may claim only that run
+	default: // a signal is already pending, for which the pool may claim only one other run
 		return false
 	}
 }
 
-// OfferSlot waits until a slot for the engine is free on this node, which then
-// looks for work. It gives up after offerTimeout, because every node also looks
-// for work by itself.
+// OfferSlot waits until this node has a free slot for the engine, and then
+// makes the node claim a queued run. It returns after offerTimeout at the
+// latest, because every node also queries the queued runs periodically.
 func (r *Runner) OfferSlot(ctx context.Context, engine string) {
 	p := r.pools[engine]
 	if p == nil {
@@ -299,7 +299,7 @@ func (r *Runner) feedPool(ctx, work context.Context, p *pool, jobs *sync.WaitGro
 
 // claimNext claims the next run, if there is one. A claim that has begun is not
 // aborted when ctx ends. Otherwise the run could be claimed in the database
-// without a job here, and would wait until its lease expires.
+// without a job on this node, and would wait until its lease expires.
 func (r *Runner) claimNext(ctx context.Context, p *pool) (*job, bool) {
 	if ctx.Err() != nil || p.unavailable.Load() {
 		return nil, false

@@ -33,8 +33,8 @@ type sink struct {
 	mark     []byte // statement of origin for results
 	taken    []generation.StoredResult
 	progress *int64
-	position *int64              // position in the queue of the model server; nil if the job does not wait there
-	recorded time.Duration       // time in the queue of the model server that was added to the start of the run
+	position *int64              // position in the queue of the model server; nil if the job is not in that queue
+	recorded time.Duration       // time in the queue of the model server that was already added to the start time of the run
 	picture  []byte              // preview that is not stored yet
 	moved    bool                // progress, position or preview has changed since the last write
 	key      string              // blob key of the newest preview
@@ -132,7 +132,8 @@ func (s *sink) Output(ctx context.Context, r engine.Result) error {
 		return wrapAccident("store a result", err)
 	}
 	s.mu.Lock()
-	// Other results may have been added while this one was being stored.
+	// While this result was being stored, the sink may have been closed, or
+	// other results may have been added.
 	late = s.closed
 	full = s.isFull()
 	if !late && !full {
@@ -311,8 +312,9 @@ func (s *sink) closeSink(ctx context.Context) {
 	}
 }
 
-// recordWait adds time in the server's queue that was not recorded yet to the
-// start of the run, so that the duration of the run does not include it.
+// recordWait adds the time in the server's queue that was not recorded yet to
+// the start time of the run, so that the duration of the run does not include
+// this time.
 func (s *sink) recordWait(ctx context.Context) {
 	s.mu.Lock()
 	s.picture = nil

@@ -10,8 +10,8 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// Relay notifies other nodes of runs that this node cannot claim at once. It
-// also works on nodes without a runner.
+// Relay notifies other nodes of runs that this node cannot claim immediately.
+// It also works on nodes without a runner.
 type Relay struct {
 	db      *sqldb.DB
 	jobs    queue.Queue
@@ -33,14 +33,14 @@ func NewRelay(db *sqldb.DB, jobs queue.Queue, log *slog.Logger, notice func(engi
 }
 
 // RelayQueued must be called for every run that is queued on this node. If this
-// node cannot claim the run at once, other nodes are notified.
+// node cannot claim the run immediately, other nodes are notified.
 func (l *Relay) RelayQueued(engine string) {
 	if l.notice != nil && l.notice(engine) || l.db.Pool() == nil {
 		return
 	}
 	select {
 	case l.pending <- engine:
-	default: // too many are pending; the other nodes find the run within a second
+	default: // too many notifications are pending; the other nodes find the run within a second
 	}
 }
 

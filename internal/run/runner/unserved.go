@@ -14,15 +14,17 @@ import (
 )
 
 // A manifest can name an engine that no node has. The runs of such an engine
-// fail at once instead of after MaxWait. To find out, every runner reports its
-// engines regularly. A claim of a run counts as a report as well.
+// fail immediately instead of after MaxWait. To detect such engines, every
+// runner regularly reports the engines that it has. Claiming a run counts as a
+// report, too.
 //
-//	no node ever had it           ──▶ its runs fail at once
-//	a node had it and has stopped ──▶ its runs wait for servedFor: a node that
-//	                                  restarts, or is replaced, comes back
+//	no node ever had it           ──▶ its runs fail immediately
+//	a node had it and has stopped ──▶ its runs wait for servedFor, because the
+//	                                  node may be restarted or replaced
 //
-// A runner that started less than servedFor ago does not fail runs of the
-// second kind, because after an outage all nodes restart one after the other.
+// A runner that started less than servedFor ago does not fail runs of an engine
+// whose node has stopped, because after an outage all nodes restart one after
+// the other.
 const (
 	serveEvery = time.Minute
 	servedFor  = 10 * time.Minute
@@ -57,7 +59,7 @@ func (r reaper) watchUnserved(ctx context.Context) {
 // failUnserved fails all queued runs for engines that no node has. found is
 // always 0, because no further call is needed.
 func (r reaper) failUnserved(ctx context.Context) (found int, err error) {
-	if !r.served.Load() { // otherwise the engines of this node would seem to be missing
+	if !r.served.Load() { // before the first report, the engines of this node would seem to be missing
 		return 0, nil
 	}
 	var names []string

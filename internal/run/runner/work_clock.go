@@ -7,16 +7,16 @@ import (
 )
 
 // workClock measures how long a job works, and how long it waits in the queue
-// of its model server. Each of the two times has a limit of its own. The clock
-// starts with the claim of the run and goes on over all tries.
+// of its model server. Each of the two times has its own limit. The clock
+// starts when the run is claimed and continues through all tries.
 type workClock struct {
 	now func() time.Time
 
 	mu        sync.Mutex
 	isWaiting bool
-	since     time.Time     // begin of the current phase, which is work or a wait
-	work      time.Duration // all earlier phases of work
-	wait      time.Duration // all earlier waits
+	since     time.Time     // start of the current phase, which is work or a wait
+	work      time.Duration // total time of all earlier phases of work
+	wait      time.Duration // total time of all earlier waits
 
 	maxWork time.Duration
 	maxWait time.Duration
@@ -28,8 +28,8 @@ func newWorkClock(now func() time.Time) *workClock { return &workClock{now: now,
 
 // limitTry returns a context for one try. It is cancelled with errTimeout when
 // the job has worked for maxWork, and with errQueueTimeout when the job has
-// waited for maxWait, each including earlier tries. Its deadline is the latest
-// possible end. The caller must call cancel.
+// waited for maxWait, each including earlier tries. The deadline of the context
+// is the latest time at which the try can end. The caller must call cancel.
 func (c *workClock) limitTry(ctx context.Context, maxWork, maxWait time.Duration) (try context.Context, cancel func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,8 +57,8 @@ func (c *workClock) endTry() {
 }
 
 // setWaiting records whether the job waits in the queue of its model server. It
-// does nothing between tries, when an engine that did not return in time can
-// still call it.
+// does nothing between tries, because an engine that did not return in time may
+// still call it then.
 func (c *workClock) setWaiting(waiting bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -92,7 +92,7 @@ func (g *Gate) Admit(ctx context.Context, r Rule, p Presented) (principal.Princi
 }
 
 // authenticated is the owner of a credential before an account is selected,
-// with what authorization needs from the database.
+// with the data from the database that authorization needs.
 type authenticated struct {
 	principal.Principal
 	verified bool // whether the e-mail address is verified
@@ -288,7 +288,7 @@ func selectAccount(ctx context.Context, q sqldb.Querier, r Rule, who principal.P
 }
 
 // selectAccounts selects all accounts in a comma-separated team_id. If one of
-// them is refused, the whole request is.
+// them is refused, the whole request is refused.
 func selectAccounts(ctx context.Context, q sqldb.Querier, r Rule, who principal.Principal, team []string) (principal.Principal, error) {
 	ids, err := parseTeams(team)
 	if err != nil {
@@ -321,7 +321,7 @@ func selectTeam(ctx context.Context, q sqldb.Querier, r Rule, who principal.Prin
 		who.AccountID = who.PersonID
 		return who, nil
 	case who.Credential.Kind == principal.PersonalToken:
-		return who, who.CheckTeam("", company.TeamRole{}) // refused without reading the membership
+		return who, who.CheckTeam("", company.TeamRole{}) // personal tokens cannot act for teams, so the membership is not read
 	}
 	in, err := company.TeamMembershipOf(ctx, q, who.PersonID, teamID)
 	if err != nil {
@@ -340,8 +340,9 @@ func selectTeam(ctx context.Context, q sqldb.Querier, r Rule, who principal.Prin
 	return who, nil
 }
 
-// errNotInCompany is returned both for unknown companies and for companies
-// that the person is not a member of, so that it does not reveal which exist.
+// errNotInCompany is returned both for unknown companies and for companies that
+// the person is not a member of, so that it does not reveal which companies
+// exist.
 var errNotInCompany = fault.New(fault.Forbidden, "You are not a member of this company.").With("reason", "company")
 
 // selectCompany selects the company that the request names with company_id,
@@ -371,7 +372,8 @@ func selectCompany(ctx context.Context, q sqldb.Querier, r Rule, who principal.P
 		return who, fault.New(fault.Forbidden, "Your role in this company does not allow this. Ask an admin of the company.").With("reason", "permission")
 	}
 
-	// In reports the team is only a filter: an unknown id selects no runs.
+	// In reports the team is only a filter, so an unknown id is not an error:
+	// it selects no runs.
 	team, err := parseTeam(p.TeamID)
 	if err != nil {
 		return who, err

@@ -22,15 +22,16 @@ type Admitted struct {
 }
 
 // Guard returns the check with which every transaction of an admitted request
-// begins (sqldb.WithGuard). A body can take minutes to arrive, and the
-// caller's credential may be revoked meanwhile. So each write transaction
-// authorizes the request again from the rows of the device, session or
-// token, the person, the membership and the role, and keeps these rows locked until it
+// begins (sqldb.WithGuard). A body can take minutes to arrive, and the caller's
+// credential may be revoked during that time. Therefore each write transaction
+// authorizes the request again from the rows of the device, session or token,
+// the person, the membership and the role, and keeps these rows locked until it
 // commits. It therefore sees every revocation that has already been confirmed;
 // a later revocation waits for the transaction.
 //
-// Read-only transactions are checked only if the request has a body. Without a
-// body they begin right after Admit.
+// Read-only transactions are checked only if the request has a body. In
+// requests without a body they begin right after Admit, so a second
+// check is not needed.
 //
 // The signature and expiry of an ID token are not checked again: a token that
 // expires while a body arrives was valid when the request began.
@@ -42,8 +43,8 @@ func (g *Gate) Guard(a Admitted) sqldb.Guard {
 		err := g.reauthorizeRequest(ctx, tx, a)
 		if fault.Is(err, fault.Forbidden) && !tx.ReadOnly {
 			// After waiting for a lock, PostgreSQL returns no row if the role
-			// of the membership was changed meanwhile. A second statement sees
-			// the current rows.
+			// of the membership was changed during the wait. A second statement
+			// sees the current rows.
 			err = g.reauthorizeRequest(ctx, tx, a)
 		}
 		return err
@@ -51,7 +52,7 @@ func (g *Gate) Guard(a Admitted) sqldb.Guard {
 }
 
 // errRoleChanged is returned if the request is still allowed, but the caller's
-// role differs from the one that the handler has used so far.
+// role has changed since the handler first used it.
 var errRoleChanged = fault.New(fault.Unavailable, "Your role in this team changed during the request. Send the request again.").
 	With("reason", "role_changed").After(time.Second)
 

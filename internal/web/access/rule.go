@@ -54,7 +54,7 @@ type Rule struct {
 	// the account. They refuse web tokens.
 	Lasting bool
 	// NamesDevice routes use the X-Device-Id header as the device to act on,
-	// not as a check of the credential.
+	// and do not compare it with the credential.
 	NamesDevice bool
 }
 
@@ -76,7 +76,7 @@ var (
 	// Pricing is for requesting the price of a run and whether it could be
 	// started.
 	Pricing = Rule{Kinds: everyKind, Account: OneAccount, Unverified: true}
-	// Managing is for managing the secrets of an account as a whole.
+	// Managing is for managing the secrets that belong to a whole account.
 	Managing = Rule{Kinds: everyKind, Account: OneAccount, Needs: company.ManageTeam, Secret: true}
 	// Reporting is for reading the usage reports of a company.
 	Reporting = Rule{Kinds: []principal.Kind{principal.IDToken, principal.CompanyToken}, Account: CompanyAccount, Plan: company.EnterprisePlan, Needs: company.ViewCompanyReports}
@@ -146,7 +146,7 @@ func companyInvalid(message string) error {
 }
 
 // parseTeams parses a comma-separated team_id parameter and drops duplicates.
-// It returns a single "" if the parameter is absent or empty.
+// If the parameter is absent or empty, the returned list contains only "".
 func parseTeams(values []string) ([]string, error) {
 	if len(values) > 1 {
 		return nil, selectionInvalid("several", "Send team_id only once, with commas between the teams.")

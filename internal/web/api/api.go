@@ -79,7 +79,7 @@ type Limits struct {
 	PageSize          int // the maximum page size of a list
 	PageDefault       int
 	ToolsPageDefault  int // the default page size of the list of tools
-	RequestsPerMinute int // of one person, or of one IP address without credentials
+	RequestsPerMinute int // by one person, or by one IP address that sends no credentials
 	FileBytes         int64
 	RequestBytes      int64
 	KeyLength         int           // the maximum length of an Idempotency-Key

@@ -27,7 +27,7 @@ const (
 	firstRetry = 2 * time.Minute
 	maxRetry   = time.Hour
 	// claimTimeout is the time that a node has to obtain a certificate before
-	// another node may attempt it. autocert gives up earlier.
+	// another node may attempt it. The timeout of autocert is shorter.
 	claimTimeout = 6 * time.Minute
 	claimedRetry = 2 * time.Second
 	// renewalInterval is the time between two checks whether autocert has
@@ -51,8 +51,8 @@ type ACMEOptions struct {
 	Now func() time.Time
 }
 
-// Box encrypts and authenticates stored data. about names the row that the
-// data belongs to; Open fails with another name.
+// Box encrypts and authenticates stored data. about names the row that the data
+// belongs to; Open fails if it is called with another name.
 type Box interface {
 	Seal(plain []byte, about string) string
 	Open(sealed, about string) ([]byte, error)

@@ -25,8 +25,8 @@ func serverConfig(get func(*tls.ClientHelloInfo) (*tls.Certificate, error), prot
 }
 
 // expiryWarning is the remaining validity below which a certificate should
-// have been replaced already. For a short-lived certificate it is a fifth of
-// the lifetime instead.
+// already have been replaced. For a short-lived certificate, a fifth of its
+// lifetime is used instead.
 const expiryWarning = 14 * 24 * time.Hour
 
 // warnInterval is the time between two log lines about the same expiring

@@ -28,8 +28,8 @@ type Files struct {
 	current atomic.Pointer[tls.Certificate]
 
 	// The fields below are used by Run only.
-	handledDigest [sha256.Size]byte // of the content last loaded or refused
-	pendingDigest [sha256.Size]byte // of the content read at the last poll
+	handledDigest [sha256.Size]byte // digest of the content last loaded or refused
+	pendingDigest [sha256.Size]byte // digest of the content read at the last poll
 	warnedAt      time.Time
 }
 

@@ -38,7 +38,7 @@ func (s *store) Get(ctx context.Context, name string) ([]byte, error) {
 		return nil, autocert.ErrCacheMiss
 	}
 	if err != nil && strings.HasSuffix(name, httpChallenge) {
-		return nil, autocert.ErrCacheMiss // autocert would send the error to the client
+		return nil, autocert.ErrCacheMiss // otherwise autocert would send the error to the client
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read certificate: %w", err)

@@ -34,7 +34,7 @@ const (
 type framing struct {
 	state framingState
 	line  []byte // the incomplete last line, shortened if it is long
-	count int    // length of that line in bytes, including bytes not kept
+	count int    // length of the incomplete line in bytes, including the bytes that were dropped to shorten it
 
 	// State of the request header that is being read.
 	started         bool   // the request line was read
@@ -43,7 +43,7 @@ type framing struct {
 	lengths         int
 	encoding        string // the value of Transfer-Encoding
 	encodings       int
-	lastFieldFrames bool // the last field was one of these two
+	lastFieldFrames bool // the last header field was Content-Length or Transfer-Encoding
 	faulty          bool
 
 	bytesLeft uint64 // bytes left of the body or chunk

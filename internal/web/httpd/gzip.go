@@ -12,8 +12,9 @@ import (
 	"sync"
 )
 
-// MinGzipBytes is the size in bytes from which responses are compressed. For
-// smaller ones the additional headers cost more than compression saves.
+// MinGzipBytes is the minimum size in bytes of responses that are compressed.
+// For smaller responses the additional headers cost more than compression
+// saves.
 const MinGzipBytes = 1 << 10
 
 // AcceptsGzip reports whether the response to a request should be compressed with
@@ -86,7 +87,7 @@ func Compress(content []byte) *Gzip {
 	var stream bytes.Buffer
 	w, err := gzip.NewWriterLevel(&stream, gzip.BestCompression)
 	if err != nil {
-		panic(err) // the level is a constant
+		panic(err) // cannot happen, because the level is a valid constant
 	}
 	_, _ = w.Write(content)
 	_ = w.Flush() // ends on a byte boundary, without the final block
@@ -135,7 +136,7 @@ func (g *Gzip) StreamTail(rest []byte) []byte {
 var fastWriters = sync.Pool{New: func() any {
 	w, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
 	if err != nil {
-		panic(err) // the level is a constant
+		panic(err) // cannot happen, because the level is a valid constant
 	}
 	return w
 }}

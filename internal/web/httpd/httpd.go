@@ -31,7 +31,8 @@ import (
 type Options struct {
 	Log     *slog.Logger
 	Metrics prometheus.Registerer
-	// Tracer creates the spans of requests. nil exports no traces.
+	// Tracer creates the spans of requests. If it is nil, no traces are
+	// exported.
 	Tracer trace.Tracer
 	Health *Health
 	Now    func() time.Time
@@ -50,9 +51,9 @@ type Options struct {
 
 	HeaderTimeout, BodyTimeout, WriteTimeout, IdleTimeout time.Duration
 	HeaderBytes                                           int
-	// ShutdownDelay is the time from the failing of the readiness check until
-	// the server stops accepting connections. ShutdownTimeout is the time that
-	// running requests then have to finish.
+	// ShutdownDelay is the time between the moment when the readiness check
+	// begins to fail and the moment when the server stops accepting
+	// connections. After that, running requests have ShutdownTimeout to finish.
 	ShutdownDelay, ShutdownTimeout time.Duration
 }
 
@@ -278,7 +279,7 @@ func (s *Server) recordRequest(r *http.Request, rec *Record, a *recordedResponse
 	case status >= 500:
 		level = slog.LevelError
 	case rec.Route == aliveRoute || rec.Route == readyRoute:
-		level = slog.LevelDebug // because load balancers check every few seconds
+		level = slog.LevelDebug // load balancers request the health checks every few seconds
 	}
 	if !s.options.Log.Enabled(r.Context(), level) {
 		return

@@ -42,8 +42,8 @@ func IncompleteBody(err error) error {
 }
 
 // CheckJSON returns an error unless body is one JSON value that all parsers
-// read alike: no duplicate names in an object, valid UTF-8, no NUL characters,
-// and at most depth levels of nesting.
+// interpret in the same way: no duplicate names in an object, valid UTF-8, no
+// NUL characters, and at most depth levels of nesting.
 func CheckJSON(body []byte, depth int) error {
 	refuse := func(message string, cause error) error {
 		return fault.New(fault.Invalid, "The request body is not valid JSON.").Field("body", message).Because(cause)

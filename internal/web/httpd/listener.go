@@ -24,7 +24,7 @@ const (
 
 	// maxLingering is the maximum number of refused connections that stay open
 	// for lingerTime, so that their clients can read the response. Further
-	// refused connections are closed at once.
+	// refused connections are closed immediately.
 	maxLingering        = 8
 	lingerTime          = 250 * time.Millisecond
 	maxAcceptDelay      = 50 * time.Millisecond
@@ -52,13 +52,13 @@ type ConnectionLimits struct {
 
 // Listener accepts connections within limits and checks where their requests
 // end (see framing). At a limit it first evicts a connection that is waiting
-// for a request: the one that has been idle longest, or else one that has sent
-// no request within firstRequestGrace. If there is none, the new connection
-// gets a 503.
+// for a request: the connection that has been idle longest or, if no connection
+// is idle, one that has sent no request within firstRequestGrace. If no
+// connection can be evicted, the new connection gets a 503.
 //
-// A failed accept ends the listener only if the socket itself is broken: if
-// file descriptors run out, the listener closes idle connections and accepts
-// again.
+// A failed accept ends the listener only if the socket itself is broken. If the
+// process has no free file descriptors, the listener closes idle connections
+// and accepts again.
 type Listener struct {
 	net.Listener
 	limits ConnectionLimits
@@ -198,9 +198,10 @@ func (l *Listener) recoverAccept(err error, delay time.Duration) {
 	}
 }
 
-// firstWaiting returns the connection to evict first: the one that has been
-// idle longest, or else the oldest one that has sent no request within
-// firstRequestGrace. It returns nil if there is none.
+// firstWaiting returns the connection to evict first: the connection that has
+// been idle longest or, if no connection is idle, the oldest connection that
+// has sent no request within firstRequestGrace. It returns nil if there is
+// none.
 func (l *Listener) firstWaiting(idle, fresh *list.List) *conn {
 	if e := idle.Front(); e != nil {
 		return e.Value.(*conn)
@@ -393,7 +394,7 @@ func (c *conn) Close() error {
 }
 
 func (c *conn) closeCounted() error {
-	err := c.Conn.Close() // before the counting stops, because the count is that of open file descriptors
+	err := c.Conn.Close() // closed before it is removed from the count, because the count limits open file descriptors
 	c.listener.mu.Lock()
 	defer c.listener.mu.Unlock()
 	c.stopCounting()

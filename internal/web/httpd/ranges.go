@@ -76,7 +76,7 @@ func ServeBytes(w http.ResponseWriter, r *http.Request, content []byte) {
 }
 
 // parseRanges parses a Range header (RFC 9110, section 14.1.2) and returns the
-// ranges that lie within a file of size bytes. ok is false if the header is
+// ranges that are within a file of size bytes. ok is false if the header is
 // malformed.
 func parseRanges(header string, size int64) (ranges []span, ok bool) {
 	list, ok := strings.CutPrefix(header, "bytes=")
@@ -132,8 +132,8 @@ func parseOffset(digits string) (int64, bool) {
 	return n, err == nil || errors.Is(err, strconv.ErrRange)
 }
 
-// mergeRanges sorts ranges by their start and merges those that are at most
-// rangeGap apart.
+// mergeRanges sorts ranges by their start and merges ranges that are separated
+// by at most rangeGap bytes.
 func mergeRanges(ranges []span) []span {
 	slices.SortFunc(ranges, func(a, b span) int { return cmp.Compare(a.start, b.start) })
 	var merged []span
@@ -268,8 +268,8 @@ func (p *partReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// partAt returns the requested range that starts at offset, or the rest of the
-// file if there is none.
+// partAt returns the requested range that starts at offset. If no requested
+// range starts there, it returns the range from offset to the end of the file.
 func (p *partReader) partAt(offset int64) span {
 	for _, part := range p.parts[1:] {
 		if part.start == offset {

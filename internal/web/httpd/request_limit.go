@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// requestLimit limits the concurrent requests. An HTTP/1 connection has at
-// most one. An HTTP/2 connection can have many, so the limits on connections
-// also apply to its requests: in total and per IP address.
+// requestLimit limits the concurrent requests. An HTTP/1 connection has at most
+// one concurrent request. An HTTP/2 connection can have many, so the limits on
+// connections, in total and per IP address, also apply to its requests.
 type requestLimit struct {
 	limits  ConnectionLimits
 	proxies []netip.Prefix

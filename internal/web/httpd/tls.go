@@ -82,7 +82,7 @@ func (s *secureListener) Accept() (net.Conn, error) {
 	case c := <-s.ready:
 		return c, nil
 	case err := <-s.broken:
-		s.broken <- err // for the next Accept
+		s.broken <- err // the next Accept returns the same error
 		return nil, err
 	}
 }
@@ -115,7 +115,7 @@ func (s *secureListener) performHandshake(raw net.Conn) {
 	case "h2":
 		next = c
 	case "", "http/1.1":
-		next = &secureConn{Conn: c, counted: raw.(*conn)} // the type that Listener.Accept returns
+		next = &secureConn{Conn: c, counted: raw.(*conn)} // raw has this type, because Listener.Accept returns it
 	default: // acme-tls/1 connections end after the handshake (RFC 8737 section 3)
 		_ = c.Close()
 		return

@@ -25,8 +25,8 @@ type tokenList struct {
 // tokensPerPage is the maximum number of access tokens on a page.
 const tokensPerPage = 100
 
-// setTokens sets the tokens of the page and the URL of the next page. all has
-// one token more than fits on the page if there is a next page.
+// setTokens sets the tokens of the page and the URL of the next page. If there
+// is a next page, all has one token more than fits on the page.
 func (l *tokenList) setTokens(all []credential.Token) {
 	if len(all) > tokensPerPage {
 		all = all[:tokensPerPage]

@@ -18,7 +18,8 @@ type devicePage struct {
 
 // deviceForm handles GET /device: it shows the device that the code in the URL
 // belongs to, or a form to enter the code. Opening the URL never approves the
-// device, because another person may have sent it to get a device approved.
+// device, because an attacker may have sent the URL to get their own device
+// approved.
 func (s accountPages) deviceForm(v *pageRequest) error {
 	code := v.queryValue("code")
 	// Any site can make a browser open this URL with a wrong code, which
@@ -81,8 +82,8 @@ var (
 )
 
 // refuseCode responds to a device code that cannot be approved or refused. A
-// person who has already decided sees that decision again; others can enter
-// another code.
+// person who has already approved or refused the device sees that decision
+// again. Other people can enter another code.
 func (v *pageRequest) refuseCode(code string, err error) error {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok {

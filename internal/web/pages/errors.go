@@ -14,9 +14,9 @@ import (
 	"atelier/internal/web/httpd"
 )
 
-// statusOf returns the HTTP status of the page for a fault. A wrong password
-// is 403, not 401: a 401 must include a challenge to the browser (RFC 9110
-// section 15.5.2), but people sign in with a form.
+// statusOf returns the HTTP status of the page for a fault. The status for a
+// wrong password is 403 and not 401, because a 401 must include a challenge to
+// the browser (RFC 9110 section 15.5.2), but people sign in with a form.
 func statusOf(c fault.Code) int {
 	if status := httpd.Status[c]; status != http.StatusUnauthorized {
 		return status
@@ -74,7 +74,8 @@ func (v *pageRequest) showError(err error) {
 // showFormAgain shows the page of a form again with the error messages of a
 // fault. The entered values are kept, except passwords. If the person cannot
 // correct the problem in the form, it returns err, which leads to an error
-// page. besides are further fault codes that can be corrected in this form.
+// page. besides lists additional fault codes that a person can correct in this
+// form.
 func (v *pageRequest) showFormAgain(page string, data any, err error, besides ...fault.Code) error {
 	f, ok := errors.AsType[*fault.Error](err)
 	usual := []fault.Code{fault.Invalid, fault.Unauthenticated, fault.Forbidden}

@@ -12,8 +12,8 @@ func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UT
 // formatISOTime formats a time for programs, in UTC (RFC 3339).
 func formatISOTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// formatWait formats a waiting time in words, rounded up to seconds, or to
-// minutes from 2 minutes on.
+// formatWait formats a waiting time in words. It rounds up to whole seconds, or
+// to whole minutes for 2 minutes and more.
 func formatWait(d time.Duration) string {
 	unit := time.Second
 	if d >= 2*time.Minute {
@@ -22,8 +22,8 @@ func formatWait(d time.Duration) string {
 	return formatDuration((d + unit - 1).Truncate(unit))
 }
 
-// formatDuration formats a duration in words, in the largest unit of which it
-// has at least two.
+// formatDuration formats a duration in words. It uses the largest unit for
+// which the number is at least two.
 func formatDuration(d time.Duration) string {
 	n := int64(d / time.Second)
 	unit := "second"

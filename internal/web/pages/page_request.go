@@ -91,8 +91,8 @@ func (v *pageRequest) reauthorizeSession(ctx context.Context) error {
 
 func (v *pageRequest) signedIn() bool { return v.session.PersonID != "" }
 
-// requestClient returns the user agent, IP address and cookie by which
-// sign-ins are recorded and recognized.
+// requestClient returns the user agent, IP address and cookie with which
+// sign-ins are recorded and known browsers are recognized.
 func (v *pageRequest) requestClient() session.Client {
 	return session.Client{UserAgent: v.r.UserAgent(), Address: v.record.Addr.String(), KnownBrowser: v.cookieValue(v.cookies.known)}
 }

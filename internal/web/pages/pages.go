@@ -33,7 +33,8 @@ type Parts struct {
 	Box keyring.Box
 	// Key is the HMAC key of CSRF tokens.
 	Key []byte
-	// AppURL is the public URL of these pages, BaseURL that of the API.
+	// AppURL is the public URL of these pages, and BaseURL is the public URL of
+	// the API.
 	AppURL, BaseURL string
 	Now             func() time.Time
 	// WallClock is the clock for the deadlines of connections. Now is the
@@ -45,7 +46,7 @@ type server struct {
 	Parts
 	cookies   cookies
 	origins   *http.CrossOriginProtection
-	openForms map[string]bool // by URL path, whether the form is for people who are not signed in
+	openForms map[string]bool // for each URL path, whether the form is for people who are not signed in
 }
 
 // The handlers of the pages, grouped by purpose.

@@ -11,7 +11,7 @@ type entryPage struct {
 	Next       string
 	Invitation string // the secret of an invitation, or ""
 	Join       string // the URL of the invitation page, for people who sign in instead
-	Email      string // the e-mail address that the invitation is for; "" if it is for any
+	Email      string // the e-mail address that the invitation is for; "" if it is for any address
 	Setup      string // the secret from the set-up link
 	BaseURL    string
 	Provider   string // the name of the OpenID provider, or ""

@@ -54,7 +54,7 @@ func (v *pageRequest) signUpPerson(page string, e entryPage) error {
 		Setup:      e.Setup,
 		Client:     v.requestClient(),
 	})
-	if err != nil { // the invitation may be for another e-mail address than the entered one
+	if err != nil { // the invitation may be for an e-mail address other than the one entered
 		return v.showFormAgain(page, e, err, fault.NotFound)
 	}
 	if in.Cookie == "" { // the e-mail address must be verified first

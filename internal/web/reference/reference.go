@@ -1,9 +1,10 @@
 // Package reference serves the API reference at /docs: a page on which Swagger
 // UI, embedded from the folder swagger-ui, shows /api/v2/openapi.json.
 //
-// The files in swagger-ui are those of the npm package swagger-ui-dist in the
-// version that swagger-ui/VERSION names, unchanged. "make swagger" fetches them,
-// and build/fresh compares them with the registry.
+// The files in swagger-ui are unchanged copies from the npm package
+// swagger-ui-dist. swagger-ui/VERSION contains the version of the package.
+// "make swagger" downloads the files, and build/fresh compares them with the
+// registry.
 package reference
 
 import (
@@ -39,9 +40,9 @@ var mediaTypes = map[string]string{
 	"":      "text/plain; charset=utf-8",
 }
 
-// New returns the handler for /docs and the paths under it. Every embedded
-// file is served, including the licences, because serving Swagger UI to
-// browsers distributes it.
+// New returns the handler for /docs and the paths under it. Every embedded file
+// is served, including the licences, because serving Swagger UI to browsers
+// counts as distributing it.
 func New() (http.Handler, error) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /docs/{$}", http.RedirectHandler("/docs", http.StatusPermanentRedirect))

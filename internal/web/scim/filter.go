@@ -52,7 +52,7 @@ func checkExpression(text string, maxBytes int, scimType string) error {
 // parsedFilter is a compiled filter on resources.
 type parsedFilter struct {
 	matches     func(object) bool
-	equalTo     map[string]string // by attribute name, the value that every match must have
+	equalTo     map[string]string // for each attribute name, the value that every match must have
 	usesMembers bool              // the filter examines the members of groups
 }
 
@@ -73,8 +73,8 @@ func (k *resourceType) parseFilter(text string) (w parsedFilter, err error) {
 	return w, err
 }
 
-// collectEqualities adds the attribute values that every match must have to
-// into: those of eq comparisons that are joined by "and" only.
+// collectEqualities adds to into the attribute values that every match must
+// have. These are the values of eq comparisons that are joined only by "and".
 func collectEqualities(tree filter.Expression, into map[string]string) {
 	switch e := tree.(type) {
 	case *filter.LogicalExpression:
@@ -92,7 +92,7 @@ func collectEqualities(tree filter.Expression, into map[string]string) {
 }
 
 // unquoteText resolves the escape sequences of a string in a filter, which are
-// those of JSON.
+// the same as in JSON.
 func unquoteText(raw string) (s string, err error) {
 	err = json.Unmarshal([]byte(`"`+raw+`"`), &s)
 	return s, err

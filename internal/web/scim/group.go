@@ -137,7 +137,7 @@ func (s *Server) createGroup(w http.ResponseWriter, r *http.Request, client prov
 func (s *Server) replyGroup(w http.ResponseWriter, r *http.Request, status int, g provisioning.Group) error {
 	chosen, err := groupType.selectionOf(r)
 	if err != nil {
-		chosen = selection{} // the group has been changed already, so an error would mislead
+		chosen = selection{} // the group was already changed, so an error response would be misleading
 	}
 	return writeReply(w, status, groupType.selectAttributes(s.asGroup(g), chosen))
 }

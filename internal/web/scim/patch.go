@@ -25,8 +25,8 @@ const (
 	maxNames      = 200
 )
 
-// parseOperations parses the body of a PATCH request. All expensive work is
-// done here, before a database transaction begins.
+// parseOperations parses the body of a PATCH request. It does all expensive
+// work before a database transaction begins.
 func (k *resourceType) parseOperations(sent map[string]any) ([]operation, error) {
 	sent, err := lowerKeys(sent)
 	if err != nil {
@@ -76,7 +76,7 @@ func (k *resourceType) parseOperations(sent map[string]any) ([]operation, error)
 			}
 			part.path, err = k.parsePath(part.at)
 			if at == "" && (err != nil || part.path.attribute != nil && part.path.attribute.mutability == readOnly) {
-				continue // ignored, as POST does
+				continue // unknown and read-only attributes are ignored, as in POST requests
 			}
 			if err != nil {
 				return nil, err
@@ -230,7 +230,7 @@ func (p patchPath) applyAt(o object, op operation) error {
 }
 
 // removeValues removes an attribute. If it has multiple values and named lists
-// some of them, as Entra ID does, only those are removed.
+// some of them, as Entra ID does, only the listed values are removed.
 func (a *attribute) removeValues(o object, named any) error {
 	if !a.multiValued || named == nil {
 		delete(o, a.name)
@@ -276,7 +276,8 @@ func (a *attribute) setValues(o object, list []any) {
 }
 
 // mergeValues adds values to the list unless it already contains them. If an
-// added value is primary, the values in the list no longer are.
+// added value is primary, the values that were already in the list lose that
+// property.
 func mergeValues(list, more []any) []any {
 	known := indexByValue(list)
 	for _, one := range more {
@@ -348,8 +349,8 @@ func (p patchPath) setSub(part object, op operation) error {
 	return nil
 }
 
-// setEach calls setSub for the selected values of a list and removes values
-// that became empty.
+// setEach calls setSub for each value of the list that selected accepts, and
+// removes values that became empty.
 func (p patchPath) setEach(o object, list []any, selected func(object) bool, op operation) error {
 	for _, one := range list {
 		if part := one.(object); selected(part) {

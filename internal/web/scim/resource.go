@@ -191,7 +191,7 @@ func (k *resourceType) readResource(sent map[string]any) (object, error) {
 type selection struct {
 	only     []target
 	without  []target
-	hasNames bool // the request lists attributes, so only those in only are included
+	hasNames bool // the request names the attributes to include; these are in only
 }
 
 // target is an attribute or sub-attribute of a resource type, or a whole

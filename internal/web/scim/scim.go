@@ -234,8 +234,8 @@ const (
 
 func (p *problem) Error() string { return p.scimType + ": " + p.detail }
 
-// problemsByReason has the status and scimType of the faults whose detail
-// "reason" has one of these values.
+// problemsByReason maps the detail "reason" of a fault to the status and
+// scimType of the SCIM error.
 var problemsByReason = map[any]problem{
 	"taken":      {http.StatusConflict, uniqueness, ""},
 	"too_many":   {http.StatusBadRequest, tooMany, ""},

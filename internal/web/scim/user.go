@@ -51,7 +51,7 @@ func (s *Server) asUser(u provisioning.User) (object, error) {
 }
 
 // userDraft converts a SCIM object to the stored fields of a user. If userName
-// is missing, it is the primary e-mail address.
+// is missing, the primary e-mail address is used instead.
 func userDraft(o object) (d provisioning.UserDraft, err error) {
 	rest := maps.Clone(o)
 	for _, name := range []string{"id", "schemas", "meta", "groups", "userName", "active", "externalId"} {
@@ -156,9 +156,9 @@ func (s *Server) findUsers(ctx context.Context, client provisioning.Client, q qu
 	return page, total, nil
 }
 
-// firstEquality returns, for the first of the named attributes that the filter
-// compares by eq, the required value, so that an index can find it. The other
-// results are nil.
+// firstEquality finds the first of the named attributes that the filter
+// compares by eq. It returns the required value at the position of that
+// attribute, so that a query can use an index. The other results are nil.
 func (f parsedFilter) firstEquality(names ...string) (first, second, third *string) {
 	got := make([]*string, 3)
 	for i, name := range names {
@@ -202,7 +202,7 @@ func (s *Server) createUser(w http.ResponseWriter, r *http.Request, client provi
 func (s *Server) replyUser(w http.ResponseWriter, r *http.Request, status int, u provisioning.User) error {
 	chosen, err := userType.selectionOf(r)
 	if err != nil {
-		chosen = selection{} // the user has been changed already, so an error would mislead
+		chosen = selection{} // the user was already changed, so an error response would be misleading
 	}
 	o, err := s.asUser(u)
 	if err != nil {

@@ -90,8 +90,8 @@ func (h *House) Owned() (keys []string) {
 	return keys
 }
 
-// Tidy fails the test if the blobs in the store differ from those that rows of
-// the database refer to.
+// Tidy fails the test if the blobs in the store differ from the blobs that rows
+// of the database refer to.
 func (h *House) Tidy() {
 	h.Helper()
 	if files, owned := h.Files(), h.Owned(); !slices.Equal(files, owned) {

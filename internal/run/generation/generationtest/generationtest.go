@@ -1,5 +1,5 @@
-// Package generationtest sets up what tests about runs need in a test database:
-// people, teams, tools, files, and the service that creates runs.
+// Package generationtest prepares a test database for tests of runs: people,
+// teams, tools, files, and the service that creates runs.
 package generationtest
 
 import (
@@ -111,8 +111,8 @@ func New(w dbtest.Fixture, change func(*generation.Settings)) *House {
 	return h
 }
 
-// Service returns another service on the same database, like that of another
-// node. change, which may be nil, changes the operator's settings.
+// Service returns another service on the same database, as another node would
+// have. change, which may be nil, changes the operator's settings.
 func (h *House) Service(change func(*generation.Settings)) *generation.Service {
 	s := generation.Settings{
 		InputFiles:      12,
@@ -215,9 +215,9 @@ func (h *House) Company() string {
 	return id
 }
 
-// TeamOf creates a team of a company with the given number of tokens, and
-// returns its id. The team has no members, because package generation does not
-// check membership.
+// TeamOf creates a team in a company, gives the team the tokens, and returns
+// its id. The team has no members, because package generation does not check
+// membership.
 func (h *House) TeamOf(companyID string, tokens int64) string {
 	h.Helper()
 	id := ids.New()

@@ -200,7 +200,7 @@ func checkRateLimited(details map[string]any, retryAfter string) error {
 }
 
 // errorResponse is the pointer to the description of responses that operations
-// need not list: those to unknown methods and paths, and internal errors.
+// need not list: responses to unknown methods and paths, and internal errors.
 const errorResponse = "/components/responses/Error"
 
 // otherTypes are the content types of responses that are not JSON: event

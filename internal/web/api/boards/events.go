@@ -41,7 +41,7 @@ func (h *Handler) streamBoard(w http.ResponseWriter, r *http.Request) error {
 }
 
 // lastRevision returns the board revision in the Last-Event-ID header, and
-// whether there is a valid one.
+// whether the header contains a valid revision.
 func lastRevision(header http.Header) (int64, bool) {
 	n, err := strconv.ParseInt(header.Get("Last-Event-ID"), 10, 64)
 	return n, err == nil && n >= 0
@@ -56,7 +56,7 @@ type boardStream struct {
 	h     *Handler
 	call  boardCall
 	mark  board.Mark  // position up to which all changes were sent
-	board board.Board // as it was last sent; zero before the first event
+	board board.Board // the board as it was last sent; zero before the first event
 }
 
 // sendChanges sends the new events of a board. The id of each event is the

@@ -22,7 +22,7 @@ func parseIfMatch(header http.Header) (board.Match, error) {
 	invalid := fault.New(fault.Invalid, "The If-Match header is not valid.").Field("If-Match", `Must be * or a list of entity tags, such as "12".`)
 	text := strings.Trim(strings.Join(lines, ","), " \t")
 	if text == "*" {
-		return board.Match{}, nil // a board that does not exist is NOT_FOUND anyway
+		return board.Match{}, nil // every existing board matches; a missing board gets NOT_FOUND anyway
 	}
 
 	m := board.Match{Strict: true}

@@ -46,7 +46,7 @@ func (h *Handler) listAudit(w http.ResponseWriter, r *http.Request) error {
 }
 
 // readActs reads a parameter that names one kind of audit log entry, such as
-// company.member_set, or all of a group, such as company. It returns nil if
+// company.member_set, or a group of kinds, such as company. It returns nil if
 // the parameter is absent.
 func readActs(p *rest.Params, name string) []audit.Act {
 	text := p.ReadText(name)

@@ -1,6 +1,6 @@
 // Package filebody reads request bodies that contain files: it enforces the
-// rate and size of large bodies, reads the parts of multipart bodies, and
-// stores the files.
+// minimum rate and the maximum size of large bodies, reads the parts of
+// multipart bodies, and stores the files.
 package filebody
 
 import (
@@ -80,8 +80,8 @@ func (rc *Receiver) HashFile(body io.Reader, maxBytes int64) (sum string, size i
 	return hex.EncodeToString(h.Sum(nil)), n, nil
 }
 
-// FileTooLarge returns the error for a file of more than maxBytes: it exceeds
-// the limit for files, or the storage that the account has left.
+// FileTooLarge returns the error for a file of more than maxBytes. The file
+// exceeds either the limit for files or the storage that the account has left.
 func (rc *Receiver) FileTooLarge(maxBytes int64) error {
 	if maxBytes < rc.MaxFileBytes {
 		return fault.New(fault.StorageQuotaExceeded, "The account does not have enough storage for this file. Delete files, or ask the operator for more storage.").

@@ -18,7 +18,7 @@ const (
 )
 
 // largeBody reads a request body up to a size limit. The body may take longer
-// to arrive than others, as long as it arrives at minRate or faster. Its
+// to arrive than other bodies, as long as it arrives at minRate or faster. Its
 // errors are of type *fault.Error.
 type largeBody struct {
 	io.ReadCloser
@@ -30,10 +30,10 @@ type largeBody struct {
 	err      error         // returned by all further reads
 }
 
-// ExtendDeadlines lets the request body arrive more slowly than others: each
-// read extends the read deadline by the bytes that have arrived, and the write
-// deadline to Grace after that. The whole body may have MaxRequestBytes,
-// whether or not it has a Content-Length.
+// ExtendDeadlines lets the request body arrive more slowly than other bodies.
+// Each read moves the read deadline according to the number of bytes that have
+// arrived, and the write deadline to Grace after the read deadline. The whole
+// body may have up to MaxRequestBytes, whether or not it has a Content-Length.
 func (rc *Receiver) ExtendDeadlines(w http.ResponseWriter, r *http.Request) {
 	r.Body = &largeBody{
 		ReadCloser: r.Body,
@@ -48,8 +48,8 @@ func (b *largeBody) Read(p []byte) (int, error) {
 		return 0, b.err
 	}
 
-	// Only the time spent in Read counts: between reads the server processes
-	// the data, which can take long.
+	// Only the time spent in Read counts, because between reads the server
+	// processes the data, which can take a long time.
 	start := b.now()
 	until := start.Add(Grace + time.Duration(b.n/minRate)*time.Second - b.waited)
 	_ = b.conn.SetReadDeadline(until) // fails only on connections without deadlines
@@ -63,9 +63,9 @@ func (b *largeBody) Read(p []byte) (int, error) {
 		b.err = TooLarge(b.maxBytes)
 		return 0, b.err
 	case errors.Is(err, io.EOF):
-		// From here on the HTTP server reads from the connection to notice
-		// when the client disconnects. Setting a deadline now would end that
-		// read and cancel the request.
+		// After the end of the body, the HTTP server reads from the connection
+		// to notice when the client disconnects. Setting a deadline now would
+		// end that read and cancel the request.
 		b.err = io.EOF
 	case err != nil:
 		b.err = httpd.IncompleteBody(err)

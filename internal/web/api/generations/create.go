@@ -85,10 +85,10 @@ func (h *Handler) createGeneration(w http.ResponseWriter, r *http.Request) error
 	return rest.Reply(w, http.StatusAccepted, h.asCreated(created.Run))
 }
 
-// checkRoom returns how many bytes of files the request may contain, and
-// returns an error for a multipart request that is larger, before its body is
-// read. A JSON body contains no files; whether the account has storage left
-// for results is checked when the run is created.
+// checkRoom returns how many bytes of files the request may contain. It returns
+// an error for a multipart request that is larger, before its body is read. A
+// JSON body contains no files; whether the account has storage left for results
+// is checked when the run is created.
 func (h *Handler) checkRoom(r *http.Request, accountID string) (room int64, err error) {
 	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "multipart/form-data" {
 		return h.Files.CheckRoom(r, accountID)
@@ -125,8 +125,9 @@ func (h *Handler) createRun(r *http.Request, call *rest.Call, body requestBody, 
 	return h.Runs.CreateRun(r.Context(), d)
 }
 
-// refuseEarly checks the headers of a request with a large body, so that the
-// client does not send the body in vain.
+// refuseEarly checks the headers of a request with a large body before the body
+// is read, so that a client does not send the whole body of a request that is
+// refused.
 func (h *Handler) refuseEarly(w http.ResponseWriter, r *http.Request, personID string, isKnown bool) error {
 	if r.ContentLength >= 0 && r.ContentLength <= smallBody {
 		return nil

@@ -66,9 +66,9 @@ func (r *bodyReader) addProblem(name, message string) {
 // draftFields are the names of the known fields of a create request.
 var draftFields = []string{"inputs", "metadata", "num_results", "plugin", "tool_fields_hash", "tool_id", "webhook_url"}
 
-// refuseNearMisses adds an error for unknown names that are probably
-// misspelled known names, because ignoring such a field would start a run that
-// the caller did not want and has to pay for. Other unknown names are ignored.
+// refuseNearMisses adds an error for unknown names that are probably misspelled
+// known names, because ignoring such a field would start, and charge for, a run
+// that the caller did not intend. Other unknown names are ignored.
 func (r *bodyReader) refuseNearMisses() {
 	for _, name := range slices.Sorted(maps.Keys(r.fields)) {
 		if len(r.problems) == rest.MaxProblems {

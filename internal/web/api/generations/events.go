@@ -13,8 +13,8 @@ import (
 
 // streamGeneration serves GET /api/v2/generate/{request_id}/events: it streams
 // the states of a run until the run has ended. An event contains the current
-// state, not a single change: a client that resumes with Last-Event-ID gets
-// the states that have changed since.
+// state, not a single change: a client that resumes with Last-Event-ID gets the
+// states that have changed since that event.
 func (h *Handler) streamGeneration(w http.ResponseWriter, r *http.Request) error {
 	call, id, err := RunCall(r)
 	if err != nil {
@@ -70,9 +70,9 @@ type runStream struct {
 	previous *generation.Record // nil before the first event
 }
 
-// sendChanges sends the new events of a run. Only the last of several events
-// has an id, so that a client that disconnects before it gets all of them
-// again.
+// sendChanges sends the new events of a run. If there are several, only the
+// last one has an id. A client that disconnects before the last event therefore
+// receives all of them again.
 func (s *runStream) sendChanges(events *rest.EventWriter, rec generation.Record) (ended bool, err error) {
 	if rec.Revision <= s.sent {
 		return false, nil
@@ -108,8 +108,8 @@ func (s *runStream) sendChanges(events *rest.EventWriter, rec generation.Record)
 	return ended, events.SendAll(all...)
 }
 
-// hasMoved reports whether a run has another position in the queue of its model
-// server than before.
+// hasMoved reports whether the position of a run in the queue of its model
+// server has changed.
 func hasMoved(previous, now generation.Record) bool {
 	return previous.IsWaitingAtServer() && now.IsWaitingAtServer() && *previous.ServerPosition != *now.ServerPosition
 }

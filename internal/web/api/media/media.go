@@ -48,7 +48,7 @@ func (h *Handler) getMedia(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	httpd.RecordOf(r.Context()).Reauthorize = func(ctx context.Context) error {
-		_, err := h.Library.FindFile(ctx, grant) // fails once the file is deleted or the viewer has left the team
+		_, err := h.Library.FindFile(ctx, grant) // returns an error if the file was deleted or the viewer has left the team
 		return err
 	}
 

@@ -26,11 +26,11 @@ const (
 var contentCSV = []string{"text/csv; charset=utf-8; header=present"}
 
 // sendCSV responds with a report as one CSV file. It reads and sends one page
-// at a time, until next returns fewer rows than a page has. Each page is read
-// in its own transaction, so that a slow client keeps no transaction open.
-// Before each page except the first, the caller is authorized again. An error
-// after the first page aborts the connection, so that the client does not
-// mistake a partial file for the whole.
+// at a time, until next returns fewer than csvPage rows. Each page is read in
+// its own transaction, so that a slow client keeps no transaction open. Before
+// each page except the first, the caller is authorized again. An error after
+// the first page aborts the connection, so that the client does not mistake a
+// partial file for the whole.
 func (h *Handler) sendCSV(w http.ResponseWriter, r *http.Request, q *query, columns []string, next func(context.Context) ([][]string, error)) error {
 	ctx := r.Context()
 	isHead := r.Method == http.MethodHead

@@ -23,7 +23,7 @@ import (
 type Handler struct {
 	Reports *report.Service
 	Catalog *catalog.Catalog
-	Library *library.Library // for the storage limit of accounts
+	Library *library.Library // provides the storage limit of accounts
 	Pages   rest.Pager
 	Now     func() time.Time
 }
@@ -133,8 +133,8 @@ type query struct {
 	after []string // sort key of the last row of the previous page; nil on the first page
 }
 
-// readQuery reads the parameters that all reports have. A cursor contains as
-// many sort keys as keys says, and is valid only for the same person, company
+// readQuery reads the parameters that all reports have. keys is the number of
+// sort keys in a cursor. A cursor is valid only for the same person, company
 // and filters. filters are the names of the filters that only this report has.
 func (h *Handler) readQuery(call *rest.Call, name string, keys int, filters ...string) (*query, error) {
 	p := call.Params
@@ -201,8 +201,9 @@ func (q *query) openCursor(cursors cursor.Sealer, sealed string, keys int) error
 	return nil
 }
 
-// cutPage shortens rows that were read with one row more than fits on the
-// page. next is the cursor of the next page, or nil on the last page.
+// cutPage removes the row after the end of the page, which was read only to
+// find out whether a next page exists. next is the cursor of the next page, or
+// nil on the last page.
 func cutPage[T any](cursors cursor.Sealer, q *query, rows []T, keys func(T) []string) (page []T, hasMore bool, next *string) {
 	if len(rows) <= q.limit {
 		return rows, false, nil
@@ -213,8 +214,8 @@ func cutPage[T any](cursors cursor.Sealer, q *query, rows []T, keys func(T) []st
 	return rows, true, &sealed
 }
 
-// readTime reads a parameter that is a time or a date. A date means its start
-// in UTC. It returns the zero time if the parameter is absent.
+// readTime reads a parameter that is a time or a date. A date means the start
+// of that day in UTC. It returns the zero time if the parameter is absent.
 func readTime(p *rest.Params, name string) time.Time {
 	text := p.ReadText(name)
 	if text == "" {

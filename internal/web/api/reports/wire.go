@@ -21,9 +21,8 @@ func personName(email string) string {
 	return email
 }
 
-// asStorageReport converts the storage used by teams to its API
-// representation. accountLimit is the limit in bytes of teams without their
-// own.
+// asStorageReport converts the storage used by teams to its API representation.
+// accountLimit is the limit in bytes of teams that have no limit of their own.
 func asStorageReport(all []report.TeamStorage, accountLimit int64) *wire.StorageReport {
 	r := &wire.StorageReport{Teams: make([]wire.TeamStorage, 0, len(all))}
 	for _, t := range all {
@@ -141,9 +140,9 @@ var groupColumns = map[report.Dimension][]string{
 	report.Credential: {"credential", "credential_id", "credential_name"},
 }
 
-// usageColumns returns the names of the CSV columns that usageCells fills:
-// those of the dimensions, in the order of report.Dimensions regardless of the
-// order in the request, and the totals.
+// usageColumns returns the names of the CSV columns that usageCells fills: the
+// columns of the dimensions, then the totals. The dimensions are in the order
+// of report.Dimensions, regardless of the order in the request.
 func usageColumns(by []report.Dimension) (all []string) {
 	for _, d := range report.Dimensions {
 		if slices.Contains(by, d) {

@@ -29,12 +29,12 @@ func WithCall(r *http.Request, c *Call) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), callKey{}, c))
 }
 
-// CallOf returns the Call of a request. It panics on open routes, which have
-// none.
+// CallOf returns the Call of a request. It panics on open routes, whose
+// requests have no Call.
 func CallOf(r *http.Request) *Call { return r.Context().Value(callKey{}).(*Call) }
 
 // PrincipalOf returns the authenticated caller of a request. It panics on open
-// routes, which have none.
+// routes, whose callers are not authenticated.
 func PrincipalOf(r *http.Request) principal.Principal { return CallOf(r).Principal }
 
 // ClientOf returns the IP address and the user agent of a request. It works on

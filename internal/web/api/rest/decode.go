@@ -93,7 +93,7 @@ var wholeNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(d *jsontext
 	return fmt.Errorf("%s is not a whole number", value)
 }))
 
-// maxExact is the largest integer up to which float64 represents all integers
+// maxExact is 2^53. A float64 represents all integers up to this number
 // exactly.
 const maxExact = 1 << 53
 
@@ -121,8 +121,9 @@ func checkShape(body []byte, t reflect.Type) error {
 	return e
 }
 
-// MaxProblems is the maximum number of fields that one error names: a body of
-// one megabyte can lack a quarter of a million fields.
+// MaxProblems is the maximum number of fields that one error names. It is
+// limited because a body of one megabyte can lack a quarter of a million
+// fields.
 const MaxProblems = 100
 
 // missingFields returns the paths of the required fields of t that value lacks

@@ -76,7 +76,7 @@ func WriteError(w http.ResponseWriter, traceID string, err error) {
 		TraceID:   traceID,
 	}})
 	if err != nil {
-		panic(err) // details contain only plain values
+		panic(err) // cannot happen, because details contain only plain values
 	}
 	Send(w, status, body)
 }

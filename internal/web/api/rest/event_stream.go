@@ -19,8 +19,8 @@ const (
 	// pollInterval is the time between two reads of the state. Only polling
 	// finds changes made by other nodes.
 	pollInterval = 500 * time.Millisecond
-	// keepAliveInterval is the time after which a stream without events sends
-	// a comment.
+	// keepAliveInterval is the time after which a stream without events sends a
+	// comment, which keeps the connection open.
 	keepAliveInterval = 15 * time.Second
 	// reauthorizeInterval is the time between two authorization checks of a
 	// stream.
@@ -55,7 +55,7 @@ func (s *Streams) TakeSlot(personID string) (release func(), err error) {
 func (s *Streams) SendEvents(w http.ResponseWriter, r *http.Request, changes <-chan struct{}, update func(*EventWriter) (ended bool, err error)) error {
 	header := w.Header()
 	header.Set("Content-Type", "text/event-stream")
-	header.Set("X-Accel-Buffering", "no") // tells proxies not to buffer events
+	header.Set("X-Accel-Buffering", "no") // instructs proxies not to buffer events
 	w.WriteHeader(http.StatusOK)
 	if r.Method == http.MethodHead {
 		return nil
@@ -105,7 +105,7 @@ type EventWriter struct {
 // Event is one server-sent event.
 type Event struct {
 	// ID is the id with which a disconnected client can resume after this
-	// event. Zero means that a client cannot resume here.
+	// event. Zero means that a client cannot resume after this event.
 	ID   int64
 	Name string
 	Data any

@@ -12,7 +12,7 @@ import (
 func ReadValue(d *jsontext.Decoder) any {
 	token, err := d.ReadToken()
 	if err != nil {
-		panic(err) // the caller has checked the syntax
+		panic(err) // cannot happen, because the caller has checked the syntax
 	}
 
 	switch token.Kind() {

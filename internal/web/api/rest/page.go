@@ -55,9 +55,9 @@ func (p Pager) ReadPage(params *Params, scope string) (Page, error) {
 // AfterTime returns the time in After, for lists that are ordered by time.
 func (p Page) AfterTime() (time.Time, error) { return ParseMicros(p.After[0]) }
 
-// Cut shortens a list that was read with one item more than fits on the page.
-// next is the cursor of the next page, or nil on the last page. key returns
-// the sort key of an item.
+// Cut removes the item after the end of the page, which was read only to find
+// out whether a next page exists. next is the cursor of the next page, or nil
+// on the last page. key returns the sort key of an item.
 func Cut[T any](p Page, items []T, key func(T) (string, string)) (page []T, hasMore bool, next *string) {
 	if len(items) <= p.Limit {
 		return items, false, nil

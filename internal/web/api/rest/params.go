@@ -127,9 +127,10 @@ var (
 	latest   = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 )
 
-// parseTime parses an RFC 3339 time. Times before earliest or after latest
-// become earliest or latest: the result is never the zero time, which means
-// that there is none, and always fits into the database.
+// parseTime parses an RFC 3339 time. Times before earliest become earliest, and
+// times after latest become latest. The result is therefore never the zero
+// time, which would mean that no time was given, and the database can always
+// store it.
 func parseTime(text string) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339Nano, strings.ToUpper(text)) // T and Z may be in lower case (section 5.6)
 	switch {

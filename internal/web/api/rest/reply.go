@@ -87,8 +87,8 @@ func (c *GzipCache) ReplyTagged(w http.ResponseWriter, r *http.Request, v any) e
 }
 
 // SendTagged responds like ReplyTagged with JSON that is already encoded. tag
-// is the ETag of body, whose compressed form is cached under it. end follows
-// body and differs between callers.
+// is the ETag of body, whose compressed form is cached under it. end is
+// appended to body and differs between callers.
 func (c *GzipCache) SendTagged(w http.ResponseWriter, r *http.Request, tag string, body, end []byte) {
 	isCompressed := len(body) >= httpd.MinGzipBytes && httpd.AcceptsGzip(r)
 	if isCompressed {
@@ -124,7 +124,8 @@ func matchesTag(header, tag string) bool {
 	return false
 }
 
-// VaryByCaller marks a response as specific to the caller for HTTP caches.
+// VaryByCaller declares in the Vary header that a response depends on the
+// caller, so that HTTP caches do not serve it to other callers.
 func VaryByCaller(header http.Header) { AddVary(header, varies) }
 
 // AddVary adds the names of request headers that the response depends on to

@@ -1,4 +1,4 @@
-// Package rest contains what all resources of /api/v2 have in common: routes,
+// Package rest contains the code that all resources of /api/v2 share: routes,
 // the authenticated request, query parameters, pagination, strict JSON bodies,
 // responses, the error format and event streams.
 package rest

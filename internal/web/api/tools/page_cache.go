@@ -35,7 +35,7 @@ type pageKey struct {
 type encodedPage struct {
 	body []byte
 	tag  string           // ETag of body
-	last *catalog.SortKey // nil if this is the last page
+	last *catalog.SortKey // sort key of the last tool on the page; nil if no page follows
 }
 
 // maxPageBytes is the maximum size of the cache in bytes. A full cache is

@@ -191,7 +191,7 @@ func (h *Handler) pictureURL(a catalog.Asset) *string {
 }
 
 // nodeID returns the UUID of an element of an input form. It is the same on
-// every node and after every reload of the catalog (version 8, RFC 9562
+// every server node and after every reload of the catalog (version 8, RFC 9562
 // section 5.8).
 func nodeID(toolID, path string) string {
 	b := sha256.Sum256([]byte(toolID + "\x00" + path))

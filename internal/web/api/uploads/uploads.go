@@ -63,7 +63,7 @@ func (h *Handler) createUpload(w http.ResponseWriter, r *http.Request) error {
 
 // receiveUpload reads and stores the file of a request: the part "file" of a
 // multipart body, or the whole body. It reads no more bytes than the account
-// has storage left.
+// can still store.
 func (h *Handler) receiveUpload(w http.ResponseWriter, r *http.Request, accountID string) (taken ingest.StoredFile, name string, err error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil {

@@ -52,7 +52,8 @@ func (h *Handler) listAttempts(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	// A run has few delivery attempts, so all are read and paginated here.
+	// A run has few delivery attempts, so the handler reads all of them and
+	// paginates them in memory.
 	if page.After != nil {
 		for i, one := range attempts {
 			if one.ID == page.After[1] {

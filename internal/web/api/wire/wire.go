@@ -4,11 +4,11 @@ package wire
 
 import "encoding/json"
 
-// OrNull is a text that is null if it is empty, for members that may also be
-// left out.
+// OrNull is a string that JSON encodes as null if it is empty. It is for
+// members that can also be omitted.
 type OrNull string
 
-// MarshalJSON writes the text or null.
+// MarshalJSON encodes the string, or null if it is empty.
 func (o OrNull) MarshalJSON() ([]byte, error) {
 	if o == "" {
 		return []byte("null"), nil

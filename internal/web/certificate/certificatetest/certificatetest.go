@@ -22,8 +22,8 @@ type Pair struct {
 	Leaf      *x509.Certificate
 }
 
-// Issue creates a certificate for host names and IP addresses. Its validity
-// begins and ends at these times relative to now.
+// Issue creates a certificate for host names and IP addresses. begins and ends
+// are the start and the end of its validity, relative to now.
 func Issue(t testing.TB, begins, ends time.Duration, names ...string) Pair {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
