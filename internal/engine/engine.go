@@ -30,7 +30,8 @@ type Engine interface {
 type Prober interface {
 	Engine
 	// Probe checks whether the server would accept work now. It returns within
-	// a short time: nil if the server would, otherwise the reason.
+	// a short time: nil if the server would accept work, otherwise an error
+	// with the reason.
 	Probe(ctx context.Context) error
 }
 
@@ -38,9 +39,10 @@ type Prober interface {
 // stopped, and that saves checkpoints with the ids of this work.
 type Abandoner interface {
 	Engine
-	// Abandon cancels the work whose ids are in a checkpoint, as far as
-	// possible: the run is over and its results are not needed. It returns no
-	// error if the work has already ended or is unknown to the server.
+	// Abandon cancels, as far as possible, the work whose ids are in a
+	// checkpoint. It is called when the run has ended and its results are not
+	// needed. It returns no error if the work has already ended or is unknown
+	// to the server.
 	Abandon(ctx context.Context, note string) error
 }
 

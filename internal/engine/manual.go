@@ -87,7 +87,7 @@ func problemOf(err error, keys []string) ManifestProblem {
 }
 
 // unknownWord returns a message that word is unknown, followed by the known
-// words. what is the kind of word.
+// words. The parameter what names the kind of word.
 func unknownWord(what, word string, known []string) string {
 	text := fmt.Sprintf("there is no %s %s", what, word)
 	if near := sanitize.Nearest(word, known); near != "" {

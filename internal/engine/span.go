@@ -22,8 +22,8 @@ type progressBar struct {
 // NewSpan returns the span of a whole job, which reports to out.
 func NewSpan(out Sink) Span { return Span{bar: &progressBar{out: out, last: -1}, to: 1} }
 
-// SubSpan returns the part of the span between two fractions of it, from 0 to
-// 1.
+// SubSpan returns the part of the span between its fractions from and to, which
+// are between 0 and 1.
 func (s Span) SubSpan(from, to float64) Span {
 	width := s.to - s.from
 	return Span{s.bar, s.from + from*width, s.from + to*width}
@@ -50,9 +50,9 @@ func (s Span) ReportProgress(fraction float64) {
 	}
 }
 
-// ReportQueued reports that the job waits in its server's queue, as
-// Sink.Queued describes. The next call of ReportProgress ends the wait, also if
-// the progress has not changed.
+// ReportQueued reports that the job waits in its server's queue, as Sink.Queued
+// describes. The next call of ReportProgress ends the wait, even if the
+// progress has not changed.
 func (s Span) ReportQueued(position int) {
 	if s.bar == nil {
 		return

@@ -9,7 +9,7 @@
 //	            that is loaded
 //	fixed       constant parameters of the body, such as override_settings;
 //	            Forge needs forge_additional_modules in it for Flux
-//	rename      field: parameter; "-" sends the field to no parameter,
+//	rename      maps fields to parameters; "-" means that a field is not sent;
 //	            size.width and size.height are the sides of a size
 //	markup      allow: people may use extra networks such as <lora:name:1>
 //	            and wildcards in prompts; default: refuse
@@ -22,10 +22,10 @@
 // the interruption another task may begin; the API offers no way to prevent
 // that. A task that waits in the server's queue cannot be cancelled.
 //
-// SD.Next and stable-diffusion.cpp have no tasks for requests to the API: a job
-// has no progress or previews there, and a cancelled one continues on the
-// server. stable-diffusion.cpp makes one batch per request, so the engine
-// repeats the request until there are enough pictures.
+// SD.Next and stable-diffusion.cpp do not treat API requests as tasks: a job on
+// such a server has no progress or previews, and if it is cancelled, the server
+// still completes it. stable-diffusion.cpp makes one batch per request, so the
+// engine repeats the request until there are enough pictures.
 package a1111
 
 import (
@@ -203,8 +203,9 @@ func (t *task) drawBatches(ctx context.Context, body map[string]any, made int) (
 	return len(own), nil
 }
 
-// requestedImages returns the pictures that the job requested. It leaves out a
-// grid before them and pictures that scripts added after them.
+// requestedImages returns the pictures that the job requested. It leaves out
+// the grid, a picture that shows all results and comes first, and pictures that
+// scripts added at the end.
 func (r drawResponse) requestedImages() []string {
 	var info struct {
 		First int   `json:"index_of_first_image"`
@@ -218,8 +219,9 @@ func (r drawResponse) requestedImages() []string {
 }
 
 // upscalePicture enlarges a picture. The server gives this request no task
-// name, so its progress cannot be queried and it cannot be interrupted. All
-// results would be equal, so there is one, however many were requested.
+// name, so its progress cannot be queried and it cannot be interrupted. It
+// makes only one result even if more were requested, because all would be
+// equal.
 func (t *task) upscalePicture(ctx context.Context) error {
 	body, err := t.requestBody(ctx)
 	if err != nil {

@@ -39,7 +39,7 @@ func callFailure(ctx context.Context, err error) error {
 	return backend.FailWithText(e.Code, e.Message, words).WithCause(err)
 }
 
-// parseError parses the body of an error response. It is either {error,
+// parseError parses the body of an error response. The body is either {error,
 // detail, body, errors}, where errors is an exception's message, or FastAPI's
 // {detail}.
 func parseError(body []byte) (kind, words string) {

@@ -12,7 +12,7 @@ import (
 	"atelier/internal/engine/manifestdraft"
 )
 
-// CallHelp lists the API endpoints that ImportTool accepts, for the help of
+// CallHelp lists the API endpoints that ImportTool accepts, for help texts of
 // commands.
 const CallHelp = "txt2img, img2img or upscale (default: txt2img)"
 
@@ -34,8 +34,8 @@ func (e *Engine) ListModels(ctx context.Context) ([]string, error) {
 }
 
 // ImportTool drafts a tool's manifest. model is a checkpoint of the server; if
-// it is empty, the tool uses the one that is loaded now. call is the API
-// endpoint; if it is empty, it is txt2img. The options of the draft's fields are
+// it is empty, the tool uses the checkpoint that the server has loaded. call is
+// the API endpoint, by default txt2img. The options of the draft's fields are
 // the samplers and upscalers of the server.
 func (e *Engine) ImportTool(ctx context.Context, model, call, engineName string) (manifestdraft.Tool, error) {
 	call = cmp.Or(call, "txt2img")
@@ -97,7 +97,7 @@ func (e *Engine) draftDrawing(ctx context.Context, t *manifestdraft.Tool, model,
 	t.Fields = append(t.Fields, manifestdraft.SamplingFields()...)
 	for i, f := range t.Fields {
 		if f.Key == "steps" {
-			t.Fields[i].Default = 20 // the server's default is 50, which costs more and shows little
+			t.Fields[i].Default = 20 // the server's default of 50 takes much longer and improves pictures little
 		}
 	}
 	t.Fields = append(t.Fields, optionField("sampler", "Sampler", samplers))
@@ -187,7 +187,8 @@ func denoiseField() manifestdraft.Field {
 	}
 }
 
-// drawingSizes returns the field for the size of a picture. Older models were
+// drawingSizes returns the field for the size of a picture. Older models, which
+// are recognized by the checkpoint's name, get smaller sizes, because they were
 // trained with smaller pictures.
 func drawingSizes(checkpoint string) manifestdraft.Field {
 	list := []string{"1024x1024", "1216x832", "832x1216"}
@@ -203,7 +204,7 @@ func drawingSizes(checkpoint string) manifestdraft.Field {
 	return f
 }
 
-// optionField returns a select field with names of the server as its options.
+// optionField returns a select field whose options are names from the server.
 func optionField(key, label string, names []string) manifestdraft.Field {
 	f := manifestdraft.Field{Key: key, Type: "SINGLE_SELECT", Label: label, Advanced: true}
 	for _, name := range names[:min(len(names), maxOptions)] {

@@ -17,9 +17,9 @@ var (
 )
 
 // checkNames checks that the server has the checkpoint and the sampler of a
-// request. Without this check, some servers would use others without notice. It
+// request. Without this check, some servers would silently use others. It
 // replaces the checkpoint with the server's own title for it, because servers
-// match other names only roughly.
+// match other names only approximately.
 func (t *task) checkNames(ctx context.Context, body map[string]any) error {
 	settings, _ := body["override_settings"].(map[string]any)
 	if name, ok := settings["sd_model_checkpoint"].(string); ok && name != "" {
@@ -49,7 +49,7 @@ func (e *Engine) fetchCheckpoints(ctx context.Context) ([]checkpoint, error) {
 	return list, err
 }
 
-// fetchList queries one of the server's lists.
+// fetchList fetches one of the server's lists, such as its samplers.
 func (e *Engine) fetchList(ctx context.Context, name string, into any) error {
 	short, cancel := e.c.WithTimeout(ctx)
 	defer cancel()
@@ -57,7 +57,8 @@ func (e *Engine) fetchList(ctx context.Context, name string, into any) error {
 }
 
 // findCheckpoint returns the title of the checkpoint called name. If the server
-// does not know it, the server looks once for new files.
+// does not list the checkpoint, findCheckpoint makes the server rescan its
+// files once and searches again.
 func (e *Engine) findCheckpoint(ctx context.Context, name string) (string, error) {
 	for refreshed := false; ; refreshed = true {
 		list, err := e.fetchCheckpoints(ctx)
@@ -76,10 +77,10 @@ func (e *Engine) findCheckpoint(ctx context.Context, name string) (string, error
 	}
 }
 
-// matchCheckpoint returns the title of the checkpoint that name means: a title,
-// a name or a hash, with or without folder, file name ending and hash. It
-// returns "" if there is none, or if several checkpoints in different folders
-// have the name.
+// matchCheckpoint returns the title of the checkpoint that name refers to. name
+// is a title, a name or a hash, with or without folder, file name ending and
+// hash. matchCheckpoint returns "" if no checkpoint matches, or if several
+// checkpoints in different folders do.
 func matchCheckpoint(list []checkpoint, name string) string {
 	var sameFile []string
 	for _, c := range list {
@@ -113,12 +114,13 @@ type sampler struct {
 	Aliases []string `json:"aliases"`
 }
 
-// schedulers are the schedulers that a sampler's name may end with.
+// schedulers are the names of schedulers that may follow a sampler's name,
+// written as backend.PlainName returns them.
 var schedulers = []string{"", "karras", "exponential", "polyexponential", "sgmuniform"}
 
-// checkSampler returns an error if the server does not list a sampler. Names
-// are compared by their letters and digits, because stable-diffusion.cpp
-// accepts "Euler a" and lists "euler_a".
+// checkSampler returns an error if the server does not list the sampler called
+// name. Only the letters and digits of names are compared, because
+// stable-diffusion.cpp accepts "Euler a" and lists "euler_a".
 func (e *Engine) checkSampler(ctx context.Context, name string) error {
 	var list []sampler
 	if err := e.fetchList(ctx, "samplers", &list); err != nil {

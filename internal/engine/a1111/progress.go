@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// cancelTimeout limits the requests that cancel a task.
+	// cancelTimeout is the time limit of the requests that cancel a task.
 	cancelTimeout = 1200 * time.Millisecond
 	// maxUnknownReplies is the number of times that the server may report a
 	// known task as unknown before the task counts as lost.
@@ -42,9 +42,9 @@ func (t *task) queryState(ctx context.Context, name string, before int, preview 
 	return s, err
 }
 
-// callWithProgress sends the request that does the task, and reports the
-// task's progress to bar until the response arrives. If there is no response,
-// it interrupts the server.
+// callWithProgress calls call, which sends the request for the task called
+// name, and reports the task's progress to bar until the response arrives. If
+// there is no response, it interrupts the server.
 func (t *task) callWithProgress(ctx context.Context, name string, bar engine.Span, call func(context.Context) error) error {
 	working, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -72,10 +72,10 @@ func (t *task) callWithProgress(ctx context.Context, name string, bar engine.Spa
 }
 
 // followProgress reports progress and previews until ctx is cancelled. It
-// returns early if the server cannot report progress. A server that does not
-// know the task reports another task's progress, which is ignored. If the
-// server has lost the task, it cancels the request that does the task by
-// calling stop.
+// returns early if the server cannot report progress. If the server reports
+// another task's progress because it does not have this task, the report is
+// ignored. If the server has lost the task, followProgress calls stop, which
+// cancels the request for the task.
 func (t *task) followProgress(ctx context.Context, name string, bar engine.Span, stop context.CancelCauseFunc) {
 	tick := time.NewTicker(t.e.poll)
 	defer tick.Stop()
@@ -93,7 +93,7 @@ func (t *task) followProgress(ctx context.Context, name string, bar engine.Span,
 			return
 		}
 		if err != nil {
-			continue // the request that does the task reports the error
+			continue // the request for the task reports the error
 		}
 		if s.Queued && !s.Active {
 			bar.ReportQueued(0) // the server does not report the position

@@ -20,8 +20,8 @@ const maxInlineBytes = 48 << 20
 // batches.
 const maxBatch = 4
 
-// maxSide is the maximum width and height, in pixels, of pictures whose size
-// follows from an input picture. Larger ones would need more memory than most
+// maxSide is the maximum width and height, in pixels, of pictures whose size is
+// derived from an input picture. Larger ones would need more memory than most
 // graphics cards have.
 const maxSide = 2048
 
@@ -112,11 +112,11 @@ func (t *task) setSize(all map[string]any) {
 			all["width"], all["height"] = fitSize(f.Width, f.Height)
 		}
 	case t.Call == "upscale" && (has("upscaling_resize_w") || has("upscaling_resize_h")) && !has("resize_mode"):
-		all["resize_mode"] = 1 // to a size; 0 is by a factor
+		all["resize_mode"] = 1 // resize to a given size; 0 would mean by a factor
 	}
 }
 
-// firstPicture returns the first input picture of img2img.
+// firstPicture returns the first input picture of an img2img job.
 func (t *task) firstPicture() (engine.File, bool) {
 	for _, key := range slices.Sorted(maps.Keys(t.Files)) {
 		if to, _ := t.parameterFor(key); to == "init_images" && len(t.Files[key]) > 0 {
@@ -126,17 +126,17 @@ func (t *task) firstPicture() (engine.File, bool) {
 	return engine.File{}, false
 }
 
-// fitSize returns the size of a picture in the form that models need: sides
-// that are multiples of 8, and at most maxSide.
+// fitSize returns a size that models accept for a picture: the sides are scaled
+// down to at most maxSide and rounded down to multiples of 8.
 func fitSize(width, height int) (int, int) {
 	longest := max(width, height, maxSide)
 	fit := func(side int) int { return max(side*maxSide/longest/8*8, 64) }
 	return fit(width), fit(height)
 }
 
-// setBatches sets the batch size and the number of batches so that at least
-// the given number of pictures is made. A few more are made if the number does
-// not divide evenly. A manifest may set its own batch size.
+// setBatches sets the batch size and the number of batches for the requested
+// number of results. A few more pictures are made if results is not a multiple
+// of the batch size. A manifest may set its own batch size.
 func (t *task) setBatches(all map[string]any, results int) {
 	rounds := (results + maxBatch - 1) / maxBatch
 	batch := (results + rounds - 1) / rounds

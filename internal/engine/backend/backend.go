@@ -56,7 +56,7 @@ type Client struct {
 	base    *url.URL
 	header  http.Header
 	timeout time.Duration
-	// The fields are transports instead of clients, because an http.Client
+	// Both fields are transports instead of clients, because an http.Client
 	// would follow redirects and put whole URLs into its errors.
 	ownTransport    *http.Transport // for requests to the model server itself
 	remoteTransport *http.Transport // for files on other hosts whose URLs the server sent
@@ -178,9 +178,10 @@ func checkStatus(res *http.Response) (*http.Response, error) {
 	return nil, s
 }
 
-// CallJSON sends in as JSON, unless it is nil, and decodes the JSON response
-// into out, unless that is nil. Requests that do not wait for the model to
-// finish need a ctx from WithTimeout.
+// CallJSON sends a request with in as its JSON body and decodes the JSON
+// response into out. If in is nil, there is no body; if out is nil, the
+// response is discarded. Requests that do not wait for the model to finish need
+// a ctx from WithTimeout.
 func (c *Client) CallJSON(ctx context.Context, method, path string, in, out any) error {
 	return c.CallJSONLimit(ctx, maxPlainResponse, method, path, in, out)
 }

@@ -10,8 +10,8 @@ import (
 	"atelier/internal/engine"
 )
 
-// maxCompared is the size in bytes from which on results are not compared,
-// because they would have to be in memory as a whole.
+// maxCompared is a size in bytes. Results of this size or larger are not
+// compared, because they would have to be in memory as a whole.
 const maxCompared = 32 << 20
 
 // DropCopies returns a sink that passes a job's results to out, except copies:

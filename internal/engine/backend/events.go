@@ -8,9 +8,9 @@ import (
 )
 
 // EachEvent calls each with the name and the data of every server-sent event
-// until the stream ends, or until the data [DONE], with which OpenAI-compatible
-// servers end it. The name is empty if the event has none. maxBytes is the
-// maximum size of one event.
+// until the stream ends. An event with the data [DONE], which OpenAI-compatible
+// servers send last, also ends the stream. The name is empty if the event has
+// none. maxBytes is the maximum size of one event.
 func EachEvent(r io.Reader, maxBytes int64, each func(name string, data []byte) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, int(maxBytes))

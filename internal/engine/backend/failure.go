@@ -119,7 +119,8 @@ func remoteFailure(ctx context.Context, err error) error {
 }
 
 // MayHaveArrived reports whether a failed request may have reached the server.
-// A request that costs money may be repeated only if it certainly did not.
+// A request that costs money may be repeated only if MayHaveArrived returns
+// false.
 func MayHaveArrived(err error) bool {
 	if _, ok := errors.AsType[*Status](err); ok {
 		return true
@@ -143,7 +144,7 @@ func MayHaveArrived(err error) bool {
 // before people see them.
 var serverDetails = regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]*://\S+` + // URLs
 	`|\bdata:[^\s"']+` + // data: URIs, which contain whole files
-	`|(?:^|[\s"'=(])(?:[a-z]:)?[/\\][^\s"')]+` + // file paths, with a query that may contain a signature
+	`|(?:^|[\s"'=(])(?:[a-z]:)?[/\\][^\s"')]+` + // file paths, including a query, which may contain a signature
 	`|(?:\b[\w-]+\.)+(?:internal|local|localdomain|lan|home|corp|intranet|svc)\b(?::\d+)?` +
 	`|\[[0-9a-f]*:[0-9a-f]*:[0-9a-f:.]*\](?::\d+)?` +
 	`|\bhost=\S+|\blocalhost(?::\d+)?\b|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b|\b[\w-]+(?:\.[\w-]+)+:\d{2,5}\b`) // host names and IP addresses
@@ -160,8 +161,8 @@ func SanitizeText(text string) string {
 	return text
 }
 
-// FailWithText returns a failure whose message is general, followed by the
-// server's own message words if that is not empty.
+// FailWithText returns a failure whose message is general, followed by words,
+// the server's own message, unless words is empty.
 func FailWithText(code engine.Code, general, words string) *engine.Error {
 	if words = SanitizeText(words); words != "" {
 		general = strings.TrimSuffix(general, ".") + ": " + words

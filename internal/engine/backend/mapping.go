@@ -26,7 +26,7 @@ type Mapping struct {
 	Seed    string `json:"seed"`
 	SeedMax uint32 `json:"seed_max"`
 	Results string `json:"results"`
-	// Several means that one request makes several results, as many as the
+	// Several means that one request makes several results, whose number the
 	// model decides. No further requests are sent if there are too few.
 	Several bool `json:"several"`
 }

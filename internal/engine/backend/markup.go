@@ -12,14 +12,14 @@ import (
 	"atelier/internal/engine"
 )
 
-// Markup is the setting markup of engine.with: whether people may use a
-// server's markup in prompts, such as extra networks. The default is no. Markup
-// that sets parameters is refused in any case, because prices and limits depend
-// on the parameters.
+// Markup is the value of the setting engine.with.markup: whether people may use
+// a server's markup, such as extra networks, in prompts. By default they may
+// not. Markup that sets parameters is always refused, because prices and limits
+// depend on the parameters.
 type Markup string
 
-// allowMarkup is the value of the setting markup for tools whose people may use
-// extra networks and wildcards.
+// allowMarkup is the value that allows extra networks and wildcards in the
+// prompts of a tool.
 const allowMarkup Markup = "allow"
 
 // Allowed reports whether people may use extra networks and wildcards.
@@ -49,20 +49,20 @@ var (
 	Wildcards = MarkupKind{regexp.MustCompile(`(?s)__.*__`), "a wildcard, which is a name between two pairs of underscores"}
 )
 
-// alternatives removes the characters of {a|b}, which SD.Next resolves before
-// it looks for other markup.
+// alternatives removes the braces of alternatives such as {a|b}, which SD.Next
+// resolves before it searches for other markup.
 var alternatives = strings.NewReplacer("{", "", "}", "")
 
-// parameterMarks are parts of <sd_cpp_extra_args>, the markup with which a
-// prompt sets any parameter of stable-diffusion.cpp, without characters other
-// than letters and digits.
+// parameterMarks are parts of sd_cpp_extra_args, written without the
+// underscores. With the markup <sd_cpp_extra_args>, a prompt can set any
+// parameter of stable-diffusion.cpp.
 var parameterMarks = []string{"sdcpp", "cppextraargs"}
 
-// RefuseMarkup returns an error for the person who started the run if a text in
-// the job's input values contains markup that model servers read as
-// instructions: markup of the given kinds, unless the manifest allows it, and
-// in any case markup that sets parameters. Weights such as (word:1.3) are part
-// of the prompt and never refused.
+// RefuseMarkup returns an error, with a message for the person who started the
+// run, if a text in the job's input values contains markup that model servers
+// read as instructions. Markup of the given kinds is refused unless the
+// manifest allows it; markup that sets parameters is always refused. Weights
+// such as (word:1.3) are part of the prompt and never refused.
 func (m Markup) RefuseMarkup(values map[string]any, kinds ...MarkupKind) error {
 	var all []fieldText
 	for _, key := range slices.Sorted(maps.Keys(values)) {
@@ -110,8 +110,8 @@ func appendTexts(all []fieldText, key string, value any) []fieldText {
 	return all
 }
 
-// setsParameters reports whether a text contains a part of
-// <sd_cpp_extra_args>, in any case and with any other characters in between.
+// setsParameters reports whether a text contains a part of <sd_cpp_extra_args>,
+// in upper or lower case and even with other characters in between.
 func setsParameters(text string) bool {
 	letters := PlainName(text)
 	return slices.ContainsFunc(parameterMarks, func(mark string) bool { return strings.Contains(letters, mark) })

@@ -14,8 +14,8 @@ import (
 // receive the response to a create request and to cancel the provider's work.
 const GracePeriod = 1500 * time.Millisecond
 
-// renderShare is the fraction of a request's progress that is for making the
-// result. The rest is for fetching it.
+// renderShare is the fraction of a provider request's progress that is for
+// making the result. The remaining 5 % are for fetching it.
 const renderShare = 0.95
 
 // Failures of jobs at a hosted provider.
@@ -57,8 +57,8 @@ type PaidJob struct {
 	Job     engine.Job
 	Out     engine.Sink
 	Mapping Mapping
-	// Settle is the context for cancelling work and learning outcomes. It
-	// outlives the job's context by GracePeriod.
+	// Settle is the context for requests that cancel work or query its outcome.
+	// It outlives the job's context by GracePeriod.
 	Settle context.Context
 
 	bar       engine.Span
@@ -106,8 +106,8 @@ func (p *PaidJob) ReportQueued(position int) {
 	}
 }
 
-// ReportRendering reports how much of its results the job's provider request
-// number i has made. fraction is between 0 and 1.
+// ReportRendering reports the progress of the job's provider request number i:
+// the fraction of its results, from 0 to 1, that has been made.
 func (p *PaidJob) ReportRendering(i int, fraction float64) {
 	p.rendering = true
 	p.bar.NthOf(i, p.PieceCount()).ReportProgress(renderShare * fraction)

@@ -18,9 +18,9 @@ type FileRef struct {
 // maxDepth is the maximum nesting depth of JSON that is searched for files.
 const maxDepth = 32
 
-// FindFiles returns the files whose URLs are in a JSON response, in order:
-// those in objects with a key url or, if there are none, all strings that are
-// URLs.
+// FindFiles returns the files whose URLs are in a JSON response, in order. It
+// uses the values of the key url in objects or, if there are none, all strings
+// that are URLs.
 func FindFiles(answer json.RawMessage) []FileRef {
 	d := json.NewDecoder(bytes.NewReader(answer))
 	d.UseNumber()

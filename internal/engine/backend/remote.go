@@ -52,9 +52,9 @@ func (c *Client) DeliverFile(ctx context.Context, ref string, out engine.Sink) e
 }
 
 // DeliverRemoteFile is DeliverFile for hosted providers, which store results on
-// other hosts than their API. It sends no credentials. Otherwise a model that
-// writes a URL of the API could make the API's response a result, such as the
-// list of all predictions of the account.
+// other hosts than their API. It sends no credentials. With credentials, a
+// model that returns a URL of the API could turn the API's response into a
+// result, such as the list of all predictions of the account.
 func (c *Client) DeliverRemoteFile(ctx context.Context, ref string, out engine.Sink) error {
 	r, err := c.openFile(ctx, ref, false)
 	if err != nil {
@@ -82,8 +82,8 @@ func DeliverReader(ctx context.Context, r io.Reader, out engine.Sink) error {
 	return err
 }
 
-// WithGrace returns a context that is cancelled a grace period after ctx. The
-// time serves to learn the outcome of a request that costs money, and to
+// WithGrace returns a context that is cancelled a grace period after ctx.
+// During this time callers query the outcome of a request that costs money, or
 // cancel its work.
 func WithGrace(ctx context.Context, while time.Duration) (context.Context, context.CancelFunc) {
 	late, cancel := context.WithCancel(context.WithoutCancel(ctx))

@@ -27,9 +27,9 @@ import (
 
 // Options are the settings of a Cog engine.
 type Options struct {
-	// SendURLs makes the engine send input files as URLs, if they have any, to
-	// a server that can reach this service. Otherwise the files are embedded
-	// in the request.
+	// SendURLs makes the engine send the URLs of input files that have one,
+	// instead of embedding the files in the request. The server must be able to
+	// reach this service.
 	SendURLs bool
 }
 
@@ -77,8 +77,8 @@ const (
 // manifestSetting is the engine.with section of a tool's manifest.
 type manifestSetting struct {
 	backend.Mapping
-	// AnyURL accepts results by URLs that do not contain the prediction's id.
-	// A server that uploads its results (--upload-url) gives files of
+	// AnyURL also accepts results whose URLs do not contain the prediction's
+	// id. A server that uploads its results (--upload-url) gives files of
 	// different predictions the same URL if they have the same name.
 	AnyURL bool `json:"any_url"`
 }
@@ -160,8 +160,8 @@ func waitFor(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// cancelPrediction requests that the server stop a prediction. A server that
-// is reached directly has already stopped, because the connection is closed; a
+// cancelPrediction requests that the server stop a prediction. A server that is
+// reached directly has already stopped it, because the connection is closed; a
 // proxy in between may have kept its connection open. The server ignores a
 // cancellation that arrives before the model has begun, so the request is
 // repeated until the server no longer has the prediction.
@@ -198,7 +198,7 @@ func inputErrors(body []byte) string {
 		Detail json.RawMessage `json:"detail"`
 		Error  string          `json:"error"`
 	}
-	_ = json.Unmarshal(body, &b) // a body of another form has no message
+	_ = json.Unmarshal(body, &b) // if the body has another format, there is no message
 	return cmp.Or(backend.FastAPIDetail(b.Detail), b.Error)
 }
 
@@ -222,8 +222,9 @@ func (e *Engine) Probe(ctx context.Context) error {
 }
 
 // ImportTool drafts a tool's manifest from the schema that the server has for
-// its model. The schema does not say whether files are pictures, sounds or
-// videos: outputType is the tool's output type, or empty for a guess.
+// its model. outputType is the tool's output type. If it is empty, ImportTool
+// guesses it, because the schema does not specify whether files are pictures,
+// sounds or videos.
 func (e *Engine) ImportTool(ctx context.Context, name, engineName, outputType string) (manifestdraft.Tool, error) {
 	ctx, end := e.c.WithTimeout(ctx)
 	defer end()

@@ -12,7 +12,7 @@ import (
 	"atelier/internal/engine/backend"
 )
 
-// outputShape says how a model's output is interpreted. It is derived only
+// outputShape describes how a model's output is interpreted. It is derived only
 // from the model's schema: text that a model wrote can look like a URL, but
 // must not be fetched.
 type outputShape struct {

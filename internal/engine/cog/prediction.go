@@ -39,14 +39,14 @@ type prediction struct {
 // eventStream is the media type of streaming responses.
 const eventStream = "text/event-stream"
 
-// runPrediction makes the job's prediction number n with the inputs in, and
-// passes its results to the sink.
+// runPrediction makes the job's prediction number n, with in as the model's
+// inputs, and passes its results to the sink.
 func (t *task) runPrediction(ctx context.Context, n int, in map[string]any) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	// The id is unique: the server answers a request with the id of a running
-	// prediction with the results of that prediction.
+	// The id must be unique: if a prediction with this id were running, the
+	// server would respond with the results of that prediction.
 	id := fmt.Sprintf("%s-%d-%d-%d", t.job.RunID, t.job.Attempt, t.job.Try, n)
 	path := "predictions/" + url.PathEscape(id)
 	body, err := json.Marshal(map[string]any{"input": in})
@@ -105,10 +105,11 @@ func (t *task) readPrediction(ctx context.Context, id string, res *http.Response
 }
 
 // readEvents reads a streaming response and passes each result to the sink as
-// soon as it arrives. When the job has all its results, the prediction has a
-// short time to end. It returns false if the prediction may still run.
+// soon as it arrives. When the job has all its results, the prediction may
+// continue for endPause. readEvents returns false if the prediction may still
+// run.
 func (t *task) readEvents(ctx context.Context, id string, body io.ReadCloser) (ended bool, err error) {
-	limited := &io.LimitedReader{R: body, N: 2*backend.MaxResponse + 1} // twice, because the last event repeats all outputs
+	limited := &io.LimitedReader{R: body, N: 2*backend.MaxResponse + 1} // twice the maximum, because the last event repeats all outputs
 	s := eventReader{task: t, id: id, hasAll: func() { time.AfterFunc(endPause, func() { body.Close() }) }}
 	err = backend.EachEvent(limited, backend.MaxResponse, func(name string, data []byte) error { return s.handleEvent(ctx, name, data) })
 	switch {
@@ -149,7 +150,7 @@ func (s *eventReader) handleEvent(ctx context.Context, name string, data []byte)
 		var log struct {
 			Data string `json:"data"`
 		}
-		_ = json.Unmarshal(data, &log) // a log of another form has no progress
+		_ = json.Unmarshal(data, &log) // if the log has another format, there is no progress to report
 		s.reportLog(log.Data)
 	case "output":
 		s.failed = s.handleOutput(ctx, data)
@@ -261,7 +262,8 @@ func (t *task) deliverResult(ctx context.Context, result string) error {
 	return t.e.c.DeliverFile(ctx, result, t.out)
 }
 
-// badOutput returns the failure for an output that is not as the schema says.
+// badOutput returns the failure for an output that does not match the model's
+// schema.
 func badOutput(cause error) error {
 	return engine.Fail(engine.Invalid, messageBadResponse).WithCause(cause)
 }

@@ -62,17 +62,17 @@ type Trial struct {
 	// Idle reports whether the model server has stopped working. It is nil if
 	// the engine cannot make the server stop.
 	Idle func() bool
-	// After is a job that succeeds once the fault is over. The zero Job means
-	// that there is none.
+	// After is a job that succeeds once the fault no longer occurs. The zero
+	// Job means that there is none.
 	After engine.Job
 	// Settle releases resources that the engine keeps between jobs, as
 	// Case.Settle does.
 	Settle func()
 }
 
-// CheckFaults checks that an engine handles every fault. Each fault has either
-// a trial or, in never, the reason why it cannot happen. The calling test must
-// not be parallel.
+// CheckFaults checks that an engine handles every fault. For each fault, trials
+// has a function that returns a trial, or never has the reason why the fault
+// cannot happen. The calling test must not be parallel.
 func CheckFaults(t *testing.T, trials map[Fault]func(t *testing.T) Trial, never map[Fault]string) {
 	for _, f := range faults {
 		begin, ok := trials[f.fault]
@@ -153,8 +153,8 @@ func checkAnyError(t *testing.T, tr Trial) {
 	tr.runAfter(t)
 }
 
-// runAfter runs the trial's second job, which must succeed because the fault
-// is over.
+// runAfter runs the trial's second job, which must succeed because the fault no
+// longer occurs.
 func (tr Trial) runAfter(t *testing.T) {
 	t.Helper()
 	if tr.After.NumResults == 0 {
@@ -187,8 +187,8 @@ func checkNoResult(t *testing.T, tr Trial) {
 	}
 }
 
-// checkFlood uses a sink that accepts at most 4 MiB, because the real sink has
-// a limit too.
+// checkFlood checks a result that never ends. It uses a sink that accepts at
+// most 4 MiB, because the real sink has a limit too.
 func checkFlood(t *testing.T, tr Trial) {
 	r := Recorder{MaxBytes: 4 << 20}
 	tr.runToFailure(t.Context(), t, &r)
@@ -238,9 +238,9 @@ func CheckProgress(t *testing.T, c Case, previews bool) {
 }
 
 // CheckHandover checks that work continues when a worker has to stop: the next
-// worker resumes the work from the checkpoint and starts nothing again. begun
-// returns how many tasks the server has started. The job must take long enough
-// to be interrupted.
+// worker resumes the work from the checkpoint instead of starting it again.
+// begun returns how many tasks the server has started. The job must take long
+// enough to be interrupted.
 func CheckHandover(t *testing.T, tr Trial, begun func() int) {
 	c := tr.asCase()
 	next := c.newJob(t, 1)

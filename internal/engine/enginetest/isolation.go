@@ -66,7 +66,8 @@ func CheckIsolation(t *testing.T, i Isolation) {
 		}
 	}
 
-	// The names of the results are Bert's by now, if the server reuses names.
+	// From the third job on, the server reuses the names of earlier results, so
+	// that Bert's results get the names of Anna's first ones.
 	for n, prompt := range []string{annasPrompt, bertsPrompt, bertsPrompt, annasPrompt} {
 		if n == 2 {
 			reuse()

@@ -61,7 +61,8 @@ func ShippedManifests(t testing.TB, engineName string) map[string]Manifest {
 	return all
 }
 
-// ByOperation returns manifests by the operation in their engine.with section.
+// ByOperation returns the manifests in a map whose keys are the operations in
+// their engine.with sections.
 func ByOperation(manifests map[string]Manifest) map[string]Manifest {
 	all := map[string]Manifest{}
 	for _, m := range manifests {
@@ -84,8 +85,8 @@ func inputFields(list []ManifestField) []ManifestField {
 	return all
 }
 
-// DefaultValues returns the default values of all fields by key, with the
-// types that values of jobs have.
+// DefaultValues returns the default values of all fields by key, with the types
+// that engine.Job.Values has.
 func (m Manifest) DefaultValues() map[string]any {
 	all := map[string]any{}
 	for _, f := range m.InputFields() {

@@ -13,11 +13,12 @@ import (
 // RunWithPrograms runs the tests of a package whose engine starts a program. It
 // writes shell scripts, which tests use instead of the program, and further
 // files to a new folder, stores the path of the folder in *folder, and returns
-// the exit code for TestMain. In a script {} stands for the path. The sandbox
-// lets the scripts read and write the folder.
+// the exit code for TestMain. In a script {} stands for the path of the folder.
+// The sandbox lets the scripts read and write the folder.
 //
-// All scripts are written before the first program starts: a file that is open
-// for writing while another program starts cannot be executed.
+// All scripts are written before the first program starts. A program that
+// starts while a script is open for writing would inherit the open file, and
+// the script could not be executed.
 func RunWithPrograms(m *testing.M, folder *string, scripts map[string]string, files map[string][]byte) (exitCode int) {
 	dir, err := os.MkdirTemp("", "engine-test-")
 	if err != nil {

@@ -123,8 +123,8 @@ func (r *Recorder) Checkpoints() []string {
 	return slices.Clone(r.notes)
 }
 
-// LastCheckpoint returns the checkpoint that the next attempt gets, "" if the
-// engine saved none.
+// LastCheckpoint returns the checkpoint that the next attempt gets, or "" if
+// the engine saved none.
 func (r *Recorder) LastCheckpoint() string {
 	if all := r.Checkpoints(); len(all) > 0 {
 		return all[len(all)-1]

@@ -29,10 +29,11 @@
 //
 // # Output of the program
 //
-// Lines of standard output that are JSON objects are messages. Each has one of:
+// Lines of standard output that are JSON objects are messages. Each message has
+// one of these keys:
 //
 //	{"progress": 0.5}                completed fraction, from 0 to 1
-//	{"preview": "preview.jpg"}       a JPEG or PNG of at most 1 MiB to show
+//	{"preview": "preview.jpg"}       a JPEG or PNG preview of at most 1 MiB
 //	{"output": "out/1.png"}          a finished result, which is stored now
 //	{"error": {"message": "…", "code": "ENGINE_FAILED", "transient": false}}
 //

@@ -61,9 +61,9 @@ func (t *task) createRequest(ctx context.Context, i int) error {
 	return backend.ErrUnconfirmed.WithCause(err)
 }
 
-// requestFrom returns the URLs of a request. It uses the URLs in fal's
-// response only if they are on the queue's own host and contain the request's
-// id; the others are derived from the id.
+// requestFrom returns the URLs of a request. It uses a URL from fal's response
+// only if it is on the queue's own host and contains the request's id.
+// Otherwise it derives the URL from the id.
 func (t *task) requestFrom(id string, said request) request {
 	r := requestAt(t.checkpoint.App, id)
 	base := t.e.c.BaseURL().String() + "/"
@@ -99,8 +99,8 @@ func (t *task) postRequest(ctx context.Context, body []byte, out any) error {
 // they cannot.
 const inlineBytes, maxInlineBytes = 256 << 10, 16 << 20
 
-// fileInput returns a file of the job as a data: URI or as a URL, as fal's
-// models accept it.
+// fileInput returns a file of the job in a form that fal's models accept: as a
+// data: URI or as a URL.
 func (t *task) fileInput(ctx context.Context, f engine.File) (any, error) {
 	switch {
 	case f.Size <= inlineBytes:

@@ -2,10 +2,11 @@
 // request costs money.
 //
 // Therefore no request is sent twice. The queue has neither an idempotency key
-// nor a list of requests: a request whose response is lost cannot be found,
-// and its run fails permanently instead of paying again. The engine saves a
-// checkpoint before each request, and another one with the request's id after
-// it. The next worker resumes the requests of the checkpoint.
+// nor a list of requests: a request whose response is lost cannot be found, and
+// its run fails permanently, because another request could be paid twice. The
+// engine saves a checkpoint before each request, and another one with the
+// request's id after it. A worker that continues the run resumes the requests
+// in the checkpoint.
 //
 // fal itself retries a request whose runner failed. That counts as one request
 // and is paid once.

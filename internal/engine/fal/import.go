@@ -14,8 +14,8 @@ import (
 )
 
 // ImportTool drafts a tool's manifest for an endpoint from the endpoint's
-// schema in fal's catalog. outputType is the tool's output type, or empty for
-// a guess.
+// schema in fal's catalog. outputType is the tool's output type; if it is
+// empty, ImportTool guesses it.
 func (e *Engine) ImportTool(ctx context.Context, model, engineName, outputType string) (manifestdraft.Tool, error) {
 	if !endpointPattern.MatchString(model) {
 		return manifestdraft.Tool{}, errors.New("an endpoint is called owner/name, or owner/name/path")
@@ -48,9 +48,9 @@ func (e *Engine) ImportTool(ctx context.Context, model, engineName, outputType s
 }
 
 // schemaNames returns the names of an endpoint's input and output schemas,
-// which differ between endpoints. The paths of the OpenAPI document refer to
-// them. If the paths do not, the schemas are found by the endings of their
-// names.
+// which differ between endpoints. It uses the references in the paths of the
+// OpenAPI document. If the paths have none, it searches for schemas whose names
+// end in Input or Output.
 func schemaNames(doc json.RawMessage, model string) (in, out string) {
 	type body struct {
 		Content map[string]struct {

@@ -44,8 +44,8 @@ type request struct {
 	done    bool // the request has ended
 }
 
-// requestAt returns the URLs, relative to the queue's base URL, of a request
-// of which only the id is known.
+// requestAt returns the URLs of a request, relative to the queue's base URL. It
+// derives them from the request's id.
 func requestAt(app, id string) request {
 	base := app + "/requests/" + url.PathEscape(id)
 	return request{Status: base + "/status", Response: base, Cancel: base + "/cancel"}
@@ -102,7 +102,7 @@ type queueState struct {
 	ID     string `json:"request_id"`
 	Status string `json:"status"`
 	// Ahead is the number of requests that are served first. It is nil if the
-	// queue does not say.
+	// queue does not report it.
 	Ahead *int `json:"queue_position"`
 	Logs  []struct {
 		Message string `json:"message"`

@@ -2,8 +2,8 @@ package manifestdraft
 
 import "fmt"
 
-// The fields here are for servers that do not describe their parameters, but
-// whose API is known.
+// The functions below return fields for servers that do not describe their
+// parameters, but whose API is known.
 
 // PictureTypes are the MIME types of pictures that tools accept and return.
 var PictureTypes = []string{"image/png", "image/jpeg", "image/webp"}

@@ -15,14 +15,15 @@ import (
 // model's inputs.
 type Draft struct {
 	Fields []Field
-	// Rename maps field keys to the model's inputs that have another name.
+	// Rename maps field keys to the names of the model's inputs, where they
+	// differ.
 	Rename map[string]string
 	// Seed and Results are the names of the inputs for the seed and the number
 	// of results, or empty. SeedMax is the largest seed; 0 means no limit.
 	Seed    string
 	SeedMax int64
 	Results string
-	// Several means that one request makes several results, as many as the
+	// Several means that one request makes several results, whose number the
 	// model decides.
 	Several bool
 	// Fixed are the inputs with fixed values, by name.
@@ -34,7 +35,7 @@ type Draft struct {
 	// Missing lists the required inputs that no field can represent, each with
 	// the reason.
 	Missing []string
-	// Notes are sentences for the operator: guesses and fixed inputs.
+	// Notes are sentences for the operator about guesses and fixed inputs.
 	Notes []string
 }
 
@@ -56,7 +57,7 @@ const (
 // states none.
 const defaultMaxResults = 4
 
-// Source is a model's schema and what the operator says about the tool.
+// Source is a model's schema and the operator's data about the tool.
 type Source struct {
 	// Doc is an OpenAPI document. Input and Output are the names of the
 	// schemas for the model's inputs and outputs, for example Input and Output
@@ -289,7 +290,7 @@ func (b *drafter) addResults(i modelInput) {
 }
 
 // addSize adds one field for the inputs width and height. It returns false if
-// rest has no suitable height.
+// rest has no suitable input for the height.
 func (b *drafter) addSize(width modelInput, rest []modelInput) bool {
 	at := slices.IndexFunc(rest, func(i modelInput) bool { return i.name == "height" })
 	if at < 0 {

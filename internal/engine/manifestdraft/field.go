@@ -10,7 +10,8 @@ import (
 )
 
 // fieldFor returns a field for an input. The field is empty if no field type
-// has such values. many is true if the input takes a list of files.
+// can represent the input's values. many is true if the input takes a list of
+// files.
 func (b *drafter) fieldFor(i modelInput) (f Field, many bool) {
 	if i.kind == "array" {
 		items := b.flatten(i.schema.nodePart("items"))
@@ -81,7 +82,7 @@ func numberField(i modelInput) Field {
 	switch {
 	case f.Integer && slices.Contains([]string{"steps", "num_steps", "num_inference_steps", "inference_steps", "sampling_steps"}, name):
 		f.Type = "STEPS"
-		f.Integer = false // the field type SEED is always an integer
+		f.Integer = false // not needed, because a SEED field is always an integer
 	case slices.Contains([]string{"cfg", "cfg_scale", "guidance", "guidance_scale"}, name):
 		f.Type = "CFG"
 	case low == nil || high == nil || *high-*low > 10_000: // the range is unknown or too large for a slider
@@ -278,9 +279,9 @@ var outputsByKind = map[string]Output{
 // OutputTypes are the output types of tools.
 var OutputTypes = []string{"IMG", "VID", "AUDIO", "ASSET_3D", "TEXT"}
 
-// guessOutput guesses the kind of a model's output: a kind of file, or TEXT.
-// If the output is an object, its first file counts. sure is false if the
-// schema says nothing about the kind.
+// guessOutput guesses the kind of a model's output: a kind of file, or TEXT. If
+// the output is an object, its first file determines the kind. sure is false if
+// the schema does not indicate the kind.
 func (d document) guessOutput(n schemaNode, name string, depth int) (kind string, sure bool) {
 	said := func(or string) (string, bool) {
 		for _, s := range []string{name, n.textPart("title"), n.textPart("description")} {

@@ -113,16 +113,16 @@ func (t Tool) YAML(head ...string) ([]byte, error) {
 	return b.Bytes(), e.Close()
 }
 
-// isWritable reports whether the YAML encoder can write text. It writes some
-// texts of several lines that begin with white space in a way that cannot be
-// read.
+// isWritable reports whether the YAML encoder can write text. The encoder
+// writes some texts of several lines that begin with white space as YAML that
+// cannot be parsed.
 func isWritable(text string) bool {
 	return !strings.Contains(text, "\n") || strings.TrimLeft(text, " \t\r\n") == text
 }
 
-// quoteFields returns fields with quoted texts where the encoder needs that:
-// it writes text of several lines wrongly that starts with a space or contains
-// tabs or unusual line breaks.
+// quoteFields returns fields in which texts are quoted if the encoder would
+// otherwise write them wrongly: texts of several lines that start with a space
+// or contain tabs or unusual line breaks.
 func quoteFields(fields []Field) []Field {
 	quote := func(v any) any {
 		text, ok := v.(string)

@@ -35,8 +35,8 @@ func hasWord(words, list []string) bool {
 }
 
 // fixSafetySwitch gives a safety switch a fixed value: the safe one for
-// booleans, the model's default for others. It is the operator's decision and
-// must not be a field that people fill in.
+// booleans, the model's default for others. The value is the operator's
+// decision, so the switch must not be a field that people fill in.
 func (b *drafter) fixSafetySwitch(i modelInput) {
 	var value any
 	if i.kind == "boolean" {

@@ -51,7 +51,7 @@ func (n schemaNode) objectKeys(key string) []string {
 }
 
 // valueType returns the JSON type of the values that the schema allows. It
-// returns "" if the schema does not say.
+// returns "" if the schema does not specify a type.
 func (n schemaNode) valueType() string {
 	kinds := decodePart[[]string](n, "type") // JSON Schema allows a list of types
 	if kind := n.textPart("type"); kind != "" {

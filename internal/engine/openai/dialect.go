@@ -32,7 +32,7 @@ type dialect struct {
 const localAI = "localai"
 
 // dialects are the dialects by their name in manifests. Servers that are not
-// listed have no deviations that the engine must know.
+// listed have no deviations that the engine must handle.
 var dialects = map[string]dialect{
 	"": {},
 	localAI: {
@@ -74,10 +74,10 @@ func (s manifestSetting) checkSetting() error {
 	return s.Markup.CheckSetting()
 }
 
-// joinPrompts writes the negative prompt behind the prompt, for servers that
-// split the prompt at a vertical bar. Bars that a person wrote become commas:
-// people use both to separate parts of a prompt, and a bar would turn the rest
-// of the prompt into a negative prompt.
+// joinPrompts appends the negative prompt to the prompt, for servers that split
+// the prompt at a vertical bar. Bars that a person wrote become commas: people
+// use both to separate parts of a prompt, and a bar would turn all text after
+// it into a negative prompt.
 func (t *task) joinPrompts(all map[string]any) {
 	if !t.dialectOf().splitsPrompts || t.Call != "images" {
 		return

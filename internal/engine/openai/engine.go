@@ -7,8 +7,8 @@
 //	call             API endpoint: images, edits, speech, videos or video-sync
 //	model            sent unchanged; omitted if empty
 //	fixed            constant parameters; null removes one
-//	rename           field: parameter; "-" sends the field to no parameter,
-//	                 size.width and size.height are the sides of a size,
+//	rename           maps fields to parameters; "-" means that a field is not
+//	                 sent; size.width and size.height are the sides of a size;
 //	                 image[] always sends a list
 //	seed             the parameter for the seed; if empty, no seed is sent
 //	seed_max         the largest seed that the server accepts; larger ones
@@ -16,7 +16,7 @@
 //	response_format  sent only if set: some servers refuse it
 //	batch            maximum number of results per request; default: 10
 //	dialect          localai for LocalAI, which has other parameter names, one
-//	                 seed per request and negative prompts behind a | in the
+//	                 seed per request and negative prompts after a | in the
 //	                 prompt
 //	markup           allow: people may use extra networks such as
 //	                 <lora:name:1> in prompts; default: refuse
@@ -25,10 +25,10 @@
 //
 // Pictures, speech and video-sync are one blocking request per batch; if the
 // job is cancelled, the engine closes the connection. A video is a job on the
-// server: its id is saved in a checkpoint, and it is polled, fetched, and
-// deleted if the run ends first. Some servers, such as SGLang, continue to work
-// on a deleted video. A video costs money, so a request that may have created
-// one without returning its id is never repeated.
+// server: the engine saves its id in a checkpoint, polls it and downloads the
+// result, or deletes the video if the run ends first. Some servers, such as
+// SGLang, continue to work on a deleted video. A video costs money, so a
+// request that may have created one without returning its id is never repeated.
 //
 // Results that equal an earlier one of the same run are dropped: a server that
 // ignores seeds makes the same picture again.
@@ -138,7 +138,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, out engine.Sink) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if t.Call != "speech" { // speech models have no markup that sets parameters, and people read markup aloud
+	if t.Call != "speech" { // speech models have no markup that sets parameters, and a text may contain markup that is to be read aloud
 		if err := t.Markup.RefuseMarkup(j.Values, backend.ExtraNetworks); err != nil {
 			return err
 		}

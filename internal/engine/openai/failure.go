@@ -56,8 +56,8 @@ func callFailure(ctx context.Context, err error) error {
 	return backend.CallFailure(ctx, err)
 }
 
-// knownFailure returns the failure for error codes that mean the same on all
-// servers. It returns nil for other codes.
+// knownFailure returns the failure for error codes that have the same meaning
+// on all servers. It returns nil for other codes.
 func (c serverError) knownFailure() *engine.Error {
 	switch {
 	case refusalCodes[c.Code]:

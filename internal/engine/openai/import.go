@@ -44,13 +44,13 @@ func (e *Engine) ListModels(ctx context.Context) ([]string, error) {
 	return ids, nil
 }
 
-// CallHelp lists the API endpoints that ImportTool accepts, for the help of
+// CallHelp lists the API endpoints that ImportTool accepts, for help texts of
 // commands.
 const CallHelp = "images, edits, speech, videos, or video-sync for LocalAI (default: from the model's task type or name)"
 
 // ImportTool drafts a tool's manifest for the model called name. call is the
 // API endpoint; if it is empty, it is derived from the model's task type or
-// name. The draft has only fields that the server's product does not ignore.
+// name. The draft omits fields that the server's product ignores.
 func (e *Engine) ImportTool(ctx context.Context, name, call, engineName string) (manifestdraft.Tool, error) {
 	list, err := e.fetchModels(ctx)
 	if err != nil {
@@ -84,7 +84,7 @@ func (e *Engine) ImportTool(ctx context.Context, name, call, engineName string) 
 	}
 	model := strings.ToLower(path.Base(name))
 	if kind != "" {
-		model = "own-" + model // a name that does not count as one of OpenAI's models, which people use as aliases
+		model = "own-" + model // people use names of OpenAI's models as aliases for others; with the prefix, the model does not count as one of OpenAI's
 	}
 	draw(&t, model)
 	switch {
@@ -92,13 +92,13 @@ func (e *Engine) ImportTool(ctx context.Context, name, call, engineName string) 
 		adaptToLocalAI(&t, call)
 	case kind == productSDCpp:
 		adaptToSDCpp(&t)
-	case call == "videos" && list[at].Task != "": // SGLang requires a picture in forms
+	case call == "videos" && list[at].Task != "": // SGLang requires a picture if the request is a form
 		t.Engine.With["json"] = true
 	}
 	return t, nil
 }
 
-// product is a server product that ignores or misses parts of the API, so that
+// product is a server product that ignores or lacks parts of the API, so that
 // its tools have fewer fields.
 type product string
 
@@ -107,14 +107,14 @@ const (
 	productSDCpp   product = "stable-diffusion.cpp"
 )
 
-// productCalls are the API endpoints of products that do not have all of them.
+// productCalls lists the API endpoints of each product that lacks some of them.
 var productCalls = map[product][]string{
 	productLocalAI: dialects[localAI].calls,
 	productSDCpp:   {"images", "edits"},
 }
 
-// detectProduct finds out by requests that only one product answers which
-// product the server is. It returns "" for all others.
+// detectProduct returns the product of the server. It sends requests to which
+// only one product responds. It returns "" for other products.
 func (e *Engine) detectProduct(ctx context.Context) product {
 	var capabilities struct {
 		Modes []string `json:"supported_modes"`

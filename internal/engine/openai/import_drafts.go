@@ -139,15 +139,15 @@ func draftVideos(t *manifestdraft.Tool, name string) {
 }
 
 // draftVideoSync drafts a tool for LocalAI, which ignores a length in seconds
-// and reads the number of frames.
+// and uses the number of frames.
 func draftVideoSync(t *manifestdraft.Tool, name string) {
-	draftVideos(t, "own-"+name) // a name that does not count as one of OpenAI's models
+	draftVideos(t, "own-"+name) // with the prefix, the model does not count as one of OpenAI's
 	at := slices.IndexFunc(t.Fields, func(f manifestdraft.Field) bool { return f.Key == "seconds" })
 	t.Fields = slices.Replace(t.Fields, at, at+1, countField("num_frames", "Frames", 257), countField("fps", "Frames per second", 60))
 }
 
-// adaptToLocalAI completes a draft for LocalAI. Its pictures have no parameter
-// for the guidance.
+// adaptToLocalAI completes a draft for LocalAI, whose endpoint for pictures has
+// no parameter for the guidance.
 func adaptToLocalAI(t *manifestdraft.Tool, call string) {
 	if call != "images" {
 		return

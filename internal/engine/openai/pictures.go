@@ -53,7 +53,7 @@ func (t *task) makePictures(ctx context.Context) error {
 }
 
 // makeBatch sends one request for want pictures and returns the number of
-// results. there is the number of results of earlier requests.
+// results. The parameter there is the number of results of earlier requests.
 func (t *task) makeBatch(ctx context.Context, there, want int) (int, error) {
 	ctx, cancel := context.WithCancel(ctx) // cancelling also stops reading the input files
 	defer cancel()
@@ -82,7 +82,8 @@ func (t *task) makeBatch(ctx context.Context, there, want int) (int, error) {
 }
 
 // deliverImages passes up to want results in a response to the sink, and
-// returns their number. there is the number of results of earlier requests.
+// returns their number. The parameter there is the number of results of earlier
+// requests.
 func (t *task) deliverImages(ctx context.Context, body io.Reader, there, want int) (int, error) {
 	var a imagesResponse
 	if err := backend.DecodeJSONLimit(body, t.e.maxResponse, &a); err != nil {

@@ -44,8 +44,8 @@ func (t *task) parameterFor(key string) (string, bool) {
 }
 
 // requestParameters returns the parameters of the next request, without files.
-// there is the number of results that already exist. results is the number of
-// results that are requested, or 0 for endpoints that always make one.
+// The parameter there is the number of results that already exist; results is
+// the number of requested results, or 0 for endpoints that always make one.
 func (t *task) requestParameters(there, results int) map[string]any {
 	all := map[string]any{}
 	for key, v := range t.Values {

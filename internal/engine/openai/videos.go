@@ -18,8 +18,8 @@ const (
 	// after the job has ended, so that the video's id becomes known and the
 	// video can be deleted.
 	createGrace = 700 * time.Millisecond
-	// deleteTimeout limits the requests that delete videos whose results are
-	// not needed.
+	// deleteTimeout is the time limit of the requests that delete videos whose
+	// results are not needed.
 	deleteTimeout = 800 * time.Millisecond
 	// maxFailedPolls is the number of consecutive polls of a video that may
 	// fail.
@@ -87,7 +87,7 @@ func (t *task) saveCheckpoint(ctx context.Context, n checkpoint) error {
 		text = string(b)
 	}
 	if len(text) > engine.MaxCheckpoint {
-		return nil // too large: the previous checkpoint stays; a later attempt makes the videos again that are not in it
+		return nil // if it is too large, the previous checkpoint stays, and a later attempt repeats the videos that are not in it
 	}
 	return t.out.SaveCheckpoint(ctx, text)
 }
@@ -288,9 +288,9 @@ func (t *task) fetchVideo(ctx context.Context, v video) error {
 	return t.deliverBody(ctx, res)
 }
 
-// deleteVideos deletes the videos from number from on, which are not needed,
-// and removes them from the checkpoint, so that the next worker does not wait
-// for them. If another worker continues the run, no video is deleted.
+// deleteVideos deletes video number from and all later ones, which are not
+// needed, and removes them from the checkpoint, so that the next worker does
+// not wait for them. If another worker continues the run, no video is deleted.
 func (t *task) deleteVideos(ctx context.Context, n checkpoint, from int) {
 	if engine.IsHandedOver(ctx) {
 		return

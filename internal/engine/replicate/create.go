@@ -17,7 +17,7 @@ import (
 )
 
 // createPrediction creates the job's prediction number i. If an earlier create
-// request got no response, it looks for the prediction of that request
+// request got no response, it searches for the prediction of that request
 // instead.
 func (t *task) createPrediction(ctx context.Context, i int) error {
 	if t.checkpoint.Creating != "" { // there is no id, so the response was lost
@@ -63,8 +63,8 @@ func (t *task) createPrediction(ctx context.Context, i int) error {
 	return t.adoptPrediction(ctx, i)
 }
 
-// saveID saves the id of the job's prediction number i in the checkpoint. It
-// is called first after the creation, so that the id is not lost.
+// saveID saves the id of the job's prediction number i in the checkpoint. It is
+// called immediately after the creation, so that the id is not lost.
 func (t *task) saveID(i int, id string) error {
 	t.markActive(id)
 	t.checkpoint.IDs[i] = id
@@ -72,8 +72,8 @@ func (t *task) saveID(i int, id string) error {
 	return t.SaveCheckpoint(t.Settle, t.checkpoint)
 }
 
-// clearCreating removes from the checkpoint that a create request has no
-// response yet.
+// clearCreating removes from the checkpoint the create request that has no
+// response.
 func (t *task) clearCreating() {
 	t.checkpoint.Creating = ""
 	t.checkpoint.Since = 0
@@ -105,7 +105,7 @@ func createFailure(ctx context.Context, err error) error {
 		return engine.ErrMisconfigured.WithCause(err) // the model in the manifest does not exist
 	case http.StatusBadRequest, http.StatusPaymentRequired, http.StatusUnprocessableEntity:
 		var said struct{ Title, Detail string }
-		_ = json.Unmarshal(s.Body, &said) // a body of another form has no detail
+		_ = json.Unmarshal(s.Body, &said) // if the body has another format, there is no detail
 		if said.Detail == "" {
 			said.Detail = said.Title
 		}
@@ -114,9 +114,9 @@ func createFailure(ctx context.Context, err error) error {
 	return backend.CallFailure(ctx, err)
 }
 
-// adoptPrediction looks for the prediction whose create request got no
-// response. If it can be identified with certainty, the job continues with it
-// as its prediction number i.
+// adoptPrediction searches for the prediction whose create request got no
+// response. If the prediction can be identified with certainty, the job
+// continues with it as its prediction number i.
 func (t *task) adoptPrediction(ctx context.Context, i int) error {
 	if !t.canRecognize() {
 		return backend.ErrUnconfirmed
@@ -132,9 +132,9 @@ func (t *task) adoptPrediction(ctx context.Context, i int) error {
 	return t.saveID(i, found[0])
 }
 
-// canRecognize reports whether the job's predictions can be told apart from
-// predictions that other runs created with the same inputs: only the seed
-// differs between them.
+// canRecognize reports whether the job's predictions can be distinguished from
+// predictions that other runs created with the same inputs. That requires a
+// seed, because only the seed differs between them.
 func (t *task) canRecognize() bool { return t.with.Mapping.Seed != "" }
 
 // findRepeatedly calls findCandidates up to three times, because new
@@ -163,8 +163,9 @@ type listedPrediction struct {
 }
 
 // findCandidates returns the ids of recent predictions that the create request
-// in the checkpoint may have made: of the same model, with the same inputs,
-// not older than the request, and of no other job in this process.
+// in the checkpoint may have created. They are of the same model, have the same
+// inputs, are not older than the request, and belong to no other job in this
+// process.
 func (e *Engine) findCandidates(ctx context.Context, m model, n checkpoint) (ids []string, err error) {
 	const pages = 2 // number of pages to read, each with 100 predictions
 	at := "predictions"

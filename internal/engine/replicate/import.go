@@ -14,7 +14,7 @@ import (
 // ImportTool drafts a tool's manifest for a model, given as owner/name, from
 // the schema that the provider has for it. The manifest runs an official model
 // by its name, any other by its newest version. outputType is the tool's output
-// type, or empty for a guess.
+// type; if it is empty, ImportTool guesses it.
 func (e *Engine) ImportTool(ctx context.Context, model, engineName, outputType string) (manifestdraft.Tool, error) {
 	if !pairPattern.MatchString(model) {
 		return manifestdraft.Tool{}, errors.New("a model must be given as owner/name")

@@ -12,8 +12,8 @@ import (
 // embedded in the inputs.
 const inlineBytes = 256 << 10
 
-// fileInput returns a file of the job as a data: URI or as a URL, as the API
-// accepts it.
+// fileInput returns a file of the job in a form that the API accepts: as a
+// data: URI or as a URL.
 func (t *task) fileInput(ctx context.Context, f engine.File) (any, error) {
 	if f.Size <= inlineBytes {
 		return backend.DataURI(ctx, f, inlineBytes)

@@ -8,11 +8,11 @@
 //	checkpoint "creating" ──create──▶ checkpoint with the id ──poll──▶ outputs
 //	       │ no response
 //	       └──list──▶ exactly one recent prediction of that model with those
-//	                  inputs that belongs to no other job here: it is the one
+//	                  inputs, and of no other job in this process: adopt it
 //	              └─▶ none, or several: the run fails permanently
 //
-// The next worker resumes the predictions of the checkpoint. Predictions that were cancelled
-// meanwhile are created again.
+// A worker that continues the run resumes the predictions in the checkpoint.
+// Predictions that were cancelled meanwhile are created again.
 package replicate
 
 import (

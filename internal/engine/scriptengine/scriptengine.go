@@ -17,15 +17,14 @@
 //	{"ignore_cancel": "2s"}          wait, and ignore the job's cancellation:
 //	                                 the script continues after it
 //	{"panic": true}
-//	{"hold": "NAME"}                 wait for Release; a NAME with a leading
-//	                                 slash is a file, and waits until it exists
+//	{"hold": "NAME"}                 wait for Release; if NAME begins with a
+//	                                 slash, wait until the file NAME exists
 //	{"count_to": "/path"}            append "RUNID ATTEMPT\n" to a file
 //
-// A failure with times occurs in that many first attempts of the run in this
-// process. The number of results is independent of NumResults: a script may
-// make too many or too few. Without a script the engine makes NumResults
-// pictures of 8 by 8 pixels, whose colour depends on the seed and their
-// number.
+// A failure with "times": n occurs only in the first n attempts of the run in
+// this process. The number of results is independent of NumResults: a script
+// may make too many or too few. Without a script the engine makes NumResults
+// pictures of 8 by 8 pixels, whose colour depends on the seed and their number.
 package scriptengine
 
 import (
@@ -45,7 +44,7 @@ import (
 )
 
 // Engine follows scripts. It counts the failures of each run and remembers
-// which waiting points have been released.
+// which hold points have been released.
 type Engine struct {
 	mu     sync.Mutex
 	failed map[failureKey]int
@@ -64,7 +63,7 @@ type holdPoint struct {
 	reached, released chan struct{}
 }
 
-// New returns an engine without recorded failures or waiting points.
+// New returns an engine without recorded failures or hold points.
 func New() *Engine {
 	return &Engine{failed: map[failureKey]int{}, holds: map[string]*holdPoint{}}
 }
@@ -201,7 +200,7 @@ type scriptRun struct {
 	made   int // number of results made so far
 }
 
-// doStep executes a step with the context heard. The steps hang and hold
+// doStep executes a step, with heard as its context. The steps hang and hold
 // always use ctx instead, because nothing else would end them.
 func (p *scriptRun) doStep(ctx, heard context.Context, number int, s step) error {
 	switch {

@@ -16,8 +16,8 @@ import (
 	"atelier/internal/engine"
 )
 
-// folderPrefix begins the names of jobs' folders, so that Sweep recognizes
-// them.
+// folderPrefix is the prefix of the names of jobs' folders, by which Sweep
+// recognizes them.
 const folderPrefix = "atelier-job-"
 
 // Folder is the temporary folder of a job's program. Names of its files are
@@ -220,8 +220,8 @@ func (f *Folder) measureUsage(maxBytes int64) (h folderUsage) {
 	return h
 }
 
-// walkEntries visits all entries of the folder, also in sub-folders whose
-// permissions the program has removed. It skips entries that disappear
+// walkEntries visits all entries of the folder, including those in sub-folders
+// whose permissions the program has removed. It skips entries that disappear
 // meanwhile.
 func (f *Folder) walkEntries(visit func(name string, d fs.DirEntry) error) error {
 	return fs.WalkDir(f.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {

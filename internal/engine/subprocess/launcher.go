@@ -20,9 +20,9 @@ const statusFile = 3
 
 // A process cannot be given limits from outside before its first instruction:
 // fork has no such option, tracing is forbidden in many containers, and limits
-// that are set later miss processes that it has already started. So this
-// program starts itself; the copy limits itself and then executes the other
-// program.
+// that are set later miss child processes that it has already started. So this
+// program starts a copy of itself, the launcher, which limits itself and then
+// executes the other program.
 //
 // This happens during package initialization and not in a function that main
 // has to call: if main did not call it, the copy would do main's work again,
@@ -30,10 +30,10 @@ const statusFile = 3
 // other packages are initialized, and takes a few milliseconds.
 var _ = runAsLauncher(os.Args)
 
-// runAsLauncher limits this process and executes the program if this process
-// is a launcher; it then never returns. In other processes it does nothing.
-// The arguments are the launcher's name, the memory limit and the file size
-// limit in bytes, the access rules, the program and its arguments.
+// runAsLauncher limits this process and executes the program if this process is
+// a launcher; in this case it never returns. In other processes it does
+// nothing. The arguments are the launcher's name, the memory limit and the file
+// size limit in bytes, the access rules, the program and its arguments.
 func runAsLauncher(args []string) struct{} {
 	if len(args) < 5 || args[0] != launcher {
 		return struct{}{}

@@ -14,7 +14,8 @@ const (
 	maxTail = 4 << 10  // number of bytes at the end of standard error that are kept
 	// maxLate is the maximum number of bytes, and drainTimeout the maximum
 	// time, for reading output after the program has ended. They suffice for
-	// the rest of the pipe, and stop other processes that still write to it.
+	// the data that is still in the pipe, and end the reading if other
+	// processes continue to write to the pipe.
 	maxLate      = 1 << 20
 	drainTimeout = 500 * time.Millisecond
 )
@@ -93,8 +94,8 @@ func (s *streams) launcherStatus() []byte {
 	return b
 }
 
-// outputReader reads the program's output. After signalEnd it reads the rest
-// of it, limited by drainTimeout and maxLate.
+// outputReader reads the program's output. After signalEnd it reads the
+// remaining output, limited by drainTimeout and maxLate.
 type outputReader struct {
 	file *os.File
 	late bool

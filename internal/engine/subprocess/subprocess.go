@@ -6,11 +6,11 @@
 // No shell is involved. When the context is cancelled the whole process group
 // is killed, and Run returns only when all of its processes have ended.
 //
-// A binary with this package starts other programs through itself (see
-// launcher.go). Limits apply before the other program's first instruction, and
-// its child processes inherit them. They do not limit the total memory and
-// number of processes, or files that were deleted while open; the operating
-// system's limits for the user must do that.
+// A binary that contains this package starts other programs through a copy of
+// itself (see launcher.go). Limits apply before the other program's first
+// instruction, and its child processes inherit them. The limits do not cover
+// the total memory and number of processes, or files that were deleted while
+// open; the operating system's limits for the user must do that.
 //
 // If the kernel has Landlock (Linux 5.13), a program can access only its
 // folder, the system's programs and libraries, and the paths that its engine
@@ -51,9 +51,9 @@ type Program struct {
 	Read, Write []string
 	Stdin       []byte
 	// Line is called with each line of standard output, without the line
-	// ending. Long lines are cut. If Line is nil, the output is discarded.
-	// Line is called in the goroutine that called Run, and the program blocks
-	// while it writes more output than the pipe can buffer.
+	// ending. Long lines are cut. If Line is nil, the output is discarded. Line
+	// is called in the goroutine that called Run. While Line runs, the program
+	// blocks if it writes more output than the pipe can buffer.
 	Line   func(line []byte)
 	Limits Limits
 }
@@ -88,7 +88,7 @@ type Requirement struct {
 	Path    string // absolute path; empty if not installed
 }
 
-// programFolders returns the folders in which programs are searched. They are
+// programFolders returns the folders that are searched for programs. They are
 // also the PATH of the programs themselves. This process's own PATH is not
 // used, because it depends on the shell that started it.
 func programFolders() []string {

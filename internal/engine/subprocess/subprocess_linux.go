@@ -21,8 +21,9 @@ func ownExecutable() (string, error) { return "/proc/self/exe", nil }
 // Several are needed because some systems, containers and users are not
 // allowed to create namespaces.
 //
-// None uses a PID namespace: in one, the program would be process 1, which
-// ignores most signals, even its own.
+// None of them uses a PID namespace. The program would be process 1 of the
+// namespace, and process 1 ignores most signals, even those that it sends to
+// itself.
 func startAttrs(network bool) []*syscall.SysProcAttr {
 	net := uintptr(unix.CLONE_NEWNET)
 	if network {
@@ -48,8 +49,8 @@ func startAttrs(network bool) []*syscall.SysProcAttr {
 }
 
 // dropPrivileges removes privileges of the launcher before it executes the
-// program. It also makes the kernel prefer the program to this service when it
-// must kill a process because memory runs out.
+// program. It also makes the kernel kill the program rather than this service
+// when memory runs out.
 func dropPrivileges() error {
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("500"), 0) // an error is ignored, because the program runs without this adjustment too
 	// As root, the program could raise its limits again and rejoin the
@@ -65,8 +66,9 @@ func dropPrivileges() error {
 	return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 }
 
-// execProgram executes the program, with a memory limit in bytes unless that
-// is 0. It returns only if that fails, with the step that failed.
+// execProgram executes the program. memory is its memory limit in bytes; 0
+// means no limit. execProgram returns only if it fails, with the step that
+// failed.
 //
 // The limit also applies to the launcher and is usually below the memory that
 // Go has reserved, so no memory can be allocated after it is set. Therefore
@@ -113,7 +115,7 @@ func waitProcess(process *os.Process, last func()) (*os.ProcessState, error) {
 	return process.Wait()
 }
 
-// killStrays kills processes of the program that left its process group. It
+// killStrays kills the program's processes that have left its process group. It
 // recognizes them by their working directory or their environment.
 func killStrays(folder string) {
 	const rounds = 10 // several, because the processes may start others meanwhile

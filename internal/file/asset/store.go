@@ -12,8 +12,8 @@ import (
 const columns = `a.id, a.account_id, a.type, a.mime_type, a.size_bytes, a.sha256,
 	coalesce(a.width, 0), coalesce(a.height, 0), coalesce(a.duration_ms, 0), a.blurhash, a.blob, a.thumb, a.preview, a.created, a.gone, a.stored_bytes - a.size_bytes`
 
-// scanAsset scans a row into a. others are the destinations of the columns
-// before those of the asset.
+// scanAsset scans a row into a. others are the destinations of the columns that
+// precede the asset's columns.
 func scanAsset(row sqldb.Scanner, a *Asset, others ...any) error {
 	var ms int64
 	var created, gone sqldb.Time
@@ -96,8 +96,8 @@ func deleteUpload(ctx context.Context, tx *sqldb.Tx, accountID, id string) (dele
 	return n == 1, err
 }
 
-// Release marks files as deleted. It returns the number of bytes released by
-// account, without files that were already marked.
+// Release marks files as deleted. It returns the number of released bytes for
+// each account, without files that were already marked.
 func Release(ctx context.Context, tx *sqldb.Tx, assetIDs []string) (map[string]int64, error) {
 	if len(assetIDs) == 0 {
 		return nil, nil

@@ -12,9 +12,9 @@
 // if the disk is full or the server is unreachable, too slow or reports a
 // failure of its own. Every other error is a bug or a wrong configuration.
 //
-// In S3 the key pair needs permission to list, read, write and delete objects,
-// and to list and abort multipart uploads. Requests name the bucket in the
-// path and go only to the configured endpoint: no proxy, no redirects, no
+// In S3 the access key needs permission to list, read, write and delete
+// objects, and to list and abort multipart uploads. Requests name the bucket in
+// the path and go only to the configured endpoint: no proxy, no redirects, no
 // lookup of regions or roles.
 package blob
 
@@ -111,8 +111,8 @@ type Options struct {
 	// unfinished Puts.
 	Now func() time.Time
 
-	// SkipSync skips fsync in a folder. The caller must make the files
-	// durable, for example many at once.
+	// SkipSync skips fsync in a folder. The caller must make the files durable,
+	// for example by syncing many files at once.
 	SkipSync bool
 
 	// ReadOnly opens an existing store without creating or deleting anything.

@@ -23,11 +23,11 @@ const (
 	// most 78 GiB.
 	partSize = 8 << 20
 
-	// partTimeout limits the upload of one part of a value.
+	// partTimeout is the time limit for the upload of one part of a value.
 	partTimeout = 2 * time.Minute
 
-	// defaultStallTimeout limits how long a reader waits for the next bytes
-	// from the server.
+	// defaultStallTimeout is the maximum time that a reader waits for the next
+	// bytes from the server.
 	defaultStallTimeout = time.Minute
 
 	// maxAttempts is the number of times that a request is sent, including the
@@ -107,8 +107,8 @@ func (b *bucket) Put(ctx context.Context, key string, r io.Reader) (int64, error
 	return part.size, nil
 }
 
-// putParts sends a multipart upload: first part, which is already buffered,
-// then the rest of the source. It returns the total size.
+// putParts sends a multipart upload: the given part, which is already buffered,
+// and then the rest of the source. It returns the total size.
 func (b *bucket) putParts(ctx context.Context, key string, part *spool, rest io.Reader) (size int64, err error) {
 	upload, err := b.core.NewMultipartUpload(ctx, b.name, key, minio.PutObjectOptions{ContentType: contentTypeOf(key)})
 	if err != nil {

@@ -32,7 +32,7 @@ const (
 	// digests, in bytes.
 	digestOverhead = 160
 
-	// verifyTimeout limits the first verification of a file.
+	// verifyTimeout is the time limit for the first verification of a file.
 	verifyTimeout = 10 * time.Minute
 )
 
@@ -43,9 +43,9 @@ type File struct {
 	SHA256 string // expected hash in hexadecimal; if empty, only the size is checked
 }
 
-// OpenVerified returns a reader of a whole value. It returns the last bytes
-// only after the SHA-256 of all bytes has matched, so a damaged value is never
-// read completely.
+// OpenVerified returns a reader of a whole value. The reader returns the last
+// bytes only after the SHA-256 of all bytes has matched, so a damaged value is
+// never read completely.
 func OpenVerified(ctx context.Context, s Store, f File) (io.ReadCloser, error) {
 	return openWhole(ctx, s, f, nil)
 }

@@ -4,10 +4,10 @@
 //	                                                          └── measure, if no thumbnail is needed
 //
 // The bytes determine the format of a file, not its name or its declared type.
-// Files are streamed: only a few blocks are in memory, for files of any
-// length. A stored file has no owner until a transaction commits a row with
-// its key. Files without a row are deleted at once after a failure, or after
-// an hour.
+// Files are streamed: only a few blocks are in memory, for files of any length.
+// A stored file has no owner until a transaction commits a row with its key. If
+// the request fails, the file is deleted at once. A file that still has no row
+// after an hour is deleted, too.
 package ingest
 
 import (
@@ -31,7 +31,7 @@ import (
 // Folder is the folder of all media files in the blob store.
 const Folder = "media"
 
-// discardTimeout limits the deletion of stored files after a failure.
+// discardTimeout is the time limit for deleting stored files after a failure.
 const discardTimeout = 30 * time.Second
 
 // Pipeline validates files, removes their metadata and stores them. It is safe
@@ -176,7 +176,7 @@ func (in *Pipeline) putCleaned(ctx context.Context, a *asset.Asset, format media
 
 // storePreview stores the first frame of a video as its preview, and a
 // thumbnail of the frame. A video without a readable frame is accepted without
-// both.
+// a preview and a thumbnail.
 func (in *Pipeline) storePreview(ctx context.Context, t media.DecodeRequest, a *asset.Asset) error {
 	if in.ExtractFrame == nil {
 		return nil
@@ -214,9 +214,9 @@ func (in *Pipeline) storePreview(ctx context.Context, t media.DecodeRequest, a *
 	return err
 }
 
-// DiscardFiles deletes files that IngestFile stored and that will get no
-// owner. It ignores errors and works even after ctx is cancelled; remaining
-// files are deleted later by library.SweepFiles.
+// DiscardFiles deletes files that IngestFile stored and that no database row
+// will refer to. It ignores errors and works even after ctx is cancelled;
+// remaining files are deleted later by library.SweepFiles.
 func (in *Pipeline) DiscardFiles(ctx context.Context, files ...StoredFile) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardTimeout)
 	defer cancel()
@@ -230,7 +230,7 @@ func (in *Pipeline) DiscardFiles(ctx context.Context, files ...StoredFile) {
 }
 
 // meter is a reader that counts and hashes the bytes read through it. It fails
-// after maxBytes unless maxBytes is negative.
+// after maxBytes bytes; a negative maxBytes means no limit.
 type meter struct {
 	from      io.Reader
 	maxBytes  int64

@@ -13,12 +13,13 @@ var ratios = []float64{1, 16. / 9, 2, 3. / 2, 4. / 3, 21. / 9, 9. / 16, 2. / 3, 
 
 // maxRatioFactor is the largest factor between a picture's ratio and a common
 // ratio that counts as a match. Models make pictures whose sides are multiples
-// of 8, 16 or 64 pixels, so they are never exactly 16:9.
+// of 8, 16 or 64 pixels, so their ratio is often not exactly a common one.
 const maxRatioFactor = 1.05
 
 // AspectRatio returns the common aspect ratio nearest to that of a picture. It
 // returns OTHER if none is within 5 %, and "" for a file without dimensions.
-// The distance is a factor, so that portrait and landscape are treated alike.
+// The distance between two ratios is measured as a factor, so that portrait and
+// landscape are treated alike.
 func AspectRatio(width, height int) string {
 	if width <= 0 || height <= 0 {
 		return ""

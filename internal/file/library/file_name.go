@@ -54,8 +54,8 @@ func ResultNames(toolSlug, resultID string, k Keys) Names {
 	return namesOf(toolSlug+"-"+resultID[max(0, len(resultID)-idSuffixLength):], k)
 }
 
-// RunNames returns the file name of a pending run's preview. preview is its
-// blob key.
+// RunNames returns the file name of a pending run's preview. preview is the
+// preview's blob key.
 func RunNames(preview string) Names { return namesOf("run", Keys{Preview: preview}) }
 
 // inputName is the file name, without extension, of a run's input files in

@@ -2,16 +2,16 @@
 // the results of its runs. It also creates their signed URLs, and deletes
 // content that is no longer needed.
 //
-// Every call gets the accounts that it may read. Files of other accounts,
+// Callers pass the accounts that a method may read. Files of other accounts,
 // deleted files and files that never existed result in the same error.
 //
 //	row ──delete, retention──▶ row marked deleted ──SweepFiles──▶ asset gone ──▶ content deleted
 //
-// The content of an asset stays while an upload or a result that is not
-// deleted refers to it, or a pending run uses it as input, and for one hour
-// longer, for runs that are being created from it at that time. The row is
-// marked as gone before the content is deleted. A crash between the two leaves
-// content without a row, which SweepFiles also finds.
+// The content of an asset stays while an upload or a result that is not deleted
+// refers to it, or a pending run uses it as input. It stays for one hour
+// longer, because a run that uses the asset may be about to be created. The row
+// is marked as gone before the content is deleted. A crash between the two
+// leaves content without a row, which SweepFiles also finds.
 package library
 
 import (
@@ -104,8 +104,8 @@ func (l *Library) AddUpload(ctx context.Context, p principal.Principal, accountI
 }
 
 // CheckAvailable returns how many bytes an account can store now, and an error
-// if that is less than bytes. It serves to refuse an upload before the file is
-// sent; AddUpload checks again when it stores the file.
+// if that is less than bytes. Callers use it to refuse an upload before the
+// file is sent; AddUpload checks again when it stores the file.
 func (l *Library) CheckAvailable(ctx context.Context, accountID string, bytes int64) (available int64, err error) {
 	err = l.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		available, err = l.Storage.CheckAvailable(ctx, tx, accountID, bytes)

@@ -21,7 +21,7 @@ const (
 // ResolveReference returns the file that a reference in the inputs of a run
 // refers to. Its content stays at least for OrphanAge, even if the upload or
 // result is deleted meanwhile. That is enough time to commit the run, which
-// then keeps the content.
+// then protects the content from deletion.
 func ResolveReference(ctx context.Context, tx *sqldb.Tx, accountID, kind, id string) (asset.Asset, error) {
 	switch kind {
 	case UploadRef:

@@ -79,7 +79,7 @@ func (l URLSigner) VerifyURL(kind URLKind, id, variant string, query url.Values)
 	expires := query.Get("e")
 	text := query.Get("s")
 	// The decoder ignores line breaks, so the length is checked too. Otherwise
-	// several strings would be the same signature.
+	// several strings would decode to the same signature.
 	seal, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(text) != base64.RawURLEncoding.EncodedLen(sealLength) || !hmac.Equal(seal, l.computeSeal(g, expires)) {
 		return SignedURL{}, errSignature
@@ -93,7 +93,7 @@ func (l URLSigner) VerifyURL(kind URLKind, id, variant string, query url.Values)
 }
 
 // computeSeal returns the signature of a URL's parts. Each part is preceded by
-// its length, so that no two lists of parts are signed alike.
+// its length, so that different lists of parts have different signatures.
 func (l URLSigner) computeSeal(g SignedURL, expires string) []byte {
 	m := hmac.New(sha256.New, l.Key)
 	for _, part := range []string{string(g.Kind), g.ID, g.Variant, g.ViewerID, expires} {

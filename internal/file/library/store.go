@@ -163,9 +163,9 @@ func stillUnowned(ctx context.Context, tx *sqldb.Tx, ids []string, before time.T
 	return sqldb.All(ctx, tx, `SELECT id FROM asset WHERE id IN `+in+` AND `+unowned+` ORDER BY id`+tx.Dialect.ForUpdate, args, scanOne[string])
 }
 
-// markGone marks files as gone. It returns their blob keys, and their sizes in
-// bytes by account. It skips files that are not marked as released or that
-// have an owner.
+// markGone records that the content of files is deleted, before it is. It
+// returns the files' blob keys, and their sizes in bytes by account. It skips
+// files that are not marked as released or that have an owner.
 func markGone(ctx context.Context, tx *sqldb.Tx, ids []string, before time.Time) (keys []string, removed map[string]int64, err error) {
 	in, args := sqldb.In(ids, before.UnixMicro(), sqldb.At(tx.Now))
 	var rows [][3]string
@@ -189,7 +189,7 @@ func scanKeys(row sqldb.Scanner) (k [3]string, err error) {
 	return k, err
 }
 
-// flattenKeys returns the keys in rows that are not empty.
+// flattenKeys returns the non-empty keys in rows.
 func flattenKeys(rows [][3]string) (keys []string) {
 	for _, row := range rows {
 		for _, key := range row {
@@ -209,8 +209,9 @@ func blobKeysOf(ctx context.Context, tx *sqldb.Tx, ids []string) ([]string, erro
 	return flattenKeys(rows), err
 }
 
-// referencedKeys returns all keys of the files that use one of keys. No index
-// supports this query, so it is only for the few keys that seem to be orphans.
+// referencedKeys returns all blob keys of the files that have one of the given
+// keys. No index supports this query, so it is only for the few keys that seem
+// to be orphans.
 func referencedKeys(ctx context.Context, tx *sqldb.Tx, keys []string) ([]string, error) {
 	in, args := sqldb.In(keys)
 	rows, err := sqldb.All(ctx, tx, `
@@ -218,7 +219,7 @@ func referencedKeys(ctx context.Context, tx *sqldb.Tx, keys []string) ([]string,
 	return flattenKeys(rows), err
 }
 
-// usedPreviewKeys returns those of the keys that are previews of pending runs.
+// usedPreviewKeys returns the keys that are previews of pending runs.
 func usedPreviewKeys(ctx context.Context, tx *sqldb.Tx, keys []string) ([]string, error) {
 	in, args := sqldb.In(keys)
 	return sqldb.All(ctx, tx, `SELECT preview FROM run WHERE status = 'pending' AND preview IN `+in, args, scanOne[string])
@@ -278,9 +279,9 @@ func EraseFavorites(ctx context.Context, tx *sqldb.Tx, personID string) error {
 }
 
 // EraseUploads deletes at most limit uploads of an account and erases their
-// names, including the names of uploads that were deleted before. It begins
-// after the upload ID after and returns the last ID, or "" when nothing is
-// left. SweepFiles deletes the content later.
+// names, including the names of uploads that were deleted before. It selects
+// uploads with IDs above after, in ascending order, and returns the last ID, or
+// "" if there are no more uploads. SweepFiles deletes the content later.
 func EraseUploads(ctx context.Context, tx *sqldb.Tx, accountID, after string, limit int) (last string, err error) {
 	type uploadRow struct{ id, assetID string }
 	uploads, err := sqldb.All(ctx, tx, `SELECT id, asset_id FROM upload WHERE account_id = $1 AND id > $2 ORDER BY id LIMIT $3`,
@@ -319,7 +320,7 @@ func EraseResults(ctx context.Context, tx *sqldb.Tx, runIDs []string) error {
 	}
 
 	// IDs are selected first and then listed in the update, so that rows are
-	// found by the primary key whatever statistics the query planner has.
+	// found by the primary key, regardless of the query planner's statistics.
 	type resultRow struct{ id, assetID string }
 	in, args := sqldb.In(runIDs)
 	results, err := sqldb.All(ctx, tx, `SELECT id, asset_id FROM result WHERE run_id IN `+in, args, func(row sqldb.Scanner) (r resultRow, err error) {
@@ -360,8 +361,8 @@ func EraseResults(ctx context.Context, tx *sqldb.Tx, runIDs []string) error {
 	return releaseFiles(ctx, tx, assetIDs)
 }
 
-// eraseBlurhashes erases the blurhashes of files, because they show the
-// content.
+// eraseBlurhashes erases the blurhashes of files, because a blurhash shows a
+// blurred version of the content.
 func eraseBlurhashes(ctx context.Context, tx *sqldb.Tx, assetIDs []string) error {
 	for batch := range slices.Chunk(assetIDs, sweepBatch) {
 		in, args := sqldb.In(batch)
@@ -389,7 +390,7 @@ func (s *ReferencedFile) scanFile(row sqldb.Scanner, k *Keys, first ...any) erro
 	return err
 }
 
-// referencedUploads adds the uploads among refs that exist to all.
+// referencedUploads adds to the map all the uploads among refs that exist.
 func referencedUploads(ctx context.Context, tx *sqldb.Tx, accountID string, refs []string, all map[string]ReferencedFile) error {
 	in, args := sqldb.In(refs, accountID)
 	return tx.EachRow(ctx, `
@@ -406,7 +407,7 @@ func referencedUploads(ctx context.Context, tx *sqldb.Tx, accountID string, refs
 		})
 }
 
-// referencedResults adds the results among refs that exist to all.
+// referencedResults adds to the map all the results among refs that exist.
 func referencedResults(ctx context.Context, tx *sqldb.Tx, accountID string, refs []string, all map[string]ReferencedFile) error {
 	ids := make([]string, len(refs))
 	for i, ref := range refs {
@@ -483,7 +484,8 @@ func insertHold(ctx context.Context, tx *sqldb.Tx, id string, until time.Time) e
 	return err
 }
 
-// renewHold extends a sweep hold. It returns false if the hold has expired.
+// renewHold extends a sweep hold (see SweepHold). It returns false if the hold
+// has expired.
 func renewHold(ctx context.Context, tx *sqldb.Tx, id string, until time.Time) (bool, error) {
 	n, err := tx.Exec(ctx, `UPDATE sweep_hold SET until = $2 WHERE id = $1 AND until > $3`, id, sqldb.At(until), sqldb.At(tx.Now))
 	return n > 0, err
@@ -495,8 +497,8 @@ func endHold(ctx context.Context, tx *sqldb.Tx, id string) (bool, error) {
 	return n > 0, err
 }
 
-// hasSweepHold deletes expired sweep holds and reports whether any other
-// exists.
+// hasSweepHold deletes expired sweep holds and reports whether any hold is
+// left.
 func hasSweepHold(ctx context.Context, tx *sqldb.Tx) (is bool, err error) {
 	if _, err := tx.Exec(ctx, `DELETE FROM sweep_hold WHERE until <= $1`, sqldb.At(tx.Now)); err != nil {
 		return false, err

@@ -108,10 +108,10 @@ func (l *Library) sweepUnowned(ctx context.Context, d *blobDeletion) error {
 	}
 }
 
-// removeUnowned marks those files among ids that are still unowned as gone,
+// removeUnowned marks the files among ids that are still unowned as gone,
 // subtracts them from the quota, and returns their blob keys. It also marks
-// them as released, because no request does that for input files that were
-// sent with a run.
+// them as released, because no request does that for input files that were sent
+// with a run.
 func removeUnowned(ctx context.Context, tx *sqldb.Tx, ids []string, before time.Time) ([]string, error) {
 	ids, err := stillUnowned(ctx, tx, ids, before)
 	if err != nil || len(ids) == 0 {
@@ -128,8 +128,8 @@ func removeUnowned(ctx context.Context, tx *sqldb.Tx, ids []string, before time.
 	return keys, quota.Remove(ctx, tx, removed)
 }
 
-// sweepOrphans deletes blobs of a folder that are old and that findOrphans
-// returns. findOrphans gets a batch of keys and returns those without a row.
+// sweepOrphans deletes those old blobs of a folder that no row refers to.
+// findOrphans gets a batch of keys and returns the keys without a row.
 func (l *Library) sweepOrphans(ctx context.Context, d *blobDeletion, folder string, findOrphans func(context.Context, *sqldb.Tx, []string) ([]string, error)) error {
 	before := l.orphanTime()
 	var old []string
@@ -175,8 +175,8 @@ func (l *Library) orphanTime() time.Time {
 	return l.DB.Now().Add(-age)
 }
 
-// unreferencedKeys returns those of the keys that no file refers to. Keys
-// contain the file's ID, so most files are found by the primary key.
+// unreferencedKeys returns the keys that no file refers to. Keys contain the
+// file's ID, so most files are found by the primary key.
 func unreferencedKeys(ctx context.Context, tx *sqldb.Tx, keys []string) ([]string, error) {
 	var fileIDs []string
 	for _, key := range keys {
@@ -202,8 +202,7 @@ func unreferencedKeys(ctx context.Context, tx *sqldb.Tx, keys []string) ([]strin
 	return subtractKeys(left, named), err
 }
 
-// unusedPreviewKeys returns those of the keys that are not the preview of a
-// pending run.
+// unusedPreviewKeys returns the keys that are not the preview of a pending run.
 func unusedPreviewKeys(ctx context.Context, tx *sqldb.Tx, keys []string) ([]string, error) {
 	shown, err := usedPreviewKeys(ctx, tx, keys)
 	return subtractKeys(keys, shown), err

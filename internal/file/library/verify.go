@@ -15,7 +15,8 @@ import (
 )
 
 // VerifyFiles reads the content of every file and reports each file that does
-// not match its row. It returns an error if files could not be read at all.
+// not match its row. It returns an error if the database or the whole store
+// cannot be read.
 func (l *Library) VerifyFiles(ctx context.Context, report func(problem string)) error {
 	return l.verifyEach(ctx, l.verifyBytes, report)
 }

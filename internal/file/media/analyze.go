@@ -58,7 +58,7 @@ func NewAnalyzer(l Limits) *Analyzer {
 // DecodeRequest is the owner of a file to decode and the maximum time to wait
 // for memory.
 type DecodeRequest struct {
-	Owner   string        // a person's ID, or the IP address of an unknown client; owners get memory alternately
+	Owner   string        // a person's ID, or the IP address of an unknown client; waiting owners get memory in turn
 	Timeout time.Duration // maximum wait; 0 means until the context is cancelled
 }
 
@@ -164,8 +164,8 @@ func (l *Analyzer) checkModel(ctx context.Context, t DecodeRequest, s *source) e
 	return l.runWithMemory(ctx, t, Model, need, memoryLane(need, 0), func() error { return checkScene(s, at) })
 }
 
-// largePixels is the number of pixels from which a picture counts as large,
-// even with few bytes per pixel, because decoding it takes long.
+// largePixels is a number of pixels. Pictures with more pixels count as large,
+// even with few bytes per pixel, because decoding them takes long.
 const largePixels = 16_000_000
 
 func memoryLane(bytes, pixels int64) memory.Lane {
@@ -181,7 +181,7 @@ const retryAfter = 10 * time.Second
 
 // runWithMemory waits until the given number of bytes of memory is free, and
 // then calls work. It calls work at once if ctx already has a sufficient
-// reservation.
+// reservation. lane is the class of requests whose share of the memory is used.
 func (l *Analyzer) runWithMemory(ctx context.Context, t DecodeRequest, kind Type, bytes int64, lane memory.Lane, work func() error) error {
 	if lane == memory.Large {
 		large := work
@@ -217,8 +217,8 @@ func (l *Analyzer) runWithMemory(ctx context.Context, t DecodeRequest, kind Type
 	return work()
 }
 
-// memoryError returns the error for a file that needs more memory than files
-// of its lane may ever use.
+// memoryError returns the error for a file that needs more memory than one
+// request in its lane can reserve.
 func (l *Analyzer) memoryError(kind Type, bytes int64, lane memory.Lane) error {
 	const mega = 1 << 20
 	maxBytes := l.limits.Memory.MaxBytes(lane)

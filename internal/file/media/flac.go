@@ -24,8 +24,8 @@ type flacBlock struct {
 	span
 }
 
-// visitFLACBlocks calls visit for the metadata blocks from an offset on, and
-// returns the offset after the last one.
+// visitFLACBlocks calls visit for each metadata block, beginning at the offset
+// at, and returns the offset after the last one.
 func visitFLACBlocks(s *source, at, end int64, visit func(flacBlock)) (int64, error) {
 	for range maxChunks {
 		if end-at < 4 {

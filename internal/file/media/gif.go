@@ -30,8 +30,8 @@ func (g *gifParser) parseHeader() error {
 	return g.keepColourTable(b[10])
 }
 
-// keepColourTable copies the colour table to the output, if flags says that
-// there is one.
+// keepColourTable copies the colour table to the output, if the bits in flags
+// indicate that there is one.
 func (g *gifParser) keepColourTable(flags byte) error {
 	if flags&0x80 == 0 {
 		return nil

@@ -20,10 +20,11 @@ const (
 	xmpExtension = "KHR_xmp_json_ld"
 )
 
-// sceneMetadata lists the members of the JSON of a 3D model that are emptied,
-// by the member of the top level that contains them. The elements of an array
-// count as the array. Members named extras of other objects are kept: programs
-// need them, for example for the names of morph targets.
+// sceneMetadata lists the members of the JSON of a 3D model that are emptied.
+// The keys are the top-level members that contain them, and "" for the top
+// level itself. If a top-level member is an array, the list applies to its
+// elements. Members named extras of other objects are kept: programs need them,
+// for example for the names of morph targets.
 var sceneMetadata = map[string][]string{
 	"":       {"extras"},
 	"asset":  {"generator", "copyright", "extras"},
@@ -66,7 +67,7 @@ type sceneScanner struct {
 	overwrites
 }
 
-// nextByte returns the next byte, or the next that is no space if skip is true.
+// nextByte returns the next byte. If skip is true, it skips white space first.
 func (c *sceneScanner) nextByte(skip bool) (byte, error) {
 	for {
 		b, err := c.in.ReadByte()
@@ -150,8 +151,8 @@ func (c *sceneScanner) scanObject(path string, depth int) error {
 	}
 }
 
-// skipTo skips spaces and commas, and reports whether the array or object ends
-// here.
+// skipTo skips spaces and commas, and reports whether the next byte is end,
+// which ends the array or object.
 func (c *sceneScanner) skipTo(end byte) (bool, error) {
 	for {
 		b, err := c.nextByte(true)
@@ -171,8 +172,8 @@ func (c *sceneScanner) unread() error {
 	return c.in.UnreadByte()
 }
 
-// blankValue replaces the next value by an empty one of the same type and
-// spaces.
+// blankValue replaces the next value by an empty value of the same type,
+// followed by spaces.
 func (c *sceneScanner) blankValue(depth int) error {
 	first, err := c.nextByte(true)
 	if err != nil {
@@ -192,7 +193,7 @@ func (c *sceneScanner) blankValue(depth int) error {
 	if empty == "" {
 		empty = "0"
 	}
-	c.overwrites = c.overwrites[:found] // within the value
+	c.overwrites = c.overwrites[:found] // overwrites inside the value are not needed, because the whole value is overwritten
 	blank := bytes.Repeat([]byte(" "), int(c.at-from))
 	copy(blank, empty)
 	c.write(from, blank)

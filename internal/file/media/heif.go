@@ -29,7 +29,8 @@ type heifParser struct {
 	hasMeta   bool   // a meta box was parsed
 }
 
-// span is a range of bytes in a file, without the byte at to.
+// span is a range of bytes in a file: from the offset from up to, but not
+// including, the offset to.
 type span struct{ from, to int64 }
 
 func (h *heifParser) parseSignature() error {

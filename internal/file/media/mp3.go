@@ -26,8 +26,8 @@ type mp3Frame struct {
 	isMPEG1 bool // false for MPEG-2 and 2.5, which have fewer samples per frame
 }
 
-// mp3Bitrates are the bit rates in kbit/s. The first key says whether the
-// frame is MPEG-1, the second is the value of the four bits in the header.
+// mp3Bitrates are the bit rates in kbit/s. The first key is true for MPEG-1,
+// the second is the value of the four bits in the header.
 var mp3Bitrates = map[bool][16]int{
 	true:  {0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 0},
 	false: {0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160, 0},
@@ -95,7 +95,7 @@ func id3Length(b []byte) (int64, bool) {
 	return n + 10, true
 }
 
-// skipID3 returns the offset after the ID3 tags that begin at an offset.
+// skipID3 returns the offset after the ID3 tags that begin at the offset start.
 func skipID3(s *source, start int64) (int64, error) {
 	for range maxTags {
 		b, err := s.peekBytes(start, 10)
@@ -152,7 +152,8 @@ func findFirstMP3Frame(s *source, start int64) (mp3Frame, int64, error) {
 }
 
 // followMP3Frames reports whether enough frames of the same kind follow the
-// first one, or the sound ends after complete frames: with the file or a tag.
+// first one, or whether the sound ends after complete frames, at the end of the
+// file or at a tag.
 func followMP3Frames(s *source, first mp3Frame, at int64) (bool, error) {
 	at += int64(first.length)
 	for range mp3Frames - 1 {

@@ -47,7 +47,7 @@ func (f mp3Frame) isSameStream(other mp3Frame) bool {
 }
 
 // followAllMP3Frames returns the offset after the last of the consecutive
-// complete frames that begin at an offset.
+// complete frames that begin at the offset at.
 func followAllMP3Frames(s *source, first mp3Frame, at int64) (int64, error) {
 	for at <= s.size-4 {
 		b, err := s.peekBytes(at, 4)
@@ -64,9 +64,10 @@ func followAllMP3Frames(s *source, first mp3Frame, at int64) (int64, error) {
 	return at, nil
 }
 
-// resumeMP3 returns the header and the offset of the first of the frames that
-// follow other bytes. The offset is -1 if there are none. The frames can have
-// another sample rate than those before, if two files were joined.
+// resumeMP3 searches for the next frames after bytes that are not frames, and
+// returns the header and the offset of the first one. The offset is -1 if there
+// are none. The frames can have another sample rate than earlier ones, if two
+// files were joined.
 func resumeMP3(s *source, at int64) (mp3Frame, int64, error) {
 	for at <= s.size-4 {
 		b, err := s.peekBytes(at, int(min(32, s.size-at)))

@@ -96,7 +96,7 @@ func (c *mp4Cleaner) cleanChildren(start, end int64, kept []string, clean func(b
 	})
 }
 
-// keepBox is the function for boxes that contain no metadata.
+// keepBox is passed to cleanChildren for boxes that contain no metadata.
 func keepBox(box) error { return nil }
 
 // listTracks determines the tracks of the movie and which of them are removed.
@@ -126,8 +126,8 @@ func (c *mp4Cleaner) listTracks(moov box) error {
 	return err
 }
 
-// track returns the track with an ID. If the movie has none, it is a removed
-// one.
+// track returns the track with the given ID. If the movie has no such track, it
+// returns a track that counts as removed.
 func (c *mp4Cleaner) track(id uint32) *mp4Track {
 	if c.tracks[id] == nil {
 		c.tracks[id] = &mp4Track{removed: true}
@@ -348,7 +348,7 @@ func (c *mp4Cleaner) cleanDataReferences(b box) error {
 }
 
 // zeroUnusedData overwrites the media data that belongs to no sample of a kept
-// track.
+// track with zeros.
 func (c *mp4Cleaner) zeroUnusedData() {
 	kept := mergeSpans(c.keepSpans)
 	for _, b := range c.data {

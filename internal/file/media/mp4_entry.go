@@ -32,7 +32,7 @@ func (c *mp4Cleaner) cleanDescriptions(t *mp4Track, b box) error {
 // cleanPictureEntry removes the vendor, the name of the compressor and metadata
 // boxes from the sample entry of a picture track.
 func (c *mp4Cleaner) cleanPictureEntry(b box) error {
-	const length = 78 // of the fields before the boxes
+	const length = 78 // length of the fields before the boxes, in bytes
 	if b.end-b.body < length {
 		return errBox
 	}
@@ -42,7 +42,8 @@ func (c *mp4Cleaner) cleanPictureEntry(b box) error {
 }
 
 // cleanSoundEntry removes the vendor and metadata boxes from the sample entry
-// of a sound track. Versions 1 and 2 of QuickTime have more fields.
+// of a sound track. Versions 1 and 2 of the entry, which QuickTime defines,
+// have more fields.
 func (c *mp4Cleaner) cleanSoundEntry(t *mp4Track, version byte, b box) error {
 	p, err := c.peekBody(b, 28)
 	if err != nil {

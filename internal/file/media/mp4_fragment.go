@@ -28,9 +28,9 @@ const (
 var errImplicitOffset = fault.New(fault.Invalid, "The video has a data track that cannot be removed from it. Save the video again without that track.")
 
 // cleanFragment removes metadata and removed tracks from a moof box, and adds
-// the ranges of its samples to those that are kept.
+// the ranges of its samples to keepSpans.
 func (c *mp4Cleaner) cleanFragment(moof box) error {
-	next := uint64(moof.start) // where the samples of the next track begin if it does not say
+	next := uint64(moof.start) // offset of the next track's samples, if the track does not state it
 	removed := false
 	return c.cleanChildren(moof.body, moof.end, fragmentBoxes, func(b box) error {
 		if b.kind != "traf" {
@@ -61,7 +61,7 @@ type trackFragment struct {
 	next     uint64 // offset of the next sample
 	base     uint64
 	size     uint32 // size of samples that do not state it
-	implicit bool   // the samples begin where those of the track before end
+	implicit bool   // the samples follow the samples of the previous track
 	track    *mp4Track
 }
 

@@ -73,7 +73,7 @@ func (t *tableReader) readField(width int64) (uint64, error) {
 	return uint64(binary.BigEndian.Uint32(p)), nil
 }
 
-// keepSamples adds the ranges of a track's samples to those that are kept.
+// keepSamples adds the ranges of a track's samples to keepSpans.
 func (c *mp4Cleaner) keepSamples(t *mp4Track, tables sampleTables) error {
 	offsets, err := c.openTable(tables.offsets, 4)
 	if err != nil || offsets.left == 0 {
@@ -95,7 +95,7 @@ func (c *mp4Cleaner) keepSamples(t *mp4Track, tables sampleTables) error {
 		width = 8
 	}
 
-	var perChunk, nextPerChunk, nextChunk uint64 // samples in a chunk now, and from nextChunk on
+	var perChunk, nextPerChunk, nextChunk uint64 // number of samples per chunk: currently, and from the chunk nextChunk on
 	nextChunk = 1
 	for chunk := uint64(1); offsets.left > 0; chunk++ {
 		for chunk == nextChunk {
@@ -139,7 +139,8 @@ func (c *mp4Cleaner) keepSamples(t *mp4Track, tables sampleTables) error {
 	return nil
 }
 
-// keepSpan adds a range to those that are kept, as far as it is in the file.
+// keepSpan adds a range to keepSpans, without the part beyond the end of the
+// file.
 func (c *mp4Cleaner) keepSpan(from, length uint64) error {
 	if from >= uint64(c.size) || length == 0 {
 		return nil

@@ -11,7 +11,8 @@ const (
 	// oggBlock is the size of the read buffer for Ogg files. It exceeds the
 	// maximum size of a page, 27 + 255 + 255*255 bytes.
 	oggBlock = 72 << 10
-	// maxOggStreams is the maximum number of streams in an Ogg file at a time.
+	// maxOggStreams is the maximum number of simultaneous streams in an Ogg
+	// file.
 	maxOggStreams = 16
 	// maxSetup is the maximum size of the header of a Vorbis stream that
 	// contains its codebooks, in bytes.
@@ -44,8 +45,8 @@ type oggStream struct {
 	packet      []byte   // the current header packet, as far as it has been read
 	setup       []byte   // the last header of a Vorbis stream
 	headerPages uint32   // pages of the header packets so far
-	firstPage   uint32   // number of the first of them
-	moved       uint32   // difference of the page numbers after the headers
+	firstPage   uint32   // number of the first header page
+	moved       uint32   // number that is subtracted from the page numbers after the headers
 }
 
 func newOggParser(c *cleaner, comments []string) *oggParser {
@@ -88,13 +89,13 @@ func (o *oggParser) parsePage() error {
 	return o.skipBytes(int64(len(head)))
 }
 
-// skipToPage leaves out the bytes before the next page, or as many as are in
-// the buffer.
+// skipToPage leaves the bytes before the next page out of the output. If the
+// buffer contains no page, it leaves out the buffered bytes.
 func (o *oggParser) skipToPage() error {
 	ready, _ := o.in.Peek(o.in.Buffered())
 	at := bytes.Index(ready[1:], []byte("OggS"))
 	if at < 0 {
-		at = max(0, len(ready)-1-3) // the last bytes may begin the signature
+		at = max(0, len(ready)-1-3) // the last three bytes may be the start of a page's signature
 	}
 	return o.skipBytes(int64(1 + at))
 }
@@ -165,7 +166,7 @@ func (o *oggParser) beginStream(page []byte, body int, serial uint32) error {
 func (o *oggParser) readHeaders(s *oggStream, page []byte, body int, serial uint32) error {
 	at := body
 	for i, n := range page[27:body] {
-		keep := len(s.magics[0]) // of the comments only the first bytes are looked at
+		keep := len(s.magics[0]) // only the first bytes of the comments are checked
 		if len(s.magics) == 1 && s.magics[0] != opusCommentMagic {
 			keep = maxSetup + 1
 		}
@@ -259,7 +260,8 @@ var oggTable = func() (table [256]uint32) {
 	return table
 }()
 
-// oggChecksum returns the checksum of a page, whose own field counts as 0.
+// oggChecksum returns the checksum of a page, computed with 0 in the page's
+// checksum field.
 func oggChecksum(page []byte) uint32 {
 	var sum uint32
 	for i, b := range page {

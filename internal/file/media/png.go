@@ -92,8 +92,8 @@ func (w *pngParser) parseChunk() error {
 	return nil
 }
 
-// verifyChecksum is the step after the data of a chunk. It compares the
-// chunk's checksum.
+// verifyChecksum is the step after the data of a chunk. It verifies the chunk's
+// checksum.
 func (w *pngParser) verifyChecksum() error {
 	sum := w.crc
 	b, err := w.keepBytes(4)

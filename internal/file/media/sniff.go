@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// HeadLength is the number of bytes at the start of a file that Sniff needs,
-// or fewer if the file is shorter.
+// HeadLength is the number of bytes at the start of a file that Sniff needs. A
+// shorter file is passed as a whole.
 const HeadLength = 4096
 
 // Sniff detects the format of a file from its first bytes. It does not check

@@ -27,7 +27,7 @@ func newSource(ctx context.Context, from io.ReaderAt, size int64) *source {
 }
 
 // clone returns a source of the same file with a cache of its own, for reading
-// several places of the file in turn.
+// several places of the file alternately.
 func (s *source) clone() *source {
 	return &source{ctxErr: s.ctxErr, file: s, size: s.size}
 }

@@ -14,8 +14,8 @@ import (
 	"atelier/internal/base/fault"
 )
 
-// spoolMemory is the size up to which a file is kept in memory while it is
-// cleaned, in bytes. A longer one is copied to a temporary file.
+// spoolMemory is the maximum size, in bytes, of a file that is kept in memory
+// while it is cleaned. A larger file is copied to a temporary file.
 const spoolMemory = 256 << 10
 
 // cleaningPlans are the functions that plan how a file is cleaned, for formats

@@ -9,8 +9,9 @@ import (
 // maxLyrics is the maximum length of a Lyrics3 version 1 tag in bytes.
 const maxLyrics = 5100
 
-// trimTags returns the offset of the end of the sound between two offsets,
-// before the tags that follow it: ID3, APE and Lyrics3, in any order.
+// trimTags returns the offset at which the sound between the offsets start and
+// end really ends: before the tags that follow it (ID3, APE and Lyrics3, in any
+// order).
 func trimTags(s *source, start, end int64) (int64, error) {
 	for range maxTags {
 		n, err := trailingTagLength(s, start, end)
@@ -25,8 +26,8 @@ func trimTags(s *source, start, end int64) (int64, error) {
 	return end, nil
 }
 
-// trailingTagLength returns the length of the tag that ends at an offset, or 0
-// if there is none.
+// trailingTagLength returns the length of the tag that ends at the offset end,
+// or 0 if there is none.
 func trailingTagLength(s *source, start, end int64) (int64, error) {
 	const longest = 227 + 128 // ID3v1 with its extension
 	tail, err := s.peekBytes(max(start, end-longest), int(min(longest, end-start)))
@@ -65,8 +66,8 @@ func trailingTagLength(s *source, start, end int64) (int64, error) {
 	return 0, nil
 }
 
-// lyricsLength returns the length of the Lyrics3 version 1 tag that ends at an
-// offset, or 0 if it has no beginning.
+// lyricsLength returns the length of the Lyrics3 version 1 tag that ends at the
+// offset end, or 0 if the start of the tag is not found.
 func lyricsLength(s *source, start, end int64) (int64, error) {
 	b := make([]byte, min(maxLyrics+20, end-start))
 	if n, err := s.ReadAt(b, end-int64(len(b))); n < len(b) {

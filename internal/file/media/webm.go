@@ -116,9 +116,9 @@ type element struct {
 	start, body, end int64
 }
 
-// visitElements calls visit for each element between the offsets start and
-// end. It descends into elements with the ID open and into clusters of unknown
-// size, so that their children are visited next.
+// visitElements calls visit for each element between the offsets start and end.
+// It descends into elements whose ID equals the parameter open and into
+// clusters of unknown size, so that their children are visited next.
 func (w *webmParser) visitElements(start, end int64, open uint32, visit func(element) error) error {
 	for start < end {
 		if w.elementCount++; w.elementCount > maxElements {

@@ -108,8 +108,8 @@ func (c *webmCleaner) void(e element) {
 	c.zero(e.start+int64(len(head)), e.end)
 }
 
-// voidHeader returns the header of a Void element that has the given size
-// together with its header.
+// voidHeader returns the header of a Void element whose total size, including
+// the header, is size.
 func voidHeader(size int64) []byte {
 	width := 1
 	for width < 8 && size-1-int64(width) >= 1<<(7*width)-1 {
@@ -123,7 +123,7 @@ func voidHeader(size int64) []byte {
 
 // cleanChildren turns the children of an element that are not in the list of
 // kept elements into Void elements, and calls clean for the others. It descends
-// into elements with the ID open.
+// into elements whose ID equals the parameter open.
 func (c *webmCleaner) cleanChildren(parent element, open uint32, kept []uint32, clean func(element) error) error {
 	return c.visitElements(parent.body, parent.end, open, func(e element) error {
 		if !slices.Contains(kept, e.id) {
@@ -134,7 +134,7 @@ func (c *webmCleaner) cleanChildren(parent element, open uint32, kept []uint32, 
 	})
 }
 
-// keepElement is the function for elements that contain no metadata.
+// keepElement is passed to cleanChildren for elements that contain no metadata.
 func keepElement(element) error { return nil }
 
 func (c *webmCleaner) cleanTopLevel(e element) error {
@@ -162,7 +162,7 @@ func (c *webmCleaner) cleanSegmentChild(e element) error {
 	return nil
 }
 
-// cleanSeek removes the position of an element that is removed itself.
+// cleanSeek removes a seek entry that refers to a removed element.
 func (c *webmCleaner) cleanSeek(seek element) error {
 	var id uint64
 	err := c.visitElements(seek.body, seek.end, 0, func(e element) (err error) {

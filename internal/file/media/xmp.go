@@ -9,15 +9,16 @@ import (
 	"io"
 )
 
-// MaxXMP is the maximum size of an XMP packet in bytes, for all formats. It is
-// what fits into a JPEG segment.
+// MaxXMP is the maximum size of an XMP packet in bytes, for all formats. A
+// packet of this size just fits into a JPEG segment.
 const MaxXMP = 65535 - 2 - len(jpegXMP)
 
 // EmbedXMP returns a reader of a file with an XMP packet embedded, if the
 // format supports that (XMP specification, part 3). In WebM, FLAC and Ogg, for
-// which the specification has no place, it is a tag with the name XMP. Clean
-// must have processed the file; other files may become invalid. Files with an
-// unknown structure, HEIF, text and 3D models are returned unchanged.
+// which the specification has no place, the packet is stored as a tag with the
+// name XMP. Clean must have processed the file; other files may become invalid.
+// Files with an unknown structure, HEIF, text and 3D models are returned
+// unchanged.
 func EmbedXMP(f Format, r io.Reader, packet []byte) io.Reader {
 	mark := map[Format]func(*xmpWriter) error{
 		pngFormat: (*xmpWriter).writePNG, jpegFormat: (*xmpWriter).writeJPEG, gifFormat: (*xmpWriter).writeGIF, webpFormat: (*xmpWriter).writeWebP,

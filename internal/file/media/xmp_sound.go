@@ -49,7 +49,8 @@ func (m *xmpWriter) writeWAV() error {
 	return nil
 }
 
-// xmpComment begins the comment of a FLAC or Ogg file that contains the packet.
+// xmpComment is the prefix of the comment that contains the packet, in a FLAC
+// or Ogg file.
 const xmpComment = "XMP="
 
 // writeFLAC adds the packet as a comment, in a metadata block after the first

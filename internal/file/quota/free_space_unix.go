@@ -12,8 +12,8 @@ import (
 // full.
 const smallestFile = 4 << 10
 
-// FreeSpace returns how many bytes can still be written to the disk on which a
-// folder is.
+// FreeSpace returns how many bytes can still be written to the disk that
+// contains a folder.
 func FreeSpace(folder string) (int64, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(folder, &s); err != nil {

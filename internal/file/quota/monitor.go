@@ -24,7 +24,7 @@ type Options struct {
 	Folders map[string]string
 	// MinFree is the free space, in bytes, below which uploads and runs are
 	// refused. WarnFree is the free space below which the monitor logs a
-	// warning. 0 disables either.
+	// warning. 0 disables the respective check.
 	MinFree, WarnFree int64
 	// Free returns the free space of a folder's disk in bytes. Default:
 	// FreeSpace.
@@ -49,7 +49,7 @@ type Monitor struct {
 	total State
 }
 
-// State says how full a disk or the installation's quota is.
+// State describes how full a disk or the installation's quota is.
 type State string
 
 // The states. A disk is full if its free space is below MinFree, the
@@ -62,8 +62,8 @@ const (
 
 const (
 	checkInterval = 15 * time.Second
-	// lowPercent is the percentage of the installation's limit from which the
-	// state is Low.
+	// lowPercent is the percentage of the installation's limit at which the
+	// state becomes Low.
 	lowPercent = 90
 	// retryAfter is the Retry-After value of errors while a disk is full.
 	retryAfter = time.Minute
@@ -159,8 +159,8 @@ func (m *Monitor) updateDisk(name, folder string, free int64) {
 	}
 }
 
-// diskState returns the next state of a disk. Returning to a better state
-// needs 10 % more free space than keeping it, so that a disk near the
+// diskState returns the next state of a disk. To return to a better state, a
+// disk needs 10 % more free space than to stay in it, so that a disk near the
 // threshold does not cause repeated log messages.
 func diskState(before State, free, minFree, warnFree int64) State {
 	if before == Full {
@@ -179,8 +179,8 @@ func diskState(before State, free, minFree, warnFree int64) State {
 	return OK
 }
 
-// updateTotal stores the state of the installation, which stores the given
-// number of bytes, and logs a change.
+// updateTotal determines the state of the installation from its number of
+// stored bytes, saves the state, and logs a change.
 func (m *Monitor) updateTotal(bytes int64) {
 	limit := m.Limits.Total
 	now := OK

@@ -13,7 +13,8 @@
 // disk.
 //
 // Counts change in the transaction that stores or deletes the file, by
-// conditional updates, so they are exact on any number of nodes. Lock order:
+// conditional updates, so they are exact on any number of nodes. The count of
+// the installation is divided over several rows, the shards. Lock order:
 // accounts by ID, then shards by number. Shards are locked last in a
 // transaction, because transactions of other accounts wait for them.
 package quota
@@ -43,8 +44,8 @@ type Usage struct {
 	HasOwnLimit bool  // the account has a limit of its own
 }
 
-// availableBytes returns how many more bytes the account can store, and the
-// reason why there are not more.
+// availableBytes returns how many more bytes the account can store, and which
+// limit is the reason.
 func (u Usage) availableBytes() (available int64, reason string) {
 	if u.Limit == 0 {
 		return math.MaxInt64, ""
@@ -119,9 +120,9 @@ func (l Limits) ChargeTotal(ctx context.Context, tx *sqldb.Tx, accountID string,
 
 	shard := shardOf(accountID)
 	if l.Total > 0 {
-		// The shard is read without a lock: addToAllShards locks all shards in
-		// order, so a transaction that has already locked one must not call
-		// it.
+		// The shard is read without a lock. addToAllShards locks all shards in
+		// order, so it must not be called in a transaction that has already
+		// locked one.
 		now, err := shardBytes(ctx, tx, shard)
 		if err != nil {
 			return err
@@ -142,7 +143,7 @@ func (l Limits) ChargeTotal(ctx context.Context, tx *sqldb.Tx, accountID string,
 // installation is divided, so that transactions wait less for each other.
 const shardCount = 16
 
-// shardOf returns the number of the shard that an account uses. One per
+// shardOf returns the number of the shard that an account uses. One shard per
 // account is enough, because the account's transactions already wait for each
 // other at the account's row.
 func shardOf(accountID string) int64 {
@@ -293,8 +294,8 @@ func (l Limits) AccountUsages(ctx context.Context, tx *sqldb.Tx, accountIDs []st
 	return all, nil
 }
 
-// DeleteLimit removes the own limit of a deleted account. Its stored bytes
-// count until their content is deleted.
+// DeleteLimit removes the own limit of a deleted account. The bytes that the
+// account stores still count until their content is deleted.
 func DeleteLimit(ctx context.Context, tx *sqldb.Tx, accountID string) error {
 	if _, err := SetLimit(ctx, tx, accountID, nil); err != nil {
 		return err

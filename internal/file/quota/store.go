@@ -6,9 +6,10 @@ import (
 	"atelier/internal/base/sqldb"
 )
 
-// chargeAccount adds bytes to the usage of an account if they fit. limit is
-// the general limit. The last SQL condition limits used and leaving bytes
-// together; it is written so that it cannot overflow.
+// chargeAccount adds bytes to the usage of an account if they fit. limit
+// applies to accounts without a limit of their own. The last SQL condition
+// limits used and leaving bytes together; it is written so that it cannot
+// overflow.
 func chargeAccount(ctx context.Context, tx *sqldb.Tx, accountID string, bytes, limit int64) (charged bool, err error) {
 	n, err := tx.Exec(ctx, `
 		UPDATE storage_account SET used_bytes = used_bytes + $2
@@ -24,8 +25,8 @@ func insertAccount(ctx context.Context, tx *sqldb.Tx, accountID string) error {
 }
 
 // releaseBytes moves bytes of an account from used to leaving. A wrong count
-// must not prevent a deletion, so the used bytes never become negative; Checks
-// report the difference.
+// must not prevent a deletion, so the used bytes never become negative; the
+// queries in Checks report the difference.
 func releaseBytes(ctx context.Context, tx *sqldb.Tx, accountID string, bytes int64) error {
 	_, err := tx.Exec(ctx, `
 		UPDATE storage_account SET used_bytes = CASE WHEN used_bytes > $2 THEN used_bytes - $2 ELSE 0 END, leaving_bytes = leaving_bytes + $2

@@ -33,7 +33,7 @@ func (s *Server) listModels(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, list)
 }
 
-// refresh makes the server find the models that were added.
+// refresh adds the models in Options.Added to the server's list.
 func (s *Server) refresh(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,8 +42,8 @@ func (s *Server) refresh(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, nil)
 }
 
-// modelFor returns the title of the model that a request uses. An unknown model
-// is ignored.
+// modelFor returns the title of the model that a request selects, or of the
+// first model if the request selects none or an unknown one.
 func (s *Server) modelFor(body map[string]any) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,8 +159,8 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, v map[string]any, 
 	}
 }
 
-// number returns the integer parameter called name of a request body, or
-// otherwise if it is missing.
+// number returns the integer parameter called name of a request body. If it is
+// missing, number returns the value of otherwise.
 func number(body map[string]any, name string, otherwise int) int {
 	if n, ok := body[name].(float64); ok {
 		return int(n)

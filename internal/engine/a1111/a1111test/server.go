@@ -1,13 +1,14 @@
 // Package a1111test is a stand-in for AUTOMATIC1111's web UI with --api, and
-// for servers with the same API and other habits.
+// for servers that have the same API but behave differently.
 //
 // The real server needs a GPU and a model of several gigabytes, so tests use
 // this server. It has no model: its pictures are real files that show stripes.
-// The behaviour that matters to an engine follows the source of the original:
-// a single lock for all clients; an interrupt that stops the current task, of
-// any client, whose request still ends with status 200; tasks that continue
-// after their client has disconnected; progress of a task by its name; and the
-// original's error format. The server can simulate every fault of enginetest.
+// Like the original, the server processes one request at a time, for all
+// clients together. An interrupt stops the current task of any client, and the
+// interrupted request still ends with status 200. Tasks continue after their
+// client has disconnected. Clients query the progress of a task by its name.
+// Errors have the original's format. The server can simulate every fault of
+// enginetest.
 package a1111test
 
 import (
@@ -31,8 +32,8 @@ type Dialect string
 const (
 	A1111 Dialect = ""
 	Forge Dialect = "forge" // errors have no message
-	// SDNext has no tasks for API requests, so that it can neither report
-	// progress nor interrupt one of them, and replaces unknown samplers.
+	// SDNext does not treat API requests as tasks, so it can neither report
+	// their progress nor interrupt them. It replaces unknown samplers.
 	SDNext Dialect = "sd.next"
 	// SDCpp is the server of stable-diffusion.cpp: one model, no tasks, no
 	// n_iter, no upscaling, and img2img keeps the size of the picture.
@@ -72,7 +73,7 @@ type Server struct {
 	o       Options
 	http    *httptest.Server
 	closing chan struct{}
-	lock    chan struct{} // contains one value; the request that has received it is being processed
+	lock    chan struct{} // a mutex: a request receives the channel's only value while it is processed
 
 	mu          sync.Mutex
 	fault       enginetest.Fault
@@ -249,7 +250,7 @@ func (s *Server) work(do func(http.ResponseWriter, *http.Request, map[string]any
 		}
 		name, _ := body["force_task_id"].(string)
 		if s.o.Dialect == SDNext {
-			name = "" // only requests of the web page are tasks
+			name = "" // SD.Next treats only requests of its web page as tasks
 		}
 		whole, ok := s.turn(r, name)
 		if !ok {
@@ -267,9 +268,9 @@ func (s *Server) work(do func(http.ResponseWriter, *http.Request, map[string]any
 	}
 }
 
-// turn waits until no other request is processed, and then processes this one.
-// whole is false if the work was interrupted; ok is false if the server
-// stopped or lost the task.
+// turn waits until no other request is processed, and then processes r. whole
+// is false if the work was interrupted; ok is false if the server stopped or
+// lost the task.
 func (s *Server) turn(r *http.Request, name string) (whole, ok bool) {
 	if name != "" {
 		s.mu.Lock()
@@ -335,8 +336,8 @@ func (s *Server) steps(stuck bool) (whole, ok bool) {
 	}
 }
 
-// lose works for 100 ms and then forgets the task. The connection stays open,
-// as it does when a server behind a proxy restarts.
+// lose imitates a server that works for 100 ms and then forgets the task. The
+// connection stays open, as it does when a server behind a proxy restarts.
 func (s *Server) lose(r *http.Request) {
 	for range 10 {
 		select {
@@ -386,7 +387,7 @@ func (s *Server) progress(w http.ResponseWriter, r *http.Request) {
 		"live_preview": nil, "id_live_preview": -1, "textinfo": "Waiting...",
 	}
 	if s.o.Dialect == SDNext {
-		out["progress"] = float64(step) / steps // of whatever the server works on
+		out["progress"] = float64(step) / steps // progress of the running task, even if the client queried another one
 	}
 	if active {
 		out["progress"] = float64(step) / steps
@@ -410,7 +411,7 @@ func answer(w http.ResponseWriter, status int, v any) {
 	w.Write(b)
 }
 
-// complain sends an error response in the original's format.
+// complain sends an error response in AUTOMATIC1111's format.
 func complain(w http.ResponseWriter, status int, kind, detail, errors string) {
 	answer(w, status, map[string]any{"error": kind, "detail": detail, "body": "", "errors": errors})
 }

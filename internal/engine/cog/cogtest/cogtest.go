@@ -93,8 +93,8 @@ func Start(t testing.TB, o Options) *Server {
 
 var listening = regexp.MustCompile(`Starting coglet server on 127\.0\.0\.1:(\d+)`)
 
-// Restart starts the server, also after Kill. It keeps the same URL but no
-// state.
+// Restart starts the server again, for example after Kill. The server keeps its
+// URL but loses its state.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
 	args := []string{"-m", "cog.server.http", "--host", "127.0.0.1"}

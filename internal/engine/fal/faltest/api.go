@@ -60,7 +60,7 @@ func (s *Server) queue(own bool) http.Handler {
 	if own {
 		mux.HandleFunc("GET /files/{id}/{name}", s.deliver)
 	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { // for paths that do not exist, such as a status below a sub-path
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { // handles paths that do not exist, such as the status of a request below an endpoint's sub-path
 		s.reply(w, http.StatusMethodNotAllowed, map[string]any{"detail": "Method Not Allowed"})
 	})
 	return mux
@@ -256,7 +256,7 @@ func (s *Server) storage() http.Handler {
 	return mux
 }
 
-// files serves the host of results and uploads, which needs no API key.
+// files serves results and uploads. Requests need no API key.
 func (s *Server) files() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /files/{id}/{name}", s.deliver)

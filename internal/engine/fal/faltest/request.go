@@ -68,7 +68,7 @@ func detail(msg, kind string, loc ...string) []any {
 }
 
 // answer returns the response to a query of the request's result: HTTP status
-// and body. host is the base URL of the host of files.
+// and body. host is the base URL of the file host.
 func (r *request) answer(host string) (int, map[string]any) {
 	switch {
 	case r.cancelled:
@@ -116,8 +116,8 @@ func (r *request) count() int {
 	return 1
 }
 
-// picture returns the painter's picture number number for its inputs. Equal
-// inputs have equal pictures.
+// picture returns the painter's picture with the given number for its inputs.
+// Equal inputs have equal pictures.
 func picture(input map[string]any, number int) []byte {
 	text, err := json.Marshal(input)
 	if err != nil {

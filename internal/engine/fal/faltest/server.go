@@ -1,5 +1,5 @@
 // Package faltest is a stand-in for fal, which is a hosted service: for its
-// queue, storage, catalog and host of files. Its responses follow fal's
+// queue, storage, catalog and file host. Its responses follow fal's
 // documentation, and a test with fal's own client verifies them. It has three
 // models, whose requests take time, and can simulate every fault that tests
 // need.
@@ -62,14 +62,14 @@ type Server struct {
 
 	takes  time.Duration
 	ahead  int
-	host   string // base URL of the host of files
+	host   string // base URL of the file host
 	closed chan struct{}
 
 	mu       sync.Mutex
 	requests []*request
 	uploads  map[string][]byte
 	creates  int
-	leaks    int // number of requests to the host of files that contained the API key
+	leaks    int // number of requests to the file host that contained the API key
 	headers  []http.Header
 }
 
@@ -115,8 +115,8 @@ func (s *Server) Creates() int {
 	return s.creates
 }
 
-// Leaks returns the number of requests to the host of files that contained the
-// API key, which must not be sent there.
+// Leaks returns the number of requests to the file host that contained the API
+// key, which must not be sent to this host.
 func (s *Server) Leaks() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

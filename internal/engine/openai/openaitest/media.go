@@ -16,8 +16,8 @@ var (
 	tone []byte
 )
 
-// sound returns a WAV file of a quarter of a second, with 8000 samples per
-// second of 16 bits. pitch is its frequency in hertz.
+// sound returns a WAV file of a quarter of a second, with 8000 samples of 16
+// bits per second. pitch is its frequency in hertz.
 func sound(pitch float64) []byte {
 	const rate, samples = 8000, 2000
 	b := []byte("RIFF\x00\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00")
@@ -32,9 +32,9 @@ func sound(pitch float64) []byte {
 	return b
 }
 
-// movie returns the test video with a hash of the string from in a box that
-// players skip (ISO/IEC 14496-12, section 8.1.2), so that different strings
-// result in different files.
+// movie returns the test video with an additional box that players skip
+// (ISO/IEC 14496-12, section 8.1.2). The box contains a hash of the string
+// from, so that different strings result in different files.
 func movie(from string) []byte {
 	h := fnv.New64a()
 	h.Write([]byte(from))

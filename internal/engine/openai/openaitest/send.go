@@ -153,8 +153,8 @@ func (s *Server) getFile(w http.ResponseWriter, r *http.Request) {
 	s.send(w, r, f.kind, f.data)
 }
 
-// elsewhere handles requests to the other host of results, which requires no
-// API key.
+// elsewhere handles requests to the second host, which serves results and
+// requires no API key.
 func (s *Server) elsewhere(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.visits = append(s.visits, r.Header.Clone())

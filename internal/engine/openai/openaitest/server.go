@@ -2,12 +2,12 @@
 // OpenAI itself, vLLM-Omni, SGLang, LocalAI and stable-diffusion.cpp, each with
 // its deviations.
 //
-// The real servers need a contract or a large GPU, so tests use this server.
-// It has no model: pictures, sounds and videos are real files without
-// meaningful content. Accepted parameters, refusals and responses follow the
-// documentation and source code of the servers, and a test with OpenAI's own
-// client for Node.js verifies them. The server can simulate every fault of
-// enginetest.
+// The real servers need a contract with the provider or a large GPU, so tests
+// use this server. It has no model: pictures, sounds and videos are real files
+// without meaningful content. Accepted parameters, refusals and responses
+// follow the documentation and source code of the servers, and a test with
+// OpenAI's own client for Node.js verifies them. The server can simulate every
+// fault of enginetest.
 package openaitest
 
 import (
@@ -40,7 +40,7 @@ const (
 	// prompts at a vertical bar, uses one seed for all pictures of a request,
 	// refuses large seeds and blocks requests to /video until the video is done.
 	LocalAI Dialect = "localai"
-	// SDCpp is the server of stable-diffusion.cpp, which has the seed 42 for
+	// SDCpp is the server of stable-diffusion.cpp, which uses the seed 42 for
 	// every request, ignores most parameters, and reads parameters in a prompt.
 	SDCpp Dialect = "sd.cpp"
 )
@@ -75,7 +75,7 @@ type Server struct {
 
 	o       Options
 	main    *httptest.Server
-	store   *httptest.Server // the other host of results
+	store   *httptest.Server // the second host, which serves results
 	closing chan struct{}
 
 	mu       sync.Mutex
@@ -87,7 +87,7 @@ type Server struct {
 	stray    int             // number of deleted videos that the server still works on
 	files    map[string]file // files for download, by path
 	requests []Request
-	visits   []http.Header // headers of the requests to the other host
+	visits   []http.Header // headers of the requests to the second host
 }
 
 // Request is an HTTP request that the server has received.
@@ -190,7 +190,8 @@ func (s *Server) Requests() []Request {
 	return slices.Clone(s.requests)
 }
 
-// Visits returns the headers of the requests to the other host of results.
+// Visits returns the headers of the requests to the second host, which serves
+// results.
 func (s *Server) Visits() []http.Header {
 	s.mu.Lock()
 	defer s.mu.Unlock()

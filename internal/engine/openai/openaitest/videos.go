@@ -99,7 +99,7 @@ func (s *Server) createVideo(w http.ResponseWriter, r *http.Request, q Request) 
 }
 
 // getVideo handles polls of a video's state. Each poll also advances the
-// video.
+// video's progress.
 func (s *Server) getVideo(w http.ResponseWriter, r *http.Request) {
 	if s.now() == enginetest.Restarts {
 		s.restart()

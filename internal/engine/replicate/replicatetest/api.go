@@ -341,7 +341,7 @@ func (s *Server) getFile(w http.ResponseWriter, r *http.Request) {
 	s.reply(w, http.StatusOK, s.about(f))
 }
 
-// deliver handles requests to the host of outputs, which needs no access
+// deliver handles requests to the host that serves outputs. They need no access
 // token.
 func (s *Server) deliver(w http.ResponseWriter, r *http.Request) {
 	parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/out/"), "/")

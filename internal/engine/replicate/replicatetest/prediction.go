@@ -113,8 +113,8 @@ func (p *prediction) logs(takes time.Duration) string {
 	return b.String()
 }
 
-// picture returns the painter's picture number number for its inputs. Equal
-// inputs have equal pictures.
+// picture returns the painter's picture with the given number for its inputs.
+// Equal inputs have equal pictures.
 func picture(input map[string]any, number int) []byte {
 	text, err := json.Marshal(input)
 	if err != nil {

@@ -63,7 +63,7 @@ type Server struct {
 	predictions []*prediction
 	files       map[string]*file
 	creates     int
-	leaks       int // number of requests to the host of outputs that contained the access token
+	leaks       int // number of requests to the output host that contained the access token
 	headers     []http.Header
 }
 
@@ -104,8 +104,8 @@ func (s *Server) Creates() int {
 	return s.creates
 }
 
-// Leaks returns the number of requests to the host of outputs that contained
-// the access token, which must not be sent there.
+// Leaks returns the number of requests to the output host that contained the
+// access token, which must not be sent to this host.
 func (s *Server) Leaks() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
