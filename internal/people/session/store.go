@@ -95,8 +95,8 @@ func dropKnown(ctx context.Context, tx *sqldb.Tx, personID, hash string) (had bo
 	return n == 1, err
 }
 
-// trimKnown deletes known browsers of a person until at most most are left.
-// Those that expire soonest are deleted first.
+// trimKnown deletes the known browsers of a person that expire soonest, so that
+// at most most remain.
 func trimKnown(ctx context.Context, tx *sqldb.Tx, personID string, most int) error {
 	_, err := tx.Exec(ctx, `
 		DELETE FROM known_browser WHERE id IN (
