@@ -132,7 +132,7 @@ func (c companyAccess) roleNameOf(ctx context.Context, tx *sqldb.Tx, personID st
 
 // requireMember refuses a person who is not a member of the company. People
 // join only with their consent, by accepting an invitation or through their
-// mail domain; only the operator can add a person without it.
+// mail domain; only the operator can add a person without their consent.
 func (c companyAccess) requireMember(ctx context.Context, tx *sqldb.Tx, personID string) error {
 	if c.caller.Operator {
 		return nil
@@ -286,12 +286,12 @@ func (t teamAccess) requireRolePermissions(role *company.TeamRole) error {
 }
 
 // authorizeRoleChange checks whether the caller may replace the team role
-// before with the role after. This is either a member's new role or a new
-// definition of a role; before is nil if there was none. Every action that
-// changes or assigns a team role calls it: callers cannot grant permissions or
-// limits beyond those of their own role, not even to themselves. Narrowing a
-// role's limits is always allowed. Callers who can manage all teams may set any
-// limits.
+// before with the role after. The change assigns another role to a member or
+// redefines a role; before is nil if there was no role. Every action that
+// changes or assigns a team role calls authorizeRoleChange: callers cannot
+// grant permissions or limits beyond those of their own role, not even to
+// themselves. Narrowing a role's limits is always allowed. Callers who can
+// manage all teams may set any limits.
 func (t teamAccess) authorizeRoleChange(before *company.TeamRole, after company.TeamRole) error {
 	if err := t.requireRolePermissions(before); err != nil {
 		return err

@@ -125,8 +125,8 @@ func (s *Service) sealRefresh(who oidc.Identity) string {
 func identityRow(issuer, subject string) string { return "person_identity " + issuer + " " + subject }
 
 const (
-	// confirmTimeout is the time limit of a request to the provider. Other
-	// nodes wait for its result.
+	// confirmTimeout is the duration of the lease for a request to the
+	// provider, and the time for which concurrent calls wait for its result.
 	confirmTimeout = 15 * time.Second
 	confirmPause   = 100 * time.Millisecond
 )

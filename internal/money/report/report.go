@@ -131,8 +131,8 @@ func Usage(ctx context.Context, tx *sqldb.Tx, q Query, by []Dimension, after []s
 	return listUsage(ctx, tx, p, by, after, limit)
 }
 
-// SortKeys returns the values by which the row is sorted. Usage can continue
-// after them.
+// SortKeys returns the values by which the row is sorted. Usage accepts them as
+// the position after which a page begins.
 func (r Row) SortKeys(by []Dimension) []string {
 	var keys []string
 	for _, d := range by {

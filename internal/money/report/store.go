@@ -195,7 +195,7 @@ func (f filter) whereClause(a *sqldb.Args, prefix string) string {
 }
 
 // rowsQuery returns a query for the totals and runs that the plan needs. Its
-// result columns are day and those of the totals.
+// result columns are day, keys and counts.
 func (p plan) rowsQuery(a *sqldb.Args) string {
 	company := a.Add(p.companyID)
 	var parts []string

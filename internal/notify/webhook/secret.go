@@ -17,7 +17,7 @@ const (
 )
 
 // Box encrypts stored values; keyring.Box implements it. Open must be called
-// with the same about as Seal.
+// with the same value of about as Seal.
 type Box interface {
 	Seal(plain []byte, about string) string
 	Open(sealed, about string) ([]byte, error)

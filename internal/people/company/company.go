@@ -124,7 +124,7 @@ func checkPlan(plan Plan) error {
 	return nil
 }
 
-// Membership is a person's membership in a company, with their role there.
+// Membership is a person's membership in a company, with their company role.
 type Membership struct {
 	Company Company
 	Role    Role

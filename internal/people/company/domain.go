@@ -115,9 +115,9 @@ func RemoveDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) err
 	return deleteDomain(ctx, tx, companyID, d.Name)
 }
 
-// VerifyDomain marks the domain as verified. The caller must have called
-// HasDomainProof. VerifyDomain refuses a domain that another company has
-// verified.
+// VerifyDomain marks the domain as verified. The caller must first check
+// HasDomainProof, unless the operator vouches for the domain. VerifyDomain
+// refuses a domain that another company has verified.
 func VerifyDomain(ctx context.Context, tx *sqldb.Tx, companyID, name string) (Domain, error) {
 	d, err := DomainByName(ctx, tx, companyID, name)
 	if err != nil || d.Verified != nil {

@@ -33,7 +33,7 @@ type Draft struct {
 	CompanyID   string
 	CompanyRole string // "" means the role member
 	TeamID      string // "" if the invitation is for the company only
-	TeamRole    string // "" means the role member if TeamID is set
+	TeamRole    string // "" means the role "member" if TeamID is set
 	Email       string // "" if everybody with the link can use it
 	Uses        int64  // 0 means 1
 	InvitedBy   string

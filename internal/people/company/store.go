@@ -681,7 +681,7 @@ func scanProfile(row sqldb.Scanner) (p Profile, err error) {
 }
 
 // Profiles returns at most limit profiles of a company, ordered by mail
-// address, without the first skip profiles.
+// address, after skipping the first skip profiles.
 func Profiles(ctx context.Context, tx *sqldb.Tx, companyID string, skip, limit int) ([]Profile, error) {
 	return sqldb.All(ctx, tx, `SELECT `+profileColumns+everyProfile+` ORDER BY p.email_key, p.id LIMIT $2 OFFSET $3`,
 		[]any{companyID, limit, skip}, scanProfile)
@@ -798,8 +798,8 @@ func scanGroup(row sqldb.Scanner) (g Group, err error) {
 	return g, err
 }
 
-// Groups returns at most limit groups of a company, ordered by name, without
-// the first skip groups.
+// Groups returns at most limit groups of a company, ordered by name, after
+// skipping the first skip groups.
 func Groups(ctx context.Context, tx *sqldb.Tx, companyID string, skip, limit int) ([]Group, error) {
 	return sqldb.All(ctx, tx, groupQuery+` ORDER BY t.name, t.id LIMIT $2 OFFSET $3`, []any{companyID, limit, skip}, scanGroup)
 }

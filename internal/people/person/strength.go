@@ -14,8 +14,9 @@ import (
 
 // commonText lists the words and patterns that occur most often in leaked
 // passwords, one per line in lower case. The list was collected for this
-// project. wordVariants strips case, digits and punctuation around a word,
-// leetspeak and repetition, so each line covers thousands of passwords.
+// project. CheckNewPassword ignores case, digits and punctuation around a word,
+// leetspeak and repetition (see wordVariants), so each line covers thousands of
+// passwords.
 //
 //go:embed common.txt
 var commonText string
@@ -163,8 +164,8 @@ func keepLetters(text string) string {
 	}, text)
 }
 
-// repeatedUnit returns the shortest string whose repetition is text, such as
-// "abc" for "abcabc".
+// repeatedUnit returns the shortest string that, repeated, results in text,
+// such as "abc" for "abcabc".
 func repeatedUnit(text string) string {
 	for n := 1; n <= len(text)/2; n++ {
 		if len(text)%n == 0 && strings.Repeat(text[:n], len(text)/n) == text {

@@ -95,8 +95,8 @@ func dropKnown(ctx context.Context, tx *sqldb.Tx, personID, hash string) (had bo
 	return n == 1, err
 }
 
-// trimKnown deletes the known browsers of a person that expire soonest, so that
-// at most most remain.
+// trimKnown limits the number of a person's known browsers to most. It deletes
+// the browsers that expire soonest.
 func trimKnown(ctx context.Context, tx *sqldb.Tx, personID string, most int) error {
 	_, err := tx.Exec(ctx, `
 		DELETE FROM known_browser WHERE id IN (
